@@ -1,0 +1,3 @@
+//! The `urldb` command.
+#![forbid(unsafe_code)]
+fn main() {}
