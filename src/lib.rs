@@ -1,2 +1,10 @@
-//! Placeholder.
+//! `urldb`: these URLs stay up and serve exactly these bytes.
+//!
+//! Data flows one way: domain files are read by `urldb_format`, [`plan`] makes
+//! jobs of the records, [`fetch`] observes, and so on; ARCHITECTURE.md has the
+//! whole picture.
 #![forbid(unsafe_code)]
+
+pub mod config;
+pub mod fetch;
+pub mod plan;

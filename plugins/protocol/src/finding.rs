@@ -1,0 +1,53 @@
+//! Something wrong with a URL or its record, as people and programs are told of it.
+
+use jiff::Timestamp;
+use schemars::JsonSchema;
+use serde::{Deserialize, Serialize};
+
+use crate::State;
+
+/// How much a finding matters.
+#[derive(
+    Debug, Clone, Copy, PartialEq, Eq, PartialOrd, Ord, Hash, Serialize, Deserialize, JsonSchema,
+)]
+#[serde(rename_all = "kebab-case")]
+pub enum Severity {
+    /// The promise is broken.
+    Error,
+    /// Worth knowing; the promise holds.
+    Warning,
+}
+
+/// Something wrong with one URL now.
+#[derive(Debug, Clone, PartialEq, Eq, Serialize, Deserialize, JsonSchema)]
+pub struct Finding {
+    /// Stable kebab-case code: the name of a state, or of a warning.
+    pub code: String,
+    /// How much it matters.
+    pub severity: Severity,
+    /// The URL it is about.
+    pub url: String,
+    /// The domain file of its record, relative to the root of the repository, with `/`.
+    pub file: String,
+    /// The record's first line, counted from 1.
+    pub line: usize,
+    /// One sentence for people.
+    pub message: String,
+    /// The state of the URL.
+    pub state: State,
+    /// Which kind of the state, kebab-case, such as `dns` or `digest`.
+    #[serde(default, skip_serializing_if = "Option::is_none")]
+    pub reason: Option<String>,
+    /// What was promised, for people.
+    #[serde(default, skip_serializing_if = "Option::is_none")]
+    pub expected: Option<String>,
+    /// What was seen instead, for people.
+    #[serde(default, skip_serializing_if = "Option::is_none")]
+    pub observed: Option<String>,
+    /// When the URL entered this state.
+    #[serde(default, skip_serializing_if = "Option::is_none")]
+    pub since: Option<Timestamp>,
+    /// Not yet confirmed by enough runs: nobody has been told.
+    #[serde(default, skip_serializing_if = "std::ops::Not::not")]
+    pub pending: bool,
+}

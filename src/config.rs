@@ -1,0 +1,226 @@
+//! What urldb.toml says: one struct a section, every key with a default.
+//!
+//! [`load`] finds and reads the file, and reports everything wrong with it in
+//! one pass. Flags are laid over the result by the command line.
+
+use std::collections::BTreeMap;
+use std::path::PathBuf;
+use std::time::Duration;
+
+use ipnet::IpNet;
+
+/// The whole configuration of one repository.
+#[derive(Debug, Clone, Default)]
+pub struct Config {
+    /// The folder that urldb.toml stands in (or would); all paths are relative to it.
+    pub root: PathBuf,
+    /// `[database]`.
+    pub database: Database,
+    /// `[check]`.
+    pub check: Check,
+    /// `[network]`.
+    pub network: Network,
+    /// `[archive]`.
+    pub archive: Archive,
+    /// `[ledger]`.
+    pub ledger: Ledger,
+    /// `[[schedule]]`.
+    pub schedules: Vec<Schedule>,
+    /// `[notify.NAME]`.
+    pub notifiers: BTreeMap<String, Notify>,
+}
+
+/// `[database]`: where the promises stand.
+#[derive(Debug, Clone)]
+pub struct Database {
+    /// The folder of domain files.
+    pub path: PathBuf,
+}
+
+/// `[check]`: how URLs are fetched and judged.
+#[derive(Debug, Clone)]
+pub struct Check {
+    /// Requests under way at once, over all hosts.
+    pub concurrency: usize,
+    /// Requests under way at once to one host.
+    pub host_concurrency: usize,
+    /// The least time between the starts of two requests to one host.
+    pub host_interval: Duration,
+    /// The most time for one fetch, redirects and body included.
+    pub timeout: Duration,
+    /// The most time to connect.
+    pub connect_timeout: Duration,
+    /// The most time for a whole run; what is left by then is inconclusive.
+    pub deadline: Option<Duration>,
+    /// Fetches after a first one that failed.
+    pub retries: usize,
+    /// Time before the first of them; it doubles from one to the next.
+    pub retry_wait: Duration,
+    /// Redirects followed in one fetch.
+    pub max_redirects: usize,
+    /// Bytes of a body that are read at most.
+    pub max_body: u64,
+    /// The `User-Agent` header.
+    pub user_agent: String,
+    /// More request headers; dropped when a redirect leaves the origin.
+    pub headers: BTreeMap<String, String>,
+    /// Consecutive runs that must agree before a doubtful state is news.
+    pub confirm: u32,
+    /// How long a URL must have been blocked before that is news.
+    pub blocked_after: Duration,
+}
+
+/// `[network]`: which addresses may be talked to.
+#[derive(Debug, Clone, Default)]
+pub struct Network {
+    /// Ranges that are not public and may be connected to all the same.
+    pub allow: Vec<IpNet>,
+    /// A PEM file of further certificate authorities.
+    pub ca_file: Option<PathBuf>,
+    /// `--map`: hosts that are really somewhere else.
+    pub map: Vec<Mapping>,
+}
+
+/// One `--map HOST[:PORT]=HOST[:PORT]`.
+#[derive(Debug, Clone, PartialEq, Eq)]
+pub struct Mapping {
+    /// The host of the URL.
+    pub host: String,
+    /// Its port; any when absent.
+    pub port: Option<u16>,
+    /// The host to connect to instead.
+    pub to_host: String,
+    /// The port to connect to instead; the same when absent.
+    pub to_port: Option<u16>,
+}
+
+/// `[archive]`: where what was seen is kept.
+#[derive(Debug, Clone)]
+pub struct Archive {
+    /// The folder of WARC files.
+    pub path: PathBuf,
+    /// Which records are archived.
+    pub records: ArchiveRecords,
+}
+
+/// Which records are archived.
+#[derive(Debug, Clone, Copy, PartialEq, Eq)]
+pub enum ArchiveRecords {
+    /// Those that declare a digest or a length.
+    Static,
+    /// All.
+    All,
+}
+
+/// `[ledger]`: where the state between runs is kept.
+#[derive(Debug, Clone)]
+pub struct Ledger {
+    /// The folder of ledger files.
+    pub path: PathBuf,
+}
+
+/// One `[[schedule]]`.
+#[derive(Debug, Clone)]
+pub struct Schedule {
+    /// Five fields as in crontab(5), or six with seconds in front.
+    pub cron: String,
+    /// IANA name of the time zone that it is read in.
+    pub timezone: String,
+    /// Only this domain.
+    pub domain: Option<String>,
+    /// Only this category.
+    pub category: Option<String>,
+}
+
+/// One `[notify.NAME]`.
+#[derive(Debug, Clone)]
+pub enum Notify {
+    /// `type = "email"`.
+    Email(NotifyEmail),
+    /// `type = "html"`.
+    Html(NotifyHtml),
+}
+
+/// The keys of an email notifier.
+#[derive(Debug, Clone)]
+pub struct NotifyEmail {
+    /// The sender.
+    pub from: String,
+    /// The recipients.
+    pub to: Vec<String>,
+    /// Where it goes: an SMTP server, or a folder of `.eml` files.
+    pub transport: EmailTransport,
+}
+
+/// Where email goes.
+#[derive(Debug, Clone)]
+pub enum EmailTransport {
+    /// An SMTP server.
+    Smtp {
+        /// Host and port.
+        server: String,
+        /// Port.
+        port: u16,
+        /// `none`, `starttls` or `implicit`.
+        tls: String,
+        /// User name.
+        user: Option<String>,
+        /// The environment variable that holds the password.
+        password_env: Option<String>,
+    },
+    /// A folder that each message is written into.
+    Folder(PathBuf),
+}
+
+/// The keys of an HTML notifier.
+#[derive(Debug, Clone)]
+pub struct NotifyHtml {
+    /// The folder that the page is written into.
+    pub path: PathBuf,
+}
+
+impl Default for Database {
+    fn default() -> Self {
+        Self {
+            path: "urldb".into(),
+        }
+    }
+}
+
+impl Default for Check {
+    fn default() -> Self {
+        Self {
+            concurrency: 32,
+            host_concurrency: 4,
+            host_interval: Duration::ZERO,
+            timeout: Duration::from_mins(5),
+            connect_timeout: Duration::from_secs(10),
+            deadline: None,
+            retries: 2,
+            retry_wait: Duration::from_secs(2),
+            max_redirects: 10,
+            max_body: 16 << 30,
+            user_agent: concat!("urldb/", env!("CARGO_PKG_VERSION")).to_owned(),
+            headers: BTreeMap::new(),
+            confirm: 2,
+            blocked_after: Duration::from_hours(7 * 24),
+        }
+    }
+}
+
+impl Default for Archive {
+    fn default() -> Self {
+        Self {
+            path: "archive".into(),
+            records: ArchiveRecords::Static,
+        }
+    }
+}
+
+impl Default for Ledger {
+    fn default() -> Self {
+        Self {
+            path: "status".into(),
+        }
+    }
+}

@@ -1,0 +1,186 @@
+//! What the network answered, as plain data.
+//!
+//! A failure of the network is an observation, never an `Err`; nothing here
+//! says whether what was seen is good or bad.
+
+use std::fmt;
+use std::net::SocketAddr;
+use std::time::Duration;
+
+use jiff::Timestamp;
+
+use super::spool::Spool;
+
+/// One fetch of a job: every response on the way, and how it ended.
+#[derive(Debug)]
+pub struct Observation {
+    /// When the first request was sent.
+    pub started: Timestamp,
+    /// How long it all took.
+    pub elapsed: Duration,
+    /// The responses in order; all but the last are redirects that were followed.
+    pub hops: Vec<Hop>,
+    /// The body of the last response, when its head arrived and it was read.
+    pub body: Option<Body>,
+    /// What ended the fetch before its time.
+    pub failure: Option<Failure>,
+}
+
+/// One response.
+#[derive(Debug, Clone)]
+pub struct Hop {
+    /// The URL that was asked.
+    pub url: String,
+    /// When.
+    pub at: Timestamp,
+    /// The address that answered.
+    pub address: Option<SocketAddr>,
+    /// The headers that were sent, in order.
+    pub request_headers: Vec<(String, Vec<u8>)>,
+    /// `HTTP/1.1` or `HTTP/1.0`.
+    pub version: &'static str,
+    /// The status code.
+    pub status: u16,
+    /// The reason phrase as the server wrote it.
+    pub reason_phrase: String,
+    /// The response headers; names in lower case, in order of first appearance.
+    pub headers: Vec<(String, Vec<u8>)>,
+}
+
+/// The body of the last response.
+#[derive(Debug)]
+pub struct Body {
+    /// Bytes that were read, as sent.
+    pub length: u64,
+    /// SHA-256 of those bytes.
+    pub sha256: [u8; 32],
+    /// How it ended.
+    pub end: BodyEnd,
+    /// Length and SHA-256 after undoing a content coding that nobody asked for.
+    pub decoded: Option<Decoded>,
+    /// The bytes, where the job wanted them kept.
+    pub bytes: Option<Spool>,
+}
+
+/// How a body ended.
+#[derive(Debug, Clone, Copy, PartialEq, Eq)]
+pub enum BodyEnd {
+    /// Where its framing said.
+    Complete,
+    /// We stopped reading: it is longer than the job had any use for.
+    Cut,
+    /// Before its framing said.
+    Broken,
+}
+
+/// A body with its content coding undone.
+#[derive(Debug, Clone, Copy, PartialEq, Eq)]
+pub struct Decoded {
+    /// Bytes.
+    pub length: u64,
+    /// Their SHA-256.
+    pub sha256: [u8; 32],
+}
+
+/// What ended a fetch before its time.
+#[derive(Debug, Clone, PartialEq, Eq)]
+pub struct Failure {
+    /// Which kind.
+    pub kind: FailureKind,
+    /// For people: the cause in the words of the network.
+    pub detail: String,
+}
+
+/// The kinds of failure that are told apart.
+#[derive(Debug, Clone, Copy, PartialEq, Eq, Hash)]
+pub enum FailureKind {
+    /// The name did not resolve.
+    Dns,
+    /// No connection.
+    Connect,
+    /// The certificate is past its end.
+    TlsExpired,
+    /// The certificate's time has not come.
+    TlsNotYetValid,
+    /// The certificate's issuer is not trusted.
+    TlsUntrusted,
+    /// The certificate is for another name.
+    TlsWrongHost,
+    /// TLS failed otherwise.
+    Tls,
+    /// Time ran out.
+    Timeout,
+    /// What came was not HTTP, or not an answer to what was asked.
+    Protocol,
+    /// The connection was lost before or within the response.
+    Disconnected,
+    /// A redirect leads back to where it came from.
+    RedirectLoop,
+    /// Too many redirects.
+    RedirectLimit,
+    /// A redirect to something that cannot be followed.
+    RedirectInvalid,
+    /// Our own policy forbids to connect there.
+    Refused,
+    /// The run's own time was over, or it was interrupted.
+    RunEnded,
+}
+
+impl FailureKind {
+    /// The kebab-case reason.
+    pub const fn as_str(self) -> &'static str {
+        match self {
+            Self::Dns => "dns",
+            Self::Connect => "connect",
+            Self::TlsExpired => "tls-expired",
+            Self::TlsNotYetValid => "tls-not-yet-valid",
+            Self::TlsUntrusted => "tls-untrusted",
+            Self::TlsWrongHost => "tls-wrong-host",
+            Self::Tls => "tls",
+            Self::Timeout => "timeout",
+            Self::Protocol => "protocol",
+            Self::Disconnected => "disconnected",
+            Self::RedirectLoop => "redirect-loop",
+            Self::RedirectLimit => "redirect-limit",
+            Self::RedirectInvalid => "redirect-invalid",
+            Self::Refused => "refused",
+            Self::RunEnded => "run-ended",
+        }
+    }
+}
+
+impl fmt::Display for FailureKind {
+    fn fmt(&self, f: &mut fmt::Formatter<'_>) -> fmt::Result {
+        f.write_str(self.as_str())
+    }
+}
+
+impl Observation {
+    /// The first response.
+    pub fn first(&self) -> Option<&Hop> {
+        self.hops.first()
+    }
+
+    /// The last response.
+    pub fn last(&self) -> Option<&Hop> {
+        self.hops.last()
+    }
+
+    /// The whole body, when it arrived whole.
+    pub fn complete_body(&self) -> Option<&Body> {
+        self.body
+            .as_ref()
+            .filter(|body| body.end == BodyEnd::Complete)
+    }
+}
+
+impl Hop {
+    /// The first value of a header, as text where it is text.
+    pub fn header(&self, name: &str) -> Option<&str> {
+        let (_, value) = self
+            .headers
+            .iter()
+            .find(|(known, _)| known.eq_ignore_ascii_case(name))?;
+        std::str::from_utf8(value).ok()
+    }
+}
