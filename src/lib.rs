@@ -7,4 +7,6 @@
 
 pub mod config;
 pub mod fetch;
+mod hex;
 pub mod plan;
+pub mod verdict;

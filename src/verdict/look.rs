@@ -1,0 +1,325 @@
+//! What one observation shows, held against one promise.
+
+use urldb_protocol::State;
+
+use super::{Warning, challenge, media_type};
+use crate::fetch::{Body, BodyEnd, Decoded, Failure, FailureKind, Hop, Observation};
+use crate::hex;
+use crate::plan::Promise;
+
+/// What one observation shows.
+#[derive(Debug, Clone, PartialEq, Eq)]
+pub struct Sight {
+    /// The state.
+    pub state: State,
+    /// Which kind of it, kebab-case.
+    pub reason: Option<&'static str>,
+    /// What was promised, for people.
+    pub expected: Option<String>,
+    /// What came, for people.
+    pub observed: String,
+    /// What is worth knowing besides.
+    pub warning: Option<Warning>,
+}
+
+impl Sight {
+    fn ok() -> Self {
+        Self {
+            state: State::Ok,
+            reason: None,
+            expected: None,
+            observed: "as promised".into(),
+            warning: None,
+        }
+    }
+
+    fn new(state: State, reason: &'static str, observed: impl Into<String>) -> Self {
+        Self {
+            state,
+            reason: Some(reason),
+            expected: None,
+            observed: observed.into(),
+            warning: None,
+        }
+    }
+
+    fn expecting(self, expected: impl Into<String>) -> Self {
+        Self {
+            expected: Some(expected.into()),
+            ..self
+        }
+    }
+
+    fn warning(self, warning: Warning) -> Self {
+        Self {
+            warning: Some(warning),
+            ..self
+        }
+    }
+
+    /// One sentence for people.
+    pub fn message(&self) -> String {
+        match &self.expected {
+            Some(expected) => format!("{}, promised {expected}", self.observed),
+            None => self.observed.clone(),
+        }
+    }
+}
+
+/// What `seen` shows of a URL of which `promise` is promised.
+pub fn look(promise: &Promise, seen: &Observation) -> Sight {
+    first_answer(promise, seen).unwrap_or_else(|| end_of_chain(promise, seen))
+}
+
+/// Promises about the redirect itself, and those that are kept by any first
+/// answer. `None` when the end of the chain decides.
+fn first_answer(promise: &Promise, seen: &Observation) -> Option<Sight> {
+    let first = seen.first()?;
+    let redirect = redirect_target(first);
+    let other = if let Some(target) = &promise.redirects_to {
+        let kept = redirect.as_ref() == Some(target);
+        other_redirect(first, kept, &format!("a redirect to {target}"))
+    } else if let Some(status) = promise.redirect_status {
+        let kept = first.status == status || (promise.redirect_ok && redirect.is_some());
+        other_redirect(first, kept, &format!("a redirect with status {status}"))
+    } else {
+        None
+    };
+    let judged_at_the_end = promise.is_static() || promise.status.is_some();
+    let redirect_is_enough = promise.redirect_ok
+        || promise.content_type.is_none()
+        || promise.redirect_status.is_some()
+        || promise.redirects_to.is_some();
+    other.or_else(|| {
+        (redirect.is_some() && redirect_is_enough && !judged_at_the_end).then(|| passes(seen))
+    })
+}
+
+/// `redirected`, unless the promise about the redirect is kept; but an error is
+/// an error first, and is left to the end of the chain.
+fn other_redirect(first: &Hop, kept: bool, promised: &str) -> Option<Sight> {
+    if kept || first.status >= 400 || first.status == 304 || first.status == 206 {
+        return None;
+    }
+    let sight = match redirect_target(first) {
+        Some(target) => Sight::new(
+            State::Redirected,
+            "other-redirect",
+            format!("redirects with status {} to {target}", first.status),
+        ),
+        None => Sight::new(
+            State::Redirected,
+            "no-redirect",
+            format!("answers {} and does not redirect", status_text(first)),
+        ),
+    };
+    Some(sight.expecting(promised))
+}
+
+/// The first answer redirects, which is enough; the rest of the chain is worth a warning.
+fn passes(seen: &Observation) -> Sight {
+    let end = end_of_chain(&Promise::default(), seen);
+    match end.state {
+        State::Ok => end,
+        _ => Sight {
+            observed: end.observed,
+            ..Sight::ok()
+        }
+        .warning(Warning::RedirectToBroken),
+    }
+}
+
+/// What the last response, or the failure to get one, says.
+fn end_of_chain(promise: &Promise, seen: &Observation) -> Sight {
+    if let Some(what) = seen.last().and_then(challenge::recognize) {
+        return Sight::new(State::Blocked, "challenge", format!("answers with {what}"));
+    }
+    let head_is_enough = !promise.is_static() && seen.body.is_some();
+    if let Some(failure) = seen.failure.as_ref().filter(|_| !head_is_enough) {
+        return failed(failure, seen.body.as_ref());
+    }
+    let Some(last) = seen.last() else {
+        return Sight::new(State::Inconclusive, "not-asked", "was not asked");
+    };
+    if let Some(promised) = promise.status {
+        let hop = if (300..400).contains(&promised) {
+            &seen.hops[0]
+        } else {
+            last
+        };
+        if hop.status != promised && !is_error(hop.status) {
+            return Sight::new(
+                State::Changed,
+                "status",
+                format!("answers {}", status_text(hop)),
+            )
+            .expecting(format!("status {promised}"));
+        }
+        if hop.status == promised {
+            return content(promise, last, seen.body.as_ref());
+        }
+    }
+    match last.status {
+        206 | 304 => Sight::new(
+            State::Unreachable,
+            "protocol",
+            format!("answers {}, which nobody asked for", status_text(last)),
+        ),
+        200..300 => content(promise, last, seen.body.as_ref()),
+        300..400 if !promise.is_static() && promise.content_type.is_none() => Sight::ok(),
+        300..400 => Sight::new(
+            State::Unreachable,
+            "redirect-invalid",
+            format!("answers {} without saying where to", status_text(last)),
+        ),
+        _ => error_status(last),
+    }
+}
+
+fn failed(failure: &Failure, body: Option<&Body>) -> Sight {
+    match (failure.kind, body) {
+        (FailureKind::Refused | FailureKind::RunEnded, _) => {
+            Sight::new(State::Inconclusive, failure.kind.as_str(), &failure.detail)
+        }
+        (FailureKind::Disconnected, Some(body)) => truncated(body, &failure.detail),
+        (FailureKind::Disconnected, None) => {
+            Sight::new(State::Unreachable, "connect", &failure.detail)
+        }
+        (kind, _) => Sight::new(State::Unreachable, kind.as_str(), &failure.detail),
+    }
+}
+
+fn is_error(status: u16) -> bool {
+    status >= 400 || status == 206 || status == 304
+}
+
+fn error_status(last: &Hop) -> Sight {
+    let (state, reason) = match last.status {
+        404 => (State::Gone, "not-found"),
+        410 => (State::Gone, "gone"),
+        401 | 403 | 451 => (State::Forbidden, "status"),
+        429 => (State::Blocked, "too-many-requests"),
+        500..600 => (State::ServerError, "status"),
+        _ => (State::ClientError, "status"),
+    };
+    Sight::new(state, reason, format!("answers {}", status_text(last)))
+}
+
+/// The body and the content type of a good last response.
+fn content(promise: &Promise, last: &Hop, body: Option<&Body>) -> Sight {
+    let bytes = if promise.is_static() {
+        compare_bytes(promise, body)
+    } else {
+        Sight::ok()
+    };
+    if bytes.state != State::Ok {
+        return bytes;
+    }
+    if let Some(promised) = &promise.content_type
+        && promise.redirect_status.is_none()
+        && !promise.content_type_change_ok
+    {
+        let observed = last.header("content-type").unwrap_or_default();
+        if !media_type::matches(promised, observed) {
+            let observed = if observed.is_empty() {
+                "no content type"
+            } else {
+                observed
+            };
+            return Sight::new(State::Changed, "content-type", format!("serves {observed}"))
+                .expecting(promised.clone());
+        }
+    }
+    bytes
+}
+
+fn compare_bytes(promise: &Promise, body: Option<&Body>) -> Sight {
+    let Some(body) = body else {
+        return Sight::new(State::Inconclusive, "not-read", "the body was not read");
+    };
+    let decoded_matches = body
+        .decoded
+        .is_some_and(|Decoded { length, sha256 }| mismatch(promise, length, &sha256).is_none());
+    match body.end {
+        BodyEnd::Broken => truncated(body, "the connection was lost"),
+        BodyEnd::Cut
+            if promise
+                .length
+                .is_some_and(|promised| body.length > promised) =>
+        {
+            Sight::new(
+                State::Changed,
+                "length",
+                format!("more than {} bytes", body.length - 1),
+            )
+            .expecting(bytes_text(promise))
+        }
+        BodyEnd::Cut => Sight::new(
+            State::Inconclusive,
+            "too-large",
+            format!("more than {} bytes, the most that is read", body.length - 1),
+        ),
+        BodyEnd::Complete => match mismatch(promise, body.length, &body.sha256) {
+            None => Sight::ok(),
+            Some(_) if decoded_matches => Sight::ok().warning(Warning::ContentEncoded),
+            Some(reason) => Sight::new(
+                State::Changed,
+                reason,
+                format!(
+                    "{} bytes with sha256 {}",
+                    body.length,
+                    hex::encode(&body.sha256)
+                ),
+            )
+            .expecting(bytes_text(promise)),
+        },
+    }
+}
+
+fn mismatch(promise: &Promise, length: u64, sha256: &[u8; 32]) -> Option<&'static str> {
+    if promise.length.is_some_and(|promised| promised != length) {
+        return Some("length");
+    }
+    promise
+        .sha256
+        .is_some_and(|promised| promised != *sha256)
+        .then_some("digest")
+}
+
+fn truncated(body: &Body, detail: &str) -> Sight {
+    Sight::new(
+        State::Truncated,
+        "body",
+        format!("ends after {} bytes: {detail}", body.length),
+    )
+}
+
+fn bytes_text(promise: &Promise) -> String {
+    match (promise.length, &promise.sha256) {
+        (Some(length), Some(sha256)) => {
+            format!("{length} bytes with sha256 {}", hex::encode(sha256))
+        }
+        (Some(length), None) => format!("{length} bytes"),
+        (None, Some(sha256)) => format!("sha256 {}", hex::encode(sha256)),
+        (None, None) => "nothing".into(),
+    }
+}
+
+fn status_text(hop: &Hop) -> String {
+    format!("{} {}", hop.status, hop.reason_phrase)
+        .trim_end()
+        .to_owned()
+}
+
+/// Where a response redirects to, as an absolute URL.
+fn redirect_target(hop: &Hop) -> Option<String> {
+    if !matches!(hop.status, 301 | 302 | 303 | 307 | 308) {
+        return None;
+    }
+    let location = hop.header("location")?;
+    let target = url::Url::parse(&hop.url)
+        .ok()?
+        .join(location)
+        .map_or_else(|_| location.to_owned(), String::from);
+    Some(target)
+}

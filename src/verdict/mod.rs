@@ -1,0 +1,91 @@
+//! What observations mean: the verdict table of docs/verdicts.md. Pure.
+//!
+//! [`look`] says what one observation shows, [`judge`] what all of a run's
+//! observations of a job come to (or that another is needed), and
+//! [`Standing::after`] what becomes of the URL's known state: whether the
+//! new state is believed at once, or only when later runs confirm it.
+
+mod challenge;
+mod judge;
+mod look;
+mod media_type;
+mod standing;
+
+use std::time::Duration;
+
+use urldb_protocol::State;
+
+pub use judge::{Judgement, judge};
+pub use look::{Sight, look};
+pub use standing::{News, Pending, Standing};
+
+/// How patient and how sceptical the verdict is; `[check]` of urldb.toml.
+#[derive(Debug, Clone)]
+pub struct Policy {
+    /// Fetches after a first one that was not good.
+    pub retries: usize,
+    /// Time before the first of them; doubles from one to the next.
+    pub retry_wait: Duration,
+    /// Consecutive runs that must see a doubtful state before it is believed.
+    pub confirm: u32,
+    /// How long a URL must have been blocked before that is believed.
+    pub blocked_after: Duration,
+}
+
+/// What one run says of one job.
+#[derive(Debug, Clone, PartialEq, Eq)]
+pub struct Assessment {
+    /// What it came to.
+    pub sight: Sight,
+    /// Which observation it rests on.
+    pub observation: usize,
+    /// Whether the state is believed at once.
+    pub sure: bool,
+}
+
+impl Assessment {
+    /// The state seen.
+    pub fn state(&self) -> State {
+        self.sight.state
+    }
+}
+
+/// Something worth knowing about a URL whose promise holds.
+#[derive(Debug, Clone, Copy, PartialEq, Eq, PartialOrd, Ord, Hash)]
+pub enum Warning {
+    /// One of three fetches brought other bytes.
+    ContentUnstable,
+    /// The server added a content coding; undone, the bytes are right.
+    ContentEncoded,
+    /// The redirect is there, but it leads to an error.
+    RedirectToBroken,
+}
+
+impl Warning {
+    /// Every warning.
+    pub const ALL: [Self; 3] = [
+        Self::ContentUnstable,
+        Self::ContentEncoded,
+        Self::RedirectToBroken,
+    ];
+
+    /// The stable kebab-case code.
+    pub const fn as_str(self) -> &'static str {
+        match self {
+            Self::ContentUnstable => "content-unstable",
+            Self::ContentEncoded => "content-encoded",
+            Self::RedirectToBroken => "redirect-to-broken",
+        }
+    }
+
+    /// One sentence for people.
+    pub const fn message(self) -> &'static str {
+        match self {
+            Self::ContentUnstable => "one of three fetches brought other bytes than promised",
+            Self::ContentEncoded => {
+                "the server compresses what nobody asked it to; undone, the bytes are as promised"
+            }
+            Self::RedirectToBroken => "it redirects as it may, but to something that is broken",
+        }
+    }
+}

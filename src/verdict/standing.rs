@@ -1,0 +1,139 @@
+//! What is believed of a URL between runs.
+
+use jiff::Timestamp;
+use urldb_protocol::State;
+
+use super::{Assessment, Policy};
+
+/// What is believed of one job.
+#[derive(Debug, Clone, PartialEq, Eq)]
+pub struct Standing {
+    /// The believed state.
+    pub state: State,
+    /// When it was first seen.
+    pub since: Timestamp,
+    /// Which kind of the state.
+    pub reason: Option<String>,
+    /// Another state that was seen lately and is not believed yet.
+    pub pending: Option<Pending>,
+}
+
+/// A state that is not believed yet.
+#[derive(Debug, Clone, PartialEq, Eq)]
+pub struct Pending {
+    /// The state seen last.
+    pub state: State,
+    /// When the doubt began.
+    pub first: Timestamp,
+    /// How many runs in a row have seen it.
+    pub count: u32,
+}
+
+/// The believed state has become another.
+#[derive(Debug, Clone, Copy, PartialEq, Eq)]
+pub struct News {
+    /// What was believed.
+    pub from: State,
+    /// Since when.
+    pub from_since: Option<Timestamp>,
+    /// What is believed now.
+    pub to: State,
+}
+
+impl Standing {
+    /// What is believed after `seen` at `now`, and whether that is news.
+    ///
+    /// A URL that was never seen before is believed to be as promised, so its
+    /// first good sight is no news, and its first bad one is.
+    pub fn after(
+        previous: Option<&Self>,
+        seen: &Assessment,
+        now: Timestamp,
+        policy: &Policy,
+    ) -> (Self, Option<News>) {
+        let known = previous.cloned().unwrap_or(Self {
+            state: State::Ok,
+            since: now,
+            reason: None,
+            pending: None,
+        });
+        let state = seen.state();
+        if state == State::Inconclusive {
+            return (known, None);
+        }
+        if state == known.state {
+            let reason = seen.sight.reason.map(str::to_owned);
+            return (
+                Self {
+                    reason,
+                    pending: None,
+                    ..known
+                },
+                None,
+            );
+        }
+        let pending = known.pending_after(state, now);
+        if !pending.is_believed(seen, now, policy) {
+            return (
+                Self {
+                    pending: Some(pending),
+                    ..known
+                },
+                None,
+            );
+        }
+        let news = News {
+            from: known.state,
+            from_since: previous.map(|standing| standing.since),
+            to: state,
+        };
+        let since = if state == State::Ok {
+            now
+        } else {
+            pending.first
+        };
+        (
+            Self {
+                state,
+                since,
+                reason: seen.sight.reason.map(str::to_owned),
+                pending: None,
+            },
+            Some(news),
+        )
+    }
+
+    /// The doubt, one run older. A URL that fails now in one way and now in
+    /// another is failing all the time; only being turned away as a robot is
+    /// another matter, and has a clock of its own.
+    fn pending_after(&self, state: State, now: Timestamp) -> Pending {
+        let same_doubt = self
+            .pending
+            .as_ref()
+            .filter(|pending| pending.state.is_unsure() == state.is_unsure());
+        match same_doubt {
+            Some(pending) => Pending {
+                state,
+                first: pending.first,
+                count: pending.count.saturating_add(1),
+            },
+            None => Pending {
+                state,
+                first: now,
+                count: 1,
+            },
+        }
+    }
+}
+
+impl Pending {
+    fn is_believed(&self, seen: &Assessment, now: Timestamp, policy: &Policy) -> bool {
+        if seen.sure {
+            return true;
+        }
+        if self.state == State::Blocked {
+            return now.duration_since(self.first).unsigned_abs() >= policy.blocked_after;
+        }
+        self.count >= policy.confirm
+    }
+}

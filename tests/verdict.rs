@@ -1,0 +1,645 @@
+//! The verdict table of docs/verdicts.md, row by row, without a network.
+
+use std::time::Duration;
+
+use jiff::{Timestamp, ToSpan};
+use urldb::fetch::{Body, BodyEnd, Decoded, Failure, FailureKind, Hop, Observation};
+use urldb::plan::Promise;
+use urldb::verdict::{Assessment, Judgement, News, Policy, Standing, Warning, judge};
+use urldb_protocol::State;
+
+const RIGHT: [u8; 32] = [1; 32];
+const WRONG: [u8; 32] = [2; 32];
+
+fn policy() -> Policy {
+    Policy {
+        retries: 2,
+        retry_wait: Duration::from_secs(2),
+        confirm: 2,
+        blocked_after: Duration::from_hours(7 * 24),
+    }
+}
+
+fn at(second: i64) -> Timestamp {
+    Timestamp::from_second(second).unwrap()
+}
+
+fn hop(status: u16, headers: &[(&str, &str)]) -> Hop {
+    Hop {
+        url: "http://example.org/a".into(),
+        at: at(0),
+        address: None,
+        request_headers: vec![],
+        version: "HTTP/1.1",
+        status,
+        reason_phrase: String::new(),
+        headers: headers
+            .iter()
+            .map(|(name, value)| ((*name).to_owned(), value.as_bytes().to_vec()))
+            .collect(),
+    }
+}
+
+fn seen(hops: Vec<Hop>) -> Observation {
+    Observation {
+        started: at(0),
+        elapsed: Duration::ZERO,
+        hops,
+        body: None,
+        failure: None,
+    }
+}
+
+fn status(status: u16) -> Observation {
+    seen(vec![hop(status, &[("content-type", "text/plain")])])
+}
+
+fn body(length: u64, sha256: [u8; 32], end: BodyEnd) -> Observation {
+    let body = Body {
+        length,
+        sha256,
+        end,
+        decoded: None,
+        bytes: None,
+    };
+    Observation {
+        body: Some(body),
+        ..status(200)
+    }
+}
+
+fn good() -> Observation {
+    body(10, RIGHT, BodyEnd::Complete)
+}
+
+fn bad() -> Observation {
+    body(10, WRONG, BodyEnd::Complete)
+}
+
+fn failed(kind: FailureKind) -> Observation {
+    Observation {
+        failure: Some(Failure {
+            kind,
+            detail: "because".into(),
+        }),
+        ..seen(vec![])
+    }
+}
+
+fn truncated() -> Observation {
+    let failure = Some(Failure {
+        kind: FailureKind::Disconnected,
+        detail: "connection closed".into(),
+    });
+    Observation {
+        failure,
+        ..body(4, WRONG, BodyEnd::Broken)
+    }
+}
+
+fn redirect(status: u16, location: &str) -> Hop {
+    hop(status, &[("location", location)])
+}
+
+fn bytes_promised() -> Promise {
+    Promise {
+        length: Some(10),
+        sha256: Some(RIGHT),
+        ..Promise::default()
+    }
+}
+
+fn settled(promise: &Promise, seen: &[Observation]) -> Assessment {
+    match judge(promise, seen, &policy()) {
+        Judgement::Settled(assessment) => assessment,
+        Judgement::Again { .. } => panic!("not settled after {} observations", seen.len()),
+    }
+}
+
+fn wants_more(promise: &Promise, seen: &[Observation]) -> Duration {
+    match judge(promise, seen, &policy()) {
+        Judgement::Again { wait, fresh } => {
+            assert!(fresh, "a second look must not be answered by a cache");
+            wait
+        }
+        Judgement::Settled(assessment) => panic!("settled too early: {assessment:?}"),
+    }
+}
+
+/// Asserts that after the observations the state is reached, for a reason, surely or not.
+fn assert_state(promise: &Promise, seen: &[Observation], expected: (State, Option<&str>, bool)) {
+    let assessment = settled(promise, seen);
+    assert_eq!(
+        (assessment.state(), assessment.sight.reason, assessment.sure),
+        expected
+    );
+}
+
+#[test]
+fn ok_at_once() {
+    assert_state(&bytes_promised(), &[good()], (State::Ok, None, true));
+    assert_state(&Promise::default(), &[status(200)], (State::Ok, None, true));
+    assert_state(&Promise::default(), &[status(204)], (State::Ok, None, true));
+}
+
+#[test]
+fn changed_is_the_best_of_three() {
+    let promise = bytes_promised();
+    assert_eq!(wants_more(&promise, &[bad()]), Duration::ZERO);
+    assert_state(
+        &promise,
+        &[bad(), bad()],
+        (State::Changed, Some("digest"), true),
+    );
+    wants_more(&promise, &[bad(), good()]);
+    assert_state(
+        &promise,
+        &[bad(), good(), bad()],
+        (State::Changed, Some("digest"), true),
+    );
+
+    let unstable = settled(&promise, &[bad(), good(), good()]);
+    assert_eq!(
+        (unstable.state(), unstable.sight.warning),
+        (State::Ok, Some(Warning::ContentUnstable))
+    );
+    assert_eq!(unstable.observation, 2, "the archive gets the right bytes");
+}
+
+#[test]
+fn one_odd_body_and_then_silence_is_not_believed() {
+    let promise = bytes_promised();
+    wants_more(&promise, &[bad(), failed(FailureKind::Timeout)]);
+    let seen = [
+        bad(),
+        failed(FailureKind::Timeout),
+        failed(FailureKind::Timeout),
+        failed(FailureKind::Timeout),
+    ];
+    assert_state(
+        &promise,
+        &seen,
+        (State::Unreachable, Some("timeout"), false),
+    );
+}
+
+#[test]
+fn length_and_digest_and_type_are_told_apart() {
+    let promise = bytes_promised();
+    let long = || body(11, WRONG, BodyEnd::Cut);
+    assert_state(
+        &promise,
+        &[long(), long()],
+        (State::Changed, Some("length"), true),
+    );
+    let short = || body(9, WRONG, BodyEnd::Complete);
+    assert_state(
+        &promise,
+        &[short(), short()],
+        (State::Changed, Some("length"), true),
+    );
+    let html = Promise {
+        content_type: Some("text/html".into()),
+        ..Promise::default()
+    };
+    assert_state(
+        &html,
+        &[status(200), status(200)],
+        (State::Changed, Some("content-type"), true),
+    );
+    let any = Promise {
+        content_type_change_ok: true,
+        ..html
+    };
+    assert_state(&any, &[status(200)], (State::Ok, None, true));
+    let not_found = Promise {
+        status: Some(404),
+        ..Promise::default()
+    };
+    assert_state(&not_found, &[status(404)], (State::Ok, None, true));
+    assert_state(
+        &not_found,
+        &[status(200), status(200)],
+        (State::Changed, Some("status"), true),
+    );
+}
+
+#[test]
+fn a_body_over_the_cap_says_nothing_when_only_a_digest_is_promised() {
+    let promise = Promise {
+        length: None,
+        ..bytes_promised()
+    };
+    assert_state(
+        &promise,
+        &[body(99, WRONG, BodyEnd::Cut)],
+        (State::Inconclusive, Some("too-large"), false),
+    );
+}
+
+#[test]
+fn unasked_content_coding_is_undone() {
+    let mut gzipped = bad();
+    gzipped.body.as_mut().unwrap().decoded = Some(Decoded {
+        length: 10,
+        sha256: RIGHT,
+    });
+    let assessment = settled(&bytes_promised(), &[gzipped]);
+    assert_eq!(
+        (assessment.state(), assessment.sight.warning),
+        (State::Ok, Some(Warning::ContentEncoded))
+    );
+}
+
+#[test]
+fn truncated_needs_every_attempt() {
+    let promise = bytes_promised();
+    assert_eq!(wants_more(&promise, &[truncated()]), Duration::from_secs(2));
+    assert_eq!(
+        wants_more(&promise, &[truncated(), truncated()]),
+        Duration::from_secs(4)
+    );
+    assert_state(
+        &promise,
+        &[truncated(), truncated(), truncated()],
+        (State::Truncated, Some("body"), true),
+    );
+    assert_state(&promise, &[truncated(), good()], (State::Ok, None, true));
+}
+
+#[test]
+fn gone_needs_every_attempt() {
+    for code in [404, 410] {
+        wants_more(&Promise::default(), &[status(code), status(code)]);
+        let assessment = settled(
+            &Promise::default(),
+            &[status(code), status(code), status(code)],
+        );
+        assert_eq!((assessment.state(), assessment.sure), (State::Gone, true));
+    }
+    let mixed = settled(
+        &Promise::default(),
+        &[status(500), status(404), status(404)],
+    );
+    assert_eq!((mixed.state(), mixed.sure), (State::Gone, false));
+    assert_state(
+        &Promise::default(),
+        &[status(404), status(200)],
+        (State::Ok, None, true),
+    );
+}
+
+#[test]
+fn redirected_only_where_promised_otherwise() {
+    let to_b = || seen(vec![redirect(301, "/b"), hop(200, &[])]);
+    assert_state(&Promise::default(), &[to_b()], (State::Ok, None, true));
+
+    let pseudo = Promise {
+        content_type: Some("X-301-Redirect".into()),
+        redirect_status: Some(301),
+        ..Promise::default()
+    };
+    assert_state(&pseudo, &[to_b()], (State::Ok, None, true));
+    assert_state(
+        &pseudo,
+        &[status(200)],
+        (State::Redirected, Some("no-redirect"), true),
+    );
+    let temporary = || seen(vec![redirect(302, "/b"), hop(200, &[])]);
+    assert_state(
+        &pseudo,
+        &[temporary()],
+        (State::Redirected, Some("other-redirect"), true),
+    );
+    assert_state(
+        &Promise {
+            redirect_ok: true,
+            ..pseudo
+        },
+        &[temporary()],
+        (State::Ok, None, true),
+    );
+
+    let named = Promise {
+        redirects_to: Some("http://example.org/b".into()),
+        ..Promise::default()
+    };
+    assert_state(&named, &[to_b()], (State::Ok, None, true));
+    let to_c = seen(vec![redirect(301, "/c"), hop(200, &[])]);
+    assert_state(
+        &named,
+        &[to_c],
+        (State::Redirected, Some("other-redirect"), true),
+    );
+    let gone = settled(&named, &[status(404), status(404), status(404)]);
+    assert_eq!(
+        gone.state(),
+        State::Gone,
+        "an error is not a redirect elsewhere"
+    );
+}
+
+#[test]
+fn a_promised_redirect_does_not_hide_the_promised_bytes() {
+    let promise = Promise {
+        redirects_to: Some("http://example.org/b".into()),
+        ..bytes_promised()
+    };
+    let with = |observation: Observation| Observation {
+        hops: vec![redirect(301, "/b"), hop(200, &[])],
+        ..observation
+    };
+    assert_state(&promise, &[with(good())], (State::Ok, None, true));
+    assert_state(
+        &promise,
+        &[with(bad()), with(bad())],
+        (State::Changed, Some("digest"), true),
+    );
+}
+
+#[test]
+fn a_content_type_is_compared_at_the_end_of_the_chain() {
+    let chain = || {
+        seen(vec![
+            redirect(302, "/b"),
+            hop(200, &[("content-type", "text/html")]),
+        ])
+    };
+    let html = Promise {
+        content_type: Some("text/html".into()),
+        ..Promise::default()
+    };
+    assert_state(&html, &[chain()], (State::Ok, None, true));
+    let plain = Promise {
+        content_type: Some("text/plain".into()),
+        ..Promise::default()
+    };
+    assert_state(
+        &plain,
+        &[chain(), chain()],
+        (State::Changed, Some("content-type"), true),
+    );
+    assert_state(
+        &Promise {
+            redirect_ok: true,
+            ..plain
+        },
+        &[chain()],
+        (State::Ok, None, true),
+    );
+}
+
+#[test]
+fn a_redirect_to_an_error_is_a_warning_unless_bytes_are_promised() {
+    let chain = || seen(vec![redirect(301, "/b"), hop(404, &[])]);
+    let assessment = settled(&Promise::default(), &[chain()]);
+    assert_eq!(
+        (assessment.state(), assessment.sight.warning),
+        (State::Ok, Some(Warning::RedirectToBroken))
+    );
+    let assessment = settled(&bytes_promised(), &[chain(), chain(), chain()]);
+    assert_eq!((assessment.state(), assessment.sure), (State::Gone, true));
+
+    let refused = Observation {
+        hops: vec![redirect(301, "http://other.example/")],
+        ..failed(FailureKind::Refused)
+    };
+    let assessment = settled(&Promise::default(), &[refused]);
+    assert_eq!(assessment.sight.warning, Some(Warning::RedirectToBroken));
+}
+
+#[test]
+fn forbidden_and_client_errors_wait_for_other_runs() {
+    for code in [401, 403, 451] {
+        assert_state(
+            &Promise::default(),
+            &[status(code)],
+            (State::Forbidden, Some("status"), false),
+        );
+    }
+    for code in [400, 405, 418] {
+        assert_state(
+            &Promise::default(),
+            &[status(code)],
+            (State::ClientError, Some("status"), false),
+        );
+    }
+}
+
+#[test]
+fn server_errors_are_retried_and_then_wait_for_other_runs() {
+    wants_more(&Promise::default(), &[status(500)]);
+    let seen = [status(500), status(502), status(503)];
+    assert_state(
+        &Promise::default(),
+        &seen,
+        (State::ServerError, Some("status"), false),
+    );
+}
+
+#[test]
+fn unreachable_has_a_reason_for_each_cause() {
+    let transient = [
+        (FailureKind::Dns, "dns"),
+        (FailureKind::Connect, "connect"),
+        (FailureKind::Disconnected, "connect"),
+        (FailureKind::Timeout, "timeout"),
+        (FailureKind::Protocol, "protocol"),
+        (FailureKind::Tls, "tls"),
+    ];
+    for (kind, reason) in transient {
+        wants_more(&Promise::default(), &[failed(kind)]);
+        let seen = [failed(kind), failed(kind), failed(kind)];
+        assert_state(
+            &Promise::default(),
+            &seen,
+            (State::Unreachable, Some(reason), false),
+        );
+    }
+    let lasting = [
+        (FailureKind::TlsExpired, "tls-expired"),
+        (FailureKind::TlsNotYetValid, "tls-not-yet-valid"),
+        (FailureKind::TlsUntrusted, "tls-untrusted"),
+        (FailureKind::TlsWrongHost, "tls-wrong-host"),
+        (FailureKind::RedirectLoop, "redirect-loop"),
+        (FailureKind::RedirectLimit, "redirect-limit"),
+        (FailureKind::RedirectInvalid, "redirect-invalid"),
+    ];
+    for (kind, reason) in lasting {
+        assert_state(
+            &Promise::default(),
+            &[failed(kind)],
+            (State::Unreachable, Some(reason), false),
+        );
+    }
+    for code in [206, 304] {
+        let seen = [status(code), status(code), status(code)];
+        assert_state(
+            &Promise::default(),
+            &seen,
+            (State::Unreachable, Some("protocol"), false),
+        );
+    }
+}
+
+#[test]
+fn blocked_obeys_retry_after_within_bounds() {
+    let busy = |after: &str| seen(vec![hop(429, &[("retry-after", after)])]);
+    assert_eq!(
+        wants_more(&Promise::default(), &[busy("7")]),
+        Duration::from_secs(7)
+    );
+    assert_eq!(
+        wants_more(&Promise::default(), &[busy("99999999999")]),
+        Duration::from_mins(2)
+    );
+    assert_eq!(
+        wants_more(
+            &Promise::default(),
+            &[busy("Thu, 01 Jan 1970 00:00:30 GMT")]
+        ),
+        Duration::from_secs(30)
+    );
+    assert_eq!(
+        wants_more(&Promise::default(), &[busy("soon")]),
+        Duration::from_secs(2)
+    );
+    let seen = [busy("1"), busy("1"), busy("1")];
+    assert_state(
+        &Promise::default(),
+        &seen,
+        (State::Blocked, Some("too-many-requests"), false),
+    );
+}
+
+#[test]
+fn a_challenge_is_blocked_whatever_its_status() {
+    for code in [200, 403, 503] {
+        let challenge = seen(vec![hop(code, &[("cf-mitigated", "challenge")])]);
+        assert_state(
+            &bytes_promised(),
+            &[challenge],
+            (State::Blocked, Some("challenge"), false),
+        );
+    }
+}
+
+#[test]
+fn inconclusive_is_settled_at_once_and_never_sure() {
+    for (kind, reason) in [
+        (FailureKind::Refused, "refused"),
+        (FailureKind::RunEnded, "run-ended"),
+    ] {
+        assert_state(
+            &bytes_promised(),
+            &[failed(kind)],
+            (State::Inconclusive, Some(reason), false),
+        );
+    }
+}
+
+#[test]
+fn a_lost_body_does_not_matter_where_no_bytes_are_promised() {
+    assert_state(&Promise::default(), &[truncated()], (State::Ok, None, true));
+}
+
+mod standings {
+    use super::*;
+
+    fn unsure(code: u16) -> Assessment {
+        Assessment {
+            sure: false,
+            ..settled_as(code)
+        }
+    }
+
+    fn settled_as(code: u16) -> Assessment {
+        let seen: Vec<_> = (0..3).map(|_| status(code)).collect();
+        let needed = if code == 200 { 1 } else { 3 };
+        settled(&Promise::default(), &seen[..needed])
+    }
+
+    fn step(
+        previous: Option<&Standing>,
+        seen: &Assessment,
+        now: Timestamp,
+    ) -> (Standing, Option<News>) {
+        Standing::after(previous, seen, now, &policy())
+    }
+
+    #[test]
+    fn a_first_good_sight_is_no_news() {
+        let (standing, news) = step(None, &settled_as(200), at(100));
+        assert_eq!(
+            (standing.state, standing.since, news),
+            (State::Ok, at(100), None)
+        );
+    }
+
+    #[test]
+    fn a_sure_state_is_news_at_once_and_only_once() {
+        let (standing, news) = step(None, &settled_as(404), at(100));
+        assert_eq!(
+            news,
+            Some(News {
+                from: State::Ok,
+                from_since: None,
+                to: State::Gone
+            })
+        );
+        let (standing, news) = step(Some(&standing), &settled_as(404), at(200));
+        assert_eq!((standing.since, news), (at(100), None));
+        let (standing, news) = step(Some(&standing), &settled_as(200), at(300));
+        assert_eq!((standing.state, standing.since), (State::Ok, at(300)));
+        assert_eq!(
+            news,
+            Some(News {
+                from: State::Gone,
+                from_since: Some(at(100)),
+                to: State::Ok
+            })
+        );
+    }
+
+    #[test]
+    fn a_doubtful_state_is_news_when_confirmed_and_dates_from_its_first_sight() {
+        let (standing, news) = step(None, &unsure(500), at(100));
+        assert_eq!((standing.state, news), (State::Ok, None));
+        let (standing, news) = step(Some(&standing), &unsure(403), at(200));
+        assert_eq!(
+            (standing.state, standing.since, standing.pending),
+            (State::Forbidden, at(100), None)
+        );
+        assert_eq!(news.map(|news| news.to), Some(State::Forbidden));
+    }
+
+    #[test]
+    fn a_good_run_between_ends_the_doubt() {
+        let (standing, _) = step(None, &unsure(500), at(100));
+        let (standing, news) = step(Some(&standing), &settled_as(200), at(200));
+        assert_eq!((standing.pending.clone(), news), (None, None));
+        let (_, news) = step(Some(&standing), &unsure(500), at(300));
+        assert_eq!(news, None);
+    }
+
+    #[test]
+    fn blocked_is_news_only_after_its_time() {
+        let week = at(100) + (7 * 24).hours();
+        let (standing, _) = step(None, &unsure(429), at(100));
+        let (standing, news) = step(Some(&standing), &unsure(429), week - 1.second());
+        assert_eq!((standing.state, news), (State::Ok, None));
+        let (standing, news) = step(Some(&standing), &unsure(429), week);
+        assert_eq!(
+            (standing.state, news.map(|news| news.to)),
+            (State::Blocked, Some(State::Blocked))
+        );
+    }
+
+    #[test]
+    fn inconclusive_changes_nothing() {
+        let (before, _) = step(None, &unsure(500), at(100));
+        let inconclusive = settled(&Promise::default(), &[failed(FailureKind::Refused)]);
+        let (after, news) = step(Some(&before), &inconclusive, at(200));
+        assert_eq!((after, news), (before, None));
+    }
+}
