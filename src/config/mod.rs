@@ -1,13 +1,18 @@
 //! What urldb.toml says: one struct a section, every key with a default.
 //!
-//! [`load`] finds and reads the file, and reports everything wrong with it in
+//! [`discover`] finds the file and [`load`] reads it, and reports everything wrong with it in
 //! one pass. Flags are laid over the result by the command line.
+
+mod load;
+pub(crate) mod section;
 
 use std::collections::BTreeMap;
 use std::path::PathBuf;
 use std::time::Duration;
 
 use ipnet::IpNet;
+
+pub use load::{Complaints, ConfigError, FILE_NAME, discover, load};
 
 /// The whole configuration of one repository.
 #[derive(Debug, Clone, Default)]
@@ -157,12 +162,12 @@ pub struct NotifyEmail {
 pub enum EmailTransport {
     /// An SMTP server.
     Smtp {
-        /// Host and port.
+        /// Its host.
         server: String,
-        /// Port.
-        port: u16,
-        /// `none`, `starttls` or `implicit`.
-        tls: String,
+        /// Its port; the usual one of `security` when absent.
+        port: Option<u16>,
+        /// How the connection is protected.
+        security: SmtpSecurity,
         /// User name.
         user: Option<String>,
         /// The environment variable that holds the password.
@@ -170,6 +175,17 @@ pub enum EmailTransport {
     },
     /// A folder that each message is written into.
     Folder(PathBuf),
+}
+
+/// How a connection to an SMTP server is protected.
+#[derive(Debug, Clone, Copy, PartialEq, Eq)]
+pub enum SmtpSecurity {
+    /// Not at all.
+    None,
+    /// TLS after a plain start.
+    Starttls,
+    /// TLS from the start.
+    Implicit,
 }
 
 /// The keys of an HTML notifier.

@@ -1,0 +1,357 @@
+//! Finds urldb.toml and makes a [`Config`] of it.
+
+use std::fmt;
+use std::fs;
+use std::io;
+use std::path::{Path, PathBuf};
+
+use toml::de::DeTable;
+
+use super::section::{Problem, Problems, Section};
+use super::{
+    Archive, ArchiveRecords, Check, Config, Database, EmailTransport, Ledger, Network, Notify,
+    NotifyEmail, NotifyHtml, Schedule, SmtpSecurity,
+};
+
+/// The name of the configuration file.
+pub const FILE_NAME: &str = "urldb.toml";
+
+/// Why there is no configuration.
+#[derive(Debug, thiserror::Error)]
+pub enum ConfigError {
+    /// The file cannot be read.
+    #[error("cannot read {path}: {source}", path = path.display())]
+    Io {
+        /// The file.
+        path: PathBuf,
+        /// Why.
+        source: io::Error,
+    },
+    /// Something is wrong in the file: everything, in one go.
+    #[error("{0}")]
+    Invalid(Complaints),
+}
+
+/// Everything that is wrong in one file, a line each.
+#[derive(Debug)]
+pub struct Complaints(Vec<String>);
+
+impl fmt::Display for Complaints {
+    fn fmt(&self, f: &mut fmt::Formatter<'_>) -> fmt::Result {
+        f.write_str(&self.0.join("\n"))
+    }
+}
+
+/// Loads the configuration that holds in `directory`: the nearest urldb.toml
+/// upwards, or the defaults. Without a file the root is the git work tree
+/// that `directory` lies in, or else `directory` itself.
+pub fn discover(directory: &Path) -> Result<Config, ConfigError> {
+    let found = directory
+        .ancestors()
+        .map(|folder| folder.join(FILE_NAME))
+        .find(|path| path.is_file());
+    if let Some(path) = found {
+        return load(&path);
+    }
+    let work_tree = directory
+        .ancestors()
+        .find(|folder| folder.join(".git").exists());
+    Ok(Config {
+        root: work_tree.unwrap_or(directory).to_owned(),
+        ..Config::default()
+    })
+}
+
+/// Loads one configuration file.
+pub fn load(path: &Path) -> Result<Config, ConfigError> {
+    let text = fs::read_to_string(path).map_err(|source| ConfigError::Io {
+        path: path.to_owned(),
+        source,
+    })?;
+    let root = path
+        .parent()
+        .filter(|parent| !parent.as_os_str().is_empty())
+        .unwrap_or(Path::new("."));
+    parse(&text, root).map_err(|problems| {
+        let lines = problems
+            .iter()
+            .map(|problem| complaint(path, &text, problem));
+        ConfigError::Invalid(Complaints(lines.collect()))
+    })
+}
+
+fn complaint(path: &Path, text: &str, problem: &Problem) -> String {
+    let before = text.get(..problem.offset).unwrap_or(text);
+    let line = before.matches('\n').count() + 1;
+    let column = before
+        .rsplit('\n')
+        .next()
+        .unwrap_or_default()
+        .chars()
+        .count()
+        + 1;
+    format!("{}:{line}:{column}: {}", path.display(), problem.message)
+}
+
+fn parse(text: &str, root: &Path) -> Result<Config, Vec<Problem>> {
+    let table = DeTable::parse(text).map_err(|error| {
+        let offset = error.span().map_or(0, |span| span.start);
+        vec![Problem {
+            offset,
+            message: error.message().to_owned(),
+        }]
+    })?;
+    let problems = Problems::default();
+    let top = Section::new("", &table, &problems);
+    let config = Config {
+        root: root.to_owned(),
+        database: top.section("database").map(database).unwrap_or_default(),
+        check: top.section("check").map(check).unwrap_or_default(),
+        network: top.section("network").map(network).unwrap_or_default(),
+        archive: top.section("archive").map(archive).unwrap_or_default(),
+        ledger: top.section("ledger").map(ledger).unwrap_or_default(),
+        schedules: top
+            .sections("schedule")
+            .into_iter()
+            .filter_map(schedule)
+            .collect(),
+        notifiers: top
+            .named_sections("notify")
+            .into_iter()
+            .filter_map(|(name, section)| Some((name, notifier(section)?)))
+            .collect(),
+    };
+    top.finish();
+    let problems = problems.into_sorted();
+    if problems.is_empty() {
+        Ok(config)
+    } else {
+        Err(problems)
+    }
+}
+
+fn database(section: Section<'_>) -> Database {
+    let default = Database::default();
+    let database = Database {
+        path: section.text("path").map_or(default.path, PathBuf::from),
+    };
+    section.finish();
+    database
+}
+
+fn check(section: Section<'_>) -> Check {
+    let default = Check::default();
+    let check = Check {
+        concurrency: at_least_one(&section, "concurrency").unwrap_or(default.concurrency),
+        host_concurrency: at_least_one(&section, "host-concurrency")
+            .unwrap_or(default.host_concurrency),
+        host_interval: section
+            .duration("host-interval")
+            .unwrap_or(default.host_interval),
+        timeout: section.duration("timeout").unwrap_or(default.timeout),
+        connect_timeout: section
+            .duration("connect-timeout")
+            .unwrap_or(default.connect_timeout),
+        deadline: section.duration("deadline").or(default.deadline),
+        retries: small(section.count("retries", 0)).unwrap_or(default.retries),
+        retry_wait: section.duration("retry-wait").unwrap_or(default.retry_wait),
+        max_redirects: small(section.count("max-redirects", 0)).unwrap_or(default.max_redirects),
+        max_body: section.bytes("max-body").unwrap_or(default.max_body),
+        user_agent: section.text("user-agent").unwrap_or(default.user_agent),
+        headers: section.texts_by_name("headers").unwrap_or(default.headers),
+        confirm: section
+            .count("confirm", 1)
+            .map_or(default.confirm, |count| {
+                u32::try_from(count).unwrap_or(u32::MAX)
+            }),
+        blocked_after: section
+            .duration("blocked-after")
+            .unwrap_or(default.blocked_after),
+    };
+    section.finish();
+    check
+}
+
+fn at_least_one(section: &Section<'_>, key: &'static str) -> Option<usize> {
+    small(section.count(key, 1))
+}
+
+fn small(count: Option<u64>) -> Option<usize> {
+    count.map(|count| usize::try_from(count).unwrap_or(usize::MAX))
+}
+
+fn network(section: Section<'_>) -> Network {
+    let network = Network {
+        allow: section
+            .list("allow", "a list of address ranges such as \"10.0.0.0/8\"")
+            .unwrap_or_default(),
+        ca_file: section.text("ca-file").map(PathBuf::from),
+        map: vec![],
+    };
+    section.finish();
+    network
+}
+
+fn archive(section: Section<'_>) -> Archive {
+    let default = Archive::default();
+    let archive = Archive {
+        path: section.text("path").map_or(default.path, PathBuf::from),
+        records: section
+            .choice(
+                "records",
+                &[
+                    ("static", ArchiveRecords::Static),
+                    ("all", ArchiveRecords::All),
+                ],
+            )
+            .unwrap_or(default.records),
+    };
+    section.finish();
+    archive
+}
+
+fn ledger(section: Section<'_>) -> Ledger {
+    let default = Ledger::default();
+    let ledger = Ledger {
+        path: section.text("path").map_or(default.path, PathBuf::from),
+    };
+    section.finish();
+    ledger
+}
+
+fn schedule(section: Section<'_>) -> Option<Schedule> {
+    let cron = section.text("cron");
+    if cron.is_none() {
+        section.problem("`cron` is missing, such as cron = \"17 4 * * *\"");
+    }
+    let schedule = Schedule {
+        cron: cron.unwrap_or_default(),
+        timezone: section.text("timezone").unwrap_or_else(|| "UTC".to_owned()),
+        domain: section.text("domain"),
+        category: section.text("category"),
+    };
+    section.finish();
+    Some(schedule).filter(|schedule| !schedule.cron.is_empty())
+}
+
+fn notifier(section: Section<'_>) -> Option<Notify> {
+    let Some(kind) = section.text("type") else {
+        section.problem("`type` is missing: \"email\" or \"html\"");
+        return None;
+    };
+    match kind.as_str() {
+        "email" => email(section).map(Notify::Email),
+        "html" => html(section).map(Notify::Html),
+        other => {
+            section.problem(format!(
+                "no notifier is of type \"{other}\": \"email\" and \"html\" are"
+            ));
+            None
+        }
+    }
+}
+
+fn email(section: Section<'_>) -> Option<NotifyEmail> {
+    let from = section.text("from");
+    let to: Option<Vec<String>> = section
+        .list("to", "a list of addresses")
+        .filter(|to: &Vec<_>| !to.is_empty());
+    let folder = section.text("folder").map(PathBuf::from);
+    let server = section.text("server");
+    let security = section
+        .choice(
+            "tls",
+            &[
+                ("none", SmtpSecurity::None),
+                ("starttls", SmtpSecurity::Starttls),
+                ("implicit", SmtpSecurity::Implicit),
+            ],
+        )
+        .unwrap_or(SmtpSecurity::Starttls);
+    let port = section
+        .count("port", 1)
+        .and_then(|port| u16::try_from(port).ok());
+    let user = section.text("user");
+    let password_env = section.text("password-env");
+    let transport = match (folder, server) {
+        (Some(folder), None) => Some(EmailTransport::Folder(folder)),
+        (None, Some(server)) => Some(EmailTransport::Smtp {
+            server,
+            port,
+            security,
+            user,
+            password_env,
+        }),
+        _ => None,
+    };
+    if from.is_none() || to.is_none() {
+        section.problem("`from` and `to` are needed, such as to = [\"me@example.org\"]");
+    }
+    if transport.is_none() {
+        section.problem("one of `server` (SMTP) and `folder` (of .eml files) is needed");
+    }
+    section.finish();
+    Some(NotifyEmail {
+        from: from?,
+        to: to?,
+        transport: transport?,
+    })
+}
+
+fn html(section: Section<'_>) -> Option<NotifyHtml> {
+    let path = section.text("path").map(PathBuf::from);
+    if path.is_none() {
+        section.problem("`path` is missing: the folder that the page is written into");
+    }
+    section.finish();
+    path.map(|path| NotifyHtml { path })
+}
+
+#[cfg(test)]
+mod tests {
+    use super::*;
+
+    fn problems(text: &str) -> Vec<String> {
+        let problems = parse(text, Path::new("/r")).unwrap_err();
+        problems
+            .iter()
+            .map(|problem| complaint(Path::new("urldb.toml"), text, problem))
+            .collect()
+    }
+
+    #[test]
+    fn an_empty_file_is_all_defaults() {
+        let config = parse("", Path::new("/r")).unwrap();
+        assert_eq!(config.database.path, Path::new("urldb"));
+        assert_eq!(config.check.confirm, 2);
+        assert!(config.notifiers.is_empty());
+    }
+
+    #[test]
+    fn every_key_is_read() {
+        let text = include_str!("../../tests/data/every-key.toml");
+        let config = parse(text, Path::new("/r")).unwrap();
+        insta::assert_debug_snapshot!(config);
+    }
+
+    #[test]
+    fn all_that_is_wrong_is_said_at_once() {
+        let text = "[chek]\n[check]\nhost_concurrency = 2\ntimeout = \"soon\"\nconcurrency = 0\n\
+                    [[schedule]]\n[notify.x]\ntype = \"pigeon\"\n[notify.y]\ntype = \"email\"\n";
+        insta::assert_snapshot!(problems(text).join("\n"), @r#"
+        urldb.toml:1:2: unknown key `chek`; did you mean `check`?
+        urldb.toml:3:1: unknown key `host_concurrency` in [check]; did you mean `host-concurrency`?
+        urldb.toml:4:11: `timeout` should be a time such as "500ms", "10s", "5m" or "7d"
+        urldb.toml:5:15: `concurrency` should be a number from 1 up
+        urldb.toml:6:1: [schedule]: `cron` is missing, such as cron = "17 4 * * *"
+        urldb.toml:7:1: [notify.x]: no notifier is of type "pigeon": "email" and "html" are
+        urldb.toml:9:1: [notify.y]: `from` and `to` are needed, such as to = ["me@example.org"]
+        urldb.toml:9:1: [notify.y]: one of `server` (SMTP) and `folder` (of .eml files) is needed
+        "#);
+    }
+
+    #[test]
+    fn a_syntax_error_has_its_place() {
+        insta::assert_snapshot!(problems("[check]\ntimeout = = 3\n").join("\n"), @"urldb.toml:2:11: extra `=`, expected nothing");
+    }
+}

@@ -1,0 +1,302 @@
+//! Reads one table of urldb.toml key by key, and collects everything that is wrong with it.
+
+use std::cell::RefCell;
+use std::collections::BTreeMap;
+use std::str::FromStr;
+use std::time::Duration;
+
+use jiff::{Span, SpanRelativeTo};
+use toml::Spanned;
+use toml::de::{DeTable, DeValue};
+
+/// What is wrong at one place of the file.
+#[derive(Debug, Clone, PartialEq, Eq)]
+pub(super) struct Problem {
+    /// Byte offset in the file.
+    pub(super) offset: usize,
+    /// What is wrong, and what would be right.
+    pub(super) message: String,
+}
+
+/// Collects problems over all sections.
+#[derive(Debug, Default)]
+pub(super) struct Problems(RefCell<Vec<Problem>>);
+
+impl Problems {
+    pub(super) fn push(&self, offset: usize, message: impl Into<String>) {
+        self.0.borrow_mut().push(Problem {
+            offset,
+            message: message.into(),
+        });
+    }
+
+    pub(super) fn into_sorted(self) -> Vec<Problem> {
+        let mut problems = self.0.into_inner();
+        problems.sort_by_key(|problem| problem.offset);
+        problems
+    }
+}
+
+/// One table being read. Every key that is asked for counts as known.
+pub(super) struct Section<'a> {
+    name: String,
+    offset: usize,
+    table: &'a DeTable<'a>,
+    known: RefCell<Vec<&'static str>>,
+    problems: &'a Problems,
+}
+
+impl<'a> Section<'a> {
+    pub(super) fn new(
+        name: impl Into<String>,
+        table: &'a Spanned<DeTable<'a>>,
+        problems: &'a Problems,
+    ) -> Self {
+        let offset = table.span().start;
+        Self {
+            name: name.into(),
+            offset,
+            table: table.get_ref(),
+            known: RefCell::default(),
+            problems,
+        }
+    }
+
+    /// Reports the keys that nobody has asked for.
+    pub(super) fn finish(self) {
+        let known = self.known.borrow();
+        for (key, _) in self.table {
+            let name = key.get_ref().as_ref();
+            if known.contains(&name) {
+                continue;
+            }
+            let place = if self.name.is_empty() {
+                String::new()
+            } else {
+                format!(" in [{}]", self.name)
+            };
+            let advice = nearest(name, known.iter().copied()).map_or_else(
+                || format!("; known are {}", known.join(", ")),
+                |near| format!("; did you mean `{near}`?"),
+            );
+            self.problems.push(
+                key.span().start,
+                format!("unknown key `{name}`{place}{advice}"),
+            );
+        }
+    }
+
+    /// Says that something is wrong with the section as a whole.
+    pub(super) fn problem(&self, message: impl Into<String>) {
+        self.problems
+            .push(self.offset, format!("[{}]: {}", self.name, message.into()));
+    }
+
+    pub(super) fn text(&self, key: &'static str) -> Option<String> {
+        self.typed(key, "a text", |value| value.as_str().map(str::to_owned))
+    }
+
+    pub(super) fn count(&self, key: &'static str, least: u64) -> Option<u64> {
+        self.typed(key, &format!("a number from {least} up"), |value| {
+            integer(value).filter(|number| *number >= least)
+        })
+    }
+
+    pub(super) fn duration(&self, key: &'static str) -> Option<Duration> {
+        self.typed(
+            key,
+            "a time such as \"500ms\", \"10s\", \"5m\" or \"7d\"",
+            |value| duration(value.as_str()?),
+        )
+    }
+
+    pub(super) fn bytes(&self, key: &'static str) -> Option<u64> {
+        self.typed(
+            key,
+            "a size such as \"64KiB\", \"10MiB\" or \"16GiB\"",
+            |value| integer(value).or_else(|| bytes(value.as_str()?)),
+        )
+    }
+
+    pub(super) fn choice<T: Copy>(&self, key: &'static str, choices: &[(&str, T)]) -> Option<T> {
+        let names: Vec<String> = choices
+            .iter()
+            .map(|(name, _)| format!("\"{name}\""))
+            .collect();
+        self.typed(key, &names.join(" or "), |value| {
+            let text = value.as_str()?;
+            choices
+                .iter()
+                .find(|(name, _)| *name == text)
+                .map(|(_, choice)| *choice)
+        })
+    }
+
+    pub(super) fn list<T: FromStr>(&self, key: &'static str, what: &str) -> Option<Vec<T>> {
+        self.typed(key, what, |value| {
+            value
+                .as_array()?
+                .iter()
+                .map(|item| item.get_ref().as_str()?.parse().ok())
+                .collect()
+        })
+    }
+
+    pub(super) fn texts_by_name(&self, key: &'static str) -> Option<BTreeMap<String, String>> {
+        self.typed(key, "a table of texts", |value| {
+            let pairs = value.as_table()?.iter();
+            pairs
+                .map(|(name, text)| {
+                    Some((
+                        name.get_ref().to_string(),
+                        text.get_ref().as_str()?.to_owned(),
+                    ))
+                })
+                .collect()
+        })
+    }
+
+    /// The tables below this key, each with its name: `[key.NAME]`.
+    pub(super) fn named_sections(&self, key: &'static str) -> Vec<(String, Section<'a>)> {
+        let Some(table) = self.find(key).and_then(|value| self.table_of(key, value)) else {
+            return vec![];
+        };
+        let below = table.iter().filter_map(|(name, value)| {
+            let path = format!("{key}.{}", name.get_ref());
+            let section = self.section_of(path, value)?;
+            Some((name.get_ref().to_string(), section))
+        });
+        below.collect()
+    }
+
+    /// The table below this key: `[key]`.
+    pub(super) fn section(&self, key: &'static str) -> Option<Section<'a>> {
+        self.section_of(key.to_owned(), self.find(key)?)
+    }
+
+    /// The tables of an array of tables: `[[key]]`.
+    pub(super) fn sections(&self, key: &'static str) -> Vec<Section<'a>> {
+        let Some(value) = self.find(key) else {
+            return vec![];
+        };
+        let Some(array) = value.get_ref().as_array() else {
+            self.problems.push(
+                value.span().start,
+                format!("write [[{key}]]: there may be several"),
+            );
+            return vec![];
+        };
+        array
+            .iter()
+            .filter_map(|item| self.section_of(key.to_owned(), item))
+            .collect()
+    }
+
+    fn section_of(&self, name: String, value: &'a Spanned<DeValue<'a>>) -> Option<Section<'a>> {
+        let table = self.table_of(&name, value)?;
+        Some(Section {
+            name,
+            offset: value.span().start,
+            table,
+            known: RefCell::default(),
+            problems: self.problems,
+        })
+    }
+
+    fn table_of(&self, name: &str, value: &'a Spanned<DeValue<'a>>) -> Option<&'a DeTable<'a>> {
+        let table = value.get_ref().as_table();
+        if table.is_none() {
+            self.problems.push(
+                value.span().start,
+                format!("`{name}` should be a table: write [{name}]"),
+            );
+        }
+        table
+    }
+
+    fn find(&self, key: &'static str) -> Option<&'a Spanned<DeValue<'a>>> {
+        self.known.borrow_mut().push(key);
+        self.table
+            .iter()
+            .find(|(name, _)| name.get_ref().as_ref() == key)
+            .map(|(_, value)| value)
+    }
+
+    fn typed<T>(
+        &self,
+        key: &'static str,
+        what: &str,
+        read: impl Fn(&DeValue<'a>) -> Option<T>,
+    ) -> Option<T> {
+        let value = self.find(key)?;
+        let read = read(value.get_ref());
+        if read.is_none() {
+            self.problems
+                .push(value.span().start, format!("`{key}` should be {what}"));
+        }
+        read
+    }
+}
+
+/// The name that was meant, if one is near enough.
+pub(crate) fn nearest<'a>(name: &str, known: impl Iterator<Item = &'a str>) -> Option<&'a str> {
+    known
+        .map(|candidate| {
+            (
+                strsim::damerau_levenshtein(&name.replace('_', "-"), candidate),
+                candidate,
+            )
+        })
+        .filter(|(distance, candidate)| *distance <= 1 + candidate.len() / 5)
+        .min()
+        .map(|(_, candidate)| candidate)
+}
+
+fn integer(value: &DeValue<'_>) -> Option<u64> {
+    let integer = value.as_integer()?;
+    u64::from_str_radix(integer.as_str(), integer.radix()).ok()
+}
+
+/// `5m`, `1h 30m`, `7d`; days have 24 hours.
+fn duration(text: &str) -> Option<Duration> {
+    let span: Span = text.parse().ok()?;
+    let duration = span.to_duration(SpanRelativeTo::days_are_24_hours()).ok()?;
+    Duration::try_from(duration).ok()
+}
+
+/// `64KiB`, `1.5 GiB` is not taken: whole numbers only.
+fn bytes(text: &str) -> Option<u64> {
+    let digits = text
+        .find(|char: char| !char.is_ascii_digit())
+        .unwrap_or(text.len());
+    let (number, unit) = text.split_at(digits);
+    let factor = match unit.trim() {
+        "" | "B" => 1,
+        "KiB" => 1 << 10,
+        "MiB" => 1 << 20,
+        "GiB" => 1 << 30,
+        "kB" | "KB" => 1_000,
+        "MB" => 1_000_000,
+        "GB" => 1_000_000_000,
+        _ => return None,
+    };
+    number.parse::<u64>().ok()?.checked_mul(factor)
+}
+
+#[cfg(test)]
+mod tests {
+    use super::*;
+
+    #[test]
+    fn times_and_sizes() {
+        assert_eq!(duration("500ms"), Some(Duration::from_millis(500)));
+        assert_eq!(duration("1h 30m"), Some(Duration::from_mins(90)));
+        assert_eq!(duration("7d"), Some(Duration::from_hours(168)));
+        assert_eq!(duration("-1s"), None);
+        assert_eq!(duration("10"), None);
+        assert_eq!(bytes("64KiB"), Some(65536));
+        assert_eq!(bytes("10 MB"), Some(10_000_000));
+        assert_eq!(bytes("99999999999GiB"), None);
+        assert_eq!(bytes("x"), None);
+    }
+}
