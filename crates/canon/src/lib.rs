@@ -1,2 +1,23 @@
-//! Placeholder.
+//! What makes two URLs the same.
+//!
+//! Two questions, two answers, because they serve different masters:
+//!
+//! - [`identify`] gives the host and path under which the database keeps a URL. It merges only
+//!   spellings that every server must treat alike, since a wrong merge would watch the wrong bytes.
+//!   [`check_path`] says whether a `_path` is already in that form.
+//! - [`surt()`] gives the key under which the world's web archives look a URL up. It merges far more
+//!   (case, query order, `www`), and is followed to the letter so that other tools find our lines.
+//!
+//! Pure functions: no network, no file, and no panic on any input.
 #![forbid(unsafe_code)]
+
+mod error;
+mod host;
+mod identity;
+mod path;
+mod surt;
+
+pub use error::{PathError, UrlError};
+pub use identity::{Identity, Scheme, identify};
+pub use path::check_path;
+pub use surt::{Canonicalizer, SurtOptions, surt, surt_with};

@@ -1,0 +1,170 @@
+//! What `urldb add URL` makes of a URL when no site rules apply.
+//!
+//! The host names the domain file, the path (with its query) names the record. The scheme is
+//! reported, but it is not part of a record.
+//!
+//! The raw input is checked before anything is rewritten, so that nothing is repaired silently but
+//! white space around it. The rules for each part stand in `host` and `path`. The result is a
+//! fixpoint of [`identify`], and of the `url` crate, which sends the requests.
+
+use std::fmt;
+
+use crate::error::{UrlError, redact, redact_part, secret_span};
+use crate::host::canonical_host;
+use crate::path::{canonical_path, check_characters, without_fragment};
+
+/// How a URL is fetched.
+#[derive(Debug, Clone, Copy, PartialEq, Eq, Hash)]
+pub enum Scheme {
+    /// `http`, port 80.
+    Http,
+    /// `https`, port 443.
+    Https,
+}
+
+impl Scheme {
+    /// The scheme as it stands in a URL.
+    pub fn as_str(self) -> &'static str {
+        match self {
+            Self::Http => "http",
+            Self::Https => "https",
+        }
+    }
+
+    /// The port that a URL of this scheme need not name.
+    pub fn default_port(self) -> u16 {
+        match self {
+            Self::Http => 80,
+            Self::Https => 443,
+        }
+    }
+
+    fn parse(name: &str) -> Option<Self> {
+        [Self::Http, Self::Https]
+            .into_iter()
+            .find(|s| s.as_str().eq_ignore_ascii_case(name))
+    }
+}
+
+impl fmt::Display for Scheme {
+    fn fmt(&self, f: &mut fmt::Formatter<'_>) -> fmt::Result {
+        f.write_str(self.as_str())
+    }
+}
+
+/// A URL as the database knows it; displayed as a URL.
+#[derive(Debug, Clone, PartialEq, Eq, Hash)]
+pub struct Identity {
+    /// The scheme it was written with.
+    pub scheme: Scheme,
+    /// Lower-case host, in Punycode, without a trailing dot. A caller that knows the host as a
+    /// `cnames` entry of a domain file replaces it with that file's host.
+    pub host: String,
+    /// Path and query; starts with `/`.
+    pub path: String,
+}
+
+impl fmt::Display for Identity {
+    fn fmt(&self, f: &mut fmt::Formatter<'_>) -> fmt::Result {
+        write!(f, "{}://{}{}", self.scheme, self.host, self.path)
+    }
+}
+
+/// The identity of the URL `input`.
+///
+/// # Errors
+/// [`UrlError`] when the URL cannot be watched, or could mean different things to different
+/// programs.
+pub fn identify(input: &str) -> Result<Identity, UrlError> {
+    let input = input.trim_ascii();
+    check_characters(input)?;
+    let (scheme, rest) = split_scheme(input)?;
+    let (authority, path) = rest.split_at(rest.find(['/', '?', '#']).unwrap_or(rest.len()));
+    if authority.contains('@') {
+        return Err(UrlError::Userinfo {
+            input: redact(input),
+        });
+    }
+    let host = split_port(authority, scheme).map_err(|port| UrlError::Port {
+        port: redact_part(input, port),
+        scheme: scheme.as_str(),
+    })?;
+    let host = canonical_host(host).map_err(|problem| UrlError::Host {
+        host: redact_part(input, host),
+        problem,
+    })?;
+    let path = canonical_path(path).map_err(|error| match error {
+        UrlError::BadPercentEncoding { escape } => UrlError::BadPercentEncoding {
+            escape: redact_part(input, &escape),
+        },
+        other => other,
+    })?;
+    Ok(Identity { scheme, host, path })
+}
+
+/// The scheme, and what follows its `://`.
+fn split_scheme(input: &str) -> Result<(Scheme, &str), UrlError> {
+    let not_absolute = || UrlError::NotAbsolute {
+        input: redact(input),
+        suggestion: suggestion(input),
+    };
+    let (name, rest) = input.split_once(':').ok_or_else(not_absolute)?;
+    if !is_scheme(name) {
+        return Err(not_absolute());
+    }
+    match (Scheme::parse(name), rest.strip_prefix("//")) {
+        (Some(scheme), Some(rest)) => Ok((scheme, rest)),
+        (Some(_), None) => Err(not_absolute()),
+        // `example.com:80/x` and `localhost:8080` are hosts with ports, whatever the grammar says.
+        (None, None) if name.contains('.') || rest.starts_with(|c: char| c.is_ascii_digit()) => {
+            Err(not_absolute())
+        }
+        (None, _) => Err(UrlError::Scheme {
+            scheme: name.to_owned(),
+        }),
+    }
+}
+
+fn is_scheme(name: &str) -> bool {
+    name.starts_with(|c: char| c.is_ascii_alphabetic())
+        && name
+            .bytes()
+            .all(|b| b.is_ascii_alphanumeric() || matches!(b, b'+' | b'-' | b'.'))
+}
+
+/// What was probably meant by a URL without scheme or slashes, if that could be added.
+fn suggestion(input: &str) -> Option<String> {
+    if secret_span(input).is_some() {
+        return None;
+    }
+    let (scheme, rest) = input
+        .split_once(':')
+        .and_then(|(name, rest)| Some((Scheme::parse(name)?, rest)))
+        .unwrap_or((Scheme::Http, input));
+    // One slash alone is a path on some host, and a host cannot be guessed.
+    if rest.len() == input.len() && rest.starts_with('/') && !rest.starts_with("//") {
+        return None;
+    }
+    let url = format!(
+        "{scheme}://{}",
+        without_fragment(rest).trim_start_matches('/')
+    );
+    identify(&url).ok().map(|_| url)
+}
+
+/// The host of `authority`; the port when it is not the default one.
+fn split_port(authority: &str, scheme: Scheme) -> Result<&str, &str> {
+    // The colons of an IPv6 literal are not a port's; the host check refuses it.
+    if authority.starts_with('[') {
+        return Ok(authority);
+    }
+    let Some((host, port)) = authority.rsplit_once(':') else {
+        return Ok(authority);
+    };
+    let digits = port.bytes().all(|b| b.is_ascii_digit());
+    if port.is_empty() || (digits && port.parse() == Ok(scheme.default_port())) {
+        Ok(host)
+    } else {
+        Err(port)
+    }
+}
