@@ -2,6 +2,8 @@
 
 use std::sync::Arc;
 
+use urldb_canon::Scheme;
+
 /// What names one job between runs.
 #[derive(Debug, Clone, PartialEq, Eq, PartialOrd, Ord, Hash)]
 pub struct JobKey {
@@ -15,15 +17,6 @@ pub struct JobKey {
     pub alias: Option<String>,
     /// The scheme that is asked for.
     pub scheme: Scheme,
-}
-
-/// `http` or `https`.
-#[derive(Debug, Clone, Copy, PartialEq, Eq, PartialOrd, Ord, Hash)]
-pub enum Scheme {
-    /// Plain HTTP.
-    Http,
-    /// HTTP over TLS.
-    Https,
 }
 
 /// One request to make.

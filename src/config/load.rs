@@ -186,7 +186,9 @@ fn network(section: Section<'_>) -> Network {
             .list("allow", "a list of address ranges such as \"10.0.0.0/8\"")
             .unwrap_or_default(),
         ca_file: section.text("ca-file").map(PathBuf::from),
-        map: vec![],
+        map: section
+            .list("map", "a list such as \"example.org=127.0.0.1:8080\"")
+            .unwrap_or_default(),
     };
     section.finish();
     network

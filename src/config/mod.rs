@@ -4,6 +4,7 @@
 //! one pass. Flags are laid over the result by the command line.
 
 mod load;
+mod mapping;
 pub(crate) mod section;
 
 use std::collections::BTreeMap;
@@ -13,6 +14,7 @@ use std::time::Duration;
 use ipnet::IpNet;
 
 pub use load::{Complaints, ConfigError, FILE_NAME, discover, load};
+pub use mapping::{InvalidMapping, Mapping};
 
 /// The whole configuration of one repository.
 #[derive(Debug, Clone, Default)]
@@ -82,21 +84,8 @@ pub struct Network {
     pub allow: Vec<IpNet>,
     /// A PEM file of further certificate authorities.
     pub ca_file: Option<PathBuf>,
-    /// `--map`: hosts that are really somewhere else.
+    /// Hosts that are to be found somewhere else; also `--map`.
     pub map: Vec<Mapping>,
-}
-
-/// One `--map HOST[:PORT]=HOST[:PORT]`.
-#[derive(Debug, Clone, PartialEq, Eq)]
-pub struct Mapping {
-    /// The host of the URL.
-    pub host: String,
-    /// Its port; any when absent.
-    pub port: Option<u16>,
-    /// The host to connect to instead.
-    pub to_host: String,
-    /// The port to connect to instead; the same when absent.
-    pub to_port: Option<u16>,
 }
 
 /// `[archive]`: where what was seen is kept.

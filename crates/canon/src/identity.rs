@@ -14,7 +14,7 @@ use crate::host::canonical_host;
 use crate::path::{canonical_path, check_characters, without_fragment};
 
 /// How a URL is fetched.
-#[derive(Debug, Clone, Copy, PartialEq, Eq, Hash)]
+#[derive(Debug, Clone, Copy, PartialEq, Eq, PartialOrd, Ord, Hash)]
 pub enum Scheme {
     /// `http`, port 80.
     Http,
