@@ -1,2 +1,42 @@
-//! Placeholder.
+//! Writes and reads WARC/1.1 files, one gzip member per record, and their CDXJ index.
+//!
+//! The way of a capture: an [`http`] head is rendered, [`record::Exchange`] makes [`Draft`]s of the
+//! records about one request and its answer, an [`ArchiveFile`] appends them and says where they
+//! went ([`Extent`]), and a [`CdxjLine`] with that place joins the [`index`]. The way back: the index
+//! names a file and an offset, [`Reader::open_at`] reads the record there.
+//!
+//! | module | holds |
+//! |---|---|
+//! | [`header`], [`id`], [`date`], [`digest`] | what stands in front of a record |
+//! | [`http`] | heads of requests and responses, as archives keep them |
+//! | [`record`] | the records that urldb writes |
+//! | [`writer`], [`file`], [`recover`] | bytes out: a stream, a file that survives kill -9, and its repair |
+//! | [`reader`] | bytes in, streaming, bounded, every fault named with its offset |
+//! | [`cdxj`], [`index`] | a line of the index, and the sorted file |
+//!
+//! The crate knows no network, no clock and no random numbers: the caller supplies all three.
 #![forbid(unsafe_code)]
+
+pub mod cdxj;
+pub mod date;
+pub mod digest;
+pub mod file;
+mod fs;
+pub mod header;
+pub mod http;
+pub mod id;
+pub mod index;
+pub mod reader;
+pub mod record;
+pub mod recover;
+pub mod writer;
+
+pub use cdxj::CdxjLine;
+pub use date::WarcDate;
+pub use digest::Digest;
+pub use file::ArchiveFile;
+pub use header::{Header, RecordType};
+pub use id::RecordId;
+pub use reader::Reader;
+pub use record::{Draft, Exchange, Original};
+pub use writer::{Extent, Writer};

@@ -1,0 +1,205 @@
+//! Lines of a CDXJ index: `KEY TIMESTAMP {JSON}`, one for each capture.
+//!
+//! The fields, their order and their all being text are what pywb and cdxj-indexer write. A line is
+//! plain ASCII, so that no two programs disagree about where it ends or how it sorts.
+
+use std::fmt::Write as _;
+
+use serde_json::{Map, Value};
+
+use crate::date::WarcDate;
+use crate::header::{Header, RecordType};
+use crate::http::StoredHead;
+use crate::writer::Extent;
+
+/// The `mime` of a line about a revisit.
+pub const REVISIT: &str = "warc/revisit";
+
+/// One capture and where it stands.
+#[derive(Clone, Debug, PartialEq, Eq)]
+pub struct CdxjLine {
+    /// The URL as a sort key (SURT), which crates/canon makes.
+    pub key: String,
+    /// `YYYYMMDDhhmmss`.
+    pub timestamp: String,
+    /// The URL itself.
+    pub url: String,
+    /// The media type of the payload, or [`REVISIT`].
+    pub mime: String,
+    /// The HTTP status; a revisit with an empty block has none.
+    pub status: Option<u16>,
+    /// The payload's digest, as the record spells it.
+    pub digest: String,
+    /// Where the record stands in its file.
+    pub extent: Extent,
+    /// The file, relative to the directory of the archive.
+    pub filename: String,
+}
+
+/// Where a record stands in an archive.
+#[derive(Clone, Copy, Debug, PartialEq, Eq)]
+pub struct Place<'a> {
+    /// The file, relative to the directory of the archive.
+    pub filename: &'a str,
+    /// Where in the file.
+    pub extent: Extent,
+}
+
+/// A line that cannot be read or written.
+#[derive(Clone, Debug, PartialEq, Eq, thiserror::Error)]
+pub enum InvalidLine {
+    /// Not of the form `KEY TIMESTAMP {JSON}`.
+    #[error("an index line should be KEY TIMESTAMP {{JSON}}, this is {text:?}")]
+    Shape {
+        /// The beginning of the line.
+        text: String,
+    },
+    /// A field is missing, or is not the text or number that it should be.
+    #[error("the index line of {key} has no good {field:?}")]
+    Field {
+        /// The line's key.
+        key: String,
+        /// The field's name.
+        field: &'static str,
+    },
+    /// A key is one word of printable ASCII.
+    #[error("{key:?} cannot be the key of an index line")]
+    Key {
+        /// The key.
+        key: String,
+    },
+}
+
+impl CdxjLine {
+    /// The line about a record at `place`, with the key that `key` makes of its URL. `head` is that of
+    /// the record's block, if it has one. `None` if the record is neither a response nor a revisit, or
+    /// lacks a URI or a date.
+    pub fn of_record(
+        header: &Header,
+        head: Option<&StoredHead>,
+        place: Place<'_>,
+        key: impl FnOnce(&str) -> String,
+    ) -> Option<Self> {
+        let mime = match header.record_type()? {
+            RecordType::Revisit => Some(REVISIT.to_owned()),
+            RecordType::Response => head.and_then(StoredHead::media_type),
+            _ => return None,
+        };
+        let url = header.target_uri()?;
+        let date: WarcDate = header.get("WARC-Date")?.parse().ok()?;
+        Some(Self {
+            key: key(url),
+            timestamp: date.to_timestamp14(),
+            url: url.to_owned(),
+            mime: mime.unwrap_or_else(|| "unk".to_owned()),
+            status: head.map(|head| head.status),
+            digest: header.get("WARC-Payload-Digest").unwrap_or("-").to_owned(),
+            extent: place.extent,
+            filename: place.filename.to_owned(),
+        })
+    }
+
+    /// The line, without a line end.
+    pub fn render(&self) -> Result<String, InvalidLine> {
+        if self.key.is_empty() || !self.key.bytes().all(|b| b.is_ascii_graphic()) {
+            return Err(InvalidLine::Key {
+                key: self.key.clone(),
+            });
+        }
+        if !is_timestamp(&self.timestamp) {
+            return Err(self.bad("timestamp"));
+        }
+        let status = self.status.map(|status| status.to_string());
+        let (length, offset) = (
+            self.extent.length.to_string(),
+            self.extent.offset.to_string(),
+        );
+        let fields = [
+            ("url", Some(self.url.as_str())),
+            ("mime", Some(self.mime.as_str())),
+            ("status", status.as_deref()),
+            ("digest", Some(self.digest.as_str())),
+            ("length", Some(length.as_str())),
+            ("offset", Some(offset.as_str())),
+            ("filename", Some(self.filename.as_str())),
+        ];
+        let present = fields
+            .into_iter()
+            .filter_map(|(name, value)| Some((name, value?)));
+        let parts: Vec<String> = present
+            .map(|(name, value)| format!("\"{name}\": {}", ascii(&Value::from(value).to_string())))
+            .collect();
+        Ok(format!(
+            "{} {} {{{}}}",
+            self.key,
+            self.timestamp,
+            parts.join(", ")
+        ))
+    }
+
+    /// Reads a line. Fields that it does not know are dropped.
+    pub fn parse(line: &str) -> Result<Self, InvalidLine> {
+        let shape = || InvalidLine::Shape {
+            text: line.chars().take(60).collect(),
+        };
+        let mut parts = line.trim_end_matches(['\r', '\n']).splitn(3, ' ');
+        let (Some(key), Some(timestamp), Some(json)) = (parts.next(), parts.next(), parts.next())
+        else {
+            return Err(shape());
+        };
+        if key.is_empty() || !is_timestamp(timestamp) {
+            return Err(shape());
+        }
+        let fields: Map<String, Value> = serde_json::from_str(json).map_err(|_| shape())?;
+        let bad = |field| InvalidLine::Field {
+            key: key.to_owned(),
+            field,
+        };
+        let optional = |field| fields.get(field).and_then(Value::as_str).map(str::to_owned);
+        let text = |field| optional(field).ok_or_else(|| bad(field));
+        let number = |field| text(field)?.parse::<u64>().map_err(|_| bad(field));
+        let status = optional("status").filter(|status| status != "-");
+        Ok(Self {
+            key: key.to_owned(),
+            timestamp: timestamp.to_owned(),
+            url: text("url")?,
+            mime: optional("mime").unwrap_or_else(|| "unk".to_owned()),
+            status: status
+                .map(|status| status.parse().map_err(|_| bad("status")))
+                .transpose()?,
+            digest: optional("digest").unwrap_or_else(|| "-".to_owned()),
+            extent: Extent {
+                offset: number("offset")?,
+                length: number("length")?,
+            },
+            filename: text("filename")?,
+        })
+    }
+
+    fn bad(&self, field: &'static str) -> InvalidLine {
+        InvalidLine::Field {
+            key: self.key.clone(),
+            field,
+        }
+    }
+}
+
+fn is_timestamp(text: &str) -> bool {
+    text.len() == 14 && text.bytes().all(|b| b.is_ascii_digit())
+}
+
+/// All but ASCII, and DEL, as `\uXXXX`.
+fn ascii(text: &str) -> String {
+    let mut escaped = String::with_capacity(text.len());
+    for c in text.chars() {
+        if c.is_ascii() && c != '\x7f' {
+            escaped.push(c);
+            continue;
+        }
+        for unit in c.encode_utf16(&mut [0; 2]) {
+            // Writing to a string does not fail.
+            let _ = write!(escaped, "\\u{unit:04x}");
+        }
+    }
+    escaped
+}

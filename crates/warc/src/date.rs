@@ -1,0 +1,99 @@
+//! Dates of records (WARC/1.1 §5.4): RFC 3339 in UTC, with a fraction of up to nine digits.
+
+use std::fmt;
+use std::str::FromStr;
+
+/// A date kept as the very text that it was given as: a revisit must repeat the date of its original
+/// to the letter.
+#[derive(Clone, Debug, PartialEq, Eq, Hash, PartialOrd, Ord)]
+pub struct WarcDate(String);
+
+/// The text is not a date.
+#[derive(Clone, Debug, PartialEq, Eq, thiserror::Error)]
+#[error("{text:?} is not a date in UTC, such as 2026-11-21T10:30:00Z")]
+pub struct InvalidDate {
+    /// What was found instead.
+    pub text: String,
+}
+
+impl WarcDate {
+    /// The text of the date.
+    pub fn as_str(&self) -> &str {
+        &self.0
+    }
+
+    /// `YYYYMMDDhhmmss`, the timestamp of CDXJ lines and file names; a fraction is cut off.
+    pub fn to_timestamp14(&self) -> String {
+        self.0
+            .bytes()
+            .filter(u8::is_ascii_digit)
+            .take(14)
+            .map(char::from)
+            .collect()
+    }
+}
+
+impl fmt::Display for WarcDate {
+    fn fmt(&self, f: &mut fmt::Formatter<'_>) -> fmt::Result {
+        f.write_str(&self.0)
+    }
+}
+
+impl FromStr for WarcDate {
+    type Err = InvalidDate;
+
+    fn from_str(text: &str) -> Result<Self, Self::Err> {
+        if is_date(text.as_bytes()) {
+            Ok(Self(text.to_owned()))
+        } else {
+            Err(InvalidDate {
+                text: text.to_owned(),
+            })
+        }
+    }
+}
+
+fn is_date(text: &[u8]) -> bool {
+    let Some((date_time, rest)) = text.split_at_checked(19) else {
+        return false;
+    };
+    let shape = date_time
+        .iter()
+        .zip(b"0000-00-00T00:00:00")
+        .all(|(have, want)| match want {
+            b'0' => have.is_ascii_digit(),
+            _ => have == want,
+        });
+    let fraction = match rest {
+        b"Z" => true,
+        [b'.', digits @ .., b'Z'] => {
+            matches!(digits.len(), 1..=9) && digits.iter().all(u8::is_ascii_digit)
+        }
+        _ => false,
+    };
+    if !shape || !fraction {
+        return false;
+    }
+    let number = |at: std::ops::Range<usize>| {
+        date_time[at]
+            .iter()
+            .fold(0u32, |n, digit| n * 10 + u32::from(digit - b'0'))
+    };
+    let (year, month) = (number(0..4), number(5..7));
+    (1..=12).contains(&month)
+        && (1..=days_in(year, month)).contains(&number(8..10))
+        && number(11..13) < 24
+        && number(14..16) < 60
+        // 60 is a leap second.
+        && number(17..19) <= 60
+}
+
+fn days_in(year: u32, month: u32) -> u32 {
+    let leap = year.is_multiple_of(4) && (!year.is_multiple_of(100) || year.is_multiple_of(400));
+    match month {
+        2 if leap => 29,
+        2 => 28,
+        4 | 6 | 9 | 11 => 30,
+        _ => 31,
+    }
+}

@@ -1,0 +1,107 @@
+//! What files need to survive: locks, atomic replacement, and directories on disk.
+
+use std::fs::{File, OpenOptions, TryLockError};
+use std::io::{self, BufWriter, Write};
+use std::path::Path;
+use std::thread::sleep;
+use std::time::{Duration, Instant};
+
+/// How long another process may keep an archive's directory to itself. The lock is held for file
+/// operations only, so that more than this means that something is stuck.
+const PATIENCE: Duration = Duration::from_secs(30);
+
+/// The file in a directory that is locked; it stays, since removing it could part two who wait.
+const LOCK: &str = ".lock";
+
+/// Keeps others from the directory until dropped. The system releases it when the process dies.
+pub(crate) struct DirectoryLock {
+    _file: File,
+}
+
+impl DirectoryLock {
+    /// Waits for the lock, at most half a minute.
+    pub(crate) fn acquire(dir: &Path) -> io::Result<Self> {
+        let file = OpenOptions::new()
+            .create(true)
+            .truncate(false)
+            .write(true)
+            .open(dir.join(LOCK))?;
+        let deadline = Instant::now() + PATIENCE;
+        loop {
+            match file.try_lock() {
+                Ok(()) => return Ok(Self { _file: file }),
+                Err(TryLockError::WouldBlock) if Instant::now() < deadline => {
+                    sleep(Duration::from_millis(20))
+                }
+                Err(TryLockError::WouldBlock) => {
+                    return Err(io::Error::new(
+                        io::ErrorKind::TimedOut,
+                        "another process keeps it locked",
+                    ));
+                }
+                Err(TryLockError::Error(error)) => return Err(error),
+            }
+        }
+    }
+}
+
+/// Replaces a file as a whole: readers see the old content or the new. The caller holds the
+/// directory's lock, so that the temporary file, left by a process that was killed, is overwritten.
+pub(crate) fn replace(
+    path: &Path,
+    write: impl FnOnce(&mut BufWriter<File>) -> io::Result<()>,
+) -> io::Result<()> {
+    // The file that a symbolic link points to is what changes, not the link.
+    let path = if path.is_symlink() {
+        path.canonicalize()?
+    } else {
+        path.to_owned()
+    };
+    let mut temporary = path.clone().into_os_string();
+    temporary.push(".tmp");
+    let temporary = Path::new(&temporary);
+    remove_if_there(temporary)?;
+    let file = OpenOptions::new()
+        .create_new(true)
+        .write(true)
+        .open(temporary)?;
+    let replaced = fill(file, &path, write).and_then(|()| std::fs::rename(temporary, &path));
+    if replaced.is_err() {
+        remove_if_there(temporary)?;
+    }
+    replaced.and_then(|()| sync_directory_of(&path))
+}
+
+fn fill(
+    file: File,
+    path: &Path,
+    write: impl FnOnce(&mut BufWriter<File>) -> io::Result<()>,
+) -> io::Result<()> {
+    if let Ok(known) = path.metadata() {
+        file.set_permissions(known.permissions())?;
+    }
+    let mut output = BufWriter::new(file);
+    write(&mut output)?;
+    output.flush()?;
+    output.get_ref().sync_all()
+}
+
+fn remove_if_there(path: &Path) -> io::Result<()> {
+    match std::fs::remove_file(path) {
+        Err(error) if error.kind() != io::ErrorKind::NotFound => Err(error),
+        _ => Ok(()),
+    }
+}
+
+/// Makes a rename in the directory of `path` last.
+pub(crate) fn sync_directory_of(path: &Path) -> io::Result<()> {
+    // Only Unix can open a directory and sync it; elsewhere the file system sees to it.
+    if cfg!(unix) {
+        let dir = path
+            .parent()
+            .filter(|dir| !dir.as_os_str().is_empty())
+            .unwrap_or(Path::new("."));
+        File::open(dir)?.sync_all()?;
+    }
+    Ok(())
+}

@@ -1,0 +1,246 @@
+//! The header of a record (WARC/1.1 §4): named fields in their order.
+
+use std::io::{self, BufRead, Read};
+
+use crate::digest::Digest;
+use crate::id::strip_brackets;
+
+/// The largest header that is read or written, in bytes, with its version line and its blank line.
+pub const MAX_HEADER: u64 = 64 * 1024;
+
+/// The kinds of records that WARC/1.1 §6 knows.
+#[derive(Clone, Copy, Debug, PartialEq, Eq, Hash)]
+#[expect(missing_docs, reason = "the names are the specification's own")]
+pub enum RecordType {
+    Warcinfo,
+    Response,
+    Resource,
+    Request,
+    Metadata,
+    Revisit,
+    Conversion,
+    Continuation,
+}
+
+impl RecordType {
+    const NAMES: [(Self, &str); 8] = [
+        (Self::Warcinfo, "warcinfo"),
+        (Self::Response, "response"),
+        (Self::Resource, "resource"),
+        (Self::Request, "request"),
+        (Self::Metadata, "metadata"),
+        (Self::Revisit, "revisit"),
+        (Self::Conversion, "conversion"),
+        (Self::Continuation, "continuation"),
+    ];
+
+    /// The text of `WARC-Type`.
+    pub fn name(self) -> &'static str {
+        Self::NAMES
+            .into_iter()
+            .find(|(kind, _)| *kind == self)
+            .map_or("", |(_, name)| name)
+    }
+
+    /// `None` for a type that the specification does not know; readers shall skip such records.
+    pub fn from_name(name: &str) -> Option<Self> {
+        Self::NAMES
+            .into_iter()
+            .find(|(_, known)| known.eq_ignore_ascii_case(name))
+            .map(|(kind, _)| kind)
+    }
+}
+
+/// A field that cannot be written.
+#[derive(Clone, Debug, PartialEq, Eq, thiserror::Error)]
+pub enum InvalidField {
+    /// A name has letters, digits and a few signs (RFC 2616 `token`).
+    #[error("{name:?} cannot be the name of a header field")]
+    Name {
+        /// The name.
+        name: String,
+    },
+    /// A line break would start a field of its own.
+    #[error("the value of the header field {name} has a control character: {value:?}")]
+    Value {
+        /// The name.
+        name: String,
+        /// The value.
+        value: String,
+    },
+}
+
+/// Why bytes are not a header.
+#[derive(Clone, Debug, PartialEq, Eq, thiserror::Error)]
+pub enum HeaderFault {
+    /// The first line is not `WARC/1.0` or `WARC/1.1`.
+    #[error("a record should begin with WARC/1.0 or WARC/1.1, not with {found:?}")]
+    Version {
+        /// The beginning of what was found.
+        found: String,
+    },
+    /// A line is neither a field nor a continuation of one.
+    #[error("line {line} of the record's header is not a field: {text:?}")]
+    Line {
+        /// Counted from 1, the version line.
+        line: usize,
+        /// The beginning of the line.
+        text: String,
+    },
+    /// The header is larger than [`MAX_HEADER`].
+    #[error("the record's header is longer than {MAX_HEADER} bytes")]
+    TooLong,
+    /// The input ended before the blank line.
+    #[error("the record ends within its header")]
+    Clipped,
+}
+
+/// Named fields in order. Names are looked up without case; a name may occur twice.
+#[derive(Clone, Debug, Default, PartialEq, Eq)]
+pub struct Header {
+    fields: Vec<(String, String)>,
+}
+
+impl Header {
+    /// A header with the one field `WARC-Type`.
+    pub fn new(kind: RecordType) -> Self {
+        Self {
+            fields: vec![("WARC-Type".to_owned(), kind.name().to_owned())],
+        }
+    }
+
+    /// Adds a field at the end; blanks around the value are dropped, as readers drop them.
+    pub fn push(&mut self, name: &str, value: impl AsRef<str>) -> Result<(), InvalidField> {
+        let value = value.as_ref().trim_matches([' ', '\t']);
+        if !is_token(name) {
+            return Err(InvalidField::Name {
+                name: name.to_owned(),
+            });
+        }
+        if value.chars().any(|c| c.is_control() && c != '\t') {
+            return Err(InvalidField::Value {
+                name: name.to_owned(),
+                value: value.to_owned(),
+            });
+        }
+        self.fields.push((name.to_owned(), value.to_owned()));
+        Ok(())
+    }
+
+    /// The value of the first field of that name.
+    pub fn get(&self, name: &str) -> Option<&str> {
+        self.iter()
+            .find(|(known, _)| known.eq_ignore_ascii_case(name))
+            .map(|(_, value)| value)
+    }
+
+    /// All fields, in order.
+    pub fn iter(&self) -> impl Iterator<Item = (&str, &str)> {
+        self.fields
+            .iter()
+            .map(|(name, value)| (name.as_str(), value.as_str()))
+    }
+
+    /// `WARC-Type`, if the specification knows it.
+    pub fn record_type(&self) -> Option<RecordType> {
+        self.get("WARC-Type").and_then(RecordType::from_name)
+    }
+
+    /// `WARC-Target-URI`, without the angle brackets that some programs put around it.
+    pub fn target_uri(&self) -> Option<&str> {
+        self.get("WARC-Target-URI").map(strip_brackets)
+    }
+
+    /// `WARC-Payload-Digest`, if there is one that we can read.
+    pub fn payload_digest(&self) -> Option<Digest> {
+        self.get("WARC-Payload-Digest")?.parse().ok()
+    }
+
+    /// `Content-Length`, the length of the block in bytes; `None` if absent or not a number.
+    pub fn content_length(&self) -> Option<u64> {
+        let text = self.get("Content-Length")?;
+        text.bytes()
+            .all(|b| b.is_ascii_digit())
+            .then(|| text.parse().ok())?
+    }
+
+    /// The text of the fields, without a version line or a blank line.
+    pub(crate) fn render_fields(&self) -> String {
+        let mut text = String::new();
+        for (name, value) in self.iter() {
+            text.extend([name, ": ", value, "\r\n"]);
+        }
+        text
+    }
+
+    /// Reads a header through its blank line. Tolerates bare line feeds, folded lines (WARC/1.0),
+    /// and text that is not UTF-8 (it reads as U+FFFD).
+    pub(crate) fn read(input: &mut impl BufRead) -> io::Result<Result<Self, HeaderFault>> {
+        let mut input = input.take(MAX_HEADER);
+        let mut header = Self::default();
+        let mut line = Vec::new();
+        for number in 1.. {
+            line.clear();
+            input.read_until(b'\n', &mut line)?;
+            let complete = line.pop_if(|last| *last == b'\n').is_some();
+            line.pop_if(|last| *last == b'\r');
+            let text = String::from_utf8_lossy(&line);
+            if number == 1 && !matches!(&*text, "WARC/1.0" | "WARC/1.1") {
+                return Ok(Err(HeaderFault::Version {
+                    found: beginning(&text),
+                }));
+            }
+            if !complete {
+                let fault = if input.limit() == 0 {
+                    HeaderFault::TooLong
+                } else {
+                    HeaderFault::Clipped
+                };
+                return Ok(Err(fault));
+            }
+            if line.is_empty() {
+                break;
+            }
+            if number > 1 && !header.take_line(&text) {
+                return Ok(Err(HeaderFault::Line {
+                    line: number,
+                    text: beginning(&text),
+                }));
+            }
+        }
+        Ok(Ok(header))
+    }
+
+    /// Whether the line was a field, or went on with one.
+    fn take_line(&mut self, line: &str) -> bool {
+        if line.starts_with([' ', '\t']) {
+            let Some((_, value)) = self.fields.last_mut() else {
+                return false;
+            };
+            value.push(' ');
+            value.push_str(line.trim_matches([' ', '\t']));
+            return true;
+        }
+        let Some((name, value)) = line.split_once(':') else {
+            return false;
+        };
+        self.fields.push((
+            name.trim_end().to_owned(),
+            value.trim_matches([' ', '\t']).to_owned(),
+        ));
+        true
+    }
+}
+
+/// Whether the text is a `token` of RFC 9110, as names of fields are.
+pub(crate) fn is_token(name: &str) -> bool {
+    !name.is_empty()
+        && name
+            .bytes()
+            .all(|b| b.is_ascii_alphanumeric() || b"!#$%&'*+-.^_`|~".contains(&b))
+}
+
+/// Enough of a hostile text to recognize it by.
+fn beginning(text: &str) -> String {
+    text.chars().take(60).collect()
+}
