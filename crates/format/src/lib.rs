@@ -1,2 +1,58 @@
-//! Placeholder.
+//! The database format: reads, lints, edits and writes the domain files of a URL database.
+//!
+//! A domain file is a YAML file of several documents: metadata first, then one record for each
+//! URL. `docs/database-format.md` describes it. The way of a file through this crate:
+//!
+//! ```text
+//! bytes ─split→ pieces ─scan→ documents ─record→ records ─lint→ findings
+//!                       ↓ lex, decode               ↓ layout, emit, scalar, resolve
+//!                       awkward values              canonical text, edited text ─atomic→ file
+//! ```
+//!
+//! ```
+//! use urldb_format::{DomainFile, Identity, Record, lint};
+//!
+//! let mut parsed = DomainFile::parse("example.com.yaml", b"---\n---\n_path: /\n");
+//! assert!(lint(&parsed).is_empty());
+//! parsed.file.insert(Record::new("/a")).unwrap();
+//! assert_eq!(parsed.file.text(), "---\n---\n_path: /\n---\n_path: /a\n");
+//! assert_eq!(parsed.file.get(&Identity::get("/a")).unwrap().line(), 5);
+//! ```
+//!
+//! What is wrong in a file is a [`Finding`], never a panic and never an [`Error`]; an error means
+//! that a file could not be read, changed or written.
 #![forbid(unsafe_code)]
+
+mod atomic;
+mod canonical;
+mod database;
+mod decode;
+mod document;
+mod domain_file;
+mod edit;
+mod emit;
+mod error;
+mod finding;
+mod keys;
+mod layout;
+mod lex;
+mod lint;
+mod names;
+mod record;
+mod resolve;
+mod scalar;
+mod scan;
+mod split;
+mod value;
+mod values;
+
+pub use atomic::{remove_stray_files, write_atomically};
+pub use database::Database;
+pub use document::{Document, read_documents};
+pub use domain_file::{DomainFile, Entry, Parsed};
+pub use emit::write_documents;
+pub use error::Error;
+pub use finding::{Code, Finding, Severity};
+pub use lint::lint;
+pub use record::{Identity, Metadata, Record};
+pub use value::{Mapping, Schema, Value};

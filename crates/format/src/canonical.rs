@@ -1,0 +1,113 @@
+//! The canonical form of a domain file.
+
+use crate::domain_file::{DomainFile, Entry};
+use crate::emit::Order;
+use crate::error::Error;
+use crate::finding::{Code, Finding};
+use crate::layout::Layout;
+use crate::record::{Identity, Lists};
+use crate::split::comments;
+
+impl DomainFile {
+    /// The text that says the same in the canonical form: keys, lists and records sorted, every
+    /// value written in one way. Comments stay with what they are above of.
+    ///
+    /// Fails with [`Error::NotNormalizable`] if something in the file was not understood, or if
+    /// two records for the same request differ.
+    pub fn canonical(&self) -> Result<String, Error> {
+        let refuse = |findings| Error::NotNormalizable {
+            path: self.path.clone(),
+            findings,
+        };
+        if !self.blocking.is_empty() {
+            return Err(refuse(self.blocking.clone()));
+        }
+        let records = self.sorted_records().map_err(refuse)?;
+        let footer: String = comments(&self.footer)
+            .into_iter()
+            .flat_map(|comment| [comment, "\n"])
+            .collect();
+        let size = self
+            .segments
+            .iter()
+            .map(|segment| segment.source().len())
+            .sum();
+        let mut text = String::with_capacity(size);
+        let bare = Layout::default();
+        let head = self.head.as_ref().unwrap_or(&bare);
+        // A file of nothing but comments starts with them.
+        let only_comments = self.head.is_none() && records.is_empty();
+        if only_comments {
+            text.push_str(&footer);
+        }
+        text.push_str(&head.render(&self.metadata.fields(Lists::Sorted), Order::Sorted));
+        for record in records {
+            text.push_str(&record);
+        }
+        if !only_comments {
+            text.push_str(&footer);
+        }
+        Ok(text)
+    }
+
+    /// The canonical text of each record, sorted. Equal records become one.
+    fn sorted_records(&self) -> Result<Vec<String>, Vec<Finding>> {
+        let mut entries: Vec<(Identity, &Entry)> = self
+            .records()
+            .map(|entry| (entry.record.identity(), entry))
+            .collect();
+        entries.sort_by(|a, b| a.0.cmp(&b.0));
+        let mut findings = Vec::new();
+        let mut records = Vec::with_capacity(entries.len());
+        for same in entries.chunk_by(|a, b| a.0 == b.0) {
+            let (first, others) = (same[0].1, &same[1..]);
+            if others.is_empty() {
+                records.push(first.canonical());
+                continue;
+            }
+            let plain = first.canonical_without_comments();
+            let mut layout = first.layout.clone();
+            for (_, other) in others {
+                if other.canonical_without_comments() == plain {
+                    layout.add_comments_of(&other.layout);
+                } else {
+                    findings.push(duplicate_record(first, other));
+                }
+            }
+            records.push(layout.render(&first.record.fields(Lists::Sorted), Order::Sorted));
+        }
+        if findings.is_empty() {
+            Ok(records)
+        } else {
+            Err(findings)
+        }
+    }
+}
+
+/// Says that `again` is for the same request as `first`.
+pub(crate) fn duplicate_record(first: &Entry, again: &Entry) -> Finding {
+    let message = format!(
+        "line {} has a record for {} already",
+        first.line(),
+        again.record.path
+    );
+    let same = first.canonical_without_comments() == again.canonical_without_comments();
+    let help = if same {
+        "the two are equal: remove one; formatting does so"
+    } else {
+        "they differ: keep the right one"
+    };
+    Finding::new(Code::DuplicateRecord, again.line(), message).with_help(help)
+}
+
+impl Entry {
+    /// The canonical text of the record with its comments.
+    pub(crate) fn canonical(&self) -> String {
+        self.layout
+            .render(&self.record.fields(Lists::Sorted), Order::Sorted)
+    }
+
+    fn canonical_without_comments(&self) -> String {
+        Layout::default().render(&self.record.fields(Lists::Sorted), Order::Sorted)
+    }
+}

@@ -1,0 +1,80 @@
+//! A database: the domain files of a directory.
+
+use std::fs;
+use std::io;
+use std::path::{Path, PathBuf};
+
+use crate::domain_file::{DomainFile, Parsed};
+use crate::error::Error;
+
+/// A directory of domain files. Opening it reads no file.
+#[derive(Debug, Clone)]
+pub struct Database {
+    directory: PathBuf,
+    files: Vec<PathBuf>,
+}
+
+impl Database {
+    /// Lists the `*.yaml` files directly in `directory`, sorted by name.
+    ///
+    /// Folders in it are not looked into. A symbolic link that leads out of it, or nowhere, is
+    /// refused: a change of the database must not change a file elsewhere.
+    pub fn open(directory: impl AsRef<Path>) -> Result<Self, Error> {
+        let directory = directory.as_ref().to_owned();
+        let read = |path: &Path, source| Error::Read {
+            path: path.to_owned(),
+            source,
+        };
+        let root = fs::canonicalize(&directory).map_err(|source| read(&directory, source))?;
+        let mut files = Vec::new();
+        for entry in fs::read_dir(&directory).map_err(|source| read(&directory, source))? {
+            let path = entry.map_err(|source| read(&directory, source))?.path();
+            if path
+                .extension()
+                .is_some_and(|extension| extension == "yaml")
+                && is_file_inside(&path, &root).map_err(|source| read(&path, source))?
+            {
+                files.push(path);
+            }
+        }
+        files.sort();
+        Ok(Self { directory, files })
+    }
+
+    /// The directory.
+    pub fn directory(&self) -> &Path {
+        &self.directory
+    }
+
+    /// The domain files, sorted by name.
+    pub fn files(&self) -> &[PathBuf] {
+        &self.files
+    }
+
+    /// Reads one file after the other.
+    pub fn read(&self) -> impl Iterator<Item = Result<Parsed, Error>> {
+        self.files.iter().map(DomainFile::read)
+    }
+
+    /// Where the file of a host is, or would be; `None` if `host` is not a valid host name.
+    pub fn path_of(&self, host: &str) -> Option<PathBuf> {
+        crate::names::check_host(host).ok()?;
+        Some(self.directory.join(format!("{host}.yaml")))
+    }
+}
+
+fn is_file_inside(path: &Path, root: &Path) -> io::Result<bool> {
+    if !path.symlink_metadata()?.is_symlink() {
+        return Ok(path.metadata()?.is_file());
+    }
+    let target = fs::canonicalize(path)?;
+    if target.starts_with(root) {
+        Ok(target.is_file())
+    } else {
+        let message = format!(
+            "it is a symbolic link to {}, outside of the database",
+            target.display()
+        );
+        Err(io::Error::other(message))
+    }
+}

@@ -1,0 +1,306 @@
+//! A domain file in memory: metadata, records, and the source text of each, so that an edit
+//! leaves the bytes of all others alone.
+
+use std::fs;
+use std::path::{Path, PathBuf};
+
+use crate::atomic::write_atomically;
+use crate::document::{Document, read_pieces};
+use crate::error::Error;
+use crate::finding::{Code, Finding};
+use crate::layout::Layout;
+use crate::record::{Lists, Metadata, Record};
+use crate::split::split;
+use crate::value::Schema;
+
+const BYTE_ORDER_MARK: &str = "\u{FEFF}";
+
+/// A domain file.
+#[derive(Debug, Clone)]
+pub struct DomainFile {
+    pub(crate) path: PathBuf,
+    pub(crate) host: String,
+    pub(crate) byte_order_mark: bool,
+    /// Whether lines end in `\r\n`, as the first one does.
+    pub(crate) crlf: bool,
+    pub(crate) metadata: Metadata,
+    /// How the metadata document stands; `None` if the file has none.
+    pub(crate) head: Option<Layout>,
+    pub(crate) segments: Vec<Segment>,
+    /// The comments after the last document.
+    pub(crate) footer: String,
+    /// What keeps the file from being normalized.
+    pub(crate) blocking: Vec<Finding>,
+}
+
+/// A document after the metadata.
+#[derive(Debug, Clone)]
+#[expect(clippy::large_enum_variant, reason = "nearly all are records")]
+pub(crate) enum Segment {
+    Record(Entry),
+    /// A document that is no record, as its source text.
+    Broken(String),
+}
+
+/// A record and where it stands.
+#[derive(Debug, Clone)]
+pub struct Entry {
+    pub(crate) record: Record,
+    pub(crate) layout: Layout,
+    /// Whether the whole document was understood.
+    pub(crate) intact: bool,
+}
+
+impl Entry {
+    /// The record.
+    pub fn record(&self) -> &Record {
+        &self.record
+    }
+
+    /// The line of its `_path`, from 1.
+    pub fn line(&self) -> usize {
+        self.layout.line_of("_path")
+    }
+
+    /// The line of a key, from 1, if the record has it.
+    pub fn key_line(&self, key: &str) -> Option<usize> {
+        let has_key = self.layout.keys.iter().any(|(name, _)| name == key);
+        has_key.then(|| self.layout.line_of(key))
+    }
+
+    /// Its keys in the order of the file, each with its line.
+    pub fn key_lines(&self) -> impl Iterator<Item = (&str, usize)> {
+        self.layout
+            .keys
+            .iter()
+            .map(|(key, offset)| (key.as_ref(), self.layout.start + offset))
+    }
+}
+
+/// A domain file as read, and what is wrong with it so far.
+#[derive(Debug, Clone)]
+pub struct Parsed {
+    /// The file; what could not be understood is missing from its records.
+    pub file: DomainFile,
+    /// What is wrong, in the order of the lines. [`crate::lint`] finds more.
+    pub findings: Vec<Finding>,
+}
+
+/// The findings that mean that some of the file was not understood.
+const BLOCKING: &[Code] = &[
+    Code::AnchorOrTag,
+    Code::ConflictMarker,
+    Code::DuplicateKey,
+    Code::InvalidUtf8,
+    Code::MissingPath,
+    Code::NotAMapping,
+    Code::SyntaxError,
+];
+
+impl DomainFile {
+    /// Reads the file at `path`.
+    pub fn read(path: impl AsRef<Path>) -> Result<Parsed, Error> {
+        let path = path.as_ref();
+        let bytes = fs::read(path).map_err(|source| Error::Read {
+            path: path.to_owned(),
+            source,
+        })?;
+        Ok(Self::parse(path, &bytes))
+    }
+
+    /// Reads `bytes` as the content of the file at `path`, which need not exist.
+    pub fn parse(path: impl AsRef<Path>, bytes: &[u8]) -> Parsed {
+        let mut findings = Vec::new();
+        let whole = decode_utf8(bytes, &mut findings);
+        let text = whole.strip_prefix(BYTE_ORDER_MARK).unwrap_or(&whole);
+        let mut file = Self::empty(path.as_ref());
+        file.byte_order_mark = text.len() < whole.len();
+        file.crlf = text
+            .split_once('\n')
+            .is_some_and(|(first, _)| first.ends_with('\r'));
+        if file.byte_order_mark {
+            let finding = Finding::new(
+                Code::ByteOrderMark,
+                1,
+                "the file starts with a byte order mark",
+            );
+            findings.push(finding.with_help("save it as UTF-8 without one; formatting removes it"));
+        }
+        file.read_text(text, &mut findings);
+        findings.sort_by_key(|finding| (finding.line, finding.column));
+        file.blocking = findings
+            .iter()
+            .filter(|finding| BLOCKING.contains(&finding.code))
+            .cloned()
+            .collect();
+        Parsed { file, findings }
+    }
+
+    fn empty(path: &Path) -> Self {
+        let name = path
+            .file_name()
+            .map(|name| name.to_string_lossy())
+            .unwrap_or_default();
+        Self {
+            path: path.to_owned(),
+            host: name.strip_suffix(".yaml").unwrap_or(&name).to_owned(),
+            byte_order_mark: false,
+            crlf: false,
+            metadata: Metadata::default(),
+            head: None,
+            segments: Vec::new(),
+            footer: String::new(),
+            blocking: Vec::new(),
+        }
+    }
+
+    fn read_text(&mut self, text: &str, findings: &mut Vec<Finding>) {
+        let split = split(text);
+        text[split.footer.clone()].clone_into(&mut self.footer);
+        let (documents, found) = read_pieces(text, &split.pieces, &Schema::DOMAIN_FILE);
+        findings.extend(found);
+        let mut documents = documents.into_iter().peekable();
+        if let Some(mut document) =
+            documents.next_if(|document| document.mapping.get("_path").is_none())
+        {
+            self.head = Some(Layout::new(&mut document, text));
+            self.metadata = Metadata::from_mapping(document.mapping);
+        } else {
+            let finding = Finding::new(
+                Code::MissingMetadata,
+                1,
+                "the file does not start with a metadata document",
+            );
+            findings.push(finding.with_help("start the file with a line `---` of its own"));
+        }
+        self.segments.reserve(documents.len());
+        for document in documents {
+            self.segments.push(read_record(document, text, findings));
+        }
+    }
+
+    /// A file to be written to `path`, without records. Fails if there is one.
+    pub fn create(path: impl AsRef<Path>, metadata: Metadata) -> Result<Self, Error> {
+        let path = path.as_ref();
+        if path.symlink_metadata().is_ok() {
+            return Err(Error::FileExists {
+                path: path.to_owned(),
+            });
+        }
+        let mut file = Self::empty(path);
+        let mut head = Layout::first(String::new());
+        head.rewrite(&metadata.fields(Lists::Sorted), false);
+        (file.metadata, file.head) = (metadata, Some(head));
+        Ok(file)
+    }
+
+    /// Where the file is.
+    pub fn path(&self) -> &Path {
+        &self.path
+    }
+
+    /// The domain, as the file name has it.
+    pub fn host(&self) -> &str {
+        &self.host
+    }
+
+    /// What the file says about its domain.
+    pub fn metadata(&self) -> &Metadata {
+        &self.metadata
+    }
+
+    /// The line of a metadata key, from 1; the first line if the file lacks the key.
+    pub fn metadata_line(&self, key: &str) -> usize {
+        self.head.as_ref().map_or(1, |head| head.line_of(key))
+    }
+
+    /// The records, in the order of the file.
+    pub fn records(&self) -> impl Iterator<Item = &Entry> {
+        self.segments.iter().filter_map(|segment| match segment {
+            Segment::Record(entry) => Some(entry),
+            Segment::Broken(_) => None,
+        })
+    }
+
+    /// The text of the file, edits included.
+    pub fn text(&self) -> String {
+        let mut text = String::new();
+        text.push_str(if self.byte_order_mark {
+            BYTE_ORDER_MARK
+        } else {
+            ""
+        });
+        text.push_str(self.head.as_ref().map_or("", |head| &head.source));
+        for segment in &self.segments {
+            text.push_str(segment.source());
+        }
+        text.push_str(&self.footer);
+        text
+    }
+
+    /// Writes [`Self::text`] to the file, in one step.
+    pub fn write(&self) -> Result<(), Error> {
+        self.write_text(&self.text())
+    }
+
+    /// Writes another text to the file, in one step: the canonical form, say.
+    pub fn write_text(&self, text: &str) -> Result<(), Error> {
+        write_atomically(&self.path, text.as_bytes()).map_err(|source| Error::Write {
+            path: self.path.clone(),
+            source,
+        })
+    }
+}
+
+impl Segment {
+    pub(crate) fn source(&self) -> &str {
+        match self {
+            Self::Record(entry) => &entry.layout.source,
+            Self::Broken(source) => source,
+        }
+    }
+}
+
+fn read_record(mut document: Document, text: &str, findings: &mut Vec<Finding>) -> Segment {
+    let layout = Layout::new(&mut document, text);
+    let (intact, start) = (document.intact, document.start_line);
+    let path_line = document.key_line("_path");
+    if let Some(record) = Record::from_mapping(document.mapping) {
+        return Segment::Record(Entry {
+            record,
+            layout,
+            intact,
+        });
+    }
+    if let Some(line) = path_line {
+        let finding = Finding::new(Code::MissingPath, line, "`_path` is not text");
+        findings.push(finding.with_help("write one path on the line of the key"));
+    } else if intact {
+        let finding = Finding::new(Code::MissingPath, start, "this record has no `_path`");
+        findings.push(finding.with_help("add one, or remove the document"));
+    }
+    Segment::Broken(layout.source)
+}
+
+/// The text of the file; a byte that is not UTF-8 is reported and replaced.
+fn decode_utf8<'a>(bytes: &'a [u8], findings: &mut Vec<Finding>) -> std::borrow::Cow<'a, str> {
+    if let Err(error) = std::str::from_utf8(bytes) {
+        let offset = error.valid_up_to();
+        let before = &bytes[..offset];
+        let line = 1 + String::from_utf8_lossy(before).matches('\n').count();
+        let line_start = before
+            .iter()
+            .rposition(|byte| *byte == b'\n')
+            .map_or(0, |at| at + 1);
+        let column = 1 + String::from_utf8_lossy(&before[line_start..])
+            .chars()
+            .count();
+        let message = format!(
+            "byte {offset} (0x{:02X}) of the file is not UTF-8",
+            bytes[offset]
+        );
+        let finding = Finding::new(Code::InvalidUtf8, line, message).at_column(column);
+        findings.push(finding.with_help("save the file as UTF-8"));
+    }
+    String::from_utf8_lossy(bytes)
+}

@@ -1,0 +1,219 @@
+//! Edits of a domain file, each of which rewrites one document and leaves the bytes of all
+//! others alone.
+
+use crate::domain_file::{DomainFile, Entry, Segment};
+use crate::error::Error;
+use crate::layout::Layout;
+use crate::record::{Identity, Lists, Metadata, Record};
+
+impl DomainFile {
+    /// The record with this identity.
+    pub fn get(&self, identity: &Identity) -> Option<&Entry> {
+        self.records().find(|entry| entry.is(identity))
+    }
+
+    /// Adds a record at its place in the order.
+    pub fn insert(&mut self, record: Record) -> Result<(), Error> {
+        let identity = record.identity();
+        if let Some(entry) = self.get(&identity) {
+            return Err(self.record_exists(entry));
+        }
+        self.place(
+            &identity,
+            Entry {
+                record,
+                layout: Layout::default(),
+                intact: true,
+            },
+        );
+        Ok(())
+    }
+
+    /// Changes a record, which moves to its place in the order if its identity changes.
+    ///
+    /// Its comments stay with it. A change that changes nothing leaves its bytes alone.
+    pub fn update(
+        &mut self,
+        identity: &Identity,
+        change: impl FnOnce(&mut Record),
+    ) -> Result<(), Error> {
+        let index = self.find(identity)?;
+        let Segment::Record(entry) = &self.segments[index] else {
+            return Err(self.no_such_record(identity));
+        };
+        let mut changed = entry.clone();
+        change(&mut changed.record);
+        if changed.record == entry.record {
+            return Ok(());
+        }
+        let new_identity = changed.record.identity();
+        if new_identity == *identity {
+            self.replace(index, changed);
+            return Ok(());
+        }
+        if let Some(other) = self.get(&new_identity) {
+            return Err(self.record_exists(other));
+        }
+        self.take(index);
+        self.place(&new_identity, changed);
+        Ok(())
+    }
+
+    /// Removes a record with the comments above it, and returns it.
+    pub fn remove(&mut self, identity: &Identity) -> Result<Record, Error> {
+        let index = self.find(identity)?;
+        match self.take(index) {
+            Segment::Record(entry) => Ok(entry.record),
+            Segment::Broken(_) => Err(self.no_such_record(identity)),
+        }
+    }
+
+    /// Changes the metadata.
+    pub fn update_metadata(&mut self, change: impl FnOnce(&mut Metadata)) -> Result<(), Error> {
+        let mut metadata = self.metadata.clone();
+        change(&mut metadata);
+        if metadata == self.metadata {
+            return Ok(());
+        }
+        let mut head = self
+            .head
+            .clone()
+            .unwrap_or_else(|| Layout::first(String::new()));
+        let end = head.start + head.line_count();
+        if let Some(finding) = self
+            .blocking
+            .iter()
+            .find(|finding| (head.start..end).contains(&finding.line))
+        {
+            let findings = vec![finding.clone()];
+            return Err(Error::NotNormalizable {
+                path: self.path.clone(),
+                findings,
+            });
+        }
+        let lines = head.line_count();
+        head.rewrite(&metadata.fields(Lists::Sorted), self.crlf);
+        let added = head.line_count();
+        (self.metadata, self.head) = (metadata, Some(head));
+        self.shift_lines(0, lines, added);
+        Ok(())
+    }
+
+    /// Where the one record with this identity is, if it is safe to change.
+    fn find(&self, identity: &Identity) -> Result<usize, Error> {
+        let mut found =
+            self.segments
+                .iter()
+                .enumerate()
+                .filter_map(|(index, segment)| match segment {
+                    Segment::Record(entry) if entry.is(identity) => Some((index, entry)),
+                    _ => None,
+                });
+        let (index, entry) = found.next().ok_or_else(|| self.no_such_record(identity))?;
+        if !entry.intact || found.next().is_some() {
+            let record = identity.path.clone();
+            return Err(Error::Unsafe {
+                path: self.path.clone(),
+                line: entry.line(),
+                record,
+            });
+        }
+        Ok(index)
+    }
+
+    /// Puts an entry before the first record that comes after it.
+    fn place(&mut self, identity: &Identity, mut entry: Entry) {
+        let after = |segment: &Segment| matches!(segment, Segment::Record(other) if other.comes_after(identity));
+        let index = self
+            .segments
+            .iter()
+            .position(after)
+            .unwrap_or(self.segments.len());
+        if self.head.is_none() && self.segments.is_empty() {
+            // What there is, is comments; they stay on top.
+            let mut head = Layout::first(std::mem::take(&mut self.footer));
+            end_line(&mut head.source);
+            head.source.push_str("---\n");
+            self.head = Some(head);
+        }
+        let previous = match index
+            .checked_sub(1)
+            .and_then(|index| self.segments.get_mut(index))
+        {
+            Some(Segment::Record(entry)) => Some(&mut entry.layout.source),
+            Some(Segment::Broken(source)) => Some(source),
+            None => self.head.as_mut().map(|head| &mut head.source),
+        };
+        previous.into_iter().for_each(end_line);
+        let lines_before: usize = self.segments[..index]
+            .iter()
+            .map(|segment| segment.source().matches('\n').count())
+            .sum();
+        entry.layout.start = 1 + self.head.as_ref().map_or(0, Layout::line_count) + lines_before;
+        entry.rewrite(self.crlf);
+        let added = entry.layout.line_count();
+        self.segments.insert(index, Segment::Record(entry));
+        self.shift_lines(index + 1, 0, added);
+    }
+
+    fn replace(&mut self, index: usize, mut entry: Entry) {
+        let lines = entry.layout.line_count();
+        entry.rewrite(self.crlf);
+        let added = entry.layout.line_count();
+        self.segments[index] = Segment::Record(entry);
+        self.shift_lines(index + 1, lines, added);
+    }
+
+    fn take(&mut self, index: usize) -> Segment {
+        let segment = self.segments.remove(index);
+        self.shift_lines(index, segment.source().matches('\n').count(), 0);
+        segment
+    }
+
+    /// Moves the lines of all that follows `index`.
+    fn shift_lines(&mut self, index: usize, removed: usize, added: usize) {
+        for segment in &mut self.segments[index..] {
+            if let Segment::Record(entry) = segment {
+                entry.layout.start = entry.layout.start + added - removed;
+            }
+        }
+    }
+
+    fn record_exists(&self, entry: &Entry) -> Error {
+        Error::RecordExists {
+            path: self.path.clone(),
+            line: entry.line(),
+            record: entry.record.path.clone(),
+        }
+    }
+
+    fn no_such_record(&self, identity: &Identity) -> Error {
+        Error::NoSuchRecord {
+            path: self.path.clone(),
+            record: identity.path.clone(),
+        }
+    }
+}
+
+impl Entry {
+    fn is(&self, identity: &Identity) -> bool {
+        self.record.path == identity.path && self.record.request_key() == identity.request
+    }
+
+    fn comes_after(&self, identity: &Identity) -> bool {
+        self.record.path > identity.path
+            || (self.record.path == identity.path && self.record.request_key() > identity.request)
+    }
+
+    fn rewrite(&mut self, crlf: bool) {
+        self.layout
+            .rewrite(&self.record.fields(Lists::Sorted), crlf);
+    }
+}
+
+/// Completes a last line that lacks its break.
+fn end_line(source: &mut String) {
+    if !source.is_empty() && !source.ends_with('\n') {
+        source.push('\n');
+    }
+}

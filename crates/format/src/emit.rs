@@ -1,0 +1,263 @@
+//! Writing documents in the canonical form: byte for byte what `PyYAML`'s
+//! `dump_all(docs, explicit_start=True, sort_keys=True)` writes, but for an empty document,
+//! which is a bare `---`.
+
+use std::borrow::Cow;
+
+use crate::scalar::{self, Place, Style};
+use crate::value::{Mapping, Value};
+
+/// Writes each mapping as a document, keys sorted.
+pub fn write_documents<'a>(documents: impl IntoIterator<Item = &'a Mapping>) -> String {
+    let mut out = Writer::default();
+    for document in documents {
+        out.document_start();
+        for (key, value) in document.sorted() {
+            out.top_level_pair(key, &Field::from(value), Order::Sorted);
+        }
+    }
+    out.finish()
+}
+
+/// A top-level value, borrowed from wherever it lives.
+#[derive(Debug, Clone)]
+pub(crate) enum Field<'a> {
+    Bool(bool),
+    Int(u64),
+    Text(&'a str),
+    Texts(Cow<'a, [String]>),
+    List(&'a [Value]),
+    Map(&'a Mapping),
+}
+
+impl<'a> From<&'a Value> for Field<'a> {
+    fn from(value: &'a Value) -> Self {
+        match value {
+            Value::Bool(flag) => Self::Bool(*flag),
+            Value::Int(number) => Self::Int(*number),
+            Value::Text(text) => Self::Text(text),
+            Value::List(items) => Self::List(items),
+            Value::Map(mapping) => Self::Map(mapping),
+        }
+    }
+}
+
+impl Field<'_> {
+    /// The same value, owned.
+    pub(crate) fn to_value(&self) -> Value {
+        match self {
+            Self::Bool(flag) => Value::Bool(*flag),
+            Self::Int(number) => Value::Int(*number),
+            Self::Text(text) => Value::from(*text),
+            Self::Texts(texts) => Value::List(
+                texts
+                    .iter()
+                    .map(|text| Value::from(text.as_str()))
+                    .collect(),
+            ),
+            Self::List(items) => Value::List(items.to_vec()),
+            Self::Map(mapping) => Value::Map((*mapping).clone()),
+        }
+    }
+}
+
+/// The order of the keys of nested mappings.
+#[derive(Debug, Clone, Copy, PartialEq, Eq)]
+pub(crate) enum Order {
+    /// Sorted: the canonical form.
+    Sorted,
+    /// As read: to tell a wrong order from wrong formatting.
+    Source,
+}
+
+/// What has been written, and what the place of the next character depends on.
+#[derive(Debug, Default)]
+pub(crate) struct Writer {
+    out: String,
+    /// The line of each top-level key, from 0.
+    pub(crate) key_lines: Vec<usize>,
+    line: usize,
+    /// The column in characters, from 0.
+    pub(crate) column: usize,
+    /// Whether the last character separates tokens.
+    separated: bool,
+    /// Whether the line holds nothing but indentation, dashes and question marks.
+    indenting: bool,
+    /// The indentation of a folded scalar.
+    indent: usize,
+}
+
+impl Writer {
+    pub(crate) fn finish(mut self) -> String {
+        self.end_line();
+        self.out
+    }
+
+    pub(crate) fn document_start(&mut self) {
+        self.end_line();
+        self.out.push_str("---\n");
+        self.line += 1;
+        (self.separated, self.indenting) = (true, true);
+    }
+
+    /// Writes a comment on a line of its own.
+    pub(crate) fn comment(&mut self, comment: &str) {
+        self.end_line();
+        self.out.push_str(comment);
+        self.line_break();
+    }
+
+    /// Writes one key of a document.
+    pub(crate) fn top_level_pair(&mut self, key: &str, value: &Field, order: Order) {
+        self.end_line();
+        self.key_lines.push(self.line);
+        if !self.plain_pair(key, value) {
+            self.pair(key, value, 0, order);
+        }
+    }
+
+    /// The common case, `key: text`, without looking at more than it must.
+    fn plain_pair(&mut self, key: &str, value: &Field) -> bool {
+        let Field::Text(text) = value else {
+            return false;
+        };
+        let short = key.len() < 100 && !text.contains(' ');
+        let plain = short
+            && scalar::style(key, Place::Key) == Style::Plain
+            && scalar::style(text, Place::Value) == Style::Plain;
+        if plain {
+            for part in [key, ": ", text, "\n"] {
+                self.out.push_str(part);
+            }
+            self.line += 1;
+            (self.separated, self.indenting) = (true, true);
+        }
+        plain
+    }
+
+    /// Writes a key and its value, for a mapping indented by `indent`.
+    fn pair(&mut self, key: &str, value: &Field, indent: usize, order: Order) {
+        self.indent_to(indent);
+        self.indent = indent + 2;
+        if scalar::is_simple_key(key) {
+            scalar::write(self, key, Place::Key);
+            self.text(":");
+        } else {
+            self.dash("?");
+            scalar::write(self, key, Place::Value);
+            self.indent_to(indent);
+            self.dash(":");
+        }
+        self.value(value, indent, order);
+    }
+
+    /// Writes a value that belongs to a collection indented by `indent`.
+    fn value(&mut self, value: &Field, indent: usize, order: Order) {
+        self.indent = indent + 2;
+        match value {
+            Field::Bool(flag) => self.indicator(if *flag { "true" } else { "false" }),
+            Field::Int(number) => self.indicator(&number.to_string()),
+            Field::Text(text) => scalar::write(self, text, Place::Value),
+            Field::Texts(texts) => {
+                self.list(texts.iter().map(|text| Field::Text(text)), indent, order);
+            }
+            Field::List(items) => self.list(items.iter().map(Field::from), indent, order),
+            Field::Map(mapping) if mapping.is_empty() => self.indicator("{}"),
+            Field::Map(mapping) => {
+                let pairs = match order {
+                    Order::Sorted => mapping.sorted(),
+                    Order::Source => mapping.iter().collect(),
+                };
+                for (key, value) in pairs {
+                    self.pair(key, &Field::from(value), indent + 2, order);
+                }
+            }
+        }
+    }
+
+    fn list<'a>(
+        &mut self,
+        items: impl ExactSizeIterator<Item = Field<'a>>,
+        indent: usize,
+        order: Order,
+    ) {
+        if items.len() == 0 {
+            return self.indicator("[]");
+        }
+        // Dashes stand under the key when they follow it on a new line, else one step in.
+        let indent = if self.indenting { indent + 2 } else { indent };
+        for item in items {
+            self.indent_to(indent);
+            self.dash("-");
+            // Inside a list, a list is always one step in.
+            self.value(&item, indent, order);
+        }
+    }
+
+    /// Appends text that has no line break.
+    pub(crate) fn text(&mut self, text: &str) {
+        self.out.push_str(text);
+        self.column += if text.is_ascii() {
+            text.len()
+        } else {
+            text.chars().count()
+        };
+        if !text.is_empty() {
+            (self.separated, self.indenting) = (false, false);
+        }
+    }
+
+    /// A space, unless there is one.
+    pub(crate) fn space(&mut self) {
+        if !self.separated {
+            self.text(" ");
+        }
+    }
+
+    /// Appends a token, apart from the one before it.
+    pub(crate) fn indicator(&mut self, token: &str) {
+        self.space();
+        self.text(token);
+    }
+
+    /// Appends a token that counts as indentation: `-`, or the `?` and `:` of a long key.
+    fn dash(&mut self, token: &str) {
+        let indenting = self.indenting;
+        self.indicator(token);
+        self.indenting = indenting;
+    }
+
+    /// Goes to a new line inside a scalar.
+    pub(crate) fn fold(&mut self) {
+        self.indent_to(self.indent);
+        (self.separated, self.indenting) = (false, false);
+    }
+
+    /// Goes to column `indent`, on a new line unless this one is still only indentation.
+    fn indent_to(&mut self, indent: usize) {
+        if !self.indenting || self.column > indent || (self.column == indent && !self.separated) {
+            self.line_break();
+        }
+        for _ in self.column..indent {
+            self.out.push(' ');
+        }
+        if self.column < indent {
+            self.column = indent;
+            self.separated = true;
+        }
+    }
+
+    pub(crate) fn line_break(&mut self) {
+        self.out.push('\n');
+        self.line += 1;
+        self.column = 0;
+        (self.separated, self.indenting) = (true, true);
+    }
+
+    fn end_line(&mut self) {
+        if self.column > 0 {
+            self.line_break();
+        }
+        (self.separated, self.indenting) = (true, true);
+    }
+}

@@ -1,0 +1,33 @@
+//! The keys that the format knows.
+
+use std::borrow::Cow;
+
+/// The keys of the metadata document, sorted.
+pub(crate) const METADATA: &[&str] = &["case-sensitive-paths", "cnames", "http", "https"];
+
+/// The keys of a record, sorted.
+pub(crate) const RECORD: &[&str] = &[
+    "_path",
+    "catalogue",
+    "categories",
+    "content-length",
+    "content-sha256",
+    "content-type",
+    "description",
+    "method",
+    "name",
+    "redirects-to",
+    "request-body",
+    "request-content-type",
+    "request-headers",
+    "status",
+];
+
+/// A key, without an allocation of its own if it is a known one.
+pub(crate) type Key = Cow<'static, str>;
+
+/// Makes a [`Key`].
+pub(crate) fn intern(key: &str) -> Key {
+    let known = RECORD.iter().chain(METADATA).find(|known| **known == key);
+    known.map_or_else(|| Cow::Owned(key.to_owned()), |known| Cow::Borrowed(*known))
+}

@@ -1,0 +1,250 @@
+//! Finds what `serde_yaml` does not tell in a piece of YAML: comments, which we keep, and
+//! anchors, aliases and tags, which we refuse; and refuses absurd nesting before anyone recurses.
+//!
+//! It follows YAML's tokens just far enough to know what is text: quotes, block scalars, flow
+//! collections, and plain text that goes on over several lines.
+
+/// Deeper than this no value is read.
+const MAX_DEPTH: usize = 64;
+
+/// What was found in a piece, with lines from 0 and columns from 1.
+#[derive(Debug, Default)]
+pub(crate) struct Found<'a> {
+    /// The comments, from `#` on.
+    pub(crate) comments: Vec<&'a str>,
+    /// Where the first anchor, alias or tag is.
+    pub(crate) mark: Option<(usize, usize)>,
+    /// The line that is nested too deeply.
+    pub(crate) too_deep: Option<usize>,
+}
+
+/// Looks through one piece.
+pub(crate) fn lex(piece: &str) -> Found<'_> {
+    let mut lexer = Lexer {
+        found: Found::default(),
+        line: 0,
+        state: State::Between,
+        depth: 0,
+        parent: None,
+    };
+    for (number, line) in piece.lines().enumerate() {
+        lexer.line = number;
+        lexer.read_line(line);
+        if lexer.found.too_deep.is_some() {
+            break;
+        }
+    }
+    lexer.found
+}
+
+/// Where a line starts.
+#[derive(Debug, Clone, Copy, PartialEq, Eq)]
+enum State {
+    /// Between tokens.
+    Between,
+    /// Inside quotes of this kind.
+    Quoted(u8),
+    /// After plain text, which goes on if the line is indented more than the parent.
+    Plain,
+    /// In a block scalar, which goes on while lines are indented more than the parent.
+    Block,
+}
+
+struct Lexer<'a> {
+    found: Found<'a>,
+    line: usize,
+    state: State,
+    /// How many flow collections are open.
+    depth: usize,
+    /// The column of the key or dash that the current value belongs to.
+    parent: Option<usize>,
+}
+
+impl<'a> Lexer<'a> {
+    fn read_line(&mut self, line: &'a str) {
+        let indent = line.bytes().take_while(|byte| *byte == b' ').count();
+        let blank = line.trim_matches([' ', '\t']).is_empty();
+        let inside = self.parent.is_none_or(|parent| indent > parent);
+        match self.state {
+            State::Quoted(_) => return self.read_tokens(line, 0),
+            State::Block if blank || inside => return,
+            State::Plain if blank => return,
+            State::Plain if self.depth == 0 && !inside => self.state = State::Between,
+            State::Block => self.state = State::Between,
+            _ => {}
+        }
+        self.read_tokens(line, indent);
+    }
+
+    fn read_tokens(&mut self, line: &'a str, start: usize) {
+        let bytes = line.as_bytes();
+        let mut at = start;
+        let mut indicators = 0;
+        while at < bytes.len() && self.found.too_deep.is_none() {
+            let after_space = at == 0 || matches!(bytes[at - 1], b' ' | b'\t');
+            let alone = bytes
+                .get(at + 1)
+                .is_none_or(|next| matches!(next, b' ' | b'\t'));
+            match bytes[at] {
+                _ if matches!(self.state, State::Quoted(_)) => at = self.read_quoted(bytes, at),
+                b' ' | b'\t' => at += 1,
+                b'#' if after_space => {
+                    if self.depth == 0 && self.state == State::Plain {
+                        self.state = State::Between;
+                    }
+                    self.found.comments.push(line[at..].trim_end());
+                    return;
+                }
+                byte if self.depth > 0 => at = self.read_flow(bytes, at, byte),
+                b'-' | b'?' if alone && self.state == State::Between => {
+                    self.parent = Some(at);
+                    indicators += 1;
+                    self.check_depth(indicators);
+                    at += 1;
+                }
+                b':' if alone => {
+                    self.state = State::Between;
+                    at += 1;
+                }
+                byte if self.state == State::Between => at = self.read_node(bytes, at, byte),
+                _ => at = self.read_plain(bytes, at),
+            }
+        }
+    }
+
+    fn check_depth(&mut self, depth: usize) {
+        if depth > MAX_DEPTH {
+            self.found.too_deep = Some(self.line);
+        }
+    }
+
+    fn mark(&mut self, bytes: &[u8], at: usize) -> usize {
+        self.found.mark.get_or_insert((self.line, at + 1));
+        let length = bytes[at..]
+            .iter()
+            .take_while(|byte| !matches!(byte, b' ' | b'\t'))
+            .count();
+        at + length
+    }
+
+    /// Reads the start of a value or key outside of flow collections.
+    fn read_node(&mut self, bytes: &[u8], at: usize, byte: u8) -> usize {
+        match byte {
+            b'&' | b'*' | b'!' => self.mark(bytes, at),
+            b'|' | b'>' => {
+                self.state = State::Block;
+                // A comment may follow the header.
+                let header = bytes[at..]
+                    .iter()
+                    .take_while(|byte| !matches!(byte, b' ' | b'\t'))
+                    .count();
+                at + header
+            }
+            b'"' | b'\'' => self.open_quote(bytes, at, byte),
+            b'[' | b'{' => self.open_flow(at),
+            _ => {
+                self.note_key(bytes, at);
+                self.state = State::Plain;
+                self.read_plain(bytes, at)
+            }
+        }
+    }
+
+    /// Remembers the column of what turns out to be a key on this line.
+    fn note_key(&mut self, bytes: &[u8], at: usize) {
+        let rest = &bytes[at..];
+        let is_key = rest.iter().enumerate().any(|(index, byte)| {
+            *byte == b':'
+                && rest
+                    .get(index + 1)
+                    .is_none_or(|next| matches!(next, b' ' | b'\t'))
+        });
+        if is_key {
+            self.parent = Some(at);
+        }
+    }
+
+    fn open_quote(&mut self, bytes: &[u8], at: usize, quote: u8) -> usize {
+        if self.depth == 0 {
+            self.note_key(bytes, at);
+        }
+        self.state = State::Quoted(quote);
+        at + 1
+    }
+
+    fn open_flow(&mut self, at: usize) -> usize {
+        self.depth += 1;
+        self.check_depth(self.depth);
+        self.state = State::Between;
+        at + 1
+    }
+
+    /// Reads inside quotes up to their end or that of the line.
+    fn read_quoted(&mut self, bytes: &[u8], mut at: usize) -> usize {
+        let State::Quoted(quote) = self.state else {
+            return at;
+        };
+        while at < bytes.len() {
+            match bytes[at] {
+                b'\\' if quote == b'"' => at += 2,
+                byte if byte != quote => at += 1,
+                b'\'' if bytes.get(at + 1) == Some(&b'\'') => at += 2,
+                _ => {
+                    // What follows is an indicator or a mistake, which the decoder reports.
+                    self.state = State::Between;
+                    return at + 1;
+                }
+            }
+        }
+        at
+    }
+
+    /// Reads plain text up to a colon, comment or the end of the line.
+    fn read_plain(&self, bytes: &[u8], at: usize) -> usize {
+        let stop = |index: usize| match bytes[index] {
+            b':' => {
+                self.depth > 0
+                    || bytes
+                        .get(index + 1)
+                        .is_none_or(|next| matches!(next, b' ' | b'\t'))
+            }
+            b' ' | b'\t' => true,
+            b',' | b'[' | b']' | b'{' | b'}' => self.depth > 0,
+            _ => false,
+        };
+        (at + 1..bytes.len())
+            .find(|index| stop(*index))
+            .unwrap_or(bytes.len())
+    }
+
+    /// Reads one token in a flow collection.
+    fn read_flow(&mut self, bytes: &[u8], at: usize, byte: u8) -> usize {
+        let next = bytes.get(at + 1);
+        let ends_key = byte == b':'
+            && next
+                .is_none_or(|next| matches!(next, b' ' | b'\t' | b',' | b'[' | b']' | b'{' | b'}'));
+        match byte {
+            b'[' | b'{' => self.open_flow(at),
+            b']' | b'}' => {
+                self.depth -= 1;
+                self.state = State::Between;
+                at + 1
+            }
+            b',' => {
+                self.state = State::Between;
+                at + 1
+            }
+            b':' if ends_key || self.state == State::Between => {
+                self.state = State::Between;
+                at + 1
+            }
+            b'?' if self.state == State::Between && next == Some(&b' ') => at + 1,
+            b'&' | b'*' | b'!' if self.state == State::Between => self.mark(bytes, at),
+            b'"' | b'\'' if self.state == State::Between => self.open_quote(bytes, at, byte),
+            _ => {
+                self.state = State::Plain;
+                self.read_plain(bytes, at)
+            }
+        }
+    }
+}

@@ -1,0 +1,337 @@
+//! Finds what is wrong with a domain file that could be read.
+
+use std::collections::HashMap;
+
+use crate::canonical::duplicate_record;
+use crate::domain_file::{DomainFile, Entry, Parsed, Segment};
+use crate::emit::{Field, Order};
+use crate::finding::{Code, Finding};
+use crate::keys;
+use crate::layout::Layout;
+use crate::names::check_host;
+use crate::record::{Identity, Lists};
+use crate::split;
+use crate::value::Value;
+use crate::values::check_record;
+
+/// Everything that is wrong with a file, in the order of its lines.
+pub fn lint(parsed: &Parsed) -> Vec<Finding> {
+    let file = &parsed.file;
+    let mut findings = parsed.findings.clone();
+    lint_file(file, &mut findings);
+    lint_metadata(file, &mut findings);
+    for entry in file.records() {
+        lint_record(file, entry, &mut findings);
+    }
+    lint_order(file, &mut findings);
+    findings.sort_by_key(|finding| (finding.line, finding.column));
+    findings
+}
+
+fn lint_file(file: &DomainFile, findings: &mut Vec<Finding>) {
+    let name = file
+        .path
+        .file_name()
+        .map(|name| name.to_string_lossy())
+        .unwrap_or_default();
+    if !name.ends_with(".yaml") {
+        let message = format!("the file name `{name}` does not end in `.yaml`");
+        findings.push(
+            Finding::new(Code::BadFileName, 1, message)
+                .with_help(format!("name it {}.yaml", file.host)),
+        );
+    } else if let Err(bad) = check_host(&file.host) {
+        let message = format!(
+            "the host in the file name, `{}`, {}",
+            file.host, bad.problem
+        );
+        let mut finding = Finding::new(Code::BadFileName, 1, message);
+        finding.help = bad
+            .suggestion
+            .map(|name| format!("name the file {name}.yaml"));
+        findings.push(finding);
+    }
+    if let Some(line) = line_with_carriage_return(file) {
+        let finding = Finding::new(Code::NotCanonical, line, "lines end in CR LF");
+        findings.push(finding.with_help("end them in LF alone; formatting does so"));
+    }
+    lint_footer(file, findings);
+}
+
+fn line_with_carriage_return(file: &DomainFile) -> Option<usize> {
+    let sources = file.head.iter().map(|head| head.source.as_str());
+    let sources = sources
+        .chain(file.segments.iter().map(Segment::source))
+        .chain([file.footer.as_str()]);
+    let mut lines = 1;
+    for source in sources {
+        if let Some(at) = source.find("\r\n") {
+            return Some(lines + source[..at].matches('\n').count());
+        }
+        lines += source.matches('\n').count();
+    }
+    None
+}
+
+/// The comments at the end, and the line break after the last line.
+fn lint_footer(file: &DomainFile, findings: &mut Vec<Finding>) {
+    let last = file.segments.last().map(Segment::source);
+    let last = last
+        .or(file.head.as_ref().map(|head| head.source.as_str()))
+        .unwrap_or_default();
+    let canonical: String = split::comments(&file.footer)
+        .into_iter()
+        .flat_map(|comment| [comment, "\n"])
+        .collect();
+    if file.footer.replace("\r\n", "\n") != canonical {
+        let line = 1 + file
+            .text()
+            .len()
+            .checked_sub(file.footer.len())
+            .map_or(0, |end| file.text()[..end].matches('\n').count());
+        let finding = Finding::new(
+            Code::NotCanonical,
+            line,
+            "the comments at the end are not in canonical form",
+        );
+        findings.push(finding.with_help("one line each, without blank lines; formatting does so"));
+    } else if file.footer.is_empty() && !last.is_empty() && !last.ends_with('\n') {
+        let line = file.text().lines().count();
+        let finding = Finding::new(
+            Code::NotCanonical,
+            line,
+            "the last line lacks its line break",
+        );
+        findings.push(finding.with_help("formatting adds it"));
+    }
+}
+
+fn lint_metadata(file: &DomainFile, findings: &mut Vec<Finding>) {
+    let Some(head) = &file.head else { return };
+    let metadata = &file.metadata;
+    for (index, name) in metadata.cnames.iter().enumerate() {
+        let problem = match check_host(name) {
+            Err(bad) => Some((
+                bad.problem,
+                bad.suggestion.map(|name| format!("write {name}")),
+            )),
+            Ok(()) if *name == file.host => Some((
+                "is the domain of the file itself",
+                Some("remove it".to_owned()),
+            )),
+            Ok(()) => None,
+        };
+        if let Some((problem, help)) = problem {
+            // Where the list is written one to a line, that is the line of the name.
+            let line = file.metadata_line("cnames");
+            let listed = head.source.lines().nth(line - head.start + 1 + index);
+            let line = line
+                + if listed.is_some_and(|text| text.contains(name.as_str())) {
+                    1 + index
+                } else {
+                    0
+                };
+            let mut finding = Finding::new(
+                Code::BadCname,
+                line,
+                format!("the cname `{name}` {problem}"),
+            );
+            finding.help = help;
+            findings.push(finding);
+        }
+    }
+    lint_list("cnames", &metadata.cnames, head, findings);
+    for (key, value) in metadata.extra.iter() {
+        let line = head.line_of(key);
+        match key {
+            "cnames" if *value == Value::List(Vec::new()) => {}
+            "cnames" => findings.push(bad_value(key, value, "a list of host names", line)),
+            "http" | "https" | "case-sensitive-paths" => {
+                if !matches!(value, Value::Bool(_)) {
+                    findings.push(bad_value(key, value, "true or false", line));
+                }
+            }
+            _ => findings.extend(unknown_key(key, keys::METADATA, line)),
+        }
+    }
+    lint_form(file, head, metadata.fields(Lists::Source), findings);
+}
+
+fn lint_record(file: &DomainFile, entry: &Entry, findings: &mut Vec<Finding>) {
+    let record = &entry.record;
+    check_record(entry, findings);
+    lint_list("categories", &record.categories, &entry.layout, findings);
+    for (key, _) in record
+        .extra
+        .iter()
+        .filter(|(key, _)| !keys::RECORD.contains(key))
+    {
+        let line = entry.layout.line_of(key);
+        if keys::METADATA.contains(&key) {
+            let finding = Finding::new(
+                Code::UnknownKey,
+                line,
+                format!("`{key}` means nothing in a record"),
+            );
+            findings.push(finding.with_help("it belongs in the first document, the metadata"));
+        } else {
+            findings.extend(unknown_key(key, keys::RECORD, line));
+        }
+    }
+    if entry.intact {
+        lint_form(file, &entry.layout, record.fields(Lists::Source), findings);
+    }
+}
+
+/// A value of the wrong kind.
+pub(crate) fn bad_value(key: &str, value: &Value, wanted: &str, line: usize) -> Finding {
+    let found = match value {
+        Value::Text(text) if text.is_empty() => "nothing".to_owned(),
+        Value::Text(text) if text.len() <= 40 => format!("`{text}`"),
+        Value::List(items) if items.is_empty() => "an empty list".to_owned(),
+        other => other.kind().to_owned(),
+    };
+    Finding::new(
+        Code::BadValue,
+        line,
+        format!("`{key}` should be {wanted}, found {found}"),
+    )
+}
+
+/// An unknown key that is probably a known one misspelled.
+fn unknown_key(key: &str, known: &[&str], line: usize) -> Option<Finding> {
+    if key.len() > 40 {
+        return None;
+    }
+    let folded = |key: &str| {
+        key.to_ascii_lowercase()
+            .replace(['_', ' '], "-")
+            .trim_matches('-')
+            .to_owned()
+    };
+    let close = |other: &&&str| {
+        let allowed = if other.len() > 5 { 2 } else { 1 };
+        folded(key) == folded(other)
+            || strsim::osa_distance(&folded(key), &folded(other)) <= allowed
+    };
+    let other = known.iter().find(close)?;
+    let finding = Finding::new(
+        Code::UnknownKey,
+        line,
+        format!("`{key}` means nothing here"),
+    );
+    Some(finding.with_help(format!("did you mean `{other}`?")))
+}
+
+fn lint_list(key: &str, items: &[String], layout: &Layout, findings: &mut Vec<Finding>) {
+    if let Some(pair) = items.windows(2).find(|pair| pair[0] >= pair[1]) {
+        let message = if pair[0] == pair[1] {
+            format!("`{key}` lists `{}` twice", pair[0])
+        } else {
+            format!(
+                "`{key}` is not sorted: `{}` should come before `{}`",
+                pair[1], pair[0]
+            )
+        };
+        findings.push(
+            Finding::new(Code::UnsortedList, layout.line_of(key), message)
+                .with_help("formatting sorts it"),
+        );
+    }
+}
+
+/// The order of the keys, and everything else about the form.
+fn lint_form(
+    file: &DomainFile,
+    layout: &Layout,
+    fields: Vec<(&str, Field)>,
+    findings: &mut Vec<Finding>,
+) {
+    if file
+        .blocking
+        .iter()
+        .any(|finding| (layout.start..layout.start + layout.line_count()).contains(&finding.line))
+    {
+        return;
+    }
+    let unsorted = layout.keys.windows(2).find(|pair| pair[0].0 > pair[1].0);
+    if let Some([(before, _), (key, offset)]) = unsorted {
+        let message = format!("`{key}` should come before `{before}`");
+        let finding = Finding::new(Code::UnsortedKeys, layout.start + offset, message);
+        findings.push(finding.with_help("keys are sorted; formatting sorts them"));
+    }
+    let nested = fields.iter().find(|(_, field)| {
+        matches!(field, Field::Map(mapping) if !is_sorted(&Value::Map((*mapping).clone())))
+            || matches!(field, Field::List(items) if !items.iter().all(is_sorted))
+    });
+    if let Some((key, _)) = nested {
+        let message = format!("the keys inside `{key}` are not sorted");
+        findings.push(
+            Finding::new(Code::UnsortedKeys, layout.line_of(key), message)
+                .with_help("formatting sorts them"),
+        );
+    }
+    let source = if layout.source.contains('\r') {
+        layout.source.replace("\r\n", "\n")
+    } else {
+        layout.source.clone()
+    };
+    let canonical = layout.render(&layout.in_source_order(fields), Order::Source);
+    if source == canonical || source + "\n" == canonical {
+        return;
+    }
+    let source = layout.source.replace("\r\n", "\n");
+    let mut wanted = canonical.lines();
+    let same = source
+        .lines()
+        .take_while(|line| wanted.next() == Some(line))
+        .count();
+    let finding = Finding::new(
+        Code::NotCanonical,
+        layout.start + same,
+        "this is not in canonical form",
+    );
+    let help = match canonical.lines().nth(same) {
+        Some(line) if line.len() <= 120 => {
+            format!("the line should be `{line}`; formatting does it")
+        }
+        _ => "formatting rewrites it".to_owned(),
+    };
+    findings.push(finding.with_help(help));
+}
+
+fn is_sorted(value: &Value) -> bool {
+    match value {
+        Value::Map(mapping) => {
+            mapping.iter().map(|(key, _)| key).is_sorted()
+                && mapping.iter().all(|(_, value)| is_sorted(value))
+        }
+        Value::List(items) => items.iter().all(is_sorted),
+        _ => true,
+    }
+}
+
+/// The order of the records, and records for the same request.
+fn lint_order(file: &DomainFile, findings: &mut Vec<Finding>) {
+    let mut seen: HashMap<Identity, &Entry> = HashMap::new();
+    let mut previous: Option<(Identity, &Entry)> = None;
+    for entry in file.records() {
+        let identity = entry.record.identity();
+        if let Some(first) = seen.get(&identity) {
+            findings.push(duplicate_record(first, entry));
+        } else {
+            seen.insert(identity.clone(), entry);
+        }
+        if let Some((before, other)) = previous.replace((identity.clone(), entry))
+            && before > identity
+        {
+            let message = format!(
+                "the record for {} should come before {}",
+                identity.path, other.record.path
+            );
+            let finding = Finding::new(Code::UnsortedRecords, entry.line(), message);
+            findings
+                .push(finding.with_help("records are sorted by `_path`; formatting sorts them"));
+        }
+    }
+}

@@ -1,0 +1,333 @@
+//! A record: one URL and what is promised about it. And the metadata of a file of them.
+
+use std::borrow::Cow;
+
+use crate::emit::{Field, write_documents};
+use crate::value::{Mapping, Value};
+
+/// One URL of a domain file, and what is promised about it.
+///
+/// A value of the wrong kind at a known key is kept in `extra`, so that nothing is lost between
+/// reading and writing.
+#[derive(Debug, Clone, Default, PartialEq, Eq)]
+pub struct Record {
+    /// `_path`: the absolute path with its query.
+    pub path: String,
+    /// `content-length`: the length of the body in bytes.
+    pub content_length: Option<u64>,
+    /// `content-sha256`: the digest of the body in lower-case hexadecimal digits.
+    pub content_sha256: Option<String>,
+    /// `content-type`: a media type, or a pseudo type such as `X-301-Redirect`.
+    pub content_type: Option<String>,
+    /// `categories`: tags, some of which have a meaning, such as `redirect-ok`.
+    pub categories: Vec<String>,
+    /// `method`: of the request; GET if absent.
+    pub method: Option<String>,
+    /// `request-body`: what the request sends.
+    pub request_body: Option<String>,
+    /// `request-headers`: more header fields of the request, as text.
+    pub request_headers: Mapping,
+    /// `request-content-type`: the media type of `request-body`.
+    pub request_content_type: Option<String>,
+    /// `status`: the status code that is expected.
+    pub status: Option<u16>,
+    /// `redirects-to`: the URL that the redirect is expected to name.
+    pub redirects_to: Option<String>,
+    /// `name`: what people call it.
+    pub name: Option<String>,
+    /// `description`: prose.
+    pub description: Option<String>,
+    /// `catalogue`: more about it, for interchange.
+    pub catalogue: Option<Mapping>,
+    /// Every other key.
+    pub extra: Mapping,
+}
+
+/// What tells records apart: no two records of a file share it.
+///
+/// The order is that of the canonical form: by path as UTF-8 bytes, a plain GET first.
+#[derive(Debug, Clone, PartialEq, Eq, PartialOrd, Ord, Hash)]
+pub struct Identity {
+    /// The `_path`.
+    pub path: String,
+    /// The request in a canonical form, unless it is a plain GET.
+    pub request: Option<String>,
+}
+
+impl Identity {
+    /// The identity of a record that asks for `path` with a plain GET.
+    pub fn get(path: impl Into<String>) -> Self {
+        Self {
+            path: path.into(),
+            request: None,
+        }
+    }
+}
+
+impl Record {
+    /// A record that promises no more than that `path` can be fetched.
+    pub fn new(path: impl Into<String>) -> Self {
+        Self {
+            path: path.into(),
+            ..Self::default()
+        }
+    }
+
+    /// Whether the record promises the bytes of the body: it has a length or a digest.
+    pub fn is_static(&self) -> bool {
+        self.content_length.is_some() || self.content_sha256.is_some()
+    }
+
+    /// Whether the record has the category.
+    pub fn has_category(&self, category: &str) -> bool {
+        self.categories.iter().any(|other| other == category)
+    }
+
+    /// What tells this record apart from the others in its file.
+    pub fn identity(&self) -> Identity {
+        Identity {
+            path: self.path.clone(),
+            request: self.request_key(),
+        }
+    }
+
+    /// The request in a form that is equal for equal requests; `None` for a GET.
+    pub(crate) fn request_key(&self) -> Option<String> {
+        let method = self.method.as_deref().filter(|method| *method != "GET")?;
+        let mut request = Mapping::new();
+        request.insert("method", method);
+        if let Some(body) = &self.request_body {
+            request.insert("request-body", body.as_str());
+        }
+        if let Some(content_type) = &self.request_content_type {
+            request.insert("request-content-type", content_type.as_str());
+        }
+        if !self.request_headers.is_empty() {
+            request.insert("request-headers", self.request_headers.clone());
+        }
+        Some(write_documents([&request]))
+    }
+
+    /// The record that a document holds; `None` if it has no `_path`.
+    pub fn from_mapping(mapping: Mapping) -> Option<Self> {
+        let mut record = Self::default();
+        let mut has_path = false;
+        for (key, value) in mapping {
+            has_path |= key == "_path" && matches!(value, Value::Text(_));
+            record.set(key, value);
+        }
+        has_path.then_some(record)
+    }
+
+    fn set(&mut self, key: String, value: Value) {
+        match (key.as_str(), value) {
+            ("_path", Value::Text(text)) => self.path = text,
+            ("content-length", Value::Int(number)) => self.content_length = Some(number),
+            ("content-sha256", Value::Text(text)) => self.content_sha256 = Some(text),
+            ("content-type", Value::Text(text)) => self.content_type = Some(text),
+            ("description", Value::Text(text)) => self.description = Some(text),
+            ("method", Value::Text(text)) => self.method = Some(text),
+            ("name", Value::Text(text)) => self.name = Some(text),
+            ("redirects-to", Value::Text(text)) => self.redirects_to = Some(text),
+            ("request-body", Value::Text(text)) => self.request_body = Some(text),
+            ("request-content-type", Value::Text(text)) => self.request_content_type = Some(text),
+            ("catalogue", Value::Map(mapping)) => self.catalogue = Some(mapping),
+            ("request-headers", Value::Map(headers)) if is_header_mapping(&headers) => {
+                self.request_headers = headers;
+            }
+            ("status", Value::Int(number)) if u16::try_from(number).is_ok() => {
+                self.status = u16::try_from(number).ok();
+            }
+            ("categories", value) => match into_texts(value) {
+                Ok(texts) => self.categories = texts,
+                Err(value) => self.extra.push(key, value),
+            },
+            (_, value) => self.extra.push(key, value),
+        }
+    }
+
+    /// The document that holds the record, as the canonical form has it.
+    pub fn to_mapping(&self) -> Mapping {
+        to_mapping(self.fields(Lists::Sorted))
+    }
+
+    /// The keys and values, sorted by key.
+    pub(crate) fn fields(&self, lists: Lists) -> Vec<(&str, Field<'_>)> {
+        let mut fields = Vec::with_capacity(8 + self.extra.len());
+        fields.push(("_path", Field::Text(&self.path)));
+        fields.extend(
+            self.catalogue
+                .as_ref()
+                .map(|mapping| ("catalogue", Field::Map(mapping))),
+        );
+        if !self.categories.is_empty() {
+            fields.push(("categories", lists.field(&self.categories)));
+        }
+        fields.extend(
+            self.content_length
+                .map(|length| ("content-length", Field::Int(length))),
+        );
+        for (key, value) in [
+            ("content-sha256", &self.content_sha256),
+            ("content-type", &self.content_type),
+            ("description", &self.description),
+            ("method", &self.method),
+            ("name", &self.name),
+            ("redirects-to", &self.redirects_to),
+            ("request-body", &self.request_body),
+            ("request-content-type", &self.request_content_type),
+        ] {
+            fields.extend(value.as_deref().map(|text| (key, Field::Text(text))));
+        }
+        if !self.request_headers.is_empty() {
+            fields.push(("request-headers", Field::Map(&self.request_headers)));
+        }
+        fields.extend(
+            self.status
+                .map(|status| ("status", Field::Int(status.into()))),
+        );
+        with_extra(fields, &self.extra)
+    }
+}
+
+/// What the first document of a domain file says about the domain.
+///
+/// A value of the wrong kind at a known key, and a default that was written out, are kept in
+/// `extra`.
+#[derive(Debug, Clone, PartialEq, Eq)]
+pub struct Metadata {
+    /// `cnames`: other names of the domain.
+    pub cnames: Vec<String>,
+    /// `https`: whether https is checked.
+    pub https: bool,
+    /// `http`: whether http is checked; true unless said otherwise.
+    pub http: bool,
+    /// `case-sensitive-paths`: whether paths that differ in case are different.
+    pub case_sensitive_paths: Option<bool>,
+    /// Every other key.
+    pub extra: Mapping,
+}
+
+impl Default for Metadata {
+    fn default() -> Self {
+        Self {
+            cnames: Vec::new(),
+            https: false,
+            http: true,
+            case_sensitive_paths: None,
+            extra: Mapping::new(),
+        }
+    }
+}
+
+impl Metadata {
+    /// The metadata that a document holds.
+    pub fn from_mapping(mapping: Mapping) -> Self {
+        let mut metadata = Self::default();
+        for (key, value) in mapping {
+            match (key.as_str(), value) {
+                ("https", Value::Bool(true)) => metadata.https = true,
+                ("http", Value::Bool(false)) => metadata.http = false,
+                ("case-sensitive-paths", Value::Bool(flag)) => {
+                    metadata.case_sensitive_paths = Some(flag);
+                }
+                ("cnames", value) => match into_texts(value) {
+                    Ok(texts) => metadata.cnames = texts,
+                    Err(value) => metadata.extra.push(key, value),
+                },
+                (_, value) => metadata.extra.push(key, value),
+            }
+        }
+        metadata
+    }
+
+    /// The document that holds the metadata, as the canonical form has it.
+    pub fn to_mapping(&self) -> Mapping {
+        to_mapping(self.fields(Lists::Sorted))
+    }
+
+    /// The keys and values, sorted by key.
+    pub(crate) fn fields(&self, lists: Lists) -> Vec<(&str, Field<'_>)> {
+        let mut fields = Vec::new();
+        fields.extend(
+            self.case_sensitive_paths
+                .map(|flag| ("case-sensitive-paths", Field::Bool(flag))),
+        );
+        if !self.cnames.is_empty() {
+            fields.push(("cnames", lists.field(&self.cnames)));
+        }
+        if !self.http {
+            fields.push(("http", Field::Bool(false)));
+        }
+        if self.https {
+            fields.push(("https", Field::Bool(true)));
+        }
+        with_extra(fields, &self.extra)
+    }
+}
+
+/// How lists are written whose order means nothing.
+#[derive(Debug, Clone, Copy, PartialEq, Eq)]
+pub(crate) enum Lists {
+    /// Sorted and without repeats: the canonical form.
+    Sorted,
+    /// As read.
+    Source,
+}
+
+impl Lists {
+    fn field(self, texts: &[String]) -> Field<'_> {
+        if self == Self::Source || texts.is_sorted_by(|a, b| a < b) {
+            return Field::Texts(Cow::Borrowed(texts));
+        }
+        let mut texts = texts.to_vec();
+        texts.sort();
+        texts.dedup();
+        Field::Texts(Cow::Owned(texts))
+    }
+}
+
+/// A list of one text or more. An empty one is not taken apart, so that it is written again.
+fn into_texts(value: Value) -> Result<Vec<String>, Value> {
+    match value {
+        Value::List(items)
+            if !items.is_empty() && items.iter().all(|item| item.as_text().is_some()) =>
+        {
+            let texts = items.into_iter().filter_map(|item| match item {
+                Value::Text(text) => Some(text),
+                _ => None,
+            });
+            Ok(texts.collect())
+        }
+        other => Err(other),
+    }
+}
+
+fn is_header_mapping(headers: &Mapping) -> bool {
+    !headers.is_empty() && headers.iter().all(|(_, value)| value.as_text().is_some())
+}
+
+/// Adds the other keys; a known key that has been set meanwhile wins.
+fn with_extra<'a>(
+    mut fields: Vec<(&'a str, Field<'a>)>,
+    extra: &'a Mapping,
+) -> Vec<(&'a str, Field<'a>)> {
+    if !extra.is_empty() {
+        let known = fields.len();
+        for (key, value) in extra.iter() {
+            if fields[..known].iter().all(|(other, _)| *other != key) {
+                fields.push((key, Field::from(value)));
+            }
+        }
+        fields.sort_by_key(|(key, _)| *key);
+    }
+    fields
+}
+
+fn to_mapping(fields: Vec<(&str, Field)>) -> Mapping {
+    let mut mapping = Mapping::new();
+    for (key, field) in fields {
+        mapping.push(key.to_owned(), field.to_value());
+    }
+    mapping
+}

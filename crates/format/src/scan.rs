@@ -1,0 +1,370 @@
+//! Reads one document: finds its keys line by line, and decodes each value by itself.
+//!
+//! What the canonical form writes most, plain text on one line and lists of it, is read right
+//! here. Everything else goes to [`crate::decode`], one key at a time, so that a mistake in one
+//! value leaves the other keys readable.
+
+use crate::decode::{Decoded, decode};
+use crate::document::Document;
+use crate::finding::{Code, Finding};
+use crate::lex::lex;
+use crate::split::{self, Line, Piece};
+use crate::value::{Mapping, Schema, Value};
+
+/// Reads documents, one after the other.
+pub(crate) struct Scanner<'a> {
+    schema: &'a Schema,
+    findings: &'a mut Vec<Finding>,
+}
+
+/// What has been read of a document.
+#[derive(Default)]
+struct Progress {
+    pairs: Vec<(String, Value)>,
+    lines: Vec<usize>,
+    /// Comments whose key is yet to come.
+    pending: Vec<String>,
+    comments: Vec<(String, String)>,
+    broken: bool,
+}
+
+impl Progress {
+    fn push(&mut self, key: String, value: Value, line: usize) {
+        for comment in self.pending.drain(..) {
+            self.comments.push((key.clone(), comment));
+        }
+        self.pairs.push((key, value));
+        self.lines.push(line);
+    }
+}
+
+/// The lines that make up one key and its value.
+struct Chunk<'t, 'l> {
+    lines: &'l [Line<'t>],
+    text: &'t str,
+    /// The number of its first line in the file.
+    line: usize,
+}
+
+impl<'a> Scanner<'a> {
+    pub(crate) fn new(schema: &'a Schema, findings: &'a mut Vec<Finding>) -> Self {
+        Self { schema, findings }
+    }
+
+    /// Fills `document` with what `piece` holds.
+    pub(crate) fn scan(&mut self, piece: &Piece, document: &mut Document) {
+        let mut progress = Progress::default();
+        let lines: Vec<Line> = split::lines(piece.body).collect();
+        if piece.inline.starts_with('#') {
+            progress.pending.push(piece.inline.to_owned());
+            self.scan_lines(piece, &lines, &mut progress);
+        } else if !piece.inline.is_empty() {
+            self.scan_whole(piece, &mut progress);
+        } else {
+            self.scan_lines(piece, &lines, &mut progress);
+        }
+        self.finish(progress, document);
+    }
+
+    fn finish(&mut self, progress: Progress, document: &mut Document) {
+        let Progress {
+            pairs,
+            mut lines,
+            pending,
+            comments,
+            broken,
+        } = progress;
+        let mut repeats: Vec<(usize, usize)> = Vec::new();
+        document.mapping = Mapping::from_pairs(pairs, |first, again| repeats.push((first, again)));
+        document.intact = !broken && repeats.is_empty();
+        for (first, again) in &repeats {
+            let message = format!("this key was already given on line {}", lines[*first]);
+            let finding = Finding::new(Code::DuplicateKey, lines[*again], message);
+            self.findings
+                .push(finding.with_help("remove one of the two"));
+        }
+        let mut repeated = repeats.iter().map(|(_, again)| *again).peekable();
+        let mut index = 0..;
+        lines.retain(|_| {
+            repeated
+                .next_if_eq(&index.next().unwrap_or_default())
+                .is_none()
+        });
+        document.key_lines = lines;
+        document.comments = comments;
+        document.above.extend(pending);
+    }
+
+    /// Reads a document key by key, or as a whole if it does not start with a key.
+    fn scan_lines(&mut self, piece: &Piece, lines: &[Line], progress: &mut Progress) {
+        let mut at = 0;
+        while let Some(line) = lines.get(at) {
+            let number = piece.body_line + at;
+            let first = line.text.bytes().next();
+            if line.is_blank() {
+                at += 1;
+            } else if first == Some(b'#') {
+                progress.pending.push(line.text.trim_end().to_owned());
+                at += 1;
+            } else if is_end_marker(line.text) {
+                return self.check_end(piece, &lines[at + 1..], at + 1, progress);
+            } else if !starts_key(line.text) && progress.pairs.is_empty() && !progress.broken {
+                return self.scan_whole(piece, progress);
+            } else if !starts_key(line.text) {
+                let message = "expected a key at the start of the line";
+                self.fail(Finding::new(Code::SyntaxError, number, message), progress);
+                at += 1;
+            } else {
+                let end = chunk_end(lines, at);
+                let chunk_lines = &lines[at..end];
+                let text = &piece.body[line.start..chunk_lines[chunk_lines.len() - 1].end];
+                self.scan_chunk(
+                    &Chunk {
+                        lines: chunk_lines,
+                        text,
+                        line: number,
+                    },
+                    progress,
+                );
+                at = end;
+            }
+        }
+    }
+
+    /// After `...` a document is over.
+    fn check_end(&mut self, piece: &Piece, rest: &[Line], at: usize, progress: &mut Progress) {
+        for (index, line) in rest.iter().enumerate() {
+            if line.text.starts_with('#') {
+                progress.pending.push(line.text.trim_end().to_owned());
+            } else if !line.is_blank() {
+                let message = "there is text after `...`, which ends the document";
+                let finding =
+                    Finding::new(Code::SyntaxError, piece.body_line + at + index, message);
+                return self.fail(
+                    finding.with_help("start the next document with `---`"),
+                    progress,
+                );
+            }
+        }
+    }
+
+    fn fail(&mut self, finding: Finding, progress: &mut Progress) {
+        self.findings.push(finding);
+        progress.broken = true;
+    }
+
+    fn scan_chunk(&mut self, chunk: &Chunk, progress: &mut Progress) {
+        match plain_pair(chunk.lines) {
+            Some((key, value)) => {
+                let value = self.typed(key, value);
+                progress.push(key.to_owned(), value, chunk.line);
+            }
+            None => self.scan_awkward(chunk.text, chunk.line, progress),
+        }
+    }
+
+    fn typed(&self, key: &str, value: Value) -> Value {
+        match &value {
+            Value::Text(text) => self.schema.typed(key, text).unwrap_or(value),
+            _ => value,
+        }
+    }
+
+    /// Reads a chunk that is not plain, which must hold one key.
+    fn scan_awkward(&mut self, text: &str, line: usize, progress: &mut Progress) {
+        let Some(value) = self.decode(text, line, progress) else {
+            return;
+        };
+        match value {
+            Value::Map(mapping) if mapping.len() == 1 => self.push_all(mapping, line, progress),
+            Value::Map(_) => {
+                let message = "expected one key here, and a line break after its value";
+                self.fail(Finding::new(Code::SyntaxError, line, message), progress);
+            }
+            other => self.not_a_mapping(&other, line, progress),
+        }
+    }
+
+    /// Reads a whole document that does not start with a key: `--- {}`, or an indented one.
+    fn scan_whole(&mut self, piece: &Piece, progress: &mut Progress) {
+        let has_inline = !piece.inline.is_empty();
+        let line = piece.body_line - usize::from(has_inline);
+        let text = if has_inline {
+            format!("    {}\n{}", piece.inline, piece.body)
+        } else {
+            piece.body.to_owned()
+        };
+        // Its comments come from the lexer, all of them.
+        progress.pending.clear();
+        let text = cut_at_end_marker(&text);
+        let Some(value) = self.decode(text, line, progress) else {
+            return;
+        };
+        match value {
+            Value::Map(mapping) => self.push_all(mapping, line, progress),
+            other => self.not_a_mapping(&other, line, progress),
+        }
+    }
+
+    fn not_a_mapping(&mut self, value: &Value, line: usize, progress: &mut Progress) {
+        let message = format!("expected `key: value`, found {}", value.kind());
+        self.fail(Finding::new(Code::NotAMapping, line, message), progress);
+    }
+
+    fn push_all(&mut self, mapping: Mapping, line: usize, progress: &mut Progress) {
+        for (key, value) in mapping {
+            let value = self.typed(&key, value);
+            progress.push(key, value, line);
+        }
+    }
+
+    /// Decodes a text that starts on `line`, once its comments are kept and marks are excluded.
+    fn decode(&mut self, text: &str, line: usize, progress: &mut Progress) -> Option<Value> {
+        let found = lex(text);
+        progress
+            .pending
+            .extend(found.comments.iter().map(|&comment| comment.to_owned()));
+        if let Some(offset) = found.too_deep {
+            let message = "lists or mappings are nested too deeply";
+            self.fail(
+                Finding::new(Code::SyntaxError, line + offset, message),
+                progress,
+            );
+            return None;
+        }
+        if let Some((offset, column)) = found.mark {
+            let message = "anchors (`&`), aliases (`*`) and tags (`!`) are not part of the format";
+            let help = "write the value out, or quote it if it is text";
+            let finding = Finding::new(Code::AnchorOrTag, line + offset, message).at_column(column);
+            self.fail(finding.with_help(help), progress);
+            return None;
+        }
+        match decode(text) {
+            Ok(Decoded { value, duplicates }) => {
+                for key in duplicates {
+                    let message = format!("`{key}` is given twice in the value that starts here");
+                    self.fail(Finding::new(Code::DuplicateKey, line, message), progress);
+                }
+                Some(value)
+            }
+            Err(error) => {
+                let last = text.lines().count().saturating_sub(1);
+                let finding = Finding::new(
+                    Code::SyntaxError,
+                    line + error.line.min(last),
+                    error.message,
+                );
+                self.fail(finding.at_column(error.column), progress);
+                None
+            }
+        }
+    }
+}
+
+fn is_end_marker(line: &str) -> bool {
+    let rest = line.strip_prefix("...");
+    rest.is_some_and(|rest| rest.is_empty() || rest.starts_with([' ', '\t']))
+}
+
+/// The text before a `...` line with nothing but comments after it.
+fn cut_at_end_marker(text: &str) -> &str {
+    let marker = split::lines(text).find(|line| is_end_marker(line.text));
+    match marker {
+        Some(line) if split::lines(&text[line.end..]).all(|line| line.is_blank()) => {
+            &text[..line.start]
+        }
+        _ => text,
+    }
+}
+
+/// Whether a line that is not blank may start a key.
+fn starts_key(line: &str) -> bool {
+    !matches!(
+        line.as_bytes(),
+        [b' ' | b'\t' | b'[' | b'{' | b'|' | b'>' | b'%', ..] | [b'-'] | [b'-', b' ' | b'\t', ..]
+    )
+}
+
+/// The end of the lines that belong to the key at `start`: those indented, list items, and the
+/// comments between them.
+fn chunk_end(lines: &[Line], start: usize) -> usize {
+    let long_key = lines[start].text.starts_with("? ") || lines[start].text == "?";
+    let mut end = start + 1;
+    let mut commented = false;
+    for (index, line) in lines.iter().enumerate().skip(start + 1) {
+        let continues = match line.text.as_bytes() {
+            [b' ' | b'\t', ..] | [b'-'] | [b'-', b' ' | b'\t', ..] => !line.is_blank(),
+            [b':'] | [b':', b' ' | b'\t', ..] => long_key,
+            _ => false,
+        };
+        if continues {
+            end = index + 1;
+        } else if line.text.starts_with('#') {
+            commented = true;
+        } else if !line.is_blank() {
+            break;
+        } else if !commented && end == index {
+            // Blank lines can be part of a block scalar.
+            end = index + 1;
+        }
+    }
+    end
+}
+
+/// Reads the common case: `key: plain text`, or `key:` and a list of plain texts.
+fn plain_pair<'t>(lines: &[Line<'t>]) -> Option<(&'t str, Value)> {
+    let (first, rest) = lines.split_first()?;
+    let (key, text) = plain_key(first.text)?;
+    if rest.iter().all(Line::is_blank) {
+        return (text.is_empty() || is_plain(text)).then(|| (key, Value::from(text)));
+    }
+    if !text.is_empty() {
+        return None;
+    }
+    let items: Option<Vec<Value>> = rest.iter().map(|line| plain_item(line.text)).collect();
+    Some((key, Value::List(items?)))
+}
+
+fn plain_item(line: &str) -> Option<Value> {
+    let text = trim(line.strip_prefix("- ")?);
+    is_plain(text).then(|| Value::from(text))
+}
+
+fn plain_key(line: &str) -> Option<(&str, &str)> {
+    let length = line
+        .bytes()
+        .take_while(|byte| byte.is_ascii_alphanumeric() || matches!(byte, b'_' | b'-' | b'.'))
+        .count();
+    let (key, rest) = line.split_at(length);
+    let named = key.starts_with(|char: char| char.is_ascii_alphabetic() || char == '_');
+    let rest = rest
+        .strip_prefix(':')
+        .filter(|rest| rest.is_empty() || rest.starts_with(' '))?;
+    named.then(|| (key, trim(rest)))
+}
+
+fn trim(text: &str) -> &str {
+    text.trim_matches(' ')
+}
+
+/// Whether a text on one line is itself in YAML, by a rule that errs on the safe side.
+fn is_plain(text: &str) -> bool {
+    let bytes = text.as_bytes();
+    let starts_plain = bytes
+        .first()
+        .is_some_and(|byte| !b"-?:,[]{}#&*!|>'\"%@`\t".contains(byte));
+    let mut previous = b'x';
+    let inside_plain = bytes.iter().enumerate().all(|(index, &byte)| {
+        let ok = match byte {
+            b':' => bytes
+                .get(index + 1)
+                .is_some_and(|&next| next != b' ' && next != b'\t'),
+            b'#' => previous != b' ',
+            b'\t' => false,
+            _ => true,
+        };
+        previous = byte;
+        ok
+    });
+    starts_plain && inside_plain
+}

@@ -1,0 +1,167 @@
+//! Cuts a text into documents at its `---` lines, before anything is decoded.
+//!
+//! The pieces cover the text without gaps: comments right above a `---` belong to the document
+//! that it opens, comments after the last document are the footer.
+
+use std::ops::Range;
+
+/// One line of a text.
+#[derive(Debug, Clone, Copy)]
+pub(crate) struct Line<'a> {
+    /// The number, from 1.
+    pub(crate) number: usize,
+    /// The byte at which it starts.
+    pub(crate) start: usize,
+    /// The byte after its line break.
+    pub(crate) end: usize,
+    /// The text without the line break.
+    pub(crate) text: &'a str,
+}
+
+impl Line<'_> {
+    pub(crate) fn is_blank(&self) -> bool {
+        self.text.bytes().all(|byte| matches!(byte, b' ' | b'\t'))
+    }
+
+    /// Whether a document starts here, whatever is before.
+    fn is_marker(&self) -> bool {
+        let rest = self.text.strip_prefix("---");
+        rest.is_some_and(|rest| rest.is_empty() || rest.starts_with([' ', '\t']))
+    }
+}
+
+/// The lines of a text; `\n` and `\r\n` end a line.
+pub(crate) fn lines(text: &str) -> impl Iterator<Item = Line<'_>> {
+    let mut start = 0;
+    text.split_inclusive('\n')
+        .enumerate()
+        .map(move |(index, whole)| {
+            let line_start = start;
+            start += whole.len();
+            let text = whole
+                .strip_suffix('\n')
+                .map_or(whole, |text| text.strip_suffix('\r').unwrap_or(text));
+            Line {
+                number: index + 1,
+                start: line_start,
+                end: start,
+                text,
+            }
+        })
+}
+
+/// One document, not yet read.
+#[derive(Debug)]
+pub(crate) struct Piece<'a> {
+    /// The comments above the `---`.
+    pub(crate) above: Vec<&'a str>,
+    /// What follows `---` on its line.
+    pub(crate) inline: &'a str,
+    /// The lines after the `---`.
+    pub(crate) body: &'a str,
+    /// The number of the first line of the body.
+    pub(crate) body_line: usize,
+    /// The lines of the whole document, with the comments above it.
+    pub(crate) lines: Range<usize>,
+    /// The bytes of the whole document, with the comments above it.
+    pub(crate) range: Range<usize>,
+}
+
+/// A text cut into documents.
+#[derive(Debug)]
+pub(crate) struct Split<'a> {
+    pub(crate) pieces: Vec<Piece<'a>>,
+    /// The comments after the last document.
+    pub(crate) footer: Range<usize>,
+}
+
+/// A document whose end is not known yet.
+struct Open<'a> {
+    start: Place,
+    above: Vec<&'a str>,
+    inline: &'a str,
+    body: Place,
+}
+
+/// The start of a line.
+#[derive(Clone, Copy)]
+struct Place {
+    offset: usize,
+    line: usize,
+}
+
+impl<'a> Open<'a> {
+    fn close(self, text: &'a str, end: Place) -> Piece<'a> {
+        Piece {
+            above: self.above,
+            inline: self.inline,
+            body: &text[self.body.offset.min(end.offset)..end.offset],
+            body_line: self.body.line,
+            lines: self.start.line..end.line,
+            range: self.start.offset..end.offset,
+        }
+    }
+}
+
+/// Cuts `text` into documents.
+pub(crate) fn split(text: &str) -> Split<'_> {
+    let mut pieces = Vec::new();
+    let mut open: Option<Open> = None;
+    // The start of the comments after the last content.
+    let mut pending: Option<Place> = None;
+    let mut last = Place { offset: 0, line: 1 };
+    for line in lines(text) {
+        let here = Place {
+            offset: line.start,
+            line: line.number,
+        };
+        last = Place {
+            offset: line.end,
+            line: line.number + 1,
+        };
+        let marker = line.is_marker();
+        if marker || (open.is_none() && !is_comment_or_blank(&line)) {
+            let start = match open.take() {
+                Some(previous) => {
+                    let start = pending.unwrap_or(here);
+                    pieces.push(previous.close(text, start));
+                    start
+                }
+                None => Place { offset: 0, line: 1 },
+            };
+            open = Some(Open {
+                start,
+                above: comments(&text[start.offset..here.offset]),
+                inline: if marker { line.text[3..].trim() } else { "" },
+                body: if marker { last } else { here },
+            });
+            pending = None;
+        } else if line.text.starts_with('#') {
+            pending.get_or_insert(here);
+        } else if !line.is_blank() {
+            pending = None;
+        }
+    }
+    let end = pending.unwrap_or(last);
+    pieces.extend(open.map(|open| open.close(text, end)));
+    let footer = if pieces.is_empty() { 0 } else { end.offset };
+    Split {
+        pieces,
+        footer: footer..text.len(),
+    }
+}
+
+fn is_comment_or_blank(line: &Line) -> bool {
+    line.text.starts_with('#') || line.is_blank()
+}
+
+/// The comments in a text of nothing but comments and blank lines.
+pub(crate) fn comments(text: &str) -> Vec<&str> {
+    if text.is_empty() {
+        return Vec::new();
+    }
+    lines(text)
+        .filter(|line| !line.is_blank())
+        .map(|line| line.text.trim_end())
+        .collect()
+}

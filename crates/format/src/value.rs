@@ -1,0 +1,260 @@
+//! The data model of a document: values are text, but for the few keys that a [`Schema`] names.
+
+use std::collections::HashMap;
+use std::collections::hash_map::Entry;
+
+/// A value in a document.
+#[derive(Debug, Clone, PartialEq, Eq)]
+pub enum Value {
+    /// A boolean, only at the keys that the [`Schema`] names.
+    Bool(bool),
+    /// A non-negative integer, only at the keys that the [`Schema`] names.
+    Int(u64),
+    /// Any other scalar, as its source text: `1.10` stays `1.10`.
+    Text(String),
+    /// A list.
+    List(Vec<Value>),
+    /// A nested mapping.
+    Map(Mapping),
+}
+
+impl Value {
+    /// The text, if this is one.
+    pub fn as_text(&self) -> Option<&str> {
+        match self {
+            Self::Text(text) => Some(text),
+            _ => None,
+        }
+    }
+
+    /// The integer, if this is one.
+    pub fn as_int(&self) -> Option<u64> {
+        match self {
+            Self::Int(number) => Some(*number),
+            _ => None,
+        }
+    }
+
+    /// The boolean, if this is one.
+    pub fn as_bool(&self) -> Option<bool> {
+        match self {
+            Self::Bool(flag) => Some(*flag),
+            _ => None,
+        }
+    }
+
+    /// The mapping, if this is one.
+    pub fn as_map(&self) -> Option<&Mapping> {
+        match self {
+            Self::Map(mapping) => Some(mapping),
+            _ => None,
+        }
+    }
+
+    /// What a person would call this kind of value.
+    pub fn kind(&self) -> &'static str {
+        match self {
+            Self::Bool(_) => "a boolean",
+            Self::Int(_) => "an integer",
+            Self::Text(_) => "text",
+            Self::List(_) => "a list",
+            Self::Map(_) => "a mapping",
+        }
+    }
+}
+
+impl From<&str> for Value {
+    fn from(text: &str) -> Self {
+        Self::Text(text.to_owned())
+    }
+}
+
+impl From<String> for Value {
+    fn from(text: String) -> Self {
+        Self::Text(text)
+    }
+}
+
+impl From<u64> for Value {
+    fn from(number: u64) -> Self {
+        Self::Int(number)
+    }
+}
+
+impl From<bool> for Value {
+    fn from(flag: bool) -> Self {
+        Self::Bool(flag)
+    }
+}
+
+impl From<Mapping> for Value {
+    fn from(mapping: Mapping) -> Self {
+        Self::Map(mapping)
+    }
+}
+
+/// Keys and values in the order in which they were read or pushed; they are sorted when written.
+///
+/// Small on purpose: a record has a handful of keys, so lookups are linear.
+#[derive(Debug, Clone, Default, PartialEq, Eq)]
+pub struct Mapping(Vec<(String, Value)>);
+
+impl Mapping {
+    /// An empty mapping.
+    pub const fn new() -> Self {
+        Self(Vec::new())
+    }
+
+    /// The value at `key`.
+    pub fn get(&self, key: &str) -> Option<&Value> {
+        self.iter()
+            .find(|(name, _)| *name == key)
+            .map(|(_, value)| value)
+    }
+
+    /// Sets `key`, and returns the value it had.
+    pub fn insert(&mut self, key: impl Into<String>, value: impl Into<Value>) -> Option<Value> {
+        let (key, value) = (key.into(), value.into());
+        if let Some((_, old)) = self.0.iter_mut().find(|(name, _)| *name == key) {
+            return Some(std::mem::replace(old, value));
+        }
+        self.0.push((key, value));
+        None
+    }
+
+    /// Takes `key` out.
+    pub fn remove(&mut self, key: &str) -> Option<Value> {
+        let index = self.0.iter().position(|(name, _)| name == key)?;
+        Some(self.0.remove(index).1)
+    }
+
+    /// The pairs, in order.
+    pub fn iter(&self) -> impl ExactSizeIterator<Item = (&str, &Value)> {
+        self.0.iter().map(|(key, value)| (key.as_str(), value))
+    }
+
+    /// How many keys there are.
+    pub fn len(&self) -> usize {
+        self.0.len()
+    }
+
+    /// Whether there is no key.
+    pub fn is_empty(&self) -> bool {
+        self.0.is_empty()
+    }
+
+    /// The pairs in the order in which they are written: by key, as UTF-8 bytes.
+    pub fn sorted(&self) -> Vec<(&str, &Value)> {
+        let mut pairs: Vec<_> = self.iter().collect();
+        pairs.sort_by_key(|(key, _)| *key);
+        pairs
+    }
+
+    /// A mapping of pairs whose keys may repeat. The first pair with a key is kept; for each later
+    /// one `repeated` is called with the positions of both.
+    pub(crate) fn from_pairs(
+        pairs: Vec<(String, Value)>,
+        mut repeated: impl FnMut(usize, usize),
+    ) -> Self {
+        let few = pairs.len() <= 16;
+        if few
+            && pairs
+                .iter()
+                .enumerate()
+                .all(|(index, pair)| pairs[..index].iter().all(|other| other.0 != pair.0))
+        {
+            return Self(pairs);
+        }
+        let mut first = HashMap::new();
+        let mut kept = Vec::with_capacity(pairs.len());
+        for (index, (key, value)) in pairs.into_iter().enumerate() {
+            match first.entry(key.clone()) {
+                Entry::Occupied(earlier) => repeated(*earlier.get(), index),
+                Entry::Vacant(vacant) => {
+                    vacant.insert(index);
+                    kept.push((key, value));
+                }
+            }
+        }
+        Self(kept)
+    }
+
+    /// Adds a pair whose key the caller knows to be new.
+    pub(crate) fn push(&mut self, key: String, value: Value) {
+        self.0.push((key, value));
+    }
+}
+
+impl FromIterator<(String, Value)> for Mapping {
+    /// A later pair replaces an earlier one with the same key.
+    fn from_iter<I: IntoIterator<Item = (String, Value)>>(pairs: I) -> Self {
+        let mut mapping = Self::new();
+        for (key, value) in pairs {
+            mapping.insert(key, value);
+        }
+        mapping
+    }
+}
+
+impl IntoIterator for Mapping {
+    type Item = (String, Value);
+    type IntoIter = std::vec::IntoIter<Self::Item>;
+
+    fn into_iter(self) -> Self::IntoIter {
+        self.0.into_iter()
+    }
+}
+
+/// Which top-level keys hold something else than text.
+#[derive(Debug, Clone, Copy)]
+pub struct Schema {
+    /// Keys whose value is an integer in decimal digits.
+    pub integers: &'static [&'static str],
+    /// Keys whose value is a boolean, in any of the spellings of YAML 1.1.
+    pub booleans: &'static [&'static str],
+}
+
+impl Schema {
+    /// Everything is text.
+    pub const TEXT: Self = Self {
+        integers: &[],
+        booleans: &[],
+    };
+
+    /// The schema of a domain file.
+    pub const DOMAIN_FILE: Self = Self {
+        integers: &["content-length", "status"],
+        booleans: &["case-sensitive-paths", "http", "https"],
+    };
+
+    /// Types the text at a top-level key; text that does not fit stays text.
+    pub(crate) fn typed(&self, key: &str, text: &str) -> Option<Value> {
+        if self.integers.contains(&key) {
+            parse_integer(text).map(Value::Int)
+        } else if self.booleans.contains(&key) {
+            parse_boolean(text).map(Value::Bool)
+        } else {
+            None
+        }
+    }
+}
+
+/// Decimal digits without a leading zero: YAML 1.1 would read one as octal.
+fn parse_integer(text: &str) -> Option<u64> {
+    let plain = text == "0" || !text.starts_with('0');
+    let digits = !text.is_empty() && text.bytes().all(|byte| byte.is_ascii_digit());
+    if plain && digits {
+        text.parse().ok()
+    } else {
+        None
+    }
+}
+
+/// The spellings of YAML 1.1, which `PyYAML` reads.
+pub(crate) fn parse_boolean(text: &str) -> Option<bool> {
+    match text {
+        "true" | "True" | "TRUE" | "yes" | "Yes" | "YES" | "on" | "On" | "ON" => Some(true),
+        "false" | "False" | "FALSE" | "no" | "No" | "NO" | "off" | "Off" | "OFF" => Some(false),
+        _ => None,
+    }
+}

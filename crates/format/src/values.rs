@@ -1,0 +1,155 @@
+//! Checks the values of a record: whether each is what its key promises.
+
+use std::fmt::Write;
+
+use crate::domain_file::Entry;
+use crate::finding::{Code, Finding};
+use crate::lint::bad_value;
+use crate::value::{Mapping, Value};
+
+/// Adds what is wrong with the values of a record.
+pub(crate) fn check_record(entry: &Entry, findings: &mut Vec<Finding>) {
+    let record = entry.record();
+    let line_of = |key: &str| entry.key_line(key).unwrap_or_else(|| entry.line());
+    if let Err((column, problem, help)) = check_path(&record.path) {
+        let finding = Finding::new(Code::BadPath, entry.line(), format!("the path {problem}"));
+        findings.push(finding.at_column("_path: ".len() + column).with_help(help));
+    }
+    if let Some(digest) = &record.content_sha256
+        && !is_digest(digest)
+    {
+        let message = "`content-sha256` should be 64 lower-case hexadecimal digits";
+        let mut finding = Finding::new(Code::BadDigest, line_of("content-sha256"), message);
+        finding.help =
+            is_digest(&digest.to_ascii_lowercase()).then(|| "write it in lower case".to_owned());
+        findings.push(finding);
+    }
+    if let Some(status) = record.status
+        && !(100..=599).contains(&status)
+    {
+        findings.push(bad_status(&status.to_string(), line_of("status")));
+    }
+    for (key, value) in record.extra.iter() {
+        findings.extend(check_misfit(key, value, line_of(key)));
+    }
+}
+
+/// A known key among the unknown ones holds a value of the wrong kind.
+fn check_misfit(key: &str, value: &Value, line: usize) -> Option<Finding> {
+    let wanted = match key {
+        "content-length" => {
+            let message = match value {
+                Value::Text(text) => format!(
+                    "`content-length` should be a number of bytes, found `{}`",
+                    abridged(text)
+                ),
+                other => format!(
+                    "`content-length` should be a number of bytes, found {}",
+                    other.kind()
+                ),
+            };
+            let help = "write it in decimal digits without sign or leading zero";
+            return Some(Finding::new(Code::BadContentLength, line, message).with_help(help));
+        }
+        "status" => {
+            return Some(match value {
+                Value::Text(text) => bad_status(&abridged(text), line),
+                Value::Int(number) => bad_status(&number.to_string(), line),
+                other => bad_status(other.kind(), line),
+            });
+        }
+        "content-sha256" => {
+            let message = format!(
+                "`content-sha256` should be 64 lower-case hexadecimal digits, found {}",
+                value.kind()
+            );
+            return Some(Finding::new(Code::BadDigest, line, message));
+        }
+        "categories" if *value == Value::List(Vec::new()) => return None,
+        "categories" => "a list of texts",
+        "request-headers" if value.as_map().is_some_and(Mapping::is_empty) => {
+            return None;
+        }
+        "request-headers" => "a mapping of names to texts",
+        "catalogue" => "a mapping",
+        "content-type"
+        | "description"
+        | "method"
+        | "name"
+        | "redirects-to"
+        | "request-body"
+        | "request-content-type" => "text",
+        _ => return None,
+    };
+    Some(bad_value(key, value, wanted, line))
+}
+
+fn abridged(text: &str) -> String {
+    if text.chars().count() <= 40 {
+        text.to_owned()
+    } else {
+        text.chars().take(40).chain(['…']).collect()
+    }
+}
+
+fn bad_status(found: &str, line: usize) -> Finding {
+    let message = format!("`status` should be an HTTP status code, found `{found}`");
+    Finding::new(Code::BadStatus, line, message).with_help("write three digits from 100 to 599")
+}
+
+fn is_digest(text: &str) -> bool {
+    text.len() == 64
+        && text
+            .bytes()
+            .all(|byte| matches!(byte, b'0'..=b'9' | b'a'..=b'f'))
+}
+
+/// The column within the path, what is wrong there, and what to do.
+type PathProblem = (usize, String, String);
+
+/// Checks that a path can go into a request as it stands.
+fn check_path(path: &str) -> Result<(), PathProblem> {
+    if !path.starts_with('/') {
+        return Err((
+            1,
+            "does not start with `/`".to_owned(),
+            "write an absolute path, without scheme and host".to_owned(),
+        ));
+    }
+    for (index, (at, char)) in path.char_indices().enumerate() {
+        let (problem, help) = match char {
+            '#' => (
+                "has a fragment".to_owned(),
+                "remove `#` and what follows, or write %23 for a literal `#`".to_owned(),
+            ),
+            '\\' => (
+                "has a backslash".to_owned(),
+                "write `/` to separate, or %5C for a literal backslash".to_owned(),
+            ),
+            '%' if !is_escape(&path[at..]) => (
+                "has a `%` without two hexadecimal digits after it".to_owned(),
+                "write %25 for a literal `%`".to_owned(),
+            ),
+            '!'..='~' => continue,
+            _ => (
+                format!("has the character U+{:04X}", u32::from(char)),
+                format!("write it as {}", percent_encoded(char)),
+            ),
+        };
+        return Err((index + 1, problem, help));
+    }
+    Ok(())
+}
+
+fn is_escape(text: &str) -> bool {
+    matches!(text.as_bytes(), [b'%', high, low, ..] if high.is_ascii_hexdigit() && low.is_ascii_hexdigit())
+}
+
+fn percent_encoded(char: char) -> String {
+    let mut buffer = [0; 4];
+    let mut encoded = String::new();
+    for byte in char.encode_utf8(&mut buffer).bytes() {
+        let _ = write!(encoded, "%{byte:02X}");
+    }
+    encoded
+}
