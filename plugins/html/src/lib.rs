@@ -1,2 +1,64 @@
-//! Placeholder.
+//! Renders the report of every run as one self-contained web page.
+//!
+//! The page is `index.html` in a folder; it needs no other file and no script,
+//! and its Content-Security-Policy forbids both. A reader sees the page of the
+//! last run or of this one, never half of one.
 #![forbid(unsafe_code)]
+
+use std::path::PathBuf;
+
+use urldb_protocol::{Answer, Delivery, Envelope, Interest, Notifier};
+pub use urldb_render::Error;
+use urldb_render::{Renderer, View, write_whole};
+
+const TEMPLATE: &str = "report.html";
+/// How many URLs each list shows; a browser is slow with more.
+const MOST_ROWS: usize = 2_000;
+
+/// Where the page goes.
+#[derive(Debug, Clone)]
+pub struct Settings {
+    /// The folder of `index.html`; made where it is missing.
+    pub path: PathBuf,
+}
+
+/// The web page notifier.
+#[derive(Debug)]
+pub struct HtmlReport {
+    page: PathBuf,
+    renderer: Renderer,
+}
+
+impl HtmlReport {
+    /// Reads the minijinja source of the page. Writes nothing yet.
+    pub fn new(settings: Settings, template: String) -> Result<Self, Error> {
+        Ok(Self {
+            page: settings.path.join("index.html"),
+            renderer: Renderer::new([(TEMPLATE, template)])?,
+        })
+    }
+
+    fn publish(&self, envelope: &Envelope) -> Answer {
+        let page = match self
+            .renderer
+            .render(TEMPLATE, &View::new(envelope, MOST_ROWS))
+        {
+            Ok(page) => page,
+            Err(error) => return Answer::failed(error.to_string()),
+        };
+        match write_whole(&self.page, page.as_bytes()) {
+            Ok(()) => Answer::delivered(format!("written to {}", self.page.display())),
+            Err(error) => Answer::retry(format!("cannot write {}: {error}", self.page.display())),
+        }
+    }
+}
+
+impl Notifier for HtmlReport {
+    fn interest(&self) -> Interest {
+        Interest::EveryRun
+    }
+
+    fn deliver<'a>(&'a self, envelope: &'a Envelope) -> Delivery<'a> {
+        Box::pin(async move { self.publish(envelope) })
+    }
+}

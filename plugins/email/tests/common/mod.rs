@@ -1,0 +1,49 @@
+//! What the tests share: the templates and the envelope that urldb ships.
+
+pub(crate) mod mime;
+
+use std::fs;
+use std::path::Path;
+use std::time::Duration;
+
+use urldb_email::{Credentials, Security, Settings, Templates, Transport};
+use urldb_protocol::Envelope;
+
+fn read(path: &str) -> String {
+    let root = Path::new(env!("CARGO_MANIFEST_DIR")).join("../..");
+    fs::read_to_string(root.join(path)).unwrap()
+}
+
+pub(crate) fn envelope() -> Envelope {
+    serde_json::from_str(&read("docs/envelope.example.json")).unwrap()
+}
+
+pub(crate) fn templates() -> Templates {
+    Templates {
+        subject: read("templates/email-subject.txt"),
+        text: read("templates/email.txt"),
+        html: read("templates/email.html"),
+    }
+}
+
+pub(crate) fn settings(transport: Transport) -> Settings {
+    Settings {
+        from: "urldb <urldb@watch.example.org>".to_owned(),
+        to: vec![
+            "Ada <ada@example.org>".to_owned(),
+            "bob@example.net".to_owned(),
+        ],
+        transport,
+    }
+}
+
+/// A mail server on this machine, without TLS.
+pub(crate) fn smtp(port: u16, credentials: Option<Credentials>) -> Transport {
+    Transport::Smtp {
+        server: "127.0.0.1".to_owned(),
+        port,
+        security: Security::None,
+        credentials,
+        timeout: Duration::from_secs(20),
+    }
+}

@@ -1,0 +1,294 @@
+//! What people get to read, and what must never get into a message.
+
+mod common;
+
+use std::fs;
+
+use common::mime::{Mail, mail_of};
+use common::{envelope, settings, templates};
+use urldb_email::{Credentials, Email, Error, Security, Settings, Templates, Transport};
+use urldb_protocol::{Envelope, Interest, Notifier, Outcome, State};
+
+/// The message about `envelope`, through the folder transport.
+async fn mail(envelope: &Envelope) -> Mail {
+    mail_with(envelope, templates()).await
+}
+
+async fn mail_with(envelope: &Envelope, templates: Templates) -> Mail {
+    mail_of(&raw_with(envelope, templates).await)
+}
+
+async fn raw_with(envelope: &Envelope, templates: Templates) -> Vec<u8> {
+    let folder = tempfile::tempdir().unwrap();
+    let email = Email::new(
+        settings(Transport::Folder(folder.path().to_owned())),
+        templates,
+    )
+    .unwrap();
+    let answer = email.deliver(envelope).await;
+    assert_eq!(answer.outcome, Outcome::Delivered, "{}", answer.message);
+    let mut files = fs::read_dir(folder.path()).unwrap();
+    let file = files.next().unwrap().unwrap();
+    assert!(files.next().is_none(), "one file per message and no other");
+    fs::read(file.path()).unwrap()
+}
+
+/// A template that prints `value` and nothing else.
+fn text_template(source: &str) -> Templates {
+    Templates {
+        text: source.to_owned(),
+        ..templates()
+    }
+}
+
+#[tokio::test]
+async fn people_read_this() {
+    let mail = mail(&envelope()).await;
+    insta::assert_snapshot!("subject", mail.header("Subject"));
+    insta::assert_snapshot!("text", mail.text);
+    insta::assert_snapshot!("html", mail.html);
+}
+
+#[tokio::test]
+async fn a_run_with_nothing_to_say_says_so() {
+    let mut envelope = envelope();
+    envelope.findings.clear();
+    envelope.changes.clear();
+    envelope.summary.states = [(State::Ok, 16_234)].into();
+    let mail = mail(&envelope).await;
+    assert_eq!(
+        mail.header("Subject"),
+        "[urldb] nothing new in sky-survey-urls"
+    );
+    insta::assert_snapshot!("text of a quiet run", mail.text);
+}
+
+#[tokio::test]
+async fn the_header_is_what_mail_programs_expect() {
+    let mail = mail(&envelope()).await;
+    assert_eq!(mail.header("From"), "urldb <urldb@watch.example.org>");
+    assert_eq!(mail.header("To"), "Ada <ada@example.org>, bob@example.net");
+    assert_eq!(mail.header("Date"), "Fri, 20 Nov 2026 14:05:42 +0000");
+    assert_eq!(mail.header("Auto-Submitted"), "auto-generated");
+    assert_eq!(mail.header("MIME-Version"), "1.0");
+    assert!(
+        mail.header("Content-Type")
+            .starts_with("multipart/alternative;")
+    );
+}
+
+#[tokio::test]
+async fn the_same_report_is_the_same_message() {
+    let first = raw_with(&envelope(), templates()).await;
+    assert_eq!(first, raw_with(&envelope(), templates()).await);
+
+    let mut another_run = envelope();
+    another_run.run.id.push('x');
+    let id = |raw: &[u8]| mail_of(raw).header("Message-ID").to_owned();
+    assert_ne!(id(&first), id(&raw_with(&another_run, templates()).await));
+    assert!(id(&first).starts_with("<urldb-") && id(&first).ends_with("@watch.example.org>"));
+}
+
+#[tokio::test]
+async fn a_redelivery_replaces_the_file() {
+    let folder = tempfile::tempdir().unwrap();
+    let mails = folder.path().join("to/be/made");
+    let email = Email::new(settings(Transport::Folder(mails.clone())), templates()).unwrap();
+    assert_eq!(email.interest(), Interest::News);
+    for _ in 0..2 {
+        assert_eq!(email.deliver(&envelope()).await.outcome, Outcome::Delivered);
+    }
+    assert_eq!(fs::read_dir(mails).unwrap().count(), 1);
+}
+
+#[tokio::test]
+async fn a_folder_that_cannot_be_written_is_tried_again() {
+    let folder = tempfile::tempdir().unwrap();
+    let file = folder.path().join("file");
+    fs::write(&file, "").unwrap();
+    let email = Email::new(settings(Transport::Folder(file)), templates()).unwrap();
+    assert_eq!(email.deliver(&envelope()).await.outcome, Outcome::Retry);
+}
+
+#[tokio::test]
+async fn nothing_injects_a_header_or_ends_the_message() {
+    let hostile = "x\r\nBcc: eve@example.com\r\n\r\n.\r\n\u{202e}\0evil";
+    let mut envelope = envelope();
+    envelope.run.repository = hostile.to_owned();
+    envelope.run.id = hostile.to_owned();
+    for change in &mut envelope.changes {
+        change.url = format!("https://example.org/{hostile}");
+        change.message = hostile.to_owned();
+    }
+    for finding in &mut envelope.findings {
+        finding.url = format!("https://example.org/{hostile}");
+        finding.code = hostile.to_owned();
+        finding.reason = Some(hostile.to_owned());
+        finding.expected = Some(hostile.to_owned());
+    }
+    let mail = mail(&envelope).await;
+    let names: Vec<_> = mail.headers.iter().map(|(name, _)| name.as_str()).collect();
+    assert_eq!(
+        names,
+        [
+            "From",
+            "Subject",
+            "Date",
+            "Message-ID",
+            "Auto-Submitted",
+            "To",
+            "MIME-Version",
+            "Content-Type"
+        ]
+    );
+    for body in [&mail.text, &mail.html] {
+        assert!(body.contains("eve@example.com"), "the text itself is kept");
+        assert!(!body.contains(['\0', '\r', '\u{202e}']));
+        assert!(
+            !body
+                .lines()
+                .any(|line| line.starts_with("Bcc:") || line == ".")
+        );
+    }
+}
+
+#[tokio::test]
+async fn a_line_with_a_dot_survives() {
+    let mail = mail_with(&envelope(), text_template("before\n.\n..\nafter\n")).await;
+    assert_eq!(mail.text.trim_end(), "before\n.\n..\nafter");
+}
+
+#[tokio::test]
+async fn data_is_neither_template_nor_markup() {
+    let mut envelope = envelope();
+    envelope.changes[0].message = "{{ 7*7 }}{% raw %}<script>alert(1)</script>".to_owned();
+    envelope.changes[0].url = "javascript:alert(1)//\"><img src=x>".to_owned();
+    let mail = mail(&envelope).await;
+    assert!(
+        mail.text
+            .contains("{{ 7*7 }}{% raw %}<script>alert(1)</script>")
+    );
+    assert!(mail.html.contains("{{ 7*7 }}{% raw %}&lt;script&gt;"));
+    assert!(!mail.html.contains("<script") && !mail.html.contains("<img"));
+    assert!(!mail.html.contains("href=\"javascript"));
+    assert!(mail.html.contains("javascript:alert(1)"), "as text");
+}
+
+#[tokio::test]
+async fn a_subject_is_cut_between_characters() {
+    let mut envelope = envelope();
+    envelope.run.repository = "ü𝄞".repeat(500);
+    let templates = Templates {
+        subject: "{{ run.repository }}".to_owned(),
+        ..templates()
+    };
+    let subject = mail_with(&envelope, templates)
+        .await
+        .header("Subject")
+        .to_owned();
+    assert!(subject.split("=?utf-8?b?").count() > 1 && !subject.contains("\u{fffd}"));
+    // Each encoded word carries whole characters: 120 of them need fewer than 600 bytes.
+    assert!(subject.len() < 900, "{subject}");
+}
+
+#[tokio::test]
+async fn a_thousand_broken_urls_fit_into_one_mail() {
+    let mut envelope = envelope();
+    let (finding, change) = (envelope.findings[0].clone(), envelope.changes[0].clone());
+    for number in 0..1_000 {
+        let url = format!("https://data.example.org/{number}/{}", "a/b'c".repeat(60));
+        envelope.findings.push(urldb_protocol::Finding {
+            url: url.clone(),
+            ..finding.clone()
+        });
+        envelope.changes.push(urldb_protocol::Change {
+            url,
+            ..change.clone()
+        });
+    }
+    let mail = mail(&envelope).await;
+    assert!(mail.html.len() <= 102_000, "{}", mail.html.len());
+    assert!(mail.text.contains("NEWLY BROKEN (1,002)"));
+    assert!(mail.text.contains("more\n") && mail.html.contains("more"));
+}
+
+#[tokio::test]
+async fn a_date_outside_the_calendar_of_mail_is_moved_into_it() {
+    let mut envelope = envelope();
+    envelope.run.finished = jiff::Timestamp::MIN;
+    assert_eq!(
+        mail(&envelope).await.header("Date"),
+        "Thu, 01 Jan 1970 00:00:00 +0000"
+    );
+    envelope.run.finished = jiff::Timestamp::MAX;
+    assert!(mail(&envelope).await.header("Date").contains(" 9999 "));
+}
+
+#[tokio::test]
+async fn a_template_that_fails_says_where() {
+    for (source, words) in [
+        ("{{ run.finised }}", "undefined"),
+        (
+            "\n{% for a in range(9999) %}{% for b in range(9999) %}{{ b }}{% endfor %}{% endfor %}",
+            "fuel",
+        ),
+    ] {
+        let folder = tempfile::tempdir().unwrap();
+        let settings = settings(Transport::Folder(folder.path().to_owned()));
+        let email = Email::new(settings, text_template(source)).unwrap();
+        let answer = email.deliver(&envelope()).await;
+        assert_eq!(answer.outcome, Outcome::Failed);
+        assert!(answer.message.contains("email.txt"), "{}", answer.message);
+        assert!(answer.message.contains(words), "{}", answer.message);
+    }
+}
+
+#[test]
+fn settings_that_cannot_work_are_refused() {
+    let folder = Transport::Folder("mail".into());
+    let with = |change: fn(&mut Settings)| {
+        let mut settings = settings(folder.clone());
+        change(&mut settings);
+        Email::new(settings, templates()).unwrap_err().to_string()
+    };
+    insta::assert_snapshot!(
+        [
+            with(|s| s.to.clear()),
+            with(|s| s.from = "nobody".to_owned()),
+            with(|s| s.to.push("a@example.org\r\nBcc: b@example.org".to_owned())),
+            with(|s| s.to.push("ä@example.org".to_owned())),
+            Email::new(settings(folder.clone()), text_template("\n{% if %}"))
+                .unwrap_err()
+                .to_string(),
+        ]
+        .join("\n")
+    );
+}
+
+#[test]
+fn a_password_never_travels_unencrypted_nor_is_it_printed() {
+    let transport = |server: &str, security| Transport::Smtp {
+        server: server.to_owned(),
+        port: 25,
+        security,
+        credentials: Some(Credentials {
+            user: "me".to_owned(),
+            password: "hunter2".to_owned(),
+        }),
+        timeout: std::time::Duration::from_secs(1),
+    };
+    let email = |server, security| Email::new(settings(transport(server, security)), templates());
+    for server in ["mail.example.org", "192.0.2.1", "localhost.example.org"] {
+        assert!(matches!(
+            email(server, Security::None),
+            Err(Error::PlaintextPassword { .. })
+        ));
+        assert!(email(server, Security::Starttls).is_ok());
+        assert!(email(server, Security::Implicit).is_ok());
+    }
+    for server in ["localhost", "127.0.0.1", "::1"] {
+        let email = email(server, Security::None).unwrap();
+        assert!(!format!("{email:?}").contains("hunter2"));
+    }
+    assert!(!format!("{:?}", transport("localhost", Security::None)).contains("hunter2"));
+}

@@ -1,0 +1,88 @@
+//! What templates can do with numbers, times and URLs.
+
+use jiff::Timestamp;
+use minijinja::{Environment, Error, ErrorKind};
+
+/// Adds the filters; templates/email.txt describes them for people who override it.
+pub(crate) fn add_to(environment: &mut Environment<'static>) {
+    environment.add_filter("number", number);
+    environment.add_filter("plural", plural);
+    environment.add_filter("bytes", bytes);
+    environment.add_filter("duration", duration);
+    environment.add_filter("moment", |text: &str| timestamp(text, "%Y-%m-%d %H:%M UTC"));
+    environment.add_filter("day", |text: &str| timestamp(text, "%Y-%m-%d"));
+    environment.add_filter("bare", |url: &str| bare(url).to_owned());
+    environment.add_filter("shorten", |text: &str, limit: usize| {
+        crate::shorten(text, limit)
+    });
+}
+
+/// `16234` → `16,234`
+fn number(number: u64) -> String {
+    let digits = number.to_string();
+    let mut grouped = String::with_capacity(digits.len() + digits.len() / 3);
+    for (index, digit) in digits.chars().enumerate() {
+        if index > 0 && (digits.len() - index).is_multiple_of(3) {
+            grouped.push(',');
+        }
+        grouped.push(digit);
+    }
+    grouped
+}
+
+/// `1|plural("URL")` → `1 URL`, `2|plural("URL")` → `2 URLs`; a plural of its own
+/// may follow.
+fn plural(count: u64, one: &str, many: Option<&str>) -> String {
+    let number = number(count);
+    match (count, many) {
+        (1, _) => format!("{number} {one}"),
+        (_, Some(many)) => format!("{number} {many}"),
+        (_, None) => format!("{number} {one}s"),
+    }
+}
+
+/// `1234567` → `1.2 MB`, in powers of a thousand.
+fn bytes(count: u64) -> String {
+    const UNITS: [&str; 6] = ["kB", "MB", "GB", "TB", "PB", "EB"];
+    if count < 1_000 {
+        return plural(count, "byte", None);
+    }
+    // In tenths, rounded down: never more than was read.
+    let mut tenths = count / 100;
+    let mut unit = 0;
+    while tenths >= 10_000 && unit + 1 < UNITS.len() {
+        tenths /= 1_000;
+        unit += 1;
+    }
+    format!("{}.{} {}", tenths / 10, tenths % 10, UNITS[unit])
+}
+
+/// Milliseconds, as the two largest units that matter: `723000` → `12 min 3 s`.
+fn duration(milliseconds: u64) -> String {
+    let seconds = milliseconds / 1_000;
+    match (seconds / 3_600, seconds / 60 % 60, seconds % 60) {
+        (0, 0, 0) => format!("{milliseconds} ms"),
+        (0, 0, s) => format!("{s}.{} s", milliseconds % 1_000 / 100),
+        (0, m, s) => format!("{m} min {s} s"),
+        (h, m, _) => format!("{} h {m} min", number(h)),
+    }
+}
+
+fn timestamp(text: &str, format: &str) -> Result<String, Error> {
+    let timestamp: Timestamp = text.parse().map_err(|error| {
+        Error::new(
+            ErrorKind::InvalidOperation,
+            format!("not a timestamp: {text:?}"),
+        )
+        .with_source(error)
+    })?;
+    Ok(timestamp.strftime(format).to_string())
+}
+
+/// A URL as one says it: `https://example.org/a` → `example.org/a`.
+fn bare(url: &str) -> &str {
+    let rest = url
+        .strip_prefix("https://")
+        .or_else(|| url.strip_prefix("http://"));
+    rest.unwrap_or(url).trim_end_matches('/')
+}

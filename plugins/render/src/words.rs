@@ -1,0 +1,42 @@
+//! The words that people read for states and reasons.
+
+use urldb_protocol::State;
+
+/// A heading for the URLs in this state.
+pub(crate) fn title(state: State) -> &'static str {
+    match state {
+        State::Ok => "As promised",
+        State::Changed => "Different content",
+        State::Truncated => "Cut short",
+        State::Gone => "Gone",
+        State::Redirected => "Redirects otherwise than promised",
+        State::Forbidden => "Access refused",
+        State::ClientError => "Request refused",
+        State::ServerError => "Server error",
+        State::Unreachable => "Unreachable",
+        State::Blocked => "Turned away as a robot",
+        State::Inconclusive => "Not judged",
+    }
+}
+
+/// What a reason means; one that is not known here stands for itself.
+pub(crate) fn cause(reason: &str) -> &str {
+    match reason {
+        "dns" => "the name does not resolve",
+        "connect" => "no connection",
+        "tls-expired" => "the certificate has expired",
+        "tls-untrusted" => "the certificate is not trusted",
+        "tls-wrong-host" => "the certificate is for another host",
+        "tls-not-yet-valid" => "the certificate is not valid yet",
+        "tls" => "no secure connection",
+        "timeout" => "no answer in time",
+        "protocol" => "the answer is not proper HTTP",
+        "redirect-loop" => "redirects in a circle",
+        "redirect-limit" => "too many redirects",
+        "redirect-invalid" => "redirects to nowhere",
+        "digest" => "other bytes",
+        "length" => "another length",
+        "content-type" => "another content type",
+        other => other,
+    }
+}
