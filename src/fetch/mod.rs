@@ -1,7 +1,124 @@
 //! Fetches jobs: the only module, besides notifiers, that knows the HTTP library.
+//!
+//! [`Fetcher::fetch_all`] takes jobs as it has room for them and hands them out,
+//! finished, with all that was observed. Behind it: `driver` runs jobs, `queue`
+//! and `pace` say which host's turn it is, `chain` makes one fetch of redirects
+//! and a body, `client` knows the HTTP library, and the rest are pure: `policy`
+//! (which addresses), `redirect` (where next), `headers`, `body` and `decode`
+//! (what came), `failure` (what went wrong).
+//!
+//! Async stays in here: one thread runs all connections, and finished jobs go
+//! to the caller's thread through a bounded channel, so that slow archiving
+//! slows fetching down instead of filling memory.
 
+mod body;
+mod chain;
+mod client;
+mod decode;
+mod driver;
+mod failure;
+mod headers;
 mod observation;
+mod pace;
+pub mod policy;
+mod queue;
+mod redirect;
+mod resolve;
 mod spool;
+mod stop;
+
+use std::time::Duration;
+
+use anyhow::Context;
+use tokio::runtime::{Builder, Runtime};
+use tokio::sync::mpsc;
 
 pub use observation::{Body, BodyEnd, Decoded, Failure, FailureKind, Hop, Observation};
 pub use spool::Spool;
+pub use stop::Stop;
+
+use crate::config::{Check, Network};
+use crate::plan::Job;
+
+/// Finished jobs between the network's thread and the caller's.
+const CHANNEL: usize = 16;
+
+/// What is to be done with a job after a fetch.
+#[derive(Debug, Clone, Copy, PartialEq, Eq)]
+pub enum Next {
+    /// It is finished.
+    Done,
+    /// It is fetched once more.
+    Again {
+        /// Time until then; it takes no place meanwhile.
+        wait: Duration,
+        /// On a new connection, past all caches, and with the body kept.
+        fresh: bool,
+    },
+}
+
+/// Fetches jobs as one configuration says.
+#[derive(Debug)]
+pub struct Fetcher {
+    shared: chain::Shared,
+    /// `None` only while it is being dropped.
+    runtime: Option<Runtime>,
+}
+
+impl Fetcher {
+    /// Sets up clients; fails on what the configuration asks for and cannot be had.
+    pub fn new(check: &Check, network: &Network) -> anyhow::Result<Self> {
+        let runtime = Builder::new_current_thread()
+            .enable_all()
+            .build()
+            .context("the network cannot be used")?;
+        Ok(Self {
+            shared: chain::Shared {
+                check: check.clone(),
+                clients: client::Clients::new(check, network)?,
+                headers: headers::Headers::new(check)?,
+                pace: pace::Pace::new(check.host_interval),
+            },
+            runtime: Some(runtime),
+        })
+    }
+
+    /// Fetches every job, and returns when all are finished or given up.
+    ///
+    /// `next` is pure: it looks at a job and all its observations so far, oldest
+    /// first, and says whether to fetch it again. `done` gets each job as it
+    /// finishes, on the calling thread. The last three bodies of a job are kept.
+    /// Once `stop` is set, or the deadline of the configuration has passed, every
+    /// job that is left gets an observation that says so, at once.
+    ///
+    /// Blocks: async code calls it through `spawn_blocking`.
+    pub fn fetch_all(
+        &self,
+        jobs: impl Iterator<Item = Job> + Send,
+        next: impl Fn(&Job, &[Observation]) -> Next + Sync,
+        mut done: impl FnMut(Job, Vec<Observation>),
+        stop: &Stop,
+    ) {
+        let Some(runtime) = &self.runtime else { return };
+        let (sender, mut finished) = mpsc::channel(CHANNEL);
+        let end = driver::End::new(stop, self.shared.check.deadline);
+        std::thread::scope(|threads| {
+            let next = &next;
+            let run = driver::drive(&self.shared, jobs, next, sender, end);
+            threads.spawn(move || runtime.block_on(run));
+            while let Some((job, observations)) = finished.blocking_recv() {
+                done(job, observations);
+            }
+            // A `done` that panics drops the receiver, which ends the thread too.
+        });
+    }
+}
+
+impl Drop for Fetcher {
+    /// Does not wait for name lookups that hang: nothing can interrupt them.
+    fn drop(&mut self) {
+        if let Some(runtime) = self.runtime.take() {
+            runtime.shutdown_background();
+        }
+    }
+}

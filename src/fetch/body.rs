@@ -1,0 +1,73 @@
+//! Takes in the body of the last response: counts, hashes, keeps and decodes.
+
+use sha2::{Digest, Sha256};
+
+use super::decode::Decoder;
+use super::{Body, BodyEnd, Spool};
+
+/// A body on its way in.
+#[derive(Debug)]
+pub(super) struct Intake {
+    hasher: Sha256,
+    length: u64,
+    at_most: u64,
+    spool: Option<Spool>,
+    decoder: Option<Decoder>,
+}
+
+impl Intake {
+    /// Takes in one byte more than `at_most`, so that too long can be told from just right.
+    pub(super) fn new(at_most: u64, keep: bool, decoder: Option<Decoder>) -> Self {
+        Self {
+            hasher: Sha256::new(),
+            length: 0,
+            at_most,
+            spool: keep.then(Spool::new),
+            decoder,
+        }
+    }
+
+    /// Bytes so far.
+    pub(super) fn length(&self) -> u64 {
+        self.length
+    }
+
+    /// Whether a push may take much longer than its bytes suggest.
+    pub(super) fn decodes(&self) -> bool {
+        self.decoder.is_some()
+    }
+
+    /// Whether nothing more is wanted.
+    pub(super) fn is_full(&self) -> bool {
+        self.length > self.at_most
+    }
+
+    /// Takes in as much as is wanted.
+    pub(super) fn push(&mut self, bytes: &[u8]) {
+        let room = self.at_most.saturating_add(1) - self.length;
+        let taken = usize::try_from(room).map_or(bytes.len(), |room| room.min(bytes.len()));
+        let bytes = &bytes[..taken];
+        self.length += taken as u64;
+        self.hasher.update(bytes);
+        if let Some(decoder) = &mut self.decoder {
+            decoder.push(bytes);
+        }
+        // A full disk must not cost the verdict: the body is then not kept.
+        self.spool = self
+            .spool
+            .take()
+            .and_then(|mut spool| spool.push(bytes).ok().map(|()| spool));
+    }
+
+    /// The body as an observation has it.
+    pub(super) fn finish(self, end: BodyEnd) -> Body {
+        let whole = end == BodyEnd::Complete;
+        Body {
+            length: self.length,
+            sha256: self.hasher.finalize().into(),
+            end,
+            decoded: self.decoder.filter(|_| whole).and_then(Decoder::finish),
+            bytes: self.spool,
+        }
+    }
+}

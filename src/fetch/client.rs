@@ -1,0 +1,222 @@
+//! The HTTP clients: one pair for the open network, one per target of a mapping.
+//!
+//! A mapping keeps the URL's host, and so the name that TLS asks for and checks;
+//! only the port is rewritten, and the client's own resolver leads to the target.
+//! Hence a pair of clients per target: their pools never mix two places.
+
+use std::collections::HashMap;
+use std::fs;
+use std::net::IpAddr;
+use std::sync::Arc;
+use std::time::Duration;
+
+use anyhow::Context;
+use reqwest::Client;
+use reqwest::dns::Resolve;
+use reqwest::header::HeaderMap;
+use rustls::ClientConfig;
+use rustls::client::Resumption;
+use rustls::pki_types::CertificateDer;
+use rustls::pki_types::pem::PemObject;
+use rustls_platform_verifier::Verifier;
+use url::{Host, Url};
+
+use super::policy::{Policy, Refused};
+use super::resolve::{Fixed, Vetted};
+use crate::config::{Check, Mapping, Network};
+
+/// Idle connections are dropped soon: a run meets many hosts, and file descriptors are few.
+const IDLE: Duration = Duration::from_secs(2);
+
+/// Response headers that are read at most.
+const MAX_HEADERS: usize = 256;
+
+/// All clients of a run.
+#[derive(Debug)]
+pub(super) struct Clients {
+    policy: Arc<Policy>,
+    open: Pair,
+    mapped: HashMap<String, Pair>,
+    mappings: Vec<Mapping>,
+}
+
+/// Two clients that differ in whether they reuse connections.
+#[derive(Debug)]
+struct Pair {
+    pooled: Client,
+    fresh: Client,
+}
+
+/// One request, ready to be sent to wherever it is to go.
+#[derive(Debug)]
+pub(super) struct Outgoing {
+    /// The method.
+    pub(super) method: reqwest::Method,
+    /// The URL, as the record or a redirect has it.
+    pub(super) url: Url,
+    /// The headers, `Host` among them.
+    pub(super) headers: HeaderMap,
+    /// The body.
+    pub(super) body: Option<String>,
+}
+
+impl Clients {
+    /// Builds them; fails on an unreadable `ca-file` or when no certificate authority is known at all.
+    pub(super) fn new(check: &Check, network: &Network) -> anyhow::Result<Self> {
+        let tls = tls(network)?;
+        let policy = Arc::new(Policy::new(&network.allow));
+        let mappings: Vec<Mapping> = network.map.iter().map(normalized).collect();
+        let mut mapped = HashMap::new();
+        for Mapping { to_host, .. } in &mappings {
+            if !mapped.contains_key(to_host) {
+                let resolver: Arc<dyn Resolve> = Arc::new(Fixed(to_host.clone()));
+                mapped.insert(to_host.clone(), Pair::new(check, &tls, &resolver)?);
+            }
+        }
+        let vetted: Arc<dyn Resolve> = Arc::new(Vetted(Arc::clone(&policy)));
+        Ok(Self {
+            open: Pair::new(check, &tls, &vetted)?,
+            policy,
+            mapped,
+            mappings,
+        })
+    }
+
+    /// Where a URL leads: the client to use, and the URL to give it.
+    fn route(&self, url: &Url) -> Result<(&Pair, Url), Refused> {
+        let host = url.host_str().map(host_name).unwrap_or_default();
+        let port = url.port_or_known_default();
+        let mapping = self
+            .mappings
+            .iter()
+            .filter(|mapping| {
+                mapping.host == host && (mapping.port.is_none() || mapping.port == port)
+            })
+            .max_by_key(|mapping| mapping.port.is_some());
+        let Some((mapping, pair)) = mapping.and_then(|m| Some((m, self.mapped.get(&m.to_host)?)))
+        else {
+            if let Some(address) = literal(url) {
+                self.policy.check(address)?;
+            }
+            return Ok((&self.open, url.clone()));
+        };
+        let mut target = url.clone();
+        // Neither can fail: the URL has a host.
+        let _ = target.set_port(mapping.to_port.or(port));
+        if literal(url).is_some() {
+            // The library does not resolve addresses, so the target itself must stand here.
+            let _ = target.set_host(Some(&bracketed(&mapping.to_host)));
+        }
+        Ok((pair, target))
+    }
+
+    /// Sends a request; `fresh` on a connection of its own.
+    ///
+    /// The outer error is our own refusal, the inner one comes from the network.
+    pub(super) async fn send(
+        &self,
+        outgoing: &Outgoing,
+        fresh: bool,
+    ) -> Result<reqwest::Result<reqwest::Response>, Refused> {
+        let (pair, url) = self.route(&outgoing.url)?;
+        let mut request = reqwest::Request::new(outgoing.method.clone(), url);
+        *request.headers_mut() = outgoing.headers.clone();
+        *request.body_mut() = outgoing.body.clone().map(Into::into);
+        let client = if fresh { &pair.fresh } else { &pair.pooled };
+        Ok(client.execute(request).await)
+    }
+}
+
+impl Pair {
+    fn new(check: &Check, tls: &ClientConfig, resolver: &Arc<dyn Resolve>) -> anyhow::Result<Self> {
+        let build = |idle| {
+            Client::builder()
+                .tls_backend_preconfigured(tls.clone())
+                .http1_only()
+                .http1_max_headers(MAX_HEADERS)
+                .redirect(reqwest::redirect::Policy::none())
+                .retry(reqwest::retry::never())
+                .referer(false)
+                .no_proxy()
+                .connect_timeout(check.connect_timeout)
+                .pool_idle_timeout(IDLE)
+                .pool_max_idle_per_host(idle)
+                .dns_resolver(Arc::clone(resolver))
+                .build()
+                .context("the HTTP client cannot be set up")
+        };
+        Ok(Self {
+            pooled: build(check.host_concurrency)?,
+            fresh: build(0)?,
+        })
+    }
+}
+
+/// TLS with the system's authorities and those of `ca-file`.
+fn tls(network: &Network) -> anyhow::Result<ClientConfig> {
+    let provider = Arc::new(rustls::crypto::ring::default_provider());
+    let mut extra = Vec::new();
+    if let Some(path) = &network.ca_file {
+        let pem =
+            fs::read(path).with_context(|| format!("cannot read ca-file {}", path.display()))?;
+        for certificate in CertificateDer::pem_slice_iter(&pem) {
+            extra.push(
+                certificate
+                    .with_context(|| format!("ca-file {} is not valid PEM", path.display()))?,
+            );
+        }
+        anyhow::ensure!(
+            !extra.is_empty(),
+            "ca-file {} holds no certificate",
+            path.display()
+        );
+    }
+    let verifier = Verifier::new_with_extra_roots(extra, Arc::clone(&provider)).context(
+        "no certificate authorities: install the system's (ca-certificates), or name a ca-file",
+    )?;
+    let mut config = ClientConfig::builder_with_provider(provider)
+        .with_safe_default_protocol_versions()
+        .context("TLS cannot be set up")?
+        .dangerous()
+        .with_custom_certificate_verifier(Arc::new(verifier))
+        .with_no_client_auth();
+    config.alpn_protocols = vec![b"http/1.1".to_vec()];
+    // A resumed session would not show us the certificate of today.
+    config.resumption = Resumption::disabled();
+    Ok(config)
+}
+
+fn normalized(mapping: &Mapping) -> Mapping {
+    Mapping {
+        host: host_name(&mapping.host),
+        to_host: host_name(&mapping.to_host),
+        ..mapping.clone()
+    }
+}
+
+/// A host as mappings compare it: ASCII, lower case, without brackets and final dot.
+fn host_name(host: &str) -> String {
+    let bare = host.trim_start_matches('[').trim_end_matches(']');
+    let bare = bare.strip_suffix('.').unwrap_or(bare);
+    match Host::parse(&bracketed(bare)) {
+        Ok(Host::Ipv6(address)) => address.to_string(),
+        Ok(host) => host.to_string(),
+        Err(_) => bare.to_ascii_lowercase(),
+    }
+}
+
+fn bracketed(host: &str) -> String {
+    if host.contains(':') {
+        format!("[{host}]")
+    } else {
+        host.to_owned()
+    }
+}
+
+fn literal(url: &Url) -> Option<IpAddr> {
+    match url.host()? {
+        Host::Domain(_) => None,
+        Host::Ipv4(address) => Some(address.into()),
+        Host::Ipv6(address) => Some(address.into()),
+    }
+}

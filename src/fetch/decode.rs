@@ -1,0 +1,181 @@
+//! Undoes a content coding that nobody asked for, on the side and within bounds.
+
+use std::io::{self, Write};
+
+use flate2::write::{DeflateDecoder, MultiGzDecoder, ZlibDecoder};
+use sha2::{Digest, Sha256};
+
+use super::Decoded;
+
+/// How much is decoded where the record does not promise a length.
+const CAP: u64 = 256 << 20;
+
+/// Decodes what it is given; only length and digest of the result are kept.
+#[derive(Debug)]
+pub(super) struct Decoder {
+    coding: Coding,
+}
+
+#[derive(Debug)]
+enum Coding {
+    Gzip(MultiGzDecoder<Sink>),
+    /// `deflate`, until its first two bytes tell which of its two forms it is.
+    Unsure(Vec<u8>, Sink),
+    Zlib(ZlibDecoder<Sink>),
+    Deflate(DeflateDecoder<Sink>),
+    /// Not what it said it was, or too long to be what was promised.
+    Failed,
+}
+
+impl Decoder {
+    /// A decoder for a `Content-Encoding` it knows; `promised` is the length that the record promises.
+    pub(super) fn new(encoding: &str, promised: Option<u64>) -> Option<Self> {
+        let sink = Sink {
+            hasher: Sha256::new(),
+            length: 0,
+            cap: promised.unwrap_or(CAP),
+        };
+        let coding = match encoding.trim().to_ascii_lowercase().as_str() {
+            "gzip" | "x-gzip" => Coding::Gzip(MultiGzDecoder::new(sink)),
+            "deflate" => Coding::Unsure(Vec::new(), sink),
+            _ => return None,
+        };
+        Some(Self { coding })
+    }
+
+    /// Decodes the next bytes.
+    pub(super) fn push(&mut self, bytes: &[u8]) {
+        let coding = std::mem::replace(&mut self.coding, Coding::Failed);
+        if let Ok(next) = coding.push(bytes) {
+            self.coding = next;
+        }
+    }
+
+    /// What came out, if the coded stream was whole.
+    pub(super) fn finish(self) -> Option<Decoded> {
+        let sink = match self.coding {
+            Coding::Gzip(decoder) => decoder.finish(),
+            Coding::Zlib(decoder) => decoder.finish(),
+            Coding::Deflate(decoder) => decoder.finish(),
+            Coding::Unsure(..) | Coding::Failed => return None,
+        }
+        .ok()?;
+        Some(Decoded {
+            length: sink.length,
+            sha256: sink.hasher.finalize().into(),
+        })
+    }
+}
+
+impl Coding {
+    fn push(mut self, bytes: &[u8]) -> io::Result<Self> {
+        match &mut self {
+            Self::Gzip(decoder) => decoder.write_all(bytes)?,
+            Self::Zlib(decoder) => decoder.write_all(bytes)?,
+            Self::Deflate(decoder) => decoder.write_all(bytes)?,
+            Self::Failed => {}
+            Self::Unsure(..) => return self.decide(bytes),
+        }
+        Ok(self)
+    }
+
+    /// RFC 9110 means the zlib format by `deflate`; some servers send bare deflate.
+    fn decide(self, bytes: &[u8]) -> io::Result<Self> {
+        let Self::Unsure(mut start, sink) = self else {
+            return Ok(self);
+        };
+        start.extend_from_slice(bytes);
+        let [first, second, ..] = start[..] else {
+            return Ok(Self::Unsure(start, sink));
+        };
+        let is_zlib = first & 0x0f == 8 && u16::from_be_bytes([first, second]) % 31 == 0;
+        let decoder = if is_zlib {
+            Self::Zlib(ZlibDecoder::new(sink))
+        } else {
+            Self::Deflate(DeflateDecoder::new(sink))
+        };
+        decoder.push(&start)
+    }
+}
+
+/// Hashes what is written to it, and fails beyond its cap.
+#[derive(Debug)]
+struct Sink {
+    hasher: Sha256,
+    length: u64,
+    cap: u64,
+}
+
+impl Write for Sink {
+    fn write(&mut self, bytes: &[u8]) -> io::Result<usize> {
+        self.length += bytes.len() as u64;
+        if self.length > self.cap {
+            return Err(io::Error::other("longer than it may be"));
+        }
+        self.hasher.update(bytes);
+        Ok(bytes.len())
+    }
+
+    fn flush(&mut self) -> io::Result<()> {
+        Ok(())
+    }
+}
+
+#[cfg(test)]
+mod tests {
+    use flate2::Compression;
+    use flate2::write::{DeflateEncoder, GzEncoder, ZlibEncoder};
+
+    use super::*;
+
+    const PLAIN: &[u8] = b"plain text, plain text, plain text";
+
+    fn decode(encoding: &str, promised: Option<u64>, coded: &[u8]) -> Option<Decoded> {
+        let mut decoder = Decoder::new(encoding, promised)?;
+        for byte in coded {
+            decoder.push(&[*byte]);
+        }
+        decoder.finish()
+    }
+
+    fn gzip(plain: &[u8]) -> Vec<u8> {
+        let mut encoder = GzEncoder::new(Vec::new(), Compression::default());
+        encoder.write_all(plain).unwrap();
+        encoder.finish().unwrap()
+    }
+
+    #[test]
+    fn every_form_is_undone() {
+        let mut zlib = ZlibEncoder::new(Vec::new(), Compression::default());
+        zlib.write_all(PLAIN).unwrap();
+        let mut deflate = DeflateEncoder::new(Vec::new(), Compression::default());
+        deflate.write_all(PLAIN).unwrap();
+        let expected = Decoded {
+            length: PLAIN.len() as u64,
+            sha256: Sha256::digest(PLAIN).into(),
+        };
+        for (encoding, coded) in [
+            ("gzip", gzip(PLAIN)),
+            ("X-GZIP", gzip(PLAIN)),
+            ("gzip", [gzip(&PLAIN[..7]), gzip(&PLAIN[7..])].concat()),
+            ("deflate", zlib.finish().unwrap()),
+            ("deflate", deflate.finish().unwrap()),
+        ] {
+            assert_eq!(decode(encoding, None, &coded), Some(expected), "{encoding}");
+            assert_eq!(
+                decode(encoding, Some(expected.length), &coded),
+                Some(expected)
+            );
+        }
+    }
+
+    #[test]
+    fn what_cannot_be_decoded_is_none() {
+        let coded = gzip(PLAIN);
+        assert_eq!(decode("br", None, &coded), None);
+        assert_eq!(decode("gzip", None, PLAIN), None);
+        assert_eq!(decode("gzip", None, &coded[..coded.len() - 1]), None);
+        assert_eq!(decode("gzip", Some(PLAIN.len() as u64 - 1), &coded), None);
+        assert_eq!(decode("deflate", None, b"x"), None);
+    }
+}

@@ -1,0 +1,106 @@
+//! Which [`FailureKind`] an error of the HTTP library is.
+//!
+//! The library tells little by itself; the truth is in the chain of sources.
+
+use std::error::Error;
+use std::io;
+
+use rustls::CertificateError;
+
+use super::policy::Refused;
+use super::{Failure, FailureKind};
+
+/// What an error of the library means. It never carries the URL, which may hold secrets.
+pub(super) fn classify(error: reqwest::Error) -> Failure {
+    let error = error.without_url();
+    let chain = chain(&error);
+    Failure {
+        kind: kind(&error, &chain),
+        detail: detail(&error, &chain),
+    }
+}
+
+fn kind(error: &reqwest::Error, chain: &[&(dyn Error + 'static)]) -> FailureKind {
+    if find::<Refused>(chain).is_some() {
+        FailureKind::Refused
+    } else if let Some(tls) = find::<rustls::Error>(chain) {
+        tls_kind(tls)
+    } else if error.is_dns() {
+        FailureKind::Dns
+    } else if error.is_timeout() {
+        FailureKind::Timeout
+    } else if error.is_connect() {
+        FailureKind::Connect
+    } else if was_lost(chain) {
+        FailureKind::Disconnected
+    } else {
+        FailureKind::Protocol
+    }
+}
+
+fn tls_kind(error: &rustls::Error) -> FailureKind {
+    use CertificateError as C;
+    let rustls::Error::InvalidCertificate(error) = error else {
+        return FailureKind::Tls;
+    };
+    match error {
+        C::Expired | C::ExpiredContext { .. } => FailureKind::TlsExpired,
+        C::NotValidYet | C::NotValidYetContext { .. } => FailureKind::TlsNotYetValid,
+        C::NotValidForName | C::NotValidForNameContext { .. } => FailureKind::TlsWrongHost,
+        // `Other` is how a certificate authority's own certificate on a server is reported.
+        C::UnknownIssuer | C::Other(_) => FailureKind::TlsUntrusted,
+        _ => FailureKind::Tls,
+    }
+}
+
+fn was_lost(chain: &[&(dyn Error + 'static)]) -> bool {
+    use io::ErrorKind as K;
+    let hyper = find::<hyper::Error>(chain).is_some_and(|error| {
+        error.is_incomplete_message() || error.is_canceled() || error.is_closed()
+    });
+    let io = find::<io::Error>(chain).is_some_and(|error| {
+        matches!(
+            error.kind(),
+            K::UnexpectedEof
+                | K::ConnectionReset
+                | K::ConnectionAborted
+                | K::BrokenPipe
+                | K::NotConnected
+        )
+    });
+    hyper || io
+}
+
+fn detail(error: &reqwest::Error, chain: &[&(dyn Error + 'static)]) -> String {
+    if error.is_timeout() && error.is_connect() {
+        return "no connection within the time for connecting".to_owned();
+    }
+    let cause = chain
+        .last()
+        .map_or_else(|| error.to_string(), ToString::to_string);
+    if error.is_dns() && find::<Refused>(chain).is_none() {
+        return format!("the name does not resolve: {cause}");
+    }
+    cause
+}
+
+fn find<'a, E: Error + 'static>(chain: &[&'a (dyn Error + 'static)]) -> Option<&'a E> {
+    chain.iter().find_map(|error| error.downcast_ref())
+}
+
+/// An error and all its causes. An [`io::Error`] hides what it wraps from `source`.
+fn chain<'a>(error: &'a (dyn Error + 'static)) -> Vec<&'a (dyn Error + 'static)> {
+    let mut chain = vec![error];
+    let mut at = error;
+    loop {
+        let wrapped = at
+            .downcast_ref::<io::Error>()
+            .and_then(io::Error::get_ref)
+            .map(|inner| inner as &(dyn Error + 'static));
+        let Some(next) = wrapped.or_else(|| at.source()) else {
+            return chain;
+        };
+        chain.push(next);
+        at = next;
+    }
+}
