@@ -9,4 +9,6 @@ pub mod config;
 pub mod fetch;
 mod hex;
 pub mod plan;
+pub mod schedule;
+pub mod stop;
 pub mod verdict;

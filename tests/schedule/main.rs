@@ -1,0 +1,3 @@
+//! The daemon's parts, each through its public face.
+
+mod cron;
