@@ -116,7 +116,7 @@ fn expressions_mean_what_crontab_says() {
         ),
         (
             "0 0 13 * */5",
-            &["Fri 2023-01-13 00:00", "Fri 2023-10-13 00:00"],
+            &["Fri 2023-01-13 00:00", "Sun 2023-08-13 00:00"],
         ),
         ("0 0 29 2 */7", &["Sun 2032-02-29 00:00"]),
         ("*/90 * * * *", &["Sun 2023-01-01 01:00"]),
@@ -440,7 +440,7 @@ impl Oracle {
 
     /// All firings in the time after `start`, found by living through it minute by minute.
     fn firings(&self, start: &Zoned, days: i64) -> Vec<Timestamp> {
-        let mut fired = Vec::new();
+        let mut moments = Vec::new();
         let mut now = start.clone();
         let mut lived = start.datetime();
         while now.timestamp().duration_since(start.timestamp()).as_hours() < days * 24 {
@@ -457,10 +457,10 @@ impl Oracle {
                 fires
             };
             if fires {
-                fired.push(now.timestamp());
+                moments.push(now.timestamp());
             }
         }
-        fired
+        moments
     }
 }
 
