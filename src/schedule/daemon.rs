@@ -180,7 +180,7 @@ pub fn watch<C: Clock, H: Handlers>(
     });
     while !stop.is_set() {
         let look = watcher.look();
-        if let Some(problem) = look.problem {
+        for problem in look.problems {
             handlers.notice(&Notice::Problem(problem));
         }
         let changed = !look.changed.is_empty();

@@ -8,6 +8,7 @@ mod contents;
 mod cron;
 mod daemon;
 mod field;
+mod follow;
 mod owner;
 mod watcher;
 

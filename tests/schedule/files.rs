@@ -1,5 +1,6 @@
 //! The loop with real files: what is a change, and what is not.
 
+use std::collections::BTreeSet;
 use std::fs;
 use std::path::{Path, PathBuf};
 use std::sync::mpsc::{Receiver, Sender, channel};
@@ -41,6 +42,7 @@ impl Handlers for Report {
 
 /// A loop on a thread of its own, following a folder with `a.yaml` and `b.yaml` in it.
 struct Watched {
+    /// Removed at the end, with what tests put beside the folder's parent.
     _folder: tempfile::TempDir,
     directory: PathBuf,
     changes: Receiver<Vec<String>>,
@@ -52,7 +54,7 @@ struct Watched {
 impl Watched {
     fn start(polling: Option<Duration>, gated: bool) -> Self {
         let folder = tempfile::tempdir().unwrap();
-        let directory = folder.path().join("urldb");
+        let directory = folder.path().join("repository").join("urldb");
         fill(&directory);
         let (changes_in, changes) = channel();
         let (notices_in, notices) = channel();
@@ -95,11 +97,20 @@ impl Watched {
         assert_eq!(self.changes.recv_timeout(LONG).unwrap(), names);
     }
 
+    /// The next changes, in however many portions they come.
+    fn expect_all(&self, names: &[&str]) {
+        let mut seen = BTreeSet::new();
+        while !names.iter().all(|name| seen.contains(*name)) {
+            seen.extend(self.changes.recv_timeout(LONG).unwrap());
+        }
+        assert_eq!(seen.len(), names.len(), "{seen:?}");
+    }
+
     /// Nothing was told: a marker that is written now is the first that is.
     fn expect_silence(&self) {
         // Beyond the debounce time, so that what went before does not hide behind the marker.
         std::thread::sleep(DEBOUNCE * 3);
-        fs::write(self.path("marker.yaml"), "now").unwrap();
+        replace(&self.path("marker.yaml"), "now");
         self.expect(&["marker.yaml"]);
     }
 }
@@ -114,7 +125,7 @@ impl Drop for Watched {
 }
 
 fn fill(directory: &Path) {
-    fs::create_dir(directory).unwrap();
+    fs::create_dir_all(directory).unwrap();
     fs::write(directory.join("a.yaml"), "a").unwrap();
     fs::write(directory.join("b.yaml"), "b").unwrap();
 }
@@ -130,7 +141,7 @@ fn replace(path: &Path, text: &str) {
 fn edits_additions_and_removals_are_told() {
     for polling in [None, Some(DEBOUNCE)] {
         let watched = Watched::start(polling, false);
-        fs::write(watched.path("a.yaml"), "other").unwrap();
+        replace(&watched.path("a.yaml"), "other");
         watched.expect(&["a.yaml"]);
         replace(&watched.path("b.yaml"), "other");
         watched.expect(&["b.yaml"]);
@@ -139,6 +150,13 @@ fn edits_additions_and_removals_are_told() {
         fs::remove_file(watched.path("c.yaml")).unwrap();
         watched.expect(&["c.yaml"]);
     }
+}
+
+#[test]
+fn a_file_written_in_place_is_told_at_last() {
+    let watched = Watched::start(None, false);
+    fs::write(watched.path("a.yaml"), "other").unwrap();
+    watched.expect(&["a.yaml"]);
 }
 
 #[test]
@@ -151,7 +169,7 @@ fn a_renamed_file_is_two_changes() {
 #[test]
 fn the_same_contents_are_no_change() {
     let watched = Watched::start(None, false);
-    fs::write(watched.path("a.yaml"), "a").unwrap();
+    replace(&watched.path("a.yaml"), "a");
     replace(&watched.path("b.yaml"), "b");
     fs::File::open(watched.path("a.yaml"))
         .unwrap()
@@ -182,11 +200,26 @@ fn what_is_no_domain_file_is_no_change() {
 fn a_folder_made_anew_is_taken_up_again() {
     let watched = Watched::start(None, false);
     fs::remove_dir_all(&watched.directory).unwrap();
-    watched.expect(&["a.yaml", "b.yaml"]);
+    watched.expect_all(&["a.yaml", "b.yaml"]);
     fill(&watched.directory);
-    watched.expect(&["a.yaml", "b.yaml"]);
-    fs::write(watched.path("a.yaml"), "other").unwrap();
+    watched.expect_all(&["a.yaml", "b.yaml"]);
+    replace(&watched.path("a.yaml"), "other");
     watched.expect(&["a.yaml"]);
+}
+
+#[test]
+fn a_folder_further_up_may_be_replaced() {
+    let watched = Watched::start(None, false);
+    let above = watched.directory.parent().unwrap();
+    let beside = above.with_extension("beside");
+    fill(&beside.join("urldb"));
+    fs::rename(above, above.with_extension("before")).unwrap();
+    fs::rename(&beside, above).unwrap();
+    // It is followed again, and not only looked at once: two edits are seen.
+    for text in ["once", "twice"] {
+        replace(&watched.path("a.yaml"), text);
+        while watched.changes.recv_timeout(LONG).unwrap() != ["a.yaml"] {}
+    }
 }
 
 #[test]
@@ -207,20 +240,20 @@ fn a_folder_put_in_its_place_is_followed() {
         assert_eq!(seen, ["a.yaml", "b.yaml"]);
         watched.expect(&["a.yaml", "b.yaml"]);
     }
-    fs::write(watched.path("a.yaml"), "other").unwrap();
+    replace(&watched.path("a.yaml"), "other");
     watched.expect(&["a.yaml"]);
 }
 
 #[test]
 fn changes_during_a_run_come_in_one_call_afterwards() {
     let watched = Watched::start(None, true);
-    fs::write(watched.path("a.yaml"), "1").unwrap();
+    replace(&watched.path("a.yaml"), "1");
     watched.expect(&["a.yaml"]);
-    fs::write(watched.path("a.yaml"), "2").unwrap();
+    replace(&watched.path("a.yaml"), "2");
     std::thread::sleep(DEBOUNCE * 3);
-    fs::write(watched.path("b.yaml"), "2").unwrap();
+    replace(&watched.path("b.yaml"), "2");
     std::thread::sleep(DEBOUNCE * 3);
-    fs::write(watched.path("a.yaml"), "3").unwrap();
+    replace(&watched.path("a.yaml"), "3");
     assert!(watched.changes.try_recv().is_err());
     watched.open.send(()).unwrap();
     watched.expect(&["a.yaml", "b.yaml"]);
