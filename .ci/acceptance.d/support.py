@@ -1,0 +1,136 @@
+"""What the acceptance scripts share: running urldb, servers on free loopback ports, and waiting.
+
+Every server and process is a context manager, so that a script which fails leaves nothing running.
+"""
+
+import contextlib
+import json
+import os
+import socket
+import subprocess
+import sys
+import threading
+import time
+from http.server import BaseHTTPRequestHandler, ThreadingHTTPServer
+from pathlib import Path
+
+SOURCE = Path(os.environ["URLDB_SOURCE"])
+OUT = Path(os.environ["ACCEPTANCE_OUT"])
+
+
+def check(condition, message):
+    """Ends the script with the message unless the condition holds."""
+    if not condition:
+        sys.exit(f"failed: {message}")
+
+
+def sh(*command, cwd=".", expect=0, **options):
+    """Runs a command, and ends the script with all it printed unless it exits with `expect`."""
+    done = subprocess.run([str(word) for word in command], cwd=cwd, capture_output=True, text=True, **options)
+    if expect is not None and done.returncode != expect:
+        print(done.stdout[-4000:], done.stderr[-4000:], sep="\n")
+        sys.exit(f"failed: exit code {done.returncode} instead of {expect}: {' '.join(map(str, command))[:300]}")
+    return done
+
+
+def urldb(*arguments, **options):
+    """Runs urldb as `sh` does."""
+    return sh("urldb", *arguments, **options)
+
+
+def git(*arguments, **options):
+    """Runs git as `sh` does, and returns what it printed."""
+    return sh("git", *arguments, **options).stdout.strip()
+
+
+def repository(path, configuration=""):
+    """A new git repository with an empty database, which may talk to loopback only."""
+    path.mkdir()
+    git("init", "--quiet", cwd=path)
+    urldb("init", cwd=path)
+    (path / "urldb.toml").write_text('[network]\nallow = ["127.0.0.1/32"]\n' + configuration)
+    return path
+
+
+def results(*arguments, cwd, expect):
+    """The `results` of `urldb check --format json`, by URL."""
+    report = json.loads(urldb("check", "--format", "json", *arguments, cwd=cwd, expect=expect).stdout)
+    return {result["url"]: result for result in report["results"]}
+
+
+def free_port():
+    """A port of 127.0.0.1 that nothing listens on."""
+    with socket.create_server(("127.0.0.1", 0)) as listener:
+        return listener.getsockname()[1]
+
+
+def wait_for(condition, what, seconds=30):
+    """Polls until the condition returns something true, which is returned."""
+    deadline = time.monotonic() + seconds
+    while time.monotonic() < deadline:
+        if value := condition():
+            return value
+        time.sleep(0.05)
+    sys.exit(f"failed: waited {seconds} s for {what}")
+
+
+def listening(port):
+    """Whether something accepts connections on the port."""
+    with contextlib.suppress(OSError), socket.create_connection(("127.0.0.1", port), timeout=1):
+        return True
+    return False
+
+
+@contextlib.contextmanager
+def process(*command, log, **options):
+    """A process in the background, its output in the file `log`; it is ended with the block."""
+    with open(log, "ab") as output:
+        child = subprocess.Popen([str(word) for word in command], stdout=output, stderr=output, **options)
+    try:
+        yield child
+    finally:
+        if child.poll() is None:
+            child.terminate()
+            try:
+                child.wait(10)
+            except subprocess.TimeoutExpired:
+                child.kill()
+                child.wait()
+
+
+class Site:
+    """A web server for any number of hosts: `files` maps (host, path) to bytes."""
+
+    def __init__(self):
+        self.files = {}
+        self.requests = []
+        site = self
+
+        class Handler(BaseHTTPRequestHandler):
+            def do_GET(self):
+                key = (self.headers["Host"].split(":")[0], self.path)
+                site.requests.append(key)
+                body = site.files.get(key)
+                self.send_response(404 if body is None else 200)
+                self.send_header("Content-Type", "text/plain")
+                self.send_header("Content-Length", str(len(body or b"")))
+                self.end_headers()
+                self.wfile.write(body or b"")
+
+            def log_message(self, *_):
+                pass
+
+        self.server = ThreadingHTTPServer(("127.0.0.1", 0), Handler)
+        self.port = self.server.server_address[1]
+
+    def __enter__(self):
+        threading.Thread(target=self.server.serve_forever, daemon=True).start()
+        return self
+
+    def __exit__(self, *_):
+        self.server.shutdown()
+        self.server.server_close()
+
+    def map(self, *hosts):
+        """The `--map` arguments that bring the hosts here."""
+        return [word for host in hosts for word in ("--map", f"{host}:80=127.0.0.1:{self.port}")]

@@ -1,0 +1,20 @@
+# Commits the ledger and pushes it to the state branch; another run may be doing the same.
+source "$GITHUB_ACTION_PATH/.github/action/git.sh"
+[ -n "$STATE_BRANCH" ] && [ "$COMMIT_LEDGER" = true ] || { echo 'The ledger is not pushed.'; exit 0; }
+
+cd -- "$WORKING_DIRECTORY/$LEDGER"
+# Two runs only ever add lines to the history, so both sides of a conflict there are kept.
+[ -e .gitattributes ] || echo 'history.jsonl merge=union' >.gitattributes
+git add --all
+git diff --cached --quiet && { echo 'The ledger has not changed.'; exit 0; }
+git commit --quiet -m "Record the run of $(date -u +%Y-%m-%dT%H:%M:%SZ)"
+
+ref=refs/heads/$STATE_BRANCH
+for attempt in 1 2 3 4 5; do
+  git push --quiet origin "HEAD:$ref" && exit 0
+  echo "Attempt $attempt to push the ledger failed; rebasing on what is there now."
+  sleep "$attempt"
+  git fetch --quiet --no-tags origin "$ref" || continue
+  git rebase --quiet FETCH_HEAD || { git rebase --abort; fail 'another run changed the ledger in the same places'; }
+done
+fail 'the ledger could not be pushed to the state branch'
