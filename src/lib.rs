@@ -7,6 +7,7 @@
 
 pub mod config;
 pub mod fetch;
+pub mod git;
 mod hex;
 pub mod plan;
 pub mod schedule;

@@ -1,0 +1,79 @@
+//! The variables by which git tells its children which repository they serve.
+//!
+//! Inside a hook they point at the user's repository, and at the index of the
+//! commit being made, which is often not `.git/index`. They must be obeyed for
+//! that repository and must not reach git when it is run for another one.
+
+use std::collections::BTreeMap;
+use std::ffi::{OsStr, OsString};
+
+/// What `git rev-parse --local-env-vars` lists; a test keeps it complete.
+pub const LOCAL: [&str; 16] = [
+    "GIT_ALTERNATE_OBJECT_DIRECTORIES",
+    "GIT_COMMON_DIR",
+    "GIT_CONFIG",
+    "GIT_CONFIG_COUNT",
+    "GIT_CONFIG_PARAMETERS",
+    "GIT_DIR",
+    "GIT_GRAFT_FILE",
+    "GIT_IMPLICIT_WORK_TREE",
+    "GIT_INDEX_FILE",
+    "GIT_INTERNAL_SUPER_PREFIX",
+    "GIT_NO_REPLACE_OBJECTS",
+    "GIT_OBJECT_DIRECTORY",
+    "GIT_PREFIX",
+    "GIT_REPLACE_REF_BASE",
+    "GIT_SHALLOW_FILE",
+    "GIT_WORK_TREE",
+];
+
+/// Those of [`LOCAL`] that [`super::Repository`] can obey without git's help.
+const EASY: [&str; 5] = [
+    "GIT_CONFIG",
+    "GIT_CONFIG_COUNT",
+    "GIT_CONFIG_PARAMETERS",
+    "GIT_INDEX_FILE",
+    "GIT_PREFIX",
+];
+
+/// The git variables in force for one repository.
+///
+/// A value, so that a test can state them: the process's own are shared by
+/// every test that runs beside it.
+#[derive(Debug, Clone, Default)]
+pub struct GitEnv(BTreeMap<OsString, OsString>);
+
+impl GitEnv {
+    /// Those that this process was started with.
+    pub fn from_process() -> Self {
+        let set = LOCAL
+            .iter()
+            .filter_map(|name| Some(((*name).into(), std::env::var_os(name)?)));
+        Self(set.collect())
+    }
+
+    /// The same, and `name` set to `value`.
+    #[must_use]
+    pub fn with(mut self, name: impl Into<OsString>, value: impl Into<OsString>) -> Self {
+        self.0.insert(name.into(), value.into());
+        self
+    }
+
+    /// The value of one variable.
+    pub fn get(&self, name: &str) -> Option<&OsStr> {
+        self.0.get(OsStr::new(name)).map(OsString::as_os_str)
+    }
+
+    /// Whether anything says that the repository is elsewhere, or unusual, so
+    /// that git itself has to be asked.
+    pub(super) fn redirects(&self) -> bool {
+        LOCAL
+            .iter()
+            .any(|name| !EASY.contains(name) && self.get(name).is_some())
+    }
+
+    /// All of them, to be set for a child.
+    pub(super) fn iter(&self) -> impl Iterator<Item = (&OsString, &OsString)> {
+        self.0.iter()
+    }
+}

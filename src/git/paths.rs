@@ -1,0 +1,69 @@
+//! Paths as git writes them (bytes, `/`) and as people read them.
+
+use std::path::{Component, Path, PathBuf};
+
+use anyhow::{Context, Result};
+
+/// A path from git's bytes.
+#[cfg(unix)]
+pub(super) fn from_bytes(bytes: &[u8]) -> PathBuf {
+    use std::os::unix::ffi::OsStrExt;
+    PathBuf::from(std::ffi::OsStr::from_bytes(bytes))
+}
+
+/// A path from git's bytes, which are UTF-8 on this platform.
+#[cfg(not(unix))]
+pub(super) fn from_bytes(bytes: &[u8]) -> PathBuf {
+    PathBuf::from(String::from_utf8_lossy(bytes).into_owned())
+}
+
+/// Git's bytes for a relative path.
+pub(super) fn to_bytes(path: &Path) -> Vec<u8> {
+    let mut bytes = Vec::new();
+    for part in path.components() {
+        if !bytes.is_empty() {
+            bytes.push(b'/');
+        }
+        bytes.extend_from_slice(part.as_os_str().as_encoded_bytes());
+    }
+    bytes
+}
+
+/// `path` with every symbolic link resolved, in as far as it exists.
+pub(super) fn resolve(path: &Path) -> Result<PathBuf> {
+    let absolute = std::path::absolute(path).with_context(|| shown(path))?;
+    for known in absolute.ancestors() {
+        if let (Ok(real), Ok(rest)) = (known.canonicalize(), absolute.strip_prefix(known)) {
+            return Ok(if rest.as_os_str().is_empty() {
+                real
+            } else {
+                real.join(rest)
+            });
+        }
+    }
+    Ok(absolute)
+}
+
+/// `path` as seen from the folder `from`, where both are relative to one root.
+pub(super) fn relative(path: &Path, from: &Path) -> PathBuf {
+    let shared = path
+        .components()
+        .zip(from.components())
+        .take_while(|(a, b)| a == b)
+        .count();
+    let up = from.components().skip(shared).map(|_| Component::ParentDir);
+    up.chain(path.components().skip(shared)).collect()
+}
+
+/// `path` for a terminal: a name may hold anything, escape sequences too.
+pub(super) fn shown(path: &Path) -> String {
+    let mut text = String::new();
+    for c in path.to_string_lossy().chars() {
+        if c.is_control() {
+            text.extend(c.escape_default());
+        } else {
+            text.push(c);
+        }
+    }
+    text
+}

@@ -1,0 +1,213 @@
+//! One repository: where its parts stand, and the blobs in it.
+
+use std::path::{Path, PathBuf};
+use std::process::Command;
+
+use anyhow::{Context, Result, bail};
+use git2::RepositoryOpenFlags;
+
+use super::command::{Ran, command, output, run};
+use super::env::GitEnv;
+use super::paths;
+
+/// A repository, as git sees it from some folder and environment.
+pub struct Repository {
+    git_dir: PathBuf,
+    common_dir: PathBuf,
+    work_tree: Option<PathBuf>,
+    prefix: PathBuf,
+    env: GitEnv,
+    /// Absent where libgit2 refuses the repository.
+    lib: Option<git2::Repository>,
+}
+
+impl Repository {
+    /// The repository that `dir` belongs to, or the one that `env` names;
+    /// `None` when there is none.
+    ///
+    /// # Errors
+    /// When git refuses the repository, for example because of its owner.
+    pub fn discover(dir: &Path, env: GitEnv) -> Result<Option<Self>> {
+        let dir = paths::resolve(dir)?;
+        let lib = open(&dir, &env);
+        let found = if let Some(lib) = &lib {
+            Some(Places {
+                git_dir: lib.path().to_owned(),
+                common_dir: lib.commondir().to_owned(),
+                work_tree: lib.workdir().map(Path::to_owned),
+            })
+        } else {
+            ask(&dir, &env)?
+        };
+        let Some(places) = found else {
+            return Ok(None);
+        };
+        let work_tree = places
+            .work_tree
+            .as_deref()
+            .map(paths::resolve)
+            .transpose()?;
+        let prefix = match (env.get("GIT_PREFIX"), &work_tree) {
+            (Some(prefix), _) => PathBuf::from(prefix),
+            (None, Some(top)) => dir.strip_prefix(top).unwrap_or(Path::new("")).to_owned(),
+            (None, None) => PathBuf::new(),
+        };
+        Ok(Some(Self {
+            git_dir: paths::resolve(&places.git_dir)?,
+            common_dir: paths::resolve(&places.common_dir)?,
+            work_tree,
+            prefix,
+            env,
+            lib,
+        }))
+    }
+
+    /// The top folder of the work tree.
+    ///
+    /// # Errors
+    /// When there is none: a bare repository has no files to look after.
+    pub fn work_tree(&self) -> Result<&Path> {
+        self.work_tree.as_deref().with_context(|| {
+            format!(
+                "{} has no work tree (it is a bare repository); run this in a clone of it",
+                paths::shown(&self.git_dir)
+            )
+        })
+    }
+
+    /// The `.git` folder of this work tree.
+    pub fn git_dir(&self) -> &Path {
+        &self.git_dir
+    }
+
+    /// The `.git` folder that all work trees of the repository share.
+    pub fn common_dir(&self) -> &Path {
+        &self.common_dir
+    }
+
+    /// Where the user stands, relative to the work tree: git runs a hook at
+    /// the top, whatever folder the user committed from.
+    pub fn prefix(&self) -> &Path {
+        &self.prefix
+    }
+
+    /// `path` relative to the work tree, with symbolic links resolved.
+    ///
+    /// # Errors
+    /// When it is outside of the work tree.
+    pub fn relative(&self, path: &Path) -> Result<PathBuf> {
+        let top = self.work_tree()?;
+        match paths::resolve(path)?.strip_prefix(top) {
+            Ok(inside) => Ok(inside.to_owned()),
+            Err(_) => bail!(
+                "{} is outside of the repository {}; use the repository that it belongs to",
+                paths::shown(path),
+                paths::shown(top)
+            ),
+        }
+    }
+
+    /// The bytes of a blob, as they are in the repository: no filter applied.
+    pub fn read_blob(&self, id: &str) -> Result<Vec<u8>> {
+        if let Some(lib) = &self.lib {
+            let blob = git2::Oid::from_str(id).and_then(|oid| lib.find_blob(oid));
+            if let Ok(blob) = blob {
+                return Ok(blob.content().to_owned());
+            }
+        }
+        // Git also fetches what a partial clone has left behind.
+        output(self.git().args(["cat-file", "blob", id]), b"")
+    }
+
+    /// Stores a blob and gives its id.
+    pub fn write_blob(&self, bytes: &[u8]) -> Result<String> {
+        if let Some(Ok(id)) = self.lib.as_ref().map(|lib| lib.blob(bytes)) {
+            return Ok(id.to_string());
+        }
+        let id = output(self.git().args(["hash-object", "-w", "--stdin"]), bytes)?;
+        line(id)
+    }
+
+    /// The index of the commit being made, or else the usual one.
+    pub(super) fn index_file(&self) -> PathBuf {
+        let index = Path::new(self.env.get("GIT_INDEX_FILE").unwrap_or("index".as_ref()));
+        let base = match (self.env.get("GIT_INDEX_FILE"), &self.work_tree) {
+            // Git reads it from the top of the work tree, where hooks run.
+            (Some(_), Some(top)) => top,
+            _ => &self.git_dir,
+        };
+        base.join(index)
+    }
+
+    /// libgit2's view, where there is one.
+    pub(super) fn lib(&self) -> Option<&git2::Repository> {
+        self.lib.as_ref()
+    }
+
+    /// `git`, to be run for this repository and index from the top.
+    pub(super) fn git(&self) -> Command {
+        let mut git = command(self.work_tree.as_deref().unwrap_or(&self.git_dir));
+        git.envs(self.env.iter())
+            .env_remove("GIT_PREFIX")
+            .env("GIT_DIR", &self.git_dir)
+            .env("GIT_INDEX_FILE", self.index_file());
+        if let Some(top) = &self.work_tree {
+            git.env("GIT_WORK_TREE", top);
+        }
+        git
+    }
+}
+
+/// Where the parts of a repository stand.
+struct Places {
+    git_dir: PathBuf,
+    common_dir: PathBuf,
+    work_tree: Option<PathBuf>,
+}
+
+fn open(dir: &Path, env: &GitEnv) -> Option<git2::Repository> {
+    if env.redirects() {
+        return None;
+    }
+    let no_ceilings: [&Path; 0] = [];
+    // Why it refuses does not matter: git is asked next, and says why itself.
+    git2::Repository::open_ext(dir, RepositoryOpenFlags::empty(), no_ceilings).ok()
+}
+
+/// Asks git where the repository is. One question a process, because a folder
+/// name may hold a line feed.
+fn ask(dir: &Path, env: &GitEnv) -> Result<Option<Places>> {
+    let rev_parse = |question: &str| {
+        let mut git = command(dir);
+        git.envs(env.iter()).args(["rev-parse", question]);
+        run(&mut git, b"")
+    };
+    let path = |answer: Vec<u8>| {
+        let answer = answer.strip_suffix(b"\n").unwrap_or(&answer);
+        dir.join(paths::from_bytes(answer))
+    };
+    let git_dir = match rev_parse("--absolute-git-dir")? {
+        Ran::Done(answer) => path(answer),
+        Ran::Failed(complaint) if complaint.contains("not a git repository") => return Ok(None),
+        Ran::Failed(complaint) => bail!("git refuses {}: {complaint}", paths::shown(dir)),
+    };
+    let common_dir = match rev_parse("--git-common-dir")? {
+        Ran::Done(answer) => path(answer),
+        Ran::Failed(complaint) => bail!("git refuses {}: {complaint}", paths::shown(dir)),
+    };
+    let work_tree = match rev_parse("--show-toplevel")? {
+        Ran::Done(answer) => Some(path(answer)),
+        Ran::Failed(_) => None,
+    };
+    Ok(Some(Places {
+        git_dir,
+        common_dir,
+        work_tree,
+    }))
+}
+
+/// The one line that git printed.
+pub(super) fn line(output: Vec<u8>) -> Result<String> {
+    let text = String::from_utf8(output).context("git printed an id that is not text")?;
+    Ok(text.trim_end().to_owned())
+}

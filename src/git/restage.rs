@@ -1,0 +1,108 @@
+//! Putting other bytes in the place of staged ones.
+
+use std::ffi::OsString;
+use std::fs;
+use std::path::{Path, PathBuf};
+
+use anyhow::{Context, Result};
+
+use super::command::output;
+use super::paths;
+use super::repository::{Repository, line};
+use super::staged::Staged;
+use super::write::replace_file;
+
+/// One file whose staged bytes were replaced.
+#[derive(Debug, Clone, PartialEq, Eq)]
+pub struct Restaged {
+    /// Relative to the top of the work tree.
+    pub path: PathBuf,
+    /// What became of the file itself.
+    pub work_tree: WorkTree,
+}
+
+/// What became of a file whose staged version was replaced.
+#[derive(Debug, Clone, Copy, PartialEq, Eq)]
+pub enum WorkTree {
+    /// It was what had been staged, and has been replaced too.
+    Updated,
+    /// It had changes of its own, or was not there, and is as it was.
+    LeftAlone,
+}
+
+impl Repository {
+    /// Replaces staged files, in one write of the index, and then those files
+    /// of the work tree that still are what had been staged.
+    ///
+    /// A file that has further changes is left alone: it is being edited.
+    pub fn restage(&self, replacements: &[(Staged, Vec<u8>)]) -> Result<Vec<Restaged>> {
+        let mut lines = Vec::new();
+        let mut ids = Vec::new();
+        for (old, bytes) in replacements {
+            let id = self.write_blob(bytes)?;
+            lines.extend_from_slice(format!("{:o} {id} 0\t", old.mode).as_bytes());
+            lines.extend_from_slice(&paths::to_bytes(&old.path));
+            lines.push(0);
+            ids.push(id);
+        }
+        self.update_index(&self.index_file(), &lines)?;
+        if let Some(pending) = self.pending_index() {
+            self.update_index(&pending, &lines)?;
+        }
+        let mut restaged = Vec::new();
+        for ((old, bytes), id) in replacements.iter().zip(&ids) {
+            let work_tree = self
+                .update_file(old, bytes, id)
+                .with_context(|| format!("cannot update {}", paths::shown(&old.path)))?;
+            let path = old.path.clone();
+            restaged.push(Restaged { path, work_tree });
+        }
+        Ok(restaged)
+    }
+
+    fn update_index(&self, index: &Path, lines: &[u8]) -> Result<()> {
+        let mut git = self.git();
+        git.env("GIT_INDEX_FILE", index)
+            .args(["update-index", "-z", "--index-info"]);
+        output(&mut git, lines).map(drop)
+    }
+
+    /// The real index to be, while `git commit -- PATH` makes its commit from
+    /// an index of its own. Git has prepared both, adds the same files to
+    /// both, and renames this one into place when the commit is made; without
+    /// the replacement, the file would look modified right after its commit.
+    fn pending_index(&self) -> Option<PathBuf> {
+        let of_the_commit = self.index_file();
+        let name = of_the_commit.file_name()?.to_string_lossy();
+        let pending = self.git_dir().join("index.lock");
+        (name.starts_with("next-index-") && pending.exists()).then_some(pending)
+    }
+
+    fn update_file(&self, old: &Staged, bytes: &[u8], new_id: &str) -> Result<WorkTree> {
+        let file = self.work_tree()?.join(&old.path);
+        let permissions = match fs::symlink_metadata(&file) {
+            Ok(meta) if meta.is_file() => Some(meta.permissions()),
+            _ => return Ok(WorkTree::LeftAlone),
+        };
+        let present = fs::read(&file)?;
+        if present == self.read_blob(&old.id)? {
+            replace_file(&file, bytes, permissions)?;
+            return Ok(WorkTree::Updated);
+        }
+        // With autocrlf or another filter the file is never the blob itself.
+        let mut as_path = OsString::from("--path=");
+        as_path.push(&old.path);
+        let mut clean = self.git();
+        clean.arg("hash-object").arg(&as_path).arg("--stdin");
+        if line(output(&mut clean, &present)?)? != old.id {
+            return Ok(WorkTree::LeftAlone);
+        }
+        let mut smudge = self.git();
+        smudge
+            .args(["cat-file", "--filters"])
+            .arg(&as_path)
+            .arg(new_id);
+        replace_file(&file, &output(&mut smudge, b"")?, permissions)?;
+        Ok(WorkTree::Updated)
+    }
+}

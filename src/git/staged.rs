@@ -1,0 +1,172 @@
+//! What the next commit would change.
+
+use std::collections::BTreeMap;
+use std::path::{Path, PathBuf};
+
+use anyhow::{Context, Result};
+use git2::{ErrorCode, IndexEntryExtendedFlag, ObjectType, Tree};
+
+use super::command::{Ran, output, run};
+use super::paths;
+use super::repository::{Repository, line};
+
+/// A file of the index that differs from HEAD.
+#[derive(Debug, Clone, PartialEq, Eq)]
+pub struct Staged {
+    /// Relative to the top of the work tree.
+    pub path: PathBuf,
+    /// The blob, in hexadecimal; the commit of a submodule.
+    pub id: String,
+    /// Git's mode, `0o100644` for a plain file; 0 while unmerged.
+    pub mode: u32,
+}
+
+/// What a staged entry is.
+#[derive(Debug, Clone, Copy, PartialEq, Eq)]
+pub enum Kind {
+    /// A regular file, executable or not.
+    File,
+    /// A symbolic link.
+    Symlink,
+    /// The commit of another repository.
+    Submodule,
+    /// A file with a conflict that is not yet resolved.
+    Unmerged,
+}
+
+impl Staged {
+    /// What it is, by its mode.
+    pub fn kind(&self) -> Kind {
+        match self.mode {
+            0 => Kind::Unmerged,
+            0o120_000 => Kind::Symlink,
+            0o160_000 => Kind::Submodule,
+            _ => Kind::File,
+        }
+    }
+}
+
+impl Repository {
+    /// What is staged directly in the folder `dir` (relative to the work
+    /// tree) and differs from HEAD, by path. A renamed file counts as added;
+    /// deletions and files that are only intended to be added are left out.
+    pub fn staged(&self, dir: &Path) -> Result<Vec<Staged>> {
+        let dir = paths::to_bytes(dir);
+        let by_lib = self
+            .lib()
+            .map(|lib| staged_by_lib(lib, &self.index_file(), &dir));
+        if let Some(Ok(staged)) = by_lib {
+            return Ok(staged);
+        }
+        self.staged_by_git(&dir)
+    }
+
+    fn staged_by_git(&self, dir: &[u8]) -> Result<Vec<Staged>> {
+        let head = match run(
+            self.git()
+                .args(["rev-parse", "--verify", "-q", "HEAD^{tree}"]),
+            b"",
+        )? {
+            Ran::Done(id) => line(id)?,
+            // No commit yet: everything is new, compared with the empty tree.
+            Ran::Failed(_) => line(output(
+                self.git().args(["hash-object", "-t", "tree", "--stdin"]),
+                b"",
+            )?)?,
+        };
+        let mut git = self.git();
+        git.env("GIT_LITERAL_PATHSPECS", "1")
+            .args(["diff-index", "--cached", "--raw", "-z", "--no-renames"])
+            .args(["--diff-filter=d", "--ita-invisible-in-index", &head, "--"])
+            .arg(if dir.is_empty() {
+                Path::new(".").to_owned()
+            } else {
+                paths::from_bytes(dir)
+            });
+        let raw = output(&mut git, b"")?;
+        let mut fields = raw.split(|b| *b == 0);
+        let mut staged = BTreeMap::new();
+        while let (Some(change), Some(path)) = (fields.next(), fields.next()) {
+            if is_child(path, dir) {
+                let entry = parse_change(change, path)
+                    .context("`git diff-index` printed something unexpected")?;
+                staged.insert(path.to_owned(), entry);
+            }
+        }
+        Ok(staged.into_values().collect())
+    }
+}
+
+/// Reads `:OLDMODE MODE OLDID ID STATUS`.
+fn parse_change(change: &[u8], path: &[u8]) -> Option<Staged> {
+    let text = std::str::from_utf8(change).ok()?;
+    let mut words = text.strip_prefix(':')?.split(' ').skip(1);
+    let mode = u32::from_str_radix(words.next()?, 8).ok()?;
+    Some(Staged {
+        path: paths::from_bytes(path),
+        id: words.nth(1)?.to_owned(),
+        mode,
+    })
+}
+
+fn staged_by_lib(
+    lib: &git2::Repository,
+    index: &Path,
+    dir: &[u8],
+) -> Result<Vec<Staged>, git2::Error> {
+    let head = head_folder(lib, dir)?;
+    let mut staged = BTreeMap::new();
+    for entry in git2::Index::open(index)?.iter() {
+        let intended = entry.flags_extended & IndexEntryExtendedFlag::INTENT_TO_ADD.bits() != 0;
+        if intended || !is_child(&entry.path, dir) {
+            continue;
+        }
+        let name = &entry.path[if dir.is_empty() { 0 } else { dir.len() + 1 }..];
+        let unmerged = entry.flags & INDEX_STAGE != 0;
+        let known = head.as_ref().and_then(|tree| tree.get_name_bytes(name));
+        let same = known
+            .is_some_and(|k| k.id() == entry.id && k.filemode_raw().cast_unsigned() == entry.mode);
+        if unmerged || !same {
+            let change = Staged {
+                path: paths::from_bytes(&entry.path),
+                id: entry.id.to_string(),
+                mode: if unmerged { 0 } else { entry.mode },
+            };
+            staged.insert(entry.path, change);
+        }
+    }
+    Ok(staged.into_values().collect())
+}
+
+/// The bits of an index entry's flags that number the side of a conflict.
+const INDEX_STAGE: u16 = 0x3000;
+
+/// The folder `dir` as HEAD has it; `None` when HEAD has no such folder, or
+/// when there is no commit yet.
+fn head_folder<'r>(lib: &'r git2::Repository, dir: &[u8]) -> Result<Option<Tree<'r>>, git2::Error> {
+    let tree = match lib.head() {
+        Ok(head) => head.peel_to_tree()?,
+        Err(error) if error.code() == ErrorCode::UnbornBranch => return Ok(None),
+        Err(error) => return Err(error),
+    };
+    if dir.is_empty() {
+        return Ok(Some(tree));
+    }
+    match tree.get_path(&paths::from_bytes(dir)) {
+        Ok(entry) if entry.kind() == Some(ObjectType::Tree) => lib.find_tree(entry.id()).map(Some),
+        Ok(_) => Ok(None),
+        Err(error) if error.code() == ErrorCode::NotFound => Ok(None),
+        Err(error) => Err(error),
+    }
+}
+
+/// Whether `path` names something directly in `dir`.
+fn is_child(path: &[u8], dir: &[u8]) -> bool {
+    let name = if dir.is_empty() {
+        Some(path)
+    } else {
+        path.strip_prefix(dir)
+            .and_then(|rest| rest.strip_prefix(b"/"))
+    };
+    name.is_some_and(|name| !name.is_empty() && !name.contains(&b'/'))
+}
