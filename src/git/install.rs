@@ -112,25 +112,26 @@ impl Repository {
             Err(error) if error.kind() == ErrorKind::NotFound => None,
             Err(error) => return Err(error).with_context(|| paths::shown(&hook)),
         };
-        let installed = match present {
-            None => Installed::New(hook.clone()),
+        let failed = || format!("cannot write {}", paths::shown(&hook));
+        match present {
+            None => {
+                write_shim(&hook, &shim).with_context(failed)?;
+                Ok(Installed::New(hook))
+            }
             // Not rewritten: the user may have added to it, and the shim of
             // any version runs the urldb of today.
-            Some(text) if text.contains(MARK) => return Ok(Installed::Already(hook)),
+            Some(text) if text.contains(MARK) => Ok(Installed::Already(hook)),
             Some(text) => {
                 refuse_managed(&hook, &text)?;
                 set_aside(&hook, &before)?;
-                Installed::Chained {
-                    hook: hook.clone(),
-                    before,
+                if let Err(error) = write_shim(&hook, &shim) {
+                    // Better the other hook alone than none.
+                    fs::rename(&before, &hook)?;
+                    return Err(error).with_context(failed);
                 }
+                Ok(Installed::Chained { hook, before })
             }
-        };
-        fs::create_dir_all(&dir)
-            .map_err(anyhow::Error::from)
-            .and_then(|()| replace_file(&hook, shim.as_bytes(), executable()))
-            .with_context(|| format!("cannot write {}", paths::shown(&hook)))?;
-        Ok(installed)
+        }
     }
 
     /// Where git looks for hooks; `core.hooksPath` may have moved it.
@@ -176,14 +177,15 @@ fn set_aside(hook: &Path, before: &Path) -> Result<()> {
     fs::rename(hook, before).with_context(|| format!("cannot rename {}", paths::shown(hook)))
 }
 
-#[cfg(unix)]
-fn executable() -> Option<fs::Permissions> {
-    use std::os::unix::fs::PermissionsExt;
-    Some(fs::Permissions::from_mode(0o755))
-}
-
-/// Git for Windows runs a hook whatever its mode.
-#[cfg(not(unix))]
-fn executable() -> Option<fs::Permissions> {
-    None
+/// Writes the shim, and its folder if need be.
+fn write_shim(file: &Path, shim: &str) -> Result<()> {
+    if let Some(dir) = file.parent() {
+        fs::create_dir_all(dir)?;
+    }
+    #[cfg(unix)]
+    let permissions = Some(std::os::unix::fs::PermissionsExt::from_mode(0o755));
+    // Git for Windows runs a hook whatever its mode.
+    #[cfg(not(unix))]
+    let permissions = None;
+    replace_file(file, shim.as_bytes(), permissions)
 }

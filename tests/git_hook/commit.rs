@@ -4,7 +4,7 @@ use std::path::Path;
 
 use urldb::git::{GitEnv, Hook, Repository, pre_commit};
 
-use crate::sandbox::{Sandbox, command_in, judge, run};
+use crate::sandbox::{SETTINGS, Sandbox, command_in, git_executable, judge, run};
 
 const FILE: &str = "urldb/example.com.yaml";
 
@@ -120,6 +120,22 @@ fn from_a_subfolder() {
     ../../urldb/example.com.yaml:1:1: a bad line
     urldb: commit stopped; nothing was changed
     ");
+}
+
+/// As graphical programs start git: it puts itself on the hook's PATH.
+#[test]
+fn with_an_empty_path() {
+    let sandbox = Sandbox::with_hook();
+    sandbox.git(&["config", "core.autocrlf", "true"]);
+    sandbox.write(FILE, "b\r\na\r\n");
+    sandbox.git(&["add", "."]);
+    let mut git = std::process::Command::new(git_executable());
+    git.env_clear()
+        .envs(SETTINGS)
+        .env("PATH", "")
+        .current_dir(&sandbox.top);
+    run(git.args(["commit", "-q", "-m", "one"]));
+    assert_eq!(sandbox.git(&["show", &format!("HEAD:{FILE}")]), "a\nb\n");
 }
 
 #[test]

@@ -5,7 +5,7 @@ use std::os::unix::fs::PermissionsExt;
 
 use urldb::git::{Hook, Installed};
 
-use crate::sandbox::{Sandbox, command_in, make_executable};
+use crate::sandbox::{Sandbox, command_in, env, git_executable, make_executable};
 
 #[test]
 fn installed_once_it_stays() {
@@ -70,10 +70,7 @@ fn without_urldb_the_commit_is_stopped_with_words() {
     sandbox.repository().install_hook(Hook::PreCommit).unwrap();
     let git_and_no_more = sandbox.top.join("bin");
     fs::create_dir(&git_and_no_more).unwrap();
-    let found = std::env::split_paths(&std::env::var_os("PATH").unwrap())
-        .map(|dir| dir.join("git"))
-        .find(|git| git.exists());
-    std::os::unix::fs::symlink(found.unwrap(), git_and_no_more.join("git")).unwrap();
+    std::os::unix::fs::symlink(git_executable(), git_and_no_more.join("git")).unwrap();
     let mut git = command_in(&sandbox.top);
     git.env("CARGO_HOME", &sandbox.top)
         .env("PATH", &git_and_no_more);
@@ -125,7 +122,7 @@ fn a_linked_work_tree_installs_for_all() {
     sandbox.commit_unchecked("one");
     sandbox.git(&["worktree", "add", "-q", "../linked"]);
     let linked = sandbox.top.parent().unwrap().join("linked");
-    let repo = urldb::git::Repository::discover(&linked, crate::sandbox::env())
+    let repo = urldb::git::Repository::discover(&linked, env())
         .unwrap()
         .unwrap();
     let installed = repo.install_hook(Hook::PreMergeCommit).unwrap();

@@ -12,7 +12,7 @@ use urldb::git::{
 };
 
 /// Nothing of the machine's own configuration, and a name to commit under.
-const SETTINGS: [(&str, &str); 7] = [
+pub(crate) const SETTINGS: [(&str, &str); 7] = [
     ("GIT_CONFIG_GLOBAL", "/dev/null"),
     ("GIT_CONFIG_SYSTEM", "/dev/null"),
     ("GIT_AUTHOR_NAME", "A U Thor"),
@@ -165,6 +165,12 @@ pub(crate) fn command_in(dir: &Path) -> Command {
     let mut git = command(dir);
     git.envs(SETTINGS);
     git
+}
+
+pub(crate) fn git_executable() -> PathBuf {
+    let path = std::env::var_os("PATH").unwrap();
+    let mut candidates = std::env::split_paths(&path).map(|dir| dir.join("git"));
+    candidates.find(|git| git.is_file()).unwrap()
 }
 
 pub(crate) fn run(git: &mut Command) -> String {
