@@ -5,11 +5,17 @@
 //! whole picture.
 #![forbid(unsafe_code)]
 
+pub mod ambient;
+pub mod archive;
 pub mod config;
 pub mod fetch;
 pub mod git;
 mod hex;
+pub mod ledger;
+pub mod notify;
 pub mod plan;
+pub mod report;
+pub mod run;
 pub mod schedule;
 pub mod stop;
 pub mod verdict;

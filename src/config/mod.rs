@@ -8,7 +8,7 @@ mod mapping;
 pub(crate) mod section;
 
 use std::collections::BTreeMap;
-use std::path::PathBuf;
+use std::path::{Path, PathBuf};
 use std::time::Duration;
 
 use ipnet::IpNet;
@@ -35,6 +35,15 @@ pub struct Config {
     pub schedules: Vec<Schedule>,
     /// `[notify.NAME]`.
     pub notifiers: BTreeMap<String, Notify>,
+}
+
+impl Config {
+    /// A path as it is shown and reported: relative to the root, with `/`.
+    pub fn relative_name(&self, path: &Path) -> String {
+        let relative = path.strip_prefix(&self.root).unwrap_or(path);
+        let parts: Vec<_> = relative.iter().map(|part| part.to_string_lossy()).collect();
+        parts.join("/")
+    }
 }
 
 /// `[database]`: where the promises stand.

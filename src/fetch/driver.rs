@@ -11,8 +11,9 @@ use url::Url;
 
 use super::chain::{Shared, observe};
 use super::queue::{HostId, Queue};
-use super::{Failure, FailureKind, Next, Observation, Stop};
+use super::{Failure, FailureKind, Next, Observation};
 use crate::plan::Job;
+use crate::stop::Stop;
 
 /// Jobs that are taken in ahead of their time at most, in search of hosts that are free.
 const LOOKAHEAD: usize = 100_000;
@@ -53,7 +54,7 @@ impl End {
             .into();
         let detail = tokio::select! {
             biased;
-            () = self.stop.stopped() => "the run was interrupted",
+            () = self.stop.wait() => "the run was interrupted",
             Some(()) = over => "the run's time was over",
         };
         Failure {

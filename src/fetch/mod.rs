@@ -25,7 +25,6 @@ mod queue;
 mod redirect;
 mod resolve;
 mod spool;
-mod stop;
 
 use std::time::Duration;
 
@@ -35,10 +34,10 @@ use tokio::sync::mpsc;
 
 pub use observation::{Body, BodyEnd, Decoded, Failure, FailureKind, Hop, Observation};
 pub use spool::Spool;
-pub use stop::Stop;
 
 use crate::config::{Check, Network};
 use crate::plan::Job;
+use crate::stop::Stop;
 
 /// Finished jobs between the network's thread and the caller's.
 const CHANNEL: usize = 16;

@@ -50,6 +50,16 @@ pub fn judge(promise: &Promise, seen: &[Observation], policy: &Policy) -> Judgem
     Judgement::Again { wait, fresh: true }
 }
 
+/// What is said of a job that was given up before enough was seen.
+pub fn unsettled(seen: &[Observation]) -> Assessment {
+    let sight = Sight::given_up();
+    Assessment {
+        sight,
+        observation: seen.len().saturating_sub(1),
+        sure: false,
+    }
+}
+
 /// Other bytes, type or status than promised: caches and mirrors may disagree about those.
 fn is_content_doubt(sight: &Sight) -> bool {
     sight.state == State::Changed

@@ -43,6 +43,14 @@ impl Sight {
         }
     }
 
+    pub(super) fn given_up() -> Self {
+        Self::new(
+            State::Inconclusive,
+            "run-ended",
+            "the run ended before it could be judged",
+        )
+    }
+
     fn expecting(self, expected: impl Into<String>) -> Self {
         Self {
             expected: Some(expected.into()),

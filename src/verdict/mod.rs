@@ -15,7 +15,7 @@ use std::time::Duration;
 
 use urldb_protocol::State;
 
-pub use judge::{Judgement, judge};
+pub use judge::{Judgement, judge, unsettled};
 pub use look::{Sight, look};
 pub use standing::{News, Pending, Standing};
 

@@ -1,0 +1,301 @@
+//! Keeps what was seen: a full capture of each content, and revisits while it stays the same.
+//!
+//! A run writes one WARC file, which exists once there is something to write,
+//! and merges its lines into the index when it is finished. What the ledger
+//! says of a URL's last capture decides whether a revisit will do.
+
+use std::io::{self, Read};
+use std::net::IpAddr;
+use std::path::{Path, PathBuf};
+
+use anyhow::Context;
+use jiff::Timestamp;
+use urldb_warc::cdxj::Place;
+use urldb_warc::file::FileError;
+use urldb_warc::http::{ResponseHead, StoredHead, Version, render_request_head};
+use urldb_warc::record::Truncated;
+use urldb_warc::recover::{Recovered, recover};
+use urldb_warc::{ArchiveFile, CdxjLine, Digest, Draft, Exchange, Original, RecordId, WarcDate};
+
+use crate::ambient::Ambient;
+use crate::fetch::{Body, BodyEnd, Hop, Observation};
+use crate::ledger::{Capture, Content};
+use crate::plan::Job;
+
+/// The archive of a run.
+pub struct Archive {
+    folder: PathBuf,
+    ambient: Ambient,
+    file: Option<ArchiveFile>,
+    lines: Vec<CdxjLine>,
+}
+
+impl Archive {
+    /// Opens the archive in a folder. What a killed run has left there is made
+    /// whole first; each line of the returned list says what was found.
+    pub fn open(folder: &Path, ambient: Ambient) -> anyhow::Result<(Self, Vec<String>)> {
+        let mut notes = vec![];
+        if folder.is_dir() {
+            for recovered in recover(folder).context("cannot recover an unfinished archive file")? {
+                notes.push(describe(&recovered));
+                if let Some(file) = &recovered.file {
+                    index(
+                        folder,
+                        &urldb_warc::index::lines_of(file, urldb_canon::surt)?,
+                    )?;
+                }
+            }
+        }
+        Ok((
+            Self {
+                folder: folder.to_owned(),
+                ambient,
+                file: None,
+                lines: vec![],
+            },
+            notes,
+        ))
+    }
+
+    /// Archives the last response of one observation of a job, if it has a
+    /// body that was kept or is known, and returns what the ledger is to
+    /// remember of the content.
+    ///
+    /// # Errors
+    /// When it cannot be written. The file is as it was before.
+    pub fn store(
+        &mut self,
+        job: &Job,
+        seen: &mut Observation,
+        known: Option<&Content>,
+    ) -> anyhow::Result<Option<Content>> {
+        let Observation { hops, body, .. } = seen;
+        let (Some(last), Some(body)) = (hops.last(), body.as_mut()) else {
+            return Ok(None);
+        };
+        let answer = Answer {
+            job,
+            last,
+            digest: Digest::sha256(body.sha256),
+        };
+        let digest = answer.digest.to_string();
+        let same =
+            known.filter(|content| content.digest == digest && body.end == BodyEnd::Complete);
+        if let Some(Content {
+            capture: Some(capture),
+            ..
+        }) = same
+        {
+            self.store_revisit(&answer, capture)?;
+            return Ok(same.cloned());
+        }
+        let capture = self.store_response(&answer, body)?;
+        if body.end != BodyEnd::Complete || !(200..300).contains(&last.status) {
+            return Ok(None);
+        }
+        Ok(Some(Content {
+            digest,
+            etag: last.header("etag").map(str::to_owned),
+            last_modified: last.header("last-modified").map(str::to_owned),
+            capture,
+        }))
+    }
+
+    fn store_revisit(&mut self, answer: &Answer<'_>, capture: &Capture) -> anyhow::Result<()> {
+        let original = Original {
+            record_id: capture
+                .record
+                .parse()
+                .context("the ledger names a capture that has no valid record id")?,
+            target_uri: capture.uri.clone(),
+            date: capture
+                .date
+                .parse()
+                .context("the ledger names a capture that has no valid date")?,
+            payload_digest: answer.digest.clone(),
+        };
+        let id = self.new_id();
+        let date = warc_date(answer.last.at)?;
+        let draft = answer
+            .exchange(&date)
+            .revisit_identical(&id, &original, vec![])?;
+        self.append(&draft, None, io::empty(), 0)?;
+        Ok(())
+    }
+
+    /// Writes request and response. `None` when the body was not kept.
+    fn store_response(
+        &mut self,
+        answer: &Answer<'_>,
+        body: &mut Body,
+    ) -> anyhow::Result<Option<Capture>> {
+        let Some(bytes) = body.bytes.as_mut() else {
+            return Ok(None);
+        };
+        let length = bytes.length();
+        let truncated = match body.end {
+            BodyEnd::Complete => None,
+            BodyEnd::Cut => Some(Truncated::Length),
+            BodyEnd::Broken => Some(Truncated::Disconnect),
+        };
+        let (id, request_id) = (self.new_id(), self.new_id());
+        let date = warc_date(answer.last.at)?;
+        let exchange = answer.exchange(&date);
+        let head = answer.response_head(length)?;
+        let response = exchange.response(&id, head.clone(), &answer.digest, truncated)?;
+        self.append(&response, Some(&head), bytes.reader()?, length)?;
+        let request = exchange.request(&request_id, &id, answer.request_head()?)?;
+        let sent = answer
+            .job
+            .request
+            .body
+            .as_deref()
+            .unwrap_or_default()
+            .as_bytes();
+        self.append(&request, None, sent, sent.len() as u64)?;
+        let file = self
+            .file
+            .as_ref()
+            .map(|file| file.name().to_owned())
+            .unwrap_or_default();
+        Ok(Some(Capture {
+            record: id.as_str().to_owned(),
+            date: date.as_str().to_owned(),
+            uri: answer.last.url.clone(),
+            file,
+        }))
+    }
+
+    fn append(
+        &mut self,
+        draft: &Draft,
+        head: Option<&[u8]>,
+        body: impl Read,
+        length: u64,
+    ) -> anyhow::Result<()> {
+        let file = match &mut self.file {
+            Some(file) => file,
+            none => none.insert(create(&self.folder, self.ambient)?),
+        };
+        let extent = file.append(draft, body, length)?;
+        let head = head
+            .map(|mut bytes| StoredHead::read(&mut bytes))
+            .transpose()?
+            .flatten();
+        let place = Place {
+            filename: file.name(),
+            extent,
+        };
+        self.lines.extend(CdxjLine::of_record(
+            &draft.header,
+            head.as_ref(),
+            place,
+            urldb_canon::surt,
+        ));
+        Ok(())
+    }
+
+    fn new_id(&self) -> RecordId {
+        RecordId::from_random((self.ambient.random)())
+    }
+
+    /// Closes the file and merges its lines into the index. Returns the file, if there is one.
+    pub fn finish(self) -> anyhow::Result<Option<PathBuf>> {
+        let Some(file) = self.file else {
+            return Ok(None);
+        };
+        let path = file.finish().context("cannot finish the archive file")?;
+        index(&self.folder, &self.lines)?;
+        Ok(Some(path))
+    }
+}
+
+fn index(folder: &Path, lines: &[CdxjLine]) -> anyhow::Result<()> {
+    urldb_warc::index::merge(&folder.join(urldb_warc::index::FILE_NAME), lines)
+        .context("cannot update the archive's index")
+}
+
+fn create(folder: &Path, ambient: Ambient) -> anyhow::Result<ArchiveFile> {
+    std::fs::create_dir_all(folder)
+        .with_context(|| format!("cannot make the archive folder {}", folder.display()))?;
+    let date = warc_date((ambient.now)())?;
+    let id = RecordId::from_random((ambient.random)());
+    let host = hostname::get().unwrap_or_default();
+    let host = host.to_string_lossy();
+    let software = concat!("urldb/", env!("CARGO_PKG_VERSION"));
+    // Several runs may begin within one second: the serial number tells them apart.
+    for serial in 0..10_000 {
+        let name = urldb_warc::file::file_name("urldb", &date, serial, &host);
+        let fields = [("software", software), ("format", "WARC File Format 1.1")];
+        let info = urldb_warc::record::warcinfo(&id, &date, &name, &fields)?;
+        match ArchiveFile::create(folder, &name, &info) {
+            Err(FileError::Exists { .. }) => {}
+            created => return created.context("cannot begin an archive file"),
+        }
+    }
+    anyhow::bail!(
+        "{} is full of archive files of this second",
+        folder.display()
+    )
+}
+
+/// To the second, so that an index finds the record by the very time it is asked for.
+fn warc_date(at: Timestamp) -> anyhow::Result<WarcDate> {
+    Ok(at.strftime("%Y-%m-%dT%H:%M:%SZ").to_string().parse()?)
+}
+
+fn describe(recovered: &Recovered) -> String {
+    let kept = recovered.file.as_ref().map_or_else(
+        || "nothing of it was whole".to_owned(),
+        |file| format!("{} records kept in {}", recovered.records, file.display()),
+    );
+    let aside = recovered
+        .damaged
+        .as_ref()
+        .map(|file| format!("; the damaged rest is in {}", file.display()))
+        .unwrap_or_default();
+    format!("an earlier run left an unfinished archive file: {kept}{aside}")
+}
+
+/// One answer of the network, on its way into records.
+struct Answer<'a> {
+    job: &'a Job,
+    last: &'a Hop,
+    digest: Digest,
+}
+
+impl Answer<'_> {
+    fn exchange<'b>(&'b self, date: &'b WarcDate) -> Exchange<'b> {
+        let ip_address: Option<IpAddr> = self.last.address.map(|address| address.ip());
+        Exchange {
+            target_uri: &self.last.url,
+            date,
+            ip_address,
+        }
+    }
+
+    fn response_head(&self, body_length: u64) -> anyhow::Result<Vec<u8>> {
+        let head = ResponseHead {
+            version: if self.last.version == "HTTP/1.0" {
+                Version::Http10
+            } else {
+                Version::Http11
+            },
+            status: self.last.status,
+            reason: &self.last.reason_phrase,
+            fields: &self.last.headers,
+            body_length,
+        };
+        Ok(head.render()?)
+    }
+
+    fn request_head(&self) -> anyhow::Result<Vec<u8>> {
+        let url = url::Url::parse(&self.last.url)?;
+        let target = &url[url::Position::BeforePath..url::Position::AfterQuery];
+        Ok(render_request_head(
+            &self.job.request.method,
+            target,
+            &self.last.request_headers,
+        )?)
+    }
+}

@@ -1,0 +1,171 @@
+//! One document of a ledger file.
+
+use anyhow::Context;
+use jiff::Timestamp;
+use urldb_canon::Scheme;
+use urldb_format::{Mapping, Schema, Value};
+use urldb_protocol::State;
+
+use crate::plan::JobKey;
+use crate::verdict::{Pending, Standing};
+
+/// Which keys of a ledger file are not text.
+pub(super) const SCHEMA: Schema = Schema {
+    integers: &["pending-count"],
+    booleans: &[],
+};
+
+/// What is known of one job.
+#[derive(Debug, Clone, PartialEq, Eq)]
+pub struct Entry {
+    /// What is believed of it.
+    pub standing: Standing,
+    /// The content that was last seen whole.
+    pub content: Option<Content>,
+}
+
+/// Content that was seen whole.
+#[derive(Debug, Clone, PartialEq, Eq)]
+pub struct Content {
+    /// Its digest, as `sha256:` and lower-case hex.
+    pub digest: String,
+    /// The validator that came with it.
+    pub etag: Option<String>,
+    /// The other validator that came with it.
+    pub last_modified: Option<String>,
+    /// Where it is archived in full.
+    pub capture: Option<Capture>,
+}
+
+/// A `response` record in the archive.
+#[derive(Debug, Clone, PartialEq, Eq)]
+pub struct Capture {
+    /// Its `WARC-Record-ID`, without brackets.
+    pub record: String,
+    /// Its `WARC-Date`, exactly as written there.
+    pub date: String,
+    /// Its `WARC-Target-URI`.
+    pub uri: String,
+    /// The name of the WARC file.
+    pub file: String,
+}
+
+impl Entry {
+    pub(super) fn to_mapping(&self, key: &JobKey) -> Mapping {
+        let mut mapping = Mapping::new();
+        mapping.insert("_path", key.path.as_str());
+        put(&mut mapping, "request", key.request.as_deref());
+        put(&mut mapping, "alias", key.alias.as_deref());
+        if key.scheme == Scheme::Https {
+            mapping.insert("scheme", "https");
+        }
+        let standing = &self.standing;
+        mapping.insert("state", standing.state.as_str());
+        mapping.insert("since", standing.since.to_string());
+        put(&mut mapping, "reason", standing.reason.as_deref());
+        if let Some(pending) = &standing.pending {
+            mapping.insert("pending", pending.state.as_str());
+            mapping.insert("pending-since", pending.first.to_string());
+            mapping.insert("pending-count", u64::from(pending.count));
+        }
+        if let Some(content) = &self.content {
+            mapping.insert("digest", content.digest.as_str());
+            put(&mut mapping, "etag", content.etag.as_deref());
+            put(
+                &mut mapping,
+                "last-modified",
+                content.last_modified.as_deref(),
+            );
+            if let Some(capture) = &content.capture {
+                mapping.insert("capture", capture.to_mapping());
+            }
+        }
+        mapping
+    }
+
+    pub(super) fn from_mapping(domain: &str, mapping: &Mapping) -> anyhow::Result<(JobKey, Self)> {
+        let key = JobKey {
+            domain: domain.to_owned(),
+            path: needed(mapping, "_path")?,
+            request: text(mapping, "request"),
+            alias: text(mapping, "alias"),
+            scheme: match text(mapping, "scheme").as_deref() {
+                Some("https") => Scheme::Https,
+                _ => Scheme::Http,
+            },
+        };
+        let standing = Standing {
+            state: needed(mapping, "state")?.parse()?,
+            since: moment(mapping, "since")?,
+            reason: text(mapping, "reason"),
+            pending: pending(mapping)?,
+        };
+        let content = text(mapping, "digest").map(|digest| Content {
+            digest,
+            etag: text(mapping, "etag"),
+            last_modified: text(mapping, "last-modified"),
+            capture: mapping
+                .get("capture")
+                .and_then(Value::as_map)
+                .and_then(Capture::from_mapping),
+        });
+        Ok((key, Self { standing, content }))
+    }
+}
+
+impl Capture {
+    fn to_mapping(&self) -> Mapping {
+        let mut mapping = Mapping::new();
+        mapping.insert("date", self.date.as_str());
+        mapping.insert("file", self.file.as_str());
+        mapping.insert("record", self.record.as_str());
+        mapping.insert("uri", self.uri.as_str());
+        mapping
+    }
+
+    fn from_mapping(mapping: &Mapping) -> Option<Self> {
+        Some(Self {
+            record: text(mapping, "record")?,
+            date: text(mapping, "date")?,
+            uri: text(mapping, "uri")?,
+            file: text(mapping, "file")?,
+        })
+    }
+}
+
+fn pending(mapping: &Mapping) -> anyhow::Result<Option<Pending>> {
+    let Some(state) = text(mapping, "pending") else {
+        return Ok(None);
+    };
+    let state: State = state.parse()?;
+    let count = mapping
+        .get("pending-count")
+        .and_then(Value::as_int)
+        .unwrap_or(1);
+    let count = u32::try_from(count).unwrap_or(u32::MAX);
+    Ok(Some(Pending {
+        state,
+        first: moment(mapping, "pending-since")?,
+        count,
+    }))
+}
+
+fn put(mapping: &mut Mapping, key: &str, value: Option<&str>) {
+    if let Some(value) = value {
+        mapping.insert(key, value);
+    }
+}
+
+fn text(mapping: &Mapping, key: &str) -> Option<String> {
+    mapping.get(key).and_then(Value::as_text).map(str::to_owned)
+}
+
+fn needed(mapping: &Mapping, key: &str) -> anyhow::Result<String> {
+    text(mapping, key).with_context(|| format!("`{key}` is missing"))
+}
+
+fn moment(mapping: &Mapping, key: &str) -> anyhow::Result<Timestamp> {
+    let text = needed(mapping, key)?;
+    text.parse()
+        .with_context(|| format!("`{key}` is no point in time: {text}"))
+}

@@ -1,0 +1,130 @@
+//! What is known of every URL between runs: text, small, in git.
+//!
+//! `HOST.yaml` has the shape of a domain file, with one document for each
+//! thing checked; `history.jsonl` has a line for each run and each change. A
+//! run that brings nothing new appends one line and rewrites no file. The
+//! ledger is enough to decide what is news and to write a correct revisit
+//! record, so a fresh checkout needs no archive.
+
+mod entry;
+mod history;
+
+use std::collections::{BTreeMap, BTreeSet};
+use std::fs;
+use std::io;
+use std::path::{Path, PathBuf};
+
+use anyhow::Context;
+use urldb_format::{Mapping, read_documents, write_documents};
+
+pub use entry::{Capture, Content, Entry};
+pub use history::{ChangeLine, Line, RunLine, append};
+
+use crate::plan::JobKey;
+
+/// The state of every URL, read from and written to one folder.
+#[derive(Debug)]
+pub struct Ledger {
+    folder: PathBuf,
+    entries: BTreeMap<String, BTreeMap<JobKey, Entry>>,
+    changed: BTreeSet<String>,
+}
+
+impl Ledger {
+    /// Reads what is known of these domains. A folder or file that is not
+    /// there yet means that nothing is known.
+    ///
+    /// # Errors
+    /// When a file cannot be read, or is not what this program writes: what is
+    /// known must not be forgotten in silence.
+    pub fn load<'a>(
+        folder: &Path,
+        domains: impl IntoIterator<Item = &'a str>,
+    ) -> anyhow::Result<Self> {
+        let mut entries = BTreeMap::new();
+        for domain in domains {
+            let path = file_of(folder, domain);
+            match fs::read_to_string(&path) {
+                Ok(text) => {
+                    let known = parse(domain, &text)
+                        .with_context(|| format!("cannot use {}", path.display()))?;
+                    entries.insert(domain.to_owned(), known);
+                }
+                Err(error) if error.kind() == io::ErrorKind::NotFound => {}
+                Err(error) => {
+                    return Err(error).with_context(|| format!("cannot read {}", path.display()));
+                }
+            }
+        }
+        Ok(Self {
+            folder: folder.to_owned(),
+            entries,
+            changed: BTreeSet::new(),
+        })
+    }
+
+    /// What is known of one job.
+    pub fn get(&self, key: &JobKey) -> Option<&Entry> {
+        self.entries.get(&key.domain)?.get(key)
+    }
+
+    /// Replaces what is known of one job.
+    pub fn set(&mut self, key: &JobKey, entry: Entry) {
+        if self.get(key) == Some(&entry) {
+            return;
+        }
+        self.changed.insert(key.domain.clone());
+        self.entries
+            .entry(key.domain.clone())
+            .or_default()
+            .insert(key.clone(), entry);
+    }
+
+    /// Forgets the jobs of a domain that are not in `due`: their records are gone.
+    pub fn keep_only(&mut self, domain: &str, due: &BTreeSet<JobKey>) {
+        if let Some(known) = self.entries.get_mut(domain) {
+            let before = known.len();
+            known.retain(|key, _| due.contains(key));
+            if known.len() != before {
+                self.changed.insert(domain.to_owned());
+            }
+        }
+    }
+
+    /// Writes the files whose entries have changed, each atomically.
+    pub fn save(&mut self) -> anyhow::Result<()> {
+        if self.changed.is_empty() {
+            return Ok(());
+        }
+        fs::create_dir_all(&self.folder)
+            .with_context(|| format!("cannot make the ledger folder {}", self.folder.display()))?;
+        while let Some(domain) = self.changed.pop_first() {
+            let documents = self.entries.get(&domain).into_iter().flatten();
+            let mut mappings = vec![Mapping::new()];
+            mappings.extend(documents.map(|(key, entry)| entry.to_mapping(key)));
+            let path = file_of(&self.folder, &domain);
+            urldb_format::write_atomically(&path, write_documents(&mappings).as_bytes())
+                .with_context(|| format!("cannot write {}", path.display()))?;
+        }
+        Ok(())
+    }
+}
+
+fn file_of(folder: &Path, domain: &str) -> PathBuf {
+    folder.join(format!("{domain}.yaml"))
+}
+
+fn parse(domain: &str, text: &str) -> anyhow::Result<BTreeMap<JobKey, Entry>> {
+    let (documents, findings) = read_documents(text, &entry::SCHEMA);
+    if let Some(finding) = findings.first() {
+        anyhow::bail!("line {}: {}", finding.line, finding.message);
+    }
+    // The first document is the metadata, which is empty.
+    let records = documents.iter().skip(1);
+    records
+        .map(|document| {
+            Entry::from_mapping(domain, &document.mapping)
+                .with_context(|| format!("line {}", document.start_line))
+        })
+        .collect()
+}

@@ -1,0 +1,202 @@
+//! Takes reports out, through the notifiers that urldb.toml names.
+//!
+//! What is news is put into the [`Outbox`] first, and crossed off when it has
+//! been delivered: a run that is killed between loses no message, and one that
+//! could not deliver leaves it to the next.
+
+mod outbox;
+
+use std::path::Path;
+use std::time::Duration;
+
+use anyhow::Context;
+use urldb_email::Email;
+use urldb_html::HtmlReport;
+use urldb_protocol::{Answer, Envelope, Interest, Notifier, Outcome};
+
+pub use outbox::Outbox;
+
+use crate::config::{Config, EmailTransport, Notify, NotifyEmail, NotifyHtml, SmtpSecurity};
+
+/// The most time that one delivery may take.
+const TIME_LIMIT: Duration = Duration::from_mins(2);
+
+/// The notifiers of one configuration.
+pub struct Notifiers(Vec<(String, Box<dyn Notifier>)>);
+
+/// What became of one delivery.
+#[derive(Debug, Clone, PartialEq, Eq)]
+pub struct Delivered {
+    /// The notifier's name in urldb.toml.
+    pub notifier: String,
+    /// What it says.
+    pub message: String,
+    /// Whether it will never be delivered.
+    pub failed: bool,
+}
+
+impl Notifiers {
+    /// Makes the notifiers that urldb.toml names. A notifier that cannot work
+    /// is an error here, before anything has been fetched.
+    pub fn new(config: &Config) -> anyhow::Result<Self> {
+        let made = config.notifiers.iter().map(|(name, notify)| {
+            let notifier = make(&config.root, notify)
+                .with_context(|| format!("[notify.{name}] cannot work"))?;
+            Ok((name.clone(), notifier))
+        });
+        made.collect::<anyhow::Result<_>>().map(Self)
+    }
+
+    /// Puts what is news into the outbox, for each notifier that waits for news.
+    pub fn post(&self, outbox: &Outbox, envelope: &Envelope) -> anyhow::Result<()> {
+        if envelope.changes.is_empty() {
+            return Ok(());
+        }
+        let mut waiting = self
+            .0
+            .iter()
+            .filter(|(_, notifier)| notifier.interest() == Interest::News);
+        waiting.try_for_each(|(name, _)| outbox.put(name, envelope))
+    }
+
+    /// Delivers what is in the outbox, old things first, and gives this run's
+    /// report to those that want every one.
+    pub fn deliver(&self, outbox: &Outbox, envelope: &Envelope) -> anyhow::Result<Vec<Delivered>> {
+        let runtime = tokio::runtime::Builder::new_current_thread()
+            .enable_all()
+            .build()
+            .context("cannot start what delivers messages")?;
+        let mut delivered = vec![];
+        for (name, notifier) in &self.0 {
+            let deliver =
+                |envelope: &Envelope| runtime.block_on(within_time(notifier.as_ref(), envelope));
+            match notifier.interest() {
+                Interest::EveryRun => delivered.push(describe(name, deliver(envelope))),
+                Interest::News => {
+                    for waiting in outbox.waiting(name)? {
+                        let answer = deliver(&waiting.envelope);
+                        if answer.outcome != Outcome::Retry {
+                            waiting.cross_off()?;
+                        }
+                        delivered.push(describe(name, answer));
+                    }
+                }
+            }
+        }
+        Ok(delivered)
+    }
+}
+
+async fn within_time(notifier: &dyn Notifier, envelope: &Envelope) -> Answer {
+    let late = || Answer::retry(format!("no answer within {} seconds", TIME_LIMIT.as_secs()));
+    tokio::time::timeout(TIME_LIMIT, notifier.deliver(envelope))
+        .await
+        .unwrap_or_else(|_| late())
+}
+
+fn describe(name: &str, answer: Answer) -> Delivered {
+    let message = match answer.outcome {
+        Outcome::Delivered => answer.message,
+        Outcome::Retry => format!("{}; the next run will try again", answer.message),
+        Outcome::Failed => format!("not delivered: {}", answer.message),
+    };
+    Delivered {
+        notifier: name.to_owned(),
+        message,
+        failed: answer.outcome == Outcome::Failed,
+    }
+}
+
+fn make(root: &Path, notify: &Notify) -> anyhow::Result<Box<dyn Notifier>> {
+    Ok(match notify {
+        Notify::Email(email) => Box::new(make_email(root, email)?),
+        Notify::Html(NotifyHtml { path }) => Box::new(HtmlReport::new(
+            urldb_html::Settings {
+                path: root.join(path),
+            },
+            template(
+                root,
+                "report.html",
+                include_str!("../../templates/report.html"),
+            )?,
+        )?),
+    })
+}
+
+fn make_email(root: &Path, email: &NotifyEmail) -> anyhow::Result<Email> {
+    let transport = match &email.transport {
+        EmailTransport::Folder(folder) => urldb_email::Transport::Folder(root.join(folder)),
+        EmailTransport::Smtp {
+            server,
+            port,
+            security,
+            user,
+            password_env,
+        } => urldb_email::Transport::Smtp {
+            server: server.clone(),
+            port: port.unwrap_or(match security {
+                SmtpSecurity::None => 25,
+                SmtpSecurity::Starttls => 587,
+                SmtpSecurity::Implicit => 465,
+            }),
+            security: match security {
+                SmtpSecurity::None => urldb_email::Security::None,
+                SmtpSecurity::Starttls => urldb_email::Security::Starttls,
+                SmtpSecurity::Implicit => urldb_email::Security::Implicit,
+            },
+            credentials: credentials(user.as_deref(), password_env.as_deref())?,
+            timeout: TIME_LIMIT / 4,
+        },
+    };
+    let settings = urldb_email::Settings {
+        from: email.from.clone(),
+        to: email.to.clone(),
+        transport,
+    };
+    let templates = urldb_email::Templates {
+        subject: template(
+            root,
+            "email-subject.txt",
+            include_str!("../../templates/email-subject.txt"),
+        )?,
+        text: template(root, "email.txt", include_str!("../../templates/email.txt"))?,
+        html: template(
+            root,
+            "email.html",
+            include_str!("../../templates/email.html"),
+        )?,
+    };
+    Ok(Email::new(settings, templates)?)
+}
+
+/// User and password; the password comes from the environment only.
+fn credentials(
+    user: Option<&str>,
+    password_env: Option<&str>,
+) -> anyhow::Result<Option<urldb_email::Credentials>> {
+    match (user, password_env) {
+        (None, None) => Ok(None),
+        (Some(user), Some(name)) => {
+            let password = std::env::var(name).with_context(|| {
+                format!("the password should be in the environment variable {name}")
+            })?;
+            Ok(Some(urldb_email::Credentials {
+                user: user.to_owned(),
+                password,
+            }))
+        }
+        _ => anyhow::bail!("`user` and `password-env` go together"),
+    }
+}
+
+/// The user's own template of this name, or ours.
+fn template(root: &Path, name: &str, ours: &str) -> anyhow::Result<String> {
+    let path = root.join("templates").join(name);
+    match std::fs::read_to_string(&path) {
+        Ok(text) => Ok(text),
+        Err(error) if error.kind() == std::io::ErrorKind::NotFound => Ok(ours.to_owned()),
+        Err(error) => {
+            Err(error).with_context(|| format!("cannot read the template {}", path.display()))
+        }
+    }
+}

@@ -1,0 +1,281 @@
+//! Turns verdicts into what people and programs are told.
+
+use std::collections::BTreeMap;
+
+use jiff::Timestamp;
+use urldb_protocol::{
+    Change, Coverage, Envelope, Finding, JobResult, Observed, PROTOCOL, Promised, RunInfo,
+    Severity, State, Summary,
+};
+
+use crate::fetch::{BodyEnd, Observation};
+use crate::hex;
+use crate::plan::{Job, Promise};
+use crate::verdict::{Assessment, News, Standing};
+
+/// One job, judged.
+#[derive(Debug)]
+pub struct Judged<'a> {
+    /// The job.
+    pub job: &'a Job,
+    /// All that was observed, in order.
+    pub observations: &'a [Observation],
+    /// What this run says.
+    pub assessment: &'a Assessment,
+    /// What is believed now and whether that is news; absent where no ledger is kept.
+    pub standing: Option<&'a (Standing, Option<News>)>,
+}
+
+/// Collects what a run has to say.
+#[derive(Debug, Default)]
+pub struct Report {
+    findings: Vec<Finding>,
+    changes: Vec<Change>,
+    states: BTreeMap<State, u64>,
+    believed: BTreeMap<State, u64>,
+    coverage: Coverage,
+    unverified: Vec<String>,
+    results: Option<Vec<JobResult>>,
+}
+
+impl Report {
+    /// An empty report. The result of every job, good ones too, is kept only
+    /// where it is asked for: there may be very many.
+    pub fn new(with_results: bool) -> Self {
+        Self {
+            results: with_results.then(Vec::new),
+            ..Self::default()
+        }
+    }
+
+    /// Takes one judged job in.
+    pub fn add(&mut self, judged: &Judged<'_>) {
+        let state = judged.assessment.state();
+        *self.states.entry(state).or_default() += 1;
+        let believed = judged
+            .standing
+            .map_or(state, |(standing, _)| standing.state);
+        // A state that is not believed yet counts as unsure; so does not having seen anything.
+        let counted = if state == believed || believed.is_broken() {
+            believed
+        } else {
+            State::Inconclusive
+        };
+        *self
+            .believed
+            .entry(if state == State::Ok {
+                State::Ok
+            } else {
+                counted
+            })
+            .or_default() += 1;
+        self.cover(judged);
+        self.findings.extend(finding(judged));
+        if let Some((standing, Some(news))) = judged.standing {
+            self.changes.push(change(judged, standing, news));
+        }
+        if let Some(results) = &mut self.results {
+            results.push(result(judged));
+        }
+    }
+
+    fn cover(&mut self, judged: &Judged<'_>) {
+        let state = judged.assessment.state();
+        let is_static = judged.job.promise.is_static();
+        self.coverage.due += 1;
+        self.coverage.checked += u64::from(state != State::Inconclusive);
+        self.coverage.static_due += u64::from(is_static);
+        self.coverage.static_verified += u64::from(is_static && state == State::Ok);
+        self.coverage.bytes += judged
+            .observations
+            .iter()
+            .filter_map(|seen| Some(seen.body.as_ref()?.length))
+            .sum::<u64>();
+        if is_static && state != State::Ok {
+            self.unverified.push(judged.job.url.clone());
+        }
+    }
+
+    /// How many URLs were seen in each state.
+    pub fn states(&self) -> &BTreeMap<State, u64> {
+        &self.states
+    }
+
+    /// Static URLs that were due and not verified, sorted.
+    pub fn unverified(&self) -> Vec<String> {
+        let mut urls = self.unverified.clone();
+        urls.sort();
+        urls
+    }
+
+    /// What is news.
+    pub fn changes(&self) -> &[Change] {
+        &self.changes
+    }
+
+    /// The exit code: 1 if a promise is known to be broken, else 3 if anything could not be judged.
+    pub fn exit_code(&self) -> u8 {
+        if self.believed.keys().any(|state| state.is_broken()) {
+            1
+        } else if self.believed.keys().any(|state| state.is_unsure()) {
+            3
+        } else {
+            0
+        }
+    }
+
+    /// The finished report, and the results of all jobs if they were kept.
+    pub fn finish(mut self, run: RunInfo) -> (Envelope, Option<Vec<JobResult>>) {
+        self.findings.sort_by(|a, b| {
+            let rank = |finding: &Finding| (finding.severity, finding.pending, finding.state);
+            (rank(a), &a.file, a.line, &a.url).cmp(&(rank(b), &b.file, b.line, &b.url))
+        });
+        self.changes
+            .sort_by(|a, b| (&a.file, a.line, &a.url).cmp(&(&b.file, b.line, &b.url)));
+        if let Some(results) = &mut self.results {
+            results.sort_by(|a, b| (&a.file, a.line, &a.url).cmp(&(&b.file, b.line, &b.url)));
+        }
+        let elapsed = run.finished.duration_since(run.started).as_millis();
+        self.coverage.milliseconds = u64::try_from(elapsed).unwrap_or_default();
+        let warnings = self
+            .findings
+            .iter()
+            .filter(|finding| finding.severity == Severity::Warning)
+            .count();
+        let summary = Summary {
+            states: self.states,
+            warnings: warnings as u64,
+            coverage: self.coverage,
+        };
+        let envelope = Envelope {
+            protocol: PROTOCOL,
+            run,
+            findings: self.findings,
+            changes: self.changes,
+            summary,
+        };
+        (envelope, self.results)
+    }
+}
+
+/// What is wrong with this URL now, if anything is.
+fn finding(judged: &Judged<'_>) -> Option<Finding> {
+    let Assessment { sight, .. } = judged.assessment;
+    let code = match (sight.state, sight.warning) {
+        (State::Ok, None) => return None,
+        (State::Ok, Some(warning)) => warning.as_str(),
+        (state, _) => state.as_str(),
+    };
+    let message = match sight.warning {
+        Some(warning) => warning.message().to_owned(),
+        None => sight.message(),
+    };
+    let pending = judged
+        .standing
+        .is_some_and(|(standing, _)| standing.state != sight.state);
+    Some(Finding {
+        code: code.to_owned(),
+        severity: if sight.state.is_broken() {
+            Severity::Error
+        } else {
+            Severity::Warning
+        },
+        url: judged.job.url.clone(),
+        file: judged.job.file.to_string(),
+        line: judged.job.line,
+        message,
+        state: sight.state,
+        reason: sight.reason.map(str::to_owned),
+        expected: sight.expected.clone(),
+        observed: Some(sight.observed.clone()),
+        since: judged
+            .standing
+            .map(|(standing, _)| since(standing, sight.state)),
+        pending: pending && sight.state != State::Inconclusive,
+    })
+}
+
+fn since(standing: &Standing, state: State) -> Timestamp {
+    let pending = standing
+        .pending
+        .as_ref()
+        .filter(|pending| pending.state == state);
+    pending.map_or(standing.since, |pending| pending.first)
+}
+
+fn change(judged: &Judged<'_>, standing: &Standing, news: &News) -> Change {
+    Change {
+        url: judged.job.url.clone(),
+        file: judged.job.file.to_string(),
+        line: judged.job.line,
+        from: news.from,
+        to: news.to,
+        from_since: news.from_since,
+        since: standing.since,
+        message: judged.assessment.sight.message(),
+    }
+}
+
+fn result(judged: &Judged<'_>) -> JobResult {
+    let Assessment {
+        sight, observation, ..
+    } = judged.assessment;
+    let severity = match sight.state {
+        State::Ok => None,
+        state if state.is_broken() => Some(Severity::Error),
+        _ => Some(Severity::Warning),
+    };
+    JobResult {
+        url: judged.job.url.clone(),
+        file: judged.job.file.to_string(),
+        line: judged.job.line,
+        method: judged.job.request.method.clone(),
+        state: sight.state,
+        reason: sight.reason.map(str::to_owned),
+        message: sight.message(),
+        promised: promised(&judged.job.promise),
+        observed: judged
+            .observations
+            .get(*observation)
+            .map(|seen| observed(judged.job, seen))
+            .unwrap_or_default(),
+        warnings: sight
+            .warning
+            .iter()
+            .map(|warning| warning.as_str().to_owned())
+            .collect(),
+        attempts: judged.observations.len(),
+        severity,
+    }
+}
+
+fn promised(promise: &Promise) -> Promised {
+    Promised {
+        length: promise.length,
+        sha256: promise.sha256.as_ref().map(|digest| hex::encode(digest)),
+        content_type: promise.content_type.clone(),
+        status: promise.status,
+        redirects_to: promise.redirects_to.clone(),
+    }
+}
+
+fn observed(job: &Job, seen: &Observation) -> Observed {
+    let last = seen.last();
+    let body = seen.body.as_ref();
+    Observed {
+        status: last.map(|hop| hop.status),
+        final_url: last
+            .map(|hop| hop.url.clone())
+            .filter(|url| *url != job.url),
+        length: body.map(|body| body.length),
+        sha256: body
+            .filter(|body| body.end == BodyEnd::Complete)
+            .map(|body| hex::encode(&body.sha256)),
+        content_type: last
+            .and_then(|hop| hop.header("content-type"))
+            .map(str::to_owned),
+        address: last
+            .and_then(|hop| hop.address)
+            .map(|address| address.to_string()),
+    }
+}

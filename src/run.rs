@@ -1,0 +1,378 @@
+//! The whole pipeline: the one module that knows every stage.
+//!
+//! [`check`] only looks. [`run`] looks, and then archives, remembers and tells.
+//! What [`run`] writes, it writes in an order in which a kill at any point
+//! loses nothing: captures first, then the message to send, then the ledger,
+//! and only then is the message delivered and crossed off.
+
+use std::collections::BTreeSet;
+use std::path::PathBuf;
+use std::sync::Arc;
+
+use anyhow::Context;
+use urldb_format::{Database, DomainFile, Finding, Severity};
+use urldb_protocol::{Envelope, JobResult, RunInfo};
+
+use crate::ambient::Ambient;
+use crate::archive::Archive;
+use crate::config::{self, ArchiveRecords, Config};
+use crate::fetch::{Fetcher, Next, Observation};
+use crate::ledger::{self, ChangeLine, Content, Entry, Ledger, Line, RunLine};
+use crate::notify::{self, Delivered};
+use crate::plan::{self, Job, JobKey, Keep, Purpose, Selection};
+use crate::report::{Judged, Report};
+use crate::stop::Stop;
+use crate::verdict::{self, Assessment, Judgement, Policy, Standing};
+
+/// What a run works with.
+pub struct Setting<'a> {
+    /// The configuration.
+    pub config: &'a Config,
+    /// Which records are looked at.
+    pub selection: &'a Selection,
+    /// Time and chance.
+    pub ambient: Ambient,
+    /// Ends the run early.
+    pub stop: &'a Stop,
+    /// Is told of each finished job.
+    pub progress: &'a dyn Progress,
+    /// Whether the result of every job is kept.
+    pub with_results: bool,
+}
+
+/// Watches a run go on.
+pub trait Progress {
+    /// So many jobs there are.
+    fn planned(&self, jobs: u64);
+    /// One more is done.
+    fn finished(&self, job: &Job, assessment: &Assessment);
+}
+
+/// What came of it.
+pub struct Outcome {
+    /// The report.
+    pub envelope: Envelope,
+    /// The result of every job, if they were kept.
+    pub results: Option<Vec<JobResult>>,
+    /// Records that could not be read, each with its file.
+    pub unreadable: Vec<(PathBuf, Finding)>,
+    /// Things that went wrong beside the verdicts: the archive is full, a message was refused.
+    pub troubles: Vec<String>,
+    /// What went well and is worth a line.
+    pub notes: Vec<String>,
+    /// 0, 1, 2 or 3, as DESIGN says.
+    pub exit_code: u8,
+}
+
+/// Looks at every selected URL. Writes nothing and tells nobody.
+pub fn check(setting: &Setting<'_>) -> anyhow::Result<Outcome> {
+    let domains = load_domains(setting)?;
+    let purpose = Purpose {
+        max_body: setting.config.check.max_body,
+        keep: Keep::None,
+    };
+    let jobs = domains.jobs(setting.selection, purpose, &|_, _| false);
+    let started = (setting.ambient.now)();
+    let mut report = Report::new(setting.with_results);
+    observe(setting, jobs, |job, observations, assessment| {
+        report.add(&Judged {
+            job,
+            observations,
+            assessment,
+            standing: None,
+        });
+    })?;
+    let exit_code = report.exit_code();
+    let (envelope, results) = report.finish(run_info(setting, started));
+    Ok(Outcome {
+        exit_code: if domains.unreadable.is_empty() {
+            exit_code
+        } else {
+            1
+        },
+        envelope,
+        results,
+        unreadable: domains.unreadable,
+        troubles: vec![],
+        notes: vec![],
+    })
+}
+
+/// Looks at every selected URL, archives what was seen, remembers it, and tells people what is news.
+pub fn run(setting: &Setting<'_>) -> anyhow::Result<Outcome> {
+    let config = setting.config;
+    let domains = load_domains(setting)?;
+    let notifiers = notify::Notifiers::new(config)?;
+    let ledger_folder = config.root.join(&config.ledger.path);
+    let mut ledger = Ledger::load(&ledger_folder, domains.hosts())?;
+    let keep = match config.archive.records {
+        ArchiveRecords::Static => Keep::Static,
+        ArchiveRecords::All => Keep::All,
+    };
+    let purpose = Purpose {
+        max_body: config.check.max_body,
+        keep,
+    };
+    let jobs = domains.jobs(setting.selection, purpose, &|key, digest| {
+        is_archived(&ledger, key, digest)
+    });
+    let due: BTreeSet<JobKey> = jobs.iter().map(|job| job.key.clone()).collect();
+    let (archive, mut notes) =
+        Archive::open(&config.root.join(&config.archive.path), setting.ambient)?;
+
+    let started = (setting.ambient.now)();
+    let mut keeper = Keeper {
+        policy: policy(&config.check),
+        ambient: setting.ambient,
+        archive,
+        ledger: &mut ledger,
+        report: Report::new(setting.with_results),
+        trouble: None,
+    };
+    observe(setting, jobs, |job, observations, assessment| {
+        keeper.keep(job, observations, assessment);
+    })?;
+    let Keeper {
+        archive,
+        report,
+        trouble,
+        ..
+    } = keeper;
+    let mut troubles: Vec<String> = trouble.into_iter().collect();
+    match archive.finish() {
+        Ok(file) => notes.extend(file.map(|path| format!("archived in {}", path.display()))),
+        Err(error) => troubles.push(format!("{error:#}")),
+    }
+
+    let (exit_code, unverified) = (report.exit_code(), report.unverified());
+    let (envelope, results) = report.finish(run_info(setting, started));
+    if setting.selection.is_everything() {
+        for host in domains.hosts() {
+            ledger.keep_only(host, &due);
+        }
+    }
+    let outbox = notify::Outbox::new(&ledger_folder);
+    notifiers.post(&outbox, &envelope)?;
+    ledger.save()?;
+    ledger::append(&ledger_folder, &history(&envelope, unverified))?;
+    for Delivered {
+        notifier,
+        message,
+        failed,
+    } in notifiers.deliver(&outbox, &envelope)?
+    {
+        if failed { &mut troubles } else { &mut notes }.push(format!("{notifier}: {message}"));
+    }
+    let exit_code = match exit_code {
+        _ if !troubles.is_empty() => 2,
+        _ if !domains.unreadable.is_empty() => 1,
+        code => code,
+    };
+    Ok(Outcome {
+        envelope,
+        results,
+        unreadable: domains.unreadable,
+        troubles,
+        notes,
+        exit_code,
+    })
+}
+
+/// What takes in each judged job of a run.
+struct Keeper<'a> {
+    policy: Policy,
+    ambient: Ambient,
+    archive: Archive,
+    ledger: &'a mut Ledger,
+    report: Report,
+    /// The first thing that went wrong with the archive; the rest would say the same.
+    trouble: Option<String>,
+}
+
+impl Keeper<'_> {
+    fn keep(&mut self, job: &Job, observations: &mut [Observation], assessment: &Assessment) {
+        let known = self.ledger.get(&job.key);
+        let (standing, news) = Standing::after(
+            known.map(|entry| &entry.standing),
+            assessment,
+            (self.ambient.now)(),
+            &self.policy,
+        );
+        let content = known.and_then(|entry| entry.content.clone());
+        let content = self.archive(job, observations, assessment, content);
+        self.ledger.set(
+            &job.key,
+            Entry {
+                standing: standing.clone(),
+                content,
+            },
+        );
+        let standing = (standing, news);
+        self.report.add(&Judged {
+            job,
+            observations,
+            assessment,
+            standing: Some(&standing),
+        });
+    }
+
+    /// Archives the observation that the assessment rests on. A full disk must
+    /// not keep people from hearing what was seen.
+    fn archive(
+        &mut self,
+        job: &Job,
+        observations: &mut [Observation],
+        assessment: &Assessment,
+        known: Option<Content>,
+    ) -> Option<Content> {
+        let Some(seen) = observations.get_mut(assessment.observation) else {
+            return known;
+        };
+        match self.archive.store(job, seen, known.as_ref()) {
+            Ok(content) => content.or(known),
+            Err(error) => {
+                self.trouble
+                    .get_or_insert_with(|| format!("{}: cannot be archived: {error:#}", job.url));
+                known
+            }
+        }
+    }
+}
+
+fn is_archived(ledger: &Ledger, key: &JobKey, digest: &[u8; 32]) -> bool {
+    let content = ledger.get(key).and_then(|entry| entry.content.as_ref());
+    let digest = urldb_warc::Digest::sha256(*digest).to_string();
+    content.is_some_and(|content| content.capture.is_some() && content.digest == digest)
+}
+
+fn history(envelope: &Envelope, unverified: Vec<String>) -> Vec<Line> {
+    let run = &envelope.run;
+    let mut lines = vec![Line::Run(RunLine {
+        run: run.id.clone(),
+        at: run.started,
+        due: envelope.summary.coverage.due,
+        states: envelope.summary.states.clone(),
+        unverified,
+    })];
+    lines.extend(envelope.changes.iter().map(|change| {
+        Line::Change(ChangeLine {
+            run: run.id.clone(),
+            at: run.finished,
+            url: change.url.clone(),
+            from: change.from,
+            to: change.to,
+        })
+    }));
+    lines
+}
+
+fn run_info(setting: &Setting<'_>, started: jiff::Timestamp) -> RunInfo {
+    let [a, b, c, d, ..] = (setting.ambient.random)();
+    let root =
+        std::path::absolute(&setting.config.root).unwrap_or_else(|_| setting.config.root.clone());
+    let repository = root
+        .file_name()
+        .map(|name| name.to_string_lossy().into_owned())
+        .unwrap_or_default();
+    RunInfo {
+        id: format!(
+            "{}-{a:02x}{b:02x}{c:02x}{d:02x}",
+            started.strftime("%Y%m%dT%H%M%SZ")
+        ),
+        started,
+        finished: (setting.ambient.now)(),
+        version: env!("CARGO_PKG_VERSION").to_owned(),
+        repository,
+    }
+}
+
+/// The verdict's part of `[check]`.
+pub fn policy(check: &config::Check) -> Policy {
+    Policy {
+        retries: check.retries,
+        retry_wait: check.retry_wait,
+        confirm: check.confirm,
+        blocked_after: check.blocked_after,
+    }
+}
+
+/// Fetches every job until the verdict is content, and hands it on with what was seen.
+fn observe(
+    setting: &Setting<'_>,
+    jobs: Vec<Job>,
+    mut done: impl FnMut(&Job, &mut [Observation], &Assessment),
+) -> anyhow::Result<()> {
+    let check = &setting.config.check;
+    let policy = policy(check);
+    let fetcher =
+        Fetcher::new(check, &setting.config.network).context("cannot set up the HTTP client")?;
+    setting.progress.planned(jobs.len() as u64);
+    let judge = |job: &Job, seen: &[Observation]| verdict::judge(&job.promise, seen, &policy);
+    let next = |job: &Job, seen: &[Observation]| match judge(job, seen) {
+        Judgement::Settled(_) => Next::Done,
+        Judgement::Again { wait, fresh } => Next::Again { wait, fresh },
+    };
+    fetcher.fetch_all(
+        jobs.into_iter(),
+        next,
+        |job, mut seen| {
+            let assessment = match judge(&job, &seen) {
+                Judgement::Settled(assessment) => assessment,
+                Judgement::Again { .. } => verdict::unsettled(&seen),
+            };
+            setting.progress.finished(&job, &assessment);
+            done(&job, &mut seen, &assessment);
+        },
+        setting.stop,
+    );
+    Ok(())
+}
+
+/// The domain files of a selection.
+struct Domains {
+    files: Vec<(Arc<str>, DomainFile)>,
+    unreadable: Vec<(PathBuf, Finding)>,
+}
+
+impl Domains {
+    fn hosts(&self) -> impl Iterator<Item = &str> {
+        self.files.iter().map(|(_, file)| file.host())
+    }
+
+    fn jobs(
+        &self,
+        selection: &Selection,
+        purpose: Purpose,
+        is_archived: &dyn Fn(&JobKey, &[u8; 32]) -> bool,
+    ) -> Vec<Job> {
+        let jobs = self.files.iter();
+        jobs.flat_map(|(name, file)| plan::jobs_of(file, name, selection, purpose, is_archived))
+            .collect()
+    }
+}
+
+fn load_domains(setting: &Setting<'_>) -> anyhow::Result<Domains> {
+    let config = setting.config;
+    let database = Database::open(config.root.join(&config.database.path))?;
+    let mut domains = Domains {
+        files: vec![],
+        unreadable: vec![],
+    };
+    for path in database.files() {
+        let parsed = DomainFile::read(path)?;
+        if !setting.selection.wants_domain(parsed.file.host()) {
+            continue;
+        }
+        let errors = parsed
+            .findings
+            .into_iter()
+            .filter(|finding| finding.severity == Severity::Error);
+        domains
+            .unreadable
+            .extend(errors.map(|finding| (path.clone(), finding)));
+        domains
+            .files
+            .push((config.relative_name(path).into(), parsed.file));
+    }
+    Ok(domains)
+}
