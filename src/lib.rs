@@ -7,6 +7,7 @@
 
 pub mod ambient;
 pub mod archive;
+pub mod cli;
 pub mod config;
 pub mod fetch;
 pub mod git;

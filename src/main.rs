@@ -1,3 +1,8 @@
 //! The `urldb` command.
 #![forbid(unsafe_code)]
-fn main() {}
+
+use std::process::ExitCode;
+
+fn main() -> ExitCode {
+    urldb::cli::main()
+}

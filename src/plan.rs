@@ -149,6 +149,8 @@ impl Selection {
 pub struct Purpose {
     /// Bytes of a body that are read at most.
     pub max_body: u64,
+    /// Whether bodies are read to the end even where they are longer than promised.
+    pub whole: bool,
     /// Whose bodies are kept for the archive.
     pub keep: Keep,
 }
@@ -324,6 +326,7 @@ redirects-to: /elsewhere
         let file = DomainFile::parse(Path::new("example.org.yaml"), FILE.as_bytes()).file;
         let purpose = Purpose {
             max_body: 100,
+            whole: false,
             keep,
         };
         jobs_of(

@@ -32,7 +32,8 @@ pub struct Report {
     findings: Vec<Finding>,
     changes: Vec<Change>,
     states: BTreeMap<State, u64>,
-    believed: BTreeMap<State, u64>,
+    /// The states as they count for the exit code.
+    weighed: BTreeMap<State, u64>,
     coverage: Coverage,
     unverified: Vec<String>,
     results: Option<Vec<JobResult>>,
@@ -52,23 +53,7 @@ impl Report {
     pub fn add(&mut self, judged: &Judged<'_>) {
         let state = judged.assessment.state();
         *self.states.entry(state).or_default() += 1;
-        let believed = judged
-            .standing
-            .map_or(state, |(standing, _)| standing.state);
-        // A state that is not believed yet counts as unsure; so does not having seen anything.
-        let counted = if state == believed || believed.is_broken() {
-            believed
-        } else {
-            State::Inconclusive
-        };
-        *self
-            .believed
-            .entry(if state == State::Ok {
-                State::Ok
-            } else {
-                counted
-            })
-            .or_default() += 1;
+        *self.weighed.entry(weighed(judged)).or_default() += 1;
         self.cover(judged);
         self.findings.extend(finding(judged));
         if let Some((standing, Some(news))) = judged.standing {
@@ -115,9 +100,9 @@ impl Report {
 
     /// The exit code: 1 if a promise is known to be broken, else 3 if anything could not be judged.
     pub fn exit_code(&self) -> u8 {
-        if self.believed.keys().any(|state| state.is_broken()) {
+        if self.weighed.keys().any(|state| state.is_broken()) {
             1
-        } else if self.believed.keys().any(|state| state.is_unsure()) {
+        } else if self.weighed.keys().any(|state| state.is_unsure()) {
             3
         } else {
             0
@@ -155,6 +140,17 @@ impl Report {
             summary,
         };
         (envelope, self.results)
+    }
+}
+
+/// The state that counts for the exit code: a bad one that is not believed yet
+/// leaves the URL unsure, and leaves it broken if it was.
+fn weighed(judged: &Judged<'_>) -> State {
+    let seen = judged.assessment.state();
+    match judged.standing {
+        Some((standing, _)) if standing.state.is_broken() => standing.state,
+        Some((standing, _)) if standing.state != seen => State::Inconclusive,
+        _ => seen,
     }
 }
 
@@ -262,6 +258,9 @@ fn promised(promise: &Promise) -> Promised {
 fn observed(job: &Job, seen: &Observation) -> Observed {
     let last = seen.last();
     let body = seen.body.as_ref();
+    let redirect = seen
+        .first()
+        .and_then(|hop| Some((hop.status, hop.redirect_target()?)));
     Observed {
         status: last.map(|hop| hop.status),
         final_url: last
@@ -274,6 +273,8 @@ fn observed(job: &Job, seen: &Observation) -> Observed {
         content_type: last
             .and_then(|hop| hop.header("content-type"))
             .map(str::to_owned),
+        redirect_status: redirect.as_ref().map(|(status, _)| *status),
+        redirect: redirect.map(|(_, target)| target),
         address: last
             .and_then(|hop| hop.address)
             .map(|address| address.to_string()),

@@ -38,6 +38,8 @@ pub struct Setting<'a> {
     pub progress: &'a dyn Progress,
     /// Whether the result of every job is kept.
     pub with_results: bool,
+    /// Whether bodies are read to the end even where they are longer than promised.
+    pub whole: bool,
 }
 
 /// Watches a run go on.
@@ -67,10 +69,7 @@ pub struct Outcome {
 /// Looks at every selected URL. Writes nothing and tells nobody.
 pub fn check(setting: &Setting<'_>) -> anyhow::Result<Outcome> {
     let domains = load_domains(setting)?;
-    let purpose = Purpose {
-        max_body: setting.config.check.max_body,
-        keep: Keep::None,
-    };
+    let purpose = purpose(setting, Keep::None);
     let jobs = domains.jobs(setting.selection, purpose, &|_, _| false);
     let started = (setting.ambient.now)();
     let mut report = Report::new(setting.with_results);
@@ -109,10 +108,7 @@ pub fn run(setting: &Setting<'_>) -> anyhow::Result<Outcome> {
         ArchiveRecords::Static => Keep::Static,
         ArchiveRecords::All => Keep::All,
     };
-    let purpose = Purpose {
-        max_body: config.check.max_body,
-        keep,
-    };
+    let purpose = purpose(setting, keep);
     let jobs = domains.jobs(setting.selection, purpose, &|key, digest| {
         is_archived(&ledger, key, digest)
     });
@@ -236,6 +232,14 @@ impl Keeper<'_> {
                 known
             }
         }
+    }
+}
+
+fn purpose(setting: &Setting<'_>, keep: Keep) -> Purpose {
+    Purpose {
+        max_body: setting.config.check.max_body,
+        whole: setting.whole,
+        keep,
     }
 }
 

@@ -183,4 +183,14 @@ impl Hop {
             .find(|(known, _)| known.eq_ignore_ascii_case(name))?;
         std::str::from_utf8(value).ok()
     }
+
+    /// Where the response redirects to, as an absolute URL; as it stands where it makes none.
+    pub fn redirect_target(&self) -> Option<String> {
+        if !matches!(self.status, 301 | 302 | 303 | 307 | 308) {
+            return None;
+        }
+        let location = self.header("location")?;
+        let joined = url::Url::parse(&self.url).ok()?.join(location);
+        Some(joined.map_or_else(|_| location.to_owned(), String::from))
+    }
 }

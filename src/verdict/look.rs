@@ -83,7 +83,7 @@ pub fn look(promise: &Promise, seen: &Observation) -> Sight {
 /// answer. `None` when the end of the chain decides.
 fn first_answer(promise: &Promise, seen: &Observation) -> Option<Sight> {
     let first = seen.first()?;
-    let redirect = redirect_target(first);
+    let redirect = first.redirect_target();
     let other = if let Some(target) = &promise.redirects_to {
         let kept = redirect.as_ref() == Some(target);
         other_redirect(first, kept, &format!("a redirect to {target}"))
@@ -109,7 +109,7 @@ fn other_redirect(first: &Hop, kept: bool, promised: &str) -> Option<Sight> {
     if kept || first.status >= 400 || first.status == 304 || first.status == 206 {
         return None;
     }
-    let sight = match redirect_target(first) {
+    let sight = match first.redirect_target() {
         Some(target) => Sight::new(
             State::Redirected,
             "other-redirect",
@@ -317,17 +317,4 @@ fn status_text(hop: &Hop) -> String {
     format!("{} {}", hop.status, hop.reason_phrase)
         .trim_end()
         .to_owned()
-}
-
-/// Where a response redirects to, as an absolute URL.
-fn redirect_target(hop: &Hop) -> Option<String> {
-    if !matches!(hop.status, 301 | 302 | 303 | 307 | 308) {
-        return None;
-    }
-    let location = hop.header("location")?;
-    let target = url::Url::parse(&hop.url)
-        .ok()?
-        .join(location)
-        .map_or_else(|_| location.to_owned(), String::from);
-    Some(target)
 }

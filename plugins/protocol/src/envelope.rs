@@ -161,6 +161,12 @@ pub struct Observed {
     /// The content type the server named.
     #[serde(default, skip_serializing_if = "Option::is_none")]
     pub content_type: Option<String>,
+    /// Status of the first response, where that redirects.
+    #[serde(default, skip_serializing_if = "Option::is_none")]
+    pub redirect_status: Option<u16>,
+    /// Where the first response redirects to.
+    #[serde(default, skip_serializing_if = "Option::is_none")]
+    pub redirect: Option<String>,
     /// The address that answered.
     #[serde(default, skip_serializing_if = "Option::is_none")]
     pub address: Option<String>,

@@ -1,0 +1,335 @@
+//! `urldb add`.
+
+use std::collections::BTreeMap;
+use std::io::{self, BufRead, Write};
+use std::path::{Path, PathBuf};
+
+use anyhow::Context as _;
+use urldb_canon::{Identity, Scheme, identify};
+use urldb_format::{Database, DomainFile, Metadata, Record};
+
+use super::context::MapArgs;
+use super::progress::Bar;
+use super::{Context, Exit, style};
+use crate::fetch::{Fetcher, Next};
+use crate::plan::{BodyUse, Job, JobKey, Promise, Request};
+use crate::run::policy;
+use crate::stop::Stop;
+use crate::verdict::{self, Judgement};
+
+/// Add URLs to the database
+///
+/// Each URL is fetched first: only one that answers is added. With --static
+/// its length and SHA-256 become part of the promise.
+#[derive(Debug, clap::Args)]
+#[command(after_help = "\
+Examples:
+  urldb add http://example.org/
+  urldb add --static -c data http://example.org/m51.csv
+  urldb add --static - < list-of-urls.txt")]
+pub(super) struct Args {
+    /// Promise the bytes that are served now
+    #[arg(long = "static", conflicts_with = "no_fetch")]
+    is_static: bool,
+    /// Put the records into a category
+    #[arg(short, long = "category", value_name = "CATEGORY")]
+    categories: Vec<String>,
+    /// Add without asking the network
+    #[arg(long)]
+    no_fetch: bool,
+    #[command(flatten)]
+    map: MapArgs,
+    /// URLs; `-` reads them from standard input, one a line
+    #[arg(value_name = "URL", required = true)]
+    urls: Vec<String>,
+}
+
+pub(super) fn run(args: &Args, context: &mut Context) -> anyhow::Result<Exit> {
+    context.add_maps(&args.map.maps);
+    let mut domains = Domains::load(&context.database())?;
+    let mut wanted = vec![];
+    for url in read_urls(&args.urls)? {
+        let mut identity = identify(&url)?;
+        identity.host = domains.primary_host(&identity.host);
+        wanted.push(identity);
+    }
+    let (seen, refused) = if args.no_fetch {
+        (wanted.into_iter().map(Seen::unfetched).collect(), 0)
+    } else {
+        fetch(args, context, wanted)?
+    };
+    let mut out = anstream::stdout().lock();
+    for seen in &seen {
+        let done = domains.add(seen, &args.categories)?;
+        if !context.quiet {
+            let file = context.shown(&domains.path_of(&seen.identity.host));
+            writeln!(out, "{done} {} in {file}", seen.identity)?;
+        }
+    }
+    domains.write()?;
+    Ok(if refused > 0 {
+        Exit::Findings
+    } else {
+        Exit::Fine
+    })
+}
+
+fn read_urls(arguments: &[String]) -> anyhow::Result<Vec<String>> {
+    let mut urls = vec![];
+    for argument in arguments {
+        if argument == "-" {
+            for line in io::stdin().lock().lines() {
+                let line = line.context("cannot read URLs from standard input")?;
+                urls.extend(
+                    Some(line.trim().to_owned())
+                        .filter(|url| !url.is_empty() && !url.starts_with('#')),
+                );
+            }
+        } else {
+            urls.push(argument.clone());
+        }
+    }
+    Ok(urls)
+}
+
+/// A URL to be added, and what it serves.
+struct Seen {
+    identity: Identity,
+    /// Length and SHA-256, where they were asked for.
+    bytes: Option<(u64, [u8; 32])>,
+}
+
+impl Seen {
+    fn unfetched(identity: Identity) -> Self {
+        Self {
+            identity,
+            bytes: None,
+        }
+    }
+}
+
+/// Fetches each URL. Those that do not answer as they should are told of, and counted.
+fn fetch(
+    args: &Args,
+    context: &Context,
+    wanted: Vec<Identity>,
+) -> anyhow::Result<(Vec<Seen>, usize)> {
+    let check = &context.config.check;
+    let policy = policy(check);
+    let body = if args.is_static {
+        BodyUse::Hash {
+            at_most: check.max_body,
+            keep: false,
+        }
+    } else {
+        BodyUse::Skip
+    };
+    let fetcher = Fetcher::new(check, &context.config.network)?;
+    let bar = Bar::new(wanted.len() as u64, context.quiet);
+    let stop = Stop::new();
+    crate::stop::stop_on_signals(&stop)?;
+    let order: BTreeMap<String, usize> = wanted
+        .iter()
+        .enumerate()
+        .map(|(index, identity)| (identity.to_string(), index))
+        .collect();
+    let (mut seen, mut refused) = (vec![], vec![]);
+    let judge = |seen: &[_]| verdict::judge(&Promise::default(), seen, &policy);
+    fetcher.fetch_all(
+        wanted.into_iter().map(|identity| job(&identity, body)),
+        |_, seen| match judge(seen) {
+            Judgement::Again { wait, fresh } => Next::Again { wait, fresh },
+            Judgement::Settled(_) => Next::Done,
+        },
+        |job, observations| {
+            bar.advance();
+            let index = order.get(&job.url).copied().unwrap_or_default();
+            let last = observations.last();
+            let problem = match judge(&observations) {
+                Judgement::Settled(assessment)
+                    if assessment.state().is_broken() || assessment.state().is_unsure() =>
+                {
+                    Some(assessment.sight.message())
+                }
+                Judgement::Again { .. } => Some("interrupted".to_owned()),
+                Judgement::Settled(_) => None,
+            };
+            let bytes = last
+                .and_then(|seen| seen.complete_body())
+                .map(|body| (body.length, body.sha256));
+            match (problem, bytes) {
+                (Some(problem), _) => refused.push((index, job.url, problem)),
+                (None, None) if args.is_static => {
+                    refused.push((index, job.url, "its body did not arrive whole".into()));
+                }
+                (None, bytes) => seen.push((index, job.key, bytes.filter(|_| args.is_static))),
+            }
+        },
+        &stop,
+    );
+    bar.finish();
+    refused.sort();
+    for (_, url, problem) in &refused {
+        style::print_warning(format!("{url} was not added: {problem}"));
+    }
+    seen.sort();
+    let seen = seen.into_iter().map(|(_, key, bytes)| Seen {
+        identity: Identity {
+            scheme: key.scheme,
+            host: key.domain,
+            path: key.path,
+        },
+        bytes,
+    });
+    Ok((seen.collect(), refused.len()))
+}
+
+fn job(identity: &Identity, body: BodyUse) -> Job {
+    Job {
+        key: JobKey {
+            domain: identity.host.clone(),
+            path: identity.path.clone(),
+            request: None,
+            alias: None,
+            scheme: identity.scheme,
+        },
+        url: identity.to_string(),
+        file: "".into(),
+        line: 0,
+        promise: Promise::default(),
+        request: Request {
+            method: "GET".to_owned(),
+            headers: vec![],
+            body: None,
+        },
+        body,
+    }
+}
+
+/// What adding a URL came to.
+#[derive(Debug, Clone, Copy, PartialEq, Eq)]
+enum Done {
+    Added,
+    Updated,
+    Known,
+}
+
+impl std::fmt::Display for Done {
+    fn fmt(&self, f: &mut std::fmt::Formatter<'_>) -> std::fmt::Result {
+        f.write_str(&match self {
+            Self::Added => style::paint(style::GOOD, "added"),
+            Self::Updated => style::paint(style::GOOD, "updated"),
+            Self::Known => style::paint(style::DIM, "known"),
+        })
+    }
+}
+
+/// The domain files, for edits of several at once.
+pub(super) struct Domains {
+    folder: PathBuf,
+    files: BTreeMap<String, DomainFile>,
+    /// Cnames and the hosts that they are aliases of.
+    aliases: BTreeMap<String, String>,
+    changed: Vec<String>,
+}
+
+impl Domains {
+    pub(super) fn load(folder: &Path) -> anyhow::Result<Self> {
+        let mut domains = Self {
+            folder: folder.to_owned(),
+            files: BTreeMap::new(),
+            aliases: BTreeMap::new(),
+            changed: vec![],
+        };
+        for parsed in Database::open(folder)?.read() {
+            let file = parsed?.file;
+            let host = file.host().to_owned();
+            domains.aliases.extend(
+                file.metadata()
+                    .cnames
+                    .iter()
+                    .map(|cname| (cname.clone(), host.clone())),
+            );
+            domains.files.insert(host, file);
+        }
+        Ok(domains)
+    }
+
+    /// The host whose file a host's records stand in.
+    pub(super) fn primary_host(&self, host: &str) -> String {
+        self.aliases
+            .get(host)
+            .filter(|_| !self.files.contains_key(host))
+            .map_or(host, String::as_str)
+            .to_owned()
+    }
+
+    pub(super) fn has_record(&self, host: &str, path: &str) -> bool {
+        let identity = urldb_format::Identity::get(path);
+        self.files
+            .get(host)
+            .is_some_and(|file| file.get(&identity).is_some())
+    }
+
+    fn path_of(&self, host: &str) -> PathBuf {
+        self.folder.join(format!("{host}.yaml"))
+    }
+
+    /// Adds a record, or adds to it what it lacks. What it promises already is
+    /// not touched: that is what `accept` is for.
+    fn add(&mut self, seen: &Seen, categories: &[String]) -> anyhow::Result<Done> {
+        let Identity { scheme, host, path } = &seen.identity;
+        let file_path = self.path_of(host);
+        let file = match self.files.entry(host.clone()) {
+            std::collections::btree_map::Entry::Occupied(file) => file.into_mut(),
+            std::collections::btree_map::Entry::Vacant(place) => {
+                place.insert(DomainFile::create(file_path, first_metadata(*scheme))?)
+            }
+        };
+        let identity = urldb_format::Identity::get(&**path);
+        let before = file.get(&identity).map(|entry| entry.record().clone());
+        let mut record = before.clone().unwrap_or_else(|| Record::new(&**path));
+        if let Some((length, sha256)) = seen.bytes.filter(|_| !record.is_static()) {
+            record.content_length = Some(length);
+            record.content_sha256 = Some(crate::hex::encode(&sha256));
+        }
+        record.categories.extend(
+            categories
+                .iter()
+                .filter(|category| !category.is_empty())
+                .cloned(),
+        );
+        record.categories.sort();
+        record.categories.dedup();
+        let done = match &before {
+            None => Done::Added,
+            Some(before) if *before == record => return Ok(Done::Known),
+            Some(_) => Done::Updated,
+        };
+        match before {
+            None => file.insert(record)?,
+            Some(_) => file.update(&identity, |old| *old = record)?,
+        }
+        if !self.changed.contains(host) {
+            self.changed.push(host.clone());
+        }
+        Ok(done)
+    }
+
+    /// Writes the files that have changed, each atomically.
+    fn write(&self) -> anyhow::Result<()> {
+        let mut changed = self.changed.iter().filter_map(|host| self.files.get(host));
+        std::fs::create_dir_all(&self.folder)
+            .with_context(|| format!("cannot make {}", self.folder.display()))?;
+        changed.try_for_each(|file| Ok(file.write()?))
+    }
+}
+
+/// A domain that is first named by an https URL is asked over https only.
+fn first_metadata(scheme: Scheme) -> Metadata {
+    Metadata {
+        https: scheme == Scheme::Https,
+        http: scheme == Scheme::Http,
+        ..Metadata::default()
+    }
+}

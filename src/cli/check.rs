@@ -1,0 +1,113 @@
+//! `urldb check` and `urldb run`.
+
+use clap::ValueEnum;
+
+use super::progress::Bar;
+use super::select::TargetArgs;
+use super::{Context, Exit, github, report};
+use crate::ambient::Ambient;
+use crate::plan::Selection;
+use crate::run::{self, Outcome, Setting};
+use crate::stop::{Stop, stop_on_signals};
+
+/// Fetch URLs and compare them with what is promised; write nothing, tell nobody
+#[derive(Debug, clap::Args)]
+#[command(after_help = "\
+Examples:
+  urldb check
+  urldb check -d example.org --path-prefix /data/
+  urldb check --map example.org=staging.example.org http://example.org/a.csv
+  urldb check --format json | jq '.results[] | select(.state != \"ok\")'")]
+pub(super) struct CheckArgs {
+    #[command(flatten)]
+    targets: TargetArgs,
+    /// For people, or one JSON document with the result of every URL
+    #[arg(long, default_value = "human")]
+    format: Format,
+}
+
+/// Check, archive what was seen, update the ledger, and tell people what is news
+#[derive(Debug, clap::Args)]
+#[command(after_help = "\
+Examples:
+  urldb run
+  urldb run -c core
+  urldb run --github    in a workflow: annotations and a job summary")]
+pub(super) struct RunArgs {
+    #[command(flatten)]
+    targets: TargetArgs,
+    /// For people, or one JSON document with the result of every URL
+    #[arg(long, default_value = "human")]
+    format: Format,
+    /// Write annotations and a job summary for GitHub Actions
+    #[arg(long)]
+    github: bool,
+}
+
+/// How results are printed.
+#[derive(Debug, Clone, Copy, PartialEq, Eq, ValueEnum)]
+pub(super) enum Format {
+    Human,
+    Json,
+}
+
+pub(super) fn check(args: &CheckArgs, context: &mut Context) -> anyhow::Result<Exit> {
+    let (outcome, interrupted) = look(&args.targets, context, args.format, run::check)?;
+    report::print(&outcome, args.format, context)?;
+    Ok(exit(&outcome, interrupted))
+}
+
+pub(super) fn run(args: &RunArgs, context: &mut Context) -> anyhow::Result<Exit> {
+    let _owner = context.own()?;
+    let (outcome, interrupted) = look(&args.targets, context, args.format, run::run)?;
+    report::print(&outcome, args.format, context)?;
+    if args.github {
+        github::write(&outcome)?;
+    }
+    Ok(exit(&outcome, interrupted))
+}
+
+fn look(
+    targets: &TargetArgs,
+    context: &mut Context,
+    format: Format,
+    work: fn(&Setting<'_>) -> anyhow::Result<Outcome>,
+) -> anyhow::Result<(Outcome, bool)> {
+    context.add_maps(&targets.map.maps);
+    let selection = targets.resolve(context)?;
+    let stop = Stop::new();
+    stop_on_signals(&stop)?;
+    let outcome = execute(context, &selection, &stop, format == Format::Json, work)?;
+    Ok((outcome, stop.is_set()))
+}
+
+/// Does the work with a progress bar.
+pub(super) fn execute(
+    context: &Context,
+    selection: &Selection,
+    stop: &Stop,
+    with_results: bool,
+    work: fn(&Setting<'_>) -> anyhow::Result<Outcome>,
+) -> anyhow::Result<Outcome> {
+    let bar = Bar::new(0, context.quiet);
+    let setting = Setting {
+        config: &context.config,
+        selection,
+        ambient: Ambient::SYSTEM,
+        stop,
+        progress: &bar,
+        with_results,
+        whole: false,
+    };
+    let outcome = work(&setting);
+    bar.finish();
+    outcome
+}
+
+fn exit(outcome: &Outcome, interrupted: bool) -> Exit {
+    if interrupted {
+        Exit::Interrupted
+    } else {
+        Exit::from_outcome(outcome.exit_code)
+    }
+}

@@ -1,0 +1,24 @@
+//! `urldb completions`.
+
+use std::io;
+
+use clap::CommandFactory;
+use clap_complete::Shell;
+
+use super::{Cli, Exit};
+
+/// Print a completion script for a shell
+#[derive(Debug, clap::Args)]
+#[command(after_help = "\
+Example:
+  urldb completions bash > ~/.local/share/bash-completion/completions/urldb")]
+pub(super) struct Args {
+    shell: Shell,
+}
+
+pub(super) fn run(args: &Args) -> anyhow::Result<Exit> {
+    let mut script = Vec::new();
+    clap_complete::generate(args.shell, &mut Cli::command(), "urldb", &mut script);
+    io::Write::write_all(&mut io::stdout(), &script)?;
+    Ok(Exit::Fine)
+}

@@ -1,0 +1,120 @@
+//! What every subcommand starts from: the options that all share, and the configuration.
+
+use std::path::{Path, PathBuf};
+
+use anyhow::Context as _;
+use clap::{Args, ValueEnum};
+
+use crate::config::{self, Config, Mapping};
+use crate::git::{GitEnv, Repository};
+use crate::schedule::Owner;
+
+/// Options that go with every subcommand.
+#[derive(Debug, Args)]
+pub struct GlobalArgs {
+    /// Work as if started in DIR
+    #[arg(short = 'C', value_name = "DIR", global = true)]
+    directory: Option<PathBuf>,
+    /// Use this configuration in place of the nearest urldb.toml
+    #[arg(long, value_name = "FILE", global = true)]
+    config: Option<PathBuf>,
+    /// When to use colour
+    #[arg(long, value_name = "WHEN", global = true, default_value = "auto")]
+    color: Color,
+    /// Say only what is wrong
+    #[arg(short, long, global = true, conflicts_with = "verbose")]
+    quiet: bool,
+    /// Say more
+    #[arg(short, long, global = true)]
+    verbose: bool,
+}
+
+#[derive(Debug, Clone, Copy, ValueEnum)]
+enum Color {
+    Auto,
+    Always,
+    Never,
+}
+
+impl GlobalArgs {
+    /// Makes `--color` hold for all output. `auto` honours `NO_COLOR` and terminals.
+    pub(super) fn apply_color(&self) {
+        let choice = match self.color {
+            Color::Auto => anstream::ColorChoice::Auto,
+            Color::Always => anstream::ColorChoice::Always,
+            Color::Never => anstream::ColorChoice::Never,
+        };
+        choice.write_global();
+    }
+
+    /// The directory that the program works in.
+    pub(super) fn directory(&self) -> anyhow::Result<PathBuf> {
+        match &self.directory {
+            Some(directory) => {
+                std::path::absolute(directory).context("cannot use the directory of -C")
+            }
+            None => std::env::current_dir().context("the current directory cannot be used"),
+        }
+    }
+}
+
+/// What a subcommand works with.
+#[derive(Debug)]
+pub struct Context {
+    /// The configuration that holds.
+    pub config: Config,
+    /// The directory that was started in, or named with `-C`.
+    pub directory: PathBuf,
+    /// Say only what is wrong.
+    pub quiet: bool,
+    /// Say more.
+    pub verbose: bool,
+}
+
+impl Context {
+    pub(super) fn new(global: &GlobalArgs) -> anyhow::Result<Self> {
+        let directory = global.directory()?;
+        let config = match &global.config {
+            Some(file) => config::load(&directory.join(file))?,
+            None => config::discover(&directory)?,
+        };
+        Ok(Self {
+            config,
+            directory,
+            quiet: global.quiet,
+            verbose: global.verbose,
+        })
+    }
+
+    /// The folder of domain files.
+    pub(super) fn database(&self) -> PathBuf {
+        self.config.root.join(&self.config.database.path)
+    }
+
+    /// A path as people are shown it: relative to the root.
+    pub(super) fn shown(&self, path: &Path) -> String {
+        self.config.relative_name(path)
+    }
+
+    /// Lays `--map` over the configuration: what was typed comes first.
+    pub(super) fn add_maps(&mut self, maps: &[Mapping]) {
+        self.config.network.map.splice(0..0, maps.iter().cloned());
+    }
+
+    /// Makes this process the only urldb that writes to the repository.
+    pub(super) fn own(&self) -> anyhow::Result<Owner> {
+        let repository = Repository::discover(&self.config.root, GitEnv::from_process())?;
+        let folder = repository
+            .as_ref()
+            .map_or(self.config.root.as_path(), Repository::common_dir);
+        Ok(Owner::acquire(&folder.join("urldb.lock"))?)
+    }
+}
+
+/// `--map`, for every subcommand that fetches.
+#[derive(Debug, Args)]
+pub(super) struct MapArgs {
+    /// Connect to another place for a host, and ask for the same thing
+    #[arg(long = "map", value_name = "HOST[:PORT]=HOST[:PORT]")]
+    pub(super) maps: Vec<Mapping>,
+}

@@ -1,0 +1,105 @@
+//! `urldb fmt`.
+
+use std::io::Write;
+use std::path::{Path, PathBuf};
+
+use similar::TextDiff;
+use urldb_format::{Database, DomainFile, Error};
+
+use super::{Context, Exit, style};
+
+/// Make domain files canonical: keys, lists and records sorted, one spelling for everything
+///
+/// Comments are kept. A file in which something cannot be understood is left
+/// as it is, and said so.
+#[derive(Debug, clap::Args)]
+#[command(after_help = "\
+Examples:
+  urldb fmt                       all files of the database
+  urldb fmt --check --diff        show what would change, and exit with 1 if anything would
+  urldb fmt urldb/example.org.yaml")]
+pub(super) struct Args {
+    /// Change nothing; exit with 1 if a file is not canonical
+    #[arg(long)]
+    check: bool,
+    /// Show what changes
+    #[arg(long)]
+    diff: bool,
+    /// Only these files
+    #[arg(value_name = "FILE")]
+    files: Vec<PathBuf>,
+}
+
+pub(super) fn run(args: &Args, context: &Context) -> anyhow::Result<Exit> {
+    let mut exit = Exit::Fine;
+    let mut out = anstream::stdout().lock();
+    for path in files(&args.files, context)? {
+        let file = DomainFile::read(&path)?.file;
+        let name = context.shown(&path);
+        let canonical = match file.canonical() {
+            Ok(canonical) => canonical,
+            Err(Error::NotNormalizable { findings, .. }) => {
+                for finding in &findings {
+                    style::write_finding(&mut out, &name, finding)?;
+                }
+                exit = Exit::Findings;
+                continue;
+            }
+            Err(error) => return Err(error.into()),
+        };
+        if is_as_stored(&path, &canonical)? {
+            continue;
+        }
+        if args.diff {
+            write_diff(&mut out, &name, &file.text(), &canonical)?;
+        }
+        if args.check {
+            exit = Exit::Findings;
+        } else {
+            file.write_text(&canonical)?;
+        }
+        if !context.quiet {
+            let what = if args.check {
+                style::paint(style::BAD, "not canonical")
+            } else {
+                style::paint(style::GOOD, "formatted")
+            };
+            writeln!(out, "{what}: {name}")?;
+        }
+    }
+    Ok(exit)
+}
+
+/// The named files, or all of the database.
+pub(super) fn files(named: &[PathBuf], context: &Context) -> anyhow::Result<Vec<PathBuf>> {
+    if named.is_empty() {
+        return Ok(Database::open(context.database())?.files().to_vec());
+    }
+    Ok(named
+        .iter()
+        .map(|path| context.directory.join(path))
+        .collect())
+}
+
+/// Compares bytes, not text: what could not be decoded is not equal to anything.
+fn is_as_stored(path: &Path, canonical: &str) -> anyhow::Result<bool> {
+    Ok(std::fs::read(path)? == canonical.as_bytes())
+}
+
+fn write_diff(out: &mut impl Write, name: &str, old: &str, new: &str) -> std::io::Result<()> {
+    let diff = TextDiff::from_lines(old, new);
+    let text = diff
+        .unified_diff()
+        .context_radius(3)
+        .header(&format!("a/{name}"), &format!("b/{name}"))
+        .to_string();
+    for line in text.lines() {
+        let style = match line.as_bytes().first() {
+            Some(b'-') => style::BAD,
+            Some(b'+') => style::GOOD,
+            _ => style::DIM,
+        };
+        writeln!(out, "{}", style::paint(style, line))?;
+    }
+    Ok(())
+}

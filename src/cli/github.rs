@@ -1,0 +1,119 @@
+//! What a workflow of GitHub Actions shows: annotations, and a job summary.
+
+use std::fmt::Write as _;
+use std::fs::OpenOptions;
+use std::io::{self, Write};
+
+use anyhow::Context as _;
+use urldb_protocol::{Finding, Severity};
+
+use crate::run::Outcome;
+
+/// A step shows no more than this many annotations of a kind; the rest is in the summary.
+const ANNOTATIONS: usize = 10;
+
+/// A summary may have 1 MiB; this many findings stay well below.
+const FINDINGS: usize = 1000;
+
+/// Writes annotations to standard output, and the summary to where the runner wants it.
+pub(super) fn write(outcome: &Outcome) -> anyhow::Result<()> {
+    let mut out = io::stdout().lock();
+    for finding in outcome
+        .envelope
+        .findings
+        .iter()
+        .filter(|finding| !finding.pending)
+        .take(ANNOTATIONS)
+    {
+        writeln!(out, "{}", annotation(finding))?;
+    }
+    let Some(path) = std::env::var_os("GITHUB_STEP_SUMMARY") else {
+        return Ok(());
+    };
+    OpenOptions::new()
+        .create(true)
+        .append(true)
+        .open(&path)
+        .and_then(|mut file| file.write_all(summary(outcome).as_bytes()))
+        .with_context(|| format!("cannot write the job summary {}", path.display()))
+}
+
+fn annotation(finding: &Finding) -> String {
+    let level = match finding.severity {
+        Severity::Error => "error",
+        Severity::Warning => "warning",
+    };
+    let file = property(&finding.file);
+    let title = property(&finding.code);
+    let text = data(&format!("{}: {}", finding.url, finding.message));
+    format!(
+        "::{level} file={file},line={},title={title}::{text}",
+        finding.line
+    )
+}
+
+/// The escapes of workflow commands: without them a URL could end one command and begin another.
+fn data(text: &str) -> String {
+    text.replace('%', "%25")
+        .replace('\r', "%0D")
+        .replace('\n', "%0A")
+}
+
+fn property(text: &str) -> String {
+    data(text).replace(':', "%3A").replace(',', "%2C")
+}
+
+fn summary(outcome: &Outcome) -> String {
+    let envelope = &outcome.envelope;
+    let coverage = &envelope.summary.coverage;
+    let mut text = format!(
+        "## urldb\n\nChecked {} of {} URLs; {} of {} static verified.\n",
+        coverage.checked, coverage.due, coverage.static_verified, coverage.static_due
+    );
+    if !envelope.findings.is_empty() {
+        text.push_str("\n| finding | URL | record | observed |\n|---|---|---|---|\n");
+    }
+    for finding in envelope.findings.iter().take(FINDINGS) {
+        let doubt = if finding.pending {
+            " (not confirmed yet)"
+        } else {
+            ""
+        };
+        let place = format!("{}:{}", finding.file, finding.line);
+        // Writing to a string cannot fail.
+        let _ = writeln!(
+            text,
+            "| {}{doubt} | {} | {} | {} |",
+            finding.code,
+            cell(&finding.url),
+            cell(&place),
+            cell(&finding.message)
+        );
+    }
+    let more = envelope.findings.len().saturating_sub(FINDINGS);
+    if more > 0 {
+        let _ = writeln!(text, "\n… and {more} more.");
+    }
+    text
+}
+
+/// Text in a cell of a Markdown table: as code, so that nothing in it is markup.
+fn cell(text: &str) -> String {
+    let plain: String = text
+        .chars()
+        .map(|char| if char.is_control() { ' ' } else { char })
+        .collect();
+    format!("`` {} ``", plain.replace('`', "'").replace('|', "\\|"))
+}
+
+#[cfg(test)]
+mod tests {
+    use super::*;
+
+    #[test]
+    fn hostile_text_stays_within_its_command_and_its_cell() {
+        assert_eq!(data("a\r\n::error::x%"), "a%0D%0A::error::x%25");
+        assert_eq!(property("a:b,c"), "a%3Ab%2Cc");
+        assert_eq!(cell("a|b`c\n"), "`` a\\|b'c  ``");
+    }
+}

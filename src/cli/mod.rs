@@ -1,0 +1,155 @@
+//! The command line: a file for each subcommand, and what they share.
+//!
+//! A subcommand has `Args`, which is exactly what was typed, and `run`, which
+//! does it and says how the program is to exit.
+
+mod accept;
+mod add;
+mod check;
+mod completions;
+mod context;
+mod fmt;
+mod github;
+mod hook;
+mod init;
+mod lint;
+mod list;
+mod progress;
+mod report;
+mod rm;
+mod select;
+mod style;
+mod watch;
+
+use std::io;
+use std::process::ExitCode;
+
+use clap::{Parser, Subcommand};
+
+pub use context::{Context, GlobalArgs};
+
+/// How the program ends.
+#[derive(Debug, Clone, Copy, PartialEq, Eq)]
+pub enum Exit {
+    /// All is as promised.
+    Fine,
+    /// There are findings.
+    Findings,
+    /// The program could not do its work.
+    Failure,
+    /// Nothing is worse than blocked or inconclusive.
+    Unsure,
+    /// It was interrupted.
+    Interrupted,
+}
+
+impl Exit {
+    fn from_outcome(code: u8) -> Self {
+        match code {
+            0 => Self::Fine,
+            1 => Self::Findings,
+            3 => Self::Unsure,
+            _ => Self::Failure,
+        }
+    }
+}
+
+impl From<Exit> for ExitCode {
+    fn from(exit: Exit) -> Self {
+        Self::from(match exit {
+            Exit::Fine => 0,
+            Exit::Findings => 1,
+            Exit::Failure => 2,
+            Exit::Unsure => 3,
+            Exit::Interrupted => 130,
+        })
+    }
+}
+
+const EXIT_CODES: &str = "\
+Exit codes:
+  0    everything is as promised
+  1    findings: a broken URL, a file that is not canonical
+  2    urldb could not do its work
+  3    nothing worse than blocked or inconclusive
+  130  interrupted";
+
+/// Watches that URLs stay up and serve exactly the bytes they promise.
+///
+/// The promises are a directory of small, sorted YAML files in git, one a
+/// domain. `urldb demo` shows everything in a few seconds, offline.
+#[derive(Debug, Parser)]
+#[command(name = "urldb", version, after_help = EXIT_CODES, disable_help_subcommand = true)]
+struct Cli {
+    #[command(flatten)]
+    global: GlobalArgs,
+    #[command(subcommand)]
+    command: Command,
+}
+
+#[derive(Debug, Subcommand)]
+enum Command {
+    Init(init::Args),
+    Add(add::Args),
+    Rm(rm::Args),
+    List(list::Args),
+    Fmt(fmt::Args),
+    Lint(lint::Args),
+    Check(check::CheckArgs),
+    Run(check::RunArgs),
+    Accept(accept::Args),
+    Hook(hook::Args),
+    Watch(watch::Args),
+    Completions(completions::Args),
+}
+
+/// Runs the program with the arguments of this process.
+pub fn main() -> ExitCode {
+    let cli = Cli::parse();
+    cli.global.apply_color();
+    // Someone who reads only the first lines (`| head`) is not an error.
+    dispatch(&cli)
+        .unwrap_or_else(|error| {
+            if is_broken_pipe(&error) {
+                return Exit::Fine;
+            }
+            style::print_error(&error);
+            Exit::Failure
+        })
+        .into()
+}
+
+fn dispatch(cli: &Cli) -> anyhow::Result<Exit> {
+    let context = || Context::new(&cli.global);
+    match &cli.command {
+        Command::Init(args) => init::run(args, &cli.global),
+        Command::Add(args) => add::run(args, &mut context()?),
+        Command::Rm(args) => rm::run(args, &context()?),
+        Command::List(args) => list::run(args, &context()?),
+        Command::Fmt(args) => fmt::run(args, &context()?),
+        Command::Lint(args) => lint::run(args, &context()?),
+        Command::Check(args) => check::check(args, &mut context()?),
+        Command::Run(args) => check::run(args, &mut context()?),
+        Command::Accept(args) => accept::run(args, &mut context()?),
+        Command::Hook(args) => hook::run(args, &context()?),
+        Command::Watch(args) => watch::run(args, &mut context()?),
+        Command::Completions(args) => completions::run(args),
+    }
+}
+
+fn is_broken_pipe(error: &anyhow::Error) -> bool {
+    let mut causes = error
+        .chain()
+        .filter_map(|cause| cause.downcast_ref::<io::Error>());
+    causes.any(|error| error.kind() == io::ErrorKind::BrokenPipe)
+}
+
+#[cfg(test)]
+mod tests {
+    use clap::CommandFactory;
+
+    #[test]
+    fn the_arguments_fit_together() {
+        super::Cli::command().debug_assert();
+    }
+}

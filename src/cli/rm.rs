@@ -1,0 +1,40 @@
+//! `urldb rm`.
+
+use std::io::Write;
+
+use urldb_format::{DomainFile, Identity};
+
+use super::select::find_records;
+use super::{Context, Exit, style};
+
+/// Take URLs out of the database
+#[derive(Debug, clap::Args)]
+#[command(after_help = "\
+Example:
+  urldb rm http://example.org/old.csv")]
+pub(super) struct Args {
+    /// URLs of the database
+    #[arg(value_name = "URL", required = true)]
+    urls: Vec<String>,
+}
+
+pub(super) fn run(args: &Args, context: &Context) -> anyhow::Result<Exit> {
+    // All are looked up before any is removed: a typo in one leaves everything as it was.
+    let records = find_records(context, &args.urls)?;
+    let mut out = anstream::stdout().lock();
+    for (host, path) in records {
+        let file = context.database().join(format!("{host}.yaml"));
+        let mut domain = DomainFile::read(&file)?.file;
+        domain.remove(&Identity::get(&*path))?;
+        domain.write()?;
+        if !context.quiet {
+            writeln!(
+                out,
+                "{} {host}{path} from {}",
+                style::paint(style::GOOD, "removed"),
+                context.shown(&file)
+            )?;
+        }
+    }
+    Ok(Exit::Fine)
+}

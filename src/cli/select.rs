@@ -1,0 +1,103 @@
+//! The options that select records.
+
+use clap::Args;
+use urldb_format::Database;
+
+use super::Context;
+use super::context::MapArgs;
+use crate::config::section::nearest;
+use crate::plan::Selection;
+
+/// Which records.
+#[derive(Debug, Default, Args)]
+pub(super) struct SelectArgs {
+    /// Only this domain, by the name of its file
+    #[arg(short, long = "domain", value_name = "DOMAIN")]
+    domains: Vec<String>,
+    /// Only records of this category
+    #[arg(short, long = "category", value_name = "CATEGORY")]
+    categories: Vec<String>,
+    /// Only paths that begin like this
+    #[arg(long, value_name = "PREFIX")]
+    path_prefix: Option<String>,
+}
+
+/// Which records, or exactly these URLs.
+#[derive(Debug, Args)]
+pub(super) struct TargetArgs {
+    #[command(flatten)]
+    pub(super) select: SelectArgs,
+    #[command(flatten)]
+    pub(super) map: MapArgs,
+    /// Only these URLs of the database
+    #[arg(value_name = "URL")]
+    pub(super) urls: Vec<String>,
+}
+
+impl SelectArgs {
+    /// The selection, if every domain in it has a file.
+    pub(super) fn resolve(&self, context: &Context) -> anyhow::Result<Selection> {
+        if !self.domains.is_empty() {
+            let database = Database::open(context.database())?;
+            for domain in &self.domains {
+                require_domain(&database, domain)?;
+            }
+        }
+        Ok(Selection {
+            domains: self.domains.clone(),
+            categories: self.categories.clone(),
+            path_prefix: self.path_prefix.clone(),
+            records: vec![],
+        })
+    }
+}
+
+impl TargetArgs {
+    /// The selection, if every URL in it is in the database.
+    pub(super) fn resolve(&self, context: &Context) -> anyhow::Result<Selection> {
+        let selection = self.select.resolve(context)?;
+        Ok(Selection {
+            records: find_records(context, &self.urls)?,
+            ..selection
+        })
+    }
+}
+
+fn require_domain(database: &Database, domain: &str) -> anyhow::Result<()> {
+    if database.path_of(domain).is_some_and(|path| path.is_file()) {
+        return Ok(());
+    }
+    let names = database
+        .files()
+        .iter()
+        .filter_map(|path| path.file_stem()?.to_str());
+    match nearest(domain, names) {
+        Some(near) => anyhow::bail!("there is no domain file for {domain}; did you mean {near}?"),
+        None => anyhow::bail!(
+            "there is no domain file for {domain} in {}",
+            database.directory().display()
+        ),
+    }
+}
+
+/// Host and path of the records that URLs name, cnames resolved.
+pub(super) fn find_records(
+    context: &Context,
+    urls: &[String],
+) -> anyhow::Result<Vec<(String, String)>> {
+    if urls.is_empty() {
+        return Ok(vec![]);
+    }
+    let domains = super::add::Domains::load(&context.database())?;
+    urls.iter()
+        .map(|url| {
+            let identity = urldb_canon::identify(url)?;
+            let host = domains.primary_host(&identity.host);
+            if domains.has_record(&host, &identity.path) {
+                Ok((host, identity.path))
+            } else {
+                anyhow::bail!("{url} is not in the database; `urldb add` adds it")
+            }
+        })
+        .collect()
+}

@@ -1,0 +1,61 @@
+//! Colours and lines for a terminal; anstream takes the colours out where there is none.
+
+use std::fmt::Display;
+use std::io::{self, Write};
+
+use anstyle::{AnsiColor, Style};
+use urldb_format::{Finding, Severity};
+
+/// Something is broken.
+pub(super) const BAD: Style = AnsiColor::Red.on_default().bold();
+/// Something is worth knowing.
+pub(super) const WARN: Style = AnsiColor::Yellow.on_default().bold();
+/// Something is as it should be.
+pub(super) const GOOD: Style = AnsiColor::Green.on_default().bold();
+/// Something is less important than the rest.
+pub(super) const DIM: Style = Style::new().dimmed();
+
+/// Text in a style.
+pub(super) fn paint(style: Style, text: impl Display) -> String {
+    format!("{style}{text}{style:#}")
+}
+
+/// An error and its causes, on standard error.
+pub(super) fn print_error(error: &anyhow::Error) {
+    // There is nobody to tell that standard error is closed.
+    let _ = writeln!(anstream::stderr(), "{} {error:#}", paint(BAD, "error:"));
+}
+
+/// A warning, on standard error.
+pub(super) fn print_warning(text: impl Display) {
+    let _ = writeln!(anstream::stderr(), "{} {text}", paint(WARN, "warning:"));
+}
+
+/// A finding about a domain file, in the form that editors and terminals make clickable.
+pub(super) fn write_finding(out: &mut impl Write, file: &str, finding: &Finding) -> io::Result<()> {
+    let style = match finding.severity {
+        Severity::Error => BAD,
+        Severity::Warning => WARN,
+    };
+    let Finding {
+        line,
+        column,
+        message,
+        ..
+    } = finding;
+    let code = paint(style, finding.code.as_str());
+    writeln!(out, "{file}:{line}:{column}: {code}: {message}")?;
+    match &finding.help {
+        Some(help) => writeln!(out, "  {} {help}", paint(DIM, "help:")),
+        None => Ok(()),
+    }
+}
+
+/// `1 URL`, `2 URLs`.
+pub(super) fn count(number: u64, what: &str) -> String {
+    if number == 1 {
+        format!("1 {what}")
+    } else {
+        format!("{number} {what}s")
+    }
+}
