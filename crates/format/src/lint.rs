@@ -38,7 +38,7 @@ fn lint_file(file: &DomainFile, findings: &mut Vec<Finding>) {
         let message = format!("the file name `{name}` does not end in `.yaml`");
         findings.push(
             Finding::new(Code::BadFileName, 1, message)
-                .with_help(format!("name it {}.yaml", file.host)),
+                .with_help(format!("name it {}.yaml", name.trim_end_matches(".yml"))),
         );
     } else if let Err(bad) = check_host(&file.host) {
         let message = format!(
@@ -73,6 +73,13 @@ fn line_with_carriage_return(file: &DomainFile) -> Option<usize> {
     None
 }
 
+/// The line breaks of all documents, the footer apart.
+fn line_count(file: &DomainFile) -> usize {
+    let head = file.head.as_ref().map_or(0, Layout::line_count);
+    let breaks = |segment: &Segment| segment.source().matches('\n').count();
+    head + file.segments.iter().map(breaks).sum::<usize>()
+}
+
 /// The comments at the end, and the line break after the last line.
 fn lint_footer(file: &DomainFile, findings: &mut Vec<Finding>) {
     let last = file.segments.last().map(Segment::source);
@@ -84,11 +91,7 @@ fn lint_footer(file: &DomainFile, findings: &mut Vec<Finding>) {
         .flat_map(|comment| [comment, "\n"])
         .collect();
     if file.footer.replace("\r\n", "\n") != canonical {
-        let line = 1 + file
-            .text()
-            .len()
-            .checked_sub(file.footer.len())
-            .map_or(0, |end| file.text()[..end].matches('\n').count());
+        let line = line_count(file) + 1;
         let finding = Finding::new(
             Code::NotCanonical,
             line,
@@ -96,7 +99,7 @@ fn lint_footer(file: &DomainFile, findings: &mut Vec<Finding>) {
         );
         findings.push(finding.with_help("one line each, without blank lines; formatting does so"));
     } else if file.footer.is_empty() && !last.is_empty() && !last.ends_with('\n') {
-        let line = file.text().lines().count();
+        let line = line_count(file) + 1;
         let finding = Finding::new(
             Code::NotCanonical,
             line,

@@ -254,7 +254,8 @@ impl<'a> Scanner<'a> {
                     line + error.line.min(last),
                     error.message,
                 );
-                self.fail(finding.at_column(error.column), progress);
+                let help = "check the quotes, brackets and indentation of this value";
+                self.fail(finding.at_column(error.column).with_help(help), progress);
                 None
             }
         }

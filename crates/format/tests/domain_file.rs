@@ -1,0 +1,413 @@
+//! Domain files as people write them: what is found, what formatting does, what edits do.
+
+use std::fmt::Write as _;
+use std::time::{Duration, Instant};
+
+use insta::assert_snapshot;
+use urldb_format::{Code, DomainFile, Error, Identity, Metadata, Record, Severity, lint};
+
+fn file(text: &str) -> DomainFile {
+    DomainFile::parse("example.com.yaml", text.as_bytes()).file
+}
+
+/// The findings in the file of a name, one to a line.
+fn findings_in(name: &str, bytes: &[u8]) -> String {
+    let mut lines = String::new();
+    for finding in lint(&DomainFile::parse(name, bytes)) {
+        writeln!(lines, "{finding}").unwrap();
+    }
+    lines
+}
+
+fn findings(text: &str) -> String {
+    findings_in("example.com.yaml", text.as_bytes())
+}
+
+fn codes(text: &str) -> Vec<Code> {
+    lint(&DomainFile::parse("example.com.yaml", text.as_bytes()))
+        .into_iter()
+        .map(|finding| finding.code)
+        .collect()
+}
+
+#[test]
+fn the_minimal_file_of_the_specification_is_canonical() {
+    let text = "---\n---\n_path: /\n";
+    assert_eq!(findings(text), "");
+    assert_eq!(file(text).canonical().unwrap(), text);
+}
+
+#[test]
+fn empty_metadata_is_read_in_any_form_and_written_bare() {
+    for head in ["--- {}\n", "---\n{}\n", "---\n\n", "---\n"] {
+        assert_eq!(
+            file(&format!("{head}---\n_path: /\n")).canonical().unwrap(),
+            "---\n---\n_path: /\n",
+            "{head:?}"
+        );
+    }
+}
+
+#[test]
+fn values_are_text() {
+    let digest = [
+        "1".repeat(64),
+        "0".repeat(64),
+        format!("{}89", "0".repeat(62)),
+        format!("{}2e4", "1".repeat(61)),
+    ];
+    for digest in digest {
+        for quote in ["", "'", "\""] {
+            let text = format!(
+                "---\n---\n_path: /\ncontent-sha256: {quote}{digest}{quote}\nversion: 1.10\n"
+            );
+            let parsed = file(&text);
+            let record = parsed.records().next().unwrap().record();
+            assert_eq!(record.content_sha256.as_deref(), Some(digest.as_str()));
+            assert_eq!(record.extra.get("version").unwrap().as_text(), Some("1.10"));
+            assert!(parsed.canonical().unwrap().contains("version: '1.10'\n"));
+        }
+    }
+}
+
+#[test]
+fn booleans_are_read_in_the_spellings_of_yaml_1_1() {
+    let parsed = file("---\nhttps: yes\nhttp: Off\ncase-sensitive-paths: TRUE\n");
+    let Metadata {
+        https,
+        http,
+        case_sensitive_paths,
+        ..
+    } = parsed.metadata();
+    assert_eq!(
+        (*https, *http, *case_sensitive_paths),
+        (true, false, Some(true))
+    );
+    assert_eq!(
+        parsed.canonical().unwrap(),
+        "---\ncase-sensitive-paths: true\nhttp: false\nhttps: true\n"
+    );
+}
+
+#[test]
+fn a_default_that_was_written_out_stays() {
+    let text = "---\nhttp: true\nhttps: false\n---\n_path: /\ncategories: []\n";
+    assert_eq!(findings(text), "");
+    assert_eq!(file(text).canonical().unwrap(), text);
+}
+
+#[test]
+fn comments_travel() {
+    let text = "# head\n\n---\ncnames:\n# inside the list\n- b.org # trailing\n- a.org\n# above b\n---\n# before path\n_path: /b\n\
+        name: x # about the name\ndescription: |\n  # text\n\n# above a\n--- # behind\n\"_path\": /a\nname: {a: b} # flow\n# end\n";
+    assert_snapshot!(file(text).canonical().unwrap(), @r#"
+    # head
+    ---
+    # inside the list
+    # trailing
+    cnames:
+    - a.org
+    - b.org
+    # above a
+    ---
+    # behind
+    _path: /a
+    # flow
+    name:
+      a: b
+    # above b
+    ---
+    # before path
+    _path: /b
+    description: '# text
+
+      '
+    # about the name
+    name: x
+    # end
+    "#);
+}
+
+#[test]
+fn line_ends_byte_order_mark_and_last_line_are_normalized() {
+    let text = "\u{FEFF}---\r\n---\r\n_path: /\r\nname: a";
+    assert_snapshot!(findings(text), @r#"
+    1:1: error[byte-order-mark]: the file starts with a byte order mark (save it as UTF-8 without one; formatting removes it)
+    1:1: error[not-canonical]: lines end in CR LF (end them in LF alone; formatting does so)
+    4:1: error[not-canonical]: the last line lacks its line break (formatting adds it)
+    "#);
+    assert_eq!(
+        file(text).canonical().unwrap(),
+        "---\n---\n_path: /\nname: a\n"
+    );
+    assert_eq!(file(text).text(), text);
+}
+
+#[test]
+fn order() {
+    let text = "---\nhttps: true\ncnames:\n- b.org\n- a.org\n---\n_path: /b\ncontent-type: a\ncategories:\n- x\n- x\n---\n_path: /B\ncatalogue:\n  b: 1\n  a: 2\n";
+    assert_snapshot!(findings(text), @r#"
+    3:1: error[unsorted-list]: `cnames` is not sorted: `a.org` should come before `b.org` (formatting sorts it)
+    3:1: error[unsorted-keys]: `cnames` should come before `https` (keys are sorted; formatting sorts them)
+    9:1: error[unsorted-list]: `categories` lists `x` twice (formatting sorts it)
+    9:1: error[unsorted-keys]: `categories` should come before `content-type` (keys are sorted; formatting sorts them)
+    13:1: error[unsorted-records]: the record for /B should come before /b (records are sorted by `_path`; formatting sorts them)
+    14:1: error[unsorted-keys]: the keys inside `catalogue` are not sorted (formatting sorts them)
+    15:1: error[not-canonical]: this is not in canonical form (the line should be `  b: '1'`; formatting does it)
+    "#);
+}
+
+#[test]
+fn values_of_the_wrong_kind() {
+    let text = "---\ncnames: a.org\nhttps: maybe\n---\n_path: /\ncategories: a\ncontent-length: 0x10\ncontent-sha256: ABC\n\
+        content-type: [a]\nstatus: 99\n---\n_path: /b\ncontent-length: -1\nrequest-headers: x\nstatus: teapot\n";
+    assert_snapshot!(findings(text), @r#"
+    2:1: error[bad-value]: `cnames` should be a list of host names, found `a.org`
+    3:1: error[bad-value]: `https` should be true or false, found `maybe`
+    6:1: error[bad-value]: `categories` should be a list of texts, found `a`
+    7:1: error[bad-content-length]: `content-length` should be a number of bytes, found `0x10` (write it in decimal digits without sign or leading zero)
+    7:1: error[not-canonical]: this is not in canonical form (the line should be `content-length: '0x10'`; formatting does it)
+    8:1: error[bad-digest]: `content-sha256` should be 64 lower-case hexadecimal digits
+    9:1: error[bad-value]: `content-type` should be text, found a list
+    10:1: error[bad-status]: `status` should be an HTTP status code, found `99` (write three digits from 100 to 599)
+    13:1: error[bad-content-length]: `content-length` should be a number of bytes, found `-1` (write it in decimal digits without sign or leading zero)
+    13:1: error[not-canonical]: this is not in canonical form (the line should be `content-length: '-1'`; formatting does it)
+    14:1: error[bad-value]: `request-headers` should be a mapping of names to texts, found `x`
+    15:1: error[bad-status]: `status` should be an HTTP status code, found `teapot` (write three digits from 100 to 599)
+    "#);
+}
+
+#[test]
+fn names_and_keys() {
+    let text = "---\ncase_sensitive_paths: true\ncnames:\n- Bücher.example\n- WWW.example.org\n- a.org:80\n- example.com\n\
+        ---\n_path: /\ncontent_type: a\nhttps: true\nmy-own-key: b\n";
+    assert_snapshot!(findings(text), @r#"
+    2:1: warning[unknown-key]: `case_sensitive_paths` means nothing here (did you mean `case-sensitive-paths`?)
+    2:1: error[not-canonical]: this is not in canonical form (the line should be `case_sensitive_paths: 'true'`; formatting does it)
+    4:1: error[bad-cname]: the cname `Bücher.example` is not in ASCII; international names are written in punycode (write xn--bcher-kva.example)
+    5:1: error[bad-cname]: the cname `WWW.example.org` has upper-case letters (write www.example.org)
+    6:1: error[bad-cname]: the cname `a.org:80` has a port; a domain file is for the default ports (write a.org)
+    7:1: error[bad-cname]: the cname `example.com` is the domain of the file itself (remove it)
+    10:1: warning[unknown-key]: `content_type` means nothing here (did you mean `content-type`?)
+    11:1: warning[unknown-key]: `https` means nothing in a record (it belongs in the first document, the metadata)
+    "#);
+    let names = [
+        "Example.com.yaml",
+        "bücher.example.yaml",
+        "example.com.:80.yaml",
+        "a..b.yaml",
+        "example.com.yml",
+    ];
+    let found: String = names
+        .iter()
+        .map(|name| findings_in(name, b"---\n"))
+        .collect();
+    assert_snapshot!(found, @r#"
+    1:1: error[bad-file-name]: the host in the file name, `Example.com`, has upper-case letters (name the file example.com.yaml)
+    1:1: error[bad-file-name]: the host in the file name, `bücher.example`, is not in ASCII; international names are written in punycode (name the file xn--bcher-kva.example.yaml)
+    1:1: error[bad-file-name]: the host in the file name, `example.com.:80`, has a port; a domain file is for the default ports (name the file example.com.yaml)
+    1:1: error[bad-file-name]: the host in the file name, `a..b`, has a part that is empty, too long, or starts or ends with `-`
+    1:1: error[bad-file-name]: the file name `example.com.yml` does not end in `.yaml` (name it example.com.yaml)
+    "#);
+}
+
+#[test]
+fn paths() {
+    let paths = [
+        "a",
+        "/#x",
+        "/a b",
+        "/é",
+        "/a\\b",
+        "/100%",
+        "/%zz",
+        "/%41",
+        "/a?b=c;d#",
+    ];
+    let mut text = "---\n".to_owned();
+    for path in paths {
+        writeln!(text, "---\n_path: {path}").unwrap();
+    }
+    let found: String = findings(&text)
+        .lines()
+        .filter(|line| line.contains("bad-path"))
+        .flat_map(|line| [line, "\n"])
+        .collect();
+    assert_snapshot!(found, @r#"
+    3:8: error[bad-path]: the path does not start with `/` (write an absolute path, without scheme and host)
+    5:9: error[bad-path]: the path has a fragment (remove `#` and what follows, or write %23 for a literal `#`)
+    7:10: error[bad-path]: the path has the character U+0020 (write it as %20)
+    9:9: error[bad-path]: the path has the character U+00E9 (write it as %C3%A9)
+    11:10: error[bad-path]: the path has a backslash (write `/` to separate, or %5C for a literal backslash)
+    13:12: error[bad-path]: the path has a `%` without two hexadecimal digits after it (write %25 for a literal `%`)
+    15:9: error[bad-path]: the path has a `%` without two hexadecimal digits after it (write %25 for a literal `%`)
+    19:16: error[bad-path]: the path has a fragment (remove `#` and what follows, or write %23 for a literal `#`)
+    "#);
+}
+
+#[test]
+fn what_is_refused() {
+    let text = "---\nhttps: &a true\n---\n_path: /a\n_path: /b\n---\n_path: /c\nname: !!str x\nx: \"unterminated\n---\n- a\n---\njust text\n\
+        ---\nname: no path\n---\n_path: [a]\n---\n<<<<<<< ours\n_path: /d\n=======\n_path: /e\n>>>>>>> theirs\n---\n_path: /f\nname: a\u{7}b\n";
+    assert_snapshot!(findings(text), @r#"
+    2:8: error[anchor-or-tag]: anchors (`&`), aliases (`*`) and tags (`!`) are not part of the format (write the value out, or quote it if it is text)
+    5:1: error[duplicate-key]: this key was already given on line 4 (remove one of the two)
+    8:7: error[anchor-or-tag]: anchors (`&`), aliases (`*`) and tags (`!`) are not part of the format (write the value out, or quote it if it is text)
+    9:1: error[syntax-error]: found unexpected end of stream (check the quotes, brackets and indentation of this value)
+    11:1: error[not-a-mapping]: expected `key: value`, found a list
+    13:1: error[not-a-mapping]: expected `key: value`, found text
+    14:1: error[missing-path]: this record has no `_path` (add one, or remove the document)
+    17:1: error[missing-path]: `_path` is not text (write one path on the line of the key)
+    19:1: error[conflict-marker]: a merge left a conflict here (keep one side, or both where they are different records, and remove the marker lines)
+    26:8: error[syntax-error]: the character U+0007 is not allowed here (remove it, or write it as an escape in double quotes)
+    "#);
+    let error = file(text).canonical().unwrap_err();
+    assert_snapshot!(error, @"example.com.yaml:2: anchors (`&`), aliases (`*`) and tags (`!`) are not part of the format; fix this by hand first");
+    assert!(file(text).text() == text);
+}
+
+#[test]
+fn duplicate_records() {
+    let same = "---\n---\n# one\n_path: /\nname: a\n---\nname: 'a'\n# two\n_path: /\n";
+    assert!(codes(same).contains(&Code::DuplicateRecord));
+    assert_eq!(
+        file(same).canonical().unwrap(),
+        "---\n---\n# one\n# two\n_path: /\nname: a\n"
+    );
+    let different = "---\n---\n_path: /\nname: a\n---\n_path: /\nname: b\n";
+    assert_snapshot!(file(different).canonical().unwrap_err(), @"example.com.yaml:6: line 3 has a record for / already; fix this by hand first");
+    let requests = "---\n---\n_path: /\n---\n_path: /\nmethod: POST\nrequest-body: a\n";
+    assert_eq!(findings(requests), "");
+}
+
+#[test]
+fn bytes_that_are_not_utf_8() {
+    let found = findings_in("example.com.yaml", b"---\n---\n_path: /\nname: caf\xE9\n");
+    assert_snapshot!(found, @"4:10: error[invalid-utf8]: byte 26 (0xE9) of the file is not UTF-8 (save the file as UTF-8)");
+}
+
+#[test]
+fn missing_metadata_is_added() {
+    let text = "---\n_path: /b\n---\n_path: /a\n";
+    assert!(codes(text).contains(&Code::MissingMetadata));
+    assert_eq!(
+        file(text).canonical().unwrap(),
+        "---\n---\n_path: /a\n---\n_path: /b\n"
+    );
+    assert_eq!(file("").canonical().unwrap(), "---\n");
+    assert_eq!(
+        file("# only a comment").canonical().unwrap(),
+        "# only a comment\n---\n"
+    );
+}
+
+#[test]
+fn bombs_are_refused_quickly() {
+    let mut aliases = "---\n---\n_path: /\na: &a [x, x, x, x, x, x, x, x, x]\n".to_owned();
+    for (before, name) in ('a'..'z').zip('b'..='z') {
+        writeln!(
+            aliases,
+            "{name}: &{name} [*{before}, *{before}, *{before}, *{before}, *{before}, *{before}]"
+        )
+        .unwrap();
+    }
+    let n = 100_000;
+    let deep = [
+        format!(
+            "---\n---\n_path: /\na: {}{}\n",
+            "[".repeat(n),
+            "]".repeat(n)
+        ),
+        format!("---\n{}{}\n", "{a: ".repeat(n), "}".repeat(n)),
+        format!("---\n---\n_path: /\na:\n  {}x\n", "- ".repeat(n)),
+        format!("---\n---\n_path: /\na:\n  {}x\n", "? ".repeat(n)),
+        format!("---\n---\n_path: /\na: \"{}\n", "[".repeat(n)),
+        aliases,
+    ];
+    for text in deep {
+        let start = Instant::now();
+        assert!(file(&text).canonical().is_err(), "{}", &text[..40]);
+        assert!(start.elapsed() < Duration::from_secs(1));
+    }
+}
+
+#[test]
+fn many_repeated_keys_take_no_longer_than_others() {
+    let text = format!("---\n---\n_path: /\n{}", "a: b\n".repeat(200_000));
+    let start = Instant::now();
+    assert!(codes(&text).contains(&Code::DuplicateKey));
+    assert!(start.elapsed() < Duration::from_secs(10));
+}
+
+#[test]
+fn edits() {
+    let text = "# head\n---\n---\n_path:   /b # kept as it is\n---\n# about d\n_path: /d\nname: d";
+    let mut file = file(text);
+    file.insert(Record {
+        content_length: Some(5),
+        ..Record::new("/c")
+    })
+    .unwrap();
+    file.insert(Record::new("/e")).unwrap();
+    file.update(&Identity::get("/d"), |record| record.path = "/a".to_owned())
+        .unwrap();
+    file.update_metadata(|metadata| metadata.cnames.push("www.example.com".to_owned()))
+        .unwrap();
+    assert_snapshot!(file.text(), @r#"
+    # head
+    ---
+    cnames:
+    - www.example.com
+    ---
+    # about d
+    _path: /a
+    name: d
+    ---
+    _path:   /b # kept as it is
+    ---
+    _path: /c
+    content-length: 5
+    ---
+    _path: /e
+    "#);
+    assert_eq!(
+        file.get(&Identity::get("/c"))
+            .unwrap()
+            .key_line("content-length"),
+        Some(13)
+    );
+    assert!(matches!(
+        file.insert(Record::new("/b")),
+        Err(Error::RecordExists { line: 10, .. })
+    ));
+    assert!(matches!(
+        file.remove(&Identity::get("/x")),
+        Err(Error::NoSuchRecord { .. })
+    ));
+    assert!(matches!(
+        file.update(&Identity::get("/a"), |record| record.path = "/b".to_owned()),
+        Err(Error::RecordExists { .. })
+    ));
+    assert_eq!(
+        file.remove(&Identity::get("/a")).unwrap().name.as_deref(),
+        Some("d")
+    );
+}
+
+#[test]
+fn a_damaged_record_is_not_edited() {
+    let mut file = file("---\n---\n_path: /\nname: *x\n---\n_path: /b\n---\n_path: /b\n");
+    for path in ["/", "/b"] {
+        let edit = file.update(&Identity::get(path), |record| {
+            record.content_length = Some(1)
+        });
+        assert!(matches!(edit, Err(Error::Unsafe { .. })), "{edit:?}");
+    }
+}
+
+#[test]
+fn codes_are_sorted_and_described() {
+    assert!(Code::ALL.is_sorted_by_key(|code| code.as_str()));
+    assert!(Code::ALL.iter().all(|code| !code.description().is_empty()));
+    assert_eq!(Code::UnknownKey.severity(), Severity::Warning);
+}
