@@ -90,14 +90,13 @@ fn formatting_undoes_a_shuffle_of_records_and_keys() {
         let mut documents: Vec<&str> = text.split("---\n").skip(1).collect();
         for _ in 0..5 {
             numbers.shuffle(&mut documents[1..]);
-            let shuffled: String = documents
-                .iter()
-                .map(|document| {
-                    let mut keys = keys(document);
-                    numbers.shuffle(&mut keys);
-                    format!("---\n{}", keys.concat())
-                })
-                .collect();
+            let mut shuffled = String::new();
+            for document in &documents {
+                let mut keys = keys(document);
+                numbers.shuffle(&mut keys);
+                shuffled.push_str("---\n");
+                shuffled.push_str(&keys.concat());
+            }
             let parsed = DomainFile::parse(&path, shuffled.as_bytes());
             assert_eq!(parsed.findings, []);
             assert_eq!(parsed.file.canonical().unwrap(), text, "{}", path.display());
