@@ -49,6 +49,13 @@ fn is_break(char: char) -> bool {
 
 /// The style that `text` needs.
 pub(crate) fn style(text: &str, place: Place) -> Style {
+    if is_harmless(text) {
+        return if reads_as_text(text) {
+            Style::Plain
+        } else {
+            Style::Single
+        };
+    }
     if needs_escapes(text) {
         return Style::Double;
     }
@@ -62,6 +69,16 @@ pub(crate) fn style(text: &str, place: Place) -> Style {
     } else {
         Style::Plain
     }
+}
+
+/// Nothing but characters that mean themselves wherever they stand: most texts, told at once.
+fn is_harmless(text: &str) -> bool {
+    let starts =
+        text.starts_with(|char: char| char.is_ascii_alphanumeric() || matches!(char, '/' | '_'));
+    starts
+        && text
+            .bytes()
+            .all(|byte| byte.is_ascii_alphanumeric() || matches!(byte, b'/' | b'_' | b'-' | b'.'))
 }
 
 /// Anything but printable ASCII and line feeds.
