@@ -31,7 +31,7 @@ impl DirectoryLock {
             match file.try_lock() {
                 Ok(()) => return Ok(Self { _file: file }),
                 Err(TryLockError::WouldBlock) if Instant::now() < deadline => {
-                    sleep(Duration::from_millis(20))
+                    sleep(Duration::from_millis(20));
                 }
                 Err(TryLockError::WouldBlock) => {
                     return Err(io::Error::new(

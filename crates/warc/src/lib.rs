@@ -10,7 +10,7 @@
 //! | [`header`], [`id`], [`date`], [`digest`] | what stands in front of a record |
 //! | [`http`] | heads of requests and responses, as archives keep them |
 //! | [`record`] | the records that urldb writes |
-//! | [`writer`], [`file`], [`recover`] | bytes out: a stream, a file that survives kill -9, and its repair |
+//! | [`writer`], [`mod@file`], [`recover`] | bytes out: a stream, a file that survives kill -9, and its repair |
 //! | [`reader`] | bytes in, streaming, bounded, every fault named with its offset |
 //! | [`cdxj`], [`index`] | a line of the index, and the sorted file |
 //!

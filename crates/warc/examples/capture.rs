@@ -1,0 +1,125 @@
+//! Writes a small archive: a capture, then a revisit of it a day later, and their index.
+//!
+//! `cargo run -p urldb-warc --example capture -- DIRECTORY`; other programs can then be asked what
+//! they think of it: docs/archive.md says how.
+
+use std::error::Error;
+use std::io;
+use std::path::PathBuf;
+
+use urldb_warc::cdxj::Place;
+use urldb_warc::file::file_name;
+use urldb_warc::http::{ResponseHead, StoredHead, Version, render_request_head};
+use urldb_warc::index::{self, merge};
+use urldb_warc::record::{Exchange, Original, warcinfo};
+use urldb_warc::{ArchiveFile, CdxjLine, Digest, Draft, RecordId, WarcDate};
+
+const URL: &str = "https://data.example.org/catalogue.csv";
+const KEY: &str = "org,example,data)/catalogue.csv";
+const BODY: &[u8] = b"name,ra,dec\nM31,10.68,41.27\nM33,23.46,30.66\n";
+
+fn main() -> Result<(), Box<dyn Error>> {
+    let dir = PathBuf::from(
+        std::env::args_os()
+            .nth(1)
+            .ok_or("usage: capture DIRECTORY")?,
+    );
+    let original = Original {
+        record_id: RecordId::from_random([1; 16]),
+        target_uri: URL.to_owned(),
+        date: "2026-11-20T06:00:00.123456Z".parse()?,
+        payload_digest: Digest::sha256_of(BODY)?.0,
+    };
+    let mut lines = vec![capture(&dir, &original)?];
+    lines.push(revisit(
+        &dir,
+        &original,
+        &"2026-11-21T06:00:00.5Z".parse()?,
+    )?);
+    merge(&dir.join(index::FILE_NAME), &lines)?;
+    Ok(())
+}
+
+fn capture(dir: &std::path::Path, original: &Original) -> Result<CdxjLine, Box<dyn Error>> {
+    let exchange = Exchange {
+        target_uri: URL,
+        date: &original.date,
+        ip_address: Some([192, 0, 2, 7].into()),
+    };
+    let mut file = create(dir, &original.date, 1)?;
+    let asked = render_request_head(
+        "GET",
+        "/catalogue.csv",
+        &[("Host".into(), b"data.example.org".into())],
+    )?;
+    let request = exchange.request(&RecordId::from_random([2; 16]), &original.record_id, asked)?;
+    let fields = [
+        ("Content-Type".into(), b"text/csv; charset=utf-8".into()),
+        ("Transfer-Encoding".into(), b"chunked".into()),
+        ("ETag".into(), b"\"5f3a-1\"".into()),
+    ];
+    let body_length = BODY.len() as u64;
+    let head = ResponseHead {
+        version: Version::Http11,
+        status: 200,
+        reason: "OK",
+        fields: &fields,
+        body_length,
+    };
+    let mut response = exchange.response(
+        &original.record_id,
+        head.render()?,
+        &original.payload_digest,
+        None,
+    )?;
+    response.add_block_digest(&mut io::Cursor::new(BODY))?;
+    file.append(&request, io::empty(), 0)?;
+    let line = append(&mut file, &response, BODY)?;
+    file.finish()?;
+    Ok(line)
+}
+
+fn revisit(
+    dir: &std::path::Path,
+    original: &Original,
+    date: &WarcDate,
+) -> Result<CdxjLine, Box<dyn Error>> {
+    let exchange = Exchange {
+        target_uri: URL,
+        date,
+        ip_address: Some([192, 0, 2, 7].into()),
+    };
+    let mut file = create(dir, date, 2)?;
+    let revisit =
+        exchange.revisit_identical(&RecordId::from_random([3; 16]), original, Vec::new())?;
+    let line = append(&mut file, &revisit, b"")?;
+    file.finish()?;
+    Ok(line)
+}
+
+fn create(
+    dir: &std::path::Path,
+    date: &WarcDate,
+    serial: u32,
+) -> Result<ArchiveFile, Box<dyn Error>> {
+    let name = file_name("urldb", date, serial, "example");
+    let id = RecordId::from_random([u8::try_from(serial)? + 9; 16]);
+    let info = warcinfo(
+        &id,
+        date,
+        &name,
+        &[("software", "urldb"), ("format", "WARC File Format 1.1")],
+    )?;
+    Ok(ArchiveFile::create(dir, &name, &info)?)
+}
+
+fn append(file: &mut ArchiveFile, draft: &Draft, body: &[u8]) -> Result<CdxjLine, Box<dyn Error>> {
+    let extent = file.append(draft, body, body.len() as u64)?;
+    let head = StoredHead::read(&mut draft.head.as_slice())?;
+    let place = Place {
+        filename: file.name(),
+        extent,
+    };
+    let line = CdxjLine::of_record(&draft.header, head.as_ref(), place, |_| KEY.to_owned());
+    line.ok_or_else(|| "the record is not about a capture".into())
+}

@@ -1,0 +1,113 @@
+//! A small archive to test with, always the same.
+
+use std::io::Read;
+
+use urldb_warc::http::{ResponseHead, Version, render_request_head};
+use urldb_warc::reader::ReadError;
+use urldb_warc::record::{Draft, Exchange, Original, warcinfo};
+use urldb_warc::{Digest, Header, Reader, RecordId, WarcDate};
+
+pub(crate) const URL: &str = "https://data.example.org/catalogue.csv";
+pub(crate) const BODY: &[u8] = b"name,ra,dec\nM31,10.68,41.27\n";
+
+pub(crate) fn date(text: &str) -> WarcDate {
+    text.parse().expect("a date")
+}
+
+pub(crate) fn id(n: u8) -> RecordId {
+    RecordId::from_random([n; 16])
+}
+
+pub(crate) fn fields(fields: &[(&str, &str)]) -> Vec<(String, Vec<u8>)> {
+    fields
+        .iter()
+        .map(|(name, value)| ((*name).to_owned(), value.as_bytes().to_vec()))
+        .collect()
+}
+
+pub(crate) fn original() -> Original {
+    Original {
+        record_id: id(2),
+        target_uri: URL.to_owned(),
+        date: date("2026-11-20T06:00:00.123456Z"),
+        payload_digest: Digest::sha256_of(BODY).expect("in memory").0,
+    }
+}
+
+/// A warcinfo, a request with its response, and a revisit; each with the body that follows its head.
+pub(crate) fn drafts() -> Vec<(Draft, &'static [u8])> {
+    let original = original();
+    let first = Exchange {
+        target_uri: URL,
+        date: &original.date,
+        ip_address: Some([192, 0, 2, 7].into()),
+    };
+    let again_date = date("2026-11-21T06:00:00Z");
+    let again = Exchange {
+        date: &again_date,
+        ..first
+    };
+    let head = ResponseHead {
+        version: Version::Http11,
+        status: 200,
+        reason: "OK",
+        fields: &fields(&[
+            ("Content-Type", "text/csv; charset=utf-8"),
+            ("Transfer-Encoding", "chunked"),
+        ]),
+        body_length: BODY.len() as u64,
+    };
+    let head = head.render().expect("a head");
+    let asked = render_request_head(
+        "GET",
+        "/catalogue.csv",
+        &fields(&[("Host", "data.example.org")]),
+    );
+    let info = warcinfo(
+        &id(1),
+        &original.date,
+        "a.warc.gz",
+        &[("software", "urldb"), ("format", "WARC/1.1")],
+    );
+    vec![
+        (info.expect("valid"), b""),
+        (
+            first
+                .request(&id(3), &id(2), asked.expect("a head"))
+                .expect("valid"),
+            b"",
+        ),
+        (
+            first
+                .response(&id(2), head, &original.payload_digest, None)
+                .expect("valid"),
+            BODY,
+        ),
+        (
+            again
+                .revisit_identical(&id(4), &original, Vec::new())
+                .expect("valid"),
+            b"",
+        ),
+    ]
+}
+
+/// Reads everything there is, up to the first fault.
+pub(crate) fn read_all(bytes: &[u8]) -> (Vec<(Header, Vec<u8>)>, Option<ReadError>) {
+    let mut records = Vec::new();
+    let fault = read_into(bytes, &mut records).err();
+    (records, fault)
+}
+
+fn read_into(bytes: &[u8], records: &mut Vec<(Header, Vec<u8>)>) -> Result<(), ReadError> {
+    let mut reader = Reader::new(bytes)?;
+    while let Some(mut record) = reader.next_record()? {
+        let (header, mut block) = (record.header().clone(), Vec::new());
+        record
+            .read_to_end(&mut block)
+            .map_err(|error| record.fault(error))?;
+        record.finish()?;
+        records.push((header, block));
+    }
+    Ok(())
+}

@@ -1,0 +1,214 @@
+use std::collections::BTreeSet;
+use std::fs;
+use std::path::Path;
+
+use proptest::prelude::*;
+use urldb_warc::cdxj::REVISIT;
+use urldb_warc::index::{FILE_NAME, IndexError, lines_of, merge};
+use urldb_warc::{ArchiveFile, CdxjLine, Extent};
+
+use crate::common::{URL, drafts};
+
+fn line(key: &str, n: u64) -> CdxjLine {
+    CdxjLine {
+        key: key.to_owned(),
+        timestamp: "20261120060000".to_owned(),
+        url: URL.to_owned(),
+        mime: "text/csv".to_owned(),
+        status: Some(200),
+        digest: "sha256:00".to_owned(),
+        extent: Extent {
+            offset: n,
+            length: 300,
+        },
+        filename: "a.warc.gz".to_owned(),
+    }
+}
+
+fn read(path: &Path) -> Vec<String> {
+    fs::read_to_string(path)
+        .expect("an index")
+        .lines()
+        .map(str::to_owned)
+        .collect()
+}
+
+#[test]
+fn a_line_looks_as_other_programs_expect() {
+    let mut revisit = line("org,example,data)/catalogue.csv", 17);
+    let text = revisit.render().expect("valid");
+    assert_eq!(
+        text,
+        r#"org,example,data)/catalogue.csv 20261120060000 {"url": "https://data.example.org/catalogue.csv", "mime": "text/csv", "status": "200", "digest": "sha256:00", "length": "300", "offset": "17", "filename": "a.warc.gz"}"#
+    );
+    revisit.status = None;
+    assert!(!revisit.render().expect("valid").contains("status"));
+}
+
+#[test]
+fn a_bad_line_is_refused() {
+    for text in [
+        "",
+        "key",
+        "key 2026 {}",
+        "key 20261120060000 {",
+        "key 20261120060000 {}",
+        "key 20261120060000 []",
+    ] {
+        CdxjLine::parse(text).expect_err(text);
+    }
+    for key in ["", "a b", "a\nb", "ä"] {
+        line(key, 0).render().expect_err(key);
+    }
+}
+
+#[test]
+fn an_archive_file_is_indexed() {
+    let dir = tempfile::tempdir().expect("a directory");
+    let mut file = ArchiveFile::create(dir.path(), "a.warc.gz", &drafts()[0].0).expect("created");
+    let mut extents = Vec::new();
+    for (draft, body) in &drafts()[1..] {
+        extents.push(
+            file.append(draft, *body, body.len() as u64)
+                .expect("appended"),
+        );
+    }
+    let lines = lines_of(&file.finish().expect("finished"), |url| {
+        format!("key-of-{url}")
+    })
+    .expect("good");
+    let found: Vec<_> = lines
+        .iter()
+        .map(|line| (line.mime.as_str(), line.status, line.extent))
+        .collect();
+    assert_eq!(
+        found,
+        [
+            ("text/csv", Some(200), extents[1]),
+            (REVISIT, None, extents[2])
+        ]
+    );
+    assert_eq!(lines[0].digest, lines[1].digest);
+    assert_eq!(lines[0].key, format!("key-of-{URL}"));
+    assert_eq!(
+        (lines[0].timestamp.as_str(), lines[0].filename.as_str()),
+        ("20261120060000", "a.warc.gz")
+    );
+}
+
+#[test]
+fn an_index_out_of_order_is_put_in_order() {
+    let dir = tempfile::tempdir().expect("a directory");
+    let path = dir.path().join(FILE_NAME);
+    let text = |key, n| line(key, n).render().expect("valid");
+    fs::write(&path, [text("c", 1), text("a", 1), text("c", 1)].join("\n")).expect("written");
+    merge(&path, &[line("b", 1)]).expect("merged");
+    assert_eq!(read(&path), [text("a", 1), text("b", 1), text("c", 1)]);
+}
+
+#[test]
+fn a_bad_line_leaves_the_index_as_it_was() {
+    let dir = tempfile::tempdir().expect("a directory");
+    let path = dir.path().join(FILE_NAME);
+    merge(&path, &[line("a", 1)]).expect("merged");
+    let before = fs::read(&path).expect("there");
+    assert!(matches!(
+        merge(&path, &[line("b", 1), line("c d", 1)]),
+        Err(IndexError::Line { .. })
+    ));
+    assert_eq!(fs::read(&path).expect("there"), before);
+}
+
+#[cfg(unix)]
+#[test]
+fn mode_and_symbolic_link_stay() {
+    use std::os::unix::fs::{PermissionsExt, symlink};
+    let dir = tempfile::tempdir().expect("a directory");
+    let (target, link) = (dir.path().join("real.cdxj"), dir.path().join(FILE_NAME));
+    fs::write(&target, "").expect("written");
+    fs::set_permissions(&target, fs::Permissions::from_mode(0o640)).expect("set");
+    symlink("real.cdxj", &link).expect("linked");
+    merge(&link, &[line("a", 1)]).expect("merged");
+    assert!(link.is_symlink());
+    assert_eq!(read(&target).len(), 1);
+    assert_eq!(
+        fs::metadata(&target).expect("there").permissions().mode() & 0o777,
+        0o640
+    );
+}
+
+#[test]
+fn merging_at_once_loses_nothing() {
+    let dir = tempfile::tempdir().expect("a directory");
+    let path = dir.path().join(FILE_NAME);
+    std::thread::scope(|scope| {
+        for thread in 0..4 {
+            let path = &path;
+            scope.spawn(move || {
+                for n in 0..5 {
+                    merge(path, &[line(&format!("k{n}"), thread)]).expect("merged");
+                }
+            });
+        }
+    });
+    assert_eq!(read(&path).len(), 20);
+}
+
+fn any_line() -> impl Strategy<Value = CdxjLine> {
+    let text = || ".*|[ -~\t\r\n\u{7f}-\u{9f}\u{2028}\"\\\\]{0,20}";
+    (
+        ("[!-~]{1,8}", "[0-9]{14}", text(), text()),
+        (
+            prop::option::of(0..1000u16),
+            text(),
+            any::<u64>(),
+            any::<u64>(),
+            text(),
+        ),
+    )
+        .prop_map(
+            |((key, timestamp, url, mime), (status, digest, offset, length, filename))| CdxjLine {
+                key,
+                timestamp,
+                url,
+                mime,
+                status,
+                digest,
+                extent: Extent { offset, length },
+                filename,
+            },
+        )
+}
+
+proptest! {
+    #[test]
+    fn any_line_comes_back(line in any_line()) {
+        let text = line.render().expect("valid");
+        prop_assert!(text.bytes().all(|b| (b' '..=b'~').contains(&b)));
+        prop_assert_eq!(CdxjLine::parse(&text), Ok(line));
+    }
+
+    #[test]
+    fn no_text_makes_the_parser_panic(text in ".*|[!-~]{1,5} [0-9]{14} \\{.*\\}") {
+        let _ = CdxjLine::parse(&text);
+    }
+}
+
+proptest! {
+    #![proptest_config(ProptestConfig::with_cases(24))]
+    #[test]
+    fn merged_lines_are_sorted_and_complete(
+        batches in prop::collection::vec(prop::collection::vec(("[a-c!~]{1,2}", 0..9u64), 0..12), 1..4)
+    ) {
+        let dir = tempfile::tempdir().expect("a directory");
+        let path = dir.path().join(FILE_NAME);
+        let mut expected = BTreeSet::new();
+        for batch in &batches {
+            let lines: Vec<_> = batch.iter().map(|(key, n)| line(key, *n)).collect();
+            expected.extend(lines.iter().map(|line| line.render().expect("valid")));
+            merge(&path, &lines).expect("merged");
+        }
+        let found = if expected.is_empty() { Vec::new() } else { read(&path) };
+        prop_assert_eq!(found, Vec::from_iter(expected));
+    }
+}
