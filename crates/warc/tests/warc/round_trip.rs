@@ -223,7 +223,7 @@ fn folded_lines_and_bare_line_feeds_are_read() {
 }
 
 proptest! {
-    #![proptest_config(ProptestConfig::with_cases(64))]
+    #![proptest_config(ProptestConfig::with_cases(32))]
     #[test]
     fn any_header_and_block_come_back(
         fields in prop::collection::vec((".*|[A-Za-z-]{1,12}", ".*|[ -~\r\n\t]*"), 0..8),
