@@ -22,8 +22,8 @@ pub enum Problem {
     /// The compressed bytes are damaged: no gzip, or a wrong checksum.
     #[error("its compression is damaged ({0})")]
     Gzip(String),
-    /// The file ends within the record.
-    #[error("the file ends within it")]
+    /// The file, or the record's gzip member, ends within the record.
+    #[error("it ends too soon: the file was cut off, or its Content-Length is wrong")]
     Clipped,
     /// There is no header that we can read.
     #[error(transparent)]
