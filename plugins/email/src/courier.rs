@@ -23,7 +23,7 @@ const LONGEST_REPLY: usize = 500;
 /// The way out, ready to be used.
 #[derive(Debug)]
 pub(crate) enum Courier {
-    Smtp(Smtp),
+    Smtp(Box<Smtp>),
     Folder(PathBuf),
 }
 
@@ -51,12 +51,12 @@ impl Courier {
                 if let Some(Credentials { user, password }) = credentials.clone() {
                     builder = builder.credentials(authentication::Credentials::new(user, password));
                 }
-                Ok(Self::Smtp(Smtp {
+                Ok(Self::Smtp(Box::new(Smtp {
                     transport: builder.build(),
                     name: format!("{server}:{port}"),
                     timeout,
                     secrets: credentials.iter().flat_map(secrets).collect(),
-                }))
+                })))
             }
         }
     }

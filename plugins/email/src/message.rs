@@ -96,13 +96,12 @@ fn stable_id(email: &Email, envelope: &Envelope) -> String {
         hash.update([0]);
         hash.update(to.email.to_string());
     }
-    let hex: String = hash
-        .finalize()
+    let digest = hash.finalize();
+    let number = digest
         .iter()
-        .take(12)
-        .map(|byte| format!("{byte:02x}"))
-        .collect();
-    format!("urldb-{hex}")
+        .take(16)
+        .fold(0_u128, |number, byte| number << 8 | u128::from(*byte));
+    format!("urldb-{number:032x}")
 }
 
 /// When the run was over; a Date header cannot hold anything before 1970.

@@ -85,8 +85,8 @@ pub enum Error {
     Address {
         /// What was given.
         text: String,
-        /// What is wrong with it.
-        why: String,
+        /// What is wrong with it, or what to write instead.
+        why: &'static str,
     },
     /// Nobody to write to.
     #[error("there is nobody to write to: `to` is empty")]
@@ -115,20 +115,18 @@ pub enum Error {
 /// Reads an address. Only ASCII: an address that needs SMTPUTF8 would be refused
 /// by many servers, and only when there is something to tell.
 pub(crate) fn mailbox(text: &str) -> Result<Mailbox, Error> {
-    let wrong = |why: String| Error::Address {
+    let wrong = |why| Error::Address {
         text: text.to_owned(),
         why,
     };
     if text.contains(char::is_control) {
-        return Err(wrong("it contains a control character".to_owned()));
+        return Err(wrong("it contains a control character"));
     }
     let mailbox: Mailbox = text
         .parse()
-        .map_err(|error: lettre::address::AddressError| wrong(error.to_string()))?;
+        .map_err(|_| wrong("write name@example.org or Name <name@example.org>"))?;
     if !mailbox.email.to_string().is_ascii() {
-        return Err(wrong(
-            "write it in ASCII, the host in its xn-- form".to_owned(),
-        ));
+        return Err(wrong("write it in ASCII, the host in its xn-- form"));
     }
     Ok(mailbox)
 }

@@ -32,10 +32,10 @@ pub struct HtmlReport {
 impl HtmlReport {
     /// Reads the minijinja source of the page. Writes nothing yet.
     pub fn new(settings: Settings, template: String) -> Result<Self, Error> {
-        Ok(Self {
-            page: settings.path.join("index.html"),
-            renderer: Renderer::new([(TEMPLATE, template)])?,
-        })
+        let Settings { path: mut page } = settings;
+        page.push("index.html");
+        let renderer = Renderer::new([(TEMPLATE, template)])?;
+        Ok(Self { page, renderer })
     }
 
     fn publish(&self, envelope: &Envelope) -> Answer {

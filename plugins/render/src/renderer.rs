@@ -8,7 +8,7 @@ use crate::{View, filters};
 
 /// How many instructions one rendering may take. Our own templates need about
 /// a hundred for each line of a list; an endless loop in somebody's own ends here.
-const FUEL: u64 = 20_000_000;
+const FUEL: u64 = 5_000_000;
 
 /// A template that cannot be read or rendered.
 #[derive(Debug, thiserror::Error)]

@@ -205,7 +205,7 @@ impl Group {
         let Heading { code, reason } = &row.heading;
         let title = match code.parse() {
             Ok(state) => words::title(state).to_owned(),
-            Err(_) => one_line(code),
+            Err(_) => words::sentence(&one_line(code)),
         };
         Self {
             code: one_line(code),

@@ -40,3 +40,13 @@ pub(crate) fn cause(reason: &str) -> &str {
         other => other,
     }
 }
+
+/// A code as words: `content-unstable` → `Content unstable`.
+pub(crate) fn sentence(code: &str) -> String {
+    let words = code.replace('-', " ");
+    let mut chars = words.chars();
+    match chars.next() {
+        Some(first) => first.to_uppercase().chain(chars).collect(),
+        None => words,
+    }
+}

@@ -1,11 +1,9 @@
 //! What people get to read, and what must never get into a message.
 
-mod common;
-
 use std::fs;
 
-use common::mime::{Mail, mail_of};
-use common::{envelope, settings, templates};
+use crate::common::{envelope, settings, templates};
+use crate::mime::{Mail, mail_of};
 use urldb_email::{Credentials, Email, Error, Security, Settings, Templates, Transport};
 use urldb_protocol::{Envelope, Interest, Notifier, Outcome, State};
 
@@ -60,7 +58,7 @@ async fn a_run_with_nothing_to_say_says_so() {
         mail.header("Subject"),
         "[urldb] nothing new in sky-survey-urls"
     );
-    insta::assert_snapshot!("text of a quiet run", mail.text);
+    insta::assert_snapshot!("text_of_a_quiet_run", mail.text);
 }
 
 #[tokio::test]

@@ -1,12 +1,9 @@
 //! What the tests share: the templates and the envelope that urldb ships.
 
-pub(crate) mod mime;
-
 use std::fs;
 use std::path::Path;
-use std::time::Duration;
 
-use urldb_email::{Credentials, Security, Settings, Templates, Transport};
+use urldb_email::{Settings, Templates, Transport};
 use urldb_protocol::Envelope;
 
 fn read(path: &str) -> String {
@@ -34,16 +31,5 @@ pub(crate) fn settings(transport: Transport) -> Settings {
             "bob@example.net".to_owned(),
         ],
         transport,
-    }
-}
-
-/// A mail server on this machine, without TLS.
-pub(crate) fn smtp(port: u16, credentials: Option<Credentials>) -> Transport {
-    Transport::Smtp {
-        server: "127.0.0.1".to_owned(),
-        port,
-        security: Security::None,
-        credentials,
-        timeout: Duration::from_secs(20),
     }
 }

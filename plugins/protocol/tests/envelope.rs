@@ -1,0 +1,83 @@
+//! The envelope as the world sees it: its published schema, its published example.
+
+use std::path::PathBuf;
+use std::{env, fs};
+
+use serde_json::Value;
+use urldb_protocol::{Envelope, PROTOCOL, Severity, State, envelope_schema};
+
+fn docs(name: &str) -> PathBuf {
+    PathBuf::from(env!("CARGO_MANIFEST_DIR"))
+        .join("../../docs")
+        .join(name)
+}
+
+fn example() -> String {
+    fs::read_to_string(docs("envelope.example.json")).unwrap()
+}
+
+#[test]
+fn the_published_schema_is_that_of_the_code() {
+    let path = docs("envelope.schema.json");
+    let schema = serde_json::to_string_pretty(&envelope_schema()).unwrap() + "\n";
+    if env::var_os("UPDATE_SCHEMA").is_some() {
+        fs::write(&path, &schema).unwrap();
+    }
+    let published = fs::read_to_string(&path).unwrap_or_default();
+    assert!(
+        published == schema,
+        "docs/envelope.schema.json is not what the types say. If the change is meant, and only \
+         adds to protocol {PROTOCOL}, run: UPDATE_SCHEMA=1 cargo test -p urldb-protocol"
+    );
+}
+
+#[test]
+fn the_published_example_goes_in_and_out_unchanged() {
+    let envelope: Envelope = serde_json::from_str(&example()).unwrap();
+    assert_eq!(envelope.protocol, PROTOCOL);
+    assert!(envelope.findings.iter().any(|finding| finding.pending));
+    assert!(
+        envelope
+            .findings
+            .iter()
+            .any(|finding| finding.severity == Severity::Warning)
+    );
+    assert!(envelope.changes.iter().any(|change| change.to == State::Ok));
+
+    let written = serde_json::to_value(&envelope).unwrap();
+    assert_eq!(written, serde_json::from_str::<Value>(&example()).unwrap());
+    let again: Envelope = serde_json::from_value(written).unwrap();
+    assert_eq!(again, envelope);
+}
+
+#[test]
+fn the_example_has_nothing_that_the_schema_does_not_describe() {
+    let schema = envelope_schema();
+    let described = |name: &str| schema["$defs"][name]["properties"].as_object().unwrap();
+    let example: Value = serde_json::from_str(&example()).unwrap();
+    for (list, name) in [("findings", "Finding"), ("changes", "Change")] {
+        let required = schema["$defs"][name]["required"].as_array().unwrap();
+        for item in example[list].as_array().unwrap() {
+            let item = item.as_object().unwrap();
+            assert!(
+                item.keys().all(|key| described(name).contains_key(key)),
+                "{item:?}"
+            );
+            assert!(
+                required
+                    .iter()
+                    .all(|key| item.contains_key(key.as_str().unwrap())),
+                "{item:?}"
+            );
+        }
+    }
+}
+
+#[test]
+fn a_reader_ignores_what_a_later_version_adds() {
+    let mut later: Value = serde_json::from_str(&example()).unwrap();
+    later["something-new"] = Value::Bool(true);
+    later["findings"][0]["something-new"] = Value::Null;
+    let known: Envelope = serde_json::from_str(&example()).unwrap();
+    assert_eq!(serde_json::from_value::<Envelope>(later).unwrap(), known);
+}
