@@ -91,6 +91,18 @@ fn only_domain_files_that_differ_from_head_are_judged() {
     assert_eq!(by_git.unwrap(), PreCommitOutcome::Passed(Vec::new()));
 }
 
+/// Its entry has the blob of an empty file, which is not what will be committed.
+#[test]
+fn a_file_intended_to_be_added_is_not_staged() {
+    let sandbox = Sandbox::new();
+    sandbox.write(FILE, "b\na\n");
+    sandbox.git(&["add", "-N", FILE]);
+    for env in [env(), sandbox.env_for_git()] {
+        let staged = sandbox.repository_with(env).staged(Path::new("urldb"));
+        assert_eq!(staged.unwrap(), []);
+    }
+}
+
 #[test]
 fn a_renamed_file_is_judged() {
     let sandbox = Sandbox::new();
