@@ -81,13 +81,14 @@ impl Follow {
         else {
             return Ok(());
         };
+        // Taken first: if the folder is replaced in between, this is not the id that the next
+        // poll finds.
+        *followed = file_id::get_file_id(&*directory).ok();
         for path in directory.ancestors().take(2) {
             // An earlier folder of this name may be gone, and its watch with it: nothing to mind.
             let _ = debouncer.unwatch(path);
             unless_missing(debouncer.watch(path, RecursiveMode::NonRecursive))?;
         }
-        // If it is replaced just now, the ids differ at the next poll.
-        *followed = file_id::get_file_id(&*directory).ok();
         Ok(())
     }
 
