@@ -168,7 +168,8 @@ impl Chain<'_> {
             return Ok(BodyEnd::Complete);
         };
         let at_most = at_most.min(self.shared.check.max_body);
-        let mut intake = Intake::new(at_most, keep, self.decoder(&response));
+        // What a second look finds may be news, and news is archived.
+        let mut intake = Intake::new(at_most, keep || self.fresh, self.decoder(&response));
         let result = self.take_in(&mut response, &mut intake).await;
         self.intake = Some(intake);
         result

@@ -47,8 +47,9 @@ fn tls_kind(error: &rustls::Error) -> FailureKind {
         C::Expired | C::ExpiredContext { .. } => FailureKind::TlsExpired,
         C::NotValidYet | C::NotValidYetContext { .. } => FailureKind::TlsNotYetValid,
         C::NotValidForName | C::NotValidForNameContext { .. } => FailureKind::TlsWrongHost,
-        // `Other` is how a certificate authority's own certificate on a server is reported.
-        C::UnknownIssuer | C::Other(_) => FailureKind::TlsUntrusted,
+        // An impostor of an authority has a bad signature; `Other` is how an authority's own
+        // certificate on a server is reported.
+        C::UnknownIssuer | C::BadSignature | C::Other(_) => FailureKind::TlsUntrusted,
         _ => FailureKind::Tls,
     }
 }

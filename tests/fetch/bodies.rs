@@ -1,0 +1,186 @@
+//! What is said of bodies.
+
+use std::io::{Read, Write};
+use std::time::Duration;
+
+use flate2::Compression;
+use flate2::write::GzEncoder;
+use urldb::config::Check;
+use urldb::fetch::{BodyEnd, FailureKind, Observation};
+use urldb::plan::{BodyUse, Job};
+
+use crate::support::{Reply, Server};
+use crate::{fetch, get, job, kind, network, quick, sha256};
+
+fn bytes(observation: &mut Observation) -> Vec<u8> {
+    let spool = observation
+        .body
+        .as_mut()
+        .and_then(|body| body.bytes.as_mut());
+    let mut bytes = Vec::new();
+    let mut reader = spool
+        .expect("a kept body")
+        .reader()
+        .expect("a readable spool");
+    reader.read_to_end(&mut bytes).expect("a readable spool");
+    bytes
+}
+
+#[test]
+fn a_whole_body_is_hashed_and_kept() {
+    let server =
+        Server::new(|_| Reply::new("200 Fine by me", &["X-A: 1", "x-b: 2", "X-a: 3"], "hello"));
+    let mut seen = get(&server);
+    assert_eq!(seen.failure, None);
+    let hop = seen.last().unwrap();
+    assert_eq!(
+        (hop.url.as_str(), hop.status, hop.version),
+        ("http://example.test/", 200, "HTTP/1.1")
+    );
+    assert_eq!(hop.reason_phrase, "Fine by me");
+    assert_eq!(hop.address, Some(server.address()));
+    let names: Vec<&str> = hop.headers.iter().map(|(name, _)| name.as_str()).collect();
+    assert_eq!(names, ["content-length", "x-a", "x-a", "x-b"]);
+    let body = seen.complete_body().unwrap();
+    assert_eq!((body.length, body.sha256), (5, sha256(b"hello")));
+    assert_eq!(body.decoded, None);
+    assert_eq!(bytes(&mut seen), b"hello");
+}
+
+#[test]
+fn framing_is_undone() {
+    for reply in [
+        Reply::raw(
+            "HTTP/1.1 200 OK\r\nTransfer-Encoding: chunked\r\n\r\n3\r\nhel\r\n2;x=y\r\nlo\r\n0\r\nT: 1\r\n\r\n",
+        ),
+        Reply::raw("HTTP/1.0 200 OK\r\n\r\nhello").close(),
+        Reply::raw("HTTP/1.1 103 Early\r\n\r\nHTTP/1.1 200 OK\r\nContent-Length: 5\r\n\r\nhello"),
+    ] {
+        let server = Server::new(move |_| reply.clone());
+        let mut seen = get(&server);
+        assert_eq!(seen.failure, None);
+        assert_eq!(seen.complete_body().unwrap().sha256, sha256(b"hello"));
+        assert_eq!(bytes(&mut seen), b"hello");
+    }
+}
+
+#[test]
+fn responses_without_a_body_are_complete() {
+    for (method, reply) in [
+        (
+            "HEAD",
+            Reply::raw("HTTP/1.1 200 OK\r\nContent-Length: 5\r\n\r\n"),
+        ),
+        ("GET", Reply::raw("HTTP/1.1 204 No Content\r\n\r\n")),
+        (
+            "GET",
+            Reply::raw("HTTP/1.1 304 Not Modified\r\nContent-Length: 5\r\n\r\n"),
+        ),
+    ] {
+        let server = Server::new(move |_| reply.clone());
+        let mut job = job("http://example.test/");
+        job.request.method = method.to_owned();
+        let seen = fetch(&quick(), &network(&[("example.test", &server)]), job);
+        assert_eq!(seen.failure, None);
+        let body = seen.complete_body().unwrap();
+        assert_eq!((body.length, body.sha256), (0, sha256(b"")));
+    }
+}
+
+#[test]
+fn a_body_that_ends_early_is_broken() {
+    for (reply, expected) in [
+        (
+            Reply::raw("HTTP/1.1 200 OK\r\nContent-Length: 9\r\n\r\nhello"),
+            FailureKind::Disconnected,
+        ),
+        (
+            Reply::raw("HTTP/1.1 200 OK\r\nTransfer-Encoding: chunked\r\n\r\n5\r\nhello\r\n"),
+            FailureKind::Disconnected,
+        ),
+        (
+            Reply::raw("HTTP/1.1 200 OK\r\nTransfer-Encoding: chunked\r\n\r\n5\r\nhello\r\nzz\r\n"),
+            FailureKind::Protocol,
+        ),
+    ] {
+        // A pause keeps the head and the end of the connection apart.
+        let reply = reply.pause(Duration::from_millis(20)).close();
+        let server = Server::new(move |_| reply.clone());
+        let seen = get(&server);
+        assert_eq!(kind(&seen), Some(expected), "{:?}", seen.failure);
+        assert_eq!(seen.last().unwrap().status, 200);
+        let body = seen.body.as_ref().unwrap();
+        assert_eq!((body.length, body.end), (5, BodyEnd::Broken));
+    }
+}
+
+#[test]
+fn a_body_is_cut_one_byte_after_it_is_too_long() {
+    let endless = "HTTP/1.1 200 OK\r\n\r\n".to_owned() + &"x".repeat(100_000);
+    let server = Server::new(move |_| Reply::raw(&endless).hang());
+    let network = network(&[("example.test", &server)]);
+    let mut promised = job("http://example.test/");
+    promised.body = BodyUse::Hash {
+        at_most: 1000,
+        keep: true,
+    };
+    let capped = Check {
+        max_body: 1000,
+        ..quick()
+    };
+    for (check, job) in [(quick(), promised), (capped, job("http://example.test/"))] {
+        let mut seen = fetch(&check, &network, job);
+        assert_eq!(seen.failure, None);
+        let body = seen.body.as_ref().unwrap();
+        assert_eq!((body.length, body.end), (1001, BodyEnd::Cut));
+        assert_eq!(bytes(&mut seen).len(), 1001);
+    }
+}
+
+#[test]
+fn a_coding_that_nobody_asked_for_is_undone_on_the_side() {
+    let mut encoder = GzEncoder::new(Vec::new(), Compression::default());
+    let plain = vec![b'x'; 100_000];
+    encoder.write_all(&plain).unwrap();
+    let coded = encoder.finish().unwrap();
+    let (length, digest) = (coded.len() as u64, sha256(&coded));
+    let server = Server::new(move |_| Reply::new("200 OK", &["Content-Encoding: gzip"], &coded));
+    let seen = get(&server);
+    let body = seen.complete_body().unwrap();
+    assert_eq!((body.length, body.sha256), (length, digest));
+    let decoded = body.decoded.unwrap();
+    assert_eq!((decoded.length, decoded.sha256), (100_000, sha256(&plain)));
+    let mut bomb = job("http://example.test/");
+    bomb.promise.length = Some(99_999);
+    let seen = fetch(&quick(), &network(&[("example.test", &server)]), bomb);
+    assert_eq!(seen.complete_body().unwrap().decoded, None);
+}
+
+#[test]
+fn a_body_that_nobody_wants_does_not_spoil_the_connection_nor_hold_it_up() {
+    let skip = |path: &str| Job {
+        body: BodyUse::Skip,
+        ..job(&format!("http://example.test/{path}"))
+    };
+    let server = Server::new(|request| match request.target.as_str() {
+        "/small" => Reply::ok("small"),
+        _ => Reply::raw("HTTP/1.1 200 OK\r\nContent-Length: 1000000000\r\n\r\nx").hang(),
+    });
+    let network = network(&[("example.test", &server)]);
+    let one = Check {
+        host_concurrency: 1,
+        ..quick()
+    };
+    let jobs = vec![skip("small"), skip("small"), skip("large")];
+    for (_, seen) in crate::fetch_all(&one, &network, jobs) {
+        assert_eq!(seen.failure, None);
+        assert_eq!(seen.last().unwrap().status, 200);
+        assert!(seen.body.is_none());
+    }
+    let connections: Vec<usize> = server
+        .requests()
+        .iter()
+        .map(|request| request.connection)
+        .collect();
+    assert_eq!(connections, [0, 0, 0]);
+}

@@ -1,0 +1,297 @@
+//! Many jobs at once: shares, pace, retries, and the end of a run.
+
+use std::collections::HashMap;
+use std::time::{Duration, Instant};
+
+use urldb::config::Check;
+use urldb::fetch::{FailureKind, Fetcher, Next, Observation, Stop};
+use urldb::plan::{BodyUse, Job};
+
+use crate::support::{Reply, Server};
+use crate::{fetch_all, job, kind, network, quick};
+
+fn jobs(host: &str, count: usize) -> Vec<Job> {
+    (0..count)
+        .map(|number| job(&format!("http://{host}/{number}")))
+        .collect()
+}
+
+#[test]
+fn a_host_gets_no_more_than_its_share() {
+    let server = Server::new(|_| {
+        Reply::default()
+            .pause(Duration::from_millis(10))
+            .then("HTTP/1.1 204 None\r\n\r\n")
+    });
+    let check = Check {
+        host_concurrency: 3,
+        ..quick()
+    };
+    let seen = fetch_all(
+        &check,
+        &network(&[("example.test", &server)]),
+        jobs("example.test", 30),
+    );
+    assert_eq!(seen.len(), 30);
+    assert_eq!(server.most_under_way(), 3);
+}
+
+#[test]
+fn all_hosts_together_get_no_more_than_the_whole() {
+    let server = Server::new(|_| {
+        Reply::default()
+            .pause(Duration::from_millis(10))
+            .then("HTTP/1.1 204 None\r\n\r\n")
+    });
+    let hosts = ["a.test", "b.test", "c.test", "d.test"];
+    let mapped: Vec<(&str, &Server)> = hosts.iter().map(|host| (*host, &server)).collect();
+    let check = Check {
+        concurrency: 5,
+        ..quick()
+    };
+    let all = hosts.iter().flat_map(|host| jobs(host, 6)).collect();
+    assert_eq!(fetch_all(&check, &network(&mapped), all).len(), 24);
+    assert_eq!(server.most_under_way(), 5);
+}
+
+#[test]
+fn a_host_that_hangs_holds_up_nobody_else() {
+    let hanging = Server::new(|_| Reply::default().hang());
+    let lively = Server::new(|_| Reply::ok("hello"));
+    let check = Check {
+        concurrency: 3,
+        host_concurrency: 2,
+        timeout: Duration::from_millis(300),
+        ..quick()
+    };
+    let mut all = jobs("hanging.test", 4);
+    all.extend(jobs("lively.test", 20));
+    let seen = fetch_all(
+        &check,
+        &network(&[("hanging.test", &hanging), ("lively.test", &lively)]),
+        all,
+    );
+    let (first, last) = seen.split_at(20);
+    assert!(
+        first
+            .iter()
+            .all(|(url, one)| url.contains("lively") && one.failure.is_none())
+    );
+    assert!(
+        last.iter()
+            .all(|(_, one)| kind(one) == Some(FailureKind::Timeout))
+    );
+}
+
+#[test]
+fn requests_to_a_host_keep_their_distance_redirects_too() {
+    let server = Server::new(|request| match request.target.as_str() {
+        "/0" => Reply::redirect(302, "/elsewhere"),
+        _ => Reply::ok(""),
+    });
+    let interval = Duration::from_millis(40);
+    let check = Check {
+        host_interval: interval,
+        ..quick()
+    };
+    fetch_all(
+        &check,
+        &network(&[("example.test", &server)]),
+        jobs("example.test", 3),
+    );
+    let times: Vec<Instant> = server.requests().iter().map(|request| request.at).collect();
+    assert_eq!(times.len(), 4);
+    for pair in times.windows(2) {
+        // Sending takes a moment that may differ from one request to the next.
+        assert!(pair[1] - pair[0] > interval / 2, "{:?}", pair[1] - pair[0]);
+    }
+    assert!(times[3] - times[0] > interval * 5 / 2);
+}
+
+/// Runs jobs with a rule for fetching again.
+fn run(
+    check: &Check,
+    server: &Server,
+    all: Vec<Job>,
+    next: impl Fn(&Job, &[Observation]) -> Next + Sync,
+) -> Vec<Vec<Observation>> {
+    let fetcher = Fetcher::new(check, &network(&[("example.test", server)])).unwrap();
+    let mut seen = Vec::new();
+    fetcher.fetch_all(
+        all.into_iter(),
+        next,
+        |_, observations| seen.push(observations),
+        &Stop::new(),
+    );
+    seen
+}
+
+#[test]
+fn fetching_again_afresh_is_a_new_connection_past_caches_with_the_body_kept() {
+    let server = Server::new(|_| Reply::ok("hello"));
+    let mut one = job("http://example.test/");
+    one.body = BodyUse::Hash {
+        at_most: 10,
+        keep: false,
+    };
+    let again = |_: &Job, seen: &[Observation]| match seen.len() {
+        1 => Next::Again {
+            wait: Duration::ZERO,
+            fresh: false,
+        },
+        2..5 => Next::Again {
+            wait: Duration::ZERO,
+            fresh: true,
+        },
+        _ => Next::Done,
+    };
+    let seen = run(&quick(), &server, vec![one], again);
+    let kept: Vec<bool> = seen[0]
+        .iter()
+        .map(|one| one.body.as_ref().unwrap().bytes.is_some())
+        .collect();
+    assert_eq!(kept, [false, false, true, true, true]);
+    let requests = server.requests();
+    let connections: Vec<usize> = requests.iter().map(|request| request.connection).collect();
+    assert_eq!(connections, [0, 0, 1, 2, 3]);
+    let uncached: Vec<Option<&str>> = requests
+        .iter()
+        .map(|request| request.header("cache-control"))
+        .collect();
+    assert_eq!(
+        uncached,
+        [
+            None,
+            None,
+            Some("no-cache"),
+            Some("no-cache"),
+            Some("no-cache")
+        ]
+    );
+    assert_eq!(requests[2].header("pragma"), Some("no-cache"));
+}
+
+#[test]
+fn only_the_last_three_bodies_are_kept() {
+    let server = Server::new(|_| Reply::ok("hello"));
+    let again = |_: &Job, seen: &[Observation]| match seen.len() {
+        ..5 => Next::Again {
+            wait: Duration::ZERO,
+            fresh: false,
+        },
+        _ => Next::Done,
+    };
+    let seen = run(&quick(), &server, vec![job("http://example.test/")], again);
+    let kept: Vec<bool> = seen[0]
+        .iter()
+        .map(|one| one.body.as_ref().unwrap().bytes.is_some())
+        .collect();
+    assert_eq!(kept, [false, false, true, true, true]);
+}
+
+#[test]
+fn waiting_takes_no_place() {
+    let server = Server::new(|_| Reply::ok("hello"));
+    let check = Check {
+        concurrency: 1,
+        host_concurrency: 1,
+        ..quick()
+    };
+    let wait = Duration::from_millis(150);
+    let again = |job: &Job, seen: &[Observation]| match (job.url.ends_with("/0"), seen.len()) {
+        (true, 1) => Next::Again { wait, fresh: false },
+        _ => Next::Done,
+    };
+    run(&check, &server, jobs("example.test", 5), again);
+    let targets: Vec<String> = server
+        .requests()
+        .iter()
+        .map(|request| request.target.clone())
+        .collect();
+    assert_eq!(targets, ["/0", "/1", "/2", "/3", "/4", "/0"]);
+    let requests = server.requests();
+    assert!(requests[5].at - requests[0].at >= wait);
+}
+
+#[test]
+fn stopping_gives_up_what_is_left_at_once() {
+    let server = Server::new(|request| match request.target.as_str() {
+        "/0" => Reply::ok("hello"),
+        _ => Reply::raw("HTTP/1.1 200 OK\r\nContent-Length: 9\r\n\r\nhello").hang(),
+    });
+    let fetcher = Fetcher::new(&quick(), &network(&[("example.test", &server)])).unwrap();
+    let stop = Stop::new();
+    let mut seen = HashMap::new();
+    let started = Instant::now();
+    fetcher.fetch_all(
+        jobs("example.test", 500).into_iter(),
+        |_, _| Next::Done,
+        |job, observations| {
+            stop.stop();
+            seen.insert(job.url, observations.last().and_then(kind));
+        },
+        &stop,
+    );
+    assert!(started.elapsed() < Duration::from_secs(1));
+    assert_eq!(seen.len(), 500);
+    let done = seen.values().filter(|kind| kind.is_none()).count();
+    let ended = seen
+        .values()
+        .filter(|kind| **kind == Some(FailureKind::RunEnded))
+        .count();
+    assert_eq!((done, ended), (1, 499));
+}
+
+#[test]
+fn the_deadline_of_the_run_ends_retries_too() {
+    let server = Server::new(|_| Reply::ok("hello"));
+    let check = Check {
+        deadline: Some(Duration::from_millis(100)),
+        ..quick()
+    };
+    let again = |_: &Job, _: &[Observation]| Next::Again {
+        wait: Duration::from_hours(1),
+        fresh: false,
+    };
+    let seen = run(&check, &server, jobs("example.test", 2), again);
+    for observations in seen {
+        let kinds: Vec<_> = observations.iter().map(kind).collect();
+        assert_eq!(kinds, [None, Some(FailureKind::RunEnded)]);
+    }
+}
+
+#[test]
+fn a_slow_consumer_slows_the_fetching_down() {
+    let server = Server::new(|_| Reply::ok("hello"));
+    let fetcher = Fetcher::new(&quick(), &network(&[("example.test", &server)])).unwrap();
+    let mut ahead = None;
+    fetcher.fetch_all(
+        jobs("example.test", 400).into_iter(),
+        |_, _| Next::Done,
+        |_, _| {
+            if ahead.is_none() {
+                std::thread::sleep(Duration::from_millis(300));
+                ahead = Some(server.requests().len());
+            }
+        },
+        &Stop::new(),
+    );
+    assert!(ahead.is_some_and(|ahead| ahead < 100), "{ahead:?}");
+    assert_eq!(server.requests().len(), 400);
+}
+
+#[test]
+fn a_fetcher_serves_more_than_one_run() {
+    let server = Server::new(|_| Reply::ok("hello"));
+    let fetcher = Fetcher::new(&quick(), &network(&[("example.test", &server)])).unwrap();
+    for _ in 0..2 {
+        let mut seen = 0;
+        fetcher.fetch_all(
+            jobs("example.test", 3).into_iter(),
+            |_, _| Next::Done,
+            |_, observations| seen += usize::from(observations[0].failure.is_none()),
+            &Stop::new(),
+        );
+        assert_eq!(seen, 3);
+    }
+}

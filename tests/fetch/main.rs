@@ -1,0 +1,117 @@
+//! What is observed of servers that behave, and of servers that do not.
+
+mod bodies;
+mod driving;
+mod failures;
+mod policy;
+mod redirects;
+mod requests;
+#[path = "../support/mod.rs"]
+mod support;
+mod tls;
+
+use std::sync::Mutex;
+use std::time::Duration;
+
+use sha2::{Digest, Sha256};
+use urldb::config::{Check, Mapping, Network};
+use urldb::fetch::{FailureKind, Fetcher, Next, Observation, Stop};
+use urldb::plan::{BodyUse, Job, JobKey, Promise, Request, Scheme};
+
+use support::Server;
+
+/// A configuration that gives up soon.
+fn quick() -> Check {
+    Check {
+        timeout: Duration::from_secs(5),
+        connect_timeout: Duration::from_secs(2),
+        ..Check::default()
+    }
+}
+
+/// A network in which these hosts stand at these servers.
+fn network(hosts: &[(&str, &Server)]) -> Network {
+    let mapping = |(host, server): &(&str, &Server)| Mapping {
+        host: (*host).to_owned(),
+        port: None,
+        to_host: server.address().ip().to_string(),
+        to_port: Some(server.port()),
+    };
+    Network {
+        map: hosts.iter().map(mapping).collect(),
+        ..Network::default()
+    }
+}
+
+/// A job that GETs a URL and keeps the body.
+fn job(url: &str) -> Job {
+    Job {
+        key: JobKey {
+            domain: "example.test".to_owned(),
+            path: url.to_owned(),
+            request: None,
+            alias: None,
+            scheme: Scheme::Http,
+        },
+        url: url.to_owned(),
+        file: "urldb/example.test.yaml".into(),
+        line: 1,
+        promise: Promise::default(),
+        request: Request {
+            method: "GET".to_owned(),
+            headers: Vec::new(),
+            body: None,
+        },
+        body: BodyUse::Hash {
+            at_most: 1 << 20,
+            keep: true,
+        },
+    }
+}
+
+/// Fetches one job once.
+fn fetch(check: &Check, network: &Network, job: Job) -> Observation {
+    let fetcher = Fetcher::new(check, network).expect("a valid configuration");
+    let mut seen = Vec::new();
+    fetcher.fetch_all(
+        std::iter::once(job),
+        |_, _| Next::Done,
+        |_, observations| seen.extend(observations),
+        &Stop::new(),
+    );
+    assert_eq!(seen.len(), 1);
+    seen.remove(0)
+}
+
+/// GETs `http://example.test/` from a server, once.
+fn get(server: &Server) -> Observation {
+    fetch(
+        &quick(),
+        &network(&[("example.test", server)]),
+        job("http://example.test/"),
+    )
+}
+
+/// Fetches jobs once each; URLs and observations in the order of finishing.
+fn fetch_all(check: &Check, network: &Network, jobs: Vec<Job>) -> Vec<(String, Observation)> {
+    let fetcher = Fetcher::new(check, network).expect("a valid configuration");
+    let all = Mutex::new(Vec::new());
+    fetcher.fetch_all(
+        jobs.into_iter(),
+        |_, _| Next::Done,
+        |job, observations| {
+            let mut all = all.lock().expect("no panic under the lock");
+            all.extend(observations.into_iter().map(|one| (job.url.clone(), one)));
+        },
+        &Stop::new(),
+    );
+    all.into_inner().expect("no panic under the lock")
+}
+
+fn kind(observation: &Observation) -> Option<FailureKind> {
+    observation.failure.as_ref().map(|failure| failure.kind)
+}
+
+fn sha256(bytes: &[u8]) -> [u8; 32] {
+    Sha256::digest(bytes).into()
+}

@@ -1,0 +1,155 @@
+//! What is sent, and where to.
+
+use urldb::config::{Mapping, Network};
+use urldb::fetch::{FailureKind, Fetcher};
+
+use crate::support::{Reply, Server};
+use crate::{fetch, get, job, kind, network, quick};
+
+#[test]
+fn what_is_recorded_is_what_was_sent() {
+    let server = Server::new(|_| Reply::ok(""));
+    let seen = get(&server);
+    let hop = seen.last().unwrap();
+    let recorded: Vec<(String, String)> = hop
+        .request_headers
+        .iter()
+        .map(|(name, value)| (name.clone(), String::from_utf8(value.clone()).unwrap()))
+        .collect();
+    assert_eq!(recorded, server.requests()[0].headers);
+    let names: Vec<&str> = recorded.iter().map(|(name, _)| name.as_str()).collect();
+    assert_eq!(names, ["host", "user-agent", "accept", "accept-encoding"]);
+    assert_eq!(recorded[3].1, "identity");
+}
+
+#[test]
+fn a_request_body_is_recorded_with_its_length() {
+    let server = Server::new(|_| Reply::ok(""));
+    let mut job = job("http://example.test/");
+    job.request.method = "POST".to_owned();
+    job.request.body = Some("hello".to_owned());
+    job.request.headers = vec![
+        ("Accept".to_owned(), "text/csv".to_owned()),
+        ("X-Twice".to_owned(), "1".to_owned()),
+        ("X-Twice".to_owned(), "2".to_owned()),
+    ];
+    let seen = fetch(&quick(), &network(&[("example.test", &server)]), job);
+    let request = &server.requests()[0];
+    assert_eq!(request.body, b"hello");
+    let recorded: Vec<&str> = seen.hops[0]
+        .request_headers
+        .iter()
+        .map(|(name, _)| name.as_str())
+        .collect();
+    let sent: Vec<&str> = request
+        .headers
+        .iter()
+        .map(|(name, _)| name.as_str())
+        .collect();
+    assert_eq!(recorded, sent);
+    assert_eq!(request.header("accept"), Some("text/csv"));
+    assert_eq!(sent.iter().filter(|name| **name == "x-twice").count(), 2);
+    assert!(recorded.contains(&"content-length"));
+}
+
+#[test]
+fn headers_that_would_break_the_connection_are_refused() {
+    let server = Server::new(|_| Reply::ok(""));
+    let network = network(&[("example.test", &server)]);
+    for (name, value) in [
+        ("Transfer-Encoding", "chunked"),
+        ("X-A", "1\r\nX-B: 2"),
+        ("X A", "1"),
+    ] {
+        let mut job = job("http://example.test/");
+        job.request.headers = vec![(name.to_owned(), value.to_owned())];
+        assert_eq!(
+            kind(&fetch(&quick(), &network, job)),
+            Some(FailureKind::Refused),
+            "{name}"
+        );
+        let mut check = quick();
+        check.headers.insert(name.to_owned(), value.to_owned());
+        let error = Fetcher::new(&check, &network).unwrap_err();
+        assert!(error.to_string().contains(name), "{error}");
+    }
+    assert_eq!(server.connections(), 0);
+}
+
+fn mapping(host: &str, port: Option<u16>, to: &Server) -> Mapping {
+    Mapping {
+        host: host.to_owned(),
+        port,
+        to_host: "127.0.0.1".to_owned(),
+        to_port: Some(to.port()),
+    }
+}
+
+#[test]
+fn a_mapping_leads_elsewhere_and_keeps_the_host() {
+    let [any, special, literal] =
+        ["any", "special", "literal"].map(|name| Server::new(move |_| Reply::ok(name)));
+    let network = Network {
+        map: vec![
+            mapping("Example.Test.", None, &any),
+            mapping("example.test", Some(8081), &special),
+            mapping("192.0.2.1", Some(80), &literal),
+            mapping("[2001:db8::1]", None, &literal),
+        ],
+        ..Network::default()
+    };
+    for (url, server, host) in [
+        ("http://example.test/", &any, "example.test"),
+        ("http://EXAMPLE.test:8080/", &any, "example.test:8080"),
+        ("http://example.test:8081/", &special, "example.test:8081"),
+        ("http://192.0.2.1/", &literal, "192.0.2.1"),
+        ("http://[2001:db8::1]:99/", &literal, "[2001:db8::1]:99"),
+    ] {
+        let seen = fetch(&quick(), &network, job(url));
+        assert_eq!(seen.failure, None, "{url}");
+        assert_eq!(seen.hops[0].address, Some(server.address()), "{url}");
+        assert_eq!(
+            server.requests().last().unwrap().header("host"),
+            Some(host),
+            "{url}"
+        );
+    }
+    let elsewhere = fetch(&quick(), &network, job("http://192.0.2.1:81/"));
+    assert_eq!(kind(&elsewhere), Some(FailureKind::Refused));
+}
+
+#[test]
+fn a_mapping_may_keep_the_port() {
+    let server = Server::new(|_| Reply::ok(""));
+    let network = Network {
+        map: vec![Mapping {
+            to_port: None,
+            to_host: "localhost".to_owned(),
+            ..mapping("example.test", None, &server)
+        }],
+        ..Network::default()
+    };
+    let seen = fetch(
+        &quick(),
+        &network,
+        job(&format!("http://example.test:{}/", server.port())),
+    );
+    assert_eq!(seen.failure, None);
+}
+
+#[test]
+fn an_allowed_range_may_be_asked_without_a_mapping() {
+    let server = Server::new(|_| Reply::ok(""));
+    let mut network = Network::default();
+    for host in ["127.0.0.1", "localhost"] {
+        let url = format!("http://{host}:{}/", server.port());
+        network.allow.clear();
+        assert_eq!(
+            kind(&fetch(&quick(), &network, job(&url))),
+            Some(FailureKind::Refused),
+            "{host}"
+        );
+        network.allow = vec!["127.0.0.0/8".parse().unwrap(), "::1/128".parse().unwrap()];
+        assert_eq!(fetch(&quick(), &network, job(&url)).failure, None, "{host}");
+    }
+}

@@ -1,0 +1,165 @@
+//! Certificates, good and bad.
+
+use std::io::Write;
+
+use rcgen::{BasicConstraints, CertificateParams, DnType, IsCa, Issuer, KeyPair, date_time_ymd};
+use rustls::ServerConfig;
+use rustls::pki_types::{PrivateKeyDer, PrivatePkcs8KeyDer};
+use tempfile::NamedTempFile;
+use urldb::config::Network;
+use urldb::fetch::{FailureKind, Fetcher};
+
+use crate::support::{Reply, Server};
+use crate::{fetch, job, kind, network, quick};
+
+/// A certificate authority, and the file that says so.
+struct Authority {
+    issuer: Issuer<'static, KeyPair>,
+    file: NamedTempFile,
+}
+
+impl Authority {
+    fn new() -> Self {
+        let key = KeyPair::generate().unwrap();
+        let mut params = CertificateParams::new(Vec::new()).unwrap();
+        params.is_ca = IsCa::Ca(BasicConstraints::Unconstrained);
+        params
+            .distinguished_name
+            .push(DnType::CommonName, "The authority");
+        let certificate = params.self_signed(&key).unwrap();
+        let mut file = NamedTempFile::new().unwrap();
+        file.write_all(certificate.pem().as_bytes()).unwrap();
+        Self {
+            issuer: Issuer::new(params, key),
+            file,
+        }
+    }
+
+    /// A server at `example.test` with a certificate of this authority.
+    fn server(&self, params: &CertificateParams) -> Server {
+        let key = KeyPair::generate().unwrap();
+        serve(&params.signed_by(&key, &self.issuer).unwrap(), &key)
+    }
+}
+
+fn params(name: &str) -> CertificateParams {
+    CertificateParams::new(vec![name.to_owned()]).unwrap()
+}
+
+fn serve(certificate: &rcgen::Certificate, key: &KeyPair) -> Server {
+    let key = PrivateKeyDer::Pkcs8(PrivatePkcs8KeyDer::from(key.serialize_der()));
+    let provider = rustls::crypto::ring::default_provider();
+    let config = ServerConfig::builder_with_provider(provider.into())
+        .with_safe_default_protocol_versions()
+        .unwrap()
+        .with_no_client_auth()
+        .with_single_cert(vec![certificate.der().clone()], key)
+        .unwrap();
+    Server::tls(config, |_| Reply::ok("hello"))
+}
+
+fn trusting(authority: &Authority, server: &Server) -> Network {
+    Network {
+        ca_file: Some(authority.file.path().to_owned()),
+        ..network(&[("example.test", server)])
+    }
+}
+
+#[test]
+fn a_good_certificate_is_accepted_through_the_ca_file() {
+    let authority = Authority::new();
+    let server = authority.server(&params("example.test"));
+    let seen = fetch(
+        &quick(),
+        &trusting(&authority, &server),
+        job("https://example.test/"),
+    );
+    assert_eq!(seen.failure, None);
+    assert_eq!(seen.complete_body().unwrap().length, 5);
+}
+
+#[test]
+fn bad_certificates_are_told_apart() {
+    let authority = Authority::new();
+    let mut expired = params("example.test");
+    expired.not_before = date_time_ymd(2019, 1, 1);
+    expired.not_after = date_time_ymd(2020, 1, 1);
+    let mut early = params("example.test");
+    early.not_before = date_time_ymd(2999, 1, 1);
+    early.not_after = date_time_ymd(3000, 1, 1);
+    for (params, expected) in [
+        (expired, FailureKind::TlsExpired),
+        (early, FailureKind::TlsNotYetValid),
+        (params("other.test"), FailureKind::TlsWrongHost),
+    ] {
+        let server = authority.server(&params);
+        let seen = fetch(
+            &quick(),
+            &trusting(&authority, &server),
+            job("https://example.test/"),
+        );
+        assert_eq!(kind(&seen), Some(expected), "{:?}", seen.failure);
+    }
+}
+
+#[test]
+fn nobody_vouches_for_a_self_signed_certificate() {
+    let authority = Authority::new();
+    let mut as_authority = params("example.test");
+    as_authority.is_ca = IsCa::Ca(BasicConstraints::Unconstrained);
+    let mut impostor = params("example.test");
+    impostor
+        .distinguished_name
+        .push(DnType::CommonName, "The authority");
+    for params in [params("example.test"), as_authority, impostor] {
+        let key = KeyPair::generate().unwrap();
+        let server = serve(&params.self_signed(&key).unwrap(), &key);
+        let seen = fetch(
+            &quick(),
+            &trusting(&authority, &server),
+            job("https://example.test/"),
+        );
+        assert_eq!(
+            kind(&seen),
+            Some(FailureKind::TlsUntrusted),
+            "{:?}",
+            seen.failure
+        );
+    }
+}
+
+#[test]
+fn a_server_that_does_not_speak_tls_fails_in_tls() {
+    let server = Server::new(|_| Reply::ok(""));
+    let garbage = std::net::TcpListener::bind("127.0.0.1:0").unwrap();
+    let address = garbage.local_addr().unwrap();
+    std::thread::spawn(move || {
+        let (mut stream, _) = garbage.accept().unwrap();
+        stream
+            .write_all(b"HTTP/1.1 400 Bad Request\r\n\r\n")
+            .unwrap();
+    });
+    let mut network = network(&[("example.test", &server)]);
+    network.map[0].to_port = Some(address.port());
+    let seen = fetch(&quick(), &network, job("https://example.test/"));
+    assert_eq!(kind(&seen), Some(FailureKind::Tls), "{:?}", seen.failure);
+}
+
+#[test]
+fn a_ca_file_that_cannot_be_used_is_an_error_that_names_it() {
+    let empty = NamedTempFile::new().unwrap();
+    for path in [
+        empty.path().to_owned(),
+        empty.path().with_extension("absent"),
+    ] {
+        let network = Network {
+            ca_file: Some(path.clone()),
+            ..Network::default()
+        };
+        let error = Fetcher::new(&quick(), &network).unwrap_err();
+        assert!(
+            error.to_string().contains(&path.display().to_string()),
+            "{error}"
+        );
+    }
+}

@@ -1,0 +1,342 @@
+//! A scripted HTTP server on the loopback interface, for tests of anything that fetches.
+//!
+//! It says exactly the bytes that a test gives it, wrong ones too, and remembers
+//! what it was asked. It stands on a free port and is reached with a mapping.
+#![allow(
+    dead_code,
+    unreachable_pub,
+    reason = "each test binary includes it and uses a part"
+)]
+
+use std::io::{self, ErrorKind, Read, Write};
+use std::net::{SocketAddr, TcpListener, TcpStream};
+use std::sync::atomic::{AtomicBool, AtomicUsize, Ordering};
+use std::sync::{Arc, Mutex};
+use std::thread;
+use std::time::{Duration, Instant};
+
+/// How often a blocked connection looks whether the test is over.
+const TICK: Duration = Duration::from_millis(20);
+
+/// One request as it came in.
+#[derive(Debug, Clone)]
+pub struct Request {
+    /// The method.
+    pub method: String,
+    /// The request target.
+    pub target: String,
+    /// The headers; names in lower case.
+    pub headers: Vec<(String, String)>,
+    /// The body.
+    pub body: Vec<u8>,
+    /// The number of the connection, from 0 in order of arrival.
+    pub connection: usize,
+    /// When it came.
+    pub at: Instant,
+}
+
+impl Request {
+    /// The first value of a header.
+    pub fn header(&self, name: &str) -> Option<&str> {
+        let (_, value) = self.headers.iter().find(|(known, _)| known == name)?;
+        Some(value)
+    }
+}
+
+/// What the server does about a request: bytes and pauses, then perhaps the end of the connection.
+#[derive(Debug, Clone, Default)]
+pub struct Reply {
+    parts: Vec<Part>,
+    close: bool,
+}
+
+#[derive(Debug, Clone)]
+enum Part {
+    Bytes(Vec<u8>),
+    Pause(Duration),
+}
+
+impl Reply {
+    /// A proper response with these extra header lines (`Name: value`).
+    pub fn new(status: &str, headers: &[&str], body: impl AsRef<[u8]>) -> Self {
+        let body = body.as_ref();
+        let mut head = format!("HTTP/1.1 {status}\r\nContent-Length: {}\r\n", body.len());
+        for header in headers {
+            head.push_str(header);
+            head.push_str("\r\n");
+        }
+        Self::raw([head.as_bytes(), b"\r\n", body].concat())
+    }
+
+    /// 200 with this body.
+    pub fn ok(body: impl AsRef<[u8]>) -> Self {
+        Self::new("200 OK", &[], body)
+    }
+
+    /// A redirect.
+    pub fn redirect(status: u16, location: &str) -> Self {
+        Self::new(
+            &format!("{status} Moved"),
+            &[&format!("Location: {location}")],
+            "elsewhere",
+        )
+    }
+
+    /// These bytes and nothing else.
+    pub fn raw(bytes: impl AsRef<[u8]>) -> Self {
+        Self::default().then(bytes)
+    }
+
+    /// More bytes.
+    pub fn then(mut self, bytes: impl AsRef<[u8]>) -> Self {
+        self.parts.push(Part::Bytes(bytes.as_ref().to_vec()));
+        self
+    }
+
+    /// Nothing for a while.
+    pub fn pause(mut self, time: Duration) -> Self {
+        self.parts.push(Part::Pause(time));
+        self
+    }
+
+    /// Nothing more until the test is over.
+    pub fn hang(self) -> Self {
+        self.pause(Duration::from_hours(1))
+    }
+
+    /// The connection is closed after it.
+    pub fn close(mut self) -> Self {
+        self.close = true;
+        self
+    }
+}
+
+/// The server; it is gone when dropped.
+#[derive(Debug)]
+pub struct Server {
+    address: SocketAddr,
+    shared: Arc<Shared>,
+}
+
+#[derive(Debug, Default)]
+struct Shared {
+    over: AtomicBool,
+    connections: AtomicUsize,
+    under_way: AtomicUsize,
+    most_under_way: AtomicUsize,
+    requests: Mutex<Vec<Request>>,
+}
+
+trait Stream: Read + Write {}
+impl<S: Read + Write> Stream for S {}
+
+impl Server {
+    /// A server that answers by this script.
+    pub fn new(script: impl Fn(&Request) -> Reply + Send + Sync + 'static) -> Self {
+        Self::start("127.0.0.1:0", None, script)
+    }
+
+    /// A server at another loopback address.
+    pub fn at(address: &str, script: impl Fn(&Request) -> Reply + Send + Sync + 'static) -> Self {
+        Self::start(address, None, script)
+    }
+
+    /// A server that speaks TLS.
+    pub fn tls(
+        config: rustls::ServerConfig,
+        script: impl Fn(&Request) -> Reply + Send + Sync + 'static,
+    ) -> Self {
+        Self::start("127.0.0.1:0", Some(Arc::new(config)), script)
+    }
+
+    fn start(
+        address: &str,
+        tls: Option<Arc<rustls::ServerConfig>>,
+        script: impl Fn(&Request) -> Reply + Send + Sync + 'static,
+    ) -> Self {
+        let listener = TcpListener::bind(address).expect("a free port");
+        let address = listener.local_addr().expect("a bound listener");
+        let shared = Arc::new(Shared::default());
+        let (script, accepting) = (Arc::new(script), Arc::clone(&shared));
+        thread::spawn(move || {
+            for stream in listener.incoming() {
+                if accepting.over.load(Ordering::SeqCst) {
+                    return;
+                }
+                let Ok(stream) = stream else { continue };
+                let number = accepting.connections.fetch_add(1, Ordering::SeqCst);
+                let (shared, script, tls) =
+                    (Arc::clone(&accepting), Arc::clone(&script), tls.clone());
+                // An error here is the client hanging up, which tests do on purpose.
+                thread::spawn(move || {
+                    open(stream, tls).and_then(|mut s| shared.serve(&mut *s, number, &*script))
+                });
+            }
+        });
+        Self { address, shared }
+    }
+
+    /// Where it stands.
+    pub fn address(&self) -> SocketAddr {
+        self.address
+    }
+
+    /// Its port.
+    pub fn port(&self) -> u16 {
+        self.address.port()
+    }
+
+    /// What it was asked, in order.
+    pub fn requests(&self) -> Vec<Request> {
+        self.shared
+            .requests
+            .lock()
+            .expect("no panic under the lock")
+            .clone()
+    }
+
+    /// Connections that were made to it.
+    pub fn connections(&self) -> usize {
+        self.shared.connections.load(Ordering::SeqCst)
+    }
+
+    /// The most requests that were ever being answered at once.
+    pub fn most_under_way(&self) -> usize {
+        self.shared.most_under_way.load(Ordering::SeqCst)
+    }
+}
+
+impl Drop for Server {
+    fn drop(&mut self) {
+        self.shared.over.store(true, Ordering::SeqCst);
+        // Wakes the listener up.
+        let _ = TcpStream::connect(self.address);
+    }
+}
+
+fn open(stream: TcpStream, tls: Option<Arc<rustls::ServerConfig>>) -> io::Result<Box<dyn Stream>> {
+    stream.set_read_timeout(Some(TICK))?;
+    stream.set_nodelay(true)?;
+    Ok(match tls {
+        None => Box::new(stream),
+        Some(config) => {
+            let session = rustls::ServerConnection::new(config).map_err(io::Error::other)?;
+            Box::new(rustls::StreamOwned::new(session, stream))
+        }
+    })
+}
+
+impl Shared {
+    fn serve(
+        &self,
+        stream: &mut dyn Stream,
+        number: usize,
+        script: &dyn Fn(&Request) -> Reply,
+    ) -> io::Result<()> {
+        let mut buffer = Vec::new();
+        while let Some(request) = self.read(stream, &mut buffer, number)? {
+            self.requests
+                .lock()
+                .expect("no panic under the lock")
+                .push(request.clone());
+            let under_way = self.under_way.fetch_add(1, Ordering::SeqCst) + 1;
+            self.most_under_way.fetch_max(under_way, Ordering::SeqCst);
+            let reply = script(&request);
+            let written = self.write(stream, &reply);
+            self.under_way.fetch_sub(1, Ordering::SeqCst);
+            written?;
+            if reply.close {
+                break;
+            }
+        }
+        Ok(())
+    }
+
+    fn write(&self, stream: &mut dyn Stream, reply: &Reply) -> io::Result<()> {
+        for part in &reply.parts {
+            match part {
+                Part::Bytes(bytes) => stream.write_all(bytes).and_then(|()| stream.flush())?,
+                Part::Pause(time) => self.pause(*time)?,
+            }
+        }
+        Ok(())
+    }
+
+    fn pause(&self, time: Duration) -> io::Result<()> {
+        let until = Instant::now() + time;
+        while let Some(left) = until.checked_duration_since(Instant::now()) {
+            if self.over.load(Ordering::SeqCst) {
+                return Err(ErrorKind::Interrupted.into());
+            }
+            thread::sleep(left.min(TICK));
+        }
+        Ok(())
+    }
+
+    /// The next request, or `None` when the client is done.
+    fn read(
+        &self,
+        stream: &mut dyn Stream,
+        buffer: &mut Vec<u8>,
+        connection: usize,
+    ) -> io::Result<Option<Request>> {
+        let end = loop {
+            if let Some(at) = buffer.windows(4).position(|four| four == b"\r\n\r\n") {
+                break at + 4;
+            }
+            if !self.fill(stream, buffer)? {
+                return Ok(None);
+            }
+        };
+        let head = String::from_utf8_lossy(&buffer[..end]).into_owned();
+        buffer.drain(..end);
+        let mut lines = head.lines();
+        let mut words = lines
+            .next()
+            .unwrap_or_default()
+            .split(' ')
+            .map(str::to_owned);
+        let mut request = Request {
+            method: words.next().unwrap_or_default(),
+            target: words.next().unwrap_or_default(),
+            headers: lines
+                .filter_map(|line| line.split_once(": "))
+                .map(|(name, value)| (name.to_ascii_lowercase(), value.to_owned()))
+                .collect(),
+            body: Vec::new(),
+            connection,
+            at: Instant::now(),
+        };
+        let length = request
+            .header("content-length")
+            .and_then(|text| text.parse().ok())
+            .unwrap_or(0);
+        while buffer.len() < length {
+            if !self.fill(stream, buffer)? {
+                return Ok(None);
+            }
+        }
+        request.body = buffer.drain(..length).collect();
+        Ok(Some(request))
+    }
+
+    fn fill(&self, stream: &mut dyn Stream, buffer: &mut Vec<u8>) -> io::Result<bool> {
+        let mut chunk = [0; 4096];
+        loop {
+            match stream.read(&mut chunk) {
+                Ok(read) => {
+                    buffer.extend_from_slice(&chunk[..read]);
+                    return Ok(read > 0);
+                }
+                Err(error)
+                    if matches!(error.kind(), ErrorKind::WouldBlock | ErrorKind::TimedOut) =>
+                {
+                    if self.over.load(Ordering::SeqCst) {
+                        return Ok(false);
+                    }
+                }
+                Err(error) => return Err(error),
+            }
+        }
+    }
+}
