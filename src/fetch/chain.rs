@@ -16,7 +16,7 @@ use super::failure::classify;
 use super::headers::Headers;
 use super::pace::Pace;
 use super::redirect::{Ask, Visited};
-use super::{BodyEnd, Failure, FailureKind, Hop, Observation};
+use super::{BodyEnd, Failure, FailureKind, Hop, Observation, after};
 use crate::config::Check;
 use crate::plan::{BodyUse, Job};
 
@@ -50,7 +50,7 @@ pub(super) async fn observe(
         shared,
         job,
         fresh,
-        deadline: clock + shared.check.timeout,
+        deadline: after(shared.check.timeout),
         hops: Vec::new(),
         intake: None,
     };

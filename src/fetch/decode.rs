@@ -2,7 +2,8 @@
 
 use std::io::{self, Write};
 
-use flate2::write::{DeflateDecoder, MultiGzDecoder, ZlibDecoder};
+use flate2::write::MultiGzDecoder;
+use flate2::{Decompress, FlushDecompress, Status};
 use sha2::{Digest, Sha256};
 
 use super::Decoded;
@@ -21,8 +22,7 @@ enum Coding {
     Gzip(MultiGzDecoder<Sink>),
     /// `deflate`, until its first two bytes tell which of its two forms it is.
     Unsure(Vec<u8>, Sink),
-    Zlib(ZlibDecoder<Sink>),
-    Deflate(DeflateDecoder<Sink>),
+    Deflate(Inflater),
     /// Not what it said it was, or too long to be what was promised.
     Failed,
 }
@@ -54,12 +54,10 @@ impl Decoder {
     /// What came out, if the coded stream was whole.
     pub(super) fn finish(self) -> Option<Decoded> {
         let sink = match self.coding {
-            Coding::Gzip(decoder) => decoder.finish(),
-            Coding::Zlib(decoder) => decoder.finish(),
-            Coding::Deflate(decoder) => decoder.finish(),
-            Coding::Unsure(..) | Coding::Failed => return None,
-        }
-        .ok()?;
+            Coding::Gzip(decoder) => decoder.finish().ok()?,
+            Coding::Deflate(inflater) if inflater.ended => inflater.sink,
+            Coding::Deflate(_) | Coding::Unsure(..) | Coding::Failed => return None,
+        };
         Some(Decoded {
             length: sink.length,
             sha256: sink.hasher.finalize().into(),
@@ -71,8 +69,7 @@ impl Coding {
     fn push(mut self, bytes: &[u8]) -> io::Result<Self> {
         match &mut self {
             Self::Gzip(decoder) => decoder.write_all(bytes)?,
-            Self::Zlib(decoder) => decoder.write_all(bytes)?,
-            Self::Deflate(decoder) => decoder.write_all(bytes)?,
+            Self::Deflate(inflater) => inflater.push(bytes)?,
             Self::Failed => {}
             Self::Unsure(..) => return self.decide(bytes),
         }
@@ -89,12 +86,47 @@ impl Coding {
             return Ok(Self::Unsure(start, sink));
         };
         let is_zlib = first & 0x0f == 8 && u16::from_be_bytes([first, second]) % 31 == 0;
-        let decoder = if is_zlib {
-            Self::Zlib(ZlibDecoder::new(sink))
-        } else {
-            Self::Deflate(DeflateDecoder::new(sink))
+        let inflater = Inflater {
+            state: Decompress::new(is_zlib),
+            sink,
+            ended: false,
         };
-        decoder.push(&start)
+        Self::Deflate(inflater).push(&start)
+    }
+}
+
+/// Undoes deflate, and knows whether it came to its end, as the library's writers do not.
+#[derive(Debug)]
+struct Inflater {
+    state: Decompress,
+    sink: Sink,
+    ended: bool,
+}
+
+impl Inflater {
+    fn push(&mut self, mut bytes: &[u8]) -> io::Result<()> {
+        let mut plain = [0; 8 << 10];
+        while !self.ended {
+            let (read, written) = (self.state.total_in(), self.state.total_out());
+            let status = self
+                .state
+                .decompress(bytes, &mut plain, FlushDecompress::None)?;
+            let [read, written] = [
+                self.state.total_in() - read,
+                self.state.total_out() - written,
+            ]
+            .map(|count| usize::try_from(count).unwrap_or(usize::MAX));
+            self.sink.write_all(&plain[..written])?;
+            bytes = &bytes[read..];
+            self.ended = status == Status::StreamEnd;
+            if bytes.is_empty() && written < plain.len() {
+                return Ok(());
+            }
+            if read == 0 && written == 0 {
+                return Err(io::Error::other("no way on"));
+            }
+        }
+        Ok(())
     }
 }
 
@@ -172,6 +204,12 @@ mod tests {
     #[test]
     fn what_cannot_be_decoded_is_none() {
         let coded = gzip(PLAIN);
+        let mut zlib = ZlibEncoder::new(Vec::new(), Compression::default());
+        zlib.write_all(PLAIN).unwrap();
+        let zlib = zlib.finish().unwrap();
+        for cut in 1..zlib.len() {
+            assert_eq!(decode("deflate", None, &zlib[..cut]), None, "{cut}");
+        }
         assert_eq!(decode("br", None, &coded), None);
         assert_eq!(decode("gzip", None, PLAIN), None);
         assert_eq!(decode("gzip", None, &coded[..coded.len() - 1]), None);

@@ -11,7 +11,7 @@ use url::Url;
 
 use super::chain::{Shared, observe};
 use super::queue::{HostId, Queue};
-use super::{Failure, FailureKind, Next, Observation};
+use super::{Failure, FailureKind, Next, Observation, after};
 use crate::plan::Job;
 use crate::stop::Stop;
 
@@ -42,7 +42,7 @@ impl End {
     pub(super) fn new(stop: &Stop, time: Option<Duration>) -> Self {
         Self {
             stop: stop.clone(),
-            deadline: time.and_then(|time| Instant::now().checked_add(time)),
+            deadline: time.map(after),
         }
     }
 
@@ -121,11 +121,13 @@ impl Work {
 /// Runs all jobs; returns when every one has been handed out, or nobody takes them any more.
 pub(super) async fn drive(
     shared: &Shared,
-    mut jobs: impl Iterator<Item = Job>,
+    jobs: impl Iterator<Item = Job>,
     next: impl Fn(&Job, &[Observation]) -> Next,
     out: Sender<Finished>,
     end: End,
 ) {
+    let mut jobs = jobs.fuse();
+    let concurrency = shared.check.concurrency.max(1);
     let mut queue = Queue::new(shared.check.host_concurrency);
     let mut running = FuturesUnordered::new();
     let mut outbox = VecDeque::new();
@@ -134,7 +136,7 @@ pub(super) async fn drive(
     let mut ending = std::pin::pin!(end.reached());
     loop {
         let mut taken_in = 0;
-        while outbox.len() < OUTBOX && running.len() < shared.check.concurrency.max(1) {
+        while outbox.len() < OUTBOX && running.len() < concurrency {
             if let Some(failure) = &over {
                 let Some(job) = jobs.next() else {
                     more = false;
@@ -156,11 +158,9 @@ pub(super) async fn drive(
         if !more && running.is_empty() && queue.len() == 0 && outbox.is_empty() {
             return;
         }
-        let wake: OptionFuture<_> = queue
-            .wakes()
-            .filter(|_| outbox.len() < OUTBOX)
-            .map(|at| tokio::time::sleep_until(at.into()))
-            .into();
+        let has_room = outbox.len() < OUTBOX && running.len() < concurrency;
+        let wakes = queue.wakes().filter(|_| has_room);
+        let wake: OptionFuture<_> = wakes.map(|at| tokio::time::sleep_until(at.into())).into();
         tokio::select! {
             biased;
             failure = &mut ending, if over.is_none() => {
@@ -173,7 +173,7 @@ pub(super) async fn drive(
                     (Next::Done, _) => outbox.push_back(work.finish()),
                     (Next::Again { .. }, Some(failure)) => outbox.push_back(work.give_up(failure.clone())),
                     (Next::Again { wait, fresh }, None) => {
-                        queue.push_later(host, Instant::now() + wait, Work { fresh, ..work });
+                        queue.push_later(host, after(wait), Work { fresh, ..work });
                     }
                 }
             }

@@ -26,7 +26,7 @@ mod redirect;
 mod resolve;
 mod spool;
 
-use std::time::Duration;
+use std::time::{Duration, Instant};
 
 use anyhow::Context;
 use tokio::runtime::{Builder, Runtime};
@@ -120,4 +120,12 @@ impl Drop for Fetcher {
             runtime.shutdown_background();
         }
     }
+}
+
+/// Longer than any run; clocks cannot count to where a configuration may point.
+const AGES: Duration = Duration::from_hours(24 * 365);
+
+/// The time after this much of it.
+fn after(wait: Duration) -> Instant {
+    Instant::now() + wait.min(AGES)
 }

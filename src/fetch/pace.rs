@@ -4,6 +4,8 @@ use std::collections::HashMap;
 use std::sync::{Mutex, PoisonError};
 use std::time::{Duration, Instant};
 
+use super::AGES;
+
 /// When each host may be asked next. Redirects that are followed count as requests.
 #[derive(Debug)]
 pub(super) struct Pace {
@@ -15,7 +17,7 @@ impl Pace {
     /// A pace of one request per interval to each host.
     pub(super) fn new(interval: Duration) -> Self {
         Self {
-            interval,
+            interval: interval.min(AGES),
             next: Mutex::default(),
         }
     }

@@ -157,6 +157,8 @@ fn text(location: &[u8]) -> String {
 
 #[cfg(test)]
 mod tests {
+    use proptest::prelude::*;
+
     use super::*;
 
     fn ask(method: &str, url: &str) -> Ask {
@@ -260,5 +262,20 @@ mod tests {
             .unwrap()
             .unwrap();
         assert_eq!(next.url.as_str(), "http://a.test/caf%E9");
+    }
+
+    proptest! {
+        #[test]
+        fn no_location_leads_anywhere_else(location: Vec<u8>, tail in "[ -~]{0,40}", status in 300u16..400) {
+            let from = ask("GET", "http://a.test/x");
+            let status = StatusCode::from_u16(status).unwrap();
+            for location in [location.as_slice(), tail.as_bytes(), format!("http:{tail}").as_bytes()] {
+                if let Ok(Some(next)) = from.next(status, Some(location)) {
+                    prop_assert!(unfollowable(&next.url).is_none());
+                    prop_assert!(next.url.host_str().is_some_and(|host| !host.is_empty()));
+                    prop_assert!(next.url.fragment().is_none());
+                }
+            }
+        }
     }
 }

@@ -241,10 +241,12 @@ impl Shared {
                 .push(request.clone());
             let under_way = self.under_way.fetch_add(1, Ordering::SeqCst) + 1;
             self.most_under_way.fetch_max(under_way, Ordering::SeqCst);
-            let reply = script(&request);
-            let written = self.write(stream, &reply);
+            let mut reply = script(&request);
+            let last = reply.parts.pop();
+            let written = self.write(stream, &reply.parts);
+            // Before the last bytes: whoever has them may ask again at once.
             self.under_way.fetch_sub(1, Ordering::SeqCst);
-            written?;
+            written.and_then(|()| self.write(stream, last.as_slice()))?;
             if reply.close {
                 break;
             }
@@ -252,8 +254,8 @@ impl Shared {
         Ok(())
     }
 
-    fn write(&self, stream: &mut dyn Stream, reply: &Reply) -> io::Result<()> {
-        for part in &reply.parts {
+    fn write(&self, stream: &mut dyn Stream, parts: &[Part]) -> io::Result<()> {
+        for part in parts {
             match part {
                 Part::Bytes(bytes) => stream.write_all(bytes).and_then(|()| stream.flush())?,
                 Part::Pause(time) => self.pause(*time)?,
