@@ -37,6 +37,18 @@ fn a_host_gets_no_more_than_its_share() {
 }
 
 #[test]
+fn connections_are_used_again() {
+    let server = Server::new(|_| Reply::ok("hello"));
+    let check = Check {
+        host_concurrency: 1,
+        ..quick()
+    };
+    let hosts = network(&[("example.test", &server)]);
+    fetch_all(&check, &hosts, jobs("example.test", 100));
+    assert_eq!(server.connections(), 1);
+}
+
+#[test]
 fn all_hosts_together_get_no_more_than_the_whole() {
     let server = Server::new(|_| {
         Reply::default()
