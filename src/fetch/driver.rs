@@ -126,66 +126,116 @@ pub(super) async fn drive(
     out: Sender<Finished>,
     end: End,
 ) {
-    let mut jobs = jobs.fuse();
+    let mut run = Run {
+        shared,
+        next,
+        jobs: jobs.fuse(),
+        more: true,
+        stretch: STRETCH,
+        queue: Queue::new(shared.check.host_concurrency),
+        outbox: VecDeque::new(),
+        over: None,
+    };
     let concurrency = shared.check.concurrency.max(1);
-    let mut queue = Queue::new(shared.check.host_concurrency);
     let mut running = FuturesUnordered::new();
-    let mut outbox = VecDeque::new();
-    let mut more = true;
-    let mut over: Option<Failure> = None;
     let mut ending = std::pin::pin!(end.reached());
     loop {
-        let mut taken_in = 0;
-        while outbox.len() < OUTBOX && running.len() < concurrency {
-            if let Some(failure) = &over {
-                let Some(job) = jobs.next() else {
-                    more = false;
-                    break;
-                };
-                outbox.push_back(Work::new(job).give_up(failure.clone()));
-            } else if let Some((host, work)) = queue.start(&shared.pace, Instant::now()) {
-                running.push(fetch(shared, &end, host, work));
-            } else if more && taken_in < STRETCH && queue.len() < LOOKAHEAD {
-                taken_in += 1;
-                match jobs.next() {
-                    Some(job) => queue.push(&host_of(&job), Work::new(job)),
-                    None => more = false,
-                }
-            } else {
-                break;
-            }
+        run.stretch = STRETCH;
+        while running.len() < concurrency
+            && let Some((host, work)) = run.start()
+        {
+            running.push(fetch(shared, &end, host, work));
         }
-        if !more && running.is_empty() && queue.len() == 0 && outbox.is_empty() {
+        if running.is_empty() && run.is_finished() {
             return;
         }
-        let has_room = outbox.len() < OUTBOX && running.len() < concurrency;
-        let wakes = queue.wakes().filter(|_| has_room);
+        let wakes = run.wakes().filter(|_| running.len() < concurrency);
         let wake: OptionFuture<_> = wakes.map(|at| tokio::time::sleep_until(at.into())).into();
         tokio::select! {
             biased;
-            failure = &mut ending, if over.is_none() => {
-                outbox.extend(queue.drain().into_iter().map(|work| work.give_up(failure.clone())));
-                over = Some(failure);
-            }
-            Some((host, work)) = running.next(), if !running.is_empty() => {
-                queue.release(host);
-                match (work.decide(&next), &over) {
-                    (Next::Done, _) => outbox.push_back(work.finish()),
-                    (Next::Again { .. }, Some(failure)) => outbox.push_back(work.give_up(failure.clone())),
-                    (Next::Again { wait, fresh }, None) => {
-                        queue.push_later(host, after(wait), Work { fresh, ..work });
-                    }
-                }
-            }
-            permit = out.reserve(), if !outbox.is_empty() => {
+            failure = &mut ending, if run.over.is_none() => run.end(failure),
+            Some((host, work)) = running.next(), if !running.is_empty() => run.settle(host, work),
+            permit = out.reserve(), if !run.outbox.is_empty() => {
                 let Ok(permit) = permit else { return };
-                if let Some(finished) = outbox.pop_front() {
+                if let Some(finished) = run.outbox.pop_front() {
                     permit.send(finished);
                 }
             }
             Some(()) = wake => {}
-            () = tokio::task::yield_now(), if taken_in == STRETCH => {}
+            () = tokio::task::yield_now(), if run.stretch == 0 => {}
         }
+    }
+}
+
+/// What a run keeps account of, besides the fetches under way.
+struct Run<'a, J, N> {
+    shared: &'a Shared,
+    next: N,
+    jobs: J,
+    /// Whether `jobs` may have more.
+    more: bool,
+    /// Jobs that may still be taken in at this stretch.
+    stretch: usize,
+    queue: Queue<Work>,
+    outbox: VecDeque<Finished>,
+    /// Set once the run is over.
+    over: Option<Failure>,
+}
+
+impl<J: Iterator<Item = Job>, N: Fn(&Job, &[Observation]) -> Next> Run<'_, J, N> {
+    /// The next work that may start now; takes in jobs in search of it.
+    fn start(&mut self) -> Option<(HostId, Work)> {
+        while self.outbox.len() < OUTBOX {
+            let start = self.queue.start(&self.shared.pace, Instant::now());
+            if start.is_some() || !self.more || self.stretch == 0 || self.queue.len() >= LOOKAHEAD {
+                return start;
+            }
+            self.take_in();
+        }
+        None
+    }
+
+    fn take_in(&mut self) {
+        self.stretch -= 1;
+        match (self.jobs.next(), &self.over) {
+            (Some(job), None) => self.queue.push(&host_of(&job), Work::new(job)),
+            (Some(job), Some(failure)) => self
+                .outbox
+                .push_back(Work::new(job).give_up(failure.clone())),
+            (None, _) => self.more = false,
+        }
+    }
+
+    /// A fetch has come back: the job is finished, or will be fetched again.
+    fn settle(&mut self, host: HostId, work: Work) {
+        self.queue.release(host);
+        let finished = match (work.decide(&self.next), &self.over) {
+            (Next::Done, _) => work.finish(),
+            (Next::Again { .. }, Some(failure)) => work.give_up(failure.clone()),
+            (Next::Again { wait, fresh }, None) => {
+                self.queue
+                    .push_later(host, after(wait), Work { fresh, ..work });
+                return;
+            }
+        };
+        self.outbox.push_back(finished);
+    }
+
+    /// The run is over: nothing starts any more.
+    fn end(&mut self, failure: Failure) {
+        let left = self.queue.drain().into_iter();
+        self.outbox
+            .extend(left.map(|work| work.give_up(failure.clone())));
+        self.over = Some(failure);
+    }
+
+    /// When to look again for something to start; never while finished jobs pile up.
+    fn wakes(&self) -> Option<Instant> {
+        self.queue.wakes().filter(|_| self.outbox.len() < OUTBOX)
+    }
+
+    fn is_finished(&self) -> bool {
+        !self.more && self.queue.len() == 0 && self.outbox.is_empty()
     }
 }
 
