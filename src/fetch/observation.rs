@@ -56,9 +56,10 @@ pub struct Body {
     pub sha256: [u8; 32],
     /// How it ended.
     pub end: BodyEnd,
-    /// Length and SHA-256 after undoing a content coding that nobody asked for.
+    /// Length and SHA-256 after undoing a content coding that nobody asked for; absent when
+    /// the coded stream is not whole, or longer than the record promises.
     pub decoded: Option<Decoded>,
-    /// The bytes, where the job wanted them kept.
+    /// The bytes, where they were to be kept and the disk had room.
     pub bytes: Option<Spool>,
 }
 
