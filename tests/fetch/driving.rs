@@ -4,8 +4,9 @@ use std::collections::HashMap;
 use std::time::{Duration, Instant};
 
 use urldb::config::Check;
-use urldb::fetch::{FailureKind, Fetcher, Next, Observation, Stop};
+use urldb::fetch::{FailureKind, Fetcher, Next, Observation};
 use urldb::plan::{BodyUse, Job};
+use urldb::stop::Stop;
 
 use crate::support::{Reply, Server};
 use crate::{fetch_all, job, kind, network, quick};
@@ -87,7 +88,7 @@ fn a_host_that_hangs_holds_up_nobody_else() {
         |_, observations| {
             order.push(kind(&observations[0]));
             if order.len() == 20 {
-                stop.stop();
+                stop.set();
             }
         },
         &stop,
@@ -242,7 +243,7 @@ fn stopping_gives_up_what_is_left_at_once() {
         jobs("example.test", 500).into_iter(),
         |_, _| Next::Done,
         |job, observations| {
-            stop.stop();
+            stop.set();
             seen.insert(job.url, observations.last().and_then(kind));
         },
         &stop,

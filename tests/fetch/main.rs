@@ -15,8 +15,10 @@ use std::time::Duration;
 
 use sha2::{Digest, Sha256};
 use urldb::config::{Check, Mapping, Network};
-use urldb::fetch::{FailureKind, Fetcher, Next, Observation, Stop};
-use urldb::plan::{BodyUse, Job, JobKey, Promise, Request, Scheme};
+use urldb::fetch::{FailureKind, Fetcher, Next, Observation};
+use urldb::plan::{BodyUse, Job, JobKey, Promise, Request};
+use urldb::stop::Stop;
+use urldb_canon::Scheme;
 
 use support::Server;
 

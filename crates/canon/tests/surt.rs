@@ -59,7 +59,8 @@ fn follows_the_shared_vectors() {
     let vectors: Vec<Value> = serde_json::from_str(&text).expect("vectors are JSON");
     let mut disagreements = 0;
     for vector in &vectors {
-        let input = vector["input"].as_str().expect("input");
+        // One vector asks for the key of no URL at all.
+        let input = vector["input"].as_str().unwrap_or_default();
         let expected = if vector["surt_py_agrees"] == Value::Bool(false) {
             disagreements += 1;
             SETTLED
