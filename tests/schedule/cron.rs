@@ -4,7 +4,7 @@ use std::collections::BTreeSet;
 
 use jiff::civil::Weekday;
 use jiff::tz::TimeZone;
-use jiff::{Timestamp, ToSpan, Zoned};
+use jiff::{SignedDuration, Timestamp, ToSpan, Zoned};
 use proptest::prelude::*;
 use urldb::schedule::{Cron, CronError};
 
@@ -441,23 +441,22 @@ impl Oracle {
     /// All firings in the time after `start`, found by living through it minute by minute.
     fn firings(&self, start: &Zoned, days: i64) -> Vec<Timestamp> {
         let mut moments = Vec::new();
-        let mut now = start.clone();
         let mut lived = start.datetime();
-        while now.timestamp().duration_since(start.timestamp()).as_hours() < days * 24 {
-            now = now.checked_add(1.minute()).unwrap();
-            let wall = now.datetime();
+        for minute in 1..=days * 24 * 60 {
+            let now = start.timestamp() + SignedDuration::from_mins(minute);
+            let wall = start.time_zone().to_datetime(now);
             let fires = if self.hour.1 {
                 self.fits(wall)
             } else {
                 let mut fires = false;
                 while lived < wall {
-                    lived = lived.checked_add(1.minute()).unwrap();
+                    lived = lived.saturating_add(SignedDuration::from_mins(1));
                     fires |= self.fits(lived);
                 }
                 fires
             };
             if fires {
-                moments.push(now.timestamp());
+                moments.push(now);
             }
         }
         moments
