@@ -14,9 +14,19 @@ pub struct Ambient {
 impl Ambient {
     /// The system's.
     pub const SYSTEM: Self = Self {
-        now: Timestamp::now,
+        now: system_now,
         random: system_random,
     };
+
+    /// The time to the second: fine enough for what is kept in files.
+    pub fn now_in_seconds(&self) -> Timestamp {
+        Timestamp::from_second((self.now)().as_second()).unwrap_or(Timestamp::UNIX_EPOCH)
+    }
+}
+
+fn system_now() -> Timestamp {
+    let now = Timestamp::now();
+    Timestamp::from_millisecond(now.as_millisecond()).unwrap_or(now)
 }
 
 /// The system's random bytes. Where it has none, the time has to do: what is

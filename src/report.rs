@@ -183,7 +183,7 @@ fn finding(judged: &Judged<'_>) -> Option<Finding> {
         state: sight.state,
         reason: sight.reason.map(str::to_owned),
         expected: sight.expected.clone(),
-        observed: Some(sight.observed.clone()),
+        observed: sight.expected.is_some().then(|| sight.observed.clone()),
         since: judged
             .standing
             .map(|(standing, _)| since(standing, sight.state)),

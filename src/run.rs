@@ -191,7 +191,7 @@ impl Keeper<'_> {
         let (standing, news) = Standing::after(
             known.map(|entry| &entry.standing),
             assessment,
-            (self.ambient.now)(),
+            self.ambient.now_in_seconds(),
             &self.policy,
         );
         let content = known.and_then(|entry| entry.content.clone());

@@ -275,6 +275,7 @@ fn email(section: Section<'_>) -> Option<NotifyEmail> {
         .and_then(|port| u16::try_from(port).ok());
     let user = section.text("user");
     let password_env = section.text("password-env");
+    let templates = section.text("templates").map(PathBuf::from);
     let transport = match (folder, server) {
         (Some(folder), None) => Some(EmailTransport::Folder(folder)),
         (None, Some(server)) => Some(EmailTransport::Smtp {
@@ -297,16 +298,18 @@ fn email(section: Section<'_>) -> Option<NotifyEmail> {
         from: from?,
         to: to?,
         transport: transport?,
+        templates,
     })
 }
 
 fn html(section: Section<'_>) -> Option<NotifyHtml> {
     let path = section.text("path").map(PathBuf::from);
+    let templates = section.text("templates").map(PathBuf::from);
     if path.is_none() {
         section.problem("`path` is missing: the folder that the page is written into");
     }
     section.finish();
-    path.map(|path| NotifyHtml { path })
+    path.map(|path| NotifyHtml { path, templates })
 }
 
 #[cfg(test)]

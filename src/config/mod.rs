@@ -153,6 +153,8 @@ pub struct NotifyEmail {
     pub to: Vec<String>,
     /// Where it goes: an SMTP server, or a folder of `.eml` files.
     pub transport: EmailTransport,
+    /// A folder of templates that stand in for ours of the same name.
+    pub templates: Option<PathBuf>,
 }
 
 /// Where email goes.
@@ -191,6 +193,8 @@ pub enum SmtpSecurity {
 pub struct NotifyHtml {
     /// The folder that the page is written into.
     pub path: PathBuf,
+    /// A folder of templates that stand in for ours of the same name.
+    pub templates: Option<PathBuf>,
 }
 
 impl Default for Database {

@@ -6,7 +6,7 @@
 
 mod outbox;
 
-use std::path::Path;
+use std::path::{Path, PathBuf};
 use std::time::Duration;
 
 use anyhow::Context;
@@ -110,16 +110,15 @@ fn describe(name: &str, answer: Answer) -> Delivered {
 fn make(root: &Path, notify: &Notify) -> anyhow::Result<Box<dyn Notifier>> {
     Ok(match notify {
         Notify::Email(email) => Box::new(make_email(root, email)?),
-        Notify::Html(NotifyHtml { path }) => Box::new(HtmlReport::new(
-            urldb_html::Settings {
-                path: root.join(path),
-            },
-            template(
-                root,
-                "report.html",
-                include_str!("../../templates/report.html"),
-            )?,
-        )?),
+        Notify::Html(NotifyHtml { path, templates }) => {
+            let templates = Templates(templates.as_ref().map(|folder| root.join(folder)));
+            Box::new(HtmlReport::new(
+                urldb_html::Settings {
+                    path: root.join(path),
+                },
+                templates.get("report.html", include_str!("../../templates/report.html"))?,
+            )?)
+        }
     })
 }
 
@@ -153,18 +152,14 @@ fn make_email(root: &Path, email: &NotifyEmail) -> anyhow::Result<Email> {
         to: email.to.clone(),
         transport,
     };
+    let own = Templates(email.templates.as_ref().map(|folder| root.join(folder)));
     let templates = urldb_email::Templates {
-        subject: template(
-            root,
+        subject: own.get(
             "email-subject.txt",
             include_str!("../../templates/email-subject.txt"),
         )?,
-        text: template(root, "email.txt", include_str!("../../templates/email.txt"))?,
-        html: template(
-            root,
-            "email.html",
-            include_str!("../../templates/email.html"),
-        )?,
+        text: own.get("email.txt", include_str!("../../templates/email.txt"))?,
+        html: own.get("email.html", include_str!("../../templates/email.html"))?,
     };
     Ok(Email::new(settings, templates)?)
 }
@@ -189,14 +184,18 @@ fn credentials(
     }
 }
 
-/// The user's own template of this name, or ours.
-fn template(root: &Path, name: &str, ours: &str) -> anyhow::Result<String> {
-    let path = root.join("templates").join(name);
-    match std::fs::read_to_string(&path) {
-        Ok(text) => Ok(text),
-        Err(error) if error.kind() == std::io::ErrorKind::NotFound => Ok(ours.to_owned()),
-        Err(error) => {
-            Err(error).with_context(|| format!("cannot read the template {}", path.display()))
+/// The folder of a user's own templates, if there is one.
+struct Templates(Option<PathBuf>);
+
+impl Templates {
+    /// The user's template of this name, or ours.
+    fn get(&self, name: &str, ours: &str) -> anyhow::Result<String> {
+        let Some(path) = self.0.as_ref().map(|folder| folder.join(name)) else {
+            return Ok(ours.to_owned());
+        };
+        match std::fs::read_to_string(&path) {
+            Err(error) if error.kind() == std::io::ErrorKind::NotFound => Ok(ours.to_owned()),
+            read => read.with_context(|| format!("cannot read the template {}", path.display())),
         }
     }
 }

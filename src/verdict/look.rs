@@ -12,7 +12,7 @@ use crate::plan::Promise;
 pub struct Sight {
     /// The state.
     pub state: State,
-    /// Which kind of it, kebab-case.
+    /// Which kind of it, kebab-case, where the state has several.
     pub reason: Option<&'static str>,
     /// What was promised, for people.
     pub expected: Option<String>,
@@ -33,10 +33,14 @@ impl Sight {
         }
     }
 
-    fn new(state: State, reason: &'static str, observed: impl Into<String>) -> Self {
+    fn new(
+        state: State,
+        reason: impl Into<Option<&'static str>>,
+        observed: impl Into<String>,
+    ) -> Self {
         Self {
             state,
-            reason: Some(reason),
+            reason: reason.into(),
             expected: None,
             observed: observed.into(),
             warning: None,
@@ -203,12 +207,11 @@ fn is_error(status: u16) -> bool {
 
 fn error_status(last: &Hop) -> Sight {
     let (state, reason) = match last.status {
-        404 => (State::Gone, "not-found"),
-        410 => (State::Gone, "gone"),
-        401 | 403 | 451 => (State::Forbidden, "status"),
-        429 => (State::Blocked, "too-many-requests"),
-        500..600 => (State::ServerError, "status"),
-        _ => (State::ClientError, "status"),
+        404 | 410 => (State::Gone, None),
+        401 | 403 | 451 => (State::Forbidden, None),
+        429 => (State::Blocked, Some("too-many-requests")),
+        500..600 => (State::ServerError, None),
+        _ => (State::ClientError, None),
     };
     Sight::new(state, reason, format!("answers {}", status_text(last)))
 }
@@ -297,7 +300,7 @@ fn mismatch(promise: &Promise, length: u64, sha256: &[u8; 32]) -> Option<&'stati
 fn truncated(body: &Body, detail: &str) -> Sight {
     Sight::new(
         State::Truncated,
-        "body",
+        None,
         format!("ends after {} bytes: {detail}", body.length),
     )
 }

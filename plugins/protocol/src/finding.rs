@@ -38,10 +38,10 @@ pub struct Finding {
     /// Which kind of the state, kebab-case, such as `dns` or `digest`.
     #[serde(default, skip_serializing_if = "Option::is_none")]
     pub reason: Option<String>,
-    /// What was promised, for people.
+    /// What was promised, for people, where that tells more than the message.
     #[serde(default, skip_serializing_if = "Option::is_none")]
     pub expected: Option<String>,
-    /// What was seen instead, for people.
+    /// What was seen instead; goes with `expected`.
     #[serde(default, skip_serializing_if = "Option::is_none")]
     pub observed: Option<String>,
     /// When the URL entered this state.

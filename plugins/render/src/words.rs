@@ -37,6 +37,14 @@ pub(crate) fn cause(reason: &str) -> &str {
         "digest" => "other bytes",
         "length" => "another length",
         "content-type" => "another content type",
+        "status" => "another status",
+        "other-redirect" => "to another place",
+        "no-redirect" => "not at all",
+        "too-many-requests" => "too many requests",
+        "challenge" => "a challenge for browsers",
+        "refused" => "our own rules forbid to connect there",
+        "run-ended" => "the run was over",
+        "too-large" => "larger than what is read",
         other => other,
     }
 }
