@@ -8,6 +8,7 @@ mod add;
 mod check;
 mod completions;
 mod context;
+mod demo;
 mod fmt;
 mod github;
 mod hook;
@@ -100,6 +101,7 @@ enum Command {
     Accept(accept::Args),
     Hook(hook::Args),
     Watch(watch::Args),
+    Demo(demo::Args),
     Completions(completions::Args),
 }
 
@@ -133,6 +135,7 @@ fn dispatch(cli: &Cli) -> anyhow::Result<Exit> {
         Command::Accept(args) => accept::run(args, &mut context()?),
         Command::Hook(args) => hook::run(args, &context()?),
         Command::Watch(args) => watch::run(args, &mut context()?),
+        Command::Demo(args) => demo::run(args),
         Command::Completions(args) => completions::run(args),
     }
 }
