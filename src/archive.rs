@@ -69,6 +69,7 @@ impl Archive {
         seen: &mut Observation,
         known: Option<&Content>,
     ) -> anyhow::Result<Option<Content>> {
+        let is_whole = seen.is_whole();
         let Observation { hops, body, .. } = seen;
         let (Some(last), Some(body)) = (hops.last(), body.as_mut()) else {
             return Ok(None);
@@ -90,7 +91,7 @@ impl Archive {
             return Ok(same.cloned());
         }
         let capture = self.store_response(&answer, body)?;
-        if body.end != BodyEnd::Complete || !(200..300).contains(&last.status) {
+        if !is_whole {
             return Ok(None);
         }
         Ok(Some(Content {

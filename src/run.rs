@@ -136,7 +136,9 @@ pub fn run(setting: &Setting<'_>) -> anyhow::Result<Outcome> {
     } = keeper;
     let mut troubles: Vec<String> = trouble.into_iter().collect();
     match archive.finish() {
-        Ok(file) => notes.extend(file.map(|path| format!("archived in {}", path.display()))),
+        Ok(file) => {
+            notes.extend(file.map(|path| format!("archived in {}", config.relative_name(&path))));
+        }
         Err(error) => troubles.push(format!("{error:#}")),
     }
 
@@ -195,7 +197,12 @@ impl Keeper<'_> {
             &self.policy,
         );
         let content = known.and_then(|entry| entry.content.clone());
-        let content = self.archive(job, observations, assessment, content);
+        let is_repeated = known.is_some_and(|entry| entry.standing.has_seen(assessment.state()));
+        let content = match observations.get_mut(assessment.observation) {
+            // Of an error page or half a body, the first is evidence enough.
+            Some(seen) if seen.is_whole() || !is_repeated => self.archive(job, seen, content),
+            _ => content,
+        };
         self.ledger.set(
             &job.key,
             Entry {
@@ -212,18 +219,14 @@ impl Keeper<'_> {
         });
     }
 
-    /// Archives the observation that the assessment rests on. A full disk must
-    /// not keep people from hearing what was seen.
+    /// Archives what the assessment rests on. A full disk must not keep people
+    /// from hearing what was seen.
     fn archive(
         &mut self,
         job: &Job,
-        observations: &mut [Observation],
-        assessment: &Assessment,
+        seen: &mut Observation,
         known: Option<Content>,
     ) -> Option<Content> {
-        let Some(seen) = observations.get_mut(assessment.observation) else {
-            return known;
-        };
         match self.archive.store(job, seen, known.as_ref()) {
             Ok(content) => content.or(known),
             Err(error) => {

@@ -167,6 +167,14 @@ impl Observation {
         self.hops.last()
     }
 
+    /// Whether it ends in a good answer that arrived whole.
+    pub fn is_whole(&self) -> bool {
+        let is_good = self
+            .last()
+            .is_some_and(|last| (200..300).contains(&last.status));
+        is_good && self.complete_body().is_some()
+    }
+
     /// The whole body, when it arrived whole.
     pub fn complete_body(&self) -> Option<&Body> {
         self.body

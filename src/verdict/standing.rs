@@ -103,6 +103,15 @@ impl Standing {
         )
     }
 
+    /// Whether this state is believed, or was seen last time.
+    pub fn has_seen(&self, state: State) -> bool {
+        self.state == state
+            || self
+                .pending
+                .as_ref()
+                .is_some_and(|pending| pending.state == state)
+    }
+
     /// The doubt, one run older. A URL that fails now in one way and now in
     /// another is failing all the time; only being turned away as a robot is
     /// another matter, and has a clock of its own.
