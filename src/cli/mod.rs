@@ -22,6 +22,7 @@ mod select;
 mod style;
 mod watch;
 
+use std::error::Error;
 use std::io;
 use std::process::ExitCode;
 
@@ -141,10 +142,17 @@ fn dispatch(cli: &Cli) -> anyhow::Result<Exit> {
 }
 
 fn is_broken_pipe(error: &anyhow::Error) -> bool {
-    let mut causes = error
+    let kind = |cause: &(dyn Error + 'static)| {
+        // An error of serde_json does not show the I/O error within as its source.
+        let json = cause.downcast_ref::<serde_json::Error>();
+        let io = cause.downcast_ref::<io::Error>();
+        json.and_then(serde_json::Error::io_error_kind)
+            .or(io.map(io::Error::kind))
+    };
+    error
         .chain()
-        .filter_map(|cause| cause.downcast_ref::<io::Error>());
-    causes.any(|error| error.kind() == io::ErrorKind::BrokenPipe)
+        .filter_map(kind)
+        .any(|kind| kind == io::ErrorKind::BrokenPipe)
 }
 
 #[cfg(test)]

@@ -92,7 +92,8 @@ impl Clients {
             .filter(|mapping| {
                 mapping.host == host && (mapping.port.is_none() || mapping.port == port)
             })
-            .max_by_key(|mapping| mapping.port.is_some());
+            // The first of equals: what was typed comes before what is configured.
+            .min_by_key(|mapping| mapping.port.is_none());
         let Some((mapping, pair)) = mapping.and_then(|m| Some((m, self.mapped.get(&m.to_host)?)))
         else {
             if let Some(address) = literal(url) {

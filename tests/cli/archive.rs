@@ -1,0 +1,209 @@
+//! What the WARC files and the index hold, read back.
+
+use std::io::Read;
+use std::path::Path;
+
+use urldb_warc::{CdxjLine, Extent, Header, Reader};
+
+use crate::sandbox::Sandbox;
+use crate::site::{Site, promises, sha256};
+use crate::support::Reply;
+
+/// One record of an archive file.
+pub(crate) struct Stored {
+    pub(crate) header: Header,
+    pub(crate) block: Vec<u8>,
+    pub(crate) extent: Extent,
+}
+
+impl Stored {
+    /// A field that must be there.
+    #[track_caller]
+    pub(crate) fn field(&self, name: &str) -> &str {
+        let value = self.header.get(name);
+        value.unwrap_or_else(|| panic!("no {name} in {:?}", self.header))
+    }
+
+    fn is(&self, kind: &str) -> bool {
+        self.field("WARC-Type") == kind
+    }
+}
+
+/// All records of an archive file, each read to its end and found undamaged.
+pub(crate) fn records(file: &Path) -> Vec<Stored> {
+    let mut reader = Reader::open(file).unwrap();
+    let mut records = vec![];
+    while let Some(mut record) = reader.next_record().unwrap() {
+        let (header, mut block) = (record.header().clone(), vec![]);
+        record.read_to_end(&mut block).unwrap();
+        let extent = record.finish().unwrap();
+        records.push(Stored {
+            header,
+            block,
+            extent,
+        });
+    }
+    records
+}
+
+fn archived(runs: usize) -> (Site, Sandbox) {
+    let site = Site::with(&[("/a", "first"), ("/b", "second")]);
+    let sandbox = Sandbox::new(&site.network());
+    let pages = [("/a", "first"), ("/b", "second")];
+    sandbox.write("urldb/example.test.yaml", promises(&pages));
+    for _ in 0..runs {
+        sandbox.urldb(&["run"]).code(0);
+    }
+    (site, sandbox)
+}
+
+/// The records of all files, in the order of the files' names.
+fn all_records(sandbox: &Sandbox) -> Vec<Stored> {
+    let files = sandbox.files("archive", ".warc.gz");
+    files.iter().flat_map(|file| records(file)).collect()
+}
+
+#[test]
+fn a_capture_is_what_was_sent_and_received() {
+    let (site, sandbox) = archived(1);
+    let all = all_records(&sandbox);
+    let response = all
+        .iter()
+        .find(|record| record.is("response") && record.field("WARC-Target-URI").ends_with("/b"))
+        .unwrap();
+    // The HTTP library gives the names of headers in lower case.
+    assert_eq!(
+        String::from_utf8_lossy(&response.block),
+        "HTTP/1.1 200 OK\r\ncontent-length: 6\r\n\r\nsecond"
+    );
+    assert_eq!(
+        response.field("WARC-Payload-Digest"),
+        format!("sha256:{}", sha256("second"))
+    );
+    assert_eq!(response.field("WARC-IP-Address"), "127.0.0.1");
+    let request = all
+        .iter()
+        .find(|record| {
+            record.is("request")
+                && record.field("WARC-Concurrent-To") == response.field("WARC-Record-ID")
+        })
+        .unwrap();
+    let sent = String::from_utf8(request.block.clone())
+        .unwrap()
+        .to_ascii_lowercase();
+    assert!(sent.starts_with("get /b http/1.1\r\n"), "{sent}");
+    let asked = site.requests();
+    for (name, value) in &asked[0].headers {
+        let line = format!("\r\n{name}: {value}\r\n").to_ascii_lowercase();
+        assert!(sent.contains(&line), "{line:?} is not in {sent:?}");
+    }
+}
+
+#[test]
+fn revisits_refer_to_the_capture() {
+    let (_site, sandbox) = archived(3);
+    let all = all_records(&sandbox);
+    let revisits: Vec<&Stored> = all.iter().filter(|record| record.is("revisit")).collect();
+    assert_eq!(revisits.len(), 4);
+    assert_eq!(all.iter().filter(|record| record.is("response")).count(), 2);
+    for revisit in revisits {
+        let capture = all
+            .iter()
+            .find(|record| record.field("WARC-Record-ID") == revisit.field("WARC-Refers-To"))
+            .unwrap();
+        assert!(capture.is("response"));
+        assert_eq!(
+            revisit.field("WARC-Refers-To-Target-URI"),
+            capture.field("WARC-Target-URI")
+        );
+        assert_eq!(
+            revisit.field("WARC-Refers-To-Date"),
+            capture.field("WARC-Date")
+        );
+        for same in ["WARC-Target-URI", "WARC-Payload-Digest"] {
+            assert_eq!(revisit.field(same), capture.field(same));
+        }
+        assert!(
+            revisit
+                .field("WARC-Profile")
+                .ends_with("/identical-payload-digest")
+        );
+    }
+    let mut ids: Vec<&str> = all
+        .iter()
+        .map(|record| record.field("WARC-Record-ID"))
+        .collect();
+    ids.sort_unstable();
+    ids.dedup();
+    assert_eq!(ids.len(), all.len());
+}
+
+#[test]
+fn revisits_need_the_ledger_and_not_the_archive() {
+    let (_site, sandbox) = archived(1);
+    let id = all_records(&sandbox)
+        .into_iter()
+        .find(|record| record.is("response"))
+        .map(|record| record.field("WARC-Record-ID").to_owned());
+    std::fs::remove_dir_all(sandbox.path("archive")).unwrap();
+    sandbox.urldb(&["run"]).code(0);
+    let all = all_records(&sandbox);
+    assert!(!all.iter().any(|record| record.is("response")));
+    assert!(
+        all.iter()
+            .skip(1)
+            .any(|record| record.header.get("WARC-Refers-To") == id.as_deref())
+    );
+}
+
+#[test]
+fn the_index_leads_to_every_capture() {
+    let (site, sandbox) = archived(2);
+    site.serve("/a", Reply::ok("other"));
+    sandbox.urldb(&["run"]).code(1);
+    let index = sandbox.read("archive/index.cdxj");
+    let mut sorted: Vec<&str> = index.lines().collect();
+    sorted.sort_unstable();
+    assert_eq!(sorted, index.lines().collect::<Vec<_>>());
+    let lines: Vec<CdxjLine> = sorted
+        .into_iter()
+        .map(|line| CdxjLine::parse(line).unwrap())
+        .collect();
+    assert_eq!(
+        lines.len(),
+        6,
+        "two captures, three revisits, one capture of other bytes"
+    );
+    for line in lines {
+        let file = sandbox.path("archive").join(&line.filename);
+        let mut reader = Reader::open_at(&file, line.extent.offset).unwrap();
+        let record = reader.next_record().unwrap().unwrap();
+        assert_eq!(
+            record.header().get("WARC-Target-URI"),
+            Some(line.url.as_str())
+        );
+        assert_eq!(
+            record.header().get("WARC-Payload-Digest"),
+            Some(line.digest.as_str())
+        );
+        assert_eq!(record.finish().unwrap(), line.extent);
+    }
+}
+
+#[test]
+fn other_bytes_are_captured_too() {
+    let (site, sandbox) = archived(1);
+    site.serve("/a", Reply::ok("OTHER"));
+    sandbox.urldb(&["run"]).code(1);
+    let all = all_records(&sandbox);
+    let capture = all
+        .iter()
+        .find(|record| record.is("response") && record.block.ends_with(b"OTHER"));
+    assert!(capture.is_some());
+    // And, once seen, they are not stored again.
+    sandbox.urldb(&["run"]).code(1);
+    let again = all_records(&sandbox).split_off(all.len());
+    assert!(again.iter().any(|record| record.is("revisit")));
+    assert!(!again.iter().any(|record| record.is("response")));
+    assert!(again.iter().all(|record| record.extent.length > 0));
+}

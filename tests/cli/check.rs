@@ -1,0 +1,201 @@
+//! What one look finds, for people and as JSON, and how it is narrowed.
+
+use serde_json::Value;
+
+use crate::sandbox::Sandbox;
+use crate::site::{Site, promise, promises};
+use crate::support::Reply;
+
+const FILE: &str = "urldb/example.test.yaml";
+
+/// Two promises in `example.test`, both kept, and one in `other.test`.
+fn kept() -> (Site, Sandbox) {
+    let site = Site::with(&[("/a/1", "x"), ("/b", "y")]);
+    let network = format!(
+        "[network]\nmap = [\"{}\", \"{}\"]\n",
+        site.map("example.test"),
+        site.map("other.test")
+    );
+    let sandbox = Sandbox::new(&network);
+    let a = promise("/a/1", "x").replace("content-length", "categories:\n- core\ncontent-length");
+    sandbox.write(FILE, format!("---\n{a}{}", promise("/b", "y")));
+    sandbox.write("urldb/other.test.yaml", promises(&[("/b", "y")]));
+    (site, sandbox)
+}
+
+fn urls(document: &Value) -> Vec<&str> {
+    let results = document["results"].as_array().unwrap();
+    let urls = results.iter().map(|result| result["url"].as_str().unwrap());
+    urls.collect()
+}
+
+#[test]
+fn kept_promises_end_with_0_and_leave_nothing_behind() {
+    let (_site, sandbox) = kept();
+    let before = sandbox.tree("");
+    let ran = sandbox
+        .urldb(&["check"])
+        .code(0)
+        .says(&["checked 3 of 3 URLs: 3 ok; 3 of 3 static verified"]);
+    assert_eq!(ran.err, "", "no progress where nobody looks");
+    assert!(!ran.out.contains('\x1b'));
+    assert_eq!(sandbox.urldb(&["check", "-q"]).code(0).out, "");
+    assert_eq!(sandbox.tree(""), before);
+}
+
+#[test]
+fn broken_promises_end_with_1() {
+    let (site, sandbox) = kept();
+    site.remove("/b");
+    sandbox.urldb(&["check"]).code(1).says(&[
+        "gone: http://example.test/b",
+        "--> urldb/example.test.yaml:9",
+        "answers 404 Not Found",
+        "2 gone",
+    ]);
+}
+
+#[test]
+fn being_turned_away_ends_with_3() {
+    let (site, sandbox) = kept();
+    site.serve(
+        "/b",
+        Reply::new("429 Too Many Requests", &["Retry-After: 0"], ""),
+    );
+    sandbox
+        .urldb(&["check"])
+        .code(3)
+        .says(&["blocked", "1 ok, 2 blocked"]);
+    site.remove("/a/1");
+    sandbox.urldb(&["check"]).code(1);
+}
+
+#[test]
+fn the_json_document_has_every_url() {
+    let (site, sandbox) = kept();
+    site.serve("/b", Reply::ok("z"));
+    let ran = sandbox
+        .urldb(&["check", "--format", "json", "-d", "example.test"])
+        .code(1);
+    let document = ran.json();
+    assert_eq!(document["protocol"], 1);
+    assert_eq!(
+        urls(&document),
+        ["http://example.test/a/1", "http://example.test/b"]
+    );
+    let results = document["results"].as_array().unwrap();
+    for result in results {
+        assert_eq!(result["file"], FILE);
+        assert!(result["line"].as_u64().unwrap() > 0);
+        assert!(result["message"].is_string());
+    }
+    assert_eq!(
+        (&results[0]["state"], &results[0]["line"]),
+        (&"ok".into(), &3.into())
+    );
+    assert_eq!(results[1]["state"], "changed");
+    assert_eq!(results[1]["reason"], "digest");
+    assert_eq!(results[1]["attempts"], 2, "a second fetch confirmed it");
+    assert_eq!(document["findings"].as_array().unwrap().len(), 1);
+    assert_eq!(
+        document["changes"],
+        serde_json::json!([]),
+        "check believes nothing"
+    );
+    assert_eq!(document["summary"]["states"]["ok"], 1);
+}
+
+#[test]
+fn what_is_checked_can_be_narrowed() {
+    let (site, sandbox) = kept();
+    let looked = |arguments: &[&str]| {
+        let all = [&["check", "--format", "json"], arguments].concat();
+        let document = sandbox.urldb(&all).code(0).json();
+        let urls: Vec<String> = urls(&document).into_iter().map(str::to_owned).collect();
+        urls.join(" ")
+    };
+    assert_eq!(looked(&["-d", "other.test"]), "http://other.test/b");
+    assert_eq!(looked(&["-c", "core"]), "http://example.test/a/1");
+    assert_eq!(looked(&["--path-prefix", "/a/"]), "http://example.test/a/1");
+    assert_eq!(looked(&["http://other.test/b"]), "http://other.test/b");
+    assert_eq!(
+        looked(&["-d", "example.test", "-d", "other.test"])
+            .split(' ')
+            .count(),
+        3
+    );
+    assert_eq!(looked(&["-c", "nothing"]), "");
+    // A flag comes before the same host in the configuration.
+    let other = Site::with(&[("/b", "y")]);
+    sandbox
+        .urldb(&[
+            "check",
+            "--map",
+            &other.map("other.test"),
+            "http://other.test/b",
+        ])
+        .code(0);
+    assert_eq!(other.requests().len(), 1);
+    assert!(
+        site.requests()
+            .iter()
+            .any(|request| request.header("host") == Some("other.test"))
+    );
+}
+
+#[test]
+fn what_is_not_there_is_named_with_what_was_meant() {
+    let (_site, sandbox) = kept();
+    sandbox
+        .urldb(&["check", "-d", "exampel.test"])
+        .code(2)
+        .complains(&["no domain file for exampel.test; did you mean example.test?"]);
+    sandbox
+        .urldb(&["check", "http://example.test/typo"])
+        .code(2)
+        .complains(&["http://example.test/typo is not in the database"]);
+    sandbox
+        .urldb(&["check", "--map", "example.test", "-q"])
+        .code(2)
+        .complains(&["HOST[:PORT]=HOST[:PORT]"]);
+}
+
+#[test]
+fn colour_goes_where_it_is_wanted() {
+    let (_site, sandbox) = kept();
+    let painted = |arguments: &[&str], env: &[(&str, &str)]| {
+        let ran = sandbox.urldb_with_env(&[&["check"], arguments].concat(), env);
+        ran.code(0).out.contains('\x1b')
+    };
+    assert!(!painted(&[], &[]), "standard output is a pipe");
+    assert!(painted(&["--color", "always"], &[]));
+    assert!(painted(&["--color", "always"], &[("NO_COLOR", "1")]));
+    assert!(!painted(&["--color", "never"], &[("CLICOLOR_FORCE", "1")]));
+    assert!(!painted(&[], &[("NO_COLOR", "1"), ("CLICOLOR_FORCE", "1")]));
+}
+
+#[test]
+fn a_reader_who_has_seen_enough_is_no_error() {
+    let sandbox = Sandbox::new("");
+    let mut file = "---\n".to_owned();
+    // Far more than a pipe holds.
+    for number in 0..20_000 {
+        file.push_str(&format!("---\n_path: /{number:05}\n"));
+    }
+    sandbox.write(FILE, file);
+    for format in ["human", "json"] {
+        let line = format!(
+            "'{}' list --format {format} 2>err; echo $? >code",
+            env!("CARGO_BIN_EXE_urldb")
+        );
+        let script = format!("({line}) | head -n 1");
+        let output = sandbox
+            .command("sh")
+            .args(["-c", &script])
+            .output()
+            .unwrap();
+        assert!(!output.stdout.is_empty());
+        assert_eq!(sandbox.read("err"), "", "{format}");
+        assert_eq!(sandbox.read("code"), "0\n", "{format}");
+    }
+}

@@ -1,0 +1,241 @@
+//! init, add, rm and list, which change or show the database.
+
+use crate::sandbox::Sandbox;
+use crate::site::{Site, promise, promises, sha256};
+
+#[test]
+fn init_makes_what_is_missing_and_overwrites_nothing() {
+    let sandbox = Sandbox::empty();
+    std::fs::remove_dir(sandbox.path("urldb")).unwrap();
+    sandbox
+        .urldb(&["init"])
+        .code(0)
+        .says(&["urldb.toml", "next:"]);
+    assert!(sandbox.path("urldb").is_dir());
+    assert_eq!(
+        sandbox.read(".gitattributes"),
+        "status/history.jsonl merge=union\n"
+    );
+    let first = sandbox.tree("");
+    sandbox.urldb(&["init"]).code(0);
+    assert_eq!(sandbox.tree(""), first);
+    // What it has written is a configuration that works.
+    sandbox.urldb(&["list"]).code(0);
+}
+
+#[test]
+fn init_keeps_what_people_have_written() {
+    let sandbox = Sandbox::empty();
+    sandbox.write("urldb.toml", "# mine\n");
+    sandbox.write(".gitattributes", "*.bin binary");
+    sandbox.urldb(&["init", "."]).code(0);
+    assert_eq!(sandbox.read("urldb.toml"), "# mine\n");
+    assert_eq!(
+        sandbox.read(".gitattributes"),
+        "*.bin binary\nstatus/history.jsonl merge=union\n"
+    );
+    sandbox
+        .urldb(&["-C", "..", "init", "elsewhere/deep"])
+        .code(0);
+    assert!(sandbox.path("../elsewhere/deep/urldb.toml").is_file());
+}
+
+#[test]
+fn add_promises_what_is_served() {
+    let site = Site::with(&[("/b?x=1", "bytes"), ("/a", "more")]);
+    let sandbox = Sandbox::new(&site.network());
+    sandbox
+        .urldb(&[
+            "add",
+            "--static",
+            "-c",
+            "data",
+            "-c",
+            "core",
+            "http://EXAMPLE.test:80/b?x=1#part",
+        ])
+        .code(0)
+        .says(&["added http://example.test/b?x=1 in urldb/example.test.yaml"]);
+    sandbox.urldb(&["add", "http://example.test/a"]).code(0);
+    assert_eq!(
+        sandbox.read("urldb/example.test.yaml"),
+        format!(
+            "---\n---\n_path: /a\n---\n_path: /b?x=1\ncategories:\n- core\n- data\n\
+             content-length: 5\ncontent-sha256: {}\n",
+            sha256("bytes")
+        )
+    );
+    sandbox.urldb(&["fmt", "--check"]).code(0);
+    sandbox.urldb(&["lint"]).code(0);
+    sandbox.urldb(&["check"]).code(0);
+}
+
+#[test]
+fn add_leaves_a_record_that_is_there_alone() {
+    let site = Site::with(&[("/a", "new bytes")]);
+    let sandbox = Sandbox::new(&site.network());
+    let before = "---\n---\n# promised by hand\n_path: /a\ncontent-length: 3\n";
+    sandbox.write("urldb/example.test.yaml", before);
+    sandbox
+        .urldb(&["add", "--static", "http://example.test/a"])
+        .code(0)
+        .says(&["known http://example.test/a"]);
+    assert_eq!(sandbox.read("urldb/example.test.yaml"), before);
+    sandbox
+        .urldb(&["add", "-c", "core", "http://example.test/a"])
+        .code(0)
+        .says(&["updated"]);
+    assert_eq!(
+        sandbox.read("urldb/example.test.yaml"),
+        "---\n---\n# promised by hand\n_path: /a\ncategories:\n- core\ncontent-length: 3\n"
+    );
+}
+
+#[test]
+fn a_cname_is_added_to_the_file_of_its_domain() {
+    let site = Site::with(&[("/a", "x")]);
+    let sandbox = Sandbox::new(&site.network());
+    sandbox.write(
+        "urldb/example.test.yaml",
+        "---\ncnames:\n- www.example.test\n",
+    );
+    sandbox
+        .urldb(&["add", "http://www.example.test/a"])
+        .code(0)
+        .says(&["added http://example.test/a in urldb/example.test.yaml"]);
+    assert!(!sandbox.path("urldb/www.example.test.yaml").exists());
+}
+
+#[test]
+fn add_reads_lists_and_adds_the_good_ones() {
+    let site = Site::with(&[("/a", "x"), ("/b", "y")]);
+    let sandbox = Sandbox::new("");
+    let list = "# two that answer, and one that does not\n\n  http://example.test/a  \n\
+                http://example.test/gone\r\nhttp://example.test/b\n";
+    sandbox
+        .urldb_with_input(&["add", "--map", &site.map("example.test"), "-"], list)
+        .code(1)
+        .says(&["/a", "/b"])
+        .complains(&["http://example.test/gone was not added: answers 404 Not Found"]);
+    assert_eq!(
+        sandbox.read("urldb/example.test.yaml"),
+        "---\n---\n_path: /a\n---\n_path: /b\n"
+    );
+}
+
+#[test]
+fn add_works_offline_when_told_to() {
+    let sandbox = Sandbox::new("");
+    sandbox
+        .urldb(&[
+            "add",
+            "--no-fetch",
+            "https://secure.test/a",
+            "http://plain.test/",
+        ])
+        .code(0);
+    assert_eq!(
+        sandbox.read("urldb/secure.test.yaml"),
+        "---\nhttp: false\nhttps: true\n---\n_path: /a\n"
+    );
+    assert_eq!(
+        sandbox.read("urldb/plain.test.yaml"),
+        "---\n---\n_path: /\n"
+    );
+    sandbox
+        .urldb(&["add", "--no-fetch", "--static", "http://plain.test/a"])
+        .code(2)
+        .complains(&["--no-fetch"]);
+}
+
+#[test]
+fn every_kind_of_bad_url_is_explained_and_nothing_is_written() {
+    let sandbox = Sandbox::new("");
+    let before = sandbox.tree("");
+    for (url, words) in [
+        ("example.test/a", "did you mean `http://example.test/a`"),
+        ("ftp://example.test/a", "scheme `ftp` is not supported"),
+        ("http://example.test:81/a", "port `81` is not the default"),
+        (
+            "http://me:hunter2@example.test/",
+            "carries a user name or password",
+        ),
+        ("http://example.test/a\\b", "has a backslash"),
+        ("http://example.test/%zz", "`%zz` is not a percent escape"),
+        ("http://exa mple.test/", "host `exa mple.test`"),
+        ("http://example.test/a\tb", "control character U+0009"),
+    ] {
+        let ran = sandbox
+            .urldb(&["add", "--no-fetch", "http://good.test/", url])
+            .code(2)
+            .complains(&["error:", words]);
+        assert!(!ran.err.contains("hunter2"), "{}", ran.err);
+        assert_eq!(sandbox.tree(""), before, "{url}");
+    }
+}
+
+#[test]
+fn rm_removes_all_or_nothing() {
+    let sandbox = Sandbox::new("");
+    sandbox.write(
+        "urldb/example.test.yaml",
+        promises(&[("/a", "x"), ("/b", "y"), ("/c", "z")]),
+    );
+    let before = sandbox.tree("urldb");
+    sandbox
+        .urldb(&["rm", "http://example.test/a", "http://example.test/typo"])
+        .code(2)
+        .complains(&["http://example.test/typo is not in the database"]);
+    assert_eq!(sandbox.tree("urldb"), before);
+    sandbox
+        .urldb(&["rm", "http://example.test/a", "http://example.test/c"])
+        .code(0)
+        .says(&["removed"]);
+    assert_eq!(
+        sandbox.read("urldb/example.test.yaml"),
+        promises(&[("/b", "y")])
+    );
+}
+
+#[test]
+fn list_narrows_and_leaves_the_deprecated_out() {
+    let sandbox = Sandbox::new("");
+    let text = format!(
+        "---\n---\n_path: /a/1\ncategories:\n- core\n{}---\n_path: /old\ncategories:\n- deprecated\n",
+        promise("/b", "x")
+    );
+    sandbox.write("urldb/example.test.yaml", text);
+    sandbox.write("urldb/other.test.yaml", "---\n---\n_path: /\n");
+    let listed = |arguments: &[&str]| {
+        let ran = sandbox.urldb(&[&["list"], arguments].concat()).code(0);
+        ran.out
+    };
+    assert_eq!(
+        listed(&[]),
+        "http://example.test/a/1\nhttp://example.test/b\nhttp://other.test/\n"
+    );
+    assert_eq!(listed(&["-c", "core"]), "http://example.test/a/1\n");
+    assert_eq!(listed(&["-d", "other.test"]), "http://other.test/\n");
+    assert_eq!(listed(&["--path-prefix", "/b"]), "http://example.test/b\n");
+    let json = listed(&["--format", "json", "-d", "example.test"]);
+    let lines: Vec<serde_json::Value> = json
+        .lines()
+        .map(|line| serde_json::from_str(line).unwrap())
+        .collect();
+    assert_eq!(lines.len(), 2);
+    assert_eq!(lines[0]["categories"], serde_json::json!(["core"]));
+    assert_eq!(
+        lines[1],
+        serde_json::json!({
+            "url": "http://example.test/b",
+            "file": "urldb/example.test.yaml",
+            "line": 7,
+            "length": 1,
+            "sha256": sha256("x"),
+        })
+    );
+    sandbox
+        .urldb(&["list", "-d", "exmple.test"])
+        .code(2)
+        .complains(&["did you mean example.test?"]);
+}

@@ -1,0 +1,119 @@
+//! fmt and lint, on files as people leave them.
+
+use crate::sandbox::Sandbox;
+use crate::site::{promise, promises};
+
+const FILE: &str = "urldb/example.test.yaml";
+
+fn canonical() -> String {
+    promises(&[("/a", "x"), ("/b", "y")])
+}
+
+#[test]
+fn a_shuffled_file_is_restored() {
+    let sandbox = Sandbox::new("");
+    let shuffled = format!("---\n{}{}", promise("/b", "y"), promise("/a", "x"));
+    sandbox.write(FILE, &shuffled);
+    sandbox
+        .urldb(&["fmt", "--check"])
+        .code(1)
+        .says(&["not canonical: urldb/example.test.yaml"]);
+    sandbox.urldb(&["fmt", "--check", "--diff"]).code(1).says(&[
+        "--- a/urldb/example.test.yaml",
+        "+++ b/urldb/example.test.yaml",
+        "+_path: /",
+    ]);
+    assert_eq!(sandbox.read(FILE), shuffled, "--check writes nothing");
+    sandbox.urldb(&["fmt"]).code(0).says(&["formatted"]);
+    assert_eq!(sandbox.read(FILE), canonical());
+    let quiet = sandbox.urldb(&["fmt"]).code(0);
+    assert_eq!(quiet.out, "", "there is nothing more to do");
+    sandbox.urldb(&["fmt", "--check"]).code(0);
+}
+
+#[test]
+fn line_ends_and_byte_order_marks_go() {
+    let sandbox = Sandbox::new("");
+    let windows = format!("\u{feff}{}", canonical().replace('\n', "\r\n"));
+    sandbox.write(FILE, windows);
+    sandbox.urldb(&["fmt", "--check"]).code(1);
+    // From another directory, by the file's name.
+    sandbox
+        .urldb(&["-C", "urldb", "fmt", "example.test.yaml"])
+        .code(0);
+    assert_eq!(sandbox.read(FILE), canonical());
+}
+
+#[test]
+fn what_cannot_be_understood_is_left_alone_and_the_rest_is_done() {
+    let sandbox = Sandbox::new("");
+    let twice = format!("---\n{}{}", promise("/a", "x"), promise("/a", "y"));
+    sandbox.write(FILE, &twice);
+    sandbox.write("urldb/other.test.yaml", "---\n---\n_path:   /\n");
+    let ran = sandbox
+        .urldb(&["fmt"])
+        .code(1)
+        .says(&["formatted: urldb/other.test.yaml"]);
+    let place = ran.out.lines().find(|line| line.starts_with(FILE));
+    let place: Vec<&str> = place.expect("the finding").split(':').collect();
+    assert!(place[1].parse::<u32>().is_ok() && place[2].parse::<u32>().is_ok());
+    assert_eq!(sandbox.read(FILE), twice);
+    assert_eq!(
+        sandbox.read("urldb/other.test.yaml"),
+        "---\n---\n_path: /\n"
+    );
+}
+
+#[test]
+fn lint_tells_errors_from_warnings() {
+    let sandbox = Sandbox::new("");
+    sandbox.write(FILE, canonical());
+    sandbox
+        .urldb(&["lint"])
+        .code(0)
+        .says(&["1 file: 0 errors, 0 warnings"]);
+    sandbox.write(FILE, format!("{}contentlength: three\n", canonical()));
+    sandbox
+        .urldb(&["lint"])
+        .code(0)
+        .says(&["urldb/example.test.yaml:10:1: ", "0 errors, 1 warning"]);
+    sandbox.write(
+        "urldb/other.test.yaml",
+        "---\n---\n_path: /\ncontent-sha256: abc\n",
+    );
+    sandbox
+        .urldb(&["lint", "urldb/other.test.yaml"])
+        .code(1)
+        .says(&["urldb/other.test.yaml:4:", "1 file: 1 error,"]);
+    let quiet = sandbox.urldb(&["lint", "-q", FILE]).code(0);
+    assert!(!quiet.out.contains("1 file"), "{}", quiet.out);
+}
+
+#[test]
+fn a_file_that_is_not_there_is_an_error() {
+    let sandbox = Sandbox::new("");
+    for command in ["fmt", "lint"] {
+        sandbox
+            .urldb(&[command, "urldb/none.test.yaml"])
+            .code(2)
+            .complains(&["none.test.yaml"]);
+    }
+}
+
+#[test]
+fn everything_wrong_in_the_configuration_is_said_in_one_pass() {
+    let sandbox = Sandbox::empty();
+    sandbox.write(
+        "urldb.toml",
+        "[check]\ntimout = \"5m\"\nconfirm = 0\n[notify.x]\ntype = \"pigeon\"\n",
+    );
+    sandbox.urldb(&["list"]).code(2).complains(&[
+        "urldb.toml:2:1: unknown key `timout` in [check]; did you mean `timeout`?",
+        "urldb.toml:3:11: `confirm` should be a number from 1 up",
+        "urldb.toml:4:1: [notify.x]: no notifier is of type \"pigeon\"",
+    ]);
+    sandbox
+        .urldb(&["--config", "none.toml", "list"])
+        .code(2)
+        .complains(&["none.toml"]);
+}

@@ -1,0 +1,33 @@
+//! The program as people and other programs meet it: arguments in, files and words out.
+//!
+//! - `sandbox`: a folder for one test, with nothing of the machine in it, and the binary in it.
+//! - `site`: a web site that the test rewrites while the program watches it.
+//! - `editing`: init, add, rm and list, which change or show the database.
+//! - `files`: fmt and lint, on files as people leave them.
+//! - `check`: what one look finds, for people and as JSON, and how it is narrowed.
+//! - `run`: the loop over several runs: archive, ledger, history, mail, doubt.
+//! - `archive`: what the WARC files and the index hold, read back.
+#![cfg(unix)]
+
+mod archive;
+mod check;
+mod editing;
+mod files;
+mod run;
+mod sandbox;
+mod site;
+
+#[path = "../../plugins/email/tests/email/mime.rs"]
+#[expect(
+    dead_code,
+    reason = "the email notifier's own tests look at more of a mail"
+)]
+mod mime;
+#[path = "../../plugins/email/tests/email/server.rs"]
+#[expect(
+    dead_code,
+    reason = "the email notifier's own tests look at more of a conversation"
+)]
+mod smtp;
+#[path = "../support/mod.rs"]
+mod support;

@@ -1,0 +1,201 @@
+//! The loop over several runs: archive, ledger, history, mail, doubt.
+
+use crate::archive::records;
+use crate::sandbox::Sandbox;
+use crate::site::{Site, promises, sha256};
+use crate::support::Reply;
+
+const LEDGER: &str = "status/example.test.yaml";
+
+/// A configuration that mails into a folder.
+pub(crate) fn mailing(site: &Site) -> String {
+    format!(
+        "[notify.mail]\ntype = \"email\"\nfrom = \"urldb@example.test\"\n\
+         to = [\"me@example.test\"]\nfolder = \"mail\"\n{}",
+        site.network()
+    )
+}
+
+/// A repository that promises what the site serves at these paths.
+fn watched(pages: &[(&str, &str)]) -> (Site, Sandbox) {
+    let site = Site::with(pages);
+    let sandbox = Sandbox::new(&mailing(&site));
+    sandbox.write("urldb/example.test.yaml", promises(pages));
+    (site, sandbox)
+}
+
+#[test]
+fn a_run_that_brings_nothing_new_adds_one_line() {
+    let (_site, sandbox) = watched(&[("/a", "first"), ("/b", "second")]);
+    sandbox
+        .urldb(&["run"])
+        .code(0)
+        .says(&["2 ok", "archived in"]);
+    let ledger = sandbox.read(LEDGER);
+    assert_eq!(sandbox.history().len(), 1);
+    let first = sandbox.files("archive", ".warc.gz");
+    assert_eq!(first.len(), 1);
+
+    sandbox.urldb(&["run"]).code(0);
+    assert_eq!(sandbox.read(LEDGER), ledger);
+    let history = sandbox.history();
+    assert_eq!(history.len(), 2);
+    assert_eq!(history[1]["kind"], "run");
+    assert_eq!(history[1]["due"], 2);
+    assert_eq!(history[1]["unverified"], serde_json::json!([]));
+    let mut files = sandbox.files("archive", ".warc.gz");
+    files.retain(|file| !first.contains(file));
+    assert_eq!(files.len(), 1);
+    let kinds: Vec<String> = records(&files[0])
+        .iter()
+        .map(|record| record.field("WARC-Type").to_owned())
+        .collect();
+    assert_eq!(kinds, ["warcinfo", "revisit", "revisit"]);
+    assert!(sandbox.mails().is_empty());
+    assert!(!sandbox.path("status/outbox").exists());
+}
+
+#[test]
+fn news_is_told_once_and_recovery_too() {
+    let (site, sandbox) = watched(&[("/a", "first"), ("/b", "second"), ("/c", "third")]);
+    sandbox.urldb(&["run"]).code(0);
+
+    site.serve("/a", Reply::ok("other"));
+    site.remove("/b");
+    sandbox.urldb(&["run"]).code(1).says(&[
+        "changed: http://example.test/a",
+        "gone: http://example.test/b",
+    ]);
+    let mails = sandbox.mails();
+    assert_eq!(mails.len(), 1);
+    assert_eq!(mails[0].header("To"), "me@example.test");
+    for part in [
+        "http://example.test/a",
+        "http://example.test/b",
+        "NEWLY BROKEN (2)",
+    ] {
+        assert!(mails[0].text.contains(part), "{}", mails[0].text);
+    }
+    assert!(!mails[0].text.contains("http://example.test/c"));
+    let changes = sandbox.history().split_off(2);
+    let changes: Vec<String> = changes
+        .iter()
+        .map(|line| format!("{} {}", line["url"], line["to"]))
+        .collect();
+    assert_eq!(
+        changes,
+        [
+            "\"http://example.test/a\" \"changed\"",
+            "\"http://example.test/b\" \"gone\""
+        ]
+    );
+
+    let ledger = sandbox.read(LEDGER);
+    sandbox.urldb(&["run"]).code(1);
+    assert_eq!(sandbox.mails().len(), 1, "nothing is news any more");
+    assert_eq!(sandbox.read(LEDGER), ledger);
+
+    site.serve("/a", Reply::ok("first"));
+    site.serve("/b", Reply::ok("second"));
+    sandbox
+        .urldb(&["run"])
+        .code(0)
+        .says(&["recovered: http://example.test/a (was changed)"]);
+    let mails = sandbox.mails();
+    assert_eq!(mails.len(), 2);
+    assert!(mails.iter().any(|mail| mail.text.contains("RECOVERED (2)")));
+}
+
+#[test]
+fn a_server_error_is_news_only_when_confirmed() {
+    let (site, sandbox) = watched(&[("/a", "first")]);
+    sandbox.urldb(&["run"]).code(0);
+    site.serve("/a", Reply::new("500 Oh No", &[], ""));
+    sandbox
+        .urldb(&["run"])
+        .code(3)
+        .says(&["server-error (not confirmed yet): http://example.test/a"]);
+    assert!(sandbox.mails().is_empty());
+    assert!(sandbox.read(LEDGER).contains("pending: server-error"));
+    sandbox
+        .urldb(&["run"])
+        .code(1)
+        .says(&["server-error: http://example.test/a"]);
+    assert_eq!(sandbox.mails().len(), 1);
+    assert!(!sandbox.read(LEDGER).contains("pending"));
+}
+
+#[test]
+fn a_doubt_that_passes_is_never_told() {
+    let (site, sandbox) = watched(&[("/a", "first")]);
+    sandbox.urldb(&["run"]).code(0);
+    let ledger = sandbox.read(LEDGER);
+    for _ in 0..2 {
+        site.serve("/a", Reply::new("503 Busy", &["Retry-After: 0"], ""));
+        sandbox.urldb(&["run"]).code(3);
+        site.serve("/a", Reply::ok("first"));
+        sandbox.urldb(&["run"]).code(0);
+    }
+    assert_eq!(sandbox.read(LEDGER), ledger);
+    assert!(sandbox.mails().is_empty());
+}
+
+#[test]
+fn being_turned_away_is_no_news_for_days() {
+    let (site, sandbox) = watched(&[("/a", "first")]);
+    sandbox.urldb(&["run"]).code(0);
+    site.serve("/a", Reply::new("429 Slow Down", &["Retry-After: 0"], ""));
+    for _ in 0..3 {
+        sandbox.urldb(&["run"]).code(3).says(&["blocked"]);
+    }
+    assert!(sandbox.mails().is_empty());
+    let history = sandbox.history();
+    assert_eq!(history.len(), 4);
+    assert_eq!(
+        history[3]["unverified"],
+        serde_json::json!(["http://example.test/a"])
+    );
+}
+
+#[test]
+fn a_partial_run_forgets_nothing() {
+    let (_site, sandbox) = watched(&[("/a", "first"), ("/b", "second")]);
+    sandbox.urldb(&["run"]).code(0);
+    let ledger = sandbox.read(LEDGER);
+    sandbox
+        .urldb(&["run", "http://example.test/b"])
+        .code(0)
+        .says(&["checked 1 of 1 URL: "]);
+    assert_eq!(sandbox.read(LEDGER), ledger);
+    sandbox.urldb(&["rm", "http://example.test/b"]).code(0);
+    sandbox.urldb(&["run"]).code(0);
+    assert!(!sandbox.read(LEDGER).contains("/b"), "its record is gone");
+}
+
+#[test]
+fn the_json_document_of_a_run_has_what_is_news() {
+    let (site, sandbox) = watched(&[("/a", "first")]);
+    site.remove("/a");
+    let document = sandbox.urldb(&["run", "--format", "json"]).code(1).json();
+    assert_eq!(document["changes"][0]["url"], "http://example.test/a");
+    assert_eq!(document["changes"][0]["to"], "gone");
+    assert_eq!(
+        document["results"][0]["promised"]["sha256"],
+        sha256("first")
+    );
+}
+
+#[test]
+fn a_workflow_gets_annotations_and_a_summary() {
+    let (site, sandbox) = watched(&[("/a", "first")]);
+    site.remove("/a");
+    let summary = sandbox.path("summary.md");
+    sandbox
+        .urldb_with_env(
+            &["run", "--github"],
+            &[("GITHUB_STEP_SUMMARY", summary.to_str().unwrap())],
+        )
+        .code(1)
+        .says(&["::error file=urldb/example.test.yaml,line=3,title=gone::http://example.test/a"]);
+    assert!(sandbox.read("summary.md").contains("| gone |"));
+}

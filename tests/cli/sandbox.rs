@@ -1,0 +1,264 @@
+//! A folder for one test, with nothing of the machine in it, and the binary in it.
+
+use std::collections::BTreeMap;
+use std::fs;
+use std::io::{BufRead, BufReader, Lines, Write};
+use std::path::{Path, PathBuf};
+use std::process::{Child, ChildStdout, Command, ExitStatus, Output, Stdio};
+use std::time::{Duration, Instant};
+
+use tempfile::TempDir;
+
+use crate::mime::{Mail, mail_of};
+
+/// Long enough for two busy cores; reached only by a test that fails.
+pub(crate) const PATIENCE: Duration = Duration::from_secs(60);
+
+/// A repository of promises in a temporary folder.
+pub(crate) struct Sandbox {
+    /// Where urldb.toml is.
+    pub(crate) root: PathBuf,
+    home: PathBuf,
+    _dir: TempDir,
+}
+
+/// What one invocation came to.
+#[derive(Debug)]
+pub(crate) struct Ran {
+    pub(crate) code: i32,
+    pub(crate) out: String,
+    pub(crate) err: String,
+}
+
+impl Ran {
+    fn new(output: Output) -> Self {
+        let text = |bytes| String::from_utf8(bytes).expect("output is text");
+        Self {
+            code: output.status.code().expect("the program ends by itself"),
+            out: text(output.stdout),
+            err: text(output.stderr),
+        }
+    }
+
+    /// It ended with this code.
+    #[track_caller]
+    pub(crate) fn code(self, code: i32) -> Self {
+        assert_eq!(self.code, code, "{self:#?}");
+        self
+    }
+
+    /// Standard output has all of these.
+    #[track_caller]
+    pub(crate) fn says(self, parts: &[&str]) -> Self {
+        for part in parts {
+            assert!(self.out.contains(part), "no {part:?} in {self:#?}");
+        }
+        self
+    }
+
+    /// Standard error has all of these.
+    #[track_caller]
+    pub(crate) fn complains(self, parts: &[&str]) -> Self {
+        for part in parts {
+            assert!(self.err.contains(part), "no {part:?} in {self:#?}");
+        }
+        self
+    }
+
+    /// Standard output, as JSON.
+    #[track_caller]
+    pub(crate) fn json(&self) -> serde_json::Value {
+        serde_json::from_str(&self.out).unwrap_or_else(|error| panic!("{error}: {self:#?}"))
+    }
+}
+
+impl Sandbox {
+    /// With a folder for the database, and no configuration.
+    pub(crate) fn empty() -> Self {
+        let dir = tempfile::tempdir().unwrap();
+        let top = dir.path().canonicalize().unwrap();
+        let (root, home) = (top.join("promises"), top.join("home"));
+        fs::create_dir_all(root.join("urldb")).unwrap();
+        fs::create_dir(&home).unwrap();
+        Self {
+            root,
+            home,
+            _dir: dir,
+        }
+    }
+
+    /// With this configuration, and no waiting between attempts unless it says otherwise.
+    pub(crate) fn new(config: &str) -> Self {
+        let sandbox = Self::empty();
+        let check = "[check]\nretry-wait = \"1ms\"\n";
+        let config = if config.contains("[check]") {
+            config.replace("[check]\n", check)
+        } else {
+            format!("{check}{config}")
+        };
+        sandbox.write("urldb.toml", config);
+        sandbox
+    }
+
+    /// A program in this sandbox, with an environment of its own.
+    pub(crate) fn command(&self, program: impl AsRef<Path>) -> Command {
+        let mut command = Command::new(program.as_ref());
+        command
+            .current_dir(&self.root)
+            .env_clear()
+            .env("PATH", std::env::var_os("PATH").unwrap_or_default())
+            .env("HOME", &self.home)
+            .stdin(Stdio::null());
+        command
+    }
+
+    /// The program with these arguments.
+    pub(crate) fn urldb_command(&self, arguments: &[&str]) -> Command {
+        let mut command = self.command(env!("CARGO_BIN_EXE_urldb"));
+        command.args(arguments);
+        command
+    }
+
+    pub(crate) fn urldb(&self, arguments: &[&str]) -> Ran {
+        Ran::new(self.urldb_command(arguments).output().unwrap())
+    }
+
+    pub(crate) fn urldb_with_env(&self, arguments: &[&str], env: &[(&str, &str)]) -> Ran {
+        let mut command = self.urldb_command(arguments);
+        Ran::new(command.envs(env.iter().copied()).output().unwrap())
+    }
+
+    pub(crate) fn urldb_with_input(&self, arguments: &[&str], input: &str) -> Ran {
+        let mut command = self.urldb_command(arguments);
+        command
+            .stdin(Stdio::piped())
+            .stdout(Stdio::piped())
+            .stderr(Stdio::piped());
+        let mut child = command.spawn().unwrap();
+        let mut stdin = child.stdin.take().unwrap();
+        // The program may have refused before it has read everything.
+        let _ = stdin.write_all(input.as_bytes());
+        drop(stdin);
+        Ran::new(child.wait_with_output().unwrap())
+    }
+
+    /// The program, left running.
+    pub(crate) fn start(&self, arguments: &[&str]) -> Running {
+        let mut command = self.urldb_command(arguments);
+        let mut child = command.stdout(Stdio::piped()).spawn().unwrap();
+        let lines = BufReader::new(child.stdout.take().unwrap()).lines();
+        Running { child, lines }
+    }
+
+    pub(crate) fn path(&self, path: &str) -> PathBuf {
+        self.root.join(path)
+    }
+
+    pub(crate) fn write(&self, path: &str, content: impl AsRef<[u8]>) {
+        let file = self.path(path);
+        fs::create_dir_all(file.parent().unwrap()).unwrap();
+        fs::write(file, content).unwrap();
+    }
+
+    #[track_caller]
+    pub(crate) fn read(&self, path: &str) -> String {
+        fs::read_to_string(self.path(path)).unwrap_or_else(|error| panic!("{path}: {error}"))
+    }
+
+    /// All files below a folder, with what is in them.
+    pub(crate) fn tree(&self, folder: &str) -> BTreeMap<PathBuf, Vec<u8>> {
+        let mut files = BTreeMap::new();
+        let mut folders = vec![self.path(folder)];
+        while let Some(folder) = folders.pop() {
+            for entry in fs::read_dir(&folder).into_iter().flatten() {
+                let path = entry.unwrap().path();
+                if path.is_dir() {
+                    folders.push(path);
+                } else {
+                    let bytes = fs::read(&path).unwrap();
+                    files.insert(path.strip_prefix(&self.root).unwrap().to_owned(), bytes);
+                }
+            }
+        }
+        files
+    }
+
+    /// Files below a folder whose names end like this, sorted.
+    pub(crate) fn files(&self, folder: &str, end: &str) -> Vec<PathBuf> {
+        let files = self.tree(folder).into_keys();
+        files
+            .filter(|path| path.to_string_lossy().ends_with(end))
+            .map(|path| self.root.join(path))
+            .collect()
+    }
+
+    /// The mails in `mail/`, sorted by file name.
+    pub(crate) fn mails(&self) -> Vec<Mail> {
+        let files = self.files("mail", ".eml").into_iter();
+        files
+            .map(|file| mail_of(&fs::read(file).unwrap()))
+            .collect()
+    }
+
+    /// The lines of the ledger's history.
+    pub(crate) fn history(&self) -> Vec<serde_json::Value> {
+        let text = self.read("status/history.jsonl");
+        text.lines()
+            .map(|line| serde_json::from_str(line).unwrap())
+            .collect()
+    }
+}
+
+/// The program at work; killed, at the latest, with the test.
+pub(crate) struct Running {
+    child: Child,
+    lines: Lines<BufReader<ChildStdout>>,
+}
+
+impl Running {
+    /// Waits for a line of standard output with this in it.
+    pub(crate) fn expect(&mut self, text: &str) -> String {
+        let mut said = vec![];
+        for line in self.lines.by_ref() {
+            let line = line.unwrap();
+            if line.contains(text) {
+                return line;
+            }
+            said.push(line);
+        }
+        panic!("{text:?} was never said, only {said:#?}");
+    }
+
+    pub(crate) fn signal(&self, signal: &str) {
+        let pid = self.child.id().to_string();
+        let sent = Command::new("kill").args([signal, &pid]).status().unwrap();
+        assert!(sent.success());
+    }
+
+    /// Waits for its end.
+    pub(crate) fn end(&mut self) -> ExitStatus {
+        let mut status = None;
+        eventually("the program ends", || {
+            status = self.child.try_wait().unwrap();
+            status.is_some()
+        });
+        status.unwrap()
+    }
+}
+
+impl Drop for Running {
+    fn drop(&mut self) {
+        let _ = self.child.kill();
+        let _ = self.child.wait();
+    }
+}
+
+/// Waits until something holds.
+#[track_caller]
+pub(crate) fn eventually(what: &str, mut holds: impl FnMut() -> bool) {
+    let until = Instant::now() + PATIENCE;
+    while !holds() {
+        assert!(Instant::now() < until, "never: {what}");
+        std::thread::sleep(Duration::from_millis(10));
+    }
+}

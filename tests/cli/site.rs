@@ -1,0 +1,88 @@
+//! A web site that the test rewrites while the program watches it.
+
+use std::collections::BTreeMap;
+use std::sync::{Arc, Mutex};
+
+use sha2::{Digest, Sha256};
+
+use crate::support::{Reply, Request, Server};
+
+/// `example.test`, where each path answers what it was last told to, and 404 otherwise.
+pub(crate) struct Site {
+    server: Server,
+    pages: Arc<Mutex<BTreeMap<String, Reply>>>,
+}
+
+impl Site {
+    pub(crate) fn new() -> Self {
+        let pages = Arc::new(Mutex::new(BTreeMap::new()));
+        let known = Arc::clone(&pages);
+        let answer = move |request: &Request| {
+            let pages = known.lock().unwrap();
+            pages.get(&request.target).cloned().unwrap_or_else(missing)
+        };
+        Self {
+            server: Server::new(answer),
+            pages,
+        }
+    }
+
+    /// With these texts.
+    pub(crate) fn with(pages: &[(&str, &str)]) -> Self {
+        let site = Self::new();
+        for (path, text) in pages {
+            site.serve(path, Reply::ok(text));
+        }
+        site
+    }
+
+    pub(crate) fn serve(&self, path: &str, reply: Reply) {
+        self.pages.lock().unwrap().insert(path.to_owned(), reply);
+    }
+
+    pub(crate) fn remove(&self, path: &str) {
+        self.pages.lock().unwrap().remove(path);
+    }
+
+    /// What it was asked, in order.
+    pub(crate) fn requests(&self) -> Vec<Request> {
+        self.server.requests()
+    }
+
+    /// The value of `--map` by which a host is found here.
+    pub(crate) fn map(&self, host: &str) -> String {
+        format!("{host}={}", self.server.address())
+    }
+
+    /// `[network]` with this site as `example.test`.
+    pub(crate) fn network(&self) -> String {
+        format!("[network]\nmap = [\"{}\"]\n", self.map("example.test"))
+    }
+}
+
+fn missing() -> Reply {
+    Reply::new("404 Not Found", &[], "nothing here")
+}
+
+pub(crate) fn sha256(text: &str) -> String {
+    let digest = Sha256::digest(text);
+    digest.iter().map(|byte| format!("{byte:02x}")).collect()
+}
+
+/// A domain file with a static record for each path and text; in the order given.
+pub(crate) fn promises(records: &[(&str, &str)]) -> String {
+    let mut text = "---\n".to_owned();
+    for (path, body) in records {
+        text.push_str(&promise(path, body));
+    }
+    text
+}
+
+/// One document: this text at this path.
+pub(crate) fn promise(path: &str, body: &str) -> String {
+    format!(
+        "---\n_path: {path}\ncontent-length: {}\ncontent-sha256: {}\n",
+        body.len(),
+        sha256(body)
+    )
+}
