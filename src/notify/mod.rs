@@ -31,7 +31,7 @@ pub struct Delivered {
     pub notifier: String,
     /// What it says.
     pub message: String,
-    /// Whether it will never be delivered.
+    /// Whether trying again will not help.
     pub failed: bool,
 }
 
@@ -73,12 +73,15 @@ impl Notifiers {
             match notifier.interest() {
                 Interest::EveryRun => delivered.push(describe(name, deliver(envelope))),
                 Interest::News => {
-                    for waiting in outbox.waiting(name)? {
-                        let answer = deliver(&waiting.envelope);
-                        if answer.outcome != Outcome::Retry {
-                            waiting.cross_off()?;
-                        }
-                        delivered.push(describe(name, answer));
+                    for waiting in outbox.waiting(name) {
+                        let done = waiting.and_then(|waiting| {
+                            let answer = deliver(&waiting.envelope);
+                            if answer.outcome != Outcome::Retry {
+                                waiting.cross_off()?;
+                            }
+                            Ok(describe(name, answer))
+                        });
+                        delivered.push(done.unwrap_or_else(|error| trouble(name, &error)));
                     }
                 }
             }
@@ -92,6 +95,15 @@ async fn within_time(notifier: &dyn Notifier, envelope: &Envelope) -> Answer {
     tokio::time::timeout(TIME_LIMIT, notifier.deliver(envelope))
         .await
         .unwrap_or_else(|_| late())
+}
+
+/// One message that cannot be dealt with keeps neither the others nor the verdicts back.
+fn trouble(name: &str, error: &anyhow::Error) -> Delivered {
+    Delivered {
+        notifier: name.to_owned(),
+        message: format!("{error:#}"),
+        failed: true,
+    }
 }
 
 fn describe(name: &str, answer: Answer) -> Delivered {

@@ -35,8 +35,15 @@ impl Outbox {
             .with_context(|| format!("cannot write {}", path.display()))
     }
 
-    /// What waits for one notifier, the oldest first.
-    pub(super) fn waiting(&self, notifier: &str) -> anyhow::Result<Vec<Waiting>> {
+    /// What waits for one notifier, the oldest first; what cannot be read, as errors.
+    pub(super) fn waiting(&self, notifier: &str) -> Vec<anyhow::Result<Waiting>> {
+        match self.paths(notifier) {
+            Ok(paths) => paths.into_iter().map(Waiting::read).collect(),
+            Err(error) => vec![Err(error)],
+        }
+    }
+
+    fn paths(&self, notifier: &str) -> anyhow::Result<Vec<PathBuf>> {
         let folder = self.0.join(notifier);
         let entries = match fs::read_dir(&folder) {
             Ok(entries) => entries,
@@ -51,7 +58,7 @@ impl Outbox {
                 .is_some_and(|extension| extension == "json")
         });
         paths.sort();
-        paths.into_iter().map(Waiting::read).collect()
+        Ok(paths)
     }
 }
 

@@ -6,6 +6,7 @@
 //! - `files`: fmt and lint, on files as people leave them.
 //! - `check`: what one look finds, for people and as JSON, and how it is narrowed.
 //! - `run`: the loop over several runs: archive, ledger, history, mail, doubt.
+//! - `outbox`: mail that cannot be delivered now, or never.
 //! - `archive`: what the WARC files and the index hold, read back.
 #![cfg(unix)]
 
@@ -13,6 +14,7 @@ mod archive;
 mod check;
 mod editing;
 mod files;
+mod outbox;
 mod run;
 mod sandbox;
 mod site;

@@ -1,0 +1,125 @@
+//! Mail that cannot be delivered now, or never.
+
+use std::fs;
+use std::net::TcpListener;
+
+use crate::mime::mail_of;
+use crate::sandbox::Sandbox;
+use crate::site::{Site, promises};
+use crate::smtp::{Answers, Received, Server};
+
+/// A URL that is gone, and a mail server on this port to tell of it.
+fn broken(port: u16) -> (Site, Sandbox) {
+    let site = Site::new();
+    let sandbox = Sandbox::new(&site.network());
+    sandbox.write("urldb/example.test.yaml", promises(&[("/a", "first")]));
+    send_to(&sandbox, port);
+    (site, sandbox)
+}
+
+/// Points the configuration to a mail server.
+fn send_to(sandbox: &Sandbox, port: u16) {
+    let before = sandbox.read("urldb.toml");
+    let (rest, _) = before.split_once("[notify.mail]").unwrap_or((&before, ""));
+    let mail = format!(
+        "[notify.mail]\ntype = \"email\"\nfrom = \"urldb@example.test\"\n\
+         to = [\"me@example.test\"]\nserver = \"127.0.0.1\"\ntls = \"none\"\nport = {port}\n"
+    );
+    sandbox.write("urldb.toml", format!("{rest}{mail}"));
+}
+
+/// A port where nobody listens.
+fn closed_port() -> u16 {
+    let listener = TcpListener::bind("127.0.0.1:0").unwrap();
+    listener.local_addr().unwrap().port()
+}
+
+fn waiting(sandbox: &Sandbox) -> usize {
+    sandbox.files("status/outbox", ".json").len()
+}
+
+fn message_id(received: &Received) -> String {
+    mail_of(&received.message).header("Message-ID").to_owned()
+}
+
+/// The id that a message would have had which never reached a server: that of its run.
+fn run_of(sandbox: &Sandbox) -> String {
+    let file = sandbox.files("status/outbox", ".json").remove(0);
+    file.file_stem().unwrap().to_str().unwrap().to_owned()
+}
+
+#[test]
+fn what_cannot_be_sent_now_is_sent_by_the_next_run() {
+    let (_site, sandbox) = broken(closed_port());
+    sandbox.urldb(&["run"]).code(1).says(&[
+        "gone: http://example.test/a",
+        "mail: ",
+        "the next run will try again",
+    ]);
+    assert_eq!(waiting(&sandbox), 1);
+    let run = run_of(&sandbox);
+
+    let server = Server::start(Answers::default());
+    send_to(&sandbox, server.port);
+    sandbox.urldb(&["run"]).code(1);
+    let received = server.received();
+    let mail = mail_of(&received.message);
+    assert!(mail.text.contains("http://example.test/a"));
+    assert!(
+        mail.text.contains(&run),
+        "it is the report of the first run"
+    );
+    assert!(!sandbox.path("status/outbox").exists());
+}
+
+#[test]
+fn a_message_that_was_put_off_keeps_its_id() {
+    let busy = Server::start(Answers {
+        end: "451 come back later",
+        ..Answers::default()
+    });
+    let (_site, sandbox) = broken(busy.port);
+    sandbox.urldb(&["run"]).code(1).says(&["451", "try again"]);
+    let first = message_id(&busy.received());
+    assert_eq!(waiting(&sandbox), 1);
+
+    let ready = Server::start(Answers::default());
+    send_to(&sandbox, ready.port);
+    sandbox.urldb(&["run"]).code(1);
+    assert_eq!(message_id(&ready.received()), first);
+    assert_eq!(waiting(&sandbox), 0);
+}
+
+#[test]
+fn a_refused_message_is_a_failure_and_not_tried_again() {
+    let server = Server::start(Answers {
+        rcpt: "550 no such user",
+        ..Answers::default()
+    });
+    let (_site, sandbox) = broken(server.port);
+    sandbox
+        .urldb(&["run"])
+        .code(2)
+        .says(&["gone: http://example.test/a"])
+        .complains(&["mail: not delivered: ", "550"]);
+    server.received();
+    assert_eq!(waiting(&sandbox), 0);
+    // With no server at all: nobody is called.
+    send_to(&sandbox, closed_port());
+    let ran = sandbox.urldb(&["run"]).code(1);
+    assert!(!ran.out.contains("mail:"), "{ran:#?}");
+}
+
+#[test]
+fn a_damaged_message_does_not_keep_the_verdicts_back() {
+    let (_site, sandbox) = broken(closed_port());
+    sandbox.urldb(&["run"]).code(1);
+    let file = sandbox.files("status/outbox", ".json").remove(0);
+    fs::write(&file, "{").unwrap();
+    sandbox
+        .urldb(&["run"])
+        .code(2)
+        .says(&["gone: http://example.test/a"])
+        .complains(&["cannot use the waiting message", "remove it to go on"]);
+    assert!(file.exists(), "nothing is thrown away in silence");
+}
