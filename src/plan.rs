@@ -242,10 +242,8 @@ fn request(record: &Record) -> Request {
 }
 
 fn body_use(promise: &Promise, purpose: Purpose, known: bool) -> BodyUse {
-    let at_most = promise
-        .length
-        .unwrap_or(purpose.max_body)
-        .min(purpose.max_body);
+    let promised = promise.length.filter(|_| !purpose.whole);
+    let at_most = promised.map_or(purpose.max_body, |length| length.min(purpose.max_body));
     match (promise.is_static(), purpose.keep) {
         (true, Keep::None) => BodyUse::Hash {
             at_most,

@@ -2,6 +2,7 @@
 
 use std::io::{self, BufRead, IsTerminal, Write};
 
+use anyhow::Context as _;
 use urldb_format::{DomainFile, Identity, Record};
 use urldb_protocol::{JobResult, State};
 
@@ -40,26 +41,39 @@ pub(super) fn run(args: &Args, context: &mut Context) -> anyhow::Result<Exit> {
     );
     context.add_maps(&args.targets.map.maps);
     let mut exit = Exit::Fine;
+    let mut acceptable = vec![];
     for result in look(args, context)? {
-        match result.state {
-            State::Ok => {}
-            State::Changed | State::Redirected => {
-                if args.yes || is_wanted(&result)? {
-                    accept(&result, context)?;
-                } else {
-                    exit = Exit::Findings;
-                }
-            }
-            state => {
-                style::print_warning(format!(
-                    "{} is {state}, which cannot be accepted: {}",
-                    result.url, result.message
-                ));
-                exit = Exit::Findings;
-            }
+        if result.state == State::Ok {
+            continue;
+        }
+        if let Some(problem) = problem(&result) {
+            style::print_warning(format!("{} {problem}", result.url));
+            exit = Exit::Findings;
+        } else {
+            // Before anything is written: that may move the other records of a file.
+            let identity = identity_of(&result, context)?;
+            acceptable.push((result, identity));
+        }
+    }
+    for (result, identity) in &acceptable {
+        if args.yes || is_wanted(result)? {
+            accept(result, identity, context)?;
+        } else {
+            exit = Exit::Findings;
         }
     }
     Ok(exit)
+}
+
+/// Why what was seen cannot become a promise.
+fn problem(result: &JobResult) -> Option<String> {
+    let JobResult { state, message, .. } = result;
+    if !matches!(state, State::Changed | State::Redirected) {
+        return Some(format!("is {state}, which cannot be accepted: {message}"));
+    }
+    let is_static = result.promised.length.is_some() || result.promised.sha256.is_some();
+    (is_static && result.observed.sha256.is_none())
+        .then(|| "cannot be accepted: its body did not arrive whole".to_owned())
 }
 
 fn look(args: &Args, context: &Context) -> anyhow::Result<Vec<JobResult>> {
@@ -140,19 +154,22 @@ fn show<T: std::fmt::Display + PartialEq>(
     writeln!(out, "    {}", paint(GOOD, format!("+ {observed}")))
 }
 
-fn accept(result: &JobResult, context: &Context) -> anyhow::Result<()> {
+fn identity_of(result: &JobResult, context: &Context) -> anyhow::Result<Identity> {
+    let file = DomainFile::read(&context.config.root.join(&result.file))?.file;
+    let entry = file.records().find(|entry| entry.line() == result.line);
+    let identity = entry.map(|entry| entry.record().identity());
+    identity.with_context(|| {
+        format!(
+            "{}:{} has no record any more; run `urldb accept` again",
+            result.file, result.line
+        )
+    })
+}
+
+fn accept(result: &JobResult, identity: &Identity, context: &Context) -> anyhow::Result<()> {
     let path = context.config.root.join(&result.file);
     let mut file = DomainFile::read(&path)?.file;
-    let entry = file.records().find(|entry| entry.line() == result.line);
-    let identity: Identity = match entry {
-        Some(entry) => entry.record().identity(),
-        None => anyhow::bail!(
-            "{}:{} has no record any more; run `urldb accept` again",
-            result.file,
-            result.line
-        ),
-    };
-    file.update(&identity, |record| renew(record, result))?;
+    file.update(identity, |record| renew(record, result))?;
     file.write()?;
     if !context.quiet {
         writeln!(

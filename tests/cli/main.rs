@@ -8,8 +8,10 @@
 //! - `run`: the loop over several runs: archive, ledger, history, mail, doubt.
 //! - `outbox`: mail that cannot be delivered now, or never.
 //! - `archive`: what the WARC files and the index hold, read back.
+//! - `accept`: promises made anew.
 #![cfg(unix)]
 
+mod accept;
 mod archive;
 mod check;
 mod editing;

@@ -1,0 +1,116 @@
+//! Promises made anew.
+
+use crate::sandbox::Sandbox;
+use crate::site::{Site, promise, promises};
+use crate::support::Reply;
+
+const FILE: &str = "urldb/example.test.yaml";
+
+fn changed() -> (Site, Sandbox) {
+    let site = Site::with(&[("/a", "new and longer"), ("/b", "NEW"), ("/c", "same")]);
+    let sandbox = Sandbox::new(&site.network());
+    let old = [("/a", "old"), ("/b", "old"), ("/c", "same")];
+    sandbox.write(FILE, promises(&old));
+    (site, sandbox)
+}
+
+#[test]
+fn what_is_served_becomes_the_promise() {
+    let (_site, sandbox) = changed();
+    sandbox.urldb(&["check"]).code(1);
+    sandbox
+        .urldb(&["accept", "--yes", "http://example.test/a"])
+        .code(0)
+        .says(&["accepted http://example.test/a"]);
+    assert_eq!(
+        sandbox.read(FILE),
+        promises(&[("/a", "new and longer"), ("/b", "old"), ("/c", "same")])
+    );
+    sandbox.urldb(&["accept", "--yes", "--all"]).code(0);
+    assert_eq!(
+        sandbox.read(FILE),
+        promises(&[("/a", "new and longer"), ("/b", "NEW"), ("/c", "same")])
+    );
+    sandbox.urldb(&["fmt", "--check"]).code(0);
+    sandbox.urldb(&["check"]).code(0);
+}
+
+#[test]
+fn a_shuffled_file_gets_each_promise_where_it_belongs() {
+    let (_site, sandbox) = changed();
+    let shuffled = format!(
+        "---\n\n\n{}# about a\n{}{}",
+        promise("/c", "same"),
+        promise("/b", "old"),
+        promise("/a", "old")
+    );
+    sandbox.write(FILE, shuffled);
+    sandbox.urldb(&["accept", "--yes", "--all"]).code(0);
+    sandbox.urldb(&["check"]).code(0).says(&["3 ok"]);
+    let ran = sandbox.urldb(&["list"]).code(0);
+    assert_eq!(ran.out.lines().count(), 3);
+}
+
+#[test]
+fn redirects_and_types_are_accepted_as_what_they_are() {
+    let site = Site::new();
+    let sandbox = Sandbox::new(&site.network());
+    site.serve("/from", Reply::redirect(302, "/new"));
+    site.serve("/new", Reply::ok("x"));
+    site.serve(
+        "/page",
+        Reply::new("200 OK", &["Content-Type: text/plain"], "x"),
+    );
+    sandbox.write(
+        FILE,
+        "---\n---\n_path: /from\nredirects-to: http://example.test/old\n---\n_path: /page\n\
+         content-type: text/html\n",
+    );
+    sandbox.urldb(&["accept", "--yes", "--all"]).code(0);
+    assert_eq!(
+        sandbox.read(FILE),
+        "---\n---\n_path: /from\nredirects-to: http://example.test/new\n---\n_path: /page\n\
+         content-type: text/plain\n"
+    );
+    sandbox.urldb(&["check"]).code(0);
+}
+
+#[test]
+fn what_is_gone_cannot_be_accepted() {
+    let (site, sandbox) = changed();
+    site.remove("/a");
+    let before = sandbox.read(FILE);
+    sandbox
+        .urldb(&["accept", "--yes", "http://example.test/a"])
+        .code(1)
+        .complains(&["http://example.test/a is gone, which cannot be accepted"]);
+    assert_eq!(sandbox.read(FILE), before);
+}
+
+#[test]
+fn bytes_that_did_not_arrive_whole_cannot_be_accepted() {
+    let (site, sandbox) = changed();
+    let config = sandbox
+        .read("urldb.toml")
+        .replace("[check]\n", "[check]\nmax-body = 1000\n");
+    sandbox.write("urldb.toml", config);
+    site.serve("/a", Reply::ok("x".repeat(2000)));
+    let before = sandbox.read(FILE);
+    sandbox
+        .urldb(&["accept", "--yes", "http://example.test/a"])
+        .code(1)
+        .complains(&["cannot be accepted"]);
+    assert_eq!(sandbox.read(FILE), before);
+}
+
+#[test]
+fn nothing_is_accepted_without_being_asked() {
+    let (_site, sandbox) = changed();
+    let before = sandbox.read(FILE);
+    sandbox
+        .urldb(&["accept", "http://example.test/a"])
+        .code(2)
+        .complains(&["--yes"]);
+    sandbox.urldb(&["accept", "--yes"]).code(2);
+    assert_eq!(sandbox.read(FILE), before);
+}
