@@ -9,6 +9,7 @@ pub mod ambient;
 pub mod archive;
 pub mod cli;
 pub mod config;
+mod explain;
 pub mod fetch;
 pub mod git;
 mod hex;

@@ -116,16 +116,9 @@ impl Selection {
         by_name && by_record
     }
 
-    /// Whether this record of a wanted domain is selected. Records of category
-    /// `deprecated` never are, unless they are named.
+    /// Whether this record of a wanted domain is selected.
     pub fn wants_record(&self, host: &str, record: &Record) -> bool {
-        let named = self
-            .records
-            .iter()
-            .any(|(domain, path)| domain == host && *path == record.path);
-        if !self.records.is_empty() && !named {
-            return false;
-        }
+        let by_name = self.records.is_empty() || self.names(host, record);
         let by_category = self.categories.is_empty()
             || self
                 .categories
@@ -135,7 +128,20 @@ impl Selection {
             .path_prefix
             .as_ref()
             .is_none_or(|prefix| record.path.starts_with(prefix.as_str()));
-        by_category && by_prefix && (named || !record.has_category("deprecated"))
+        by_name && by_category && by_prefix
+    }
+
+    /// Whether this record of a wanted domain is asked for: one of category
+    /// `deprecated` is not, unless it is named.
+    fn asks_for(&self, host: &str, record: &Record) -> bool {
+        self.wants_record(host, record)
+            && (!record.has_category("deprecated") || self.names(host, record))
+    }
+
+    fn names(&self, host: &str, record: &Record) -> bool {
+        self.records
+            .iter()
+            .any(|(domain, path)| domain == host && *path == record.path)
     }
 
     /// Whether it selects everything.
@@ -183,7 +189,7 @@ pub fn jobs_of(
     let schemes = schemes(file.metadata());
     let wanted = file
         .records()
-        .filter(|entry| selection.wants_record(host, entry.record()));
+        .filter(|entry| selection.asks_for(host, entry.record()));
     wanted
         .flat_map(|entry| schemes.iter().map(move |scheme| (entry, *scheme)))
         .map(|(entry, scheme)| {

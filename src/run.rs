@@ -16,6 +16,7 @@ use urldb_protocol::{Envelope, JobResult, RunInfo};
 use crate::ambient::Ambient;
 use crate::archive::Archive;
 use crate::config::{self, ArchiveRecords, Config};
+use crate::explain::explain;
 use crate::fetch::{Fetcher, Next, Observation};
 use crate::ledger::{self, ChangeLine, Content, Entry, Ledger, Line, RunLine};
 use crate::notify::{self, Delivered};
@@ -139,7 +140,7 @@ pub fn run(setting: &Setting<'_>) -> anyhow::Result<Outcome> {
         Ok(file) => {
             notes.extend(file.map(|path| format!("archived in {}", config.relative_name(&path))));
         }
-        Err(error) => troubles.push(format!("{error:#}")),
+        Err(error) => troubles.push(explain(&error)),
     }
 
     let (exit_code, unverified) = (report.exit_code(), report.unverified());
@@ -230,8 +231,9 @@ impl Keeper<'_> {
         match self.archive.store(job, seen, known.as_ref()) {
             Ok(content) => content.or(known),
             Err(error) => {
-                self.trouble
-                    .get_or_insert_with(|| format!("{}: cannot be archived: {error:#}", job.url));
+                self.trouble.get_or_insert_with(|| {
+                    format!("{}: cannot be archived: {}", job.url, explain(&error))
+                });
                 known
             }
         }

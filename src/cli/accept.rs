@@ -155,7 +155,7 @@ fn show<T: std::fmt::Display + PartialEq>(
 }
 
 fn identity_of(result: &JobResult, context: &Context) -> anyhow::Result<Identity> {
-    let file = DomainFile::read(&context.config.root.join(&result.file))?.file;
+    let file = DomainFile::read(context.config.root.join(&result.file))?.file;
     let entry = file.records().find(|entry| entry.line() == result.line);
     let identity = entry.map(|entry| entry.record().identity());
     identity.with_context(|| {

@@ -9,7 +9,7 @@ use anyhow::Context as _;
 use super::{Exit, GlobalArgs, style};
 use crate::config::FILE_NAME;
 
-/// Make a repository ready: urldb.toml, the database folder, and .gitattributes
+/// Make a repository ready: urldb.toml, the database folder, and what git should know
 ///
 /// Nothing that is there is overwritten.
 #[derive(Debug, clap::Args)]
@@ -26,6 +26,9 @@ const CONFIG: &str = include_str!("init.toml");
 
 /// The history of a ledger only grows, at its end: a merge takes the lines of both sides.
 const ATTRIBUTES: &str = "status/history.jsonl merge=union";
+
+/// Processes that write to the archive at once wait for each other by it; it is empty.
+const IGNORED: &str = "archive/.lock";
 
 pub(super) fn run(args: &Args, global: &GlobalArgs) -> anyhow::Result<Exit> {
     let root = match &args.dir {
@@ -52,12 +55,14 @@ pub(super) fn run(args: &Args, global: &GlobalArgs) -> anyhow::Result<Exit> {
             style::paint(style::GOOD, "wrote")
         )?;
     }
-    if add_attributes(&root.join(".gitattributes"))? {
-        writeln!(
-            out,
-            "{} .gitattributes, so that histories merge",
-            style::paint(style::GOOD, "wrote")
-        )?;
+    let lines = [
+        (".gitattributes", ATTRIBUTES, "so that histories merge"),
+        (".gitignore", IGNORED, "for the archive's lock file"),
+    ];
+    for (name, line, why) in lines {
+        if add_line(&root.join(name), line)? {
+            writeln!(out, "{} {name}, {why}", style::paint(style::GOOD, "wrote"))?;
+        }
     }
     writeln!(
         out,
@@ -66,13 +71,14 @@ pub(super) fn run(args: &Args, global: &GlobalArgs) -> anyhow::Result<Exit> {
     Ok(Exit::Fine)
 }
 
-fn add_attributes(path: &Path) -> anyhow::Result<bool> {
+/// Adds a line to a file of lines, unless it is there.
+fn add_line(path: &Path, line: &str) -> anyhow::Result<bool> {
     let before = if path.exists() {
         fs::read_to_string(path).with_context(|| format!("cannot read {}", path.display()))?
     } else {
         String::new()
     };
-    if before.lines().any(|line| line.trim() == ATTRIBUTES) {
+    if before.lines().any(|known| known.trim() == line) {
         return Ok(false);
     }
     let gap = if before.is_empty() || before.ends_with('\n') {
@@ -80,7 +86,7 @@ fn add_attributes(path: &Path) -> anyhow::Result<bool> {
     } else {
         "\n"
     };
-    write(path, &format!("{before}{gap}{ATTRIBUTES}\n"))?;
+    write(path, &format!("{before}{gap}{line}\n"))?;
     Ok(true)
 }
 

@@ -6,6 +6,8 @@ use std::io::{self, Write};
 use anstyle::{AnsiColor, Style};
 use urldb_format::{Finding, Severity};
 
+use crate::explain::explain;
+
 /// Something is broken.
 pub(super) const BAD: Style = AnsiColor::Red.on_default().bold();
 /// Something is worth knowing.
@@ -23,7 +25,12 @@ pub(super) fn paint(style: Style, text: impl Display) -> String {
 /// An error and its causes, on standard error.
 pub(super) fn print_error(error: &anyhow::Error) {
     // There is nobody to tell that standard error is closed.
-    let _ = writeln!(anstream::stderr(), "{} {error:#}", paint(BAD, "error:"));
+    let _ = writeln!(
+        anstream::stderr(),
+        "{} {}",
+        paint(BAD, "error:"),
+        explain(error)
+    );
 }
 
 /// A warning, on standard error.

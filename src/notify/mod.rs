@@ -17,6 +17,7 @@ use urldb_protocol::{Answer, Envelope, Interest, Notifier, Outcome};
 pub use outbox::Outbox;
 
 use crate::config::{Config, EmailTransport, Notify, NotifyEmail, NotifyHtml, SmtpSecurity};
+use crate::explain::explain;
 
 /// The most time that one delivery may take.
 const TIME_LIMIT: Duration = Duration::from_mins(2);
@@ -101,7 +102,7 @@ async fn within_time(notifier: &dyn Notifier, envelope: &Envelope) -> Answer {
 fn trouble(name: &str, error: &anyhow::Error) -> Delivered {
     Delivered {
         notifier: name.to_owned(),
-        message: format!("{error:#}"),
+        message: explain(error),
         failed: true,
     }
 }

@@ -198,7 +198,7 @@ fn rm_removes_all_or_nothing() {
 }
 
 #[test]
-fn list_narrows_and_leaves_the_deprecated_out() {
+fn list_narrows_and_shows_the_deprecated_too() {
     let sandbox = Sandbox::new("");
     let text = format!(
         "---\n---\n_path: /a/1\ncategories:\n- core\n{}---\n_path: /old\ncategories:\n- deprecated\n",
@@ -212,7 +212,7 @@ fn list_narrows_and_leaves_the_deprecated_out() {
     };
     assert_eq!(
         listed(&[]),
-        "http://example.test/a/1\nhttp://example.test/b\nhttp://other.test/\n"
+        "http://example.test/a/1\nhttp://example.test/b\nhttp://example.test/old\nhttp://other.test/\n"
     );
     assert_eq!(listed(&["-c", "core"]), "http://example.test/a/1\n");
     assert_eq!(listed(&["-d", "other.test"]), "http://other.test/\n");
@@ -222,7 +222,7 @@ fn list_narrows_and_leaves_the_deprecated_out() {
         .lines()
         .map(|line| serde_json::from_str(line).unwrap())
         .collect();
-    assert_eq!(lines.len(), 2);
+    assert_eq!(lines.len(), 3);
     assert_eq!(lines[0]["categories"], serde_json::json!(["core"]));
     assert_eq!(
         lines[1],
