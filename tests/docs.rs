@@ -1,0 +1,230 @@
+//! The documentation is complete where completeness can be checked, and its links lead somewhere.
+
+use std::collections::BTreeSet;
+use std::fs;
+use std::path::{Path, PathBuf};
+
+use urldb::fetch::FailureKind;
+use urldb::verdict::Warning;
+use urldb_format::Code;
+use urldb_protocol::State;
+
+fn root() -> &'static Path {
+    Path::new(env!("CARGO_MANIFEST_DIR"))
+}
+
+fn read(name: &str) -> String {
+    fs::read_to_string(root().join(name)).unwrap_or_else(|error| panic!("{name}: {error}"))
+}
+
+/// The headings of the third level below one of the second, without backquotes.
+fn headings<'a>(page: &'a str, section: &str) -> BTreeSet<&'a str> {
+    let start = page
+        .find(&format!("\n## {section}\n"))
+        .unwrap_or_else(|| panic!("there is no section {section:?}"));
+    page[start + 1..]
+        .lines()
+        .skip(1)
+        .take_while(|line| !line.starts_with("## "))
+        .filter_map(|line| line.strip_prefix("### "))
+        .map(|heading| heading.trim_matches('`'))
+        .collect()
+}
+
+#[test]
+fn every_code_of_a_finding_is_explained() {
+    let page = read("docs/findings.md");
+    let codes = Code::ALL.iter().map(|code| code.as_str()).collect();
+    assert_eq!(headings(&page, "In domain files"), codes);
+    let states = State::ALL.iter().map(|state| state.as_str()).collect();
+    assert_eq!(headings(&page, "States of URLs"), states);
+    let warnings = Warning::ALL
+        .iter()
+        .map(|warning| warning.as_str())
+        .collect();
+    assert_eq!(headings(&page, "Warnings"), warnings);
+}
+
+#[test]
+fn every_reason_is_explained() {
+    let page = read("docs/findings.md");
+    let source = read("src/verdict/look.rs");
+    let mut reasons = reasons_in(&source);
+    reasons.extend(FAILURES.map(FailureKind::as_str));
+    // A lost connection is `connect`, or the state `truncated`.
+    reasons.remove(FailureKind::Disconnected.as_str());
+    assert_eq!(headings(&page, "Reasons"), reasons);
+}
+
+const FAILURES: [FailureKind; 15] = [
+    FailureKind::Dns,
+    FailureKind::Connect,
+    FailureKind::TlsExpired,
+    FailureKind::TlsNotYetValid,
+    FailureKind::TlsUntrusted,
+    FailureKind::TlsWrongHost,
+    FailureKind::Tls,
+    FailureKind::Timeout,
+    FailureKind::Protocol,
+    FailureKind::Disconnected,
+    FailureKind::RedirectLoop,
+    FailureKind::RedirectLimit,
+    FailureKind::RedirectInvalid,
+    FailureKind::Refused,
+    FailureKind::RunEnded,
+];
+
+/// The texts of the verdict that are reasons: those of lower-case letters and hyphens only.
+fn reasons_in(source: &str) -> BTreeSet<&str> {
+    source
+        .lines()
+        .filter(|line| !line.trim_start().starts_with("//"))
+        .flat_map(|line| line.split('"').skip(1).step_by(2))
+        .filter(|text| !text.is_empty() && *text != "nothing")
+        .filter(|text| {
+            text.bytes()
+                .all(|byte| byte.is_ascii_lowercase() || byte == b'-')
+        })
+        .collect()
+}
+
+#[test]
+fn every_key_of_the_configuration_is_explained() {
+    let page = read("docs/configuration.md");
+    let keys: toml::Table = read("tests/data/every-key.toml").parse().unwrap();
+    let check = |section: &str, value: &toml::Value| {
+        for key in value.as_table().unwrap().keys() {
+            assert!(
+                page.contains(&format!("\n| `{key}` | ")),
+                "{section} has the key {key}, which docs/configuration.md does not explain"
+            );
+        }
+    };
+    for (section, value) in &keys {
+        assert!(page.contains(&format!("[{section}")), "{section}");
+        match value {
+            toml::Value::Array(tables) => tables.iter().for_each(|table| check(section, table)),
+            toml::Value::Table(tables) if section == "notify" => {
+                tables.values().for_each(|table| check(section, table));
+            }
+            table => check(section, table),
+        }
+    }
+}
+
+#[test]
+fn the_examples_of_a_configuration_can_be_loaded() {
+    for page in [
+        "docs/configuration.md",
+        "docs/notifiers.md",
+        "docs/watch.md",
+    ] {
+        let text = read(page);
+        let examples: Vec<_> = text.split("\n```toml\n").skip(1).collect();
+        assert!(!examples.is_empty(), "{page} has no example");
+        for example in examples {
+            let (example, _) = example.split_once("\n```").unwrap();
+            let folder = tempfile::tempdir().unwrap();
+            let file = folder.path().join("urldb.toml");
+            fs::write(&file, example).unwrap();
+            if let Err(error) = urldb::config::load(&file) {
+                panic!("{page}: {error}\n{example}");
+            }
+        }
+    }
+}
+
+#[test]
+fn the_ledger_and_its_keys_are_explained() {
+    let page = read("docs/ledger.md");
+    let entry = read("src/ledger/entry.rs");
+    let written = entry
+        .split("mapping.insert(\"")
+        .skip(1)
+        .chain(entry.split("put(&mut mapping, \"").skip(1));
+    let mut keys = 0;
+    for key in written.filter_map(|rest| rest.split('"').next()) {
+        keys += 1;
+        assert!(page.contains(&format!("`{key}`")), "{key}");
+    }
+    assert!(keys > 10, "only {keys} keys were found in the source");
+}
+
+#[test]
+fn every_relative_link_leads_to_a_file() {
+    for page in pages() {
+        let text = fs::read_to_string(&page).unwrap();
+        for target in links(&text) {
+            let (path, anchor) = target.split_once('#').unwrap_or((target, ""));
+            let file = if path.is_empty() {
+                page.clone()
+            } else {
+                page.parent().unwrap().join(path)
+            };
+            assert!(file.exists(), "{}: {target}", page.display());
+            if !anchor.is_empty() {
+                let anchors = anchors(&fs::read_to_string(&file).unwrap());
+                assert!(
+                    anchors.contains(anchor),
+                    "{}: {target} is no heading",
+                    page.display()
+                );
+            }
+        }
+    }
+}
+
+#[test]
+fn the_index_lists_every_page() {
+    let index = read("docs/README.md");
+    for page in pages()
+        .iter()
+        .filter(|page| page.parent() == Some(&root().join("docs")))
+    {
+        let name = page.file_name().unwrap().to_str().unwrap();
+        assert!(
+            name == "README.md" || links(&index).contains(&name),
+            "docs/README.md does not list {name}"
+        );
+    }
+}
+
+fn pages() -> Vec<PathBuf> {
+    let at_the_root = fs::read_dir(root()).unwrap();
+    let in_docs = fs::read_dir(root().join("docs")).unwrap();
+    at_the_root
+        .chain(in_docs)
+        .map(|entry| entry.unwrap().path())
+        .filter(|path| path.extension().is_some_and(|extension| extension == "md"))
+        .collect()
+}
+
+/// The targets of the links of a page that are neither on the web nor in a block of code.
+fn links(text: &str) -> Vec<&str> {
+    let mut in_code = false;
+    text.lines()
+        .filter(move |line| {
+            let is_fence = line.trim_start().starts_with("```");
+            in_code ^= is_fence;
+            !in_code && !is_fence
+        })
+        .flat_map(|line| line.split("](").skip(1))
+        .filter_map(|rest| rest.split(')').next())
+        .filter(|target| !target.contains("://"))
+        .collect()
+}
+
+/// The anchors of the headings of a page, as GitHub makes them.
+fn anchors(text: &str) -> BTreeSet<String> {
+    text.lines()
+        .filter(|line| line.starts_with('#'))
+        .map(|line| {
+            let heading = line.trim_start_matches('#').trim().to_lowercase();
+            heading
+                .chars()
+                .filter(|char| char.is_alphanumeric() || matches!(char, ' ' | '-' | '_'))
+                .map(|char| if char == ' ' { '-' } else { char })
+                .collect()
+        })
+        .collect()
+}
