@@ -11,7 +11,7 @@ use std::sync::Arc;
 
 use anyhow::Context;
 use urldb_format::{Database, DomainFile, Finding, Severity};
-use urldb_protocol::{Envelope, JobResult, RunInfo};
+use urldb_protocol::{Envelope, JobResult, RunInfo, State};
 
 use crate::ambient::Ambient;
 use crate::archive::Archive;
@@ -57,7 +57,7 @@ pub struct Outcome {
     pub envelope: Envelope,
     /// The result of every job, if they were kept.
     pub results: Option<Vec<JobResult>>,
-    /// Records that could not be read, each with its file.
+    /// What is wrong with records, or keeps them from being read at all, each with its file.
     pub unreadable: Vec<(PathBuf, Finding)>,
     /// Things that went wrong beside the verdicts: the archive is full, a message was refused.
     pub troubles: Vec<String>,
@@ -146,7 +146,7 @@ pub fn run(setting: &Setting<'_>) -> anyhow::Result<Outcome> {
     let (exit_code, unverified) = (report.exit_code(), report.unverified());
     let (envelope, results) = report.finish(run_info(setting, started));
     if setting.selection.is_everything() {
-        for host in domains.hosts() {
+        for host in domains.understood() {
             ledger.keep_only(host, &due);
         }
     }
@@ -197,6 +197,7 @@ impl Keeper<'_> {
             self.ambient.now_in_seconds(),
             &self.policy,
         );
+        let was_known = known.is_some();
         let content = known.and_then(|entry| entry.content.clone());
         let is_repeated = known.is_some_and(|entry| entry.standing.has_seen(assessment.state()));
         let content = match observations.get_mut(assessment.observation) {
@@ -204,13 +205,11 @@ impl Keeper<'_> {
             Some(seen) if seen.is_whole() || !is_repeated => self.archive(job, seen, content),
             _ => content,
         };
-        self.ledger.set(
-            &job.key,
-            Entry {
-                standing: standing.clone(),
-                content,
-            },
-        );
+        // Of what was never seen nothing is known.
+        if was_known || assessment.state() != State::Inconclusive {
+            let standing = standing.clone();
+            self.ledger.set(&job.key, Entry { standing, content });
+        }
         let standing = (standing, news);
         self.report.add(&Judged {
             job,
@@ -348,6 +347,15 @@ impl Domains {
         self.files.iter().map(|(_, file)| file.host())
     }
 
+    /// The hosts whose files were understood as a whole: what these do not name is gone.
+    fn understood(&self) -> impl Iterator<Item = &str> {
+        let understood = self.files.iter().filter(|(_, file)| {
+            let mut unreadable = self.unreadable.iter();
+            !unreadable.any(|(path, _)| path == file.path())
+        });
+        understood.map(|(_, file)| file.host())
+    }
+
     fn jobs(
         &self,
         selection: &Selection,
@@ -372,8 +380,9 @@ fn load_domains(setting: &Setting<'_>) -> anyhow::Result<Domains> {
         if !setting.selection.wants_domain(parsed.file.host()) {
             continue;
         }
-        let errors = parsed
-            .findings
+        let mut findings = parsed.findings;
+        findings.extend(urldb_format::lint_values(&parsed.file));
+        let errors = findings
             .into_iter()
             .filter(|finding| finding.severity == Severity::Error);
         domains

@@ -13,8 +13,16 @@ use crate::run::Outcome;
 /// Prints an outcome: what was found on standard output, what went wrong on standard error.
 pub(super) fn print(outcome: &Outcome, format: Format, context: &Context) -> anyhow::Result<()> {
     match format {
-        Format::Human => write_human(&mut anstream::stdout().lock(), outcome, context)?,
-        Format::Json => write_json(&mut io::stdout().lock(), outcome)?,
+        Format::Human => {
+            let mut out = anstream::stdout().lock();
+            write_unreadable(&mut out, outcome, context)?;
+            write_human(&mut out, outcome, context)?;
+        }
+        Format::Json => {
+            // The document is about URLs that were asked for; this is about those that could not be.
+            write_unreadable(&mut anstream::stderr().lock(), outcome, context)?;
+            write_json(&mut io::stdout().lock(), outcome)?;
+        }
     }
     for trouble in &outcome.troubles {
         style::print_error(&anyhow::anyhow!("{trouble}"));
@@ -55,10 +63,13 @@ fn write_json(out: &mut impl Write, outcome: &Outcome) -> anyhow::Result<()> {
     Ok(())
 }
 
+fn write_unreadable(out: &mut impl Write, outcome: &Outcome, context: &Context) -> io::Result<()> {
+    let mut unreadable = outcome.unreadable.iter();
+    unreadable
+        .try_for_each(|(path, finding)| style::write_finding(out, &context.shown(path), finding))
+}
+
 fn write_human(out: &mut impl Write, outcome: &Outcome, context: &Context) -> io::Result<()> {
-    for (path, finding) in &outcome.unreadable {
-        style::write_finding(out, &context.shown(path), finding)?;
-    }
     for finding in &outcome.envelope.findings {
         write_finding(out, finding)?;
     }

@@ -8,6 +8,7 @@
 //! - `run`: the loop over several runs: archive, ledger, history, mail, doubt.
 //! - `outbox`: mail that cannot be delivered now, or never.
 //! - `archive`: what the WARC files and the index hold, read back.
+//! - `trouble`: full disks, damaged files, kills and signals.
 //! - `accept`: promises made anew.
 #![cfg(unix)]
 
@@ -20,6 +21,7 @@ mod outbox;
 mod run;
 mod sandbox;
 mod site;
+mod trouble;
 
 #[path = "../../plugins/email/tests/email/mime.rs"]
 #[expect(

@@ -1,10 +1,12 @@
 //! A folder for one test, with nothing of the machine in it, and the binary in it.
 
 use std::collections::BTreeMap;
+use std::fmt;
 use std::fs;
-use std::io::{BufRead, BufReader, Lines, Write};
+use std::io::{BufRead, BufReader, Write};
 use std::path::{Path, PathBuf};
-use std::process::{Child, ChildStdout, Command, ExitStatus, Output, Stdio};
+use std::process::{Child, Command, ExitStatus, Output, Stdio};
+use std::sync::mpsc::{Receiver, channel};
 use std::time::{Duration, Instant};
 
 use tempfile::TempDir;
@@ -20,6 +22,16 @@ pub(crate) struct Sandbox {
     pub(crate) root: PathBuf,
     home: PathBuf,
     _dir: TempDir,
+}
+
+/// The content of a file.
+#[derive(PartialEq)]
+pub(crate) struct Content(pub(crate) Vec<u8>);
+
+impl fmt::Debug for Content {
+    fn fmt(&self, f: &mut fmt::Formatter<'_>) -> fmt::Result {
+        write!(f, "\"{}\"", self.0.escape_ascii())
+    }
 }
 
 /// What one invocation came to.
@@ -146,7 +158,14 @@ impl Sandbox {
     pub(crate) fn start(&self, arguments: &[&str]) -> Running {
         let mut command = self.urldb_command(arguments);
         let mut child = command.stdout(Stdio::piped()).spawn().unwrap();
-        let lines = BufReader::new(child.stdout.take().unwrap()).lines();
+        let stdout = BufReader::new(child.stdout.take().unwrap());
+        let (sender, lines) = channel();
+        std::thread::spawn(move || {
+            for line in stdout.lines().map_while(Result::ok) {
+                // The test may have heard enough.
+                let _ = sender.send(line);
+            }
+        });
         Running { child, lines }
     }
 
@@ -165,8 +184,8 @@ impl Sandbox {
         fs::read_to_string(self.path(path)).unwrap_or_else(|error| panic!("{path}: {error}"))
     }
 
-    /// All files below a folder, with what is in them.
-    pub(crate) fn tree(&self, folder: &str) -> BTreeMap<PathBuf, Vec<u8>> {
+    /// All files below a folder, with what is in them; but locks, which only say who had them last.
+    pub(crate) fn tree(&self, folder: &str) -> BTreeMap<PathBuf, Content> {
         let mut files = BTreeMap::new();
         let mut folders = vec![self.path(folder)];
         while let Some(folder) = folders.pop() {
@@ -174,9 +193,9 @@ impl Sandbox {
                 let path = entry.unwrap().path();
                 if path.is_dir() {
                     folders.push(path);
-                } else {
-                    let bytes = fs::read(&path).unwrap();
-                    files.insert(path.strip_prefix(&self.root).unwrap().to_owned(), bytes);
+                } else if !path.to_string_lossy().ends_with(".lock") {
+                    let content = Content(fs::read(&path).unwrap());
+                    files.insert(path.strip_prefix(&self.root).unwrap().to_owned(), content);
                 }
             }
         }
@@ -212,15 +231,14 @@ impl Sandbox {
 /// The program at work; killed, at the latest, with the test.
 pub(crate) struct Running {
     child: Child,
-    lines: Lines<BufReader<ChildStdout>>,
+    lines: Receiver<String>,
 }
 
 impl Running {
     /// Waits for a line of standard output with this in it.
     pub(crate) fn expect(&mut self, text: &str) -> String {
         let mut said = vec![];
-        for line in self.lines.by_ref() {
-            let line = line.unwrap();
+        while let Ok(line) = self.lines.recv_timeout(PATIENCE) {
             if line.contains(text) {
                 return line;
             }

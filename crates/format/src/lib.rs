@@ -53,6 +53,6 @@ pub use domain_file::{DomainFile, Entry, Parsed};
 pub use emit::write_documents;
 pub use error::Error;
 pub use finding::{Code, Finding, Severity};
-pub use lint::lint;
+pub use lint::{lint, lint_values};
 pub use record::{Identity, Metadata, Record};
 pub use value::{Mapping, Schema, Value};

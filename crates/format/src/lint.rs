@@ -28,6 +28,16 @@ pub fn lint(parsed: &Parsed) -> Vec<Finding> {
     findings
 }
 
+/// What is wrong with the values of a file's records: the part of [`lint`] that
+/// keeps a promise from being what its author meant, whatever its form.
+pub fn lint_values(file: &DomainFile) -> Vec<Finding> {
+    let mut findings = vec![];
+    for entry in file.records() {
+        check_record(entry, &mut findings);
+    }
+    findings
+}
+
 fn lint_file(file: &DomainFile, findings: &mut Vec<Finding>) {
     let name = file
         .path

@@ -1,0 +1,226 @@
+//! Full disks, damaged files, kills and signals.
+
+use std::time::{Duration, Instant};
+
+use crate::archive::records;
+use crate::run::mailing;
+use crate::sandbox::{Sandbox, eventually};
+use crate::site::{Site, promise, promises};
+use crate::support::Reply;
+
+const FILE: &str = "urldb/example.test.yaml";
+const LEDGER: &str = "status/example.test.yaml";
+
+/// Two promises that are kept.
+fn watched() -> (Site, Sandbox) {
+    let pages = [("/a", "first"), ("/b", "second")];
+    let site = Site::with(&pages);
+    let sandbox = Sandbox::new(&mailing(&site));
+    sandbox.write(FILE, promises(&pages));
+    (site, sandbox)
+}
+
+/// Makes `/b` answer with a part of its bytes, and then nothing.
+fn hang(site: &Site) {
+    let part = "HTTP/1.1 200 OK\r\nContent-Length: 6\r\n\r\nsec";
+    site.serve("/b", Reply::raw(part).hang());
+}
+
+fn asked_for(site: &Site, path: &str) -> bool {
+    site.requests().iter().any(|request| request.target == path)
+}
+
+#[test]
+fn without_an_archive_people_still_hear_what_was_seen() {
+    let (site, sandbox) = watched();
+    site.remove("/b");
+    sandbox.write("archive", "a file where the folder should be");
+    sandbox
+        .urldb(&["run"])
+        .code(2)
+        .says(&["gone: http://example.test/b"])
+        .complains(&["http://example.test/a: cannot be archived", "archive"]);
+    assert_eq!(sandbox.mails().len(), 1);
+    assert!(sandbox.read(LEDGER).contains("state: gone"));
+    // Once there is a folder again, the bytes that were not kept are captured.
+    std::fs::remove_file(sandbox.path("archive")).unwrap();
+    sandbox.urldb(&["run"]).code(1);
+    let file = sandbox.files("archive", ".warc.gz").remove(0);
+    let captured = records(&file)
+        .iter()
+        .any(|record| record.block.ends_with(b"first"));
+    assert!(captured);
+}
+
+#[test]
+fn a_damaged_ledger_is_not_forgotten_in_silence() {
+    let (site, sandbox) = watched();
+    sandbox.urldb(&["run"]).code(0);
+    let whole = sandbox.read(LEDGER);
+    for damaged in [
+        whole.replace("state: ok", "state: fine"),
+        whole.replace("_path: ", "_path "),
+        format!("<<<<<<< ours\n{whole}"),
+    ] {
+        sandbox.write(LEDGER, &damaged);
+        let (before, asked) = (sandbox.tree(""), site.requests().len());
+        sandbox
+            .urldb(&["run"])
+            .code(2)
+            .complains(&["cannot use ", LEDGER, "line "]);
+        assert_eq!(sandbox.tree(""), before);
+        assert_eq!(site.requests().len(), asked, "it is said before any work");
+    }
+    std::fs::remove_dir_all(sandbox.path("status")).unwrap();
+    sandbox.write("status", "a file");
+    sandbox
+        .urldb(&["run"])
+        .code(2)
+        .complains(&["cannot read ", LEDGER]);
+}
+
+#[test]
+fn a_record_that_cannot_be_read_keeps_the_others_going() {
+    let (site, sandbox) = watched();
+    sandbox.urldb(&["run"]).code(0);
+    let ledger = sandbox.read(LEDGER);
+    let broken = promise("/a", "first").replace("_path: /a", "_path: [/a");
+    sandbox.write(FILE, format!("---\n{broken}{}", promise("/b", "second")));
+    let place = format!("{FILE}:3:");
+    let asked = site.requests().len();
+    sandbox
+        .urldb(&["check"])
+        .code(1)
+        .says(&["1 ok", &place, "syntax-error"]);
+    sandbox
+        .urldb(&["check", "--format", "json"])
+        .code(1)
+        .complains(&[&place])
+        .json();
+    sandbox.urldb(&["run"]).code(1).says(&["1 ok", &place]);
+    let again = site.requests().split_off(asked);
+    assert!(!again.is_empty() && again.iter().all(|request| request.target == "/b"));
+    assert_eq!(sandbox.read(LEDGER), ledger, "what is known of /a is kept");
+    assert!(sandbox.mails().is_empty());
+}
+
+#[test]
+fn a_promise_that_says_nothing_is_not_taken_for_kept() {
+    let (_site, sandbox) = watched();
+    for (bad, code) in [
+        ("content-sha256: abc", "bad-digest"),
+        ("content-length: five", "bad-content-length"),
+        ("status: 2000", "bad-status"),
+    ] {
+        sandbox.write(FILE, format!("---\n---\n_path: /a\n{bad}\n"));
+        let place = format!("{FILE}:4:1: {code}");
+        sandbox.urldb(&["check"]).code(1).says(&[&place]);
+        sandbox.urldb(&["run"]).code(1).says(&[&place]);
+    }
+}
+
+#[test]
+fn a_second_run_waits_for_nobody_and_says_who_works() {
+    let (site, sandbox) = watched();
+    hang(&site);
+    let first = sandbox.start(&["run"]);
+    eventually("the first run asks", || asked_for(&site, "/b"));
+    sandbox.urldb(&["run"]).code(2).complains(&[
+        "another urldb (",
+        "owns this repository",
+        "urldb.lock",
+    ]);
+    // Looking is free.
+    sandbox.urldb(&["check", "http://example.test/a"]).code(0);
+    first.signal("-KILL");
+    drop(first);
+    site.serve("/b", Reply::ok("second"));
+    sandbox.urldb(&["run"]).code(0);
+}
+
+#[test]
+fn a_killed_run_loses_nothing_that_was_whole() {
+    let (site, sandbox) = watched();
+    hang(&site);
+    let run = sandbox.start(&["run"]);
+    eventually("something is archived", || {
+        let open = sandbox.files("archive", ".open");
+        open.first()
+            .is_some_and(|file| asked_for(&site, "/b") && records_so_far(file) >= 3)
+    });
+    run.signal("-KILL");
+    drop(run);
+    let left = sandbox.tree("archive");
+    assert_eq!(left.len(), 1, "no index yet: {left:?}");
+
+    site.serve("/b", Reply::ok("second"));
+    sandbox
+        .urldb(&["run"])
+        .code(0)
+        .says(&["an earlier run left an unfinished archive file: 3 records kept in "]);
+    assert!(sandbox.files("archive", ".open").is_empty());
+    let files = sandbox.files("archive", ".warc.gz");
+    assert_eq!(files.len(), 2);
+    assert_eq!(records(&files[0]).len(), 3);
+    let index = sandbox.read("archive/index.cdxj");
+    let name = files[0].file_name().unwrap().to_str().unwrap();
+    assert_eq!(index.matches(name).count(), 1, "{index}");
+    let again = sandbox.urldb(&["run"]).code(0);
+    assert!(!again.out.contains("unfinished"), "{again:#?}");
+}
+
+/// How many whole records a file has that is being written.
+fn records_so_far(file: &std::path::Path) -> usize {
+    let Ok(mut reader) = urldb_warc::Reader::open(file) else {
+        return 0;
+    };
+    let mut count = 0;
+    while let Ok(Some(record)) = reader.next_record() {
+        if record.finish().is_err() {
+            break;
+        }
+        count += 1;
+    }
+    count
+}
+
+#[test]
+fn an_interrupted_run_ends_soon_and_believes_nothing() {
+    let (site, sandbox) = watched();
+    sandbox.urldb(&["run"]).code(0);
+    let ledger = sandbox.read(LEDGER);
+    hang(&site);
+    for command in ["run", "check"] {
+        let asked = site.requests().len();
+        let mut running = sandbox.start(&[command]);
+        eventually("it asks", || {
+            let requests = site.requests().split_off(asked);
+            requests.iter().any(|request| request.target == "/b")
+        });
+        let signalled = Instant::now();
+        running.signal("-INT");
+        running.expect("1 inconclusive");
+        assert_eq!(running.end().code(), Some(130));
+        assert!(signalled.elapsed() < Duration::from_secs(20));
+        assert_eq!(sandbox.read(LEDGER), ledger);
+    }
+    assert!(sandbox.mails().is_empty());
+    let history = sandbox.history();
+    assert_eq!(history.len(), 2);
+    assert_eq!(
+        history[1]["unverified"],
+        serde_json::json!(["http://example.test/b"])
+    );
+}
+
+#[test]
+fn what_was_never_seen_is_not_believed_to_be_well() {
+    let (site, sandbox) = watched();
+    hang(&site);
+    let mut run = sandbox.start(&["run"]);
+    eventually("it asks", || asked_for(&site, "/b"));
+    run.signal("-INT");
+    assert_eq!(run.end().code(), Some(130));
+    let ledger = std::fs::read_to_string(sandbox.path(LEDGER)).unwrap_or_default();
+    assert!(!ledger.contains("_path: /b"), "{ledger}");
+}
