@@ -9,7 +9,10 @@
 //! - `outbox`: mail that cannot be delivered now, or never.
 //! - `archive`: what the WARC files and the index hold, read back.
 //! - `trouble`: full disks, damaged files, kills and signals.
+//! - `secrets`: what must appear nowhere.
 //! - `accept`: promises made anew.
+//! - `hook`: `git commit` with the installed hook.
+//! - `watch`: the daemon.
 #![cfg(unix)]
 
 mod accept;
@@ -17,11 +20,14 @@ mod archive;
 mod check;
 mod editing;
 mod files;
+mod hook;
 mod outbox;
 mod run;
 mod sandbox;
+mod secrets;
 mod site;
 mod trouble;
+mod watch;
 
 #[path = "../../plugins/email/tests/email/mime.rs"]
 #[expect(

@@ -1,0 +1,115 @@
+//! `git commit` with the installed hook.
+
+use std::fs;
+use std::os::unix::fs::symlink;
+use std::process::Output;
+
+use crate::sandbox::Sandbox;
+use crate::site::{promise, promises};
+
+const FILE: &str = "urldb/example.test.yaml";
+
+/// A git repository whose hooks find the program on the PATH, as users have it.
+struct Repository {
+    sandbox: Sandbox,
+    path: String,
+}
+
+impl Repository {
+    fn new() -> Self {
+        let sandbox = Sandbox::new("");
+        let programs = sandbox.path("../programs");
+        fs::create_dir(&programs).unwrap();
+        symlink(env!("CARGO_BIN_EXE_urldb"), programs.join("urldb")).unwrap();
+        let path = format!("{}:{}", programs.display(), std::env::var("PATH").unwrap());
+        let repository = Self { sandbox, path };
+        repository.git(&["init", "-q", "-b", "main"]);
+        repository
+            .sandbox
+            .urldb(&["hook", "install"])
+            .code(0)
+            .says(&["installed", "pre-commit"]);
+        repository
+    }
+
+    fn try_git(&self, arguments: &[&str]) -> Output {
+        let mut git = self.sandbox.command("git");
+        git.args(arguments)
+            .env("PATH", &self.path)
+            .env("GIT_CONFIG_SYSTEM", "/dev/null");
+        for who in ["AUTHOR", "COMMITTER"] {
+            git.env(format!("GIT_{who}_NAME"), "A U Thor");
+            git.env(format!("GIT_{who}_EMAIL"), "author@example.test");
+        }
+        git.output().unwrap()
+    }
+
+    #[track_caller]
+    fn git(&self, arguments: &[&str]) -> String {
+        let output = self.try_git(arguments);
+        let text = |bytes: &[u8]| String::from_utf8_lossy(bytes).into_owned();
+        assert!(output.status.success(), "{}", text(&output.stderr));
+        text(&output.stdout)
+    }
+}
+
+#[test]
+fn a_commit_is_put_in_order() {
+    let repository = Repository::new();
+    let shuffled = format!("---\n{}{}", promise("/b", "y"), promise("/a", "x"));
+    repository.sandbox.write(FILE, shuffled);
+    repository.git(&["add", "."]);
+    repository.git(&["commit", "-q", "-m", "add two"]);
+    let canonical = promises(&[("/a", "x"), ("/b", "y")]);
+    assert_eq!(
+        repository.git(&["show", &format!("HEAD:{FILE}")]),
+        canonical
+    );
+    assert_eq!(repository.sandbox.read(FILE), canonical);
+    assert_eq!(repository.git(&["status", "--porcelain"]), "");
+}
+
+#[test]
+fn a_commit_that_promises_nonsense_is_refused() {
+    let repository = Repository::new();
+    let text = "---\n---\n_path: /a\ncontent-sha256: abc\n";
+    repository.sandbox.write(FILE, text);
+    repository.git(&["add", "."]);
+    let refused = repository.try_git(&["commit", "-q", "-m", "add one"]);
+    assert!(!refused.status.success());
+    let words = String::from_utf8_lossy(&refused.stderr);
+    assert!(words.contains(&format!("{FILE}:4:1")), "{words}");
+    assert!(words.contains("bad-digest"), "{words}");
+    assert!(
+        !repository
+            .try_git(&["rev-parse", "-q", "--verify", "HEAD"])
+            .status
+            .success()
+    );
+    assert_eq!(repository.sandbox.read(FILE), text);
+}
+
+#[test]
+fn installing_twice_changes_nothing() {
+    let repository = Repository::new();
+    let before = repository.sandbox.tree(".git/hooks");
+    repository
+        .sandbox
+        .urldb(&["hook", "install"])
+        .code(0)
+        .says(&["already there:"]);
+    assert_eq!(repository.sandbox.tree(".git/hooks"), before);
+}
+
+#[test]
+fn hooks_need_a_repository_and_a_name() {
+    let sandbox = Sandbox::new("");
+    sandbox
+        .urldb(&["hook", "install"])
+        .code(2)
+        .complains(&["is in no git repository"]);
+    sandbox
+        .urldb(&["hook", "run", "post-commit"])
+        .code(2)
+        .complains(&["hooks are pre-commit and pre-merge-commit"]);
+}

@@ -1,0 +1,102 @@
+//! What must appear nowhere.
+
+use crate::archive::records;
+use crate::sandbox::Sandbox;
+use crate::site::{Site, promises};
+use crate::smtp::{Answers, Server};
+use crate::support::Reply;
+
+const PASSWORD: &str = "hunter2-never-shown";
+const TOKEN: &str = "token-never-shown";
+
+/// Whether one of the secrets is in these bytes, as it is or in the form in which it is sent.
+fn leaks(bytes: &[u8]) -> bool {
+    let text = String::from_utf8_lossy(bytes);
+    // The middle of `\0me\0hunter2-never-shown` in Base64.
+    [PASSWORD, TOKEN, "aHVudGVyMi1uZXZlci1zaG93"]
+        .iter()
+        .any(|secret| text.contains(secret))
+}
+
+#[test]
+fn secrets_stay_between_those_who_need_them() {
+    let site = Site::with(&[("/a", "first")]);
+    site.serve("/away", Reply::redirect(302, "http://other.test/b"));
+    site.serve("/b", Reply::ok("elsewhere"));
+    let mail = Server::start(Answers {
+        ehlo: "250-mail.example.test\r\n250 AUTH PLAIN LOGIN",
+        auth: "535 who are you?",
+        ..Answers::default()
+    });
+    let sandbox = Sandbox::new(&format!(
+        "[check]\nheaders = {{ X-Token = \"{TOKEN}\" }}\n\
+         [network]\nmap = [\"{}\", \"{}\"]\n\
+         [notify.mail]\ntype = \"email\"\nfrom = \"urldb@example.test\"\n\
+         to = [\"me@example.test\"]\nserver = \"127.0.0.1\"\nport = {}\ntls = \"none\"\n\
+         user = \"me\"\npassword-env = \"SMTP_PASSWORD\"\n\
+         [notify.page]\ntype = \"html\"\npath = \"site\"\n",
+        site.map("example.test"),
+        site.map("other.test"),
+        mail.port,
+    ));
+    let config = sandbox.read("urldb.toml");
+    let pages = [("/a", "first"), ("/away", "elsewhere"), ("/gone", "x")];
+    sandbox.write("urldb/example.test.yaml", promises(&pages));
+    let env = [("SMTP_PASSWORD", PASSWORD)];
+    let runs = [
+        sandbox.urldb_with_env(&["-v", "run"], &env),
+        sandbox.urldb_with_env(&["run", "--format", "json"], &env),
+        sandbox.urldb_with_env(&["check", "--format", "json"], &env),
+    ];
+    let received = mail.received();
+    assert!(
+        received
+            .commands
+            .iter()
+            .any(|line| line.starts_with("AUTH"))
+    );
+    for ran in &runs {
+        assert!(
+            !leaks(ran.out.as_bytes()) && !leaks(ran.err.as_bytes()),
+            "{ran:#?}"
+        );
+    }
+
+    // The header went where it was meant to go, and not with the redirect to somebody else.
+    for request in site.requests() {
+        let meant = (request.header("host") == Some("example.test")).then_some(TOKEN);
+        assert_eq!(request.header("x-token"), meant, "{request:?}");
+    }
+
+    assert!(sandbox.path("site/index.html").is_file());
+    std::fs::remove_file(sandbox.path("urldb.toml")).unwrap();
+    for (path, content) in sandbox.tree("") {
+        assert!(!leaks(&content.0), "{}", path.display());
+    }
+    let files = sandbox.files("archive", ".warc.gz");
+    let stored: Vec<_> = files.iter().flat_map(|file| records(file)).collect();
+    assert!(
+        stored.iter().any(|record| {
+            String::from_utf8_lossy(&record.block).contains("x-token: [redacted]")
+        })
+    );
+    for record in &stored {
+        assert!(!leaks(&record.block), "{:?}", record.header);
+    }
+
+    // Nor where things are wrong.
+    for (from, to) in [
+        ("X-Token", "Host"),
+        (TOKEN, "token-never-shown\\u0007"),
+        ("[network]", "[netwrk]"),
+    ] {
+        sandbox.write("urldb.toml", config.replace(from, to));
+        let ran = sandbox.urldb_with_env(&["check"], &env).code(2);
+        assert!(!leaks(ran.err.as_bytes()), "{ran:#?}");
+    }
+    sandbox.write("urldb.toml", config);
+    sandbox
+        .urldb(&["run"])
+        .code(2)
+        .complains(&["[notify.mail] cannot work", "SMTP_PASSWORD"]);
+}

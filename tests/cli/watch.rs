@@ -1,0 +1,83 @@
+//! The daemon.
+
+use crate::sandbox::{Running, Sandbox, eventually};
+use crate::site::{Site, promise, promises};
+
+const FILE: &str = "urldb/example.test.yaml";
+
+fn watched(config: &str) -> (Site, Sandbox) {
+    let site = Site::with(&[("/a", "first"), ("/b", "second")]);
+    let sandbox = Sandbox::new(&format!("{}{config}", site.network()));
+    sandbox.write(FILE, promises(&[("/a", "first")]));
+    (site, sandbox)
+}
+
+fn start(sandbox: &Sandbox) -> Running {
+    let mut watch = sandbox.start(&["watch"]);
+    watch.expect("watching 1 file in ");
+    watch
+}
+
+#[test]
+fn an_edit_is_looked_at_and_a_signal_ends_it() {
+    let (site, sandbox) = watched("");
+    let mut watch = start(&sandbox);
+    let text = sandbox.read(FILE) + &promise("/b", "second") + &promise("/c", "third");
+    sandbox.write(FILE, text);
+    watch.expect("urldb/example.test.yaml has changed");
+    watch.expect("gone: http://example.test/c");
+    watch.expect("checked 2 of 2 URLs: 1 ok, 1 gone");
+    assert!(site.requests().iter().all(|request| request.target != "/a"));
+    assert!(!sandbox.path("status").exists(), "it only looks");
+    watch.signal("-TERM");
+    assert_eq!(watch.end().code(), Some(0));
+}
+
+#[test]
+fn a_mistake_is_told_and_the_watch_goes_on() {
+    let (_site, sandbox) = watched("");
+    let mut watch = start(&sandbox);
+    sandbox.write(FILE, "---\n---\n_path: /a\ncontent-sha256: abc\n");
+    watch.expect("urldb/example.test.yaml:4:1: bad-digest");
+    sandbox.write("urldb/other.test.yaml", "---\n---\n_path: [\n");
+    watch.expect("urldb/other.test.yaml:3:");
+    std::fs::remove_file(sandbox.path("urldb/other.test.yaml")).unwrap();
+    watch.expect("urldb/other.test.yaml is gone");
+    watch.signal("-INT");
+    assert_eq!(watch.end().code(), Some(0));
+}
+
+#[test]
+fn a_schedule_starts_runs() {
+    let (_site, sandbox) = watched("[[schedule]]\ncron = \"* * * * * *\"\n");
+    let mut watch = start(&sandbox);
+    watch.expect("scheduled run (* * * * * *)");
+    watch.expect("1 ok");
+    watch.expect("1 ok");
+    watch.signal("-TERM");
+    assert_eq!(watch.end().code(), Some(0));
+    assert!(sandbox.history().len() >= 2);
+    assert!(sandbox.files("archive", ".open").is_empty());
+}
+
+#[test]
+fn there_is_one_owner() {
+    let (_site, sandbox) = watched("");
+    let watch = start(&sandbox);
+    for command in ["watch", "run"] {
+        sandbox
+            .urldb(&[command])
+            .code(2)
+            .complains(&["another urldb (", "owns this repository"]);
+    }
+    drop(watch);
+    eventually("its right is given up", || {
+        sandbox.urldb(&["run"]).code == 0
+    });
+}
+
+#[test]
+fn a_schedule_that_means_nothing_is_refused() {
+    let (_site, sandbox) = watched("[[schedule]]\ncron = \"99 4 * * *\"\n");
+    sandbox.urldb(&["watch"]).code(2).complains(&["99"]);
+}
