@@ -264,11 +264,14 @@ impl Domains {
             .to_owned()
     }
 
+    /// Whether there is a record of this path, whatever its request.
     pub(super) fn has_record(&self, host: &str, path: &str) -> bool {
-        let identity = urldb_format::Identity::get(path);
-        self.files
+        let mut records = self
+            .files
             .get(host)
-            .is_some_and(|file| file.get(&identity).is_some())
+            .into_iter()
+            .flat_map(DomainFile::records);
+        records.any(|entry| entry.record().path == path)
     }
 
     fn path_of(&self, host: &str) -> PathBuf {

@@ -25,7 +25,12 @@ pub(super) fn run(args: &Args, context: &Context) -> anyhow::Result<Exit> {
     for (host, path) in records {
         let file = context.database().join(format!("{host}.yaml"));
         let mut domain = DomainFile::read(&file)?.file;
-        domain.remove(&Identity::get(&*path))?;
+        // A URL may have a record for each of several requests.
+        let records = domain.records().map(|entry| entry.record().identity());
+        let named: Vec<Identity> = records.filter(|identity| identity.path == path).collect();
+        for identity in &named {
+            domain.remove(identity)?;
+        }
         domain.write()?;
         if !context.quiet {
             writeln!(

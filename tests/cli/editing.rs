@@ -198,6 +198,20 @@ fn rm_removes_all_or_nothing() {
 }
 
 #[test]
+fn a_url_is_found_whatever_is_asked_of_it() {
+    let site = Site::with(&[("/form", "answer")]);
+    let sandbox = Sandbox::new(&site.network());
+    let form = "---\n---\n_path: /form\nmethod: POST\nrequest-body: x=1\n";
+    sandbox.write("urldb/example.test.yaml", form);
+    let url = "http://example.test/form";
+    sandbox.urldb(&["check", url]).code(0).says(&["1 ok"]);
+    assert_eq!(site.requests()[0].method, "POST");
+    assert_eq!(site.requests()[0].body, b"x=1");
+    sandbox.urldb(&["rm", url]).code(0).says(&["removed"]);
+    assert_eq!(sandbox.urldb(&["list"]).code(0).out, "");
+}
+
+#[test]
 fn list_narrows_and_shows_the_deprecated_too() {
     let sandbox = Sandbox::new("");
     let text = format!(
