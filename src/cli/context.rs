@@ -11,6 +11,7 @@ use crate::schedule::Owner;
 
 /// Options that go with every subcommand.
 #[derive(Debug, Args)]
+#[command(next_help_heading = "Options of every command")]
 pub struct GlobalArgs {
     /// Work as if started in DIR
     #[arg(short = 'C', value_name = "DIR", global = true)]

@@ -177,12 +177,11 @@ fn colour_goes_where_it_is_wanted() {
 #[test]
 fn a_reader_who_has_seen_enough_is_no_error() {
     let sandbox = Sandbox::new("");
-    let mut file = "---\n".to_owned();
     // Far more than a pipe holds.
-    for number in 0..20_000 {
-        file.push_str(&format!("---\n_path: /{number:05}\n"));
-    }
-    sandbox.write(FILE, file);
+    let records: Vec<String> = (0..20_000)
+        .map(|number| format!("---\n_path: /{number:05}\n"))
+        .collect();
+    sandbox.write(FILE, format!("---\n{}", records.concat()));
     for format in ["human", "json"] {
         let line = format!(
             "'{}' list --format {format} 2>err; echo $? >code",

@@ -13,6 +13,7 @@
 //! - `accept`: promises made anew.
 //! - `hook`: `git commit` with the installed hook.
 //! - `watch`: the daemon.
+//! - `words`: what people read, as snapshots.
 #![cfg(unix)]
 
 mod accept;
@@ -28,6 +29,7 @@ mod secrets;
 mod site;
 mod trouble;
 mod watch;
+mod words;
 
 #[path = "../../plugins/email/tests/email/mime.rs"]
 #[expect(

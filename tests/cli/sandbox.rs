@@ -14,7 +14,7 @@ use tempfile::TempDir;
 use crate::mime::{Mail, mail_of};
 
 /// Long enough for two busy cores; reached only by a test that fails.
-pub(crate) const PATIENCE: Duration = Duration::from_secs(60);
+pub(crate) const PATIENCE: Duration = Duration::from_mins(1);
 
 /// A repository of promises in a temporary folder.
 pub(crate) struct Sandbox {

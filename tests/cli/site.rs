@@ -66,7 +66,10 @@ fn missing() -> Reply {
 
 pub(crate) fn sha256(text: &str) -> String {
     let digest = Sha256::digest(text);
-    digest.iter().map(|byte| format!("{byte:02x}")).collect()
+    let digits = digest.iter().flat_map(|byte| [byte >> 4, byte & 15]);
+    digits
+        .filter_map(|digit| char::from_digit(digit.into(), 16))
+        .collect()
 }
 
 /// A domain file with a static record for each path and text; in the order given.

@@ -1,0 +1,165 @@
+//! What people read, as snapshots: help, reports, mail.
+
+use std::net::TcpListener;
+
+use insta::{Settings, assert_snapshot};
+
+use crate::run::mailing;
+use crate::sandbox::Sandbox;
+use crate::site::{Site, promise};
+use crate::support::Reply;
+
+/// Takes out what is different each time.
+fn stable() -> Settings {
+    let mut settings = Settings::clone_current();
+    for (pattern, name) in [
+        (r"\d{4}-\d\d-\d\dT\d\d:\d\d:\d\d(\.\d+)?Z", "[time]"),
+        (r"\d{1,2} \w+ \d{4}, \d\d:\d\d UTC", "[moment]"),
+        (r"\d{4}-\d\d-\d\d \d\d:\d\d UTC", "[moment]"),
+        (r"since \d{4}-\d\d-\d\d", "since [day]"),
+        (r"urldb-[0-9a-f]{32}\.eml", "[message].eml"),
+        (r"os error \d+", "os error [number]"),
+        (r"\d+ B in", "[bytes] in"),
+        (r"\d+ bytes in", "[bytes] in"),
+        (r#""bytes": \d+"#, "\"bytes\": \"[bytes]\""),
+        (r"\d{8}T\d{6}Z-[0-9a-f]{8}", "[run]"),
+        (r"urldb-\d{14}-\d{5}-\S+\.warc\.gz", "[archive file]"),
+        (r"127\.0\.0\.1:\d+", "127.0.0.1:[port]"),
+        (r"in \d+\.\d s", "in [seconds] s"),
+        (r"in \d+(\.\d+)? ?m?s\b", "in [seconds]"),
+        (
+            r#""milliseconds": \d+"#,
+            "\"milliseconds\": \"[milliseconds]\"",
+        ),
+        (r"/\S+/promises", "[root]"),
+        (r"urldb/\d+\.\d+\.\d+", "urldb/[version]"),
+        (r"urldb \d+\.\d+\.\d+", "urldb [version]"),
+        (
+            r#""version": "\d+\.\d+\.\d+""#,
+            "\"version\": \"[version]\"",
+        ),
+    ] {
+        settings.add_filter(pattern, name);
+    }
+    settings
+}
+
+/// A site that breaks its promises in one way each.
+fn broken() -> (Site, Sandbox) {
+    let site = Site::with(&[
+        ("/kept", "as promised"),
+        ("/changed", "NEW"),
+        ("/longer", "longer"),
+    ]);
+    site.serve("/busy", Reply::new("503 Busy", &["Retry-After: 0"], ""));
+    site.serve("/secret", Reply::new("403 Forbidden", &[], ""));
+    site.serve(
+        "/limit",
+        Reply::new("429 Too Many Requests", &["Retry-After: 0"], ""),
+    );
+    site.serve("/moved", Reply::redirect(301, "/kept"));
+    site.serve("/loop", Reply::redirect(302, "/loop"));
+    site.serve(
+        "/page",
+        Reply::new("200 OK", &["Content-Type: text/plain"], "x"),
+    );
+    site.serve(
+        "/cut",
+        Reply::raw("HTTP/1.1 200 OK\r\nContent-Length: 9\r\n\r\nhal").close(),
+    );
+    site.serve("/way-to-gone", Reply::redirect(302, "/gone"));
+    let sandbox = Sandbox::new(&mailing(&site));
+    let lengths = ["/busy", "/limit", "/loop", "/secret"]
+        .map(|path| format!("---\n_path: {path}\ncontent-length: 3\n"));
+    let bytes = [
+        ("/changed", "old"),
+        ("/cut", "half a cut"),
+        ("/gone", "x"),
+        ("/kept", "as promised"),
+        ("/longer", "long"),
+    ]
+    .map(|(path, body)| promise(path, body));
+    let others = "---\n_path: /moved\nredirects-to: http://example.test/elsewhere\n\
+                  ---\n_path: /page\ncontent-type: text/html\n\
+                  ---\n_path: /way-to-gone\n\
+                  ---\n_path: /worse\ncontent-sha256: abc\n";
+    let file = format!("---\n{}{}{others}", lengths.concat(), bytes.concat());
+    site.serve("/worse", Reply::ok("x"));
+    sandbox.write("urldb/example.test.yaml", file);
+    sandbox.urldb(&["fmt"]);
+    (site, sandbox)
+}
+
+#[test]
+fn help() {
+    let sandbox = Sandbox::empty();
+    let main = sandbox.urldb(&["--help"]).code(0).out;
+    let after = main.split_once("Commands:\n").expect("commands").1;
+    let commands: Vec<&str> = after
+        .lines()
+        .take_while(|line| !line.is_empty())
+        .filter_map(|line| line.strip_prefix("  ")?.split(' ').next())
+        .filter(|command| !command.is_empty())
+        .collect();
+    assert!(commands.len() > 10, "{commands:?}");
+    assert_snapshot!("help", main);
+    for command in commands {
+        let text = sandbox.urldb(&[command, "--help"]).code(0).out;
+        assert_snapshot!(format!("help_{command}"), text);
+    }
+}
+
+#[test]
+fn what_is_found_for_people() {
+    let (_site, sandbox) = broken();
+    let ran = sandbox.urldb(&["check"]).code(1);
+    stable().bind(|| assert_snapshot!(ran.out));
+}
+
+#[test]
+fn what_is_found_for_programs() {
+    let (_site, sandbox) = broken();
+    let ran = sandbox
+        .urldb(&["check", "--format", "json", "--path-prefix", "/c"])
+        .code(1);
+    stable().bind(|| assert_snapshot!(ran.out));
+}
+
+#[test]
+fn what_a_run_says_and_mails() {
+    let (site, sandbox) = broken();
+    let ran = sandbox.urldb(&["run"]).code(1);
+    let first = sandbox.mails().remove(0);
+    stable().bind(|| {
+        assert_snapshot!("run", ran.out);
+        assert_snapshot!("mail_subject", first.header("Subject"));
+        assert_snapshot!("mail_text", first.text);
+    });
+
+    let known = sandbox.files("mail", ".eml");
+    site.serve("/changed", Reply::ok("old"));
+    let ran = sandbox.urldb(&["run"]).code(1);
+    let new = sandbox
+        .files("mail", ".eml")
+        .into_iter()
+        .find(|file| !known.contains(file))
+        .expect("a second mail");
+    let second = crate::mime::mail_of(&std::fs::read(new).unwrap());
+    stable().bind(|| {
+        assert_snapshot!("run_again", ran.out);
+        assert_snapshot!("mail_text_again", second.text);
+    });
+}
+
+#[test]
+fn nobody_there() {
+    let listener = TcpListener::bind("127.0.0.1:0").unwrap();
+    let address = listener.local_addr().unwrap();
+    drop(listener);
+    let sandbox = Sandbox::new("");
+    sandbox.write("urldb/example.test.yaml", "---\n---\n_path: /\n");
+    let ran = sandbox
+        .urldb(&["check", "--map", &format!("example.test={address}")])
+        .code(1);
+    stable().bind(|| assert_snapshot!(ran.out));
+}
