@@ -2,6 +2,7 @@
 
 use std::sync::Arc;
 
+use serde::Serialize;
 use urldb_canon::Scheme;
 use urldb_format::{DomainFile, Metadata, Record};
 
@@ -95,15 +96,19 @@ impl Promise {
 }
 
 /// Which records are looked at.
-#[derive(Debug, Clone, Default, PartialEq, Eq)]
+#[derive(Debug, Clone, Default, PartialEq, Eq, Serialize)]
 pub struct Selection {
     /// Only these domains, by the names of their files; all when empty.
+    #[serde(skip_serializing_if = "Vec::is_empty")]
     pub domains: Vec<String>,
     /// Only records with one of these categories; all when empty.
+    #[serde(skip_serializing_if = "Vec::is_empty")]
     pub categories: Vec<String>,
     /// Only paths that begin with this.
+    #[serde(skip_serializing_if = "Option::is_none")]
     pub path_prefix: Option<String>,
     /// Only these records, as host and path; all when empty.
+    #[serde(skip_serializing_if = "Vec::is_empty")]
     pub records: Vec<(String, String)>,
 }
 

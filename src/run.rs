@@ -71,7 +71,7 @@ pub struct Outcome {
 pub fn check(setting: &Setting<'_>) -> anyhow::Result<Outcome> {
     let domains = load_domains(setting)?;
     let purpose = purpose(setting, Keep::None);
-    let jobs = domains.jobs(setting.selection, purpose, &|_, _| false);
+    let jobs = domains.jobs(setting.selection, purpose, &|_, _| false)?;
     let started = (setting.ambient.now)();
     let mut report = Report::new(setting.with_results);
     observe(setting, jobs, |job, observations, assessment| {
@@ -112,7 +112,7 @@ pub fn run(setting: &Setting<'_>) -> anyhow::Result<Outcome> {
     let purpose = purpose(setting, keep);
     let jobs = domains.jobs(setting.selection, purpose, &|key, digest| {
         is_archived(&ledger, key, digest)
-    });
+    })?;
     let due: BTreeSet<JobKey> = jobs.iter().map(|job| job.key.clone()).collect();
     let (archive, mut notes) =
         Archive::open(&config.root.join(&config.archive.path), setting.ambient)?;
@@ -149,11 +149,15 @@ pub fn run(setting: &Setting<'_>) -> anyhow::Result<Outcome> {
         for host in domains.understood() {
             ledger.keep_only(host, &due);
         }
+        ledger.forget_others(domains.hosts())?;
     }
     let outbox = notify::Outbox::new(&ledger_folder);
     notifiers.post(&outbox, &envelope)?;
     ledger.save()?;
-    ledger::append(&ledger_folder, &history(&envelope, unverified))?;
+    ledger::append(
+        &ledger_folder,
+        &history(&envelope, setting.selection, unverified),
+    )?;
     for Delivered {
         notifier,
         message,
@@ -253,11 +257,12 @@ fn is_archived(ledger: &Ledger, key: &JobKey, digest: &[u8; 32]) -> bool {
     content.is_some_and(|content| content.capture.is_some() && content.digest == digest)
 }
 
-fn history(envelope: &Envelope, unverified: Vec<String>) -> Vec<Line> {
+fn history(envelope: &Envelope, selection: &Selection, unverified: Vec<String>) -> Vec<Line> {
     let run = &envelope.run;
     let mut lines = vec![Line::Run(RunLine {
         run: run.id.clone(),
         at: run.started,
+        selection: (!selection.is_everything()).then(|| selection.clone()),
         due: envelope.summary.coverage.due,
         states: envelope.summary.states.clone(),
         unverified,
@@ -361,10 +366,17 @@ impl Domains {
         selection: &Selection,
         purpose: Purpose,
         is_archived: &dyn Fn(&JobKey, &[u8; 32]) -> bool,
-    ) -> Vec<Job> {
+    ) -> anyhow::Result<Vec<Job>> {
         let jobs = self.files.iter();
-        jobs.flat_map(|(name, file)| plan::jobs_of(file, name, selection, purpose, is_archived))
-            .collect()
+        let jobs: Vec<Job> = jobs
+            .flat_map(|(name, file)| plan::jobs_of(file, name, selection, purpose, is_archived))
+            .collect();
+        // A typo in a filter must not pass for a good result.
+        anyhow::ensure!(
+            !jobs.is_empty() || selection.is_everything(),
+            "no record is selected; `urldb list` with the same options shows what there is"
+        );
+        Ok(jobs)
     }
 }
 

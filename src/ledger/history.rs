@@ -10,6 +10,8 @@ use jiff::Timestamp;
 use serde::Serialize;
 use urldb_protocol::State;
 
+use crate::plan::Selection;
+
 /// One line.
 #[derive(Debug, Clone, Serialize)]
 #[serde(tag = "kind", rename_all = "kebab-case")]
@@ -27,12 +29,15 @@ pub struct RunLine {
     pub run: String,
     /// When it began.
     pub at: Timestamp,
+    /// Which records were looked at; absent when it was all of them.
+    #[serde(skip_serializing_if = "Option::is_none")]
+    pub selection: Option<Selection>,
     /// How many URLs were due.
     pub due: u64,
     /// How many are in each state, as seen.
     pub states: BTreeMap<State, u64>,
     /// Static URLs that were due and whose bytes were not verified. Every
-    /// other static URL of the run was: so "last verified" can be computed.
+    /// other static URL of the selection was: so "last verified" can be computed.
     pub unverified: Vec<String>,
 }
 

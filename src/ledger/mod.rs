@@ -91,6 +91,32 @@ impl Ledger {
         }
     }
 
+    /// Removes what is known of all domains but these: their files are gone.
+    pub fn forget_others<'a>(
+        &self,
+        hosts: impl IntoIterator<Item = &'a str>,
+    ) -> anyhow::Result<()> {
+        let kept: BTreeSet<PathBuf> = hosts
+            .into_iter()
+            .map(|host| file_of(&self.folder, host))
+            .collect();
+        let entries = match fs::read_dir(&self.folder) {
+            Ok(entries) => entries,
+            Err(error) if error.kind() == io::ErrorKind::NotFound => return Ok(()),
+            Err(error) => {
+                return Err(error)
+                    .with_context(|| format!("cannot read {}", self.folder.display()));
+            }
+        };
+        for path in entries.flatten().map(|entry| entry.path()) {
+            if !kept.contains(&path) && is_ours(&path) {
+                fs::remove_file(&path)
+                    .with_context(|| format!("cannot remove {}", path.display()))?;
+            }
+        }
+        Ok(())
+    }
+
     /// Writes the files whose entries have changed, each atomically.
     pub fn save(&mut self) -> anyhow::Result<()> {
         if self.changed.is_empty() {
@@ -112,6 +138,18 @@ impl Ledger {
 
 fn file_of(folder: &Path, domain: &str) -> PathBuf {
     folder.join(format!("{domain}.yaml"))
+}
+
+/// Whether a file is one that [`Ledger::save`] wrote: nobody else's is removed.
+fn is_ours(path: &Path) -> bool {
+    let domain = path
+        .file_name()
+        .and_then(|name| name.to_str()?.strip_suffix(".yaml"));
+    let text = domain.and_then(|_| fs::read_to_string(path).ok());
+    let known = domain
+        .zip(text)
+        .and_then(|(domain, text)| parse(domain, &text).ok());
+    known.is_some_and(|known| !known.is_empty())
 }
 
 fn parse(domain: &str, text: &str) -> anyhow::Result<BTreeMap<JobKey, Entry>> {

@@ -124,7 +124,10 @@ fn what_is_checked_can_be_narrowed() {
             .count(),
         3
     );
-    assert_eq!(looked(&["-c", "nothing"]), "");
+    sandbox
+        .urldb(&["check", "-c", "nothing"])
+        .code(2)
+        .complains(&["no record is selected"]);
     // A flag comes before the same host in the configuration.
     let other = Site::with(&[("/b", "y")]);
     sandbox

@@ -199,7 +199,7 @@ fn an_interrupted_run_ends_soon_and_believes_nothing() {
         });
         let signalled = Instant::now();
         running.signal("-INT");
-        running.expect("1 inconclusive");
+        running.expect(" inconclusive");
         assert_eq!(running.end().code(), Some(130));
         assert!(signalled.elapsed() < Duration::from_secs(20));
         assert_eq!(sandbox.read(LEDGER), ledger);
@@ -207,10 +207,9 @@ fn an_interrupted_run_ends_soon_and_believes_nothing() {
     assert!(sandbox.mails().is_empty());
     let history = sandbox.history();
     assert_eq!(history.len(), 2);
-    assert_eq!(
-        history[1]["unverified"],
-        serde_json::json!(["http://example.test/b"])
-    );
+    // On a busy machine the signal may come before the others are done, too.
+    let unverified = history[1]["unverified"].as_array().unwrap();
+    assert!(unverified.contains(&serde_json::json!("http://example.test/b")));
 }
 
 #[test]

@@ -71,6 +71,7 @@ codes! {
     MissingPath "missing-path" "a record without `_path`",
     NotAMapping "not-a-mapping" "a document that is not a mapping of keys to values",
     NotCanonical "not-canonical" "formatting that differs from the canonical form",
+    PathNotCanonical "path-not-canonical" "a `_path` that `add` would spell in another way",
     SyntaxError "syntax-error" "text that is not YAML",
     UnknownKey "unknown-key" "a key that looks like a misspelling of a known one",
     UnsortedKeys "unsorted-keys" "keys that are not in sorted order",
@@ -82,7 +83,7 @@ impl Code {
     /// How bad a finding with this code is.
     pub fn severity(self) -> Severity {
         match self {
-            Self::UnknownKey => Severity::Warning,
+            Self::PathNotCanonical | Self::UnknownKey => Severity::Warning,
             _ => Severity::Error,
         }
     }

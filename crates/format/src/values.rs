@@ -2,6 +2,8 @@
 
 use std::fmt::Write;
 
+use urldb_canon::PathError;
+
 use crate::domain_file::Entry;
 use crate::finding::{Code, Finding};
 use crate::lint::bad_value;
@@ -14,6 +16,20 @@ pub(crate) fn check_record(entry: &Entry, findings: &mut Vec<Finding>) {
     if let Err((column, problem, help)) = check_path(&record.path) {
         let finding = Finding::new(Code::BadPath, entry.line(), format!("the path {problem}"));
         findings.push(finding.at_column("_path: ".len() + column).with_help(help));
+    } else if let Err(PathError::NotCanonical {
+        problem,
+        suggestion,
+        ..
+    }) = urldb_canon::check_path(&record.path)
+    {
+        let finding = Finding::new(
+            Code::PathNotCanonical,
+            entry.line(),
+            format!("the path {problem}"),
+        );
+        findings.push(finding.with_help(format!(
+            "`add` would write `{suggestion}`, and take that for another URL"
+        )));
     }
     if let Some(digest) = &record.content_sha256
         && !is_digest(digest)
