@@ -149,15 +149,17 @@ pub fn run(setting: &Setting<'_>) -> anyhow::Result<Outcome> {
         for host in domains.understood() {
             ledger.keep_only(host, &due);
         }
-        ledger.forget_others(domains.hosts())?;
+        let forgotten = ledger.forget_others(domains.hosts());
+        troubles.extend(forgotten.err().map(|error| explain(&error)));
     }
     let outbox = notify::Outbox::new(&ledger_folder);
-    notifiers.post(&outbox, &envelope)?;
-    ledger.save()?;
-    ledger::append(
-        &ledger_folder,
-        &history(&envelope, setting.selection, unverified),
-    )?;
+    // News that could not be put down anywhere is not believed yet: it stays news.
+    let lines = history(&envelope, setting.selection, unverified);
+    let remembered = notifiers
+        .post(&outbox, &envelope)
+        .and_then(|()| ledger.save())
+        .and_then(|()| ledger::append(&ledger_folder, &lines));
+    troubles.extend(remembered.err().map(|error| explain(&error)));
     for Delivered {
         notifier,
         message,
