@@ -65,6 +65,9 @@ pub(super) fn run(args: &Args, context: &mut Context) -> anyhow::Result<Exit> {
             let file = context.shown(&domains.path_of(&seen.identity.host));
             writeln!(out, "{done} {} in {file}", seen.identity)?;
         }
+        if let Some(warning) = domains.unasked(&seen.identity) {
+            style::print_warning(warning);
+        }
     }
     domains.write()?;
     Ok(if refused > 0 {
@@ -317,6 +320,19 @@ impl Domains {
             self.changed.push(host.clone());
         }
         Ok(done)
+    }
+
+    /// Says so if a URL's scheme is one that its domain is not asked over.
+    fn unasked(&self, identity: &Identity) -> Option<String> {
+        let Identity { scheme, host, .. } = identity;
+        let metadata = self.files.get(host)?.metadata();
+        let is_asked = match scheme {
+            Scheme::Http => metadata.http,
+            Scheme::Https => metadata.https || !metadata.http,
+        };
+        (!is_asked).then(|| {
+            format!("{host} is not asked over {scheme}: set `{scheme}: true` in the metadata of its file")
+        })
     }
 
     /// Writes the files that have changed, each atomically.

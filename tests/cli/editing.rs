@@ -149,6 +149,22 @@ fn add_works_offline_when_told_to() {
 }
 
 #[test]
+fn add_says_when_a_scheme_is_not_asked_for() {
+    let sandbox = Sandbox::new("");
+    for (first, second, scheme) in [
+        ("http://a.test/", "https://a.test/b", "https"),
+        ("https://b.test/", "http://b.test/b", "http"),
+    ] {
+        let quiet = sandbox.urldb(&["add", "--no-fetch", first]).code(0);
+        assert_eq!(quiet.err, "");
+        sandbox
+            .urldb(&["add", "--no-fetch", second])
+            .code(0)
+            .complains(&[&format!("is not asked over {scheme}: set `{scheme}: true`")]);
+    }
+}
+
+#[test]
 fn every_kind_of_bad_url_is_explained_and_nothing_is_written() {
     let sandbox = Sandbox::new("");
     let before = sandbox.tree("");
