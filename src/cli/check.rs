@@ -62,7 +62,7 @@ pub(super) fn run(args: &RunArgs, context: &mut Context) -> anyhow::Result<Exit>
     let (outcome, interrupted) = look(&args.targets, context, args.format, run::run)?;
     report::print(&outcome, args.format, context)?;
     if args.github {
-        github::write(&outcome)?;
+        github::write(&outcome, context)?;
     }
     Ok(exit(&outcome, interrupted))
 }

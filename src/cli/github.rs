@@ -7,6 +7,7 @@ use std::io::{self, Write};
 use anyhow::Context as _;
 use urldb_protocol::{Finding, Severity};
 
+use super::Context;
 use crate::run::Outcome;
 
 /// A step shows no more than this many annotations of a kind; the rest is in the summary.
@@ -16,8 +17,11 @@ const ANNOTATIONS: usize = 10;
 const FINDINGS: usize = 1000;
 
 /// Writes annotations to standard output, and the summary to where the runner wants it.
-pub(super) fn write(outcome: &Outcome) -> anyhow::Result<()> {
+pub(super) fn write(outcome: &Outcome, context: &Context) -> anyhow::Result<()> {
     let mut out = io::stdout().lock();
+    for (path, finding) in outcome.unreadable.iter().take(ANNOTATIONS) {
+        writeln!(out, "{}", file_annotation(&context.shown(path), finding))?;
+    }
     for finding in outcome
         .envelope
         .findings
@@ -36,6 +40,18 @@ pub(super) fn write(outcome: &Outcome) -> anyhow::Result<()> {
         .open(&path)
         .and_then(|mut file| file.write_all(summary(outcome).as_bytes()))
         .with_context(|| format!("cannot write the job summary {}", path.display()))
+}
+
+/// Of a record that could not be read as it was meant.
+fn file_annotation(file: &str, finding: &urldb_format::Finding) -> String {
+    format!(
+        "::error file={},line={},col={},title={}::{}",
+        property(file),
+        finding.line,
+        finding.column,
+        finding.code,
+        data(&finding.message)
+    )
 }
 
 fn annotation(finding: &Finding) -> String {

@@ -189,6 +189,9 @@ fn the_json_document_of_a_run_has_what_is_news() {
 fn a_workflow_gets_annotations_and_a_summary() {
     let (site, sandbox) = watched(&[("/a", "first")]);
     site.remove("/a");
+    let bad = sandbox.read("urldb/example.test.yaml") + "---\n_path: /b\ncontent-length: five\n";
+    sandbox.write("urldb/example.test.yaml", bad);
+    site.serve("/b", Reply::ok("x"));
     let summary = sandbox.path("summary.md");
     sandbox
         .urldb_with_env(
@@ -196,6 +199,9 @@ fn a_workflow_gets_annotations_and_a_summary() {
             &[("GITHUB_STEP_SUMMARY", summary.to_str().unwrap())],
         )
         .code(1)
-        .says(&["::error file=urldb/example.test.yaml,line=3,title=gone::http://example.test/a"]);
+        .says(&[
+            "::error file=urldb/example.test.yaml,line=3,title=gone::http://example.test/a",
+            "::error file=urldb/example.test.yaml,line=8,col=1,title=bad-content-length::",
+        ]);
     assert!(sandbox.read("summary.md").contains("| gone |"));
 }
