@@ -173,10 +173,12 @@ impl Sandbox {
         self.root.join(path)
     }
 
+    /// Writes a file at one stroke, as whoever watches it expects of an editor.
     pub(crate) fn write(&self, path: &str, content: impl AsRef<[u8]>) {
-        let file = self.path(path);
+        let (file, draft) = (self.path(path), self.home.join("draft"));
         fs::create_dir_all(file.parent().unwrap()).unwrap();
-        fs::write(file, content).unwrap();
+        fs::write(&draft, content).unwrap();
+        fs::rename(draft, file).unwrap();
     }
 
     #[track_caller]
