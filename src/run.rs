@@ -10,7 +10,7 @@ use std::path::PathBuf;
 use std::sync::Arc;
 
 use anyhow::Context;
-use urldb_format::{Database, DomainFile, Finding, Severity};
+use urldb_format::{DomainFile, Finding, Severity};
 use urldb_protocol::{Envelope, JobResult, RunInfo, State};
 
 use crate::ambient::Ambient;
@@ -384,7 +384,7 @@ impl Domains {
 
 fn load_domains(setting: &Setting<'_>) -> anyhow::Result<Domains> {
     let config = setting.config;
-    let database = Database::open(config.root.join(&config.database.path))?;
+    let database = config.open_database()?;
     let mut domains = Domains {
         files: vec![],
         unreadable: vec![],

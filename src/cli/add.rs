@@ -2,15 +2,16 @@
 
 use std::collections::BTreeMap;
 use std::io::{self, BufRead, Write};
-use std::path::{Path, PathBuf};
+use std::path::PathBuf;
 
 use anyhow::Context as _;
 use urldb_canon::{Identity, Scheme, identify};
-use urldb_format::{Database, DomainFile, Metadata, Record};
+use urldb_format::{DomainFile, Metadata, Record};
 
 use super::context::MapArgs;
 use super::progress::Bar;
 use super::{Context, Exit, style};
+use crate::config::Config;
 use crate::fetch::{Fetcher, Next};
 use crate::plan::{BodyUse, Job, JobKey, Promise, Request};
 use crate::run::policy;
@@ -46,7 +47,7 @@ pub(super) struct Args {
 
 pub(super) fn run(args: &Args, context: &mut Context) -> anyhow::Result<Exit> {
     context.add_maps(&args.map.maps);
-    let mut domains = Domains::load(&context.database())?;
+    let mut domains = Domains::load(&context.config)?;
     let mut wanted = vec![];
     for url in read_urls(&args.urls)? {
         let mut identity = identify(&url)?;
@@ -237,14 +238,15 @@ pub(super) struct Domains {
 }
 
 impl Domains {
-    pub(super) fn load(folder: &Path) -> anyhow::Result<Self> {
+    pub(super) fn load(config: &Config) -> anyhow::Result<Self> {
+        let database = config.open_database()?;
         let mut domains = Self {
-            folder: folder.to_owned(),
+            folder: database.directory().to_owned(),
             files: BTreeMap::new(),
             aliases: BTreeMap::new(),
             changed: vec![],
         };
-        for parsed in Database::open(folder)?.read() {
+        for parsed in database.read() {
             let file = parsed?.file;
             let host = file.host().to_owned();
             domains.aliases.extend(

@@ -4,7 +4,7 @@ use std::io::Write;
 use std::path::{Path, PathBuf};
 
 use similar::TextDiff;
-use urldb_format::{Database, DomainFile, Error};
+use urldb_format::{DomainFile, Error};
 
 use super::{Context, Exit, style};
 
@@ -73,7 +73,7 @@ pub(super) fn run(args: &Args, context: &Context) -> anyhow::Result<Exit> {
 /// The named files, or all of the database.
 pub(super) fn files(named: &[PathBuf], context: &Context) -> anyhow::Result<Vec<PathBuf>> {
     if named.is_empty() {
-        return Ok(Database::open(context.database())?.files().to_vec());
+        return Ok(context.config.open_database()?.files().to_vec());
     }
     Ok(named
         .iter()

@@ -3,7 +3,7 @@
 use std::io::Write;
 
 use serde::Serialize;
-use urldb_format::{Database, Record};
+use urldb_format::Record;
 
 use super::select::SelectArgs;
 use super::{Context, Exit, check::Format};
@@ -42,7 +42,7 @@ struct Listed<'a> {
 pub(super) fn run(args: &Args, context: &Context) -> anyhow::Result<Exit> {
     let selection = args.select.resolve(context)?;
     let mut out = std::io::BufWriter::new(std::io::stdout().lock());
-    for parsed in Database::open(context.database())?.read() {
+    for parsed in context.config.open_database()?.read() {
         let file = parsed?.file;
         let (host, name) = (file.host(), context.shown(file.path()));
         if !selection.wants_domain(host) {

@@ -38,7 +38,7 @@ impl SelectArgs {
     /// The selection, if every domain in it has a file.
     pub(super) fn resolve(&self, context: &Context) -> anyhow::Result<Selection> {
         if !self.domains.is_empty() {
-            let database = Database::open(context.database())?;
+            let database = context.config.open_database()?;
             for domain in &self.domains {
                 require_domain(&database, domain)?;
             }
@@ -88,7 +88,7 @@ pub(super) fn find_records(
     if urls.is_empty() {
         return Ok(vec![]);
     }
-    let domains = super::add::Domains::load(&context.database())?;
+    let domains = super::add::Domains::load(&context.config)?;
     urls.iter()
         .map(|url| {
             let identity = urldb_canon::identify(url)?;

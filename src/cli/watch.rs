@@ -2,14 +2,14 @@
 
 use std::collections::BTreeMap;
 use std::io::Write;
-use std::path::{Path, PathBuf};
+use std::path::PathBuf;
 
-use urldb_format::{Database, DomainFile, Record};
+use urldb_format::{DomainFile, Record};
 
 use super::check::{Format, execute};
 use super::context::MapArgs;
 use super::{Context, Exit, report, style};
-use crate::config::Schedule;
+use crate::config::{Config, Schedule};
 use crate::plan::Selection;
 use crate::run;
 use crate::schedule::{Cron, Handlers, Notice, Settings, SystemClock, watch};
@@ -42,7 +42,7 @@ pub(super) fn run(args: &Args, context: &mut Context) -> anyhow::Result<Exit> {
     let mut worker = Worker {
         context,
         stop: &stop,
-        known: known_records(&context.database())?,
+        known: known_records(&context.config)?,
     };
     watch(&settings, &SystemClock, &mut worker, &stop)?;
     Ok(Exit::Fine)
@@ -149,9 +149,9 @@ fn selection_of(schedule: &Schedule) -> Selection {
     }
 }
 
-fn known_records(database: &Path) -> anyhow::Result<BTreeMap<PathBuf, Vec<Record>>> {
+fn known_records(config: &Config) -> anyhow::Result<BTreeMap<PathBuf, Vec<Record>>> {
     let mut known = BTreeMap::new();
-    for parsed in Database::open(database)?.read() {
+    for parsed in config.open_database()?.read() {
         let file = parsed?.file;
         known.insert(
             file.path().to_owned(),

@@ -38,6 +38,21 @@ pub struct Config {
 }
 
 impl Config {
+    /// Opens the folder of domain files.
+    ///
+    /// # Errors
+    /// When it is not there or cannot be listed; says what to do.
+    pub fn open_database(&self) -> anyhow::Result<urldb_format::Database> {
+        let folder = self.root.join(&self.database.path);
+        if !folder.exists() {
+            anyhow::bail!(
+                "there is no database at {}; `urldb init` makes one, and [database] path in {FILE_NAME} names another",
+                folder.display()
+            );
+        }
+        Ok(urldb_format::Database::open(folder)?)
+    }
+
     /// A path as it is shown and reported: relative to the root, with `/`.
     pub fn relative_name(&self, path: &Path) -> String {
         let relative = path.strip_prefix(&self.root).unwrap_or(path);
