@@ -308,6 +308,7 @@ pub fn policy(check: &config::Check) -> Policy {
         retry_wait: check.retry_wait,
         confirm: check.confirm,
         blocked_after: check.blocked_after,
+        challenges: check.challenges.clone(),
     }
 }
 

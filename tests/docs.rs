@@ -102,6 +102,11 @@ fn every_key_of_the_configuration_is_explained() {
     };
     for (section, value) in &keys {
         assert!(page.contains(&format!("[{section}")), "{section}");
+        if let Some(toml::Value::Array(tables)) = value.get("challenge") {
+            for table in tables {
+                check("check.challenge", table);
+            }
+        }
         match value {
             toml::Value::Array(tables) => tables.iter().for_each(|table| check(section, table)),
             toml::Value::Table(tables) if section == "notify" => {

@@ -17,6 +17,7 @@ fn policy() -> Policy {
         retry_wait: Duration::from_secs(2),
         confirm: 2,
         blocked_after: Duration::from_hours(7 * 24),
+        challenges: vec![],
     }
 }
 
@@ -37,6 +38,7 @@ fn hop(status: u16, headers: &[(&str, &str)]) -> Hop {
             .iter()
             .map(|(name, value)| ((*name).to_owned(), value.as_bytes().to_vec()))
             .collect(),
+        certificate: None,
     }
 }
 
@@ -46,6 +48,7 @@ fn seen(hops: Vec<Hop>) -> Observation {
         elapsed: Duration::ZERO,
         hops,
         body: None,
+        start: vec![],
         failure: None,
     }
 }
@@ -522,6 +525,43 @@ fn a_challenge_is_blocked_whatever_its_status() {
             (State::Blocked, Some("challenge"), false),
         );
     }
+}
+
+#[test]
+fn a_challenge_never_stands_against_promised_bytes() {
+    let marked = |observation: Observation| Observation {
+        hops: vec![hop(200, &[("cf-mitigated", "challenge")])],
+        ..observation
+    };
+    let challenge = (State::Blocked, Some("challenge"), false);
+    assert_state(
+        &bytes_promised(),
+        &[marked(good())],
+        (State::Ok, None, true),
+    );
+    assert_state(&bytes_promised(), &[marked(bad())], challenge);
+    assert_state(&bytes_promised(), &[marked(truncated())], challenge);
+    assert_state(&Promise::default(), &[marked(good())], challenge);
+}
+
+#[test]
+fn a_challenge_is_no_missing_redirect() {
+    let promise = Promise {
+        redirects_to: Some("http://example.org/b".into()),
+        ..Promise::default()
+    };
+    let challenge = || hop(202, &[("x-amzn-waf-action", "challenge")]);
+    assert_state(
+        &promise,
+        &[seen(vec![challenge()])],
+        (State::Blocked, Some("challenge"), false),
+    );
+    let elsewhere = seen(vec![redirect(301, "/c"), challenge()]);
+    assert_state(
+        &promise,
+        &[elsewhere],
+        (State::Redirected, Some("other-redirect"), true),
+    );
 }
 
 #[test]

@@ -7,6 +7,7 @@ use std::path::{Path, PathBuf};
 
 use toml::de::DeTable;
 
+use super::challenge;
 use super::section::{Problem, Problems, Section};
 use super::{
     Archive, ArchiveRecords, Check, Config, Database, EmailTransport, Ledger, Network, Notify,
@@ -167,6 +168,7 @@ fn check(section: Section<'_>) -> Check {
         blocked_after: section
             .duration("blocked-after")
             .unwrap_or(default.blocked_after),
+        challenges: challenge::read_all(&section),
     };
     section.finish();
     check
@@ -352,6 +354,18 @@ mod tests {
         urldb.toml:7:1: [notify.x]: no notifier is of type "pigeon": "email" and "html" are
         urldb.toml:9:1: [notify.y]: `from` and `to` are needed, such as to = ["me@example.org"]
         urldb.toml:9:1: [notify.y]: one of `server` (SMTP) and `folder` (of .eml files) is needed
+        "#);
+    }
+
+    #[test]
+    fn a_challenge_has_a_name_and_a_mark() {
+        let text = "[[check.challenge]]\nstatus = [403]\nprefix = \"x\"\n\
+                    [[check.challenge]]\nname = \"x\"\nbody = \"y\"\nstatuses = [99999]\n";
+        insta::assert_snapshot!(problems(text).join("\n"), @r#"
+        urldb.toml:1:1: [check.challenge]: `name` is missing, such as name = "a login page"
+        urldb.toml:1:1: [check.challenge]: one of `header` and `body` is needed: a status alone marks no challenge
+        urldb.toml:1:1: [check.challenge]: `prefix` and `contains` are about a `header`, which is missing
+        urldb.toml:7:1: unknown key `statuses` in [check.challenge]; did you mean `status`?
         "#);
     }
 

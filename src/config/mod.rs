@@ -3,6 +3,7 @@
 //! [`discover`] finds the file and [`load`] reads it, and reports everything wrong with it in
 //! one pass. Flags are laid over the result by the command line.
 
+mod challenge;
 mod load;
 mod mapping;
 pub(crate) mod section;
@@ -13,6 +14,8 @@ use std::time::Duration;
 
 use ipnet::IpNet;
 
+pub use challenge::Challenge;
+pub(crate) use challenge::parse as parse_challenges;
 pub use load::{Complaints, ConfigError, FILE_NAME, discover, load};
 pub use mapping::{InvalidMapping, Mapping};
 
@@ -99,6 +102,8 @@ pub struct Check {
     pub confirm: u32,
     /// How long a URL must have been blocked before that is news.
     pub blocked_after: Duration,
+    /// Answers that say nothing about the content, besides those that are known anyway.
+    pub challenges: Vec<Challenge>,
 }
 
 /// `[network]`: which addresses may be talked to.
@@ -237,6 +242,7 @@ impl Default for Check {
             headers: BTreeMap::new(),
             confirm: 2,
             blocked_after: Duration::from_hours(7 * 24),
+            challenges: vec![],
         }
     }
 }

@@ -110,6 +110,19 @@ impl<'a> Section<'a> {
         )
     }
 
+    pub(super) fn flag(&self, key: &'static str) -> Option<bool> {
+        self.typed(key, "true or false", DeValue::as_bool)
+    }
+
+    pub(super) fn numbers(&self, key: &'static str) -> Option<Vec<u16>> {
+        self.typed(key, "a list of numbers such as [403, 503]", |value| {
+            let items = value.as_array()?.iter();
+            items
+                .map(|item| u16::try_from(integer(item.get_ref())?).ok())
+                .collect()
+        })
+    }
+
     pub(super) fn bytes(&self, key: &'static str) -> Option<u64> {
         self.typed(
             key,
@@ -193,6 +206,11 @@ impl<'a> Section<'a> {
     }
 
     fn section_of(&self, name: String, value: &'a Spanned<DeValue<'a>>) -> Option<Section<'a>> {
+        let name = if self.name.is_empty() {
+            name
+        } else {
+            format!("{}.{name}", self.name)
+        };
         let table = self.table_of(&name, value)?;
         Some(Section {
             name,

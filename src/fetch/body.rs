@@ -5,6 +5,47 @@ use sha2::{Digest, Sha256};
 use super::decode::Decoder;
 use super::{Body, BodyEnd, Spool};
 
+/// How much of an HTML page is remembered.
+const START: usize = 4 << 10;
+
+/// What a page begins with.
+#[derive(Debug, Default)]
+pub(super) struct Start {
+    bytes: Vec<u8>,
+    is_html: bool,
+}
+
+impl Start {
+    /// The beginning of a response of this content type. Only of HTML anything is remembered.
+    pub(super) fn of(content_type: Option<&[u8]>) -> Self {
+        let html = b"text/html";
+        let start = content_type.and_then(|value| value.trim_ascii().get(..html.len()));
+        Self {
+            bytes: Vec::new(),
+            is_html: start.is_some_and(|start| start.eq_ignore_ascii_case(html)),
+        }
+    }
+
+    /// Whether there could be more that is worth having.
+    pub(super) fn wants_more(&self) -> bool {
+        self.is_html && self.bytes.len() < START
+    }
+
+    /// Takes in as much as is wanted.
+    pub(super) fn push(&mut self, bytes: &[u8]) {
+        if self.wants_more() {
+            let room = START - self.bytes.len();
+            self.bytes
+                .extend_from_slice(&bytes[..room.min(bytes.len())]);
+        }
+    }
+
+    /// What was taken in.
+    pub(super) fn into_bytes(self) -> Vec<u8> {
+        self.bytes
+    }
+}
+
 /// A body on its way in.
 #[derive(Debug)]
 pub(super) struct Intake {

@@ -9,7 +9,7 @@ use reqwest::header::{self, HeaderValue};
 use reqwest::{Method, Response, Version};
 use tokio::time::{timeout, timeout_at};
 
-use super::body::Intake;
+use super::body::{Intake, Start};
 use super::client::{Clients, Outgoing};
 use super::decode::Decoder;
 use super::failure::classify;
@@ -53,6 +53,7 @@ pub(super) async fn observe(
         deadline: after(shared.check.timeout),
         hops: Vec::new(),
         intake: None,
+        start: Start::default(),
     };
     let started = Timestamp::now();
     let result = tokio::select! {
@@ -69,6 +70,7 @@ pub(super) async fn observe(
         elapsed: clock.elapsed(),
         body: chain.intake.map(|intake| intake.finish(end)),
         hops: chain.hops,
+        start: chain.start.into_bytes(),
         failure,
     }
 }
@@ -80,6 +82,7 @@ struct Chain<'a> {
     deadline: Instant,
     hops: Vec<Hop>,
     intake: Option<Intake>,
+    start: Start,
 }
 
 impl Chain<'_> {
@@ -98,7 +101,7 @@ impl Chain<'_> {
                 .map(HeaderValue::as_bytes);
             match ask.next(response.status(), location)? {
                 Some(next) => {
-                    drain(response).await;
+                    drain(response, &mut Start::default()).await;
                     ask = next;
                 }
                 None => return self.read(response).await,
@@ -146,6 +149,7 @@ impl Chain<'_> {
                 .iter()
                 .map(|(name, value)| (name.as_str().to_owned(), value.as_bytes().to_owned()))
                 .collect(),
+            certificate: None,
         });
         Ok(response)
     }
@@ -163,8 +167,10 @@ impl Chain<'_> {
     }
 
     async fn read(&mut self, mut response: Response) -> Result<BodyEnd, Failure> {
+        let content_type = response.headers().get(header::CONTENT_TYPE);
+        self.start = Start::of(content_type.map(HeaderValue::as_bytes));
         let BodyUse::Hash { at_most, keep } = self.job.body else {
-            drain(response).await;
+            drain(response, &mut self.start).await;
             return Ok(BodyEnd::Complete);
         };
         let at_most = at_most.min(self.shared.check.max_body);
@@ -176,7 +182,7 @@ impl Chain<'_> {
     }
 
     async fn take_in(
-        &self,
+        &mut self,
         response: &mut Response,
         intake: &mut Intake,
     ) -> Result<BodyEnd, Failure> {
@@ -189,6 +195,7 @@ impl Chain<'_> {
             let Some(chunk) = chunk.map_err(classify)? else {
                 return Ok(BodyEnd::Complete);
             };
+            self.start.push(&chunk);
             if intake.decodes() {
                 for slice in chunk.chunks(SLICE) {
                     intake.push(slice);
@@ -218,17 +225,18 @@ impl Chain<'_> {
     }
 }
 
-/// Reads what nobody wants, if it is little and comes at once.
-async fn drain(mut response: Response) {
-    if response
+/// Reads what nobody wants but for its `start`, if it is little and comes at once.
+async fn drain(mut response: Response, start: &mut Start) {
+    let is_large = response
         .content_length()
-        .is_some_and(|length| length > DRAIN)
-    {
-        return;
-    }
+        .is_some_and(|length| length > DRAIN);
     let mut left = DRAIN;
     let reading = async {
-        while let Ok(Some(chunk)) = response.chunk().await {
+        while start.wants_more() || !is_large {
+            let Ok(Some(chunk)) = response.chunk().await else {
+                return;
+            };
+            start.push(&chunk);
             let Some(rest) = left.checked_sub(chunk.len() as u64) else {
                 return;
             };

@@ -108,6 +108,7 @@ impl Work {
             elapsed: Duration::ZERO,
             hops: Vec::new(),
             body: None,
+            start: Vec::new(),
             failure: Some(failure),
         });
         self.finish()

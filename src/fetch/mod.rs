@@ -32,7 +32,9 @@ use anyhow::Context;
 use tokio::runtime::{Builder, Runtime};
 use tokio::sync::mpsc;
 
-pub use observation::{Body, BodyEnd, Decoded, Failure, FailureKind, Hop, Observation};
+pub use observation::{
+    Body, BodyEnd, Certificate, Decoded, Failure, FailureKind, Hop, Observation,
+};
 pub use spool::Spool;
 
 use crate::config::{Check, Network};

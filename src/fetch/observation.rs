@@ -22,6 +22,8 @@ pub struct Observation {
     pub hops: Vec<Hop>,
     /// The body of the last response, when its head arrived and it was read.
     pub body: Option<Body>,
+    /// The first 4 KiB of the last response, as sent, where it is HTML: challenges are known by it.
+    pub start: Vec<u8>,
     /// What ended the fetch before its time.
     pub failure: Option<Failure>,
 }
@@ -45,6 +47,19 @@ pub struct Hop {
     pub reason_phrase: String,
     /// The response headers; names in lower case, in order of first appearance.
     pub headers: Vec<(String, Vec<u8>)>,
+    /// The certificate that the server showed, over TLS.
+    pub certificate: Option<Certificate>,
+}
+
+/// What of a server's certificate people want to know.
+#[derive(Debug, Clone, PartialEq, Eq)]
+pub struct Certificate {
+    /// Who issued it.
+    pub issuer: String,
+    /// When its time begins.
+    pub not_before: Timestamp,
+    /// When its time ends.
+    pub not_after: Timestamp,
 }
 
 /// The body of the last response.

@@ -29,7 +29,7 @@ pub enum Judgement {
 pub fn judge(promise: &Promise, seen: &[Observation], policy: &Policy) -> Judgement {
     let sights: Vec<Sight> = seen
         .iter()
-        .map(|observation| look(promise, observation))
+        .map(|observation| look(promise, observation, &policy.challenges))
         .collect();
     let Some(last) = sights.last() else {
         return Judgement::Again {

@@ -3,6 +3,7 @@
 use urldb_protocol::State;
 
 use super::{Warning, challenge, media_type};
+use crate::config::Challenge;
 use crate::fetch::{Body, BodyEnd, Decoded, Failure, FailureKind, Hop, Observation};
 use crate::hex;
 use crate::plan::Promise;
@@ -78,14 +79,16 @@ impl Sight {
     }
 }
 
-/// What `seen` shows of a URL of which `promise` is promised.
-pub fn look(promise: &Promise, seen: &Observation) -> Sight {
-    first_answer(promise, seen).unwrap_or_else(|| end_of_chain(promise, seen))
+/// What `seen` shows of a URL of which `promise` is promised. `challenges` are looked for
+/// besides those that are known anyway.
+pub fn look(promise: &Promise, seen: &Observation, challenges: &[Challenge]) -> Sight {
+    let mark = challenge::recognize(seen, challenges);
+    first_answer(promise, seen, mark).unwrap_or_else(|| end_of_chain(promise, seen, mark))
 }
 
 /// Promises about the redirect itself, and those that are kept by any first
 /// answer. `None` when the end of the chain decides.
-fn first_answer(promise: &Promise, seen: &Observation) -> Option<Sight> {
+fn first_answer(promise: &Promise, seen: &Observation, mark: Option<&Challenge>) -> Option<Sight> {
     let first = seen.first()?;
     let redirect = first.redirect_target();
     let other = if let Some(target) = &promise.redirects_to {
@@ -102,8 +105,9 @@ fn first_answer(promise: &Promise, seen: &Observation) -> Option<Sight> {
         || promise.content_type.is_none()
         || promise.redirect_status.is_some()
         || promise.redirects_to.is_some();
-    other.or_else(|| {
-        (redirect.is_some() && redirect_is_enough && !judged_at_the_end).then(|| passes(seen))
+    let is_challenge = mark.is_some() && redirect.is_none();
+    other.filter(|_| !is_challenge).or_else(|| {
+        (redirect.is_some() && redirect_is_enough && !judged_at_the_end).then(|| passes(seen, mark))
     })
 }
 
@@ -129,8 +133,8 @@ fn other_redirect(first: &Hop, kept: bool, promised: &str) -> Option<Sight> {
 }
 
 /// The first answer redirects, which is enough; the rest of the chain is worth a warning.
-fn passes(seen: &Observation) -> Sight {
-    let end = end_of_chain(&Promise::default(), seen);
+fn passes(seen: &Observation, mark: Option<&Challenge>) -> Sight {
+    let end = end_of_chain(&Promise::default(), seen, mark);
     match end.state {
         State::Ok => end,
         _ => Sight {
@@ -141,11 +145,23 @@ fn passes(seen: &Observation) -> Sight {
     }
 }
 
-/// What the last response, or the failure to get one, says.
-fn end_of_chain(promise: &Promise, seen: &Observation) -> Sight {
-    if let Some(what) = seen.last().and_then(challenge::recognize) {
-        return Sight::new(State::Blocked, "challenge", format!("answers with {what}"));
+/// What the end of the chain says. Where the promised bytes are, no mark of a challenge counts.
+fn end_of_chain(promise: &Promise, seen: &Observation, mark: Option<&Challenge>) -> Sight {
+    let bytes = || compare_bytes(promise, seen.body.as_ref());
+    match mark {
+        Some(rule) if !promise.is_static() || bytes().state != State::Ok => blocked(rule),
+        _ => last_answer(promise, seen),
     }
+}
+
+fn blocked(rule: &Challenge) -> Sight {
+    let reason = if rule.parked { "parked" } else { "challenge" };
+    let observed = format!("answers with {}", rule.name);
+    Sight::new(State::Blocked, reason, observed)
+}
+
+/// What the last response, or the failure to get one, says.
+fn last_answer(promise: &Promise, seen: &Observation) -> Sight {
     let head_is_enough = !promise.is_static() && seen.body.is_some();
     if let Some(failure) = seen.failure.as_ref().filter(|_| !head_is_enough) {
         return failed(failure, seen.body.as_ref());

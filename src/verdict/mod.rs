@@ -15,6 +15,9 @@ use std::time::Duration;
 
 use urldb_protocol::State;
 
+use crate::config::Challenge;
+
+pub use challenge::known_challenges;
 pub use judge::{Judgement, judge, unsettled};
 pub use look::{Sight, look};
 pub use standing::{News, Pending, Standing};
@@ -30,6 +33,8 @@ pub struct Policy {
     pub confirm: u32,
     /// How long a URL must have been blocked before that is believed.
     pub blocked_after: Duration,
+    /// Answers that say nothing about the content, besides those that are known anyway.
+    pub challenges: Vec<Challenge>,
 }
 
 /// What one run says of one job.

@@ -13,6 +13,7 @@
 //! - `accept`: promises made anew.
 //! - `hook`: `git commit` with the installed hook.
 //! - `watch`: the daemon.
+//! - `judging`: verdicts that need more than one URL, or a page.
 //! - `words`: what people read, as snapshots.
 #![cfg(unix)]
 
@@ -22,6 +23,7 @@ mod check;
 mod editing;
 mod files;
 mod hook;
+mod judging;
 mod outbox;
 mod run;
 mod sandbox;
