@@ -3,6 +3,7 @@
 use std::sync::Arc;
 
 use serde::Serialize;
+use sha2::{Digest, Sha256};
 use urldb_canon::Scheme;
 use urldb_format::{DomainFile, Metadata, Record};
 
@@ -21,6 +22,30 @@ pub struct JobKey {
     pub alias: Option<String>,
     /// The scheme that is asked for.
     pub scheme: Scheme,
+}
+
+impl JobKey {
+    /// A number that is always the same for this job and this `salt`, and spread evenly over
+    /// jobs: chance without chance.
+    pub fn spread(&self, salt: u64) -> u64 {
+        let mut hasher = Sha256::new();
+        hasher.update(salt.to_le_bytes());
+        let request = self.request.as_deref().unwrap_or_default();
+        let alias = self.alias.as_deref().unwrap_or_default();
+        for part in [
+            &self.domain,
+            &self.path,
+            request,
+            alias,
+            self.scheme.as_str(),
+        ] {
+            hasher.update((part.len() as u64).to_le_bytes());
+            hasher.update(part);
+        }
+        let digest: [u8; 32] = hasher.finalize().into();
+        let start = digest.iter().take(8);
+        start.fold(0, |number, byte| number << 8 | u64::from(*byte))
+    }
 }
 
 /// One request to make.

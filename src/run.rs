@@ -323,7 +323,7 @@ fn observe(
     let fetcher =
         Fetcher::new(check, &setting.config.network).context("cannot set up the HTTP client")?;
     setting.progress.planned(jobs.len() as u64);
-    let judge = |job: &Job, seen: &[Observation]| verdict::judge(&job.promise, seen, &policy);
+    let judge = |job: &Job, seen: &[Observation]| verdict::judge(job, seen, &policy);
     let next = |job: &Job, seen: &[Observation]| match judge(job, seen) {
         Judgement::Settled(_) => Next::Done,
         Judgement::Again { wait, fresh } => Next::Again { wait, fresh },

@@ -4,8 +4,9 @@ use std::time::Duration;
 
 use jiff::{Timestamp, ToSpan};
 use urldb::fetch::{Body, BodyEnd, Decoded, Failure, FailureKind, Hop, Observation};
-use urldb::plan::Promise;
+use urldb::plan::{BodyUse, Job, JobKey, Promise, Request};
 use urldb::verdict::{Assessment, Judgement, News, Policy, Standing, Warning, judge};
+use urldb_canon::Scheme;
 use urldb_protocol::State;
 
 const RIGHT: [u8; 32] = [1; 32];
@@ -112,15 +113,37 @@ fn bytes_promised() -> Promise {
     }
 }
 
+fn job(promise: &Promise, path: &str) -> Job {
+    Job {
+        key: JobKey {
+            domain: "example.org".into(),
+            path: path.into(),
+            request: None,
+            alias: None,
+            scheme: Scheme::Http,
+        },
+        url: format!("http://example.org{path}"),
+        file: "urldb/example.org.yaml".into(),
+        line: 2,
+        promise: promise.clone(),
+        request: Request {
+            method: "GET".into(),
+            headers: vec![],
+            body: None,
+        },
+        body: BodyUse::Skip,
+    }
+}
+
 fn settled(promise: &Promise, seen: &[Observation]) -> Assessment {
-    match judge(promise, seen, &policy()) {
+    match judge(&job(promise, "/a"), seen, &policy()) {
         Judgement::Settled(assessment) => assessment,
         Judgement::Again { .. } => panic!("not settled after {} observations", seen.len()),
     }
 }
 
 fn wants_more(promise: &Promise, seen: &[Observation]) -> Duration {
-    match judge(promise, seen, &policy()) {
+    match judge(&job(promise, "/a"), seen, &policy()) {
         Judgement::Again { wait, fresh } => {
             assert!(fresh, "a second look must not be answered by a cache");
             wait
@@ -257,11 +280,8 @@ fn unasked_content_coding_is_undone() {
 #[test]
 fn truncated_needs_every_attempt() {
     let promise = bytes_promised();
-    assert_eq!(wants_more(&promise, &[truncated()]), Duration::from_secs(2));
-    assert_eq!(
-        wants_more(&promise, &[truncated(), truncated()]),
-        Duration::from_secs(4)
-    );
+    wants_more(&promise, &[truncated()]);
+    wants_more(&promise, &[truncated(), truncated()]);
     assert_state(
         &promise,
         &[truncated(), truncated(), truncated()],
@@ -503,16 +523,64 @@ fn blocked_obeys_retry_after_within_bounds() {
         ),
         Duration::from_secs(30)
     );
-    assert_eq!(
-        wants_more(&Promise::default(), &[busy("soon")]),
-        Duration::from_secs(2)
-    );
+    assert!(wants_more(&Promise::default(), &[busy("soon")]) < Duration::from_secs(3));
     let seen = [busy("1"), busy("1"), busy("1")];
     assert_state(
         &Promise::default(),
         &seen,
         (State::Blocked, Some("too-many-requests"), false),
     );
+}
+
+#[test]
+fn a_wait_too_long_for_a_run_is_told() {
+    let message = |status, after: &str| {
+        let busy = || seen(vec![hop(status, &[("retry-after", after)])]);
+        let assessment = settled(&Promise::default(), &[busy(), busy(), busy()]);
+        assessment.sight.message()
+    };
+    assert_eq!(
+        message(429, "7200"),
+        "answers 429 and asks us to come back after 2h"
+    );
+    assert_eq!(
+        message(503, "Thu, 01 Jan 1970 00:02:01 GMT"),
+        "answers 503 and asks us to come back after 2m 1s"
+    );
+    assert_eq!(message(429, "120"), "answers 429");
+    assert_eq!(message(500, "7200"), "answers 500");
+}
+
+#[test]
+fn waits_double_and_differ_from_job_to_job_by_a_quarter() {
+    let wait = |path: &str, attempts: usize| {
+        let seen: Vec<_> = (0..attempts).map(|_| status(500)).collect();
+        let patient = Policy {
+            retries: 20,
+            ..policy()
+        };
+        match judge(&job(&Promise::default(), path), &seen, &patient) {
+            Judgement::Again { wait, .. } => wait,
+            Judgement::Settled(assessment) => panic!("{assessment:?}"),
+        }
+    };
+    for (attempts, seconds) in [(1, 2), (2, 4), (3, 8), (20, 120)] {
+        let waits: Vec<Duration> = (0..100)
+            .map(|number| wait(&format!("/{number}"), attempts))
+            .collect();
+        let even = Duration::from_secs(seconds);
+        let longest = (even * 5 / 4).min(Duration::from_mins(2));
+        let (least, most) = (waits.iter().min().unwrap(), waits.iter().max().unwrap());
+        assert!(
+            *least >= even * 3 / 4 && *most <= longest,
+            "{least:?} {most:?}"
+        );
+        assert!(
+            *least < even * 4 / 5 && *most > longest * 19 / 20,
+            "{least:?} {most:?}"
+        );
+        assert_eq!(wait("/0", attempts), waits[0], "no chance in it");
+    }
 }
 
 #[test]

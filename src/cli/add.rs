@@ -138,10 +138,10 @@ fn fetch(
         .map(|(index, identity)| (identity.to_string(), index))
         .collect();
     let (mut seen, mut refused) = (vec![], vec![]);
-    let judge = |seen: &[_]| verdict::judge(&Promise::default(), seen, &policy);
+    let judge = |job: &Job, seen: &[_]| verdict::judge(job, seen, &policy);
     fetcher.fetch_all(
         wanted.into_iter().map(|identity| job(&identity, body)),
-        |_, seen| match judge(seen) {
+        |job, seen| match judge(job, seen) {
             Judgement::Again { wait, fresh } => Next::Again { wait, fresh },
             Judgement::Settled(_) => Next::Done,
         },
@@ -149,7 +149,7 @@ fn fetch(
             bar.advance();
             let index = order.get(&job.url).copied().unwrap_or_default();
             let last = observations.last();
-            let problem = match judge(&observations) {
+            let problem = match judge(&job, &observations) {
                 Judgement::Settled(assessment)
                     if assessment.state().is_broken() || assessment.state().is_unsure() =>
                 {

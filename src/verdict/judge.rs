@@ -4,12 +4,10 @@ use std::time::Duration;
 
 use urldb_protocol::State;
 
+use super::patience::{backoff, retry_after};
 use super::{Assessment, Policy, Sight, Warning, look};
 use crate::fetch::Observation;
-use crate::plan::Promise;
-
-/// The longest that a server's `Retry-After` is obeyed within a run.
-const LONGEST_WAIT: Duration = Duration::from_mins(2);
+use crate::plan::{Job, JobKey};
 
 /// Whether enough has been seen.
 #[derive(Debug, Clone, PartialEq, Eq)]
@@ -26,10 +24,10 @@ pub enum Judgement {
 }
 
 /// What `seen`, all of a run's observations of one job in order, come to.
-pub fn judge(promise: &Promise, seen: &[Observation], policy: &Policy) -> Judgement {
+pub fn judge(job: &Job, seen: &[Observation], policy: &Policy) -> Judgement {
     let sights: Vec<Sight> = seen
         .iter()
-        .map(|observation| look(promise, observation, &policy.challenges))
+        .map(|observation| look(&job.promise, observation, &policy.challenges))
         .collect();
     let Some(last) = sights.last() else {
         return Judgement::Again {
@@ -38,15 +36,16 @@ pub fn judge(promise: &Promise, seen: &[Observation], policy: &Policy) -> Judgem
         };
     };
     if sights.iter().any(is_content_doubt) {
-        return best_of_three(&sights, policy);
+        return best_of_three(&sights, &job.key, policy);
     }
     if last.state == State::Ok || !is_worth_a_retry(last) || seen.len() > policy.retries {
         return settle(&sights, last.clone(), seen.len() - 1);
     }
     let wait = seen
         .last()
+        .and_then(Observation::last)
         .and_then(retry_after)
-        .unwrap_or_else(|| backoff(policy, seen.len()));
+        .unwrap_or_else(|| backoff(policy, &job.key, seen.len()));
     Judgement::Again { wait, fresh: true }
 }
 
@@ -66,7 +65,7 @@ fn is_content_doubt(sight: &Sight) -> bool {
 }
 
 /// Two of three decide; fetches that failed have no vote.
-fn best_of_three(sights: &[Sight], policy: &Policy) -> Judgement {
+fn best_of_three(sights: &[Sight], key: &JobKey, policy: &Policy) -> Judgement {
     let votes = |state: State| {
         sights
             .iter()
@@ -94,7 +93,7 @@ fn best_of_three(sights: &[Sight], policy: &Policy) -> Judgement {
     // The first vote is cast over whatever connection there was; the others are independent of it.
     Judgement::Again {
         wait: if abstained > 0 {
-            backoff(policy, abstained)
+            backoff(policy, key, abstained)
         } else {
             Duration::ZERO
         },
@@ -132,30 +131,4 @@ fn is_worth_a_retry(sight: &Sight) -> bool {
         State::Blocked => sight.reason == Some("too-many-requests"),
         _ => false,
     }
-}
-
-fn backoff(policy: &Policy, attempts: usize) -> Duration {
-    let doublings = u32::try_from(attempts.saturating_sub(1))
-        .unwrap_or(u32::MAX)
-        .min(10);
-    policy
-        .retry_wait
-        .saturating_mul(1 << doublings)
-        .min(LONGEST_WAIT)
-}
-
-/// The wait that a server asks for, in seconds or as a date, clamped.
-fn retry_after(seen: &Observation) -> Option<Duration> {
-    let last = seen.last()?;
-    if last.status != 429 && last.status != 503 {
-        return None;
-    }
-    let text = last.header("retry-after")?.trim();
-    let wait = if let Ok(seconds) = text.parse::<u64>() {
-        Duration::from_secs(seconds)
-    } else {
-        let date = jiff::fmt::rfc2822::parse(text).ok()?.timestamp();
-        Duration::try_from(date.duration_since(last.at)).unwrap_or_default()
-    };
-    Some(wait.min(LONGEST_WAIT))
 }

@@ -2,7 +2,7 @@
 
 use urldb_protocol::State;
 
-use super::{Warning, challenge, media_type};
+use super::{Warning, challenge, media_type, patience};
 use crate::config::Challenge;
 use crate::fetch::{Body, BodyEnd, Decoded, Failure, FailureKind, Hop, Observation};
 use crate::hex;
@@ -229,7 +229,11 @@ fn error_status(last: &Hop) -> Sight {
         500..600 => (State::ServerError, None),
         _ => (State::ClientError, None),
     };
-    Sight::new(state, reason, format!("answers {}", status_text(last)))
+    let mut observed = format!("answers {}", status_text(last));
+    if let Some(wait) = patience::too_long_a_wait(last) {
+        observed = format!("{observed} and {wait}");
+    }
+    Sight::new(state, reason, observed)
 }
 
 /// The body and the content type of a good last response.

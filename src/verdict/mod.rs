@@ -9,6 +9,7 @@ mod challenge;
 mod judge;
 mod look;
 mod media_type;
+mod patience;
 mod standing;
 
 use std::time::Duration;
