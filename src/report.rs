@@ -13,6 +13,9 @@ use crate::hex;
 use crate::plan::{Job, Promise};
 use crate::verdict::{Assessment, News, Standing};
 
+/// The code of a finding about a cname: its state says in which way it differs.
+pub const ALIAS_DIFFERS: &str = "alias-differs";
+
 /// One job, judged.
 #[derive(Debug)]
 pub struct Judged<'a> {
@@ -160,11 +163,12 @@ fn finding(judged: &Judged<'_>) -> Option<Finding> {
     let code = match (sight.state, sight.warning) {
         (State::Ok, None) => return None,
         (State::Ok, Some(warning)) => warning.as_str(),
+        (state, _) if state.is_broken() && judged.job.key.alias.is_some() => ALIAS_DIFFERS,
         (state, _) => state.as_str(),
     };
     let message = match sight.warning {
         Some(warning) => warning.message().to_owned(),
-        None => sight.message(),
+        None => message(judged),
     };
     let pending = judged
         .standing
@@ -182,13 +186,35 @@ fn finding(judged: &Judged<'_>) -> Option<Finding> {
         message,
         state: sight.state,
         reason: sight.reason.map(str::to_owned),
-        expected: sight.expected.clone(),
+        expected: expected(judged),
         observed: sight.expected.is_some().then(|| sight.observed.clone()),
         since: judged
             .standing
             .map(|(standing, _)| since(standing, sight.state)),
         pending: pending && sight.state != State::Inconclusive,
     })
+}
+
+/// One sentence for people; of an alias, with both names.
+fn message(judged: &Judged<'_>) -> String {
+    let message = judged.assessment.sight.message();
+    match alias_of(judged.job) {
+        Some(alias) if judged.assessment.state() != State::Ok => format!("{alias}, {message}"),
+        _ => message,
+    }
+}
+
+fn expected(judged: &Judged<'_>) -> Option<String> {
+    let expected = judged.assessment.sight.expected.as_ref()?;
+    Some(match alias_of(judged.job) {
+        Some(alias) => format!("{expected} ({alias})"),
+        None => expected.clone(),
+    })
+}
+
+fn alias_of(job: &Job) -> Option<String> {
+    let alias = job.key.alias.as_ref()?;
+    Some(format!("{alias}, a cname of {}", job.key.domain))
 }
 
 fn since(standing: &Standing, state: State) -> Timestamp {
@@ -208,7 +234,7 @@ fn change(judged: &Judged<'_>, standing: &Standing, news: &News) -> Change {
         to: news.to,
         from_since: news.from_since,
         since: standing.since,
-        message: judged.assessment.sight.message(),
+        message: message(judged),
     }
 }
 
@@ -228,7 +254,7 @@ fn result(judged: &Judged<'_>) -> JobResult {
         method: judged.job.request.method.clone(),
         state: sight.state,
         reason: sight.reason.map(str::to_owned),
-        message: sight.message(),
+        message: message(judged),
         promised: promised(&judged.job.promise),
         observed: judged
             .observations

@@ -20,10 +20,13 @@ use crate::explain::explain;
 use crate::fetch::{Fetcher, Next, Observation};
 use crate::ledger::{self, ChangeLine, Content, Entry, Ledger, Line, RunLine};
 use crate::notify::{self, Delivered};
-use crate::plan::{self, Job, JobKey, Keep, Purpose, Selection};
+use crate::plan::{self, Cnames, Job, JobKey, Keep, Known, Purpose, Selection};
 use crate::report::{Judged, Report};
 use crate::stop::Stop;
 use crate::verdict::{self, Assessment, Judgement, Policy, Standing};
+
+/// Seconds.
+const DAY: i64 = 24 * 60 * 60;
 
 /// What a run works with.
 pub struct Setting<'a> {
@@ -71,7 +74,7 @@ pub struct Outcome {
 pub fn check(setting: &Setting<'_>) -> anyhow::Result<Outcome> {
     let domains = load_domains(setting)?;
     let purpose = purpose(setting, Keep::None);
-    let jobs = domains.jobs(setting.selection, purpose, &|_, _| false)?;
+    let jobs = domains.jobs(setting.selection, purpose, &())?;
     let started = (setting.ambient.now)();
     let mut report = Report::new(setting.with_results);
     observe(setting, jobs, |job, observations, assessment| {
@@ -110,9 +113,7 @@ pub fn run(setting: &Setting<'_>) -> anyhow::Result<Outcome> {
         ArchiveRecords::All => Keep::All,
     };
     let purpose = purpose(setting, keep);
-    let jobs = domains.jobs(setting.selection, purpose, &|key, digest| {
-        is_archived(&ledger, key, digest)
-    })?;
+    let jobs = domains.jobs(setting.selection, purpose, &ledger)?;
     let due: BTreeSet<JobKey> = jobs.iter().map(|job| job.key.clone()).collect();
     let (archive, mut notes) =
         Archive::open(&config.root.join(&config.archive.path), setting.ambient)?;
@@ -211,8 +212,11 @@ impl Keeper<'_> {
             Some(seen) if seen.is_whole() || !is_repeated => self.archive(job, seen, content),
             _ => content,
         };
-        // Of what was never seen nothing is known.
-        if was_known || assessment.state() != State::Inconclusive {
+        if job.key.alias.is_some() && standing.is_untroubled() {
+            // Every day another one has its turn: only what is wrong with them is remembered.
+            self.ledger.forget(&job.key);
+        } else if was_known || assessment.state() != State::Inconclusive {
+            // Of what was never seen nothing is known.
             let standing = standing.clone();
             self.ledger.set(&job.key, Entry { standing, content });
         }
@@ -250,13 +254,27 @@ fn purpose(setting: &Setting<'_>, keep: Keep) -> Purpose {
         max_body: setting.config.check.max_body,
         whole: setting.whole,
         keep,
+        // What an alias serves is nothing to promise.
+        cnames: if setting.whole {
+            Cnames::None
+        } else {
+            setting.config.check.cnames
+        },
+        day: u64::try_from((setting.ambient.now)().as_second() / DAY).unwrap_or_default(),
     }
 }
 
-fn is_archived(ledger: &Ledger, key: &JobKey, digest: &[u8; 32]) -> bool {
-    let content = ledger.get(key).and_then(|entry| entry.content.as_ref());
-    let digest = urldb_warc::Digest::sha256(*digest).to_string();
-    content.is_some_and(|content| content.capture.is_some() && content.digest == digest)
+impl Known for Ledger {
+    fn is_archived(&self, key: &JobKey, digest: &[u8; 32]) -> bool {
+        let content = self.get(key).and_then(|entry| entry.content.as_ref());
+        let digest = urldb_warc::Digest::sha256(*digest).to_string();
+        content.is_some_and(|content| content.capture.is_some() && content.digest == digest)
+    }
+
+    fn is_in_doubt(&self, key: &JobKey) -> bool {
+        self.get(key)
+            .is_some_and(|entry| !entry.standing.is_untroubled())
+    }
 }
 
 fn history(envelope: &Envelope, selection: &Selection, unverified: Vec<String>) -> Vec<Line> {
@@ -368,11 +386,11 @@ impl Domains {
         &self,
         selection: &Selection,
         purpose: Purpose,
-        is_archived: &dyn Fn(&JobKey, &[u8; 32]) -> bool,
+        known: &impl Known,
     ) -> anyhow::Result<Vec<Job>> {
         let jobs = self.files.iter();
         let jobs: Vec<Job> = jobs
-            .flat_map(|(name, file)| plan::jobs_of(file, name, selection, purpose, is_archived))
+            .flat_map(|(name, file)| plan::jobs_of(file, name, selection, purpose, known))
             .collect();
         // A typo in a filter must not pass for a good result.
         anyhow::ensure!(

@@ -5,6 +5,7 @@ use std::fs;
 use std::path::{Path, PathBuf};
 
 use urldb::fetch::FailureKind;
+use urldb::report::ALIAS_DIFFERS;
 use urldb::verdict::Warning;
 use urldb_format::Code;
 use urldb_protocol::State;
@@ -43,6 +44,7 @@ fn every_code_of_a_finding_is_explained() {
         .map(|warning| warning.as_str())
         .collect();
     assert_eq!(headings(&page, "Warnings"), warnings);
+    assert_eq!(headings(&page, "Other names"), [ALIAS_DIFFERS].into());
 }
 
 #[test]

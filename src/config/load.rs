@@ -10,8 +10,8 @@ use toml::de::DeTable;
 use super::challenge;
 use super::section::{Problem, Problems, Section};
 use super::{
-    Archive, ArchiveRecords, Check, Config, Database, EmailTransport, Ledger, Network, Notify,
-    NotifyEmail, NotifyHtml, Schedule, SmtpSecurity,
+    Archive, ArchiveRecords, Check, Cnames, Config, Database, EmailTransport, Ledger, Network,
+    Notify, NotifyEmail, NotifyHtml, Schedule, SmtpSecurity,
 };
 
 /// The name of the configuration file.
@@ -168,6 +168,16 @@ fn check(section: Section<'_>) -> Check {
         blocked_after: section
             .duration("blocked-after")
             .unwrap_or(default.blocked_after),
+        cnames: section
+            .choice(
+                "cnames",
+                &[
+                    ("rotate", Cnames::Rotate),
+                    ("all", Cnames::All),
+                    ("none", Cnames::None),
+                ],
+            )
+            .unwrap_or(default.cnames),
         challenges: challenge::read_all(&section),
     };
     section.finish();

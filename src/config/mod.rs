@@ -102,8 +102,21 @@ pub struct Check {
     pub confirm: u32,
     /// How long a URL must have been blocked before that is news.
     pub blocked_after: Duration,
+    /// Which records are asked of a domain's other names too.
+    pub cnames: Cnames,
     /// Answers that say nothing about the content, besides those that are known anyway.
     pub challenges: Vec<Challenge>,
+}
+
+/// Which records are asked of a domain's other names too.
+#[derive(Debug, Clone, Copy, PartialEq, Eq)]
+pub enum Cnames {
+    /// One for each name and day, all in turn.
+    Rotate,
+    /// All.
+    All,
+    /// None.
+    None,
 }
 
 /// `[network]`: which addresses may be talked to.
@@ -242,6 +255,7 @@ impl Default for Check {
             headers: BTreeMap::new(),
             confirm: 2,
             blocked_after: Duration::from_hours(7 * 24),
+            cnames: Cnames::Rotate,
             challenges: vec![],
         }
     }

@@ -80,6 +80,14 @@ impl Ledger {
             .insert(key.clone(), entry);
     }
 
+    /// Forgets one job.
+    pub fn forget(&mut self, key: &JobKey) {
+        let known = self.entries.get_mut(&key.domain);
+        if known.is_some_and(|known| known.remove(key).is_some()) {
+            self.changed.insert(key.domain.clone());
+        }
+    }
+
     /// Forgets the jobs of a domain that are not in `due`: their records are gone.
     pub fn keep_only(&mut self, domain: &str, due: &BTreeSet<JobKey>) {
         if let Some(known) = self.entries.get_mut(domain) {

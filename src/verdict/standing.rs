@@ -103,6 +103,11 @@ impl Standing {
         )
     }
 
+    /// Whether it is believed to be as promised, without a doubt.
+    pub fn is_untroubled(&self) -> bool {
+        self.state == State::Ok && self.pending.is_none()
+    }
+
     /// Whether this state is believed, or was seen last time.
     pub fn has_seen(&self, state: State) -> bool {
         self.state == state

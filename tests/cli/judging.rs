@@ -26,3 +26,71 @@ fn a_parking_page_is_not_taken_for_the_site() {
         "1 ok, 2 blocked",
     ]);
 }
+
+#[test]
+fn an_alias_that_differs_is_asked_until_it_is_mended() {
+    let pages = [("/a", "first"), ("/b", "second"), ("/c", "third")];
+    let (site, mirror) = (Site::with(&pages), Site::with(&pages));
+    let network = format!(
+        "[network]\nmap = [\"{}\", \"{}\"]\n",
+        site.map("example.test"),
+        mirror.map("www.example.test")
+    );
+    let sandbox = Sandbox::new(&network);
+    let promised = promises(&pages).replacen("---\n", "---\ncnames:\n- www.example.test\n", 1);
+    sandbox.write(FILE, promised);
+    sandbox.urldb(&["run"]).code(0).says(&["4 ok"]);
+    let ledger = sandbox.read("status/example.test.yaml");
+    assert!(!ledger.contains("alias"), "{ledger}");
+    assert_eq!(mirror.requests().len(), 1);
+    let turn = mirror.requests()[0].target.clone();
+    assert_eq!(
+        mirror.requests()[0].header("host"),
+        Some("www.example.test")
+    );
+
+    mirror.serve(&turn, Reply::ok("stale"));
+    let url = format!("alias-differs: http://www.example.test{turn}");
+    let ran = sandbox.urldb(&["run"]).code(1);
+    let ran = ran.says(&[
+        &url,
+        "(www.example.test, a cname of example.test)",
+        "3 ok, 1 changed",
+    ]);
+    assert!(!ran.out.contains("changed: http"), "{}", ran.out);
+    let ledger = sandbox.read("status/example.test.yaml");
+    assert!(ledger.contains("alias: www.example.test"), "{ledger}");
+    // It is nothing to accept.
+    sandbox.urldb(&["accept", "--all", "--yes"]).code(0);
+    sandbox
+        .urldb(&["check", "http://example.test/a"])
+        .code(0)
+        .says(&["1 of 1 URL"]);
+
+    mirror.serve(
+        &turn,
+        Reply::ok(pages.iter().find(|page| page.0 == turn).unwrap().1),
+    );
+    sandbox
+        .urldb(&["run"])
+        .code(0)
+        .says(&["recovered: http://www.example.test"]);
+    assert!(!sandbox.read("status/example.test.yaml").contains("alias"));
+}
+
+#[test]
+fn each_scheme_is_judged_by_itself_and_named() {
+    // A server without TLS.
+    let site = Site::with(&[("/a", "first")]);
+    let impatient = "[check]\nretries = 0\nconnect-timeout = \"200ms\"\n";
+    let sandbox = Sandbox::new(&format!("{impatient}{}", site.network()));
+    let promised = promises(&[("/a", "first")]).replacen("---\n", "---\nhttps: true\n", 1);
+    sandbox.write(FILE, &promised);
+    let ran = sandbox.urldb(&["check"]).code(1);
+    ran.says(&["unreachable: https://example.test/a", "1 ok, 1 unreachable"]);
+    sandbox.write(FILE, promised.replace("https: true", "http: false"));
+    let document = sandbox.urldb(&["check", "--format", "json"]).code(1).json();
+    let results = document["results"].as_array().unwrap();
+    assert_eq!(results.len(), 1);
+    assert_eq!(results[0]["url"], "https://example.test/a");
+}

@@ -5,7 +5,7 @@ use std::collections::HashMap;
 use jiff::Timestamp;
 use serde::Serialize;
 use serde_json::Value;
-use urldb_protocol::{Change, Envelope, Finding, State};
+use urldb_protocol::{Change, Envelope, Finding, Severity, State};
 
 use crate::text::one_line;
 use crate::words;
@@ -277,9 +277,9 @@ fn link(harmless: &str, url: &str) -> Option<String> {
     (web && harmless == url).then(|| url.to_owned())
 }
 
-/// A warning's code is its own; that of anything worse is its state.
+/// A warning's code is its own; that of anything worse is its state, unless it is an error.
 fn is_warning(finding: &Finding) -> bool {
-    finding.code != finding.state.as_str()
+    finding.severity == Severity::Warning && finding.code != finding.state.as_str()
 }
 
 fn key_of_change(change: &Change) -> (&str, &str, usize) {

@@ -1,12 +1,17 @@
 //! Which requests there are to make: records in, [`Job`]s out. Pure.
 
+mod aliases;
+mod selection;
+
 use std::sync::Arc;
 
-use serde::Serialize;
 use sha2::{Digest, Sha256};
 use urldb_canon::Scheme;
 use urldb_format::{DomainFile, Metadata, Record};
 
+pub use selection::Selection;
+
+pub use crate::config::Cnames;
 use crate::hex;
 
 /// What names one job between runs.
@@ -120,66 +125,6 @@ impl Promise {
     }
 }
 
-/// Which records are looked at.
-#[derive(Debug, Clone, Default, PartialEq, Eq, Serialize)]
-pub struct Selection {
-    /// Only these domains, by the names of their files; all when empty.
-    #[serde(skip_serializing_if = "Vec::is_empty")]
-    pub domains: Vec<String>,
-    /// Only records with one of these categories; all when empty.
-    #[serde(skip_serializing_if = "Vec::is_empty")]
-    pub categories: Vec<String>,
-    /// Only paths that begin with this.
-    #[serde(skip_serializing_if = "Option::is_none")]
-    pub path_prefix: Option<String>,
-    /// Only these records, as host and path; all when empty.
-    #[serde(skip_serializing_if = "Vec::is_empty")]
-    pub records: Vec<(String, String)>,
-}
-
-impl Selection {
-    /// Whether anything of this domain can be selected.
-    pub fn wants_domain(&self, host: &str) -> bool {
-        let by_name = self.domains.is_empty() || self.domains.iter().any(|domain| domain == host);
-        let by_record =
-            self.records.is_empty() || self.records.iter().any(|(domain, _)| domain == host);
-        by_name && by_record
-    }
-
-    /// Whether this record of a wanted domain is selected.
-    pub fn wants_record(&self, host: &str, record: &Record) -> bool {
-        let by_name = self.records.is_empty() || self.names(host, record);
-        let by_category = self.categories.is_empty()
-            || self
-                .categories
-                .iter()
-                .any(|category| record.has_category(category));
-        let by_prefix = self
-            .path_prefix
-            .as_ref()
-            .is_none_or(|prefix| record.path.starts_with(prefix.as_str()));
-        by_name && by_category && by_prefix
-    }
-
-    /// Whether this record of a wanted domain is asked for: one of category
-    /// `deprecated` is not, unless it is named.
-    fn asks_for(&self, host: &str, record: &Record) -> bool {
-        self.wants_record(host, record)
-            && (!record.has_category("deprecated") || self.names(host, record))
-    }
-
-    fn names(&self, host: &str, record: &Record) -> bool {
-        self.records
-            .iter()
-            .any(|(domain, path)| domain == host && *path == record.path)
-    }
-
-    /// Whether it selects everything.
-    pub fn is_everything(&self) -> bool {
-        *self == Self::default()
-    }
-}
-
 /// What planning needs to know besides the records.
 #[derive(Debug, Clone, Copy)]
 pub struct Purpose {
@@ -189,6 +134,10 @@ pub struct Purpose {
     pub whole: bool,
     /// Whose bodies are kept for the archive.
     pub keep: Keep,
+    /// Which records are asked of cnames too.
+    pub cnames: Cnames,
+    /// The number of today, by which cnames rotate.
+    pub day: u64,
 }
 
 /// Whose bodies are kept for the archive.
@@ -202,15 +151,34 @@ pub enum Keep {
     All,
 }
 
-/// The jobs of one domain file. `is_archived` tells whether the archive holds
-/// a job's content with this digest already, so that its bytes need not be
-/// kept a second time.
+/// What is known of jobs from earlier runs.
+pub trait Known {
+    /// Whether the archive holds a job's content with this digest already, so that its bytes
+    /// need not be kept a second time.
+    fn is_archived(&self, key: &JobKey, digest: &[u8; 32]) -> bool;
+
+    /// Whether a job was not as promised last time, so that it is asked again whoever's turn it is.
+    fn is_in_doubt(&self, key: &JobKey) -> bool;
+}
+
+/// Nothing is known.
+impl Known for () {
+    fn is_archived(&self, _: &JobKey, _: &[u8; 32]) -> bool {
+        false
+    }
+
+    fn is_in_doubt(&self, _: &JobKey) -> bool {
+        false
+    }
+}
+
+/// The jobs of one domain file.
 pub fn jobs_of(
     file: &DomainFile,
     name: &Arc<str>,
     selection: &Selection,
     purpose: Purpose,
-    is_archived: impl Fn(&JobKey, &[u8; 32]) -> bool,
+    known: &impl Known,
 ) -> Vec<Job> {
     let host = file.host();
     if !selection.wants_domain(host) {
@@ -220,7 +188,7 @@ pub fn jobs_of(
     let wanted = file
         .records()
         .filter(|entry| selection.asks_for(host, entry.record()));
-    wanted
+    let mut jobs: Vec<Job> = wanted
         .flat_map(|entry| schemes.iter().map(move |scheme| (entry, *scheme)))
         .map(|(entry, scheme)| {
             let record = entry.record();
@@ -233,10 +201,10 @@ pub fn jobs_of(
             };
             let url = format!("{scheme}://{host}{}", record.path);
             let promise = promise(record, &url);
-            let known = promise
+            let is_archived = promise
                 .sha256
-                .is_some_and(|digest| is_archived(&key, &digest));
-            let body = body_use(&promise, purpose, known);
+                .is_some_and(|digest| known.is_archived(&key, &digest));
+            let body = body_use(&promise, purpose, is_archived);
             let request = request(record);
             Job {
                 key,
@@ -248,7 +216,16 @@ pub fn jobs_of(
                 body,
             }
         })
-        .collect()
+        .collect();
+    // Whoever names a URL means this URL.
+    if selection.records.is_empty() {
+        let cnames = file.metadata().cnames.iter();
+        let aliases: Vec<Job> = cnames
+            .flat_map(|cname| aliases::jobs_of(cname, &jobs, purpose, known))
+            .collect();
+        jobs.extend(aliases);
+    }
+    jobs
 }
 
 fn schemes(metadata: &Metadata) -> Vec<Scheme> {
@@ -362,14 +339,11 @@ redirects-to: /elsewhere
             max_body: 100,
             whole: false,
             keep,
+            cnames: Cnames::Rotate,
+            day: 0,
         };
-        jobs_of(
-            &file,
-            &Arc::from("urldb/example.org.yaml"),
-            selection,
-            purpose,
-            |_, _| false,
-        )
+        let name = Arc::from("urldb/example.org.yaml");
+        jobs_of(&file, &name, selection, purpose, &())
     }
 
     fn urls(jobs: &[Job]) -> Vec<&str> {
@@ -403,6 +377,71 @@ redirects-to: /elsewhere
         );
         assert!(jobs[2].promise.redirect_ok);
         assert_eq!(jobs[2].line, 12);
+    }
+
+    fn aliases(cnames: Cnames, day: u64, known: &impl Known) -> Vec<String> {
+        let text = FILE.replacen("https: true", "cnames:\n- a.org\n- b.org\nhttps: true", 1);
+        let file = DomainFile::parse(Path::new("example.org.yaml"), text.as_bytes()).file;
+        let purpose = Purpose {
+            max_body: 100,
+            whole: false,
+            keep: Keep::None,
+            cnames,
+            day,
+        };
+        let jobs = jobs_of(&file, &"".into(), &Selection::default(), purpose, known);
+        let aliases = jobs.iter().filter(|job| job.key.alias.is_some());
+        aliases
+            .map(|job| {
+                assert_eq!(job.key.domain, "example.org");
+                assert!(job.promise.is_static(), "a promised redirect is not asked");
+                job.url.clone()
+            })
+            .collect()
+    }
+
+    #[test]
+    fn cnames_rotate_through_all_records() {
+        let mut seen = std::collections::BTreeMap::<String, u32>::new();
+        for day in 0..4 {
+            let urls = aliases(Cnames::Rotate, day, &());
+            assert_eq!(urls.len(), 2, "one for each name");
+            assert_eq!(urls, aliases(Cnames::Rotate, day, &()));
+            assert_eq!(urls, aliases(Cnames::Rotate, day + 2, &()));
+            for url in urls {
+                *seen.entry(url).or_default() += 1;
+            }
+        }
+        let expected = [
+            "http://a.org/a",
+            "http://b.org/a",
+            "https://a.org/a",
+            "https://b.org/a",
+        ];
+        assert!(seen.keys().eq(&expected), "{seen:?}");
+        assert!(seen.values().all(|times| *times == 2), "{seen:?}");
+    }
+
+    #[test]
+    fn cnames_can_all_be_asked_or_none() {
+        assert_eq!(aliases(Cnames::All, 0, &()).len(), 4);
+        assert!(aliases(Cnames::None, 0, &()).is_empty());
+    }
+
+    #[test]
+    fn an_alias_in_doubt_is_asked_out_of_turn() {
+        struct Doubtful;
+        impl Known for Doubtful {
+            fn is_archived(&self, _: &JobKey, _: &[u8; 32]) -> bool {
+                false
+            }
+            fn is_in_doubt(&self, key: &JobKey) -> bool {
+                key.alias.as_deref() == Some("b.org")
+            }
+        }
+        let urls = aliases(Cnames::Rotate, 0, &Doubtful);
+        assert_eq!(urls.len(), 3, "{urls:?}");
+        assert!(aliases(Cnames::None, 0, &Doubtful).is_empty());
     }
 
     #[test]

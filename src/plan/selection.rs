@@ -1,0 +1,64 @@
+//! Which records of the database a run is about.
+
+use serde::Serialize;
+use urldb_format::Record;
+
+/// Which records are looked at.
+#[derive(Debug, Clone, Default, PartialEq, Eq, Serialize)]
+pub struct Selection {
+    /// Only these domains, by the names of their files; all when empty.
+    #[serde(skip_serializing_if = "Vec::is_empty")]
+    pub domains: Vec<String>,
+    /// Only records with one of these categories; all when empty.
+    #[serde(skip_serializing_if = "Vec::is_empty")]
+    pub categories: Vec<String>,
+    /// Only paths that begin with this.
+    #[serde(skip_serializing_if = "Option::is_none")]
+    pub path_prefix: Option<String>,
+    /// Only these records, as host and path; all when empty.
+    #[serde(skip_serializing_if = "Vec::is_empty")]
+    pub records: Vec<(String, String)>,
+}
+
+impl Selection {
+    /// Whether anything of this domain can be selected.
+    pub fn wants_domain(&self, host: &str) -> bool {
+        let by_name = self.domains.is_empty() || self.domains.iter().any(|domain| domain == host);
+        let by_record =
+            self.records.is_empty() || self.records.iter().any(|(domain, _)| domain == host);
+        by_name && by_record
+    }
+
+    /// Whether this record of a wanted domain is selected.
+    pub fn wants_record(&self, host: &str, record: &Record) -> bool {
+        let by_name = self.records.is_empty() || self.names(host, record);
+        let by_category = self.categories.is_empty()
+            || self
+                .categories
+                .iter()
+                .any(|category| record.has_category(category));
+        let by_prefix = self
+            .path_prefix
+            .as_ref()
+            .is_none_or(|prefix| record.path.starts_with(prefix.as_str()));
+        by_name && by_category && by_prefix
+    }
+
+    /// Whether this record of a wanted domain is asked for: one of category
+    /// `deprecated` is not, unless it is named.
+    pub(super) fn asks_for(&self, host: &str, record: &Record) -> bool {
+        self.wants_record(host, record)
+            && (!record.has_category("deprecated") || self.names(host, record))
+    }
+
+    fn names(&self, host: &str, record: &Record) -> bool {
+        self.records
+            .iter()
+            .any(|(domain, path)| domain == host && *path == record.path)
+    }
+
+    /// Whether it selects everything.
+    pub fn is_everything(&self) -> bool {
+        *self == Self::default()
+    }
+}
