@@ -23,7 +23,7 @@ use crate::notify::{self, Delivered};
 use crate::plan::{self, Cnames, Job, JobKey, Keep, Known, Purpose, Selection};
 use crate::report::{Judged, Report};
 use crate::stop::Stop;
-use crate::verdict::{self, Assessment, Judgement, Policy, Standing};
+use crate::verdict::{self, Assessment, Canary, Judgement, Policy, Settled, Standing};
 
 /// Seconds.
 const DAY: i64 = 24 * 60 * 60;
@@ -346,19 +346,26 @@ fn observe(
         Judgement::Settled(_) => Next::Done,
         Judgement::Again { wait, fresh } => Next::Again { wait, fresh },
     };
+    let mut canary = Canary::default();
+    let mut tell = |settled: Vec<Settled>| {
+        for (job, mut seen, assessment) in settled {
+            done(&job, &mut seen, &assessment);
+        }
+    };
     fetcher.fetch_all(
         jobs.into_iter(),
         next,
-        |job, mut seen| {
+        |job, seen| {
             let assessment = match judge(&job, &seen) {
                 Judgement::Settled(assessment) => assessment,
                 Judgement::Again { .. } => verdict::unsettled(&seen),
             };
             setting.progress.finished(&job, &assessment);
-            done(&job, &mut seen, &assessment);
+            tell(canary.pass((job, seen, assessment)));
         },
         setting.stop,
     );
+    tell(canary.end());
     Ok(())
 }
 

@@ -56,6 +56,14 @@ impl Sight {
         )
     }
 
+    pub(super) fn own_network(observed: &str) -> Self {
+        Self::new(
+            State::Inconclusive,
+            "own-network",
+            format!("no host answered in this run, so it may be our own network: {observed}"),
+        )
+    }
+
     fn expecting(self, expected: impl Into<String>) -> Self {
         Self {
             expected: Some(expected.into()),

@@ -1,10 +1,11 @@
 //! What observations mean: the verdict table of docs/verdicts.md. Pure.
 //!
 //! [`look`] says what one observation shows, [`judge`] what all of a run's
-//! observations of a job come to (or that another is needed), and
-//! [`Standing::after`] what becomes of the URL's known state: whether the
+//! observations of a job come to (or that another is needed), [`Canary`]
+//! whether failures are our own network's, and [`Standing::after`] what becomes of the URL's known state: whether the
 //! new state is believed at once, or only when later runs confirm it.
 
+mod canary;
 mod challenge;
 mod judge;
 mod look;
@@ -18,6 +19,7 @@ use urldb_protocol::State;
 
 use crate::config::Challenge;
 
+pub use canary::{Canary, Settled};
 pub use challenge::known_challenges;
 pub use judge::{Judgement, judge, unsettled};
 pub use look::{Sight, look};

@@ -94,3 +94,42 @@ fn each_scheme_is_judged_by_itself_and_named() {
     assert_eq!(results.len(), 1);
     assert_eq!(results[0]["url"], "https://example.test/a");
 }
+
+#[test]
+fn a_run_in_which_nobody_answers_says_nothing() {
+    // Two hosts, on a port where nobody is any more.
+    let port = std::net::TcpListener::bind("127.0.0.1:0")
+        .unwrap()
+        .local_addr()
+        .unwrap();
+    let site = Site::with(&[("/a", "first")]);
+    let maps = |other: &str| format!("[network]\nmap = [\"example.test={port}\", \"{other}\"]\n");
+    let sandbox = Sandbox::new(&maps(&format!("other.test={port}")));
+    let promised = promises(&[("/a", "first")]);
+    sandbox.write(FILE, &promised);
+    sandbox.write("urldb/other.test.yaml", &promised);
+    for _ in 0..3 {
+        sandbox.urldb(&["run"]).code(3).says(&[
+            "inconclusive: http://example.test/a",
+            "our own network",
+            "2 inconclusive",
+        ]);
+    }
+    let alone = ["check", "-d", "example.test"];
+    sandbox
+        .urldb(&alone)
+        .code(1)
+        .says(&["unreachable: http://example.test/a"]);
+
+    sandbox.write(
+        "urldb.toml",
+        format!(
+            "[check]\nretry-wait = \"1ms\"\n{}",
+            maps(&site.map("other.test"))
+        ),
+    );
+    sandbox
+        .urldb(&["check"])
+        .code(1)
+        .says(&["1 ok, 1 unreachable"]);
+}
