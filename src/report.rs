@@ -1,6 +1,7 @@
 //! Turns verdicts into what people and programs are told.
 
 use std::collections::BTreeMap;
+use std::time::Duration;
 
 use jiff::Timestamp;
 use urldb_protocol::{
@@ -11,7 +12,7 @@ use urldb_protocol::{
 use crate::fetch::{BodyEnd, Observation};
 use crate::hex;
 use crate::plan::{Job, Promise};
-use crate::verdict::{Assessment, News, Standing};
+use crate::verdict::{self, Assessment, Expiry, News, Standing, Warning};
 
 /// The code of a finding about a cname: its state says in which way it differs.
 pub const ALIAS_DIFFERS: &str = "alias-differs";
@@ -40,13 +41,18 @@ pub struct Report {
     coverage: Coverage,
     unverified: Vec<String>,
     results: Option<Vec<JobResult>>,
+    /// How long before its end a certificate is worth a warning.
+    expiry_warning: Duration,
+    /// One warning for each host, however many URLs it has.
+    certificates: BTreeMap<String, Finding>,
 }
 
 impl Report {
     /// An empty report. The result of every job, good ones too, is kept only
     /// where it is asked for: there may be very many.
-    pub fn new(with_results: bool) -> Self {
+    pub fn new(with_results: bool, expiry_warning: Duration) -> Self {
         Self {
+            expiry_warning,
             results: with_results.then(Vec::new),
             ..Self::default()
         }
@@ -59,6 +65,7 @@ impl Report {
         *self.weighed.entry(weighed(judged)).or_default() += 1;
         self.cover(judged);
         self.findings.extend(finding(judged));
+        self.warn_of_certificates(judged);
         if let Some((standing, Some(news))) = judged.standing {
             self.changes.push(change(judged, standing, news));
         }
@@ -81,6 +88,21 @@ impl Report {
             .sum::<u64>();
         if is_static && state != State::Ok {
             self.unverified.push(judged.job.url.clone());
+        }
+    }
+
+    /// Of a host's URLs the first in the database stands for all, in whatever order they come.
+    fn warn_of_certificates(&mut self, judged: &Judged<'_>) {
+        let seen = judged.observations.iter();
+        for Expiry { host, message } in
+            seen.flat_map(|seen| verdict::expiring(seen, self.expiry_warning))
+        {
+            let finding = certificate_finding(judged, message);
+            let place = |finding: &Finding| (finding.file.clone(), finding.line);
+            let known = self.certificates.get(&host);
+            if known.is_none_or(|known| place(&finding) < place(known)) {
+                self.certificates.insert(host, finding);
+            }
         }
     }
 
@@ -114,6 +136,7 @@ impl Report {
 
     /// The finished report, and the results of all jobs if they were kept.
     pub fn finish(mut self, run: RunInfo) -> (Envelope, Option<Vec<JobResult>>) {
+        self.findings.extend(self.certificates.into_values());
         self.findings.sort_by(|a, b| {
             let rank = |finding: &Finding| (finding.severity, finding.pending, finding.state);
             (rank(a), &a.file, a.line, &a.url).cmp(&(rank(b), &b.file, b.line, &b.url))
@@ -193,6 +216,23 @@ fn finding(judged: &Judged<'_>) -> Option<Finding> {
             .map(|(standing, _)| since(standing, sight.state)),
         pending: pending && sight.state != State::Inconclusive,
     })
+}
+
+fn certificate_finding(judged: &Judged<'_>, message: String) -> Finding {
+    Finding {
+        code: Warning::CertificateExpiresSoon.as_str().to_owned(),
+        severity: Severity::Warning,
+        url: judged.job.url.clone(),
+        file: judged.job.file.to_string(),
+        line: judged.job.line,
+        message,
+        state: judged.assessment.state(),
+        reason: None,
+        expected: None,
+        observed: None,
+        since: None,
+        pending: false,
+    }
 }
 
 /// One sentence for people; of an alias, with both names.

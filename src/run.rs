@@ -76,7 +76,7 @@ pub fn check(setting: &Setting<'_>) -> anyhow::Result<Outcome> {
     let purpose = purpose(setting, Keep::None);
     let jobs = domains.jobs(setting.selection, purpose, &())?;
     let started = (setting.ambient.now)();
-    let mut report = Report::new(setting.with_results);
+    let mut report = Report::new(setting.with_results, setting.config.check.expiry_warning);
     observe(setting, jobs, |job, observations, assessment| {
         report.add(&Judged {
             job,
@@ -124,7 +124,7 @@ pub fn run(setting: &Setting<'_>) -> anyhow::Result<Outcome> {
         ambient: setting.ambient,
         archive,
         ledger: &mut ledger,
-        report: Report::new(setting.with_results),
+        report: Report::new(setting.with_results, setting.config.check.expiry_warning),
         trouble: None,
     };
     observe(setting, jobs, |job, observations, assessment| {

@@ -168,6 +168,9 @@ fn check(section: Section<'_>) -> Check {
         blocked_after: section
             .duration("blocked-after")
             .unwrap_or(default.blocked_after),
+        expiry_warning: section
+            .duration("expiry-warning")
+            .unwrap_or(default.expiry_warning),
         cnames: section
             .choice(
                 "cnames",

@@ -102,6 +102,8 @@ pub struct Check {
     pub confirm: u32,
     /// How long a URL must have been blocked before that is news.
     pub blocked_after: Duration,
+    /// How long before its end a certificate is worth a warning.
+    pub expiry_warning: Duration,
     /// Which records are asked of a domain's other names too.
     pub cnames: Cnames,
     /// Answers that say nothing about the content, besides those that are known anyway.
@@ -255,6 +257,7 @@ impl Default for Check {
             headers: BTreeMap::new(),
             confirm: 2,
             blocked_after: Duration::from_hours(7 * 24),
+            expiry_warning: Duration::from_hours(14 * 24),
             cnames: Cnames::Rotate,
             challenges: vec![],
         }

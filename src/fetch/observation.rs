@@ -54,7 +54,9 @@ pub struct Hop {
 /// What of a server's certificate people want to know.
 #[derive(Debug, Clone, PartialEq, Eq)]
 pub struct Certificate {
-    /// Who issued it.
+    /// The distinguished name of its holder, as `CN=example.org, O=…`; often empty.
+    pub subject: String,
+    /// The distinguished name of who issued it.
     pub issuer: String,
     /// When its time begins.
     pub not_before: Timestamp,

@@ -7,6 +7,7 @@
 
 mod canary;
 mod challenge;
+mod expiry;
 mod judge;
 mod look;
 mod media_type;
@@ -21,6 +22,7 @@ use crate::config::Challenge;
 
 pub use canary::{Canary, Settled};
 pub use challenge::known_challenges;
+pub use expiry::{Expiry, expiring};
 pub use judge::{Judgement, judge, unsettled};
 pub use look::{Sight, look};
 pub use standing::{News, Pending, Standing};
@@ -67,14 +69,17 @@ pub enum Warning {
     ContentEncoded,
     /// The redirect is there, but it leads to an error.
     RedirectToBroken,
+    /// The time of the server's certificate is almost over.
+    CertificateExpiresSoon,
 }
 
 impl Warning {
     /// Every warning.
-    pub const ALL: [Self; 3] = [
+    pub const ALL: [Self; 4] = [
         Self::ContentUnstable,
         Self::ContentEncoded,
         Self::RedirectToBroken,
+        Self::CertificateExpiresSoon,
     ];
 
     /// The stable kebab-case code.
@@ -83,6 +88,7 @@ impl Warning {
             Self::ContentUnstable => "content-unstable",
             Self::ContentEncoded => "content-encoded",
             Self::RedirectToBroken => "redirect-to-broken",
+            Self::CertificateExpiresSoon => "certificate-expires-soon",
         }
     }
 
@@ -94,6 +100,7 @@ impl Warning {
                 "the server compresses what nobody asked it to; undone, the bytes are as promised"
             }
             Self::RedirectToBroken => "it redirects as it may, but to something that is broken",
+            Self::CertificateExpiresSoon => "the server's certificate expires soon",
         }
     }
 }

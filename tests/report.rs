@@ -1,0 +1,145 @@
+//! What a run's verdicts become in its report.
+
+use std::time::Duration;
+
+use jiff::{Timestamp, ToSpan};
+use urldb::fetch::{Certificate, Hop, Observation};
+use urldb::plan::{BodyUse, Job, JobKey, Promise, Request};
+use urldb::report::{Judged, Report};
+use urldb::verdict::{Assessment, look};
+use urldb_canon::Scheme;
+use urldb_protocol::{Envelope, RunInfo, Severity};
+
+const NOW: Timestamp = Timestamp::UNIX_EPOCH;
+
+fn job(url: &str, line: usize) -> Job {
+    let (host, path) = url
+        .strip_prefix("https://")
+        .unwrap()
+        .split_once('/')
+        .unwrap();
+    Job {
+        key: JobKey {
+            domain: host.into(),
+            path: format!("/{path}"),
+            request: None,
+            alias: None,
+            scheme: Scheme::Https,
+        },
+        url: url.into(),
+        file: format!("urldb/{host}.yaml").into(),
+        line,
+        promise: Promise::default(),
+        request: Request {
+            method: "GET".into(),
+            headers: vec![],
+            body: None,
+        },
+        body: BodyUse::Skip,
+    }
+}
+
+/// A response over TLS whose certificate is good for so many more hours.
+fn hop(url: &str, status: u16, hours: i64) -> Hop {
+    Hop {
+        url: url.into(),
+        at: NOW,
+        address: None,
+        request_headers: vec![],
+        version: "HTTP/1.1",
+        status,
+        reason_phrase: String::new(),
+        headers: vec![],
+        certificate: Some(Certificate {
+            subject: String::new(),
+            issuer: "CN=Our Authority".into(),
+            not_before: NOW,
+            not_after: NOW + hours.hours(),
+        }),
+    }
+}
+
+/// The report on these jobs, in this order, each with the hops of its only observation.
+fn report(seen: Vec<(Job, Vec<Hop>)>) -> Envelope {
+    let mut report = Report::new(false, Duration::from_hours(14 * 24));
+    for (job, hops) in seen {
+        let observation = Observation {
+            started: NOW,
+            elapsed: Duration::ZERO,
+            hops,
+            body: None,
+            start: vec![],
+            failure: None,
+        };
+        let assessment = Assessment {
+            sight: look(&job.promise, &observation, &[]),
+            observation: 0,
+            sure: true,
+        };
+        report.add(&Judged {
+            job: &job,
+            observations: &[observation],
+            assessment: &assessment,
+            standing: None,
+        });
+    }
+    let run = RunInfo {
+        id: "1".into(),
+        started: NOW,
+        finished: NOW,
+        version: "0".into(),
+        repository: "r".into(),
+    };
+    report.finish(run).0
+}
+
+/// Code, URL and message of each finding.
+fn findings(seen: Vec<(Job, Vec<Hop>)>) -> Vec<String> {
+    let findings = report(seen).findings.into_iter();
+    findings
+        .map(|finding| format!("{} {}: {}", finding.code, finding.url, finding.message))
+        .collect()
+}
+
+#[test]
+fn a_certificate_near_its_end_is_one_warning_for_a_host() {
+    let one = |path: &str, line: usize, hours: i64| {
+        let url = format!("https://a.example/{path}");
+        (job(&url, line), vec![hop(&url, 200, hours)])
+    };
+    let all = vec![one("c", 9, 50), one("a", 3, 50), one("b", 6, 50)];
+    let expected = [
+        "certificate-expires-soon https://a.example/a: the certificate of a.example expires \
+         in 2 days, at 1970-01-03T02:00:00Z; its issuer is CN=Our Authority",
+    ];
+    assert_eq!(findings(all), expected);
+    assert!(findings(vec![one("a", 3, 14 * 24)]).is_empty());
+    assert_eq!(findings(vec![one("a", 3, 14 * 24 - 1)]).len(), 1);
+}
+
+#[test]
+fn a_warning_of_a_certificate_stands_beside_the_state_and_names_its_host() {
+    let url = "https://a.example/a";
+    let hops = vec![
+        hop(url, 302, 9999),
+        hop("https://b.example:8443/x", 404, 25),
+    ];
+    let mut promised = job(url, 3);
+    promised.promise.length = Some(3);
+    let envelope = report(vec![(promised, hops)]);
+    let findings: Vec<_> = envelope
+        .findings
+        .iter()
+        .map(|finding| (&*finding.code, finding.severity))
+        .collect();
+    assert_eq!(
+        findings,
+        [
+            ("gone", Severity::Error),
+            ("certificate-expires-soon", Severity::Warning)
+        ]
+    );
+    let message = &envelope.findings[1].message;
+    assert!(message.starts_with("the certificate of b.example:8443 expires in 1 day,"));
+    assert_eq!(envelope.summary.warnings, 1);
+}
