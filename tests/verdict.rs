@@ -30,6 +30,7 @@ fn at(second: i64) -> Timestamp {
 
 fn hop(status: u16, headers: &[(&str, &str)]) -> Hop {
     Hop {
+        certificate: None,
         url: "http://example.org/a".into(),
         at: at(0),
         address: None,
@@ -41,7 +42,6 @@ fn hop(status: u16, headers: &[(&str, &str)]) -> Hop {
             .iter()
             .map(|(name, value)| ((*name).to_owned(), value.as_bytes().to_vec()))
             .collect(),
-        certificate: None,
     }
 }
 

@@ -6,6 +6,7 @@ use std::time::{Duration, Instant};
 use hyper::ext::ReasonPhrase;
 use jiff::Timestamp;
 use reqwest::header::{self, HeaderValue};
+use reqwest::tls::TlsInfo;
 use reqwest::{Method, Response, Version};
 use tokio::time::{timeout, timeout_at};
 
@@ -16,7 +17,7 @@ use super::failure::classify;
 use super::headers::Headers;
 use super::pace::Pace;
 use super::redirect::{Ask, Visited};
-use super::{BodyEnd, Failure, FailureKind, Hop, Observation, after};
+use super::{BodyEnd, Certificate, Failure, FailureKind, Hop, Observation, after};
 use crate::config::Check;
 use crate::plan::{BodyUse, Job};
 
@@ -140,6 +141,7 @@ impl Chain<'_> {
             url: ask.url.to_string(),
             at,
             address: response.remote_addr(),
+            certificate: certificate(&response),
             request_headers,
             version: version(&response),
             status: response.status().as_u16(),
@@ -149,7 +151,6 @@ impl Chain<'_> {
                 .iter()
                 .map(|(name, value)| (name.as_str().to_owned(), value.as_bytes().to_owned()))
                 .collect(),
-            certificate: None,
         });
         Ok(response)
     }
@@ -253,6 +254,11 @@ fn is_safe(method: &Method) -> bool {
 
 fn is_lost(result: &Result<Response, Failure>) -> bool {
     matches!(result, Err(failure) if failure.kind == FailureKind::Disconnected)
+}
+
+fn certificate(response: &Response) -> Option<Certificate> {
+    let info = response.extensions().get::<TlsInfo>()?;
+    Certificate::read(info.peer_certificate()?)
 }
 
 fn version(response: &Response) -> &'static str {

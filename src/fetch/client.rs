@@ -21,6 +21,7 @@ use rustls::pki_types::pem::PemObject;
 use rustls_platform_verifier::Verifier;
 use url::{Host, Url};
 
+use super::certificate::Witness;
 use super::policy::{Policy, Refused};
 use super::resolve::{Fixed, Vetted};
 use crate::config::{Check, Mapping, Network};
@@ -133,6 +134,7 @@ impl Pair {
         let build = |idle| {
             Client::builder()
                 .tls_backend_preconfigured(tls.clone())
+                .tls_info(true)
                 .http1_only()
                 .http1_max_headers(MAX_HEADERS)
                 .redirect(reqwest::redirect::Policy::none())
@@ -179,7 +181,7 @@ fn tls(network: &Network) -> anyhow::Result<ClientConfig> {
         .with_safe_default_protocol_versions()
         .context("TLS cannot be set up")?
         .dangerous()
-        .with_custom_certificate_verifier(Arc::new(verifier))
+        .with_custom_certificate_verifier(Arc::new(Witness(verifier)))
         .with_no_client_auth();
     config.alpn_protocols = vec![b"http/1.1".to_vec()];
     // A resumed session would not show us the certificate of today.

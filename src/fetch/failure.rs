@@ -7,6 +7,7 @@ use std::io;
 
 use rustls::CertificateError;
 
+use super::certificate::Rejected;
 use super::policy::Refused;
 use super::{Failure, FailureKind};
 
@@ -40,6 +41,7 @@ fn kind(error: &reqwest::Error, chain: &[&(dyn Error + 'static)]) -> FailureKind
 
 fn tls_kind(error: &rustls::Error) -> FailureKind {
     use CertificateError as C;
+    let error = Rejected::within(error).map_or(error, |rejected| &rejected.error);
     let rustls::Error::InvalidCertificate(error) = error else {
         return FailureKind::Tls;
     };
@@ -75,6 +77,9 @@ fn was_lost(chain: &[&(dyn Error + 'static)]) -> bool {
 fn detail(error: &reqwest::Error, chain: &[&(dyn Error + 'static)]) -> String {
     if error.is_timeout() && error.is_connect() {
         return "no connection within the time for connecting".to_owned();
+    }
+    if let Some(rejected) = find::<rustls::Error>(chain).and_then(Rejected::within) {
+        return rejected.to_string();
     }
     let cause = chain
         .last()

@@ -5,13 +5,14 @@
 //! and `pace` say which host's turn it is, `chain` makes one fetch of redirects
 //! and a body, `client` knows the HTTP library, and the rest are pure: `policy`
 //! (which addresses), `redirect` (where next), `headers`, `body` and `decode`
-//! (what came), `failure` (what went wrong).
+//! (what came), `certificate` (who answered), `failure` (what went wrong).
 //!
 //! Async stays in here: one thread runs all connections, and finished jobs go
 //! to the caller's thread through a bounded channel, so that slow archiving
 //! slows fetching down instead of filling memory.
 
 mod body;
+mod certificate;
 mod chain;
 mod client;
 mod decode;
@@ -32,9 +33,8 @@ use anyhow::Context;
 use tokio::runtime::{Builder, Runtime};
 use tokio::sync::mpsc;
 
-pub use observation::{
-    Body, BodyEnd, Certificate, Decoded, Failure, FailureKind, Hop, Observation,
-};
+pub use certificate::Certificate;
+pub use observation::{Body, BodyEnd, Decoded, Failure, FailureKind, Hop, Observation};
 pub use spool::Spool;
 
 use crate::config::{Check, Network};

@@ -9,7 +9,7 @@ use std::time::Duration;
 
 use jiff::Timestamp;
 
-use super::spool::Spool;
+use super::{Certificate, Spool};
 
 /// One fetch of a job: every response on the way, and how it ended.
 #[derive(Debug)]
@@ -37,6 +37,8 @@ pub struct Hop {
     pub at: Timestamp,
     /// The address that answered.
     pub address: Option<SocketAddr>,
+    /// The certificate that it showed, over https.
+    pub certificate: Option<Certificate>,
     /// The headers that were sent, in order.
     pub request_headers: Vec<(String, Vec<u8>)>,
     /// `HTTP/1.1` or `HTTP/1.0`.
@@ -47,21 +49,6 @@ pub struct Hop {
     pub reason_phrase: String,
     /// The response headers; names in lower case, in order of first appearance.
     pub headers: Vec<(String, Vec<u8>)>,
-    /// The certificate that the server showed, over TLS.
-    pub certificate: Option<Certificate>,
-}
-
-/// What of a server's certificate people want to know.
-#[derive(Debug, Clone, PartialEq, Eq)]
-pub struct Certificate {
-    /// The distinguished name of its holder, as `CN=example.org, O=…`; often empty.
-    pub subject: String,
-    /// The distinguished name of who issued it.
-    pub issuer: String,
-    /// When its time begins.
-    pub not_before: Timestamp,
-    /// When its time ends.
-    pub not_after: Timestamp,
 }
 
 /// The body of the last response.

@@ -68,7 +68,9 @@ fn trusting(authority: &Authority, server: &Server) -> Network {
 #[test]
 fn a_good_certificate_is_accepted_through_the_ca_file() {
     let authority = Authority::new();
-    let server = authority.server(&params("example.test"));
+    let mut params = params("example.test");
+    params.not_after = date_time_ymd(2999, 12, 31);
+    let server = authority.server(&params);
     let seen = fetch(
         &quick(),
         &trusting(&authority, &server),
@@ -76,6 +78,9 @@ fn a_good_certificate_is_accepted_through_the_ca_file() {
     );
     assert_eq!(seen.failure, None);
     assert_eq!(seen.complete_body().unwrap().length, 5);
+    let certificate = seen.last().unwrap().certificate.as_ref().unwrap();
+    assert_eq!(certificate.issuer, "CN=The authority");
+    assert_eq!(certificate.not_after.to_string(), "2999-12-31T00:00:00Z");
 }
 
 #[test]
@@ -87,10 +92,15 @@ fn bad_certificates_are_told_apart() {
     let mut early = params("example.test");
     early.not_before = date_time_ymd(2999, 1, 1);
     early.not_after = date_time_ymd(3000, 1, 1);
-    for (params, expected) in [
-        (expired, FailureKind::TlsExpired),
-        (early, FailureKind::TlsNotYetValid),
-        (params("other.test"), FailureKind::TlsWrongHost),
+    for (params, expected, years) in [
+        (expired, FailureKind::TlsExpired, (2019, 2020)),
+        (early, FailureKind::TlsNotYetValid, (2999, 3000)),
+        // What the library writes unless told otherwise.
+        (
+            params("other.test"),
+            FailureKind::TlsWrongHost,
+            (1975, 4096),
+        ),
     ] {
         let server = authority.server(&params);
         let seen = fetch(
@@ -99,6 +109,12 @@ fn bad_certificates_are_told_apart() {
             job("https://example.test/"),
         );
         assert_eq!(kind(&seen), Some(expected), "{:?}", seen.failure);
+        let detail = seen.failure.unwrap().detail;
+        let facts = format!(
+            "issued by CN=The authority, valid from {}-01-01T00:00:00Z to {}-01-01T00:00:00Z",
+            years.0, years.1
+        );
+        assert!(detail.ends_with(&facts), "{detail}");
     }
 }
 
