@@ -170,7 +170,10 @@ fn blocked(rule: &Challenge) -> Sight {
 
 /// What the last response, or the failure to get one, says.
 fn last_answer(promise: &Promise, seen: &Observation) -> Sight {
-    let head_is_enough = !promise.is_static() && seen.body.is_some();
+    let bytes_matter = |last: &Hop| {
+        promise.is_static() && (!is_error(last.status) || promise.status == Some(last.status))
+    };
+    let head_is_enough = seen.body.is_some() && !seen.last().is_some_and(bytes_matter);
     if let Some(failure) = seen.failure.as_ref().filter(|_| !head_is_enough) {
         return failed(failure, seen.body.as_ref());
     }
