@@ -199,7 +199,7 @@ fn last_answer(promise: &Promise, seen: &Observation) -> Sight {
         }
     }
     match last.status {
-        206 | 304 => Sight::new(
+        100..200 | 206 | 304 => Sight::new(
             State::Unreachable,
             "protocol",
             format!("answers {}, which nobody asked for", status_text(last)),
@@ -229,7 +229,7 @@ fn failed(failure: &Failure, body: Option<&Body>) -> Sight {
 }
 
 fn is_error(status: u16) -> bool {
-    status >= 400 || status == 206 || status == 304
+    !(200..400).contains(&status) || status == 206 || status == 304
 }
 
 fn error_status(last: &Hop) -> Sight {
@@ -237,8 +237,9 @@ fn error_status(last: &Hop) -> Sight {
         404 | 410 => (State::Gone, None),
         401 | 403 | 451 => (State::Forbidden, None),
         429 => (State::Blocked, Some("too-many-requests")),
-        500..600 => (State::ServerError, None),
-        _ => (State::ClientError, None),
+        400..500 => (State::ClientError, None),
+        // RFC 9110, 15: what is no status counts as 5xx.
+        _ => (State::ServerError, None),
     };
     let mut observed = format!("answers {}", status_text(last));
     if let Some(wait) = patience::too_long_a_wait(last) {
