@@ -120,9 +120,9 @@ fn first_answer(promise: &Promise, seen: &Observation, mark: Option<&Challenge>)
 }
 
 /// `redirected`, unless the promise about the redirect is kept; but an error is
-/// an error first, and a challenge a challenge: both are left to the end of the chain.
+/// an error first, and is left to the end of the chain.
 fn other_redirect(first: &Hop, kept: bool, promised: &str) -> Option<Sight> {
-    if kept || is_error(first.status) || challenge::recognize(first).is_some() {
+    if kept || is_error(first.status) {
         return None;
     }
     let sight = match first.redirect_target() {

@@ -43,8 +43,9 @@ fn asked(last: &Hop) -> Option<Duration> {
         return None;
     }
     let text = last.header("retry-after")?.trim();
-    if let Ok(seconds) = text.parse::<u64>() {
-        return Some(Duration::from_secs(seconds));
+    if !text.is_empty() && text.bytes().all(|byte| byte.is_ascii_digit()) {
+        // More than can be counted is for ever.
+        return Some(Duration::from_secs(text.parse().unwrap_or(u64::MAX)));
     }
     let date = jiff::fmt::rfc2822::parse(text).ok()?.timestamp();
     Some(Duration::try_from(date.duration_since(last.at)).unwrap_or_default())
