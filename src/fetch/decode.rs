@@ -27,6 +27,28 @@ enum Coding {
     Failed,
 }
 
+/// The codings that are undone.
+enum Known {
+    Gzip,
+    Deflate,
+    /// No coding at all.
+    Identity,
+}
+
+fn known(encoding: &str) -> Option<Known> {
+    match encoding.trim().to_ascii_lowercase().as_str() {
+        "gzip" | "x-gzip" => Some(Known::Gzip),
+        "deflate" => Some(Known::Deflate),
+        "identity" | "" => Some(Known::Identity),
+        _ => None,
+    }
+}
+
+/// Whether a body with this `Content-Encoding` is compared with the coding undone as well.
+pub fn is_undone(encoding: &str) -> bool {
+    known(encoding).is_some()
+}
+
 impl Decoder {
     /// A decoder for a `Content-Encoding` it knows; `promised` is the length that the record promises.
     pub(super) fn new(encoding: &str, promised: Option<u64>) -> Option<Self> {
@@ -35,10 +57,10 @@ impl Decoder {
             length: 0,
             cap: promised.unwrap_or(CAP),
         };
-        let coding = match encoding.trim().to_ascii_lowercase().as_str() {
-            "gzip" | "x-gzip" => Coding::Gzip(MultiGzDecoder::new(sink)),
-            "deflate" => Coding::Unsure(Vec::new(), sink),
-            _ => return None,
+        let coding = match known(encoding)? {
+            Known::Gzip => Coding::Gzip(MultiGzDecoder::new(sink)),
+            Known::Deflate => Coding::Unsure(Vec::new(), sink),
+            Known::Identity => return None,
         };
         Some(Self { coding })
     }

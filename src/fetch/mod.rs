@@ -34,6 +34,7 @@ use tokio::runtime::{Builder, Runtime};
 use tokio::sync::mpsc;
 
 pub use certificate::Certificate;
+pub use decode::is_undone;
 pub use observation::{Body, BodyEnd, Decoded, Failure, FailureKind, Hop, Observation};
 pub use spool::Spool;
 

@@ -2,7 +2,7 @@
 
 use urldb_protocol::State;
 
-use super::{Warning, challenge, media_type, patience};
+use super::{Warning, challenge, coding, media_type, patience};
 use crate::config::Challenge;
 use crate::fetch::{Body, BodyEnd, Decoded, Failure, FailureKind, Hop, Observation};
 use crate::hex;
@@ -251,7 +251,7 @@ fn error_status(last: &Hop) -> Sight {
 /// The body and the content type of a good last response.
 fn content(promise: &Promise, last: &Hop, body: Option<&Body>) -> Sight {
     let bytes = if promise.is_static() {
-        compare_bytes(promise, body)
+        promised_bytes(promise, last, body)
     } else {
         Sight::ok()
     };
@@ -274,6 +274,19 @@ fn content(promise: &Promise, last: &Hop, body: Option<&Body>) -> Sight {
         }
     }
     bytes
+}
+
+/// The bytes as they came; but what a coding hides may be just what is promised.
+fn promised_bytes(promise: &Promise, last: &Hop, body: Option<&Body>) -> Sight {
+    let sight = compare_bytes(promise, body);
+    match coding::hidden_by(last) {
+        Some(coding) if sight.state == State::Changed => Sight::new(
+            State::Unreachable,
+            "protocol",
+            format!("answers in the coding {coding:?}, which nobody asked for"),
+        ),
+        _ => sight,
+    }
 }
 
 fn compare_bytes(promise: &Promise, body: Option<&Body>) -> Sight {

@@ -7,6 +7,7 @@
 
 mod canary;
 mod challenge;
+mod coding;
 mod expiry;
 mod judge;
 mod look;
