@@ -27,6 +27,9 @@ const DRAIN: u64 = 16 << 10;
 /// How long reading it may take.
 const DRAIN_TIME: Duration = Duration::from_millis(500);
 
+/// What a content coding adds to a body at most, besides an eighth of its length.
+const CODING_OVERHEAD: u64 = 4 << 10;
+
 /// A decoder is fed no more than this between two chances for others to proceed.
 const SLICE: usize = 16 << 10;
 
@@ -174,9 +177,15 @@ impl Chain<'_> {
             drain(response, &mut self.start).await;
             return Ok(BodyEnd::Complete);
         };
+        let decoder = self.decoder(&response);
+        let at_most = match decoder {
+            // What hardly can be compressed is longer in a coding than without.
+            Some(_) => at_most.saturating_add(at_most / 8 + CODING_OVERHEAD),
+            None => at_most,
+        };
         let at_most = at_most.min(self.shared.check.max_body);
         // What a second look finds may be news, and news is archived.
-        let mut intake = Intake::new(at_most, keep || self.fresh, self.decoder(&response));
+        let mut intake = Intake::new(at_most, keep || self.fresh, decoder);
         let result = self.take_in(&mut response, &mut intake).await;
         self.intake = Some(intake);
         result
