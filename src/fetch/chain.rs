@@ -99,11 +99,14 @@ impl Chain<'_> {
                 self.take_turn(&ask).await;
             }
             let response = self.send(&ask).await?;
-            let location = response
+            let mut locations: Vec<&[u8]> = response
                 .headers()
-                .get(header::LOCATION)
-                .map(HeaderValue::as_bytes);
-            match ask.next(response.status(), location)? {
+                .get_all(header::LOCATION)
+                .iter()
+                .map(HeaderValue::as_bytes)
+                .collect();
+            locations.dedup();
+            match ask.next(response.status(), &locations)? {
                 Some(next) => {
                     drain(response, &mut Start::default()).await;
                     ask = next;

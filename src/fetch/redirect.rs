@@ -43,14 +43,19 @@ impl Ask {
         })
     }
 
-    /// What is asked after this response; `None` when it is the last one.
+    /// What is asked after this response, with these different `Location`s; `None` when it is the last one.
     pub(super) fn next(
         &self,
         status: StatusCode,
-        location: Option<&[u8]>,
+        locations: &[&[u8]],
     ) -> Result<Option<Self>, Failure> {
-        let Some(location) = location.filter(|_| follows(status)) else {
-            return Ok(None);
+        let location = match locations {
+            [_, _, ..] if follows(status) => {
+                // Clients differ in which of them they follow, if any.
+                return Err(invalid("the redirect leads to two places at once".into()));
+            }
+            [location] if follows(status) => location,
+            _ => return Ok(None),
         };
         let mut url = self
             .url
@@ -167,7 +172,7 @@ mod tests {
 
     fn step(from: &Ask, status: u16, location: &str) -> Result<Option<Ask>, Failure> {
         let status = StatusCode::from_u16(status).expect("a status");
-        from.next(status, Some(location.as_bytes()))
+        from.next(status, &[location.as_bytes()])
     }
 
     #[test]
@@ -180,7 +185,7 @@ mod tests {
             let next = step(&from, status, "../z#f").unwrap().unwrap();
             assert_eq!(next.url.as_str(), "http://a.test/z", "{status}");
         }
-        assert_eq!(from.next(StatusCode::FOUND, None), Ok(None));
+        assert_eq!(from.next(StatusCode::FOUND, &[]), Ok(None));
     }
 
     #[test]
@@ -258,7 +263,7 @@ mod tests {
     fn bytes_that_are_not_utf8_are_kept() {
         let from = ask("GET", "http://a.test/");
         let next = from
-            .next(StatusCode::FOUND, Some(b"/caf\xe9"))
+            .next(StatusCode::FOUND, &[b"/caf\xe9"])
             .unwrap()
             .unwrap();
         assert_eq!(next.url.as_str(), "http://a.test/caf%E9");
@@ -270,7 +275,7 @@ mod tests {
             let from = ask("GET", "http://a.test/x");
             let status = StatusCode::from_u16(status).unwrap();
             for location in [location.as_slice(), tail.as_bytes(), format!("http:{tail}").as_bytes()] {
-                if let Ok(Some(next)) = from.next(status, Some(location)) {
+                if let Ok(Some(next)) = from.next(status, &[location]) {
                     prop_assert!(unfollowable(&next.url).is_none());
                     prop_assert!(next.url.host_str().is_some_and(|host| !host.is_empty()));
                     prop_assert!(next.url.fragment().is_none());
