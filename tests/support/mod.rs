@@ -47,7 +47,18 @@ impl Request {
 #[derive(Debug, Clone, Default)]
 pub struct Reply {
     parts: Vec<Part>,
-    close: bool,
+    end: Option<End>,
+}
+
+/// How a connection ends after a reply.
+#[derive(Debug, Clone, Copy)]
+enum End {
+    /// Without a word; over TLS too.
+    Close,
+    /// Over TLS, after saying so.
+    Notice,
+    /// With everything on its way lost.
+    Reset,
 }
 
 #[derive(Debug, Clone)]
@@ -106,7 +117,19 @@ impl Reply {
 
     /// The connection is closed after it.
     pub fn close(mut self) -> Self {
-        self.close = true;
+        self.end = Some(End::Close);
+        self
+    }
+
+    /// The connection is closed after it; over TLS, that is announced.
+    pub fn close_with_notice(mut self) -> Self {
+        self.end = Some(End::Notice);
+        self
+    }
+
+    /// The connection is reset after it.
+    pub fn reset(mut self) -> Self {
+        self.end = Some(End::Reset);
         self
     }
 }
@@ -127,8 +150,33 @@ struct Shared {
     requests: Mutex<Vec<Request>>,
 }
 
-trait Stream: Read + Write {}
-impl<S: Read + Write> Stream for S {}
+trait Stream: Read + Write {
+    fn socket(&self) -> &TcpStream;
+
+    /// Announces the end, where the protocol has words for it.
+    fn give_notice(&mut self) -> io::Result<()>;
+}
+
+impl Stream for TcpStream {
+    fn socket(&self) -> &TcpStream {
+        self
+    }
+
+    fn give_notice(&mut self) -> io::Result<()> {
+        Ok(())
+    }
+}
+
+impl Stream for rustls::StreamOwned<rustls::ServerConnection, TcpStream> {
+    fn socket(&self) -> &TcpStream {
+        &self.sock
+    }
+
+    fn give_notice(&mut self) -> io::Result<()> {
+        self.conn.send_close_notify();
+        self.flush()
+    }
+}
 
 impl Server {
     /// A server that answers by this script.
@@ -247,8 +295,14 @@ impl Shared {
             // Before the last bytes: whoever has them may ask again at once.
             self.under_way.fetch_sub(1, Ordering::SeqCst);
             written.and_then(|()| self.write(stream, last.as_slice()))?;
-            if reply.close {
-                break;
+            match reply.end {
+                None => {}
+                Some(End::Close) => break,
+                Some(End::Notice) => return stream.give_notice(),
+                Some(End::Reset) => {
+                    return socket2::SockRef::from(stream.socket())
+                        .set_linger(Some(Duration::ZERO));
+                }
             }
         }
         Ok(())

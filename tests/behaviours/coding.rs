@@ -1,0 +1,164 @@
+//! Content codings, which are never asked for.
+
+use std::io::Write;
+
+use flate2::Compression;
+use flate2::write::{DeflateEncoder, GzEncoder, ZlibEncoder};
+use urldb::verdict::Warning;
+use urldb_protocol::State;
+
+use crate::behaviour::{Behaviour, CONTENT, DIGEST, Expected, changed, ok, state, unreachable};
+use crate::play::MAX_BODY;
+use crate::support::Reply;
+
+fn gzip(plain: &[u8]) -> Vec<u8> {
+    let mut encoder = GzEncoder::new(Vec::new(), Compression::best());
+    encoder.write_all(plain).expect("room");
+    encoder.finish().expect("room")
+}
+
+fn zlib(plain: &[u8]) -> Vec<u8> {
+    let mut encoder = ZlibEncoder::new(Vec::new(), Compression::best());
+    encoder.write_all(plain).expect("room");
+    encoder.finish().expect("room")
+}
+
+fn deflate(plain: &[u8]) -> Vec<u8> {
+    let mut encoder = DeflateEncoder::new(Vec::new(), Compression::best());
+    encoder.write_all(plain).expect("room");
+    encoder.finish().expect("room")
+}
+
+/// A response that says to be coded so.
+fn coded(coding: &str, body: impl AsRef<[u8]>) -> Reply {
+    Reply::new("200 OK", &[&format!("Content-Encoding: {coding}")], body)
+}
+
+/// As promised, once the coding is undone.
+fn undone() -> Expected {
+    ok(1).warning(Warning::ContentEncoded)
+}
+
+pub(crate) fn behaviours() -> Vec<Behaviour> {
+    let mut all = in_gzip();
+    all.extend(otherwise());
+    all
+}
+
+fn in_gzip() -> Vec<Behaviour> {
+    let says = Behaviour::says;
+    let bomb = vec![0; 2 << 20];
+    let cut = gzip(CONTENT);
+    let cut = cut[..cut.len() - 4].to_vec();
+    vec![
+        says(
+            "gzip",
+            "compresses the promised bytes with gzip",
+            coded("gzip", gzip(CONTENT)),
+        )
+        .of(DIGEST)
+        .kept(undone()),
+        says(
+            "gzip-longer",
+            "compresses the promised bytes with gzip, which makes them longer",
+            coded("gzip", gzip(CONTENT)),
+        )
+        .kept(undone()),
+        says(
+            "gzip-x",
+            "calls it `X-GZIP`",
+            coded("X-GZIP", gzip(CONTENT)),
+        )
+        .of(DIGEST)
+        .kept(undone()),
+        says(
+            "gzip-other",
+            "compresses other bytes with gzip",
+            coded("gzip", gzip(b"other")),
+        )
+        .of(DIGEST)
+        .broken(changed("digest", 2)),
+        says(
+            "gzip-cut",
+            "sends a gzip stream that is cut, in a whole body",
+            coded("gzip", cut),
+        )
+        .of(DIGEST)
+        .broken(changed("digest", 2)),
+        says(
+            "gzip-in-name-only",
+            "says gzip and sends the promised bytes as they are",
+            coded("gzip", CONTENT),
+        )
+        .kept(ok(1)),
+        says(
+            "gzip-bomb",
+            "sends two megabytes in two kilobytes of gzip",
+            coded("gzip", gzip(&bomb)),
+        )
+        .of(DIGEST)
+        .broken(changed("digest", 2)),
+        says(
+            "gzip-bomb-length",
+            "sends two megabytes in two kilobytes of gzip",
+            coded("gzip", gzip(&bomb)),
+        )
+        .broken(changed("length", 2)),
+        says(
+            "gzip-twice",
+            "compresses the promised bytes twice",
+            coded("gzip, gzip", gzip(&gzip(CONTENT))),
+        )
+        .of(DIGEST)
+        .unknown(unreachable("protocol", 3)),
+    ]
+}
+
+fn otherwise() -> Vec<Behaviour> {
+    let says = Behaviour::says;
+    vec![
+        says(
+            "deflate",
+            "compresses the promised bytes with deflate",
+            coded("deflate", zlib(CONTENT)),
+        )
+        .of(DIGEST)
+        .kept(undone()),
+        says(
+            "deflate-bare",
+            "leaves out the frame around deflate",
+            coded("deflate", deflate(CONTENT)),
+        )
+        .of(DIGEST)
+        .kept(undone()),
+        says(
+            "br",
+            "compresses with a coding that we do not know",
+            coded("br", "\x0b\x0a\u{1}?"),
+        )
+        .of(DIGEST)
+        .unknown(unreachable("protocol", 3)),
+        says(
+            "identity",
+            "says that nothing is coded",
+            coded("identity", CONTENT),
+        )
+        .kept(ok(1)),
+        says(
+            "identity-other",
+            "says that nothing is coded and sends other bytes",
+            coded("identity", "other"),
+        )
+        .broken(changed("length", 2)),
+        says(
+            "over-the-cap",
+            "sends more than is read of any body",
+            Reply::ok(vec![
+                b'x';
+                usize::try_from(MAX_BODY).unwrap_or(usize::MAX) + 1
+            ]),
+        )
+        .of(DIGEST)
+        .unknown(state(State::Inconclusive, 1).because("too-large")),
+    ]
+}

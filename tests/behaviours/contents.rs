@@ -1,0 +1,227 @@
+//! Whole answers with the promised content, or with another one.
+
+use urldb::verdict::Warning;
+use urldb_protocol::State;
+
+use crate::behaviour::{ANSWER, Behaviour, CONTENT, DIGEST, changed, ok, state};
+use crate::support::Reply;
+
+const TYPE: &str = "content-type: text/plain";
+const TYPE_AND_CHARSET: &str = "content-type: text/plain; charset=utf-8";
+const LENGTH: &str = "content-length: {length}";
+
+/// As many bytes as promised, but others.
+const SAME_LENGTH: &[u8] = b"exactly those bytes\r\n";
+
+/// The promised bytes with this header.
+fn with(header: &str) -> Reply {
+    Reply::new("200 OK", &[header], CONTENT)
+}
+
+pub(crate) fn behaviours() -> Vec<Behaviour> {
+    let mut all = bytes();
+    all.extend(votes());
+    all.extend(types());
+    all.extend(challenges());
+    all
+}
+
+fn bytes() -> Vec<Behaviour> {
+    let says = Behaviour::says;
+    vec![
+        says("other-bytes", "sends as many bytes as promised, but others", Reply::ok(SAME_LENGTH)).broken(changed("digest", 2)),
+        says("other-bytes-digest", "sends other bytes", Reply::ok("other")).of(DIGEST).broken(changed("digest", 2)),
+        says("other-bytes-length", "sends as many bytes as promised, of which no more is promised", Reply::ok(SAME_LENGTH))
+            .of(LENGTH)
+            .kept(ok(1)),
+        says("longer", "sends the promised bytes and one more", Reply::ok([CONTENT, b"!"].concat())).broken(changed("length", 2)),
+        says("longer-length", "sends the promised bytes and one more", Reply::ok([CONTENT, b"!"].concat())).of(LENGTH).broken(changed("length", 2)),
+        says("shorter", "sends all of the promised bytes but the last", Reply::ok(&CONTENT[..CONTENT.len() - 1])).broken(changed("length", 2)),
+        says("empty", "sends nothing", Reply::ok("")).of(DIGEST).broken(changed("digest", 2)),
+        says("empty-as-promised", "sends nothing, as promised", Reply::ok(""))
+            .of("content-length: 0\ncontent-sha256: e3b0c44298fc1c149afbf4c8996fb92427ae41e4649b934ca495991b7852b855")
+            .kept(ok(1)),
+        says("line-ends", "sends another line end", Reply::ok("exactly these bytes\n")).broken(changed("length", 2)),
+        says("byte-order-mark", "sends a byte order mark before the promised bytes", Reply::ok([b"\xef\xbb\xbf", CONTENT].concat()))
+            .of(DIGEST)
+            .broken(changed("digest", 2)),
+    ]
+}
+
+fn votes() -> Vec<Behaviour> {
+    let wrong_at = |name, does, wrong: fn(usize) -> bool| {
+        Behaviour::http(name, does, move |asked| {
+            Reply::ok(if wrong(asked.before) {
+                SAME_LENGTH
+            } else {
+                CONTENT
+            })
+        })
+    };
+    vec![
+        wrong_at(
+            "first-of-three-wrong",
+            "sends other bytes once, at first",
+            |nth| nth == 0,
+        )
+        .kept(ok(3).warning(Warning::ContentUnstable)),
+        wrong_at(
+            "two-of-three-wrong",
+            "sends other bytes every other time",
+            |nth| nth % 2 == 0,
+        )
+        .broken(changed("digest", 3)),
+        Behaviour::http(
+            "stale-cache",
+            "sends other bytes unless caches are asked to stand aside",
+            |asked| {
+                let fresh = asked.request.header("cache-control") == Some("no-cache");
+                Reply::ok(if fresh { CONTENT } else { SAME_LENGTH })
+            },
+        )
+        .kept(ok(3).warning(Warning::ContentUnstable)),
+        Behaviour::http("other-each-time", "sends other bytes each time", |asked| {
+            Reply::ok(format!("request {}", asked.before))
+        })
+        .broken(changed("length", 2)),
+        Behaviour::http(
+            "wrong-error-right-right",
+            "sends other bytes, then 500, then the promised bytes",
+            |asked| match asked.before {
+                0 => Reply::ok(SAME_LENGTH),
+                1 => Reply::new("500 Oops", &[], ""),
+                _ => Reply::ok(CONTENT),
+            },
+        )
+        .kept(ok(4).warning(Warning::ContentUnstable)),
+    ]
+}
+
+fn types() -> Vec<Behaviour> {
+    let says = Behaviour::says;
+    vec![
+        says(
+            "type-right",
+            "says the promised type",
+            with("Content-Type: text/plain"),
+        )
+        .of(TYPE)
+        .kept(ok(1)),
+        says(
+            "type-in-other-case",
+            "writes the type in another case",
+            with("Content-Type: Text/PLAIN"),
+        )
+        .of(TYPE)
+        .kept(ok(1)),
+        says(
+            "type-with-charset",
+            "adds a charset",
+            with("Content-Type: text/plain; charset=utf-8"),
+        )
+        .of(TYPE)
+        .kept(ok(1)),
+        says(
+            "type-other",
+            "says another type",
+            with("Content-Type: text/html"),
+        )
+        .of(TYPE)
+        .broken(changed("content-type", 2)),
+        says("type-missing", "says no type", Reply::ok(CONTENT))
+            .of(TYPE)
+            .broken(changed("content-type", 2)),
+        says(
+            "type-not-utf-8",
+            "says a type that is not UTF-8",
+            Reply::raw(
+                [
+                    b"HTTP/1.1 200 OK\r\nContent-Type: text/pl\xe9in\r\nContent-Length: 21\r\n\r\n",
+                    CONTENT,
+                ]
+                .concat(),
+            ),
+        )
+        .of(TYPE)
+        .broken(changed("content-type", 2)),
+        says(
+            "charset-written-otherwise",
+            "quotes the promised charset",
+            with("Content-Type: text/plain;charset=\"UTF-8\""),
+        )
+        .of(TYPE_AND_CHARSET)
+        .kept(ok(1)),
+        says(
+            "charset-missing",
+            "leaves out the promised charset",
+            with("Content-Type: text/plain"),
+        )
+        .of(TYPE_AND_CHARSET)
+        .broken(changed("content-type", 2)),
+        says(
+            "type-tolerated",
+            "says `application/x-javascript` for `application/javascript`",
+            with("Content-Type: application/x-javascript"),
+        )
+        .of("content-type: application/javascript")
+        .kept(ok(1)),
+        says(
+            "type-not-tolerated",
+            "says `application/javascript` for `application/x-javascript`",
+            with("Content-Type: application/javascript"),
+        )
+        .of("content-type: application/x-javascript")
+        .broken(changed("content-type", 2)),
+        says(
+            "type-that-may-change",
+            "says another type, which may be",
+            with("Content-Type: text/html"),
+        )
+        .of("content-type: text/plain\ncategories:\n- content-type-change-ok")
+        .kept(ok(1)),
+        says(
+            "type-and-bytes-other",
+            "says another type and sends other bytes",
+            Reply::new("200 OK", &["Content-Type: text/html"], "other"),
+        )
+        .of("content-type: text/plain\ncontent-sha256: {sha256}")
+        .broken(changed("digest", 2)),
+    ]
+}
+
+fn challenges() -> Vec<Behaviour> {
+    let challenge = |name, status: &str, header: &str| {
+        let does = "sends a challenge for browsers, marked by a header";
+        Behaviour::says(
+            name,
+            does,
+            Reply::new(status, &[header], "<h1>Are you human?</h1>"),
+        )
+        .unknown(state(State::Blocked, 1).because("challenge"))
+    };
+    vec![
+        challenge("challenge-200", "200 OK", "cf-mitigated: challenge"),
+        challenge(
+            "challenge-202",
+            "202 Accepted",
+            "x-amzn-waf-action: challenge",
+        ),
+        challenge("challenge-403", "403 Forbidden", "CF-Mitigated: Challenge"),
+        challenge(
+            "challenge-405",
+            "405 Method Not Allowed",
+            "x-amzn-waf-action: captcha",
+        ),
+        challenge(
+            "challenge-503",
+            "503 Service Unavailable",
+            "sg-captcha: challenge",
+        ),
+        challenge(
+            "challenge-for-any-answer",
+            "200 OK",
+            "cf-mitigated: challenge",
+        )
+        .of(ANSWER),
+    ]
+}

@@ -1,0 +1,84 @@
+//! What a check makes of everything that servers do: each behaviour is played by a
+//! socket on the loopback interface, fetched and judged as `urldb check` would, three times.
+//!
+//! `behaviour` is what a behaviour consists of, `play` the stage, `table` what is
+//! written of it into docs/verdicts.md; the other modules are the behaviours, by subject.
+
+mod behaviour;
+mod certificates;
+mod coding;
+mod connection;
+mod contents;
+mod framing;
+mod heads;
+mod play;
+mod redirects;
+mod status;
+#[path = "../support/mod.rs"]
+mod support;
+mod table;
+mod tls;
+mod trap;
+mod waiting;
+mod weak;
+
+use std::collections::BTreeSet;
+
+use behaviour::Behaviour;
+use play::Stage;
+
+/// How often every behaviour is played.
+const RUNS: usize = 3;
+
+/// Every behaviour, by subject.
+fn subjects() -> Vec<(&'static str, Vec<Behaviour>)> {
+    vec![
+        ("Framing", framing::behaviours()),
+        ("Heads", heads::behaviours()),
+        ("Statuses", status::behaviours()),
+        ("`Retry-After`", waiting::behaviours()),
+        ("Connections", connection::behaviours()),
+        ("Content codings", coding::behaviours()),
+        ("Redirects", redirects::behaviours()),
+        ("Contents", contents::behaviours()),
+        ("TLS", tls::behaviours()),
+        ("Records that promise no bytes", weak::behaviours()),
+    ]
+}
+
+#[test]
+fn every_behaviour_is_judged_as_the_table_says_each_time() {
+    let behaviours: Vec<Behaviour> = subjects().into_iter().flat_map(|(_, all)| all).collect();
+    let (stage, mut wrong) = (Stage::new(), Vec::new());
+    for run in 1..=RUNS {
+        for (behaviour, outcome) in behaviours.iter().zip(stage.play(&behaviours)) {
+            let complaint = behaviour.complaint(&outcome);
+            let lies = [
+                behaviour
+                    .truth
+                    .is_false_alarm(outcome.state)
+                    .then(|| "false changed".to_owned()),
+                behaviour
+                    .truth
+                    .is_false_ok(outcome.state)
+                    .then(|| "false ok".to_owned()),
+            ];
+            for problem in lies.into_iter().flatten().chain(complaint) {
+                wrong.push(format!("run {run}, {}: {problem}", behaviour.name));
+            }
+        }
+    }
+    assert!(wrong.is_empty(), "\n{}", wrong.join("\n"));
+}
+
+#[test]
+fn every_behaviour_has_a_name_of_its_own() {
+    let all = subjects();
+    let names: Vec<&str> = all
+        .iter()
+        .flat_map(|(_, all)| all)
+        .map(|b| b.name)
+        .collect();
+    assert!(names.len() >= 80, "only {}", names.len());
+    assert_eq!(names.iter().collect::<BTreeSet<_>>().len(), names.len());
+}

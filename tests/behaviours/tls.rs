@@ -1,0 +1,205 @@
+//! Certificates, and TLS that goes wrong.
+
+use std::io::{Read, Write};
+use std::net::TcpStream;
+use std::sync::Arc;
+use std::thread;
+use std::time::Duration;
+
+use urldb_protocol::State;
+
+use crate::behaviour::{ANSWER, Behaviour, CONTENT, Place, changed, ok, state, unreachable};
+use crate::certificates::Kind;
+use crate::support::Reply;
+
+/// A server over TLS that shows such a certificate and says this.
+fn over_tls(name: &'static str, does: &'static str, kind: Kind, reply: &Reply) -> Behaviour {
+    let reply = reply.clone();
+    Behaviour::at(
+        name,
+        does,
+        Place::Tls(kind, Arc::new(move |_| reply.clone())),
+    )
+}
+
+/// Reads whatever comes until there is no more.
+fn swallow(mut stream: &TcpStream) {
+    let mut buffer = [0; 4096];
+    while stream.read(&mut buffer).is_ok_and(|read| read > 0) {}
+}
+
+fn wait_for_hello(mut stream: &TcpStream) {
+    // What it says does not matter.
+    let _ = stream.read(&mut [0; 4096]);
+}
+
+pub(crate) fn behaviours() -> Vec<Behaviour> {
+    let mut all = certificates();
+    all.extend(endings());
+    all.extend(no_handshake());
+    all
+}
+
+fn certificates() -> Vec<Behaviour> {
+    let right = Reply::ok(CONTENT);
+    vec![
+        over_tls("tls", "speaks TLS", Kind::Good, &right).kept(ok(1)),
+        over_tls(
+            "tls-other-bytes",
+            "sends other bytes over TLS",
+            Kind::Good,
+            &Reply::ok("other"),
+        )
+        .broken(changed("length", 2)),
+        over_tls(
+            "tls-expired",
+            "shows an expired certificate",
+            Kind::Expired,
+            &right,
+        )
+        .unknown(unreachable("tls-expired", 0)),
+        over_tls(
+            "tls-not-yet-valid",
+            "shows a certificate that is not valid yet",
+            Kind::Early,
+            &right,
+        )
+        .unknown(unreachable("tls-not-yet-valid", 0)),
+        over_tls(
+            "tls-self-signed",
+            "shows a certificate that nobody vouches for",
+            Kind::SelfSigned,
+            &right,
+        )
+        .unknown(unreachable("tls-untrusted", 0)),
+        over_tls(
+            "tls-wrong-host",
+            "shows a certificate for another host",
+            Kind::OtherHost,
+            &right,
+        )
+        .unknown(unreachable("tls-wrong-host", 0)),
+        over_tls(
+            "tls-expired-any-answer",
+            "shows an expired certificate",
+            Kind::Expired,
+            &right,
+        )
+        .of(ANSWER)
+        .unknown(unreachable("tls-expired", 0)),
+    ]
+}
+
+fn endings() -> Vec<Behaviour> {
+    let head = "HTTP/1.1 200 OK\r\nContent-Length: 21\r\n\r\n";
+    let open_end = Reply::raw("HTTP/1.1 200 OK\r\n\r\n");
+    vec![
+        over_tls(
+            "tls-closed-within-body",
+            "closes within the body, without notice",
+            Kind::Good,
+            &Reply::raw(head).then(&CONTENT[..10]).close(),
+        )
+        .broken(state(State::Truncated, 3)),
+        over_tls(
+            "tls-notice-within-body",
+            "closes within the body, with notice",
+            Kind::Good,
+            &Reply::raw(head).then(&CONTENT[..10]).close_with_notice(),
+        )
+        .broken(state(State::Truncated, 3)),
+        over_tls(
+            "tls-closed-with-notice",
+            "says no length and closes with notice at the end",
+            Kind::Good,
+            &open_end.clone().then(CONTENT).close_with_notice(),
+        )
+        .kept(ok(1)),
+        over_tls(
+            "tls-closed-without-notice",
+            "says no length and closes without notice, so that anybody may have cut it",
+            Kind::Good,
+            &open_end.clone().then(&CONTENT[..10]).close(),
+        )
+        .unknown(state(State::Truncated, 3)),
+        over_tls(
+            "tls-closed-without-notice-whole",
+            "says no length and closes without notice after the promised bytes",
+            Kind::Good,
+            &open_end.then(CONTENT).close(),
+        )
+        .unknown(state(State::Truncated, 3)),
+        over_tls(
+            "tls-length-and-no-notice",
+            "says a length and closes without notice after it",
+            Kind::Good,
+            &Reply::ok(CONTENT).close(),
+        )
+        .kept(ok(1)),
+        over_tls(
+            "tls-closed-before-head",
+            "closes when asked",
+            Kind::Good,
+            &Reply::default().close(),
+        )
+        .unknown(unreachable("connect", 4)),
+    ]
+}
+
+fn no_handshake() -> Vec<Behaviour> {
+    let socket = |name, does, act| Behaviour::at(name, does, Place::TlsSocket(act));
+    vec![
+        socket(
+            "plain-on-tls-port",
+            "answers TLS with plain HTTP",
+            |stream| {
+                wait_for_hello(&stream);
+                let _ =
+                    (&stream).write_all(b"HTTP/1.1 400 Bad Request\r\nContent-Length: 0\r\n\r\n");
+                swallow(&stream);
+            },
+        )
+        .unknown(unreachable("tls", 0)),
+        Behaviour::at(
+            "tls-on-plain-port",
+            "speaks TLS where plain HTTP is asked",
+            Place::TlsAskedInPlain,
+        )
+        .unknown(unreachable("protocol", 0)),
+        socket(
+            "tls-silent",
+            "accepts the connection and shows no certificate",
+            |stream| swallow(&stream),
+        )
+        .slowly()
+        .unknown(unreachable("timeout", 0)),
+        socket(
+            "tls-closed-in-handshake",
+            "closes instead of showing a certificate",
+            |stream| wait_for_hello(&stream),
+        )
+        .unknown(unreachable("connect", 0)),
+        socket("tls-alert", "refuses with an alert", |stream| {
+            wait_for_hello(&stream);
+            let handshake_failure = [21, 3, 3, 0, 2, 2, 40];
+            let _ = (&stream).write_all(&handshake_failure);
+            swallow(&stream);
+        })
+        .unknown(unreachable("tls", 0)),
+        socket(
+            "tls-dripping",
+            "sends the start of a handshake byte by byte, too slowly",
+            |stream| {
+                let record = [22, 3, 3, 64, 0, 2, 0, 63, 252];
+                for byte in record.into_iter().chain([0; 1000]) {
+                    if (&stream).write_all(&[byte]).is_err() {
+                        return;
+                    }
+                    thread::sleep(Duration::from_millis(50));
+                }
+            },
+        )
+        .slowly()
+        .unknown(unreachable("timeout", 0)),
+    ]
+}
