@@ -29,6 +29,10 @@ impl Ask {
         };
         let method = Method::from_bytes(method.as_bytes())
             .map_err(|_| refuse(format!("{method:?} is not a method")))?;
+        if url.contains(char::is_control) {
+            // Parsing drops some of them, and another URL would be asked for than is written.
+            return Err(refuse("the URL has control characters in it".into()));
+        }
         let mut url = Url::parse(url)
             .map_err(|error| refuse(format!("the URL cannot be asked for: {error}")))?;
         if let Some(problem) = unfollowable(&url) {
@@ -257,6 +261,19 @@ mod tests {
         let first = Ask::first("GET", "http://user:hunter2@a.test/").unwrap_err();
         assert_eq!(first.kind, FailureKind::Refused);
         assert!(!first.detail.contains("hunter2"), "{}", first.detail);
+    }
+
+    #[test]
+    fn a_url_with_line_ends_in_it_is_not_asked_for() {
+        for url in [
+            "http://a.test/\r\nX: y",
+            "http://a.test/\n",
+            "http://a\t.test/",
+            "http://a.test/\0",
+        ] {
+            let failure = Ask::first("GET", url).unwrap_err();
+            assert_eq!(failure.kind, FailureKind::Refused, "{url:?}");
+        }
     }
 
     #[test]
