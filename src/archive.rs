@@ -38,11 +38,12 @@ impl Archive {
         if folder.is_dir() {
             for recovered in recover(folder).context("cannot recover an unfinished archive file")? {
                 notes.push(describe(&recovered));
-                if let Some(file) = &recovered.file {
-                    index(
-                        folder,
-                        &urldb_warc::index::lines_of(file, urldb_canon::surt)?,
-                    )?;
+            }
+            // Those that were just recovered, and those of runs that died before the index.
+            for file in urldb_warc::index::unlisted(folder).context("cannot use the index")? {
+                match urldb_warc::index::lines_of(&file, urldb_canon::surt) {
+                    Ok(lines) => index(folder, &lines)?,
+                    Err(error) => notes.push(format!("an archive file is not indexed: {error}")),
                 }
             }
         }

@@ -6,6 +6,7 @@ use std::io::{self, BufRead, BufReader, Read, Write};
 use std::path::{Path, PathBuf};
 
 use crate::cdxj::{CdxjLine, InvalidLine, Place};
+use crate::file::SUFFIX;
 use crate::fs::{DirectoryLock, replace};
 use crate::http::StoredHead;
 use crate::reader::{ReadError, Reader};
@@ -105,6 +106,33 @@ pub fn lines_of(path: &Path, key: impl Fn(&str) -> String) -> Result<Vec<CdxjLin
         lines.extend(CdxjLine::of_record(&header, head.as_ref(), place, &key));
     }
     Ok(lines)
+}
+
+/// The finished files of an archive that its index does not name, sorted: files that a process had
+/// no time to index, and those in which there is nothing to index.
+pub fn unlisted(dir: &Path) -> Result<Vec<PathBuf>, IndexError> {
+    let failed = |path: &Path, source| IndexError::Io {
+        path: path.to_owned(),
+        source,
+    };
+    let mut unlisted = BTreeSet::new();
+    for entry in std::fs::read_dir(dir).map_err(|source| failed(dir, source))? {
+        let name = entry.map_err(|source| failed(dir, source))?.file_name();
+        unlisted.extend(
+            name.into_string()
+                .ok()
+                .filter(|name| name.ends_with(SUFFIX)),
+        );
+    }
+    let index = dir.join(FILE_NAME);
+    let lines = OldLines::open(&index).map_err(|source| failed(&index, source))?;
+    for line in lines {
+        let line = line.map_err(|source| failed(&index, source))?;
+        // What is no line of an index names no file.
+        let line = CdxjLine::parse(&String::from_utf8_lossy(&line));
+        line.map(|line| unlisted.remove(&line.filename)).ok();
+    }
+    Ok(unlisted.iter().map(|name| dir.join(name)).collect())
 }
 
 /// The lines of an index that may not exist, without line ends and without empty ones.

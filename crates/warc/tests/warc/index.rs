@@ -4,7 +4,7 @@ use std::path::Path;
 
 use proptest::prelude::*;
 use urldb_warc::cdxj::REVISIT;
-use urldb_warc::index::{FILE_NAME, IndexError, lines_of, merge};
+use urldb_warc::index::{FILE_NAME, IndexError, lines_of, merge, unlisted};
 use urldb_warc::{ArchiveFile, CdxjLine, Extent};
 
 use crate::common::{URL, drafts};
@@ -211,4 +211,20 @@ proptest! {
         let found = if expected.is_empty() { Vec::new() } else { read(&path) };
         prop_assert_eq!(found, Vec::from_iter(expected));
     }
+}
+
+#[test]
+fn files_that_no_line_names_are_unlisted() {
+    let dir = tempfile::tempdir().expect("a directory");
+    for name in ["a.warc.gz", "b.warc.gz", "c.warc.gz.open", "index.cdxj"] {
+        fs::write(dir.path().join(name), "").expect("written");
+    }
+    let both = ["a.warc.gz", "b.warc.gz"].map(|name| dir.path().join(name));
+    assert_eq!(unlisted(dir.path()).expect("read"), both);
+    let index = dir.path().join(FILE_NAME);
+    merge(&index, &[line("org,example)/", 0)]).expect("merged");
+    let mut text = fs::read_to_string(&index).expect("an index");
+    text.push_str("no line of an index, though it says b.warc.gz\n");
+    fs::write(&index, text).expect("written");
+    assert_eq!(unlisted(dir.path()).expect("read"), both[1..]);
 }
