@@ -6,6 +6,7 @@ use anyhow::Context as _;
 use urldb_format::{DomainFile, Identity, Record};
 use urldb_protocol::{JobResult, State};
 
+use super::edit::Edit;
 use super::progress::Bar;
 use super::select::TargetArgs;
 use super::style::{self, BAD, GOOD, paint};
@@ -167,6 +168,7 @@ fn identity_of(result: &JobResult, context: &Context) -> anyhow::Result<Identity
 }
 
 fn accept(result: &JobResult, identity: &Identity, context: &Context) -> anyhow::Result<()> {
+    let _edit = Edit::begin(&context.database())?;
     let path = context.config.root.join(&result.file);
     let mut file = DomainFile::read(&path)?.file;
     file.update(identity, |record| renew(record, result))?;

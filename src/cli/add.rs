@@ -9,6 +9,7 @@ use urldb_canon::{Identity, Scheme, identify};
 use urldb_format::{DomainFile, Metadata, Record};
 
 use super::context::MapArgs;
+use super::edit::Edit;
 use super::progress::Bar;
 use super::{Context, Exit, style};
 use crate::config::Config;
@@ -47,7 +48,7 @@ pub(super) struct Args {
 
 pub(super) fn run(args: &Args, context: &mut Context) -> anyhow::Result<Exit> {
     context.add_maps(&args.map.maps);
-    let mut domains = Domains::load(&context.config)?;
+    let domains = Domains::load(&context.config)?;
     let mut wanted = vec![];
     for url in read_urls(&args.urls)? {
         let mut identity = identify(&url)?;
@@ -59,6 +60,9 @@ pub(super) fn run(args: &Args, context: &mut Context) -> anyhow::Result<Exit> {
     } else {
         fetch(args, context, wanted)?
     };
+    // Read again: the files may have changed while the network was asked.
+    let _edit = Edit::begin(&domains.folder)?;
+    let mut domains = Domains::load(&context.config)?;
     let mut out = anstream::stdout().lock();
     for seen in &seen {
         let done = domains.add(seen, &args.categories)?;

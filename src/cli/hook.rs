@@ -6,6 +6,7 @@ use std::path::Path;
 use clap::Subcommand;
 use urldb_format::{DomainFile, Error, Finding, Severity};
 
+use super::edit::Edit;
 use super::{Context, Exit, style};
 use crate::git::{GitEnv, Hook, Installed, Judged, Message, Repository, pre_commit};
 
@@ -81,6 +82,7 @@ fn install(repository: &Repository) -> anyhow::Result<Exit> {
 }
 
 fn run_hook(repository: &Repository, hook: Hook, context: &Context) -> anyhow::Result<Exit> {
+    let _edit = Edit::begin(&context.database())?;
     let outcome = pre_commit(repository, &context.database(), judge)?;
     write!(
         anstream::stderr(),

@@ -9,6 +9,7 @@ mod check;
 mod completions;
 mod context;
 mod demo;
+mod edit;
 mod fmt;
 mod github;
 mod hook;

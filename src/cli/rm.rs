@@ -4,6 +4,7 @@ use std::io::Write;
 
 use urldb_format::{DomainFile, Identity};
 
+use super::edit::Edit;
 use super::select::find_records;
 use super::{Context, Exit, style};
 
@@ -19,6 +20,7 @@ pub(super) struct Args {
 }
 
 pub(super) fn run(args: &Args, context: &Context) -> anyhow::Result<Exit> {
+    let _edit = Edit::begin(&context.database())?;
     // All are looked up before any is removed: a typo in one leaves everything as it was.
     let records = find_records(context, &args.urls)?;
     let mut out = anstream::stdout().lock();

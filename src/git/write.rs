@@ -14,7 +14,7 @@ pub(super) fn replace_file(
 ) -> Result<()> {
     let dir = file.parent().context("it is in no folder")?;
     let mut new = tempfile::Builder::new()
-        .prefix(".urldb-")
+        .prefix(".urldb-tmp-")
         .tempfile_in(dir)?;
     new.write_all(bytes)?;
     if let Some(permissions) = permissions {

@@ -228,6 +228,50 @@ fn a_url_is_found_whatever_is_asked_of_it() {
 }
 
 #[test]
+fn editors_at_the_same_time_do_not_write_over_each_other() {
+    let sandbox = Sandbox::new("");
+    let urls: Vec<String> = (0..8)
+        .map(|number| format!("http://example.test/{number}"))
+        .collect();
+    let spawn = |url: &String| {
+        let mut command = sandbox.urldb_command(&["--quiet", "add", "--no-fetch", url]);
+        command.spawn().unwrap()
+    };
+    let editors: Vec<_> = urls.iter().map(spawn).collect();
+    for mut editor in editors {
+        assert!(editor.wait().unwrap().success());
+    }
+    let listed = sandbox.urldb(&["list"]).code(0).out;
+    assert_eq!(listed.lines().collect::<Vec<_>>(), urls);
+}
+
+#[test]
+fn an_edit_that_was_stuck_is_told_of() {
+    let sandbox = Sandbox::new("");
+    let other = std::fs::File::open(sandbox.path("urldb")).unwrap();
+    other.lock().unwrap();
+    sandbox
+        .urldb(&["add", "--no-fetch", "http://example.test/"])
+        .code(2)
+        .complains(&["another urldb has been editing"]);
+    drop(other);
+    sandbox
+        .urldb(&["add", "--no-fetch", "http://example.test/"])
+        .code(0);
+}
+
+#[test]
+fn what_a_killed_edit_left_is_removed_by_the_next() {
+    let sandbox = Sandbox::new("");
+    let stray = "urldb/.urldb-tmp-abc123";
+    sandbox.write(stray, "half a fi");
+    sandbox.urldb(&["fmt", "--check"]).code(0);
+    assert_eq!(sandbox.read(stray), "half a fi");
+    sandbox.urldb(&["fmt"]).code(0);
+    assert!(!sandbox.path(stray).exists());
+}
+
+#[test]
 fn list_narrows_and_shows_the_deprecated_too() {
     let sandbox = Sandbox::new("");
     let text = format!(
