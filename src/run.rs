@@ -107,6 +107,15 @@ pub fn run(setting: &Setting<'_>) -> anyhow::Result<Outcome> {
     let domains = load_domains(setting)?;
     let notifiers = notify::Notifiers::new(config)?;
     let ledger_folder = config.root.join(&config.ledger.path);
+    let outbox = notify::Outbox::new(&ledger_folder);
+    for folder in notify::folders(config, &outbox)
+        .iter()
+        .chain([&ledger_folder])
+    {
+        // What a killed run has left; nobody else writes there while this one does. One that
+        // cannot be removed, or a folder that is not there yet, is no obstacle.
+        let _ = urldb_format::remove_stray_files(folder);
+    }
     let mut ledger = Ledger::load(&ledger_folder, domains.hosts())?;
     let keep = match config.archive.records {
         ArchiveRecords::Static => Keep::Static,
@@ -153,7 +162,6 @@ pub fn run(setting: &Setting<'_>) -> anyhow::Result<Outcome> {
         let forgotten = ledger.forget_others(domains.hosts());
         troubles.extend(forgotten.err().map(|error| explain(&error)));
     }
-    let outbox = notify::Outbox::new(&ledger_folder);
     // News that could not be put down anywhere is not believed yet: it stays news.
     let lines = history(&envelope, setting.selection, unverified);
     let remembered = notifiers

@@ -91,6 +91,19 @@ impl Notifiers {
     }
 }
 
+/// Where delivering writes files.
+pub fn folders(config: &Config, outbox: &Outbox) -> Vec<PathBuf> {
+    let written = config.notifiers.values().filter_map(|notify| match notify {
+        Notify::Html(html) => Some(config.root.join(&html.path)),
+        Notify::Email(NotifyEmail {
+            transport: EmailTransport::Folder(folder),
+            ..
+        }) => Some(config.root.join(folder)),
+        Notify::Email(_) => None,
+    });
+    written.chain(outbox.folders()).collect()
+}
+
 async fn within_time(notifier: &dyn Notifier, envelope: &Envelope) -> Answer {
     let late = || Answer::retry(format!("no answer within {} seconds", TIME_LIMIT.as_secs()));
     tokio::time::timeout(TIME_LIMIT, notifier.deliver(envelope))

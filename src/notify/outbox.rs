@@ -43,6 +43,12 @@ impl Outbox {
         }
     }
 
+    /// The folders that messages are written to.
+    pub(super) fn folders(&self) -> Vec<PathBuf> {
+        let entries = fs::read_dir(&self.0).into_iter().flatten().flatten();
+        entries.map(|entry| entry.path()).collect()
+    }
+
     fn paths(&self, notifier: &str) -> anyhow::Result<Vec<PathBuf>> {
         let folder = self.0.join(notifier);
         let entries = match fs::read_dir(&folder) {

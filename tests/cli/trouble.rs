@@ -240,3 +240,40 @@ fn what_was_never_seen_is_not_believed_to_be_well() {
     let ledger = std::fs::read_to_string(sandbox.path(LEDGER)).unwrap_or_default();
     assert!(!ledger.contains("_path: /b"), "{ledger}");
 }
+
+#[test]
+fn what_a_killed_run_left_is_removed_by_the_next() {
+    let (_site, sandbox) = watched();
+    let strays = [
+        "status/.urldb-tmp-abc123",
+        "status/outbox/mail/.urldb-tmp-abc123",
+        "mail/.urldb-tmp-abc123",
+    ];
+    for stray in strays {
+        sandbox.write(stray, "half a fi");
+    }
+    sandbox.urldb(&["check"]).code(0);
+    assert!(strays.iter().all(|stray| sandbox.path(stray).exists()));
+    sandbox.urldb(&["run"]).code(0);
+    for stray in strays {
+        assert!(!sandbox.path(stray).exists(), "{stray}");
+    }
+}
+
+#[test]
+fn captures_that_a_killed_run_did_not_index_are_indexed_by_the_next() {
+    let (_site, sandbox) = watched();
+    sandbox.urldb(&["run"]).code(0);
+    let index = sandbox.read("archive/index.cdxj");
+    std::fs::remove_file(sandbox.path("archive/index.cdxj")).unwrap();
+    sandbox.write("archive/damaged.warc.gz", "no archive");
+    sandbox
+        .urldb(&["run"])
+        .code(0)
+        .says(&["an archive file is not indexed", "damaged.warc.gz"]);
+    let healed = sandbox.read("archive/index.cdxj");
+    assert!(!index.is_empty());
+    for line in index.lines() {
+        assert!(healed.contains(line), "{line} is not in {healed}");
+    }
+}

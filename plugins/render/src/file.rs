@@ -14,7 +14,7 @@ pub fn write_whole(path: &Path, content: &[u8]) -> io::Result<()> {
     let folder = folder_of(&target);
 
     let mut builder = tempfile::Builder::new();
-    builder.prefix(".urldb-");
+    builder.prefix(".urldb-tmp-");
     #[cfg(unix)]
     {
         use std::os::unix::fs::PermissionsExt;
