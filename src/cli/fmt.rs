@@ -6,6 +6,7 @@ use std::path::{Path, PathBuf};
 use similar::TextDiff;
 use urldb_format::{DomainFile, Error};
 
+use super::edit::Edit;
 use super::{Context, Exit, style};
 
 /// Make domain files canonical: keys, lists and records sorted, one spelling for everything
@@ -31,6 +32,9 @@ pub(super) struct Args {
 }
 
 pub(super) fn run(args: &Args, context: &Context) -> anyhow::Result<Exit> {
+    let _edit = (!args.check)
+        .then(|| Edit::begin(&context.database()))
+        .transpose()?;
     let mut exit = Exit::Fine;
     let mut out = anstream::stdout().lock();
     for path in files(&args.files, context)? {
@@ -56,6 +60,7 @@ pub(super) fn run(args: &Args, context: &Context) -> anyhow::Result<Exit> {
         if args.check {
             exit = Exit::Findings;
         } else {
+            ensure_inside(&path, &context.config.root)?;
             file.write_text(&canonical)?;
         }
         if !context.quiet {
@@ -79,6 +84,20 @@ pub(super) fn files(named: &[PathBuf], context: &Context) -> anyhow::Result<Vec<
         .iter()
         .map(|path| context.directory.join(path))
         .collect())
+}
+
+/// A link out of the repository may come with somebody else's commit; it is not written through.
+fn ensure_inside(path: &Path, root: &Path) -> anyhow::Result<()> {
+    if path.is_symlink() {
+        let target = path.canonicalize()?;
+        anyhow::ensure!(
+            target.starts_with(root.canonicalize()?),
+            "{} is a symbolic link to {}, outside of the repository; it was not formatted",
+            path.display(),
+            target.display()
+        );
+    }
+    Ok(())
 }
 
 /// Compares bytes, not text: what could not be decoded is not equal to anything.

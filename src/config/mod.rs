@@ -60,7 +60,16 @@ impl Config {
     pub fn relative_name(&self, path: &Path) -> String {
         let relative = path.strip_prefix(&self.root).unwrap_or(path);
         let parts: Vec<_> = relative.iter().map(|part| part.to_string_lossy()).collect();
-        parts.join("/")
+        let mut name = String::new();
+        for char in parts.join("/").chars() {
+            // A name with a line break could pass for a line of ours, or for a workflow command.
+            if char.is_control() {
+                name.extend(char.escape_default());
+            } else {
+                name.push(char);
+            }
+        }
+        name
     }
 }
 

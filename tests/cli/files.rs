@@ -117,3 +117,26 @@ fn everything_wrong_in_the_configuration_is_said_in_one_pass() {
         .code(2)
         .complains(&["none.toml"]);
 }
+
+#[test]
+fn a_link_out_of_the_repository_is_not_written_through() {
+    let sandbox = Sandbox::new("");
+    let text = "---\n---\n_path: /b\n---\n_path: /a\n";
+    let outside = sandbox.root.parent().unwrap().join("outside.yaml");
+    std::fs::write(&outside, text).unwrap();
+    let link = sandbox.path("urldb/example.test.yaml");
+    std::os::unix::fs::symlink(&outside, link).unwrap();
+    for arguments in [&["fmt"][..], &["fmt", "urldb/example.test.yaml"]] {
+        let parts = ["symbolic link to", "outside of the"];
+        sandbox.urldb(arguments).code(2).complains(&parts);
+    }
+    assert_eq!(std::fs::read_to_string(outside).unwrap(), text);
+}
+
+#[test]
+fn a_file_name_cannot_pass_for_a_line_of_ours() {
+    let sandbox = Sandbox::new("");
+    sandbox.write("urldb/a\n::error::b.yaml", "---\n");
+    let said = sandbox.urldb(&["lint"]).code(1).out;
+    assert!(!said.contains("\n::error::"), "{said}");
+}

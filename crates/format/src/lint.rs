@@ -53,7 +53,8 @@ fn lint_file(file: &DomainFile, findings: &mut Vec<Finding>) {
     } else if let Err(bad) = check_host(&file.host) {
         let message = format!(
             "the host in the file name, `{}`, {}",
-            file.host, bad.problem
+            file.host.escape_debug(),
+            bad.problem
         );
         let mut finding = Finding::new(Code::BadFileName, 1, message);
         finding.help = bad
