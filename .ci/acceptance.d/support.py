@@ -115,7 +115,8 @@ class Site:
                 self.send_header("Content-Type", "text/plain")
                 self.send_header("Content-Length", str(len(body or b"")))
                 self.end_headers()
-                self.wfile.write(body or b"")
+                with contextlib.suppress(ConnectionError):  # a client that was killed
+                    self.wfile.write(body or b"")
 
             def log_message(self, *_):
                 pass
