@@ -259,7 +259,7 @@ impl Keeper<'_> {
 
 fn purpose(setting: &Setting<'_>, keep: Keep) -> Purpose {
     Purpose {
-        max_body: setting.config.check.max_body,
+        max_body: setting.config.check.largest_body(),
         whole: setting.whole,
         keep,
         // What an alias serves is nothing to promise.

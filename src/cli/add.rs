@@ -126,7 +126,7 @@ fn fetch(
     let policy = policy(check);
     let body = if args.is_static {
         BodyUse::Hash {
-            at_most: check.max_body,
+            at_most: check.largest_body(),
             keep: false,
         }
     } else {

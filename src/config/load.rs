@@ -1,17 +1,19 @@
 //! Finds urldb.toml and makes a [`Config`] of it.
 
+use std::collections::BTreeMap;
 use std::fmt;
 use std::fs;
 use std::io;
 use std::path::{Path, PathBuf};
 
 use toml::de::DeTable;
+use url::Host;
 
 use super::challenge;
 use super::section::{Problem, Problems, Section};
 use super::{
-    Archive, ArchiveRecords, Check, Cnames, Config, Database, EmailTransport, Ledger, Network,
-    Notify, NotifyEmail, NotifyHtml, Schedule, SmtpSecurity,
+    Archive, ArchiveRecords, Check, Cnames, Config, Database, EmailTransport, Ledger, Manners,
+    Network, Notify, NotifyEmail, NotifyHtml, Schedule, SmtpSecurity,
 };
 
 /// The name of the configuration file.
@@ -142,24 +144,15 @@ fn database(section: Section<'_>) -> Database {
 
 fn check(section: Section<'_>) -> Check {
     let default = Check::default();
+    let manners = manners(&section, &default.manners);
+    let hosts = section.named_sections("host").into_iter();
     let check = Check {
         concurrency: at_least_one(&section, "concurrency").unwrap_or(default.concurrency),
-        host_concurrency: at_least_one(&section, "host-concurrency")
-            .unwrap_or(default.host_concurrency),
-        host_interval: section
-            .duration("host-interval")
-            .unwrap_or(default.host_interval),
-        timeout: section.duration("timeout").unwrap_or(default.timeout),
-        connect_timeout: section
-            .duration("connect-timeout")
-            .unwrap_or(default.connect_timeout),
         deadline: section.duration("deadline").or(default.deadline),
+        byte_budget: section.bytes("byte-budget").or(default.byte_budget),
         retries: small(section.count("retries", 0)).unwrap_or(default.retries),
         retry_wait: section.duration("retry-wait").unwrap_or(default.retry_wait),
         max_redirects: small(section.count("max-redirects", 0)).unwrap_or(default.max_redirects),
-        max_body: section.bytes("max-body").unwrap_or(default.max_body),
-        user_agent: section.text("user-agent").unwrap_or(default.user_agent),
-        headers: section.texts_by_name("headers").unwrap_or(default.headers),
         confirm: section
             .count("confirm", 1)
             .map_or(default.confirm, |count| {
@@ -182,9 +175,54 @@ fn check(section: Section<'_>) -> Check {
             )
             .unwrap_or(default.cnames),
         challenges: challenge::read_all(&section),
+        hosts: hosts
+            .filter_map(|(name, section)| host(&name, section, &manners))
+            .collect(),
+        manners,
     };
     section.finish();
     check
+}
+
+fn host(name: &str, section: Section<'_>, general: &Manners) -> Option<(String, Manners)> {
+    let host = Host::parse(name).map(|host| host.to_string());
+    if host.is_err() {
+        section.problem("a host is needed here, such as [check.host.\"data.example.org\"]");
+    }
+    let manners = manners(&section, general);
+    section.finish();
+    Some((host.ok()?, manners))
+}
+
+/// What the section says; for the rest, `general` holds.
+fn manners(section: &Section<'_>, general: &Manners) -> Manners {
+    let time = |key, otherwise| section.duration(key).unwrap_or(otherwise);
+    Manners {
+        host_concurrency: at_least_one(section, "host-concurrency")
+            .unwrap_or(general.host_concurrency),
+        host_interval: time("host-interval", general.host_interval),
+        timeout: time("timeout", general.timeout),
+        connect_timeout: time("connect-timeout", general.connect_timeout),
+        head_timeout: time("head-timeout", general.head_timeout),
+        idle_timeout: time("idle-timeout", general.idle_timeout),
+        max_body: section.bytes("max-body").unwrap_or(general.max_body),
+        user_agent: section
+            .text("user-agent")
+            .unwrap_or_else(|| general.user_agent.clone()),
+        headers: headers(section, &general.headers),
+    }
+}
+
+/// Headers are added up; one that both have is that of the section.
+fn headers(section: &Section<'_>, general: &BTreeMap<String, String>) -> BTreeMap<String, String> {
+    let mut headers = section.texts_by_name("headers").unwrap_or_default();
+    let missing: Vec<_> = general
+        .iter()
+        .filter(|(name, _)| !headers.keys().any(|own| own.eq_ignore_ascii_case(name)))
+        .map(|(name, value)| (name.clone(), value.clone()))
+        .collect();
+    headers.extend(missing);
+    headers
 }
 
 fn at_least_one(section: &Section<'_>, key: &'static str) -> Option<usize> {
@@ -357,16 +395,21 @@ mod tests {
     #[test]
     fn all_that_is_wrong_is_said_at_once() {
         let text = "[chek]\n[check]\nhost_concurrency = 2\ntimeout = \"soon\"\nconcurrency = 0\n\
+                    [check.host.\"a.example\"]\nheadtimeout = \"1s\"\nretries = 2\n\
+                    [check.host.\"http://b\"]\n\
                     [[schedule]]\n[notify.x]\ntype = \"pigeon\"\n[notify.y]\ntype = \"email\"\n";
         insta::assert_snapshot!(problems(text).join("\n"), @r#"
         urldb.toml:1:2: unknown key `chek`; did you mean `check`?
         urldb.toml:3:1: unknown key `host_concurrency` in [check]; did you mean `host-concurrency`?
         urldb.toml:4:11: `timeout` should be a time such as "500ms", "10s", "5m" or "7d"
         urldb.toml:5:15: `concurrency` should be a number from 1 up
-        urldb.toml:6:1: [schedule]: `cron` is missing, such as cron = "17 4 * * *"
-        urldb.toml:7:1: [notify.x]: no notifier is of type "pigeon": "email" and "html" are
-        urldb.toml:9:1: [notify.y]: `from` and `to` are needed, such as to = ["me@example.org"]
-        urldb.toml:9:1: [notify.y]: one of `server` (SMTP) and `folder` (of .eml files) is needed
+        urldb.toml:7:1: unknown key `headtimeout` in [check.host."a.example"]; did you mean `head-timeout`?
+        urldb.toml:8:1: unknown key `retries` in [check.host."a.example"]; known are host-concurrency, host-interval, timeout, connect-timeout, head-timeout, idle-timeout, max-body, user-agent, headers
+        urldb.toml:9:1: [check.host."http://b"]: a host is needed here, such as [check.host."data.example.org"]
+        urldb.toml:10:1: [schedule]: `cron` is missing, such as cron = "17 4 * * *"
+        urldb.toml:11:1: [notify.x]: no notifier is of type "pigeon": "email" and "html" are
+        urldb.toml:13:1: [notify.y]: `from` and `to` are needed, such as to = ["me@example.org"]
+        urldb.toml:13:1: [notify.y]: one of `server` (SMTP) and `folder` (of .eml files) is needed
         "#);
     }
 

@@ -85,28 +85,16 @@ pub struct Database {
 pub struct Check {
     /// Requests under way at once, over all hosts.
     pub concurrency: usize,
-    /// Requests under way at once to one host.
-    pub host_concurrency: usize,
-    /// The least time between the starts of two requests to one host.
-    pub host_interval: Duration,
-    /// The most time for one fetch, redirects and body included.
-    pub timeout: Duration,
-    /// The most time to connect.
-    pub connect_timeout: Duration,
     /// The most time for a whole run; what is left by then is inconclusive.
     pub deadline: Option<Duration>,
+    /// Body bytes after which a run begins nothing more; what is left then is inconclusive.
+    pub byte_budget: Option<u64>,
     /// Fetches after a first one that failed.
     pub retries: usize,
     /// Time before the first of them; it doubles from one to the next.
     pub retry_wait: Duration,
     /// Redirects followed in one fetch.
     pub max_redirects: usize,
-    /// Bytes of a body that are read at most.
-    pub max_body: u64,
-    /// The `User-Agent` header.
-    pub user_agent: String,
-    /// More request headers; dropped when a redirect leaves the origin.
-    pub headers: BTreeMap<String, String>,
     /// Consecutive runs that must agree before a doubtful state is news.
     pub confirm: u32,
     /// How long a URL must have been blocked before that is news.
@@ -117,6 +105,43 @@ pub struct Check {
     pub cnames: Cnames,
     /// Answers that say nothing about the content, besides those that are known anyway.
     pub challenges: Vec<Challenge>,
+    /// How a host is treated.
+    pub manners: Manners,
+    /// `[check.host.NAME]`: how these hosts are treated; names as URLs have them.
+    pub hosts: BTreeMap<String, Manners>,
+}
+
+/// How one host is treated: the keys of `[check]` that `[check.host.NAME]` has too.
+#[derive(Debug, Clone, PartialEq, Eq)]
+pub struct Manners {
+    /// Requests under way at once.
+    pub host_concurrency: usize,
+    /// The least time between the starts of two requests.
+    pub host_interval: Duration,
+    /// The most time for one fetch, redirects and body included.
+    pub timeout: Duration,
+    /// The most time to connect, TLS included.
+    pub connect_timeout: Duration,
+    /// The most time until the head of a response is complete, connecting included.
+    pub head_timeout: Duration,
+    /// The most time without a byte of a body.
+    pub idle_timeout: Duration,
+    /// Bytes of a body that are read at most.
+    pub max_body: u64,
+    /// The `User-Agent` header.
+    pub user_agent: String,
+    /// More request headers; dropped when a redirect leaves the origin.
+    pub headers: BTreeMap<String, String>,
+}
+
+impl Check {
+    /// Bytes of a body that are read at most, of whichever host.
+    pub fn largest_body(&self) -> u64 {
+        let all = self.hosts.values().chain([&self.manners]);
+        all.map(|manners| manners.max_body)
+            .max()
+            .unwrap_or_default()
+    }
 }
 
 /// Which records are asked of a domain's other names too.
@@ -253,22 +278,34 @@ impl Default for Check {
     fn default() -> Self {
         Self {
             concurrency: 32,
-            host_concurrency: 4,
-            host_interval: Duration::ZERO,
-            timeout: Duration::from_mins(5),
-            connect_timeout: Duration::from_secs(10),
             deadline: None,
+            byte_budget: None,
             retries: 2,
             retry_wait: Duration::from_secs(2),
             max_redirects: 10,
-            max_body: 16 << 30,
-            user_agent: concat!("urldb/", env!("CARGO_PKG_VERSION")).to_owned(),
-            headers: BTreeMap::new(),
             confirm: 2,
             blocked_after: Duration::from_hours(7 * 24),
             expiry_warning: Duration::from_hours(14 * 24),
             cnames: Cnames::Rotate,
             challenges: vec![],
+            manners: Manners::default(),
+            hosts: BTreeMap::new(),
+        }
+    }
+}
+
+impl Default for Manners {
+    fn default() -> Self {
+        Self {
+            host_concurrency: 4,
+            host_interval: Duration::from_millis(20),
+            timeout: Duration::from_mins(5),
+            connect_timeout: Duration::from_secs(10),
+            head_timeout: Duration::from_secs(30),
+            idle_timeout: Duration::from_secs(30),
+            max_body: 16 << 30,
+            user_agent: concat!("urldb/", env!("CARGO_PKG_VERSION")).to_owned(),
+            headers: BTreeMap::new(),
         }
     }
 }

@@ -175,7 +175,12 @@ impl<'a> Section<'a> {
             return vec![];
         };
         let below = table.iter().filter_map(|(name, value)| {
-            let path = format!("{key}.{}", name.get_ref());
+            let name_shown = if name.get_ref().contains(is_not_bare) {
+                format!("\"{}\"", name.get_ref())
+            } else {
+                name.get_ref().to_string()
+            };
+            let path = format!("{key}.{name_shown}");
             let section = self.section_of(path, value)?;
             Some((name.get_ref().to_string(), section))
         });
@@ -254,6 +259,11 @@ impl<'a> Section<'a> {
         }
         read
     }
+}
+
+/// Whether a key with this character must stand in quotes.
+fn is_not_bare(char: char) -> bool {
+    !char.is_ascii_alphanumeric() && char != '-' && char != '_'
 }
 
 /// The name that was meant, if one is near enough.

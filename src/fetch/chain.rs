@@ -1,6 +1,5 @@
 //! One fetch: a request, the redirects after it, and the body at the end.
 
-use std::future::Future;
 use std::time::{Duration, Instant};
 
 use hyper::ext::ReasonPhrase;
@@ -11,14 +10,14 @@ use reqwest::{Method, Response, Version};
 use tokio::time::{timeout, timeout_at};
 
 use super::body::{Intake, Start};
-use super::client::{Clients, Outgoing};
+use super::client::Outgoing;
 use super::decode::Decoder;
+use super::ending::Ending;
 use super::failure::classify;
-use super::headers::Headers;
-use super::pace::Pace;
+use super::hosts::{Hosts, Treatment};
 use super::redirect::{Ask, Visited};
 use super::{BodyEnd, Certificate, Failure, FailureKind, Hop, Observation, after};
-use crate::config::Check;
+use crate::config::{Check, Manners};
 use crate::plan::{BodyUse, Job};
 
 /// A body that nobody wants is read up to here, so that its connection can be used again.
@@ -37,113 +36,163 @@ const SLICE: usize = 16 << 10;
 #[derive(Debug)]
 pub(super) struct Shared {
     pub(super) check: Check,
-    pub(super) clients: Clients,
-    pub(super) headers: Headers,
-    pub(super) pace: Pace,
+    pub(super) hosts: Hosts,
 }
 
-/// Fetches a job once. `ended` resolves, with the reason, when the run is over.
-pub(super) async fn observe(
-    shared: &Shared,
-    job: &Job,
+/// A fetch, as far as it has come.
+#[derive(Debug)]
+pub(super) struct Chain {
+    started: Timestamp,
+    /// The total time that is allowed, and what it has taken so far.
+    timeout: Duration,
+    elapsed: Duration,
     fresh: bool,
-    ended: impl Future<Output = Failure>,
-) -> Observation {
-    let clock = Instant::now();
-    let mut chain = Chain {
-        shared,
-        job,
-        fresh,
-        deadline: after(shared.check.timeout),
-        hops: Vec::new(),
-        intake: None,
-        start: Start::default(),
-    };
-    let started = Timestamp::now();
-    let result = tokio::select! {
-        biased;
-        result = chain.follow() => result,
-        failure = ended => Err(failure),
-    };
-    let (end, failure) = match result {
-        Ok(end) => (end, None),
-        Err(failure) => (BodyEnd::Broken, Some(failure)),
-    };
-    Observation {
-        started,
-        elapsed: clock.elapsed(),
-        body: chain.intake.map(|intake| intake.finish(end)),
-        hops: chain.hops,
-        start: chain.start.into_bytes(),
-        failure,
+    ask: Ask,
+    visited: Visited,
+    hops: Vec<Hop>,
+}
+
+/// What came of a request.
+#[derive(Debug)]
+pub(super) enum Step {
+    /// The fetch is over.
+    Done(Observation),
+    /// A redirect leads on; its host must be free to be asked.
+    Further(Chain),
+}
+
+impl Chain {
+    /// A fetch of a job that starts now; `fresh` over new connections and past caches.
+    pub(super) fn begin(shared: &Shared, job: &Job, fresh: bool) -> Result<Self, Failure> {
+        let ask = Ask::first(&job.request.method, &job.url)?;
+        let host = ask.url.host_str().unwrap_or_default();
+        Ok(Self {
+            started: Timestamp::now(),
+            timeout: shared.hosts.of(host).manners.timeout,
+            elapsed: Duration::ZERO,
+            fresh,
+            ask,
+            visited: Visited::default(),
+            hops: Vec::new(),
+        })
+    }
+
+    /// The host that is asked next.
+    pub(super) fn host(&self) -> &str {
+        self.ask.url.host_str().unwrap_or_default()
+    }
+
+    /// Sends one request, and takes in what comes.
+    pub(super) async fn step(mut self, shared: &Shared, job: &Job, ending: &Ending) -> Step {
+        let clock = Instant::now();
+        let mut leg = Leg {
+            job,
+            ending,
+            treatment: shared.hosts.of(self.host()),
+            timeout: self.timeout,
+            deadline: after(self.timeout.saturating_sub(self.elapsed)),
+            intake: None,
+            start: Start::default(),
+        };
+        let max_redirects = shared.check.max_redirects;
+        let result = tokio::select! {
+            biased;
+            result = self.ask(&mut leg, max_redirects) => result,
+            failure = ending.reached() => Err(failure),
+        };
+        self.elapsed += clock.elapsed();
+        let (end, failure) = match result {
+            Ok(Answer::Redirect(next)) => {
+                self.ask = next;
+                return Step::Further(self);
+            }
+            Ok(Answer::Last(end)) => (end, None),
+            Err(failure) => (BodyEnd::Broken, Some(failure)),
+        };
+        Step::Done(Observation {
+            body: leg.intake.map(|intake| intake.finish(end)),
+            start: leg.start.into_bytes(),
+            failure,
+            ..self.into_observation()
+        })
+    }
+
+    /// What is observed when the fetch goes no further.
+    pub(super) fn given_up(self, failure: Failure) -> Observation {
+        Observation {
+            failure: Some(failure),
+            ..self.into_observation()
+        }
+    }
+
+    fn into_observation(self) -> Observation {
+        Observation {
+            started: self.started,
+            elapsed: self.elapsed,
+            hops: self.hops,
+            body: None,
+            start: Vec::new(),
+            failure: None,
+        }
+    }
+
+    async fn ask(&mut self, leg: &mut Leg<'_>, max_redirects: usize) -> Result<Answer, Failure> {
+        self.visited.enter(&self.ask, max_redirects)?;
+        let (response, hop) = leg.send(&self.ask, self.fresh).await?;
+        self.hops.push(hop);
+        let mut locations: Vec<&[u8]> = response
+            .headers()
+            .get_all(header::LOCATION)
+            .iter()
+            .map(HeaderValue::as_bytes)
+            .collect();
+        locations.dedup();
+        if let Some(next) = self.ask.next(response.status(), &locations)? {
+            drain(response, &mut Start::default()).await;
+            return Ok(Answer::Redirect(next));
+        }
+        leg.read(response, self.fresh).await.map(Answer::Last)
     }
 }
 
-struct Chain<'a> {
-    shared: &'a Shared,
+enum Answer {
+    Redirect(Ask),
+    Last(BodyEnd),
+}
+
+/// One request of a fetch and its response.
+struct Leg<'a> {
     job: &'a Job,
-    fresh: bool,
+    ending: &'a Ending,
+    treatment: &'a Treatment,
+    /// The total time of the whole fetch, and when it is over.
+    timeout: Duration,
     deadline: Instant,
-    hops: Vec<Hop>,
     intake: Option<Intake>,
     start: Start,
 }
 
-impl Chain<'_> {
-    async fn follow(&mut self) -> Result<BodyEnd, Failure> {
-        let mut ask = Ask::first(&self.job.request.method, &self.job.url)?;
-        let mut visited = Visited::default();
-        loop {
-            visited.enter(&ask, self.shared.check.max_redirects)?;
-            if !self.hops.is_empty() {
-                self.take_turn(&ask).await;
-            }
-            let response = self.send(&ask).await?;
-            let mut locations: Vec<&[u8]> = response
-                .headers()
-                .get_all(header::LOCATION)
-                .iter()
-                .map(HeaderValue::as_bytes)
-                .collect();
-            locations.dedup();
-            match ask.next(response.status(), &locations)? {
-                Some(next) => {
-                    drain(response, &mut Start::default()).await;
-                    ask = next;
-                }
-                None => return self.read(response).await,
-            }
-        }
-    }
-
-    /// Waits until the host may be asked again; that time is not the server's fault.
-    async fn take_turn(&mut self, ask: &Ask) {
-        let now = Instant::now();
-        let turn = self
-            .shared
-            .pace
-            .reserve(ask.url.host_str().unwrap_or_default(), now);
-        self.deadline += turn - now;
-        tokio::time::sleep_until(turn.into()).await;
-    }
-
-    async fn send(&mut self, ask: &Ask) -> Result<Response, Failure> {
-        let headers = self.shared.headers.of(ask, &self.job.request, self.fresh)?;
-        let request_headers = self.shared.headers.shown(&headers);
+impl Leg<'_> {
+    async fn send(&self, ask: &Ask, fresh: bool) -> Result<(Response, Hop), Failure> {
+        let Treatment { headers, .. } = self.treatment;
+        let sent = headers.of(ask, &self.job.request, fresh)?;
+        let request_headers = headers.shown(&sent);
         let outgoing = Outgoing {
             method: ask.method.clone(),
             url: ask.url.clone(),
-            headers,
+            headers: sent,
             body: self.job.request.body.clone().filter(|_| ask.with_body),
         };
         let at = Timestamp::now();
-        let mut result = self.exchange(&outgoing, self.fresh).await;
-        if !self.fresh && is_safe(&ask.method) && is_lost(&result) {
+        let patience = self.patience(self.treatment.manners.head_timeout);
+        let again = (!fresh && is_safe(&ask.method)).then(|| outgoing.clone());
+        let mut result = self.exchange(outgoing, fresh, patience).await;
+        if let (true, Some(again)) = (is_lost(&result), again) {
             // Most likely the server closed a kept connection just as we used it.
-            result = self.exchange(&outgoing, true).await;
+            result = self.exchange(again, true, patience).await;
         }
         let response = result?;
-        self.hops.push(Hop {
+        let hop = Hop {
             url: ask.url.to_string(),
             at,
             address: response.remote_addr(),
@@ -157,23 +206,36 @@ impl Chain<'_> {
                 .iter()
                 .map(|(name, value)| (name.as_str().to_owned(), value.as_bytes().to_owned()))
                 .collect(),
-        });
-        Ok(response)
+        };
+        Ok((response, hop))
     }
 
-    async fn exchange(&self, outgoing: &Outgoing, fresh: bool) -> Result<Response, Failure> {
-        let sending = self.shared.clients.send(outgoing, fresh);
-        match timeout_at(self.deadline.into(), sending).await {
-            Ok(Ok(result)) => result.map_err(classify),
+    async fn exchange(
+        &self,
+        outgoing: Outgoing,
+        fresh: bool,
+        patience: Instant,
+    ) -> Result<Response, Failure> {
+        let Treatment {
+            manners, clients, ..
+        } = self.treatment;
+        match timeout_at(patience.into(), clients.send(outgoing, fresh)).await {
+            Ok(Ok(result)) => result.map_err(|error| classify(error, manners)),
             Ok(Err(refused)) => Err(Failure {
                 kind: FailureKind::Refused,
                 detail: refused.to_string(),
             }),
-            Err(_) => Err(self.timed_out("no response")),
+            Err(_) if self.is_over() => {
+                Err(self.timed_out("before the head of the response was complete"))
+            }
+            Err(_) => Err(timed_out(format!(
+                "the head of the response was not complete within {:?} (head-timeout)",
+                manners.head_timeout
+            ))),
         }
     }
 
-    async fn read(&mut self, mut response: Response) -> Result<BodyEnd, Failure> {
+    async fn read(&mut self, mut response: Response, fresh: bool) -> Result<BodyEnd, Failure> {
         let content_type = response.headers().get(header::CONTENT_TYPE);
         self.start = Start::of(content_type.map(HeaderValue::as_bytes));
         let BodyUse::Hash { at_most, keep } = self.job.body else {
@@ -186,9 +248,9 @@ impl Chain<'_> {
             Some(_) => at_most.saturating_add(at_most / 8 + CODING_OVERHEAD),
             None => at_most,
         };
-        let at_most = at_most.min(self.shared.check.max_body);
+        let at_most = at_most.min(self.treatment.manners.max_body);
         // What a second look finds may be news, and news is archived.
-        let mut intake = Intake::new(at_most, keep || self.fresh, decoder);
+        let mut intake = Intake::new(at_most, keep || fresh, decoder);
         let result = self.take_in(&mut response, &mut intake).await;
         self.intake = Some(intake);
         result
@@ -199,15 +261,24 @@ impl Chain<'_> {
         response: &mut Response,
         intake: &mut Intake,
     ) -> Result<BodyEnd, Failure> {
+        let Manners { idle_timeout, .. } = self.treatment.manners;
         while !intake.is_full() {
-            let Ok(chunk) = timeout_at(self.deadline.into(), response.chunk()).await else {
-                return Err(
-                    self.timed_out(&format!("the body stopped after {} bytes", intake.length()))
-                );
+            let patience = self.patience(idle_timeout);
+            let Ok(chunk) = timeout_at(patience.into(), response.chunk()).await else {
+                let so_far = format!("after {} bytes of the body", intake.length());
+                return Err(if self.is_over() {
+                    self.timed_out(&so_far)
+                } else {
+                    timed_out(format!(
+                        "nothing more came within {idle_timeout:?} (idle-timeout) {so_far}"
+                    ))
+                });
             };
-            let Some(chunk) = chunk.map_err(classify)? else {
+            let chunk = chunk.map_err(|error| classify(error, &self.treatment.manners))?;
+            let Some(chunk) = chunk else {
                 return Ok(BodyEnd::Complete);
             };
+            self.ending.count(chunk.len());
             self.start.push(&chunk);
             if intake.decodes() {
                 for slice in chunk.chunks(SLICE) {
@@ -230,11 +301,25 @@ impl Chain<'_> {
         Decoder::new(encoding, self.job.promise.length)
     }
 
-    fn timed_out(&self, how: &str) -> Failure {
-        Failure {
-            kind: FailureKind::Timeout,
-            detail: format!("{how}: not done within {:?}", self.shared.check.timeout),
-        }
+    /// When to wait no longer for something that may take so long.
+    fn patience(&self, at_most: Duration) -> Instant {
+        self.deadline.min(after(at_most))
+    }
+
+    /// Whether the total time is over.
+    fn is_over(&self) -> bool {
+        Instant::now() >= self.deadline
+    }
+
+    fn timed_out(&self, how_far: &str) -> Failure {
+        timed_out(format!("{:?} were over (timeout) {how_far}", self.timeout))
+    }
+}
+
+fn timed_out(detail: String) -> Failure {
+    Failure {
+        kind: FailureKind::Timeout,
+        detail,
     }
 }
 

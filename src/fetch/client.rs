@@ -24,7 +24,7 @@ use url::{Host, Url};
 use super::certificate::Witness;
 use super::policy::{Policy, Refused};
 use super::resolve::{Fixed, Vetted};
-use crate::config::{Check, Mapping, Network};
+use crate::config::{Mapping, Network};
 
 /// Idle connections are dropped soon: a run meets many hosts, and file descriptors are few.
 const IDLE: Duration = Duration::from_secs(2);
@@ -32,13 +32,21 @@ const IDLE: Duration = Duration::from_secs(2);
 /// Response headers that are read at most.
 const MAX_HEADERS: usize = 256;
 
-/// All clients of a run.
+/// Where a run may go, and how it knows whom it meets there.
+#[derive(Debug)]
+pub(super) struct Ways {
+    tls: ClientConfig,
+    policy: Arc<Policy>,
+    mappings: Arc<[Mapping]>,
+}
+
+/// The clients for all ways, which give up connecting after the same time.
 #[derive(Debug)]
 pub(super) struct Clients {
-    policy: Arc<Policy>,
     open: Pair,
     mapped: HashMap<String, Pair>,
-    mappings: Vec<Mapping>,
+    policy: Arc<Policy>,
+    mappings: Arc<[Mapping]>,
 }
 
 /// Two clients that differ in whether they reuse connections.
@@ -49,7 +57,7 @@ struct Pair {
 }
 
 /// One request, ready to be sent to wherever it is to go.
-#[derive(Debug)]
+#[derive(Debug, Clone)]
 pub(super) struct Outgoing {
     /// The method.
     pub(super) method: reqwest::Method,
@@ -61,25 +69,34 @@ pub(super) struct Outgoing {
     pub(super) body: Option<String>,
 }
 
+impl Ways {
+    /// Fails on an unreadable `ca-file` or when no certificate authority is known at all.
+    pub(super) fn new(network: &Network) -> anyhow::Result<Self> {
+        Ok(Self {
+            tls: tls(network)?,
+            policy: Arc::new(Policy::new(&network.allow)),
+            mappings: network.map.iter().map(normalized).collect(),
+        })
+    }
+}
+
 impl Clients {
-    /// Builds them; fails on an unreadable `ca-file` or when no certificate authority is known at all.
-    pub(super) fn new(check: &Check, network: &Network) -> anyhow::Result<Self> {
-        let tls = tls(network)?;
-        let policy = Arc::new(Policy::new(&network.allow));
-        let mappings: Vec<Mapping> = network.map.iter().map(normalized).collect();
+    /// Builds them.
+    pub(super) fn new(ways: &Ways, connect_timeout: Duration) -> anyhow::Result<Self> {
+        let pair = |resolver: &Arc<dyn Resolve>| Pair::new(&ways.tls, connect_timeout, resolver);
         let mut mapped = HashMap::new();
-        for Mapping { to_host, .. } in &mappings {
+        for Mapping { to_host, .. } in &*ways.mappings {
             if !mapped.contains_key(to_host) {
                 let resolver: Arc<dyn Resolve> = Arc::new(Fixed(to_host.clone()));
-                mapped.insert(to_host.clone(), Pair::new(check, &tls, &resolver)?);
+                mapped.insert(to_host.clone(), pair(&resolver)?);
             }
         }
-        let vetted: Arc<dyn Resolve> = Arc::new(Vetted(Arc::clone(&policy)));
+        let vetted: Arc<dyn Resolve> = Arc::new(Vetted(Arc::clone(&ways.policy)));
         Ok(Self {
-            open: Pair::new(check, &tls, &vetted)?,
-            policy,
+            open: pair(&vetted)?,
             mapped,
-            mappings,
+            policy: Arc::clone(&ways.policy),
+            mappings: Arc::clone(&ways.mappings),
         })
     }
 
@@ -117,20 +134,24 @@ impl Clients {
     /// The outer error is our own refusal, the inner one comes from the network.
     pub(super) async fn send(
         &self,
-        outgoing: &Outgoing,
+        outgoing: Outgoing,
         fresh: bool,
     ) -> Result<reqwest::Result<reqwest::Response>, Refused> {
         let (pair, url) = self.route(&outgoing.url)?;
-        let mut request = reqwest::Request::new(outgoing.method.clone(), url);
-        *request.headers_mut() = outgoing.headers.clone();
-        *request.body_mut() = outgoing.body.clone().map(Into::into);
+        let mut request = reqwest::Request::new(outgoing.method, url);
+        *request.headers_mut() = outgoing.headers;
+        *request.body_mut() = outgoing.body.map(Into::into);
         let client = if fresh { &pair.fresh } else { &pair.pooled };
         Ok(client.execute(request).await)
     }
 }
 
 impl Pair {
-    fn new(check: &Check, tls: &ClientConfig, resolver: &Arc<dyn Resolve>) -> anyhow::Result<Self> {
+    fn new(
+        tls: &ClientConfig,
+        connect_timeout: Duration,
+        resolver: &Arc<dyn Resolve>,
+    ) -> anyhow::Result<Self> {
         let build = |idle| {
             Client::builder()
                 .tls_backend_preconfigured(tls.clone())
@@ -141,7 +162,7 @@ impl Pair {
                 .retry(reqwest::retry::never())
                 .referer(false)
                 .no_proxy()
-                .connect_timeout(check.connect_timeout)
+                .connect_timeout(connect_timeout)
                 .pool_idle_timeout(IDLE)
                 .pool_max_idle_per_host(idle)
                 .dns_resolver(Arc::clone(resolver))
@@ -149,7 +170,7 @@ impl Pair {
                 .context("the HTTP client cannot be set up")
         };
         Ok(Self {
-            pooled: build(check.host_concurrency)?,
+            pooled: build(usize::MAX)?,
             fresh: build(0)?,
         })
     }

@@ -1,19 +1,18 @@
 //! Runs jobs: takes them in as there is room, fetches, asks whether to fetch again, hands them out.
 
 use std::collections::VecDeque;
-use std::time::{Duration, Instant};
+use std::time::Instant;
 
 use futures_util::future::OptionFuture;
 use futures_util::stream::{FuturesUnordered, StreamExt};
-use jiff::Timestamp;
 use tokio::sync::mpsc::Sender;
 use url::Url;
 
-use super::chain::{Shared, observe};
+use super::chain::{Chain, Shared, Step};
+use super::ending::Ending;
 use super::queue::{HostId, Queue};
 use super::{Failure, FailureKind, Next, Observation, after};
 use crate::plan::Job;
-use crate::stop::Stop;
 
 /// Jobs that are taken in ahead of their time at most, in search of hosts that are free.
 const LOOKAHEAD: usize = 100_000;
@@ -30,46 +29,14 @@ const KEPT: usize = 3;
 /// A job that is finished.
 pub(super) type Finished = (Job, Vec<Observation>);
 
-/// When a run is over before its jobs are.
-#[derive(Debug, Clone)]
-pub(super) struct End {
-    stop: Stop,
-    deadline: Option<Instant>,
-}
-
-impl End {
-    /// A run that starts now.
-    pub(super) fn new(stop: &Stop, time: Option<Duration>) -> Self {
-        Self {
-            stop: stop.clone(),
-            deadline: time.map(after),
-        }
-    }
-
-    /// Returns once the run is over, with what that means for a job.
-    async fn reached(&self) -> Failure {
-        let over: OptionFuture<_> = self
-            .deadline
-            .map(|at| tokio::time::sleep_until(at.into()))
-            .into();
-        let detail = tokio::select! {
-            biased;
-            () = self.stop.wait() => "the run was interrupted",
-            Some(()) = over => "the run's time was over",
-        };
-        Failure {
-            kind: FailureKind::RunEnded,
-            detail: detail.to_owned(),
-        }
-    }
-}
-
 /// A job and what was seen of it so far.
 #[derive(Debug)]
 struct Work {
     job: Job,
     observations: Vec<Observation>,
     fresh: bool,
+    /// A fetch that a redirect leads on.
+    begun: Option<Chain>,
 }
 
 impl Work {
@@ -78,6 +45,7 @@ impl Work {
             job,
             observations: Vec::new(),
             fresh: false,
+            begun: None,
         }
     }
 
@@ -91,26 +59,27 @@ impl Work {
         }
     }
 
-    fn decide(&self, next: impl Fn(&Job, &[Observation]) -> Next) -> Next {
+    /// What is to be done next; `None` while a fetch is not over.
+    fn decide(&self, next: impl Fn(&Job, &[Observation]) -> Next) -> Option<Next> {
+        if self.begun.is_some() {
+            return None;
+        }
         let failure = self
             .observations
             .last()
             .and_then(|last| last.failure.as_ref());
         if failure.is_some_and(|failure| failure.kind == FailureKind::RunEnded) {
-            return Next::Done;
+            return Some(Next::Done);
         }
-        next(&self.job, &self.observations)
+        Some(next(&self.job, &self.observations))
     }
 
     fn give_up(mut self, failure: Failure) -> Finished {
-        self.add(Observation {
-            started: Timestamp::now(),
-            elapsed: Duration::ZERO,
-            hops: Vec::new(),
-            body: None,
-            start: Vec::new(),
-            failure: Some(failure),
-        });
+        let observation = match self.begun.take() {
+            Some(chain) => chain.given_up(failure),
+            None => Observation::of_nothing(failure),
+        };
+        self.add(observation);
         self.finish()
     }
 
@@ -125,7 +94,7 @@ pub(super) async fn drive(
     jobs: impl Iterator<Item = Job>,
     next: impl Fn(&Job, &[Observation]) -> Next,
     out: Sender<Finished>,
-    end: End,
+    ending: Ending,
 ) {
     let mut run = Run {
         shared,
@@ -133,19 +102,24 @@ pub(super) async fn drive(
         jobs: jobs.fuse(),
         more: true,
         stretch: STRETCH,
-        queue: Queue::new(shared.check.host_concurrency),
+        queue: Queue::new(),
         outbox: VecDeque::new(),
         over: None,
     };
     let concurrency = shared.check.concurrency.max(1);
     let mut running = FuturesUnordered::new();
-    let mut ending = std::pin::pin!(end.reached());
+    let mut reached = std::pin::pin!(ending.reached());
     loop {
         run.stretch = STRETCH;
+        if run.over.is_none()
+            && let Some(failure) = ending.is_spent()
+        {
+            run.end(failure);
+        }
         while running.len() < concurrency
             && let Some((host, work)) = run.start()
         {
-            running.push(fetch(shared, &end, host, work));
+            running.push(fetch(shared, &ending, host, work));
         }
         if running.is_empty() && run.is_finished() {
             return;
@@ -154,7 +128,7 @@ pub(super) async fn drive(
         let wake: OptionFuture<_> = wakes.map(|at| tokio::time::sleep_until(at.into())).into();
         tokio::select! {
             biased;
-            failure = &mut ending, if run.over.is_none() => run.end(failure),
+            failure = &mut reached, if run.over.is_none() => run.end(failure),
             Some((host, work)) = running.next(), if !running.is_empty() => run.settle(host, work),
             permit = out.reserve(), if !run.outbox.is_empty() => {
                 let Ok(permit) = permit else { return };
@@ -187,7 +161,7 @@ impl<J: Iterator<Item = Job>, N: Fn(&Job, &[Observation]) -> Next> Run<'_, J, N>
     /// The next work that may start now; takes in jobs in search of it.
     fn start(&mut self) -> Option<(HostId, Work)> {
         while self.outbox.len() < OUTBOX {
-            let start = self.queue.start(&self.shared.pace, Instant::now());
+            let start = self.queue.start(Instant::now());
             if start.is_some() || !self.more || self.stretch == 0 || self.queue.len() >= LOOKAHEAD {
                 return start;
             }
@@ -199,7 +173,11 @@ impl<J: Iterator<Item = Job>, N: Fn(&Job, &[Observation]) -> Next> Run<'_, J, N>
     fn take_in(&mut self) {
         self.stretch -= 1;
         match (self.jobs.next(), &self.over) {
-            (Some(job), None) => self.queue.push(&host_of(&job), Work::new(job)),
+            (Some(job), None) => {
+                let host = host_of(&job);
+                let share = self.shared.hosts.of(&host).share();
+                self.queue.push(&host, share, Work::new(job));
+            }
             (Some(job), Some(failure)) => self
                 .outbox
                 .push_back(Work::new(job).give_up(failure.clone())),
@@ -207,19 +185,27 @@ impl<J: Iterator<Item = Job>, N: Fn(&Job, &[Observation]) -> Next> Run<'_, J, N>
         }
     }
 
-    /// A fetch has come back: the job is finished, or will be fetched again.
+    /// A fetch has come back: the job is finished, goes on elsewhere, or will be fetched again.
     fn settle(&mut self, host: HostId, work: Work) {
         self.queue.release(host);
         let finished = match (work.decide(&self.next), &self.over) {
-            (Next::Done, _) => work.finish(),
-            (Next::Again { .. }, Some(failure)) => work.give_up(failure.clone()),
-            (Next::Again { wait, fresh }, None) => {
-                self.queue
-                    .push_later(host, after(wait), Work { fresh, ..work });
-                return;
+            (None, None) => return self.lead_on(work),
+            (None | Some(Next::Again { .. }), Some(failure)) => work.give_up(failure.clone()),
+            (Some(Next::Done), _) => work.finish(),
+            (Some(Next::Again { wait, fresh }), None) => {
+                let work = Work { fresh, ..work };
+                return self.queue.push_later(host, after(wait), work);
             }
         };
         self.outbox.push_back(finished);
+    }
+
+    /// Waits for a turn at the host that a redirect leads to.
+    fn lead_on(&mut self, work: Work) {
+        let Some(chain) = &work.begun else { return };
+        let host = chain.host().to_owned();
+        let share = self.shared.hosts.of(&host).share();
+        self.queue.push_begun(&host, share, work);
     }
 
     /// The run is over: nothing starts any more.
@@ -240,9 +226,20 @@ impl<J: Iterator<Item = Job>, N: Fn(&Job, &[Observation]) -> Next> Run<'_, J, N>
     }
 }
 
-async fn fetch(shared: &Shared, end: &End, host: HostId, mut work: Work) -> (HostId, Work) {
-    let observation = observe(shared, &work.job, work.fresh, end.reached()).await;
-    work.add(observation);
+/// Sends one request for a job, and takes in what comes.
+async fn fetch(shared: &Shared, ending: &Ending, host: HostId, mut work: Work) -> (HostId, Work) {
+    let chain = match work.begun.take() {
+        Some(chain) => Ok(chain),
+        None => Chain::begin(shared, &work.job, work.fresh),
+    };
+    let step = match chain {
+        Ok(chain) => chain.step(shared, &work.job, ending).await,
+        Err(failure) => Step::Done(Observation::of_nothing(failure)),
+    };
+    match step {
+        Step::Done(observation) => work.add(observation),
+        Step::Further(chain) => work.begun = Some(chain),
+    }
     (host, work)
 }
 

@@ -10,14 +10,15 @@ use rustls::CertificateError;
 use super::certificate::Rejected;
 use super::policy::Refused;
 use super::{Failure, FailureKind};
+use crate::config::Manners;
 
 /// What an error of the library means. It never carries the URL, which may hold secrets.
-pub(super) fn classify(error: reqwest::Error) -> Failure {
+pub(super) fn classify(error: reqwest::Error, manners: &Manners) -> Failure {
     let error = error.without_url();
     let chain = chain(&error);
     Failure {
         kind: kind(&error, &chain),
-        detail: detail(&error, &chain),
+        detail: detail(&error, &chain, manners),
     }
 }
 
@@ -74,9 +75,12 @@ fn was_lost(chain: &[&(dyn Error + 'static)]) -> bool {
     hyper || io
 }
 
-fn detail(error: &reqwest::Error, chain: &[&(dyn Error + 'static)]) -> String {
+fn detail(error: &reqwest::Error, chain: &[&(dyn Error + 'static)], manners: &Manners) -> String {
     if error.is_timeout() && error.is_connect() {
-        return "no connection within the time for connecting".to_owned();
+        return format!(
+            "no connection within {:?} (connect-timeout)",
+            manners.connect_timeout
+        );
     }
     if let Some(rejected) = find::<rustls::Error>(chain).and_then(Rejected::within) {
         return rejected.to_string();

@@ -8,7 +8,7 @@ use url::{Position, Url};
 
 use super::redirect::Ask;
 use super::{Failure, FailureKind};
-use crate::config::Check;
+use crate::config::Manners;
 use crate::plan::Request;
 
 /// What is shown in place of a secret.
@@ -42,16 +42,16 @@ pub(super) struct Headers {
 
 impl Headers {
     /// Reads them from the configuration.
-    pub(super) fn new(check: &Check) -> anyhow::Result<Self> {
-        let user_agent = HeaderValue::from_str(&check.user_agent).with_context(|| {
+    pub(super) fn new(manners: &Manners) -> anyhow::Result<Self> {
+        let user_agent = HeaderValue::from_str(&manners.user_agent).with_context(|| {
             format!(
                 "user-agent {:?} cannot be sent as a header",
-                check.user_agent
+                manners.user_agent
             )
         })?;
         Ok(Self {
             user_agent,
-            configured: configured(&check.headers)?,
+            configured: configured(&manners.headers)?,
         })
     }
 

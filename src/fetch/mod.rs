@@ -2,8 +2,9 @@
 //!
 //! [`Fetcher::fetch_all`] takes jobs as it has room for them and hands them out,
 //! finished, with all that was observed. Behind it: `driver` runs jobs, `queue`
-//! and `pace` say which host's turn it is, `chain` makes one fetch of redirects
-//! and a body, `client` knows the HTTP library, and the rest are pure: `policy`
+//! says which host's turn it is, `hosts` how it is treated, `ending` when all is
+//! over, `chain` makes one fetch of redirects and a body, `client` knows the
+//! HTTP library, and the rest are pure: `policy`
 //! (which addresses), `redirect` (where next), `headers`, `body` and `decode`
 //! (what came), `certificate` (who answered), `failure` (what went wrong).
 //!
@@ -17,10 +18,11 @@ mod chain;
 mod client;
 mod decode;
 mod driver;
+mod ending;
 mod failure;
 mod headers;
+mod hosts;
 mod observation;
-mod pace;
 pub mod policy;
 mod queue;
 mod redirect;
@@ -77,9 +79,7 @@ impl Fetcher {
         Ok(Self {
             shared: chain::Shared {
                 check: check.clone(),
-                clients: client::Clients::new(check, network)?,
-                headers: headers::Headers::new(check)?,
-                pace: pace::Pace::new(check.host_interval),
+                hosts: hosts::Hosts::new(check, network)?,
             },
             runtime: Some(runtime),
         })
@@ -91,7 +91,8 @@ impl Fetcher {
     /// first, and says whether to fetch it again. `done` gets each job as it
     /// finishes, on the calling thread. The last three bodies of a job are kept.
     /// Once `stop` is set, or the deadline of the configuration has passed, every
-    /// job that is left gets an observation that says so, at once.
+    /// job that is left gets an observation that says so, at once; once its byte
+    /// budget is used up, every job that no request is under way for.
     ///
     /// Blocks: async code calls it through `spawn_blocking`.
     pub fn fetch_all(
@@ -103,7 +104,7 @@ impl Fetcher {
     ) {
         let Some(runtime) = &self.runtime else { return };
         let (sender, mut finished) = mpsc::channel(CHANNEL);
-        let end = driver::End::new(stop, self.shared.check.deadline);
+        let end = ending::Ending::new(stop, &self.shared.check);
         std::thread::scope(|threads| {
             let next = &next;
             let run = driver::drive(&self.shared, jobs, next, sender, end);

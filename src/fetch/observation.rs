@@ -16,7 +16,7 @@ use super::{Certificate, Spool};
 pub struct Observation {
     /// When the first request was sent.
     pub started: Timestamp,
-    /// How long it all took.
+    /// How long it all took, not counting the turns at hosts that redirects waited for.
     pub elapsed: Duration,
     /// The responses in order; all but the last are redirects that were followed.
     pub hops: Vec<Hop>,
@@ -161,6 +161,18 @@ impl fmt::Display for FailureKind {
 }
 
 impl Observation {
+    /// What is observed when nothing is asked.
+    pub(super) fn of_nothing(failure: Failure) -> Self {
+        Self {
+            started: Timestamp::now(),
+            elapsed: Duration::ZERO,
+            hops: Vec::new(),
+            body: None,
+            start: Vec::new(),
+            failure: Some(failure),
+        }
+    }
+
     /// The first response.
     pub fn first(&self) -> Option<&Hop> {
         self.hops.first()

@@ -1,28 +1,36 @@
 //! Which work starts next: a queue per host, so that a slow host holds up nobody else.
 //!
 //! Hosts take turns. A host takes part while it has work waiting, fewer than
-//! its share of requests under way, and its pace allows. Knows nothing of
+//! its share of requests under way, and its interval allows. Knows nothing of
 //! networks or clocks; the time is always told.
 
 use std::cmp::Reverse;
 use std::collections::{BinaryHeap, HashMap, VecDeque};
-use std::time::Instant;
+use std::time::{Duration, Instant};
 
-use super::pace::Pace;
+use super::AGES;
 
 /// A host's number in its queue.
 #[derive(Debug, Clone, Copy, PartialEq, Eq, PartialOrd, Ord)]
 pub(super) struct HostId(usize);
 
+/// What one host may be asked to bear.
+#[derive(Debug, Clone, Copy)]
+pub(super) struct Share {
+    /// Requests under way at once; one at least.
+    pub(super) at_once: usize,
+    /// The least time between the starts of two requests.
+    pub(super) interval: Duration,
+}
+
 /// Work, host by host.
 #[derive(Debug)]
 pub(super) struct Queue<T> {
-    host_concurrency: usize,
     ids: HashMap<String, HostId>,
     hosts: Vec<Host<T>>,
     /// Hosts that may start something now, in turn.
     ready: VecDeque<HostId>,
-    /// Hosts that would be ready but for their pace.
+    /// Hosts that would be ready but for their interval.
     parked: BinaryHeap<Reverse<(Instant, HostId)>>,
     /// Work that waits for its time, by number.
     later: BinaryHeap<Reverse<(Instant, u64)>>,
@@ -33,18 +41,19 @@ pub(super) struct Queue<T> {
 
 #[derive(Debug)]
 struct Host<T> {
-    name: String,
+    share: Share,
     waiting: VecDeque<T>,
     running: usize,
+    /// The interval keeps it closed until then.
+    opens: Option<Instant>,
     /// Whether it stands in `ready` or `parked`.
     listed: bool,
 }
 
 impl<T> Queue<T> {
-    /// An empty queue that lets this much run at once per host.
-    pub(super) fn new(host_concurrency: usize) -> Self {
+    /// An empty queue.
+    pub(super) fn new() -> Self {
         Self {
-            host_concurrency: host_concurrency.max(1),
             ids: HashMap::new(),
             hosts: Vec::new(),
             ready: VecDeque::new(),
@@ -61,12 +70,18 @@ impl<T> Queue<T> {
         self.waiting + self.sleeping.len()
     }
 
-    /// Adds work that may start at once.
-    pub(super) fn push(&mut self, host: &str, work: T) {
-        let id = self.host(host);
+    /// Adds work that may start at once. The share is that of the host, always the same one.
+    pub(super) fn push(&mut self, host: &str, share: Share, work: T) {
+        let id = self.host(host, share);
         self.hosts[id.0].waiting.push_back(work);
         self.waiting += 1;
         self.list(id);
+    }
+
+    /// Adds work that was begun elsewhere: it comes before what was not.
+    pub(super) fn push_begun(&mut self, host: &str, share: Share, work: T) {
+        let id = self.host(host, share);
+        self.push_front(id, work);
     }
 
     /// Adds work that may start from `when` on.
@@ -77,11 +92,11 @@ impl<T> Queue<T> {
     }
 
     /// Starts something, if anything may start now. [`Queue::release`] must follow when it is over.
-    pub(super) fn start(&mut self, pace: &Pace, now: Instant) -> Option<(HostId, T)> {
+    pub(super) fn start(&mut self, now: Instant) -> Option<(HostId, T)> {
         self.wake_up(now);
         while let Some(id) = self.ready.pop_front() {
             let host = &mut self.hosts[id.0];
-            if let Some(opens) = pace.opens(&host.name, now) {
+            if let Some(opens) = host.opens.filter(|opens| *opens > now) {
                 self.parked.push(Reverse((opens, id)));
                 continue;
             }
@@ -90,7 +105,7 @@ impl<T> Queue<T> {
                 continue;
             };
             host.running += 1;
-            pace.reserve(&host.name, now);
+            host.opens = (!host.share.interval.is_zero()).then(|| now + host.share.interval);
             self.waiting -= 1;
             self.list(id);
             return Some((id, work));
@@ -130,15 +145,25 @@ impl<T> Queue<T> {
         all
     }
 
-    fn host(&mut self, name: &str) -> HostId {
+    fn push_front(&mut self, id: HostId, work: T) {
+        self.hosts[id.0].waiting.push_front(work);
+        self.waiting += 1;
+        self.list(id);
+    }
+
+    fn host(&mut self, name: &str, share: Share) -> HostId {
         if let Some(id) = self.ids.get(name) {
             return *id;
         }
         let id = HostId(self.hosts.len());
         self.hosts.push(Host {
-            name: name.to_owned(),
+            share: Share {
+                at_once: share.at_once.max(1),
+                interval: share.interval.min(AGES),
+            },
             waiting: VecDeque::new(),
             running: 0,
+            opens: None,
             listed: false,
         });
         self.ids.insert(name.to_owned(), id);
@@ -147,7 +172,7 @@ impl<T> Queue<T> {
 
     fn list(&mut self, id: HostId) {
         let host = &mut self.hosts[id.0];
-        if !host.listed && !host.waiting.is_empty() && host.running < self.host_concurrency {
+        if !host.listed && !host.waiting.is_empty() && host.running < host.share.at_once {
             host.listed = true;
             self.ready.push_back(id);
         }
@@ -159,10 +184,7 @@ impl<T> Queue<T> {
         {
             self.later.pop();
             if let Some((id, work)) = self.sleeping.remove(&serial) {
-                // Before the rest: what was begun is finished first.
-                self.hosts[id.0].waiting.push_front(work);
-                self.waiting += 1;
-                self.list(id);
+                self.push_front(id, work);
             }
         }
         while let Some(Reverse((when, id))) = self.parked.peek().copied()
@@ -176,59 +198,78 @@ impl<T> Queue<T> {
 
 #[cfg(test)]
 mod tests {
-    use std::time::Duration;
-
     use super::*;
 
-    fn started(queue: &mut Queue<&'static str>, pace: &Pace, now: Instant) -> Vec<&'static str> {
-        std::iter::from_fn(|| queue.start(pace, now).map(|(_, work)| work)).collect()
+    fn share(at_once: usize, interval: Duration) -> Share {
+        Share { at_once, interval }
+    }
+
+    fn started(queue: &mut Queue<&'static str>, now: Instant) -> Vec<&'static str> {
+        std::iter::from_fn(|| queue.start(now).map(|(_, work)| work)).collect()
     }
 
     #[test]
     fn hosts_take_turns_within_their_share() {
-        let (now, pace) = (Instant::now(), Pace::new(Duration::ZERO));
-        let mut queue = Queue::new(2);
-        for work in ["a1", "a2", "a3", "b1"] {
-            queue.push(&work[..1], work);
+        let now = Instant::now();
+        let mut queue = Queue::new();
+        for work in ["a1", "a2", "a3", "b1", "b2"] {
+            let at_once = if work.starts_with('a') { 2 } else { 1 };
+            queue.push(&work[..1], share(at_once, Duration::ZERO), work);
         }
-        assert_eq!(started(&mut queue, &pace, now), ["a1", "b1", "a2"]);
+        assert_eq!(started(&mut queue, now), ["a1", "b1", "a2"]);
         queue.release(HostId(0));
-        assert_eq!(started(&mut queue, &pace, now), ["a3"]);
+        assert_eq!(started(&mut queue, now), ["a3"]);
+        queue.release(HostId(1));
+        assert_eq!(started(&mut queue, now), ["b2"]);
         assert_eq!(queue.len(), 0);
     }
 
     #[test]
-    fn the_pace_parks_a_host_and_nobody_else() {
+    fn the_interval_parks_a_host_and_nobody_else() {
         let (now, interval) = (Instant::now(), Duration::from_secs(10));
-        let pace = Pace::new(interval);
-        let mut queue = Queue::new(4);
+        let mut queue = Queue::new();
         for work in ["a1", "a2", "b1"] {
-            queue.push(&work[..1], work);
+            queue.push(&work[..1], share(4, interval), work);
         }
-        assert_eq!(started(&mut queue, &pace, now), ["a1", "b1"]);
+        assert_eq!(started(&mut queue, now), ["a1", "b1"]);
         assert_eq!(queue.wakes(), Some(now + interval));
-        assert_eq!(started(&mut queue, &pace, now + interval), ["a2"]);
+        assert_eq!(started(&mut queue, now + interval), ["a2"]);
     }
 
     #[test]
     fn later_work_takes_no_place_and_then_comes_first() {
-        let (now, wait, pace) = (
+        let (now, wait, one) = (
             Instant::now(),
             Duration::from_secs(5),
-            Pace::new(Duration::ZERO),
+            share(1, Duration::ZERO),
         );
-        let mut queue = Queue::new(1);
-        queue.push("a", "first");
-        let (id, work) = queue.start(&pace, now).unwrap();
+        let mut queue = Queue::new();
+        queue.push("a", one, "first");
+        let (id, work) = queue.start(now).unwrap();
         queue.push_later(id, now + wait, work);
         queue.release(id);
-        queue.push("a", "second");
-        queue.push("a", "third");
-        assert_eq!(started(&mut queue, &pace, now), ["second"]);
+        queue.push("a", one, "second");
+        queue.push("a", one, "third");
+        assert_eq!(started(&mut queue, now), ["second"]);
         queue.release(id);
         assert_eq!(queue.wakes(), Some(now + wait));
-        assert_eq!(started(&mut queue, &pace, now + wait), ["first"]);
+        assert_eq!(started(&mut queue, now + wait), ["first"]);
         assert_eq!(queue.drain(), ["third"]);
         assert_eq!(queue.len(), 0);
+    }
+
+    #[test]
+    fn what_was_begun_elsewhere_takes_its_place_at_the_new_host() {
+        let (now, one) = (Instant::now(), share(1, Duration::ZERO));
+        let mut queue = Queue::new();
+        for (host, work) in [("a", "a1"), ("b", "b1"), ("b", "b2")] {
+            queue.push(host, one, work);
+        }
+        assert_eq!(started(&mut queue, now), ["a1", "b1"]);
+        queue.release(HostId(0));
+        queue.push_begun("b", one, "a1");
+        assert_eq!(started(&mut queue, now), [""; 0]);
+        queue.release(HostId(1));
+        assert_eq!(started(&mut queue, now), ["a1"]);
     }
 }

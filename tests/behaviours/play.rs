@@ -11,7 +11,7 @@ use std::time::{Duration, Instant};
 
 use sha2::{Digest, Sha256};
 use socket2::{Domain, Socket, Type};
-use urldb::config::{Check, Mapping, Network};
+use urldb::config::{Check, Manners, Mapping, Network};
 use urldb::fetch::{Fetcher, Next, Observation};
 use urldb::plan::{self, Cnames, Job, Keep, Purpose, Selection};
 use urldb::run;
@@ -112,10 +112,14 @@ impl Stage {
     ) -> BTreeMap<String, (Assessment, Duration)> {
         let check = Check {
             concurrency: parts.len().max(1),
-            timeout,
-            connect_timeout: timeout,
             retry_wait: Duration::from_millis(5),
-            max_body: MAX_BODY,
+            manners: Manners {
+                host_interval: Duration::ZERO,
+                timeout,
+                connect_timeout: timeout,
+                max_body: MAX_BODY,
+                ..Manners::default()
+            },
             ..Check::default()
         };
         let network = Network {

@@ -5,12 +5,11 @@ use std::time::Duration;
 
 use flate2::Compression;
 use flate2::write::GzEncoder;
-use urldb::config::Check;
 use urldb::fetch::{BodyEnd, FailureKind, Observation};
 use urldb::plan::{BodyUse, Job};
 
 use crate::support::{Reply, Server};
-use crate::{fetch, get, job, kind, network, quick, sha256};
+use crate::{fetch, get, job, kind, network, quick, quick_with, sha256};
 
 fn bytes(observation: &mut Observation) -> Vec<u8> {
     let spool = observation
@@ -124,10 +123,7 @@ fn a_body_is_cut_one_byte_after_it_is_too_long() {
         at_most: 1000,
         keep: true,
     };
-    let capped = Check {
-        max_body: 1000,
-        ..quick()
-    };
+    let capped = quick_with(|manners| manners.max_body = 1000);
     for (check, job) in [(quick(), promised), (capped, job("http://example.test/"))] {
         let mut seen = fetch(&check, &network, job);
         assert_eq!(seen.failure, None);
@@ -167,10 +163,7 @@ fn a_body_that_nobody_wants_does_not_spoil_the_connection_nor_hold_it_up() {
         _ => Reply::raw("HTTP/1.1 200 OK\r\nContent-Length: 1000000000\r\n\r\nx").hang(),
     });
     let network = network(&[("example.test", &server)]);
-    let one = Check {
-        host_concurrency: 1,
-        ..quick()
-    };
+    let one = quick_with(|manners| manners.host_concurrency = 1);
     let jobs = vec![skip("small"), skip("small"), skip("large")];
     for (_, seen) in crate::fetch_all(&one, &network, jobs) {
         assert_eq!(seen.failure, None);
@@ -183,4 +176,51 @@ fn a_body_that_nobody_wants_does_not_spoil_the_connection_nor_hold_it_up() {
         .map(|request| request.connection)
         .collect();
     assert_eq!(connections, [0, 0, 0]);
+}
+
+#[test]
+fn framing_that_contradicts_itself_is_no_answer() {
+    for head in [
+        "Content-Length: 5\r\nContent-Length: 6\r\n",
+        "Content-Length: 5, 6\r\n",
+        "Content-Length: -5\r\n",
+        "Content-Length: 99999999999999999999999\r\n",
+    ] {
+        let reply = Reply::raw(format!("HTTP/1.1 200 OK\r\n{head}\r\nhello!"));
+        let server = Server::new(move |_| reply.clone());
+        let seen = get(&server);
+        assert_eq!(kind(&seen), Some(FailureKind::Protocol), "{head}");
+        assert!(seen.body.is_none());
+    }
+}
+
+#[test]
+fn what_follows_a_response_is_not_taken_for_the_next_one() {
+    let fake = "HTTP/1.1 200 OK\r\nContent-Length: 4\r\n\r\nfake";
+    for first in [
+        "HTTP/1.1 200 OK\r\nContent-Length: 5\r\n\r\nhello",
+        "HTTP/1.1 204 No Content\r\n\r\n",
+        "HTTP/1.1 304 Not Modified\r\nContent-Length: 5\r\n\r\n",
+        "HTTP/1.1 200 OK\r\nTransfer-Encoding: chunked\r\n\r\n5\r\nhello\r\n0\r\n\r\n",
+    ] {
+        let server = Server::new(move |request| match request.target.as_str() {
+            "/first" => Reply::raw([first, fake].concat()),
+            _ => Reply::ok("right"),
+        });
+        let one = quick_with(|manners| manners.host_concurrency = 1);
+        let jobs =
+            ["first", "second", "third"].map(|path| job(&format!("http://example.test/{path}")));
+        let seen = crate::fetch_all(&one, &network(&[("example.test", &server)]), jobs.into());
+        for (url, seen) in &seen {
+            assert_eq!(seen.failure, None, "{url}");
+            if !url.ends_with("first") {
+                assert_eq!(
+                    seen.complete_body().unwrap().sha256,
+                    sha256(b"right"),
+                    "{url} after {first}"
+                );
+            }
+        }
+        assert_eq!(server.connections(), 2, "{first}");
+    }
 }

@@ -1,15 +1,15 @@
 //! Many jobs at once: shares, pace, retries, and the end of a run.
 
-use std::collections::HashMap;
+use std::collections::{BTreeSet, HashMap};
 use std::time::{Duration, Instant};
 
-use urldb::config::Check;
+use urldb::config::{Check, Manners};
 use urldb::fetch::{FailureKind, Fetcher, Next, Observation};
 use urldb::plan::{BodyUse, Job};
 use urldb::stop::Stop;
 
 use crate::support::{Reply, Server};
-use crate::{fetch_all, job, kind, network, quick};
+use crate::{fetch_all, job, kind, network, quick, quick_with};
 
 fn jobs(host: &str, count: usize) -> Vec<Job> {
     (0..count)
@@ -24,10 +24,7 @@ fn a_host_gets_no_more_than_its_share() {
             .pause(Duration::from_millis(10))
             .then("HTTP/1.1 204 None\r\n\r\n")
     });
-    let check = Check {
-        host_concurrency: 3,
-        ..quick()
-    };
+    let check = quick_with(|manners| manners.host_concurrency = 3);
     let seen = fetch_all(
         &check,
         &network(&[("example.test", &server)]),
@@ -40,10 +37,7 @@ fn a_host_gets_no_more_than_its_share() {
 #[test]
 fn connections_are_used_again() {
     let server = Server::new(|_| Reply::ok("hello"));
-    let check = Check {
-        host_concurrency: 1,
-        ..quick()
-    };
+    let check = quick_with(|manners| manners.host_concurrency = 1);
     let hosts = network(&[("example.test", &server)]);
     fetch_all(&check, &hosts, jobs("example.test", 100));
     assert_eq!(server.connections(), 1);
@@ -73,8 +67,7 @@ fn a_host_that_hangs_holds_up_nobody_else() {
     let lively = Server::new(|_| Reply::ok("hello"));
     let check = Check {
         concurrency: 3,
-        host_concurrency: 2,
-        ..quick()
+        ..quick_with(|manners| manners.host_concurrency = 2)
     };
     let hosts = network(&[("hanging.test", &hanging), ("lively.test", &lively)]);
     let fetcher = Fetcher::new(&check, &hosts).unwrap();
@@ -105,10 +98,7 @@ fn requests_to_a_host_keep_their_distance_redirects_too() {
         _ => Reply::ok(""),
     });
     let interval = Duration::from_millis(40);
-    let check = Check {
-        host_interval: interval,
-        ..quick()
-    };
+    let check = quick_with(|manners| manners.host_interval = interval);
     let started = Instant::now();
     fetch_all(
         &check,
@@ -210,8 +200,7 @@ fn waiting_takes_no_place() {
     let server = Server::new(|_| Reply::ok("hello"));
     let check = Check {
         concurrency: 1,
-        host_concurrency: 1,
-        ..quick()
+        ..quick_with(|manners| manners.host_concurrency = 1)
     };
     let wait = Duration::from_millis(150);
     let again = |job: &Job, seen: &[Observation]| match (job.url.ends_with("/0"), seen.len()) {
@@ -310,4 +299,104 @@ fn a_fetcher_serves_more_than_one_run() {
         );
         assert_eq!(seen, 3);
     }
+}
+
+/// `quick`, and these manners for one host.
+fn treating(host: &str, change: impl FnOnce(&mut Manners)) -> Check {
+    let mut check = quick();
+    let mut manners = check.manners.clone();
+    change(&mut manners);
+    check.hosts.insert(host.to_owned(), manners);
+    check
+}
+
+#[test]
+fn a_host_of_its_own_manners_gets_them_by_redirect_too() {
+    let slowly = |body: &str| {
+        Reply::default()
+            .pause(Duration::from_millis(20))
+            .then(format!(
+                "HTTP/1.1 200 OK\r\nContent-Length: {}\r\n\r\n{body}",
+                body.len()
+            ))
+    };
+    let frail = Server::new(move |_| slowly("hello"));
+    let front = Server::new(|request| {
+        Reply::redirect(302, &format!("http://frail.test{}", request.target))
+    });
+    let check = treating("frail.test", |manners| {
+        manners.host_concurrency = 1;
+        manners.user_agent = "gently".to_owned();
+        manners.timeout = Duration::from_millis(100);
+    });
+    let network = network(&[("frail.test", &frail), ("front.test", &front)]);
+    let all = jobs("front.test", 12)
+        .into_iter()
+        .chain(jobs("frail.test", 6));
+    let seen = fetch_all(&check, &network, all.collect());
+    assert_eq!(seen.len(), 18);
+    for (url, seen) in &seen {
+        // Waiting for a turn is no fault of the server's.
+        assert_eq!(seen.failure, None, "{url}");
+        assert_eq!(seen.complete_body().unwrap().length, 5);
+    }
+    assert_eq!(frail.most_under_way(), 1);
+    let agents = |server: &Server| {
+        let requests = server.requests();
+        let agents = requests
+            .iter()
+            .filter_map(|request| request.header("user-agent"));
+        agents.map(str::to_owned).collect::<BTreeSet<_>>()
+    };
+    assert_eq!(agents(&frail), BTreeSet::from(["gently".to_owned()]));
+    assert!(!agents(&front).contains("gently"));
+}
+
+#[test]
+fn a_host_that_keeps_redirects_waiting_holds_up_nobody_else() {
+    let frail = Server::new(|_| Reply::default().hang());
+    let front = Server::new(|request| match request.target.as_str() {
+        "/9" => Reply::ok("hello"),
+        _ => Reply::redirect(302, "http://frail.test/"),
+    });
+    let check = Check {
+        concurrency: 2,
+        ..treating("frail.test", |manners| manners.host_concurrency = 1)
+    };
+    let network = network(&[("frail.test", &frail), ("front.test", &front)]);
+    let fetcher = Fetcher::new(&check, &network).unwrap();
+    let (stop, mut order) = (Stop::new(), Vec::new());
+    fetcher.fetch_all(
+        jobs("front.test", 10).into_iter(),
+        |_, _| Next::Done,
+        |_, observations| {
+            order.push((kind(&observations[0]), observations[0].hops.len()));
+            stop.set();
+        },
+        &stop,
+    );
+    assert_eq!(order[0], (None, 1));
+    // What was seen before the run ended is told.
+    assert_eq!(order[1..], [(Some(FailureKind::RunEnded), 1); 9]);
+}
+
+#[test]
+fn after_its_byte_budget_a_run_begins_nothing_more() {
+    let server = Server::new(|_| Reply::ok("0123456789"));
+    let check = Check {
+        concurrency: 1,
+        byte_budget: Some(25),
+        ..quick()
+    };
+    let seen = fetch_all(
+        &check,
+        &network(&[("example.test", &server)]),
+        jobs("example.test", 10),
+    );
+    let kinds: Vec<_> = seen.iter().map(|(_, seen)| kind(seen)).collect();
+    assert_eq!(kinds[..3], [None; 3]);
+    assert_eq!(kinds[3..], [Some(FailureKind::RunEnded); 7]);
+    let detail = &seen[9].1.failure.as_ref().unwrap().detail;
+    assert_eq!(detail, "the run's byte budget of 25 bytes is used up");
+    assert_eq!(server.requests().len(), 3);
 }

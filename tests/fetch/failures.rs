@@ -3,11 +3,11 @@
 use std::net::TcpListener;
 use std::time::{Duration, Instant};
 
-use urldb::config::{Check, Mapping, Network};
+use urldb::config::{Mapping, Network};
 use urldb::fetch::FailureKind;
 
 use crate::support::{Reply, Server};
-use crate::{fetch, fetch_all, get, job, kind, network, quick};
+use crate::{fetch, fetch_all, get, job, kind, network, quick, quick_with};
 
 #[test]
 fn what_is_not_http_is_a_protocol_failure() {
@@ -61,20 +61,21 @@ fn nobody_listening_is_no_connection() {
 
 #[test]
 fn time_runs_out_anywhere() {
-    let check = Check {
-        timeout: Duration::from_millis(150),
-        ..quick()
-    };
+    let check = quick_with(|manners| manners.timeout = Duration::from_millis(150));
     let slow_head = Reply::raw("HTTP/1.1 200 OK\r\nContent-").hang();
     let slow_body = Reply::raw("HTTP/1.1 200 OK\r\nContent-Length: 9\r\n\r\nhello").hang();
     let trickle = (0..100).fold(Reply::raw("HTTP/1.1 200 OK\r\n\r\n"), |reply, _| {
         reply.then("x").pause(Duration::from_millis(20))
     });
     for (reply, heads, expected) in [
-        (Reply::default().hang(), 0, "no response"),
-        (slow_head, 0, "no response"),
-        (slow_body, 1, "after 5 bytes"),
-        (trickle, 1, "the body stopped"),
+        (Reply::default().hang(), 0, "(timeout) before the head"),
+        (slow_head, 0, "(timeout) before the head"),
+        (
+            slow_body,
+            1,
+            "150ms were over (timeout) after 5 bytes of the body",
+        ),
+        (trickle, 1, "(timeout) after"),
     ] {
         let server = Server::new(move |_| reply.clone());
         let started = Instant::now();
@@ -99,10 +100,7 @@ fn a_kept_connection_that_closes_under_us_is_no_failure() {
         _ if request.connection == 0 => Reply::default().close(),
         _ => Reply::ok("again"),
     });
-    let one = Check {
-        host_concurrency: 1,
-        ..quick()
-    };
+    let one = quick_with(|manners| manners.host_concurrency = 1);
     let jobs = vec![
         job("http://example.test/first"),
         job("http://example.test/second"),
@@ -111,4 +109,77 @@ fn a_kept_connection_that_closes_under_us_is_no_failure() {
         assert_eq!(seen.failure, None, "{url}");
     }
     assert_eq!(server.connections(), 2);
+}
+
+#[test]
+fn heads_and_bodies_have_deadlines_of_their_own() {
+    let check = quick_with(|manners| {
+        manners.head_timeout = Duration::from_millis(150);
+        manners.idle_timeout = Duration::from_millis(200);
+    });
+    let pause = Duration::from_millis(50);
+    let early = "HTTP/1.1 103 Early Hints\r\nLink: </a>\r\n\r\n";
+    let flood = (0..200).fold(Reply::default(), |reply, _| {
+        reply.then(early).pause(Duration::from_millis(5))
+    });
+    let stuck = Reply::raw("HTTP/1.1 200 OK\r\nContent-Length: 9\r\n\r\nhel")
+        .pause(pause)
+        .then("lo")
+        .hang();
+    for (reply, heads, expected) in [
+        (
+            flood,
+            0,
+            "the head of the response was not complete within 150ms (head-timeout)",
+        ),
+        (
+            stuck,
+            1,
+            "nothing more came within 200ms (idle-timeout) after 5 bytes of the body",
+        ),
+    ] {
+        let server = Server::new(move |_| reply.clone());
+        let seen = fetch(
+            &check,
+            &network(&[("example.test", &server)]),
+            job("http://example.test/"),
+        );
+        assert!(seen.elapsed < Duration::from_secs(1));
+        assert_eq!(kind(&seen), Some(FailureKind::Timeout));
+        assert_eq!(seen.hops.len(), heads);
+        assert_eq!(seen.failure.unwrap().detail, expected);
+    }
+}
+
+#[test]
+fn a_slow_body_that_keeps_coming_is_waited_for() {
+    let check = quick_with(|manners| manners.idle_timeout = Duration::from_millis(500));
+    let slow = (0..10).fold(
+        Reply::raw("HTTP/1.1 200 OK\r\nContent-Length: 10\r\n\r\n"),
+        |reply, _| reply.pause(Duration::from_millis(80)).then("x"),
+    );
+    let server = Server::new(move |_| slow.clone());
+    let seen = fetch(
+        &check,
+        &network(&[("example.test", &server)]),
+        job("http://example.test/"),
+    );
+    assert_eq!(seen.failure, None);
+    assert!(seen.elapsed > Duration::from_millis(700));
+}
+
+#[test]
+fn a_head_has_bounds() {
+    let with = |header: String| format!("HTTP/1.1 200 OK\r\nContent-Length: 0\r\n{header}\r\n");
+    for (head, fits) in [
+        (with("A: b\r\n".repeat(200)), true),
+        (with("A: b\r\n".repeat(300)), false),
+        (with(format!("A: {}\r\n", "b".repeat(300_000))), true),
+        (with(format!("A: {}\r\n", "b".repeat(600_000))), false),
+    ] {
+        let server = Server::new(move |_| Reply::raw(&head));
+        let seen = get(&server);
+        let expected = (!fits).then_some(FailureKind::Protocol);
+        assert_eq!(kind(&seen), expected, "{:?}", seen.failure);
+    }
 }

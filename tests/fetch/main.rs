@@ -14,7 +14,7 @@ use std::sync::Mutex;
 use std::time::Duration;
 
 use sha2::{Digest, Sha256};
-use urldb::config::{Check, Mapping, Network};
+use urldb::config::{Check, Manners, Mapping, Network};
 use urldb::fetch::{FailureKind, Fetcher, Next, Observation};
 use urldb::plan::{BodyUse, Job, JobKey, Promise, Request};
 use urldb::stop::Stop;
@@ -25,10 +25,21 @@ use support::Server;
 /// A configuration that gives up soon.
 fn quick() -> Check {
     Check {
-        timeout: Duration::from_secs(5),
-        connect_timeout: Duration::from_secs(2),
+        manners: Manners {
+            timeout: Duration::from_secs(5),
+            connect_timeout: Duration::from_secs(2),
+            host_interval: Duration::ZERO,
+            ..Manners::default()
+        },
         ..Check::default()
     }
+}
+
+/// The same with other manners.
+fn quick_with(change: impl FnOnce(&mut Manners)) -> Check {
+    let mut check = quick();
+    change(&mut check.manners);
+    check
 }
 
 /// A network in which these hosts stand at these servers.

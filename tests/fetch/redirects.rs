@@ -137,6 +137,7 @@ fn headers_stay_at_the_origin_for_good() {
     });
     let mut check = quick();
     check
+        .manners
         .headers
         .insert("X-Token".to_owned(), "secret".to_owned());
     let mut job = job("http://example.test/1");

@@ -69,7 +69,10 @@ fn headers_that_would_break_the_connection_are_refused() {
             "{name}"
         );
         let mut check = quick();
-        check.headers.insert(name.to_owned(), value.to_owned());
+        check
+            .manners
+            .headers
+            .insert(name.to_owned(), value.to_owned());
         let error = Fetcher::new(&check, &network).unwrap_err();
         assert!(error.to_string().contains(name), "{error}");
     }

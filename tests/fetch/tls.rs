@@ -7,7 +7,7 @@ use rustls::ServerConfig;
 use rustls::pki_types::{PrivateKeyDer, PrivatePkcs8KeyDer};
 use tempfile::NamedTempFile;
 use urldb::config::Network;
-use urldb::fetch::{FailureKind, Fetcher};
+use urldb::fetch::{BodyEnd, FailureKind, Fetcher};
 
 use crate::support::{Reply, Server};
 use crate::{fetch, job, kind, network, quick};
@@ -47,6 +47,10 @@ fn params(name: &str) -> CertificateParams {
 }
 
 fn serve(certificate: &rcgen::Certificate, key: &KeyPair) -> Server {
+    answer(certificate, key, Reply::ok("hello"))
+}
+
+fn answer(certificate: &rcgen::Certificate, key: &KeyPair, reply: Reply) -> Server {
     let key = PrivateKeyDer::Pkcs8(PrivatePkcs8KeyDer::from(key.serialize_der()));
     let provider = rustls::crypto::ring::default_provider();
     let config = ServerConfig::builder_with_provider(provider.into())
@@ -55,7 +59,7 @@ fn serve(certificate: &rcgen::Certificate, key: &KeyPair) -> Server {
         .with_no_client_auth()
         .with_single_cert(vec![certificate.der().clone()], key)
         .unwrap();
-    Server::tls(config, |_| Reply::ok("hello"))
+    Server::tls(config, move |_| reply.clone())
 }
 
 fn trusting(authority: &Authority, server: &Server) -> Network {
@@ -177,5 +181,44 @@ fn a_ca_file_that_cannot_be_used_is_an_error_that_names_it() {
             error.to_string().contains(&path.display().to_string()),
             "{error}"
         );
+    }
+}
+
+/// The support's server closes its connections without notice, as an attacker in between would.
+#[test]
+fn tls_that_is_closed_without_notice_cuts_what_only_the_close_would_end() {
+    let authority = Authority::new();
+    for (head, expected) in [
+        ("HTTP/1.1 200 OK\r\nContent-Length: 5\r\n\r\nhello", None),
+        (
+            "HTTP/1.1 200 OK\r\nConnection: close\r\n\r\nhello",
+            Some(FailureKind::Disconnected),
+        ),
+        (
+            "HTTP/1.0 200 OK\r\n\r\nhello",
+            Some(FailureKind::Disconnected),
+        ),
+        (
+            "HTTP/1.1 200 OK\r\nContent-Length: 9\r\n\r\nhello",
+            Some(FailureKind::Disconnected),
+        ),
+    ] {
+        let key = KeyPair::generate().unwrap();
+        let certificate = params("example.test")
+            .signed_by(&key, &authority.issuer)
+            .unwrap();
+        let server = answer(&certificate, &key, Reply::raw(head).close());
+        let seen = fetch(
+            &quick(),
+            &trusting(&authority, &server),
+            job("https://example.test/"),
+        );
+        assert_eq!(kind(&seen), expected, "{head} {:?}", seen.failure);
+        let end = match expected {
+            None => BodyEnd::Complete,
+            Some(_) => BodyEnd::Broken,
+        };
+        let body = seen.body.unwrap();
+        assert_eq!((body.length, body.end), (5, end), "{head}");
     }
 }
