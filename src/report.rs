@@ -11,7 +11,7 @@ use urldb_protocol::{
 
 use crate::fetch::{BodyEnd, Observation};
 use crate::hex;
-use crate::plan::{Job, Promise};
+use crate::plan::{Job, LeftOut, Promise};
 use crate::verdict::{self, Assessment, Expiry, News, Standing, Warning};
 
 /// The code of a finding about a cname: its state says in which way it differs.
@@ -48,11 +48,17 @@ pub struct Report {
 }
 
 impl Report {
-    /// An empty report. The result of every job, good ones too, is kept only
-    /// where it is asked for: there may be very many.
-    pub fn new(with_results: bool, expiry_warning: Duration) -> Self {
+    /// An empty report of a run that leaves so much out. The result of every
+    /// job, good ones too, is kept only where it is asked for: there may be
+    /// very many.
+    pub fn new(with_results: bool, expiry_warning: Duration, left_out: LeftOut) -> Self {
         Self {
             expiry_warning,
+            coverage: Coverage {
+                deprecated: left_out.deprecated,
+                not_selected: left_out.not_selected,
+                ..Coverage::default()
+            },
             results: with_results.then(Vec::new),
             ..Self::default()
         }
@@ -138,7 +144,6 @@ impl Report {
     pub fn finish(mut self, run: RunInfo) -> (Envelope, Option<Vec<JobResult>>) {
         self.findings.extend(self.certificates.into_values());
         self.findings.sort_by(|a, b| {
-            let rank = |finding: &Finding| (finding.severity, finding.pending, finding.state);
             (rank(a), &a.file, a.line, &a.url).cmp(&(rank(b), &b.file, b.line, &b.url))
         });
         self.changes
@@ -167,6 +172,17 @@ impl Report {
         };
         (envelope, self.results)
     }
+}
+
+/// The place of a finding: what is broken, what may be, what could not be judged, what is just
+/// worth knowing.
+fn rank(finding: &Finding) -> (u8, State) {
+    let class = match finding.severity {
+        Severity::Error => u8::from(finding.pending),
+        Severity::Warning if finding.state.is_unsure() => 2,
+        Severity::Warning => 3,
+    };
+    (class, finding.state)
 }
 
 /// The state that counts for the exit code: a bad one that is not believed yet
@@ -211,6 +227,7 @@ fn finding(judged: &Judged<'_>) -> Option<Finding> {
         reason: sight.reason.map(str::to_owned),
         expected: expected(judged),
         observed: sight.expected.is_some().then(|| sight.observed.clone()),
+        attempts: judged.observations.len(),
         since: judged
             .standing
             .map(|(standing, _)| since(standing, sight.state)),
@@ -230,6 +247,7 @@ fn certificate_finding(judged: &Judged<'_>, message: String) -> Finding {
         reason: None,
         expected: None,
         observed: None,
+        attempts: judged.observations.len(),
         since: None,
         pending: false,
     }

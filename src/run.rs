@@ -20,7 +20,7 @@ use crate::explain::explain;
 use crate::fetch::{Fetcher, Next, Observation};
 use crate::ledger::{self, ChangeLine, Content, Entry, Ledger, Line, RunLine};
 use crate::notify::{self, Delivered};
-use crate::plan::{self, Cnames, Job, JobKey, Keep, Known, Purpose, Selection};
+use crate::plan::{self, Cnames, Job, JobKey, Keep, Known, LeftOut, Purpose, Selection};
 use crate::report::{Judged, Report};
 use crate::stop::Stop;
 use crate::verdict::{self, Assessment, Canary, Judgement, Policy, Settled, Standing};
@@ -48,10 +48,30 @@ pub struct Setting<'a> {
 
 /// Watches a run go on.
 pub trait Progress {
-    /// So many jobs there are.
-    fn planned(&self, jobs: u64);
-    /// One more is done.
-    fn finished(&self, job: &Job, assessment: &Assessment);
+    /// These jobs there are.
+    fn planned(&self, _jobs: &[Job]) {}
+    /// One more is done, and comes to this by itself.
+    fn finished(&self, _job: &Job, _assessment: &Assessment) {}
+    /// This was seen of a job, and comes to that beside all others.
+    fn settled(&self, _job: &Job, _seen: &[Observation], _assessment: &Assessment) {}
+}
+
+/// Both are told.
+impl<A: Progress, B: Progress> Progress for (&A, &B) {
+    fn planned(&self, jobs: &[Job]) {
+        self.0.planned(jobs);
+        self.1.planned(jobs);
+    }
+
+    fn finished(&self, job: &Job, assessment: &Assessment) {
+        self.0.finished(job, assessment);
+        self.1.finished(job, assessment);
+    }
+
+    fn settled(&self, job: &Job, seen: &[Observation], assessment: &Assessment) {
+        self.0.settled(job, seen, assessment);
+        self.1.settled(job, seen, assessment);
+    }
 }
 
 /// What came of it.
@@ -76,7 +96,7 @@ pub fn check(setting: &Setting<'_>) -> anyhow::Result<Outcome> {
     let purpose = purpose(setting, Keep::None);
     let jobs = domains.jobs(setting.selection, purpose, &())?;
     let started = (setting.ambient.now)();
-    let mut report = Report::new(setting.with_results, setting.config.check.expiry_warning);
+    let mut report = new_report(setting, &domains);
     observe(setting, jobs, |job, observations, assessment| {
         report.add(&Judged {
             job,
@@ -133,7 +153,7 @@ pub fn run(setting: &Setting<'_>) -> anyhow::Result<Outcome> {
         ambient: setting.ambient,
         archive,
         ledger: &mut ledger,
-        report: Report::new(setting.with_results, setting.config.check.expiry_warning),
+        report: new_report(setting, &domains),
         trouble: None,
     };
     observe(setting, jobs, |job, observations, assessment| {
@@ -257,6 +277,11 @@ impl Keeper<'_> {
     }
 }
 
+fn new_report(setting: &Setting<'_>, domains: &Domains) -> Report {
+    let expiry_warning = setting.config.check.expiry_warning;
+    Report::new(setting.with_results, expiry_warning, domains.left_out)
+}
+
 fn purpose(setting: &Setting<'_>, keep: Keep) -> Purpose {
     Purpose {
         max_body: setting.config.check.largest_body(),
@@ -348,7 +373,7 @@ fn observe(
     let policy = policy(check);
     let fetcher =
         Fetcher::new(check, &setting.config.network).context("cannot set up the HTTP client")?;
-    setting.progress.planned(jobs.len() as u64);
+    setting.progress.planned(&jobs);
     let judge = |job: &Job, seen: &[Observation]| verdict::judge(job, seen, &policy);
     let next = |job: &Job, seen: &[Observation]| match judge(job, seen) {
         Judgement::Settled(_) => Next::Done,
@@ -357,6 +382,7 @@ fn observe(
     let mut canary = Canary::default();
     let mut tell = |settled: Vec<Settled>| {
         for (job, mut seen, assessment) in settled {
+            setting.progress.settled(&job, &seen, &assessment);
             done(&job, &mut seen, &assessment);
         }
     };
@@ -381,6 +407,7 @@ fn observe(
 struct Domains {
     files: Vec<(Arc<str>, DomainFile)>,
     unreadable: Vec<(PathBuf, Finding)>,
+    left_out: LeftOut,
 }
 
 impl Domains {
@@ -422,9 +449,11 @@ fn load_domains(setting: &Setting<'_>) -> anyhow::Result<Domains> {
     let mut domains = Domains {
         files: vec![],
         unreadable: vec![],
+        left_out: LeftOut::default(),
     };
     for path in database.files() {
         let parsed = DomainFile::read(path)?;
+        domains.left_out.count(&parsed.file, setting.selection);
         if !setting.selection.wants_domain(parsed.file.host()) {
             continue;
         }

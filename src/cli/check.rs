@@ -4,6 +4,7 @@ use clap::ValueEnum;
 
 use super::progress::Bar;
 use super::select::TargetArgs;
+use super::story::{Stories, Tell};
 use super::{Context, Exit, github, report};
 use crate::ambient::Ambient;
 use crate::plan::Selection;
@@ -53,20 +54,19 @@ pub(super) enum Format {
 
 pub(super) fn check(args: &CheckArgs, context: &mut Context) -> anyhow::Result<Exit> {
     let (outcome, interrupted) = look(&args.targets, context, args.format, run::check)?;
-    report::print(&outcome, args.format, context)?;
     Ok(exit(&outcome, interrupted))
 }
 
 pub(super) fn run(args: &RunArgs, context: &mut Context) -> anyhow::Result<Exit> {
     let _owner = context.own()?;
     let (outcome, interrupted) = look(&args.targets, context, args.format, run::run)?;
-    report::print(&outcome, args.format, context)?;
     if args.github {
         github::write(&outcome, context)?;
     }
     Ok(exit(&outcome, interrupted))
 }
 
+/// Does the work and prints what came of it.
 fn look(
     targets: &TargetArgs,
     context: &mut Context,
@@ -77,31 +77,39 @@ fn look(
     let selection = targets.resolve(context)?;
     let stop = Stop::new();
     stop_on_signals(&stop)?;
-    let outcome = execute(context, &selection, &stop, format == Format::Json, work)?;
+    let with_results = format == Format::Json;
+    let (outcome, stories) = execute(context, &selection, &stop, with_results, work)?;
+    report::print(&outcome, &stories, format, context)?;
     Ok((outcome, stop.is_set()))
 }
 
-/// Does the work with a progress bar.
+/// Does the work with a progress bar, and collects the stories of its URLs if they are asked for.
 pub(super) fn execute(
     context: &Context,
     selection: &Selection,
     stop: &Stop,
     with_results: bool,
     work: fn(&Setting<'_>) -> anyhow::Result<Outcome>,
-) -> anyhow::Result<Outcome> {
+) -> anyhow::Result<(Outcome, Stories)> {
     let bar = Bar::new(0, context.quiet);
+    let tell = match context.verbose {
+        false => Tell::Nothing,
+        true if selection.records.is_empty() => Tell::NotPlainlyOk,
+        true => Tell::Everything,
+    };
+    let stories = Stories::new(tell, context.config.check.challenges.clone());
     let setting = Setting {
         config: &context.config,
         selection,
         ambient: Ambient::SYSTEM,
         stop,
-        progress: &bar,
+        progress: &(&bar, &stories),
         with_results,
         whole: false,
     };
     let outcome = work(&setting);
     bar.finish();
-    outcome
+    Ok((outcome?, stories))
 }
 
 fn exit(outcome: &Outcome, interrupted: bool) -> Exit {

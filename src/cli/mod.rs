@@ -10,6 +10,7 @@ mod completions;
 mod context;
 mod demo;
 mod edit;
+mod findings;
 mod fmt;
 mod github;
 mod hook;
@@ -20,6 +21,7 @@ mod progress;
 mod report;
 mod rm;
 mod select;
+mod story;
 mod style;
 mod watch;
 

@@ -1,6 +1,7 @@
 //! A line that shows long work going on; there is none where nobody looks at it.
 
-use std::cell::Cell;
+use std::cell::{Cell, RefCell};
+use std::collections::{BTreeSet, HashMap};
 use std::time::Duration;
 
 use indicatif::{ProgressBar, ProgressDrawTarget, ProgressStyle};
@@ -9,10 +10,18 @@ use crate::plan::Job;
 use crate::run::Progress;
 use crate::verdict::Assessment;
 
+/// How many hosts are named as those that are waited for.
+const NAMED: usize = 3;
+
+/// The message fills what is left of the width and is cut there: a line that wraps could not be
+/// taken away again.
+const TEMPLATE: &str = "{pos}/{len} {bar:20} {per_sec}, {eta} left{wide_msg}";
+
 /// The progress of a known number of things.
 pub(super) struct Bar {
-    bar: ProgressBar,
+    line: ProgressBar,
     failures: Cell<u64>,
+    left: RefCell<Left>,
 }
 
 impl Bar {
@@ -24,38 +33,105 @@ impl Bar {
             ProgressDrawTarget::stderr()
         };
         let bar = ProgressBar::with_draw_target(Some(total), target);
-        if let Ok(style) =
-            ProgressStyle::with_template("{pos}/{len} {bar:30} {per_sec}, {eta} left{msg}")
-        {
+        if let Ok(style) = ProgressStyle::with_template(TEMPLATE) {
             bar.set_style(style);
         }
         bar.enable_steady_tick(Duration::from_millis(200));
         Self {
-            bar,
+            line: bar,
             failures: Cell::new(0),
+            left: RefCell::default(),
         }
     }
 
     pub(super) fn advance(&self) {
-        self.bar.inc(1);
+        self.line.inc(1);
     }
 
     pub(super) fn finish(&self) {
-        self.bar.finish_and_clear();
+        self.line.finish_and_clear();
+    }
+
+    fn message(&self) -> String {
+        let failures = self.failures.get();
+        let failures = if failures == 0 {
+            String::new()
+        } else {
+            format!(", {failures} broken")
+        };
+        format!("{failures}{}", self.left.borrow().names())
     }
 }
 
 impl Progress for Bar {
-    fn planned(&self, jobs: u64) {
-        self.bar.set_length(jobs);
-    }
-
-    fn finished(&self, _job: &Job, assessment: &Assessment) {
-        self.bar.inc(1);
-        if assessment.state().is_broken() {
-            self.failures.set(self.failures.get() + 1);
-            self.bar
-                .set_message(format!(", {} broken", self.failures.get()));
+    fn planned(&self, jobs: &[Job]) {
+        self.line.set_length(jobs.len() as u64);
+        if !self.line.is_hidden() {
+            *self.left.borrow_mut() = Left::of(jobs);
+            self.line.set_message(self.message());
         }
     }
+
+    fn finished(&self, job: &Job, assessment: &Assessment) {
+        let broken = u64::from(assessment.state().is_broken());
+        self.failures.set(self.failures.get() + broken);
+        if !self.line.is_hidden() {
+            self.left.borrow_mut().take(host_of(job));
+            self.line.set_message(self.message());
+        }
+        self.line.inc(1);
+    }
+}
+
+/// How many jobs each host has left: those with the most are the ones that keep us waiting.
+#[derive(Debug, Default)]
+struct Left {
+    jobs: HashMap<String, u64>,
+    ranked: BTreeSet<(u64, String)>,
+}
+
+impl Left {
+    fn of(jobs: &[Job]) -> Self {
+        let mut left = Self::default();
+        for job in jobs {
+            *left.jobs.entry(host_of(job).to_owned()).or_default() += 1;
+        }
+        left.ranked = left
+            .jobs
+            .iter()
+            .map(|(host, jobs)| (*jobs, host.clone()))
+            .collect();
+        left
+    }
+
+    fn take(&mut self, host: &str) {
+        let Some(jobs) = self.jobs.get_mut(host) else {
+            return;
+        };
+        self.ranked.remove(&(*jobs, host.to_owned()));
+        *jobs = jobs.saturating_sub(1);
+        if *jobs > 0 {
+            self.ranked.insert((*jobs, host.to_owned()));
+        }
+    }
+
+    /// `; waiting for a.org (12), b.org (3)`.
+    fn names(&self) -> String {
+        let names: Vec<String> = self
+            .ranked
+            .iter()
+            .rev()
+            .take(NAMED)
+            .map(|(jobs, host)| format!("{host} ({jobs})"))
+            .collect();
+        if names.is_empty() {
+            String::new()
+        } else {
+            format!("; waiting for {}", names.join(", "))
+        }
+    }
+}
+
+fn host_of(job: &Job) -> &str {
+    job.key.alias.as_deref().unwrap_or(&job.key.domain)
 }

@@ -1,26 +1,37 @@
 //! A run's outcome, printed.
 
+use std::collections::BTreeMap;
 use std::io::{self, Write};
 
 use serde::Serialize;
-use urldb_protocol::{Envelope, Finding, JobResult, Severity, State, Summary};
+use urldb_protocol::{Envelope, Finding, JobResult, State, Summary};
 
-use super::Context;
 use super::check::Format;
+use super::story::Stories;
 use super::style::{self, BAD, DIM, GOOD, WARN, count, paint};
+use super::{Context, findings};
 use crate::run::Outcome;
 
 /// Prints an outcome: what was found on standard output, what went wrong on standard error.
-pub(super) fn print(outcome: &Outcome, format: Format, context: &Context) -> anyhow::Result<()> {
+pub(super) fn print(
+    outcome: &Outcome,
+    stories: &Stories,
+    format: Format,
+    context: &Context,
+) -> anyhow::Result<()> {
     match format {
         Format::Human => {
             let mut out = anstream::stdout().lock();
+            stories.write(&mut out)?;
             write_unreadable(&mut out, outcome, context)?;
             write_human(&mut out, outcome, context)?;
         }
         Format::Json => {
-            // The document is about URLs that were asked for; this is about those that could not be.
-            write_unreadable(&mut anstream::stderr().lock(), outcome, context)?;
+            // The document is about what URLs came to; this is about those that could not be
+            // asked, and how it came to that.
+            let mut err = anstream::stderr().lock();
+            stories.write(&mut err)?;
+            write_unreadable(&mut err, outcome, context)?;
             write_json(&mut io::stdout().lock(), outcome)?;
         }
     }
@@ -70,9 +81,7 @@ fn write_unreadable(out: &mut impl Write, outcome: &Outcome, context: &Context) 
 }
 
 fn write_human(out: &mut impl Write, outcome: &Outcome, context: &Context) -> io::Result<()> {
-    for finding in &outcome.envelope.findings {
-        write_finding(out, finding)?;
-    }
+    findings::write(out, &outcome.envelope.findings, context.verbose)?;
     for change in outcome
         .envelope
         .changes
@@ -90,51 +99,19 @@ fn write_human(out: &mut impl Write, outcome: &Outcome, context: &Context) -> io
     if context.quiet {
         return Ok(());
     }
-    writeln!(out, "{}", summary_line(&outcome.envelope.summary))?;
     for note in &outcome.notes {
         writeln!(out, "{}", paint(DIM, note))?;
     }
-    Ok(())
+    writeln!(out, "{}", summary_line(&outcome.envelope))
 }
 
-fn write_finding(out: &mut impl Write, finding: &Finding) -> io::Result<()> {
-    let style = if finding.severity == Severity::Error && !finding.pending {
-        BAD
-    } else {
-        WARN
-    };
-    let doubt = if finding.pending {
-        " (not confirmed yet)"
-    } else {
-        ""
-    };
-    writeln!(
-        out,
-        "{}{doubt}: {}",
-        paint(style, &finding.code),
-        finding.url
-    )?;
-    writeln!(
-        out,
-        "  {} {}:{}",
-        paint(DIM, "-->"),
-        finding.file,
-        finding.line
-    )?;
-    match (&finding.expected, &finding.observed) {
-        (Some(expected), Some(observed)) => {
-            writeln!(out, "  promised: {expected}")?;
-            writeln!(out, "  observed: {observed}")
-        }
-        _ => writeln!(out, "  {}", finding.message),
-    }
-}
-
-/// `checked 7 of 7 URLs: 5 ok, 2 gone; 4 of 5 static verified; 1.2 MiB in 0.8 s`.
-pub(super) fn summary_line(summary: &Summary) -> String {
-    let coverage = &summary.coverage;
-    let states: Vec<String> = summary
-        .states
+/// `checked 7 of 7 URLs: 5 ok, 2 gone; 4 of 5 static verified, 1.20 MiB hashed in 0.8 s; left out:
+/// 3 deprecated`: what was looked at, and what was not and why.
+fn summary_line(envelope: &Envelope) -> String {
+    let Summary {
+        states, coverage, ..
+    } = &envelope.summary;
+    let states: Vec<String> = states
         .iter()
         .map(|(state, number)| {
             let style = match state {
@@ -150,13 +127,39 @@ pub(super) fn summary_line(summary: &Summary) -> String {
     } else {
         states.join(", ")
     };
+    let left_out = match left_out(envelope) {
+        reasons if reasons.is_empty() => String::new(),
+        reasons => format!("; left out: {}", reasons.join(", ")),
+    };
     let seconds = std::time::Duration::from_millis(coverage.milliseconds).as_secs_f64();
     format!(
-        "checked {} of {}: {states}; {} of {} static verified, {} in {seconds:.1} s",
+        "checked {} of {}: {states}; {} of {} static verified, {} hashed in {seconds:.1} s{left_out}",
         coverage.checked,
         count(coverage.due, "URL"),
         coverage.static_verified,
         coverage.static_due,
         indicatif::BinaryBytes(coverage.bytes),
     )
+}
+
+/// What was not looked at, and what looking at it did not settle, by reason.
+fn left_out(envelope: &Envelope) -> Vec<String> {
+    let coverage = &envelope.summary.coverage;
+    let mut reasons: BTreeMap<&str, u64> = BTreeMap::new();
+    for finding in &envelope.findings {
+        if finding.code == State::Inconclusive.as_str() {
+            let reason = finding.reason.as_deref().unwrap_or("inconclusive");
+            *reasons.entry(reason).or_default() += 1;
+        }
+    }
+    let fixed = [
+        ("not selected", coverage.not_selected),
+        ("deprecated", coverage.deprecated),
+    ];
+    fixed
+        .into_iter()
+        .chain(reasons)
+        .filter(|(_, number)| *number > 0)
+        .map(|(reason, number)| format!("{number} {reason}"))
+        .collect()
 }

@@ -22,6 +22,11 @@ pub(super) fn paint(style: Style, text: impl Display) -> String {
     format!("{style}{text}{style:#}")
 }
 
+/// Text from the network without what a terminal could take for a command.
+pub(super) fn plain(text: &str) -> String {
+    text.replace(char::is_control, "\u{fffd}")
+}
+
 /// An error and its causes, on standard error.
 pub(super) fn print_error(error: &anyhow::Error) {
     // There is nobody to tell that standard error is closed.

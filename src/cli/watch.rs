@@ -136,8 +136,8 @@ impl Worker<'_> {
         selection: &Selection,
         work: fn(&run::Setting<'_>) -> anyhow::Result<run::Outcome>,
     ) -> anyhow::Result<()> {
-        let outcome = execute(self.context, selection, self.stop, false, work)?;
-        report::print(&outcome, Format::Human, self.context)
+        let (outcome, stories) = execute(self.context, selection, self.stop, false, work)?;
+        report::print(&outcome, &stories, Format::Human, self.context)
     }
 }
 

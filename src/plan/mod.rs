@@ -1,6 +1,7 @@
 //! Which requests there are to make: records in, [`Job`]s out. Pure.
 
 mod aliases;
+mod left_out;
 mod selection;
 
 use std::sync::Arc;
@@ -13,6 +14,8 @@ pub use selection::Selection;
 
 pub use crate::config::Cnames;
 use crate::hex;
+
+pub use left_out::LeftOut;
 
 /// What names one job between runs.
 #[derive(Debug, Clone, PartialEq, Eq, PartialOrd, Ord, Hash)]

@@ -20,9 +20,10 @@ fn a_parking_page_is_not_taken_for_the_site() {
     let (first, second) = kept.split_once("---\n_path: /static").unwrap();
     sandbox.write(FILE, format!("{first}{plain}---\n_path: /static{second}"));
     sandbox.urldb(&["check"]).code(3).says(&[
-        "blocked: http://example.test/plain",
-        "blocked: http://example.test/static",
+        "blocked: 2 URLs at example.test",
         "answers with a parking page",
+        "  http://example.test/plain",
+        "  http://example.test/static",
         "1 ok, 2 blocked",
     ]);
 }
@@ -110,7 +111,7 @@ fn a_run_in_which_nobody_answers_says_nothing() {
     sandbox.write("urldb/other.test.yaml", &promised);
     for _ in 0..3 {
         sandbox.urldb(&["run"]).code(3).says(&[
-            "inconclusive: http://example.test/a",
+            "inconclusive: 2 URLs at 2 hosts",
             "our own network",
             "2 inconclusive",
         ]);

@@ -19,12 +19,15 @@ fn stable() -> Settings {
         (r"since \d{4}-\d\d-\d\d", "since [day]"),
         (r"urldb-[0-9a-f]{32}\.eml", "[message].eml"),
         (r"os error \d+", "os error [number]"),
-        (r"\d+ B in", "[bytes] in"),
+        (r"\d+ B hashed in", "[bytes] hashed in"),
         (r"\d+ bytes in", "[bytes] in"),
         (r#""bytes": \d+"#, "\"bytes\": \"[bytes]\""),
         (r"\d{8}T\d{6}Z-[0-9a-f]{8}", "[run]"),
         (r"urldb-\d{14}-\d{5}-\S+\.warc\.gz", "[archive file]"),
         (r"127\.0\.0\.1:\d+", "127.0.0.1:[port]"),
+        (r"\b\d+(\.\d+)? m?s after", "[duration] after"),
+        (r"took \d+(\.\d+)? m?s", "took [duration]"),
+        (r"\+\d+(\.\d+)? m?s ", "+[duration] "),
         (r"in \d+\.\d s", "in [seconds] s"),
         (r"in \d+(\.\d+)? ?m?s\b", "in [seconds]"),
         (
@@ -162,4 +165,78 @@ fn nobody_there() {
         .urldb(&["check", "--map", &format!("example.test={address}")])
         .code(1);
     stable().bind(|| assert_snapshot!(ran.out));
+}
+
+/// So many URLs of a host where nobody listens, and its promises kept elsewhere.
+fn dead_host(urls: usize) -> (Site, Sandbox) {
+    let listener = TcpListener::bind("127.0.0.1:0").unwrap();
+    let address = listener.local_addr().unwrap();
+    drop(listener);
+    let site = Site::with(&[("/a", "x")]);
+    let maps = [site.map("example.test"), format!("dead.test={address}")];
+    let sandbox = Sandbox::new(&format!("[network]\nmap = {maps:?}\n"));
+    let records: Vec<String> = (0..urls)
+        .map(|number| format!("---\n_path: /{number:03}\n"))
+        .collect();
+    sandbox.write("urldb/dead.test.yaml", format!("---\n{}", records.concat()));
+    let kept = promise("/a", "x");
+    sandbox.write(
+        "urldb/example.test.yaml",
+        format!("---\n{kept}---\n_path: /b\ncategories:\n- deprecated\n"),
+    );
+    (site, sandbox)
+}
+
+#[test]
+fn a_dead_host_is_one_block() {
+    let (_site, sandbox) = dead_host(12);
+    let ran = sandbox.urldb(&["check"]).code(1);
+    stable().bind(|| assert_snapshot!(ran.out));
+    let ran = sandbox.urldb(&["check", "--verbose"]).code(1);
+    let (_, block) = ran.out.split_once("\nunreachable: ").expect("a block");
+    assert_eq!(block.matches("--> urldb/dead.test.yaml:").count(), 12);
+    assert!(!block.contains("more"), "{block}");
+}
+
+#[test]
+fn the_story_of_a_url() {
+    let (_site, sandbox) = broken();
+    let story = |path: &str| {
+        let url = format!("http://example.test{path}");
+        let ran = sandbox.urldb(&["check", "-v", &url]);
+        let (story, _) = ran.out.split_once("urldb/example.test.yaml:44:1").unwrap();
+        story.to_owned()
+    };
+    let paths = ["/kept", "/changed", "/cut", "/way-to-gone", "/busy"];
+    let stories = paths.map(story).concat();
+    stable().bind(|| assert_snapshot!(stories));
+}
+
+#[test]
+fn stories_are_told_of_what_is_not_as_promised() {
+    let (_site, sandbox) = dead_host(2);
+    let ran = sandbox.urldb(&["check", "-v"]).code(1);
+    assert!(
+        ran.out.starts_with("GET http://dead.test/000\n"),
+        "{}",
+        ran.out
+    );
+    assert!(!ran.out.contains("GET http://example.test"));
+    let ran = sandbox.urldb(&["check", "-v", "--format", "json"]).code(1);
+    assert_eq!(ran.json()["summary"]["coverage"]["deprecated"], 1);
+    assert!(ran.err.starts_with("GET http://dead.test/000\n"));
+}
+
+#[test]
+fn what_the_network_says_gives_the_terminal_no_orders() {
+    let site = Site::new();
+    let sandbox = Sandbox::new(&site.network());
+    site.serve(
+        "/a",
+        Reply::raw("HTTP/1.1 500 \u{9b}2J\r\nContent-Length: 0\r\nServer: \u{9b}1m\r\n\r\n"),
+    );
+    sandbox.write("urldb/example.test.yaml", "---\n---\n_path: /a\n");
+    let ran = sandbox.urldb(&["check", "-v"]).code(1);
+    assert!(!ran.out.contains('\u{9b}'), "{}", ran.out);
+    assert!(ran.out.contains('\u{fffd}'), "{}", ran.out);
 }

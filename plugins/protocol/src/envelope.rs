@@ -85,6 +85,12 @@ pub struct Coverage {
     pub static_due: u64,
     /// Static URLs whose every promised byte was compared and found right.
     pub static_verified: u64,
+    /// Records that were not due because they are deprecated.
+    #[serde(default)]
+    pub deprecated: u64,
+    /// Records that were not due because they were not selected.
+    #[serde(default)]
+    pub not_selected: u64,
     /// Body bytes read and hashed.
     pub bytes: u64,
     /// Wall-clock time, in milliseconds.

@@ -44,6 +44,9 @@ pub struct Finding {
     /// What was seen instead; goes with `expected`.
     #[serde(default, skip_serializing_if = "Option::is_none")]
     pub observed: Option<String>,
+    /// How many times it was fetched.
+    #[serde(default)]
+    pub attempts: usize,
     /// When the URL entered this state.
     #[serde(default, skip_serializing_if = "Option::is_none")]
     pub since: Option<Timestamp>,
