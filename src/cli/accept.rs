@@ -1,5 +1,7 @@
 //! `urldb accept`.
 
+use std::cell::RefCell;
+use std::collections::HashSet;
 use std::io::{self, BufRead, IsTerminal, Write};
 
 use anyhow::Context as _;
@@ -9,27 +11,34 @@ use urldb_protocol::{JobResult, State};
 use super::edit::Edit;
 use super::progress::Bar;
 use super::select::TargetArgs;
-use super::style::{self, BAD, GOOD, paint};
+use super::style::{self, BAD, GOOD, paint, plain};
 use super::{Context, Exit};
 use crate::ambient::Ambient;
-use crate::run::{self, Setting};
+use crate::fetch::Observation;
+use crate::plan::Job;
+use crate::run::{self, Progress, Setting};
 use crate::stop::{Stop, stop_on_signals};
+use crate::verdict::Assessment;
 
 /// Make what is served now the new promise, where it has changed on purpose
 ///
 /// Fetches, shows old and new, asks, and updates the records of URLs that are
-/// `changed` or `redirected`.
+/// `changed` or `redirected`, and serve the same thing each time.
 #[derive(Debug, clap::Args)]
 #[command(after_help = "\
 Examples:
   urldb accept http://example.org/m51.csv
-  urldb accept --all --yes -d example.org")]
+  urldb accept --all --yes -d example.org
+  urldb accept --force http://example.org/looks-like-a-challenge.html")]
 pub(super) struct Args {
     #[command(flatten)]
     targets: TargetArgs,
     /// Everything that the other options select
     #[arg(long, conflicts_with = "urls", required_unless_present = "urls")]
     all: bool,
+    /// Also what is in another state or unstable, if only it came whole and with a good status
+    #[arg(long)]
+    force: bool,
     /// Do not ask
     #[arg(short, long)]
     yes: bool,
@@ -41,15 +50,14 @@ pub(super) fn run(args: &Args, context: &mut Context) -> anyhow::Result<Exit> {
         "there is no terminal to ask on; --yes accepts without asking"
     );
     context.add_maps(&args.targets.map.maps);
-    let mut exit = Exit::Fine;
+    let mut tally = Tally::default();
     let mut acceptable = vec![];
-    for result in look(args, context)? {
-        if result.state == State::Ok {
-            continue;
-        }
-        if let Some(problem) = problem(&result) {
-            style::print_warning(format!("{} {problem}", result.url));
-            exit = Exit::Findings;
+    for (result, is_unstable) in look(args, context)? {
+        if result.state == State::Ok && (!is_unstable || args.force) {
+            tally.kept += 1;
+        } else if let Some(problem) = problem(&result, is_unstable, args.force) {
+            style::print_warning(format!("{} {}", result.url, plain(&problem)));
+            tally.refused += 1;
         } else {
             // Before anything is written: that may move the other records of a file.
             let identity = identity_of(&result, context)?;
@@ -57,47 +65,131 @@ pub(super) fn run(args: &Args, context: &mut Context) -> anyhow::Result<Exit> {
         }
     }
     for (result, identity) in &acceptable {
-        if args.yes || is_wanted(result)? {
+        show_both(result, args, context)?;
+        if args.yes || is_wanted()? {
             accept(result, identity, context)?;
+            tally.accepted += 1;
         } else {
-            exit = Exit::Findings;
+            tally.declined += 1;
         }
     }
-    Ok(exit)
+    if !context.quiet {
+        writeln!(anstream::stdout(), "{}", tally.line())?;
+    }
+    Ok(if tally.refused + tally.declined > 0 {
+        Exit::Findings
+    } else {
+        Exit::Fine
+    })
 }
 
-/// Why what was seen cannot become a promise.
-fn problem(result: &JobResult) -> Option<String> {
-    let JobResult { state, message, .. } = result;
-    if !matches!(state, State::Changed | State::Redirected) {
+/// What became of the URLs.
+#[derive(Debug, Default)]
+struct Tally {
+    accepted: u64,
+    refused: u64,
+    declined: u64,
+    kept: u64,
+}
+
+impl Tally {
+    /// `accepted 2, refused 1, as promised 4`: what there is of it.
+    fn line(&self) -> String {
+        let parts = [
+            (true, "accepted", self.accepted),
+            (self.refused > 0, "refused", self.refused),
+            (self.declined > 0, "declined", self.declined),
+            (self.kept > 0, "as promised", self.kept),
+        ];
+        let parts: Vec<String> = parts
+            .iter()
+            .filter(|(is_shown, ..)| *is_shown)
+            .map(|(_, what, number)| format!("{what} {number}"))
+            .collect();
+        parts.join(", ")
+    }
+}
+
+/// Why what was seen does not become a promise.
+fn problem(result: &JobResult, is_unstable: bool, force: bool) -> Option<String> {
+    let JobResult {
+        state,
+        message,
+        promised,
+        observed,
+        ..
+    } = result;
+    let is_static = promised.length.is_some() || promised.sha256.is_some();
+    let is_good = observed
+        .status
+        .is_some_and(|status| (200..300).contains(&status));
+    let is_whole = observed.sha256.is_some();
+    if is_unstable && !force {
+        let text = "serves other bytes from one fetch to the next (content-unstable): what is \
+                    accepted now may be broken at once; --force accepts what came last";
+        return Some(text.to_owned());
+    }
+    if matches!(state, State::Changed | State::Redirected | State::Ok) {
+        return (is_static && !is_whole)
+            .then(|| "cannot be accepted: its body did not arrive whole".to_owned());
+    }
+    if !is_good || !is_whole {
         return Some(format!("is {state}, which cannot be accepted: {message}"));
     }
-    let is_static = result.promised.length.is_some() || result.promised.sha256.is_some();
-    (is_static && result.observed.sha256.is_none())
-        .then(|| "cannot be accepted: its body did not arrive whole".to_owned())
+    (!force).then(|| format!("is {state}, which only --force accepts: {message}"))
 }
 
-fn look(args: &Args, context: &Context) -> anyhow::Result<Vec<JobResult>> {
+/// Notes the URLs, with the files of their records, whose bytes were not the same each time.
+#[derive(Default)]
+struct Unstable(RefCell<HashSet<(String, String)>>);
+
+impl Progress for Unstable {
+    fn settled(&self, job: &Job, seen: &[Observation], _assessment: &Assessment) {
+        let whole = seen.iter().filter(|observation| observation.is_whole());
+        let digests: HashSet<[u8; 32]> = whole
+            .filter_map(|observation| Some(observation.body.as_ref()?.sha256))
+            .collect();
+        if digests.len() > 1 && job.promise.is_static() {
+            let key = (job.file.to_string(), job.url.clone());
+            self.0.borrow_mut().insert(key);
+        }
+    }
+}
+
+/// The result of each URL that is selected, and whether it is unstable.
+fn look(args: &Args, context: &Context) -> anyhow::Result<Vec<(JobResult, bool)>> {
     let selection = args.targets.resolve(context)?;
     let stop = Stop::new();
     stop_on_signals(&stop)?;
     let bar = Bar::new(0, context.quiet);
+    let unstable = Unstable::default();
     let setting = Setting {
         config: &context.config,
         selection: &selection,
         ambient: Ambient::SYSTEM,
         stop: &stop,
-        progress: &bar,
+        progress: &(&bar, &unstable),
         with_results: true,
         whole: true,
     };
-    let outcome = run::check(&setting)?;
+    let outcome = run::check(&setting);
     bar.finish();
     anyhow::ensure!(!stop.is_set(), "interrupted; nothing was accepted");
-    Ok(outcome.results.unwrap_or_default())
+    let unstable = unstable.0.into_inner();
+    let results = outcome?.results.unwrap_or_default().into_iter();
+    Ok(results
+        .map(|result| {
+            let is_unstable = unstable.contains(&(result.file.clone(), result.url.clone()));
+            (result, is_unstable)
+        })
+        .collect())
 }
 
-fn is_wanted(result: &JobResult) -> anyhow::Result<bool> {
+/// Old and new, for whoever is asked or wants to know.
+fn show_both(result: &JobResult, args: &Args, context: &Context) -> io::Result<()> {
+    if args.yes && context.quiet {
+        return Ok(());
+    }
     let mut out = anstream::stdout().lock();
     writeln!(
         out,
@@ -128,7 +220,11 @@ fn is_wanted(result: &JobResult) -> anyhow::Result<bool> {
         "redirects to",
         promised.redirects_to.as_ref(),
         observed.redirect.as_ref(),
-    )?;
+    )
+}
+
+fn is_wanted() -> io::Result<bool> {
+    let mut out = anstream::stdout().lock();
     write!(out, "accept? [y/N] ")?;
     out.flush()?;
     let mut answer = String::new();
@@ -151,7 +247,10 @@ fn show<T: std::fmt::Display + PartialEq>(
     }
     writeln!(out, "  {what}")?;
     writeln!(out, "    {}", paint(BAD, format!("- {promised}")))?;
-    let observed = observed.map_or_else(|| "nothing".to_owned(), |observed| observed.to_string());
+    let observed = observed.map_or_else(
+        || "nothing".to_owned(),
+        |observed| plain(&observed.to_string()),
+    );
     writeln!(out, "    {}", paint(GOOD, format!("+ {observed}")))
 }
 

@@ -275,12 +275,14 @@ impl Domains {
 
     /// Whether there is a record of this path, whatever its request.
     pub(super) fn has_record(&self, host: &str, path: &str) -> bool {
-        let mut records = self
-            .files
-            .get(host)
-            .into_iter()
-            .flat_map(DomainFile::records);
-        records.any(|entry| entry.record().path == path)
+        self.paths(host).any(|known| known == path)
+    }
+
+    /// The paths of a host's records.
+    pub(super) fn paths(&self, host: &str) -> impl Iterator<Item = &str> {
+        let file = self.files.get(host).into_iter();
+        file.flat_map(DomainFile::records)
+            .map(|entry| entry.record().path.as_str())
     }
 
     fn path_of(&self, host: &str) -> PathBuf {

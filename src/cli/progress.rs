@@ -15,7 +15,7 @@ const NAMED: usize = 3;
 
 /// The message fills what is left of the width and is cut there: a line that wraps could not be
 /// taken away again.
-const TEMPLATE: &str = "{pos}/{len} {bar:20} {per_sec}, {eta} left{wide_msg}";
+const TEMPLATE: &str = "{pos}/{len} {bar:10} {per_sec}, {eta} left{wide_msg}";
 
 /// The progress of a known number of things.
 pub(super) struct Bar {

@@ -96,7 +96,13 @@ pub(super) fn find_records(
             if domains.has_record(&host, &identity.path) {
                 Ok((host, identity.path))
             } else {
-                anyhow::bail!("{url} is not in the database; `urldb add` adds it")
+                match nearest(&identity.path, domains.paths(&host)) {
+                    Some(near) => anyhow::bail!(
+                        "{url} is not in the database; did you mean {}://{host}{near}?",
+                        identity.scheme
+                    ),
+                    None => anyhow::bail!("{url} is not in the database; `urldb add` adds it"),
+                }
             }
         })
         .collect()

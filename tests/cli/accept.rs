@@ -1,8 +1,12 @@
 //! Promises made anew.
 
+use std::sync::atomic::{AtomicUsize, Ordering};
+
+use insta::assert_snapshot;
+
 use crate::sandbox::Sandbox;
 use crate::site::{Site, promise, promises};
-use crate::support::Reply;
+use crate::support::{Reply, Server};
 
 const FILE: &str = "urldb/example.test.yaml";
 
@@ -113,4 +117,64 @@ fn nothing_is_accepted_without_being_asked() {
         .complains(&["--yes"]);
     sandbox.urldb(&["accept", "--yes"]).code(2);
     assert_eq!(sandbox.read(FILE), before);
+}
+
+#[test]
+fn old_and_new_are_shown_and_counted() {
+    let (site, sandbox) = changed();
+    site.remove("/b");
+    let ran = sandbox.urldb(&["accept", "--yes", "--all"]).code(1);
+    assert_snapshot!(ran.out);
+    assert_eq!(
+        sandbox
+            .urldb(&["accept", "--yes", "--all", "-q"])
+            .code(1)
+            .out,
+        ""
+    );
+}
+
+#[test]
+fn another_state_is_accepted_only_by_force_and_only_with_something_to_promise() {
+    let (site, sandbox) = changed();
+    let challenge = ["Cf-Mitigated: challenge", "Server: cloudflare"];
+    site.serve("/a", Reply::new("200 OK", &challenge, "looks like one"));
+    site.remove("/b");
+    let before = sandbox.read(FILE);
+    sandbox
+        .urldb(&["accept", "--yes", "--all"])
+        .code(1)
+        .complains(&["/a is blocked, which only --force accepts"])
+        .says(&["accepted 0, refused 2, as promised 1"]);
+    assert_eq!(sandbox.read(FILE), before);
+    sandbox
+        .urldb(&["accept", "--yes", "--all", "--force"])
+        .code(1)
+        .complains(&["/b is gone, which cannot be accepted"])
+        .says(&["accepted 1, refused 1, as promised 1"]);
+    assert_eq!(
+        sandbox.read(FILE),
+        promises(&[("/a", "looks like one"), ("/b", "old"), ("/c", "same")])
+    );
+}
+
+#[test]
+fn what_is_never_the_same_is_accepted_only_by_force() {
+    let count = AtomicUsize::new(100);
+    let server =
+        Server::new(move |_| Reply::ok(format!("{}", count.fetch_add(1, Ordering::SeqCst))));
+    let map = format!("[network]\nmap = [\"example.test={}\"]\n", server.address());
+    let sandbox = Sandbox::new(&map);
+    sandbox.write(FILE, promises(&[("/a", "old")]));
+    sandbox
+        .urldb(&["accept", "--yes", "--all"])
+        .code(1)
+        .complains(&["(content-unstable)"])
+        .says(&["accepted 0, refused 1"]);
+    assert_eq!(sandbox.read(FILE), promises(&[("/a", "old")]));
+    sandbox
+        .urldb(&["accept", "--yes", "--all", "--force"])
+        .code(0)
+        .says(&["accepted 1"]);
+    assert_eq!(sandbox.read(FILE), promises(&[("/a", "103")]));
 }

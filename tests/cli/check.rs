@@ -157,6 +157,18 @@ fn what_is_not_there_is_named_with_what_was_meant() {
         .urldb(&["check", "http://example.test/typo"])
         .code(2)
         .complains(&["http://example.test/typo is not in the database"]);
+    for command in ["check", "rm", "accept"] {
+        sandbox
+            .urldb(
+                &[
+                    &[command, "http://example.test/a/2"][..],
+                    if command == "accept" { &["-y"] } else { &[] },
+                ]
+                .concat(),
+            )
+            .code(2)
+            .complains(&["not in the database; did you mean http://example.test/a/1?"]);
+    }
     sandbox
         .urldb(&["check", "--map", "example.test", "-q"])
         .code(2)
