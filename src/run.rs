@@ -5,12 +5,13 @@
 //! loses nothing: captures first, then the message to send, then the ledger,
 //! and only then is the message delivered and crossed off.
 
+mod domains;
+
 use std::collections::BTreeSet;
 use std::path::PathBuf;
-use std::sync::Arc;
 
 use anyhow::Context;
-use urldb_format::{DomainFile, Finding, Severity};
+use urldb_format::Finding;
 use urldb_protocol::{Envelope, JobResult, RunInfo, State};
 
 use crate::ambient::Ambient;
@@ -20,10 +21,11 @@ use crate::explain::explain;
 use crate::fetch::{Fetcher, Next, Observation};
 use crate::ledger::{self, ChangeLine, Content, Entry, Ledger, Line, RunLine};
 use crate::notify::{self, Delivered};
-use crate::plan::{self, Cnames, Job, JobKey, Keep, Known, LeftOut, Purpose, Selection};
+use crate::plan::{Cnames, Job, JobKey, Keep, Known, LeftOut, Purpose, Selection};
 use crate::report::{Judged, Report};
 use crate::stop::Stop;
 use crate::verdict::{self, Assessment, Canary, Judgement, Policy, Settled, Standing};
+use domains::{Domains, Planned};
 
 /// Seconds.
 const DAY: i64 = 24 * 60 * 60;
@@ -48,8 +50,8 @@ pub struct Setting<'a> {
 
 /// Watches a run go on.
 pub trait Progress {
-    /// These jobs there are.
-    fn planned(&self, _jobs: &[Job]) {}
+    /// These jobs there are, file by file.
+    fn planned(&self, _jobs: &[Vec<Job>]) {}
     /// One more is done, and comes to this by itself.
     fn finished(&self, _job: &Job, _assessment: &Assessment) {}
     /// This was seen of a job, and comes to that beside all others.
@@ -58,7 +60,7 @@ pub trait Progress {
 
 /// Both are told.
 impl<A: Progress, B: Progress> Progress for (&A, &B) {
-    fn planned(&self, jobs: &[Job]) {
+    fn planned(&self, jobs: &[Vec<Job>]) {
         self.0.planned(jobs);
         self.1.planned(jobs);
     }
@@ -92,11 +94,15 @@ pub struct Outcome {
 
 /// Looks at every selected URL. Writes nothing and tells nobody.
 pub fn check(setting: &Setting<'_>) -> anyhow::Result<Outcome> {
-    let domains = load_domains(setting)?;
-    let purpose = purpose(setting, Keep::None);
-    let jobs = domains.jobs(setting.selection, purpose, &())?;
+    let domains = Domains::list(setting.config, setting.selection)?;
+    let Planned {
+        jobs,
+        unreadable,
+        left_out,
+        ..
+    } = domains.plan(purpose(setting, Keep::None), &())?;
     let started = (setting.ambient.now)();
-    let mut report = new_report(setting, &domains);
+    let mut report = new_report(setting, left_out);
     observe(setting, jobs, |job, observations, assessment| {
         report.add(&Judged {
             job,
@@ -108,14 +114,10 @@ pub fn check(setting: &Setting<'_>) -> anyhow::Result<Outcome> {
     let exit_code = report.exit_code();
     let (envelope, results) = report.finish(run_info(setting, started));
     Ok(Outcome {
-        exit_code: if domains.unreadable.is_empty() {
-            exit_code
-        } else {
-            1
-        },
+        exit_code: if unreadable.is_empty() { exit_code } else { 1 },
         envelope,
         results,
-        unreadable: domains.unreadable,
+        unreadable,
         troubles: vec![],
         notes: vec![],
     })
@@ -124,7 +126,8 @@ pub fn check(setting: &Setting<'_>) -> anyhow::Result<Outcome> {
 /// Looks at every selected URL, archives what was seen, remembers it, and tells people what is news.
 pub fn run(setting: &Setting<'_>) -> anyhow::Result<Outcome> {
     let config = setting.config;
-    let domains = load_domains(setting)?;
+    let domains = Domains::list(config, setting.selection)?;
+    let hosts = domains.hosts();
     let notifiers = notify::Notifiers::new(config)?;
     let ledger_folder = config.root.join(&config.ledger.path);
     let outbox = notify::Outbox::new(&ledger_folder);
@@ -136,14 +139,18 @@ pub fn run(setting: &Setting<'_>) -> anyhow::Result<Outcome> {
         // cannot be removed, or a folder that is not there yet, is no obstacle.
         let _ = urldb_format::remove_stray_files(folder);
     }
-    let mut ledger = Ledger::load(&ledger_folder, domains.hosts())?;
+    let mut ledger = Ledger::load(&ledger_folder, hosts.iter().map(String::as_str))?;
     let keep = match config.archive.records {
         ArchiveRecords::Static => Keep::Static,
         ArchiveRecords::All => Keep::All,
     };
-    let purpose = purpose(setting, keep);
-    let jobs = domains.jobs(setting.selection, purpose, &ledger)?;
-    let due: BTreeSet<JobKey> = jobs.iter().map(|job| job.key.clone()).collect();
+    let Planned {
+        jobs,
+        unreadable,
+        understood,
+        left_out,
+    } = domains.plan(purpose(setting, keep), &ledger)?;
+    let due: BTreeSet<JobKey> = jobs.iter().flatten().map(|job| job.key.clone()).collect();
     let (archive, mut notes) =
         Archive::open(&config.root.join(&config.archive.path), setting.ambient)?;
 
@@ -153,7 +160,7 @@ pub fn run(setting: &Setting<'_>) -> anyhow::Result<Outcome> {
         ambient: setting.ambient,
         archive,
         ledger: &mut ledger,
-        report: new_report(setting, &domains),
+        report: new_report(setting, left_out),
         trouble: None,
     };
     observe(setting, jobs, |job, observations, assessment| {
@@ -176,10 +183,10 @@ pub fn run(setting: &Setting<'_>) -> anyhow::Result<Outcome> {
     let (exit_code, unverified) = (report.exit_code(), report.unverified());
     let (envelope, results) = report.finish(run_info(setting, started));
     if setting.selection.is_everything() {
-        for host in domains.understood() {
+        for host in &understood {
             ledger.keep_only(host, &due);
         }
-        let forgotten = ledger.forget_others(domains.hosts());
+        let forgotten = ledger.forget_others(hosts.iter().map(String::as_str));
         troubles.extend(forgotten.err().map(|error| explain(&error)));
     }
     // News that could not be put down anywhere is not believed yet: it stays news.
@@ -199,13 +206,13 @@ pub fn run(setting: &Setting<'_>) -> anyhow::Result<Outcome> {
     }
     let exit_code = match exit_code {
         _ if !troubles.is_empty() => 2,
-        _ if !domains.unreadable.is_empty() => 1,
+        _ if !unreadable.is_empty() => 1,
         code => code,
     };
     Ok(Outcome {
         envelope,
         results,
-        unreadable: domains.unreadable,
+        unreadable,
         troubles,
         notes,
         exit_code,
@@ -277,9 +284,9 @@ impl Keeper<'_> {
     }
 }
 
-fn new_report(setting: &Setting<'_>, domains: &Domains) -> Report {
+fn new_report(setting: &Setting<'_>, left_out: LeftOut) -> Report {
     let expiry_warning = setting.config.check.expiry_warning;
-    Report::new(setting.with_results, expiry_warning, domains.left_out)
+    Report::new(setting.with_results, expiry_warning, left_out)
 }
 
 fn purpose(setting: &Setting<'_>, keep: Keep) -> Purpose {
@@ -366,7 +373,7 @@ pub fn policy(check: &config::Check) -> Policy {
 /// Fetches every job until the verdict is content, and hands it on with what was seen.
 fn observe(
     setting: &Setting<'_>,
-    jobs: Vec<Job>,
+    jobs: Vec<Vec<Job>>,
     mut done: impl FnMut(&Job, &mut [Observation], &Assessment),
 ) -> anyhow::Result<()> {
     let check = &setting.config.check;
@@ -387,7 +394,8 @@ fn observe(
         }
     };
     fetcher.fetch_all(
-        jobs.into_iter(),
+        // What was taken in is not kept here as well.
+        jobs.into_iter().flatten(),
         next,
         |job, seen| {
             let assessment = match judge(&job, &seen) {
@@ -401,73 +409,4 @@ fn observe(
     );
     tell(canary.end());
     Ok(())
-}
-
-/// The domain files of a selection.
-struct Domains {
-    files: Vec<(Arc<str>, DomainFile)>,
-    unreadable: Vec<(PathBuf, Finding)>,
-    left_out: LeftOut,
-}
-
-impl Domains {
-    fn hosts(&self) -> impl Iterator<Item = &str> {
-        self.files.iter().map(|(_, file)| file.host())
-    }
-
-    /// The hosts whose files were understood as a whole: what these do not name is gone.
-    fn understood(&self) -> impl Iterator<Item = &str> {
-        let understood = self.files.iter().filter(|(_, file)| {
-            let mut unreadable = self.unreadable.iter();
-            !unreadable.any(|(path, _)| path == file.path())
-        });
-        understood.map(|(_, file)| file.host())
-    }
-
-    fn jobs(
-        &self,
-        selection: &Selection,
-        purpose: Purpose,
-        known: &impl Known,
-    ) -> anyhow::Result<Vec<Job>> {
-        let jobs = self.files.iter();
-        let jobs: Vec<Job> = jobs
-            .flat_map(|(name, file)| plan::jobs_of(file, name, selection, purpose, known))
-            .collect();
-        // A typo in a filter must not pass for a good result.
-        anyhow::ensure!(
-            !jobs.is_empty() || selection.is_everything(),
-            "no record is selected; `urldb list` with the same options shows what there is"
-        );
-        Ok(jobs)
-    }
-}
-
-fn load_domains(setting: &Setting<'_>) -> anyhow::Result<Domains> {
-    let config = setting.config;
-    let database = config.open_database()?;
-    let mut domains = Domains {
-        files: vec![],
-        unreadable: vec![],
-        left_out: LeftOut::default(),
-    };
-    for path in database.files() {
-        let parsed = DomainFile::read(path)?;
-        domains.left_out.count(&parsed.file, setting.selection);
-        if !setting.selection.wants_domain(parsed.file.host()) {
-            continue;
-        }
-        let mut findings = parsed.findings;
-        findings.extend(urldb_format::lint_values(&parsed.file));
-        let errors = findings
-            .into_iter()
-            .filter(|finding| finding.severity == Severity::Error);
-        domains
-            .unreadable
-            .extend(errors.map(|finding| (path.clone(), finding)));
-        domains
-            .files
-            .push((config.relative_name(path).into(), parsed.file));
-    }
-    Ok(domains)
 }

@@ -64,8 +64,8 @@ impl Bar {
 }
 
 impl Progress for Bar {
-    fn planned(&self, jobs: &[Job]) {
-        self.line.set_length(jobs.len() as u64);
+    fn planned(&self, jobs: &[Vec<Job>]) {
+        self.line.set_length(jobs.iter().flatten().count() as u64);
         if !self.line.is_hidden() {
             *self.left.borrow_mut() = Left::of(jobs);
             self.line.set_message(self.message());
@@ -91,9 +91,9 @@ struct Left {
 }
 
 impl Left {
-    fn of(jobs: &[Job]) -> Self {
+    fn of(jobs: &[Vec<Job>]) -> Self {
         let mut left = Self::default();
-        for job in jobs {
+        for job in jobs.iter().flatten() {
             *left.jobs.entry(host_of(job).to_owned()).or_default() += 1;
         }
         left.ranked = left

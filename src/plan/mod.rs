@@ -191,7 +191,8 @@ pub fn jobs_of(
     let wanted = file
         .records()
         .filter(|entry| selection.asks_for(host, entry.record()));
-    let mut jobs: Vec<Job> = wanted
+    let mut jobs = Vec::with_capacity(file.records().count() * schemes.len());
+    let own = wanted
         .flat_map(|entry| schemes.iter().map(move |scheme| (entry, *scheme)))
         .map(|(entry, scheme)| {
             let record = entry.record();
@@ -218,8 +219,8 @@ pub fn jobs_of(
                 request,
                 body,
             }
-        })
-        .collect();
+        });
+    jobs.extend(own);
     // Whoever names a URL means this URL.
     if selection.records.is_empty() {
         let cnames = file.metadata().cnames.iter();

@@ -40,20 +40,24 @@ impl Document {
 /// Reads all documents of `text`, and goes on after mistakes.
 pub fn read_documents(text: &str, schema: &Schema) -> (Vec<Document>, Vec<Finding>) {
     let split = split::split(text);
-    read_pieces(text, &split.pieces, schema)
+    let mut documents = Vec::with_capacity(split.pieces.len());
+    let take = |document| documents.push(document);
+    let findings = read_pieces(text, &split.pieces, schema, take);
+    (documents, findings)
 }
 
-/// Reads the pieces that `text` has been cut into.
+/// Reads the pieces that `text` has been cut into, and hands on one document after the other.
 pub(crate) fn read_pieces(
     text: &str,
     pieces: &[Piece],
     schema: &Schema,
-) -> (Vec<Document>, Vec<Finding>) {
+    mut take: impl FnMut(Document),
+) -> Vec<Finding> {
     let mut findings = refused_lines(text);
     let refused: Vec<usize> = findings.iter().map(|finding| finding.line).collect();
     findings.retain(|finding| !finding.message.is_empty());
     let mut scanner = Scanner::new(schema, &mut findings);
-    let documents = pieces.iter().map(|piece| {
+    for piece in pieces {
         let next = refused.partition_point(|line| *line < piece.lines.start);
         let is_refused = refused
             .get(next)
@@ -75,9 +79,9 @@ pub(crate) fn read_pieces(
         if !is_refused {
             scanner.scan(piece, &mut document);
         }
-        document
-    });
-    (documents.collect(), findings)
+        take(document);
+    }
+    findings
 }
 
 /// The lines that make their document unreadable, whatever it says: conflict markers and

@@ -97,6 +97,15 @@ const BLOCKING: &[Code] = &[
     Code::SyntaxError,
 ];
 
+/// The host that the domain file at `path` is named after.
+pub fn host_of(path: &Path) -> String {
+    let name = path
+        .file_name()
+        .map(|name| name.to_string_lossy())
+        .unwrap_or_default();
+    name.strip_suffix(".yaml").unwrap_or(&name).to_owned()
+}
+
 impl DomainFile {
     /// Reads the file at `path`.
     pub fn read(path: impl AsRef<Path>) -> Result<Parsed, Error> {
@@ -137,13 +146,9 @@ impl DomainFile {
     }
 
     fn empty(path: &Path) -> Self {
-        let name = path
-            .file_name()
-            .map(|name| name.to_string_lossy())
-            .unwrap_or_default();
         Self {
             path: path.to_owned(),
-            host: name.strip_suffix(".yaml").unwrap_or(&name).to_owned(),
+            host: host_of(path),
             byte_order_mark: false,
             crlf: false,
             metadata: Metadata::default(),
@@ -157,15 +162,20 @@ impl DomainFile {
     fn read_text(&mut self, text: &str, findings: &mut Vec<Finding>) {
         let split = split(text);
         text[split.footer.clone()].clone_into(&mut self.footer);
-        let (documents, found) = read_pieces(text, &split.pieces, &Schema::DOMAIN_FILE);
+        let mut of_records = Vec::new();
+        self.segments.reserve(split.pieces.len());
+        let mut is_first = true;
+        let found = read_pieces(text, &split.pieces, &Schema::DOMAIN_FILE, |mut document| {
+            if std::mem::take(&mut is_first) && document.mapping.get("_path").is_none() {
+                self.head = Some(Layout::new(&mut document, text));
+                self.metadata = Metadata::from_mapping(document.mapping);
+            } else {
+                let segment = read_record(document, text, &mut of_records);
+                self.segments.push(segment);
+            }
+        });
         findings.extend(found);
-        let mut documents = documents.into_iter().peekable();
-        if let Some(mut document) =
-            documents.next_if(|document| document.mapping.get("_path").is_none())
-        {
-            self.head = Some(Layout::new(&mut document, text));
-            self.metadata = Metadata::from_mapping(document.mapping);
-        } else {
+        if self.head.is_none() {
             let finding = Finding::new(
                 Code::MissingMetadata,
                 1,
@@ -173,10 +183,7 @@ impl DomainFile {
             );
             findings.push(finding.with_help("start the file with a line `---` of its own"));
         }
-        self.segments.reserve(documents.len());
-        for document in documents {
-            self.segments.push(read_record(document, text, findings));
-        }
+        findings.append(&mut of_records);
     }
 
     /// A file to be written to `path`, without records. Fails if there is one.

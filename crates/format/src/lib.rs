@@ -49,7 +49,7 @@ mod values;
 pub use atomic::{remove_stray_files, write_atomically};
 pub use database::Database;
 pub use document::{Document, read_documents};
-pub use domain_file::{DomainFile, Entry, Parsed};
+pub use domain_file::{DomainFile, Entry, Parsed, host_of};
 pub use emit::write_documents;
 pub use error::Error;
 pub use finding::{Code, Finding, Severity};
