@@ -118,6 +118,8 @@ pub struct Manners {
     pub host_concurrency: usize,
     /// The least time between the starts of two requests.
     pub host_interval: Duration,
+    /// How long the host may leave everything without an answer before it is given up.
+    pub host_patience: Duration,
     /// The most time for one fetch, redirects and body included.
     pub timeout: Duration,
     /// The most time to connect, TLS included.
@@ -299,6 +301,7 @@ impl Default for Manners {
         Self {
             host_concurrency: 4,
             host_interval: Duration::from_millis(20),
+            host_patience: Duration::from_mins(2),
             timeout: Duration::from_mins(5),
             connect_timeout: Duration::from_secs(10),
             head_timeout: Duration::from_secs(30),

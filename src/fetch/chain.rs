@@ -15,6 +15,7 @@ use super::decode::Decoder;
 use super::ending::Ending;
 use super::failure::classify;
 use super::hosts::{Hosts, Treatment};
+use super::places::Places;
 use super::redirect::{Ask, Visited};
 use super::{BodyEnd, Certificate, Failure, FailureKind, Hop, Observation, after};
 use crate::config::{Check, Manners};
@@ -37,6 +38,7 @@ const SLICE: usize = 16 << 10;
 pub(super) struct Shared {
     pub(super) check: Check,
     pub(super) hosts: Hosts,
+    pub(super) places: Places,
 }
 
 /// A fetch, as far as it has come.
@@ -77,17 +79,32 @@ impl Chain {
         })
     }
 
+    /// How many answers have come so far.
+    pub(super) fn answers(&self) -> usize {
+        self.hops.len()
+    }
+
     /// The host that is asked next.
     pub(super) fn host(&self) -> &str {
         self.ask.url.host_str().unwrap_or_default()
     }
 
     /// Sends one request, and takes in what comes.
-    pub(super) async fn step(mut self, shared: &Shared, job: &Job, ending: &Ending) -> Step {
+    ///
+    /// It has a place among those under way for `soon` at most before the answer comes.
+    pub(super) async fn step(
+        mut self,
+        shared: &Shared,
+        job: &Job,
+        ending: &Ending,
+        soon: Duration,
+    ) -> Step {
         let clock = Instant::now();
         let mut leg = Leg {
             job,
             ending,
+            places: &shared.places,
+            soon,
             treatment: shared.hosts.of(self.host()),
             timeout: self.timeout,
             deadline: after(self.timeout.saturating_sub(self.elapsed)),
@@ -164,6 +181,8 @@ enum Answer {
 struct Leg<'a> {
     job: &'a Job,
     ending: &'a Ending,
+    places: &'a Places,
+    soon: Duration,
     treatment: &'a Treatment,
     /// The total time of the whole fetch, and when it is over.
     timeout: Duration,
@@ -219,7 +238,8 @@ impl Leg<'_> {
         let Treatment {
             manners, clients, ..
         } = self.treatment;
-        match timeout_at(patience.into(), clients.send(outgoing, fresh)).await {
+        let sent = self.places.wait(self.soon, clients.send(outgoing, fresh));
+        match timeout_at(patience.into(), sent).await {
             Ok(Ok(result)) => result.map_err(|error| classify(error, manners)),
             Ok(Err(refused)) => Err(Failure {
                 kind: FailureKind::Refused,

@@ -1,7 +1,7 @@
 //! Runs jobs: takes them in as there is room, fetches, asks whether to fetch again, hands them out.
 
 use std::collections::VecDeque;
-use std::time::Instant;
+use std::time::{Duration, Instant};
 
 use futures_util::future::OptionFuture;
 use futures_util::stream::{FuturesUnordered, StreamExt};
@@ -10,7 +10,9 @@ use url::Url;
 
 use super::chain::{Chain, Shared, Step};
 use super::ending::Ending;
+use super::places::SOON;
 use super::queue::{HostId, Queue};
+use super::silence::Silence;
 use super::{Failure, FailureKind, Next, Observation, after};
 use crate::plan::Job;
 
@@ -36,7 +38,7 @@ struct Work {
     observations: Vec<Observation>,
     fresh: bool,
     /// A fetch that a redirect leads on.
-    begun: Option<Chain>,
+    begun: Option<Box<Chain>>,
 }
 
 impl Work {
@@ -103,10 +105,10 @@ pub(super) async fn drive(
         more: true,
         stretch: STRETCH,
         queue: Queue::new(),
+        silence: Silence::default(),
         outbox: VecDeque::new(),
         over: None,
     };
-    let concurrency = shared.check.concurrency.max(1);
     let mut running = FuturesUnordered::new();
     let mut reached = std::pin::pin!(ending.reached());
     loop {
@@ -116,20 +118,22 @@ pub(super) async fn drive(
         {
             run.end(failure);
         }
-        while running.len() < concurrency
+        let places = shared.places.number(shared.check.concurrency);
+        while running.len() < places
             && let Some((host, work)) = run.start()
         {
-            running.push(fetch(shared, &ending, host, work));
+            let soon = run.soon(host);
+            running.push(fetch(shared, &ending, host, work, soon));
         }
         if running.is_empty() && run.is_finished() {
             return;
         }
-        let wakes = run.wakes().filter(|_| running.len() < concurrency);
+        let wakes = run.wakes().filter(|_| running.len() < places);
         let wake: OptionFuture<_> = wakes.map(|at| tokio::time::sleep_until(at.into())).into();
         tokio::select! {
             biased;
             failure = &mut reached, if run.over.is_none() => run.end(failure),
-            Some((host, work)) = running.next(), if !running.is_empty() => run.settle(host, work),
+            Some(fetched) = running.next(), if !running.is_empty() => run.settle(fetched),
             permit = out.reserve(), if !run.outbox.is_empty() => {
                 let Ok(permit) = permit else { return };
                 if let Some(finished) = run.outbox.pop_front() {
@@ -137,6 +141,7 @@ pub(super) async fn drive(
                 }
             }
             Some(()) = wake => {}
+            () = shared.places.changed(), if running.len() >= places => {}
             () = tokio::task::yield_now(), if run.stretch == 0 => {}
         }
     }
@@ -152,6 +157,7 @@ struct Run<'a, J, N> {
     /// Jobs that may still be taken in at this stretch.
     stretch: usize,
     queue: Queue<Work>,
+    silence: Silence,
     outbox: VecDeque<Finished>,
     /// Set once the run is over.
     over: Option<Failure>,
@@ -161,7 +167,11 @@ impl<J: Iterator<Item = Job>, N: Fn(&Job, &[Observation]) -> Next> Run<'_, J, N>
     /// The next work that may start now; takes in jobs in search of it.
     fn start(&mut self) -> Option<(HostId, Work)> {
         while self.outbox.len() < OUTBOX {
-            let start = self.queue.start(Instant::now());
+            let now = Instant::now();
+            let start = self.queue.start(now);
+            if let Some((host, _)) = &start {
+                self.silence.asked(*host, now);
+            }
             if start.is_some() || !self.more || self.stretch == 0 || self.queue.len() >= LOOKAHEAD {
                 return start;
             }
@@ -170,13 +180,29 @@ impl<J: Iterator<Item = Job>, N: Fn(&Job, &[Observation]) -> Next> Run<'_, J, N>
         None
     }
 
+    /// How soon a request must be answered so as not to lend its place to others. Those to a host
+    /// that owes answers already would only fill all places, again and again.
+    fn soon(&self, host: HostId) -> Duration {
+        if self.silence.owes(host, Instant::now(), SOON) {
+            Duration::ZERO
+        } else {
+            SOON
+        }
+    }
+
     fn take_in(&mut self) {
         self.stretch -= 1;
         match (self.jobs.next(), &self.over) {
             (Some(job), None) => {
                 let host = host_of(&job);
+                let work = Work::new(job);
+                let known = self.queue.id_of(&host);
+                if let Some(failure) = known.and_then(|id| self.given_up(id)) {
+                    self.outbox.push_back(work.give_up(failure));
+                    return;
+                }
                 let share = self.shared.hosts.of(&host).share();
-                self.queue.push(&host, share, Work::new(job));
+                self.queue.push(&host, share, work);
             }
             (Some(job), Some(failure)) => self
                 .outbox
@@ -186,18 +212,48 @@ impl<J: Iterator<Item = Job>, N: Fn(&Job, &[Observation]) -> Next> Run<'_, J, N>
     }
 
     /// A fetch has come back: the job is finished, goes on elsewhere, or will be fetched again.
-    fn settle(&mut self, host: HostId, work: Work) {
+    fn settle(&mut self, fetched: Fetched) {
+        let Fetched {
+            host,
+            work,
+            answered,
+        } = fetched;
         self.queue.release(host);
+        if answered {
+            self.silence.answered(host);
+        }
         let finished = match (work.decide(&self.next), &self.over) {
             (None, None) => return self.lead_on(work),
             (None | Some(Next::Again { .. }), Some(failure)) => work.give_up(failure.clone()),
-            (Some(Next::Done), _) => work.finish(),
+            (Some(Next::Done), _) => {
+                self.silence.came_to_nothing(host);
+                work.finish()
+            }
             (Some(Next::Again { wait, fresh }), None) => {
-                let work = Work { fresh, ..work };
-                return self.queue.push_later(host, after(wait), work);
+                let Some(failure) = self.given_up(host) else {
+                    let work = Work { fresh, ..work };
+                    return self.queue.push_later(host, after(wait), work);
+                };
+                work.give_up(failure)
             }
         };
         self.outbox.push_back(finished);
+        if !answered && let Some(failure) = self.given_up(host) {
+            let left = self.queue.drain_host(host).into_iter();
+            let left = left.map(|work| work.give_up(failure.clone()));
+            self.outbox.extend(left);
+        }
+    }
+
+    /// What it means for a host's work that it has been silent for too long.
+    fn given_up(&self, id: HostId) -> Option<Failure> {
+        let host = self.queue.name_of(id);
+        let patience = self.shared.hosts.of(host).manners.host_patience;
+        let is_over = self.silence.is_over(id, Instant::now(), patience);
+        is_over.then(|| Failure {
+            kind: FailureKind::HostSilent,
+            detail: format!("{host} has answered nothing for {patience:?} (host-patience)"),
+        })
     }
 
     /// Waits for a turn at the host that a redirect leads to.
@@ -226,21 +282,51 @@ impl<J: Iterator<Item = Job>, N: Fn(&Job, &[Observation]) -> Next> Run<'_, J, N>
     }
 }
 
+/// A work after a request.
+struct Fetched {
+    host: HostId,
+    work: Work,
+    /// Whether the head of an answer has come.
+    answered: bool,
+}
+
 /// Sends one request for a job, and takes in what comes.
-async fn fetch(shared: &Shared, ending: &Ending, host: HostId, mut work: Work) -> (HostId, Work) {
+async fn fetch(
+    shared: &Shared,
+    ending: &Ending,
+    host: HostId,
+    mut work: Work,
+    soon: Duration,
+) -> Fetched {
     let chain = match work.begun.take() {
-        Some(chain) => Ok(chain),
+        Some(chain) => Ok(*chain),
         None => Chain::begin(shared, &work.job, work.fresh),
     };
+    let mut before = 0;
     let step = match chain {
-        Ok(chain) => chain.step(shared, &work.job, ending).await,
+        Ok(chain) => {
+            before = chain.answers();
+            chain.step(shared, &work.job, ending, soon).await
+        }
         Err(failure) => Step::Done(Observation::of_nothing(failure)),
     };
-    match step {
-        Step::Done(observation) => work.add(observation),
-        Step::Further(chain) => work.begun = Some(chain),
+    let answers = match step {
+        Step::Done(observation) => {
+            let answers = observation.hops.len();
+            work.add(observation);
+            answers
+        }
+        Step::Further(chain) => {
+            let answers = chain.answers();
+            work.begun = Some(Box::new(chain));
+            answers
+        }
+    };
+    Fetched {
+        host,
+        work,
+        answered: answers > before,
     }
-    (host, work)
 }
 
 /// The host that a job's share of requests is counted for.

@@ -2,8 +2,8 @@
 //!
 //! [`Fetcher::fetch_all`] takes jobs as it has room for them and hands them out,
 //! finished, with all that was observed. Behind it: `driver` runs jobs, `queue`
-//! says which host's turn it is, `hosts` how it is treated, `ending` when all is
-//! over, `chain` makes one fetch of redirects and a body, `client` knows the
+//! says which host's turn it is, `hosts` how it is treated, `silence` when it is
+//! given up, `places` how much goes on at once, `ending` when all is over, `chain` makes one fetch of redirects and a body, `client` knows the
 //! HTTP library, and the rest are pure: `policy`
 //! (which addresses), `redirect` (where next), `headers`, `body` and `decode`
 //! (what came), `certificate` (who answered), `failure` (what went wrong).
@@ -23,10 +23,12 @@ mod failure;
 mod headers;
 mod hosts;
 mod observation;
+mod places;
 pub mod policy;
 mod queue;
 mod redirect;
 mod resolve;
+mod silence;
 mod spool;
 
 use std::time::{Duration, Instant};
@@ -80,6 +82,7 @@ impl Fetcher {
             shared: chain::Shared {
                 check: check.clone(),
                 hosts: hosts::Hosts::new(check, network)?,
+                places: places::Places::default(),
             },
             runtime: Some(runtime),
         })

@@ -129,6 +129,8 @@ pub enum FailureKind {
     Refused,
     /// The run's own time was over, or it was interrupted.
     RunEnded,
+    /// The host has answered nothing for so long that it is not asked any more.
+    HostSilent,
 }
 
 impl FailureKind {
@@ -150,6 +152,7 @@ impl FailureKind {
             Self::RedirectInvalid => "redirect-invalid",
             Self::Refused => "refused",
             Self::RunEnded => "run-ended",
+            Self::HostSilent => "host-silent",
         }
     }
 }

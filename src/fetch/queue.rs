@@ -1,6 +1,7 @@
 //! Which work starts next: a queue per host, so that a slow host holds up nobody else.
 //!
-//! Hosts take turns. A host takes part while it has work waiting, fewer than
+//! Hosts take turns, but one that was asked already comes before those that were not: its
+//! connections are open, and a thousand open at once would be many. A host takes part while it has work waiting, fewer than
 //! its share of requests under way, and its interval allows. Knows nothing of
 //! networks or clocks; the time is always told.
 
@@ -11,7 +12,7 @@ use std::time::{Duration, Instant};
 use super::AGES;
 
 /// A host's number in its queue.
-#[derive(Debug, Clone, Copy, PartialEq, Eq, PartialOrd, Ord)]
+#[derive(Debug, Clone, Copy, PartialEq, Eq, PartialOrd, Ord, Hash)]
 pub(super) struct HostId(usize);
 
 /// What one host may be asked to bear.
@@ -41,6 +42,7 @@ pub(super) struct Queue<T> {
 
 #[derive(Debug)]
 struct Host<T> {
+    name: String,
     share: Share,
     waiting: VecDeque<T>,
     running: usize,
@@ -75,7 +77,9 @@ impl<T> Queue<T> {
         let id = self.host(host, share);
         self.hosts[id.0].waiting.push_back(work);
         self.waiting += 1;
-        self.list(id);
+        if self.list(id) {
+            self.ready.push_back(id);
+        }
     }
 
     /// Adds work that was begun elsewhere: it comes before what was not.
@@ -107,7 +111,9 @@ impl<T> Queue<T> {
             host.running += 1;
             host.opens = (!host.share.interval.is_zero()).then(|| now + host.share.interval);
             self.waiting -= 1;
-            self.list(id);
+            if self.list(id) {
+                self.ready.push_back(id);
+            }
             return Some((id, work));
         }
         None
@@ -117,7 +123,9 @@ impl<T> Queue<T> {
     pub(super) fn release(&mut self, id: HostId) {
         let host = &mut self.hosts[id.0];
         host.running = host.running.saturating_sub(1);
-        self.list(id);
+        if self.list(id) {
+            self.ready.push_front(id);
+        }
     }
 
     /// When something may start that may not start yet, unless a release comes first.
@@ -125,6 +133,25 @@ impl<T> Queue<T> {
         let parked = self.parked.peek().map(|Reverse((when, _))| *when);
         let later = self.later.peek().map(|Reverse((when, _))| *when);
         parked.into_iter().chain(later).min()
+    }
+
+    /// The number of a host that work has been added for.
+    pub(super) fn id_of(&self, host: &str) -> Option<HostId> {
+        self.ids.get(host).copied()
+    }
+
+    /// Its name.
+    pub(super) fn name_of(&self, id: HostId) -> &str {
+        &self.hosts[id.0].name
+    }
+
+    /// Takes out all of one host's work that was not started.
+    pub(super) fn drain_host(&mut self, id: HostId) -> Vec<T> {
+        let mut work: Vec<T> = self.hosts[id.0].waiting.drain(..).collect();
+        self.waiting -= work.len();
+        let asleep = self.sleeping.extract_if(|_, (host, _)| *host == id);
+        work.extend(asleep.map(|(_, (_, work))| work));
+        work
     }
 
     /// Takes out all that was not started.
@@ -148,7 +175,9 @@ impl<T> Queue<T> {
     fn push_front(&mut self, id: HostId, work: T) {
         self.hosts[id.0].waiting.push_front(work);
         self.waiting += 1;
-        self.list(id);
+        if self.list(id) {
+            self.ready.push_front(id);
+        }
     }
 
     fn host(&mut self, name: &str, share: Share) -> HostId {
@@ -157,6 +186,7 @@ impl<T> Queue<T> {
         }
         let id = HostId(self.hosts.len());
         self.hosts.push(Host {
+            name: name.to_owned(),
             share: Share {
                 at_once: share.at_once.max(1),
                 interval: share.interval.min(AGES),
@@ -170,12 +200,12 @@ impl<T> Queue<T> {
         id
     }
 
-    fn list(&mut self, id: HostId) {
+    /// Whether the host is to stand among the ready from now on.
+    fn list(&mut self, id: HostId) -> bool {
         let host = &mut self.hosts[id.0];
-        if !host.listed && !host.waiting.is_empty() && host.running < host.share.at_once {
-            host.listed = true;
-            self.ready.push_back(id);
-        }
+        let joins = !host.listed && !host.waiting.is_empty() && host.running < host.share.at_once;
+        host.listed |= joins;
+        joins
     }
 
     fn wake_up(&mut self, now: Instant) {
@@ -191,7 +221,7 @@ impl<T> Queue<T> {
             && when <= now
         {
             self.parked.pop();
-            self.ready.push_back(id);
+            self.ready.push_front(id);
         }
     }
 }

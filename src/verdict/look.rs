@@ -217,7 +217,7 @@ fn last_answer(promise: &Promise, seen: &Observation) -> Sight {
 
 fn failed(failure: &Failure, body: Option<&Body>) -> Sight {
     match (failure.kind, body) {
-        (FailureKind::Refused | FailureKind::RunEnded, _) => {
+        (FailureKind::Refused | FailureKind::RunEnded | FailureKind::HostSilent, _) => {
             Sight::new(State::Inconclusive, failure.kind.as_str(), &failure.detail)
         }
         (FailureKind::Disconnected, Some(body)) => truncated(body, &failure.detail),

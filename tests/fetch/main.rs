@@ -6,6 +6,7 @@ mod failures;
 mod policy;
 mod redirects;
 mod requests;
+mod silence;
 #[path = "../support/mod.rs"]
 mod support;
 mod tls;

@@ -1,0 +1,64 @@
+//! Hosts that do not answer: what they cost, and when they are given up.
+
+use std::time::Duration;
+
+use urldb::config::Check;
+use urldb::fetch::FailureKind;
+
+use crate::support::{Reply, Server};
+use crate::{fetch_all, job, kind, network, quick_with};
+
+fn impatient() -> Check {
+    quick_with(|manners| {
+        manners.host_concurrency = 1;
+        manners.head_timeout = Duration::from_millis(30);
+        manners.host_patience = Duration::from_millis(50);
+    })
+}
+
+fn kinds(check: &Check, server: &Server) -> Vec<Option<FailureKind>> {
+    let jobs = (0..40).map(|number| job(&format!("http://silent.test/{number}")));
+    let seen = fetch_all(check, &network(&[("silent.test", server)]), jobs.collect());
+    assert_eq!(seen.len(), 40);
+    seen.iter()
+        .map(|(_, observation)| kind(observation))
+        .collect()
+}
+
+#[test]
+fn a_silent_host_is_asked_for_a_while_and_then_given_up() {
+    let server = Server::new(|_| Reply::default().hang());
+    let kinds = kinds(&impatient(), &server);
+    assert_eq!(kinds[0], Some(FailureKind::Timeout));
+    assert_eq!(kinds[39], Some(FailureKind::HostSilent));
+    assert!(server.requests().len() < 40);
+}
+
+#[test]
+fn any_answer_shows_that_a_host_is_there() {
+    // Every other one, if only with an error; the patience is less than one time-out.
+    let server = Server::new(|request| {
+        let number: usize = request.target[1..].parse().expect("a number");
+        if number.is_multiple_of(2) {
+            Reply::default().hang()
+        } else {
+            Reply::default().then("HTTP/1.1 503 Busy\r\ncontent-length: 0\r\n\r\n")
+        }
+    });
+    let kinds = kinds(&impatient(), &server);
+    let hung = kinds.iter().filter(|kind| kind.is_some());
+    assert!(hung.clone().count() == 20 && hung.flatten().all(|kind| *kind == FailureKind::Timeout));
+}
+
+#[test]
+fn a_host_that_hangs_up_is_silent_too() {
+    let server = Server::new(|_| Reply::default().close());
+    let check = quick_with(|manners| {
+        manners.host_concurrency = 1;
+        manners.host_patience = Duration::ZERO;
+    });
+    let kinds = kinds(&check, &server);
+    assert_eq!(kinds[0], Some(FailureKind::Disconnected));
+    let mut others = kinds[1..].iter();
+    assert!(others.all(|kind| *kind == Some(FailureKind::HostSilent)));
+}
