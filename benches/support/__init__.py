@@ -1,0 +1,84 @@
+"""What the scripts of benches/ share: an nginx on loopback, a repository, and commands measured in turn."""
+
+import contextlib
+import os
+import shutil
+import socket
+import statistics
+import subprocess
+import sys
+import time
+from pathlib import Path
+
+
+def free_port():
+    """A port of 127.0.0.1 that nobody listens on."""
+    with socket.create_server(("127.0.0.1", 0)) as listener:
+        return listener.getsockname()[1]
+
+
+@contextlib.contextmanager
+def nginx(scratch, www):
+    """Serves the folder `www` whatever host is asked for; gives the port."""
+    port = free_port()
+    Path(scratch, "nginx.conf").write_text(
+        "daemon off; master_process off; pid nginx.pid; error_log nginx.log;\n"
+        "events { worker_connections 4096; }\n"
+        f"http {{ access_log off; server {{ listen 127.0.0.1:{port} backlog=4096; root {www}; }} }}\n"
+    )
+    server = subprocess.Popen(["nginx", "-e", "nginx.log", "-p", scratch, "-c", "nginx.conf"])
+    try:
+        while True:
+            with contextlib.suppress(OSError), socket.create_connection(("127.0.0.1", port)):
+                break
+            time.sleep(0.05)
+        yield port
+    finally:
+        server.terminate()
+        server.wait()
+
+
+def repository(folder, settings, domains):
+    """A repository with this urldb.toml and these domain files, in canonical form."""
+    subprocess.run(["urldb", "init", folder], check=True, stdout=subprocess.DEVNULL)
+    Path(folder, "urldb.toml").write_text(settings)
+    for host, text in domains.items():
+        Path(folder, "urldb", f"{host}.yaml").write_text(text)
+    subprocess.run(["urldb", "fmt"], cwd=folder, check=True, stdout=subprocess.DEVNULL)
+
+
+def measured(commands, attempts=5, expected=(0,)):
+    """Runs the commands in turn, so that what else goes on here meets all of them alike.
+
+    `commands` maps a name to (argument list or shell text, working folder). Prints the wall-clock
+    time of each attempt and the peak of memory of the largest process; returns the median times.
+    """
+    seconds = {name: [] for name in commands}
+    peaks = {name: [] for name in commands}
+    for _ in range(attempts):
+        for name, (command, cwd) in commands.items():
+            began = time.monotonic()
+            child = subprocess.Popen(
+                command, cwd=cwd, shell=isinstance(command, str), stdout=subprocess.DEVNULL, stderr=subprocess.PIPE
+            )
+            errors = child.stderr.read()
+            _, status, usage = os.wait4(child.pid, 0)
+            seconds[name].append(time.monotonic() - began)
+            peaks[name].append(usage.ru_maxrss / 1024)
+            code = child.returncode = os.waitstatus_to_exitcode(status)
+            if code not in expected:
+                print(f"{name}: exit code {code}", errors.decode()[-1000:], sep="\n", file=sys.stderr)
+    for name, times in seconds.items():
+        print(
+            f"{name}: median {statistics.median(times):.2f} s of",
+            " ".join(f"{time:.2f}" for time in sorted(times)) + f"; at most {max(peaks[name]):.1f} MiB",
+        )
+    return {name: statistics.median(times) for name, times in seconds.items()}
+
+
+def installed(program, how):
+    """Whether a peer is there to be measured; says how to get it where it is not."""
+    if shutil.which(program):
+        return True
+    print(f"{program} is not installed: {how}")
+    return False
