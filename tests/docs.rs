@@ -58,7 +58,7 @@ fn every_reason_is_explained() {
     assert_eq!(headings(&page, "Reasons"), reasons);
 }
 
-const FAILURES: [FailureKind; 15] = [
+const FAILURES: [FailureKind; 16] = [
     FailureKind::Dns,
     FailureKind::Connect,
     FailureKind::TlsExpired,
@@ -73,6 +73,7 @@ const FAILURES: [FailureKind; 15] = [
     FailureKind::RedirectLimit,
     FailureKind::RedirectInvalid,
     FailureKind::Refused,
+    FailureKind::UnsafeMethod,
     FailureKind::RunEnded,
 ];
 

@@ -194,6 +194,59 @@ fn changed_is_the_best_of_three() {
     assert_eq!(unstable.observation, 2, "the archive gets the right bytes");
 }
 
+/// What a POST comes to, after these observations.
+fn posted(seen: &[Observation]) -> Judgement {
+    let mut job = job(&bytes_promised(), "/a");
+    job.request.method = "POST".into();
+    judge(&job, seen, &policy())
+}
+
+#[test]
+fn what_may_change_something_is_looked_at_once() {
+    let other = body(9, WRONG, BodyEnd::Complete);
+    for (seen, expected) in [
+        (good(), (State::Ok, true)),
+        (other, (State::Changed, false)),
+        (truncated(), (State::Truncated, false)),
+        (status(404), (State::Gone, false)),
+        (status(500), (State::ServerError, false)),
+        (
+            failed(FailureKind::Disconnected),
+            (State::Unreachable, false),
+        ),
+        (failed(FailureKind::Timeout), (State::Unreachable, false)),
+        (failed(FailureKind::Tls), (State::Unreachable, false)),
+        (
+            failed(FailureKind::UnsafeMethod),
+            (State::Inconclusive, false),
+        ),
+    ] {
+        let Judgement::Settled(assessment) = posted(&[seen]) else {
+            panic!("looked at again: {expected:?}");
+        };
+        assert_eq!((assessment.state(), assessment.sure), expected);
+        let is_said = assessment.sight.observed.contains("seen once");
+        let is_weaker = !matches!(expected.0, State::Ok | State::Inconclusive);
+        assert_eq!(is_said, is_weaker, "{}", assessment.sight.observed);
+    }
+}
+
+#[test]
+fn what_was_never_sent_may_be_sent_again() {
+    let lost = || failed(FailureKind::Connect);
+    let again = |seen: &[Observation]| matches!(posted(seen), Judgement::Again { .. });
+    assert!(again(&[lost()]));
+    assert!(again(&[failed(FailureKind::Dns), lost()]));
+    assert!(!again(&[lost(), lost(), lost()]));
+    assert!(!again(&[lost(), bad()]));
+    // The redirect was an answer to it.
+    let behind_a_redirect = Observation {
+        hops: vec![redirect(303, "/b")],
+        ..lost()
+    };
+    assert!(!again(&[behind_a_redirect]));
+}
+
 #[test]
 fn one_odd_body_and_then_silence_is_not_believed() {
     let promise = bytes_promised();

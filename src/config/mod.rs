@@ -134,6 +134,8 @@ pub struct Manners {
     pub user_agent: String,
     /// More request headers; dropped when a redirect leaves the origin.
     pub headers: BTreeMap<String, String>,
+    /// Whether requests are sent that may change something.
+    pub unsafe_methods: bool,
 }
 
 impl Check {
@@ -309,6 +311,7 @@ impl Default for Manners {
             max_body: 16 << 30,
             user_agent: concat!("urldb/", env!("CARGO_PKG_VERSION")).to_owned(),
             headers: BTreeMap::new(),
+            unsafe_methods: false,
         }
     }
 }

@@ -6,7 +6,7 @@ use hyper::ext::ReasonPhrase;
 use jiff::Timestamp;
 use reqwest::header::{self, HeaderValue};
 use reqwest::tls::TlsInfo;
-use reqwest::{Method, Response, Version};
+use reqwest::{Response, Version};
 use tokio::time::{timeout, timeout_at};
 
 use super::body::{Intake, Start};
@@ -19,7 +19,7 @@ use super::places::Places;
 use super::redirect::{Ask, Visited};
 use super::{BodyEnd, Certificate, Failure, FailureKind, Hop, Observation, after};
 use crate::config::{Check, Manners};
-use crate::plan::{BodyUse, Job};
+use crate::plan::{BodyUse, Job, is_safe_method};
 
 /// A body that nobody wants is read up to here, so that its connection can be used again.
 const DRAIN: u64 = 16 << 10;
@@ -192,7 +192,35 @@ struct Leg<'a> {
 }
 
 impl Leg<'_> {
+    /// Whether this may be asked at all. What may change something is asked only where that is
+    /// permitted; and neither that nor a request body ever leaves the origin of the record's URL.
+    fn permit(&self, ask: &Ask) -> Result<(), Failure> {
+        let Ask { method, url, .. } = ask;
+        let is_safe = is_safe_method(method.as_str());
+        let has_body = ask.with_body && self.job.request.body.is_some();
+        let refuse = |kind, detail| Err(Failure { kind, detail });
+        if !ask.at_home && (has_body || !is_safe) {
+            let what = if has_body { "and its body " } else { "" };
+            return refuse(
+                FailureKind::Refused,
+                format!("the redirect would take the {method} {what}to another origin, {url}"),
+            );
+        }
+        if !is_safe && !self.treatment.manners.unsafe_methods {
+            return refuse(
+                FailureKind::UnsafeMethod,
+                format!(
+                    "{method} may change something on the server: set `unsafe-methods = true` \
+                     under [check] or [check.host.\"{}\"] to send it",
+                    url.host_str().unwrap_or_default()
+                ),
+            );
+        }
+        Ok(())
+    }
+
     async fn send(&self, ask: &Ask, fresh: bool) -> Result<(Response, Hop), Failure> {
+        self.permit(ask)?;
         let Treatment { headers, .. } = self.treatment;
         let sent = headers.of(ask, &self.job.request, fresh)?;
         let request_headers = headers.shown(&sent);
@@ -204,8 +232,10 @@ impl Leg<'_> {
         };
         let at = Timestamp::now();
         let patience = self.patience(self.treatment.manners.head_timeout);
-        let again = (!fresh && is_safe(&ask.method)).then(|| outgoing.clone());
-        let mut result = self.exchange(outgoing, fresh, patience).await;
+        // What may change something is sent once, so no kept connection may fail under it.
+        let alone = fresh || !is_safe_method(ask.method.as_str());
+        let again = (!alone).then(|| outgoing.clone());
+        let mut result = self.exchange(outgoing, alone, patience).await;
         if let (true, Some(again)) = (is_lost(&result), again) {
             // Most likely the server closed a kept connection just as we used it.
             result = self.exchange(again, true, patience).await;
@@ -363,10 +393,6 @@ async fn drain(mut response: Response, start: &mut Start) {
     };
     // What is lost by giving up is the connection, nothing else.
     let _ = timeout(DRAIN_TIME, reading).await;
-}
-
-fn is_safe(method: &Method) -> bool {
-    matches!(*method, Method::GET | Method::HEAD | Method::OPTIONS)
 }
 
 fn is_lost(result: &Result<Response, Failure>) -> bool {

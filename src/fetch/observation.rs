@@ -127,6 +127,8 @@ pub enum FailureKind {
     RedirectInvalid,
     /// Our own policy forbids to connect there.
     Refused,
+    /// The request may change something, and nobody has said that it may.
+    UnsafeMethod,
     /// The run's own time was over, or it was interrupted.
     RunEnded,
     /// The host has answered nothing for so long that it is not asked any more.
@@ -151,6 +153,7 @@ impl FailureKind {
             Self::RedirectLimit => "redirect-limit",
             Self::RedirectInvalid => "redirect-invalid",
             Self::Refused => "refused",
+            Self::UnsafeMethod => "unsafe-method",
             Self::RunEnded => "run-ended",
             Self::HostSilent => "host-silent",
         }

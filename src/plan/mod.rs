@@ -2,6 +2,7 @@
 
 mod aliases;
 mod left_out;
+mod request;
 mod selection;
 
 use std::sync::Arc;
@@ -10,12 +11,12 @@ use sha2::{Digest, Sha256};
 use urldb_canon::Scheme;
 use urldb_format::{DomainFile, Metadata, Record};
 
-pub use selection::Selection;
-
 pub use crate::config::Cnames;
 use crate::hex;
 
 pub use left_out::LeftOut;
+pub use request::{Request, is_safe_method};
+pub use selection::Selection;
 
 /// What names one job between runs.
 #[derive(Debug, Clone, PartialEq, Eq, PartialOrd, Ord, Hash)]
@@ -73,17 +74,6 @@ pub struct Job {
     pub request: Request,
     /// What is done with the body that comes back.
     pub body: BodyUse,
-}
-
-/// What is sent.
-#[derive(Debug, Clone, PartialEq, Eq)]
-pub struct Request {
-    /// The method, upper case.
-    pub method: String,
-    /// The record's own headers.
-    pub headers: Vec<(String, String)>,
-    /// The body, if any.
-    pub body: Option<String>,
 }
 
 /// What is done with the body of the last response.
@@ -209,14 +199,13 @@ pub fn jobs_of(
                 .sha256
                 .is_some_and(|digest| known.is_archived(&key, &digest));
             let body = body_use(&promise, purpose, is_archived);
-            let request = request(record);
             Job {
                 key,
                 url,
                 file: Arc::clone(name),
                 line: entry.line(),
                 promise,
-                request,
+                request: Request::of(record),
                 body,
             }
         });
@@ -241,21 +230,6 @@ fn schemes(metadata: &Metadata) -> Vec<Scheme> {
         schemes.push(Scheme::Https);
     }
     schemes
-}
-
-fn request(record: &Record) -> Request {
-    let own = record.request_headers.iter();
-    let mut headers: Vec<(String, String)> = own
-        .filter_map(|(name, value)| Some((name.to_owned(), value.as_text()?.to_owned())))
-        .collect();
-    if let Some(content_type) = &record.request_content_type {
-        headers.push(("content-type".to_owned(), content_type.clone()));
-    }
-    Request {
-        method: record.method.clone().unwrap_or_else(|| "GET".to_owned()),
-        headers,
-        body: record.request_body.clone(),
-    }
 }
 
 fn body_use(promise: &Promise, purpose: Purpose, known: bool) -> BodyUse {

@@ -6,7 +6,7 @@ use urldb_protocol::State;
 
 use super::patience::{backoff, retry_after};
 use super::{Assessment, Policy, Sight, Warning, look};
-use crate::fetch::Observation;
+use crate::fetch::{FailureKind, Observation};
 use crate::plan::{Job, JobKey};
 
 /// Whether enough has been seen.
@@ -35,6 +35,9 @@ pub fn judge(job: &Job, seen: &[Observation], policy: &Policy) -> Judgement {
             fresh: false,
         };
     };
+    if !job.request.is_safe() && seen.iter().any(may_have_arrived) {
+        return seen_once(last, &job.request.method, seen.len() - 1);
+    }
     if sights.iter().any(is_content_doubt) {
         return best_of_three(&sights, &job.key, policy);
     }
@@ -57,6 +60,22 @@ pub fn unsettled(seen: &[Observation]) -> Assessment {
         observation: seen.len().saturating_sub(1),
         sure: false,
     }
+}
+
+/// Whether the server may have got a request: it is then not sent again if it may change something.
+fn may_have_arrived(seen: &Observation) -> bool {
+    let failure = seen.failure.as_ref().map(|failure| failure.kind);
+    !(seen.hops.is_empty() && matches!(failure, Some(FailureKind::Dns | FailureKind::Connect)))
+}
+
+/// What cannot be looked at a second time in this run; so later runs must confirm it.
+fn seen_once(sight: &Sight, method: &str, index: usize) -> Judgement {
+    let mut sight = sight.clone();
+    if is_content_doubt(&sight) || is_worth_a_retry(&sight) {
+        sight.observed = format!("{} (seen once: {method} is not repeated)", sight.observed);
+    }
+    let sure = matches!(sight.state, State::Ok | State::Redirected);
+    settled(sight, index, sure)
 }
 
 /// Other bytes, type or status than promised: caches and mirrors may disagree about those.

@@ -217,9 +217,13 @@ fn last_answer(promise: &Promise, seen: &Observation) -> Sight {
 
 fn failed(failure: &Failure, body: Option<&Body>) -> Sight {
     match (failure.kind, body) {
-        (FailureKind::Refused | FailureKind::RunEnded | FailureKind::HostSilent, _) => {
-            Sight::new(State::Inconclusive, failure.kind.as_str(), &failure.detail)
-        }
+        (
+            kind @ (FailureKind::Refused
+            | FailureKind::UnsafeMethod
+            | FailureKind::RunEnded
+            | FailureKind::HostSilent),
+            _,
+        ) => Sight::new(State::Inconclusive, kind.as_str(), &failure.detail),
         (FailureKind::Disconnected, Some(body)) => truncated(body, &failure.detail),
         (FailureKind::Disconnected, None) => {
             Sight::new(State::Unreachable, "connect", &failure.detail)

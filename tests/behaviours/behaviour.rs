@@ -36,6 +36,8 @@ pub(crate) struct Behaviour {
     pub(crate) place: Place,
     /// Whether the time that a fetch may take is expected to run out.
     pub(crate) runs_out_of_time: bool,
+    /// Whether `unsafe-methods` is set for its host.
+    pub(crate) unsafe_methods: bool,
     /// Whether the promise is kept, as an onlooker with all knowledge would say.
     pub(crate) truth: Truth,
     /// What the program says.
@@ -204,6 +206,7 @@ impl Behaviour {
             record: BYTES,
             place,
             runs_out_of_time: false,
+            unsafe_methods: false,
             truth: Truth::Kept,
             expected: ok(1),
         }
@@ -237,6 +240,14 @@ impl Behaviour {
     pub(crate) fn slowly(self) -> Self {
         Self {
             runs_out_of_time: true,
+            ..self
+        }
+    }
+
+    /// `unsafe-methods` is set for its host.
+    pub(crate) fn unsafely(self) -> Self {
+        Self {
+            unsafe_methods: true,
             ..self
         }
     }

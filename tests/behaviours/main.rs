@@ -11,6 +11,7 @@ mod connection;
 mod contents;
 mod framing;
 mod heads;
+mod methods;
 mod play;
 mod redirects;
 mod status;
@@ -43,6 +44,7 @@ fn subjects() -> Vec<(&'static str, Vec<Behaviour>)> {
         ("Contents", contents::behaviours()),
         ("TLS", tls::behaviours()),
         ("Records that promise no bytes", weak::behaviours()),
+        ("Methods", methods::behaviours()),
     ]
 }
 

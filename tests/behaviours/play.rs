@@ -110,16 +110,25 @@ impl Stage {
         timeout: Duration,
         parts: &[&Part],
     ) -> BTreeMap<String, (Assessment, Duration)> {
+        let manners = Manners {
+            host_interval: Duration::ZERO,
+            timeout,
+            connect_timeout: timeout,
+            max_body: MAX_BODY,
+            ..Manners::default()
+        };
+        let with_leave = Manners {
+            unsafe_methods: true,
+            ..manners.clone()
+        };
+        let hosts_with_leave = parts.iter().filter(|part| part.behaviour.unsafe_methods);
         let check = Check {
             concurrency: parts.len().max(1),
             retry_wait: Duration::from_millis(5),
-            manners: Manners {
-                host_interval: Duration::ZERO,
-                timeout,
-                connect_timeout: timeout,
-                max_body: MAX_BODY,
-                ..Manners::default()
-            },
+            hosts: hosts_with_leave
+                .map(|part| (part.host.clone(), with_leave.clone()))
+                .collect(),
+            manners,
             ..Check::default()
         };
         let network = Network {

@@ -20,7 +20,6 @@ pub(crate) fn behaviours() -> Vec<Behaviour> {
     let mut all = any_answer();
     all.extend(any_redirect());
     all.extend(types());
-    all.extend(methods());
     all
 }
 
@@ -190,32 +189,5 @@ fn types() -> Vec<Behaviour> {
         )
         .of(TYPE)
         .kept(ok(1)),
-    ]
-}
-
-fn methods() -> Vec<Behaviour> {
-    let says = Behaviour::says;
-    vec![
-        says(
-            "method-head",
-            "answers HEAD with a length and no body",
-            Reply::raw("HTTP/1.1 200 OK\r\nContent-Length: 99\r\n\r\n"),
-        )
-        .of("method: HEAD")
-        .kept(ok(1)),
-        says(
-            "method-head-and-bytes",
-            "answers HEAD with a body, which is none",
-            Reply::ok(CONTENT),
-        )
-        .of("method: HEAD")
-        .kept(ok(1)),
-        says(
-            "method-post-lost",
-            "closes when posted to, which is not tried again on another connection at once",
-            Reply::default().close(),
-        )
-        .of("method: POST\nrequest-body: a=b")
-        .unknown(unreachable("connect", 3)),
     ]
 }

@@ -213,3 +213,35 @@ fn a_reader_who_has_seen_enough_is_no_error() {
         assert_eq!(sandbox.read("code"), "0\n", "{format}");
     }
 }
+
+#[test]
+fn what_may_change_something_is_left_out_and_counted() {
+    let site = Site::with(&[("/a", "x")]);
+    let sandbox = Sandbox::new(&site.network());
+    sandbox.write(
+        "urldb/example.test.yaml",
+        "---\n---\n_path: /a\n---\n_path: /a\nmethod: POST\nrequest-body: q=1\n",
+    );
+    sandbox
+        .urldb(&["check"])
+        .code(3)
+        .says(&["POST may change something on the server: set `unsafe-methods = true`"])
+        .says(&[
+            "checked 1 of 2 URLs: 1 ok, 1 inconclusive",
+            "; left out: 1 unsafe-method",
+        ]);
+    assert_eq!(site.requests().len(), 1);
+    sandbox.write(
+        "urldb.toml",
+        format!(
+            "{}[check.host.\"example.test\"]\nunsafe-methods = true\n",
+            sandbox.read("urldb.toml")
+        ),
+    );
+    sandbox.urldb(&["check"]).code(0);
+    let posts = site
+        .requests()
+        .into_iter()
+        .filter(|request| request.method == "POST");
+    assert_eq!(posts.map(|post| post.body).collect::<Vec<_>>(), [b"q=1"]);
+}

@@ -216,7 +216,8 @@ fn rm_removes_all_or_nothing() {
 #[test]
 fn a_url_is_found_whatever_is_asked_of_it() {
     let site = Site::with(&[("/form", "answer")]);
-    let sandbox = Sandbox::new(&site.network());
+    let network = site.network();
+    let sandbox = Sandbox::new(&format!("[check]\nunsafe-methods = true\n{network}"));
     let form = "---\n---\n_path: /form\nmethod: POST\nrequest-body: x=1\n";
     sandbox.write("urldb/example.test.yaml", form);
     let url = "http://example.test/form";

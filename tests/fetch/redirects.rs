@@ -4,7 +4,7 @@ use urldb::config::Check;
 use urldb::fetch::FailureKind;
 
 use crate::support::{Reply, Server};
-use crate::{fetch, job, kind, network, quick};
+use crate::{fetch, job, kind, network, quick, quick_with};
 
 #[test]
 fn a_chain_is_followed_and_every_hop_recorded() {
@@ -178,7 +178,8 @@ fn a_post_goes_along_or_becomes_a_get() {
         job.request.method = "POST".to_owned();
         job.request.body = Some("q=1".to_owned());
         job.request.headers = vec![("Content-Type".to_owned(), "text/plain".to_owned())];
-        assert_eq!(fetch(&quick(), &hosts, job).failure, None);
+        let check = quick_with(|manners| manners.unsafe_methods = true);
+        assert_eq!(fetch(&check, &hosts, job).failure, None);
         let requests = server.requests();
         let last = requests.last().unwrap();
         assert_eq!(
@@ -189,5 +190,39 @@ fn a_post_goes_along_or_becomes_a_get() {
             (last.body.as_slice(), last.header("content-type")),
             (body.as_bytes(), content_type)
         );
+    }
+}
+
+#[test]
+fn neither_a_body_nor_what_may_change_something_leaves_its_origin() {
+    let server = Server::new(|request| match request.target.as_str() {
+        "/away" => Reply::redirect(307, "http://other.test/"),
+        "/back" => Reply::redirect(307, "http://example.test/"),
+        "/away-and-back" => Reply::redirect(302, "http://other.test/back"),
+        _ => Reply::ok(""),
+    });
+    let hosts = network(&[("example.test", &server), ("other.test", &server)]);
+    let check = quick_with(|manners| manners.unsafe_methods = true);
+    for (method, body, path, expected) in [
+        ("POST", Some("q=1"), "away", Some("POST and its body to")),
+        ("DELETE", None, "away", Some("DELETE to")),
+        ("GET", Some("q=1"), "away", Some("GET and its body to")),
+        ("PUT", None, "away-and-back", Some("PUT to")),
+        ("POST", Some("q=1"), "away-and-back", None),
+        ("GET", None, "away", None),
+    ] {
+        let mut job = job(&format!("http://example.test/{path}"));
+        job.request.method = method.to_owned();
+        job.request.body = body.map(str::to_owned);
+        let before = server.requests().len();
+        let seen = fetch(&check, &hosts, job);
+        let Some(expected) = expected else {
+            assert_eq!(seen.failure, None, "{method} {path}");
+            continue;
+        };
+        assert_eq!(server.requests().len(), before + 1, "{method} {path}");
+        let failure = seen.failure.unwrap();
+        assert_eq!(failure.kind, FailureKind::Refused);
+        assert!(failure.detail.contains(expected), "{}", failure.detail);
     }
 }

@@ -4,7 +4,7 @@ use urldb::config::{Mapping, Network};
 use urldb::fetch::{FailureKind, Fetcher};
 
 use crate::support::{Reply, Server};
-use crate::{fetch, get, job, kind, network, quick};
+use crate::{fetch, fetch_all, get, job, kind, network, quick, quick_with};
 
 #[test]
 fn what_is_recorded_is_what_was_sent() {
@@ -33,7 +33,8 @@ fn a_request_body_is_recorded_with_its_length() {
         ("X-Twice".to_owned(), "1".to_owned()),
         ("X-Twice".to_owned(), "2".to_owned()),
     ];
-    let seen = fetch(&quick(), &network(&[("example.test", &server)]), job);
+    let check = quick_with(|manners| manners.unsafe_methods = true);
+    let seen = fetch(&check, &network(&[("example.test", &server)]), job);
     let request = &server.requests()[0];
     assert_eq!(request.body, b"hello");
     let recorded: Vec<&str> = seen.hops[0]
@@ -50,6 +51,52 @@ fn a_request_body_is_recorded_with_its_length() {
     assert_eq!(request.header("accept"), Some("text/csv"));
     assert_eq!(sent.iter().filter(|name| **name == "x-twice").count(), 2);
     assert!(recorded.contains(&"content-length"));
+}
+
+#[test]
+fn what_may_change_something_is_not_sent_without_leave() {
+    let server = Server::new(|_| Reply::ok(""));
+    let network = network(&[("example.test", &server), ("other.test", &server)]);
+    let mut check = quick();
+    let with_leave = quick_with(|manners| manners.unsafe_methods = true).manners;
+    check.hosts.insert("other.test".to_owned(), with_leave);
+    for method in ["POST", "PUT", "PATCH", "DELETE", "TRACE", "CONNECT", "get"] {
+        let mut job = job("http://example.test/");
+        job.request.method = method.to_owned();
+        let failure = fetch(&check, &network, job).failure.unwrap();
+        assert_eq!(failure.kind, FailureKind::UnsafeMethod, "{method}");
+        let said = format!(
+            "{method} may change something on the server: set `unsafe-methods = true` under \
+             [check] or [check.host.\"example.test\"] to send it"
+        );
+        assert_eq!(failure.detail, said);
+    }
+    assert_eq!(server.connections(), 0);
+    let mut permitted = job("http://other.test/");
+    permitted.request.method = "DELETE".to_owned();
+    assert_eq!(fetch(&check, &network, permitted).failure, None);
+    assert_eq!(server.requests()[0].method, "DELETE");
+}
+
+#[test]
+fn what_may_change_something_has_a_connection_of_its_own() {
+    let server = Server::new(|_| Reply::ok(""));
+    let check = quick_with(|manners| {
+        manners.unsafe_methods = true;
+        manners.host_concurrency = 1;
+    });
+    let jobs = ["GET", "POST", "GET", "POST"].map(|method| {
+        let mut job = job("http://example.test/");
+        job.request.method = method.to_owned();
+        job
+    });
+    fetch_all(&check, &network(&[("example.test", &server)]), jobs.into());
+    let requests = server.requests();
+    let asked: Vec<_> = requests
+        .iter()
+        .map(|request| (request.method.as_str(), request.connection))
+        .collect();
+    assert_eq!(asked, [("GET", 0), ("POST", 1), ("GET", 0), ("POST", 2)]);
 }
 
 #[test]

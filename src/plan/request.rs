@@ -1,0 +1,43 @@
+//! What a job sends.
+
+use urldb_format::Record;
+
+/// What is sent.
+#[derive(Debug, Clone, PartialEq, Eq)]
+pub struct Request {
+    /// The method, upper case.
+    pub method: String,
+    /// The record's own headers.
+    pub headers: Vec<(String, String)>,
+    /// The body, if any.
+    pub body: Option<String>,
+}
+
+impl Request {
+    /// What a record asks.
+    pub(super) fn of(record: &Record) -> Self {
+        let own = record.request_headers.iter();
+        let mut headers: Vec<(String, String)> = own
+            .filter_map(|(name, value)| Some((name.to_owned(), value.as_text()?.to_owned())))
+            .collect();
+        if let Some(content_type) = &record.request_content_type {
+            headers.push(("content-type".to_owned(), content_type.clone()));
+        }
+        Self {
+            method: record.method.clone().unwrap_or_else(|| "GET".to_owned()),
+            headers,
+            body: record.request_body.clone(),
+        }
+    }
+
+    /// Whether it may be sent without leave, and as often as one likes.
+    pub fn is_safe(&self) -> bool {
+        is_safe_method(&self.method)
+    }
+}
+
+/// Whether a request with this method changes nothing on the server. RFC 9110, 9.2.1, but for
+/// TRACE, which shows what was sent to whoever asks.
+pub fn is_safe_method(method: &str) -> bool {
+    matches!(method, "GET" | "HEAD" | "OPTIONS")
+}
