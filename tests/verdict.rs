@@ -346,6 +346,60 @@ fn truncated_needs_every_attempt() {
 }
 
 #[test]
+fn a_digest_proves_bytes_however_the_connection_ended() {
+    let broken = |length, sha256, kind| Observation {
+        failure: failed(kind).failure,
+        ..body(length, sha256, BodyEnd::Broken)
+    };
+    let digest_only = Promise {
+        length: None,
+        ..bytes_promised()
+    };
+    for kind in [
+        FailureKind::Disconnected,
+        FailureKind::Timeout,
+        FailureKind::Protocol,
+        FailureKind::Tls,
+        FailureKind::RunEnded,
+    ] {
+        for promise in [bytes_promised(), digest_only.clone()] {
+            let assessment = settled(&promise, &[broken(10, RIGHT, kind)]);
+            assert_eq!(
+                (assessment.state(), assessment.sight.warning),
+                (State::Ok, Some(Warning::FramingBroken)),
+                "{kind}"
+            );
+        }
+    }
+    let mut coded = broken(7, WRONG, FailureKind::Disconnected);
+    coded.body.as_mut().unwrap().decoded = Some(Decoded {
+        length: 10,
+        sha256: RIGHT,
+    });
+    let assessment = settled(&digest_only, &[coded]);
+    assert_eq!(assessment.sight.warning, Some(Warning::FramingBroken));
+
+    // As many bytes as promised may be others, and nothing is the start of everything.
+    let length_only = Promise {
+        sha256: None,
+        ..bytes_promised()
+    };
+    let empty = Promise {
+        length: Some(0),
+        sha256: Some(RIGHT),
+        ..Promise::default()
+    };
+    for (promise, length) in [(&length_only, 10), (&empty, 0)] {
+        let lost = || broken(length, RIGHT, FailureKind::Disconnected);
+        assert_state(
+            promise,
+            &[lost(), lost(), lost()],
+            (State::Truncated, None, true),
+        );
+    }
+}
+
+#[test]
 fn gone_needs_every_attempt() {
     for code in [404, 410] {
         wants_more(&Promise::default(), &[status(code), status(code)]);

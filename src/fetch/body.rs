@@ -102,12 +102,11 @@ impl Intake {
 
     /// The body as an observation has it.
     pub(super) fn finish(self, end: BodyEnd) -> Body {
-        let whole = end == BodyEnd::Complete;
         Body {
             length: self.length,
             sha256: self.hasher.finalize().into(),
             end,
-            decoded: self.decoder.filter(|_| whole).and_then(Decoder::finish),
+            decoded: self.decoder.and_then(Decoder::finish),
             bytes: self.spool,
         }
     }

@@ -61,7 +61,7 @@ pub struct Body {
     /// How it ended.
     pub end: BodyEnd,
     /// Length and SHA-256 after undoing a content coding that nobody asked for; absent when
-    /// the coded stream is not whole, or longer than the record promises.
+    /// the coded stream is not whole (however the body ended), or longer than the record promises.
     pub decoded: Option<Decoded>,
     /// The bytes, where they were to be kept and the disk had room.
     pub bytes: Option<Spool>,

@@ -173,8 +173,11 @@ fn last_answer(promise: &Promise, seen: &Observation) -> Sight {
     let bytes_matter = |last: &Hop| {
         promise.is_static() && (!is_error(last.status) || promise.status == Some(last.status))
     };
-    let head_is_enough = seen.body.is_some() && !seen.last().is_some_and(bytes_matter);
-    if let Some(failure) = seen.failure.as_ref().filter(|_| !head_is_enough) {
+    // Neither where the head is enough nor where all bytes are there a failure after them matters.
+    let is_enough = seen.body.as_ref().is_some_and(|body| {
+        !seen.last().is_some_and(bytes_matter) || kept(promise, body).is_some()
+    });
+    if let Some(failure) = seen.failure.as_ref().filter(|_| !is_enough) {
         return failed(failure, seen.body.as_ref());
     }
     let Some(last) = seen.last() else {
@@ -297,9 +300,9 @@ fn compare_bytes(promise: &Promise, body: Option<&Body>) -> Sight {
     let Some(body) = body else {
         return Sight::new(State::Inconclusive, "not-read", "the body was not read");
     };
-    let decoded_matches = body
-        .decoded
-        .is_some_and(|Decoded { length, sha256 }| mismatch(promise, length, &sha256).is_none());
+    if let Some(sight) = kept(promise, body) {
+        return sight;
+    }
     match body.end {
         BodyEnd::Broken => truncated(body, "the connection was lost"),
         BodyEnd::Cut
@@ -319,20 +322,37 @@ fn compare_bytes(promise: &Promise, body: Option<&Body>) -> Sight {
             "too-large",
             format!("more than {} bytes, the most that is read", body.length - 1),
         ),
-        BodyEnd::Complete => match mismatch(promise, body.length, &body.sha256) {
-            None => Sight::ok(),
-            Some(_) if decoded_matches => Sight::ok().warning(Warning::ContentEncoded),
-            Some(reason) => Sight::new(
-                State::Changed,
-                reason,
-                format!(
-                    "{} bytes with sha256 {}",
-                    body.length,
-                    hex::encode(&body.sha256)
-                ),
-            )
-            .expecting(bytes_text(promise)),
-        },
+        BodyEnd::Complete => Sight::new(
+            State::Changed,
+            mismatch(promise, body.length, &body.sha256),
+            format!(
+                "{} bytes with sha256 {}",
+                body.length,
+                hex::encode(&body.sha256)
+            ),
+        )
+        .expecting(bytes_text(promise)),
+    }
+}
+
+/// `ok`, where what came is what is promised. A digest proves that all of it came, however the
+/// connection ended; but nothing at all proves nothing.
+fn kept(promise: &Promise, body: &Body) -> Option<Sight> {
+    let is_all = match body.end {
+        BodyEnd::Complete => true,
+        BodyEnd::Broken => promise.sha256.is_some() && body.length > 0,
+        BodyEnd::Cut => false,
+    };
+    let matches = |length, sha256: &[u8; 32]| mismatch(promise, length, sha256).is_none();
+    let is_as_sent = matches(body.length, &body.sha256);
+    let is_decoded = body
+        .decoded
+        .is_some_and(|Decoded { length, sha256 }| matches(length, &sha256));
+    match body.end {
+        _ if !is_all || !(is_as_sent || is_decoded) => None,
+        BodyEnd::Broken => Some(Sight::ok().warning(Warning::FramingBroken)),
+        _ if !is_as_sent => Some(Sight::ok().warning(Warning::ContentEncoded)),
+        _ => Some(Sight::ok()),
     }
 }
 

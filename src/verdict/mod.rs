@@ -68,6 +68,8 @@ pub enum Warning {
     ContentUnstable,
     /// The server added a content coding; undone, the bytes are right.
     ContentEncoded,
+    /// The bytes are right, but the connection ended otherwise than it should.
+    FramingBroken,
     /// The redirect is there, but it leads to an error.
     RedirectToBroken,
     /// The time of the server's certificate is almost over.
@@ -76,9 +78,10 @@ pub enum Warning {
 
 impl Warning {
     /// Every warning.
-    pub const ALL: [Self; 4] = [
+    pub const ALL: [Self; 5] = [
         Self::ContentUnstable,
         Self::ContentEncoded,
+        Self::FramingBroken,
         Self::RedirectToBroken,
         Self::CertificateExpiresSoon,
     ];
@@ -88,6 +91,7 @@ impl Warning {
         match self {
             Self::ContentUnstable => "content-unstable",
             Self::ContentEncoded => "content-encoded",
+            Self::FramingBroken => "framing-broken",
             Self::RedirectToBroken => "redirect-to-broken",
             Self::CertificateExpiresSoon => "certificate-expires-soon",
         }
@@ -99,6 +103,9 @@ impl Warning {
             Self::ContentUnstable => "one of three fetches brought other bytes than promised",
             Self::ContentEncoded => {
                 "the server compresses what nobody asked it to; undone, the bytes are as promised"
+            }
+            Self::FramingBroken => {
+                "the bytes are as promised, but the server does not end them properly"
             }
             Self::RedirectToBroken => "it redirects as it may, but to something that is broken",
             Self::CertificateExpiresSoon => "the server's certificate expires soon",

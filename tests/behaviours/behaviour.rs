@@ -21,6 +21,9 @@ pub(crate) const BYTES: &str = "content-length: {length}\ncontent-sha256: {sha25
 /// A record that promises the digest only.
 pub(crate) const DIGEST: &str = "content-sha256: {sha256}";
 
+/// A record that promises an empty file.
+pub(crate) const NOTHING: &str = "content-length: 0\ncontent-sha256: e3b0c44298fc1c149afbf4c8996fb92427ae41e4649b934ca495991b7852b855";
+
 /// A record that promises nothing but an answer.
 pub(crate) const ANSWER: &str = "";
 
@@ -115,6 +118,11 @@ impl Truth {
     pub(crate) fn is_false_ok(self, said: State) -> bool {
         said == State::Ok && self != Self::Kept
     }
+}
+
+/// `ok`, by the digest of what came before the connection ended wrongly.
+pub(crate) fn proven() -> Expected {
+    ok(1).warning(Warning::FramingBroken)
 }
 
 /// The verdict.

@@ -7,7 +7,9 @@ use flate2::write::{DeflateEncoder, GzEncoder, ZlibEncoder};
 use urldb::verdict::Warning;
 use urldb_protocol::State;
 
-use crate::behaviour::{Behaviour, CONTENT, DIGEST, Expected, changed, ok, state, unreachable};
+use crate::behaviour::{
+    Behaviour, CONTENT, DIGEST, Expected, changed, ok, proven, state, unreachable,
+};
 use crate::play::MAX_BODY;
 use crate::support::Reply;
 
@@ -32,6 +34,15 @@ fn deflate(plain: &[u8]) -> Vec<u8> {
 /// A response that says to be coded so.
 fn coded(coding: &str, body: impl AsRef<[u8]>) -> Reply {
     Reply::new("200 OK", &[&format!("Content-Encoding: {coding}")], body)
+}
+
+/// The same in one chunk, and without the last one, which says that this was all.
+fn in_one_chunk(coding: &str, body: &[u8]) -> Reply {
+    let head = format!(
+        "HTTP/1.1 200 OK\r\nContent-Encoding: {coding}\r\nTransfer-Encoding: chunked\r\n\r\n{:x}\r\n",
+        body.len()
+    );
+    Reply::raw([head.as_bytes(), body, b"\r\n"].concat())
 }
 
 /// As promised, once the coding is undone.
@@ -71,6 +82,13 @@ fn in_gzip() -> Vec<Behaviour> {
         )
         .of(DIGEST)
         .kept(undone()),
+        says(
+            "gzip-without-last-chunk",
+            "compresses the promised bytes with gzip and closes without the last chunk",
+            in_one_chunk("gzip", &gzip(CONTENT)).close(),
+        )
+        .of(DIGEST)
+        .kept(proven()),
         says(
             "gzip-other",
             "compresses other bytes with gzip",

@@ -3,7 +3,7 @@
 use urldb::verdict::Warning;
 use urldb_protocol::State;
 
-use crate::behaviour::{ANSWER, Behaviour, CONTENT, DIGEST, changed, ok, state};
+use crate::behaviour::{ANSWER, Behaviour, CONTENT, DIGEST, NOTHING, changed, ok, state};
 use crate::support::Reply;
 
 const TYPE: &str = "content-type: text/plain";
@@ -29,22 +29,68 @@ pub(crate) fn behaviours() -> Vec<Behaviour> {
 fn bytes() -> Vec<Behaviour> {
     let says = Behaviour::says;
     vec![
-        says("other-bytes", "sends as many bytes as promised, but others", Reply::ok(SAME_LENGTH)).broken(changed("digest", 2)),
-        says("other-bytes-digest", "sends other bytes", Reply::ok("other")).of(DIGEST).broken(changed("digest", 2)),
-        says("other-bytes-length", "sends as many bytes as promised, of which no more is promised", Reply::ok(SAME_LENGTH))
-            .of(LENGTH)
-            .kept(ok(1)),
-        says("longer", "sends the promised bytes and one more", Reply::ok([CONTENT, b"!"].concat())).broken(changed("length", 2)),
-        says("longer-length", "sends the promised bytes and one more", Reply::ok([CONTENT, b"!"].concat())).of(LENGTH).broken(changed("length", 2)),
-        says("shorter", "sends all of the promised bytes but the last", Reply::ok(&CONTENT[..CONTENT.len() - 1])).broken(changed("length", 2)),
-        says("empty", "sends nothing", Reply::ok("")).of(DIGEST).broken(changed("digest", 2)),
-        says("empty-as-promised", "sends nothing, as promised", Reply::ok(""))
-            .of("content-length: 0\ncontent-sha256: e3b0c44298fc1c149afbf4c8996fb92427ae41e4649b934ca495991b7852b855")
-            .kept(ok(1)),
-        says("line-ends", "sends another line end", Reply::ok("exactly these bytes\n")).broken(changed("length", 2)),
-        says("byte-order-mark", "sends a byte order mark before the promised bytes", Reply::ok([b"\xef\xbb\xbf", CONTENT].concat()))
+        says(
+            "other-bytes",
+            "sends as many bytes as promised, but others",
+            Reply::ok(SAME_LENGTH),
+        )
+        .broken(changed("digest", 2)),
+        says(
+            "other-bytes-digest",
+            "sends other bytes",
+            Reply::ok("other"),
+        )
+        .of(DIGEST)
+        .broken(changed("digest", 2)),
+        says(
+            "other-bytes-length",
+            "sends as many bytes as promised, of which no more is promised",
+            Reply::ok(SAME_LENGTH),
+        )
+        .of(LENGTH)
+        .kept(ok(1)),
+        says(
+            "longer",
+            "sends the promised bytes and one more",
+            Reply::ok([CONTENT, b"!"].concat()),
+        )
+        .broken(changed("length", 2)),
+        says(
+            "longer-length",
+            "sends the promised bytes and one more",
+            Reply::ok([CONTENT, b"!"].concat()),
+        )
+        .of(LENGTH)
+        .broken(changed("length", 2)),
+        says(
+            "shorter",
+            "sends all of the promised bytes but the last",
+            Reply::ok(&CONTENT[..CONTENT.len() - 1]),
+        )
+        .broken(changed("length", 2)),
+        says("empty", "sends nothing", Reply::ok(""))
             .of(DIGEST)
             .broken(changed("digest", 2)),
+        says(
+            "empty-as-promised",
+            "sends nothing, as promised",
+            Reply::ok(""),
+        )
+        .of(NOTHING)
+        .kept(ok(1)),
+        says(
+            "line-ends",
+            "sends another line end",
+            Reply::ok("exactly these bytes\n"),
+        )
+        .broken(changed("length", 2)),
+        says(
+            "byte-order-mark",
+            "sends a byte order mark before the promised bytes",
+            Reply::ok([b"\xef\xbb\xbf", CONTENT].concat()),
+        )
+        .of(DIGEST)
+        .broken(changed("digest", 2)),
     ]
 }
 

@@ -2,7 +2,9 @@
 
 use urldb_protocol::State;
 
-use crate::behaviour::{ANSWER, Behaviour, CONTENT, DIGEST, changed, ok, state, unreachable};
+use crate::behaviour::{
+    ANSWER, Behaviour, CONTENT, DIGEST, NOTHING, changed, ok, proven, state, unreachable,
+};
 use crate::support::Reply;
 
 /// A head of 200 with these lines, and then these bytes.
@@ -20,6 +22,7 @@ const LENGTH: &str = "Content-Length: 21\r\n";
 
 pub(crate) fn behaviours() -> Vec<Behaviour> {
     let mut all = with_a_length();
+    all.extend(with_odd_lengths());
     all.extend(without_a_length());
     all.extend(in_chunks());
     all.extend(in_bad_chunks());
@@ -41,13 +44,27 @@ fn with_a_length() -> Vec<Behaviour> {
             raw("Content-Length: 30\r\n", CONTENT).close(),
         )
         .of(DIGEST)
+        .kept(proven()),
+        says(
+            "length-too-long-unproven",
+            "closes before as many bytes have come as `Content-Length` says, but after as many as promised",
+            raw("Content-Length: 30\r\n", CONTENT).close(),
+        )
+        .of("content-length: {length}")
+        .broken(state(State::Truncated, 3)),
+        says(
+            "length-too-long-and-nothing",
+            "sends nothing, as promised, but says a `Content-Length`",
+            raw(LENGTH, "").pause(super::connection::MOMENT).close(),
+        )
+        .of(NOTHING)
         .broken(state(State::Truncated, 3)),
         says(
             "length-beyond-all-bounds",
             "says a `Content-Length` of a petabyte and closes after the promised bytes",
             raw("Content-Length: 1125899906842624\r\n", CONTENT).close(),
         )
-        .broken(state(State::Truncated, 3)),
+        .kept(proven()),
         says(
             "length-too-short",
             "says a `Content-Length` of 10, so that the rest is no part of the body",
@@ -56,6 +73,12 @@ fn with_a_length() -> Vec<Behaviour> {
         .broken(changed("length", 2)),
         says("length-zero", "says a `Content-Length` of 0", Reply::ok(""))
             .broken(changed("length", 2)),
+    ]
+}
+
+fn with_odd_lengths() -> Vec<Behaviour> {
+    let says = Behaviour::says;
+    vec![
         says(
             "length-overflows",
             "says a `Content-Length` that no counter holds",
@@ -151,12 +174,18 @@ fn without_a_length() -> Vec<Behaviour> {
         )
         .broken(state(State::Truncated, 3)),
         says(
+            "ends-by-reset-whole",
+            "says no length and resets the connection after the promised bytes",
+            raw("", CONTENT).pause(super::connection::MOMENT).reset(),
+        )
+        .kept(proven()),
+        says(
             "never-ends",
             "says no length and keeps the connection open after the promised bytes",
             raw("", CONTENT).hang(),
         )
         .slowly()
-        .unknown(unreachable("timeout", 3)),
+        .kept(proven()),
         says(
             "http-1.0",
             "speaks HTTP/1.0 and closes at the end",
@@ -257,7 +286,20 @@ fn in_bad_chunks() -> Vec<Behaviour> {
             "closes after all bytes, but without the last chunk",
             chunked("15\r\nexactly these bytes\r\n\r\n").close(),
         )
-        .broken(state(State::Truncated, 3)),
+        .kept(proven()),
+        says(
+            "chunked-without-last-unproven",
+            "closes after all bytes, but without the last chunk",
+            chunked("15\r\nexactly these bytes\r\n\r\n").close(),
+        )
+        .of("content-length: {length}")
+        .unknown(state(State::Truncated, 3)),
+        says(
+            "chunked-then-garbage",
+            "sends all bytes, and then a chunk size that is no number",
+            chunked("15\r\nexactly these bytes\r\n\r\nzz\r\n").close(),
+        )
+        .kept(proven()),
         says(
             "chunked-cut-in-chunk",
             "closes within a chunk",
@@ -276,7 +318,7 @@ fn in_bad_chunks() -> Vec<Behaviour> {
             chunked("15\r\nexactly these bytes\r\n\r\n").hang(),
         )
         .slowly()
-        .unknown(unreachable("timeout", 3)),
+        .kept(proven()),
         says(
             "chunk-size-no-number",
             "says a chunk size that is no number",

@@ -8,7 +8,9 @@ use std::time::Duration;
 
 use urldb_protocol::State;
 
-use crate::behaviour::{ANSWER, Behaviour, CONTENT, Place, changed, ok, state, unreachable};
+use crate::behaviour::{
+    ANSWER, Behaviour, CONTENT, Place, changed, ok, proven, state, unreachable,
+};
 use crate::certificates::Kind;
 use crate::support::Reply;
 
@@ -126,8 +128,16 @@ fn endings() -> Vec<Behaviour> {
             "tls-closed-without-notice-whole",
             "says no length and closes without notice after the promised bytes",
             Kind::Good,
+            &open_end.clone().then(CONTENT).close(),
+        )
+        .kept(proven()),
+        over_tls(
+            "tls-closed-without-notice-unproven",
+            "says no length and closes without notice after as many bytes as promised",
+            Kind::Good,
             &open_end.then(CONTENT).close(),
         )
+        .of("content-length: {length}")
         .unknown(state(State::Truncated, 3)),
         over_tls(
             "tls-length-and-no-notice",
