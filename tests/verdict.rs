@@ -321,7 +321,7 @@ fn a_body_over_the_cap_says_nothing_when_only_a_digest_is_promised() {
 #[test]
 fn unasked_content_coding_is_undone() {
     let mut gzipped = bad();
-    gzipped.body.as_mut().unwrap().decoded = Some(Decoded {
+    gzipped.body.as_mut().unwrap().decoded = Some(Decoded::Whole {
         length: 10,
         sha256: RIGHT,
     });
@@ -330,6 +330,24 @@ fn unasked_content_coding_is_undone() {
         (assessment.state(), assessment.sight.warning),
         (State::Ok, Some(Warning::ContentEncoded))
     );
+}
+
+#[test]
+fn what_is_too_long_to_be_decoded_is_no_change_unless_it_is_longer_than_promised() {
+    let bomb = |cap| {
+        let mut seen = bad();
+        seen.body.as_mut().unwrap().decoded = Some(Decoded::LongerThan(cap));
+        seen
+    };
+    let too_large = (State::Inconclusive, Some("too-large"), false);
+    let digest_only = Promise {
+        length: None,
+        ..bytes_promised()
+    };
+    assert_state(&digest_only, &[bomb(99)], too_large);
+    assert_state(&bytes_promised(), &[bomb(9)], too_large);
+    let changed = (State::Changed, Some("digest"), true);
+    assert_state(&bytes_promised(), &[bomb(10), bomb(10)], changed);
 }
 
 #[test]
@@ -372,7 +390,7 @@ fn a_digest_proves_bytes_however_the_connection_ended() {
         }
     }
     let mut coded = broken(7, WRONG, FailureKind::Disconnected);
-    coded.body.as_mut().unwrap().decoded = Some(Decoded {
+    coded.body.as_mut().unwrap().decoded = Some(Decoded::Whole {
         length: 10,
         sha256: RIGHT,
     });

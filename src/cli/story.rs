@@ -176,10 +176,14 @@ fn tell_body(text: &mut String, body: &Body) {
     let bytes = count(body.length, "byte");
     let digest = hex::encode(&body.sha256);
     line(text, 4, &format!("body {end}: {bytes}, sha256 {digest}"));
-    if let Some(Decoded { length, sha256 }) = &body.decoded {
-        let (bytes, digest) = (count(*length, "byte"), hex::encode(sha256));
-        line(text, 4, &format!("decoded: {bytes}, sha256 {digest}"));
-    }
+    let decoded = match &body.decoded {
+        Some(Decoded::Whole { length, sha256 }) => {
+            format!("{}, sha256 {}", count(*length, "byte"), hex::encode(sha256))
+        }
+        Some(Decoded::LongerThan(cap)) => format!("more than {}, given up", count(*cap, "byte")),
+        None => return,
+    };
+    line(text, 4, &format!("decoded: {decoded}"));
 }
 
 /// `changed (digest), by attempt 2`.

@@ -314,15 +314,17 @@ impl Leg<'_> {
         let Manners { idle_timeout, .. } = self.treatment.manners;
         while !intake.is_full() {
             let patience = self.patience(idle_timeout);
-            let Ok(chunk) = timeout_at(patience.into(), response.chunk()).await else {
-                let so_far = format!("after {} bytes of the body", intake.length());
-                return Err(if self.is_over() {
-                    self.timed_out(&so_far)
-                } else {
-                    timed_out(format!(
-                        "nothing more came within {idle_timeout:?} (idle-timeout) {so_far}"
-                    ))
-                });
+            let chunk = timeout_at(patience.into(), response.chunk()).await;
+            let so_far = || format!("after {} bytes of the body", intake.length());
+            if self.is_over() {
+                // Even where there always is another chunk.
+                return Err(self.timed_out(&so_far()));
+            }
+            let Ok(chunk) = chunk else {
+                return Err(timed_out(format!(
+                    "nothing more came within {idle_timeout:?} (idle-timeout) {}",
+                    so_far()
+                )));
             };
             let chunk = chunk.map_err(|error| classify(error, &self.treatment.manners))?;
             let Some(chunk) = chunk else {
@@ -348,7 +350,8 @@ impl Leg<'_> {
             .get(header::CONTENT_ENCODING)?
             .to_str()
             .ok()?;
-        Decoder::new(encoding, self.job.promise.length)
+        let max_body = self.treatment.manners.max_body;
+        Decoder::new(encoding, self.job.promise.length, max_body)
     }
 
     /// When to wait no longer for something that may take so long.

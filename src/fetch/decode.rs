@@ -8,7 +8,8 @@ use sha2::{Digest, Sha256};
 
 use super::Decoded;
 
-/// How much is decoded where the record does not promise a length.
+/// How much is decoded at most where the record does not promise a length: a few kilobytes may
+/// stand for gigabytes, and hashing those holds up others.
 const CAP: u64 = 256 << 20;
 
 /// Decodes what it is given; only length and digest of the result are kept.
@@ -23,7 +24,9 @@ enum Coding {
     /// `deflate`, until its first two bytes tell which of its two forms it is.
     Unsure(Vec<u8>, Sink),
     Deflate(Inflater),
-    /// Not what it said it was, or too long to be what was promised.
+    /// Given up beyond this many bytes.
+    TooLong(u64),
+    /// Not what it said it was.
     Failed,
 }
 
@@ -50,12 +53,13 @@ pub fn is_undone(encoding: &str) -> bool {
 }
 
 impl Decoder {
-    /// A decoder for a `Content-Encoding` it knows; `promised` is the length that the record promises.
-    pub(super) fn new(encoding: &str, promised: Option<u64>) -> Option<Self> {
+    /// A decoder for a `Content-Encoding` it knows, up to the length that the record promises;
+    /// beyond `max_body` in no case.
+    pub(super) fn new(encoding: &str, promised: Option<u64>, max_body: u64) -> Option<Self> {
         let sink = Sink {
             hasher: Sha256::new(),
             length: 0,
-            cap: promised.unwrap_or(CAP),
+            cap: promised.unwrap_or(CAP).min(max_body),
         };
         let coding = match known(encoding)? {
             Known::Gzip => Coding::Gzip(MultiGzDecoder::new(sink)),
@@ -68,23 +72,33 @@ impl Decoder {
     /// Decodes the next bytes.
     pub(super) fn push(&mut self, bytes: &[u8]) {
         let coding = std::mem::replace(&mut self.coding, Coding::Failed);
-        if let Ok(next) = coding.push(bytes) {
-            self.coding = next;
-        }
+        self.coding = coding.push(bytes).unwrap_or_else(|error| given_up(&error));
     }
 
-    /// What came out, if the coded stream was whole.
+    /// What came out, if the coded stream was whole or too long.
     pub(super) fn finish(self) -> Option<Decoded> {
         let sink = match self.coding {
-            Coding::Gzip(decoder) => decoder.finish().ok()?,
+            Coding::Gzip(decoder) => match decoder.finish() {
+                Ok(sink) => sink,
+                Err(error) => {
+                    let coding = given_up(&error);
+                    return Self { coding }.finish();
+                }
+            },
             Coding::Deflate(inflater) if inflater.ended => inflater.sink,
+            Coding::TooLong(cap) => return Some(Decoded::LongerThan(cap)),
             Coding::Deflate(_) | Coding::Unsure(..) | Coding::Failed => return None,
         };
-        Some(Decoded {
+        Some(Decoded::Whole {
             length: sink.length,
             sha256: sink.hasher.finalize().into(),
         })
     }
+}
+
+fn given_up(error: &io::Error) -> Coding {
+    let too_long = error.get_ref().and_then(|error| error.downcast_ref());
+    too_long.map_or(Coding::Failed, |TooLong(cap)| Coding::TooLong(*cap))
 }
 
 impl Coding {
@@ -92,7 +106,7 @@ impl Coding {
         match &mut self {
             Self::Gzip(decoder) => decoder.write_all(bytes)?,
             Self::Deflate(inflater) => inflater.push(bytes)?,
-            Self::Failed => {}
+            Self::TooLong(_) | Self::Failed => {}
             Self::Unsure(..) => return self.decide(bytes),
         }
         Ok(self)
@@ -160,11 +174,16 @@ struct Sink {
     cap: u64,
 }
 
+/// More came out than may.
+#[derive(Debug, thiserror::Error)]
+#[error("longer than {0} bytes")]
+struct TooLong(u64);
+
 impl Write for Sink {
     fn write(&mut self, bytes: &[u8]) -> io::Result<usize> {
         self.length += bytes.len() as u64;
         if self.length > self.cap {
-            return Err(io::Error::other("longer than it may be"));
+            return Err(io::Error::other(TooLong(self.cap)));
         }
         self.hasher.update(bytes);
         Ok(bytes.len())
@@ -185,7 +204,7 @@ mod tests {
     const PLAIN: &[u8] = b"plain text, plain text, plain text";
 
     fn decode(encoding: &str, promised: Option<u64>, coded: &[u8]) -> Option<Decoded> {
-        let mut decoder = Decoder::new(encoding, promised)?;
+        let mut decoder = Decoder::new(encoding, promised, 1 << 10)?;
         for byte in coded {
             decoder.push(&[*byte]);
         }
@@ -204,8 +223,9 @@ mod tests {
         zlib.write_all(PLAIN).unwrap();
         let mut deflate = DeflateEncoder::new(Vec::new(), Compression::default());
         deflate.write_all(PLAIN).unwrap();
-        let expected = Decoded {
-            length: PLAIN.len() as u64,
+        let length = PLAIN.len() as u64;
+        let expected = Decoded::Whole {
+            length,
             sha256: Sha256::digest(PLAIN).into(),
         };
         for (encoding, coded) in [
@@ -216,10 +236,18 @@ mod tests {
             ("deflate", deflate.finish().unwrap()),
         ] {
             assert_eq!(decode(encoding, None, &coded), Some(expected), "{encoding}");
-            assert_eq!(
-                decode(encoding, Some(expected.length), &coded),
-                Some(expected)
-            );
+            assert_eq!(decode(encoding, Some(length), &coded), Some(expected));
+            let too_long = Some(Decoded::LongerThan(length - 1));
+            assert_eq!(decode(encoding, Some(length - 1), &coded), too_long);
+        }
+    }
+
+    #[test]
+    fn nothing_is_decoded_beyond_the_most_that_is_read() {
+        let bomb = gzip(&vec![0; 1 << 20]);
+        for promised in [None, Some(1 << 20), Some(1 << 10)] {
+            let too_long = Some(Decoded::LongerThan(1 << 10));
+            assert_eq!(decode("gzip", promised, &bomb), too_long);
         }
     }
 
@@ -235,7 +263,6 @@ mod tests {
         assert_eq!(decode("br", None, &coded), None);
         assert_eq!(decode("gzip", None, PLAIN), None);
         assert_eq!(decode("gzip", None, &coded[..coded.len() - 1]), None);
-        assert_eq!(decode("gzip", Some(PLAIN.len() as u64 - 1), &coded), None);
         assert_eq!(decode("deflate", None, b"x"), None);
     }
 }

@@ -60,8 +60,8 @@ pub struct Body {
     pub sha256: [u8; 32],
     /// How it ended.
     pub end: BodyEnd,
-    /// Length and SHA-256 after undoing a content coding that nobody asked for; absent when
-    /// the coded stream is not whole (however the body ended), or longer than the record promises.
+    /// What it is after undoing a content coding that nobody asked for; absent when the coded
+    /// stream is not whole, however the body ended.
     pub decoded: Option<Decoded>,
     /// The bytes, where they were to be kept and the disk had room.
     pub bytes: Option<Spool>,
@@ -80,11 +80,16 @@ pub enum BodyEnd {
 
 /// A body with its content coding undone.
 #[derive(Debug, Clone, Copy, PartialEq, Eq)]
-pub struct Decoded {
-    /// Bytes.
-    pub length: u64,
-    /// Their SHA-256.
-    pub sha256: [u8; 32],
+pub enum Decoded {
+    /// To its end.
+    Whole {
+        /// Bytes.
+        length: u64,
+        /// Their SHA-256.
+        sha256: [u8; 32],
+    },
+    /// Given up: it is longer than this many bytes.
+    LongerThan(u64),
 }
 
 /// What ended a fetch before its time.

@@ -322,6 +322,11 @@ fn compare_bytes(promise: &Promise, body: Option<&Body>) -> Sight {
             "too-large",
             format!("more than {} bytes, the most that is read", body.length - 1),
         ),
+        BodyEnd::Complete if let Some(cap) = hides_too_much(promise, body) => Sight::new(
+            State::Inconclusive,
+            "too-large",
+            format!("more than {cap} bytes, the most that is read, once its coding is undone"),
+        ),
         BodyEnd::Complete => Sight::new(
             State::Changed,
             mismatch(promise, body.length, &body.sha256),
@@ -345,14 +350,26 @@ fn kept(promise: &Promise, body: &Body) -> Option<Sight> {
     };
     let matches = |length, sha256: &[u8; 32]| mismatch(promise, length, sha256).is_none();
     let is_as_sent = matches(body.length, &body.sha256);
-    let is_decoded = body
-        .decoded
-        .is_some_and(|Decoded { length, sha256 }| matches(length, &sha256));
+    let is_decoded = match body.decoded {
+        Some(Decoded::Whole { length, sha256 }) => matches(length, &sha256),
+        Some(Decoded::LongerThan(_)) | None => false,
+    };
     match body.end {
         _ if !is_all || !(is_as_sent || is_decoded) => None,
         BodyEnd::Broken => Some(Sight::ok().warning(Warning::FramingBroken)),
         _ if !is_as_sent => Some(Sight::ok().warning(Warning::ContentEncoded)),
         _ => Some(Sight::ok()),
+    }
+}
+
+/// After how many bytes a body was given up whose coding was being undone, unless those are
+/// already more than promised.
+fn hides_too_much(promise: &Promise, body: &Body) -> Option<u64> {
+    match body.decoded {
+        Some(Decoded::LongerThan(cap)) if promise.length.is_none_or(|length| length > cap) => {
+            Some(cap)
+        }
+        _ => None,
     }
 }
 

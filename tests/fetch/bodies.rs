@@ -5,7 +5,7 @@ use std::time::Duration;
 
 use flate2::Compression;
 use flate2::write::GzEncoder;
-use urldb::fetch::{BodyEnd, FailureKind, Observation};
+use urldb::fetch::{BodyEnd, Decoded, FailureKind, Observation};
 use urldb::plan::{BodyUse, Job};
 
 use crate::support::{Reply, Server};
@@ -144,12 +144,16 @@ fn a_coding_that_nobody_asked_for_is_undone_on_the_side() {
     let seen = get(&server);
     let body = seen.complete_body().unwrap();
     assert_eq!((body.length, body.sha256), (length, digest));
-    let decoded = body.decoded.unwrap();
-    assert_eq!((decoded.length, decoded.sha256), (100_000, sha256(&plain)));
+    let whole = Decoded::Whole {
+        length: 100_000,
+        sha256: sha256(&plain),
+    };
+    assert_eq!(body.decoded, Some(whole));
     let mut bomb = job("http://example.test/");
     bomb.promise.length = Some(99_999);
     let seen = fetch(&quick(), &network(&[("example.test", &server)]), bomb);
-    assert_eq!(seen.complete_body().unwrap().decoded, None);
+    let given_up = Some(Decoded::LongerThan(99_999));
+    assert_eq!(seen.complete_body().unwrap().decoded, given_up);
 }
 
 #[test]

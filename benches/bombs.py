@@ -1,0 +1,107 @@
+#!/usr/bin/env python3
+"""What bodies cost that are small on the wire and huge once their coding is undone, and bodies without end:
+`urldb check` on a loopback server, with time and peak of memory. Figures only. `.ci/long bombs` runs it.
+"""
+
+import gzip
+import hashlib
+import http.server
+import os
+import subprocess
+import sys
+import tempfile
+import threading
+import time
+import zlib
+from pathlib import Path
+
+MIB = 1 << 20
+PIECE = bytes(MIB)
+
+
+def zeros_in(wbits, mebibytes):
+    """So many MiB of zeros, compressed."""
+    coder = zlib.compressobj(9, wbits=wbits)
+    return b"".join(coder.compress(PIECE) for _ in range(mebibytes)) + coder.flush()
+
+
+def digest_of_zeros(mebibytes):
+    digest = hashlib.sha256()
+    for _ in range(mebibytes):
+        digest.update(PIECE)
+    return digest.hexdigest()
+
+
+CODED = {
+    "/small": ("gzip", gzip.compress(b"small")),
+    "/gzip-256": ("gzip", zeros_in(31, 256)),
+    "/gzip-4096": ("gzip", zeros_in(31, 4096)),
+    "/deflate-4096": ("deflate", zeros_in(15, 4096)),
+}
+PROMISED = {
+    "/small": hashlib.sha256(b"small").hexdigest(),
+    "/gzip-256": digest_of_zeros(256),
+    "/gzip-4096": "0" * 64,
+    "/deflate-4096": "0" * 64,
+    "/endless": "0" * 64,
+}
+
+
+class Handler(http.server.BaseHTTPRequestHandler):
+    protocol_version = "HTTP/1.1"
+
+    def do_GET(self):
+        self.send_response(200)
+        self.send_header("Connection", "close")
+        if self.path in CODED:
+            coding, body = CODED[self.path]
+            self.send_header("Content-Encoding", coding)
+            self.send_header("Content-Length", str(len(body)))
+            self.end_headers()
+            self.wfile.write(body)
+            return
+        self.end_headers()
+        try:
+            while True:
+                self.wfile.write(PIECE)
+        except OSError:
+            self.close_connection = True
+
+    def log_message(self, *_):
+        pass
+
+
+def measured(name, *command, cwd):
+    """Prints the wall-clock time, the peak of memory, and what was said."""
+    began, peak = time.monotonic(), 0
+    child = subprocess.Popen(command, cwd=cwd, stdout=subprocess.PIPE)
+    while child.poll() is None:
+        peak = max(peak, high_water(child.pid))
+        time.sleep(0.002)
+    print(f"{name}: {time.monotonic() - began:.2f} s, {peak / 1024:.1f} MiB")
+    print("  " + child.stdout.read().decode().strip().replace("\n", "\n  "))
+
+
+def high_water(pid):
+    """Its peak of memory so far, in KiB. What wait4 tells counts this script too, whose child it was."""
+    status = Path(f"/proc/{pid}/status").read_text()
+    return next((int(line.split()[1]) for line in status.splitlines() if line.startswith("VmHWM")), 0)
+
+
+def main():
+    urldb = os.environ.get("URLDB", "urldb")
+    server = http.server.ThreadingHTTPServer(("127.0.0.1", 0), Handler)
+    threading.Thread(target=server.serve_forever, daemon=True).start()
+    with tempfile.TemporaryDirectory() as repo:
+        (Path(repo) / "urldb").mkdir()
+        (Path(repo) / "urldb.toml").write_text('[check]\nmax-body = "512MiB"\n')
+        for path, digest in PROMISED.items():
+            record = f"---\n---\n_path: {path}\ncontent-sha256: '{digest}'\n"
+            (Path(repo) / "urldb" / "bombs.example.org.yaml").write_text(record)
+            sent = f", {len(CODED[path][1])} bytes on the wire" if path in CODED else ""
+            mapping = f"bombs.example.org=127.0.0.1:{server.server_port}"
+            measured(f"{path}{sent}", urldb, "check", "--map", mapping, cwd=repo)
+    server.shutdown()
+
+
+sys.exit(main())
