@@ -30,7 +30,7 @@ use crate::config::{Mapping, Network};
 const IDLE: Duration = Duration::from_secs(2);
 
 /// Response headers that are read at most.
-const MAX_HEADERS: usize = 256;
+pub(super) const MAX_HEADERS: usize = 256;
 
 /// Where a run may go, and how it knows whom it meets there.
 #[derive(Debug)]

@@ -8,9 +8,13 @@ use std::io;
 use rustls::CertificateError;
 
 use super::certificate::Rejected;
+use super::client::MAX_HEADERS;
 use super::policy::Refused;
 use super::{Failure, FailureKind};
 use crate::config::Manners;
+
+/// How the library says that a head is too large; it tells clients in no other way.
+const HEAD_TOO_LARGE: &str = "message head is too large";
 
 /// What an error of the library means. It never carries the URL, which may hold secrets.
 pub(super) fn classify(error: reqwest::Error, manners: &Manners) -> Failure {
@@ -88,6 +92,11 @@ fn detail(error: &reqwest::Error, chain: &[&(dyn Error + 'static)], manners: &Ma
     let cause = chain
         .last()
         .map_or_else(|| error.to_string(), ToString::to_string);
+    if cause == HEAD_TOO_LARGE {
+        return format!(
+            "the head of the response is larger than what is read: {MAX_HEADERS} headers, 300 kB"
+        );
+    }
     if error.is_dns() && find::<Refused>(chain).is_none() {
         return format!("the name does not resolve: {cause}");
     }

@@ -153,6 +153,12 @@ fn header_lines() -> Vec<Behaviour> {
         )
         .unknown(unreachable("protocol", 3)),
         says(
+            "headers-without-end",
+            "sends one header after the other as fast as it can, without end",
+            Reply::raw("HTTP/1.1 200 OK\r\n").then("X-A: b\r\n".repeat(100_000)),
+        )
+        .unknown(unreachable("protocol", 3)),
+        says(
             "header-of-100-kB",
             "sends a header of 100 kB",
             lines(format!("X-A: {}\r\n", "b".repeat(100_000))),

@@ -55,6 +55,15 @@ fn informational() -> Vec<Behaviour> {
         .slowly()
         .unknown(unreachable("timeout", 3)),
         says(
+            "103-of-300-headers",
+            "says 103 with 300 headers, more than are read",
+            after(&format!(
+                "HTTP/1.1 103 Early Hints\r\n{}\r\n",
+                "X-A: b\r\n".repeat(300)
+            )),
+        )
+        .unknown(unreachable("protocol", 3)),
+        says(
             "100-and-gone",
             "says 100 and closes",
             Reply::raw("HTTP/1.1 100 Continue\r\n\r\n").close(),

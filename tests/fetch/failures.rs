@@ -181,5 +181,9 @@ fn a_head_has_bounds() {
         let seen = get(&server);
         let expected = (!fits).then_some(FailureKind::Protocol);
         assert_eq!(kind(&seen), expected, "{:?}", seen.failure);
+        if let Some(failure) = seen.failure {
+            let said = "the head of the response is larger than what is read: 256 headers, 300 kB";
+            assert_eq!(failure.detail, said);
+        }
     }
 }
