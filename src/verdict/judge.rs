@@ -7,7 +7,7 @@ use urldb_protocol::State;
 use super::patience::{backoff, retry_after};
 use super::{Assessment, Policy, Sight, Warning, look};
 use crate::fetch::{FailureKind, Observation};
-use crate::plan::{Job, JobKey};
+use crate::plan::Job;
 
 /// Whether enough has been seen.
 #[derive(Debug, Clone, PartialEq, Eq)]
@@ -38,18 +38,22 @@ pub fn judge(job: &Job, seen: &[Observation], policy: &Policy) -> Judgement {
     if !job.request.is_safe() && seen.iter().any(may_have_arrived) {
         return seen_once(last, &job.request.method, seen.len() - 1);
     }
-    if sights.iter().any(is_content_doubt) {
-        return best_of_three(&sights, &job.key, policy);
-    }
-    if last.state == State::Ok || !is_worth_a_retry(last) || seen.len() > policy.retries {
-        return settle(&sights, last.clone(), seen.len() - 1);
-    }
-    let wait = seen
-        .last()
-        .and_then(Observation::last)
-        .and_then(retry_after)
-        .unwrap_or_else(|| backoff(policy, &job.key, seen.len()));
-    Judgement::Again { wait, fresh: true }
+    let end = if sights.iter().any(is_content_doubt) {
+        best_of_three(&sights, policy.retries)
+    } else if last.state == State::Ok || !is_worth_a_retry(last) || seen.len() > policy.retries {
+        Some(settle(&sights, last.clone(), seen.len() - 1))
+    } else {
+        None
+    };
+    end.unwrap_or_else(|| Judgement::Again {
+        // Votes keep their distance too: what is being replaced just now soon is in one piece.
+        wait: seen
+            .last()
+            .and_then(Observation::last)
+            .and_then(retry_after)
+            .unwrap_or_else(|| backoff(policy, &job.key, seen.len())),
+        fresh: true,
+    })
 }
 
 /// What is said of a job that was given up before enough was seen.
@@ -83,8 +87,9 @@ fn is_content_doubt(sight: &Sight) -> bool {
     sight.state == State::Changed
 }
 
-/// Two of three decide; fetches that failed have no vote.
-fn best_of_three(sights: &[Sight], key: &JobKey, policy: &Policy) -> Judgement {
+/// Two of three decide; fetches that failed have no vote. `None` when another one is needed: the
+/// first vote is cast over whatever connection there was, the others are independent of it.
+fn best_of_three(sights: &[Sight], retries: usize) -> Option<Judgement> {
     let votes = |state: State| {
         sights
             .iter()
@@ -94,7 +99,7 @@ fn best_of_three(sights: &[Sight], key: &JobKey, policy: &Policy) -> Judgement {
     let latest = |state: State| sights.iter().rposition(|sight| sight.state == state);
     if votes(State::Changed) >= 2 {
         let index = latest(State::Changed).unwrap_or_default();
-        return settled(sights[index].clone(), index, true);
+        return Some(settled(sights[index].clone(), index, true));
     }
     if votes(State::Ok) >= 2 {
         let index = latest(State::Ok).unwrap_or_default();
@@ -102,22 +107,13 @@ fn best_of_three(sights: &[Sight], key: &JobKey, policy: &Policy) -> Judgement {
             warning: Some(Warning::ContentUnstable),
             ..sights[index].clone()
         };
-        return settled(sight, index, true);
+        return Some(settled(sight, index, true));
     }
     let abstained = sights.len() - votes(State::Changed) - votes(State::Ok);
-    if abstained > policy.retries {
+    (abstained > retries).then(|| {
         let index = sights.len() - 1;
-        return settled(sights[index].clone(), index, false);
-    }
-    // The first vote is cast over whatever connection there was; the others are independent of it.
-    Judgement::Again {
-        wait: if abstained > 0 {
-            backoff(policy, key, abstained)
-        } else {
-            Duration::ZERO
-        },
-        fresh: true,
-    }
+        settled(sights[index].clone(), index, false)
+    })
 }
 
 fn settle(sights: &[Sight], last: Sight, index: usize) -> Judgement {
