@@ -23,7 +23,7 @@ use url::{Host, Url};
 
 use super::certificate::Witness;
 use super::policy::{Policy, Refused};
-use super::resolve::{Fixed, Vetted};
+use super::resolve::{Fixed, Lookup, Vetted};
 use crate::config::{Mapping, Network};
 
 /// Idle connections are dropped soon: a run meets many hosts, and file descriptors are few.
@@ -36,6 +36,7 @@ pub(super) const MAX_HEADERS: usize = 256;
 #[derive(Debug)]
 pub(super) struct Ways {
     tls: ClientConfig,
+    lookup: Arc<dyn Lookup>,
     policy: Arc<Policy>,
     mappings: Arc<[Mapping]>,
 }
@@ -71,9 +72,10 @@ pub(super) struct Outgoing {
 
 impl Ways {
     /// Fails on an unreadable `ca-file` or when no certificate authority is known at all.
-    pub(super) fn new(network: &Network) -> anyhow::Result<Self> {
+    pub(super) fn new(network: &Network, lookup: Arc<dyn Lookup>) -> anyhow::Result<Self> {
         Ok(Self {
             tls: tls(network)?,
+            lookup,
             policy: Arc::new(Policy::new(&network.allow)),
             mappings: network.map.iter().map(normalized).collect(),
         })
@@ -87,11 +89,17 @@ impl Clients {
         let mut mapped = HashMap::new();
         for Mapping { to_host, .. } in &*ways.mappings {
             if !mapped.contains_key(to_host) {
-                let resolver: Arc<dyn Resolve> = Arc::new(Fixed(to_host.clone()));
+                let resolver: Arc<dyn Resolve> = Arc::new(Fixed {
+                    lookup: Arc::clone(&ways.lookup),
+                    host: to_host.clone(),
+                });
                 mapped.insert(to_host.clone(), pair(&resolver)?);
             }
         }
-        let vetted: Arc<dyn Resolve> = Arc::new(Vetted(Arc::clone(&ways.policy)));
+        let vetted: Arc<dyn Resolve> = Arc::new(Vetted {
+            lookup: Arc::clone(&ways.lookup),
+            policy: Arc::clone(&ways.policy),
+        });
         Ok(Self {
             open: pair(&vetted)?,
             mapped,

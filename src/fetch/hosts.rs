@@ -8,6 +8,7 @@ use std::time::Duration;
 use super::client::{Clients, Ways};
 use super::headers::Headers;
 use super::queue::Share;
+use super::resolve::Lookup;
 use crate::config::{Check, Manners, Network};
 
 /// All hosts of a run.
@@ -27,8 +28,12 @@ pub(super) struct Treatment {
 
 impl Hosts {
     /// Sets them up; fails on what the configuration asks for and cannot be had.
-    pub(super) fn new(check: &Check, network: &Network) -> anyhow::Result<Self> {
-        let ways = Ways::new(network)?;
+    pub(super) fn new(
+        check: &Check,
+        network: &Network,
+        lookup: Arc<dyn Lookup>,
+    ) -> anyhow::Result<Self> {
+        let ways = Ways::new(network, lookup)?;
         // Connections are shared by all hosts that are connected to alike.
         let mut clients: HashMap<Duration, Arc<Clients>> = HashMap::new();
         let mut treatment = |manners: &Manners| {

@@ -3,10 +3,11 @@
 //! [`Fetcher::fetch_all`] takes jobs as it has room for them and hands them out,
 //! finished, with all that was observed. Behind it: `driver` runs jobs, `queue`
 //! says which host's turn it is, `hosts` how it is treated, `silence` when it is
-//! given up, `places` how much goes on at once, `ending` when all is over, `chain` makes one fetch of redirects and a body, `client` knows the
-//! HTTP library, and the rest are pure: `policy`
-//! (which addresses), `redirect` (where next), `headers`, `body` and `decode`
-//! (what came), `certificate` (who answered), `failure` (what went wrong).
+//! given up, `places` how much goes on at once, `ending` when all is over,
+//! `chain` makes one fetch of redirects and a body, `client` knows the HTTP
+//! library, and the rest are pure: `policy` (which addresses; `resolve` asks
+//! it), `redirect` (where next), `headers`, `body` and `decode` (what came),
+//! `certificate` (who answered), `failure` (what went wrong).
 //!
 //! Async stays in here: one thread runs all connections, and finished jobs go
 //! to the caller's thread through a bounded channel, so that slow archiving
@@ -31,6 +32,7 @@ mod resolve;
 mod silence;
 mod spool;
 
+use std::sync::Arc;
 use std::time::{Duration, Instant};
 
 use anyhow::Context;
@@ -40,6 +42,7 @@ use tokio::sync::mpsc;
 pub use certificate::Certificate;
 pub use decode::is_undone;
 pub use observation::{Body, BodyEnd, Decoded, Failure, FailureKind, Hop, Observation};
+pub use resolve::{Lookup, System};
 pub use spool::Spool;
 
 use crate::config::{Check, Network};
@@ -74,6 +77,15 @@ pub struct Fetcher {
 impl Fetcher {
     /// Sets up clients; fails on what the configuration asks for and cannot be had.
     pub fn new(check: &Check, network: &Network) -> anyhow::Result<Self> {
+        Self::with_lookup(check, network, Arc::new(System))
+    }
+
+    /// The same, with another lookup of names than the system's.
+    pub fn with_lookup(
+        check: &Check,
+        network: &Network,
+        lookup: Arc<dyn Lookup>,
+    ) -> anyhow::Result<Self> {
         let runtime = Builder::new_current_thread()
             .enable_all()
             .build()
@@ -81,7 +93,7 @@ impl Fetcher {
         Ok(Self {
             shared: chain::Shared {
                 check: check.clone(),
-                hosts: hosts::Hosts::new(check, network)?,
+                hosts: hosts::Hosts::new(check, network, lookup)?,
                 places: places::Places::default(),
             },
             runtime: Some(runtime),

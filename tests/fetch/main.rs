@@ -3,6 +3,7 @@
 mod bodies;
 mod driving;
 mod failures;
+mod names;
 mod policy;
 mod redirects;
 mod requests;
@@ -85,7 +86,14 @@ fn job(url: &str) -> Job {
 
 /// Fetches one job once.
 fn fetch(check: &Check, network: &Network, job: Job) -> Observation {
-    let fetcher = Fetcher::new(check, network).expect("a valid configuration");
+    fetch_by(
+        &Fetcher::new(check, network).expect("a valid configuration"),
+        job,
+    )
+}
+
+/// Fetches one job once, by this fetcher.
+fn fetch_by(fetcher: &Fetcher, job: Job) -> Observation {
     let mut seen = Vec::new();
     fetcher.fetch_all(
         std::iter::once(job),
