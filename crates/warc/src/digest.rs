@@ -7,6 +7,7 @@ use std::fmt;
 use std::io::{self, BufRead, BufReader, Read};
 use std::str::FromStr;
 
+use sha1::Sha1;
 use sha2::{Digest as _, Sha256};
 
 const BASE32: &[u8; 32] = b"ABCDEFGHIJKLMNOPQRSTUVWXYZ234567";
@@ -14,9 +15,9 @@ const BASE32: &[u8; 32] = b"ABCDEFGHIJKLMNOPQRSTUVWXYZ234567";
 /// A digest algorithm that archives use.
 #[derive(Clone, Copy, Debug, PartialEq, Eq, Hash)]
 pub enum Algorithm {
-    /// What we write.
+    /// What we write by default.
     Sha256,
-    /// What most other programs write; read and compared, never computed.
+    /// What most other programs write.
     Sha1,
 }
 
@@ -55,8 +56,13 @@ impl Digest {
 
     /// The SHA-256 of everything in `input`, and its length.
     pub fn sha256_of(input: impl Read) -> io::Result<(Self, u64)> {
+        Self::of(Algorithm::Sha256, input)
+    }
+
+    /// The digest of everything in `input`, and its length.
+    pub fn of(algorithm: Algorithm, input: impl Read) -> io::Result<(Self, u64)> {
         let mut input = BufReader::with_capacity(64 * 1024, input);
-        let mut hasher = Sha256::new();
+        let mut hasher = Hasher::new(algorithm);
         let mut length = 0;
         loop {
             let chunk = match input.fill_buf() {
@@ -64,7 +70,7 @@ impl Digest {
                 other => other?,
             };
             if chunk.is_empty() {
-                return Ok((Self::sha256(hasher.finalize().into()), length));
+                return Ok((hasher.finish(), length));
             }
             hasher.update(chunk);
             let read = chunk.len();
@@ -81,6 +87,45 @@ impl Digest {
     /// The digest itself, 32 or 20 bytes.
     pub fn as_bytes(&self) -> &[u8] {
         &self.bytes
+    }
+}
+
+/// A digest while it is computed.
+#[derive(Clone)]
+pub struct Hasher(State);
+
+#[derive(Clone)]
+enum State {
+    Sha256(Sha256),
+    Sha1(Sha1),
+}
+
+impl Hasher {
+    /// Of no bytes yet.
+    pub fn new(algorithm: Algorithm) -> Self {
+        Self(match algorithm {
+            Algorithm::Sha256 => State::Sha256(Sha256::new()),
+            Algorithm::Sha1 => State::Sha1(Sha1::new()),
+        })
+    }
+
+    /// Adds bytes.
+    pub fn update(&mut self, bytes: &[u8]) {
+        match &mut self.0 {
+            State::Sha256(state) => state.update(bytes),
+            State::Sha1(state) => state.update(bytes),
+        }
+    }
+
+    /// The digest of all that was added.
+    pub fn finish(self) -> Digest {
+        match self.0 {
+            State::Sha256(state) => Digest::sha256(state.finalize().into()),
+            State::Sha1(state) => Digest {
+                algorithm: Algorithm::Sha1,
+                bytes: state.finalize().to_vec(),
+            },
+        }
     }
 }
 

@@ -7,7 +7,7 @@
 //!
 //! | module | holds |
 //! |---|---|
-//! | [`header`], [`id`], [`date`], [`digest`] | what stands in front of a record |
+//! | [`header`], [`id`], [`date`], [`digest`], [`version`] | what stands in front of a record |
 //! | [`http`] | heads of requests and responses, as archives keep them |
 //! | [`record`] | the records that urldb writes |
 //! | [`writer`], [`mod@file`], [`recover`] | bytes out: a stream, a file that survives kill -9, and its repair |
@@ -29,6 +29,7 @@ pub mod index;
 pub mod reader;
 pub mod record;
 pub mod recover;
+pub mod version;
 pub mod writer;
 
 pub use cdxj::CdxjLine;
@@ -39,4 +40,5 @@ pub use header::{Header, RecordType};
 pub use id::RecordId;
 pub use reader::Reader;
 pub use record::{Draft, Exchange, Original};
+pub use version::Version;
 pub use writer::{Extent, Writer};
