@@ -53,6 +53,16 @@ impl FromStr for WarcDate {
     }
 }
 
+/// `YYYYMMDDhhmmss`, the dates of WARC 0.9 and ARC, in the form of later versions.
+pub(crate) fn timestamp_to_date(text: &str) -> Option<String> {
+    let digits = text.len() == 14 && text.bytes().all(|b| b.is_ascii_digit());
+    let part = |at: std::ops::Range<usize>| text.get(at).filter(|_| digits);
+    let (year, month, day) = (part(0..4)?, part(4..6)?, part(6..8)?);
+    let (hour, minute, second) = (part(8..10)?, part(10..12)?, part(12..14)?);
+    let date = format!("{year}-{month}-{day}T{hour}:{minute}:{second}Z");
+    is_date(date.as_bytes()).then_some(date)
+}
+
 fn is_date(text: &[u8]) -> bool {
     let Some((date_time, rest)) = text.split_at_checked(19) else {
         return false;

@@ -1,12 +1,10 @@
 //! The header of a record (WARC/1.1 §4): named fields in their order.
 
-use std::io::{self, BufRead, Read};
-
 use crate::digest::Digest;
 use crate::id::strip_brackets;
 
 /// The largest header that is read or written, in bytes, with its version line and its blank line.
-pub const MAX_HEADER: u64 = 64 * 1024;
+pub const MAX_HEADER: usize = 64 * 1024;
 
 /// The kinds of records that WARC/1.1 §6 knows.
 #[derive(Clone, Copy, Debug, PartialEq, Eq, Hash)]
@@ -68,31 +66,6 @@ pub enum InvalidField {
         /// The value.
         value: String,
     },
-}
-
-/// Why bytes are not a header.
-#[derive(Clone, Debug, PartialEq, Eq, thiserror::Error)]
-pub enum HeaderFault {
-    /// The first line is not `WARC/1.0` or `WARC/1.1`.
-    #[error("a record should begin with WARC/1.0 or WARC/1.1, not with {found:?}")]
-    Version {
-        /// The beginning of what was found.
-        found: String,
-    },
-    /// A line is neither a field nor a continuation of one.
-    #[error("line {line} of the record's header is not a field: {text:?}")]
-    Line {
-        /// Counted from 1, the version line.
-        line: usize,
-        /// The beginning of the line.
-        text: String,
-    },
-    /// The header is larger than [`MAX_HEADER`].
-    #[error("the record's header is longer than {MAX_HEADER} bytes")]
-    TooLong,
-    /// The input ended before the blank line.
-    #[error("the record ends within its header")]
-    Clipped,
 }
 
 /// Named fields in order. Names are looked up without case; a name may occur twice.
@@ -173,61 +146,18 @@ impl Header {
         text
     }
 
-    /// Reads a header through its blank line. Tolerates bare line feeds, folded lines (WARC/1.0),
-    /// and text that is not UTF-8 (it reads as U+FFFD).
-    pub(crate) fn read(input: &mut impl BufRead) -> io::Result<Result<Self, HeaderFault>> {
-        let mut input = input.take(MAX_HEADER);
-        let mut header = Self::default();
-        let mut line = Vec::new();
-        for number in 1.. {
-            line.clear();
-            input.read_until(b'\n', &mut line)?;
-            let complete = line.pop_if(|last| *last == b'\n').is_some();
-            line.pop_if(|last| *last == b'\r');
-            let text = String::from_utf8_lossy(&line);
-            if number == 1 && !matches!(&*text, "WARC/1.0" | "WARC/1.1") {
-                return Ok(Err(HeaderFault::Version {
-                    found: beginning(&text),
-                }));
-            }
-            if !complete {
-                let fault = if input.limit() == 0 {
-                    HeaderFault::TooLong
-                } else {
-                    HeaderFault::Clipped
-                };
-                return Ok(Err(fault));
-            }
-            if line.is_empty() {
-                break;
-            }
-            if number > 1 && !header.take_line(&text) {
-                return Ok(Err(HeaderFault::Line {
-                    line: number,
-                    text: beginning(&text),
-                }));
-            }
-        }
-        Ok(Ok(header))
+    /// Adds a field that was read, which need not be one that could be written.
+    pub(crate) fn push_read(&mut self, name: &str, value: &str) {
+        self.fields.push((name.to_owned(), value.to_owned()));
     }
 
-    /// Whether the line was a field, or went on with one.
-    fn take_line(&mut self, line: &str) -> bool {
-        if line.starts_with([' ', '\t']) {
-            let Some((_, value)) = self.fields.last_mut() else {
-                return false;
-            };
-            value.push(' ');
-            value.push_str(line.trim_matches([' ', '\t']));
-            return true;
-        }
-        let Some((name, value)) = line.split_once(':') else {
+    /// Goes on with the value of the last field that was read; false if there is none.
+    pub(crate) fn extend_read(&mut self, more: &str) -> bool {
+        let Some((_, value)) = self.fields.last_mut() else {
             return false;
         };
-        self.fields.push((
-            name.trim_end().to_owned(),
-            value.trim_matches([' ', '\t']).to_owned(),
-        ));
+        value.push(' ');
+        value.push_str(more);
         true
     }
 }
@@ -238,9 +168,4 @@ pub(crate) fn is_token(name: &str) -> bool {
         && name
             .bytes()
             .all(|b| b.is_ascii_alphanumeric() || b"!#$%&'*+-.^_`|~".contains(&b))
-}
-
-/// Enough of a hostile text to recognize it by.
-fn beginning(text: &str) -> String {
-    text.chars().take(60).collect()
 }

@@ -12,6 +12,7 @@
 //! | [`record`] | the records that urldb writes |
 //! | [`writer`], [`mod@file`], [`recover`] | bytes out: a stream, a file that survives kill -9, and its repair |
 //! | [`reader`] | bytes in, streaming, bounded, every fault named with its offset |
+//! | [`finding`] | the codes of what can be wrong |
 //! | [`cdxj`], [`index`] | a line of the index, and the sorted file |
 //!
 //! The crate knows no network, no clock and no random numbers: the caller supplies all three.
@@ -21,6 +22,7 @@ pub mod cdxj;
 pub mod date;
 pub mod digest;
 pub mod file;
+pub mod finding;
 mod fs;
 pub mod header;
 pub mod http;

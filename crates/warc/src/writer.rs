@@ -170,7 +170,7 @@ fn render(header: &Header, block_length: u64) -> Result<Vec<u8>, Problem> {
         None => format!("Content-Length: {block_length}\r\n"),
     };
     let text = format!("WARC/1.1\r\n{}{length}\r\n", header.render_fields());
-    if text.len() as u64 > MAX_HEADER {
+    if text.len() > MAX_HEADER {
         return Err(Problem::HeaderTooLong);
     }
     Ok(text.into_bytes())

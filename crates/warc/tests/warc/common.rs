@@ -1,7 +1,9 @@
 //! A small archive to test with, always the same.
 
-use std::io::Read;
+use std::io::{Cursor, Read, Write};
 
+use flate2::write::GzEncoder;
+use urldb_warc::finding::Code;
 use urldb_warc::http::{ResponseHead, Version, render_request_head};
 use urldb_warc::reader::ReadError;
 use urldb_warc::record::{Draft, Exchange, Original, warcinfo};
@@ -110,4 +112,53 @@ fn read_into(bytes: &[u8], records: &mut Vec<(Header, Vec<u8>)>) -> Result<(), R
         records.push((header, block));
     }
     Ok(())
+}
+
+/// A record of a version with named fields.
+pub(crate) fn named(version: &str, n: usize) -> Vec<u8> {
+    let block = "b".repeat(n * 7);
+    format!(
+        "WARC/{version}\r\nWARC-Type: resource\r\nWARC-Target-URI: http://example.org/{n}\r\n\
+         WARC-Date: 2008-01-02T03:04:05Z\r\nWARC-Record-ID: <urn:x:{n}>\r\n\
+         Content-Type: text/plain\r\nContent-Length: {}\r\n\r\n{block}\r\n\r\n",
+        block.len()
+    )
+    .into_bytes()
+}
+
+/// A gzip member.
+pub(crate) fn gzip(bytes: &[u8]) -> Vec<u8> {
+    let mut encoder = GzEncoder::new(Vec::new(), flate2::Compression::fast());
+    encoder.write_all(bytes).expect("in memory");
+    encoder.finish().expect("in memory")
+}
+
+/// After each fault, what comes next.
+pub(crate) fn read_around(bytes: &[u8]) -> (Vec<String>, Vec<Code>) {
+    let mut reader = Reader::new(Cursor::new(bytes)).expect("readable");
+    let (mut ids, mut faults) = (Vec::new(), Vec::new());
+    loop {
+        match next_id(&mut reader) {
+            Ok(Some(id)) => ids.push(id),
+            Ok(None) => return (ids, faults),
+            Err(error) => {
+                faults.push(error.problem.code());
+                let gap = reader.skip_damage().expect("in memory").expect("damage");
+                assert!(gap.length > 0);
+            }
+        }
+    }
+}
+
+fn next_id<R: Read>(reader: &mut Reader<R>) -> Result<Option<String>, ReadError> {
+    let Some(record) = reader.next_record()? else {
+        return Ok(None);
+    };
+    let id = record
+        .header()
+        .get("WARC-Record-ID")
+        .unwrap_or("?")
+        .to_owned();
+    record.finish()?;
+    Ok(Some(id))
 }

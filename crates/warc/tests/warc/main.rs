@@ -2,11 +2,19 @@
 
 /// A small archive to test with.
 mod common;
+/// Damage: what is noticed, and what is found after it.
+mod damage;
+/// The examples of the WARC 0.9 draft.
+mod draft;
 /// Archive files on disk, and what a dead process left.
 mod files;
+/// The versions of the format, plain and compressed in every way.
+mod formats;
 /// Index lines and merging them.
 mod index;
 /// What is written is read back; what is damaged is noticed.
 mod round_trip;
+/// What other programs wrote.
+mod samples;
 /// Digests, dates, ids, HTTP heads and drafts.
 mod vocabulary;

@@ -1,0 +1,129 @@
+//! Heads of ARC files: one line before each block, whose parts are told by their position.
+//!
+//! Version 1: URL, IP address, date, media type, length. Version 2 has more between the media type and
+//! the length. The first record of a file, `filedesc:`, describes it.
+
+use super::fault::Problem;
+use super::head::{Head, beginning};
+use crate::date::timestamp_to_date;
+use crate::finding::Code;
+use crate::header::Header;
+use crate::version::Version;
+
+/// Whether the line is one of those before a block.
+pub(super) fn is_line(line: &[u8]) -> bool {
+    std::str::from_utf8(line).is_ok_and(|line| Line::parse(line).is_some())
+        || (line.starts_with(b"filedesc:") && line.contains(&b' '))
+}
+
+/// Reads the head that is all of `line`; `next` is how the block begins.
+pub(super) fn read(line: &[u8], next: &[u8]) -> Result<Head, Problem> {
+    let length = line.len();
+    let text = String::from_utf8_lossy(line);
+    let text = text.trim_end_matches(['\n', '\r']);
+    let line = Line::parse(text).ok_or_else(|| Problem::NoRecord {
+        found: beginning(text),
+    })?;
+    let block = line.length.parse().map_err(|_| Problem::NoLength)?;
+    let mut notes = Vec::new();
+    if line.url.contains([' ', '\t']) {
+        notes.push(Code::UriSpace);
+    }
+    let date = timestamp_to_date(line.date).unwrap_or_else(|| {
+        notes.push(Code::DateForm);
+        line.date
+            .get(..14)
+            .and_then(timestamp_to_date)
+            .unwrap_or_else(|| line.date.to_owned())
+    });
+    let mut header = Header::default();
+    let (record_type, content_type) = line.record_type(next);
+    header.push_read("WARC-Type", record_type);
+    header.push_read("WARC-Date", &date);
+    header.push_read("WARC-Target-URI", line.url);
+    header.push_read("WARC-IP-Address", line.ip);
+    header.push_read("Content-Type", content_type);
+    header.push_read("Content-Length", line.length);
+    Ok(Head {
+        version: Version::Arc,
+        header,
+        block,
+        length,
+        notes,
+    })
+}
+
+struct Line<'a> {
+    url: &'a str,
+    ip: &'a str,
+    date: &'a str,
+    media_type: &'a str,
+    length: &'a str,
+}
+
+impl<'a> Line<'a> {
+    /// The date is what the parts are found by: an address is before it, then there is the URL, which
+    /// may have blanks in it, as the media type after it may.
+    fn parse(line: &'a str) -> Option<Self> {
+        let line = line.trim_end_matches(['\r', '\n', ' ']);
+        let (rest, length) = line.rsplit_once(' ')?;
+        let number = length.strip_prefix('-').unwrap_or(length);
+        if !is_url(line) || number.is_empty() || number.contains(char::is_whitespace) {
+            return None;
+        }
+        let mut before = rest;
+        loop {
+            let (head, word) = before.rsplit_once(' ')?;
+            if is_date(word)
+                && let Some((url, ip)) = head.rsplit_once(' ')
+                && is_address(ip)
+            {
+                let after = rest.get(before.len()..).unwrap_or_default();
+                return Some(Self {
+                    url,
+                    ip,
+                    date: word,
+                    media_type: after.trim(),
+                    length,
+                });
+            }
+            before = head;
+        }
+    }
+
+    /// The type that the record has as WARC, and its content type. What has an HTTP head is a
+    /// response; what other protocols gave is the resource alone.
+    fn record_type(&self, block: &[u8]) -> (&'static str, &'a str) {
+        let is = |scheme: &str| {
+            let own = self.url.split(':').next().unwrap_or_default();
+            own.eq_ignore_ascii_case(scheme)
+        };
+        if is("filedesc") {
+            ("warcinfo", self.media_type)
+        } else if (is("http") || is("https")) && block.starts_with(b"HTTP/") {
+            ("response", "application/http;msgtype=response")
+        } else {
+            ("resource", self.media_type)
+        }
+    }
+}
+
+fn is_url(line: &str) -> bool {
+    line.split_once(':').is_some_and(|(scheme, _)| {
+        scheme.starts_with(|c: char| c.is_ascii_alphabetic())
+            && scheme
+                .bytes()
+                .all(|b| b.is_ascii_alphanumeric() || b"+-.".contains(&b))
+    })
+}
+
+fn is_date(word: &str) -> bool {
+    (12..=18).contains(&word.len()) && word.bytes().all(|b| b.is_ascii_digit())
+}
+
+fn is_address(word: &str) -> bool {
+    !word.is_empty()
+        && word
+            .bytes()
+            .all(|b| b.is_ascii_hexdigit() || matches!(b, b'.' | b':' | b'-'))
+}

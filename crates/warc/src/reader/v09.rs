@@ -1,0 +1,111 @@
+//! Heads of WARC 0.9 (the draft of January 2006, section 5): a line of parameters by position, then
+//! named ones. The stated length is that of head and block together.
+
+use super::fault::Problem;
+use super::head::{Head, Lines, beginning, fields};
+use crate::date::timestamp_to_date;
+use crate::finding::Code;
+use crate::header::Header;
+use crate::version::{NAMES_09, RELATED_09, Version, related};
+
+/// Reads a head that is all of `bytes`.
+pub(super) fn read(bytes: &[u8]) -> Result<Head, Problem> {
+    let mut lines = Lines::new(bytes);
+    let line = String::from_utf8_lossy(lines.next().unwrap_or_default());
+    let mut notes = Vec::new();
+    let parameters = Parameters::parse(&line).ok_or_else(|| Problem::NoRecord {
+        found: beginning(&line),
+    })?;
+    if !parameters.version.eq_ignore_ascii_case("warc/0.9") {
+        notes.push(Code::UnknownVersion);
+    }
+    if parameters.uri.contains([' ', '\t']) {
+        notes.push(Code::UriSpace);
+    }
+    let head = bytes.len() as u64;
+    let block = parameters
+        .length
+        .and_then(|length| length.checked_sub(head))
+        .ok_or(Problem::NoLength)?;
+    let date = timestamp_to_date(parameters.date).unwrap_or_else(|| {
+        notes.push(Code::DateForm);
+        parameters.date.to_owned()
+    });
+    let mut named = Header::default();
+    fields(&mut lines, &mut named, &mut notes);
+    let mut header = Header::default();
+    header.push_read("WARC-Type", parameters.record_type);
+    header.push_read("WARC-Record-ID", &format!("<{}>", parameters.id));
+    header.push_read("WARC-Date", &date);
+    header.push_read("WARC-Target-URI", parameters.uri);
+    header.push_read("Content-Type", parameters.content_type);
+    for (name, value) in named.iter() {
+        push_named(&mut header, parameters.record_type, name, value);
+    }
+    header.push_read("Content-Length", &block.to_string());
+    Ok(Head {
+        version: Version::Warc09,
+        header,
+        block,
+        length: bytes.len(),
+        notes,
+    })
+}
+
+/// Adds a named parameter under its present name. Ids have angle brackets now.
+fn push_named(header: &mut Header, record_type: &str, name: &str, value: &str) {
+    let known = NAMES_09
+        .into_iter()
+        .find(|(old, _)| old.eq_ignore_ascii_case(name));
+    let is_id = |old: &str| old.ends_with("-ID") && !value.starts_with('<');
+    match known {
+        Some((old, new)) if is_id(old) => header.push_read(new, &format!("<{value}>")),
+        Some((_, new)) => header.push_read(new, value),
+        None if name.eq_ignore_ascii_case(RELATED_09) => {
+            header.push_read(related(record_type), &format!("<{value}>"));
+        }
+        None => header.push_read(name, value),
+    }
+}
+
+/// The first line.
+struct Parameters<'a> {
+    version: &'a str,
+    length: Option<u64>,
+    record_type: &'a str,
+    uri: &'a str,
+    date: &'a str,
+    content_type: &'a str,
+    id: &'a str,
+}
+
+impl<'a> Parameters<'a> {
+    /// Blanks of any number stand between parameters. More of these than there should be are those
+    /// of a URI with blanks in it, for the rest is of programs.
+    fn parse(line: &'a str) -> Option<Self> {
+        const BLANK: [char; 2] = [' ', '\t'];
+        let mut rest = line.trim_matches(BLANK);
+        let mut first = || {
+            let (word, more) = rest.split_once(BLANK)?;
+            rest = more.trim_start_matches(BLANK);
+            Some(word)
+        };
+        let (version, length, record_type) = (first()?, first()?, first()?);
+        let mut last = || {
+            let (more, word) = rest.rsplit_once(BLANK)?;
+            rest = more.trim_end_matches(BLANK);
+            Some(word)
+        };
+        let (id, content_type, date) = (last()?, last()?, last()?);
+        let digits = length.bytes().all(|b| b.is_ascii_digit());
+        Some(Self {
+            version,
+            length: digits.then(|| length.parse().ok())?,
+            record_type,
+            uri: rest,
+            date,
+            content_type,
+            id,
+        })
+    }
+}
