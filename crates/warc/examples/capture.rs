@@ -8,6 +8,7 @@ use std::io;
 use std::path::PathBuf;
 
 use urldb_warc::cdxj::Place;
+use urldb_warc::digest::Algorithm;
 use urldb_warc::file::file_name;
 use urldb_warc::http::{ResponseHead, StoredHead, Version, render_request_head};
 use urldb_warc::index::{self, merge};
@@ -72,7 +73,7 @@ fn capture(dir: &std::path::Path, original: &Original) -> Result<CdxjLine, Box<d
         &original.payload_digest,
         None,
     )?;
-    response.add_block_digest(&mut io::Cursor::new(BODY))?;
+    response.add_block_digest(Algorithm::Sha256, BODY)?;
     file.append(&request, io::empty(), 0)?;
     let line = append(&mut file, &response, BODY)?;
     file.finish()?;

@@ -22,6 +22,13 @@ impl WarcDate {
         &self.0
     }
 
+    /// The date without its fraction, which WARC/1.0 does not know.
+    #[must_use]
+    pub fn to_seconds(&self) -> Self {
+        let seconds = self.0.split(['.', 'Z']).next().unwrap_or_default();
+        Self(format!("{seconds}Z"))
+    }
+
     /// `YYYYMMDDhhmmss`, the timestamp of CDXJ lines and file names; a fraction is cut off.
     pub fn to_timestamp14(&self) -> String {
         self.0

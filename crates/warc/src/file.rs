@@ -12,6 +12,7 @@ use std::path::{Path, PathBuf};
 use crate::date::WarcDate;
 use crate::fs::{DirectoryLock, sync_directory_of};
 use crate::record::Draft;
+use crate::version::Version;
 use crate::writer::{Compression, Extent, WriteError, Writer};
 
 /// What the name of a finished file ends with.
@@ -81,6 +82,24 @@ fn is_safe(c: char) -> bool {
     c.is_ascii_alphanumeric() || matches!(c, '.' | '_' | '-')
 }
 
+/// How the records of a file are written: by default as WARC/1.1, without skip lengths.
+#[derive(Clone, Copy, Debug, PartialEq, Eq)]
+pub struct Style {
+    /// The version.
+    pub version: Version,
+    /// Whether each gzip member says how long it is: [`Writer::with_skip_lengths`].
+    pub skip_lengths: bool,
+}
+
+impl Default for Style {
+    fn default() -> Self {
+        Self {
+            version: Version::Warc11,
+            skip_lengths: false,
+        }
+    }
+}
+
 /// An archive file that is being written. Dropped without [`ArchiveFile::finish`] it stays `.open`.
 pub struct ArchiveFile {
     writer: Writer<File>,
@@ -93,6 +112,16 @@ impl ArchiveFile {
     /// Creates `NAME.open` in the directory, which must exist, and writes its first record. The name
     /// is the final one, of [`file_name`].
     pub fn create(dir: &Path, name: &str, warcinfo: &Draft) -> Result<Self, FileError> {
+        Self::create_in(Style::default(), dir, name, warcinfo)
+    }
+
+    /// The same in a style of its own.
+    pub fn create_in(
+        style: Style,
+        dir: &Path,
+        name: &str,
+        warcinfo: &Draft,
+    ) -> Result<Self, FileError> {
         if !name.ends_with(SUFFIX) || name.starts_with('.') || !name.chars().all(is_safe) {
             return Err(FileError::Name {
                 name: name.to_owned(),
@@ -120,7 +149,10 @@ impl ArchiveFile {
             })?;
         file.lock().map_err(at(&open_path))?;
         sync_directory_of(&open_path).map_err(at(dir))?;
-        let writer = Writer::new(file, Compression::Gzip);
+        let mut writer = Writer::new(file, Compression::Gzip).with_version(style.version);
+        if style.skip_lengths {
+            writer = writer.with_skip_lengths();
+        }
         let mut archive = Self {
             writer,
             name: name.to_owned(),

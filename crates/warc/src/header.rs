@@ -137,6 +137,16 @@ impl Header {
             .then(|| text.parse().ok())?
     }
 
+    /// Adds a field that was read, which need not be one that could be written.
+    pub(crate) fn push_read(&mut self, name: &str, value: &str) {
+        self.fields.push((name.to_owned(), value.to_owned()));
+    }
+
+    /// Keeps the fields whose name the test likes.
+    pub(crate) fn retain(&mut self, keep: impl Fn(&str) -> bool) {
+        self.fields.retain(|(name, _)| keep(name));
+    }
+
     /// The text of the fields, without a version line or a blank line.
     pub(crate) fn render_fields(&self) -> String {
         let mut text = String::new();
@@ -144,11 +154,6 @@ impl Header {
             text.extend([name, ": ", value, "\r\n"]);
         }
         text
-    }
-
-    /// Adds a field that was read, which need not be one that could be written.
-    pub(crate) fn push_read(&mut self, name: &str, value: &str) {
-        self.fields.push((name.to_owned(), value.to_owned()));
     }
 
     /// Goes on with the value of the last field that was read; false if there is none.

@@ -40,8 +40,8 @@ impl Version {
 /// A head that cannot be written without changing what it means.
 #[derive(Clone, Debug, PartialEq, Eq, thiserror::Error)]
 pub enum InvalidHead {
-    /// The method is not a token, or the target or the reason has a control character (a target: a
-    /// blank).
+    /// The method is not a token, the target has a control character or a blank, or the reason one of
+    /// the control characters of ASCII.
     #[error("the start line of an HTTP head cannot have {text:?} in it")]
     StartLine {
         /// The part.
@@ -86,7 +86,7 @@ impl ResponseHead<'_> {
                 status: self.status,
             });
         }
-        let reason = start_line_part(self.reason, |c| !c.is_control() || c == '\t')?;
+        let reason = start_line_part(self.reason, |c| !c.is_ascii_control() || c == '\t')?;
         let mut head = format!("{} {} {reason}\r\n", self.version.name(), self.status).into_bytes();
         let mut has_length = false;
         for (name, value) in self.fields {

@@ -1,4 +1,4 @@
-//! Writes and reads WARC/1.1 files, one gzip member per record, and their CDXJ index.
+//! Writes and reads WARC files, one gzip member per record, and their CDXJ index.
 //!
 //! The way of a capture: an [`http`] head is rendered, [`record::Exchange`] makes [`Draft`]s of the
 //! records about one request and its answer, an [`ArchiveFile`] appends them and says where they
@@ -9,8 +9,8 @@
 //! |---|---|
 //! | [`header`], [`id`], [`date`], [`digest`], [`version`] | what stands in front of a record |
 //! | [`http`] | heads of requests and responses, as archives keep them |
-//! | [`record`] | the records that urldb writes |
-//! | [`writer`], [`mod@file`], [`recover`] | bytes out: a stream, a file that survives kill -9, and its repair |
+//! | [`record`], [`segment`] | drafts of records, and those of one that is split over several |
+//! | [`writer`], [`mod@file`], [`series`], [`recover`] | bytes out: a stream, a file that survives kill -9, one after another, and their repair |
 //! | [`reader`] | bytes in, streaming, bounded, every fault named with its offset |
 //! | [`finding`] | the codes of what can be wrong |
 //! | [`cdxj`], [`index`] | a line of the index, and the sorted file |
@@ -28,9 +28,13 @@ pub mod header;
 pub mod http;
 pub mod id;
 pub mod index;
+mod member;
 pub mod reader;
 pub mod record;
 pub mod recover;
+mod render;
+pub mod segment;
+pub mod series;
 pub mod version;
 pub mod writer;
 
@@ -42,5 +46,6 @@ pub use header::{Header, RecordType};
 pub use id::RecordId;
 pub use reader::Reader;
 pub use record::{Draft, Exchange, Original};
+pub use series::Series;
 pub use version::Version;
 pub use writer::{Extent, Writer};

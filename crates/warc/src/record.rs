@@ -1,24 +1,30 @@
-//! The records that urldb writes, as drafts: everything but the body.
+//! Records to be written, as drafts: everything but the body. Of the eight types of WARC/1.1 §6 all but
+//! `continuation` are drafted here, and that one by [`segment`](crate::segment).
 //!
 //! Their shape follows WARC/1.1 §6 and what replay tools need in practice. A revisit has an empty
 //! block by default: replay then answers with the original's head and body, and the record stays
 //! small. It names its original by URI and date, which is how replay tools find it; the record id
 //! alone they ignore.
 
-use std::io::{self, Read, Seek, SeekFrom};
+use std::io::{self, Read};
 use std::net::IpAddr;
 
 use crate::date::WarcDate;
-use crate::digest::Digest;
+use crate::digest::{Algorithm, Digest};
 use crate::header::{Header, InvalidField, RecordType};
 use crate::id::RecordId;
 
-/// The profile of a revisit that found the very same payload (WARC/1.1 §6.7.2).
+/// The profile of a revisit that found the very same payload (WARC/1.1 §6.7.2). A writer of WARC/1.0
+/// puts the URI of that version in its place.
 pub const IDENTICAL_PAYLOAD: &str =
     "http://netpreserve.org/warc/1.1/revisit/identical-payload-digest";
 
-const HTTP_REQUEST: &str = "application/http;msgtype=request";
-const HTTP_RESPONSE: &str = "application/http;msgtype=response";
+/// The profile of a revisit for which the server said 304 (WARC/1.1 §6.7.3), which names it so; the
+/// example there is without `/revisit`.
+pub const NOT_MODIFIED: &str = "http://netpreserve.org/warc/1.1/revisit/server-not-modified";
+
+pub(crate) const HTTP_REQUEST: &str = "application/http;msgtype=request";
+pub(crate) const HTTP_RESPONSE: &str = "application/http;msgtype=response";
 const WARC_FIELDS: &str = "application/warc-fields";
 
 /// A record ready to be written, save for a body that is streamed when it is.
@@ -47,15 +53,14 @@ impl Draft {
         Ok(self)
     }
 
-    /// Adds `WARC-Block-Digest`, over head and body. It has to stand before the block, so the body
-    /// is read once more, from its beginning, and then stands there again.
+    /// Adds `WARC-Block-Digest`, over head and body. It has to stand before the block, so the body is
+    /// read here, and once more when the record is written.
     pub fn add_block_digest(
         &mut self,
-        body: &mut (impl Read + Seek),
+        algorithm: Algorithm,
+        body: impl Read,
     ) -> Result<(), BlockDigestError> {
-        body.seek(SeekFrom::Start(0))?;
-        let (digest, _) = Digest::sha256_of(self.head.as_slice().chain(&mut *body))?;
-        body.seek(SeekFrom::Start(0))?;
+        let (digest, _) = Digest::of(algorithm, self.head.as_slice().chain(body))?;
         self.header.push("WARC-Block-Digest", digest.to_string())?;
         Ok(())
     }
@@ -164,6 +169,32 @@ impl Exchange<'_> {
         draft.with_block(HTTP_REQUEST, head)
     }
 
+    /// A file or the like, whose block is the payload itself (§6.4).
+    pub fn resource(
+        &self,
+        id: &RecordId,
+        content_type: &str,
+        payload: &Digest,
+    ) -> Result<Draft, InvalidField> {
+        let mut draft = self.draft(RecordType::Resource, id)?;
+        draft
+            .header
+            .push("WARC-Payload-Digest", payload.to_string())?;
+        draft.with_block(content_type, Vec::new())
+    }
+
+    /// The content of the record `of` in another format, so that it can still be read (§6.8).
+    pub fn conversion(
+        &self,
+        id: &RecordId,
+        of: &RecordId,
+        content_type: &str,
+    ) -> Result<Draft, InvalidField> {
+        let mut draft = self.draft(RecordType::Conversion, id)?;
+        draft.header.push("WARC-Refers-To", of.bracketed())?;
+        draft.with_block(content_type, Vec::new())
+    }
+
     /// The same payload again (§6.7.2). With an empty `head`, the usual one, replay shows the
     /// original's head; any other is stored, and said to be without its body.
     pub fn revisit_identical(
@@ -172,18 +203,55 @@ impl Exchange<'_> {
         original: &Original,
         head: Vec<u8>,
     ) -> Result<Draft, InvalidField> {
+        let mut draft = self.revisit(id, original, IDENTICAL_PAYLOAD)?;
+        if head.is_empty() {
+            return Ok(draft);
+        }
+        draft
+            .header
+            .push("WARC-Truncated", Truncated::Length.name())?;
+        draft.with_block(HTTP_RESPONSE, head)
+    }
+
+    /// The server said 304 (§6.7.3). The block is empty: replay would show a head in it as the bare
+    /// 304 that it is, and no content. The head goes beside it, into [`Exchange::not_modified_head`].
+    pub fn revisit_not_modified(
+        &self,
+        id: &RecordId,
+        original: &Original,
+    ) -> Result<Draft, InvalidField> {
+        self.revisit(id, original, NOT_MODIFIED)
+    }
+
+    /// The head of the 304 for which there is the revisit `about`. It is kept as fields, the start line
+    /// as `status-line`: programs that make an index take metadata of any other content type for a
+    /// capture of the URI.
+    pub fn not_modified_head(
+        &self,
+        id: &RecordId,
+        about: &RecordId,
+        head: &[u8],
+    ) -> Result<Draft, InvalidField> {
+        let mut draft = self.draft(RecordType::Metadata, id)?;
+        draft.header.push("WARC-Concurrent-To", about.bracketed())?;
+        let head = head.strip_suffix(b"\r\n").unwrap_or(head);
+        draft.with_block(WARC_FIELDS, [b"status-line: ", head].concat())
+    }
+
+    fn revisit(
+        &self,
+        id: &RecordId,
+        original: &Original,
+        profile: &str,
+    ) -> Result<Draft, InvalidField> {
         let mut draft = self.draft(RecordType::Revisit, id)?;
         let header = &mut draft.header;
-        header.push("WARC-Profile", IDENTICAL_PAYLOAD)?;
+        header.push("WARC-Profile", profile)?;
         header.push("WARC-Payload-Digest", original.payload_digest.to_string())?;
         header.push("WARC-Refers-To", original.record_id.bracketed())?;
         header.push("WARC-Refers-To-Target-URI", &original.target_uri)?;
         header.push("WARC-Refers-To-Date", original.date.as_str())?;
-        if head.is_empty() {
-            return Ok(draft);
-        }
-        header.push("WARC-Truncated", Truncated::Length.name())?;
-        draft.with_block(HTTP_RESPONSE, head)
+        Ok(draft)
     }
 
     /// What we know about the record `about` (§6.6), as fields.

@@ -18,3 +18,5 @@ mod round_trip;
 mod samples;
 /// Digests, dates, ids, HTTP heads and drafts.
 mod vocabulary;
+/// Versions, skip lengths, segments, series.
+mod writing;

@@ -1,6 +1,5 @@
-use std::io::Cursor;
-
 use proptest::prelude::*;
+use urldb_warc::digest::Algorithm;
 use urldb_warc::http::{InvalidHead, ResponseHead, StoredHead, Version, render_request_head};
 use urldb_warc::record::{Exchange, Truncated, warcinfo};
 use urldb_warc::{Digest, RecordId, RecordType, WarcDate};
@@ -136,6 +135,20 @@ fn heads_cannot_be_injected_into() {
         render_request_head("GET", "/", &fields(&[(name, value)])).expect_err(name);
     }
     render(99, &[], 0).expect_err("status");
+    for (reason, good) in [
+        ("All\tfine \u{85} é", true),
+        ("a\r\nB: c", false),
+        ("\0", false),
+    ] {
+        let head = ResponseHead {
+            version: Version::Http11,
+            status: 200,
+            reason,
+            fields: &[],
+            body_length: 0,
+        };
+        assert_eq!(head.render().is_ok(), good, "{reason:?}");
+    }
     for (method, target) in [
         ("GE T", "/"),
         ("GET\r\n", "/"),
@@ -197,22 +210,54 @@ fn drafts_say_what_they_are() {
         Some("application/http;msgtype=response")
     );
 
-    let mut body = Cursor::new(BODY);
-    body.set_position(3);
-    cut.add_block_digest(&mut body).expect("in memory");
+    cut.add_block_digest(Algorithm::Sha256, BODY)
+        .expect("in memory");
     let block = [b"HTTP/1.1 200 OK\r\n\r\n", BODY].concat();
     let expected = Digest::sha256_of(block.as_slice())
         .expect("in memory")
         .0
         .to_string();
     assert_eq!(cut.header.get("WARC-Block-Digest"), Some(expected.as_str()));
-    assert_eq!(body.position(), 0);
 
     let with_head =
         exchange.revisit_identical(&id(1), &original(), b"HTTP/1.1 200 OK\r\n\r\n".to_vec());
     assert_eq!(
         with_head.expect("valid").header.get("WARC-Truncated"),
         Some("length")
+    );
+
+    let not_modified = exchange
+        .revisit_not_modified(&id(1), &original())
+        .expect("valid");
+    assert_eq!(not_modified.head, b"");
+    assert_eq!(
+        header(&not_modified),
+        "WARC-Type: revisit
+WARC-Record-ID: <urn:uuid:01010101-0101-4101-8101-010101010101>
+WARC-Date: 2026-11-20T06:00:00Z
+WARC-Target-URI: https://data.example.org/catalogue.csv
+WARC-Profile: http://netpreserve.org/warc/1.1/revisit/server-not-modified
+WARC-Payload-Digest: sha256:411f2718a55e96e8c3e1d936fd6588faa8eb8bab9e7e12ff4540d8973c703638
+WARC-Refers-To: <urn:uuid:02020202-0202-4202-8202-020202020202>
+WARC-Refers-To-Target-URI: https://data.example.org/catalogue.csv
+WARC-Refers-To-Date: 2026-11-20T06:00:00.123456Z
+"
+    );
+    let head = b"HTTP/1.1 304 Not Modified\r\netag: \"a\"\r\n\r\n";
+    let beside = exchange
+        .not_modified_head(&id(2), &id(1), head)
+        .expect("valid");
+    assert_eq!(
+        beside.head,
+        b"status-line: HTTP/1.1 304 Not Modified\r\netag: \"a\"\r\n"
+    );
+    assert_eq!(
+        beside.header.get("WARC-Concurrent-To"),
+        Some(id(1).bracketed().as_str())
+    );
+    assert_eq!(
+        beside.header.get("Content-Type"),
+        Some("application/warc-fields")
     );
 
     let about = exchange

@@ -1,0 +1,244 @@
+//! The bytes of one record on their way out: as they are, or as a gzip member of their own.
+//!
+//! We frame members ourselves (RFC 1952) around a raw deflate stream, because the extra field with
+//! which readers skip a member (section 9.2 of the WARC 0.9 draft) has to stand in front of it.
+//!
+//! Level 6: against level 1 it makes a revisit record a fifth smaller (392 bytes for 481) and a table
+//! of numbers 40 % smaller, for 25 µs more a record; archives are written once and kept for ever.
+//! Level 9 gains nothing more. The compressor's state is reused, not set up anew for each record.
+
+use std::io::{self, Read, Seek, SeekFrom, Write};
+
+use flate2::{Compress, Crc, FlushCompress, Status};
+
+use crate::writer::Problem;
+
+const CHUNK: usize = 64 * 1024;
+
+/// Magic, deflate, no flags, no time, default level, an unknown system.
+const HEADER: [u8; 10] = [0x1f, 0x8b, 8, 0, 0, 0, 0, 0, 0, 0xff];
+
+/// The flag in [`HEADER`] that an extra field follows, and where it stands.
+const EXTRA: (usize, u8) = (3, 4);
+
+/// The extra field: its length, the name `sl`, the length of its content; then the content, zero
+/// until it is known.
+const SKIP_FIELD: [u8; 14] = [12, 0, b's', b'l', 8, 0, 0, 0, 0, 0, 0, 0, 0, 0];
+
+/// Where the content of the extra field begins, from the beginning of the member.
+const SKIP_AT: usize = HEADER.len() + 6;
+
+/// Overwrites bytes that the output has taken, so many back from its end.
+type Patch<W> = fn(&mut W, back: u64, bytes: &[u8]) -> io::Result<()>;
+
+/// The record being written: its bytes go through the compressor, if any, to the output.
+pub(crate) struct Member<W> {
+    output: Chunked<W>,
+    gzip: Option<Gzip<W>>,
+}
+
+struct Gzip<W> {
+    deflate: Compress,
+    crc: Crc,
+    skip_lengths: Option<Patch<W>>,
+}
+
+impl<W> Gzip<W> {
+    fn new() -> Self {
+        Self {
+            deflate: Compress::new(flate2::Compression::new(6), false),
+            crc: Crc::new(),
+            skip_lengths: None,
+        }
+    }
+}
+
+impl<W: Write> Member<W> {
+    pub(crate) fn new(output: W, compressed: bool) -> Self {
+        Self {
+            output: Chunked::new(output),
+            gzip: compressed.then(Gzip::new),
+        }
+    }
+
+    /// Has every member say how long it is.
+    pub(crate) fn say_lengths(&mut self)
+    where
+        W: Seek,
+    {
+        if let Some(gzip) = &mut self.gzip {
+            gzip.skip_lengths = Some(|output, back, bytes| {
+                let end = output.stream_position()?;
+                output.seek(SeekFrom::Start(end.saturating_sub(back)))?;
+                output.write_all(bytes)?;
+                output.seek(SeekFrom::Start(end)).map(drop)
+            });
+        }
+    }
+
+    pub(crate) fn output(&self) -> &W {
+        &self.output.inner
+    }
+
+    pub(crate) fn output_mut(&mut self) -> &mut W {
+        &mut self.output.inner
+    }
+
+    /// Writes the whole record and returns the length it took.
+    pub(crate) fn write(
+        &mut self,
+        head: &[u8],
+        block: impl Read,
+        block_length: u64,
+    ) -> Result<u64, Problem> {
+        self.begin().map_err(Problem::Output)?;
+        self.add(head).map_err(Problem::Output)?;
+        self.add_block(block, block_length)?;
+        self.add(b"\r\n\r\n").map_err(Problem::Output)?;
+        self.end().map_err(Problem::Output)?;
+        Ok(self.output.written)
+    }
+
+    fn begin(&mut self) -> io::Result<()> {
+        self.output.restart();
+        let Some(gzip) = &mut self.gzip else {
+            return Ok(());
+        };
+        gzip.deflate.reset();
+        gzip.crc.reset();
+        let mut header = HEADER;
+        if gzip.skip_lengths.is_none() {
+            return self.output.add(&header);
+        }
+        header[EXTRA.0] |= EXTRA.1;
+        self.output.add(&header)?;
+        self.output.add(&SKIP_FIELD)
+    }
+
+    fn add_block(&mut self, mut block: impl Read, announced: u64) -> Result<(), Problem> {
+        let mut buffer = [0; 16 * 1024];
+        let mut left = announced;
+        loop {
+            let read = match block.read(&mut buffer) {
+                Ok(read) => read,
+                Err(error) if error.kind() == io::ErrorKind::Interrupted => continue,
+                Err(error) => return Err(Problem::Block(error)),
+            };
+            if read == 0 && left == 0 {
+                return Ok(());
+            } else if read == 0 {
+                return Err(Problem::BlockLength {
+                    announced,
+                    actual: Some(announced - left),
+                });
+            }
+            left = left.checked_sub(read as u64).ok_or(Problem::BlockLength {
+                announced,
+                actual: None,
+            })?;
+            self.add(&buffer[..read]).map_err(Problem::Output)?;
+        }
+    }
+
+    fn add(&mut self, mut bytes: &[u8]) -> io::Result<()> {
+        let Some(Gzip { deflate, crc, .. }) = &mut self.gzip else {
+            return self.output.add(bytes);
+        };
+        crc.update(bytes);
+        while !bytes.is_empty() {
+            let before = deflate.total_in();
+            deflate.compress_vec(bytes, self.output.room()?, FlushCompress::None)?;
+            let taken = usize::try_from(deflate.total_in() - before).unwrap_or(bytes.len());
+            bytes = &bytes[taken..];
+        }
+        Ok(())
+    }
+
+    fn end(&mut self) -> io::Result<()> {
+        if let Some(Gzip {
+            deflate,
+            crc,
+            skip_lengths,
+        }) = &mut self.gzip
+        {
+            while deflate.compress_vec(&[], self.output.room()?, FlushCompress::Finish)?
+                != Status::StreamEnd
+            {}
+            self.output.add(&crc.sum().to_le_bytes())?;
+            self.output.add(&crc.amount().to_le_bytes())?;
+            if let Some(patch) = *skip_lengths {
+                self.output.say_lengths(deflate.total_in(), patch)?;
+            }
+        }
+        self.output.drain()?;
+        self.output.inner.flush()
+    }
+}
+
+/// Gathers what is written into chunks, so that a small record is a single write.
+struct Chunked<W> {
+    inner: W,
+    pending: Vec<u8>,
+    /// Bytes of the current record that the output has taken.
+    written: u64,
+}
+
+impl<W: Write> Chunked<W> {
+    fn new(inner: W) -> Self {
+        Self {
+            inner,
+            pending: Vec::with_capacity(CHUNK),
+            written: 0,
+        }
+    }
+
+    fn restart(&mut self) {
+        self.pending.clear();
+        self.written = 0;
+    }
+
+    fn add(&mut self, bytes: &[u8]) -> io::Result<()> {
+        for part in bytes.chunks(CHUNK) {
+            if self.pending.len() + part.len() > CHUNK {
+                self.drain()?;
+            }
+            self.pending.extend(part);
+        }
+        Ok(())
+    }
+
+    /// The pending bytes, with room for at least one more.
+    fn room(&mut self) -> io::Result<&mut Vec<u8>> {
+        if self.pending.len() == self.pending.capacity() {
+            self.drain()?;
+        }
+        Ok(&mut self.pending)
+    }
+
+    fn drain(&mut self) -> io::Result<()> {
+        self.inner.write_all(&self.pending)?;
+        self.written += self.pending.len() as u64;
+        self.pending.clear();
+        Ok(())
+    }
+
+    /// Fills in the extra field of a member that is complete. One of 4 GiB and more cannot say its
+    /// length: the field stays zero, which readers take as absent.
+    fn say_lengths(&mut self, uncompressed: u64, patch: Patch<W>) -> io::Result<()> {
+        let length = self.written + self.pending.len() as u64;
+        let (Ok(compressed), Ok(uncompressed)) =
+            (u32::try_from(length), u32::try_from(uncompressed))
+        else {
+            return Ok(());
+        };
+        let mut lengths = [0; 8];
+        lengths[..4].copy_from_slice(&compressed.to_le_bytes());
+        lengths[4..].copy_from_slice(&uncompressed.to_le_bytes());
+        if self.written == 0 {
+            self.pending[SKIP_AT..][..8].copy_from_slice(&lengths);
+            return Ok(());
+        }
+        self.drain()?;
+        patch(&mut self.inner, length - SKIP_AT as u64, &lengths)
+    }
+}

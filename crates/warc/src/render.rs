@@ -1,0 +1,204 @@
+//! A record's header as each version spells it.
+//!
+//! WARC/1.1 is spelt as it is. WARC/1.0 knows dates to the second only, and has URIs of its own for
+//! the profiles of revisits. WARC 0.9 begins with a line of positional parameters (section 5.1 of the
+//! draft); what does not fit there in full, a date with a fraction or a content type with parameters,
+//! follows as a named field under its later name, as do fields that the draft does not know.
+//! [`convert::modernise`](crate::convert::modernise) is the way back.
+
+use std::borrow::Cow;
+
+use crate::date::WarcDate;
+use crate::header::{Header, MAX_HEADER, RecordType};
+use crate::id::strip_brackets;
+use crate::record::{HTTP_REQUEST, HTTP_RESPONSE};
+use crate::version::{NAMES_09, RELATED_09, Version, related};
+use crate::writer::Problem;
+
+/// What profile URIs of WARC/1.1 begin with.
+pub(crate) const PROFILES_11: &str = "http://netpreserve.org/warc/1.1/";
+
+/// What profile URIs of WARC/1.0 begin with.
+pub(crate) const PROFILES_10: &str = "http://netpreserve.org/warc/1.0/";
+
+/// What the subject of a `warcinfo` record of WARC 0.9 begins with; the name of the file follows.
+pub(crate) const FILEDESC: &str = "filedesc:";
+
+/// The content type that WARC 0.9 gives to HTTP messages.
+pub(crate) const MESSAGE_HTTP: &str = "message/http";
+
+/// The content type of a record that says none; WARC 0.9 has to say one.
+pub(crate) const UNKNOWN_TYPE: &str = "application/octet-stream";
+
+/// The header through its blank line. `Content-Length` is added if there is none.
+pub(crate) fn render(
+    header: &Header,
+    version: Version,
+    block_length: u64,
+) -> Result<Vec<u8>, Problem> {
+    if let Some(stated) = header.get("Content-Length")
+        && header.content_length() != Some(block_length)
+    {
+        return Err(Problem::Conflict {
+            stated: stated.to_owned(),
+            announced: block_length,
+        });
+    }
+    let text = match version {
+        Version::Warc11 | Version::Warc10 => with_names(header, version, block_length),
+        Version::Warc09 => with_positions(header, block_length)?,
+        Version::Arc | Version::Warc017 | Version::Warc018 => {
+            return Err(Problem::Version(version));
+        }
+    };
+    if text.len() > MAX_HEADER {
+        return Err(Problem::HeaderTooLong);
+    }
+    Ok(text.into_bytes())
+}
+
+fn with_names(header: &Header, version: Version, block_length: u64) -> String {
+    let mut text = format!("{version}\r\n");
+    for (name, value) in header.iter() {
+        let value = match version {
+            Version::Warc10 => value_in_10(name, value),
+            _ => Cow::Borrowed(value),
+        };
+        push_field(&mut text, name, &value);
+    }
+    if header.get("Content-Length").is_none() {
+        push_field(&mut text, "Content-Length", &block_length.to_string());
+    }
+    text.push_str("\r\n");
+    text
+}
+
+fn value_in_10<'a>(name: &str, value: &'a str) -> Cow<'a, str> {
+    if is_one_of(name, &["WARC-Date", "WARC-Refers-To-Date"]) {
+        let date: Result<WarcDate, _> = value.parse();
+        return date.map_or(Cow::Borrowed(value), |date| {
+            Cow::Owned(date.to_seconds().as_str().to_owned())
+        });
+    }
+    match value.strip_prefix(PROFILES_11) {
+        Some(profile) if name.eq_ignore_ascii_case("WARC-Profile") => {
+            Cow::Owned(format!("{PROFILES_10}{profile}"))
+        }
+        _ => Cow::Borrowed(value),
+    }
+}
+
+/// `warc/0.9 LENGTH TYPE SUBJECT DATE CONTENT-TYPE ID`, then the named fields.
+fn with_positions(header: &Header, block_length: u64) -> Result<String, Problem> {
+    let needed = |field| token(header, field).ok_or(Problem::Missing { field });
+    let kind = needed("WARC-Type")?;
+    let id = strip_brackets(needed("WARC-Record-ID")?);
+    let field = "WARC-Date";
+    let date: WarcDate = needed(field)?
+        .parse()
+        .map_err(|_| Problem::Missing { field })?;
+    let subject = subject(header, id);
+    let content_type = type_in_09(kind, header.get("Content-Type").unwrap_or_default());
+    let mut text = format!(
+        " {kind} {subject} {} {content_type} {id}\r\n",
+        date.to_timestamp14()
+    );
+    for (name, value) in header.iter() {
+        let is_said = match name.to_ascii_lowercase().as_str() {
+            "warc-type" | "warc-record-id" | "content-length" => true,
+            "warc-target-uri" => strip_brackets(value) == subject,
+            "warc-filename" => subject.strip_prefix(FILEDESC) == Some(value),
+            "warc-date" => date.to_seconds().as_str() == value,
+            "content-type" => type_from_09(kind, &content_type) == value,
+            _ => false,
+        };
+        if !is_said {
+            let (name, value) = field_in_09(kind, name, value);
+            push_field(&mut text, name, value);
+        }
+    }
+    text.push_str("\r\n");
+    Ok(counted(&text, block_length))
+}
+
+/// The length that WARC 0.9 states is that of header and block, its own digits among them.
+fn counted(rest: &str, block_length: u64) -> String {
+    let begin = "warc/0.9 ";
+    let others = ((begin.len() + rest.len()) as u64).saturating_add(block_length);
+    let total = (1..=20u64)
+        .map(|digits| others.saturating_add(digits))
+        .find(|total| others.saturating_add(total.to_string().len() as u64) == *total);
+    // There is always one that fits.
+    format!("{begin}{}{rest}", total.unwrap_or(others))
+}
+
+/// A value that can stand between blanks.
+fn token<'a>(header: &'a Header, field: &str) -> Option<&'a str> {
+    header
+        .get(field)
+        .filter(|value| !value.is_empty() && !value.contains(char::is_whitespace))
+}
+
+/// What the record is about: its URI; of a `warcinfo` record its file; else the record itself.
+fn subject<'a>(header: &'a Header, id: &'a str) -> Cow<'a, str> {
+    if let Some(uri) = header.target_uri().filter(|uri| !uri.is_empty()) {
+        let parts: Vec<&str> = uri.split(char::is_whitespace).collect();
+        return Cow::Owned(parts.join("%20"));
+    }
+    match token(header, "WARC-Filename") {
+        Some(name) => Cow::Owned(format!("{FILEDESC}{name}")),
+        None => Cow::Borrowed(id),
+    }
+}
+
+/// Type and subtype only. An HTTP message is `message/http`, a record without a type of unknown type.
+fn type_in_09(kind: &str, stated: &str) -> String {
+    if !stated.is_empty() && stated == http_type(kind) {
+        return MESSAGE_HTTP.to_owned();
+    }
+    let essence = stated.split(';').next().unwrap_or_default().trim();
+    if essence.is_empty() || essence.contains(char::is_whitespace) {
+        UNKNOWN_TYPE.to_owned()
+    } else {
+        essence.to_owned()
+    }
+}
+
+/// What later versions call a content type of WARC 0.9.
+pub(crate) fn type_from_09<'a>(kind: &str, content_type: &'a str) -> &'a str {
+    match content_type {
+        MESSAGE_HTTP if !http_type(kind).is_empty() => http_type(kind),
+        other => other,
+    }
+}
+
+/// The content type of an HTTP message in a record of this type; empty if there is none there.
+fn http_type(kind: &str) -> &'static str {
+    match RecordType::from_name(kind) {
+        Some(RecordType::Request) => HTTP_REQUEST,
+        Some(RecordType::Response | RecordType::Revisit) => HTTP_RESPONSE,
+        _ => "",
+    }
+}
+
+/// A named field as WARC 0.9 calls it; its ids have no angle brackets.
+fn field_in_09<'a>(kind: &str, name: &'a str, value: &'a str) -> (&'a str, &'a str) {
+    if related(&kind.to_ascii_lowercase()).eq_ignore_ascii_case(name) {
+        return (RELATED_09, strip_brackets(value));
+    }
+    let known = NAMES_09
+        .into_iter()
+        .find(|(_, new)| new.eq_ignore_ascii_case(name));
+    match known {
+        Some((old, _)) => (old, strip_brackets(value)),
+        None => (name, value),
+    }
+}
+
+fn push_field(text: &mut String, name: &str, value: &str) {
+    text.extend([name, ": ", value, "\r\n"]);
+}
+
+fn is_one_of(text: &str, names: &[&str]) -> bool {
+    names.iter().any(|name| name.eq_ignore_ascii_case(text))
+}
