@@ -9,11 +9,44 @@ use serde_json::{Map, Value};
 
 use crate::date::WarcDate;
 use crate::header::{Header, RecordType};
-use crate::http::StoredHead;
+use crate::http::{StoredHead, StoredRequest};
 use crate::writer::Extent;
 
 /// The `mime` of a line about a revisit.
 pub const REVISIT: &str = "warc/revisit";
+
+/// The content type of metadata that is about a capture and is none itself.
+const WARC_FIELDS: &str = "application/warc-fields";
+
+/// What the keys of an index are made by: crates/canon knows how, this crate does not.
+///
+/// A function from a URL to its key will do where nothing but GET was asked.
+pub trait Keys {
+    /// The sort key of a URL (SURT).
+    fn key(&self, url: &str) -> String;
+
+    /// The sort key of the answer to a request other than GET, into which method and body go, and the
+    /// text for the `requestBody` of its line. `None` if the request makes no difference.
+    fn key_of_request(&self, url: &str, request: &StoredRequest) -> Option<(String, String)> {
+        let _ = (url, request);
+        None
+    }
+}
+
+impl<F: Fn(&str) -> String> Keys for F {
+    fn key(&self, url: &str) -> String {
+        self(url)
+    }
+}
+
+/// What a line says of a request other than GET.
+#[derive(Clone, Debug, PartialEq, Eq)]
+pub struct Asked {
+    /// `POST` and the like.
+    pub method: String,
+    /// What was sent, in the form that has become part of the key.
+    pub body: String,
+}
 
 /// One capture and where it stands.
 #[derive(Clone, Debug, PartialEq, Eq)]
@@ -34,6 +67,8 @@ pub struct CdxjLine {
     pub extent: Extent,
     /// The file, relative to the directory of the archive.
     pub filename: String,
+    /// How it was asked for, if not with GET.
+    pub asked: Option<Asked>,
 }
 
 /// Where a record stands in an archive.
@@ -71,19 +106,34 @@ pub enum InvalidLine {
 }
 
 impl CdxjLine {
+    /// Whether there is a line about such a record: a response or a revisit, a resource, or metadata
+    /// that may be asked for under a URI of its own.
+    pub fn is_about(header: &Header) -> bool {
+        match header.record_type() {
+            Some(RecordType::Response | RecordType::Revisit) => true,
+            Some(RecordType::Resource | RecordType::Metadata) => {
+                essence(header).as_deref() != Some(WARC_FIELDS)
+            }
+            _ => false,
+        }
+    }
+
     /// The line about a record at `place`, with the key that `key` makes of its URL. `head` is that of
-    /// the record's block, if it has one. `None` if the record is neither a response nor a revisit, or
-    /// lacks a URI or a date.
+    /// the record's block, if it has one. `None` if there is to be no line about it
+    /// ([`CdxjLine::is_about`]), or if it lacks a URI or a date.
     pub fn of_record(
         header: &Header,
         head: Option<&StoredHead>,
         place: Place<'_>,
         key: impl FnOnce(&str) -> String,
     ) -> Option<Self> {
+        if !Self::is_about(header) {
+            return None;
+        }
         let mime = match header.record_type()? {
             RecordType::Revisit => Some(REVISIT.to_owned()),
             RecordType::Response => head.and_then(StoredHead::media_type),
-            _ => return None,
+            _ => essence(header),
         };
         let url = header.target_uri()?;
         let date: WarcDate = header.get("WARC-Date")?.parse().ok()?;
@@ -96,7 +146,19 @@ impl CdxjLine {
             digest: header.get("WARC-Payload-Digest").unwrap_or("-").to_owned(),
             extent: place.extent,
             filename: place.filename.to_owned(),
+            asked: None,
         })
+    }
+
+    /// Takes the request to which the capture is the answer into the key.
+    pub fn ask(&mut self, request: &StoredRequest, keys: &impl Keys) {
+        if let Some((key, body)) = keys.key_of_request(&self.url, request) {
+            self.key = key;
+            self.asked = Some(Asked {
+                method: request.method.clone(),
+                body,
+            });
+        }
     }
 
     /// The line, without a line end.
@@ -110,6 +172,7 @@ impl CdxjLine {
             return Err(self.bad("timestamp"));
         }
         let status = self.status.map(|status| status.to_string());
+        let asked = self.asked.as_ref();
         let (length, offset) = (
             self.extent.length.to_string(),
             self.extent.offset.to_string(),
@@ -122,6 +185,8 @@ impl CdxjLine {
             ("length", Some(length.as_str())),
             ("offset", Some(offset.as_str())),
             ("filename", Some(self.filename.as_str())),
+            ("requestBody", asked.map(|asked| asked.body.as_str())),
+            ("method", asked.map(|asked| asked.method.as_str())),
         ];
         let present = fields
             .into_iter()
@@ -173,6 +238,10 @@ impl CdxjLine {
                 length: number("length")?,
             },
             filename: text("filename")?,
+            asked: optional("method").map(|method| Asked {
+                method,
+                body: optional("requestBody").unwrap_or_default(),
+            }),
         })
     }
 
@@ -182,6 +251,13 @@ impl CdxjLine {
             field,
         }
     }
+}
+
+/// The content type of a record, without its parameters.
+fn essence(header: &Header) -> Option<String> {
+    let value = header.get("Content-Type")?;
+    let essence = value.split(';').next()?.trim().to_ascii_lowercase();
+    (!essence.is_empty()).then_some(essence)
 }
 
 fn is_timestamp(text: &str) -> bool {

@@ -213,6 +213,56 @@ impl StoredHead {
     }
 }
 
+/// The most of a request's body that [`StoredRequest::read`] takes, in bytes.
+const MAX_REQUEST_BODY: u64 = 1024 * 1024;
+
+/// A stored request, read back.
+#[derive(Clone, Debug, PartialEq, Eq)]
+pub struct StoredRequest {
+    /// `GET` and the like, as sent.
+    pub method: String,
+    /// The content type of the body; empty if none was sent.
+    pub content_type: String,
+    /// The body, up to a mebibyte of it.
+    pub body: Vec<u8>,
+}
+
+impl StoredRequest {
+    /// Reads a request. `None` if it is not one, or its head is larger than [`MAX_HEAD`].
+    pub fn read(input: &mut impl BufRead) -> io::Result<Option<Self>> {
+        let mut head = io::Read::take(&mut *input, MAX_HEAD);
+        let Some(first) = read_line(&mut head)? else {
+            return Ok(None);
+        };
+        let first = String::from_utf8_lossy(&first).into_owned();
+        let Some((method, _)) = first.split_once(' ').filter(|(method, _)| is_token(method)) else {
+            return Ok(None);
+        };
+        let mut content_type = String::new();
+        loop {
+            let Some(line) = read_line(&mut head)? else {
+                return Ok(None);
+            };
+            if line.is_empty() {
+                break;
+            }
+            let line = String::from_utf8_lossy(&line).into_owned();
+            if let Some((name, value)) = line.split_once(':')
+                && name.eq_ignore_ascii_case("content-type")
+            {
+                value.trim().clone_into(&mut content_type);
+            }
+        }
+        let mut body = Vec::new();
+        io::Read::read_to_end(&mut io::Read::take(input, MAX_REQUEST_BODY), &mut body)?;
+        Ok(Some(Self {
+            method: method.to_owned(),
+            content_type,
+            body,
+        }))
+    }
+}
+
 /// A line without its end; `None` if the input ends before the line does.
 fn read_line(input: &mut impl BufRead) -> io::Result<Option<Vec<u8>>> {
     let mut line = Vec::new();

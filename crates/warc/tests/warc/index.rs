@@ -3,7 +3,7 @@ use std::fs;
 use std::path::Path;
 
 use proptest::prelude::*;
-use urldb_warc::cdxj::REVISIT;
+use urldb_warc::cdxj::{Asked, REVISIT};
 use urldb_warc::index::{FILE_NAME, IndexError, lines_of, merge, unlisted};
 use urldb_warc::{ArchiveFile, CdxjLine, Extent};
 
@@ -22,6 +22,7 @@ fn line(key: &str, n: u64) -> CdxjLine {
             length: 300,
         },
         filename: "a.warc.gz".to_owned(),
+        asked: None,
     }
 }
 
@@ -73,7 +74,7 @@ fn an_archive_file_is_indexed() {
                 .expect("appended"),
         );
     }
-    let lines = lines_of(&file.finish().expect("finished"), |url| {
+    let lines = lines_of(&file.finish().expect("finished"), |url: &str| {
         format!("key-of-{url}")
     })
     .expect("good");
@@ -157,7 +158,13 @@ fn merging_at_once_loses_nothing() {
 fn any_line() -> impl Strategy<Value = CdxjLine> {
     let text = || ".*|[ -~\t\r\n\u{7f}-\u{9f}\u{2028}\"\\\\]{0,20}";
     (
-        ("[!-~]{1,8}", "[0-9]{14}", text(), text()),
+        (
+            "[!-~]{1,8}",
+            "[0-9]{14}",
+            text(),
+            text(),
+            prop::option::of((text(), text())),
+        ),
         (
             prop::option::of(0..1000u16),
             text(),
@@ -167,15 +174,18 @@ fn any_line() -> impl Strategy<Value = CdxjLine> {
         ),
     )
         .prop_map(
-            |((key, timestamp, url, mime), (status, digest, offset, length, filename))| CdxjLine {
-                key,
-                timestamp,
-                url,
-                mime,
-                status,
-                digest,
-                extent: Extent { offset, length },
-                filename,
+            |((key, timestamp, url, mime, asked), (status, digest, offset, length, filename))| {
+                CdxjLine {
+                    key,
+                    timestamp,
+                    url,
+                    mime,
+                    status,
+                    digest,
+                    extent: Extent { offset, length },
+                    filename,
+                    asked: asked.map(|(method, body)| Asked { method, body }),
+                }
             },
         )
 }

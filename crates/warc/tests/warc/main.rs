@@ -12,6 +12,8 @@ mod files;
 mod formats;
 /// Index lines and merging them.
 mod index;
+/// Finding lines in an index.
+mod lookup;
 /// What is written is read back; what is damaged is noticed.
 mod round_trip;
 /// What other programs wrote.

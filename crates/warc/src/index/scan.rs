@@ -1,0 +1,143 @@
+//! From the records of an archive file to the lines of an index.
+//!
+//! What was sent with a request that is no GET belongs to the key of the answer's line. The two records
+//! stand near each other and are linked by `WARC-Concurrent-To`, in whichever direction; so a line
+//! waits until a few more records have gone by.
+
+use std::collections::VecDeque;
+use std::io::{BufRead, Read};
+use std::path::Path;
+
+use super::IndexError;
+use crate::cdxj::{CdxjLine, Keys, Place};
+use crate::digest::{Algorithm, Hasher};
+use crate::header::{Header, RecordType};
+use crate::http::{StoredHead, StoredRequest};
+use crate::id::strip_brackets;
+use crate::reader::{ReadError, Reader, Record};
+
+/// How many records may stand between a request and its answer.
+const NEAR: usize = 16;
+
+/// Hands out the lines about the records of an archive file, in the order of the file. If the file is
+/// damaged, those about what can be read come before the error.
+pub(super) fn scan(
+    path: &Path,
+    keys: &impl Keys,
+    mut take: impl FnMut(CdxjLine),
+) -> Result<(), IndexError> {
+    let filename = path.file_name().unwrap_or_default().to_string_lossy();
+    let mut near = Near::default();
+    let scanned = Reader::open(path).and_then(|mut reader| {
+        while let Some(record) = reader.next_record()? {
+            near.add(read(record, &filename, keys)?, keys);
+            while near.0.len() > NEAR {
+                near.0.pop_front().and_then(|seen| seen.line).map(&mut take);
+            }
+        }
+        Ok(())
+    });
+    near.0
+        .into_iter()
+        .filter_map(|seen| seen.line)
+        .for_each(take);
+    scanned.map_err(|source| IndexError::Read {
+        path: path.to_owned(),
+        source,
+    })
+}
+
+/// What is remembered of a record while others that belong to it may follow.
+struct Seen {
+    id: String,
+    concurrent_to: Vec<String>,
+    line: Option<CdxjLine>,
+    request: Option<StoredRequest>,
+}
+
+/// The last few records.
+#[derive(Default)]
+struct Near(VecDeque<Seen>);
+
+impl Near {
+    /// Adds a record, and brings lines and requests together that belong to each other.
+    fn add(&mut self, mut new: Seen, keys: &impl Keys) {
+        for old in &mut self.0 {
+            if !old.belongs_to(&new) {
+                continue;
+            }
+            for (line, request) in [(&mut old.line, &new.request), (&mut new.line, &old.request)] {
+                if let (Some(line), Some(request)) = (line, request) {
+                    line.ask(request, keys);
+                }
+            }
+        }
+        self.0.push_back(new);
+    }
+}
+
+impl Seen {
+    fn belongs_to(&self, other: &Self) -> bool {
+        self.concurrent_to.contains(&other.id) || other.concurrent_to.contains(&self.id)
+    }
+}
+
+fn read<R: BufRead>(
+    mut record: Record<'_, R>,
+    filename: &str,
+    keys: &impl Keys,
+) -> Result<Seen, ReadError> {
+    let header = record.header().clone();
+    let kind = header.record_type();
+    let is_http = |kind| matches!(kind, Some(RecordType::Response | RecordType::Revisit));
+    let (mut head, mut request) = (None, None);
+    if is_http(kind) {
+        head = StoredHead::read(&mut record).map_err(|error| record.fault(error))?;
+    } else if kind == Some(RecordType::Request) {
+        request = StoredRequest::read(&mut record).map_err(|error| record.fault(error))?;
+    }
+    let digest = if CdxjLine::is_about(&header) && header.get("WARC-Payload-Digest").is_none() {
+        Some(payload_digest(&mut record)?)
+    } else {
+        None
+    };
+    let place = Place {
+        filename,
+        extent: record.finish()?,
+    };
+    let mut line = CdxjLine::of_record(&header, head.as_ref(), place, |url| keys.key(url));
+    if let (Some(line), Some(digest)) = (&mut line, digest) {
+        line.digest = digest;
+    }
+    Ok(Seen {
+        id: header
+            .get("WARC-Record-ID")
+            .map(strip_brackets)
+            .unwrap_or_default()
+            .to_owned(),
+        concurrent_to: concurrent_to(&header),
+        line,
+        request: request.filter(|request| !request.method.eq_ignore_ascii_case("GET")),
+    })
+}
+
+fn concurrent_to(header: &Header) -> Vec<String> {
+    header
+        .iter()
+        .filter(|(name, _)| name.eq_ignore_ascii_case("WARC-Concurrent-To"))
+        .map(|(_, value)| strip_brackets(value).to_owned())
+        .collect()
+}
+
+/// The digest of what is left of a record that states none: SHA-1, as other programs give it then.
+fn payload_digest<R: BufRead>(record: &mut Record<'_, R>) -> Result<String, ReadError> {
+    let mut hasher = Hasher::new(Algorithm::Sha1);
+    let mut buffer = [0; 16 * 1024];
+    loop {
+        match record.read(&mut buffer) {
+            Ok(0) => return Ok(hasher.finish().to_string()),
+            Ok(read) => hasher.update(&buffer[..read]),
+            Err(error) => return Err(record.fault(error)),
+        }
+    }
+}

@@ -1,0 +1,310 @@
+//! Finding lines in an index, knowing which files it has, and the requests that go into keys.
+
+use std::collections::BTreeSet;
+use std::fs;
+use std::path::Path;
+
+use proptest::prelude::*;
+use urldb_warc::cdxj::{Asked, Keys};
+use urldb_warc::http::{StoredRequest, render_request_head};
+use urldb_warc::index::{FILE_NAME, Index, IndexError, Update, lines_of, merge, unlisted};
+use urldb_warc::record::{Exchange, Original};
+use urldb_warc::writer::{Compression, Writer};
+use urldb_warc::{CdxjLine, Draft, Extent, RecordId};
+
+use crate::common::{URL, date, drafts, fields, id, original};
+
+fn line(key: &str, n: u64) -> CdxjLine {
+    CdxjLine {
+        key: key.to_owned(),
+        timestamp: format!("{:014}", 20_261_120_060_000 + n),
+        url: URL.to_owned(),
+        mime: "text/csv".to_owned(),
+        status: Some(200),
+        digest: "sha256:00".to_owned(),
+        extent: Extent {
+            offset: n,
+            length: 300,
+        },
+        filename: "a.warc.gz".to_owned(),
+        asked: None,
+    }
+}
+
+fn key(url: &str) -> String {
+    url.to_owned()
+}
+
+fn found(path: &Path, key: &str) -> Vec<CdxjLine> {
+    let mut index = Index::open(path).expect("an index");
+    let found = index.captures(key).expect("looked up");
+    found.collect::<Result<_, _>>().expect("good lines")
+}
+
+proptest! {
+    #![proptest_config(ProptestConfig::with_cases(64))]
+    #[test]
+    fn lookups_find_what_a_full_read_finds(
+        lines in prop::collection::vec(("[ab!~]{1,3}", 0..5u64, "[a-z]{0,300}"), 0..60),
+        keys in prop::collection::vec("[ab!~]{1,3}", 5),
+        last_end in any::<bool>(),
+    ) {
+        let dir = tempfile::tempdir().expect("a directory");
+        let path = dir.path().join(FILE_NAME);
+        let lines: Vec<_> = lines.into_iter().map(|(key, n, url)| CdxjLine { url, ..line(&key, n) }).collect();
+        fs::write(&path, "").expect("written");
+        merge(&path, &lines).expect("merged");
+        if !last_end {
+            let text = fs::read_to_string(&path).expect("an index");
+            fs::write(&path, text.trim_end()).expect("written");
+        }
+        for key in keys.iter().chain(lines.iter().map(|line| &line.key)) {
+            let expected: BTreeSet<String> = lines.iter().filter(|line| line.key == *key)
+                .map(|line| line.render().expect("valid")).collect();
+            let found: Vec<String> = found(&path, key).iter().map(|line| line.render().expect("valid")).collect();
+            prop_assert_eq!(found, Vec::from_iter(expected));
+        }
+    }
+}
+
+#[test]
+fn all_of_a_host_is_found() {
+    let dir = tempfile::tempdir().expect("a directory");
+    let path = dir.path().join(FILE_NAME);
+    let keys = [
+        "org,example)/",
+        "org,example)/a",
+        "org,example,www)/",
+        "org,examples)/",
+    ];
+    let lines: Vec<_> = (0..).zip(keys).map(|(n, key)| line(key, n)).collect();
+    merge(&path, &lines).expect("merged");
+    let mut index = Index::open(&path).expect("an index");
+    let mut keys_of = |prefix| -> Vec<String> {
+        let found = index.beginning_with(prefix).expect("looked up");
+        found.map(|line| line.expect("good").key).collect()
+    };
+    assert_eq!(
+        keys_of("org,example)/"),
+        ["org,example)/", "org,example)/a"]
+    );
+    assert_eq!(
+        keys_of("org,example"),
+        [
+            "org,example)/",
+            "org,example)/a",
+            "org,example,www)/",
+            "org,examples)/"
+        ]
+    );
+    assert!(keys_of("org,examplf").is_empty());
+    assert!(keys_of("").len() == 4);
+}
+
+#[test]
+fn a_bad_line_is_an_error_when_it_is_come_upon() {
+    let dir = tempfile::tempdir().expect("a directory");
+    let path = dir.path().join(FILE_NAME);
+    fs::write(&path, "a)/ 20261120060000 {}\n").expect("written");
+    let mut index = Index::open(&path).expect("an index");
+    let lines: Vec<_> = index.captures("a)/").expect("looked up").collect();
+    assert!(matches!(lines[..], [Err(IndexError::Line { .. })]));
+    assert!(matches!(
+        Index::open(&dir.path().join("none")),
+        Err(IndexError::Io { .. })
+    ));
+}
+
+#[test]
+fn which_files_are_indexed_is_known_without_reading_the_index() {
+    let dir = tempfile::tempdir().expect("a directory");
+    let index = dir.path().join(FILE_NAME);
+    for name in ["a.warc.gz", "b.warc.gz"] {
+        fs::write(dir.path().join(name), "").expect("written");
+    }
+    merge(&index, &[line("a", 1)]).expect("merged");
+    let only_b = [dir.path().join("b.warc.gz")];
+    assert_eq!(unlisted(dir.path()).expect("read"), only_b);
+
+    // Other bytes that look as before: only who reads the index notices.
+    let before = fs::metadata(&index).expect("there");
+    fs::write(
+        &index,
+        "x".repeat(usize::try_from(before.len()).expect("small")),
+    )
+    .expect("written");
+    let file = fs::File::options()
+        .append(true)
+        .open(&index)
+        .expect("there");
+    file.set_modified(before.modified().expect("a time"))
+        .expect("set");
+    assert_eq!(unlisted(dir.path()).expect("read"), only_b);
+
+    // An index of another length, or without its list, is read.
+    fs::write(&index, "no line\n").expect("written");
+    assert_eq!(unlisted(dir.path()).expect("read").len(), 2);
+    fs::write(&index, line("a", 1).render().expect("valid") + "\n").expect("written");
+    fs::remove_file(dir.path().join(".indexed")).expect("there");
+    assert_eq!(unlisted(dir.path()).expect("read"), only_b);
+}
+
+fn write(dir: &Path, name: &str, records: &[(Draft, &[u8])]) {
+    let mut writer = Writer::new(Vec::new(), Compression::Gzip);
+    for (draft, body) in records {
+        writer
+            .write_draft(draft, *body, body.len() as u64)
+            .expect("written");
+    }
+    fs::write(dir.join(name), writer.get_ref()).expect("written");
+}
+
+/// A file in which there is nothing to index is read once, and not by every run.
+#[test]
+fn a_file_without_captures_is_listed_too() {
+    let dir = tempfile::tempdir().expect("a directory");
+    write(dir.path(), "a.warc.gz", &drafts()[..1]);
+    write(dir.path(), "b.warc.gz", &drafts());
+    let index = dir.path().join(FILE_NAME);
+    let mut update = Update::new(&index);
+    for file in unlisted(dir.path()).expect("read") {
+        update.add_file(&file, &key).expect("good");
+    }
+    update.finish().expect("merged");
+    assert!(unlisted(dir.path()).expect("read").is_empty());
+    let text = fs::read_to_string(&index).expect("an index");
+    assert_eq!(text.lines().count(), 2);
+    assert!(text.lines().all(|line| line.contains("\"b.warc.gz\"")));
+}
+
+#[test]
+fn what_can_be_read_of_a_damaged_file_is_indexed() {
+    let dir = tempfile::tempdir().expect("a directory");
+    write(dir.path(), "a.warc.gz", &drafts());
+    let path = dir.path().join("a.warc.gz");
+    let mut bytes = fs::read(&path).expect("there");
+    bytes.pop();
+    fs::write(&path, bytes).expect("written");
+    let index = dir.path().join(FILE_NAME);
+    let mut update = Update::new(&index);
+    update.add_file(&path, &key).expect_err("damaged");
+    update.finish().expect("merged");
+    assert_eq!(found(&index, URL).len(), 1);
+}
+
+/// Several processes write files of their own; in what order ever they index them, nothing is lost.
+#[test]
+fn files_indexed_at_once_are_all_there() {
+    let dir = tempfile::tempdir().expect("a directory");
+    let index = dir.path().join(FILE_NAME);
+    std::thread::scope(|scope| {
+        for n in 0..6 {
+            let (index, dir) = (&index, dir.path());
+            scope.spawn(move || {
+                let name = format!("{n}.warc.gz");
+                write(dir, &name, &drafts());
+                let mut update = Update::new(index);
+                update.add_file(&dir.join(name), &key).expect("good");
+                update.finish().expect("merged");
+            });
+        }
+    });
+    assert_eq!(found(&index, URL).len(), 12);
+    assert!(unlisted(dir.path()).expect("read").is_empty());
+}
+
+/// Keys with the method and the body in them, in a form of this test's own.
+struct WithRequests;
+
+impl Keys for WithRequests {
+    fn key(&self, url: &str) -> String {
+        url.to_owned()
+    }
+
+    fn key_of_request(&self, url: &str, request: &StoredRequest) -> Option<(String, String)> {
+        let body = String::from_utf8_lossy(&request.body).into_owned();
+        let key = format!("{url}?{}&{}&{body}", request.method, request.content_type);
+        Some((key, body))
+    }
+}
+
+fn exchange(when: &urldb_warc::WarcDate) -> Exchange<'_> {
+    Exchange {
+        target_uri: URL,
+        date: when,
+        ip_address: None,
+    }
+}
+
+fn asked(method: &str, request: u8, answer: &RecordId) -> Draft {
+    let sent = fields(&[("content-type", "text/plain")]);
+    let head = render_request_head(method, "/", &sent).expect("a head");
+    let when = date("2026-11-20T06:00:00Z");
+    exchange(&when)
+        .request(&id(request), answer, head)
+        .expect("valid")
+}
+
+/// Before the answer or after it, and of a revisit too.
+#[test]
+fn a_request_goes_into_the_key_of_its_answer() {
+    let when = date("2026-11-20T06:00:00Z");
+    let answer = |n| {
+        exchange(&when)
+            .response(
+                &id(n),
+                b"HTTP/1.1 200 OK\r\n\r\n".to_vec(),
+                &original().payload_digest,
+                None,
+            )
+            .expect("valid")
+    };
+    let mut linked_back = answer(3);
+    linked_back
+        .header
+        .push("WARC-Concurrent-To", id(13).bracketed())
+        .expect("valid");
+    let of_other = asked("PUT", 13, &id(99));
+    let revisit = exchange(&when)
+        .revisit_identical(&id(4), &Original { ..original() }, Vec::new())
+        .expect("valid");
+    let none: &[u8] = b"";
+    let dir = tempfile::tempdir().expect("a directory");
+    let records = [
+        (asked("POST", 11, &id(1)), &b"a"[..]),
+        (answer(1), none),
+        (answer(2), none),
+        (linked_back, none),
+        (asked("GET", 12, &id(2)), none),
+        (of_other, b"b"),
+        (revisit, none),
+        (asked("DELETE", 14, &id(4)), b"c"),
+    ];
+    write(dir.path(), "a.warc.gz", &records);
+    let lines = lines_of(&dir.path().join("a.warc.gz"), WithRequests).expect("good");
+    let keys: Vec<_> = lines
+        .iter()
+        .map(|line| line.key.strip_prefix(URL).expect("the URL"))
+        .collect();
+    assert_eq!(
+        keys,
+        [
+            "?POST&text/plain&a",
+            "",
+            "?PUT&text/plain&b",
+            "?DELETE&text/plain&c"
+        ]
+    );
+    let post = Asked {
+        method: "POST".to_owned(),
+        body: "a".to_owned(),
+    };
+    assert_eq!(lines[0].asked, Some(post));
+    assert!(
+        lines[0]
+            .render()
+            .expect("valid")
+            .ends_with(r#""filename": "a.warc.gz", "requestBody": "a", "method": "POST"}"#)
+    );
+    assert_eq!(lines[1].asked, None);
+}
