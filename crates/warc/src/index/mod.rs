@@ -68,9 +68,9 @@ pub fn merge(path: &Path, lines: &[CdxjLine]) -> Result<(), IndexError> {
 }
 
 /// The lines about all records of an archive file, in the order of the file.
-pub fn lines_of(path: &Path, keys: impl Keys) -> Result<Vec<CdxjLine>, IndexError> {
+pub fn lines_of(path: &Path, keys: &impl Keys) -> Result<Vec<CdxjLine>, IndexError> {
     let mut lines = Vec::new();
-    scan::scan(path, &keys, |line| lines.push(line))?;
+    scan::scan(path, keys, |line| lines.push(line))?;
     Ok(lines)
 }
 

@@ -5,7 +5,7 @@
 //! waits until a few more records have gone by.
 
 use std::collections::VecDeque;
-use std::io::{BufRead, Read};
+use std::io::Read;
 use std::path::Path;
 
 use super::IndexError;
@@ -82,7 +82,7 @@ impl Seen {
     }
 }
 
-fn read<R: BufRead>(
+fn read<R: Read>(
     mut record: Record<'_, R>,
     filename: &str,
     keys: &impl Keys,
@@ -96,6 +96,8 @@ fn read<R: BufRead>(
     } else if kind == Some(RecordType::Request) {
         request = StoredRequest::read(&mut record).map_err(|error| record.fault(error))?;
     }
+    // One that shares its gzip member cannot be read from an offset.
+    let has_place = record.within_member() == 0;
     let digest = if CdxjLine::is_about(&header) && header.get("WARC-Payload-Digest").is_none() {
         Some(payload_digest(&mut record)?)
     } else {
@@ -116,7 +118,7 @@ fn read<R: BufRead>(
             .unwrap_or_default()
             .to_owned(),
         concurrent_to: concurrent_to(&header),
-        line,
+        line: line.filter(|_| has_place),
         request: request.filter(|request| !request.method.eq_ignore_ascii_case("GET")),
     })
 }
@@ -130,7 +132,7 @@ fn concurrent_to(header: &Header) -> Vec<String> {
 }
 
 /// The digest of what is left of a record that states none: SHA-1, as other programs give it then.
-fn payload_digest<R: BufRead>(record: &mut Record<'_, R>) -> Result<String, ReadError> {
+fn payload_digest<R: Read>(record: &mut Record<'_, R>) -> Result<String, ReadError> {
     let mut hasher = Hasher::new(Algorithm::Sha1);
     let mut buffer = [0; 16 * 1024];
     loop {

@@ -74,7 +74,7 @@ fn an_archive_file_is_indexed() {
                 .expect("appended"),
         );
     }
-    let lines = lines_of(&file.finish().expect("finished"), |url: &str| {
+    let lines = lines_of(&file.finish().expect("finished"), &|url: &str| {
         format!("key-of-{url}")
     })
     .expect("good");

@@ -281,7 +281,7 @@ fn a_request_goes_into_the_key_of_its_answer() {
         (asked("DELETE", 14, &id(4)), b"c"),
     ];
     write(dir.path(), "a.warc.gz", &records);
-    let lines = lines_of(&dir.path().join("a.warc.gz"), WithRequests).expect("good");
+    let lines = lines_of(&dir.path().join("a.warc.gz"), &WithRequests).expect("good");
     let keys: Vec<_> = lines
         .iter()
         .map(|line| line.key.strip_prefix(URL).expect("the URL"))
@@ -307,4 +307,25 @@ fn a_request_goes_into_the_key_of_its_answer() {
             .ends_with(r#""filename": "a.warc.gz", "requestBody": "a", "method": "POST"}"#)
     );
     assert_eq!(lines[1].asked, None);
+}
+
+/// Others may compress a file as a whole: of its records only the first has an offset.
+#[test]
+fn records_without_a_place_of_their_own_have_no_line() {
+    use std::io::Write;
+    let dir = tempfile::tempdir().expect("a directory");
+    let path = dir.path().join("a.warc.gz");
+    let mut writer = Writer::new(Vec::new(), Compression::None);
+    for (draft, body) in &drafts()[2..] {
+        writer
+            .write_draft(draft, *body, body.len() as u64)
+            .expect("written");
+    }
+    let file = fs::File::create(&path).expect("created");
+    let mut encoder = flate2::write::GzEncoder::new(file, flate2::Compression::fast());
+    encoder.write_all(writer.get_ref()).expect("written");
+    encoder.finish().expect("written");
+    let lines = lines_of(&path, &key).expect("good");
+    let mimes: Vec<_> = lines.iter().map(|line| line.mime.as_str()).collect();
+    assert_eq!(mimes, ["text/csv"]);
 }
