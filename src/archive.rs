@@ -1,8 +1,8 @@
 //! Keeps what was seen: a full capture of each content, and revisits while it stays the same.
 //!
-//! A run writes one WARC file, which exists once there is something to write,
-//! and merges its lines into the index when it is finished. What the ledger
-//! says of a URL's last capture decides whether a revisit will do.
+//! A run writes WARC files, the first once there is something to write, and
+//! merges their lines into the index when it is finished. What the ledger says
+//! of a URL's last capture decides whether a revisit will do.
 
 use std::io::{self, Read};
 use std::net::IpAddr;
@@ -11,13 +11,18 @@ use std::path::{Path, PathBuf};
 use anyhow::Context;
 use jiff::Timestamp;
 use urldb_warc::cdxj::Place;
-use urldb_warc::file::FileError;
-use urldb_warc::http::{ResponseHead, StoredHead, Version, render_request_head};
+use urldb_warc::digest::Algorithm;
+use urldb_warc::file::Style;
+use urldb_warc::http::{self, ResponseHead, StoredHead, render_request_head};
+use urldb_warc::index::Update;
 use urldb_warc::record::Truncated;
 use urldb_warc::recover::{Recovered, recover};
-use urldb_warc::{ArchiveFile, CdxjLine, Digest, Draft, Exchange, Original, RecordId, WarcDate};
+use urldb_warc::{
+    CdxjLine, Digest, Draft, Exchange, Original, RecordId, Series, Version, WarcDate,
+};
 
 use crate::ambient::Ambient;
+use crate::config;
 use crate::fetch::{Body, BodyEnd, Hop, Observation};
 use crate::ledger::{Capture, Content};
 use crate::plan::Job;
@@ -26,32 +31,49 @@ use crate::plan::Job;
 pub struct Archive {
     folder: PathBuf,
     ambient: Ambient,
-    file: Option<ArchiveFile>,
+    version: Version,
+    digest: Algorithm,
+    series: Series,
     lines: Vec<CdxjLine>,
 }
 
 impl Archive {
     /// Opens the archive in a folder. What a killed run has left there is made
     /// whole first; each line of the returned list says what was found.
-    pub fn open(folder: &Path, ambient: Ambient) -> anyhow::Result<(Self, Vec<String>)> {
+    pub fn open(
+        folder: &Path,
+        how: &config::Archive,
+        ambient: Ambient,
+    ) -> anyhow::Result<(Self, Vec<String>)> {
         let mut notes = vec![];
         if folder.is_dir() {
             for recovered in recover(folder).context("cannot recover an unfinished archive file")? {
                 notes.push(describe(&recovered));
             }
             // Those that were just recovered, and those of runs that died before the index.
+            let mut update = Update::new(&index_in(folder));
             for file in urldb_warc::index::unlisted(folder).context("cannot use the index")? {
-                match urldb_warc::index::lines_of(&file, urldb_canon::surt) {
-                    Ok(lines) => index(folder, &lines)?,
-                    Err(error) => notes.push(format!("an archive file is not indexed: {error}")),
+                if let Err(error) = update.add_file(&file, &urldb_canon::surt) {
+                    notes.push(format!("an archive file is not indexed in full: {error}"));
                 }
             }
+            update.finish().context(NOT_INDEXED)?;
         }
+        let host = hostname::get().unwrap_or_default();
+        let style = Style {
+            version: how.version,
+            ..Style::default()
+        };
+        let series = Series::new(folder, "urldb", &host.to_string_lossy())
+            .with_style(style)
+            .with_target_size(how.max_size);
         Ok((
             Self {
                 folder: folder.to_owned(),
                 ambient,
-                file: None,
+                version: how.version,
+                digest: how.digest,
+                series,
                 lines: vec![],
             },
             notes,
@@ -114,9 +136,14 @@ impl Archive {
                 .date
                 .parse()
                 .context("the ledger names a capture that has no valid date")?,
-            payload_digest: answer.digest.clone(),
+            payload_digest: match &capture.digest {
+                Some(digest) => digest
+                    .parse()
+                    .context("the ledger names a capture that has no valid digest")?,
+                None => answer.digest.clone(),
+            },
         };
-        let id = self.new_id();
+        let id = new_id(self.ambient);
         let date = warc_date(answer.last.at)?;
         let draft = answer
             .exchange(&date)
@@ -140,12 +167,17 @@ impl Archive {
             BodyEnd::Cut => Some(Truncated::Length),
             BodyEnd::Broken => Some(Truncated::Disconnect),
         };
-        let (id, request_id) = (self.new_id(), self.new_id());
+        let (id, request_id) = (new_id(self.ambient), new_id(self.ambient));
         let date = warc_date(answer.last.at)?;
         let exchange = answer.exchange(&date);
+        let payload = match self.digest {
+            Algorithm::Sha256 => answer.digest.clone(),
+            other => Digest::of(other, bytes.reader()?)?.0,
+        };
         let head = answer.response_head(length)?;
-        let response = exchange.response(&id, head.clone(), &answer.digest, truncated)?;
-        self.append(&response, Some(&head), bytes.reader()?, length)?;
+        let mut response = exchange.response(&id, head.clone(), &payload, truncated)?;
+        response.add_block_digest(self.digest, bytes.reader()?)?;
+        let file = self.append(&response, Some(&head), bytes.reader()?, length)?;
         let request = exchange.request(&request_id, &id, answer.request_head()?)?;
         let sent = answer
             .job
@@ -155,30 +187,33 @@ impl Archive {
             .unwrap_or_default()
             .as_bytes();
         self.append(&request, None, sent, sent.len() as u64)?;
-        let file = self
-            .file
-            .as_ref()
-            .map(|file| file.name().to_owned())
-            .unwrap_or_default();
         Ok(Some(Capture {
             record: id.as_str().to_owned(),
             date: date.as_str().to_owned(),
             uri: answer.last.url.clone(),
             file,
+            digest: (payload != answer.digest).then(|| payload.to_string()),
         }))
     }
 
+    /// Writes a record, and returns the name of the file that it is in.
     fn append(
         &mut self,
         draft: &Draft,
         head: Option<&[u8]>,
         body: impl Read,
         length: u64,
-    ) -> anyhow::Result<()> {
-        let file = match &mut self.file {
-            Some(file) => file,
-            none => none.insert(create(&self.folder, self.ambient)?),
-        };
+    ) -> anyhow::Result<String> {
+        let ambient = self.ambient;
+        let file = self.series.file(
+            || {
+                std::fs::create_dir_all(&self.folder).with_context(|| {
+                    format!("cannot make the archive folder {}", self.folder.display())
+                })?;
+                warc_date((ambient.now)())
+            },
+            |date, name| warcinfo(self.version, &new_id(ambient), date, name),
+        )?;
         let extent = file.append(draft, body, length)?;
         let head = head
             .map(|mut bytes| StoredHead::read(&mut bytes))
@@ -194,51 +229,35 @@ impl Archive {
             place,
             urldb_canon::surt,
         ));
-        Ok(())
+        Ok(file.name().to_owned())
     }
 
-    fn new_id(&self) -> RecordId {
-        RecordId::from_random((self.ambient.random)())
-    }
-
-    /// Closes the file and merges its lines into the index. Returns the file, if there is one.
-    pub fn finish(self) -> anyhow::Result<Option<PathBuf>> {
-        let Some(file) = self.file else {
-            return Ok(None);
-        };
-        let path = file.finish().context("cannot finish the archive file")?;
-        index(&self.folder, &self.lines)?;
-        Ok(Some(path))
+    /// Closes the last file and merges all lines into the index. Returns the files.
+    pub fn finish(self) -> anyhow::Result<Vec<PathBuf>> {
+        let files = self
+            .series
+            .finish()
+            .context("cannot finish the archive file")?;
+        urldb_warc::index::merge(&index_in(&self.folder), &self.lines).context(NOT_INDEXED)?;
+        Ok(files)
     }
 }
 
-fn index(folder: &Path, lines: &[CdxjLine]) -> anyhow::Result<()> {
-    urldb_warc::index::merge(&folder.join(urldb_warc::index::FILE_NAME), lines)
-        .context("cannot update the archive's index")
+const NOT_INDEXED: &str = "cannot update the archive's index";
+
+fn index_in(folder: &Path) -> PathBuf {
+    folder.join(urldb_warc::index::FILE_NAME)
 }
 
-fn create(folder: &Path, ambient: Ambient) -> anyhow::Result<ArchiveFile> {
-    std::fs::create_dir_all(folder)
-        .with_context(|| format!("cannot make the archive folder {}", folder.display()))?;
-    let date = warc_date((ambient.now)())?;
-    let id = RecordId::from_random((ambient.random)());
-    let host = hostname::get().unwrap_or_default();
-    let host = host.to_string_lossy();
+fn new_id(ambient: Ambient) -> RecordId {
+    RecordId::from_random((ambient.random)())
+}
+
+fn warcinfo(version: Version, id: &RecordId, date: &WarcDate, name: &str) -> anyhow::Result<Draft> {
     let software = concat!("urldb/", env!("CARGO_PKG_VERSION"));
-    // Several runs may begin within one second: the serial number tells them apart.
-    for serial in 0..10_000 {
-        let name = urldb_warc::file::file_name("urldb", &date, serial, &host);
-        let fields = [("software", software), ("format", "WARC File Format 1.1")];
-        let info = urldb_warc::record::warcinfo(&id, &date, &name, &fields)?;
-        match ArchiveFile::create(folder, &name, &info) {
-            Err(FileError::Exists { .. }) => {}
-            created => return created.context("cannot begin an archive file"),
-        }
-    }
-    anyhow::bail!(
-        "{} is full of archive files of this second",
-        folder.display()
-    )
+    let format = version.name().replace("WARC/", "WARC File Format ");
+    let fields = [("software", software), ("format", format.as_str())];
+    Ok(urldb_warc::record::warcinfo(id, date, name, &fields)?)
 }
 
 /// To the second, so that an index finds the record by the very time it is asked for.
@@ -279,9 +298,9 @@ impl Answer<'_> {
     fn response_head(&self, body_length: u64) -> anyhow::Result<Vec<u8>> {
         let head = ResponseHead {
             version: if self.last.version == "HTTP/1.0" {
-                Version::Http10
+                http::Version::Http10
             } else {
-                Version::Http11
+                http::Version::Http11
             },
             status: self.last.status,
             reason: &self.last.reason_phrase,

@@ -151,8 +151,11 @@ pub fn run(setting: &Setting<'_>) -> anyhow::Result<Outcome> {
         left_out,
     } = domains.plan(purpose(setting, keep), &ledger)?;
     let due: BTreeSet<JobKey> = jobs.iter().flatten().map(|job| job.key.clone()).collect();
-    let (archive, mut notes) =
-        Archive::open(&config.root.join(&config.archive.path), setting.ambient)?;
+    let (archive, mut notes) = Archive::open(
+        &config.root.join(&config.archive.path),
+        &config.archive,
+        setting.ambient,
+    )?;
 
     let started = (setting.ambient.now)();
     let mut keeper = Keeper {
@@ -174,8 +177,9 @@ pub fn run(setting: &Setting<'_>) -> anyhow::Result<Outcome> {
     } = keeper;
     let mut troubles: Vec<String> = trouble.into_iter().collect();
     match archive.finish() {
-        Ok(file) => {
-            notes.extend(file.map(|path| format!("archived in {}", config.relative_name(&path))));
+        Ok(files) => {
+            let archived = |path| format!("archived in {}", config.relative_name(path));
+            notes.extend(files.iter().map(|path| archived(path)));
         }
         Err(error) => troubles.push(explain(&error)),
     }

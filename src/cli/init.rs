@@ -27,8 +27,8 @@ const CONFIG: &str = include_str!("init.toml");
 /// The history of a ledger only grows, at its end: a merge takes the lines of both sides.
 const ATTRIBUTES: &str = "status/history.jsonl merge=union";
 
-/// Processes that write to the archive at once wait for each other by it; it is empty.
-const IGNORED: &str = "archive/.lock";
+/// The archive's lock, and its list of the files that are indexed: of this machine only.
+const IGNORED: &str = "archive/.*";
 
 pub(super) fn run(args: &Args, global: &GlobalArgs) -> anyhow::Result<Exit> {
     let root = match &args.dir {
@@ -57,7 +57,7 @@ pub(super) fn run(args: &Args, global: &GlobalArgs) -> anyhow::Result<Exit> {
     }
     let lines = [
         (".gitattributes", ATTRIBUTES, "so that histories merge"),
-        (".gitignore", IGNORED, "for the archive's lock file"),
+        (".gitignore", IGNORED, "for the archive's hidden files"),
     ];
     for (name, line, why) in lines {
         if add_line(&root.join(name), line)? {

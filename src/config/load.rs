@@ -8,6 +8,8 @@ use std::path::{Path, PathBuf};
 
 use toml::de::DeTable;
 use url::Host;
+use urldb_warc::Version;
+use urldb_warc::digest::Algorithm;
 
 use super::challenge;
 use super::section::{Problem, Problems, Section};
@@ -264,6 +266,23 @@ fn archive(section: Section<'_>) -> Archive {
                 ],
             )
             .unwrap_or(default.records),
+        version: section
+            .choice(
+                "version",
+                &[
+                    ("1.1", Version::Warc11),
+                    ("1.0", Version::Warc10),
+                    ("0.9", Version::Warc09),
+                ],
+            )
+            .unwrap_or(default.version),
+        digest: section
+            .choice(
+                "digest",
+                &[("sha256", Algorithm::Sha256), ("sha1", Algorithm::Sha1)],
+            )
+            .unwrap_or(default.digest),
+        max_size: section.bytes("max-size").unwrap_or(default.max_size),
     };
     section.finish();
     archive

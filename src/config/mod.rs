@@ -13,6 +13,8 @@ use std::path::{Path, PathBuf};
 use std::time::Duration;
 
 use ipnet::IpNet;
+use urldb_warc::Version;
+use urldb_warc::digest::Algorithm;
 
 pub use challenge::Challenge;
 pub(crate) use challenge::parse as parse_challenges;
@@ -177,6 +179,12 @@ pub struct Archive {
     pub path: PathBuf,
     /// Which records are archived.
     pub records: ArchiveRecords,
+    /// The version of WARC that is written.
+    pub version: Version,
+    /// What the digests in the archive are.
+    pub digest: Algorithm,
+    /// Bytes of a WARC file after which another one begins.
+    pub max_size: u64,
 }
 
 /// Which records are archived.
@@ -321,6 +329,9 @@ impl Default for Archive {
         Self {
             path: "archive".into(),
             records: ArchiveRecords::Static,
+            version: Version::Warc11,
+            digest: Algorithm::Sha256,
+            max_size: 1_000_000_000,
         }
     }
 }

@@ -48,6 +48,8 @@ pub struct Capture {
     pub uri: String,
     /// The name of the WARC file.
     pub file: String,
+    /// Its `WARC-Payload-Digest`, if that is another than the SHA-256 of the content.
+    pub digest: Option<String>,
 }
 
 impl Entry {
@@ -117,6 +119,7 @@ impl Capture {
     fn to_mapping(&self) -> Mapping {
         let mut mapping = Mapping::new();
         mapping.insert("date", self.date.as_str());
+        put(&mut mapping, "digest", self.digest.as_deref());
         mapping.insert("file", self.file.as_str());
         mapping.insert("record", self.record.as_str());
         mapping.insert("uri", self.uri.as_str());
@@ -129,6 +132,7 @@ impl Capture {
             date: text(mapping, "date")?,
             uri: text(mapping, "uri")?,
             file: text(mapping, "file")?,
+            digest: text(mapping, "digest"),
         })
     }
 }

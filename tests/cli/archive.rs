@@ -207,3 +207,42 @@ fn other_bytes_are_captured_too() {
     assert!(!again.iter().any(|record| record.is("response")));
     assert!(again.iter().all(|record| record.extent.length > 0));
 }
+
+/// An archive begun in another version and with other digests goes on in ours.
+#[test]
+fn version_digest_and_size_are_as_configured() {
+    let (_site, sandbox) = archived(0);
+    let config = sandbox.read("urldb.toml");
+    let archive = "\n[archive]\nversion = \"1.0\"\ndigest = \"sha1\"\nmax-size = 1\n";
+    sandbox.write("urldb.toml", format!("{config}{archive}"));
+    sandbox.urldb(&["run"]).code(0);
+    let files = sandbox.files("archive", ".warc.gz");
+    // Each record but the first of a file finds it full.
+    assert_eq!(files.len(), 4);
+    let all = all_records(&sandbox);
+    let capture = all.iter().find(|record| record.is("response")).unwrap();
+    for digest in ["WARC-Payload-Digest", "WARC-Block-Digest"] {
+        assert!(capture.field(digest).starts_with("sha1:"));
+    }
+    let raw = |file: &Path| {
+        let mut text = vec![];
+        let bytes = std::fs::read(file).unwrap();
+        let mut decoder = flate2::read::MultiGzDecoder::new(bytes.as_slice());
+        decoder.read_to_end(&mut text).unwrap();
+        String::from_utf8(text).unwrap()
+    };
+    assert!(raw(&files[0]).contains("\r\nformat: WARC File Format 1.0\r\n"));
+    assert!(files.iter().all(|file| !raw(file).contains("WARC/1.1")));
+
+    sandbox.write("urldb.toml", config);
+    sandbox.urldb(&["run"]).code(0);
+    let again = all_records(&sandbox).split_off(all.len());
+    let revisit = again
+        .iter()
+        .find(|record| record.header.get("WARC-Refers-To") == capture.header.get("WARC-Record-ID"));
+    assert_eq!(
+        revisit.unwrap().field("WARC-Payload-Digest"),
+        capture.field("WARC-Payload-Digest")
+    );
+    assert_eq!(sandbox.read("archive/index.cdxj").lines().count(), 4);
+}

@@ -7,7 +7,7 @@ use crate::date::WarcDate;
 use crate::file::{ArchiveFile, FileError, Style, file_name};
 use crate::record::Draft;
 
-/// As many files as one series may try to begin with one timestamp.
+/// Serial numbers have five digits, and no directory has so many files of one second.
 const SERIALS: u32 = 100_000;
 
 /// Files named `PREFIX-TIMESTAMP-SERIAL-HOST.warc.gz`. None exists before there is something to write.
@@ -53,23 +53,20 @@ impl Series {
         self
     }
 
-    /// The file to write to now. Where a new one begins it is of that date, and `warcinfo` drafts its
-    /// first record from the name that it is to have; once more if that name is taken.
+    /// The file to write to now. Where a new one begins, `now` gives its date, and `warcinfo` drafts
+    /// its first record from that and the name that it is to have; once more if that name is taken.
     pub fn file<E: From<FileError>>(
         &mut self,
-        date: &WarcDate,
-        mut warcinfo: impl FnMut(&str) -> Result<Draft, E>,
+        now: impl FnOnce() -> Result<WarcDate, E>,
+        warcinfo: impl FnMut(&WarcDate, &str) -> Result<Draft, E>,
     ) -> Result<&mut ArchiveFile, E> {
-        if self
-            .current
-            .as_ref()
-            .is_some_and(|file| file.length() >= self.target_size)
-        {
+        let is_full = |file: &ArchiveFile| file.length() >= self.target_size;
+        if self.current.as_ref().is_some_and(is_full) {
             self.end_file()?;
         }
         let file = match self.current.take() {
             Some(file) => file,
-            None => self.begin(date, &mut warcinfo)?,
+            None => self.begin(&now()?, warcinfo)?,
         };
         Ok(self.current.insert(file))
     }
@@ -78,19 +75,15 @@ impl Series {
     fn begin<E: From<FileError>>(
         &mut self,
         date: &WarcDate,
-        warcinfo: &mut impl FnMut(&str) -> Result<Draft, E>,
+        mut warcinfo: impl FnMut(&WarcDate, &str) -> Result<Draft, E>,
     ) -> Result<ArchiveFile, E> {
         loop {
             let name = file_name(&self.prefix, date, self.serial, &self.host);
-            let draft = warcinfo(&name)?;
-            let created = ArchiveFile::create_in(self.style, &self.dir, &name, &draft);
-            match created {
-                Err(FileError::Exists { .. }) if self.serial < SERIALS => self.serial += 1,
-                Ok(file) => {
-                    self.serial += 1;
-                    return Ok(file);
-                }
-                Err(error) => return Err(error.into()),
+            let draft = warcinfo(date, &name)?;
+            self.serial += 1;
+            match ArchiveFile::create_in(self.style, &self.dir, &name, &draft) {
+                Err(FileError::Exists { .. }) if self.serial < SERIALS => {}
+                created => return Ok(created?),
             }
         }
     }

@@ -268,8 +268,12 @@ proptest! {
     }
 }
 
-fn info(name: &str) -> Result<urldb_warc::Draft, FileError> {
-    let draft = warcinfo(&id(1), &date("2026-11-20T06:00:00Z"), name, &[]);
+fn now() -> Result<urldb_warc::WarcDate, FileError> {
+    Ok(date("2026-11-20T06:00:00Z"))
+}
+
+fn info(when: &urldb_warc::WarcDate, name: &str) -> Result<urldb_warc::Draft, FileError> {
+    let draft = warcinfo(&id(1), when, name, &[]);
     draft.map_err(|_| FileError::Name {
         name: name.to_owned(),
     })
@@ -278,7 +282,6 @@ fn info(name: &str) -> Result<urldb_warc::Draft, FileError> {
 #[test]
 fn a_series_rolls_over_at_its_target_size() {
     let dir = tempfile::tempdir().expect("a directory");
-    let when = date("2026-11-20T06:00:00Z");
     let style = Style {
         version: Version::Warc10,
         skip_lengths: true,
@@ -291,7 +294,7 @@ fn a_series_rolls_over_at_its_target_size() {
         .with_target_size(100_000);
     let block = noise(40_000);
     for _ in 0..7 {
-        let file = series.file(&when, info).expect("a file");
+        let file = series.file(now, info).expect("a file");
         let draft = urldb_warc::Draft {
             header: drafts()[2].0.header.clone(),
             head: Vec::new(),
@@ -330,6 +333,6 @@ fn a_series_without_records_leaves_no_file() {
         Vec::<std::path::PathBuf>::new()
     );
     let mut series = Series::new(std::path::Path::new("/nowhere"), "urldb", "host");
-    let refused = series.file(&date("2026-11-20T06:00:00Z"), info);
+    let refused = series.file(now, info);
     assert!(matches!(refused.err(), Some(FileError::Io { .. })));
 }
