@@ -13,12 +13,14 @@
 //! | [`writer`], [`mod@file`], [`series`], [`recover`] | bytes out: a stream, a file that survives kill -9, one after another, and their repair |
 //! | [`reader`] | bytes in, streaming, bounded, every fault named with its offset |
 //! | [`finding`] | the codes of what can be wrong |
+//! | [`mod@convert`] | one version to another |
 //! | [`cdxj`], [`index`] | a line of the index, and the sorted file |
 //!
 //! The crate knows no network, no clock and no random numbers: the caller supplies all three.
 #![forbid(unsafe_code)]
 
 pub mod cdxj;
+pub mod convert;
 pub mod date;
 pub mod digest;
 pub mod file;

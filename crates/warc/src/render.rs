@@ -146,8 +146,10 @@ fn subject<'a>(header: &'a Header, id: &'a str) -> Cow<'a, str> {
         return Cow::Owned(parts.join("%20"));
     }
     match token(header, "WARC-Filename") {
-        Some(name) => Cow::Owned(format!("{FILEDESC}{name}")),
-        None => Cow::Borrowed(id),
+        Some(name) if header.record_type() == Some(RecordType::Warcinfo) => {
+            Cow::Owned(format!("{FILEDESC}{name}"))
+        }
+        _ => Cow::Borrowed(id),
     }
 }
 

@@ -2,6 +2,8 @@
 
 /// A small archive to test with.
 mod common;
+/// From one version to another.
+mod converting;
 /// Damage: what is noticed, and what is found after it.
 mod damage;
 /// The examples of the WARC 0.9 draft.
