@@ -5,6 +5,7 @@
 
 mod accept;
 mod add;
+mod archive;
 mod check;
 mod completions;
 mod context;
@@ -103,6 +104,7 @@ enum Command {
     Check(check::CheckArgs),
     Run(check::RunArgs),
     Accept(accept::Args),
+    Archive(archive::Args),
     Hook(hook::Args),
     Watch(watch::Args),
     Demo(demo::Args),
@@ -137,6 +139,7 @@ fn dispatch(cli: &Cli) -> anyhow::Result<Exit> {
         Command::Check(args) => check::check(args, &mut context()?),
         Command::Run(args) => check::run(args, &mut context()?),
         Command::Accept(args) => accept::run(args, &mut context()?),
+        Command::Archive(args) => archive::run(args, &context()?),
         Command::Hook(args) => hook::run(args, &context()?),
         Command::Watch(args) => watch::run(args, &mut context()?),
         Command::Demo(args) => demo::run(args),

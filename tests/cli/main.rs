@@ -8,6 +8,7 @@
 //! - `run`: the loop over several runs: archive, ledger, history, mail, doubt.
 //! - `outbox`: mail that cannot be delivered now, or never.
 //! - `archive`: what the WARC files and the index hold, read back.
+//! - `archive_reading`: what is listed, taken out and compared; on archives that `shelf` makes by hand.
 //! - `trouble`: full disks, damaged files, kills and signals.
 //! - `secrets`: what must appear nowhere.
 //! - `accept`: promises made anew.
@@ -19,6 +20,7 @@
 
 mod accept;
 mod archive;
+mod archive_reading;
 mod check;
 mod editing;
 mod files;
@@ -28,6 +30,7 @@ mod outbox;
 mod run;
 mod sandbox;
 mod secrets;
+mod shelf;
 mod site;
 mod trouble;
 mod watch;

@@ -12,26 +12,35 @@ const PREFIX: &str = ".urldb-tmp-";
 /// An existing file keeps its mode; a new one gets what the umask leaves of 0644. Where `path`
 /// is a symbolic link, the file that it leads to is replaced and the link stays.
 pub fn write_atomically(path: &Path, bytes: &[u8]) -> io::Result<()> {
+    write_atomically_with(path, |file| file.write_all(bytes))
+}
+
+/// The same for what is too large to hold, or may turn out not to be worth keeping: when `write`
+/// fails, `path` is as it was.
+pub fn write_atomically_with<E: From<io::Error>>(
+    path: &Path,
+    write: impl FnOnce(&mut File) -> Result<(), E>,
+) -> Result<(), E> {
     let target = match fs::symlink_metadata(path) {
         Ok(metadata) if metadata.is_symlink() => fs::canonicalize(path)?,
         Ok(_) => path.to_owned(),
         Err(error) if error.kind() == io::ErrorKind::NotFound => path.to_owned(),
-        Err(error) => return Err(error),
+        Err(error) => return Err(error.into()),
     };
     let directory = directory_of(&target);
     let permissions = match fs::metadata(&target) {
         Ok(metadata) => Some(metadata.permissions()),
         Err(error) if error.kind() == io::ErrorKind::NotFound => None,
-        Err(error) => return Err(error),
+        Err(error) => return Err(error.into()),
     };
     let mut temporary = new_file_builder().tempfile_in(directory)?;
-    temporary.write_all(bytes)?;
+    write(temporary.as_file_mut())?;
     if let Some(permissions) = permissions {
         temporary.as_file().set_permissions(permissions)?;
     }
     temporary.as_file().sync_all()?;
     temporary.persist(&target).map_err(|error| error.error)?;
-    sync_directory(directory)
+    Ok(sync_directory(directory)?)
 }
 
 /// Removes what killed writes left in `directory`; returns the files removed.

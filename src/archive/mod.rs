@@ -1,0 +1,16 @@
+//! The archive of a repository: what runs put into it, and what people take out.
+//!
+//! - [`store`]: keeps what was seen.
+//! - [`catalogue`]: which captures there are, by the index.
+//! - [`retrieve`]: the bytes of one, verified, wherever they are kept.
+//! - [`moment`]: the points in time that people name.
+
+pub mod catalogue;
+pub mod moment;
+pub mod retrieve;
+pub mod store;
+
+pub use catalogue::{Capture, Catalogue};
+pub use moment::Moment;
+pub use retrieve::{Payload, Wanted};
+pub use store::Archive;

@@ -1,0 +1,298 @@
+//! The bytes of a capture, wherever they are kept, and only if they are what their digest says.
+
+use std::fs::File;
+use std::io::{BufRead, BufReader, Write};
+
+use anyhow::Context;
+use urldb_warc::digest::Hasher;
+use urldb_warc::http::StoredHead;
+use urldb_warc::reader::{Reader, Record};
+use urldb_warc::{CdxjLine, Digest, Header, WarcDate};
+
+use super::{Capture, Catalogue, Moment, moment};
+
+/// As many archived redirects as are followed.
+const MAX_REDIRECTS: usize = 10;
+
+/// What is looked for.
+#[derive(Debug, Clone, Copy)]
+pub struct Wanted<'a> {
+    /// The URL.
+    pub url: &'a str,
+    /// As it was then; as it was last when absent.
+    pub at: Option<&'a Moment>,
+    /// Whether error pages, redirects and bodies that are not whole will do.
+    pub any: bool,
+}
+
+/// The bytes of a capture in the archive.
+#[derive(Debug)]
+pub struct Payload<'a> {
+    catalogue: &'a Catalogue,
+    /// The capture that was looked for.
+    pub capture: Capture,
+    /// Where its bytes are kept: in itself, or in the response that it refers to.
+    stored: CdxjLine,
+    /// The digest that they must have, if the record says.
+    pub digest: Option<Digest>,
+    /// Later captures that will not do: error pages, redirects, half bodies.
+    pub passed_over: Vec<Capture>,
+}
+
+impl Catalogue {
+    /// Finds the last capture that will do. Where that is a redirect, what it led to is meant,
+    /// unless anything will do.
+    ///
+    /// # Errors
+    /// When there is none, with what there is instead; or when a file is damaged or missing.
+    pub fn take(&self, wanted: Wanted<'_>) -> anyhow::Result<Payload<'_>> {
+        let mut url = wanted.url.to_owned();
+        for _ in 0..=MAX_REDIRECTS {
+            match self.take_step(Wanted {
+                url: &url,
+                ..wanted
+            })? {
+                Step::Found(payload) => return Ok(*payload),
+                Step::Redirect(target) => url = target,
+            }
+        }
+        anyhow::bail!("{} redirects too often in the archive", wanted.url)
+    }
+
+    /// The last capture before this one that has other bytes, if there is one.
+    ///
+    /// # Errors
+    /// When a file is damaged or missing.
+    pub fn before(&self, payload: &Payload<'_>, any: bool) -> anyhow::Result<Option<Payload<'_>>> {
+        let known = &payload.capture.line;
+        let mut captures = self.find(&known.url)?;
+        captures.retain(|capture| {
+            let line = &capture.line;
+            let will_do = any || capture.is_good() || capture.status.is_none();
+            will_do && line.timestamp <= known.timestamp && line.digest != known.digest
+        });
+        while let Some(capture) = captures.pop() {
+            let (payload, is_whole) = self.payload_of(capture)?;
+            if is_whole || any {
+                return Ok(Some(payload));
+            }
+        }
+        Ok(None)
+    }
+
+    fn take_step(&self, wanted: Wanted<'_>) -> anyhow::Result<Step<'_>> {
+        let mut captures = self.captures_of(wanted.url)?;
+        if let Some(at) = wanted.at {
+            let first = captures
+                .first()
+                .map(|first| moment::shown(&first.line.timestamp));
+            captures.retain(|capture| at.has_come(&capture.line.timestamp));
+            anyhow::ensure!(
+                !captures.is_empty(),
+                "{} was not captured by {at}; the first capture is of {}",
+                wanted.url,
+                first.unwrap_or_default()
+            );
+        }
+        let mut passed_over = vec![];
+        while let Some(capture) = captures.pop() {
+            if !wanted.any
+                && let Some(target) = self.target_of(&capture)?
+            {
+                return Ok(Step::Redirect(target));
+            }
+            if wanted.any || capture.is_good() || capture.status.is_none() {
+                let (payload, is_whole) = self.payload_of(capture)?;
+                if is_whole || wanted.any {
+                    let payload = Payload {
+                        passed_over,
+                        ..payload
+                    };
+                    return Ok(Step::Found(Box::new(payload)));
+                }
+                passed_over.push(payload.capture);
+            } else {
+                passed_over.push(capture);
+            }
+        }
+        let last = passed_over.first().map(|last| {
+            let status = last
+                .status
+                .map_or("-".to_owned(), |status| status.to_string());
+            format!("{} (status {status})", moment::shown(&last.line.timestamp))
+        });
+        anyhow::bail!(
+            "{} was never captured whole and with a good status; the last capture is of {}, which --any takes",
+            wanted.url,
+            last.unwrap_or_default()
+        )
+    }
+
+    /// Where a capture redirects to, if it does.
+    fn target_of(&self, capture: &Capture) -> anyhow::Result<Option<String>> {
+        if !matches!(capture.status, Some(301 | 302 | 303 | 307 | 308)) || capture.is_revisit() {
+            return Ok(None);
+        }
+        let line = &capture.line;
+        self.with_record(line, |_, head, _| {
+            let location = head.as_ref().and_then(|head| head.get("Location"));
+            let location = location.map(String::from_utf8_lossy);
+            let joined =
+                location.and_then(|location| url::Url::parse(&line.url).ok()?.join(&location).ok());
+            Ok(joined.map(|mut target| {
+                target.set_fragment(None);
+                String::from(target)
+            }))
+        })
+    }
+
+    /// The bytes of a capture, and whether they are all there.
+    fn payload_of(&self, capture: Capture) -> anyhow::Result<(Payload<'_>, bool)> {
+        let stored = if capture.is_revisit() {
+            self.original_of(&capture.line)?
+        } else {
+            capture.line.clone()
+        };
+        let (digest, is_whole) = self.with_record(&stored, |header, _, _| {
+            Ok((
+                header.payload_digest(),
+                header.get("WARC-Truncated").is_none(),
+            ))
+        })?;
+        let payload = Payload {
+            catalogue: self,
+            capture,
+            stored,
+            digest,
+            passed_over: vec![],
+        };
+        Ok((payload, is_whole))
+    }
+
+    /// The response that a revisit refers to.
+    fn original_of(&self, revisit: &CdxjLine) -> anyhow::Result<CdxjLine> {
+        let header = self.with_record(revisit, |header, _, _| Ok(header.clone()))?;
+        let url = header
+            .get("WARC-Refers-To-Target-URI")
+            .unwrap_or(&revisit.url);
+        let date = header.get("WARC-Refers-To-Date");
+        let timestamp = date.and_then(|date| Some(date.parse::<WarcDate>().ok()?.to_timestamp14()));
+        let digest = header.payload_digest();
+        let is_same = |capture: &Capture| {
+            !capture.is_revisit() && digest.is_some() && capture.line.digest.parse().ok() == digest
+        };
+        let mut originals = self.find(url)?;
+        originals.retain(is_same);
+        let named = originals
+            .iter()
+            .position(|capture| Some(&capture.line.timestamp) == timestamp.as_ref());
+        // Any other with the same digest has the same bytes.
+        let original = match named {
+            Some(named) => Some(originals.swap_remove(named)),
+            None => originals.pop(),
+        };
+        original.map(|capture| capture.line).with_context(|| {
+            format!(
+                "the capture of {} has its bytes in that of {url} of {}, which is not in this archive",
+                moment::shown(&revisit.timestamp),
+                date.unwrap_or("another time")
+            )
+        })
+    }
+
+    /// Works with the record that a line of the index is about, standing after its HTTP head.
+    fn with_record<T>(
+        &self,
+        line: &CdxjLine,
+        work: impl FnOnce(&Header, Option<StoredHead>, Record<'_, BufReader<File>>) -> anyhow::Result<T>,
+    ) -> anyhow::Result<T> {
+        let path = self.file_of(line)?;
+        let place = || format!("cannot use {}", path.display());
+        let mut reader = Reader::open_at(&path, line.extent.offset).with_context(place)?;
+        let mut record = reader.next_record().with_context(place)?.with_context(|| {
+            format!("{} ends before byte {}", path.display(), line.extent.offset)
+        })?;
+        let header = record.header().clone();
+        let digest = header.get("WARC-Payload-Digest").unwrap_or("-");
+        anyhow::ensure!(
+            header.target_uri() == Some(&line.url) && digest == line.digest,
+            "at byte {} of {} is another record than the index says; `urldb archive index` makes it anew",
+            line.extent.offset,
+            path.display()
+        );
+        let is_http = header
+            .get("Content-Type")
+            .is_some_and(|value| value.trim_start().starts_with("application/http"));
+        let head = if is_http {
+            StoredHead::read(&mut record)
+                .map_err(|error| record.fault(error))
+                .with_context(place)?
+        } else {
+            None
+        };
+        work(&header, head, record)
+    }
+}
+
+enum Step<'a> {
+    Found(Box<Payload<'a>>),
+    Redirect(String),
+}
+
+impl Payload<'_> {
+    /// The URL whose bytes these are: another one than was asked for where that redirects.
+    pub fn url(&self) -> &str {
+        &self.capture.line.url
+    }
+
+    /// Copies the bytes, content coding and all, and returns how many there are.
+    ///
+    /// # Errors
+    /// When they cannot be read or written, and when they are not what their digest says: what
+    /// was written must then not be used.
+    pub fn copy_to(&self, output: &mut impl Write) -> anyhow::Result<u64> {
+        let path = self.catalogue.file_of(&self.stored)?;
+        let place = || {
+            let offset = self.stored.extent.offset;
+            format!(
+                "the record at byte {offset} of {} cannot be used",
+                path.display()
+            )
+        };
+        self.catalogue
+            .with_record(&self.stored, |_, _, mut record| {
+                let mut hasher = self
+                    .digest
+                    .as_ref()
+                    .map(|digest| Hasher::new(digest.algorithm()));
+                let mut length = 0;
+                loop {
+                    let chunk = match record.fill_buf() {
+                        Ok(chunk) => chunk,
+                        Err(error) => return Err(record.fault(error)).with_context(place),
+                    };
+                    let read = chunk.len();
+                    if read == 0 {
+                        break;
+                    }
+                    if let Some(hasher) = &mut hasher {
+                        hasher.update(chunk);
+                    }
+                    output
+                        .write_all(chunk)
+                        .context("cannot write what was archived")?;
+                    record.consume(read);
+                    length += read as u64;
+                }
+                record.finish().with_context(place)?;
+                let actual = hasher.map(Hasher::finish);
+                if let (Some(expected), Some(actual)) = (&self.digest, &actual)
+                    && expected != actual
+                {
+                    let problem = format!("its bytes have {actual}, not {expected} as it says");
+                    return Err(anyhow::anyhow!(problem)).with_context(place);
+                }
+                Ok(length)
+            })
+    }
+}

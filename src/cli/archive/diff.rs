@@ -1,0 +1,269 @@
+//! `urldb archive diff`.
+
+use std::fs::File;
+use std::io::{self, BufRead, BufReader, BufWriter, Read, Seek, SeekFrom, Write};
+use std::time::Duration;
+
+use anyhow::Context as _;
+use similar::TextDiff;
+
+use super::{Catalogue, Context, Exit, Moment, Payload, Wanted, catalogue};
+use crate::archive::moment;
+use crate::cli::style::{BAD, DIM, GOOD, count, paint};
+use crate::hex;
+
+/// Texts up to this many bytes are compared line by line.
+const LONGEST_TEXT: u64 = 8 << 20;
+
+/// As many lines of differences as anyone reads, and as much of each.
+const MOST_LINES: usize = 1000;
+const LONGEST_LINE: usize = 1000;
+
+/// After this long the differences that are found need not be the smallest.
+const PATIENCE: Duration = Duration::from_secs(5);
+
+/// Bytes in a line of a hex dump, and lines of it around the first difference.
+const DUMP_WIDTH: usize = 16;
+const DUMP_LINES: u64 = 4;
+
+/// Show how two captures of a URL differ
+///
+/// Without --at, the last two contents that were captured; with one, what was
+/// then and what was last; with two, those. The exit code is 1 if they differ.
+#[derive(Debug, clap::Args)]
+#[command(after_help = "\
+Examples:
+  urldb archive diff http://example.org/m51.csv
+  urldb archive diff http://example.org/m51.csv --at 2026-10 --at 2026-11")]
+pub(super) struct Args {
+    /// What was then: the last capture by the end of that time, in UTC; may be given twice
+    #[arg(long, value_name = "DATE")]
+    at: Vec<Moment>,
+    /// Also error pages, redirects, and bodies that are not whole
+    #[arg(long)]
+    any: bool,
+    /// The URL
+    #[arg(value_name = "URL")]
+    url: String,
+}
+
+pub(super) fn run(args: &Args, context: &Context) -> anyhow::Result<Exit> {
+    let catalogue = catalogue(context)?;
+    let Some((old, new)) = sides(args, &catalogue)? else {
+        if !context.quiet {
+            writeln!(anstream::stdout(), "{} never changed", args.url)?;
+        }
+        return Ok(Exit::Fine);
+    };
+    let (mut old, mut new) = (Side::load(&old)?, Side::load(&new)?);
+    let Some(first) = first_difference(&mut old, &mut new)? else {
+        if !context.quiet {
+            let (old, new) = (&old.date, &new.date);
+            writeln!(anstream::stdout(), "the same bytes at {old} and {new}")?;
+        }
+        return Ok(Exit::Fine);
+    };
+    let mut out = BufWriter::new(anstream::stdout().lock());
+    match (old.text()?, new.text()?) {
+        (Some(old_text), Some(new_text)) => {
+            let header = (old.title(), new.title());
+            write_texts(&mut out, (&old_text, &new_text), header)?;
+        }
+        _ => write_bytes(&mut out, &mut old, &mut new, first)?,
+    }
+    out.flush()?;
+    Ok(Exit::Findings)
+}
+
+/// The two that are compared, the older first; `None` if there is only one content.
+fn sides<'a>(
+    args: &Args,
+    catalogue: &'a Catalogue,
+) -> anyhow::Result<Option<(Payload<'a>, Payload<'a>)>> {
+    let take = |at| {
+        catalogue.take(Wanted {
+            url: &args.url,
+            at,
+            any: args.any,
+        })
+    };
+    match args.at.as_slice() {
+        [] => {
+            let new = take(None)?;
+            let old = catalogue.before(&new, args.any)?;
+            Ok(old.map(|old| (old, new)))
+        }
+        [then] => Ok(Some((take(Some(then))?, take(None)?))),
+        [one, other] => Ok(Some((take(Some(one))?, take(Some(other))?))),
+        _ => anyhow::bail!("--at can be given twice at most: two captures are compared"),
+    }
+}
+
+/// One of the two, copied out of the archive and so found undamaged.
+struct Side {
+    url: String,
+    date: String,
+    length: u64,
+    file: File,
+}
+
+impl Side {
+    fn load(payload: &Payload<'_>) -> anyhow::Result<Self> {
+        let file = tempfile::tempfile().context("cannot make a temporary file")?;
+        let mut output = BufWriter::new(&file);
+        let length = payload.copy_to(&mut output)?;
+        output.flush()?;
+        drop(output);
+        Ok(Self {
+            url: payload.url().to_owned(),
+            date: moment::shown(&payload.capture.line.timestamp),
+            length,
+            file,
+        })
+    }
+
+    fn title(&self) -> String {
+        format!("{} of {}", self.url, self.date)
+    }
+
+    fn from(&mut self, offset: u64) -> io::Result<impl BufRead + '_> {
+        self.file.seek(SeekFrom::Start(offset))?;
+        Ok(BufReader::new(&mut self.file))
+    }
+
+    /// All of it, if it is text that can be compared line by line.
+    fn text(&mut self) -> io::Result<Option<String>> {
+        if self.length > LONGEST_TEXT {
+            return Ok(None);
+        }
+        let mut bytes = vec![];
+        self.from(0)?.read_to_end(&mut bytes)?;
+        Ok(String::from_utf8(bytes)
+            .ok()
+            .filter(|text| !text.contains('\0')))
+    }
+}
+
+/// Where the two differ first, in bytes from the beginning.
+fn first_difference(old: &mut Side, new: &mut Side) -> io::Result<Option<u64>> {
+    let (mut old, mut new) = (old.from(0)?, new.from(0)?);
+    let mut offset = 0;
+    loop {
+        let (one, other) = (old.fill_buf()?, new.fill_buf()?);
+        let both = one.len().min(other.len());
+        if let Some(at) = one.iter().zip(other).position(|(one, other)| one != other) {
+            return Ok(Some(offset + at as u64));
+        }
+        if both == 0 {
+            return Ok((one.len() != other.len()).then_some(offset));
+        }
+        old.consume(both);
+        new.consume(both);
+        offset += both as u64;
+    }
+}
+
+fn write_texts(
+    out: &mut impl Write,
+    (old, new): (&str, &str),
+    (old_title, new_title): (String, String),
+) -> io::Result<()> {
+    let diff = TextDiff::configure().timeout(PATIENCE).diff_lines(old, new);
+    let text = diff
+        .unified_diff()
+        .header(&old_title, &new_title)
+        .to_string();
+    let mut lines = text.lines();
+    for line in lines.by_ref().take(MOST_LINES) {
+        let style = match line.as_bytes().first() {
+            Some(b'-') => BAD,
+            Some(b'+') => GOOD,
+            _ => DIM,
+        };
+        writeln!(out, "{}", paint(style, shown(line)))?;
+    }
+    match lines.count() {
+        0 => Ok(()),
+        more => writeln!(out, "... and {}", count(more as u64, "more line")),
+    }
+}
+
+/// A line of the archive without what a terminal could take for a command.
+fn shown(line: &str) -> String {
+    let shown = |c: char| {
+        if c.is_control() && c != '\t' {
+            '\u{fffd}'
+        } else {
+            c
+        }
+    };
+    let mut text: String = line.chars().map(shown).take(LONGEST_LINE).collect();
+    if line.chars().nth(LONGEST_LINE).is_some() {
+        text.push_str("...");
+    }
+    text
+}
+
+fn write_bytes(out: &mut impl Write, old: &mut Side, new: &mut Side, first: u64) -> io::Result<()> {
+    writeln!(
+        out,
+        "{}",
+        paint(
+            BAD,
+            format!("- {}: {}", old.title(), count(old.length, "byte"))
+        )
+    )?;
+    writeln!(
+        out,
+        "{}",
+        paint(
+            GOOD,
+            format!("+ {}: {}", new.title(), count(new.length, "byte"))
+        )
+    )?;
+    writeln!(out, "the first difference is at byte {first}")?;
+    let width = DUMP_WIDTH as u64;
+    let begin = (first / width).saturating_sub(1) * width;
+    for offset in (0..DUMP_LINES).map(|line| begin + line * width) {
+        let (old, new) = (row(old, offset)?, row(new, offset)?);
+        if old == new {
+            dump(out, ' ', offset, &old)?;
+        } else {
+            dump(out, '-', offset, &old)?;
+            dump(out, '+', offset, &new)?;
+        }
+    }
+    Ok(())
+}
+
+fn row(side: &mut Side, offset: u64) -> io::Result<Vec<u8>> {
+    let mut bytes = vec![];
+    side.from(offset)?
+        .take(DUMP_WIDTH as u64)
+        .read_to_end(&mut bytes)?;
+    Ok(bytes)
+}
+
+fn dump(out: &mut impl Write, mark: char, offset: u64, bytes: &[u8]) -> io::Result<()> {
+    if bytes.is_empty() {
+        return Ok(());
+    }
+    let style = match mark {
+        '-' => BAD,
+        '+' => GOOD,
+        _ => DIM,
+    };
+    let digits: Vec<String> = bytes.iter().map(|byte| hex::encode(&[*byte])).collect();
+    let text: String = bytes
+        .iter()
+        .map(|byte| {
+            if byte.is_ascii_graphic() || *byte == b' ' {
+                char::from(*byte)
+            } else {
+                '.'
+            }
+        })
+        .collect();
+    let line = format!("{mark} {offset:08x}  {:<47}  {text}", digits.join(" "));
+    writeln!(out, "{}", paint(style, line))
+}

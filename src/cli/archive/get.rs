@@ -1,0 +1,110 @@
+//! `urldb archive get`.
+
+use std::io::{self, BufWriter, Write};
+use std::path::PathBuf;
+
+use super::{Context, Exit, Moment, Payload, Wanted, catalogue};
+use crate::archive::moment;
+use crate::cli::style::{count, plain, print_warning};
+
+/// Take the bytes of a URL out of the archive
+///
+/// Of the last capture with a good status whose body is whole. They are
+/// written as they were sent, with their content coding; never other bytes
+/// than their digest says.
+#[derive(Debug, clap::Args)]
+#[command(after_help = "\
+Examples:
+  urldb archive get http://example.org/m51.csv -o m51.csv
+  urldb archive get http://example.org/m51.csv --at 2026-11-20 | sha256sum")]
+pub(super) struct Args {
+    /// As it was then: the last capture by the end of that time, in UTC
+    #[arg(long, value_name = "DATE")]
+    at: Option<Moment>,
+    /// Also an error page, a redirect, or a body that is not whole
+    #[arg(long)]
+    any: bool,
+    /// Write a file, once the bytes are known to be right
+    #[arg(short, long, value_name = "FILE")]
+    output: Option<PathBuf>,
+    /// The URL
+    #[arg(value_name = "URL")]
+    url: String,
+}
+
+pub(super) fn run(args: &Args, context: &Context) -> anyhow::Result<Exit> {
+    let catalogue = catalogue(context)?;
+    let payload = catalogue.take(Wanted {
+        url: &args.url,
+        at: args.at.as_ref(),
+        any: args.any,
+    })?;
+    tell(&payload, args, context);
+    match &args.output {
+        Some(output) => write_file(&payload, output, context)?,
+        None => write_out(&payload)?,
+    }
+    Ok(Exit::Fine)
+}
+
+/// What the bytes alone do not show.
+fn tell(payload: &Payload<'_>, args: &Args, context: &Context) {
+    if let Some(last) = payload.passed_over.first() {
+        let status = last
+            .status
+            .map_or("no status".to_owned(), |status| format!("status {status}"));
+        print_warning(format!(
+            "passed over {}, up to {} ({status}); --any takes them",
+            count(payload.passed_over.len() as u64, "later capture"),
+            moment::shown(&last.line.timestamp)
+        ));
+    }
+    if payload.url() != args.url && !context.quiet {
+        let url = plain(payload.url());
+        // There is nobody to tell that standard error is closed.
+        let _ = writeln!(anstream::stderr(), "these are the bytes of {url}");
+    }
+    if payload.digest.is_none() {
+        print_warning("the record has no digest that its bytes could be held against");
+    }
+}
+
+fn write_file(
+    payload: &Payload<'_>,
+    output: &std::path::Path,
+    context: &Context,
+) -> anyhow::Result<()> {
+    let path = context.directory.join(output);
+    let mut length = 0;
+    urldb_format::write_atomically_with(&path, |file| {
+        let mut file = BufWriter::new(file);
+        length = payload.copy_to(&mut file)?;
+        file.flush()?;
+        anyhow::Ok(())
+    })
+    .map_err(|error| error.context(format!("{} was not written", output.display())))?;
+    if !context.quiet {
+        let digest = payload
+            .digest
+            .as_ref()
+            .map(|digest| format!(" with {digest}"));
+        writeln!(
+            anstream::stdout(),
+            "wrote {}: {}{}, of {}",
+            output.display(),
+            count(length, "byte"),
+            digest.unwrap_or_default(),
+            moment::shown(&payload.capture.line.timestamp)
+        )?;
+    }
+    Ok(())
+}
+
+/// Reads them twice: what has gone down a pipe cannot be taken back.
+fn write_out(payload: &Payload<'_>) -> anyhow::Result<()> {
+    payload.copy_to(&mut io::sink())?;
+    let mut out = BufWriter::new(io::stdout().lock());
+    payload.copy_to(&mut out)?;
+    out.flush()?;
+    Ok(())
+}

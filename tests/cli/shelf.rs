@@ -1,0 +1,132 @@
+//! An archive made by hand, with dates of its own.
+
+use std::io;
+use std::path::PathBuf;
+
+use urldb_warc::cdxj::Place;
+use urldb_warc::http::StoredHead;
+use urldb_warc::record::{Truncated, warcinfo};
+use urldb_warc::{ArchiveFile, CdxjLine, Digest, Draft, Exchange, Original, RecordId, WarcDate};
+
+use crate::sandbox::Sandbox;
+
+/// One archive file that is being filled.
+pub(crate) struct Shelf {
+    folder: PathBuf,
+    file: ArchiveFile,
+    lines: Vec<CdxjLine>,
+    ids: u8,
+}
+
+/// What one capture says.
+pub(crate) struct Told<'a> {
+    pub(crate) url: &'a str,
+    /// The start line without the version, and fields.
+    pub(crate) head: &'a str,
+    pub(crate) body: &'a [u8],
+}
+
+/// Good text at a URL.
+pub(crate) fn text<'a>(url: &'a str, body: &'a str) -> Told<'a> {
+    Told {
+        url,
+        head: "200 OK\r\nContent-Type: text/plain",
+        body: body.as_bytes(),
+    }
+}
+
+impl Shelf {
+    pub(crate) fn new(sandbox: &Sandbox, name: &str) -> Self {
+        let folder = sandbox.path("archive");
+        std::fs::create_dir_all(&folder).unwrap();
+        let date = "2026-01-01T00:00:00Z".parse().unwrap();
+        let info = warcinfo(&RecordId::from_random([0; 16]), &date, name, &[]).unwrap();
+        let file = ArchiveFile::create(&folder, name, &info).unwrap();
+        Self {
+            folder,
+            file,
+            lines: vec![],
+            ids: 0,
+        }
+    }
+
+    fn id(&mut self) -> RecordId {
+        self.ids += 1;
+        RecordId::from_random([self.ids; 16])
+    }
+
+    /// A response.
+    pub(crate) fn capture(&mut self, date: &str, told: &Told<'_>) -> Original {
+        let digest = Digest::sha256_of(told.body).unwrap().0;
+        self.put(date, told, digest, None)
+    }
+
+    /// A response of which the rest was lost.
+    pub(crate) fn half(&mut self, date: &str, told: &Told<'_>) -> Original {
+        let digest = Digest::sha256_of(told.body).unwrap().0;
+        self.put(date, told, digest, Some(Truncated::Disconnect))
+    }
+
+    /// A response with a digest that is that of other bytes.
+    pub(crate) fn wrong(&mut self, date: &str, told: &Told<'_>) -> Original {
+        let digest = Digest::sha256_of(&b"other bytes"[..]).unwrap().0;
+        self.put(date, told, digest, None)
+    }
+
+    fn put(
+        &mut self,
+        date: &str,
+        told: &Told<'_>,
+        digest: Digest,
+        truncated: Option<Truncated>,
+    ) -> Original {
+        let date: WarcDate = date.parse().unwrap();
+        let id = self.id();
+        let head = format!("HTTP/1.1 {}\r\n\r\n", told.head).into_bytes();
+        let exchange = Exchange {
+            target_uri: told.url,
+            date: &date,
+            ip_address: None,
+        };
+        let draft = exchange.response(&id, head, &digest, truncated).unwrap();
+        self.append(&draft, told.body);
+        Original {
+            record_id: id,
+            target_uri: told.url.to_owned(),
+            date,
+            payload_digest: digest,
+        }
+    }
+
+    /// The same bytes again.
+    pub(crate) fn revisit(&mut self, date: &str, url: &str, original: &Original) {
+        let date: WarcDate = date.parse().unwrap();
+        let id = self.id();
+        let exchange = Exchange {
+            target_uri: url,
+            date: &date,
+            ip_address: None,
+        };
+        let draft = exchange.revisit_identical(&id, original, vec![]).unwrap();
+        self.append(&draft, &[]);
+    }
+
+    fn append(&mut self, draft: &Draft, body: &[u8]) {
+        let extent = self.file.append(draft, body, body.len() as u64).unwrap();
+        let head = StoredHead::read(&mut io::Cursor::new(&draft.head)).unwrap();
+        let place = Place {
+            filename: self.file.name(),
+            extent,
+        };
+        let line = CdxjLine::of_record(&draft.header, head.as_ref(), place, urldb_canon::surt);
+        self.lines.extend(line);
+    }
+
+    /// Closes the file and indexes it.
+    pub(crate) fn finish(self) -> PathBuf {
+        let index = self.folder.join(urldb_warc::index::FILE_NAME);
+        let file = self.file.finish().unwrap();
+        urldb_warc::index::merge(&index, &self.lines).unwrap();
+        file
+    }
+}
