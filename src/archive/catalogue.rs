@@ -8,7 +8,10 @@ use std::path::{Component, Path, PathBuf};
 use anyhow::Context;
 use urldb_warc::CdxjLine;
 use urldb_warc::cdxj::REVISIT;
-use urldb_warc::index::FILE_NAME;
+use urldb_warc::index::{FILE_NAME, Index};
+
+/// What is said of an index that cannot be used.
+const DAMAGED: &str = "the index is damaged; `urldb archive index` makes it anew";
 
 /// The index of an archive, to be looked up.
 #[derive(Debug)]
@@ -43,13 +46,8 @@ impl Catalogue {
     /// Opens the archive in a folder.
     ///
     /// # Errors
-    /// When there is none; says what makes one.
+    /// When it has no index; says what makes one.
     pub fn open(folder: &Path) -> anyhow::Result<Self> {
-        anyhow::ensure!(
-            folder.is_dir(),
-            "there is no archive at {}; `urldb run` makes one",
-            folder.display()
-        );
         let index = folder.join(FILE_NAME);
         anyhow::ensure!(
             index.is_file(),
@@ -83,10 +81,9 @@ impl Catalogue {
         let lines = BufReader::new(input).lines().zip(1..);
         Ok(lines.map(|(line, number)| {
             let line = self.reading(line)?;
-            CdxjLine::parse(&line).with_context(|| {
-                let index = self.index.display();
-                format!("line {number} of {index} is damaged; `urldb archive index` makes it anew")
-            })
+            CdxjLine::parse(&line)
+                .with_context(|| format!("{}, line {number}", self.index.display()))
+                .context(DAMAGED)
         }))
     }
 
@@ -109,14 +106,9 @@ impl Catalogue {
 
     /// As [`Catalogue::captures_of`], and empty when there are none.
     pub fn find(&self, url: &str) -> anyhow::Result<Vec<Capture>> {
-        let key = urldb_canon::surt(url);
-        let mut lines = vec![];
-        for line in self.lines()? {
-            let line = line?;
-            if line.key == key {
-                lines.push(line);
-            }
-        }
+        let mut index = Index::open(&self.index)?;
+        let found = index.captures(&urldb_canon::surt(url))?;
+        let mut lines = found.collect::<Result<Vec<_>, _>>().context(DAMAGED)?;
         if lines.iter().any(|line| line.url == url) {
             lines.retain(|line| line.url == url);
         }

@@ -1,16 +1,21 @@
 //! The archive of a repository: what runs put into it, and what people take out.
 //!
 //! - [`store`]: keeps what was seen.
+//! - [`bag`]: a folder of files for those who want them back.
 //! - [`catalogue`]: which captures there are, by the index.
 //! - [`retrieve`]: the bytes of one, verified, wherever they are kept.
 //! - [`moment`]: the points in time that people name.
+//! - [`reindex()`]: the index, made anew.
 
+pub mod bag;
 pub mod catalogue;
 pub mod moment;
+mod reindex;
 pub mod retrieve;
 pub mod store;
 
 pub use catalogue::{Capture, Catalogue};
 pub use moment::Moment;
+pub use reindex::{Reindexed, reindex};
 pub use retrieve::{Payload, Wanted};
 pub use store::Archive;

@@ -1,7 +1,7 @@
 //! The bytes of a capture, wherever they are kept, and only if they are what their digest says.
 
 use std::fs::File;
-use std::io::{BufRead, BufReader, Write};
+use std::io::{BufRead, Write};
 
 use anyhow::Context;
 use urldb_warc::digest::Hasher;
@@ -146,6 +146,15 @@ impl Catalogue {
         })
     }
 
+    /// The bytes of the capture that a line of the index is about.
+    ///
+    /// # Errors
+    /// When a file is damaged or missing.
+    pub fn payload_at(&self, line: CdxjLine) -> anyhow::Result<Payload<'_>> {
+        let status = line.status;
+        Ok(self.payload_of(Capture { line, status })?.0)
+    }
+
     /// The bytes of a capture, and whether they are all there.
     fn payload_of(&self, capture: Capture) -> anyhow::Result<(Payload<'_>, bool)> {
         let stored = if capture.is_revisit() {
@@ -154,10 +163,10 @@ impl Catalogue {
             capture.line.clone()
         };
         let (digest, is_whole) = self.with_record(&stored, |header, _, _| {
-            Ok((
-                header.payload_digest(),
-                header.get("WARC-Truncated").is_none(),
-            ))
+            let digest = header
+                .payload_digest()
+                .or_else(|| stored.digest.parse().ok());
+            Ok((digest, header.get("WARC-Truncated").is_none()))
         })?;
         let payload = Payload {
             catalogue: self,
@@ -204,7 +213,7 @@ impl Catalogue {
     fn with_record<T>(
         &self,
         line: &CdxjLine,
-        work: impl FnOnce(&Header, Option<StoredHead>, Record<'_, BufReader<File>>) -> anyhow::Result<T>,
+        work: impl FnOnce(&Header, Option<StoredHead>, Record<'_, File>) -> anyhow::Result<T>,
     ) -> anyhow::Result<T> {
         let path = self.file_of(line)?;
         let place = || format!("cannot use {}", path.display());
@@ -213,9 +222,9 @@ impl Catalogue {
             format!("{} ends before byte {}", path.display(), line.extent.offset)
         })?;
         let header = record.header().clone();
-        let digest = header.get("WARC-Payload-Digest").unwrap_or("-");
+        let digest = header.get("WARC-Payload-Digest");
         anyhow::ensure!(
-            header.target_uri() == Some(&line.url) && digest == line.digest,
+            header.target_uri() == Some(&line.url) && digest.is_none_or(|digest| digest == line.digest),
             "at byte {} of {} is another record than the index says; `urldb archive index` makes it anew",
             line.extent.offset,
             path.display()

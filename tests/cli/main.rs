@@ -8,6 +8,7 @@
 //! - `run`: the loop over several runs: archive, ledger, history, mail, doubt.
 //! - `outbox`: mail that cannot be delivered now, or never.
 //! - `archive`: what the WARC files and the index hold, read back.
+//! - `archive_export`: bags, and the index made anew.
 //! - `archive_reading`: what is listed, taken out and compared; on archives that `shelf` makes by hand.
 //! - `trouble`: full disks, damaged files, kills and signals.
 //! - `secrets`: what must appear nowhere.
@@ -20,6 +21,7 @@
 
 mod accept;
 mod archive;
+mod archive_export;
 mod archive_reading;
 mod check;
 mod editing;

@@ -1,8 +1,12 @@
 //! `urldb archive`: a file for each of its subcommands.
 
 mod diff;
+mod export;
 mod get;
+mod index;
 mod list;
+
+use std::path::PathBuf;
 
 use clap::Subcommand;
 
@@ -21,6 +25,8 @@ enum Command {
     List(list::Args),
     Get(get::Args),
     Diff(diff::Args),
+    Export(export::Args),
+    Index(index::Args),
 }
 
 pub(super) fn run(args: &Args, context: &Context) -> anyhow::Result<Exit> {
@@ -28,11 +34,23 @@ pub(super) fn run(args: &Args, context: &Context) -> anyhow::Result<Exit> {
         Command::List(args) => list::run(args, context),
         Command::Get(args) => get::run(args, context),
         Command::Diff(args) => diff::run(args, context),
+        Command::Export(args) => export::run(args, context),
+        Command::Index(args) => index::run(args, context),
     }
 }
 
-/// The captures of the repository's archive.
+/// The folder of the repository's archive, which is there.
+fn archive_folder(context: &Context) -> anyhow::Result<PathBuf> {
+    let folder = context.config.root.join(&context.config.archive.path);
+    anyhow::ensure!(
+        folder.is_dir(),
+        "there is no archive at {}; `urldb run` makes one",
+        folder.display()
+    );
+    Ok(folder)
+}
+
+/// The captures in the repository's archive.
 fn catalogue(context: &Context) -> anyhow::Result<Catalogue> {
-    let config = &context.config;
-    Catalogue::open(&config.root.join(&config.archive.path))
+    Catalogue::open(&archive_folder(context)?)
 }

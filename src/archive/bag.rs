@@ -1,0 +1,277 @@
+//! A `BagIt` bag (RFC 8493) of files by host and path, each with its SHA-256.
+//!
+//! The bag is made beside its place and moved there when it is whole.
+
+use std::collections::BTreeSet;
+use std::fs::{self, File};
+use std::io::{self, BufWriter, Write};
+use std::path::{Path, PathBuf};
+
+use anyhow::Context;
+use sha2::{Digest, Sha256};
+use tempfile::TempDir;
+
+use crate::hex;
+
+/// As much of one part of a path as file systems take, with room for what is added.
+const LONGEST_PART: usize = 200;
+
+/// As much of a whole path.
+const LONGEST_PATH: usize = 1000;
+
+/// A bag that is being filled.
+#[derive(Debug)]
+pub struct Bag {
+    target: PathBuf,
+    draft: TempDir,
+    files: Vec<Filed>,
+}
+
+/// One file of the bag.
+#[derive(Debug)]
+struct Filed {
+    name: String,
+    length: u64,
+    sha256: [u8; 32],
+}
+
+impl Bag {
+    /// A bag that is to stand at `target`.
+    ///
+    /// # Errors
+    /// When there is something already, or no place for it.
+    pub fn begin(target: &Path) -> anyhow::Result<Self> {
+        let is_free = match fs::read_dir(target) {
+            Ok(mut entries) => entries.next().is_none(),
+            Err(error) => error.kind() == io::ErrorKind::NotFound,
+        };
+        anyhow::ensure!(
+            is_free,
+            "{} is there already, and not an empty folder",
+            target.display()
+        );
+        let parent = target
+            .parent()
+            .filter(|parent| !parent.as_os_str().is_empty());
+        let draft = draft_folder()
+            .tempdir_in(parent.unwrap_or(Path::new(".")))
+            .with_context(|| format!("cannot make a folder beside {}", target.display()))?;
+        Ok(Self {
+            target: target.to_owned(),
+            draft,
+            files: vec![],
+        })
+    }
+
+    /// Adds a file that `fill` writes, under a name of [`names`]; unless `keep` says, of its length
+    /// and SHA-256, that it is not what it should be.
+    pub fn add(
+        &mut self,
+        name: &str,
+        fill: impl FnOnce(&mut dyn Write) -> anyhow::Result<()>,
+        keep: impl FnOnce(u64, &[u8; 32]) -> bool,
+    ) -> anyhow::Result<bool> {
+        let name = format!("data/{name}");
+        let path = self.draft.path().join(&name);
+        let at = || format!("cannot write {name} of the bag");
+        fs::create_dir_all(path.parent().unwrap_or(&path)).with_context(at)?;
+        let created = File::create_new(&path).with_context(at)?;
+        let mut output = Hashing {
+            output: BufWriter::new(created),
+            hasher: Sha256::new(),
+            length: 0,
+        };
+        fill(&mut output)?;
+        output.flush().with_context(at)?;
+        let (length, sha256) = (output.length, output.hasher.finalize().into());
+        if !keep(length, &sha256) {
+            fs::remove_file(&path).with_context(at)?;
+            return Ok(false);
+        }
+        self.files.push(Filed {
+            name,
+            length,
+            sha256,
+        });
+        Ok(true)
+    }
+
+    /// Writes what tells a bag from a folder, with `tags` (names and contents) beside it, and moves
+    /// the bag to its place. Returns how many bytes it holds.
+    pub fn finish(mut self, date: &str, tags: &[(&str, String)]) -> anyhow::Result<u64> {
+        let total = self.files.iter().map(|file| file.length).sum();
+        self.files.sort_by(|a, b| a.name.cmp(&b.name));
+        let manifest = self.files.iter().map(|file| line(&file.sha256, &file.name));
+        let information = format!(
+            "Bag-Software-Agent: urldb/{}\nBagging-Date: {date}\nPayload-Oxum: {total}.{}\n",
+            env!("CARGO_PKG_VERSION"),
+            self.files.len()
+        );
+        let declaration = "BagIt-Version: 1.0\nTag-File-Character-Encoding: UTF-8\n";
+        let mut tags: Vec<(&str, String)> = tags.to_vec();
+        tags.extend([
+            ("bagit.txt", declaration.to_owned()),
+            ("bag-info.txt", information),
+            ("manifest-sha256.txt", manifest.collect()),
+        ]);
+        let manifest = tags
+            .iter()
+            .map(|(name, text)| line(&Sha256::digest(text).into(), name));
+        tags.push(("tagmanifest-sha256.txt", manifest.collect()));
+        // A bag has this folder, even if it is empty.
+        fs::create_dir_all(self.draft.path().join("data")).context("cannot write the bag")?;
+        for (name, text) in &tags {
+            let path = self.draft.path().join(name);
+            fs::write(path, text).with_context(|| format!("cannot write {name} of the bag"))?;
+        }
+        let target = &self.target;
+        fs::rename(self.draft.path(), target)
+            .with_context(|| format!("cannot move the bag to {}", target.display()))?;
+        // It is at its place now, and no longer to be removed.
+        let _ = self.draft.keep();
+        Ok(total)
+    }
+}
+
+/// A line of a manifest. None of our names has a character that would have to be escaped in it.
+fn line(sha256: &[u8; 32], name: &str) -> String {
+    format!("{}  {name}\n", hex::encode(sha256))
+}
+
+fn draft_folder() -> tempfile::Builder<'static, 'static> {
+    let mut builder = tempfile::Builder::new();
+    builder.prefix(".urldb-tmp-");
+    #[cfg(unix)]
+    {
+        use std::os::unix::fs::PermissionsExt;
+        builder.permissions(fs::Permissions::from_mode(0o755));
+    }
+    builder
+}
+
+struct Hashing {
+    output: BufWriter<File>,
+    hasher: Sha256,
+    length: u64,
+}
+
+impl Write for Hashing {
+    fn write(&mut self, bytes: &[u8]) -> io::Result<usize> {
+        let written = self.output.write(bytes)?;
+        self.hasher.update(&bytes[..written]);
+        self.length += written as u64;
+        Ok(written)
+    }
+
+    fn flush(&mut self) -> io::Result<()> {
+        self.output.flush()
+    }
+}
+
+/// Names for the files at these hosts and paths: relative, of folders and a file, and no two of them
+/// the same to any file system. A file that has the name of a folder, or of another file but for
+/// case, gets a number.
+pub fn names<'a>(places: impl Iterator<Item = (&'a str, &'a str)>) -> Vec<String> {
+    let names: Vec<String> = places.map(|(host, path)| name(host, path)).collect();
+    let parents = names.iter().flat_map(|name| {
+        let slashes = name.match_indices('/');
+        slashes.map(|(at, _)| name[..at].to_lowercase())
+    });
+    let mut taken: BTreeSet<String> = parents.collect();
+    let unused = |name: String| {
+        let numbered = (2..).map(|number| format!("{name}={number}"));
+        let mut all = std::iter::once(name.clone()).chain(numbered);
+        all.find(|name| taken.insert(name.to_lowercase()))
+            .unwrap_or(name)
+    };
+    names.into_iter().map(unused).collect()
+}
+
+/// `HOST/PATH`, with all that could mean something else written as `=XX`; the query belongs to the
+/// last part. Not as `%XX`: programs disagree on how a manifest writes that.
+fn name(host: &str, path: &str) -> String {
+    let (path, query) = path.split_at(path.find('?').unwrap_or(path.len()));
+    let (folders, file) = path.rsplit_once('/').unwrap_or(("", path));
+    let folders = folders.split('/').skip(1).map(part);
+    let mut parts: Vec<String> = std::iter::once(part(host)).chain(folders).collect();
+    parts.push(part(&format!("{file}{query}")));
+    let name = parts.join("/");
+    if name.len() > LONGEST_PATH {
+        return format!("{}/={}", part(host), hex::encode(&Sha256::digest(name)));
+    }
+    name
+}
+
+fn part(text: &str) -> String {
+    let is_plain = |at: usize, byte: u8| {
+        let is_last = at + 1 == text.len();
+        byte.is_ascii_alphanumeric()
+            || matches!(byte, b'-' | b'_' | b'~')
+            || byte == b'.' && !is_last
+    };
+    let mut part = String::new();
+    for (at, byte) in text.bytes().enumerate() {
+        if is_plain(at, byte) {
+            part.push(char::from(byte));
+        } else {
+            part.push('=');
+            part.push_str(&hex::encode(&[byte]).to_uppercase());
+        }
+    }
+    match part.len() {
+        0 => "=".to_owned(),
+        1..=LONGEST_PART => part,
+        _ => {
+            let digest = hex::encode(&Sha256::digest(text));
+            format!("{}={}", &part[..LONGEST_PART / 2], &digest[..32])
+        }
+    }
+}
+
+#[cfg(test)]
+mod tests {
+    use proptest::prelude::*;
+
+    use super::*;
+
+    #[test]
+    fn names_look_like_their_urls() {
+        let places = [
+            ("example.org", "/data/m51.csv"),
+            ("example.org", "/"),
+            ("example.org", "/data"),
+            ("example.org", "/data/"),
+            ("example.org", "/Data/M51.csv"),
+            ("example.org", "/a/../b%20c/.?x=/y"),
+        ];
+        assert_eq!(
+            names(places.into_iter()),
+            [
+                "example.org/data/m51.csv",
+                "example.org/=",
+                "example.org/data=2",
+                "example.org/data/=",
+                "example.org/Data/M51.csv=2",
+                "example.org/a/.=2E/b=2520c/.=3Fx=3D=2Fy",
+            ]
+        );
+    }
+
+    proptest! {
+        #[test]
+        fn names_are_safe_and_different(paths in prop::collection::btree_set(r"/(\PC|[/.=a-cA-C]){0,20}|/(a|x{250}|/){1,20}", 1..8)) {
+            let names = names(paths.iter().map(|path| ("h.org", path.as_str())));
+            let folded: BTreeSet<String> = names.iter().map(|name| name.to_lowercase()).collect();
+            prop_assert_eq!(folded.len(), names.len());
+            for name in &names {
+                prop_assert!(name.is_ascii() && !name.contains('%') && name.len() < 1200, "{}", name);
+                for part in name.split('/') {
+                    prop_assert!(!part.is_empty() && part != "." && part != ".." && part.len() < 255);
+                }
+                let folder = format!("{}/", name.to_lowercase());
+                let is_folder = folded.iter().any(|other| other.starts_with(&folder));
+                prop_assert!(!is_folder, "{} is a file and a folder", name);
+            }
+        }
+    }
+}

@@ -1,0 +1,31 @@
+//! `urldb archive index`.
+
+use std::io::Write;
+
+use super::{Context, Exit, archive_folder};
+use crate::archive::reindex;
+use crate::cli::style::{count, print_warning};
+use crate::explain::explain;
+
+/// Make the index of the archive anew, of the files that are there
+#[derive(Debug, clap::Args)]
+#[command(after_help = "\
+Examples:
+  urldb archive index")]
+pub(super) struct Args {}
+
+pub(super) fn run(_: &Args, context: &Context) -> anyhow::Result<Exit> {
+    let _owner = context.own()?;
+    let made = reindex(&archive_folder(context)?)?;
+    for error in &made.damaged {
+        print_warning(explain(error));
+    }
+    if !context.quiet {
+        writeln!(anstream::stdout(), "indexed {}", count(made.files, "file"))?;
+    }
+    Ok(if made.damaged.is_empty() {
+        Exit::Fine
+    } else {
+        Exit::Findings
+    })
+}

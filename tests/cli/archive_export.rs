@@ -1,0 +1,203 @@
+//! Bags of promised bytes, and an index made anew.
+
+use std::fs;
+
+use insta::assert_snapshot;
+
+use crate::sandbox::Sandbox;
+use crate::shelf::{Shelf, Told, text};
+use crate::site::{promise, sha256};
+
+/// Three static records, two of which the archive has the bytes of.
+fn archive() -> Sandbox {
+    let sandbox = Sandbox::new("");
+    let mut shelf = Shelf::new(&sandbox, "first.warc.gz");
+    shelf.capture(
+        "2026-01-01T00:00:00Z",
+        &text("http://example.test/a", "the promised bytes"),
+    );
+    shelf.capture(
+        "2026-02-01T00:00:00Z",
+        &text("http://example.test/a", "other bytes"),
+    );
+    // The same bytes elsewhere will do.
+    shelf.capture(
+        "2026-01-01T00:00:00Z",
+        &text("http://mirror.test/copy", "copied"),
+    );
+    shelf.capture(
+        "2026-01-01T00:00:00Z",
+        &text("http://example.test/length", "12345"),
+    );
+    shelf.finish();
+    let mut file = "---\n---\n_path: /\n".to_owned();
+    file += &promise("/a", "the promised bytes");
+    file += &promise("/a/b%20c?d=e", "copied");
+    file += "---\n_path: /length\ncontent-length: 5\n";
+    file += &promise("/lost", "never seen");
+    sandbox.write("urldb/example.test.yaml", file);
+    sandbox
+}
+
+#[test]
+fn a_bag_holds_the_promised_bytes() {
+    let sandbox = archive();
+    let ran = sandbox
+        .urldb(&["archive", "export", "--bagit", "bag"])
+        .code(1);
+    assert_snapshot!(ran.out, @"exported 3 of 4 static records, 29 bytes, to bag");
+    ran.complains(&["not in the archive: http://example.test/lost"]);
+    assert_eq!(
+        sandbox.read("bag/data/example.test/a=2"),
+        "the promised bytes"
+    );
+    assert_eq!(
+        sandbox.read("bag/data/example.test/a/b=2520c=3Fd=3De"),
+        "copied"
+    );
+    assert_eq!(sandbox.read("bag/data/example.test/length"), "12345");
+    let lines = [
+        ("copied", "a/b=2520c=3Fd=3De"),
+        ("the promised bytes", "a=2"),
+        ("12345", "length"),
+    ];
+    let manifest =
+        lines.map(|(body, name)| format!("{}  data/example.test/{name}\n", sha256(body)));
+    assert_eq!(sandbox.read("bag/manifest-sha256.txt"), manifest.concat());
+    for line in sandbox.read("bag/tagmanifest-sha256.txt").lines() {
+        let (digest, name) = line.split_once("  ").unwrap();
+        assert_eq!(digest, sha256(&sandbox.read(&format!("bag/{name}"))));
+    }
+    assert_snapshot!(sandbox.read("bag/bagit.txt"), @r"
+    BagIt-Version: 1.0
+    Tag-File-Character-Encoding: UTF-8
+    ");
+    assert!(
+        sandbox
+            .read("bag/bag-info.txt")
+            .contains("\nPayload-Oxum: 29.3\n")
+    );
+    let urls = sandbox.read("bag/urls.tsv");
+    assert_eq!(urls.lines().count(), 4);
+    assert!(
+        urls.contains("\nhttp://example.test/a\tdata/example.test/a=2\t2026-01-01T00:00:00Z\n")
+    );
+}
+
+#[test]
+fn a_bag_may_be_of_some_records_only() {
+    let sandbox = archive();
+    sandbox
+        .urldb(&["archive", "export", "--path-prefix", "/a", "--bagit", "bag"])
+        .code(0)
+        .says(&["exported 2 of 2 static records"]);
+}
+
+#[test]
+fn a_bag_replaces_nothing() {
+    let sandbox = archive();
+    sandbox.write("bag/mine", "kept");
+    sandbox
+        .urldb(&["archive", "export", "--bagit", "bag"])
+        .code(2)
+        .complains(&["is there already"]);
+    assert_eq!(sandbox.tree("bag").len(), 1);
+    sandbox
+        .urldb(&["archive", "export", "--bagit", "no/such/bag"])
+        .code(2);
+}
+
+#[test]
+fn a_bag_with_wrong_bytes_is_not_made() {
+    let sandbox = archive();
+    let mut shelf = Shelf::new(&sandbox, "wrong.warc.gz");
+    shelf.wrong(
+        "2026-01-01T00:00:00Z",
+        &text("http://example.test/lost", "damaged"),
+    );
+    shelf.finish();
+    sandbox.write(
+        "urldb/example.test.yaml",
+        format!("---\n{}", promise("/lost", "other bytes")),
+    );
+    let before = sandbox.tree("");
+    // The capture of those very bytes is taken; once it is gone, the damaged one is refused.
+    fs::remove_file(sandbox.path("archive/index.cdxj")).unwrap();
+    fs::rename(
+        sandbox.path("archive/first.warc.gz"),
+        sandbox.path("elsewhere"),
+    )
+    .unwrap();
+    sandbox.urldb(&["archive", "index"]).code(0);
+    sandbox
+        .urldb(&["archive", "export", "--bagit", "bag"])
+        .code(2)
+        .complains(&["its bytes have sha256:"]);
+    assert!(!sandbox.path("bag").exists());
+    assert_eq!(
+        sandbox.tree("").len(),
+        before.len(),
+        "nothing is left behind"
+    );
+}
+
+#[test]
+fn the_index_is_made_of_the_files_that_are_there() {
+    let sandbox = archive();
+    let mut shelf = Shelf::new(&sandbox, "second.warc.gz");
+    let told = Told {
+        url: "http://example.test/gone",
+        head: "404 Not Found",
+        body: b"",
+    };
+    shelf.capture("2026-03-01T00:00:00Z", &told);
+    let second = shelf.finish();
+    let index = sandbox.read("archive/index.cdxj");
+    fs::remove_file(sandbox.path("archive/index.cdxj")).unwrap();
+    sandbox
+        .urldb(&["archive", "list"])
+        .code(2)
+        .complains(&["`urldb archive index` makes one"]);
+    sandbox
+        .urldb(&["archive", "index"])
+        .code(0)
+        .says(&["indexed 2 files"]);
+    assert_eq!(sandbox.read("archive/index.cdxj"), index);
+    // Damaged and disordered lines, and those of a file that is gone, are not kept.
+    fs::remove_file(&second).unwrap();
+    sandbox.write("archive/index.cdxj", format!("no line\n{index}{index}"));
+    sandbox
+        .urldb(&["archive", "list"])
+        .code(2)
+        .complains(&["the index is damaged"]);
+    sandbox.urldb(&["archive", "index"]).code(0);
+    let lines: Vec<&str> = index
+        .lines()
+        .filter(|line| !line.contains("second.warc.gz"))
+        .collect();
+    assert_eq!(
+        sandbox
+            .read("archive/index.cdxj")
+            .lines()
+            .collect::<Vec<_>>(),
+        lines
+    );
+    // Of a damaged file there is what can be read of it.
+    let first = sandbox.path("archive/first.warc.gz");
+    let bytes = fs::read(&first).unwrap();
+    fs::write(&first, &bytes[..bytes.len() - 10]).unwrap();
+    sandbox
+        .urldb(&["archive", "index"])
+        .code(1)
+        .complains(&["first.warc.gz"]);
+    assert_eq!(
+        sandbox.read("archive/index.cdxj").lines().count(),
+        lines.len() - 1
+    );
+    fs::remove_file(first).unwrap();
+    sandbox
+        .urldb(&["archive", "index"])
+        .code(0)
+        .says(&["indexed 0 files"]);
+    assert_eq!(sandbox.read("archive/index.cdxj"), "");
+}
