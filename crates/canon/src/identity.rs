@@ -76,6 +76,16 @@ impl fmt::Display for Identity {
 /// [`UrlError`] when the URL cannot be watched, or could mean different things to different
 /// programs.
 pub fn identify(input: &str) -> Result<Identity, UrlError> {
+    let (identity, port) = parse(input)?;
+    if port == identity.scheme.default_port() {
+        Ok(identity)
+    } else {
+        Err(not_default(input, &port.to_string(), identity.scheme))
+    }
+}
+
+/// The identity of `input` and its port, which site rules may know.
+pub(crate) fn parse(input: &str) -> Result<(Identity, u16), UrlError> {
     let input = input.trim_ascii();
     check_characters(input)?;
     let (scheme, rest) = split_scheme(input)?;
@@ -85,10 +95,8 @@ pub fn identify(input: &str) -> Result<Identity, UrlError> {
             input: redact(input),
         });
     }
-    let host = split_port(authority, scheme).map_err(|port| UrlError::Port {
-        port: redact_part(input, port),
-        scheme: scheme.as_str(),
-    })?;
+    let (host, port) =
+        split_port(authority, scheme).map_err(|port| not_default(input, port, scheme))?;
     let host = canonical_host(host).map_err(|problem| UrlError::Host {
         host: redact_part(input, host),
         problem,
@@ -99,7 +107,14 @@ pub fn identify(input: &str) -> Result<Identity, UrlError> {
         },
         other => other,
     })?;
-    Ok(Identity { scheme, host, path })
+    Ok((Identity { scheme, host, path }, port))
+}
+
+fn not_default(input: &str, port: &str, scheme: Scheme) -> UrlError {
+    UrlError::Port {
+        port: redact_part(input, port),
+        scheme: scheme.as_str(),
+    }
 }
 
 /// The scheme, and what follows its `://`.
@@ -152,19 +167,20 @@ fn suggestion(input: &str) -> Option<String> {
     identify(&url).ok().map(|_| url)
 }
 
-/// The host of `authority`; the port when it is not the default one.
-fn split_port(authority: &str, scheme: Scheme) -> Result<&str, &str> {
+/// Host and port of `authority`; the port as written when it is not one.
+fn split_port(authority: &str, scheme: Scheme) -> Result<(&str, u16), &str> {
+    let default = scheme.default_port();
     // The colons of an IPv6 literal are not a port's; the host check refuses it.
     if authority.starts_with('[') {
-        return Ok(authority);
+        return Ok((authority, default));
     }
-    let Some((host, port)) = authority.rsplit_once(':') else {
-        return Ok(authority);
-    };
-    let digits = port.bytes().all(|b| b.is_ascii_digit());
-    if port.is_empty() || (digits && port.parse() == Ok(scheme.default_port())) {
-        Ok(host)
-    } else {
-        Err(port)
+    match authority.rsplit_once(':') {
+        None => Ok((authority, default)),
+        Some((host, "")) => Ok((host, default)),
+        // A sign would be a number to the standard library.
+        Some((host, port)) if port.bytes().all(|b| b.is_ascii_digit()) => {
+            port.parse().map(|number| (host, number)).map_err(|_| port)
+        }
+        Some((_, port)) => Err(port),
     }
 }

@@ -15,6 +15,7 @@ mod error;
 mod host;
 mod identity;
 mod path;
+pub mod rules;
 mod surt;
 
 pub use error::{PathError, UrlError};
