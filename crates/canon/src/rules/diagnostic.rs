@@ -1,6 +1,7 @@
 //! What is wrong with a script, and where.
 
 use std::fmt;
+use std::ops::Range;
 
 /// How bad it is.
 #[derive(Debug, Clone, Copy, PartialEq, Eq, PartialOrd, Ord, Hash)]
@@ -99,6 +100,37 @@ impl Diagnostic {
     pub fn severity(&self) -> Severity {
         self.code.severity()
     }
+
+    /// The line of `source` it is about, and one below with carets under what is meant. A long
+    /// line is cut; what is not printable is shown as U+FFFD.
+    pub fn excerpt(&self, source: &str) -> String {
+        let line = lines(source).nth(self.line - 1).unwrap_or("");
+        let cut = self.column.saturating_sub(EXCERPT_BEFORE + 1);
+        let shown: String = line.chars().skip(cut).take(EXCERPT).map(harmless).collect();
+        let indent = self.column - 1 - cut;
+        let carets = "^".repeat(self.length.clamp(1, EXCERPT - indent));
+        format!("{shown}\n{:indent$}{carets}", "")
+    }
+}
+
+/// How much of a line an excerpt shows, and how much of that before what is meant.
+const EXCERPT: usize = 120;
+const EXCERPT_BEFORE: usize = 60;
+
+fn harmless(c: char) -> char {
+    match c {
+        '\t' => ' ',
+        c if c.is_control() => '\u{fffd}',
+        c => c,
+    }
+}
+
+/// The lines of `source`, without their ends: LF, CR or both.
+fn lines(source: &str) -> impl Iterator<Item = &str> {
+    source
+        .split('\n')
+        .map(|line| line.strip_suffix('\r').unwrap_or(line))
+        .flat_map(|line| line.split('\r'))
 }
 
 impl fmt::Display for Diagnostic {
@@ -111,5 +143,71 @@ impl fmt::Display for Diagnostic {
             ..
         } = self;
         write!(f, "{line}:{column}: {code}: {message}")
+    }
+}
+
+/// Collects what is wrong, by byte positions.
+#[derive(Debug, Default)]
+pub(crate) struct Report {
+    found: Vec<(Range<usize>, Code, String)>,
+    /// How many of them are errors.
+    pub(crate) errors: usize,
+}
+
+impl Report {
+    pub(crate) fn add(&mut self, code: Code, span: Range<usize>, message: impl Into<String>) {
+        self.errors += usize::from(code.severity() == Severity::Error);
+        self.found.push((span, code, message.into()));
+    }
+
+    /// All of it in the order of `source`, in lines and columns.
+    pub(crate) fn finish(mut self, source: &str) -> Vec<Diagnostic> {
+        self.found.sort_by_key(|(span, ..)| span.start);
+        let mut cursor = Cursor::default();
+        let diagnostic = |(span, code, message): (Range<usize>, Code, String)| {
+            let (line, column) = cursor.place(source, span.start);
+            let meant = source.get(span).unwrap_or("");
+            let on_line = meant.split(['\r', '\n']).next().unwrap_or("");
+            Diagnostic {
+                code,
+                line,
+                column,
+                length: on_line.chars().count().max(1),
+                message,
+            }
+        };
+        self.found.into_iter().map(diagnostic).collect()
+    }
+}
+
+/// A place in a text that only moves forward, so that many positions cost one reading.
+#[derive(Debug, Default)]
+pub(crate) struct Cursor {
+    at: usize,
+    line: usize,
+    column: usize,
+}
+
+impl Cursor {
+    /// Line and column of the byte `at`, from 1.
+    pub(crate) fn place(&mut self, source: &str, at: usize) -> (usize, usize) {
+        self.advance(source, at);
+        (self.line + 1, self.column + 1)
+    }
+
+    /// Moves to the byte `to`.
+    fn advance(&mut self, source: &str, to: usize) {
+        let passed = source.get(self.at..to).unwrap_or("");
+        for (at, c) in passed.char_indices() {
+            // A CR ends a line, unless an LF follows that will.
+            let before_lf = source.as_bytes().get(self.at + at + 1) == Some(&b'\n');
+            if c == '\n' || (c == '\r' && !before_lf) {
+                self.line += 1;
+                self.column = 0;
+            } else {
+                self.column += 1;
+            }
+        }
+        self.at = self.at.max(to);
     }
 }

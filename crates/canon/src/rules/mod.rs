@@ -9,16 +9,27 @@
 //! and answers what a URL is. Where there are no rules, the answer is that of
 //! [`identify`](crate::identify()).
 
+mod check;
+mod check_variable;
+mod compile;
 mod diagnostic;
+mod evaluate;
 mod failure;
+mod lex;
 mod names;
+mod parse;
+mod pattern;
+mod query;
 mod set;
+mod slot;
 mod trace;
+mod write;
 
+pub use compile::{Compiled, DomainScript, WebsiteScript};
 pub use diagnostic::{Code, Diagnostic, Severity};
 pub use failure::{Failure, Rejected};
 pub use names::{ScriptFile, registrable_domain};
-pub use set::{Compiled, DomainScript, SiteRules, WebsiteScript};
+pub use set::SiteRules;
 pub use trace::{
-    Official, Part, Parts, Resolution, Role, RuleRef, Source, Trace, Tried, Variable, Verdict,
+    Namespace, Part, Parts, Resolution, Role, RuleRef, Source, Trace, Tried, Variable, Verdict,
 };

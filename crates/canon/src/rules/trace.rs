@@ -77,6 +77,15 @@ impl Part {
             Self::Query => "query",
         }
     }
+
+    /// What ends a piece of it.
+    pub(crate) fn separator(self) -> Option<char> {
+        match self {
+            Self::Host => Some('.'),
+            Self::Path => Some('/'),
+            Self::Query => None,
+        }
+    }
 }
 
 /// What a variable is for.
@@ -101,13 +110,39 @@ impl Role {
     }
 }
 
-/// Whether a variable says where its option stands in the official URL.
+/// The namespace of a variable.
 #[derive(Debug, Clone, Copy, PartialEq, Eq, PartialOrd, Ord, Hash)]
-pub enum Official {
-    /// In the namespace `canonalize` itself: here.
-    Here,
-    /// In a namespace within: elsewhere or nowhere.
-    No,
+pub enum Namespace {
+    /// `canonalize` itself: this is where the official URL has the option.
+    Official,
+    /// That of host variables.
+    Domain,
+    /// That of path and query variables.
+    Site,
+    /// One more, so that a name can be there twice.
+    Options,
+}
+
+impl Namespace {
+    /// The namespace in full.
+    pub fn as_str(self) -> &'static str {
+        match self {
+            Self::Official => "canonalize",
+            Self::Domain => "canonalize::domain",
+            Self::Site => "canonalize::site",
+            Self::Options => "canonalize::options",
+        }
+    }
+
+    /// That of `name` within `canonalize`.
+    pub(crate) fn within(name: &str) -> Option<Self> {
+        match name {
+            "domain" => Some(Self::Domain),
+            "site" => Some(Self::Site),
+            "options" => Some(Self::Options),
+            _ => None,
+        }
+    }
 }
 
 /// Where a value came from.
@@ -133,16 +168,14 @@ pub struct RuleRef {
 /// A variable of a rule that matched.
 #[derive(Debug, Clone, PartialEq, Eq)]
 pub struct Variable {
-    /// Its namespace in full: `canonalize`, `canonalize::domain`.
-    pub namespace: &'static str,
+    /// Its namespace.
+    pub namespace: Namespace,
     /// Its name.
     pub name: String,
     /// Where it looks.
     pub part: Part,
     /// What it is for.
     pub role: Role,
-    /// Whether its position is the official one.
-    pub official: Official,
     /// Its value, without a separator at the end.
     pub value: Option<String>,
     /// Where the value came from.

@@ -1,0 +1,232 @@
+//! Site rules: what holds for every script and URL.
+
+use proptest::prelude::*;
+use urldb_canon::identify;
+use urldb_canon::rules::{Diagnostic, DomainScript, SiteRules, WebsiteScript};
+
+/// Text that looks like a script here and there.
+fn scribble() -> impl Strategy<Value = String> {
+    let word = prop_oneof![
+        "[ \\t\\r\\n]{0,3}",
+        "[a-zA-Z_0-9]{1,4}",
+        prop::sample::select(vec![
+            "a {",
+            "};",
+            "}",
+            ";",
+            "=",
+            "::",
+            "(",
+            ")",
+            ",",
+            "optional ",
+            "required ",
+            "path ",
+            "query ",
+            "protocol",
+            "port",
+            "namespace ",
+            "canonalize",
+            "website(",
+            "flag(",
+            "\"",
+            "'",
+            "\\",
+            "/*",
+            "*/",
+            "//",
+            "\"(a|b)\\.\"",
+            "'[a-z]+'",
+            "\"\\u00e9\"",
+            "\"\\x",
+        ])
+        .prop_map(str::to_owned),
+        any::<char>().prop_map(String::from),
+    ];
+    prop::collection::vec(word, 0..40).prop_map(|words| words.concat())
+}
+
+fn variable(patterns: Vec<&'static str>) -> impl Strategy<Value = String> {
+    (
+        prop::sample::select(vec!["optional", "optional", "required"]),
+        prop::sample::select(vec!["", "", "canonalize::", "options::"]),
+        prop::sample::select(vec!["lang", "ver", "site"]),
+        prop::sample::select(patterns),
+        0..5,
+    )
+        .prop_map(|(mode, namespace, name, pattern, function)| {
+            let value = match function {
+                0 => format!("'{pattern}'"),
+                1 => format!("website('{pattern}', 'www')"),
+                2 => format!("flag('{pattern}', 'en')"),
+                _ => format!("flag('{pattern}')"),
+            };
+            format!("{mode} {namespace}{name} = {value};")
+        })
+}
+
+fn domain_script() -> impl Strategy<Value = String> {
+    let patterns = vec![
+        r"w{1,4}\.",
+        r"(en|fr)\.",
+        r"([a-z][a-z])[-.]",
+        r"[0-9]+\.[0-9]+\.",
+        r"[a-z]+",
+        r"(?:[a-z0-9]+\.)*",
+        r".*",
+    ];
+    prop::collection::vec(prop::collection::vec(variable(patterns), 1..4), 1..3).prop_map(script)
+}
+
+fn website_script() -> impl Strategy<Value = String> {
+    let patterns = || {
+        vec![
+            r"(en|fr)/",
+            r"(en|fr)",
+            r"lang-(en|fr)/",
+            r"blog/?",
+            r"[a-z]+",
+            r"\./",
+            r".*",
+            r"",
+            r"[^/]*/",
+        ]
+    };
+    let item = prop_oneof![
+        variable(patterns()),
+        variable(patterns()).prop_map(|v| format!("query {v}")),
+        prop::sample::select(vec![
+            "protocol = 'https';",
+            "protocol = 'any';",
+            "port = '8080';"
+        ])
+        .prop_map(str::to_owned),
+    ];
+    prop::collection::vec(prop::collection::vec(item, 1..4), 1..3).prop_map(script)
+}
+
+fn script(rules: Vec<Vec<String>>) -> String {
+    let rule =
+        |(index, items): (usize, Vec<String>)| format!("r{index} {{ {} }};\n", items.concat());
+    rules.into_iter().enumerate().map(rule).collect()
+}
+
+fn url() -> impl Strategy<Value = String> {
+    let label = prop::sample::select(vec!["en.", "fr.", "www.", "w.", "3.5.", "x.", "en-"]);
+    let segment = prop::sample::select(vec![
+        "en", "EN", "fr", "blog", "Blog", "x", ".", "lang-en", "%C3%A9", "",
+    ]);
+    let argument = prop::sample::select(vec![
+        "lang=en",
+        "LANG=fr",
+        "lang",
+        "site=",
+        "site=www",
+        "ver=a%2Fb",
+        "a=1",
+        "",
+        "ver=.",
+    ]);
+    (
+        prop::sample::select(vec!["http", "https"]),
+        prop::collection::vec(label, 0..4),
+        prop::sample::select(vec!["", ":8080", ":443"]),
+        prop::collection::vec(segment, 0..5),
+        prop::collection::vec(argument, 0..4),
+    )
+        .prop_map(|(scheme, labels, port, segments, arguments)| {
+            let query = if arguments.is_empty() { "" } else { "?" };
+            format!(
+                "{scheme}://{}example.org{port}/{}{query}{}",
+                labels.concat(),
+                segments.join("/"),
+                arguments.join("&")
+            )
+        })
+}
+
+/// A set with both scripts, where they are good; the second is for many websites.
+fn rules(domain: &str, website: &str) -> SiteRules {
+    let mut rules = SiteRules::new();
+    if let Some(script) = DomainScript::compile(domain).script {
+        rules.insert_domain("example.org", script);
+    }
+    if let Some(script) = WebsiteScript::compile(website).script {
+        for labels in ["", "www.", "www.www.", "x.", "x.www.", "en.", "fr."] {
+            rules.insert_website(&format!("{labels}example.org"), script.clone());
+        }
+    }
+    rules
+}
+
+/// Diagnostics point into the text they are about.
+fn check_places(source: &str, diagnostics: &[Diagnostic]) {
+    let unix = source.replace("\r\n", "\n").replace('\r', "\n");
+    for diagnostic in diagnostics {
+        let line = unix.split('\n').nth(diagnostic.line - 1);
+        let length = line.expect("a line of the script").chars().count();
+        // One place behind the line: where something is missing.
+        assert!(diagnostic.column <= length + 1, "{diagnostic:?}");
+        assert!(
+            diagnostic.length == 1 || diagnostic.column + diagnostic.length <= length + 1,
+            "{diagnostic:?}"
+        );
+        assert_eq!(diagnostic.excerpt(source).lines().count(), 2);
+    }
+}
+
+proptest! {
+    #[test]
+    fn no_script_panics(source in scribble()) {
+        check_places(&source, &DomainScript::compile(&source).diagnostics);
+        check_places(&source, &WebsiteScript::compile(&source).diagnostics);
+    }
+
+    #[test]
+    fn a_page_is_its_own_page(
+        domain in domain_script(), website in website_script(), url in url()
+    ) {
+        let rules = rules(&domain, &website);
+        if let Ok(found) = rules.resolve(&url) {
+            if let Ok(official) = &found.official {
+                let again = rules.resolve(official).expect("the official URL is admitted");
+                prop_assert_eq!(&again.website, &found.website);
+                prop_assert_eq!(&again.page, &found.page);
+                prop_assert_eq!(again.official.as_ref(), Ok(official));
+            }
+            if let Ok(record) = &found.record {
+                let again = rules.resolve(&record.to_string()).expect("the page is admitted");
+                prop_assert_eq!(again.record.as_ref(), Ok(record));
+                prop_assert_eq!(&record.host, &found.website);
+                prop_assert_eq!(&record.path, &found.page);
+            }
+        }
+    }
+
+    #[test]
+    fn any_url_has_an_answer(
+        domain in domain_script(), website in website_script(), url in "\\PC{0,40}"
+    ) {
+        let rules = rules(&domain, &website);
+        let _ = rules.resolve(&url);
+        let _ = rules.resolve(&format!("http://www.example.org/{url}"));
+        let _ = rules.resolve(&format!("http://{url}.example.org/"));
+    }
+
+    #[test]
+    fn without_rules_the_identity_decides(url in prop_oneof![url(), "http://\\PC{0,20}"]) {
+        let record = SiteRules::new().resolve(&url).map_err(|failure| failure.to_string());
+        let identity = identify(&url);
+        match (record, &identity) {
+            (Ok(found), Ok(identity)) => {
+                prop_assert_eq!(found.record.as_ref(), Ok(identity));
+                prop_assert_eq!(found.official, Ok(identity.to_string()));
+            }
+            (Ok(_), Err(error)) => prop_assert_eq!(error.code(), "port"),
+            (found, identity) => prop_assert_eq!(
+                found.map(|found| found.page_url),
+                Err(identity.clone().expect_err("refused").to_string())
+            ),
+        }
+    }
+}

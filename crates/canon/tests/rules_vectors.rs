@@ -1,0 +1,120 @@
+//! Site rules: the shared vectors, but those of the lexer, which stand there.
+
+use serde_json::{Map, Value, json};
+use urldb_canon::rules::{
+    Compiled, Diagnostic, DomainScript, Failure, Resolution, SiteRules, Trace, Verdict,
+    WebsiteScript, registrable_domain,
+};
+
+fn vectors(kind: &str) -> Vec<Value> {
+    let all: Value =
+        serde_json::from_str(include_str!("site-rules.json")).expect("vectors are JSON");
+    let all = all["vectors"].as_array().expect("a list");
+    let chosen: Vec<_> = all.iter().filter(|v| v["kind"] == kind).cloned().collect();
+    assert!(!chosen.is_empty(), "there are {kind} vectors");
+    chosen
+}
+
+fn text<'a>(vector: &'a Value, key: &str) -> &'a str {
+    vector[key].as_str().expect(key)
+}
+
+/// A script that must be good.
+fn good<S>(compiled: Compiled<S>, vector: &Value) -> S {
+    let Compiled {
+        script,
+        diagnostics,
+    } = compiled;
+    script.unwrap_or_else(|| panic!("{vector}: {diagnostics:?}"))
+}
+
+/// Whether there is a script, and what is wrong with it.
+fn outcome<S>(compiled: Compiled<S>) -> (bool, Vec<Diagnostic>) {
+    (compiled.script.is_some(), compiled.diagnostics)
+}
+
+#[test]
+fn scripts_compile_or_not() {
+    for vector in vectors("compile") {
+        let source = text(&vector, "rules");
+        let (ok, diagnostics) = if text(&vector, "language") == "domain" {
+            outcome(DomainScript::compile(source))
+        } else {
+            outcome(WebsiteScript::compile(source))
+        };
+        let expected = vector["expect"]["ok"] == json!(true);
+        assert_eq!(ok, expected, "{vector}: {diagnostics:?}");
+    }
+}
+
+#[test]
+fn urls_match_or_not() {
+    for vector in vectors("match") {
+        let trace = explain(&vector);
+        let expected = vector["expect"].as_object().expect("a mapping");
+        let found = describe(&trace);
+        for (key, value) in expected {
+            assert_eq!(found.get(key), Some(value), "{key} of {vector}: {trace:?}");
+        }
+    }
+}
+
+/// The URL of `vector` through its rules. The website script belongs to the website that the
+/// domain script makes of the URL.
+fn explain(vector: &Value) -> Trace {
+    let url = text(vector, "url");
+    let mut rules = SiteRules::new();
+    let trace = rules.explain(url);
+    let host = trace.parts.expect("a URL").host;
+    let script = good(DomainScript::compile(text(vector, "domain_rules")), vector);
+    rules.insert_domain(registrable_domain(&host), script);
+    let trace = rules.explain(url);
+    match (&trace.website, vector["website_rules"].as_str()) {
+        (Some(website), Some(source)) => {
+            rules.insert_website(website, good(WebsiteScript::compile(source), vector));
+            rules.explain(url)
+        }
+        _ => trace,
+    }
+}
+
+/// A trace under the names of the vectors.
+fn describe(trace: &Trace) -> Map<String, Value> {
+    let mut all = Map::new();
+    all.insert("domain".into(), json!(trace.domain));
+    let rules = [
+        ("domain_rule", &trace.domain_rules),
+        ("website_rule", &trace.website_rules),
+    ];
+    for (key, tried) in rules {
+        if let Some(last) = tried.iter().flatten().last()
+            && matches!(
+                last.verdict,
+                Verdict::Matched | Verdict::MatchedWithSeparators
+            )
+        {
+            all.insert(key.into(), json!(last.rule.name));
+        }
+    }
+    match &trace.outcome {
+        Err(failure) => {
+            all.insert("error".into(), json!(failure.code()));
+            if let Failure::ContradictoryOption { name, .. } = failure {
+                all.insert("option".into(), json!(name));
+            }
+        }
+        Ok(Resolution {
+            website,
+            page,
+            options,
+            official,
+            ..
+        }) => {
+            all.insert("website".into(), json!(website));
+            all.insert("page".into(), json!(page));
+            all.insert("options".into(), json!(options));
+            all.insert("official_url".into(), json!(official.as_ref().ok()));
+        }
+    }
+    all
+}
