@@ -2,8 +2,7 @@
 
 use super::check::Checker;
 use super::diagnostic::Code;
-use super::lex::Text;
-use super::parse::{At, Declaration, Function};
+use super::parse::{Declaration, Function};
 use super::pattern::{Pattern, Piece};
 use super::slot::{Kind, Slot, without_end};
 use super::trace::{Namespace, Part};
@@ -18,8 +17,9 @@ impl Checker<'_> {
         namespace: Namespace,
         closes: bool,
     ) -> Option<(Slot, Piece)> {
+        self.function(declaration);
         let pattern = Pattern::parse(&declaration.pattern, self.report)?;
-        let kind = self.kind(declaration, &pattern, namespace)?;
+        self.unmatched(declaration, &pattern, namespace);
         let separator = declaration.part.separator();
         let ends_in = |c: char| u8::try_from(c).is_ok_and(|b| pattern.may_end_in(b));
         let separate = match separator {
@@ -39,7 +39,7 @@ impl Checker<'_> {
             name: declaration.name.is.clone(),
             namespace,
             part: declaration.part,
-            kind,
+            kind: kind(declaration),
             joint: separator.map(|s| if !ends_in(s) && ends_in('-') { '-' } else { s }),
         };
         let piece = Piece {
@@ -50,80 +50,60 @@ impl Checker<'_> {
         Some((slot, piece))
     }
 
-    fn kind(
-        &mut self,
-        declaration: &Declaration,
-        pattern: &Pattern,
-        namespace: Namespace,
-    ) -> Option<Kind> {
+    /// What can be said of a function without its pattern.
+    fn function(&mut self, declaration: &Declaration) {
         match &declaration.function {
-            Function::Group => Some(Kind::Group),
             Function::Website(replacement) => {
-                self.replacement(declaration, replacement, pattern)?;
-                Some(Kind::Website(replacement.is.value.clone()))
+                if let Some(problem) = unfit(declaration.part, &replacement.is.value) {
+                    let message = format!("the replacement {problem}");
+                    let span = replacement.span.clone();
+                    self.report.add(Code::RuleReplacement, span, message);
+                }
             }
-            Function::Flag(default) => {
-                self.flag(declaration, default.as_ref(), pattern, namespace);
-                let separator = declaration.part.separator();
-                let default = default
-                    .as_ref()
-                    .map(|d| without_end(&d.is.value, separator));
-                Some(Kind::Flag(default.map(str::to_owned)))
+            Function::Flag(default) if declaration.required => {
+                let message = "this flag is required: a page without it is not admitted, and so \
+                               cannot be a record; write `optional`";
+                let span = declaration.name.span.clone();
+                self.report.add(Code::RuleRequiredFlag, span, message);
+                if let Some(default) = default {
+                    let message = "a required flag has no default: remove it, or write `optional`";
+                    let span = default.span.clone();
+                    self.report.add(Code::RuleRequiredDefault, span, message);
+                }
             }
+            Function::Flag(_) | Function::Group => {}
         }
     }
 
-    fn replacement(
-        &mut self,
-        declaration: &Declaration,
-        replacement: &At<Text>,
-        pattern: &Pattern,
-    ) -> Option<()> {
-        let text = &replacement.is.value;
-        let span = replacement.span.clone();
-        if let Some(problem) = unfit(declaration.part, text) {
-            let message = format!("the replacement {problem}");
-            self.report.add(Code::RuleReplacement, span, message);
-            return None;
-        }
-        let absent = text.is_empty() && !declaration.required;
-        if !absent && !matches_somehow(pattern, text, declaration.part) {
-            let message = "the pattern does not match the replacement: URLs with it are refused, and \
-                           so are the official ones";
+    /// A text that will be in URLs should be matched there.
+    fn unmatched(&mut self, declaration: &Declaration, pattern: &Pattern, namespace: Namespace) {
+        let (text, message) = match &declaration.function {
+            Function::Website(replacement) => (
+                replacement,
+                "the pattern does not match the replacement, so that no URL with it is admitted",
+            ),
+            Function::Flag(Some(default)) if namespace == Namespace::Official => (
+                default,
+                "the pattern does not match the default, which the official URL will have",
+            ),
+            Function::Flag(_) | Function::Group => return,
+        };
+        let absent = text.is.value.is_empty() && !declaration.required;
+        if !absent && !matches_somehow(pattern, &text.is.value, declaration.part) {
+            let span = text.span.clone();
             self.report
                 .add(Code::RuleReplacementUnmatched, span, message);
         }
-        Some(())
     }
+}
 
-    fn flag(
-        &mut self,
-        declaration: &Declaration,
-        default: Option<&At<Text>>,
-        pattern: &Pattern,
-        namespace: Namespace,
-    ) {
-        if declaration.required {
-            let message = "this flag is required: a page without it is not admitted, and so cannot \
-                           be a record; write `optional`";
-            let span = declaration.name.span.clone();
-            self.report.add(Code::RuleRequiredFlag, span, message);
-        }
-        let Some(default) = default else { return };
-        let text = &default.is.value;
-        let span = default.span.clone();
-        if declaration.required {
-            let message = "a required flag has no default: remove it, or write `optional`";
-            self.report.add(Code::RuleRequiredDefault, span, message);
-        } else if namespace == Namespace::Official
-            && !text.is_empty()
-            && !matches_somehow(pattern, text, declaration.part)
-        {
-            let message =
-                "the pattern does not match the default, which the official URL will have";
-            self.report
-                .add(Code::RuleReplacementUnmatched, span, message);
-        }
+fn kind(declaration: &Declaration) -> Kind {
+    match &declaration.function {
+        Function::Group => Kind::Group,
+        Function::Website(replacement) => Kind::Website(replacement.is.value.clone()),
+        Function::Flag(default) => Kind::Flag(default.as_ref().map(|default| {
+            without_end(&default.is.value, declaration.part.separator()).to_owned()
+        })),
     }
 }
 

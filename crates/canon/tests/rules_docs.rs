@@ -1,0 +1,159 @@
+//! Every example of docs/site-rules.md does what the page says.
+//!
+//! The scripts of a section, ```` ```rules DOMAIN ```` or ```` ```rules website WEBSITE ````, are the
+//! rules for the tables below them; the heads of the columns say what is compared. A block of
+//! ```` ```text ```` right after a script holds its diagnostics.
+
+use std::collections::BTreeSet;
+use std::fs;
+use std::path::Path;
+
+use urldb_canon::rules::{
+    Code, Compiled, Diagnostic, DomainScript, Failure, SiteRules, WebsiteScript,
+};
+
+/// The page; none in a package, which holds this crate alone.
+fn page() -> Option<String> {
+    let path = Path::new(env!("CARGO_MANIFEST_DIR")).join("../../docs/site-rules.md");
+    let page = fs::read_to_string(path).ok();
+    if page.is_none() {
+        eprintln!("skipped: there is no docs/site-rules.md");
+    }
+    page
+}
+
+/// A piece of the page.
+enum Piece<'a> {
+    Heading,
+    /// The info string of a fenced block, and what is in it.
+    Block(&'a str, String),
+    /// The cells of the rows, the head being the first.
+    Table(Vec<Vec<&'a str>>),
+}
+
+fn pieces(page: &str) -> Vec<Piece<'_>> {
+    let mut pieces = Vec::new();
+    let mut lines = page.lines().peekable();
+    while let Some(line) = lines.next() {
+        if line.starts_with('#') {
+            pieces.push(Piece::Heading);
+        } else if let Some(info) = line.strip_prefix("```") {
+            let block = lines.by_ref().take_while(|line| *line != "```");
+            let block: Vec<_> = block.collect();
+            pieces.push(Piece::Block(info, block.join("\n")));
+        } else if line.starts_with('|') {
+            let mut rows = vec![cells(line)];
+            while let Some(row) = lines.next_if(|line| line.starts_with('|')) {
+                rows.push(cells(row));
+            }
+            pieces.push(Piece::Table(rows));
+        }
+    }
+    pieces
+}
+
+fn cells(row: &str) -> Vec<&str> {
+    let inside = row.trim_matches('|').split('|');
+    inside.map(|cell| cell.trim().trim_matches('`')).collect()
+}
+
+/// Adds the script of a block to `rules`; what is wrong with it.
+fn insert(rules: &mut SiteRules, info: &str, source: &str) -> Vec<Diagnostic> {
+    if let Some(website) = info.strip_prefix("website ") {
+        let Compiled {
+            script,
+            diagnostics,
+        } = WebsiteScript::compile(source);
+        if let Some(script) = script {
+            rules.insert_website(website, script);
+        }
+        diagnostics
+    } else {
+        let Compiled {
+            script,
+            diagnostics,
+        } = DomainScript::compile(source);
+        if let Some(script) = script {
+            rules.insert_domain(info, script);
+        }
+        diagnostics
+    }
+}
+
+/// What `rules` make of `url`, for a column.
+fn column(rules: &SiteRules, url: &str, head: &str) -> String {
+    let found = match rules.resolve(url) {
+        Ok(found) => found,
+        Err(failure) if matches!(head, "page" | "record") => return failure.code().to_owned(),
+        Err(_) => return String::new(),
+    };
+    match head {
+        "page" => format!("{}{}", found.website, found.page),
+        "official" => found
+            .official
+            .unwrap_or_else(|rejected| rejected.to_string()),
+        "record" => match found.record {
+            Ok(record) => format!("{}{}", record.host, record.path),
+            Err(failure) => Failure::code(&failure).to_owned(),
+        },
+        "options" => {
+            let options = found.options.iter();
+            let pairs: Vec<_> = options
+                .map(|(name, value)| format!("{name}={value}"))
+                .collect();
+            pairs.join(", ")
+        }
+        other => panic!("what is a column {other:?}?"),
+    }
+}
+
+#[test]
+fn examples_do_what_the_page_says() {
+    let Some(page) = page() else { return };
+    let mut rules = SiteRules::new();
+    let mut diagnostics: Vec<Diagnostic> = Vec::new();
+    let mut compared = 0;
+    for piece in pieces(&page) {
+        match piece {
+            Piece::Heading => {
+                assert_eq!(diagnostics, [], "a script of the page");
+                rules = SiteRules::new();
+            }
+            Piece::Block("text", block) if !diagnostics.is_empty() => {
+                let told: Vec<_> = diagnostics.drain(..).map(|d| d.to_string()).collect();
+                assert_eq!(told.join("\n"), block);
+            }
+            Piece::Block(info, source) => {
+                if let Some(about) = info.strip_prefix("rules ") {
+                    diagnostics = insert(&mut rules, about, &source);
+                }
+            }
+            Piece::Table(rows) => {
+                let (head, rows) = rows.split_first().expect("a head");
+                if head[0] != "URL" {
+                    continue;
+                }
+                assert_eq!(diagnostics, [], "the script above {rows:?}");
+                for row in rows.iter().skip(1) {
+                    for (head, expected) in head.iter().zip(row).skip(1) {
+                        assert_eq!(column(&rules, row[0], head), *expected, "{head} of {row:?}");
+                        compared += 1;
+                    }
+                }
+            }
+        }
+    }
+    assert!(compared > 50, "only {compared} cells were compared");
+}
+
+#[test]
+fn every_code_has_a_section() {
+    let Some(page) = page() else { return };
+    let told: BTreeSet<_> = page
+        .lines()
+        .filter_map(|line| line.strip_prefix("### `rule-")?.strip_suffix('`'))
+        .map(|name| format!("rule-{name}"))
+        .collect();
+    let codes = Code::ALL.iter().map(|code| code.as_str().to_owned());
+    assert_eq!(told, codes.collect());
+}
