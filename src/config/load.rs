@@ -12,6 +12,7 @@ use urldb_warc::Version;
 use urldb_warc::digest::Algorithm;
 
 use super::challenge;
+use super::proxy;
 use super::section::{Problem, Problems, Section};
 use super::{
     Archive, ArchiveRecords, Check, Cnames, Config, Database, EmailTransport, Ledger, Manners,
@@ -248,6 +249,7 @@ fn network(section: Section<'_>) -> Network {
         map: section
             .list("map", "a list such as \"example.org=127.0.0.1:8080\"")
             .unwrap_or_default(),
+        proxy: proxy::read(&section),
     };
     section.finish();
     network
@@ -433,6 +435,15 @@ mod tests {
         urldb.toml:11:1: [notify.x]: no notifier is of type "pigeon": "email" and "html" are
         urldb.toml:13:1: [notify.y]: `from` and `to` are needed, such as to = ["me@example.org"]
         urldb.toml:13:1: [notify.y]: one of `server` (SMTP) and `folder` (of .eml files) is needed
+        "#);
+    }
+
+    #[test]
+    fn a_proxy_has_no_secrets_in_its_url() {
+        let text = "[network]\nproxy = \"http://me:hunter2@127.0.0.1:3128\"\nproxy-user = \"me\"\n";
+        insta::assert_snapshot!(problems(text).join("\n"), @r#"
+        urldb.toml:1:1: [network]: `proxy-user` and `proxy-password-env` go together
+        urldb.toml:2:9: `proxy` should be the URL of a proxy, without user and password, such as "http://127.0.0.1:3128"
         "#);
     }
 

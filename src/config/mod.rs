@@ -6,6 +6,7 @@
 mod challenge;
 mod load;
 mod mapping;
+mod proxy;
 pub(crate) mod section;
 
 use std::collections::BTreeMap;
@@ -20,6 +21,7 @@ pub use challenge::Challenge;
 pub(crate) use challenge::parse as parse_challenges;
 pub use load::{Complaints, ConfigError, FILE_NAME, discover, load};
 pub use mapping::{InvalidMapping, Mapping};
+pub use proxy::{Proxy, ProxyAddress};
 
 /// The whole configuration of one repository.
 #[derive(Debug, Clone, Default)]
@@ -170,6 +172,8 @@ pub struct Network {
     pub ca_file: Option<PathBuf>,
     /// Hosts that are to be found somewhere else; also `--map`.
     pub map: Vec<Mapping>,
+    /// What all requests go through, but for those that a mapping leads elsewhere.
+    pub proxy: Option<Proxy>,
 }
 
 /// `[archive]`: where what was seen is kept.

@@ -145,6 +145,10 @@ impl<'a> Section<'a> {
         })
     }
 
+    pub(super) fn parsed<T: FromStr>(&self, key: &'static str, what: &str) -> Option<T> {
+        self.typed(key, what, |value| value.as_str()?.parse().ok())
+    }
+
     pub(super) fn list<T: FromStr>(&self, key: &'static str, what: &str) -> Option<Vec<T>> {
         self.typed(key, what, |value| {
             value

@@ -6,7 +6,7 @@ use hyper::ext::ReasonPhrase;
 use jiff::Timestamp;
 use reqwest::header::{self, HeaderValue};
 use reqwest::tls::TlsInfo;
-use reqwest::{Response, Version};
+use reqwest::{Response, StatusCode, Version};
 use tokio::time::{timeout, timeout_at};
 
 use super::body::{Intake, Start};
@@ -241,10 +241,19 @@ impl Leg<'_> {
             result = self.exchange(again, true, patience).await;
         }
         let response = result?;
+        let is_proxied = self.treatment.clients.is_proxied(&ask.url);
+        if is_proxied && response.status() == StatusCode::PROXY_AUTHENTICATION_REQUIRED {
+            // As it is where a tunnel is asked for.
+            return Err(Failure {
+                kind: FailureKind::Connect,
+                detail: "the proxy wants another user and password (407)".to_owned(),
+            });
+        }
         let hop = Hop {
             url: ask.url.to_string(),
             at,
-            address: response.remote_addr(),
+            // Who answers a proxy, it does not tell.
+            address: response.remote_addr().filter(|_| !is_proxied),
             certificate: certificate(&response),
             request_headers,
             version: version(&response),

@@ -24,7 +24,7 @@ use url::{Host, Url};
 use super::certificate::Witness;
 use super::policy::{Policy, Refused};
 use super::resolve::{Fixed, Lookup, Vetted};
-use crate::config::{Mapping, Network};
+use crate::config::{self, Mapping, Network};
 
 /// Idle connections are dropped soon: a run meets many hosts, and file descriptors are few.
 const IDLE: Duration = Duration::from_secs(2);
@@ -39,6 +39,15 @@ pub(super) struct Ways {
     lookup: Arc<dyn Lookup>,
     policy: Arc<Policy>,
     mappings: Arc<[Mapping]>,
+    proxy: Option<Proxy>,
+}
+
+/// What requests go through.
+#[derive(Debug, Clone)]
+struct Proxy {
+    /// With its credentials.
+    library: reqwest::Proxy,
+    host: String,
 }
 
 /// The clients for all ways, which give up connecting after the same time.
@@ -48,6 +57,7 @@ pub(super) struct Clients {
     mapped: HashMap<String, Pair>,
     policy: Arc<Policy>,
     mappings: Arc<[Mapping]>,
+    is_proxied: bool,
 }
 
 /// Two clients that differ in whether they reuse connections.
@@ -71,13 +81,22 @@ pub(super) struct Outgoing {
 }
 
 impl Ways {
-    /// Fails on an unreadable `ca-file` or when no certificate authority is known at all.
+    /// Fails on an unreadable `ca-file`, when no certificate authority is known at all, or when
+    /// the proxy's password is not in the environment.
     pub(super) fn new(network: &Network, lookup: Arc<dyn Lookup>) -> anyhow::Result<Self> {
         Ok(Self {
             tls: tls(network)?,
             lookup,
             policy: Arc::new(Policy::new(&network.allow)),
             mappings: network.map.iter().map(normalized).collect(),
+            proxy: network.proxy.as_ref().map(proxy).transpose()?,
+        })
+    }
+
+    fn fixed(&self, host: &str) -> Arc<dyn Resolve> {
+        Arc::new(Fixed {
+            lookup: Arc::clone(&self.lookup),
+            host: host.to_owned(),
         })
     }
 }
@@ -85,31 +104,34 @@ impl Ways {
 impl Clients {
     /// Builds them.
     pub(super) fn new(ways: &Ways, connect_timeout: Duration) -> anyhow::Result<Self> {
-        let pair = |resolver: &Arc<dyn Resolve>| Pair::new(&ways.tls, connect_timeout, resolver);
+        let pair = |resolver: &Arc<dyn Resolve>, proxy: Option<&Proxy>| {
+            Pair::new(&ways.tls, connect_timeout, resolver, proxy)
+        };
         let mut mapped = HashMap::new();
         for Mapping { to_host, .. } in &*ways.mappings {
             if !mapped.contains_key(to_host) {
-                let resolver: Arc<dyn Resolve> = Arc::new(Fixed {
-                    lookup: Arc::clone(&ways.lookup),
-                    host: to_host.clone(),
-                });
-                mapped.insert(to_host.clone(), pair(&resolver)?);
+                mapped.insert(to_host.clone(), pair(&ways.fixed(to_host), None)?);
             }
         }
-        let vetted: Arc<dyn Resolve> = Arc::new(Vetted {
-            lookup: Arc::clone(&ways.lookup),
-            policy: Arc::clone(&ways.policy),
-        });
+        let proxy = ways.proxy.as_ref();
+        let resolver = match proxy {
+            // The only name that is left to us is the proxy's own.
+            Some(proxy) => ways.fixed(&proxy.host),
+            None => Arc::new(Vetted {
+                lookup: Arc::clone(&ways.lookup),
+                policy: Arc::clone(&ways.policy),
+            }),
+        };
         Ok(Self {
-            open: pair(&vetted)?,
+            open: pair(&resolver, proxy)?,
+            is_proxied: proxy.is_some(),
             mapped,
             policy: Arc::clone(&ways.policy),
             mappings: Arc::clone(&ways.mappings),
         })
     }
 
-    /// Where a URL leads: the client to use, and the URL to give it.
-    fn route(&self, url: &Url) -> Result<(&Pair, Url), Refused> {
+    fn mapping(&self, url: &Url) -> Option<(&Mapping, &Pair)> {
         let host = url.host_str().map(host_name).unwrap_or_default();
         let port = url.port_or_known_default();
         let mapping = self
@@ -119,17 +141,27 @@ impl Clients {
                 mapping.host == host && (mapping.port.is_none() || mapping.port == port)
             })
             // The first of equals: what was typed comes before what is configured.
-            .min_by_key(|mapping| mapping.port.is_none());
-        let Some((mapping, pair)) = mapping.and_then(|m| Some((m, self.mapped.get(&m.to_host)?)))
-        else {
-            if let Some(address) = literal(url) {
+            .min_by_key(|mapping| mapping.port.is_none())?;
+        Some((mapping, self.mapped.get(&mapping.to_host)?))
+    }
+
+    /// Whether requests for this URL go through a proxy.
+    pub(super) fn is_proxied(&self, url: &Url) -> bool {
+        self.is_proxied && self.mapping(url).is_none()
+    }
+
+    /// Where a URL leads: the client to use, and the URL to give it.
+    fn route(&self, url: &Url) -> Result<(&Pair, Url), Refused> {
+        let Some((mapping, pair)) = self.mapping(url) else {
+            // Which places may be asked is, where there is a proxy, for that to say.
+            if let Some(address) = literal(url).filter(|_| !self.is_proxied) {
                 self.policy.check(address)?;
             }
             return Ok((&self.open, url.clone()));
         };
         let mut target = url.clone();
         // Neither can fail: the URL has a host.
-        let _ = target.set_port(mapping.to_port.or(port));
+        let _ = target.set_port(mapping.to_port.or(url.port_or_known_default()));
         if literal(url).is_some() {
             // The library does not resolve addresses, so the target itself must stand here.
             let _ = target.set_host(Some(&bracketed(&mapping.to_host)));
@@ -159,9 +191,10 @@ impl Pair {
         tls: &ClientConfig,
         connect_timeout: Duration,
         resolver: &Arc<dyn Resolve>,
+        proxy: Option<&Proxy>,
     ) -> anyhow::Result<Self> {
         let build = |idle| {
-            Client::builder()
+            let builder = Client::builder()
                 .tls_backend_preconfigured(tls.clone())
                 .tls_info(true)
                 .http1_only()
@@ -169,13 +202,17 @@ impl Pair {
                 .redirect(reqwest::redirect::Policy::none())
                 .retry(reqwest::retry::never())
                 .referer(false)
+                // Not those of the environment either, which others set for their own ends.
                 .no_proxy()
                 .connect_timeout(connect_timeout)
                 .pool_idle_timeout(IDLE)
                 .pool_max_idle_per_host(idle)
-                .dns_resolver(Arc::clone(resolver))
-                .build()
-                .context("the HTTP client cannot be set up")
+                .dns_resolver(Arc::clone(resolver));
+            let builder = match proxy {
+                Some(proxy) => builder.proxy(proxy.library.clone()),
+                None => builder,
+            };
+            builder.build().context("the HTTP client cannot be set up")
         };
         Ok(Self {
             pooled: build(usize::MAX)?,
@@ -216,6 +253,22 @@ fn tls(network: &Network) -> anyhow::Result<ClientConfig> {
     // A resumed session would not show us the certificate of today.
     config.resumption = Resumption::disabled();
     Ok(config)
+}
+
+/// The proxy, with the password that the environment holds.
+fn proxy(proxy: &config::Proxy) -> anyhow::Result<Proxy> {
+    let mut library = reqwest::Proxy::all(proxy.address.as_str())
+        .map_err(|error| anyhow::anyhow!("the proxy cannot be used: {}", error.without_url()))?;
+    if let (Some(user), Some(name)) = (&proxy.user, &proxy.password_env) {
+        let password = std::env::var(name).with_context(|| {
+            format!("the proxy's password should be in the environment variable {name}")
+        })?;
+        library = library.basic_auth(user, &password);
+    }
+    Ok(Proxy {
+        library,
+        host: proxy.address.host().to_owned(),
+    })
 }
 
 fn normalized(mapping: &Mapping) -> Mapping {

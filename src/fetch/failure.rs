@@ -97,6 +97,9 @@ fn detail(error: &reqwest::Error, chain: &[&(dyn Error + 'static)], manners: &Ma
             "the head of the response is larger than what is read: {MAX_HEADERS} headers, 300 kB"
         );
     }
+    if let Some(cause) = cause.strip_prefix("tunnel error: ") {
+        return format!("the proxy makes no connection: {cause}");
+    }
     if error.is_dns() && find::<Refused>(chain).is_none() {
         return format!("the name does not resolve: {cause}");
     }

@@ -29,6 +29,7 @@ mod files;
 mod hook;
 mod judging;
 mod outbox;
+mod proxy;
 mod run;
 mod sandbox;
 mod secrets;

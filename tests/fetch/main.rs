@@ -5,6 +5,7 @@ mod driving;
 mod failures;
 mod names;
 mod policy;
+mod proxy;
 mod redirects;
 mod requests;
 mod silence;

@@ -13,13 +13,13 @@ use crate::support::{Reply, Server};
 use crate::{fetch, job, kind, network, quick};
 
 /// A certificate authority, and the file that says so.
-struct Authority {
+pub(crate) struct Authority {
     issuer: Issuer<'static, KeyPair>,
-    file: NamedTempFile,
+    pub(crate) file: NamedTempFile,
 }
 
 impl Authority {
-    fn new() -> Self {
+    pub(crate) fn new() -> Self {
         let key = KeyPair::generate().unwrap();
         let mut params = CertificateParams::new(Vec::new()).unwrap();
         params.is_ca = IsCa::Ca(BasicConstraints::Unconstrained);
@@ -36,13 +36,13 @@ impl Authority {
     }
 
     /// A server at `example.test` with a certificate of this authority.
-    fn server(&self, params: &CertificateParams) -> Server {
+    pub(crate) fn server(&self, params: &CertificateParams) -> Server {
         let key = KeyPair::generate().unwrap();
         serve(&params.signed_by(&key, &self.issuer).unwrap(), &key)
     }
 }
 
-fn params(name: &str) -> CertificateParams {
+pub(crate) fn params(name: &str) -> CertificateParams {
     CertificateParams::new(vec![name.to_owned()]).unwrap()
 }
 
