@@ -205,3 +205,45 @@ fn a_workflow_gets_annotations_and_a_summary() {
         ]);
     assert!(sandbox.read("summary.md").contains("| gone |"));
 }
+
+#[test]
+fn what_was_cut_is_archived_as_cut_and_no_digest_of_it_remembered() {
+    let site = Site::new();
+    let sandbox = Sandbox::new(&site.network());
+    site.serve(
+        "/cut",
+        Reply::raw("HTTP/1.1 200 OK\r\nContent-Length: 99\r\n\r\nhalf").close(),
+    );
+    site.serve(
+        "/endless",
+        Reply::raw("HTTP/1.1 200 OK\r\n\r\n")
+            .then([b'x'; 1000])
+            .hang(),
+    );
+    let pages = [("/cut", "whole"), ("/endless", "right")];
+    sandbox.write("urldb/example.test.yaml", promises(&pages));
+    sandbox
+        .urldb(&["run"])
+        .code(1)
+        .says(&["truncated", "changed"]);
+    let file = sandbox.files("archive", ".warc.gz").remove(0);
+    let all = records(&file);
+    for (path, truncated, end) in [
+        ("/cut", "disconnect", "half"),
+        ("/endless", "length", "xxxxxx"),
+    ] {
+        let response = all.iter().find(|record| {
+            record.header.get("WARC-Type") == Some("response")
+                && record.field("WARC-Target-URI").ends_with(path)
+        });
+        let response = response.unwrap();
+        assert_eq!(response.field("WARC-Truncated"), truncated);
+        assert!(
+            response
+                .block
+                .ends_with(format!("\r\n\r\n{end}").as_bytes())
+        );
+    }
+    let ledger = sandbox.read("status/example.test.yaml");
+    assert!(!ledger.contains("digest"), "{ledger}");
+}

@@ -51,15 +51,18 @@ fn serve(certificate: &rcgen::Certificate, key: &KeyPair) -> Server {
 }
 
 fn answer(certificate: &rcgen::Certificate, key: &KeyPair, reply: Reply) -> Server {
+    Server::tls(config(certificate, key), move |_| reply.clone())
+}
+
+fn config(certificate: &rcgen::Certificate, key: &KeyPair) -> ServerConfig {
     let key = PrivateKeyDer::Pkcs8(PrivatePkcs8KeyDer::from(key.serialize_der()));
     let provider = rustls::crypto::ring::default_provider();
-    let config = ServerConfig::builder_with_provider(provider.into())
+    ServerConfig::builder_with_provider(provider.into())
         .with_safe_default_protocol_versions()
         .unwrap()
         .with_no_client_auth()
         .with_single_cert(vec![certificate.der().clone()], key)
-        .unwrap();
-    Server::tls(config, move |_| reply.clone())
+        .unwrap()
 }
 
 fn trusting(authority: &Authority, server: &Server) -> Network {
@@ -163,6 +166,30 @@ fn a_server_that_does_not_speak_tls_fails_in_tls() {
     network.map[0].to_port = Some(address.port());
     let seen = fetch(&quick(), &network, job("https://example.test/"));
     assert_eq!(kind(&seen), Some(FailureKind::Tls), "{:?}", seen.failure);
+}
+
+#[test]
+fn nothing_but_http_1_1_is_spoken() {
+    let authority = Authority::new();
+    for (protocols, expected) in [
+        (&["h2", "http/1.1"] as &[&str], None),
+        (&["h2"], Some(FailureKind::Tls)),
+    ] {
+        let key = KeyPair::generate().unwrap();
+        let certificate = params("example.test").signed_by(&key, &authority.issuer);
+        let mut config = config(&certificate.unwrap(), &key);
+        config.alpn_protocols = protocols
+            .iter()
+            .map(|name| name.as_bytes().into())
+            .collect();
+        let server = Server::tls(config, |_| Reply::ok("hello"));
+        let seen = fetch(
+            &quick(),
+            &trusting(&authority, &server),
+            job("https://example.test/"),
+        );
+        assert_eq!(kind(&seen), expected, "{protocols:?}");
+    }
 }
 
 #[test]
