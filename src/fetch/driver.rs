@@ -76,6 +76,18 @@ impl Work {
         Some(next(&self.job, &self.observations))
     }
 
+    /// Whether our own rules kept the last request from being sent.
+    fn was_refused(&self) -> bool {
+        let last = self.observations.last();
+        let failure = last.and_then(|last| last.failure.as_ref());
+        failure.is_some_and(|failure| {
+            matches!(
+                failure.kind,
+                FailureKind::Refused | FailureKind::UnsafeMethod
+            )
+        })
+    }
+
     fn give_up(mut self, failure: Failure) -> Finished {
         let observation = match self.begun.take() {
             Some(chain) => chain.given_up(failure),
@@ -286,7 +298,7 @@ impl<J: Iterator<Item = Job>, N: Fn(&Job, &[Observation]) -> Next> Run<'_, J, N>
 struct Fetched {
     host: HostId,
     work: Work,
-    /// Whether the head of an answer has come.
+    /// Whether the head of an answer has come, or none is owed: what we do not send has none.
     answered: bool,
 }
 
@@ -324,8 +336,8 @@ async fn fetch(
     };
     Fetched {
         host,
+        answered: answers > before || work.was_refused(),
         work,
-        answered: answers > before,
     }
 }
 

@@ -62,3 +62,24 @@ fn a_host_that_hangs_up_is_silent_too() {
     let mut others = kinds[1..].iter();
     assert!(others.all(|kind| *kind == Some(FailureKind::HostSilent)));
 }
+
+#[test]
+fn a_host_that_is_not_asked_owes_nothing() {
+    let server = Server::new(|_| Reply::ok(""));
+    let check = quick_with(|manners| {
+        manners.host_concurrency = 1;
+        manners.host_patience = Duration::ZERO;
+    });
+    let posts = (0..10).map(|number| {
+        let mut job = job(&format!("http://silent.test/{number}"));
+        job.request.method = "POST".to_owned();
+        job
+    });
+    let seen = fetch_all(
+        &check,
+        &network(&[("silent.test", &server)]),
+        posts.collect(),
+    );
+    let mut kinds = seen.iter().map(|(_, observation)| kind(observation));
+    assert!(kinds.all(|kind| kind == Some(FailureKind::UnsafeMethod)));
+}
