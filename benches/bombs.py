@@ -1,4 +1,3 @@
-#!/usr/bin/env python3
 """What bodies cost that are small on the wire and huge once their coding is undone, and bodies without end:
 `urldb check` on a loopback server, with time and peak of memory. Figures only. `.ci/long bombs` runs it.
 """
@@ -6,14 +5,13 @@
 import gzip
 import hashlib
 import http.server
-import os
-import subprocess
 import sys
 import tempfile
 import threading
-import time
 import zlib
 from pathlib import Path
+
+from support import timed
 
 MIB = 1 << 20
 PIECE = bytes(MIB)
@@ -71,25 +69,7 @@ class Handler(http.server.BaseHTTPRequestHandler):
         pass
 
 
-def measured(name, *command, cwd):
-    """Prints the wall-clock time, the peak of memory, and what was said."""
-    began, peak = time.monotonic(), 0
-    child = subprocess.Popen(command, cwd=cwd, stdout=subprocess.PIPE)
-    while child.poll() is None:
-        peak = max(peak, high_water(child.pid))
-        time.sleep(0.002)
-    print(f"{name}: {time.monotonic() - began:.2f} s, {peak / 1024:.1f} MiB")
-    print("  " + child.stdout.read().decode().strip().replace("\n", "\n  "))
-
-
-def high_water(pid):
-    """Its peak of memory so far, in KiB. What wait4 tells counts this script too, whose child it was."""
-    status = Path(f"/proc/{pid}/status").read_text()
-    return next((int(line.split()[1]) for line in status.splitlines() if line.startswith("VmHWM")), 0)
-
-
 def main():
-    urldb = os.environ.get("URLDB", "urldb")
     server = http.server.ThreadingHTTPServer(("127.0.0.1", 0), Handler)
     threading.Thread(target=server.serve_forever, daemon=True).start()
     with tempfile.TemporaryDirectory() as repo:
@@ -100,7 +80,9 @@ def main():
             (Path(repo) / "urldb" / "bombs.example.org.yaml").write_text(record)
             sent = f", {len(CODED[path][1])} bytes on the wire" if path in CODED else ""
             mapping = f"bombs.example.org=127.0.0.1:{server.server_port}"
-            measured(f"{path}{sent}", urldb, "check", "--map", mapping, cwd=repo)
+            seconds, peak, said = timed(["urldb", "check", "--map", mapping], repo, expected=(0, 1, 3))
+            print(f"{path}{sent}: {seconds:.2f} s, {peak:.1f} MiB")
+            print("  " + said.strip().replace("\n", "\n  "))
     server.shutdown()
 
 

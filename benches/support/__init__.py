@@ -1,12 +1,12 @@
 """What the scripts of benches/ share: an nginx on loopback, a repository, and commands measured in turn."""
 
 import contextlib
-import os
 import shutil
 import socket
 import statistics
 import subprocess
 import sys
+import tempfile
 import time
 from pathlib import Path
 
@@ -47,32 +47,46 @@ def repository(folder, settings, domains):
     subprocess.run(["urldb", "fmt"], cwd=folder, check=True, stdout=subprocess.DEVNULL)
 
 
+def high_water(pid):
+    """Its peak of memory so far, in KiB. What wait4 tells counts this script too, whose child it was."""
+    status = Path(f"/proc/{pid}/status").read_text()
+    return next((int(line.split()[1]) for line in status.splitlines() if line.startswith("VmHWM")), 0)
+
+
+def timed(command, cwd, expected=(0,)):
+    """Runs a command (argument list or shell text): seconds, peak of memory in MiB, what it printed."""
+    began, peak = time.monotonic(), 0
+    with tempfile.TemporaryFile() as output:
+        child = subprocess.Popen(command, cwd=cwd, shell=isinstance(command, str), stdout=output, stderr=output)
+        while child.poll() is None:
+            peak = max(peak, high_water(child.pid))
+            time.sleep(0.005)
+        seconds = time.monotonic() - began
+        output.seek(0)
+        said = output.read().decode(errors="replace")
+    if child.returncode not in expected:
+        print(f"exit code {child.returncode} of {command}", said[-1000:], sep="\n", file=sys.stderr)
+    return seconds, peak / 1024, said
+
+
 def measured(commands, attempts=5, expected=(0,)):
     """Runs the commands in turn, so that what else goes on here meets all of them alike.
 
     `commands` maps a name to (argument list or shell text, working folder). Prints the wall-clock
-    time of each attempt and the peak of memory of the largest process; returns the median times.
+    time of each attempt and the peak of memory (of a shell text, not that of its parts); returns
+    the median times.
     """
     seconds = {name: [] for name in commands}
     peaks = {name: [] for name in commands}
     for _ in range(attempts):
         for name, (command, cwd) in commands.items():
-            began = time.monotonic()
-            child = subprocess.Popen(
-                command, cwd=cwd, shell=isinstance(command, str), stdout=subprocess.DEVNULL, stderr=subprocess.PIPE
-            )
-            errors = child.stderr.read()
-            _, status, usage = os.wait4(child.pid, 0)
-            seconds[name].append(time.monotonic() - began)
-            peaks[name].append(usage.ru_maxrss / 1024)
-            code = child.returncode = os.waitstatus_to_exitcode(status)
-            if code not in expected:
-                print(f"{name}: exit code {code}", errors.decode()[-1000:], sep="\n", file=sys.stderr)
+            took, peak, _ = timed(command, cwd, expected)
+            seconds[name].append(took)
+            peaks[name].append(peak)
     for name, times in seconds.items():
-        print(
-            f"{name}: median {statistics.median(times):.2f} s of",
-            " ".join(f"{time:.2f}" for time in sorted(times)) + f"; at most {max(peaks[name]):.1f} MiB",
-        )
+        each = " ".join(f"{time:.2f}" for time in sorted(times))
+        memory = "" if isinstance(commands[name][0], str) else f"; at most {max(peaks[name]):.1f} MiB"
+        print(f"{name}: median {statistics.median(times):.2f} s of {each}{memory}")
     return {name: statistics.median(times) for name, times in seconds.items()}
 
 

@@ -224,7 +224,8 @@ impl Catalogue {
         let header = record.header().clone();
         let digest = header.get("WARC-Payload-Digest");
         anyhow::ensure!(
-            header.target_uri() == Some(&line.url) && digest.is_none_or(|digest| digest == line.digest),
+            header.target_uri() == Some(&line.url)
+                && digest.is_none_or(|digest| digest == line.digest),
             "at byte {} of {} is another record than the index says; `urldb archive index` makes it anew",
             line.extent.offset,
             path.display()
