@@ -209,18 +209,16 @@ fn all_that_is_wrong_is_told() {
 
 #[test]
 fn limits_hold() {
-    let rules = |count: usize| -> String {
-        (0..count)
-            .map(|n| format!("r{n} {{ optional b = 'c.'; }};\n"))
-            .collect()
+    let lines = |count: usize, line: fn(usize) -> String| -> String {
+        let lines: Vec<_> = (0..count).map(line).collect();
+        lines.join("\n")
     };
+    let rules = |count| lines(count, |n| format!("r{n} {{ optional b = 'c.'; }};"));
     assert_eq!(brief(&domain(&rules(64))), [""; 0]);
     assert_eq!(brief(&domain(&rules(65))), ["65:1+3 too-large"]);
-    let variables = |count: usize| -> String {
-        let all: String = (0..count)
-            .map(|n| format!("optional v{n} = 'c.';\n"))
-            .collect();
-        format!("a {{\n{all}}};")
+    let variables = |count| {
+        let all = lines(count, |n| format!("optional v{n} = 'c.';"));
+        format!("a {{\n{all}\n}};")
     };
     assert_eq!(brief(&domain(&variables(32))), [""; 0]);
     assert_eq!(brief(&domain(&variables(33))), ["34:10+3 too-large"]);

@@ -1,0 +1,49 @@
+//! Any two scripts compile or say why not, and what they make of any URL leads back to itself.
+#![no_main]
+
+use libfuzzer_sys::fuzz_target;
+use urldb_canon::rules::{Diagnostic, DomainScript, SiteRules, WebsiteScript, registrable_domain};
+
+/// Places are inside the script.
+fn check(source: &str, diagnostics: &[Diagnostic]) {
+    for diagnostic in diagnostics {
+        assert!(diagnostic.line <= source.len() + 1 && diagnostic.column <= source.len() + 1);
+        assert!(diagnostic.length <= source.len().max(1));
+        let _ = diagnostic.excerpt(source);
+    }
+}
+
+fuzz_target!(|input: (&str, &str, &str)| {
+    let (domain, website, url) = input;
+    let domain_script = DomainScript::compile(domain);
+    let website_script = WebsiteScript::compile(website);
+    check(domain, &domain_script.diagnostics);
+    check(website, &website_script.diagnostics);
+
+    let mut rules = SiteRules::new();
+    let Some(parts) = rules.explain(url).parts else {
+        return;
+    };
+    if let Some(script) = domain_script.script {
+        rules.insert_domain(registrable_domain(&parts.host), script);
+    }
+    if let (Some(script), Some(host)) = (website_script.script, rules.explain(url).website) {
+        rules.insert_website(&host, script);
+    }
+    let Ok(found) = rules.resolve(url) else {
+        return;
+    };
+    if let Ok(official) = &found.official {
+        let again = rules
+            .resolve(official)
+            .expect("an official URL is admitted");
+        assert_eq!((&again.website, &again.page), (&found.website, &found.page));
+        assert_eq!(again.official.as_ref(), Ok(official));
+    }
+    if let Ok(record) = &found.record {
+        let again = rules
+            .resolve(&record.to_string())
+            .expect("a page is admitted");
+        assert_eq!(again.record.as_ref(), Ok(record));
+    }
+});
