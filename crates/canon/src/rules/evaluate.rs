@@ -155,21 +155,33 @@ fn match_site<'r>(
             limit: MAX_URL,
         });
     }
-    let mut lower = parts.clone();
-    lower.path = lower_case(&parts.path);
-    lower.query = parts.query.as_deref().map(lower_case);
-    for (parts, lower_case) in [(parts, false), (&lower, true)] {
-        for rule in &script.rules {
-            let found = match_rule(rule, parts, lower_case);
-            let verdict = *found.as_ref().map_or_else(|no| no, |(_, how)| how);
-            tried.push(attempt(&rule.rule, lower_case, verdict));
-            if let Ok((site, _)) = found {
-                once(rule, parts)?;
-                return Ok(Some(site));
-            }
-        }
-        if lower == *parts {
-            break;
+    if let Some(site) = first_match(script, parts, false, tried)? {
+        return Ok(Some(site));
+    }
+    let lower = Parts {
+        path: lower_case(&parts.path),
+        query: parts.query.as_deref().map(lower_case),
+        ..parts.clone()
+    };
+    if lower == *parts {
+        return Ok(None);
+    }
+    first_match(script, &lower, true, tried)
+}
+
+fn first_match<'r>(
+    script: &'r WebsiteScript,
+    parts: &Parts,
+    lower_case: bool,
+    tried: &mut Vec<Tried>,
+) -> Result<Option<Site<'r>>, Failure> {
+    for rule in &script.rules {
+        let found = match_rule(rule, parts, lower_case);
+        let verdict = *found.as_ref().map_or_else(|no| no, |(_, how)| how);
+        tried.push(attempt(&rule.rule, lower_case, verdict));
+        if let Ok((site, _)) = found {
+            once(rule, parts)?;
+            return Ok(Some(site));
         }
     }
     Ok(None)
