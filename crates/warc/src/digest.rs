@@ -148,7 +148,7 @@ impl FromStr for Digest {
     type Err = InvalidDigest;
 
     /// Reads `sha256`, `SHA-256`, `sha1` or `sha-1`; then `:`, `=` or `/`; then hex or Base32 in any
-    /// case, padded or not.
+    /// case, or Base64; padded or not.
     fn from_str(text: &str) -> Result<Self, Self::Err> {
         parse(text).ok_or_else(|| InvalidDigest {
             text: text.to_owned(),
@@ -167,6 +167,8 @@ fn parse(text: &str) -> Option<Digest> {
     let length = algorithm.length();
     let bytes = if value.len() == 2 * length {
         unhex(value)
+    } else if value.len() == (8 * length).div_ceil(6) {
+        unbase64(value)
     } else {
         unbase32(value)
     }?;
@@ -194,12 +196,38 @@ fn base32(bytes: &[u8]) -> String {
 }
 
 fn unbase32(text: &[u8]) -> Option<Vec<u8>> {
+    let value = |digit: &u8| match digit {
+        b'A'..=b'Z' => Some(usize::from(digit - b'A')),
+        b'a'..=b'z' => Some(usize::from(digit - b'a')),
+        b'2'..=b'7' => Some(usize::from(digit - b'2') + 26),
+        _ => None,
+    };
+    join_bits(text.iter().map(value), 5)
+}
+
+/// Of either alphabet: with `+` and `/`, or with `-` and `_`.
+fn unbase64(text: &[u8]) -> Option<Vec<u8>> {
+    let value = |digit: &u8| {
+        let place = |first: u8, from: u8| usize::from(digit - first) + usize::from(from);
+        Some(match digit {
+            b'A'..=b'Z' => place(b'A', 0),
+            b'a'..=b'z' => place(b'a', 26),
+            b'0'..=b'9' => place(b'0', 52),
+            b'+' | b'-' => 62,
+            b'/' | b'_' => 63,
+            _ => return None,
+        })
+    };
+    join_bits(text.iter().map(value), 6)
+}
+
+/// Digits of `width` bits each as bytes; bits that are left over have to be zero.
+fn join_bits(digits: impl Iterator<Item = Option<usize>>, width: u32) -> Option<Vec<u8>> {
     let (mut bits, mut held) = (0u32, 0);
-    let mut bytes = Vec::with_capacity(text.len() * 5 / 8);
-    for digit in text {
-        let value = BASE32.iter().position(|c| c.eq_ignore_ascii_case(digit))?;
-        bits = bits << 5 | u32::try_from(value).ok()?;
-        held += 5;
+    let mut bytes = Vec::with_capacity(40);
+    for value in digits {
+        bits = bits << width | u32::try_from(value?).ok()?;
+        held += width;
         if held >= 8 {
             held -= 8;
             bytes.push(u8::try_from(bits >> held).ok()?);

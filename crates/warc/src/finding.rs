@@ -53,7 +53,7 @@ macro_rules! codes {
 
 codes! {
     // The file and its records.
-    EmptyFile Error "empty-file" "the file is empty"
+    EmptyFile Error "empty-file" "there is no record in the file"
     NotAnArchive Error "not-an-archive" "the file is neither WARC nor ARC"
     Unreadable Error "unreadable" "the file cannot be read"
     CutOff Error "cut-off" "the file, or the gzip member of the record, ends within the record"
@@ -81,6 +81,37 @@ codes! {
     UriBrackets Warning "uri-brackets" "the target URI stands in angle brackets, which WARC 1.1 has not"
     UriSpace Warning "uri-space" "the target URI has a blank in it"
     DateForm Warning "date-form" "the date is written in the way of another version"
+    // What a record says.
+    TypeUnknown Warning "type-unknown" "the type of the record is none that is known"
+    FieldMissing Error "field-missing" "a field that the record must have is not there"
+    FieldInvalid Error "field-invalid" "a field does not have the form that it must have"
+    FieldRepeated Error "field-repeated" "a field that may be there once is there more often"
+    Date Error "date" "the date is none"
+    IdRepeated Error "id-repeated" "another record has the same id"
+    // Whether its content is what it says.
+    DigestUnknown Warning "digest-unknown" "the digest is of a kind that is not known, and was not checked"
+    BlockDigest Error "block-digest" "the block does not have the digest that the record says"
+    PayloadDigest Error "payload-digest" "the payload does not have the digest that the record says"
+    PayloadDigestRaw Warning "payload-digest-raw" "the payload has the digest that the record says only with its chunks, which do not belong to it"
+    HttpHead Warning "http-head" "the block should begin with an HTTP head, and does not"
+    HttpLength Warning "http-length" "the HTTP head has a Content-Length that is not that of the body"
+    HttpFraming Warning "http-framing" "the HTTP head says that the body comes in chunks, and it does not, or not to its end"
+    // What belongs together.
+    RevisitUnresolved Error "revisit-unresolved" "the revisit refers to a capture that is not there"
+    RevisitDigest Error "revisit-digest" "the capture that the revisit refers to has another digest"
+    RevisitOfRevisit Error "revisit-of-revisit" "the revisit refers to a revisit, where replay does not look"
+    RevisitEmptyDigest Error "revisit-empty-digest" "the revisit has the digest of no bytes at all, not that of the capture it stands for"
+    RevisitProfile Warning "revisit-profile" "the profile of the revisit is none that is known"
+    SegmentMissing Error "segment-missing" "a segment of the record is missing, or is there twice"
+    SegmentLength Error "segment-length" "the segments are not as long as the last one says"
+    // The index.
+    IndexUnreadable Error "index-unreadable" "the index cannot be read to its end"
+    IndexLine Error "index-line" "a line of the index cannot be read"
+    IndexOrder Error "index-order" "a line of the index comes before the one it should follow"
+    IndexRepeated Warning "index-repeated" "a record has more than one line in the index"
+    IndexMissing Error "index-missing" "a record has no line in the index"
+    IndexStale Error "index-stale" "a line of the index names a place where no such record begins"
+    IndexDiffers Error "index-differs" "a line of the index says something else than its record"
 }
 
 impl fmt::Display for Code {

@@ -5,15 +5,18 @@
 //! therefore renamed, `X-Archive-Orig-…`, as other archives do, and a `Content-Length` that fits the
 //! stored body takes its place. The content coding is kept, in head and body alike.
 
-use std::io::{self, BufRead};
+mod body;
+mod stored;
+
+pub(crate) use body::Dechunker;
+pub use body::{Body, Framing};
+pub(crate) use stored::HeadText;
+pub use stored::{MAX_HEAD, StoredHead, StoredRequest};
 
 use crate::header::is_token;
 
 /// Fields of a head: names, and values in the bytes that the server sent.
 pub type Fields = [(String, Vec<u8>)];
-
-/// The largest head that [`StoredHead::read`] takes, in bytes.
-pub const MAX_HEAD: u64 = 256 * 1024;
 
 const RENAMED: &str = "X-Archive-Orig-";
 
@@ -161,120 +164,4 @@ fn push_field(head: &mut Vec<u8>, name: &str, value: &[u8]) -> Result<(), Invali
     head.extend(value);
     head.extend(b"\r\n");
     Ok(())
-}
-
-/// The head of a stored response, read back.
-#[derive(Clone, Debug, PartialEq, Eq)]
-pub struct StoredHead {
-    /// The status.
-    pub status: u16,
-    /// The fields, in order, blanks around the values dropped.
-    pub fields: Vec<(String, Vec<u8>)>,
-}
-
-impl StoredHead {
-    /// Reads a response head through its blank line, and leaves the input at the body. `None` if it
-    /// is not one, or larger than [`MAX_HEAD`].
-    pub fn read(input: &mut impl BufRead) -> io::Result<Option<Self>> {
-        let mut input = io::Read::take(input, MAX_HEAD);
-        let Some(first) = read_line(&mut input)? else {
-            return Ok(None);
-        };
-        let Some(status) = status_of(&first) else {
-            return Ok(None);
-        };
-        let mut fields = Vec::new();
-        while let Some(line) = read_line(&mut input)? {
-            if line.is_empty() {
-                return Ok(Some(Self { status, fields }));
-            }
-            let Some(colon) = line.iter().position(|b| *b == b':') else {
-                return Ok(None);
-            };
-            let name = String::from_utf8_lossy(&line[..colon]).into_owned();
-            fields.push((name, line[colon + 1..].trim_ascii().to_vec()));
-        }
-        Ok(None)
-    }
-
-    /// The first value of that name, looked up without case.
-    pub fn get(&self, name: &str) -> Option<&[u8]> {
-        self.fields
-            .iter()
-            .find(|(known, _)| known.eq_ignore_ascii_case(name))
-            .map(|(_, value)| value.as_slice())
-    }
-
-    /// The content type without its parameters, in lower case; `None` if there is none.
-    pub fn media_type(&self) -> Option<String> {
-        let value = String::from_utf8_lossy(self.get("Content-Type")?);
-        let media_type = value.split(';').next()?.trim().to_ascii_lowercase();
-        (!media_type.is_empty()).then_some(media_type)
-    }
-}
-
-/// The most of a request's body that [`StoredRequest::read`] takes, in bytes.
-const MAX_REQUEST_BODY: u64 = 1024 * 1024;
-
-/// A stored request, read back.
-#[derive(Clone, Debug, PartialEq, Eq)]
-pub struct StoredRequest {
-    /// `GET` and the like, as sent.
-    pub method: String,
-    /// The content type of the body; empty if none was sent.
-    pub content_type: String,
-    /// The body, up to a mebibyte of it.
-    pub body: Vec<u8>,
-}
-
-impl StoredRequest {
-    /// Reads a request. `None` if it is not one, or its head is larger than [`MAX_HEAD`].
-    pub fn read(input: &mut impl BufRead) -> io::Result<Option<Self>> {
-        let mut head = io::Read::take(&mut *input, MAX_HEAD);
-        let Some(first) = read_line(&mut head)? else {
-            return Ok(None);
-        };
-        let first = String::from_utf8_lossy(&first).into_owned();
-        let Some((method, _)) = first.split_once(' ').filter(|(method, _)| is_token(method)) else {
-            return Ok(None);
-        };
-        let mut content_type = String::new();
-        loop {
-            let Some(line) = read_line(&mut head)? else {
-                return Ok(None);
-            };
-            if line.is_empty() {
-                break;
-            }
-            let line = String::from_utf8_lossy(&line).into_owned();
-            if let Some((name, value)) = line.split_once(':')
-                && name.eq_ignore_ascii_case("content-type")
-            {
-                value.trim().clone_into(&mut content_type);
-            }
-        }
-        let mut body = Vec::new();
-        io::Read::read_to_end(&mut io::Read::take(input, MAX_REQUEST_BODY), &mut body)?;
-        Ok(Some(Self {
-            method: method.to_owned(),
-            content_type,
-            body,
-        }))
-    }
-}
-
-/// A line without its end; `None` if the input ends before the line does.
-fn read_line(input: &mut impl BufRead) -> io::Result<Option<Vec<u8>>> {
-    let mut line = Vec::new();
-    input.read_until(b'\n', &mut line)?;
-    let complete = line.pop_if(|last| *last == b'\n').is_some();
-    line.pop_if(|last| *last == b'\r');
-    Ok(complete.then_some(line))
-}
-
-fn status_of(start_line: &[u8]) -> Option<u16> {
-    let rest = start_line.strip_prefix(b"HTTP/")?;
-    let status = rest.split(|b| *b == b' ').nth(1)?;
-    let digits = status.len() == 3 && status.iter().all(u8::is_ascii_digit);
-    digits.then(|| std::str::from_utf8(status).ok()?.parse().ok())?
 }

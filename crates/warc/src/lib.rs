@@ -12,8 +12,8 @@
 //! | [`record`], [`segment`] | drafts of records, and those of one that is split over several |
 //! | [`writer`], [`mod@file`], [`series`], [`recover`] | bytes out: a stream, a file that survives kill -9, one after another, and their repair |
 //! | [`reader`] | bytes in, streaming, bounded, every fault named with its offset |
-//! | [`finding`] | the codes of what can be wrong |
 //! | [`mod@convert`] | one version to another |
+//! | [`verify`], [`finding`] | whether an archive is what it says, and the codes of what can be wrong |
 //! | [`cdxj`], [`index`] | a line of the index, and the sorted file |
 //!
 //! The crate knows no network, no clock and no random numbers: the caller supplies all three.
@@ -37,6 +37,7 @@ pub mod recover;
 mod render;
 pub mod segment;
 pub mod series;
+pub mod verify;
 pub mod version;
 pub mod writer;
 

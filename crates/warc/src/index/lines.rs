@@ -9,10 +9,10 @@ use std::path::Path;
 pub(super) const MAX_LINE: u64 = 1024 * 1024;
 
 /// The lines of an index that may not exist, without line ends and without empty ones.
-pub(super) struct Lines(Option<BufReader<File>>);
+pub(crate) struct Lines(Option<BufReader<File>>);
 
 impl Lines {
-    pub(super) fn open(path: &Path) -> io::Result<Self> {
+    pub(crate) fn open(path: &Path) -> io::Result<Self> {
         match File::open(path) {
             Ok(file) => Ok(Self(Some(BufReader::with_capacity(64 * 1024, file)))),
             Err(error) if error.kind() == io::ErrorKind::NotFound => Ok(Self(None)),

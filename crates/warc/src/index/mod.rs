@@ -13,7 +13,8 @@ use std::collections::BTreeSet;
 use std::io::{self, Write};
 use std::path::{Path, PathBuf};
 
-use self::lines::{Lines, write_line};
+pub(crate) use self::lines::Lines;
+use self::lines::write_line;
 pub use self::lookup::{Found, Index};
 use crate::cdxj::{CdxjLine, InvalidLine, Keys};
 use crate::file::SUFFIX;

@@ -371,12 +371,17 @@ impl<R: Read> Record<'_, R> {
     /// checksum), and says where it stood. Of a record that shares a gzip member the extent is that
     /// of the member, as far as it was read.
     pub fn finish(self) -> Result<Extent, ReadError> {
+        self.finish_with_header().map(|(extent, _)| extent)
+    }
+
+    /// As [`Record::finish`], and hands out the header.
+    pub fn finish_with_header(self) -> Result<(Extent, Header), ReadError> {
         let offset = self.reader.start.offset;
-        let extent = self.reader.pass_over()?;
-        extent.ok_or(ReadError {
+        let extent = self.reader.pass_over()?.ok_or(ReadError {
             offset,
             problem: Problem::Clipped,
-        })
+        })?;
+        Ok((extent, self.head.header))
     }
 }
 

@@ -12,6 +12,8 @@ mod draft;
 mod files;
 /// The versions of the format, plain and compressed in every way.
 mod formats;
+/// Stored heads and bodies.
+mod http_read;
 /// Index lines and merging them.
 mod index;
 /// Finding lines in an index.
@@ -20,6 +22,8 @@ mod lookup;
 mod round_trip;
 /// What other programs wrote.
 mod samples;
+/// The verifier.
+mod verify;
 /// Digests, dates, ids, HTTP heads and drafts.
 mod vocabulary;
 /// Versions, skip lengths, segments, series.

@@ -1,0 +1,206 @@
+//! Heads of stored messages, read back as tolerantly as browsers read them.
+//!
+//! Lines may end with a line feed only; a field may be folded; a line that is no field is left out; a
+//! status needs no reason, and a version any text, such as the `HTTP/1.x` of the WARC 0.9 draft.
+
+use std::io::{self, BufRead, Read};
+
+use crate::header::is_token;
+
+/// The largest head that is read, in bytes.
+pub const MAX_HEAD: u64 = 256 * 1024;
+
+/// The most of a request's body that [`StoredRequest::read`] takes, in bytes.
+const MAX_REQUEST_BODY: u64 = 1024 * 1024;
+
+/// The head of a stored response.
+#[derive(Clone, Debug, PartialEq, Eq)]
+pub struct StoredHead {
+    /// The status.
+    pub status: u16,
+    /// The fields, in order, blanks around the values dropped.
+    pub fields: Vec<(String, Vec<u8>)>,
+}
+
+impl StoredHead {
+    /// Reads a response head through its blank line, and leaves the input at the body. `None` if it
+    /// is not one, ends before its blank line, or is larger than [`MAX_HEAD`].
+    pub fn read(input: &mut impl BufRead) -> io::Result<Option<Self>> {
+        let mut bytes = Vec::new();
+        let head = HeadText::take(input, &mut bytes)?.filter(|head| head.is_complete);
+        Ok(head.and_then(|head| {
+            Some(Self {
+                status: head.status()?,
+                fields: head.owned_fields(),
+            })
+        }))
+    }
+
+    /// The first value of that name, looked up without case.
+    pub fn get(&self, name: &str) -> Option<&[u8]> {
+        self.fields
+            .iter()
+            .find(|(known, _)| known.eq_ignore_ascii_case(name))
+            .map(|(_, value)| value.as_slice())
+    }
+
+    /// The content type without its parameters, in lower case; `None` if there is none.
+    pub fn media_type(&self) -> Option<String> {
+        let value = String::from_utf8_lossy(self.get("Content-Type")?);
+        let media_type = value.split(';').next()?.trim().to_ascii_lowercase();
+        (!media_type.is_empty()).then_some(media_type)
+    }
+
+    /// Whether the body comes in chunks, if it is stored as it was sent.
+    pub fn is_chunked(&self) -> bool {
+        self.get("Transfer-Encoding").is_some_and(names_chunked)
+    }
+}
+
+/// A stored request.
+#[derive(Clone, Debug, PartialEq, Eq)]
+pub struct StoredRequest {
+    /// `GET` and the like, as sent.
+    pub method: String,
+    /// The content type of the body; empty if none was sent.
+    pub content_type: String,
+    /// The body, up to a mebibyte of it.
+    pub body: Vec<u8>,
+}
+
+impl StoredRequest {
+    /// Reads a request. `None` if it is not one, or its head is larger than [`MAX_HEAD`].
+    pub fn read(input: &mut impl BufRead) -> io::Result<Option<Self>> {
+        let mut bytes = Vec::new();
+        let head = HeadText::take(input, &mut bytes)?.filter(|head| head.is_complete);
+        let Some((head, method)) = head.and_then(|head| Some((head, head.method()?.to_owned())))
+        else {
+            return Ok(None);
+        };
+        let content_type = head.get("Content-Type").unwrap_or_default();
+        let content_type = String::from_utf8_lossy(content_type).into_owned();
+        let mut body = Vec::new();
+        input.take(MAX_REQUEST_BODY).read_to_end(&mut body)?;
+        Ok(Some(Self {
+            method,
+            content_type,
+            body,
+        }))
+    }
+}
+
+/// The bytes of a head, with its blank line if it has one.
+#[derive(Clone, Copy)]
+pub(crate) struct HeadText<'a> {
+    bytes: &'a [u8],
+    /// Whether the blank line was there.
+    pub(crate) is_complete: bool,
+}
+
+impl<'a> HeadText<'a> {
+    /// Reads a head into `bytes`, which is emptied first. `None` if it is larger than [`MAX_HEAD`].
+    pub(crate) fn take(
+        input: &mut impl BufRead,
+        bytes: &'a mut Vec<u8>,
+    ) -> io::Result<Option<Self>> {
+        let mut input = input.take(MAX_HEAD);
+        bytes.clear();
+        let mut is_complete = false;
+        while !is_complete {
+            let line = bytes.len();
+            if input.read_until(b'\n', bytes)? == 0 {
+                break;
+            }
+            is_complete = line > 0 && matches!(&bytes[line..], b"\r\n" | b"\n");
+        }
+        let fits = is_complete || input.limit() > 0;
+        Ok(fits.then_some(Self { bytes, is_complete }))
+    }
+
+    fn start_line(&self) -> &'a [u8] {
+        let end = memchr::memchr(b'\n', self.bytes).unwrap_or(self.bytes.len());
+        self.bytes[..end].trim_ascii_end()
+    }
+
+    /// The status, if this is the head of a response.
+    pub(crate) fn status(&self) -> Option<u16> {
+        let mut words = self.start_line().split(u8::is_ascii_whitespace);
+        let version = words.next()?;
+        if !version.starts_with(b"HTTP/") && version != b"ICY" {
+            return None;
+        }
+        let status = words.find(|word| !word.is_empty())?;
+        let digits = status.len() == 3 && status.iter().all(u8::is_ascii_digit);
+        digits.then(|| std::str::from_utf8(status).ok()?.parse().ok())?
+    }
+
+    /// The method, if this is the head of a request.
+    pub(crate) fn method(&self) -> Option<&'a str> {
+        let line = std::str::from_utf8(self.start_line()).ok()?;
+        let (method, _) = line.split_once(' ')?;
+        is_token(method).then_some(method)
+    }
+
+    /// The fields, in order. The value of a folded one has its line ends in it.
+    pub(crate) fn fields(&self) -> impl Iterator<Item = (&'a [u8], &'a [u8])> + use<'a> {
+        let mut rest = after_line(self.bytes);
+        std::iter::from_fn(move || {
+            while !rest.is_empty() {
+                let mut end = line_end(rest);
+                while matches!(rest.get(end), Some(b' ' | b'\t')) {
+                    end += line_end(&rest[end..]);
+                }
+                let (field, more) = rest.split_at(end);
+                rest = more;
+                if let Some(colon) = memchr::memchr(b':', field) {
+                    let value = field[colon + 1..].trim_ascii();
+                    return Some((field[..colon].trim_ascii(), value));
+                }
+            }
+            None
+        })
+    }
+
+    /// The first value of that name, looked up without case.
+    pub(crate) fn get(&self, name: &str) -> Option<&'a [u8]> {
+        self.fields()
+            .find(|(known, _)| known.eq_ignore_ascii_case(name.as_bytes()))
+            .map(|(_, value)| value)
+    }
+
+    /// Whether the body comes in chunks.
+    pub(crate) fn is_chunked(&self) -> bool {
+        self.get("Transfer-Encoding").is_some_and(names_chunked)
+    }
+
+    fn owned_fields(&self) -> Vec<(String, Vec<u8>)> {
+        let owned = |(name, value): (&[u8], &[u8])| {
+            (String::from_utf8_lossy(name).into_owned(), unfold(value))
+        };
+        self.fields().map(owned).collect()
+    }
+}
+
+/// The length of the first line, with its end.
+fn line_end(bytes: &[u8]) -> usize {
+    memchr::memchr(b'\n', bytes).map_or(bytes.len(), |at| at + 1)
+}
+
+fn after_line(bytes: &[u8]) -> &[u8] {
+    &bytes[line_end(bytes)..]
+}
+
+/// Puts the lines of a folded value on one.
+fn unfold(value: &[u8]) -> Vec<u8> {
+    let lines: Vec<&[u8]> = value
+        .split(|b| *b == b'\n')
+        .map(<[u8]>::trim_ascii)
+        .collect();
+    lines.join(&b' ')
+}
+
+fn names_chunked(value: &[u8]) -> bool {
+    value
+        .split(|b| *b == b',')
+        .any(|coding| coding.trim_ascii().eq_ignore_ascii_case(b"chunked"))
+}

@@ -1,0 +1,222 @@
+//! Whether a block is what its record says: its digests, and what its HTTP head says of the body.
+
+use std::fs::File;
+use std::io::{self, BufRead};
+
+use super::Report;
+use crate::digest::{Digest, Hasher};
+use crate::finding::Code;
+use crate::header::{Header, RecordType};
+use crate::http::{Dechunker, Framing, HeadText};
+use crate::reader::{ReadError, Record};
+
+/// Memory that is used for one record after another.
+#[derive(Default)]
+pub(super) struct Buffers {
+    head: Vec<u8>,
+}
+
+/// Reads the block, and reports what is wrong with it.
+pub(super) fn check(
+    record: &mut Record<'_, File>,
+    buffers: &mut Buffers,
+    report: &mut Report<'_>,
+) -> Result<(), ReadError> {
+    let about = About::of(record.header(), report);
+    let seen = read(record, &about, &mut buffers.head).map_err(|error| record.fault(error))?;
+    about.compare(&seen, report);
+    Ok(())
+}
+
+/// What the header says about the block.
+struct About {
+    block: Option<Digest>,
+    payload: Option<Digest>,
+    http: Option<RecordType>,
+    /// Whether the body that is stored is not, or need not be, all of it.
+    is_partial: bool,
+}
+
+impl About {
+    fn of(header: &Header, report: &mut Report<'_>) -> Self {
+        let kind = header.record_type();
+        let is_segment = header.get("WARC-Segment-Number").is_some();
+        let is_revisit = kind == Some(RecordType::Revisit);
+        let mut digest = |name: &str| {
+            let text = header.get(name)?;
+            let digest = text.parse().ok();
+            if digest.is_none() {
+                report.add(Code::DigestUnknown, format!("{name} is {text:?}"));
+            }
+            digest
+        };
+        let block = digest("WARC-Block-Digest");
+        // That of a revisit is of the payload elsewhere; that of a segment, of all segments.
+        let payload = digest("WARC-Payload-Digest").filter(|_| !is_revisit && !is_segment);
+        let is_http = header.get("Content-Type").is_some_and(names_http);
+        Self {
+            block,
+            payload,
+            http: kind.filter(|_| is_http && kind != Some(RecordType::Continuation)),
+            is_partial: is_segment || is_revisit || header.get("WARC-Truncated").is_some(),
+        }
+    }
+
+    fn compare(&self, seen: &Seen, report: &mut Report<'_>) {
+        if let (Some(stated), Some(found)) = (&self.block, &seen.block)
+            && stated != found
+        {
+            report.add(Code::BlockDigest, differs("the block", stated, found));
+        }
+        if let (Some(stated), Some(found)) = (&self.payload, &seen.payload)
+            && stated != found
+        {
+            let raw = seen.raw.as_ref() == Some(stated);
+            let code = if raw {
+                Code::PayloadDigestRaw
+            } else {
+                Code::PayloadDigest
+            };
+            let message = if raw {
+                format!(
+                    "{stated} is the digest of the body with its chunks; without them it is {found}"
+                )
+            } else {
+                differs("the payload", stated, found)
+            };
+            report.add(code, message);
+        }
+        if self.http.is_some() && !self.is_partial {
+            compare_http(seen, report);
+        }
+    }
+}
+
+fn compare_http(seen: &Seen, report: &mut Report<'_>) {
+    let Some(http) = &seen.http else {
+        report.add(Code::HttpHead, Code::HttpHead.meaning().to_owned());
+        return;
+    };
+    if http.chunked && http.framing != Framing::Chunked {
+        let found = match http.framing {
+            Framing::Broken => "the body's chunks do not go to their end",
+            _ => "the body has no chunks",
+        };
+        report.add(
+            Code::HttpFraming,
+            format!("the HTTP head says chunked, and {found}"),
+        );
+    }
+    // The answer to HEAD says how long the body would be.
+    let length = http.length.filter(|_| !http.chunked && http.body > 0);
+    if let Some(stated) = length.filter(|stated| *stated != http.body) {
+        let message = format!(
+            "the HTTP head says Content-Length: {stated}, and the body has {} bytes",
+            http.body
+        );
+        report.add(Code::HttpLength, message);
+    }
+}
+
+fn differs(what: &str, stated: &Digest, found: &Digest) -> String {
+    format!("{what} has the digest {found}, and the record says {stated}")
+}
+
+fn names_http(content_type: &str) -> bool {
+    let essence = content_type.split(';').next().unwrap_or_default().trim();
+    ["application/http", "message/http"]
+        .iter()
+        .any(|it| it.eq_ignore_ascii_case(essence))
+}
+
+/// What was found in a block.
+#[derive(Default)]
+struct Seen {
+    block: Option<Digest>,
+    /// Of the body without its chunks; of the whole block if it is no HTTP.
+    payload: Option<Digest>,
+    /// Of the body with its chunks, if it has any.
+    raw: Option<Digest>,
+    http: Option<Http>,
+}
+
+/// What an HTTP head says, and what came after it.
+struct Http {
+    chunked: bool,
+    framing: Framing,
+    length: Option<u64>,
+    body: u64,
+}
+
+fn read(record: &mut Record<'_, File>, about: &About, buffer: &mut Vec<u8>) -> io::Result<Seen> {
+    let hasher = |digest: &Option<Digest>| digest.as_ref().map(|it| Hasher::new(it.algorithm()));
+    let mut block = hasher(&about.block);
+    let mut seen = Seen::default();
+    buffer.clear();
+    if let Some(kind) = about.http {
+        seen.http = read_head(record, kind, buffer)?;
+    }
+    let head = std::mem::take(buffer);
+    update(&mut block, &head);
+    let chunked = seen.http.as_ref().is_some_and(|http| http.chunked);
+    let (mut payload, mut raw) = (hasher(&about.payload), None);
+    if chunked {
+        raw = hasher(&about.payload);
+    }
+    if seen.http.is_none() {
+        update(&mut payload, &head);
+    }
+    *buffer = head;
+    let mut chunks = Dechunker::new(chunked);
+    let mut length = 0;
+    loop {
+        let bytes = record.fill_buf()?;
+        if bytes.is_empty() {
+            break;
+        }
+        update(&mut block, bytes);
+        update(&mut raw, bytes);
+        if chunked {
+            chunks.push(bytes, |content| update(&mut payload, content));
+        } else {
+            update(&mut payload, bytes);
+        }
+        let taken = bytes.len();
+        length += taken as u64;
+        record.consume(taken);
+    }
+    let framing = chunks.finish(|content| update(&mut payload, content));
+    if let Some(http) = &mut seen.http {
+        (http.framing, http.body) = (framing, length);
+    }
+    seen.block = block.map(Hasher::finish);
+    seen.payload = payload.map(Hasher::finish);
+    seen.raw = raw.map(Hasher::finish);
+    Ok(seen)
+}
+
+/// Reads the head that the block begins with, into the buffer; `None` if there is none.
+fn read_head(
+    record: &mut Record<'_, File>,
+    kind: RecordType,
+    buffer: &mut Vec<u8>,
+) -> io::Result<Option<Http>> {
+    let head = HeadText::take(record, buffer)?.filter(|head| match kind {
+        RecordType::Request => head.method().is_some(),
+        _ => head.status().is_some(),
+    });
+    Ok(head.map(|head| Http {
+        chunked: head.is_chunked(),
+        framing: Framing::Plain,
+        length: head
+            .get("Content-Length")
+            .and_then(|text| std::str::from_utf8(text).ok()?.parse().ok()),
+        body: 0,
+    }))
+}
+
+fn update(hasher: &mut Option<Hasher>, bytes: &[u8]) {
+    if let Some(hasher) = hasher {
+        hasher.update(bytes);
+    }
+}

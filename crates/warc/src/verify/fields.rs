@@ -1,0 +1,157 @@
+//! What the header of a record has to have, by its version and type.
+
+use super::Report;
+use super::references::IDENTICAL;
+use crate::date::{WarcDate, timestamp_to_date};
+use crate::finding::Code;
+use crate::header::{Header, RecordType};
+use crate::id::RecordId;
+use crate::version::Version;
+
+/// Fields that may be there more than once.
+const REPEATABLE: [&str; 1] = ["WARC-Concurrent-To"];
+
+/// More names of our own than any version has.
+const MOST_NAMES: usize = 64;
+
+/// Fields that are ids of records.
+const IDS: [&str; 5] = [
+    "WARC-Record-ID",
+    "WARC-Concurrent-To",
+    "WARC-Refers-To",
+    "WARC-Warcinfo-ID",
+    "WARC-Segment-Origin-ID",
+];
+
+/// Reports what is wrong with the fields.
+pub(super) fn check(version: Version, header: &Header, report: &mut Report<'_>) {
+    let kind = header.record_type();
+    if kind.is_none() && header.get("WARC-Type").is_some() {
+        let kind = header.get("WARC-Type").unwrap_or_default();
+        report.add(Code::TypeUnknown, format!("{kind:?} is no type of record"));
+    }
+    for name in mandatory(version, kind, header) {
+        if header.get(name).is_none_or(str::is_empty) {
+            let kind = kind.map_or("record", RecordType::name);
+            report.add(Code::FieldMissing, format!("a {kind} must have {name}"));
+        }
+    }
+    for name in ["WARC-Date", "WARC-Refers-To-Date"] {
+        if let Some(date) = header.get(name) {
+            check_date(version, name, date, report);
+        }
+    }
+    check_forms(header, report);
+    check_repeated(header, report);
+}
+
+/// WARC/1.1 §5 and §6; of the draft of 0.9 section 5.2. ARC has all that it needs in its line.
+fn mandatory(
+    version: Version,
+    kind: Option<RecordType>,
+    header: &Header,
+) -> impl Iterator<Item = &'static str> {
+    use RecordType as T;
+    let always: &[_] = match version {
+        Version::Arc => &[],
+        _ => &["WARC-Type", "WARC-Record-ID", "WARC-Date", "Content-Length"],
+    };
+    let by_type: &[_] = match (kind, version) {
+        (_, Version::Arc) => &[],
+        (Some(T::Revisit | T::Conversion), Version::Warc09) => {
+            &["WARC-Target-URI", "WARC-Refers-To"]
+        }
+        (Some(T::Revisit), _) => &["WARC-Target-URI", "WARC-Profile"],
+        (Some(T::Response | T::Resource | T::Request | T::Conversion), _) => &["WARC-Target-URI"],
+        (Some(T::Continuation), _) => &[
+            "WARC-Target-URI",
+            "WARC-Segment-Origin-ID",
+            "WARC-Segment-Number",
+        ],
+        _ => &[],
+    };
+    let identical = kind == Some(T::Revisit)
+        && header
+            .get("WARC-Profile")
+            .is_some_and(|profile| profile.ends_with(IDENTICAL));
+    let by_profile = identical.then_some("WARC-Payload-Digest");
+    always.iter().chain(by_type).copied().chain(by_profile)
+}
+
+fn check_date(version: Version, name: &str, date: &str, report: &mut Report<'_>) {
+    let exact = date.parse::<WarcDate>().is_ok();
+    let code = if exact && version < Version::Warc11 && date.contains('.') {
+        Code::DateForm
+    } else if exact || (version == Version::Warc11 && is_reduced(date)) {
+        return;
+    } else if timestamp_to_date(date).is_some() || is_reduced(date) {
+        Code::DateForm
+    } else {
+        Code::Date
+    };
+    // What the reader of ARC and 0.9 has noted is not told twice.
+    if code == Code::Date || version > Version::Warc09 {
+        report.add(code, format!("{name} is {date:?}"));
+    }
+}
+
+/// WARC/1.1 §5.4: year, month, day or minute alone.
+fn is_reduced(date: &str) -> bool {
+    let fill = |rest: &str| format!("{date}{rest}").parse::<WarcDate>().is_ok();
+    let minute = || {
+        let date = date.strip_suffix('Z')?;
+        Some(format!("{date}:00Z").parse::<WarcDate>().is_ok())
+    };
+    match date.len() {
+        4 => fill("-01-01T00:00:00Z"),
+        7 => fill("-01T00:00:00Z"),
+        10 => fill("T00:00:00Z"),
+        17 => minute() == Some(true),
+        _ => false,
+    }
+}
+
+fn check_forms(header: &Header, report: &mut Report<'_>) {
+    let mut invalid = |name: &str, value: &str| {
+        let value: String = value.chars().take(80).collect();
+        report.add(Code::FieldInvalid, format!("{name} is {value:?}"));
+    };
+    for (name, value) in header.iter() {
+        let is = |known: &&str| known.eq_ignore_ascii_case(name);
+        let good = if IDS.iter().any(is) {
+            value.parse::<RecordId>().is_ok()
+        } else if is(&"WARC-IP-Address") {
+            value.parse::<std::net::IpAddr>().is_ok()
+        } else if is(&"WARC-Segment-Number") || is(&"WARC-Segment-Total-Length") {
+            !value.is_empty() && value.bytes().all(|b| b.is_ascii_digit())
+        } else {
+            true
+        };
+        if !good {
+            invalid(name, value);
+        }
+    }
+}
+
+fn check_repeated(header: &Header, report: &mut Report<'_>) {
+    let is_ours = |name: &str| {
+        let known = |it: &str| name.eq_ignore_ascii_case(it);
+        let warc = name
+            .get(..5)
+            .is_some_and(|it| it.eq_ignore_ascii_case("WARC-"));
+        (warc || known("Content-Length") || known("Content-Type"))
+            && !REPEATABLE.iter().any(|it| known(it))
+    };
+    // A header of nothing but such names must not take the square of the time.
+    let names = header.iter().map(|(name, _)| name).filter(|it| is_ours(it));
+    let names: Vec<&str> = names.take(MOST_NAMES).collect();
+    for (n, name) in names.iter().enumerate() {
+        let before = names[..n].iter().filter(|it| it.eq_ignore_ascii_case(name));
+        if before.count() == 1 {
+            report.add(
+                Code::FieldRepeated,
+                format!("{name} is there more than once"),
+            );
+        }
+    }
+}

@@ -1,0 +1,340 @@
+//! Whether an archive is what it says: every byte is read, every digest computed, every reference
+//! followed, and the index held against the records.
+//!
+//! Findings are handed out as they turn up. What is kept of a record until the end is small and of
+//! fixed size: a few hashes, to find what refers to it.
+
+mod block;
+mod captures;
+mod fields;
+mod references;
+mod segments;
+
+use std::collections::HashMap;
+use std::fmt;
+use std::fs::File;
+use std::io;
+use std::path::{Path, PathBuf};
+
+use self::block::Buffers;
+use self::captures::Captures;
+use self::references::References;
+use self::segments::Segments;
+use crate::file::SUFFIX;
+use crate::finding::{Code, Severity};
+use crate::id::strip_brackets;
+use crate::index;
+use crate::reader::{Note, ReadError, Reader, Record};
+
+/// Something that is wrong with an archive.
+#[derive(Clone, Debug, PartialEq, Eq)]
+pub struct Finding {
+    /// What it is.
+    pub code: Code,
+    /// The archive file, or the index.
+    pub file: PathBuf,
+    /// Where in the file: the record, or the line of the index. In bytes.
+    pub offset: Option<u64>,
+    /// The record's id, if it is known.
+    pub record_id: Option<String>,
+    /// What exactly.
+    pub message: String,
+}
+
+impl fmt::Display for Finding {
+    /// `FILE:OFFSET: SEVERITY: MESSAGE [CODE]`
+    fn fmt(&self, f: &mut fmt::Formatter<'_>) -> fmt::Result {
+        write!(f, "{}", self.file.display())?;
+        if let Some(offset) = self.offset {
+            write!(f, ":{offset}")?;
+        }
+        let Self { code, message, .. } = self;
+        write!(f, ": {}: {message} [{code}]", code.severity().name())
+    }
+}
+
+/// What was verified.
+#[derive(Clone, Copy, Debug, Default, PartialEq, Eq)]
+pub struct Summary {
+    /// Archive files.
+    pub files: u64,
+    /// Records that could be read to their end.
+    pub records: u64,
+    /// Bytes of the files, as stored.
+    pub bytes: u64,
+    /// Findings that are errors.
+    pub errors: u64,
+    /// Findings that are warnings.
+    pub warnings: u64,
+}
+
+/// Verifies the finished files of an archive's directory, in the order of their names, and the index
+/// if there is one.
+pub fn archive(dir: &Path, report: &mut dyn FnMut(Finding)) -> io::Result<Summary> {
+    let mut files = Vec::new();
+    for entry in std::fs::read_dir(dir)? {
+        let path = entry?.path();
+        let name = path.file_name().unwrap_or_default().to_string_lossy();
+        if is_archive_name(&name) {
+            files.push(path);
+        }
+    }
+    files.sort();
+    let mut verifier = Verifier::new(report);
+    for file in &files {
+        verifier.file(file);
+    }
+    let index = dir.join(index::FILE_NAME);
+    if index.exists() {
+        verifier.index(&index);
+    }
+    Ok(verifier.finish())
+}
+
+fn is_archive_name(name: &str) -> bool {
+    let ends = [SUFFIX, ".warc", ".arc.gz", ".arc"];
+    ends.iter().any(|end| name.ends_with(end))
+}
+
+/// Verifies files one after another, then what refers from one to another.
+pub struct Verifier<'r> {
+    report: Report<'r>,
+    files: Vec<PathBuf>,
+    references: References,
+    segments: Segments,
+    captures: Captures,
+    buffers: Buffers,
+}
+
+impl<'r> Verifier<'r> {
+    /// Hands findings to `report` as they turn up.
+    pub fn new(report: &'r mut dyn FnMut(Finding)) -> Self {
+        Self {
+            report: Report {
+                give: report,
+                place: Place::default(),
+                summary: Summary::default(),
+            },
+            files: Vec::new(),
+            references: References::default(),
+            segments: Segments::default(),
+            captures: Captures::default(),
+            buffers: Buffers::default(),
+        }
+    }
+
+    /// Verifies a file. That it cannot be read is a finding too.
+    pub fn file(&mut self, path: &Path) {
+        self.report.enter(path);
+        self.files.push(path.to_owned());
+        self.report.summary.files += 1;
+        if let Err(error) = self.read(path) {
+            self.report.place.offset = None;
+            self.report.add(Code::Unreadable, error.to_string());
+        }
+    }
+
+    /// Holds the index against the files that were verified before; what it says of others is wrong.
+    pub fn index(&mut self, path: &Path) {
+        self.report.enter(path);
+        let names = self
+            .files
+            .iter()
+            .zip(0..)
+            .map(|(file, n)| (name_of(file), n));
+        let names: HashMap<String, u32> = names.collect();
+        if let Err(error) = self.captures.compare(path, &names, &mut self.report) {
+            self.report.place.offset = None;
+            self.report.add(Code::IndexUnreadable, error.to_string());
+        }
+        let missing = self.captures.unseen();
+        self.late(missing.map(|(file, offset)| Late {
+            file,
+            offset,
+            code: Code::IndexMissing,
+        }));
+    }
+
+    /// Follows the references, and says what was verified.
+    pub fn finish(mut self) -> Summary {
+        let findings: Vec<Late> = self
+            .references
+            .unresolved()
+            .chain(self.segments.incomplete())
+            .collect();
+        self.late(findings.into_iter());
+        self.report.summary
+    }
+
+    fn read(&mut self, path: &Path) -> io::Result<()> {
+        let file = File::open(path)?;
+        let length = file.metadata()?.len();
+        self.report.summary.bytes += length;
+        let before = self.report.summary;
+        let mut reader = match Reader::new(file) {
+            Ok(reader) => reader,
+            Err(error) => return Err(io::Error::other(error)),
+        };
+        let mut shared = false;
+        loop {
+            let next = self.next(&mut reader);
+            self.notes(reader.notes(), &mut shared);
+            match next {
+                Ok(true) => self.report.summary.records += 1,
+                Ok(false) => break,
+                Err(error) if !error.is_damage() => return Err(io::Error::other(error)),
+                Err(error) => self.pass_over(&mut reader, &error, length)?,
+            }
+        }
+        if before.records == self.report.summary.records
+            && before.errors == self.report.summary.errors
+        {
+            self.report.place.offset = None;
+            self.report
+                .add(Code::EmptyFile, Code::EmptyFile.meaning().to_owned());
+        }
+        Ok(())
+    }
+
+    /// Reports what was tolerated. That records share a gzip member is told once for a file.
+    fn notes(&mut self, notes: &[Note], shared: &mut bool) {
+        for note in notes {
+            let is_shared = note.code == Code::SharedMember;
+            if is_shared && std::mem::replace(shared, true) {
+                continue;
+            }
+            self.report.place.offset = Some(note.offset);
+            self.report.add(note.code, note.code.meaning().to_owned());
+        }
+    }
+
+    /// Reports what is wrong with a record, and goes on to the next that can be read.
+    fn pass_over(
+        &mut self,
+        reader: &mut Reader<File>,
+        error: &ReadError,
+        length: u64,
+    ) -> io::Result<()> {
+        self.report.place.offset = Some(error.offset);
+        self.report
+            .add(error.problem.code(), error.problem.to_string());
+        let gap = reader.skip_damage().map_err(io::Error::other)?;
+        if let Some(gap) = gap.filter(|gap| gap.offset + gap.length < length) {
+            let message = format!(
+                "{} bytes were passed over to find the next record",
+                gap.length
+            );
+            self.report.add(Code::PassedOver, message);
+        }
+        Ok(())
+    }
+
+    /// Verifies the next record; false at the end of the file.
+    fn next(&mut self, reader: &mut Reader<File>) -> Result<bool, ReadError> {
+        self.report.place.id = None;
+        let Some(mut record) = reader.next_record()? else {
+            return Ok(false);
+        };
+        self.report.place = Place {
+            file: std::mem::take(&mut self.report.place.file),
+            offset: Some(record.offset()),
+            id: record
+                .header()
+                .get("WARC-Record-ID")
+                .map(|id| strip_brackets(id).to_owned()),
+        };
+        fields::check(record.version(), record.header(), &mut self.report);
+        block::check(&mut record, &mut self.buffers, &mut self.report)?;
+        self.remember(record)?;
+        Ok(true)
+    }
+
+    /// Keeps what others may refer to, of a record that is good to its end.
+    fn remember(&mut self, record: Record<'_, File>) -> Result<(), ReadError> {
+        let file = u32::try_from(self.files.len().saturating_sub(1)).unwrap_or(u32::MAX);
+        let at = (file, record.offset());
+        let within = record.within_member();
+        let (extent, header) = record.finish_with_header()?;
+        self.references.add(at, &header, &mut self.report);
+        self.segments.add(at, &header);
+        if within == 0 {
+            self.captures.add(at, extent.length, &header);
+        }
+        Ok(())
+    }
+
+    /// Reports what turned out after the files were read. Only now are ids needed again.
+    fn late(&mut self, findings: impl Iterator<Item = Late>) {
+        for Late { file, offset, code } in findings {
+            let path = self.files.get(file as usize).cloned().unwrap_or_default();
+            let id = id_at(&path, offset);
+            self.report.place = Place {
+                file: path,
+                offset: Some(offset),
+                id,
+            };
+            self.report.add(code, code.meaning().to_owned());
+        }
+    }
+}
+
+/// A finding about a record that was read before.
+struct Late {
+    file: u32,
+    offset: u64,
+    code: Code,
+}
+
+fn id_at(path: &Path, offset: u64) -> Option<String> {
+    let mut reader = Reader::open_at(path, offset).ok()?;
+    let record = reader.next_record().ok()??;
+    record
+        .header()
+        .get("WARC-Record-ID")
+        .map(|id| strip_brackets(id).to_owned())
+}
+
+fn name_of(path: &Path) -> String {
+    path.file_name()
+        .unwrap_or_default()
+        .to_string_lossy()
+        .into_owned()
+}
+
+/// Where the next finding is.
+#[derive(Default)]
+struct Place {
+    file: PathBuf,
+    offset: Option<u64>,
+    id: Option<String>,
+}
+
+/// Hands findings out, and counts them.
+struct Report<'r> {
+    give: &'r mut dyn FnMut(Finding),
+    place: Place,
+    summary: Summary,
+}
+
+impl Report<'_> {
+    fn enter(&mut self, file: &Path) {
+        self.place = Place {
+            file: file.to_owned(),
+            ..Place::default()
+        };
+    }
+
+    fn add(&mut self, code: Code, message: String) {
+        match code.severity() {
+            Severity::Error => self.summary.errors += 1,
+            Severity::Warning => self.summary.warnings += 1,
+        }
+        (self.give)(Finding {
+            code,
+            file: self.place.file.clone(),
+            offset: self.place.offset,
+            record_id: self.place.id.clone(),
+            message,
+        });
+    }
+}

@@ -1,0 +1,410 @@
+//! The verifier finds what is wrong, and nothing where all is well.
+
+use std::fs;
+use std::path::Path;
+
+use proptest::prelude::*;
+use urldb_warc::digest::Algorithm;
+use urldb_warc::finding::{Code, Severity};
+use urldb_warc::verify::{Finding, Summary, Verifier, archive};
+use urldb_warc::writer::{Compression, Writer};
+use urldb_warc::{CdxjLine, Digest, Header, index};
+
+use crate::common::{URL, drafts, gzip};
+
+/// Verifies files and an index, by name.
+fn verify(files: &[(&str, Vec<u8>)]) -> (Vec<Finding>, Summary) {
+    let dir = tempfile::tempdir().expect("a directory");
+    for (name, bytes) in files {
+        fs::write(dir.path().join(name), bytes).expect("written");
+    }
+    let mut findings = Vec::new();
+    let summary = archive(dir.path(), &mut |finding| findings.push(finding)).expect("a directory");
+    (findings, summary)
+}
+
+fn codes(bytes: Vec<u8>) -> Vec<Code> {
+    let (findings, _) = verify(&[("a.warc.gz", bytes)]);
+    findings.iter().map(|finding| finding.code).collect()
+}
+
+/// The records of the common archive, one gzip member each.
+fn records() -> Vec<Vec<u8>> {
+    let mut records = Vec::new();
+    for (draft, body) in drafts() {
+        let mut draft = draft;
+        draft
+            .add_block_digest(Algorithm::Sha256, &mut std::io::Cursor::new(body))
+            .expect("in memory");
+        let mut writer = Writer::new(Vec::new(), Compression::None);
+        writer
+            .write_draft(&draft, body, body.len() as u64)
+            .expect("written");
+        records.push(writer.get_ref().clone());
+    }
+    records
+}
+
+fn zipped(records: &[Vec<u8>]) -> Vec<u8> {
+    records.iter().flat_map(|record| gzip(record)).collect()
+}
+
+/// The archive, with a text in one of its records replaced.
+fn with(record: usize, from: &str, to: &str) -> Vec<u8> {
+    let mut records = records();
+    let text = String::from_utf8(records[record].clone()).expect("text");
+    assert!(text.contains(from), "{from:?} is not in {text}");
+    records[record] = text.replace(from, to).into_bytes();
+    zipped(&records)
+}
+
+#[test]
+fn a_good_archive_has_no_findings() {
+    let bytes = zipped(&records());
+    let length = bytes.len() as u64;
+    let (findings, summary) = verify(&[("a.warc.gz", bytes), ("b.warc", records()[0].clone())]);
+    // The same warcinfo is in both.
+    assert_eq!(findings.len(), 1, "{findings:?}");
+    assert_eq!(
+        (findings[0].code, findings[0].file.ends_with("b.warc")),
+        (Code::IdRepeated, true)
+    );
+    assert_eq!((summary.files, summary.records, summary.errors), (2, 5, 1));
+    assert_eq!(summary.bytes, length + records()[0].len() as u64);
+}
+
+#[test]
+fn what_others_miss_is_found() {
+    let good = zipped(&records());
+    let last = gzip(&records()[3]).len();
+    let clipped = |n: usize| good[..good.len() - n].to_vec();
+    let with_tail = |tail: &[u8]| [good.as_slice(), tail].concat();
+    assert_eq!(codes(clipped(last / 2)), [Code::CutOff]);
+    for trailer in 1..=8 {
+        assert_eq!(codes(clipped(trailer)), [Code::GzipTrailer]);
+    }
+    assert_eq!(codes(with_tail(&[0; 512])), [Code::Zeros]);
+    assert_eq!(codes(with_tail(b"rubbish")), [Code::GzipHeader]);
+    assert_eq!(codes(vec![]), [Code::EmptyFile]);
+    assert_eq!(codes(gzip(b"")), [Code::EmptyMember, Code::EmptyFile]);
+    assert_eq!(codes(b"<html>".to_vec()), [Code::NotAnArchive]);
+    let digest = "WARC-Block-Digest: sha256:";
+    let wrong = format!("{digest}{}\r\nX-Was: ", "0".repeat(64));
+    assert_eq!(codes(with(2, digest, &wrong)), [Code::BlockDigest]);
+}
+
+#[test]
+fn what_a_header_must_have_is_there() {
+    for (record, from, to, code) in [
+        (2, "WARC-Date:", "X-Date:", Code::FieldMissing),
+        (2, "WARC-Record-ID:", "X-ID:", Code::FieldMissing),
+        (1, "WARC-Target-URI:", "X-URI:", Code::FieldMissing),
+        (
+            1,
+            "WARC-Type: request",
+            "WARC-Type: quest",
+            Code::TypeUnknown,
+        ),
+        (
+            1,
+            "WARC-Date: 2026-11-20",
+            "WARC-Date: 2026-11-31",
+            Code::Date,
+        ),
+        (
+            1,
+            "WARC-Date: 2026-11-20T06:00:00.123456Z",
+            "WARC-Date: 20261120060000",
+            Code::DateForm,
+        ),
+        (1, "WARC/1.1", "WARC/1.0", Code::DateForm),
+        (
+            1,
+            "WARC-IP-Address: 192.0.2.7",
+            "WARC-IP-Address: example.org",
+            Code::FieldInvalid,
+        ),
+        (
+            1,
+            "WARC-Concurrent-To: <",
+            "WARC-Concurrent-To: <<",
+            Code::FieldInvalid,
+        ),
+        (
+            1,
+            "WARC-Type: request",
+            "WARC-Type: request\r\nwarc-type: request",
+            Code::FieldRepeated,
+        ),
+        (3, "WARC-Profile:", "X-Profile:", Code::FieldMissing),
+        (3, "identical-payload-digest", "other", Code::RevisitProfile),
+        (
+            1,
+            "WARC-Block-Digest: sha256:",
+            "WARC-Block-Digest: md4:",
+            Code::DigestUnknown,
+        ),
+    ] {
+        let found = codes(with(record, from, to));
+        assert!(found.contains(&code), "{to}: {found:?}");
+    }
+    // 1.1 allows dates that say less, and ids of requests that were made beside more than one record.
+    for to in ["2026", "2026-11", "2026-11-20", "2026-11-20T06:00Z"] {
+        let date = format!("WARC-Date: {to}\r\nX-Was: ");
+        assert_eq!(codes(with(1, "WARC-Date: ", &date)), [], "{to}");
+    }
+    let twice = "WARC-Concurrent-To: <urn:x:1>\r\nWARC-Concurrent-To:";
+    assert_eq!(codes(with(1, "WARC-Concurrent-To:", twice)), []);
+}
+
+#[test]
+fn revisits_resolve_or_are_found() {
+    let date = "WARC-Refers-To-Date: 2026-11-20T06:00:00.123456Z";
+    for (from, to, code) in [
+        (
+            "WARC-Refers-To: <urn:uuid:0",
+            "WARC-Refers-To: <urn:uuid:f",
+            Code::RevisitUnresolved,
+        ),
+        (
+            date,
+            "WARC-Refers-To-Date: 2026-11-20T06:00:00Z",
+            Code::RevisitUnresolved,
+        ),
+        (
+            date,
+            "WARC-Refers-To-Date: 2026-11-21T06:00:00Z",
+            Code::RevisitOfRevisit,
+        ),
+        (
+            "Refers-To-Target-URI: https:",
+            "Refers-To-Target-URI: http:",
+            Code::RevisitUnresolved,
+        ),
+        (
+            "Payload-Digest: sha256:",
+            "Payload-Digest: sha256:0000000000000000000000000000000000000000000000000000000000000000\r\nX-Was: ",
+            Code::RevisitDigest,
+        ),
+    ] {
+        assert_eq!(codes(with(3, from, to)), [code], "{to}");
+    }
+    // The revisit may come first, and the response may be in another file.
+    let mut swapped = records();
+    swapped.swap(2, 3);
+    assert_eq!(codes(zipped(&swapped)), []);
+    let (first, second) = (zipped(&swapped[..3]), zipped(&swapped[3..]));
+    let (findings, _) = verify(&[("a.warc.gz", first.clone()), ("b.warc.gz", second)]);
+    assert_eq!(findings, []);
+    let (findings, _) = verify(&[("a.warc.gz", first)]);
+    assert_eq!(findings.len(), 1);
+    let id = findings[0].record_id.as_deref();
+    assert_eq!(
+        (findings[0].code, id),
+        (
+            Code::RevisitUnresolved,
+            Some("urn:uuid:04040404-0404-4404-8404-040404040404")
+        )
+    );
+    // Without a word about which, any response of the URI with that digest will do.
+    let anonymous = with(3, "WARC-Refers-To", "X-Refers-To");
+    assert_eq!(codes(anonymous), []);
+}
+
+/// A record of HTTP, with a digest of what is given.
+fn http(head: &str, body: &[u8], digested: &[u8]) -> Vec<u8> {
+    let mut header = Header::new(urldb_warc::RecordType::Response);
+    let (digest, _) = Digest::of(Algorithm::Sha1, digested).expect("in memory");
+    for (name, value) in [
+        ("WARC-Record-ID", "<urn:x:1>"),
+        ("WARC-Date", "2026-11-20T06:00:00Z"),
+        ("WARC-Target-URI", URL),
+        ("Content-Type", "application/http; msgtype=response"),
+        ("WARC-Payload-Digest", &digest.to_string()),
+    ] {
+        header.push(name, value).expect("valid");
+    }
+    let block = [head.as_bytes(), body].concat();
+    let mut writer = Writer::new(Vec::new(), Compression::Gzip);
+    writer
+        .write_record(&header, block.as_slice(), block.len() as u64)
+        .expect("written");
+    writer.get_ref().clone()
+}
+
+#[test]
+fn a_payload_is_digested_with_and_without_its_chunks() {
+    let chunked = "HTTP/1.1 200 OK\r\nTransfer-Encoding: chunked\r\n\r\n";
+    let body = b"5\r\nhello\r\n0\r\n\r\n";
+    assert_eq!(codes(http(chunked, body, b"hello")), []);
+    assert_eq!(codes(http(chunked, body, body)), [Code::PayloadDigestRaw]);
+    assert_eq!(codes(http(chunked, body, b"other")), [Code::PayloadDigest]);
+    assert_eq!(
+        codes(http(chunked, b"hello", b"hello")),
+        [Code::HttpFraming]
+    );
+    assert_eq!(
+        codes(http(chunked, b"5\r\nhel", b"hel")),
+        [Code::HttpFraming]
+    );
+    let plain = "HTTP/1.1 200 OK\r\nContent-Length: 5\r\n\r\n";
+    assert_eq!(codes(http(plain, b"hello", b"hello")), []);
+    assert_eq!(codes(http(plain, b"hell", b"hell")), [Code::HttpLength]);
+    assert_eq!(codes(http(plain, b"", b"")), []);
+    assert_eq!(codes(http("<html>", b"", b"<html>")), [Code::HttpHead]);
+}
+
+/// The archive and its index.
+fn indexed() -> (Vec<u8>, Vec<String>) {
+    let dir = tempfile::tempdir().expect("a directory");
+    let path = dir.path().join("a.warc.gz");
+    let bytes = zipped(&records());
+    fs::write(&path, &bytes).expect("written");
+    let lines = index::lines_of(&path, &|_: &str| "k".to_owned()).expect("good");
+    let render = |line: &CdxjLine| line.render().expect("valid");
+    (bytes, lines.iter().map(render).collect())
+}
+
+#[test]
+fn index_and_files_agree_both_ways() {
+    let (bytes, lines) = indexed();
+    assert_eq!(lines.len(), 2);
+    let found = |lines: &[&str]| -> Vec<Code> {
+        let index = lines.concat().into_bytes();
+        let (findings, _) = verify(&[("a.warc.gz", bytes.clone()), (index::FILE_NAME, index)]);
+        findings.iter().map(|finding| finding.code).collect()
+    };
+    let [first, second] = [0, 1].map(|n| format!("{}\n", lines[n]));
+    let (first, second) = (first.as_str(), second.as_str());
+    assert_eq!(found(&[first, second]), []);
+    assert_eq!(found(&[first]), [Code::IndexMissing]);
+    assert_eq!(found(&[second, first]), [Code::IndexOrder]);
+    assert_eq!(found(&[first, first, second]), [Code::IndexRepeated]);
+    assert_eq!(found(&["k 2026\n", first, second]), [Code::IndexLine]);
+    let moved = second.replace("\"offset\": \"", "\"offset\": \"1");
+    assert_eq!(
+        found(&[first, &moved]),
+        [Code::IndexStale, Code::IndexMissing]
+    );
+    let other = second.replace("a.warc.gz", "b.warc.gz");
+    assert_eq!(
+        found(&[first, &other]),
+        [Code::IndexStale, Code::IndexMissing]
+    );
+    for (from, to) in [
+        ("\"length\": \"", "\"length\": \"9"),
+        ("https://", "http://"),
+        ("sha256:0", "sha256:1"),
+        (" 2026", " 2027"),
+    ] {
+        let wrong = second.replace(from, to);
+        if wrong != second {
+            assert_eq!(found(&[first, &wrong]), [Code::IndexDiffers], "{to}");
+        }
+    }
+}
+
+#[test]
+fn segments_are_all_there() {
+    let segment = |number: u8, total: &str| {
+        let (kind, own) = if number == 1 {
+            ("resource", "<urn:x:1>".to_owned())
+        } else {
+            ("continuation", format!("<urn:x:{number}>"))
+        };
+        let more = if number == 1 {
+            "WARC-Payload-Digest: sha1:GJ5JHJ5NYJ5MHFJ3YRKXQSNHQCDFRPIN\r\n"
+        } else {
+            "WARC-Segment-Origin-ID: <urn:x:1>\r\n"
+        };
+        gzip(format!(
+            "WARC/1.1\r\nWARC-Type: {kind}\r\nWARC-Record-ID: {own}\r\nWARC-Date: 2026-11-20T06:00:00Z\r\n\
+             WARC-Target-URI: {URL}\r\n{more}WARC-Segment-Number: {number}\r\n{total}Content-Length: 4\r\n\r\nbody\r\n\r\n"
+        ).as_bytes())
+    };
+    let total = |n: u8| format!("WARC-Segment-Total-Length: {n}\r\n");
+    let file = |parts: &[(u8, &str)]| {
+        parts
+            .iter()
+            .flat_map(|(n, total)| segment(*n, total))
+            .collect::<Vec<u8>>()
+    };
+    assert_eq!(codes(file(&[(1, ""), (2, ""), (3, &total(12))])), []);
+    assert_eq!(
+        codes(file(&[(1, ""), (2, ""), (3, &total(13))])),
+        [Code::SegmentLength]
+    );
+    assert_eq!(
+        codes(file(&[(1, ""), (3, &total(12))])),
+        [Code::SegmentMissing]
+    );
+    assert_eq!(codes(file(&[(1, ""), (2, "")])), [Code::SegmentMissing]);
+}
+
+/// A flipped byte: its record is named, the others are still verified.
+#[test]
+fn a_flipped_byte_is_named_and_the_rest_verified() {
+    let parts: Vec<Vec<u8>> = records().iter().map(|record| gzip(record)).collect();
+    let mut bytes = parts.concat();
+    bytes[parts[0].len() + 60] ^= 0x10;
+    let (findings, summary) = verify(&[("a.warc.gz", bytes)]);
+    let offset = Some(parts[0].len() as u64);
+    assert!(
+        findings.iter().all(|finding| finding.offset == offset),
+        "{findings:?}"
+    );
+    assert!(
+        findings
+            .iter()
+            .any(|finding| finding.code.severity() == Severity::Error)
+    );
+    assert_eq!(summary.records, 3);
+    let text = findings[0].to_string();
+    assert!(
+        text.contains(&format!("a.warc.gz:{}: error: ", parts[0].len())),
+        "{text}"
+    );
+}
+
+#[test]
+fn a_file_that_is_not_there_is_a_finding() {
+    let mut findings = Vec::new();
+    let mut keep = |finding| findings.push(finding);
+    let mut verifier = Verifier::new(&mut keep);
+    verifier.file(Path::new("/nowhere/a.warc.gz"));
+    assert_eq!(verifier.finish().errors, 1);
+    assert_eq!(findings[0].code, Code::Unreadable);
+}
+
+#[test]
+fn codes_are_distinct_and_described() {
+    let page = concat!(env!("CARGO_MANIFEST_DIR"), "/../../docs/warc-verify.md");
+    let page = fs::read_to_string(page).expect("the page");
+    let mut names: Vec<&str> = Code::ALL.iter().map(|code| code.name()).collect();
+    for code in Code::ALL {
+        let row = format!(
+            "| `{code}` | {} | {} |",
+            code.severity().name(),
+            code.meaning()
+        );
+        assert!(page.contains(&row), "docs/warc-verify.md lacks: {row}");
+    }
+    names.sort_unstable();
+    names.dedup();
+    assert_eq!(names.len(), Code::ALL.len());
+}
+
+proptest! {
+    #![proptest_config(ProptestConfig::with_cases(48))]
+    #[test]
+    fn no_bytes_make_it_panic(
+        mut bytes in prop::collection::vec(any::<u8>(), 0..400),
+        fields in "(WARC-(Type|Date|Segment-Number|Refers-To|Profile): [ -~]{0,12}\r\n){0,6}",
+        zip in any::<bool>(),
+    ) {
+        let length = bytes.len();
+        bytes.splice(0..0, format!("WARC/1.1\r\n{fields}Content-Length: {length}\r\n\r\n").into_bytes());
+        bytes.extend(b"\r\n\r\n");
+        let _ = codes(if zip { gzip(&bytes) } else { bytes });
+    }
+}
