@@ -10,7 +10,7 @@
 //! | [`header`], [`id`], [`date`], [`digest`], [`version`] | what stands in front of a record |
 //! | [`http`] | heads of requests and responses, as archives keep them |
 //! | [`record`], [`segment`] | drafts of records, and those of one that is split over several |
-//! | [`writer`], [`mod@file`], [`series`], [`recover`] | bytes out: a stream, a file that survives kill -9, one after another, and their repair |
+//! | [`writer`], [`mod@file`], [`series`], [`recover`], [`repair`] | bytes out: a stream, a file that survives kill -9, one after another, and their repair |
 //! | [`reader`] | bytes in, streaming, bounded, every fault named with its offset |
 //! | [`mod@convert`] | one version to another |
 //! | [`verify`], [`finding`] | whether an archive is what it says, and the codes of what can be wrong |
@@ -35,6 +35,7 @@ pub mod reader;
 pub mod record;
 pub mod recover;
 mod render;
+pub mod repair;
 pub mod segment;
 pub mod series;
 pub mod verify;

@@ -152,10 +152,15 @@ fn set_aside(mut file: &File, final_path: &Path, good: u64) -> io::Result<Option
     if file.metadata()?.len() == good {
         return Ok(None);
     }
-    let mut path = final_path.as_os_str().to_owned();
-    path.push(format!(".at-{good}.damaged"));
-    let path = PathBuf::from(path);
+    let path = damaged_path(final_path, good);
     file.seek(SeekFrom::Start(good))?;
     replace(&path, |output| io::copy(&mut file, output).map(drop))?;
     Ok(Some(path))
+}
+
+/// Where the part of a file that begins at `offset` is set aside.
+pub(crate) fn damaged_path(path: &Path, offset: u64) -> PathBuf {
+    let mut path = path.as_os_str().to_owned();
+    path.push(format!(".at-{offset}.damaged"));
+    path.into()
 }

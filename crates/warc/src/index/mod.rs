@@ -18,11 +18,15 @@ use self::lines::write_line;
 pub use self::lookup::{Found, Index};
 use crate::cdxj::{CdxjLine, InvalidLine, Keys};
 use crate::file::SUFFIX;
-use crate::fs::{DirectoryLock, replace};
+use crate::fs::{DirectoryLock, remove_if_there, replace, sync_directory_of};
 use crate::reader::ReadError;
+use crate::verify::archive_files;
 
 /// The name of the index in the directory of an archive.
 pub const FILE_NAME: &str = "index.cdxj";
+
+/// What it is called while it is made anew.
+const REBUILT: &str = "index.cdxj.new";
 
 /// The lines of this many bytes are gathered before they are merged.
 const BATCH: usize = 64 * 1024 * 1024;
@@ -93,6 +97,48 @@ pub fn unlisted(dir: &Path) -> Result<Vec<PathBuf>, IndexError> {
         .difference(&listed)
         .map(|name| dir.join(name))
         .collect())
+}
+
+/// Makes the index of an archive anew from all its files. Those about what can be read of a damaged
+/// file are in it too.
+pub fn rebuild(dir: &Path, keys: &impl Keys) -> Result<(), IndexError> {
+    let (path, new) = (dir.join(FILE_NAME), dir.join(REBUILT));
+    remove_if_there(&new).map_err(at(&new))?;
+    let mut update = Update::new(&new);
+    for file in archive_files(dir).map_err(at(dir))? {
+        match update.add_file(&file, keys) {
+            Err(IndexError::Read { source, .. }) if source.is_damage() => {}
+            other => other?,
+        }
+    }
+    update.finish()?;
+    let _lock = DirectoryLock::acquire(dir).map_err(at(dir))?;
+    if new.exists() {
+        std::fs::rename(&new, &path).map_err(at(&path))?;
+    } else {
+        replace(&path, |_| Ok(())).map_err(at(&path))?;
+    }
+    sync_directory_of(&path).map_err(at(&path))
+}
+
+/// Takes the lines about a file out of the index, which need not exist. The caller holds the lock of
+/// the directory.
+pub(crate) fn forget(index: &Path, file: &Path) -> io::Result<()> {
+    if !index.exists() {
+        return Ok(());
+    }
+    let name = file.file_name().unwrap_or_default().to_string_lossy();
+    replace(index, |output| {
+        for line in Lines::open(index)? {
+            let line = line?;
+            let parsed = CdxjLine::parse(&String::from_utf8_lossy(&line));
+            if parsed.is_ok_and(|parsed| parsed.filename == name) {
+                continue;
+            }
+            write_line(output, &line)?;
+        }
+        Ok(())
+    })
 }
 
 /// Lines on their way into an index. They are gathered and merged many at a time, for each merge

@@ -71,15 +71,7 @@ pub struct Summary {
 /// Verifies the finished files of an archive's directory, in the order of their names, and the index
 /// if there is one.
 pub fn archive(dir: &Path, report: &mut dyn FnMut(Finding)) -> io::Result<Summary> {
-    let mut files = Vec::new();
-    for entry in std::fs::read_dir(dir)? {
-        let path = entry?.path();
-        let name = path.file_name().unwrap_or_default().to_string_lossy();
-        if is_archive_name(&name) {
-            files.push(path);
-        }
-    }
-    files.sort();
+    let files = archive_files(dir)?;
     let mut verifier = Verifier::new(report);
     for file in &files {
         verifier.file(file);
@@ -89,6 +81,19 @@ pub fn archive(dir: &Path, report: &mut dyn FnMut(Finding)) -> io::Result<Summar
         verifier.index(&index);
     }
     Ok(verifier.finish())
+}
+
+/// The finished files of an archive's directory, in the order of their names.
+pub(crate) fn archive_files(dir: &Path) -> io::Result<Vec<PathBuf>> {
+    let mut files = Vec::new();
+    for entry in std::fs::read_dir(dir)? {
+        let path = entry?.path();
+        if is_archive_name(&name_of(&path)) {
+            files.push(path);
+        }
+    }
+    files.sort();
+    Ok(files)
 }
 
 fn is_archive_name(name: &str) -> bool {

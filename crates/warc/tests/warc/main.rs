@@ -18,6 +18,8 @@ mod http_read;
 mod index;
 /// Finding lines in an index.
 mod lookup;
+/// Damaged archives are made whole.
+mod repair;
 /// What is written is read back; what is damaged is noticed.
 mod round_trip;
 /// What other programs wrote.

@@ -1,0 +1,209 @@
+//! A damaged archive is repaired: nothing is lost, the rest verifies, and a kill does no harm.
+
+use std::collections::BTreeMap;
+use std::fs;
+use std::path::Path;
+
+use urldb_warc::finding::Code;
+use urldb_warc::repair::{Repair, repair};
+use urldb_warc::verify::archive;
+use urldb_warc::{index, recover};
+
+use crate::common::{gzip, named};
+
+const NAME: &str = "a.warc.gz";
+
+fn key(url: &str) -> String {
+    format!("key-of-{url}")
+}
+
+/// Every file of a directory with its content, without those that keep processes apart.
+fn contents(dir: &Path) -> BTreeMap<String, Vec<u8>> {
+    let entries = fs::read_dir(dir).expect("a directory");
+    let mut contents = BTreeMap::new();
+    for entry in entries {
+        let path = entry.expect("an entry").path();
+        let name = path
+            .file_name()
+            .expect("a name")
+            .to_string_lossy()
+            .into_owned();
+        if !name.starts_with('.') {
+            contents.insert(name, fs::read(path).expect("a file"));
+        }
+    }
+    contents
+}
+
+fn put(dir: &Path, files: &BTreeMap<String, Vec<u8>>) {
+    for (name, bytes) in files {
+        fs::write(dir.join(name), bytes).expect("written");
+    }
+}
+
+fn members() -> Vec<Vec<u8>> {
+    (1..6).map(|n| gzip(&named("1.1", n * 300))).collect()
+}
+
+fn fix(dir: &Path) -> Repair {
+    repair(dir, &key).expect("repaired")
+}
+
+fn codes(dir: &Path) -> Vec<Code> {
+    let mut codes = Vec::new();
+    archive(dir, &mut |finding| codes.push(finding.code)).expect("a directory");
+    codes
+}
+
+/// An archive with its index, whose file was then spoiled.
+fn spoiled(spoil: impl Fn(Vec<Vec<u8>>) -> Vec<u8>) -> tempfile::TempDir {
+    let dir = tempfile::tempdir().expect("a directory");
+    fs::write(dir.path().join(NAME), members().concat()).expect("written");
+    index::rebuild(dir.path(), &key).expect("indexed");
+    assert_eq!(codes(dir.path()), []);
+    fs::write(dir.path().join(NAME), spoil(members())).expect("written");
+    dir
+}
+
+#[test]
+fn damage_anywhere_is_set_aside_and_the_rest_verifies() {
+    type Spoil = fn(Vec<Vec<u8>>) -> Vec<u8>;
+    let cases: [(&str, Spoil, u64); 7] = [
+        (
+            "a flipped byte in the middle",
+            |mut it| {
+                it[2][40] ^= 8;
+                it.concat()
+            },
+            4,
+        ),
+        (
+            "two of them",
+            |mut it| {
+                it[0][30] ^= 1;
+                it[3][30] ^= 1;
+                it.concat()
+            },
+            3,
+        ),
+        (
+            "the last record cut",
+            |it| it.concat()[..it.concat().len() - 20].to_vec(),
+            4,
+        ),
+        (
+            "the last checksum cut",
+            |it| it.concat()[..it.concat().len() - 5].to_vec(),
+            4,
+        ),
+        (
+            "zeros at the end",
+            |it| [it.concat(), vec![0; 700]].concat(),
+            5,
+        ),
+        ("nothing left", |_| vec![], 0),
+        ("nothing good", |_| vec![7; 100], 0),
+    ];
+    for (what, spoil, records) in cases {
+        let dir = spoiled(spoil);
+        let before = contents(dir.path())[NAME].clone();
+        assert!(!codes(dir.path()).is_empty(), "{what}");
+        let done = fix(dir.path());
+        assert_eq!(codes(dir.path()), [], "{what}");
+        assert_eq!(done.repaired[0].records, records, "{what}");
+        let after = contents(dir.path());
+        let aside: usize = after
+            .iter()
+            .filter(|(name, _)| name.ends_with(".damaged"))
+            .map(|(_, it)| it.len())
+            .sum();
+        let kept = after.get(NAME).map_or(0, Vec::len);
+        assert_eq!(kept + aside, before.len(), "{what}");
+        assert_eq!(after.contains_key(NAME), records > 0, "{what}");
+        // What is whole is left alone.
+        assert_eq!(fix(dir.path()), Repair::default(), "{what}");
+        assert_eq!(contents(dir.path()), after, "{what}");
+    }
+}
+
+#[test]
+fn a_repair_that_was_cut_short_is_finished_by_the_next() {
+    let dir = spoiled(|mut it| {
+        it[1][40] ^= 8;
+        it.concat()
+    });
+    let before = contents(dir.path());
+    fix(dir.path());
+    let after = contents(dir.path());
+    let damaged = after
+        .keys()
+        .find(|name| name.ends_with(".damaged"))
+        .expect("set aside")
+        .clone();
+    let mixed = |changed: &[&str]| -> BTreeMap<String, Vec<u8>> {
+        let pick = |name: &String| {
+            if changed.contains(&name.as_str()) {
+                after.get(name)
+            } else {
+                before.get(name)
+            }
+        };
+        let names = before.keys().chain(after.keys());
+        names
+            .filter_map(|name| Some((name.clone(), pick(name)?.clone())))
+            .collect()
+    };
+    let forgotten = (index::FILE_NAME.to_owned(), Vec::new());
+    let mut without_lines = mixed(&[&damaged]);
+    without_lines.extend([forgotten.clone()]);
+    let mut without_index = mixed(&[&damaged, NAME]);
+    without_index.extend([forgotten]);
+    let mut with_leftovers = mixed(&[&damaged]);
+    with_leftovers.insert(format!("{NAME}.tmp"), b"half".to_vec());
+    with_leftovers.insert("index.cdxj.new".to_owned(), b"half a li".to_vec());
+    for state in [
+        mixed(&[]),
+        mixed(&[&damaged]),
+        without_lines,
+        without_index,
+        with_leftovers,
+    ] {
+        let dir = tempfile::tempdir().expect("a directory");
+        put(dir.path(), &state);
+        fix(dir.path());
+        assert_eq!(contents(dir.path()), after);
+        assert_eq!(codes(dir.path()), []);
+    }
+}
+
+/// A run does not repair, but indexes what a repair that was cut short has left out of the index.
+#[test]
+fn a_run_indexes_what_a_repair_left() {
+    let dir = spoiled(|mut it| {
+        it[1][40] ^= 8;
+        it.concat()
+    });
+    fix(dir.path());
+    fs::write(dir.path().join(index::FILE_NAME), "").expect("written");
+    recover::recover(dir.path()).expect("nothing to do");
+    let left = index::unlisted(dir.path()).expect("read");
+    assert_eq!(left, [dir.path().join(NAME)]);
+    let lines = index::lines_of(&left[0], &key).expect("good");
+    index::merge(&dir.path().join(index::FILE_NAME), &lines).expect("merged");
+    assert_eq!(codes(dir.path()), []);
+}
+
+#[test]
+fn records_that_share_a_member_are_left_where_they_are() {
+    let dir = tempfile::tempdir().expect("a directory");
+    let mut bytes = gzip(&[named("1.1", 10), named("1.1", 20), named("1.1", 3000)].concat());
+    let length = bytes.len();
+    bytes.truncate(length - 9);
+    fs::write(dir.path().join(NAME), &bytes).expect("written");
+    let done = fix(dir.path());
+    assert_eq!(
+        (done.repaired.len(), done.repaired[0].damaged.len()),
+        (1, 0)
+    );
+    assert_eq!(contents(dir.path())[NAME], bytes);
+}
