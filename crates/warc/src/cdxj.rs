@@ -135,12 +135,13 @@ impl CdxjLine {
             RecordType::Response => head.and_then(StoredHead::media_type),
             _ => essence(header),
         };
-        let url = header.target_uri()?;
+        // Some programs leave blanks in URIs; a client asks for %20.
+        let url = header.target_uri()?.replace(' ', "%20");
         let date: WarcDate = header.get("WARC-Date")?.parse().ok()?;
         Some(Self {
-            key: key(url),
+            key: key(&url),
             timestamp: date.to_timestamp14(),
-            url: url.to_owned(),
+            url,
             mime: mime.unwrap_or_else(|| "unk".to_owned()),
             status: head.map(|head| head.status),
             digest: header.get("WARC-Payload-Digest").unwrap_or("-").to_owned(),

@@ -20,7 +20,8 @@ use crate::reader::{ReadError, Reader, Record};
 const NEAR: usize = 16;
 
 /// Hands out the lines about the records of an archive file, in the order of the file. If the file is
-/// damaged, those about what can be read come before the error.
+/// damaged, those about what comes before the damage are followed by the error. What looks like a
+/// record behind it has no line: it may be the content of one, put there to be found.
 pub(super) fn scan(
     path: &Path,
     keys: &impl Keys,

@@ -8,6 +8,8 @@ mod converting;
 mod damage;
 /// The examples of the WARC 0.9 draft.
 mod draft;
+/// Beside the lines of another program.
+mod expected;
 /// Archive files on disk, and what a dead process left.
 mod files;
 /// The versions of the format, plain and compressed in every way.

@@ -336,3 +336,37 @@ fn a_series_without_records_leaves_no_file() {
     let refused = series.file(now, info);
     assert!(matches!(refused.err(), Some(FileError::Io { .. })));
 }
+
+/// Counts what is written, and keeps none of it.
+struct Sink(u64);
+
+impl std::io::Write for Sink {
+    fn write(&mut self, bytes: &[u8]) -> std::io::Result<usize> {
+        self.0 += bytes.len() as u64;
+        Ok(bytes.len())
+    }
+
+    fn flush(&mut self) -> std::io::Result<()> {
+        Ok(())
+    }
+}
+
+/// Longer than a 32-bit number can say. Nothing holds more of it than a buffer.
+#[test]
+fn a_huge_record_is_streamed_in_segments() {
+    let length = (5 << 30) + 1;
+    let mut writer = Writer::new(Sink(0), Compression::None);
+    let header = cut_response();
+    let block = std::io::repeat(b'x').take(length);
+    let mut lengths = Vec::new();
+    let write = |segment: &Header, block: &mut dyn Read, length| {
+        lengths.push(length);
+        let extent = writer.write_record(segment, block, length);
+        extent.expect("written");
+        Ok::<_, InvalidField>(())
+    };
+    split(&header, (block, length), 2 << 30, || id(9), write).expect("valid");
+    assert_eq!(lengths, [2 << 30, 2 << 30, (1 << 30) + 1]);
+    assert_eq!(writer.get_ref().0, writer.position());
+    assert!(writer.position() > length);
+}
