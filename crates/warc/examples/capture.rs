@@ -1,4 +1,5 @@
-//! Writes a small archive: a capture, then a revisit of it a day later, and their index.
+//! Writes a small archive: a capture, a revisit of it a day later, another for which the server said
+//! that nothing has changed, and their index.
 //!
 //! `cargo run -p urldb-warc --example capture -- DIRECTORY`; other programs can then be asked what
 //! they think of it: docs/archive.md says how.
@@ -36,6 +37,11 @@ fn main() -> Result<(), Box<dyn Error>> {
         &dir,
         &original,
         &"2026-11-21T06:00:00.5Z".parse()?,
+    )?);
+    lines.push(not_modified(
+        &dir,
+        &original,
+        &"2026-11-22T06:00:00Z".parse()?,
     )?);
     merge(&dir.join(index::FILE_NAME), &lines)?;
     Ok(())
@@ -94,6 +100,27 @@ fn revisit(
     let revisit =
         exchange.revisit_identical(&RecordId::from_random([3; 16]), original, Vec::new())?;
     let line = append(&mut file, &revisit, b"")?;
+    file.finish()?;
+    Ok(line)
+}
+
+fn not_modified(
+    dir: &std::path::Path,
+    original: &Original,
+    date: &WarcDate,
+) -> Result<CdxjLine, Box<dyn Error>> {
+    let exchange = Exchange {
+        target_uri: URL,
+        date,
+        ip_address: Some([192, 0, 2, 7].into()),
+    };
+    let mut file = create(dir, date, 3)?;
+    let id = RecordId::from_random([4; 16]);
+    let revisit = exchange.revisit_not_modified(&id, original)?;
+    let line = append(&mut file, &revisit, b"")?;
+    let head = b"HTTP/1.1 304 Not Modified\r\netag: \"5f3a-1\"\r\n\r\n";
+    let beside = exchange.not_modified_head(&RecordId::from_random([5; 16]), &id, head)?;
+    file.append(&beside, io::empty(), 0)?;
     file.finish()?;
     Ok(line)
 }

@@ -10,9 +10,9 @@ use std::path::Path;
 
 use super::IndexError;
 use crate::cdxj::{CdxjLine, Keys, Place};
-use crate::digest::{Algorithm, Hasher};
+use crate::digest::{Algorithm, Digest};
 use crate::header::{Header, RecordType};
-use crate::http::{StoredHead, StoredRequest};
+use crate::http::{Body, StoredHead, StoredRequest};
 use crate::id::strip_brackets;
 use crate::reader::{ReadError, Reader, Record};
 
@@ -100,7 +100,10 @@ fn read<R: Read>(
     // One that shares its gzip member cannot be read from an offset.
     let has_place = record.within_member() == 0;
     let digest = if CdxjLine::is_about(&header) && header.get("WARC-Payload-Digest").is_none() {
-        Some(payload_digest(&mut record)?)
+        let chunked = head.as_ref().is_some_and(StoredHead::is_chunked);
+        let digest = Digest::of(Algorithm::Sha1, Body::new(&mut record, chunked));
+        // As other programs give it then.
+        Some(digest.map_err(|error| record.fault(error))?.0.to_string())
     } else {
         None
     };
@@ -130,17 +133,4 @@ fn concurrent_to(header: &Header) -> Vec<String> {
         .filter(|(name, _)| name.eq_ignore_ascii_case("WARC-Concurrent-To"))
         .map(|(_, value)| strip_brackets(value).to_owned())
         .collect()
-}
-
-/// The digest of what is left of a record that states none: SHA-1, as other programs give it then.
-fn payload_digest<R: Read>(record: &mut Record<'_, R>) -> Result<String, ReadError> {
-    let mut hasher = Hasher::new(Algorithm::Sha1);
-    let mut buffer = [0; 16 * 1024];
-    loop {
-        match record.read(&mut buffer) {
-            Ok(0) => return Ok(hasher.finish().to_string()),
-            Ok(read) => hasher.update(&buffer[..read]),
-            Err(error) => return Err(record.fault(error)),
-        }
-    }
 }

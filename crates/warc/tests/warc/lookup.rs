@@ -329,3 +329,32 @@ fn records_without_a_place_of_their_own_have_no_line() {
     let mimes: Vec<_> = lines.iter().map(|line| line.mime.as_str()).collect();
     assert_eq!(mimes, ["text/csv"]);
 }
+
+/// SHA-1 of the content, as other programs give it where a record states no digest; chunks are none.
+#[test]
+fn a_payload_without_a_digest_is_digested() {
+    let block = |head: &str, body: &str| format!("HTTP/1.1 200 OK\r\n{head}\r\n{body}");
+    let blocks = [
+        block("", "hello"),
+        block(
+            "Transfer-Encoding: chunked\r\n",
+            "2\r\nhe\r\n3\r\nllo\r\n0\r\n\r\n",
+        ),
+    ];
+    let dir = tempfile::tempdir().expect("a directory");
+    let path = dir.path().join("a.warc");
+    let record = |block: &String| {
+        let length = block.len();
+        format!(
+            "WARC/1.0\r\nWARC-Type: response\r\nWARC-Date: 2026-11-20T06:00:00Z\r\n\
+            WARC-Target-URI: {URL}\r\nContent-Length: {length}\r\n\r\n{block}\r\n\r\n"
+        )
+    };
+    let text = blocks.each_ref().map(record).concat();
+    fs::write(&path, text).expect("written");
+    let lines = lines_of(&path, &key).expect("good");
+    assert_eq!(lines.len(), 2);
+    for line in lines {
+        assert_eq!(line.digest, "sha1:VL2MMHO4YXUKFWV63YHTWSBM3GXKSQ2N");
+    }
+}
