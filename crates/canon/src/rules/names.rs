@@ -1,14 +1,6 @@
 //! Which script is about which host.
 
-/// The registrable domain of `host`: what its owner registered, `example.co.uk` for
-/// `data.example.co.uk`. It only chooses the rules.
-///
-/// By the public suffix list that is compiled in; a suffix that is not in it has one label. A host
-/// that has no such domain, as an address or a suffix itself, is its own.
-pub fn registrable_domain(host: &str) -> &str {
-    let address = host.parse::<std::net::Ipv4Addr>().is_ok();
-    psl::domain_str(host).filter(|_| !address).unwrap_or(host)
-}
+pub use urldb_suffix::registrable_domain;
 
 /// What a file of rules is about, by its name.
 #[derive(Debug, Clone, PartialEq, Eq, PartialOrd, Ord, Hash)]
