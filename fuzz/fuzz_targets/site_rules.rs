@@ -1,4 +1,7 @@
 //! Any two scripts compile or say why not, and what they make of any URL leads back to itself.
+//!
+//! An input is a domain script, a website script and a URL with NULs between, which no string of a
+//! script can have.
 #![no_main]
 
 use libfuzzer_sys::fuzz_target;
@@ -13,8 +16,10 @@ fn check(source: &str, diagnostics: &[Diagnostic]) {
     }
 }
 
-fuzz_target!(|input: (&str, &str, &str)| {
-    let (domain, website, url) = input;
+fuzz_target!(|input: &str| {
+    let mut inputs = input.splitn(3, '\0');
+    let mut next = || inputs.next().unwrap_or("");
+    let (domain, website, url) = (next(), next(), next());
     let domain_script = DomainScript::compile(domain);
     let website_script = WebsiteScript::compile(website);
     check(domain, &domain_script.diagnostics);
