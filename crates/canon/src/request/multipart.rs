@@ -1,0 +1,196 @@
+//! Multipart forms (RFC 2388), read as forgivingly as Python's `cgi` module does: lines may end in
+//! LF alone, and what stands around the parts is skipped.
+
+use super::MAX_DEPTH;
+
+/// Parts, and whether the last delimiter was there.
+#[derive(Debug, PartialEq)]
+pub(super) struct Multipart<'a> {
+    pub(super) parts: Vec<Part<'a>>,
+    pub(super) is_closed: bool,
+}
+
+/// One part.
+#[derive(Debug, PartialEq)]
+pub(super) struct Part<'a> {
+    /// The field, if it is named.
+    pub(super) name: Option<String>,
+    /// The file's name, if it is a file.
+    pub(super) filename: Option<String>,
+    pub(super) content: Content<'a>,
+}
+
+/// What a part holds.
+#[derive(Debug, PartialEq)]
+pub(super) enum Content<'a> {
+    /// The value of a field, or a file.
+    Bytes(&'a [u8]),
+    /// The parts of a multipart in it.
+    Parts(Vec<Part<'a>>),
+}
+
+impl<'a> Content<'a> {
+    /// The bytes, if these are none of parts.
+    pub(super) fn bytes(&self) -> Option<&'a [u8]> {
+        match self {
+            Self::Bytes(bytes) => Some(bytes),
+            Self::Parts(_) => None,
+        }
+    }
+}
+
+/// The parts of a body; `None` if the content type names no good boundary, or if there is too much
+/// in one another.
+pub(super) fn parse<'a>(content_type: &str, body: &'a [u8]) -> Option<Multipart<'a>> {
+    parse_within(content_type, body, 0)
+}
+
+fn parse_within<'a>(content_type: &str, body: &'a [u8], depth: usize) -> Option<Multipart<'a>> {
+    // Every level reads its part of the body once more.
+    if depth > MAX_DEPTH / 20 {
+        return None;
+    }
+    let boundary = parameter(content_type, "boundary").filter(|name| is_boundary(name))?;
+    let delimiter = format!("--{boundary}");
+    let last = format!("--{boundary}--");
+    let mut lines = Lines { body, at: 0 };
+    while let Some((_, line)) = lines.next()
+        && line.trim_ascii() != delimiter.as_bytes()
+    {}
+    let mut form = Multipart {
+        parts: vec![],
+        is_closed: false,
+    };
+    while lines.at < body.len() && !form.is_closed {
+        let header = Header::read(&mut lines);
+        let start = lines.at;
+        let mut end = body.len();
+        let mut at_line_start = true;
+        while let Some((at, line)) = lines.next() {
+            let trimmed = line.trim_ascii_end();
+            form.is_closed = at_line_start && trimmed == last.as_bytes();
+            if form.is_closed || (at_line_start && trimmed == delimiter.as_bytes()) {
+                end = at;
+                break;
+            }
+            at_line_start = line.ends_with(b"\n");
+        }
+        let value = without_line_end(body.get(start..end).unwrap_or_default());
+        form.parts.push(header.part(value, depth)?);
+    }
+    Some(form)
+}
+
+/// The lines of a body with their ends, and where each begins.
+struct Lines<'a> {
+    body: &'a [u8],
+    at: usize,
+}
+
+impl<'a> Lines<'a> {
+    fn next(&mut self) -> Option<(usize, &'a [u8])> {
+        let start = self.at;
+        let rest = self.body.get(start..).filter(|rest| !rest.is_empty())?;
+        let end = rest.iter().position(|byte| *byte == b'\n');
+        self.at = end.map_or(self.body.len(), |end| start + end + 1);
+        Some((start, &self.body[start..self.at]))
+    }
+}
+
+/// The fields of a part's header that matter.
+#[derive(Default)]
+struct Header {
+    disposition: Option<String>,
+    content_type: Option<String>,
+}
+
+impl Header {
+    fn read(lines: &mut Lines<'_>) -> Self {
+        let mut unfolded: Vec<String> = Vec::new();
+        while let Some((_, line)) = lines.next()
+            && !line.trim_ascii().is_empty()
+        {
+            let text = String::from_utf8_lossy(line);
+            match unfolded.last_mut() {
+                Some(before) if text.starts_with([' ', '\t']) => before.push_str(text.trim_end()),
+                _ => unfolded.push(text.trim_end().to_owned()),
+            }
+        }
+        let mut header = Self::default();
+        for field in &unfolded {
+            let (name, value) = field.split_once(':').unwrap_or_default();
+            let place = match name.to_ascii_lowercase().as_str() {
+                "content-disposition" => &mut header.disposition,
+                "content-type" => &mut header.content_type,
+                _ => continue,
+            };
+            place.get_or_insert_with(|| value.trim().to_owned());
+        }
+        header
+    }
+
+    fn part(self, value: &[u8], depth: usize) -> Option<Part<'_>> {
+        let disposition = self.disposition.unwrap_or_default();
+        let content_type = self.content_type.unwrap_or_default();
+        let content = if content_type.starts_with("multipart/") {
+            Content::Parts(parse_within(&content_type, value, depth + 1)?.parts)
+        } else {
+            Content::Bytes(value)
+        };
+        Some(Part {
+            name: parameter(&disposition, "name"),
+            filename: parameter(&disposition, "filename"),
+            content,
+        })
+    }
+}
+
+fn without_line_end(value: &[u8]) -> &[u8] {
+    let bare = value.strip_suffix(b"\n").unwrap_or(value);
+    bare.strip_suffix(b"\r").unwrap_or(bare)
+}
+
+/// What RFC 2046 allows, and Python too: up to 201 printable characters, the last no space.
+fn is_boundary(boundary: &str) -> bool {
+    boundary.len() <= 201
+        && !boundary.ends_with(' ')
+        && !boundary.is_empty()
+        && boundary.bytes().all(|byte| matches!(byte, b' '..=b'~'))
+}
+
+/// A parameter of a field such as `form-data; name="a"`. The last one of a name counts.
+fn parameter(field: &str, wanted: &str) -> Option<String> {
+    let mut found = None;
+    for parameter in split_outside_quotes(field).into_iter().skip(1) {
+        let (name, value) = parameter.split_once('=').unwrap_or_default();
+        if name.trim().eq_ignore_ascii_case(wanted) {
+            let value = value.trim();
+            let quoted = value
+                .strip_prefix('"')
+                .and_then(|value| value.strip_suffix('"'));
+            found = Some(quoted.map_or_else(
+                || value.to_owned(),
+                |value| value.replace("\\\\", "\\").replace("\\\"", "\""),
+            ));
+        }
+    }
+    found
+}
+
+fn split_outside_quotes(field: &str) -> Vec<&str> {
+    let mut parts = Vec::new();
+    let (mut start, mut quoted, mut before) = (0, false, ' ');
+    for (at, character) in field.char_indices() {
+        match character {
+            '"' if before != '\\' => quoted = !quoted,
+            ';' if !quoted => {
+                parts.push(&field[start..at]);
+                start = at + 1;
+            }
+            _ => {}
+        }
+        before = character;
+    }
+    parts.push(&field[start..]);
+    parts
+}

@@ -1,0 +1,92 @@
+//! What Python makes of a form's parts: `urlencode` of `cgi.FieldStorage`, as pywb uses them.
+
+use std::fmt::Write as _;
+
+use super::encode::percent_plus;
+use super::multipart::{Content, Part};
+
+/// The form as a query. A part without a name is called `None`.
+pub(super) fn urlencode(parts: &[Part<'_>]) -> String {
+    let mut pairs = Vec::new();
+    for part in parts {
+        let name = percent_plus(part.name.as_deref().unwrap_or("None").as_bytes());
+        let mut push = |value: &[u8]| pairs.push(format!("{name}={}", percent_plus(value)));
+        match &part.content {
+            Content::Bytes(file) if part.filename.is_some() => push(file),
+            Content::Bytes(value) => push(String::from_utf8_lossy(value).as_bytes()),
+            Content::Parts(parts) => {
+                for part in parts {
+                    push(part_repr(part).as_bytes());
+                }
+            }
+        }
+    }
+    pairs.join("&")
+}
+
+/// `repr` of a `FieldStorage`.
+fn part_repr(part: &Part<'_>) -> String {
+    let text = |text: &Option<String>| text.as_deref().map_or("None".to_owned(), text_repr);
+    let value = match &part.content {
+        Content::Bytes(file) if part.filename.is_some() => bytes_repr(file),
+        Content::Bytes(value) => text_repr(&String::from_utf8_lossy(value)),
+        Content::Parts(parts) => {
+            let parts: Vec<String> = parts.iter().map(part_repr).collect();
+            format!("[{}]", parts.join(", "))
+        }
+    };
+    let (name, filename) = (text(&part.name), text(&part.filename));
+    format!("FieldStorage({name}, {filename}, {value})")
+}
+
+fn text_repr(text: &str) -> String {
+    let quote = quote(text.contains('\''), text.contains('"'));
+    let mut repr = String::from(quote);
+    for character in text.chars() {
+        match character {
+            '\0'..='\x7f' => push_ascii(&mut repr, character, quote),
+            '\u{80}'..='\u{a0}' | '\u{ad}' => {
+                // Writing to a string does not fail.
+                let _ = write!(repr, "\\x{:02x}", u32::from(character));
+            }
+            _ => repr.push(character),
+        }
+    }
+    repr.push(quote);
+    repr
+}
+
+fn bytes_repr(bytes: &[u8]) -> String {
+    let quote = quote(bytes.contains(&b'\''), bytes.contains(&b'"'));
+    let mut repr = format!("b{quote}");
+    for &byte in bytes {
+        if byte.is_ascii() {
+            push_ascii(&mut repr, char::from(byte), quote);
+        } else {
+            let _ = write!(repr, "\\x{byte:02x}");
+        }
+    }
+    repr.push(quote);
+    repr
+}
+
+fn quote(has_single: bool, has_double: bool) -> char {
+    if has_single && !has_double { '"' } else { '\'' }
+}
+
+fn push_ascii(repr: &mut String, character: char, quote: char) {
+    match character {
+        '\n' => repr.push_str("\\n"),
+        '\r' => repr.push_str("\\r"),
+        '\t' => repr.push_str("\\t"),
+        '\\' => repr.push_str("\\\\"),
+        _ if character == quote => {
+            repr.push('\\');
+            repr.push(quote);
+        }
+        _ if character.is_ascii_control() => {
+            let _ = write!(repr, "\\x{:02x}", u32::from(character));
+        }
+        _ => repr.push(character),
+    }
+}
