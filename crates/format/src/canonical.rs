@@ -86,8 +86,10 @@ impl DomainFile {
 
 /// Says that `again` is for the same request as `first`.
 pub(crate) fn duplicate_record(first: &Entry, again: &Entry) -> Finding {
+    let method = again.record.method.as_deref();
+    let method = method.map_or_else(String::new, |method| format!("{method} "));
     let message = format!(
-        "line {} has a record for {} already",
+        "line {} has a record for {method}{} already",
         first.line(),
         again.record.path
     );

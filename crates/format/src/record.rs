@@ -2,7 +2,7 @@
 
 use std::borrow::Cow;
 
-use crate::emit::{Field, write_documents};
+use crate::emit::Field;
 use crate::value::{Mapping, Value};
 
 /// One URL of a domain file, and what is promised about it.
@@ -50,7 +50,7 @@ pub struct Record {
 pub struct Identity {
     /// The `_path`.
     pub path: String,
-    /// The request in a canonical form, unless it is a plain GET.
+    /// Method and body as query parameters, `__wb_method=POST&…`, unless the method is GET.
     pub request: Option<String>,
 }
 
@@ -91,21 +91,23 @@ impl Record {
         }
     }
 
-    /// The request in a form that is equal for equal requests; `None` for a GET.
+    /// The request as query parameters (crates/canon), equal for equal requests; `None` for a GET.
     pub(crate) fn request_key(&self) -> Option<String> {
-        let method = self.method.as_deref().filter(|method| *method != "GET")?;
-        let mut request = Mapping::new();
-        request.insert("method", method);
-        if let Some(body) = &self.request_body {
-            request.insert("request-body", body.as_str());
-        }
-        if let Some(content_type) = &self.request_content_type {
-            request.insert("request-content-type", content_type.as_str());
-        }
-        if !self.request_headers.is_empty() {
-            request.insert("request-headers", self.request_headers.clone());
-        }
-        Some(write_documents([&request]))
+        let request = urldb_canon::Request {
+            method: self.method.as_deref()?,
+            content_type: self.content_type_of_request().unwrap_or_default(),
+            body: self.request_body.as_deref().unwrap_or_default().as_bytes(),
+        };
+        request.query(urldb_canon::Compat::Spec)
+    }
+
+    /// The media type of the body that the request sends, wherever the record says it.
+    fn content_type_of_request(&self) -> Option<&str> {
+        self.request_content_type.as_deref().or_else(|| {
+            let mut headers = self.request_headers.iter();
+            let (_, value) = headers.find(|(name, _)| name.eq_ignore_ascii_case("content-type"))?;
+            value.as_text()
+        })
     }
 
     /// The record that a document holds; `None` if it has no `_path`.

@@ -281,6 +281,52 @@ fn duplicate_records() {
 }
 
 #[test]
+fn requests_are_told_apart_by_method_and_body() {
+    let record = |body: &str, more: &str| {
+        format!("---\n_path: /\nmethod: POST\nrequest-body: '{body}'\n{more}")
+    };
+    let json = "request-content-type: application/json\n";
+    let header = "request-headers:\n  Content-Type: application/json\n";
+    let apart = format!(
+        "---\n{}{}{}---\n_path: /\nmethod: PUT\n",
+        record("{\"a\":1}", ""),
+        record("{\"a\":1}", json),
+        record("{\"a\":2}", json),
+    );
+    assert_eq!(findings(&apart), "");
+    let same = format!(
+        "---\n{}{}",
+        record("{\"a\":1}", header),
+        record("{\"a\": 1.0}", json)
+    );
+    assert_snapshot!(findings(&same), @"9:1: error[duplicate-record]: line 3 has a record for POST / already (they differ: keep the right one)");
+    let headers = format!(
+        "---\n{}{}",
+        record("a", ""),
+        record("a", "request-headers:\n  A: b\n")
+    );
+    assert_eq!(codes(&headers), [Code::DuplicateRecord]);
+    let unsorted = format!("---\n{}{}---\n_path: /\n", record("b", ""), record("a", ""));
+    let sorted = file(&unsorted).canonical().unwrap();
+    assert_eq!(
+        sorted,
+        format!(
+            "---\n---\n_path: /\n{}{}",
+            record("a", "").replace('\'', ""),
+            record("b", "").replace('\'', "")
+        )
+    );
+    let mut edited = file(&sorted);
+    let identity = edited.records().nth(1).unwrap().record().identity();
+    assert_eq!(
+        identity.request.as_deref(),
+        Some("__wb_method=POST&__wb_post_data=YQ==")
+    );
+    edited.remove(&identity).unwrap();
+    assert_eq!(edited.records().count(), 2);
+}
+
+#[test]
 fn bytes_that_are_not_utf_8() {
     let found = findings_in("example.com.yaml", b"---\n---\n_path: /\nname: caf\xE9\n");
     assert_snapshot!(found, @"4:10: error[invalid-utf8]: byte 26 (0xE9) of the file is not UTF-8 (save the file as UTF-8)");
