@@ -11,6 +11,7 @@ use urldb_format::{DomainFile, Metadata, Record};
 use super::context::MapArgs;
 use super::edit::Edit;
 use super::progress::Bar;
+use super::request::RequestArgs;
 use super::{Context, Exit, style};
 use crate::config::Config;
 use crate::fetch::{Fetcher, Next};
@@ -28,7 +29,8 @@ use crate::verdict::{self, Judgement};
 Examples:
   urldb add http://example.org/
   urldb add --static -c data http://example.org/m51.csv
-  urldb add --static - < list-of-urls.txt")]
+  urldb add --static - < list-of-urls.txt
+  urldb add --data @query.json --content-type application/json http://example.org/search")]
 pub(super) struct Args {
     /// Promise the bytes that are served now
     #[arg(long = "static", conflicts_with = "no_fetch")]
@@ -40,6 +42,8 @@ pub(super) struct Args {
     #[arg(long)]
     no_fetch: bool,
     #[command(flatten)]
+    request: RequestArgs,
+    #[command(flatten)]
     map: MapArgs,
     /// URLs; `-` reads them from standard input, one a line
     #[arg(value_name = "URL", required = true)]
@@ -48,6 +52,11 @@ pub(super) struct Args {
 
 pub(super) fn run(args: &Args, context: &mut Context) -> anyhow::Result<Exit> {
     context.add_maps(&args.map.maps);
+    anyhow::ensure!(
+        !(args.request.reads_stdin() && args.urls.iter().any(|url| url == "-")),
+        "standard input is either the body or a list of URLs: put one of them into a file"
+    );
+    let asked = args.request.record()?;
     let domains = Domains::load(&context.config)?;
     let mut wanted = vec![];
     for url in read_urls(&args.urls)? {
@@ -58,17 +67,22 @@ pub(super) fn run(args: &Args, context: &mut Context) -> anyhow::Result<Exit> {
     let (seen, refused) = if args.no_fetch {
         (wanted.into_iter().map(Seen::unfetched).collect(), 0)
     } else {
-        fetch(args, context, wanted)?
+        fetch(args, context, &asked, wanted)?
     };
     // Read again: the files may have changed while the network was asked.
     let _edit = Edit::begin(&domains.folder)?;
     let mut domains = Domains::load(&context.config)?;
     let mut out = anstream::stdout().lock();
     for seen in &seen {
-        let done = domains.add(seen, &args.categories)?;
+        let done = domains.add(seen, &asked, &args.categories)?;
         if !context.quiet {
             let file = context.shown(&domains.path_of(&seen.identity.host));
-            writeln!(out, "{done} {} in {file}", seen.identity)?;
+            let method = asked.method.as_deref();
+            let method = method.map_or_else(String::new, |method| format!("{method} "));
+            writeln!(out, "{done} {method}{} in {file}", seen.identity)?;
+        }
+        if let Some(warning) = unsent(&asked, &seen.identity, &context.config) {
+            style::print_warning(warning);
         }
         if let Some(warning) = domains.unasked(&seen.identity) {
             style::print_warning(warning);
@@ -79,6 +93,20 @@ pub(super) fn run(args: &Args, context: &mut Context) -> anyhow::Result<Exit> {
         Exit::Findings
     } else {
         Exit::Fine
+    })
+}
+
+/// Says so if a request is one that runs will not send.
+fn unsent(asked: &Record, identity: &Identity, config: &Config) -> Option<String> {
+    let manners = config.check.manners_of(&identity.host);
+    let is_sent = Request::of(asked).is_safe() || manners.unsafe_methods;
+    let method = asked.method.as_deref()?;
+    (!is_sent).then(|| {
+        format!(
+            "{method} may change something on {}: it is not sent before `unsafe-methods = true` \
+             is set under [check] or [check.host.\"{}\"]",
+            identity.host, identity.host
+        )
     })
 }
 
@@ -120,6 +148,7 @@ impl Seen {
 fn fetch(
     args: &Args,
     context: &Context,
+    asked: &Record,
     wanted: Vec<Identity>,
 ) -> anyhow::Result<(Vec<Seen>, usize)> {
     let check = &context.config.check;
@@ -144,7 +173,9 @@ fn fetch(
     let (mut seen, mut refused) = (vec![], vec![]);
     let judge = |job: &Job, seen: &[_]| verdict::judge(job, seen, &policy);
     fetcher.fetch_all(
-        wanted.into_iter().map(|identity| job(&identity, body)),
+        wanted
+            .into_iter()
+            .map(|identity| job(&identity, asked, body)),
         |job, seen| match judge(job, seen) {
             Judgement::Again { wait, fresh } => Next::Again { wait, fresh },
             Judgement::Settled(_) => Next::Done,
@@ -192,12 +223,12 @@ fn fetch(
     Ok((seen.collect(), refused.len()))
 }
 
-fn job(identity: &Identity, body: BodyUse) -> Job {
+fn job(identity: &Identity, asked: &Record, body: BodyUse) -> Job {
     Job {
         key: JobKey {
             domain: identity.host.clone(),
             path: identity.path.clone(),
-            request: None,
+            request: asked.identity().request,
             alias: None,
             scheme: identity.scheme,
         },
@@ -205,11 +236,7 @@ fn job(identity: &Identity, body: BodyUse) -> Job {
         file: "".into(),
         line: 0,
         promise: Promise::default(),
-        request: Request {
-            method: "GET".to_owned(),
-            headers: vec![],
-            body: None,
-        },
+        request: Request::of(asked),
         body,
     }
 }
@@ -291,7 +318,7 @@ impl Domains {
 
     /// Adds a record, or adds to it what it lacks. What it promises already is
     /// not touched: that is what `accept` is for.
-    fn add(&mut self, seen: &Seen, categories: &[String]) -> anyhow::Result<Done> {
+    fn add(&mut self, seen: &Seen, asked: &Record, categories: &[String]) -> anyhow::Result<Done> {
         let Identity { scheme, host, path } = &seen.identity;
         let file_path = self.path_of(host);
         let file = match self.files.entry(host.clone()) {
@@ -300,9 +327,13 @@ impl Domains {
                 place.insert(DomainFile::create(file_path, first_metadata(*scheme))?)
             }
         };
-        let identity = urldb_format::Identity::get(&**path);
+        let wanted = Record {
+            path: path.clone(),
+            ..asked.clone()
+        };
+        let identity = wanted.identity();
         let before = file.get(&identity).map(|entry| entry.record().clone());
-        let mut record = before.clone().unwrap_or_else(|| Record::new(&**path));
+        let mut record = before.clone().unwrap_or(wanted);
         if let Some((length, sha256)) = seen.bytes.filter(|_| !record.is_static()) {
             record.content_length = Some(length);
             record.content_sha256 = Some(crate::hex::encode(&sha256));

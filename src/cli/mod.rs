@@ -20,6 +20,7 @@ mod lint;
 mod list;
 mod progress;
 mod report;
+mod request;
 mod rm;
 mod select;
 mod story;

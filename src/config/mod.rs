@@ -143,6 +143,11 @@ pub struct Manners {
 }
 
 impl Check {
+    /// How a host is treated.
+    pub fn manners_of(&self, host: &str) -> &Manners {
+        self.hosts.get(host).unwrap_or(&self.manners)
+    }
+
     /// Bytes of a body that are read at most, of whichever host.
     pub fn largest_body(&self) -> u64 {
         let all = self.hosts.values().chain([&self.manners]);

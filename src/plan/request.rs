@@ -15,7 +15,7 @@ pub struct Request {
 
 impl Request {
     /// What a record asks.
-    pub(super) fn of(record: &Record) -> Self {
+    pub fn of(record: &Record) -> Self {
         let own = record.request_headers.iter();
         let mut headers: Vec<(String, String)> = own
             .filter_map(|(name, value)| Some((name.to_owned(), value.as_text()?.to_owned())))

@@ -305,7 +305,7 @@ fn requests_are_told_apart_by_method_and_body() {
         record("a", ""),
         record("a", "request-headers:\n  A: b\n")
     );
-    assert_eq!(codes(&headers), [Code::DuplicateRecord]);
+    assert!(codes(&headers).contains(&Code::DuplicateRecord));
     let unsorted = format!("---\n{}{}---\n_path: /\n", record("b", ""), record("a", ""));
     let sorted = file(&unsorted).canonical().unwrap();
     assert_eq!(
