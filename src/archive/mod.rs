@@ -3,12 +3,14 @@
 //! - [`store`]: keeps what was seen.
 //! - [`bag`]: a folder of files for those who want them back.
 //! - [`catalogue`]: which captures there are, by the index.
+//! - `keys`: where the index has an answer to something else than GET.
 //! - [`retrieve`]: the bytes of one, verified, wherever they are kept.
 //! - [`moment`]: the points in time that people name.
 //! - [`reindex()`]: the index, made anew.
 
 pub mod bag;
 pub mod catalogue;
+mod keys;
 pub mod moment;
 mod reindex;
 pub mod retrieve;

@@ -8,6 +8,8 @@ use anyhow::Context;
 use urldb_warc::file::SUFFIX;
 use urldb_warc::index::{FILE_NAME, IndexError, Update};
 
+use super::keys::Keys;
+
 /// What came of it.
 #[derive(Debug)]
 pub struct Reindexed {
@@ -45,7 +47,7 @@ pub fn reindex(folder: &Path) -> anyhow::Result<Reindexed> {
     let mut update = Update::new(&draft);
     let mut damaged = vec![];
     for file in &files {
-        match update.add_file(file, &urldb_canon::surt) {
+        match update.add_file(file, &Keys) {
             Err(error @ IndexError::Read { .. }) => damaged.push(error.into()),
             other => other.context("cannot make the index")?,
         }

@@ -13,7 +13,7 @@ use jiff::Timestamp;
 use urldb_warc::cdxj::Place;
 use urldb_warc::digest::Algorithm;
 use urldb_warc::file::Style;
-use urldb_warc::http::{self, ResponseHead, StoredHead, render_request_head};
+use urldb_warc::http::{self, ResponseHead, StoredHead, StoredRequest, render_request_head};
 use urldb_warc::index::Update;
 use urldb_warc::record::Truncated;
 use urldb_warc::recover::{Recovered, recover};
@@ -21,6 +21,7 @@ use urldb_warc::{
     CdxjLine, Digest, Draft, Exchange, Original, RecordId, Series, Version, WarcDate,
 };
 
+use super::keys::{Keys, lookup_url};
 use crate::ambient::Ambient;
 use crate::config;
 use crate::fetch::{Body, BodyEnd, Hop, Observation};
@@ -53,7 +54,7 @@ impl Archive {
             // Those that were just recovered, and those of runs that died before the index.
             let mut update = Update::new(&index_in(folder));
             for file in urldb_warc::index::unlisted(folder).context("cannot use the index")? {
-                if let Err(error) = update.add_file(&file, &urldb_canon::surt) {
+                if let Err(error) = update.add_file(&file, &Keys) {
                     notes.push(format!("an archive file is not indexed in full: {error}"));
                 }
             }
@@ -131,7 +132,10 @@ impl Archive {
                 .record
                 .parse()
                 .context("the ledger names a capture that has no valid record id")?,
-            target_uri: capture.uri.clone(),
+            target_uri: answer.asked().map_or_else(
+                || capture.uri.clone(),
+                |asked| lookup_url(&capture.uri, &asked),
+            ),
             date: capture
                 .date
                 .parse()
@@ -145,11 +149,35 @@ impl Archive {
         };
         let id = new_id(self.ambient);
         let date = warc_date(answer.last.at)?;
-        let draft = answer
-            .exchange(&date)
-            .revisit_identical(&id, &original, vec![])?;
+        let exchange = answer.exchange(&date);
+        let draft = exchange.revisit_identical(&id, &original, vec![])?;
         self.append(&draft, None, io::empty(), 0)?;
+        // Without its request a revisit could not be indexed anew.
+        if let Some(asked) = answer.asked() {
+            self.ask(&asked);
+            self.store_request(answer, &exchange, &id)?;
+        }
         Ok(())
+    }
+
+    /// Writes what was asked, beside the answer with this id.
+    fn store_request(
+        &mut self,
+        answer: &Answer<'_>,
+        exchange: &Exchange<'_>,
+        id: &RecordId,
+    ) -> anyhow::Result<()> {
+        let request = exchange.request(&new_id(self.ambient), id, answer.request_head()?)?;
+        let sent = answer.request_body();
+        self.append(&request, None, sent, sent.len() as u64)?;
+        Ok(())
+    }
+
+    /// Takes a request into the key of the answer that was written last.
+    fn ask(&mut self, asked: &StoredRequest) {
+        if let Some(line) = self.lines.last_mut() {
+            line.ask(asked, &Keys);
+        }
     }
 
     /// Writes request and response. `None` when the body was not kept.
@@ -167,7 +195,7 @@ impl Archive {
             BodyEnd::Cut => Some(Truncated::Length),
             BodyEnd::Broken => Some(Truncated::Disconnect),
         };
-        let (id, request_id) = (new_id(self.ambient), new_id(self.ambient));
+        let id = new_id(self.ambient);
         let date = warc_date(answer.last.at)?;
         let exchange = answer.exchange(&date);
         let payload = match self.digest {
@@ -178,15 +206,10 @@ impl Archive {
         let mut response = exchange.response(&id, head.clone(), &payload, truncated)?;
         response.add_block_digest(self.digest, bytes.reader()?)?;
         let file = self.append(&response, Some(&head), bytes.reader()?, length)?;
-        let request = exchange.request(&request_id, &id, answer.request_head()?)?;
-        let sent = answer
-            .job
-            .request
-            .body
-            .as_deref()
-            .unwrap_or_default()
-            .as_bytes();
-        self.append(&request, None, sent, sent.len() as u64)?;
+        if let Some(asked) = answer.asked() {
+            self.ask(&asked);
+        }
+        self.store_request(answer, &exchange, &id)?;
         Ok(Some(Capture {
             record: id.as_str().to_owned(),
             date: date.as_str().to_owned(),
@@ -308,6 +331,35 @@ impl Answer<'_> {
             body_length,
         };
         Ok(head.render()?)
+    }
+
+    /// The body that was sent: redirects may have dropped it.
+    fn request_body(&self) -> &[u8] {
+        let sent = self.sent("content-length");
+        let body = self.job.request.body.as_deref();
+        body.filter(|_| sent.is_some())
+            .unwrap_or_default()
+            .as_bytes()
+    }
+
+    /// What was asked, if it was no GET.
+    fn asked(&self) -> Option<StoredRequest> {
+        let request = &self.job.request;
+        let body = self.request_body();
+        let is_as_declared = request.body.is_none() || !body.is_empty();
+        (request.method != "GET" && is_as_declared).then(|| StoredRequest {
+            method: request.method.clone(),
+            content_type: String::from_utf8_lossy(self.sent("content-type").unwrap_or_default())
+                .into_owned(),
+            body: body.to_owned(),
+        })
+    }
+
+    /// A header that was sent.
+    fn sent(&self, name: &str) -> Option<&[u8]> {
+        let mut headers = self.last.request_headers.iter();
+        let found = headers.find(|(known, _)| known.eq_ignore_ascii_case(name));
+        found.map(|(_, value)| value.as_slice())
     }
 
     fn request_head(&self) -> anyhow::Result<Vec<u8>> {

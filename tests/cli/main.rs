@@ -3,6 +3,7 @@
 //! - `sandbox`: a folder for one test, with nothing of the machine in it, and the binary in it.
 //! - `site`: a web site that the test rewrites while the program watches it.
 //! - `editing`: init, add, rm and list, which change or show the database.
+//! - `requests`: records that ask with more than GET, from add to archive.
 //! - `files`: fmt and lint, on files as people leave them.
 //! - `check`: what one look finds, for people and as JSON, and how it is narrowed.
 //! - `run`: the loop over several runs: archive, ledger, history, mail, doubt.
@@ -30,6 +31,7 @@ mod hook;
 mod judging;
 mod outbox;
 mod proxy;
+mod requests;
 mod run;
 mod sandbox;
 mod secrets;

@@ -89,6 +89,8 @@ fn members_of_one_name_stay_apart_only_by_the_specification() {
     assert_eq!(spec, "&b=0&a=1&2=3&c=4");
     assert_eq!(pywb, "&b=0&c=4&2=3");
     assert_eq!(js, "&2=3&b=0&c=4");
+    let [spec, ..] = parameters("application/json", r#"{"a.2_":9,"x":{"a":1},"y":{"a":2}}"#);
+    assert_eq!(spec, "&a.2_=9&a=1&a.2_=2");
     let [spec, pywb, _] = parameters("application/json", r#"[5, ["x"]]"#);
     assert_eq!((spec.as_str(), pywb.as_str()), ("&=5&.2_=x", ""));
 }

@@ -118,7 +118,10 @@ impl Header {
         }
         let mut header = Self::default();
         for field in &unfolded {
-            let (name, value) = field.split_once(':').unwrap_or_default();
+            // What is no field ends the header, as in a mail.
+            let Some((name, value)) = field.split_once(':') else {
+                break;
+            };
             let place = match name.to_ascii_lowercase().as_str() {
                 "content-disposition" => &mut header.disposition,
                 "content-type" => &mut header.content_type,

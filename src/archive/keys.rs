@@ -1,0 +1,85 @@
+//! The keys of the index: where pywb looks a capture up.
+//!
+//! pywb makes query parameters of the method and body that it is asked with, and looks for the
+//! capture under the URL with these, in its own reading of the specification. Hence
+//! [`Compat::Pywb`]: under any other key it would not find a thing.
+
+use std::fmt::Write as _;
+
+use urldb_canon::{Compat, Request, surt};
+use urldb_warc::cdxj;
+use urldb_warc::http::StoredRequest;
+
+/// Makes the keys of an index.
+pub(super) struct Keys;
+
+impl cdxj::Keys for Keys {
+    fn key(&self, url: &str) -> String {
+        surt(url)
+    }
+
+    fn key_of_request(&self, url: &str, request: &StoredRequest) -> Option<(String, String)> {
+        let query = canonical(request).query(Compat::Pywb)?;
+        let body = query.split_once('&').map_or("", |(_, body)| body);
+        let url = canonical(request).append_to(url, Compat::Pywb);
+        Some((surt(&url), body.to_owned()))
+    }
+}
+
+/// The URL under which the answer to a request is found, fit for a header.
+///
+/// A revisit of an answer to a POST says that it refers to this, not to the URL itself: pywb looks
+/// for the original with nothing but what the revisit says.
+pub(super) fn lookup_url(url: &str, request: &StoredRequest) -> String {
+    // What a key leaves out is left out; what it escapes is escaped.
+    let url = canonical(request).append_to(url, Compat::Pywb);
+    let url = url.replace(['\r', '\n', '\t'], "");
+    let url = url.trim_matches([' ', '\x0b', '\x0c']);
+    let mut written = String::with_capacity(url.len());
+    for byte in url.bytes() {
+        if byte.is_ascii_graphic() {
+            written.push(char::from(byte));
+        } else {
+            // Writing to a string does not fail.
+            let _ = write!(written, "%{byte:02X}");
+        }
+    }
+    written
+}
+
+fn canonical(request: &StoredRequest) -> Request<'_> {
+    Request {
+        method: &request.method,
+        content_type: &request.content_type,
+        body: &request.body,
+    }
+}
+
+#[cfg(test)]
+mod tests {
+    use proptest::prelude::*;
+    use urldb_warc::cdxj::Keys as _;
+
+    use super::*;
+
+    proptest! {
+        #[test]
+        fn a_revisit_refers_to_what_is_indexed(
+            body in "([ -~]|%[0-9a-f]{2}|[\n\r\té\u{a0}\u{2028}]){0,20}",
+            content_type in prop_oneof![
+                Just("application/x-www-form-urlencoded"), Just("text/plain"), Just("a/b")
+            ],
+        ) {
+            let request = StoredRequest {
+                method: "POST".to_owned(),
+                content_type: content_type.to_owned(),
+                body: body.into_bytes(),
+            };
+            let url = "http://a.test/x";
+            let (key, _) = Keys.key_of_request(url, &request).expect("a POST has a key");
+            let written = lookup_url(url, &request);
+            prop_assert!(written.bytes().all(|byte| byte.is_ascii_graphic()));
+            prop_assert_eq!(surt(&written), key);
+        }
+    }
+}

@@ -1,0 +1,187 @@
+//! Records that ask with more than GET, from add to archive.
+
+use crate::archive::records;
+use crate::sandbox::Sandbox;
+use crate::site::{Site, sha256};
+
+const FORM: &str = "http://example.test/form";
+
+#[test]
+fn a_request_is_added_with_its_body() {
+    let site = Site::with(&[("/form", "answer")]);
+    let network = site.network();
+    let sandbox = Sandbox::new(&format!("[check]\nunsafe-methods = true\n{network}"));
+    sandbox.write("query.json", "{\"a\": [1, \"x\"]}\n");
+    let add = |more: &[&str]| {
+        let data = ["add", "--static", "--data", "@query.json", FORM];
+        sandbox.urldb(&[&data, more].concat())
+    };
+    let json = ["--content-type", "application/json"];
+    let token = ["--header", "X-Token: one: two"];
+    add(&[json, token].concat())
+        .code(0)
+        .says(&["added POST http://example.test/form in urldb/example.test.yaml"]);
+    let asked = &site.requests()[0];
+    assert_eq!(asked.method, "POST");
+    assert_eq!(asked.body, b"{\"a\": [1, \"x\"]}\n");
+    assert_eq!(asked.header("content-type"), Some("application/json"));
+    assert_eq!(asked.header("x-token"), Some("one: two"));
+    let record = format!(
+        "_path: /form\ncontent-length: 6\ncontent-sha256: {}\nmethod: POST\n\
+         request-body: '{{\"a\": [1, \"x\"]}}\n\n  '\nrequest-content-type: application/json\n\
+         request-headers:\n  X-Token: 'one: two'\n",
+        sha256("answer")
+    );
+    let file = format!("---\n---\n{record}");
+    assert_eq!(sandbox.read("urldb/example.test.yaml"), file);
+    add(&json).code(0).says(&["known POST"]);
+    // Another content type, and so another request.
+    add(&[]).code(0).says(&["added POST"]);
+    sandbox.urldb(&["lint"]).code(0);
+    sandbox.urldb(&["add", FORM]).code(0).says(&["added http"]);
+    assert_eq!(sandbox.urldb(&["list"]).code(0).out.lines().count(), 3);
+    sandbox.urldb(&["check"]).code(0).says(&["3 ok"]);
+}
+
+#[test]
+fn a_body_may_come_from_anywhere_as_long_as_it_is_text() {
+    let sandbox = Sandbox::new("");
+    let add = |data, input: &str| {
+        let command = ["add", "--no-fetch", "--method", "PUT", "--data", data, FORM];
+        sandbox.urldb_with_input(&command, input)
+    };
+    add("@-", "line\r\n\u{1}\u{85}\u{feff}é").code(0);
+    sandbox.urldb(&["lint"]).code(0);
+    add("@-", "line\r\n\u{1}\u{85}\u{feff}é")
+        .code(0)
+        .says(&["known PUT"]);
+    add("text", "").code(0).says(&["added PUT"]);
+    sandbox.write("binary", b"ab\xff");
+    let before = sandbox.tree("urldb");
+    add("@binary", "")
+        .code(2)
+        .complains(&["binary is not UTF-8 (byte 3)", "binary data"]);
+    add("@missing", "")
+        .code(2)
+        .complains(&["cannot read the body from missing"]);
+    add("@-", &"x".repeat((1 << 20) + 1))
+        .code(2)
+        .complains(&["standard input is too large"]);
+    assert_eq!(sandbox.tree("urldb"), before);
+}
+
+#[test]
+fn requests_that_make_no_sense_are_refused() {
+    let sandbox = Sandbox::new("");
+    let before = sandbox.tree("");
+    for (options, complaint) in [
+        (&["--method", "post"][..], "upper case, such as POST"),
+        (&["--method", "GET", "--data", "a"], "a GET sends no body"),
+        (&["--content-type", "text/plain"], "--data <DATA>"),
+        (&["--header", "no colon"], "is no header"),
+        (
+            &["--header", "A: 1", "--header", "A: 2"],
+            "the header A is given twice",
+        ),
+        (&["--header", "A: 1\n2"], "control character"),
+        (&["--data", "@-", "-"], "standard input is either"),
+        (
+            &[
+                "--data",
+                "a",
+                "--content-type",
+                "text/plain",
+                "--header",
+                "Content-Type: b/c",
+            ],
+            "given twice",
+        ),
+    ] {
+        let command = [&["add", "--no-fetch", FORM][..], options].concat();
+        sandbox.urldb(&command).code(2).complains(&[complaint]);
+    }
+    assert_eq!(sandbox.tree(""), before);
+}
+
+#[test]
+fn what_may_change_something_is_added_but_not_sent_without_leave() {
+    let site = Site::with(&[("/form", "answer")]);
+    let sandbox = Sandbox::new(&site.network());
+    let add = ["add", "--data", "a=b", FORM];
+    sandbox
+        .urldb(&add)
+        .code(1)
+        .complains(&["was not added", "unsafe-methods = true"]);
+    sandbox
+        .urldb(&[&add[..], &["--no-fetch"]].concat())
+        .code(0)
+        .says(&["added POST"])
+        .complains(&[
+            "POST may change something on example.test",
+            "is not sent before",
+        ]);
+    assert!(site.requests().is_empty());
+}
+
+#[test]
+fn answers_are_archived_under_their_requests() {
+    let site = Site::with(&[("/form", "answer")]);
+    let network = site.network();
+    let sandbox = Sandbox::new(&format!("[check]\nunsafe-methods = true\n{network}"));
+    let form = ["--content-type", "application/x-www-form-urlencoded"];
+    for data in ["q=a%20b", "q=c"] {
+        let command = [&["add", "--static", "--data", data, FORM][..], &form].concat();
+        sandbox.urldb(&command).code(0);
+    }
+    sandbox.urldb(&["add", "--static", FORM]).code(0);
+    for _ in 0..2 {
+        sandbox.urldb(&["run"]).code(0);
+    }
+    let index = sandbox.read("archive/index.cdxj");
+    let lines: Vec<urldb_warc::CdxjLine> = index
+        .lines()
+        .map(|line| urldb_warc::CdxjLine::parse(line).unwrap())
+        .collect();
+    let keys: Vec<&str> = lines.iter().map(|line| line.key.as_str()).collect();
+    let [get, ab, c] = [
+        "test,example)/form",
+        "test,example)/form?__wb_method=post&q=a%20b",
+        "test,example)/form?__wb_method=post&q=c",
+    ];
+    assert_eq!(keys, [get, get, ab, ab, c, c]);
+    let asked = lines[2].asked.as_ref().unwrap();
+    assert_eq!(
+        (asked.method.as_str(), asked.body.as_str()),
+        ("POST", "q=a b")
+    );
+    assert!(lines[0].asked.is_none());
+    assert!(lines.iter().all(|line| line.url == FORM));
+
+    let files = sandbox.files("archive", ".warc.gz");
+    let all: Vec<_> = files.iter().flat_map(|file| records(file)).collect();
+    let refers_to: Vec<&str> = all
+        .iter()
+        .filter_map(|record| record.header.get("WARC-Refers-To-Target-URI"))
+        .collect();
+    let base = "http://example.test/form?__wb_method=POST";
+    assert_eq!(
+        refers_to,
+        [FORM, &format!("{base}&q=a%20b"), &format!("{base}&q=c")]
+    );
+    let sent = |body: &str| {
+        let posts = all
+            .iter()
+            .filter(|record| record.field("WARC-Type") == "request");
+        posts
+            .filter(|record| record.block.ends_with(body.as_bytes()))
+            .count()
+    };
+    assert_eq!((sent("q=a%20b"), sent("q=c")), (2, 2));
+    sandbox.urldb(&["archive", "index"]).code(0);
+    assert_eq!(sandbox.read("archive/index.cdxj"), index);
+    let ledger = sandbox.read("status/example.test.yaml");
+    assert!(
+        ledger.contains("request: __wb_method=POST&__wb_post_data=q%3Dc"),
+        "{ledger}"
+    );
+}
