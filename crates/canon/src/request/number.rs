@@ -33,7 +33,8 @@ pub(super) fn pywb(literal: &str) -> Option<String> {
         return Some(format!("{number:.0}"));
     }
     if number.abs() >= 1e-4 {
-        return Some(number.to_string());
+        // Of two texts that are equally close both languages take the even one, Rust's does not.
+        return Some(ryu_js::Buffer::new().format(number).to_owned());
     }
     let scientific = format!("{number:e}");
     let (mantissa, exponent) = scientific.split_once("e-")?;
