@@ -11,7 +11,6 @@ const LARGEST_BODY: u64 = 1 << 20;
 
 /// The options.
 #[derive(Debug, clap::Args)]
-#[command(next_help_heading = "Request")]
 pub(super) struct RequestArgs {
     /// The method; GET, or POST where --data is given
     #[arg(long, value_name = "METHOD")]
