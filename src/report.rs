@@ -12,7 +12,7 @@ use urldb_protocol::{
 use crate::fetch::{BodyEnd, Observation};
 use crate::hex;
 use crate::plan::{Job, LeftOut, Promise};
-use crate::verdict::{self, Assessment, Expiry, News, Standing, Warning};
+use crate::verdict::{self, Assessment, Expiry, Misnamed, News, Standing, Warning};
 
 /// The code of a finding about a cname: its state says in which way it differs.
 pub const ALIAS_DIFFERS: &str = "alias-differs";
@@ -71,12 +71,17 @@ impl Report {
         *self.weighed.entry(weighed(judged)).or_default() += 1;
         self.cover(judged);
         self.findings.extend(finding(judged));
+        let misnamed = misnamed(judged);
+        let finding = |misnamed: &Misnamed| {
+            warning_finding(judged, misnamed.warning, misnamed.message.clone())
+        };
+        self.findings.extend(misnamed.as_ref().map(finding));
         self.warn_of_certificates(judged);
         if let Some((standing, Some(news))) = judged.standing {
             self.changes.push(change(judged, standing, news));
         }
         if let Some(results) = &mut self.results {
-            results.push(result(judged));
+            results.push(result(judged, misnamed.as_ref()));
         }
     }
 
@@ -103,7 +108,7 @@ impl Report {
         for Expiry { host, message } in
             seen.flat_map(|seen| verdict::expiring(seen, self.expiry_warning))
         {
-            let finding = certificate_finding(judged, message);
+            let finding = warning_finding(judged, Warning::CertificateExpiresSoon, message);
             let place = |finding: &Finding| (finding.file.clone(), finding.line);
             let known = self.certificates.get(&host);
             if known.is_none_or(|known| place(&finding) < place(known)) {
@@ -235,9 +240,19 @@ fn finding(judged: &Judged<'_>) -> Option<Finding> {
     })
 }
 
-fn certificate_finding(judged: &Judged<'_>, message: String) -> Finding {
+/// What is wrong with the canonical URL of a page that is as promised; the page of an alias is
+/// that of the domain.
+fn misnamed(judged: &Judged<'_>) -> Option<Misnamed> {
+    let Assessment { observation, .. } = judged.assessment;
+    let seen = judged.observations.get(*observation)?;
+    let counts = judged.assessment.state() == State::Ok && judged.job.key.alias.is_none();
+    verdict::misnamed(judged.job, seen).filter(|_| counts)
+}
+
+/// A warning that has nothing to do with how the URL was judged.
+fn warning_finding(judged: &Judged<'_>, warning: Warning, message: String) -> Finding {
     Finding {
-        code: Warning::CertificateExpiresSoon.as_str().to_owned(),
+        code: warning.as_str().to_owned(),
         severity: Severity::Warning,
         url: judged.job.url.clone(),
         file: judged.job.file.to_string(),
@@ -296,7 +311,7 @@ fn change(judged: &Judged<'_>, standing: &Standing, news: &News) -> Change {
     }
 }
 
-fn result(judged: &Judged<'_>) -> JobResult {
+fn result(judged: &Judged<'_>, misnamed: Option<&Misnamed>) -> JobResult {
     let Assessment {
         sight, observation, ..
     } = judged.assessment;
@@ -321,7 +336,8 @@ fn result(judged: &Judged<'_>) -> JobResult {
             .unwrap_or_default(),
         warnings: sight
             .warning
-            .iter()
+            .into_iter()
+            .chain(misnamed.map(|misnamed| misnamed.warning))
             .map(|warning| warning.as_str().to_owned())
             .collect(),
         attempts: judged.observations.len(),

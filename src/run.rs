@@ -96,11 +96,12 @@ pub struct Outcome {
 pub fn check(setting: &Setting<'_>) -> anyhow::Result<Outcome> {
     let domains = Domains::list(setting.config, setting.selection)?;
     let Planned {
-        jobs,
+        mut jobs,
         unreadable,
         left_out,
         ..
     } = domains.plan(purpose(setting, Keep::None), &())?;
+    want_canonical(&mut jobs, setting);
     let started = (setting.ambient.now)();
     let mut report = new_report(setting, left_out);
     observe(setting, jobs, |job, observations, assessment| {
@@ -145,11 +146,12 @@ pub fn run(setting: &Setting<'_>) -> anyhow::Result<Outcome> {
         ArchiveRecords::All => Keep::All,
     };
     let Planned {
-        jobs,
+        mut jobs,
         unreadable,
         understood,
         left_out,
     } = domains.plan(purpose(setting, keep), &ledger)?;
+    want_canonical(&mut jobs, setting);
     let due: BTreeSet<JobKey> = jobs.iter().flatten().map(|job| job.key.clone()).collect();
     let (archive, mut notes) = Archive::open(
         &config.root.join(&config.archive.path),
@@ -305,6 +307,24 @@ fn purpose(setting: &Setting<'_>, keep: Keep) -> Purpose {
             setting.config.check.cnames
         },
         day: u64::try_from((setting.ambient.now)().as_second() / DAY).unwrap_or_default(),
+    }
+}
+
+/// Has the pages looked at of hosts where they are to name their official URL.
+fn want_canonical(jobs: &mut [Vec<Job>], setting: &Setting<'_>) {
+    let check = &setting.config.check;
+    for job in jobs.iter_mut().flatten() {
+        let JobKey {
+            domain,
+            path,
+            request,
+            scheme,
+            ..
+        } = &job.key;
+        // Only GET asks for a page.
+        if check.manners_of(domain).canonical && request.is_none() {
+            job.promise.canonical = Some(format!("{scheme}://{domain}{path}"));
+        }
     }
 }
 

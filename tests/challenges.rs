@@ -233,6 +233,7 @@ fn observation(Answer(status, headers, start): &Answer) -> Observation {
         hops: vec![hop],
         body: None,
         start: start.as_bytes().to_vec(),
+        page: None,
         failure: None,
     }
 }

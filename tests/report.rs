@@ -69,6 +69,7 @@ fn report(seen: Vec<(Job, Vec<Hop>)>) -> Envelope {
             hops,
             body: None,
             start: vec![],
+            page: None,
             failure: None,
         };
         let assessment = Assessment {

@@ -52,6 +52,7 @@ fn seen(hops: Vec<Hop>) -> Observation {
         hops,
         body: None,
         start: vec![],
+        page: None,
         failure: None,
     }
 }

@@ -217,6 +217,7 @@ fn manners(section: &Section<'_>, general: &Manners) -> Manners {
         unsafe_methods: section
             .flag("unsafe-methods")
             .unwrap_or(general.unsafe_methods),
+        canonical: section.flag("canonical").unwrap_or(general.canonical),
     }
 }
 
@@ -429,7 +430,7 @@ mod tests {
         urldb.toml:4:11: `timeout` should be a time such as "500ms", "10s", "5m" or "7d"
         urldb.toml:5:15: `concurrency` should be a number from 1 up
         urldb.toml:7:1: unknown key `headtimeout` in [check.host."a.example"]; did you mean `head-timeout`?
-        urldb.toml:8:1: unknown key `retries` in [check.host."a.example"]; known are host-concurrency, host-interval, host-patience, timeout, connect-timeout, head-timeout, idle-timeout, max-body, user-agent, headers, unsafe-methods
+        urldb.toml:8:1: unknown key `retries` in [check.host."a.example"]; known are host-concurrency, host-interval, host-patience, timeout, connect-timeout, head-timeout, idle-timeout, max-body, user-agent, headers, unsafe-methods, canonical
         urldb.toml:9:1: [check.host."http://b"]: a host is needed here, such as [check.host."data.example.org"]
         urldb.toml:10:1: [schedule]: `cron` is missing, such as cron = "17 4 * * *"
         urldb.toml:11:1: [notify.x]: no notifier is of type "pigeon": "email" and "html" are

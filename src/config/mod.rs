@@ -140,10 +140,12 @@ pub struct Manners {
     pub headers: BTreeMap<String, String>,
     /// Whether requests are sent that may change something.
     pub unsafe_methods: bool,
+    /// Whether its HTML pages must name their official URL.
+    pub canonical: bool,
 }
 
 impl Check {
-    /// How a host is treated.
+    /// How a host is treated; its name as in a URL.
     pub fn manners_of(&self, host: &str) -> &Manners {
         self.hosts.get(host).unwrap_or(&self.manners)
     }
@@ -329,6 +331,7 @@ impl Default for Manners {
             user_agent: concat!("urldb/", env!("CARGO_PKG_VERSION")).to_owned(),
             headers: BTreeMap::new(),
             unsafe_methods: false,
+            canonical: false,
         }
     }
 }

@@ -5,44 +5,62 @@ use sha2::{Digest, Sha256};
 use super::decode::Decoder;
 use super::{Body, BodyEnd, Spool};
 
-/// How much of an HTML page is remembered.
+/// How much of any HTML page is remembered.
 const START: usize = 4 << 10;
+
+/// How much of an HTML page is remembered whose head is to be read.
+pub const PAGE: usize = 256 << 10;
 
 /// What a page begins with.
 #[derive(Debug, Default)]
 pub(super) struct Start {
     bytes: Vec<u8>,
-    is_html: bool,
+    at_most: usize,
 }
 
 impl Start {
     /// The beginning of a response of this content type. Only of HTML anything is remembered.
-    pub(super) fn of(content_type: Option<&[u8]>) -> Self {
-        let html = b"text/html";
-        let start = content_type.and_then(|value| value.trim_ascii().get(..html.len()));
+    pub(super) fn of(content_type: Option<&[u8]>, is_page_wanted: bool) -> Self {
+        let is_html = ["text/html", "application/xhtml+xml"].iter().any(|html| {
+            let start = content_type.and_then(|value| value.trim_ascii().get(..html.len()));
+            start.is_some_and(|start| start.eq_ignore_ascii_case(html.as_bytes()))
+        });
         Self {
             bytes: Vec::new(),
-            is_html: start.is_some_and(|start| start.eq_ignore_ascii_case(html)),
+            at_most: match (is_html, is_page_wanted) {
+                (true, true) => PAGE,
+                (true, false) => START,
+                (false, _) => 0,
+            },
         }
+    }
+
+    /// Whether this is a page whose head is to be read.
+    pub(super) fn is_page(&self) -> bool {
+        self.at_most == PAGE
     }
 
     /// Whether there could be more that is worth having.
     pub(super) fn wants_more(&self) -> bool {
-        self.is_html && self.bytes.len() < START
+        self.bytes.len() < self.at_most
     }
 
     /// Takes in as much as is wanted.
     pub(super) fn push(&mut self, bytes: &[u8]) {
         if self.wants_more() {
-            let room = START - self.bytes.len();
+            let room = self.at_most - self.bytes.len();
             self.bytes
                 .extend_from_slice(&bytes[..room.min(bytes.len())]);
         }
     }
 
-    /// What was taken in.
-    pub(super) fn into_bytes(self) -> Vec<u8> {
-        self.bytes
+    /// The first bytes of any page, and as much as there is of one that is wanted, unless it
+    /// broke off.
+    pub(super) fn finish(mut self, end: BodyEnd) -> (Vec<u8>, Option<Vec<u8>>) {
+        let is_there = end != BodyEnd::Broken || !self.wants_more();
+        let page = (self.is_page() && is_there).then(|| self.bytes.clone());
+        self.bytes.truncate(START);
+        (self.bytes, page)
     }
 }
 

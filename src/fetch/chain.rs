@@ -9,7 +9,7 @@ use reqwest::tls::TlsInfo;
 use reqwest::{Response, StatusCode, Version};
 use tokio::time::{timeout, timeout_at};
 
-use super::body::{Intake, Start};
+use super::body::{Intake, PAGE, Start};
 use super::client::Outgoing;
 use super::decode::Decoder;
 use super::ending::Ending;
@@ -126,9 +126,11 @@ impl Chain {
             Ok(Answer::Last(end)) => (end, None),
             Err(failure) => (BodyEnd::Broken, Some(failure)),
         };
+        let (start, page) = leg.start.finish(end);
         Step::Done(Observation {
             body: leg.intake.map(|intake| intake.finish(end)),
-            start: leg.start.into_bytes(),
+            start,
+            page,
             failure,
             ..self.into_observation()
         })
@@ -149,6 +151,7 @@ impl Chain {
             hops: self.hops,
             body: None,
             start: Vec::new(),
+            page: None,
             failure: None,
         }
     }
@@ -296,10 +299,10 @@ impl Leg<'_> {
 
     async fn read(&mut self, mut response: Response, fresh: bool) -> Result<BodyEnd, Failure> {
         let content_type = response.headers().get(header::CONTENT_TYPE);
-        self.start = Start::of(content_type.map(HeaderValue::as_bytes));
+        let is_page_wanted = self.job.promise.canonical.is_some();
+        self.start = Start::of(content_type.map(HeaderValue::as_bytes), is_page_wanted);
         let BodyUse::Hash { at_most, keep } = self.job.body else {
-            drain(response, &mut self.start).await;
-            return Ok(BodyEnd::Complete);
+            return Ok(self.skim(response).await);
         };
         let decoder = self.decoder(&response);
         let at_most = match decoder {
@@ -313,6 +316,17 @@ impl Leg<'_> {
         let result = self.take_in(&mut response, &mut intake).await;
         self.intake = Some(intake);
         result
+    }
+
+    /// Reads no more of a body than its `start` wants. That this fails is no news.
+    async fn skim(&mut self, mut response: Response) -> BodyEnd {
+        if self.start.is_page() {
+            let mut page = Intake::new(PAGE as u64, false, None);
+            let end = self.take_in(&mut response, &mut page).await;
+            return end.unwrap_or(BodyEnd::Broken);
+        }
+        drain(response, &mut self.start).await;
+        BodyEnd::Complete
     }
 
     async fn take_in(

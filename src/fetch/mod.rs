@@ -39,6 +39,7 @@ use anyhow::Context;
 use tokio::runtime::{Builder, Runtime};
 use tokio::sync::mpsc;
 
+pub use body::PAGE;
 pub use certificate::Certificate;
 pub use decode::is_undone;
 pub use observation::{Body, BodyEnd, Decoded, Failure, FailureKind, Hop, Observation};

@@ -24,6 +24,9 @@ pub struct Observation {
     pub body: Option<Body>,
     /// The first 4 KiB of the last response, as sent, where it is HTML: challenges are known by it.
     pub start: Vec<u8>,
+    /// The first [`PAGE`](super::PAGE) bytes of the last response, as sent, where it is HTML and
+    /// its head is to be read. Absent when it broke off before that.
+    pub page: Option<Vec<u8>>,
     /// What ended the fetch before its time.
     pub failure: Option<Failure>,
 }
@@ -180,6 +183,7 @@ impl Observation {
             hops: Vec::new(),
             body: None,
             start: Vec::new(),
+            page: None,
             failure: Some(failure),
         }
     }

@@ -105,6 +105,8 @@ pub struct Promise {
     pub status: Option<u16>,
     /// Where the first response must redirect to, as an absolute URL.
     pub redirects_to: Option<String>,
+    /// The official URL that an HTML page must name, where that is verified.
+    pub canonical: Option<String>,
     /// Category `redirect-ok`.
     pub redirect_ok: bool,
     /// Category `content-type-change-ok`.
@@ -266,6 +268,7 @@ fn promise(record: &Record, url: &str) -> Promise {
             .redirects_to
             .as_deref()
             .map(|target| absolute(url, target)),
+        canonical: None,
         redirect_ok: record.has_category("redirect-ok"),
         content_type_change_ok: record.has_category("content-type-change-ok"),
     }

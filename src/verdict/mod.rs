@@ -6,10 +6,12 @@
 //! new state is believed at once, or only when later runs confirm it.
 
 mod canary;
+mod canonical;
 mod challenge;
 mod coding;
 mod expiry;
 mod judge;
+mod links;
 mod look;
 mod media_type;
 mod patience;
@@ -22,6 +24,7 @@ use urldb_protocol::State;
 use crate::config::Challenge;
 
 pub use canary::{Canary, Settled};
+pub use canonical::{Misnamed, misnamed};
 pub use challenge::known_challenges;
 pub use expiry::{Expiry, expiring};
 pub use judge::{Judgement, judge, unsettled};
@@ -74,16 +77,22 @@ pub enum Warning {
     RedirectToBroken,
     /// The time of the server's certificate is almost over.
     CertificateExpiresSoon,
+    /// The page does not say what its official URL is.
+    CanonicalMissing,
+    /// The page says that its official URL is another one.
+    CanonicalDiffers,
 }
 
 impl Warning {
     /// Every warning.
-    pub const ALL: [Self; 5] = [
+    pub const ALL: [Self; 7] = [
         Self::ContentUnstable,
         Self::ContentEncoded,
         Self::FramingBroken,
         Self::RedirectToBroken,
         Self::CertificateExpiresSoon,
+        Self::CanonicalMissing,
+        Self::CanonicalDiffers,
     ];
 
     /// The stable kebab-case code.
@@ -94,6 +103,8 @@ impl Warning {
             Self::FramingBroken => "framing-broken",
             Self::RedirectToBroken => "redirect-to-broken",
             Self::CertificateExpiresSoon => "certificate-expires-soon",
+            Self::CanonicalMissing => "canonical-missing",
+            Self::CanonicalDiffers => "canonical-differs",
         }
     }
 
@@ -109,6 +120,8 @@ impl Warning {
             }
             Self::RedirectToBroken => "it redirects as it may, but to something that is broken",
             Self::CertificateExpiresSoon => "the server's certificate expires soon",
+            Self::CanonicalMissing => "the page names no canonical URL",
+            Self::CanonicalDiffers => "the page names another canonical URL than its official one",
         }
     }
 }

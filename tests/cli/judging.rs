@@ -1,7 +1,7 @@
 //! Verdicts that need more than one URL, or what a page begins with.
 
 use crate::sandbox::Sandbox;
-use crate::site::{Site, promises};
+use crate::site::{Site, promise, promises};
 use crate::support::Reply;
 
 const FILE: &str = "urldb/example.test.yaml";
@@ -94,6 +94,48 @@ fn each_scheme_is_judged_by_itself_and_named() {
     let results = document["results"].as_array().unwrap();
     assert_eq!(results.len(), 1);
     assert_eq!(results[0]["url"], "https://example.test/a");
+}
+
+#[test]
+fn pages_are_asked_for_their_official_url() {
+    let site = Site::new();
+    let html = |page: &str| Reply::new("200 OK", &["Content-Type: text/html"], page);
+    let other = "<link rel=canonical href=/elsewhere>";
+    site.serve("/good", html("<link rel=canonical href=/good>"));
+    site.serve("/none", html("<p>hello"));
+    site.serve("/other", html(other));
+    site.serve("/static", html(other));
+    site.serve("/text", Reply::ok(other));
+    site.serve("/to-other", Reply::redirect(302, "/other"));
+    let sandbox = Sandbox::new(&format!("[check]\ncanonical = true\n{}", site.network()));
+    let records = ["/good", "/none", "/other"].map(|path| format!("---\n_path: {path}\n"));
+    let rest = ["/text", "/to-other"].map(|path| format!("---\n_path: {path}\n"));
+    let bytes = promise("/static", other);
+    sandbox.write(
+        FILE,
+        format!("---\n{}{bytes}{}", records.concat(), rest.concat()),
+    );
+    let ran = sandbox.urldb(&["check"]).code(0).says(&[
+        "canonical-missing: http://example.test/none",
+        "its official one is http://example.test/none",
+        "canonical-differs: http://example.test/other",
+        "names http://example.test/elsewhere as canonical",
+        "canonical-differs: http://example.test/static",
+        "6 ok",
+    ]);
+    assert_eq!(ran.out.matches("canonical-").count(), 3, "{}", ran.out);
+    let ran = sandbox.urldb(&["check", "--format", "json"]).code(0).json();
+    assert_eq!(ran["summary"]["warnings"], 3);
+    assert_eq!(ran["results"][1]["warnings"][0], "canonical-missing");
+    // What was read for that alone is not taken for content.
+    sandbox.urldb(&["run"]).code(0);
+    let ledger = sandbox.read("status/example.test.yaml");
+    assert_eq!(ledger.matches("digest").count(), 1, "{ledger}");
+
+    let quiet = "[check.host.\"example.test\"]\ncanonical = false\n";
+    sandbox.write("urldb.toml", sandbox.read("urldb.toml") + quiet);
+    let ran = sandbox.urldb(&["check"]).code(0);
+    assert!(!ran.out.contains("canonical"), "{}", ran.out);
 }
 
 #[test]

@@ -5,7 +5,7 @@ use std::time::Duration;
 
 use flate2::Compression;
 use flate2::write::GzEncoder;
-use urldb::fetch::{BodyEnd, Decoded, FailureKind, Observation};
+use urldb::fetch::{BodyEnd, Decoded, FailureKind, Observation, PAGE};
 use urldb::plan::{BodyUse, Job};
 
 use crate::support::{Reply, Server};
@@ -180,6 +180,42 @@ fn a_body_that_nobody_wants_does_not_spoil_the_connection_nor_hold_it_up() {
         .map(|request| request.connection)
         .collect();
     assert_eq!(connections, [0, 0, 0]);
+}
+
+#[test]
+fn a_page_is_read_as_far_as_it_is_wanted() {
+    let length = 2 * PAGE;
+    let server = Server::new(move |request| {
+        let html = "Content-Type: Application/XHTML+xml; charset=utf-8";
+        match request.target.as_str() {
+            "/long" => Reply::new("200 OK", &[html], "x".repeat(length)),
+            "/short" => Reply::new("200 OK", &[html], "short"),
+            "/broken" => {
+                let head = format!("HTTP/1.1 200 OK\r\n{html}\r\nContent-Length: 9\r\n\r\n");
+                Reply::raw(format!("{head}half")).close()
+            }
+            _ => Reply::ok("text"),
+        }
+    });
+    let network = network(&[("example.test", &server)]);
+    for body in [BodyUse::Skip, job("").body] {
+        let seen = |path: &str, canonical: Option<&str>| {
+            let mut job = job(&format!("http://example.test/{path}"));
+            job.body = body;
+            job.promise.canonical = canonical.map(str::to_owned);
+            fetch(&quick(), &network, job)
+        };
+        let page = |path| seen(path, Some("http://example.test/"));
+        assert_eq!(page("long").page.unwrap().len(), PAGE);
+        assert_eq!(page("long").start.len(), 4096);
+        assert_eq!(page("short").page.unwrap(), b"short");
+        assert_eq!(page("broken").page, None);
+        assert_eq!(page("broken").start, b"half");
+        assert_eq!(page("text").page, None);
+        assert_eq!(seen("short", None).page, None);
+        assert_eq!(page("long").body.is_some(), body != BodyUse::Skip);
+        assert_eq!(page("broken").failure.is_some(), body != BodyUse::Skip);
+    }
 }
 
 #[test]
