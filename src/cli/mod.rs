@@ -25,6 +25,7 @@ mod rm;
 mod select;
 mod story;
 mod style;
+mod url;
 mod watch;
 
 use std::error::Error;
@@ -100,6 +101,7 @@ enum Command {
     Add(add::Args),
     Rm(rm::Args),
     List(list::Args),
+    Url(url::Args),
     Fmt(fmt::Args),
     Lint(lint::Args),
     Check(check::CheckArgs),
@@ -135,6 +137,7 @@ fn dispatch(cli: &Cli) -> anyhow::Result<Exit> {
         Command::Add(args) => add::run(args, &mut context()?),
         Command::Rm(args) => rm::run(args, &context()?),
         Command::List(args) => list::run(args, &context()?),
+        Command::Url(args) => url::run(args),
         Command::Fmt(args) => fmt::run(args, &context()?),
         Command::Lint(args) => lint::run(args, &context()?),
         Command::Check(args) => check::check(args, &mut context()?),

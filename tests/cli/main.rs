@@ -11,6 +11,7 @@
 //! - `archive`: what the WARC files and the index hold, read back.
 //! - `archive_export`: bags, and the index made anew.
 //! - `archive_reading`: what is listed, taken out and compared; on archives that `shelf` makes by hand.
+//! - `urls`: questions about URLs, for pipes and for people.
 //! - `trouble`: full disks, damaged files, kills and signals.
 //! - `secrets`: what must appear nowhere.
 //! - `accept`: promises made anew.
@@ -38,6 +39,7 @@ mod secrets;
 mod shelf;
 mod site;
 mod trouble;
+mod urls;
 mod watch;
 mod words;
 

@@ -1,0 +1,118 @@
+//! A line of answer for each URL, so that lists can be laid side by side.
+
+use std::fmt::Display;
+use std::io::{self, BufRead, BufReader, BufWriter, StdoutLock, Write};
+use std::str;
+
+use anyhow::Context as _;
+
+use crate::cli::{Exit, style};
+
+/// Large enough that nothing waits for the kernel.
+const BUFFER: usize = 256 << 10;
+
+/// Bytes of a line; what is longer is no URL.
+const LONGEST: usize = 1 << 20;
+
+/// Answers each of `urls`, or, where there are none, each line of standard input.
+///
+/// What has no answer, and an empty line, gets an empty line.
+///
+/// # Errors
+/// When standard input cannot be read, or standard output not be written.
+pub(super) fn answer_each<T: Display, E: Display>(
+    urls: &[String],
+    answer: impl Fn(&str) -> Result<T, E>,
+) -> anyhow::Result<Exit> {
+    let mut answers = Answers {
+        out: BufWriter::with_capacity(BUFFER, io::stdout().lock()),
+        exit: Exit::Fine,
+        answer,
+    };
+    if urls.is_empty() {
+        answers.answer_lines(BufReader::with_capacity(BUFFER, io::stdin().lock()))?;
+    } else {
+        for (number, url) in (1..).zip(urls) {
+            answers.answer_one(&format_args!("argument {number}"), Ok(url.as_str()))?;
+        }
+    }
+    answers.out.flush()?;
+    Ok(answers.exit)
+}
+
+struct Answers<F> {
+    out: BufWriter<StdoutLock<'static>>,
+    exit: Exit,
+    answer: F,
+}
+
+impl<T: Display, E: Display, F: Fn(&str) -> Result<T, E>> Answers<F> {
+    fn answer_lines<R: io::Read>(&mut self, mut input: BufReader<R>) -> anyhow::Result<()> {
+        let mut line = Vec::new();
+        for number in 1u64.. {
+            if input.buffer().is_empty() {
+                // Whoever waits for answers before asking on gets them now.
+                self.out.flush()?;
+            }
+            let is_whole = match read_line(&mut input, &mut line) {
+                Ok(Some(is_whole)) => is_whole,
+                Ok(None) => break,
+                Err(error) => return Err(error).context("cannot read URLs from standard input"),
+            };
+            let url = match str::from_utf8(&line) {
+                _ if !is_whole => Err("longer than any URL"),
+                Ok(url) => Ok(url.trim_ascii()),
+                Err(_) => Err("not UTF-8"),
+            };
+            self.answer_one(&format_args!("line {number}"), url)?;
+        }
+        Ok(())
+    }
+
+    fn answer_one(&mut self, place: &dyn Display, url: Result<&str, &str>) -> io::Result<()> {
+        match url {
+            Ok("") => {}
+            Ok(url) => match (self.answer)(url) {
+                Ok(answer) => write!(self.out, "{answer}")?,
+                Err(error) => self.complain(place, &error),
+            },
+            Err(problem) => self.complain(place, &problem),
+        }
+        self.out.write_all(b"\n")
+    }
+
+    fn complain(&mut self, place: &dyn Display, error: &dyn Display) {
+        style::print_warning(format_args!(
+            "{place}: {}",
+            style::plain(&error.to_string())
+        ));
+        self.exit = Exit::Findings;
+    }
+}
+
+/// Reads a line without its end, and says whether that is all of it; `None` after the last one.
+fn read_line(input: &mut impl BufRead, line: &mut Vec<u8>) -> io::Result<Option<bool>> {
+    line.clear();
+    let (mut is_there, mut is_whole) = (false, true);
+    loop {
+        let bytes = match input.fill_buf() {
+            Err(error) if error.kind() == io::ErrorKind::Interrupted => continue,
+            other => other?,
+        };
+        if bytes.is_empty() {
+            return Ok(is_there.then_some(is_whole));
+        }
+        is_there = true;
+        let end = bytes.iter().position(|byte| *byte == b'\n');
+        let part = &bytes[..end.unwrap_or(bytes.len())];
+        is_whole &= line.len() + part.len() <= LONGEST;
+        if is_whole {
+            line.extend_from_slice(part);
+        }
+        let used = part.len() + usize::from(end.is_some());
+        input.consume(used);
+        if end.is_some() {
+            return Ok(Some(is_whole));
+        }
+    }
+}

@@ -1,0 +1,28 @@
+//! `urldb url surt`.
+
+use std::convert::Infallible;
+
+use super::lines::answer_each;
+use crate::cli::Exit;
+
+/// Print the keys of URLs in the indexes of web archives
+///
+/// One line for each URL, from arguments or from standard input: the SURT that
+/// CDXJ files are sorted by, as pywb and Python's surt write it. Anything has
+/// a key, even what is no URL; two URLs may have the same.
+#[derive(Debug, clap::Args)]
+#[command(after_help = "\
+Examples:
+  urldb url surt 'http://www.example.org/B?b=2&a=1'
+  urldb url surt < list-of-urls.txt | sort -u")]
+pub(super) struct Args {
+    /// URLs; without any, one is read from each line of standard input
+    #[arg(value_name = "URL")]
+    urls: Vec<String>,
+}
+
+pub(super) fn run(args: &Args) -> anyhow::Result<Exit> {
+    answer_each(&args.urls, |url| {
+        Ok::<_, Infallible>(urldb_canon::surt(url))
+    })
+}
