@@ -17,6 +17,7 @@ pub mod ledger;
 pub mod notify;
 pub mod plan;
 pub mod report;
+pub mod rules;
 pub mod run;
 pub mod schedule;
 pub mod stop;

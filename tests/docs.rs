@@ -6,6 +6,7 @@ use std::path::{Path, PathBuf};
 
 use urldb::fetch::FailureKind;
 use urldb::report::ALIAS_DIFFERS;
+use urldb::rules::CODES;
 use urldb::verdict::Warning;
 use urldb_format::Code;
 use urldb_protocol::State;
@@ -37,6 +38,7 @@ fn every_code_of_a_finding_is_explained() {
     let page = read("docs/findings.md");
     let codes = Code::ALL.iter().map(|code| code.as_str()).collect();
     assert_eq!(headings(&page, "In domain files"), codes);
+    assert_eq!(headings(&page, "In site rules"), CODES.into());
     let states = State::ALL.iter().map(|state| state.as_str()).collect();
     assert_eq!(headings(&page, "States of URLs"), states);
     let warnings = Warning::ALL

@@ -9,6 +9,7 @@ use urldb_format::{DomainFile, Error, Finding, Severity};
 use super::edit::Edit;
 use super::{Context, Exit, style};
 use crate::git::{GitEnv, Hook, Installed, Judged, Message, Repository, pre_commit};
+use crate::rules::{self, Problem};
 
 /// Install or run the git hooks that keep domain files canonical
 #[derive(Debug, clap::Args)]
@@ -98,6 +99,9 @@ fn run_hook(repository: &Repository, hook: Hook, context: &Context) -> anyhow::R
 
 /// What can be put in order is; any other mistake stops the commit.
 fn judge(path: &Path, bytes: &[u8]) -> Judged {
+    if rules::is_rules_file(path) {
+        return judge_rules(&rules::check_bytes(path, bytes));
+    }
     let parsed = DomainFile::parse(path, bytes);
     let canonical = match parsed.file.canonical() {
         Ok(canonical) => canonical,
@@ -127,6 +131,22 @@ fn judge(path: &Path, bytes: &[u8]) -> Judged {
         return Judged::Clean;
     }
     Judged::Fixed(canonical.into_bytes(), notes(&urldb_format::lint(&parsed)))
+}
+
+fn judge_rules(problems: &[Problem]) -> Judged {
+    let errors = problems.iter().filter(|problem| problem.is_error());
+    let messages: Vec<_> = errors
+        .map(|problem| Message {
+            line: problem.line,
+            column: problem.column,
+            text: format!("{}: {}", problem.code, problem.message),
+        })
+        .collect();
+    if messages.is_empty() {
+        Judged::Clean
+    } else {
+        Judged::Refused(messages)
+    }
 }
 
 fn refuse(findings: &[Finding]) -> Judged {

@@ -6,15 +6,17 @@ use std::path::PathBuf;
 use urldb_format::{DomainFile, Severity};
 
 use super::{Context, Exit, fmt, style};
+use crate::rules::{self, Pages, Problem};
 
-/// Find mistakes in domain files
+/// Find mistakes in domain files and site rules
 ///
-/// Every finding has a code, explained in docs/findings.md.
+/// Where there are site rules, records are held against them too. Every finding
+/// has a code, explained in docs/findings.md.
 #[derive(Debug, clap::Args)]
 #[command(after_help = "\
 Examples:
   urldb lint
-  urldb lint urldb/example.org.yaml")]
+  urldb lint urldb/example.org.yaml urldb/rules/example.org.rules")]
 pub(super) struct Args {
     /// Only these files
     #[arg(value_name = "FILE")]
@@ -23,20 +25,44 @@ pub(super) struct Args {
 
 pub(super) fn run(args: &Args, context: &Context) -> anyhow::Result<Exit> {
     let files = fmt::files(&args.files, context)?;
-    let mut out = anstream::stdout().lock();
-    let (mut errors, mut warnings) = (0, 0);
-    for path in &files {
-        let name = context.shown(path);
-        for finding in urldb_format::lint(&DomainFile::read(path)?) {
-            match finding.severity {
-                Severity::Error => errors += 1,
-                Severity::Warning => warnings += 1,
-            }
-            style::write_finding(&mut out, &name, &finding)?;
+    let (mut scripts, files): (Vec<_>, Vec<_>) = files
+        .into_iter()
+        .partition(|path| rules::is_rules_file(path));
+    let loaded = rules::read(&context.database())?;
+    let hold = !loaded.files.is_empty() && !loaded.problems.iter().any(Problem::is_error);
+    let mut problems = vec![];
+    if args.files.is_empty() {
+        (scripts, problems) = (loaded.files, loaded.problems);
+    } else {
+        for path in &scripts {
+            problems.extend(rules::check(path)?);
         }
     }
+    let mut pages = Pages::new(&loaded.rules);
+    let mut out = anstream::stdout().lock();
+    let (mut errors, mut warnings) = (0, 0);
+    let mut count = |severity| match severity {
+        Severity::Error => errors += 1,
+        Severity::Warning => warnings += 1,
+    };
+    for path in &files {
+        let name = context.shown(path);
+        let parsed = DomainFile::read(path)?;
+        for finding in urldb_format::lint(&parsed) {
+            count(finding.severity);
+            style::write_finding(&mut out, &name, &finding)?;
+        }
+        if hold {
+            pages.add(&parsed.file);
+        }
+    }
+    problems.extend(pages.finish());
+    for problem in &problems {
+        count(problem.severity);
+        style::write_problem(&mut out, &context.shown(&problem.path), problem)?;
+    }
     if !context.quiet {
-        let files = style::count(files.len() as u64, "file");
+        let files = style::count((files.len() + scripts.len()) as u64, "file");
         writeln!(
             out,
             "{files}: {}, {}",

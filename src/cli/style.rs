@@ -7,6 +7,7 @@ use anstyle::{AnsiColor, Style};
 use urldb_format::{Finding, Severity};
 
 use crate::explain::explain;
+use crate::rules::Problem;
 
 /// Something is broken.
 pub(super) const BAD: Style = AnsiColor::Red.on_default().bold();
@@ -45,10 +46,7 @@ pub(super) fn print_warning(text: impl Display) {
 
 /// A finding about a domain file, in the form that editors and terminals make clickable.
 pub(super) fn write_finding(out: &mut impl Write, file: &str, finding: &Finding) -> io::Result<()> {
-    let style = match finding.severity {
-        Severity::Error => BAD,
-        Severity::Warning => WARN,
-    };
+    let style = of_severity(finding.severity);
     let Finding {
         line,
         column,
@@ -60,6 +58,27 @@ pub(super) fn write_finding(out: &mut impl Write, file: &str, finding: &Finding)
     match &finding.help {
         Some(help) => writeln!(out, "  {} {help}", paint(DIM, "help:")),
         None => Ok(()),
+    }
+}
+
+/// The same for something wrong with site rules, or with a record because of them.
+pub(super) fn write_problem(out: &mut impl Write, file: &str, problem: &Problem) -> io::Result<()> {
+    let Problem {
+        line,
+        column,
+        message,
+        ..
+    } = problem;
+    let code = paint(of_severity(problem.severity), problem.code);
+    writeln!(out, "{file}:{line}:{column}: {code}: {message}")?;
+    let mut excerpt = problem.excerpt.iter().flat_map(|excerpt| excerpt.lines());
+    excerpt.try_for_each(|line| writeln!(out, "  {line}"))
+}
+
+fn of_severity(severity: Severity) -> Style {
+    match severity {
+        Severity::Error => BAD,
+        Severity::Warning => WARN,
     }
 }
 

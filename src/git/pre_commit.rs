@@ -1,5 +1,5 @@
 //! The pre-commit hook: the staged domain files are put in order, or the
-//! commit is stopped.
+//! commit is stopped; so it is by mistakes in site rules.
 //!
 //! It looks at what will be committed, not at the files in the work tree, so
 //! that a partly staged file is judged by the staged part. What can be fixed
@@ -15,6 +15,7 @@ use super::paths;
 use super::repository::Repository;
 use super::restage::WorkTree;
 use super::staged::{Kind, Staged};
+use crate::rules::{FOLDER, is_rules_file};
 
 /// What a judge says of one file's bytes.
 #[derive(Debug, Clone, PartialEq, Eq)]
@@ -67,8 +68,8 @@ pub enum PreCommitOutcome {
     Stopped(Vec<Refused>),
 }
 
-/// Judges every staged domain file of the folder `database`, and restages
-/// those that can be fixed.
+/// Judges every staged domain file of the folder `database`, and every file of
+/// rules in its folder of rules, and restages those that can be fixed.
 ///
 /// The judge gets the path relative to the work tree, and the staged bytes.
 ///
@@ -82,8 +83,16 @@ pub fn pre_commit(
     let mut replacements = Vec::new();
     let mut all_notes = Vec::new();
     let mut refused = Vec::new();
-    for staged in repo.staged(&repo.relative(database)?)? {
-        if !is_domain_file(&staged.path) {
+    let folder = repo.relative(database)?;
+    let rules = folder.join(FOLDER);
+    for staged in repo.staged(&[&folder, &rules])? {
+        let is_in_rules = staged.path.parent() == Some(&rules);
+        let is_wanted = if is_in_rules {
+            is_rules_file(&staged.path)
+        } else {
+            is_domain_file(&staged.path)
+        };
+        if !is_wanted {
             continue;
         }
         match judge_entry(repo, &staged, &judge)? {
@@ -139,8 +148,8 @@ fn judge_entry(
             })?;
             return Ok(judge(&staged.path, &bytes));
         }
-        Kind::Symlink => "is a symbolic link; a domain file must be a regular file",
-        Kind::Submodule => "is a submodule; a domain file must be a regular file",
+        Kind::Symlink => "is a symbolic link; a file of the database must be a regular file",
+        Kind::Submodule => "is a submodule; a file of the database must be a regular file",
         Kind::Unmerged => "has a conflict; resolve it and `git add` the file",
     };
     Ok(Judged::Refused(vec![Message {

@@ -47,18 +47,19 @@ impl Staged {
 }
 
 impl Repository {
-    /// What is staged directly in the folder `dir` (relative to the work
-    /// tree) and differs from HEAD, by path. A renamed file counts as added;
-    /// deletions and files that are only intended to be added are left out.
-    pub fn staged(&self, dir: &Path) -> Result<Vec<Staged>> {
-        let dir = paths::to_bytes(dir);
-        let by_lib = self
-            .lib()
-            .map(|lib| staged_by_lib(lib, &self.index_file(), &dir));
-        if let Some(Ok(staged)) = by_lib {
+    /// What is staged directly in the folders `dirs` (relative to the work
+    /// tree) and differs from HEAD, by folder and path. A renamed file counts
+    /// as added; deletions and files that are only intended to be added are
+    /// left out.
+    pub fn staged(&self, dirs: &[&Path]) -> Result<Vec<Staged>> {
+        let dirs: Vec<_> = dirs.iter().map(|dir| paths::to_bytes(dir)).collect();
+        if let Some(lib) = self.lib()
+            && let Ok(staged) = staged_by_lib(lib, &self.index_file(), &dirs)
+        {
             return Ok(staged);
         }
-        self.staged_by_git(&dir)
+        let staged: Result<Vec<_>> = dirs.iter().map(|dir| self.staged_by_git(dir)).collect();
+        Ok(staged?.concat())
     }
 
     fn staged_by_git(&self, dir: &[u8]) -> Result<Vec<Staged>> {
@@ -112,11 +113,21 @@ fn parse_change(change: &[u8], path: &[u8]) -> Option<Staged> {
 fn staged_by_lib(
     lib: &git2::Repository,
     index: &Path,
+    dirs: &[Vec<u8>],
+) -> Result<Vec<Staged>, git2::Error> {
+    let index = git2::Index::open(index)?;
+    let staged: Result<Vec<_>, _> = dirs.iter().map(|dir| staged_in(lib, &index, dir)).collect();
+    Ok(staged?.concat())
+}
+
+fn staged_in(
+    lib: &git2::Repository,
+    index: &git2::Index,
     dir: &[u8],
 ) -> Result<Vec<Staged>, git2::Error> {
     let head = head_folder(lib, dir)?;
     let mut staged = BTreeMap::new();
-    for entry in git2::Index::open(index)?.iter() {
+    for entry in index.iter() {
         let intended = entry.flags_extended & IndexEntryExtendedFlag::INTENT_TO_ADD.bits() != 0;
         if intended || !is_child(&entry.path, dir) {
             continue;

@@ -98,7 +98,7 @@ fn a_file_intended_to_be_added_is_not_staged() {
     sandbox.write(FILE, "b\na\n");
     sandbox.git(&["add", "-N", FILE]);
     for env in [env(), sandbox.env_for_git()] {
-        let staged = sandbox.repository_with(env).staged(Path::new("urldb"));
+        let staged = sandbox.repository_with(env).staged(&[Path::new("urldb")]);
         assert_eq!(staged.unwrap(), []);
     }
 }
@@ -142,8 +142,8 @@ fn links_and_submodules_are_refused_with_words() {
     let gitlink = format!("160000,{},urldb/module.example.yaml", head.trim());
     sandbox.git(&["update-index", "--add", "--cacheinfo", &gitlink]);
     insta::assert_snapshot!(sandbox.report(), @r"
-    urldb/link.example.yaml:1:1: is a symbolic link; a domain file must be a regular file
-    urldb/module.example.yaml:1:1: is a submodule; a domain file must be a regular file
+    urldb/link.example.yaml:1:1: is a symbolic link; a file of the database must be a regular file
+    urldb/module.example.yaml:1:1: is a submodule; a file of the database must be a regular file
     urldb: commit stopped; nothing was changed
     ");
 }
@@ -246,12 +246,12 @@ fn in_an_unborn_repository_of_any_kind_everything_is_new() {
         let sandbox = Sandbox::init(options);
         sandbox.write(FILE, "a\n");
         assert_eq!(
-            sandbox.repository().staged(Path::new("urldb")).unwrap(),
+            sandbox.repository().staged(&[Path::new("urldb")]).unwrap(),
             [],
             "{options:?}"
         );
         sandbox.git(&["add", "."]);
-        let staged = sandbox.repository().staged(Path::new("urldb")).unwrap();
+        let staged = sandbox.repository().staged(&[Path::new("urldb")]).unwrap();
         assert_eq!(staged.len(), 1, "{options:?}");
         assert_eq!(staged[0].kind(), Kind::File);
     }
@@ -307,7 +307,7 @@ proptest! {
         stage(&|both| both.0);
         sandbox.commit_unchecked_index();
         stage(&|both| both.1);
-        let by = |env: GitEnv| sandbox.repository_with(env).staged(Path::new("urldb")).unwrap();
+        let by = |env: GitEnv| sandbox.repository_with(env).staged(&[Path::new("urldb")]).unwrap();
         let by_lib = by(env());
         prop_assert_eq!(&by_lib, &by(sandbox.env_for_git()));
         let differing = states.iter().filter(|(head, index)| index.is_some() && head != index).count();

@@ -1,0 +1,134 @@
+//! What the rules make of the records there are: pages that have two records, or none they may have.
+
+use std::collections::{BTreeMap, BTreeSet};
+use std::path::PathBuf;
+
+use urldb_canon::rules::SiteRules;
+use urldb_format::DomainFile;
+
+use super::Problem;
+
+/// Takes domain files in, and says what is wrong with their records. Domains without rules cost
+/// nothing but the question.
+#[derive(Debug)]
+pub struct Pages<'a> {
+    rules: &'a SiteRules,
+    /// Cnames, and the hosts that they are aliases of.
+    aliases: BTreeMap<String, String>,
+    /// The hosts that have a file.
+    hosts: BTreeSet<String>,
+    /// The records of each page: its host, its path, and the request if that is not GET.
+    records: BTreeMap<(String, String, Option<String>), Vec<Place>>,
+    problems: Vec<Problem>,
+}
+
+/// A record, and where it stands.
+#[derive(Debug, Clone)]
+struct Place {
+    path: PathBuf,
+    line: usize,
+    host: String,
+    url: String,
+    /// Whether its `_path` is that of the page.
+    has_path_of_page: bool,
+}
+
+impl<'a> Pages<'a> {
+    /// With these rules.
+    pub fn new(rules: &'a SiteRules) -> Self {
+        Self {
+            rules,
+            aliases: BTreeMap::new(),
+            hosts: BTreeSet::new(),
+            records: BTreeMap::new(),
+            problems: vec![],
+        }
+    }
+
+    /// Takes in the records of a file.
+    pub fn add(&mut self, file: &DomainFile) {
+        let metadata = file.metadata();
+        let host = file.host();
+        let aliases = metadata.cnames.iter();
+        self.aliases
+            .extend(aliases.map(|cname| (cname.clone(), host.to_owned())));
+        self.hosts.insert(host.to_owned());
+        let scheme = if metadata.http { "http" } else { "https" };
+        for entry in file.records() {
+            let record = entry.record();
+            let url = format!("{scheme}://{host}{}", record.path);
+            let trace = self.rules.explain(&url);
+            if trace.domain_rules.is_none() && trace.website_rules.is_none() {
+                continue;
+            }
+            match trace.outcome.and_then(|resolution| resolution.record) {
+                Ok(page) => {
+                    let place = Place {
+                        path: file.path().to_owned(),
+                        line: entry.line(),
+                        host: host.to_owned(),
+                        url,
+                        has_path_of_page: page.path == record.path,
+                    };
+                    let key = (page.host, page.path, record.identity().request);
+                    self.records.entry(key).or_default().push(place);
+                }
+                Err(failure) => {
+                    let message = format!("{url}: {failure} ({})", failure.code());
+                    let problem = Problem::new(file.path(), entry.line(), "not-admitted", message);
+                    self.problems.push(problem);
+                }
+            }
+        }
+    }
+
+    /// What is wrong, by file and line.
+    pub fn finish(mut self) -> Vec<Problem> {
+        let mut pages: BTreeMap<_, Vec<Place>> = BTreeMap::new();
+        for ((host, path, request), places) in self.records {
+            // A website may be a cname, whose records stand in the file of another host.
+            let alias = self
+                .aliases
+                .get(&host)
+                .filter(|_| !self.hosts.contains(&host));
+            let host = alias.cloned().unwrap_or(host);
+            pages
+                .entry((host, path, request))
+                .or_default()
+                .extend(places);
+        }
+        for ((host, path, _), places) in pages {
+            self.problems
+                .extend(problems_of_page(&host, &path, &places));
+        }
+        self.problems
+            .sort_by(|a, b| (&a.path, a.line).cmp(&(&b.path, b.line)));
+        self.problems
+    }
+}
+
+/// What is wrong with the records of one page.
+fn problems_of_page(host: &str, path: &str, places: &[Place]) -> Vec<Problem> {
+    let is_own = |place: &&Place| place.host == host && place.has_path_of_page;
+    // Of several, the one that is spelled as the page stays.
+    let Some(kept) = places.iter().find(is_own).or(places.first()) else {
+        return vec![];
+    };
+    let problem = |place: &Place| {
+        let Place { line, url, .. } = place;
+        let (code, message) = if !std::ptr::eq(place, kept) {
+            let message = format!(
+                "{url}: to the rules this is {host}{path}, which has a record already: {}",
+                kept.url
+            );
+            ("same-page", message)
+        } else if is_own(&place) {
+            return None;
+        } else {
+            let message = format!("{url}: `urldb add` would write this page as {host}{path}");
+            ("page-not-canonical", message)
+        };
+        Some(Problem::new(&place.path, *line, code, message))
+    };
+    places.iter().filter_map(problem).collect()
+}
