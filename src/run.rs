@@ -5,6 +5,7 @@
 //! loses nothing: captures first, then the message to send, then the ledger,
 //! and only then is the message delivered and crossed off.
 
+mod canonical;
 mod domains;
 
 use std::collections::BTreeSet;
@@ -101,7 +102,7 @@ pub fn check(setting: &Setting<'_>) -> anyhow::Result<Outcome> {
         left_out,
         ..
     } = domains.plan(purpose(setting, Keep::None), &())?;
-    want_canonical(&mut jobs, setting);
+    canonical::want(&mut jobs, setting.config)?;
     let started = (setting.ambient.now)();
     let mut report = new_report(setting, left_out);
     observe(setting, jobs, |job, observations, assessment| {
@@ -151,7 +152,7 @@ pub fn run(setting: &Setting<'_>) -> anyhow::Result<Outcome> {
         understood,
         left_out,
     } = domains.plan(purpose(setting, keep), &ledger)?;
-    want_canonical(&mut jobs, setting);
+    canonical::want(&mut jobs, config)?;
     let due: BTreeSet<JobKey> = jobs.iter().flatten().map(|job| job.key.clone()).collect();
     let (archive, mut notes) = Archive::open(
         &config.root.join(&config.archive.path),
@@ -307,24 +308,6 @@ fn purpose(setting: &Setting<'_>, keep: Keep) -> Purpose {
             setting.config.check.cnames
         },
         day: u64::try_from((setting.ambient.now)().as_second() / DAY).unwrap_or_default(),
-    }
-}
-
-/// Has the pages looked at of hosts where they are to name their official URL.
-fn want_canonical(jobs: &mut [Vec<Job>], setting: &Setting<'_>) {
-    let check = &setting.config.check;
-    for job in jobs.iter_mut().flatten() {
-        let JobKey {
-            domain,
-            path,
-            request,
-            scheme,
-            ..
-        } = &job.key;
-        // Only GET asks for a page.
-        if check.manners_of(domain).canonical && request.is_none() {
-            job.promise.canonical = Some(format!("{scheme}://{domain}{path}"));
-        }
     }
 }
 

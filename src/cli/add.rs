@@ -1,11 +1,12 @@
 //! `urldb add`.
 
-use std::collections::BTreeMap;
+use std::collections::{BTreeMap, HashSet};
 use std::io::{self, BufRead, Write};
 use std::path::PathBuf;
 
 use anyhow::Context as _;
-use urldb_canon::{Identity, Scheme, identify};
+use urldb_canon::rules::{Failure, Parts};
+use urldb_canon::{Identity, Scheme};
 use urldb_format::{DomainFile, Metadata, Record};
 
 use super::context::MapArgs;
@@ -16,6 +17,7 @@ use super::{Context, Exit, style};
 use crate::config::Config;
 use crate::fetch::{Fetcher, Next};
 use crate::plan::{BodyUse, Job, JobKey, Promise, Request};
+use crate::rules;
 use crate::run::policy;
 use crate::stop::Stop;
 use crate::verdict::{self, Judgement};
@@ -23,7 +25,8 @@ use crate::verdict::{self, Judgement};
 /// Add URLs to the database
 ///
 /// Each URL is fetched first: only one that answers is added. With --static
-/// its length and SHA-256 become part of the promise.
+/// its length and SHA-256 become part of the promise. Where there are site
+/// rules, URLs of one page become one record.
 #[derive(Debug, clap::Args)]
 #[command(after_help = "\
 Examples:
@@ -57,20 +60,14 @@ pub(super) fn run(args: &Args, context: &mut Context) -> anyhow::Result<Exit> {
         "standard input is either the body or a list of URLs: put one of them into a file"
     );
     let asked = args.request.record()?;
-    let domains = Domains::load(&context.config)?;
-    let mut wanted = vec![];
-    for url in read_urls(&args.urls)? {
-        let mut identity = identify(&url)?;
-        identity.host = domains.primary_host(&identity.host);
-        wanted.push(identity);
-    }
+    let wanted = pages(&read_urls(&args.urls)?, context)?;
     let (seen, refused) = if args.no_fetch {
         (wanted.into_iter().map(Seen::unfetched).collect(), 0)
     } else {
         fetch(args, context, &asked, wanted)?
     };
     // Read again: the files may have changed while the network was asked.
-    let _edit = Edit::begin(&domains.folder)?;
+    let _edit = Edit::begin(&context.database())?;
     let mut domains = Domains::load(&context.config)?;
     let mut out = anstream::stdout().lock();
     for seen in &seen {
@@ -108,6 +105,29 @@ fn unsent(asked: &Record, identity: &Identity, config: &Config) -> Option<String
             identity.host, identity.host
         )
     })
+}
+
+/// The page of each URL, once, in the spelling of the site rules and of `cnames`.
+fn pages(urls: &[String], context: &Context) -> anyhow::Result<Vec<Identity>> {
+    let domains = Domains::load(&context.config)?;
+    let rules = rules::load(&context.config)?;
+    let mut out = anstream::stdout().lock();
+    let (mut pages, mut known) = (vec![], HashSet::new());
+    for url in urls {
+        let spelled = Parts::parse(url)?.to_string();
+        let mut page = match rules.resolve(url).and_then(|found| found.record) {
+            Err(Failure::Url(error)) => return Err(error.into()),
+            other => other.with_context(|| format!("{spelled} cannot be added"))?,
+        };
+        if page.to_string() != spelled && !context.quiet {
+            writeln!(out, "{spelled} is {page} to the site rules")?;
+        }
+        page.host = domains.primary_host(&page.host);
+        if known.insert(page.clone()) {
+            pages.push(page);
+        }
+    }
+    Ok(pages)
 }
 
 fn read_urls(arguments: &[String]) -> anyhow::Result<Vec<String>> {
@@ -303,6 +323,14 @@ impl Domains {
     /// Whether there is a record of this path, whatever its request.
     pub(super) fn has_record(&self, host: &str, path: &str) -> bool {
         self.paths(host).any(|known| known == path)
+    }
+
+    /// The line of the first record of this path, whatever its request.
+    pub(super) fn line_of(&self, host: &str, path: &str) -> Option<usize> {
+        let mut records = self.files.get(host)?.records();
+        records
+            .find(|entry| entry.record().path == path)
+            .map(urldb_format::Entry::line)
     }
 
     /// The paths of a host's records.

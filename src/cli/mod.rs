@@ -137,7 +137,7 @@ fn dispatch(cli: &Cli) -> anyhow::Result<Exit> {
         Command::Add(args) => add::run(args, &mut context()?),
         Command::Rm(args) => rm::run(args, &context()?),
         Command::List(args) => list::run(args, &context()?),
-        Command::Url(args) => url::run(args),
+        Command::Url(args) => url::run(args, context),
         Command::Fmt(args) => fmt::run(args, &context()?),
         Command::Lint(args) => lint::run(args, &context()?),
         Command::Check(args) => check::check(args, &mut context()?),

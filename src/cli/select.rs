@@ -1,12 +1,14 @@
 //! The options that select records.
 
 use clap::Args;
+use urldb_canon::Identity;
 use urldb_format::Database;
 
 use super::Context;
 use super::context::MapArgs;
 use crate::config::section::nearest;
 use crate::plan::Selection;
+use crate::rules;
 
 /// Which records.
 #[derive(Debug, Default, Args)]
@@ -80,7 +82,8 @@ fn require_domain(database: &Database, domain: &str) -> anyhow::Result<()> {
     }
 }
 
-/// Host and path of the records that URLs name, cnames resolved.
+/// Host and path of the records that URLs name, or of the pages that they are to the site rules;
+/// cnames resolved.
 pub(super) fn find_records(
     context: &Context,
     urls: &[String],
@@ -89,13 +92,22 @@ pub(super) fn find_records(
         return Ok(vec![]);
     }
     let domains = super::add::Domains::load(&context.config)?;
+    // Those with mistakes are no help here, and `lint` tells of them.
+    let rules = rules::read(&context.database())?.rules;
+    let record = |identity: Identity| {
+        let host = domains.primary_host(&identity.host);
+        domains
+            .has_record(&host, &identity.path)
+            .then_some((host, identity.path))
+    };
     urls.iter()
         .map(|url| {
             let identity = urldb_canon::identify(url)?;
-            let host = domains.primary_host(&identity.host);
-            if domains.has_record(&host, &identity.path) {
-                Ok((host, identity.path))
+            let page = || rules.resolve(url).ok()?.record.ok();
+            if let Some(found) = record(identity.clone()).or_else(|| record(page()?)) {
+                Ok(found)
             } else {
+                let host = domains.primary_host(&identity.host);
                 match nearest(&identity.path, domains.paths(&host)) {
                     Some(near) => anyhow::bail!(
                         "{url} is not in the database; did you mean {}://{host}{near}?",

@@ -6,6 +6,7 @@
 //! - `requests`: records that ask with more than GET, from add to archive.
 //! - `files`: fmt and lint, on files as people leave them.
 //! - `check`: what one look finds, for people and as JSON, and how it is narrowed.
+//! - `rules`: site rules, and what they do to records.
 //! - `run`: the loop over several runs: archive, ledger, history, mail, doubt.
 //! - `outbox`: mail that cannot be delivered now, or never.
 //! - `archive`: what the WARC files and the index hold, read back.
@@ -33,6 +34,7 @@ mod judging;
 mod outbox;
 mod proxy;
 mod requests;
+mod rules;
 mod run;
 mod sandbox;
 mod secrets;

@@ -3,6 +3,8 @@
 use std::io::{BufRead, BufReader, Write};
 use std::process::Stdio;
 
+use insta::assert_snapshot;
+
 use crate::sandbox::Sandbox;
 
 #[test]
@@ -95,4 +97,94 @@ fn bytes_that_are_no_text_are_told_of() {
             .unwrap()
             .contains("line 2: not UTF-8")
     );
+}
+
+/// The rules that the specification of site rules has for examples, put together.
+fn with_rules() -> Sandbox {
+    let sandbox = Sandbox::new("");
+    let domain = r#"short_form {
+  optional canonalize::language = flag("(en|fr|de)\.");
+  optional version = flag("([0-9]+\.[0-9]+)\.", "1.0");
+  optional www = website("w{1,4}\.", "www.");
+};
+
+// Any host, with the official place of the language.
+long_form {
+  required host = "[a-z0-9]+\.";
+  optional version = flag("[0-9]+\.[0-9]+\.", "1.0.");
+  required www = website("w{1,4}", "www");
+  namespace canonalize {
+    optional language = flag("[a-z][a-z]", "");
+  };
+};
+"#;
+    sandbox.write("urldb/rules/example.com.rules", domain);
+    let website = r#"secure {
+  protocol = "HTTPS";
+  path optional size = flag("u/");
+};
+
+admin {
+  port = "8080";
+};
+
+main {
+  protocol = "any";
+  path optional size = flag("u/");
+  query optional sort = flag("[a-z]+", "date");
+};
+"#;
+    sandbox.write("urldb/rules/www.example.com.website.rules", website);
+    sandbox
+}
+
+#[test]
+fn a_url_is_explained_to_whoever_has_not_read_the_specification() {
+    let sandbox = with_rules();
+    let explain = |url: &str| sandbox.urldb(&["url", "explain", url]);
+    let ran = explain("http://en.3.5.example.com:8080/software/snap?page=1").code(1);
+    assert_snapshot!("explain", ran.out);
+    sandbox
+        .urldb(&[
+            "add",
+            "--no-fetch",
+            "http://example.com/software/snap?page=1",
+        ])
+        .code(0);
+    let ran = explain("http://fr.example.com/u/software/snap?page=1&sort=name").code(0);
+    assert_snapshot!("explain_a_record", ran.out);
+    let ran = explain("http://stars.fr.3.5.example.com/").code(1);
+    assert_snapshot!("explain_what_is_not_admitted", ran.out);
+}
+
+#[test]
+fn a_url_without_rules_is_explained_too() {
+    let sandbox = Sandbox::empty();
+    let explain = |url: &str| sandbox.urldb(&["url", "explain", url]);
+    let ran = explain("HTTPS://Data.Example.co.uk/%7Ea/../m51.csv#top").code(0);
+    assert_snapshot!("explain_without_rules", ran.out);
+    std::fs::remove_dir_all(sandbox.path("urldb")).unwrap();
+    explain("http://example.com/x")
+        .code(0)
+        .says(&["there is no database here"]);
+    let ran = explain("ftp://user:hunter2@example.com/").code(1);
+    assert!(
+        ran.out.starts_with("scheme: ") && !ran.out.contains("hunter2"),
+        "{ran:?}"
+    );
+}
+
+#[test]
+fn programs_are_explained_the_same() {
+    let sandbox = with_rules();
+    let explain = ["url", "explain", "--format", "json"];
+    let ran = sandbox.urldb(&[&explain[..], &["http://fr.example.com/u/x?sort=name"]].concat());
+    assert_snapshot!("explain_for_programs", ran.code(0).out);
+    let ran = sandbox
+        .urldb(&[&explain[..], &["http://fr.example.com:8080/x"]].concat())
+        .code(1);
+    let explained = ran.json();
+    assert_eq!(explained["problem"]["code"], "port");
+    assert_eq!(explained["website_rules"]["taken"], "admin");
+    assert!(explained["record"].is_null());
 }

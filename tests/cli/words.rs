@@ -110,7 +110,7 @@ fn help() {
         let text = sandbox.urldb(&[command, "--help"]).code(0).out;
         assert_snapshot!(format!("help_{command}"), text);
     }
-    for command in ["normalize", "surt"] {
+    for command in ["explain", "normalize", "surt"] {
         let text = sandbox.urldb(&["url", command, "--help"]).code(0).out;
         assert_snapshot!(format!("help_url_{command}"), text);
     }

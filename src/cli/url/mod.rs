@@ -1,12 +1,15 @@
 //! `urldb url`.
 
+mod explain;
+mod explanation;
 mod lines;
 mod normalize;
 mod surt;
+mod table;
 
 use clap::Subcommand;
 
-use super::Exit;
+use super::{Context, Exit};
 
 /// Look at URLs as urldb does
 ///
@@ -20,12 +23,17 @@ pub(super) struct Args {
 
 #[derive(Debug, Subcommand)]
 enum Command {
+    Explain(explain::Args),
     Normalize(normalize::Args),
     Surt(surt::Args),
 }
 
-pub(super) fn run(args: &Args) -> anyhow::Result<Exit> {
+pub(super) fn run(
+    args: &Args,
+    context: impl FnOnce() -> anyhow::Result<Context>,
+) -> anyhow::Result<Exit> {
     match &args.command {
+        Command::Explain(args) => explain::run(args, &context()?),
         Command::Normalize(args) => normalize::run(args),
         Command::Surt(args) => surt::run(args),
     }

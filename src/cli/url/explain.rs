@@ -1,0 +1,82 @@
+//! `urldb url explain`.
+
+use std::io::Write;
+
+use urldb_canon::rules::SiteRules;
+use urldb_canon::{Identity, surt};
+
+use super::explanation::{Explanation, Record};
+use super::table;
+use crate::cli::add::Domains;
+use crate::cli::check::Format;
+use crate::cli::{Context, Exit};
+use crate::rules;
+
+/// Show each step from a URL to its record
+///
+/// What the URL is made of, which site rules were tried and which was taken,
+/// what they make of it, and whether the database has it. Nothing is asked of
+/// the network. The exit code is 1 for a URL that cannot be a record.
+#[derive(Debug, clap::Args)]
+#[command(after_help = "\
+Examples:
+  urldb url explain 'http://en.example.org/stars?sort=name'
+  urldb url explain --format json http://example.org/ | jq -r .record.file")]
+pub(super) struct Args {
+    /// A table, or one JSON object
+    #[arg(long, default_value = "human")]
+    format: Format,
+    /// The URL
+    #[arg(value_name = "URL")]
+    url: String,
+}
+
+pub(super) fn run(args: &Args, context: &Context) -> anyhow::Result<Exit> {
+    let explanation = explain(&args.url, context)?;
+    let mut out = anstream::stdout().lock();
+    match args.format {
+        Format::Human => table::write(&mut out, &explanation)?,
+        Format::Json => {
+            serde_json::to_writer_pretty(&mut out, &explanation)?;
+            writeln!(out)?;
+        }
+    }
+    Ok(if explanation.record.is_some() {
+        Exit::Fine
+    } else {
+        Exit::Findings
+    })
+}
+
+fn explain(url: &str, context: &Context) -> anyhow::Result<Explanation> {
+    let folder = context.database();
+    let has_database = folder.is_dir();
+    let (rules, domains) = if has_database {
+        let domains = Domains::load(&context.config)?;
+        (rules::load(&context.config)?, Some(domains))
+    } else {
+        (SiteRules::new(), None)
+    };
+    let trace = rules.explain(url);
+    let mut explanation = Explanation::new(&trace, |path| context.shown(path), &folder);
+    explanation.database = has_database.then(|| context.shown(&folder));
+    if let Ok(found) = trace.outcome
+        && let Ok(page) = found.record
+    {
+        let host = domains.as_ref().map(|known| known.primary_host(&page.host));
+        let kept = Identity {
+            host: host.unwrap_or_else(|| page.host.clone()),
+            ..page.clone()
+        };
+        explanation.surt = Some(surt(&kept.to_string()));
+        let line = domains.map(|known| known.line_of(&kept.host, &kept.path));
+        explanation.record = Some(Record {
+            file: context.shown(&folder.join(format!("{}.yaml", kept.host))),
+            cname: (kept.host != page.host).then_some(page.host),
+            path: kept.path,
+            known: line.map(|line| line.is_some()),
+            line: line.flatten(),
+        });
+    }
+    Ok(explanation)
+}

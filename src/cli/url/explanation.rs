@@ -1,0 +1,214 @@
+//! What `urldb url explain` has to say, as data: the object of `--format json`.
+
+use std::collections::BTreeMap;
+use std::path::{Path, PathBuf};
+
+use serde::Serialize;
+use urldb_canon::rules::{self, Failure, Parts, Source, Trace, Tried, Verdict};
+use urldb_canon::surt;
+
+use crate::rules::{domain_file, website_file};
+
+/// Each step from a URL to its record. What comes after a step that failed is null or empty.
+#[derive(Debug, Serialize)]
+pub(super) struct Explanation {
+    /// As it is spelled; null for what is no URL.
+    pub(super) url: Option<String>,
+    pub(super) parts: Option<UrlParts>,
+    pub(super) registrable_domain: Option<String>,
+    /// The rules of the domain; null where there are none.
+    pub(super) domain_rules: Option<Script>,
+    pub(super) website: Option<String>,
+    /// The rules of the website; null where there are none.
+    pub(super) website_rules: Option<Script>,
+    pub(super) variables: Vec<Variable>,
+    /// Options and other variables by name.
+    pub(super) options: BTreeMap<String, String>,
+    pub(super) page_url: Option<String>,
+    pub(super) official_url: Option<String>,
+    /// The record that it is, or would be.
+    pub(super) record: Option<Record>,
+    /// The key of the record's URL in the archive's index; that of the URL where it is no record.
+    pub(super) surt: Option<String>,
+    /// The folder of the database; null where there is none.
+    pub(super) database: Option<String>,
+    /// Why there is no record.
+    pub(super) problem: Option<Problem>,
+}
+
+#[derive(Debug, Serialize)]
+pub(super) struct UrlParts {
+    pub(super) scheme: &'static str,
+    pub(super) host: String,
+    pub(super) port: u16,
+    pub(super) path: String,
+    pub(super) query: Option<String>,
+}
+
+/// The rules of a file that were tried, in order.
+#[derive(Debug, Serialize)]
+pub(super) struct Script {
+    pub(super) file: String,
+    /// The name of the rule that was taken.
+    pub(super) taken: Option<String>,
+    pub(super) tried: Vec<Rule>,
+}
+
+#[derive(Debug, Serialize)]
+pub(super) struct Rule {
+    pub(super) name: String,
+    pub(super) line: usize,
+    /// How it went.
+    pub(super) verdict: &'static str,
+    /// Whether path and query were taken in lower case, as is tried where nothing matched.
+    pub(super) lower_case: bool,
+}
+
+#[derive(Debug, Serialize)]
+pub(super) struct Variable {
+    pub(super) name: String,
+    pub(super) namespace: &'static str,
+    pub(super) value: Option<String>,
+    /// `host`, `path` or `query`.
+    pub(super) part: &'static str,
+    /// `group`, `website` or `flag`.
+    pub(super) role: &'static str,
+    /// `url`, `default` or `nothing`.
+    pub(super) source: &'static str,
+    /// The text of the URL.
+    pub(super) matched: Option<String>,
+    pub(super) line: usize,
+}
+
+#[derive(Debug, Serialize)]
+pub(super) struct Record {
+    /// The domain file.
+    pub(super) file: String,
+    /// The host of the page, where it is another name of the domain.
+    pub(super) cname: Option<String>,
+    #[serde(rename = "_path")]
+    pub(super) path: String,
+    /// Whether the database has it; null where there is no database.
+    pub(super) known: Option<bool>,
+    pub(super) line: Option<usize>,
+}
+
+#[derive(Debug, Serialize)]
+pub(super) struct Problem {
+    pub(super) code: &'static str,
+    pub(super) message: String,
+}
+
+impl Explanation {
+    /// What a trace says. `shown` makes names of paths; `database` is the folder of the database.
+    pub(super) fn new(trace: &Trace, shown: impl Fn(&Path) -> String, database: &Path) -> Self {
+        let resolution = trace.outcome.as_ref().ok();
+        let failure = match &trace.outcome {
+            Err(failure) => Some(failure),
+            Ok(resolution) => resolution.record.as_ref().err(),
+        };
+        let file = |name: &Option<String>, file_of: fn(&Path, &str) -> PathBuf| {
+            name.as_deref()
+                .map_or_else(String::new, |name| shown(&file_of(database, name)))
+        };
+        let script = |tried: &Option<Vec<Tried>>, file| {
+            let tried = tried.as_ref()?;
+            Some(Script::new(file, tried))
+        };
+        Self {
+            url: trace.parts.as_ref().map(ToString::to_string),
+            parts: trace.parts.as_ref().map(UrlParts::new),
+            registrable_domain: trace.domain.clone(),
+            domain_rules: script(&trace.domain_rules, file(&trace.domain, domain_file)),
+            website: trace.website.clone(),
+            website_rules: script(&trace.website_rules, file(&trace.website, website_file)),
+            variables: trace.variables.iter().map(Variable::new).collect(),
+            options: resolution.map_or_else(BTreeMap::new, |found| found.options.clone()),
+            page_url: resolution.map(|found| found.page_url.clone()),
+            official_url: resolution.and_then(|found| found.official.clone().ok()),
+            record: None,
+            surt: trace.parts.as_ref().map(|parts| surt(&parts.to_string())),
+            database: None,
+            problem: failure.map(Problem::new),
+        }
+    }
+}
+
+impl UrlParts {
+    fn new(parts: &Parts) -> Self {
+        Self {
+            scheme: parts.scheme.as_str(),
+            host: parts.host.clone(),
+            port: parts.port,
+            path: parts.path.clone(),
+            query: parts.query.clone(),
+        }
+    }
+}
+
+impl Script {
+    fn new(file: String, tried: &[Tried]) -> Self {
+        let is_taken = |tried: &&Tried| {
+            matches!(
+                tried.verdict,
+                Verdict::Matched | Verdict::MatchedWithSeparators
+            )
+        };
+        Self {
+            file,
+            taken: tried
+                .iter()
+                .find(is_taken)
+                .map(|tried| tried.rule.name.clone()),
+            tried: tried.iter().map(Rule::new).collect(),
+        }
+    }
+}
+
+impl Rule {
+    fn new(tried: &Tried) -> Self {
+        Self {
+            name: tried.rule.name.clone(),
+            line: tried.rule.line,
+            verdict: match tried.verdict {
+                Verdict::Matched => "matched",
+                Verdict::MatchedWithSeparators => "matched-with-separators",
+                Verdict::Protocol => "other-protocol",
+                Verdict::Port => "other-port",
+                Verdict::Query => "other-query",
+                Verdict::Path => "other-path",
+                Verdict::Host => "other-host",
+            },
+            lower_case: tried.lower_case,
+        }
+    }
+}
+
+impl Variable {
+    fn new(variable: &rules::Variable) -> Self {
+        let (source, matched) = match &variable.source {
+            Source::Matched(text) => ("url", Some(text.clone())),
+            Source::Default => ("default", None),
+            Source::Unset => ("nothing", None),
+        };
+        Self {
+            name: variable.name.clone(),
+            namespace: variable.namespace.as_str(),
+            value: variable.value.clone(),
+            part: variable.part.as_str(),
+            role: variable.role.as_str(),
+            source,
+            matched,
+            line: variable.line,
+        }
+    }
+}
+
+impl Problem {
+    fn new(failure: &Failure) -> Self {
+        Self {
+            code: failure.code(),
+            message: failure.to_string(),
+        }
+    }
+}

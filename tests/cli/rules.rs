@@ -1,0 +1,228 @@
+//! Site rules, and what they do to records.
+
+use insta::assert_snapshot;
+
+use crate::sandbox::Sandbox;
+use crate::site::Site;
+use crate::support::Reply;
+
+const DOMAIN: &str = r#"main {
+  optional language = flag("(en|fr|de|es)\.");
+  optional www = website("w{1,4}\.", "www");
+};
+"#;
+
+const WEBSITE: &str = r#"main {
+  path optional canonalize::language = flag("(en|fr|de|es)/");
+  namespace options { query optional language = flag("en|fr|de|es"); };
+};
+"#;
+
+const DOMAIN_FILE: &str = "urldb/rules/example.org.rules";
+const WEBSITE_FILE: &str = "urldb/rules/www.example.org.website.rules";
+
+/// With rules by which the language of a page may stand in three places.
+fn with_rules() -> Sandbox {
+    let sandbox = Sandbox::new("");
+    sandbox.write(DOMAIN_FILE, DOMAIN);
+    sandbox.write(WEBSITE_FILE, WEBSITE);
+    sandbox
+}
+
+#[test]
+fn urls_of_one_page_become_one_record() {
+    let sandbox = with_rules();
+    let urls = [
+        "http://en.example.org/x",
+        "http://www.example.org/en/x",
+        "http://www.example.org/x?language=en",
+    ];
+    let add = ["add", "--no-fetch"];
+    let ran = sandbox.urldb(&[&add[..], &urls[..]].concat()).code(0);
+    assert_snapshot!(ran.out, @r"
+    http://en.example.org/x is http://www.example.org/x to the site rules
+    http://www.example.org/en/x is http://www.example.org/x to the site rules
+    http://www.example.org/x?language=en is http://www.example.org/x to the site rules
+    added http://www.example.org/x in urldb/www.example.org.yaml
+    ");
+    let file = "---\n---\n_path: /x\n";
+    assert_eq!(sandbox.read("urldb/www.example.org.yaml"), file);
+    // One after the other is the same, and each of them names the record.
+    for url in urls {
+        sandbox
+            .urldb(&["add", "--no-fetch", url])
+            .code(0)
+            .says(&["known"]);
+        sandbox
+            .urldb(&["url", "explain", url])
+            .code(0)
+            .says(&["yes, line 3"]);
+    }
+    assert_eq!(sandbox.read("urldb/www.example.org.yaml"), file);
+    sandbox
+        .urldb(&["lint"])
+        .code(0)
+        .says(&["3 files: 0 errors, 0 warnings"]);
+    sandbox.urldb(&["rm", urls[0]]).code(0);
+    assert_eq!(sandbox.read("urldb/www.example.org.yaml"), "---\n");
+    // Other domains are left alone.
+    let ran = sandbox
+        .urldb(&["add", "--no-fetch", "http://en.example.com/x"])
+        .code(0);
+    assert_eq!(
+        ran.out,
+        "added http://en.example.com/x in urldb/en.example.com.yaml\n"
+    );
+}
+
+#[test]
+fn what_no_rule_admits_is_not_added() {
+    let sandbox = with_rules();
+    let add = |url| sandbox.urldb(&["add", "--no-fetch", "http://www.example.org/a", url]);
+    add("http://ftp.example.org/x").code(2).complains(&[
+        "http://ftp.example.org/x cannot be added",
+        "matches the host",
+    ]);
+    add("http://en.example.org/fr/x")
+        .code(2)
+        .complains(&["`language` is `en` and `fr`"]);
+    assert!(sandbox.files("urldb", ".yaml").is_empty());
+}
+
+#[test]
+fn a_page_may_be_one_of_a_cname() {
+    let sandbox = with_rules();
+    sandbox.write(
+        "urldb/example.org.yaml",
+        "---\ncnames:\n- www.example.org\n---\n_path: /x\n",
+    );
+    let ran = sandbox
+        .urldb(&["add", "--no-fetch", "http://en.example.org/y"])
+        .code(0);
+    ran.says(&["added http://example.org/y in urldb/example.org.yaml"]);
+    sandbox.urldb(&["lint"]).code(0);
+    sandbox
+        .urldb(&["url", "explain", "http://fr.example.org/y"])
+        .code(0)
+        .says(&[
+            "urldb/example.org.yaml, which has www.example.org among its cnames",
+            "yes, line 7",
+        ]);
+}
+
+#[test]
+fn mistakes_in_rules_have_their_place() {
+    let sandbox = with_rules();
+    sandbox.write(
+        DOMAIN_FILE,
+        "main {\n  optional www = website(\"w{1,4\\.\", \"www\");\n}\n",
+    );
+    sandbox.write("urldb/rules/data.example.org.rules", DOMAIN);
+    sandbox.write("urldb/rules/example.net.rules", b"// \xff\n");
+    sandbox.write("urldb/rules/README.md", "Not a file of rules.");
+    sandbox.write("urldb/rules/.x.rules", "Not either.");
+    let ran = sandbox.urldb(&["lint"]).code(1);
+    assert_snapshot!(ran.out);
+    // Nobody works with rules that have mistakes.
+    let ran = sandbox
+        .urldb(&["add", "--no-fetch", "http://example.org/x"])
+        .code(2);
+    assert_snapshot!(ran.err);
+    sandbox
+        .urldb(&["lint", WEBSITE_FILE])
+        .code(0)
+        .says(&["1 file: 0 errors"]);
+    sandbox
+        .urldb(&["lint", DOMAIN_FILE])
+        .code(1)
+        .says(&["1 file: 1 error"]);
+    // A link may lead anywhere.
+    std::os::unix::fs::symlink("/etc/passwd", sandbox.path("urldb/rules/a.test.rules")).unwrap();
+    let ran = sandbox.urldb(&["lint"]).code(1);
+    ran.says(&["urldb/rules/a.test.rules:1:1: rule-file: is no regular file"]);
+}
+
+#[test]
+fn two_files_of_rules_may_contradict_each_other() {
+    let sandbox = with_rules();
+    sandbox.write(
+        DOMAIN_FILE,
+        DOMAIN.replace("optional language", "optional canonalize::language"),
+    );
+    let ran = sandbox.urldb(&["lint"]).code(1);
+    ran.says(&[
+        "urldb/rules/www.example.org.website.rules:2:",
+        "rule-official",
+    ]);
+}
+
+#[test]
+fn records_are_held_against_the_rules() {
+    let sandbox = with_rules();
+    let post = "---\n_path: /x\nmethod: POST\nrequest-body: a\n";
+    let file = format!("---\n---\n_path: /en/x\n---\n_path: /en/y\n---\n_path: /x\n{post}");
+    sandbox.write("urldb/www.example.org.yaml", file);
+    sandbox.write(
+        "urldb/fr.example.org.yaml",
+        "---\nhttp: false\n---\n_path: /de/z\n---\n_path: /y\n",
+    );
+    sandbox.write("urldb/ftp.example.org.yaml", "---\n---\n_path: /x\n");
+    sandbox.write("urldb/en.example.com.yaml", "---\n---\n_path: /x\n");
+    let ran = sandbox.urldb(&["lint"]).code(1);
+    assert_snapshot!(ran.out);
+}
+
+#[test]
+fn rules_that_are_staged_are_judged() {
+    let sandbox = with_rules();
+    let git = |arguments: &[&str]| {
+        let mut command = sandbox.command("git");
+        command.args(["-c", "user.name=x", "-c", "user.email=x@example.org"]);
+        command.args(arguments).output().unwrap()
+    };
+    git(&["init", "-q"]);
+    sandbox.write(DOMAIN_FILE, "main {\n  optional www = flag(\"(\");\n};\n");
+    git(&["add", "."]);
+    sandbox.write(DOMAIN_FILE, DOMAIN);
+    sandbox
+        .urldb(&["hook", "run", "pre-commit"])
+        .code(1)
+        .complains(&[
+            "urldb/rules/example.org.rules:2:24: rule-pattern",
+            "commit stopped",
+        ]);
+    git(&["add", "."]);
+    let ran = sandbox.urldb(&["hook", "run", "pre-commit"]).code(0);
+    assert_eq!(ran.err, "");
+}
+
+#[test]
+fn pages_name_the_official_url_of_the_rules() {
+    let site = Site::new();
+    let page = |href: &str| {
+        let html = format!("<link rel=canonical href='{href}'>");
+        Reply::new("200 OK", &["Content-Type: text/html"], html)
+    };
+    site.serve("/en/a", page("/a?language=en"));
+    site.serve("/en/b", page("/en/b"));
+    let map = site.map("www.example.org");
+    let sandbox = Sandbox::new(&format!(
+        "[check]\ncanonical = true\n[network]\nmap = [{map:?}]\n"
+    ));
+    sandbox.write(DOMAIN_FILE, DOMAIN);
+    sandbox.write(WEBSITE_FILE, WEBSITE);
+    let file = "---\n---\n_path: /en/a\n---\n_path: /en/b\n";
+    sandbox.write("urldb/www.example.org.yaml", file);
+    let ran = sandbox.urldb(&["check"]).code(0);
+    assert_eq!(ran.out.matches("canonical-").count(), 1, "{}", ran.out);
+    ran.says(&[
+        "canonical-differs: http://www.example.org/en/a",
+        "is http://www.example.org/en/a",
+    ]);
+    // Rules with mistakes say nothing.
+    sandbox.write(WEBSITE_FILE, "main {");
+    sandbox
+        .urldb(&["check"])
+        .code(2)
+        .complains(&["website.rules:1:"]);
+}
