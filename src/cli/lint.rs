@@ -29,7 +29,7 @@ pub(super) fn run(args: &Args, context: &Context) -> anyhow::Result<Exit> {
         .into_iter()
         .partition(|path| rules::is_rules_file(path));
     let loaded = rules::read(&context.database())?;
-    let hold = !loaded.files.is_empty() && !loaded.problems.iter().any(Problem::is_error);
+    let rules_hold = !loaded.files.is_empty() && !loaded.problems.iter().any(Problem::is_error);
     let mut problems = vec![];
     if args.files.is_empty() {
         (scripts, problems) = (loaded.files, loaded.problems);
@@ -52,7 +52,7 @@ pub(super) fn run(args: &Args, context: &Context) -> anyhow::Result<Exit> {
             count(finding.severity);
             style::write_finding(&mut out, &name, &finding)?;
         }
-        if hold {
+        if rules_hold {
             pages.add(&parsed.file);
         }
     }

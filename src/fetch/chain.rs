@@ -321,7 +321,8 @@ impl Leg<'_> {
     /// Reads no more of a body than its `start` wants. That this fails is no news.
     async fn skim(&mut self, mut response: Response) -> BodyEnd {
         if self.start.is_page() {
-            let mut page = Intake::new(PAGE as u64, false, None);
+            let at_most = self.treatment.manners.max_body.min(PAGE as u64);
+            let mut page = Intake::new(at_most, false, None);
             let end = self.take_in(&mut response, &mut page).await;
             return end.unwrap_or(BodyEnd::Broken);
         }
