@@ -200,7 +200,7 @@ impl Archive {
         let exchange = answer.exchange(&date);
         let payload = match self.digest {
             Algorithm::Sha256 => answer.digest.clone(),
-            other => Digest::of(other, bytes.reader()?)?.0,
+            Algorithm::Sha1 => Digest::of(Algorithm::Sha1, bytes.reader()?)?.0,
         };
         let head = answer.response_head(length)?;
         let mut response = exchange.response(&id, head.clone(), &payload, truncated)?;

@@ -22,6 +22,15 @@ impl WarcDate {
         &self.0
     }
 
+    /// The date that a text says, or the first moment of the year, month, day or minute that it says:
+    /// WARC/1.1 allows for those, and no other version.
+    pub(crate) fn first_moment_of(text: &str) -> Option<Self> {
+        let said = text.trim_end_matches('Z');
+        let rest = "0000-01-01T00:00:00".get(said.len()..);
+        let padded = rest.map(|rest| format!("{said}{rest}Z"));
+        text.parse().ok().or_else(|| padded?.parse().ok())
+    }
+
     /// The date without its fraction, which WARC/1.0 does not know.
     #[must_use]
     pub fn to_seconds(&self) -> Self {

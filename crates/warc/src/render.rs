@@ -75,7 +75,7 @@ fn with_names(header: &Header, version: Version, block_length: u64) -> String {
 
 fn value_in_10<'a>(name: &str, value: &'a str) -> Cow<'a, str> {
     if is_one_of(name, &["WARC-Date", "WARC-Refers-To-Date"]) {
-        let date: Result<WarcDate, _> = value.parse();
+        let date = WarcDate::first_moment_of(value);
         return date.map_or(Cow::Borrowed(value), |date| {
             Cow::Owned(date.to_seconds().as_str().to_owned())
         });
@@ -94,9 +94,7 @@ fn with_positions(header: &Header, block_length: u64) -> Result<String, Problem>
     let kind = needed("WARC-Type")?;
     let id = strip_brackets(needed("WARC-Record-ID")?);
     let field = "WARC-Date";
-    let date: WarcDate = needed(field)?
-        .parse()
-        .map_err(|_| Problem::Missing { field })?;
+    let date = WarcDate::first_moment_of(needed(field)?).ok_or(Problem::Missing { field })?;
     let subject = subject(header, id);
     let content_type = type_in_09(kind, header.get("Content-Type").unwrap_or_default());
     let mut text = format!(

@@ -58,7 +58,7 @@ pub enum Problem {
     #[error("records of {0} are not written, only those of WARC/1.1, WARC/1.0 and WARC/0.9")]
     Version(Version),
     /// WARC 0.9 has a place for it in each record's first line.
-    #[error("a record of WARC/0.9 needs a {field} that has no blanks")]
+    #[error("a record of WARC/0.9 needs a valid {field}, without blanks")]
     Missing {
         /// The field, as it is called in WARC/1.1.
         field: &'static str,

@@ -93,6 +93,37 @@ fn what_a_version_cannot_say_is_refused() {
     ));
 }
 
+/// WARC/1.1 allows for less than a second; the others get the first moment of what is said.
+#[test]
+fn dates_without_a_time_get_one_where_they_need_it() {
+    for (said, begins) in [
+        ("2016", "20160101000000"),
+        ("2016-03", "20160301000000"),
+        ("2016-03-04", "20160304000000"),
+        ("2016-03-04T05:06Z", "20160304050600"),
+    ] {
+        let mut header = Header::new(RecordType::Resource);
+        header
+            .push("WARC-Record-ID", id(1).bracketed())
+            .expect("valid");
+        header.push("WARC-Date", said).expect("valid");
+        let render = |version| {
+            let mut writer = Writer::new(Vec::new(), Compression::None).with_version(version);
+            writer.write_record(&header, &b""[..], 0).expect("written");
+            String::from_utf8(writer.get_ref().clone()).expect("text")
+        };
+        let old = render(Version::Warc09);
+        assert!(old.contains(&format!(" {begins} ")), "{old}");
+        assert!(old.contains(&format!("\r\nWARC-Date: {said}\r\n")), "{old}");
+        let older = render(Version::Warc10);
+        let date = older
+            .lines()
+            .find_map(|line| line.strip_prefix("WARC-Date: "));
+        let date: urldb_warc::WarcDate = date.expect("a date").parse().expect("to the second");
+        assert_eq!(date.to_timestamp14(), begins);
+    }
+}
+
 /// Where each member begins, and what its extra field says.
 fn skip_lengths(bytes: &[u8]) -> Vec<(usize, u32, u32)> {
     let number = |at: usize| u32::from_le_bytes(bytes[at..at + 4].try_into().expect("four bytes"));
@@ -268,15 +299,12 @@ proptest! {
     }
 }
 
-fn now() -> Result<urldb_warc::WarcDate, FileError> {
-    Ok(date("2026-11-20T06:00:00Z"))
-}
-
-fn info(when: &urldb_warc::WarcDate, name: &str) -> Result<urldb_warc::Draft, FileError> {
-    let draft = warcinfo(&id(1), when, name, &[]);
-    draft.map_err(|_| FileError::Name {
-        name: name.to_owned(),
-    })
+/// The file of a series to write to.
+fn current(series: &mut Series) -> Result<&mut urldb_warc::ArchiveFile, FileError> {
+    series.file(
+        || Ok(date("2026-11-20T06:00:00Z")),
+        |when, name| Ok(warcinfo(&id(1), when, name, &[]).expect("valid")),
+    )
 }
 
 #[test]
@@ -294,7 +322,7 @@ fn a_series_rolls_over_at_its_target_size() {
         .with_target_size(100_000);
     let block = noise(40_000);
     for _ in 0..7 {
-        let file = series.file(now, info).expect("a file");
+        let file = current(&mut series).expect("a file");
         let draft = urldb_warc::Draft {
             header: drafts()[2].0.header.clone(),
             head: Vec::new(),
@@ -333,7 +361,7 @@ fn a_series_without_records_leaves_no_file() {
         Vec::<std::path::PathBuf>::new()
     );
     let mut series = Series::new(std::path::Path::new("/nowhere"), "urldb", "host");
-    let refused = series.file(now, info);
+    let refused = current(&mut series);
     assert!(matches!(refused.err(), Some(FileError::Io { .. })));
 }
 
