@@ -4,8 +4,11 @@ use std::io::{self, Read, Seek, SeekFrom};
 
 use super::fault::Problem;
 
-/// The size of a window: the largest header and then some, and few calls for a large block.
+/// The most that a window holds: the largest header and then some, and few calls for a large block.
 pub(super) const CAPACITY: usize = 128 * 1024;
+
+/// What it holds at first, so that one small record costs little.
+const FIRST: usize = 8 * 1024;
 
 /// Where the bytes of a [`Window`] come from.
 pub(super) trait Fill {
@@ -29,7 +32,7 @@ impl<R: Read> Fill for Raw<R> {
 
 pub(super) struct Window<S> {
     source: S,
-    buffer: Box<[u8]>,
+    buffer: Vec<u8>,
     start: usize,
     end: usize,
     /// Of `start`, in bytes from the beginning of the source.
@@ -40,7 +43,7 @@ impl<S: Fill> Window<S> {
     pub(super) fn new(source: S, position: u64) -> Self {
         Self {
             source,
-            buffer: vec![0; CAPACITY].into_boxed_slice(),
+            buffer: vec![0; FIRST],
             start: 0,
             end: 0,
             position,
@@ -66,11 +69,15 @@ impl<S: Fill> Window<S> {
 
     /// Fetches more bytes. False at the end of the source, and if the window is full.
     pub(super) fn more(&mut self) -> Result<bool, Problem> {
+        let is_full = self.end == self.buffer.len();
         if self.start == self.end {
             (self.start, self.end) = (0, 0);
-        } else if self.end == self.buffer.len() && self.start > 0 {
+        } else if is_full && self.start > 0 {
             self.buffer.copy_within(self.start..self.end, 0);
             (self.start, self.end) = (0, self.end - self.start);
+        }
+        if is_full && self.buffer.len() < CAPACITY {
+            self.buffer.resize(self.buffer.len() * 2, 0);
         }
         let Some(room) = self.buffer.get_mut(self.end..).filter(|it| !it.is_empty()) else {
             return Ok(false);

@@ -1,8 +1,15 @@
 //! Damage: what is noticed, and what is found after it.
 
-use urldb_warc::finding::Code;
+use std::fs;
+use std::io::Cursor;
+use std::path::Path;
 
-use crate::common::{gzip, named, read_around};
+use urldb_warc::digest::Algorithm;
+use urldb_warc::finding::Code;
+use urldb_warc::verify::Verifier;
+use urldb_warc::writer::{Compression, Writer};
+
+use crate::common::{drafts, gzip, named, read_all, read_around};
 
 #[test]
 fn records_after_a_damaged_one_are_found() {
@@ -32,4 +39,83 @@ fn a_file_made_to_be_read_again_and_again_is_not() {
     let file = bait.repeat(40_000);
     let (ids, faults) = read_around(&file[1..]);
     assert!(ids.is_empty() && faults.iter().all(|code| *code == Code::CutOff));
+}
+
+/// What became of a file that was changed.
+#[derive(Debug, Default, PartialEq, Eq)]
+struct Figures {
+    /// There is an error or a warning.
+    detected: usize,
+    /// The same records come out, and nothing is said.
+    harmless: usize,
+    /// Other records come out, and nothing is said.
+    missed: usize,
+}
+
+/// A response and a revisit, with a digest for each block.
+fn small(compression: Compression) -> Vec<u8> {
+    let mut writer = Writer::new(Vec::new(), compression);
+    for (mut draft, body) in drafts().split_off(2) {
+        draft
+            .add_block_digest(Algorithm::Sha256, &mut Cursor::new(body))
+            .expect("in memory");
+        writer
+            .write_draft(&draft, body, body.len() as u64)
+            .expect("written");
+    }
+    writer.get_ref().clone()
+}
+
+fn judge(path: &Path, good: &[u8], bad: &[u8], figures: &mut Figures) {
+    fs::write(path, bad).expect("written");
+    let mut found = 0;
+    let mut count = |_| found += 1;
+    let mut verifier = Verifier::new(&mut count);
+    verifier.file(path);
+    verifier.finish();
+    if found > 0 {
+        figures.detected += 1;
+    } else if read_all(bad).0 == read_all(good).0 {
+        figures.harmless += 1;
+    } else {
+        figures.missed += 1;
+    }
+}
+
+/// What cuts and flips of one bit do to an archive.
+fn figures(compression: Compression) -> (Figures, Figures) {
+    let dir = tempfile::tempdir().expect("a directory");
+    let path = dir.path().join("a.warc.gz");
+    let good = small(compression);
+    let (mut cuts, mut flips) = (Figures::default(), Figures::default());
+    for length in 0..good.len() {
+        judge(&path, &good, &good[..length], &mut cuts);
+    }
+    for bit in 0..good.len() * 8 {
+        let mut bad = good.clone();
+        bad[bit / 8] ^= 1 << (bit % 8);
+        judge(&path, &good, &bad, &mut flips);
+    }
+    println!(
+        "{compression:?}, {} bytes: cut {cuts:?}, flipped {flips:?}",
+        good.len()
+    );
+    (cuts, flips)
+}
+
+/// Between two records a cut leaves an archive that is whole; where its last records went no file can
+/// say. Of the bits of a gzip member some mean nothing: its time, its system.
+#[test]
+fn cuts_and_flips_of_a_gzip_archive_are_detected_or_harmless() {
+    let (cuts, flips) = figures(Compression::Gzip);
+    assert_eq!((cuts.missed, cuts.harmless), (1, 0));
+    assert_eq!(flips.missed, 0);
+}
+
+/// Without gzip nothing protects the header of a record but its form: a date may turn into another.
+#[test]
+fn cuts_of_a_plain_archive_are_detected() {
+    let (cuts, flips) = figures(Compression::None);
+    assert_eq!((cuts.missed, cuts.harmless), (1, 0));
+    assert!(flips.missed < flips.detected / 2, "{flips:?}");
 }
