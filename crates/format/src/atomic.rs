@@ -4,6 +4,8 @@ use std::fs::{self, File, Permissions};
 use std::io::{self, Write};
 use std::path::{Path, PathBuf};
 
+use tempfile::TempPath;
+
 /// The names of our temporary files start like this, so that strays can be told.
 const PREFIX: &str = ".urldb-tmp-";
 
@@ -12,7 +14,7 @@ const PREFIX: &str = ".urldb-tmp-";
 /// An existing file keeps its mode; a new one gets what the umask leaves of 0644. Where `path`
 /// is a symbolic link, the file that it leads to is replaced and the link stays.
 pub fn write_atomically(path: &Path, bytes: &[u8]) -> io::Result<()> {
-    write_atomically_with(path, |file| file.write_all(bytes))
+    Staged::new(path, bytes)?.commit()
 }
 
 /// The same for what is too large to hold, or may turn out not to be worth keeping: when `write`
@@ -21,26 +23,56 @@ pub fn write_atomically_with<E: From<io::Error>>(
     path: &Path,
     write: impl FnOnce(&mut File) -> Result<(), E>,
 ) -> Result<(), E> {
-    let target = match fs::symlink_metadata(path) {
-        Ok(metadata) if metadata.is_symlink() => fs::canonicalize(path)?,
-        Ok(_) => path.to_owned(),
-        Err(error) if error.kind() == io::ErrorKind::NotFound => path.to_owned(),
-        Err(error) => return Err(error.into()),
-    };
-    let directory = directory_of(&target);
-    let permissions = match fs::metadata(&target) {
-        Ok(metadata) => Some(metadata.permissions()),
-        Err(error) if error.kind() == io::ErrorKind::NotFound => None,
-        Err(error) => return Err(error.into()),
-    };
-    let mut temporary = new_file_builder().tempfile_in(directory)?;
-    write(temporary.as_file_mut())?;
-    if let Some(permissions) = permissions {
-        temporary.as_file().set_permissions(permissions)?;
+    Ok(Staged::with(path, write)?.commit()?)
+}
+
+/// The bytes of a file, on disk under another name until they take its place; removed if they
+/// are dropped before. Several files are staged first and then committed, so that a full disk
+/// changes none of them.
+#[derive(Debug)]
+pub struct Staged {
+    temporary: TempPath,
+    target: PathBuf,
+}
+
+impl Staged {
+    /// Writes the bytes beside the file at `path`, as [`write_atomically`] would replace it.
+    pub fn new(path: &Path, bytes: &[u8]) -> io::Result<Self> {
+        Self::with(path, |file| file.write_all(bytes))
     }
-    temporary.as_file().sync_all()?;
-    temporary.persist(&target).map_err(|error| error.error)?;
-    Ok(sync_directory(directory)?)
+
+    /// The same for bytes that are written one after the other.
+    fn with<E: From<io::Error>>(
+        path: &Path,
+        write: impl FnOnce(&mut File) -> Result<(), E>,
+    ) -> Result<Self, E> {
+        let target = match fs::symlink_metadata(path) {
+            Ok(metadata) if metadata.is_symlink() => fs::canonicalize(path)?,
+            Ok(_) => path.to_owned(),
+            Err(error) if error.kind() == io::ErrorKind::NotFound => path.to_owned(),
+            Err(error) => return Err(error.into()),
+        };
+        let permissions = match fs::metadata(&target) {
+            Ok(metadata) => Some(metadata.permissions()),
+            Err(error) if error.kind() == io::ErrorKind::NotFound => None,
+            Err(error) => return Err(error.into()),
+        };
+        let mut temporary = new_file_builder().tempfile_in(directory_of(&target))?;
+        write(temporary.as_file_mut())?;
+        if let Some(permissions) = permissions {
+            temporary.as_file().set_permissions(permissions)?;
+        }
+        temporary.as_file().sync_all()?;
+        let temporary = temporary.into_temp_path();
+        Ok(Self { temporary, target })
+    }
+
+    /// Puts the bytes in the place of the file.
+    pub fn commit(self) -> io::Result<()> {
+        let persisted = self.temporary.persist(&self.target);
+        persisted.map_err(|error| error.error)?;
+        sync_directory(directory_of(&self.target))
+    }
 }
 
 /// Removes what killed writes left in `directory`; returns the files removed.

@@ -1,6 +1,8 @@
 //! Edits of a domain file, each of which rewrites one document and leaves the bytes of all
 //! others alone.
 
+use std::collections::{BTreeMap, HashMap};
+
 use crate::domain_file::{DomainFile, Entry, Segment};
 use crate::error::Error;
 use crate::layout::Layout;
@@ -18,14 +20,7 @@ impl DomainFile {
         if let Some(entry) = self.get(&identity) {
             return Err(self.record_exists(entry));
         }
-        self.place(
-            &identity,
-            Entry {
-                record,
-                layout: Layout::default(),
-                intact: true,
-            },
-        );
+        self.place(&identity, Entry::new(record));
         Ok(())
     }
 
@@ -57,6 +52,88 @@ impl DomainFile {
         self.take(index);
         self.place(&new_identity, changed);
         Ok(())
+    }
+
+    /// Adds each record at its place in the order, or puts it in place of the one with its
+    /// identity, as [`Self::insert`] and [`Self::update`] would; all in one pass over the file.
+    /// Of two with one identity the later counts. Fails before anything is changed.
+    pub fn put_all(&mut self, records: impl IntoIterator<Item = Record>) -> Result<(), Error> {
+        let keyed = records
+            .into_iter()
+            .map(|record| (record.identity(), record));
+        let mut wanted: BTreeMap<Identity, Record> = keyed.collect();
+        let changed: HashMap<Identity, Record> = self.take_known(&mut wanted)?;
+        let mut new = wanted.into_iter().peekable();
+        let size = self.segments.len() + new.len();
+        let old = std::mem::replace(&mut self.segments, Vec::with_capacity(size));
+        if self.head.is_none() && old.is_empty() && new.peek().is_some() {
+            self.make_head();
+        }
+        for mut segment in old {
+            if let Segment::Record(entry) = &mut segment {
+                while let Some((_, record)) =
+                    new.next_if(|(identity, _)| entry.comes_after(identity))
+                {
+                    self.append(Segment::Record(Entry::new(record)), true);
+                }
+                let record = changed.get(&entry.record.identity());
+                if let Some(record) = record.filter(|record| **record != entry.record) {
+                    entry.record = record.clone();
+                    self.append(segment, true);
+                    continue;
+                }
+            }
+            self.append(segment, false);
+        }
+        for (_, record) in new {
+            self.append(Segment::Record(Entry::new(record)), true);
+        }
+        self.number_lines();
+        Ok(())
+    }
+
+    /// Takes those out of `wanted` that the file has, each once and whole.
+    fn take_known(
+        &self,
+        wanted: &mut BTreeMap<Identity, Record>,
+    ) -> Result<HashMap<Identity, Record>, Error> {
+        let mut known = HashMap::new();
+        for entry in self.records() {
+            let identity = entry.record.identity();
+            let record = wanted.remove(&identity);
+            if record.is_some() && !entry.intact || known.contains_key(&identity) {
+                return Err(self.unsafe_to_change(entry));
+            }
+            known.extend(record.map(|record| (identity, record)));
+        }
+        Ok(known)
+    }
+
+    /// Adds a segment at the end, after its last line is complete; a changed one written anew.
+    fn append(&mut self, mut segment: Segment, is_changed: bool) {
+        if let Segment::Record(entry) = &mut segment
+            && is_changed
+        {
+            entry.rewrite(self.crlf);
+        }
+        let previous = match self.segments.last_mut() {
+            Some(Segment::Record(entry)) => Some(&mut entry.layout.source),
+            Some(Segment::Broken(source)) => Some(source),
+            None => self.head.as_mut().map(|head| &mut head.source),
+        };
+        previous.into_iter().for_each(end_line);
+        self.segments.push(segment);
+    }
+
+    /// Says anew on which line each record starts.
+    fn number_lines(&mut self) {
+        let mut line = 1 + self.head.as_ref().map_or(0, Layout::line_count);
+        for segment in &mut self.segments {
+            if let Segment::Record(entry) = segment {
+                entry.layout.start = line;
+            }
+            line += segment.source().matches('\n').count();
+        }
     }
 
     /// Removes a record with the comments above it, and returns it.
@@ -111,12 +188,7 @@ impl DomainFile {
                 });
         let (index, entry) = found.next().ok_or_else(|| self.no_such_record(identity))?;
         if !entry.intact || found.next().is_some() {
-            let record = identity.path.clone();
-            return Err(Error::Unsafe {
-                path: self.path.clone(),
-                line: entry.line(),
-                record,
-            });
+            return Err(self.unsafe_to_change(entry));
         }
         Ok(index)
     }
@@ -130,11 +202,7 @@ impl DomainFile {
             .position(after)
             .unwrap_or(self.segments.len());
         if self.head.is_none() && self.segments.is_empty() {
-            // What there is, is comments; they stay on top.
-            let mut head = Layout::first(std::mem::take(&mut self.footer));
-            end_line(&mut head.source);
-            head.source.push_str("---\n");
-            self.head = Some(head);
+            self.make_head();
         }
         let previous = match index
             .checked_sub(1)
@@ -154,6 +222,14 @@ impl DomainFile {
         let added = entry.layout.line_count();
         self.segments.insert(index, Segment::Record(entry));
         self.shift_lines(index + 1, 0, added);
+    }
+
+    /// Gives a file of nothing but comments a metadata document; they stay on top.
+    fn make_head(&mut self) {
+        let mut head = Layout::first(std::mem::take(&mut self.footer));
+        end_line(&mut head.source);
+        head.source.push_str("---\n");
+        self.head = Some(head);
     }
 
     fn replace(&mut self, index: usize, mut entry: Entry) {
@@ -187,6 +263,14 @@ impl DomainFile {
         }
     }
 
+    fn unsafe_to_change(&self, entry: &Entry) -> Error {
+        Error::Unsafe {
+            path: self.path.clone(),
+            line: entry.line(),
+            record: entry.record.path.clone(),
+        }
+    }
+
     fn no_such_record(&self, identity: &Identity) -> Error {
         Error::NoSuchRecord {
             path: self.path.clone(),
@@ -196,6 +280,14 @@ impl DomainFile {
 }
 
 impl Entry {
+    fn new(record: Record) -> Self {
+        Self {
+            record,
+            layout: Layout::default(),
+            intact: true,
+        }
+    }
+
     fn is(&self, identity: &Identity) -> bool {
         self.record.path == identity.path && self.record.request_key() == identity.request
     }

@@ -46,7 +46,7 @@ mod split;
 mod value;
 mod values;
 
-pub use atomic::{remove_stray_files, write_atomically, write_atomically_with};
+pub use atomic::{Staged, remove_stray_files, write_atomically, write_atomically_with};
 pub use database::Database;
 pub use document::{Document, read_documents};
 pub use domain_file::{DomainFile, Entry, Parsed, host_of};

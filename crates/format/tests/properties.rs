@@ -2,7 +2,7 @@
 
 use proptest::prelude::*;
 use urldb_format::{
-    DomainFile, Error, Identity, Mapping, Record, Schema, Value, lint, read_documents,
+    DomainFile, Entry, Error, Identity, Mapping, Record, Schema, Value, lint, read_documents,
     write_documents,
 };
 
@@ -207,6 +207,26 @@ proptest! {
         expected.categories.sort();
         expected.categories.dedup();
         prop_assert_eq!(Record::from_mapping(record.to_mapping()), Some(expected));
+    }
+
+    #[test]
+    fn many_edits_at_once_are_those_edits(
+        text in prop_oneof![Just("# only\n".to_owned()), mutated()],
+        paths in prop::collection::vec("/[a-e]{0,2}", 0..8),
+    ) {
+        let before = DomainFile::parse("example.com.yaml", text.as_bytes()).file;
+        let (mut one_by_one, mut at_once) = (before.clone(), before.clone());
+        let records: Vec<Record> = paths.iter().map(|path| Record { content_length: Some(7), ..Record::new(path) }).collect();
+        let done = records.iter().try_for_each(|record| match one_by_one.get(&record.identity()) {
+            Some(_) => one_by_one.update(&record.identity(), |old| *old = record.clone()),
+            None => one_by_one.insert(record.clone()),
+        });
+        let put = at_once.put_all(records);
+        prop_assert_eq!(put.is_ok(), done.is_ok());
+        let expected = if put.is_ok() { &one_by_one } else { &before };
+        prop_assert_eq!(at_once.text(), expected.text());
+        let lines = |file: &DomainFile| file.records().map(Entry::line).collect::<Vec<_>>();
+        prop_assert_eq!(lines(&at_once), lines(expected));
     }
 
     #[test]
