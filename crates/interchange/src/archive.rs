@@ -1,0 +1,286 @@
+//! Web archives: each page that was captured whole becomes a URL with the length and the SHA-256 of
+//! what was served, so that nothing needs to be fetched.
+//!
+//! Bytes are taken as urldb would be served them now: without transfer coding, and without gzip,
+//! which it does not ask for. Of several captures of a URL the latest counts. What was answered with
+//! another status than 200 promises nothing; revisits repeat what an earlier record says.
+
+use std::error::Error;
+use std::fs::File;
+use std::io::{self, BufRead, BufReader, Read, Write};
+use std::path::Path;
+use std::sync::Arc;
+
+use flate2::bufread::MultiGzDecoder;
+use serde_json::{Map, Value as Json};
+use urldb_canon::surt;
+use urldb_warc::http::StoredHead;
+use urldb_warc::{Digest, Header, Reader, RecordType, WarcDate, digest::Algorithm, reader};
+
+use crate::chunked::Chunked;
+use crate::input::{Capped, Lines, MAX_UNPACKED};
+use crate::item::{At, Found, Item, Listed, Notice, Place, ReadError, Sink};
+use crate::json;
+
+/// Reads a WARC file, plain or with a gzip member for each record.
+pub fn read_warc(path: &Path, shown: &Arc<str>, sink: &mut Sink<'_>) -> Result<(), ReadError> {
+    let malformed = |error: &reader::ReadError| ReadError::Malformed {
+        place: byte(shown, error.offset),
+        message: error.problem.to_string(),
+    };
+    let mut reader = Reader::open(path).map_err(|error| malformed(&error))?;
+    while let Some(mut record) = reader.next_record().map_err(|error| malformed(&error))? {
+        let place = byte(shown, record.offset());
+        let header = record.header().clone();
+        match capture(&header, &mut record, place) {
+            Ok(Some(found)) => sink(found)?,
+            Ok(None) => {}
+            Err(error) => return Err(malformed(&record.fault(error))),
+        }
+    }
+    Ok(())
+}
+
+fn byte(file: &Arc<str>, offset: u64) -> Place {
+    Place {
+        file: Arc::clone(file),
+        at: At::Byte(offset),
+    }
+}
+
+/// What a record of an archive says of its URL; `None` if it holds no capture.
+fn capture(header: &Header, block: &mut impl BufRead, place: Place) -> io::Result<Option<Found>> {
+    let Some(url) = header.target_uri() else {
+        return Ok(None);
+    };
+    let left_out = |code: &str, why: String| {
+        Ok(Some(
+            Notice::left_out(place.clone(), code, format!("{url} was {why}")).into(),
+        ))
+    };
+    let head = match header.record_type() {
+        Some(RecordType::Resource) if is_http(url) => None,
+        Some(RecordType::Response) if is_http(url) => match StoredHead::read(block)? {
+            Some(head) if head.status == 200 => Some(head),
+            Some(head) => return left_out("status", format!("answered with {}", head.status)),
+            None => return left_out("no-http", "captured without an HTTP response".to_owned()),
+        },
+        _ => return Ok(None),
+    };
+    if header.get("WARC-Truncated").is_some() {
+        return left_out("truncated", "not captured whole".to_owned());
+    }
+    let (digest, length) = match payload(head.as_ref(), block) {
+        Err(coding) => {
+            return left_out(
+                "coding",
+                format!("captured in the coding {coding}, which is not undone"),
+            );
+        }
+        Ok(mut payload) => match Digest::sha256_of(&mut payload) {
+            Ok(digest) => digest,
+            Err(error) if error.kind() == io::ErrorKind::InvalidData => {
+                return left_out("damaged", format!("captured with a damaged body: {error}"));
+            }
+            Err(error) => return Err(error),
+        },
+    };
+    let date: Option<WarcDate> = header.get("WARC-Date").and_then(|date| date.parse().ok());
+    let item = Item::new(place, url).map(|mut item| {
+        item.moment = date.map(|date| date.to_timestamp14());
+        item.record.content_length = Some(length);
+        item.record.content_sha256 = hex(&digest);
+        item
+    });
+    Ok(Some(item.into()))
+}
+
+fn is_http(url: &str) -> bool {
+    let starts = |scheme: &str| {
+        url.get(..scheme.len())
+            .is_some_and(|start| start.eq_ignore_ascii_case(scheme))
+    };
+    starts("http://") || starts("https://")
+}
+
+/// The body of a response without its codings; `Err` names the one that stays.
+fn payload<'a>(
+    head: Option<&StoredHead>,
+    block: &'a mut impl BufRead,
+) -> Result<Box<dyn Read + 'a>, String> {
+    let value = |name| {
+        let value = head.and_then(|head| head.get(name)).unwrap_or_default();
+        String::from_utf8_lossy(value).trim().to_ascii_lowercase()
+    };
+    let whole: Box<dyn BufRead> = match value("Transfer-Encoding").as_str() {
+        "chunked" => Box::new(BufReader::new(Chunked::new(block))),
+        _ => Box::new(block),
+    };
+    match value("Content-Encoding").as_str() {
+        "" | "identity" => Ok(Box::new(whole)),
+        "gzip" | "x-gzip" => {
+            let unpacked = MultiGzDecoder::new(whole);
+            Ok(Box::new(Damaged(Capped::new(unpacked, MAX_UNPACKED))))
+        }
+        other => Err(other
+            .chars()
+            .filter(char::is_ascii_graphic)
+            .take(40)
+            .collect()),
+    }
+}
+
+/// A reader whose failures, but for those of the archive below, are damage of the body.
+struct Damaged<R>(R);
+
+impl<R: Read> Read for Damaged<R> {
+    fn read(&mut self, buffer: &mut [u8]) -> io::Result<usize> {
+        self.0.read(buffer).map_err(|error| {
+            let is_archive = error
+                .get_ref()
+                .is_some_and(<dyn Error + Send + Sync>::is::<reader::ReadError>);
+            if is_archive || error.raw_os_error().is_some() {
+                error
+            } else {
+                io::Error::new(io::ErrorKind::InvalidData, error)
+            }
+        })
+    }
+}
+
+fn hex(digest: &Digest) -> Option<String> {
+    let is_sha256 = digest.algorithm() == Algorithm::Sha256;
+    let hex = digest.as_bytes().iter().map(|byte| format!("{byte:02x}"));
+    is_sha256.then(|| hex.collect())
+}
+
+/// Reads a CDXJ index. Where the file that a line names lies beside the index, the capture is read;
+/// else the line's digest is all there is, if it is a SHA-256.
+pub fn read_cdxj(
+    input: impl BufRead,
+    folder: &Path,
+    file: &Arc<str>,
+    sink: &mut Sink<'_>,
+) -> Result<(), ReadError> {
+    let mut lines = Lines::new(input);
+    while let Some(line) = lines.next().map_err(ReadError::input(file))? {
+        let place = Place::line(file, line.number);
+        match line.text {
+            Err(why) => sink(Notice::refused(place, "bad-line", why).into())?,
+            // `!meta` and a first line ` CDX …` are about the index.
+            Ok(text) if text.trim().is_empty() || text.starts_with(['!', ' ']) => {}
+            Ok(text) => {
+                if let Some(found) = line_of(text, folder, place) {
+                    sink(found)?;
+                }
+            }
+        }
+    }
+    Ok(())
+}
+
+fn line_of(text: &str, folder: &Path, place: Place) -> Option<Found> {
+    let mut parts = text.splitn(3, ' ').skip(1);
+    let (moment, object) = (
+        parts.next().unwrap_or_default(),
+        parts.next().unwrap_or_default(),
+    );
+    let is_moment = moment.len() == 14 && moment.bytes().all(|byte| byte.is_ascii_digit());
+    let (Ok(Json::Object(fields)), true) = (serde_json::from_str(object), is_moment) else {
+        let message = "the line is not KEY TIMESTAMP {JSON}";
+        return Some(Notice::refused(place, "bad-line", message).into());
+    };
+    let field = |name| fields.get(name).and_then(Json::as_str).unwrap_or_default();
+    if field("mime") == urldb_warc::cdxj::REVISIT || !is_http(field("url")) {
+        return None;
+    }
+    if !matches!(field("status"), "200" | "") {
+        let message = format!("{} was answered with {}", field("url"), field("status"));
+        return Some(Notice::left_out(place, "status", message).into());
+    }
+    match stored(folder, &fields, &place) {
+        Some(Ok(found)) => return found,
+        Some(Err(error)) => {
+            return Some(Notice::refused(place, "archive", error.to_string()).into());
+        }
+        None => {}
+    }
+    let item = Item::new(place, field("url")).map(|mut item| {
+        item.moment = Some(moment.to_owned());
+        item.record.content_sha256 = field("digest").parse().ok().and_then(|digest| hex(&digest));
+        item.record.content_length = field("content-length").parse().ok();
+        item
+    });
+    Some(item.into())
+}
+
+/// The capture that a line names, if its file lies beside the index.
+fn stored(
+    folder: &Path,
+    fields: &Map<String, Json>,
+    place: &Place,
+) -> Option<io::Result<Option<Found>>> {
+    let name = fields.get("filename")?.as_str()?;
+    let offset = fields.get("offset")?.as_str()?.parse().ok()?;
+    let path = folder.join(name);
+    // A name, not a way to somewhere else.
+    if Path::new(name).file_name()? != name || !path.is_file() {
+        return None;
+    }
+    Some(capture_at(&path, offset, place.clone()))
+}
+
+fn capture_at(path: &Path, offset: u64, place: Place) -> io::Result<Option<Found>> {
+    let mut reader: Reader<BufReader<File>> =
+        Reader::open_at(path, offset).map_err(io::Error::other)?;
+    let Some(mut record) = reader.next_record().map_err(io::Error::other)? else {
+        return Err(io::Error::other(
+            "there is no record at the offset that the line names",
+        ));
+    };
+    let header = record.header().clone();
+    capture(&header, &mut record, place)
+}
+
+/// A line of an index for a record that promises a digest; a reader that looks for what it has
+/// captured already finds it by URL and digest. It names no archive, since there is none.
+pub fn cdxj_line(listed: &Listed<'_>, moment: &str) -> Option<String> {
+    let sha256 = listed
+        .record
+        .content_sha256
+        .as_deref()
+        .and_then(crate::table::digest)?;
+    let (url, key) = (listed.url(), surt(&listed.url()));
+    if !key.bytes().all(|byte| byte.is_ascii_graphic()) {
+        return None;
+    }
+    let mut fields = Map::new();
+    let mime = listed
+        .record
+        .content_type
+        .as_deref()
+        .filter(|mime| mime.contains('/'));
+    let length = listed
+        .record
+        .content_length
+        .map(|length| length.to_string());
+    for (name, value) in [
+        ("url", Some(url)),
+        ("mime", Some(mime.unwrap_or("unk").to_owned())),
+        ("status", Some("200".to_owned())),
+        ("digest", Some(format!("sha256:{sha256}"))),
+        ("content-length", length),
+    ] {
+        fields.extend(value.map(|value| (name.to_owned(), Json::from(value))));
+    }
+    Some(format!(
+        "{key} {moment} {}",
+        json::ascii(&Json::Object(fields))
+    ))
+}
+
+/// Writes lines in the order of an index: that of their bytes.
+pub fn write_cdxj(output: &mut impl Write, mut lines: Vec<String>) -> io::Result<()> {
+    lines.sort();
+    lines.iter().try_for_each(|line| writeln!(output, "{line}"))
+}

@@ -1,0 +1,136 @@
+//! `BagIt` bags (RFC 8493): `manifest-sha256.txt` says the digests of files, `fetch.txt` where they are
+//! fetched from.
+//!
+//! Both are in memory by the name of the file, since each is in an order of its own.
+
+use std::collections::BTreeMap;
+use std::io::{self, ErrorKind};
+use std::path::Path;
+use std::sync::Arc;
+
+use crate::input::{self, Lines};
+use crate::item::{Found, Item, Notice, Place, ReadError, Sink};
+use crate::sums;
+use crate::table::digest;
+
+const MANIFEST: &str = "manifest-sha256.txt";
+const FETCH: &str = "fetch.txt";
+
+/// Reads a bag. A file that `fetch.txt` names becomes the URL there; with a base URL every other
+/// file becomes one below it.
+pub fn read(
+    folder: &Path,
+    shown: &str,
+    base: Option<&str>,
+    sink: &mut Sink<'_>,
+) -> Result<(), ReadError> {
+    let fetch: Arc<str> = format!("{shown}/{FETCH}").into();
+    let manifest: Arc<str> = format!("{shown}/{MANIFEST}").into();
+    let mut items = BTreeMap::new();
+    match input::open(&folder.join(FETCH)) {
+        Ok(input) => {
+            lines(input, &fetch, &mut |number, text| {
+                let place = Place::line(&fetch, number);
+                match fetched(text, place) {
+                    Ok((name, item)) => drop(items.insert(name, item)),
+                    Err(notice) => sink(notice.into())?,
+                }
+                Ok(())
+            })?;
+        }
+        Err(error) if error.kind() == ErrorKind::NotFound => {}
+        Err(error) => return Err(ReadError::input(&fetch)(error)),
+    }
+    let input = input::open(&folder.join(MANIFEST)).map_err(|error| explain(error, &manifest))?;
+    let mut apart = 0u64;
+    lines(input, &manifest, &mut |number, text| {
+        let place = Place::line(&manifest, number);
+        let entry = text.split_once([' ', '\t']);
+        let Some((sha256, name)) = entry.and_then(|(sum, name)| Some((digest(sum)?, name))) else {
+            let message = "the line is not DIGEST, blanks, NAME, with a SHA-256";
+            return sink(Notice::refused(place, "bad-line", message).into());
+        };
+        let name = decoded(name.trim_start_matches([' ', '\t', '*']));
+        if let Some(mut item) = items.remove(&name) {
+            item.record.content_sha256 = Some(sha256);
+            return sink(item.into());
+        }
+        if let Some(base) = base {
+            return sink(sums::item(base, &name, sha256, place).into());
+        }
+        apart += 1;
+        Ok(())
+    })?;
+    // What the manifest does not list has a length only.
+    for item in items.into_values() {
+        sink(item.into())?;
+    }
+    if apart > 0 {
+        let message = format!(
+            "{apart} files of the bag have no URL in {FETCH}; --base URL says where they are served"
+        );
+        let place = Place::line(&manifest, 1);
+        sink(Found::Notice(Notice::left_out(place, "no-url", message)))?;
+    }
+    Ok(())
+}
+
+fn explain(error: io::Error, file: &Arc<str>) -> ReadError {
+    let error = if error.kind() == ErrorKind::NotFound {
+        io::Error::other("a bag is taken in by its SHA-256 manifest, and there is none")
+    } else {
+        error
+    };
+    ReadError::input(file)(error)
+}
+
+type OnLine<'a> = dyn FnMut(u64, &str) -> Result<(), Box<dyn std::error::Error + Send + Sync>> + 'a;
+
+fn lines(input: impl io::BufRead, file: &Arc<str>, take: &mut OnLine<'_>) -> Result<(), ReadError> {
+    let mut lines = Lines::new(input);
+    while let Some(line) = lines.next().map_err(ReadError::input(file))? {
+        let place = Place::line(file, line.number);
+        let malformed = |why: &str| ReadError::Malformed {
+            place,
+            message: why.to_owned(),
+        };
+        let text = line.text.map_err(malformed)?;
+        if !text.trim().is_empty() {
+            take(line.number, text)?;
+        }
+    }
+    Ok(())
+}
+
+/// `URL LENGTH NAME`, the length perhaps unknown.
+fn fetched(line: &str, place: Place) -> Result<(String, Item), Notice> {
+    let blanks = [' ', '\t'];
+    let parts = line.split_once(blanks).and_then(|(url, rest)| {
+        let (length, name) = rest.trim_start_matches(blanks).split_once(blanks)?;
+        Some((url, length, name.trim_start_matches(blanks)))
+    });
+    let Some((url, length, name)) = parts else {
+        let message = "the line is not URL, length, file name";
+        return Err(Notice::refused(place, "bad-line", message));
+    };
+    let mut item = Item::new(place.clone(), url)?;
+    if length != "-" {
+        let number = length.parse().map_err(|_| {
+            let message = format!("the length is neither a number nor `-`: {length}");
+            Notice::refused(place, "bad-line", message)
+        })?;
+        item.record.content_length = Some(number);
+    }
+    Ok((decoded(name), item))
+}
+
+/// RFC 8493, 2.1.3: only line breaks and `%` are escaped.
+fn decoded(name: &str) -> String {
+    let mut name = name
+        .replace("%0A", "\n")
+        .replace("%0a", "\n")
+        .replace("%0D", "\r")
+        .replace("%0d", "\r");
+    name = name.replace("%25", "%");
+    name.strip_prefix("./").unwrap_or(&name).to_owned()
+}

@@ -1,0 +1,129 @@
+//! Files as readers get them: unpacked where they are gzip, and cut into lines; both bounded.
+
+use std::fs::File;
+use std::io::{self, BufRead, BufReader, Read};
+use std::path::Path;
+
+use flate2::bufread::MultiGzDecoder;
+
+/// How many bytes a compressed file may unpack to.
+pub const MAX_UNPACKED: u64 = 4 << 30;
+
+/// The longest line that is taken, in bytes; an index line with a long URL is shorter.
+pub const MAX_LINE: usize = 1 << 20;
+
+/// Opens a file, which is unpacked if it begins as gzip does.
+pub fn open(path: &Path) -> io::Result<Box<dyn BufRead>> {
+    unpacked(BufReader::new(File::open(path)?))
+}
+
+/// The same for what is open already.
+pub fn unpacked(mut input: impl BufRead + 'static) -> io::Result<Box<dyn BufRead>> {
+    if input.fill_buf()?.starts_with(&[0x1f, 0x8b]) {
+        let unpacked = Capped::new(MultiGzDecoder::new(input), MAX_UNPACKED);
+        Ok(Box::new(BufReader::with_capacity(64 * 1024, unpacked)))
+    } else {
+        Ok(Box::new(input))
+    }
+}
+
+/// A reader that fails beyond a number of bytes.
+#[derive(Debug)]
+pub(crate) struct Capped<R> {
+    inner: R,
+    left: u64,
+    most: u64,
+}
+
+impl<R> Capped<R> {
+    pub(crate) fn new(inner: R, most: u64) -> Self {
+        Self {
+            inner,
+            left: most,
+            most,
+        }
+    }
+
+    /// Lets `most` bytes more through.
+    pub(crate) fn renew(&mut self) {
+        self.left = self.most;
+    }
+}
+
+impl<R: Read> Read for Capped<R> {
+    fn read(&mut self, buffer: &mut [u8]) -> io::Result<usize> {
+        let read = self.inner.read(buffer)?;
+        self.left = self.left.checked_sub(read as u64).ok_or_else(|| {
+            let most = self.most >> 20;
+            io::Error::other(format!(
+                "it holds more than {most} MiB at a stretch, which is more than is taken"
+            ))
+        })?;
+        Ok(read)
+    }
+}
+
+/// The lines of an input, one at a time.
+#[derive(Debug)]
+pub(crate) struct Lines<R> {
+    input: R,
+    number: u64,
+    bytes: Vec<u8>,
+}
+
+/// A line without its end.
+#[derive(Debug)]
+pub(crate) struct Line<'a> {
+    /// From 1.
+    pub(crate) number: u64,
+    /// `Err` says why it cannot be read.
+    pub(crate) text: Result<&'a str, &'static str>,
+}
+
+impl<R: BufRead> Lines<R> {
+    pub(crate) fn new(input: R) -> Self {
+        Self {
+            input,
+            number: 0,
+            bytes: vec![],
+        }
+    }
+
+    /// The next line; what is too long is passed over without being held.
+    pub(crate) fn next(&mut self) -> io::Result<Option<Line<'_>>> {
+        self.bytes.clear();
+        let mut is_long = false;
+        let mut has_begun = false;
+        loop {
+            let chunk = self.input.fill_buf()?;
+            if chunk.is_empty() {
+                break;
+            }
+            has_begun = true;
+            let end = chunk.iter().position(|byte| *byte == b'\n');
+            let length = end.unwrap_or(chunk.len());
+            is_long |= self.bytes.len() + length > MAX_LINE;
+            if !is_long {
+                self.bytes.extend(chunk.iter().take(length));
+            }
+            self.input.consume(length + usize::from(end.is_some()));
+            if end.is_some() {
+                break;
+            }
+        }
+        if !has_begun {
+            return Ok(None);
+        }
+        self.number += 1;
+        self.bytes.pop_if(|last| *last == b'\r');
+        let text = if is_long {
+            Err("the line is longer than a mebibyte")
+        } else {
+            std::str::from_utf8(&self.bytes).map_err(|_| "the line is not UTF-8")
+        };
+        Ok(Some(Line {
+            number: self.number,
+            text,
+        }))
+    }
+}

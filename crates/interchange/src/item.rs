@@ -1,0 +1,256 @@
+//! What readers hand over, and what writers are given.
+
+use std::error::Error;
+use std::fmt;
+use std::io;
+use std::sync::Arc;
+
+use urldb_canon::{Identity, Scheme, identify};
+use urldb_format::{Metadata, Record};
+
+/// Where in a source.
+#[derive(Debug, Clone, PartialEq, Eq)]
+pub struct Place {
+    /// The file, as people are shown it.
+    pub file: Arc<str>,
+    /// Where in the file.
+    pub at: At,
+}
+
+/// Where in a file.
+#[derive(Debug, Clone, Copy, PartialEq, Eq)]
+pub enum At {
+    /// The line, from 1.
+    Line(u64),
+    /// The byte, from 0.
+    Byte(u64),
+}
+
+impl Place {
+    /// A line of a file.
+    pub fn line(file: &Arc<str>, line: u64) -> Self {
+        Self {
+            file: Arc::clone(file),
+            at: At::Line(line),
+        }
+    }
+}
+
+impl fmt::Display for Place {
+    fn fmt(&self, f: &mut fmt::Formatter<'_>) -> fmt::Result {
+        match self.at {
+            At::Line(line) => write!(f, "{}:{line}", self.file),
+            At::Byte(byte) => write!(f, "{} at byte {byte}", self.file),
+        }
+    }
+}
+
+/// One URL, and what the source says of it.
+#[derive(Debug, Clone, PartialEq, Eq)]
+pub struct Item {
+    /// Where it stands.
+    pub place: Place,
+    /// The scheme that it was written with.
+    pub scheme: Scheme,
+    /// The host, or the domain that the source assigns it to.
+    pub host: String,
+    /// What the database is to hold of it.
+    pub record: Record,
+    /// What the source says of the domain.
+    pub metadata: Option<Metadata>,
+    /// The URL as written, where the format promises to give it back.
+    pub spelling: Option<String>,
+    /// `YYYYMMDDhhmmss` of a capture: the latest one counts.
+    pub moment: Option<String>,
+}
+
+impl Item {
+    /// An item with nothing but its URL; the notice says why the database cannot have it.
+    pub fn new(place: Place, url: &str) -> Result<Self, Notice> {
+        match identify(url) {
+            Ok(Identity { scheme, host, path }) => Ok(Self {
+                place,
+                scheme,
+                host,
+                record: Record::new(path),
+                metadata: None,
+                spelling: None,
+                moment: None,
+            }),
+            Err(error) => Err(Notice::refused(place, error.code(), error.to_string())),
+        }
+    }
+}
+
+/// What a notice means for the import.
+#[derive(Debug, Clone, Copy, PartialEq, Eq, PartialOrd, Ord)]
+pub enum Weight {
+    /// Nothing is lost.
+    Remark,
+    /// Something was left out, as the format says or as it can only be.
+    LeftOut,
+    /// Something that should have been taken cannot be.
+    Refused,
+}
+
+/// Something to be told about a source.
+#[derive(Debug, Clone, PartialEq, Eq)]
+pub struct Notice {
+    /// Where.
+    pub place: Place,
+    /// What it means.
+    pub weight: Weight,
+    /// A stable code.
+    pub code: String,
+    /// What it is, for people.
+    pub message: String,
+    /// The section of the format's specification, where it has sections.
+    pub section: Option<&'static str>,
+}
+
+impl Notice {
+    fn new(place: Place, weight: Weight, code: &str, message: impl Into<String>) -> Self {
+        Self {
+            place,
+            weight,
+            code: code.to_owned(),
+            message: message.into(),
+            section: None,
+        }
+    }
+
+    /// Something that cannot be taken.
+    pub fn refused(place: Place, code: &str, message: impl Into<String>) -> Self {
+        Self::new(place, Weight::Refused, code, message)
+    }
+
+    /// Something that was left out.
+    pub fn left_out(place: Place, code: &str, message: impl Into<String>) -> Self {
+        Self::new(place, Weight::LeftOut, code, message)
+    }
+
+    /// Something worth knowing.
+    pub fn remark(place: Place, code: &str, message: impl Into<String>) -> Self {
+        Self::new(place, Weight::Remark, code, message)
+    }
+}
+
+impl fmt::Display for Notice {
+    fn fmt(&self, f: &mut fmt::Formatter<'_>) -> fmt::Result {
+        write!(f, "{}: {} ({}", self.place, self.message, self.code)?;
+        match self.section {
+            Some(section) => write!(f, ", section {section})"),
+            None => f.write_str(")"),
+        }
+    }
+}
+
+/// What a reader comes upon.
+#[derive(Debug, Clone, PartialEq, Eq)]
+pub enum Found {
+    /// A URL.
+    Item(Box<Item>),
+    /// Something to be told.
+    Notice(Notice),
+}
+
+impl From<Notice> for Found {
+    fn from(notice: Notice) -> Self {
+        Self::Notice(notice)
+    }
+}
+
+impl From<Item> for Found {
+    fn from(item: Item) -> Self {
+        Self::Item(Box::new(item))
+    }
+}
+
+impl<T: Into<Found>> From<Result<T, Notice>> for Found {
+    fn from(result: Result<T, Notice>) -> Self {
+        result.map_or_else(Self::Notice, Into::into)
+    }
+}
+
+/// Takes what a reader finds. Its error ends the reading.
+pub type Sink<'a> = dyn FnMut(Found) -> Result<(), Box<dyn Error + Send + Sync>> + 'a;
+
+/// Why a source could not be read to its end.
+#[derive(Debug, thiserror::Error)]
+pub enum ReadError {
+    /// The file could not be read, or unpacks to more than is taken.
+    #[error("cannot read {file}: {source}")]
+    Input {
+        /// The file.
+        file: Arc<str>,
+        /// What the system says.
+        source: io::Error,
+    },
+    /// The file is not what it should be, from this place on.
+    #[error("{place}: {message}")]
+    Malformed {
+        /// Where.
+        place: Place,
+        /// What is wrong.
+        message: String,
+    },
+    /// The sink took no more.
+    #[error(transparent)]
+    Sink(#[from] Box<dyn Error + Send + Sync>),
+}
+
+impl ReadError {
+    pub(crate) fn input(file: &Arc<str>) -> impl Fn(io::Error) -> Self + use<> {
+        let file = Arc::clone(file);
+        move |source| Self::Input {
+            file: Arc::clone(&file),
+            source,
+        }
+    }
+}
+
+/// A record of the database, with what it stands in.
+#[derive(Debug, Clone, Copy)]
+pub struct Listed<'a> {
+    /// The host that the domain file is named after.
+    pub domain: &'a str,
+    /// What the file says of the domain.
+    pub metadata: &'a Metadata,
+    /// The record.
+    pub record: &'a Record,
+}
+
+impl Listed<'_> {
+    /// The scheme that the record is listed with.
+    pub fn scheme(&self) -> Scheme {
+        if self.metadata.http {
+            Scheme::Http
+        } else {
+            Scheme::Https
+        }
+    }
+
+    /// The URL of the record.
+    pub fn url(&self) -> String {
+        format!("{}://{}{}", self.scheme(), self.domain, self.record.path)
+    }
+
+    /// Whether the record is what a plain GET of its URL is about, so that its URL says which.
+    pub fn is_plain(&self) -> bool {
+        self.record.identity().request.is_none()
+    }
+
+    /// The metadata, unless a reader of this URL alone would come to the same.
+    pub fn stated_metadata(&self, scheme: Scheme) -> Option<&Metadata> {
+        (*self.metadata != implied_metadata(scheme)).then_some(self.metadata)
+    }
+}
+
+/// What a domain is taken for that nothing is said of: asked over the scheme of its URLs.
+pub fn implied_metadata(scheme: Scheme) -> Metadata {
+    Metadata {
+        http: scheme == Scheme::Http,
+        https: scheme == Scheme::Https,
+        ..Metadata::default()
+    }
+}

@@ -1,0 +1,80 @@
+//! JSON lines: `{"url": …, "domain": …, "metadata": …, "record": …}`, which hold everything.
+
+use std::io::{self, BufRead, Write};
+use std::sync::Arc;
+
+use serde_json::{Map, Value as Json};
+use urldb_format::{Metadata, Record};
+
+use crate::input::Lines;
+use crate::item::{Item, Listed, Notice, Place, ReadError, Sink};
+use crate::json;
+
+/// Reads a file of them. `url` is required; `domain` and the record's `_path`, where they are given,
+/// count for more.
+pub fn read(input: impl BufRead, file: &Arc<str>, sink: &mut Sink<'_>) -> Result<(), ReadError> {
+    let mut lines = Lines::new(input);
+    while let Some(line) = lines.next().map_err(ReadError::input(file))? {
+        let place = Place::line(file, line.number);
+        let found = match line.text {
+            Err(why) => Err(Notice::refused(place, "bad-line", why)),
+            Ok(text) if text.trim().is_empty() => continue,
+            Ok(text) => parse(text, &place),
+        };
+        sink(found.into())?;
+    }
+    Ok(())
+}
+
+fn parse(text: &str, place: &Place) -> Result<Item, Notice> {
+    let refused = |why: &str| Notice::refused(place.clone(), "bad-line", why);
+    let Ok(Json::Object(object)) = serde_json::from_str(text) else {
+        return Err(refused("the line is not a JSON object"));
+    };
+    let url = object.get("url").and_then(Json::as_str);
+    let mut item = Item::new(
+        place.clone(),
+        url.ok_or_else(|| refused("there is no `url`"))?,
+    )?;
+    if let Some(domain) = object.get("domain").and_then(Json::as_str) {
+        let same = urldb_canon::identify(&format!("http://{domain}/"));
+        if same.is_ok_and(|identity| identity.host == domain) {
+            domain.clone_into(&mut item.host);
+        } else {
+            return Err(refused("`domain` is not a host name"));
+        }
+    }
+    let mapping = |key| match object.get(key) {
+        Some(Json::Object(mapping)) => json::from_json(mapping).map(Some),
+        Some(_) => Err("`record` and `metadata` should be objects"),
+        None => Ok(None),
+    };
+    if let Some(mut record) = mapping("record").map_err(refused)? {
+        if record.get("_path").is_none() {
+            record.insert("_path", std::mem::take(&mut item.record.path));
+        }
+        item.record = Record::from_mapping(record).ok_or_else(|| refused("`_path` is not text"))?;
+    }
+    item.metadata = mapping("metadata")
+        .map_err(refused)?
+        .map(Metadata::from_mapping);
+    Ok(item)
+}
+
+/// Writes a line. The metadata is in it only where the URL would not lead to the same.
+pub fn write(output: &mut impl Write, listed: &Listed<'_>) -> io::Result<()> {
+    let mut object = Map::new();
+    object.insert("url".to_owned(), Json::from(listed.url()));
+    object.insert("domain".to_owned(), Json::from(listed.domain));
+    if let Some(metadata) = listed.stated_metadata(listed.scheme()) {
+        object.insert(
+            "metadata".to_owned(),
+            Json::Object(json::to_json(&metadata.to_mapping())),
+        );
+    }
+    object.insert(
+        "record".to_owned(),
+        Json::Object(json::to_json(&listed.record.to_mapping())),
+    );
+    writeln!(output, "{}", json::ascii(&Json::Object(object)))
+}

@@ -1,0 +1,34 @@
+//! Lists of URLs as they come and go: SSD3 catalogues, plain lists, sitemaps, CSV, JSON lines,
+//! `sha256sum` files, `BagIt` bags, WARC and CDXJ.
+//!
+//! A reader goes through its source once, without holding it in memory, and hands over what it
+//! [`Found`]: an [`Item`] for each URL, with what the source promises of it, or a [`Notice`] of what
+//! could not be taken. A writer is given [`Listed`] records. What each format can hold is in
+//! `docs/interchange.md`.
+//!
+//! | module | holds |
+//! |---|---|
+//! | [`item`], [`json`] | what all formats share |
+//! | [`input`] | files, unpacked, and their lines, both bounded |
+//! | [`ssd3`] | catalogues |
+//! | [`list`], [`sitemap`], [`table`], [`jsonl`], [`sums`] | the other lists |
+//! | [`bag`], [`archive`] | what digests are taken from |
+//!
+//! Hostile input ends in a [`ReadError`] or a notice; it is never fetched, resolved or expanded.
+#![forbid(unsafe_code)]
+
+pub mod archive;
+pub mod bag;
+mod chunked;
+mod escape;
+pub mod input;
+pub mod item;
+pub mod json;
+pub mod jsonl;
+pub mod list;
+pub mod sitemap;
+pub mod ssd3;
+pub mod sums;
+pub mod table;
+
+pub use item::{At, Found, Item, Listed, Notice, Place, ReadError, Sink, Weight};

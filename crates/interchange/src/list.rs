@@ -1,0 +1,32 @@
+//! A plain list: a URL a line; lines that are empty or begin with `#` say nothing.
+
+use std::io::{self, BufRead, Write};
+use std::sync::Arc;
+
+use crate::input::Lines;
+use crate::item::{Item, Listed, Notice, Place, ReadError, Sink};
+
+/// Reads a list.
+pub fn read(input: impl BufRead, file: &Arc<str>, sink: &mut Sink<'_>) -> Result<(), ReadError> {
+    let mut lines = Lines::new(input);
+    while let Some(line) = lines.next().map_err(ReadError::input(file))? {
+        let place = Place::line(file, line.number);
+        let url = match line.text.map(str::trim) {
+            Err(why) => {
+                sink(Notice::refused(place, "bad-line", why).into())?;
+                continue;
+            }
+            Ok(text) if text.is_empty() || text.starts_with('#') => continue,
+            Ok(text) => text,
+        };
+        // Editors on Windows mark text files.
+        let url = url.strip_prefix('\u{feff}').unwrap_or(url);
+        sink(Item::new(place, url).into())?;
+    }
+    Ok(())
+}
+
+/// Writes a line.
+pub fn write(output: &mut impl Write, listed: &Listed<'_>) -> io::Result<()> {
+    writeln!(output, "{}", listed.url())
+}

@@ -1,0 +1,300 @@
+//! Sitemaps and indexes of them (sitemaps.org, protocol 0.9), plain or gzip.
+//!
+//! Taken are the `loc` of each `url`; dates, frequencies and priorities are not promises. An index
+//! names its sitemaps by URL. Nothing is fetched: they are looked for beside the index, under the
+//! whole of host and path, the path, or its last name. A document type is refused, and with it every
+//! entity but the five of XML.
+
+use std::collections::HashSet;
+use std::io::{self, BufRead, BufReader, Read, Write};
+use std::path::{Path, PathBuf};
+use std::sync::Arc;
+
+use quick_xml::Reader;
+use quick_xml::events::Event;
+use urldb_canon::identify;
+
+use crate::input::{self, Capped};
+use crate::item::{Item, Listed, Notice, Place, ReadError, Sink};
+
+/// The most that one file may hold, unpacked; the protocol says 50 MiB.
+const MAX_SIZE: u64 = 64 << 20;
+
+/// The most URLs that one file may have, by the protocol.
+pub const MAX_URLS: usize = 50_000;
+
+/// How deep elements may nest; the protocol needs three, its extensions a few more.
+const MAX_DEPTH: usize = 32;
+
+/// The longest `loc` that is taken, in bytes.
+const MAX_LOC: usize = 64 * 1024;
+
+/// What a `loc` names.
+#[derive(Debug, Clone, Copy, PartialEq, Eq)]
+pub enum Kind {
+    /// A page.
+    Url,
+    /// A sitemap, in an index.
+    Sitemap,
+}
+
+/// Takes each `loc`: what it names, where it stands, its text.
+pub type OnLoc<'a> = dyn FnMut(Kind, Place, &str) -> Result<(), ReadError> + 'a;
+
+/// Reads a sitemap, or an index and the sitemaps beside it.
+pub fn read(path: &Path, shown: &Arc<str>, sink: &mut Sink<'_>) -> Result<(), ReadError> {
+    let mut children = Vec::new();
+    let input = input::open(path).map_err(ReadError::input(shown))?;
+    parse(input, shown, &mut |kind, place, loc| match kind {
+        Kind::Url => Ok(sink(Item::new(place, loc).into())?),
+        Kind::Sitemap => {
+            children.push((place, loc.to_owned()));
+            Ok(())
+        }
+    })?;
+    let folder = path.parent().unwrap_or(Path::new(""));
+    let mut seen = HashSet::new();
+    for (place, loc) in children {
+        let Some(child) = find(folder, &loc) else {
+            let message =
+                format!("the sitemap {loc} was not found beside the index; nothing is fetched");
+            sink(Notice::refused(place, "sitemap-not-found", message).into())?;
+            continue;
+        };
+        if seen.insert(child.clone()) {
+            read_child(&child, sink)?;
+        }
+    }
+    Ok(())
+}
+
+fn read_child(path: &Path, sink: &mut Sink<'_>) -> Result<(), ReadError> {
+    let shown: Arc<str> = path.display().to_string().into();
+    let input = input::open(path).map_err(ReadError::input(&shown))?;
+    parse(input, &shown, &mut |kind, place, loc| {
+        let found = match kind {
+            Kind::Url => Item::new(place, loc).into(),
+            Kind::Sitemap => {
+                let message = format!("an index names no other index, so {loc} is not looked for");
+                Notice::refused(place, "index-in-index", message).into()
+            }
+        };
+        Ok(sink(found)?)
+    })
+}
+
+/// Where the sitemap of that URL lies, if it is somewhere below `folder`.
+fn find(folder: &Path, loc: &str) -> Option<PathBuf> {
+    let identity = identify(loc).ok()?;
+    let path = identity.path.split('?').next().unwrap_or_default();
+    let names: Vec<&str> = path.split('/').filter(|name| !name.is_empty()).collect();
+    // No dots are left in a canonical path, and escapes stay as they are written.
+    let whole: PathBuf = [identity.host.as_str()].iter().chain(&names).collect();
+    let candidates = [whole, names.iter().collect(), names.last()?.into()];
+    let candidates = candidates.iter().flat_map(|name| {
+        let text = name.to_string_lossy();
+        let other = match text.strip_suffix(".gz") {
+            Some(unpacked) => unpacked.to_owned(),
+            None => format!("{text}.gz"),
+        };
+        [folder.join(name), folder.join(other)]
+    });
+    candidates.into_iter().find(|path| path.is_file())
+}
+
+/// Goes through one document.
+pub fn parse(
+    input: impl BufRead,
+    file: &Arc<str>,
+    on_loc: &mut OnLoc<'_>,
+) -> Result<(), ReadError> {
+    let input = Counted {
+        inner: BufReader::new(Capped::new(input, MAX_SIZE)),
+        line: 1,
+    };
+    let mut reader = Reader::from_reader(input);
+    let mut buffer = Vec::new();
+    let mut at = Position::default();
+    loop {
+        buffer.clear();
+        let event = reader.read_event_into(&mut buffer);
+        let line = reader.get_ref().line;
+        let place = || Place::line(file, line);
+        let malformed = |message: String| ReadError::Malformed {
+            place: place(),
+            message,
+        };
+        match event.map_err(|error| malformed(explain(&error)))? {
+            Event::Eof if at.kind.is_none() => {
+                return Err(malformed(
+                    "there is no sitemap in it: no `urlset` and no `sitemapindex`".to_owned(),
+                ));
+            }
+            Event::Eof if at.depth > 0 => {
+                return Err(malformed("the file ends before its elements do".to_owned()));
+            }
+            Event::Eof => return Ok(()),
+            Event::DocType(_) => {
+                return Err(malformed(
+                    "a sitemap has no document type; entities are not expanded".to_owned(),
+                ));
+            }
+            Event::Start(element) => at
+                .enter(element.local_name().as_ref(), line)
+                .map_err(|why| malformed(why.to_owned()))?,
+            Event::Empty(element) => {
+                at.enter(element.local_name().as_ref(), line)
+                    .map_err(|why| malformed(why.to_owned()))?;
+                at.depth -= 1;
+            }
+            Event::End(_) => {
+                if let Some((kind, line, loc)) = at.leave() {
+                    on_loc(kind, Place::line(file, line), loc.trim())?;
+                }
+            }
+            Event::Text(text) => at.add(&text.xml10_content()),
+            Event::CData(text) => at.add(&text.xml10_content()),
+            Event::GeneralRef(reference) if at.loc.is_some() => {
+                let char = reference.resolve_char_ref().ok().flatten();
+                let named = quick_xml::escape::resolve_xml_entity(&reference);
+                match (char, named) {
+                    (Some(char), _) => at.add(char.encode_utf8(&mut [0; 4])),
+                    (None, Some(text)) => at.add(text),
+                    (None, None) => {
+                        return Err(malformed(
+                            "the entity in `loc` is not one of XML's own".to_owned(),
+                        ));
+                    }
+                }
+            }
+            _ => {}
+        }
+    }
+}
+
+fn explain(error: &quick_xml::Error) -> String {
+    format!("this is not XML as a sitemap has it: {error}")
+}
+
+/// Where in a document.
+#[derive(Default)]
+struct Position {
+    depth: usize,
+    kind: Option<Kind>,
+    /// Whether the element on the second level is the one that has a `loc`.
+    is_entry: bool,
+    /// The line and the text of the `loc` that is open.
+    loc: Option<(u64, String)>,
+}
+
+impl Position {
+    fn enter(&mut self, name: &str, line: u64) -> Result<(), &'static str> {
+        self.depth += 1;
+        match (self.depth, self.kind) {
+            (1, None) => {
+                self.kind = Some(match name {
+                    "urlset" => Kind::Url,
+                    "sitemapindex" => Kind::Sitemap,
+                    _ => {
+                        return Err(
+                            "this is no sitemap: its root is neither `urlset` nor `sitemapindex`",
+                        );
+                    }
+                });
+            }
+            (1, Some(_)) => return Err("there is more than one root element"),
+            (2, Some(Kind::Url)) => self.is_entry = name == "url",
+            (2, Some(Kind::Sitemap)) => self.is_entry = name == "sitemap",
+            (3, _) if self.is_entry && name == "loc" => self.loc = Some((line, String::new())),
+            (MAX_DEPTH.., _) => return Err("elements are nested too deeply"),
+            _ => {}
+        }
+        Ok(())
+    }
+
+    fn add(&mut self, text: &str) {
+        if let Some((_, loc)) = &mut self.loc {
+            let room = MAX_LOC.saturating_sub(loc.len());
+            // What is too long is refused as a URL, for its control character.
+            loc.push_str(if text.len() > room { "\u{7f}" } else { text });
+        }
+    }
+
+    /// Leaves an element, and returns the `loc` that it was.
+    fn leave(&mut self) -> Option<(Kind, u64, String)> {
+        let is_loc = self.depth == 3;
+        self.depth = self.depth.saturating_sub(1);
+        let (line, loc) = self.loc.take_if(|_| is_loc)?;
+        Some((self.kind?, line, loc))
+    }
+}
+
+/// Counts the lines that are consumed.
+struct Counted<R> {
+    inner: R,
+    line: u64,
+}
+
+impl<R: BufRead> Read for Counted<R> {
+    fn read(&mut self, buffer: &mut [u8]) -> io::Result<usize> {
+        let read = self.inner.fill_buf()?.read(buffer)?;
+        self.consume(read);
+        Ok(read)
+    }
+}
+
+impl<R: BufRead> BufRead for Counted<R> {
+    fn fill_buf(&mut self) -> io::Result<&[u8]> {
+        self.inner.fill_buf()
+    }
+
+    fn consume(&mut self, amount: usize) {
+        // What was filled is still there: nothing is read here.
+        if let Ok(chunk) = self.inner.fill_buf() {
+            let breaks = chunk.iter().take(amount).filter(|byte| **byte == b'\n');
+            self.line += breaks.count() as u64;
+        }
+        self.inner.consume(amount);
+    }
+}
+
+/// Writes one sitemap.
+#[derive(Debug)]
+pub struct Writer<W> {
+    output: W,
+    urls: usize,
+}
+
+impl<W: Write> Writer<W> {
+    /// Begins it.
+    pub fn new(mut output: W) -> io::Result<Self> {
+        output.write_all(b"<?xml version=\"1.0\" encoding=\"UTF-8\"?>\n<urlset xmlns=\"http://www.sitemaps.org/schemas/sitemap/0.9\">\n")?;
+        Ok(Self { output, urls: 0 })
+    }
+
+    /// Adds a URL. False if XML cannot hold it: it has a control character.
+    pub fn write(&mut self, listed: &Listed<'_>) -> io::Result<bool> {
+        let url = listed.url();
+        if url.contains(|char: char| char.is_control() || matches!(char, '\u{fffe}' | '\u{ffff}')) {
+            return Ok(false);
+        }
+        if self.urls == MAX_URLS {
+            let message =
+                "a sitemap has 50,000 URLs at most; select fewer, for example a domain with -d";
+            return Err(io::Error::other(message));
+        }
+        self.urls += 1;
+        writeln!(
+            self.output,
+            "<url><loc>{}</loc></url>",
+            quick_xml::escape::escape(url.as_str())
+        )?;
+        Ok(true)
+    }
+
+    /// Ends it.
+    pub fn finish(mut self) -> io::Result<()> {
+        self.output.write_all(b"</urlset>\n")?;
+        self.output.flush()
+    }
+}

@@ -1,0 +1,231 @@
+//! The fields that the specification defines, and what each may hold (section 3).
+
+use jiff::civil::DateTime;
+
+/// A field of section 3.
+#[derive(Debug)]
+pub struct Standard {
+    /// Its name, to the letter.
+    pub name: &'static str,
+    /// The section that defines it.
+    pub section: &'static str,
+    /// Whether a record without it is no record.
+    pub is_required: bool,
+    /// What the value has to be; reads on from "it must be".
+    pub wanted: &'static str,
+    is_valid: fn(&str) -> bool,
+}
+
+/// All of them, in the order of the specification's first example, which is that of the writer.
+pub const STANDARD: [Standard; 9] = [
+    required("URI", "3.1", "an absolute URI (RFC 3986)", is_uri),
+    required("NAME", "3.2", "text", |_| true),
+    optional("ID", "3.9", "a positive decimal integer", |value| {
+        number(value).is_some()
+    }),
+    required("DATE", "3.3", "a date, DD/MM/YYYY hh:mm:ss", |value| {
+        parse_date(value).is_some()
+    }),
+    optional("CATEGORY", "3.4", "text", |_| true),
+    optional("DESCRIPTION", "3.5", "text", |_| true),
+    optional("RATING", "3.6", "an integer from 1 to 5", |value| {
+        matches!(value.as_bytes(), [b'1'..=b'5'])
+    }),
+    optional("LANGUAGE", "3.7", "a language tag (RFC 3066)", is_language),
+    optional("TYPE", "3.8", "a media type (RFC 2046)", is_media_type),
+];
+
+const fn required(
+    name: &'static str,
+    section: &'static str,
+    wanted: &'static str,
+    is_valid: fn(&str) -> bool,
+) -> Standard {
+    Standard {
+        name,
+        section,
+        is_required: true,
+        wanted,
+        is_valid,
+    }
+}
+
+const fn optional(
+    name: &'static str,
+    section: &'static str,
+    wanted: &'static str,
+    is_valid: fn(&str) -> bool,
+) -> Standard {
+    Standard {
+        is_required: false,
+        ..required(name, section, wanted, is_valid)
+    }
+}
+
+impl Standard {
+    /// The field of that name.
+    pub fn find(name: &str) -> Option<&'static Self> {
+        STANDARD.iter().find(|field| field.name == name)
+    }
+
+    /// Whether the field may hold the value, of which [`is_value`] holds already.
+    pub fn takes(&self, value: &str) -> bool {
+        (self.is_valid)(value)
+    }
+}
+
+/// Whether a byte may stand in a document (2.1.1: the codes there are decimal, so a tab may not).
+pub(crate) fn is_allowed(byte: u8) -> bool {
+    matches!(byte, b'\n' | b'\r' | b' '..=b'~')
+}
+
+/// Whether the text may be the name of a field (2.1.3).
+pub fn is_name(text: &str) -> bool {
+    let allowed = |byte: u8| byte.is_ascii_alphanumeric() || matches!(byte, b'-' | b'_');
+    !text.is_empty() && text.bytes().all(allowed)
+}
+
+/// Whether the text may be the value of some field (2.1.1, 2.2).
+pub fn is_value(text: &str) -> bool {
+    !text.is_empty() && text.bytes().all(|byte| matches!(byte, b' '..=b'~'))
+}
+
+/// The instant that a DATE names, in UTC (3.3). A leap second is none.
+pub fn parse_date(text: &str) -> Option<DateTime> {
+    let shape = text
+        .bytes()
+        .map(|byte| if byte.is_ascii_digit() { b'0' } else { byte });
+    if !shape.eq(*b"00/00/0000 00:00:00") {
+        return None;
+    }
+    let part = |range: std::ops::Range<usize>| text.get(range)?.parse::<i8>().ok();
+    let year = text.get(6..10)?.parse().ok()?;
+    let (hour, minute, second) = (part(11..13)?, part(14..16)?, part(17..19)?);
+    DateTime::new(year, part(3..5)?, part(0..2)?, hour, minute, second, 0).ok()
+}
+
+/// A DATE. Years that four digits cannot write are moved to where they can.
+pub fn format_date(date: DateTime) -> String {
+    let year = date.year().clamp(0, 9999);
+    format!(
+        "{:02}/{:02}/{year:04} {:02}:{:02}:{:02}",
+        date.day(),
+        date.month(),
+        date.hour(),
+        date.minute(),
+        date.second()
+    )
+}
+
+/// The digits of a positive decimal integer that count. Shorter is less; so is what sorts first
+/// among those of one length.
+pub fn number(text: &str) -> Option<&str> {
+    let digits = text.trim_start_matches('0');
+    let is_number = !digits.is_empty() && digits.bytes().all(|byte| byte.is_ascii_digit());
+    is_number.then_some(digits)
+}
+
+/// Whether the text is a `URI` of RFC 3986: with a scheme, and perhaps a fragment.
+fn is_uri(text: &str) -> bool {
+    let Some((scheme, rest)) = text.split_once(':') else {
+        return false;
+    };
+    let in_scheme = |byte: u8| byte.is_ascii_alphanumeric() || b"+-.".contains(&byte);
+    let starts_well = scheme.starts_with(|first: char| first.is_ascii_alphabetic());
+    if !starts_well || !scheme.bytes().all(in_scheme) {
+        return false;
+    }
+    let (rest, fragment) = rest.split_once('#').unwrap_or((rest, ""));
+    let (rest, query) = rest.split_once('?').unwrap_or((rest, ""));
+    let (authority, path) = match rest.strip_prefix("//") {
+        Some(rest) => rest.split_at(rest.find('/').unwrap_or(rest.len())),
+        None => ("", rest),
+    };
+    is_encoded(path, b":@/")
+        && is_encoded(query, b":@/?")
+        && is_encoded(fragment, b":@/?")
+        && is_authority(authority)
+}
+
+/// `[userinfo@]host[:port]`; what is in brackets is not looked into further.
+fn is_authority(authority: &str) -> bool {
+    let host = match authority.rsplit_once('@') {
+        Some((userinfo, host)) if is_encoded(userinfo, b":") => host,
+        Some(_) => return false,
+        None => authority,
+    };
+    let (host, port) = match host.split_once(']') {
+        Some((literal, port)) => {
+            let Some(address) = literal.strip_prefix('[') else {
+                return false;
+            };
+            if !is_encoded(address, b":") || !(port.is_empty() || port.starts_with(':')) {
+                return false;
+            }
+            ("", port.trim_start_matches(':'))
+        }
+        None => host.split_once(':').unwrap_or((host, "")),
+    };
+    is_encoded(host, b"") && port.bytes().all(|byte| byte.is_ascii_digit())
+}
+
+/// Whether the text is of unreserved characters, sub-delims, escapes and what is `also` allowed.
+fn is_encoded(text: &str, also: &[u8]) -> bool {
+    let mut rest = text.as_bytes();
+    while let [byte, after @ ..] = rest {
+        rest = match (byte, after) {
+            (b'%', [high, low, after @ ..])
+                if high.is_ascii_hexdigit() && low.is_ascii_hexdigit() =>
+            {
+                after
+            }
+            _ if byte.is_ascii_alphanumeric()
+                || b"-._~!$&'()*+,;=".contains(byte)
+                || also.contains(byte) =>
+            {
+                after
+            }
+            _ => return false,
+        };
+    }
+    true
+}
+
+/// RFC 3066: two or three letters, or `i` or `x` with more behind; then parts of up to eight.
+fn is_language(text: &str) -> bool {
+    let mut parts = text.split('-');
+    let primary = parts.next().unwrap_or_default();
+    let letters = primary.bytes().all(|byte| byte.is_ascii_alphabetic());
+    let is_private = matches!(primary, "i" | "I" | "x" | "X") && text.len() > 2;
+    let fits = |part: &str| {
+        (1..=8).contains(&part.len()) && part.bytes().all(|byte| byte.is_ascii_alphanumeric())
+    };
+    letters && (matches!(primary.len(), 2 | 3) || is_private) && parts.all(fits)
+}
+
+/// `type/subtype`, and perhaps parameters.
+fn is_media_type(text: &str) -> bool {
+    let mut parts = text.split(';');
+    let essence = parts.next().unwrap_or_default().trim_end_matches(' ');
+    let is_essence = essence
+        .split_once('/')
+        .is_some_and(|(kind, subtype)| is_token(kind) && is_token(subtype));
+    let is_parameter = |part: &str| {
+        part.trim_matches(' ')
+            .split_once('=')
+            .is_some_and(|(name, value)| {
+                let quoted = value
+                    .strip_prefix('"')
+                    .and_then(|rest| rest.strip_suffix('"'));
+                is_token(name)
+                    && (is_token(value) || quoted.is_some_and(|text| !text.contains('"')))
+            })
+    };
+    is_essence && parts.all(is_parameter)
+}
+
+/// RFC 2045, 5.1.
+fn is_token(text: &str) -> bool {
+    let allowed = |byte: u8| byte.is_ascii_graphic() && !b"()<>@,;:\\\"/[]?=".contains(&byte);
+    !text.is_empty() && text.bytes().all(allowed)
+}

@@ -1,0 +1,208 @@
+//! From a catalogue to the database.
+
+use std::io::{BufRead, Seek};
+use std::sync::Arc;
+
+use serde_json::Value as Json;
+use urldb_canon::identify;
+use urldb_format::{Mapping, Metadata, Record as Promise, Value};
+
+use super::mapping::{
+    CNAMES, DOMAIN, EXTRA, LENGTH, METADATA, OURS, PATH, POSITION, SHA256, catalogued, is_digest,
+    key_of, synthesized, unescaped,
+};
+use super::reader::{Diagnostic, Error, Reader};
+use super::record::{Fault, Record};
+use crate::item::{Found, Item, Notice, Place, ReadError, Sink, Weight};
+use crate::json;
+
+/// Reads a catalogue into items for the database.
+pub fn read(
+    input: impl BufRead + Seek,
+    file: &Arc<str>,
+    sink: &mut Sink<'_>,
+) -> Result<(), ReadError> {
+    let mut reader = Reader::new(input).map_err(|error| match error {
+        Error::Input(source) => ReadError::input(file)(source),
+        Error::Forbidden { line, .. } => ReadError::Malformed {
+            place: Place::line(file, line),
+            message: error.to_string(),
+        },
+    })?;
+    let mut told = Vec::new();
+    for index in 1.. {
+        let next = reader.next_record(&mut |diagnostic| told.push(diagnostic));
+        let next = next.map_err(ReadError::input(file))?;
+        for diagnostic in told.drain(..) {
+            sink(notice(diagnostic, file).into())?;
+        }
+        let Some((line, record)) = next else {
+            break;
+        };
+        sink(Found::from(into_item(&record, file, line, index)))?;
+    }
+    Ok(())
+}
+
+fn notice(diagnostic: Diagnostic, file: &Arc<str>) -> Notice {
+    let fault = diagnostic.fault;
+    Notice {
+        place: Place::line(file, diagnostic.line),
+        weight: match fault {
+            Fault::BareLf | Fault::RecommendedMissing => Weight::Remark,
+            _ => Weight::LeftOut,
+        },
+        code: fault.to_string(),
+        message: diagnostic.message,
+        section: Some(fault.section()),
+    }
+}
+
+/// The record of a catalogue, the `index`-th from 1, as an item for the database.
+pub fn into_item(record: &Record, file: &Arc<str>, line: u64, index: u64) -> Result<Item, Notice> {
+    let place = Place::line(file, line);
+    let uri = record.get("URI").unwrap_or_default();
+    let mut item = Item::new(place, uri).map_err(|notice| Notice {
+        section: Some("3.1"),
+        ..notice
+    })?;
+    let is_synthesized = |name: &str| synthesized(record).any(|other| other == name);
+    let given = |name: &'static str| record.get(name).filter(|_| !is_synthesized(name));
+    let mut document = Mapping::new();
+    document.insert("_path", path_of(record, &item)?);
+    if let Some(domain) = record.get(DOMAIN) {
+        item.host = domain_of(domain, &item)?;
+    }
+    for (key, name) in [("name", "NAME"), ("description", "DESCRIPTION")] {
+        if let Some(value) = given(name) {
+            document.insert(key, value);
+        }
+    }
+    let mut catalogue = Mapping::new();
+    for standard in catalogued() {
+        if let Some(value) = given(standard.name) {
+            catalogue.insert(key_of(standard), value);
+        }
+    }
+    if !is_synthesized(POSITION) {
+        catalogue.insert("position", index.to_string());
+    }
+    let extensions = read_extensions(record, &mut document);
+    if !extensions.is_empty() {
+        catalogue.insert("x", extensions);
+    }
+    if let Some(extra) = record.get(EXTRA) {
+        let extra = object(extra).map_err(|why| bad(&item, EXTRA, why))?;
+        overlay(&mut document, &mut catalogue, extra);
+    }
+    if !catalogue.is_empty() {
+        document.insert("catalogue", sorted(catalogue));
+    }
+    item.metadata = metadata_of(record).map_err(|why| bad(&item, METADATA, why))?;
+    item.spelling = given("URI").map(str::to_owned);
+    item.record = Promise::from_mapping(document).unwrap_or_default();
+    Ok(item)
+}
+
+fn bad(item: &Item, field: &str, why: &str) -> Notice {
+    let message = format!("{field} cannot be read: {why}");
+    Notice::refused(item.place.clone(), "bad-extension", message)
+}
+
+fn path_of(record: &Record, item: &Item) -> Result<String, Notice> {
+    match record.get(PATH).map(unescaped) {
+        None => Ok(item.record.path.clone()),
+        Some(Some(path)) => Ok(path),
+        Some(None) => Err(bad(item, PATH, "its escapes are not those of JSON")),
+    }
+}
+
+fn domain_of(domain: &str, item: &Item) -> Result<String, Notice> {
+    let same = |host: &String| host == domain;
+    let identity = identify(&format!("http://{domain}/")).map(|identity| identity.host);
+    identity
+        .ok()
+        .filter(same)
+        .ok_or_else(|| bad(item, DOMAIN, "it is not a host name"))
+}
+
+/// Sets what our own extensions promise, and returns the others. One of ours that we cannot have
+/// written is somebody else's.
+fn read_extensions(record: &Record, document: &mut Mapping) -> Mapping {
+    let mut extensions = Mapping::new();
+    for (name, value) in record.extensions() {
+        match name {
+            LENGTH => match value.parse::<u64>() {
+                Ok(length) if length.to_string() == value => {
+                    document.insert("content-length", length);
+                    continue;
+                }
+                _ => {}
+            },
+            SHA256 if is_digest(value) => {
+                document.insert("content-sha256", value);
+                continue;
+            }
+            SHA256 => {}
+            _ if OURS.contains(&name) => continue,
+            _ => {}
+        }
+        extensions.insert(name, value);
+    }
+    extensions
+}
+
+fn object(text: &str) -> Result<Mapping, &'static str> {
+    match serde_json::from_str(text) {
+        Ok(Json::Object(object)) => json::from_json(&object),
+        _ => Err("it is not a JSON object"),
+    }
+}
+
+/// Lays the other keys over what the fields say; `catalogue` and its `x` key by key.
+fn overlay(document: &mut Mapping, catalogue: &mut Mapping, extra: Mapping) {
+    for (key, value) in extra {
+        match value {
+            Value::Map(more) if key == "catalogue" => {
+                if more.is_empty() {
+                    document.insert("catalogue", Mapping::new());
+                }
+                for (key, value) in more {
+                    match (catalogue.remove("x"), value) {
+                        (Some(Value::Map(mut x)), Value::Map(more)) if key == "x" => {
+                            more.into_iter()
+                                .for_each(|(key, value)| drop(x.insert(key, value)));
+                            catalogue.insert("x", x);
+                        }
+                        (x, value) => {
+                            x.map(|x| catalogue.insert("x", x));
+                            catalogue.insert(key, value);
+                        }
+                    }
+                }
+            }
+            _ if key == "_path" => {}
+            value => drop(document.insert(key, value)),
+        }
+    }
+}
+
+fn sorted(mapping: Mapping) -> Mapping {
+    let mut pairs: Vec<_> = mapping.into_iter().collect();
+    pairs.sort_by(|a, b| a.0.cmp(&b.0));
+    pairs.into_iter().collect()
+}
+
+fn metadata_of(record: &Record) -> Result<Option<Metadata>, &'static str> {
+    if record.get(CNAMES).is_none() && record.get(METADATA).is_none() {
+        return Ok(None);
+    }
+    let mut metadata = match record.get(METADATA) {
+        Some(text) => Metadata::from_mapping(object(text)?),
+        None => Metadata::default(),
+    };
+    if let Some(cnames) = record.get(CNAMES) {
+        metadata.cnames = cnames.split(", ").map(str::to_owned).collect();
+    }
+    Ok(Some(metadata))
+}

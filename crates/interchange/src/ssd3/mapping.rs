@@ -1,0 +1,86 @@
+//! Between catalogues and the database, losing nothing either way but what
+//! `docs/interchange.md` lists.
+//!
+//! NAME and DESCRIPTION are keys of the record; the other fields stand under its `catalogue`, the
+//! extensions there under `x`. What a catalogue has no field for travels in extensions of ours:
+//!
+//! | field | holds |
+//! |---|---|
+//! | `X-Content-Length`, `X-Content-SHA256` | the promise |
+//! | `X-DB-Domain`, `X-DB-Path` | where the record stands, if the URI does not say so |
+//! | `X-DB-Cnames`, `X-DB-Metadata` | what its file says of the domain, if the URI does not say so |
+//! | `X-DB-Extra` | every other key, as JSON |
+//! | `X-DB-Synthesized` | the fields that only the format wants; dropped on the way back |
+
+use serde_json::Value as Json;
+
+use super::field::{STANDARD, Standard};
+use super::record::Record;
+use crate::json;
+
+pub(super) const LENGTH: &str = "X-Content-Length";
+pub(super) const SHA256: &str = "X-Content-SHA256";
+pub(super) const DOMAIN: &str = "X-DB-Domain";
+pub(super) const PATH: &str = "X-DB-Path";
+pub(super) const CNAMES: &str = "X-DB-Cnames";
+pub(super) const METADATA: &str = "X-DB-Metadata";
+pub(super) const EXTRA: &str = "X-DB-Extra";
+pub(super) const SYNTHESIZED: &str = "X-DB-Synthesized";
+pub(super) const OURS: [&str; 8] = [
+    LENGTH,
+    SHA256,
+    DOMAIN,
+    PATH,
+    CNAMES,
+    METADATA,
+    EXTRA,
+    SYNTHESIZED,
+];
+
+/// In [`SYNTHESIZED`]: the record had no place of its own.
+pub(super) const POSITION: &str = "POSITION";
+
+/// The key of `catalogue` that a field stands under.
+pub(super) fn key_of(field: &Standard) -> String {
+    field.name.to_ascii_lowercase()
+}
+
+/// The fields that stand under `catalogue` as they are.
+pub(super) fn catalogued() -> impl Iterator<Item = &'static Standard> {
+    let apart = ["URI", "NAME", "DESCRIPTION"];
+    STANDARD
+        .iter()
+        .filter(move |field| !apart.contains(&field.name))
+}
+
+/// The fields of a record that only the format wants.
+pub fn synthesized(record: &Record) -> impl Iterator<Item = &str> {
+    record
+        .get(SYNTHESIZED)
+        .into_iter()
+        .flat_map(|names| names.split(", "))
+}
+
+/// A promised digest, as the database has it.
+pub(crate) fn is_digest(text: &str) -> bool {
+    let is_hex = |byte: u8| matches!(byte, b'0'..=b'9' | b'a'..=b'f');
+    text.len() == 64 && text.bytes().all(is_hex)
+}
+
+/// Text as it stands between the quotes of JSON.
+pub(super) fn escaped(text: &str) -> String {
+    let quoted = json::ascii(&Json::from(text));
+    let inner = quoted
+        .strip_prefix('"')
+        .and_then(|text| text.strip_suffix('"'));
+    // A field must have a value (2.2); nothing else is written like this.
+    inner
+        .filter(|text| !text.is_empty())
+        .unwrap_or("\\u0000")
+        .to_owned()
+}
+
+pub(super) fn unescaped(text: &str) -> Option<String> {
+    let text: String = serde_json::from_str(&format!("\"{text}\"")).ok()?;
+    Some(if text == "\0" { String::new() } else { text })
+}

@@ -1,0 +1,291 @@
+//! From the database to a catalogue.
+
+use std::collections::HashSet;
+
+use jiff::civil::DateTime;
+use serde_json::{Map, Value as Json};
+use urldb_canon::identify;
+use urldb_format::{Mapping, Metadata, Value};
+
+use super::field::{self, Standard, is_name, is_value};
+use super::mapping::{
+    CNAMES, DOMAIN, EXTRA, LENGTH, METADATA, OURS, PATH, POSITION, SHA256, SYNTHESIZED, catalogued,
+    escaped, is_digest, key_of,
+};
+use super::record::Record;
+use crate::escape::percent;
+use crate::item::Listed;
+use crate::json;
+
+/// What records are ordered by: the place that they had in a catalogue; then DATE, NAME and ID.
+/// Never by URI or DESCRIPTION (3.1, 3.5).
+pub type SortKey = (u64, Option<DateTime>, String, (usize, String));
+
+/// A record of the database as one of a catalogue, but for its place there.
+#[derive(Debug, Clone)]
+pub struct Placed {
+    record: Record,
+    extra: Map<String, Json>,
+    synthesized: Vec<&'static str>,
+    position: Option<u64>,
+}
+
+/// Orders records for the writer.
+pub fn sort_key(placed: &Placed) -> SortKey {
+    let get = |name| placed.record.get(name).unwrap_or_default();
+    let id = field::number(get("ID")).unwrap_or_default();
+    (
+        placed.position.unwrap_or(u64::MAX),
+        field::parse_date(get("DATE")),
+        get("NAME").to_owned(),
+        (id.len(), id.to_owned()),
+    )
+}
+
+impl Placed {
+    /// The record as it goes into the catalogue, as the `index`-th from 1. Of two records with one
+    /// ID the later keeps it in [`EXTRA`] only.
+    pub fn finish(mut self, index: u64, ids: &mut HashSet<String>) -> Record {
+        match self.position {
+            Some(position) if position == index => {}
+            Some(position) => self.keep("position", position.to_string()),
+            None => self.synthesized.push(POSITION),
+        }
+        let id = self.record.get("ID").and_then(field::number);
+        if let Some(id) = id.map(str::to_owned)
+            && !ids.insert(id)
+            && let Some(id) = self.record.remove("ID")
+        {
+            self.keep("id", id);
+        }
+        if !self.extra.is_empty() {
+            put(
+                &mut self.record,
+                EXTRA,
+                &json::ascii(&Json::Object(self.extra)),
+            );
+        }
+        if !self.synthesized.is_empty() {
+            put(&mut self.record, SYNTHESIZED, &self.synthesized.join(", "));
+        }
+        self.record
+    }
+
+    fn keep(&mut self, key: &str, value: String) {
+        let catalogue = self
+            .extra
+            .entry("catalogue")
+            .or_insert_with(|| Json::Object(Map::new()));
+        if let Some(catalogue) = catalogue.as_object_mut() {
+            catalogue.insert(key.to_owned(), Json::from(value));
+        }
+    }
+}
+
+/// Adds a field that the caller knows to be good and new.
+fn put(record: &mut Record, name: &str, value: &str) {
+    let pushed = record.push(name, value);
+    debug_assert_eq!(pushed, Ok(()), "{name}: {value}");
+}
+
+/// A record of the database as one of a catalogue. `amended` is its DATE if it has none.
+pub fn from_database(listed: &Listed<'_>, amended: DateTime) -> Placed {
+    let mut rest = listed.record.to_mapping();
+    rest.remove("_path");
+    let mut catalogue = match listed.record.catalogue {
+        Some(_) => rest
+            .remove("catalogue")
+            .and_then(into_map)
+            .unwrap_or_default(),
+        None => Mapping::new(),
+    };
+    let is_empty_catalogue = listed
+        .record
+        .catalogue
+        .as_ref()
+        .is_some_and(Mapping::is_empty);
+    let mut placed = Placed {
+        record: Record::default(),
+        extra: Map::new(),
+        synthesized: vec![],
+        position: None,
+    };
+    placed.position = take(&mut catalogue, "position", |text| {
+        text.parse::<u64>()
+            .is_ok_and(|number| number > 0 && number.to_string() == text)
+    })
+    .and_then(|text| text.parse().ok());
+    let uri = place_uri(listed, &mut catalogue, &mut placed);
+    for standard in catalogued() {
+        let good = |text: &str| is_value(text) && standard.takes(text);
+        if let Some(value) = take(&mut catalogue, &key_of(standard), good) {
+            put(&mut placed.record, standard.name, &value);
+        }
+    }
+    for (key, name, stand_in) in [
+        ("name", "NAME", Some(uri)),
+        ("description", "DESCRIPTION", None),
+    ] {
+        if let Some(value) = take(&mut rest, key, is_value) {
+            put(&mut placed.record, name, &value);
+        } else {
+            let lossy = rest.get(key).and_then(Value::as_text).map(printable);
+            let lossy = lossy.filter(|text| !text.is_empty());
+            synthesize(&mut placed, name, lossy.or(stand_in));
+        }
+    }
+    synthesize(&mut placed, "DATE", Some(field::format_date(amended)));
+    synthesize(&mut placed, "TYPE", listed.record.content_type.clone());
+    synthesize(
+        &mut placed,
+        "CATEGORY",
+        Some(listed.record.categories.join(", ")),
+    );
+    place_extensions(&mut catalogue, &mut placed);
+    place_promise(&mut rest, &mut placed);
+    if is_empty_catalogue || !catalogue.is_empty() {
+        rest.insert("catalogue", catalogue);
+    }
+    placed.extra = json::to_json(&rest);
+    placed
+}
+
+/// Gives a field that is still missing a value that the database does not have, if it is good.
+fn synthesize(placed: &mut Placed, name: &'static str, value: Option<String>) {
+    let is_missing = placed.record.get(name).is_none();
+    if let Some(value) = value.filter(|_| is_missing)
+        && placed.record.push(name, &value).is_ok()
+    {
+        placed.synthesized.push(name);
+    }
+}
+
+/// The URI, and where the record stands if that does not say so.
+fn place_uri(listed: &Listed<'_>, catalogue: &mut Mapping, placed: &mut Placed) -> String {
+    let url = listed.url();
+    let is_good = |text: &str| {
+        let is_uri = Standard::find("URI").is_some_and(|field| field.takes(text));
+        is_value(text) && is_uri && identify(text).is_ok()
+    };
+    let spelled = take(catalogue, "uri", |text| text != url && is_good(text));
+    let uri = match spelled {
+        Some(uri) => uri,
+        None if is_good(&url) => url,
+        None => {
+            placed.synthesized.push("URI");
+            let encoded = format!(
+                "{}://{}{}",
+                listed.scheme(),
+                listed.domain,
+                percent(&listed.record.path, b"!$&()*+,;=:@/?'")
+            );
+            // A file whose name is no host has no URL; its records stand for themselves.
+            if is_good(&encoded) {
+                encoded
+            } else {
+                "http://invalid/".to_owned()
+            }
+        }
+    };
+    put(&mut placed.record, "URI", &uri);
+    if let Ok(identity) = identify(&uri) {
+        if identity.host != listed.domain {
+            put(&mut placed.record, DOMAIN, &escaped(listed.domain));
+        }
+        if identity.path != listed.record.path {
+            put(&mut placed.record, PATH, &escaped(&listed.record.path));
+        }
+        if let Some(metadata) = listed.stated_metadata(identity.scheme) {
+            place_metadata(metadata, &mut placed.record);
+        }
+    }
+    uri
+}
+
+fn place_metadata(metadata: &Metadata, record: &mut Record) {
+    let mut rest = metadata.to_mapping();
+    let is_host = |name: &String| is_value(name) && !name.contains([',', ' ']) && !name.is_empty();
+    if !metadata.cnames.is_empty() && metadata.cnames.iter().all(is_host) {
+        rest.remove("cnames");
+        let mut cnames = metadata.cnames.clone();
+        cnames.sort();
+        cnames.dedup();
+        put(record, CNAMES, &cnames.join(", "));
+    }
+    if !rest.is_empty() || record.get(CNAMES).is_none() {
+        put(
+            record,
+            METADATA,
+            &json::ascii(&Json::Object(json::to_json(&rest))),
+        );
+    }
+}
+
+fn place_extensions(catalogue: &mut Mapping, placed: &mut Placed) {
+    let Some(Value::Map(extensions)) = catalogue.get("x") else {
+        return;
+    };
+    let (good, others): (Vec<_>, Vec<_>) =
+        extensions.clone().into_iter().partition(|(name, value)| {
+            let is_ours = OURS.contains(&name.as_str());
+            is_name(name)
+                && name.starts_with("X-")
+                && !is_ours
+                && value.as_text().is_some_and(is_value)
+        });
+    if good.is_empty() {
+        return;
+    }
+    for (name, value) in &good {
+        put(
+            &mut placed.record,
+            name,
+            value.as_text().unwrap_or_default(),
+        );
+    }
+    catalogue.remove("x");
+    if !others.is_empty() {
+        catalogue.insert("x", others.into_iter().collect::<Mapping>());
+    }
+}
+
+fn place_promise(rest: &mut Mapping, placed: &mut Placed) {
+    if let Some(length) = rest.get("content-length").and_then(Value::as_int) {
+        rest.remove("content-length");
+        put(&mut placed.record, LENGTH, &length.to_string());
+    }
+    if let Some(digest) = take(rest, "content-sha256", is_digest) {
+        put(&mut placed.record, SHA256, &digest);
+    }
+}
+
+/// Takes the text at a key out if it is good.
+fn take(mapping: &mut Mapping, key: &str, is_good: impl Fn(&str) -> bool) -> Option<String> {
+    mapping
+        .get(key)
+        .and_then(Value::as_text)
+        .filter(|text| is_good(text))?;
+    match mapping.remove(key) {
+        Some(Value::Text(text)) => Some(text),
+        _ => None,
+    }
+}
+
+fn into_map(value: Value) -> Option<Mapping> {
+    match value {
+        Value::Map(mapping) => Some(mapping),
+        _ => None,
+    }
+}
+
+/// Text that a catalogue can hold, with `?` for what it cannot.
+fn printable(text: &str) -> String {
+    let allowed = |char: char| {
+        if (' '..='~').contains(&char) {
+            char
+        } else {
+            '?'
+        }
+    };
+    text.chars().map(allowed).collect()
+}

@@ -1,0 +1,283 @@
+//! Reads a catalogue record by record.
+//!
+//! The document is read twice: one forbidden character anywhere makes all of it worthless, and
+//! only the whole tells whether it has LF alone for its line ends. Neither reading holds more than
+//! a record, but for the IDs, which must not repeat.
+
+use std::collections::HashSet;
+use std::io::{self, BufRead, Seek, SeekFrom};
+
+use super::field::{self, is_allowed, is_name};
+use super::record::{Fault, Record};
+
+/// The longest line that is read or written, in bytes.
+pub const MAX_LINE: usize = 1024 * 1024;
+
+/// What is wrong, and where.
+#[derive(Debug, Clone, PartialEq, Eq)]
+pub struct Diagnostic {
+    /// The line, from 1.
+    pub line: u64,
+    /// What it is.
+    pub fault: Fault,
+    /// What became of it, for people.
+    pub message: String,
+}
+
+/// Why a document cannot be read at all.
+#[derive(Debug, thiserror::Error)]
+pub enum Error {
+    /// The input failed.
+    #[error(transparent)]
+    Input(#[from] io::Error),
+    /// There is a character that a catalogue may not have anywhere.
+    #[error(
+        "line {line} has the forbidden character {code}: the document was damaged on its way, or is no catalogue (SSD3 2.1.1, 5.2)"
+    )]
+    Forbidden {
+        /// The line, from 1.
+        line: u64,
+        /// The decimal code of the byte.
+        code: u8,
+    },
+}
+
+/// Reads one document.
+#[derive(Debug)]
+pub struct Reader<R> {
+    input: R,
+    /// Whether lines end in LF alone, which has not been told yet while `is_told` is false.
+    is_bare: bool,
+    is_told: bool,
+    /// The line that comes next, from 1.
+    line: u64,
+    ids: HashSet<Box<str>>,
+}
+
+/// A line without its end.
+struct Line {
+    number: u64,
+    /// `None` if it is too long.
+    text: Option<String>,
+}
+
+impl<R: BufRead + Seek> Reader<R> {
+    /// Looks at every character of the document, which begins where `input` stands.
+    pub fn new(mut input: R) -> Result<Self, Error> {
+        let start = input.stream_position()?;
+        let (mut line, mut has_cr, mut has_lf) = (1, false, false);
+        loop {
+            let chunk = input.fill_buf()?;
+            if chunk.is_empty() {
+                break;
+            }
+            for byte in chunk {
+                if !is_allowed(*byte) {
+                    return Err(Error::Forbidden { line, code: *byte });
+                }
+                has_cr |= *byte == b'\r';
+                if *byte == b'\n' {
+                    has_lf = true;
+                    line += 1;
+                }
+            }
+            let length = chunk.len();
+            input.consume(length);
+        }
+        input.seek(SeekFrom::Start(start))?;
+        Ok(Self {
+            input,
+            is_bare: has_lf && !has_cr,
+            is_told: false,
+            line: 1,
+            ids: HashSet::new(),
+        })
+    }
+
+    /// The next record that is good, and the line it begins on. All that is discarded on the way
+    /// is told to `tell`.
+    pub fn next_record(
+        &mut self,
+        tell: &mut dyn FnMut(Diagnostic),
+    ) -> io::Result<Option<(u64, Record)>> {
+        if self.is_bare && !self.is_told {
+            let message = "lines end in LF, not CRLF; read as if they did".to_owned();
+            tell(Diagnostic {
+                line: 1,
+                fault: Fault::BareLf,
+                message,
+            });
+        }
+        self.is_told = true;
+        let mut draft = Draft::default();
+        loop {
+            let line = self.next_line()?;
+            let ends = line
+                .as_ref()
+                .is_none_or(|line| line.text.as_deref() == Some(""));
+            match line {
+                Some(line) if !ends => draft.take(&line, tell),
+                _ if draft.start.is_some() => {
+                    if let Some(done) = draft.finish(&mut self.ids, tell) {
+                        return Ok(Some(done));
+                    }
+                    draft = Draft::default();
+                }
+                _ => {}
+            }
+            if ends && self.input.fill_buf()?.is_empty() {
+                return Ok(None);
+            }
+        }
+    }
+
+    fn next_line(&mut self) -> io::Result<Option<Line>> {
+        let number = self.line;
+        let (mut bytes, mut length, mut last) = (Vec::new(), 0, 0);
+        loop {
+            let chunk = self.input.fill_buf()?;
+            if chunk.is_empty() {
+                break;
+            }
+            let end = chunk.iter().position(|byte| *byte == b'\n');
+            let taken = end.map_or(chunk, |at| chunk.get(..=at).unwrap_or(chunk));
+            let before = match taken {
+                [.., before, b'\n'] => *before,
+                _ => last,
+            };
+            last = taken.last().copied().unwrap_or(last);
+            length += taken.len();
+            let room = (MAX_LINE + 2).saturating_sub(bytes.len()).min(taken.len());
+            bytes.extend_from_slice(taken.get(..room).unwrap_or_default());
+            let consumed = taken.len();
+            self.input.consume(consumed);
+            if end.is_some() {
+                self.line += 1;
+                if self.is_bare || before == b'\r' {
+                    break;
+                }
+            }
+        }
+        if length == 0 {
+            return Ok(None);
+        }
+        let ending: &[u8] = if self.is_bare { b"\n" } else { b"\r\n" };
+        let text = bytes.strip_suffix(ending).unwrap_or(&bytes);
+        let is_whole = length == bytes.len() && text.len() <= MAX_LINE;
+        let text = is_whole.then(|| String::from_utf8_lossy(text).into_owned());
+        Ok(Some(Line { number, text }))
+    }
+}
+
+/// A record being read.
+#[derive(Default)]
+struct Draft {
+    record: Record,
+    /// Its first line.
+    start: Option<u64>,
+    /// The required field that was given twice, differently.
+    torn: Option<String>,
+}
+
+impl Draft {
+    fn take(&mut self, line: &Line, tell: &mut dyn FnMut(Diagnostic)) {
+        self.start.get_or_insert(line.number);
+        let text = line.text.as_deref();
+        if let Err(fault) = text.ok_or(Fault::TooLong).and_then(|text| self.field(text)) {
+            let message = discarded(fault, text.unwrap_or_default());
+            tell(Diagnostic {
+                line: line.number,
+                fault,
+                message,
+            });
+        }
+    }
+
+    fn field(&mut self, text: &str) -> Result<(), Fault> {
+        if text.contains(['\r', '\n']) {
+            return Err(Fault::StrayBreak);
+        }
+        let (name, rest) = text
+            .split_once(':')
+            .map_or((text, None), |(name, rest)| (name, Some(rest)));
+        if !is_name(name) {
+            return Err(Fault::Name);
+        }
+        let value = rest
+            .and_then(|rest| rest.strip_prefix(' '))
+            .ok_or(Fault::Separator)?;
+        let pushed = self.record.push(name, value);
+        if pushed == Err(Fault::Duplicate) && self.record.get(name) != Some(value) {
+            let is_required = super::Standard::find(name).is_some_and(|field| field.is_required);
+            if is_required {
+                self.torn.get_or_insert_with(|| name.to_owned());
+            }
+        }
+        pushed
+    }
+
+    fn finish(
+        mut self,
+        ids: &mut HashSet<Box<str>>,
+        tell: &mut dyn FnMut(Diagnostic),
+    ) -> Option<(u64, Record)> {
+        let line = self.start?;
+        let missing = self
+            .record
+            .missing()
+            .map(|field| format!("it has no good {}", field.name));
+        let torn = self
+            .torn
+            .map(|name| format!("it has two different values of {name}"));
+        if let Some(why) = missing.or(torn) {
+            let message = format!("the record is discarded: {why}");
+            tell(Diagnostic {
+                line,
+                fault: Fault::RecordDiscarded,
+                message,
+            });
+            return None;
+        }
+        let id = self.record.get("ID").and_then(field::number);
+        if let Some(id) = id.map(Box::from)
+            && !ids.insert(id)
+        {
+            let id = self.record.remove("ID").unwrap_or_default();
+            let message = format!("the field is discarded: an earlier record has the ID {id}");
+            tell(Diagnostic {
+                line,
+                fault: Fault::DuplicateId,
+                message,
+            });
+        }
+        if self.record.get("DESCRIPTION").is_none() {
+            let message = "a description is recommended".to_owned();
+            tell(Diagnostic {
+                line,
+                fault: Fault::RecommendedMissing,
+                message,
+            });
+        }
+        Some((line, self.record))
+    }
+}
+
+/// Why a field is discarded, in words.
+fn discarded(fault: Fault, text: &str) -> String {
+    let name = text.split(':').next().unwrap_or_default();
+    let why = match fault {
+        Fault::StrayBreak => "it has a CR or LF that is not part of a CRLF".to_owned(),
+        Fault::Name => "its name has other characters than letters, digits, `-` and `_`".to_owned(),
+        Fault::Separator => "a colon and a space must follow its name".to_owned(),
+        Fault::Empty => format!("{name} has no value"),
+        Fault::TooLong => format!("its line is longer than {MAX_LINE} bytes"),
+        Fault::Value(field) => format!("{} must be {}", field.name, field.wanted),
+        Fault::Unrecognised => {
+            format!("there is no field {name}; extensions begin with X-")
+        }
+        Fault::Duplicate => format!("the record has a {name} already"),
+        other => other.to_string(),
+    };
+    let why: String = why.chars().take(200).collect();
+    format!("the field is discarded: {}", why.escape_debug())
+}

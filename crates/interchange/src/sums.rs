@@ -1,0 +1,142 @@
+//! What `sha256sum` writes and checks: `DIGEST  NAME`, and `SHA256 (NAME) = DIGEST`.
+//!
+//! A name is that of a file below the base URL, `http://example.org/data/`, whatever its
+//! characters. Written are only names that lead back to their URL: so no URL with a query, and
+//! none that ends in `/`.
+
+use std::io::{self, BufRead, Write};
+use std::sync::Arc;
+
+use urldb_canon::identify;
+
+use crate::escape::percent;
+use crate::input::Lines;
+use crate::item::{Item, Listed, Notice, Place, ReadError, Sink};
+use crate::table::digest;
+
+/// Reads a file of digests, of files below `base`: a URL that ends in `/`, or a scheme with `://`
+/// alone, where the names begin with a host.
+pub fn read(
+    input: impl BufRead,
+    file: &Arc<str>,
+    base: &str,
+    sink: &mut Sink<'_>,
+) -> Result<(), ReadError> {
+    let mut lines = Lines::new(input);
+    while let Some(line) = lines.next().map_err(ReadError::input(file))? {
+        let place = Place::line(file, line.number);
+        let found = match line.text {
+            Err(why) => Err(Notice::refused(place, "bad-line", why)),
+            Ok(text) if text.is_empty() || text.starts_with('#') => continue,
+            Ok(text) => match parse(text) {
+                Some((sha256, name)) => item(base, &name, sha256, place),
+                None => Err(Notice::refused(
+                    place,
+                    "bad-line",
+                    "the line is not DIGEST, two spaces, NAME, with a SHA-256",
+                )),
+            },
+        };
+        sink(found.into())?;
+    }
+    Ok(())
+}
+
+fn parse(line: &str) -> Option<(String, String)> {
+    let (line, is_escaped) = match line.strip_prefix('\\') {
+        Some(line) => (line, true),
+        None => (line, false),
+    };
+    let (sha256, name) = if let Some(tagged) = line.strip_prefix("SHA256 (") {
+        let (name, sha256) = tagged.rsplit_once(") = ")?;
+        (sha256, name)
+    } else {
+        let (sha256, name) = line.split_once(' ')?;
+        (sha256, name.strip_prefix([' ', '*'])?)
+    };
+    let name = if is_escaped {
+        unescaped(name)?
+    } else {
+        name.to_owned()
+    };
+    Some((digest(sha256)?, name))
+}
+
+/// As GNU coreutils write names that have line breaks.
+fn unescaped(name: &str) -> Option<String> {
+    let mut out = String::with_capacity(name.len());
+    let mut chars = name.chars();
+    while let Some(char) = chars.next() {
+        out.push(match char {
+            '\\' => match chars.next()? {
+                'n' => '\n',
+                'r' => '\r',
+                '\\' => '\\',
+                _ => return None,
+            },
+            other => other,
+        });
+    }
+    Some(out)
+}
+
+/// A file below the base as an item with its digest.
+pub(crate) fn item(base: &str, name: &str, sha256: String, place: Place) -> Result<Item, Notice> {
+    let url = url_of(base, name).ok_or_else(|| {
+        let message = format!("{name:?} is not the name of a file below the base");
+        Notice::refused(place.clone(), "bad-name", message)
+    })?;
+    let mut item = Item::new(place, &url)?;
+    item.record.content_sha256 = Some(sha256);
+    Ok(item)
+}
+
+/// The URL of a file below the base.
+fn url_of(base: &str, name: &str) -> Option<String> {
+    let name = name.strip_prefix("./").unwrap_or(name);
+    let is_apart = |segment: &str| matches!(segment, "" | "." | "..");
+    if name.split('/').any(is_apart) {
+        return None;
+    }
+    let path = percent(name, b"!$&'()*+,;=:@/");
+    Some(format!("{base}{path}"))
+}
+
+/// The file below the base that a URL is served from, if its name leads back to the URL.
+fn name_of(base: &str, url: &str) -> Option<String> {
+    let path = url.strip_prefix(base)?;
+    let mut bytes = Vec::with_capacity(path.len());
+    let mut rest = path.as_bytes();
+    while let [first, after @ ..] = rest {
+        let escape = path
+            .get(path.len() - after.len()..)?
+            .get(..2)
+            .filter(|_| *first == b'%');
+        let decoded = escape.and_then(|digits| u8::from_str_radix(digits, 16).ok());
+        bytes.push(decoded.unwrap_or(*first));
+        rest = after.get(if decoded.is_some() { 2 } else { 0 }..)?;
+    }
+    let name = String::from_utf8(bytes)
+        .ok()
+        .filter(|name| !name.contains('\0'))?;
+    let back = identify(&url_of(base, &name)?).ok()?;
+    (back.to_string() == url).then_some(name)
+}
+
+/// Writes a line, if the record promises a digest and its URL is that of a file below the base.
+pub fn write(output: &mut impl Write, base: &str, listed: &Listed<'_>) -> io::Result<bool> {
+    let sha256 = listed.record.content_sha256.as_deref().and_then(digest);
+    let (Some(sha256), Some(name)) = (sha256, name_of(base, &listed.url())) else {
+        return Ok(false);
+    };
+    if name.contains(['\\', '\n', '\r']) {
+        let name = name
+            .replace('\\', "\\\\")
+            .replace('\n', "\\n")
+            .replace('\r', "\\r");
+        writeln!(output, "\\{sha256}  {name}")?;
+    } else {
+        writeln!(output, "{sha256}  {name}")?;
+    }
+    Ok(true)
+}

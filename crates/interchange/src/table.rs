@@ -1,0 +1,256 @@
+//! CSV with named columns (RFC 4180).
+//!
+//! A column is called as the key of the record that it holds, `url` holds the URL; `category` may
+//! stand for `categories`. `extra` and `metadata` hold, as JSON, what has no column.
+
+use std::collections::BTreeMap;
+use std::io::{self, BufRead, Write};
+use std::sync::Arc;
+
+use serde_json::{Map, Value as Json};
+use urldb_format::{Mapping, Metadata, Record, Value};
+
+use crate::input::Capped;
+use crate::item::{Item, Listed, Notice, Place, ReadError, Sink};
+use crate::json;
+
+/// The columns that are written, but for `url`, `extra` and `metadata`.
+const COLUMNS: [&str; 6] = [
+    "content-length",
+    "content-sha256",
+    "content-type",
+    "categories",
+    "name",
+    "description",
+];
+
+/// Other keys that may have a column, and whose value is one text or number.
+const ALSO: [&str; 4] = ["method", "status", "redirects-to", "request-body"];
+
+/// Names of columns that other programs use.
+const ALIASES: [(&str, &str); 8] = [
+    ("uri", "url"),
+    ("loc", "url"),
+    ("length", "content-length"),
+    ("size", "content-length"),
+    ("sha256", "content-sha256"),
+    ("type", "content-type"),
+    ("category", "categories"),
+    ("title", "name"),
+];
+
+/// Between the categories of a record.
+const SEPARATOR: char = ';';
+
+/// How much may stand between two rows: a quote that is never closed reads on and on.
+const MAX_ROW: u64 = 1 << 24;
+
+/// Reads a table, whose first row names its columns. `names` says which key a column holds that
+/// is called otherwise.
+pub fn read(
+    input: impl BufRead,
+    file: &Arc<str>,
+    names: &BTreeMap<String, String>,
+    sink: &mut Sink<'_>,
+) -> Result<(), ReadError> {
+    // Only LF ends a row: of a CRLF the crate would count the line too late.
+    let mut rows = csv::ReaderBuilder::new()
+        .flexible(true)
+        .terminator(csv::Terminator::Any(b'\n'))
+        .from_reader(Capped::new(input, MAX_ROW));
+    let head = rows
+        .headers()
+        .map_err(|error| failed(&error, file))?
+        .clone();
+    let columns: Vec<Option<String>> = head.iter().map(|name| column(name, names)).collect();
+    if !columns.iter().flatten().any(|column| column == "url") {
+        let message =
+            "the first row names no column `url`; --column url=NAME says which it is".to_owned();
+        return Err(ReadError::Malformed {
+            place: Place::line(file, 1),
+            message,
+        });
+    }
+    for (name, _) in head
+        .iter()
+        .zip(&columns)
+        .filter(|(_, column)| column.is_none())
+    {
+        let message =
+            format!("the column {name:?} is not taken; --column KEY=NAME says what it holds");
+        sink(Notice::left_out(Place::line(file, 1), "unknown-column", message).into())?;
+    }
+    let mut row = csv::StringRecord::new();
+    while rows
+        .read_record(&mut row)
+        .map_err(|error| failed(&error, file))?
+    {
+        let place = Place::line(file, row.position().map_or(0, csv::Position::line));
+        if row.iter().all(|cell| cell.trim().is_empty()) {
+            continue;
+        }
+        let last = row.len().saturating_sub(1);
+        let cells = row.iter().enumerate().map(|(index, cell)| {
+            let ends_row = index == last;
+            cell.strip_suffix('\r').filter(|_| ends_row).unwrap_or(cell)
+        });
+        let cells = columns.iter().zip(cells);
+        let cells = cells.filter_map(|(column, cell)| Some((column.as_deref()?, cell)));
+        sink(parse(cells, &place).into())?;
+        rows.get_mut().renew();
+    }
+    Ok(())
+}
+
+fn failed(error: &csv::Error, file: &Arc<str>) -> ReadError {
+    ReadError::Malformed {
+        place: Place::line(file, error.position().map_or(1, csv::Position::line)),
+        message: error.to_string(),
+    }
+}
+
+fn column(name: &str, names: &BTreeMap<String, String>) -> Option<String> {
+    let name = name.trim().trim_start_matches('\u{feff}');
+    let lower = name.to_ascii_lowercase();
+    let alias = ALIASES
+        .iter()
+        .find(|(alias, _)| *alias == lower)
+        .map(|(_, key)| (*key).to_owned());
+    let key = names.get(name).cloned().or(alias).unwrap_or(lower);
+    is_column(&key).then_some(key)
+}
+
+/// Whether a column may hold this.
+pub fn is_column(key: &str) -> bool {
+    COLUMNS.contains(&key) || ALSO.contains(&key) || ["url", "extra", "metadata"].contains(&key)
+}
+
+fn parse<'a>(
+    cells: impl Iterator<Item = (&'a str, &'a str)>,
+    place: &Place,
+) -> Result<Item, Notice> {
+    let refused = |why: &str| Notice::refused(place.clone(), "bad-cell", why);
+    let (mut url, mut document, mut metadata) = ("", Mapping::new(), None);
+    for (column, cell) in cells.filter(|(_, cell)| !cell.is_empty()) {
+        match column {
+            "url" => url = cell,
+            "extra" => object(cell)
+                .map_err(refused)?
+                .into_iter()
+                .for_each(|(key, value)| {
+                    document.insert(key, value);
+                }),
+            "metadata" => metadata = Some(Metadata::from_mapping(object(cell).map_err(refused)?)),
+            "categories" => {
+                let categories = cell
+                    .split(SEPARATOR)
+                    .map(str::trim)
+                    .filter(|text| !text.is_empty());
+                document.insert(
+                    "categories",
+                    Value::List(categories.map(Value::from).collect()),
+                );
+            }
+            "content-length" | "status" => {
+                let number = cell.parse::<u64>();
+                let number =
+                    number.map_err(|_| refused(&format!("{column} is not a number: {cell}")))?;
+                document.insert(column, number);
+            }
+            "content-sha256" => {
+                document.insert(
+                    column,
+                    digest(cell)
+                        .ok_or_else(|| refused("the SHA-256 is not of 64 hexadecimal digits"))?,
+                );
+            }
+            _ => drop(document.insert(column, cell)),
+        }
+    }
+    let mut item = Item::new(place.clone(), url)?;
+    if document.get("_path").is_none() {
+        document.insert("_path", std::mem::take(&mut item.record.path));
+    }
+    item.record = Record::from_mapping(document).ok_or_else(|| refused("`_path` is not text"))?;
+    item.metadata = metadata;
+    Ok(item)
+}
+
+/// A SHA-256 in hexadecimal digits of either case, as the database has it.
+pub(crate) fn digest(text: &str) -> Option<String> {
+    let digest = text.to_ascii_lowercase();
+    crate::ssd3::is_digest(&digest).then_some(digest)
+}
+
+fn object(text: &str) -> Result<Mapping, &'static str> {
+    match serde_json::from_str(text) {
+        Ok(Json::Object(object)) => json::from_json(&object),
+        _ => Err("the cell is not a JSON object"),
+    }
+}
+
+/// Writes a table row by row.
+#[derive(Debug)]
+pub struct Writer<W: Write>(csv::Writer<W>);
+
+impl<W: Write> Writer<W> {
+    /// Writes the names of the columns.
+    pub fn new(output: W) -> io::Result<Self> {
+        let mut writer = csv::WriterBuilder::new().from_writer(output);
+        let columns = ["url"]
+            .into_iter()
+            .chain(COLUMNS)
+            .chain(["extra", "metadata"]);
+        writer.write_record(columns)?;
+        Ok(Self(writer))
+    }
+
+    /// Writes a row.
+    pub fn write(&mut self, listed: &Listed<'_>) -> io::Result<()> {
+        let mut rest = listed.record.to_mapping();
+        let mut row = vec![listed.url()];
+        let same = urldb_canon::identify(&row[0]).is_ok_and(|it| it.path == listed.record.path);
+        if same {
+            rest.remove("_path");
+        }
+        row.extend(COLUMNS.map(|column| take(&mut rest, column).unwrap_or_default()));
+        row.push(cell(json::to_json(&rest), false));
+        let metadata = listed.stated_metadata(listed.scheme());
+        let metadata = metadata.map(|metadata| json::to_json(&metadata.to_mapping()));
+        row.push(metadata.map_or_else(String::new, |metadata| cell(metadata, true)));
+        Ok(self.0.write_record(row)?)
+    }
+
+    /// Flushes the output.
+    pub fn finish(mut self) -> io::Result<()> {
+        self.0.flush()
+    }
+}
+
+fn cell(object: Map<String, Json>, even_empty: bool) -> String {
+    if object.is_empty() && !even_empty {
+        return String::new();
+    }
+    json::ascii(&Json::Object(object))
+}
+
+/// The value of a column, if reading it gives the same again.
+fn take(rest: &mut Mapping, column: &str) -> Option<String> {
+    let text = match (column, rest.get(column)?) {
+        ("content-length", Value::Int(length)) => length.to_string(),
+        ("content-sha256", Value::Text(text)) => digest(text).filter(|same| same == text)?,
+        ("categories", Value::List(items)) => {
+            let plain =
+                |text: &&str| !text.is_empty() && text.trim() == *text && !text.contains(SEPARATOR);
+            let texts = items.iter().map(|item| item.as_text().filter(plain));
+            texts
+                .collect::<Option<Vec<&str>>>()
+                .filter(|texts| !texts.is_empty())?
+                .join(&SEPARATOR.to_string())
+        }
+        ("content-length" | "content-sha256" | "categories", _) => return None,
+        (_, value) => value.as_text().filter(|text| !text.is_empty())?.to_owned(),
+    };
+    rest.remove(column);
+    Some(text)
+}

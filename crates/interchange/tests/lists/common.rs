@@ -1,0 +1,56 @@
+//! What the tests share.
+
+use urldb_interchange::{Found, Item, Notice, ReadError, Sink, Weight};
+
+/// Everything that a reader hands over.
+#[derive(Debug, Default)]
+pub(crate) struct Taken {
+    pub(crate) items: Vec<Item>,
+    pub(crate) notices: Vec<Notice>,
+}
+
+impl Taken {
+    /// What `read` finds, which must be able to read all of it.
+    #[track_caller]
+    pub(crate) fn of(read: impl FnOnce(&mut Sink<'_>) -> Result<(), ReadError>) -> Self {
+        let (taken, result) = Self::with_result(read);
+        result.unwrap_or_else(|error| panic!("{error}"));
+        taken
+    }
+
+    pub(crate) fn with_result(
+        read: impl FnOnce(&mut Sink<'_>) -> Result<(), ReadError>,
+    ) -> (Self, Result<(), ReadError>) {
+        let mut taken = Self::default();
+        let result = read(&mut |found| {
+            match found {
+                Found::Item(item) => taken.items.push(*item),
+                Found::Notice(notice) => taken.notices.push(notice),
+            }
+            Ok(())
+        });
+        (taken, result)
+    }
+
+    pub(crate) fn urls(&self) -> Vec<String> {
+        let url = |item: &Item| format!("{}://{}{}", item.scheme, item.host, item.record.path);
+        self.items.iter().map(url).collect()
+    }
+
+    /// Place and code of each notice of this weight.
+    pub(crate) fn codes(&self, weight: Weight) -> Vec<String> {
+        let notices = self.notices.iter().filter(|notice| notice.weight == weight);
+        notices
+            .map(|notice| format!("{} {}", notice.place, notice.code))
+            .collect()
+    }
+
+    pub(crate) fn refused(&self) -> Vec<String> {
+        self.codes(Weight::Refused)
+    }
+}
+
+/// A SHA-256 of nothing in particular.
+pub(crate) fn digest(digit: char) -> String {
+    digit.to_string().repeat(64)
+}

@@ -1,0 +1,12 @@
+//! The other lists of URLs, through the public API.
+//!
+//! - `round_trip`: what a writer writes, its reader reads, as far as the format can hold it.
+//! - `reading`: files as other programs and people write them.
+//! - `sitemap`: sitemaps and their indexes.
+//! - `archive`: WARC and CDXJ.
+
+mod archive;
+mod common;
+mod reading;
+mod round_trip;
+mod sitemap;

@@ -1,0 +1,199 @@
+//! Files as other programs and people write them.
+
+use std::collections::BTreeMap;
+use std::fs;
+use std::io::Write;
+
+use flate2::Compression;
+use flate2::write::GzEncoder;
+use urldb_interchange::{ReadError, Weight, bag, input, jsonl, list, sums, table};
+
+use crate::common::{Taken, digest};
+
+#[test]
+fn a_list_has_a_url_a_line() {
+    let text = "\u{feff}http://a.test/1\r\n# a comment\n\n  https://B.test:443/2#part \nftp://a.test/\nhttp://u:p@a.test/\nhttp://a.test:8080/";
+    let taken = Taken::of(|sink| list::read(text.as_bytes(), &"urls".into(), sink));
+    assert_eq!(taken.urls(), ["http://a.test/1", "https://b.test/2"]);
+    assert_eq!(
+        taken.refused(),
+        ["urls:5 scheme", "urls:6 userinfo", "urls:7 port"]
+    );
+}
+
+#[test]
+fn lines_that_cannot_be_read_are_refused_and_passed_over() {
+    let mut text = vec![b'x'; (1 << 20) + 1];
+    text.extend(b"\n\xff\nhttp://a.test/\n");
+    let taken = Taken::of(|sink| list::read(&text[..], &"urls".into(), sink));
+    assert_eq!(taken.refused(), ["urls:1 bad-line", "urls:2 bad-line"]);
+    assert_eq!(taken.urls(), ["http://a.test/"]);
+}
+
+fn rows(text: &str, names: &[(&str, &str)]) -> (Taken, Result<(), ReadError>) {
+    let names: BTreeMap<_, _> = names
+        .iter()
+        .map(|(name, key)| ((*name).to_owned(), (*key).to_owned()))
+        .collect();
+    Taken::with_result(|sink| table::read(text.as_bytes(), &"t.csv".into(), &names, sink))
+}
+
+#[test]
+fn columns_are_known_by_their_names() {
+    let text = format!(
+        "Link,Size,SHA256,Owner,category,title\r\nhttp://a.test/,3,{},me,\"b; a\",\"A \"\"title\"\"\n\"\r\nnothing,x,,,,\r\nhttp://a.test/2,x,,,,\r\nhttp://a.test/3\r\n",
+        digest('A')
+    );
+    let (taken, result) = rows(&text, &[("Link", "url")]);
+    result.unwrap();
+    assert_eq!(taken.urls(), ["http://a.test/", "http://a.test/3"]);
+    let record = &taken.items[0].record;
+    assert_eq!(
+        (record.content_length, record.content_sha256.as_deref()),
+        (Some(3), Some(digest('a').as_str()))
+    );
+    assert_eq!(record.categories, ["b", "a"]);
+    assert_eq!(record.name.as_deref(), Some("A \"title\"\n"));
+    assert_eq!(taken.codes(Weight::LeftOut), ["t.csv:1 unknown-column"]);
+    assert_eq!(taken.refused(), ["t.csv:4 bad-cell", "t.csv:5 bad-cell"]);
+}
+
+#[test]
+fn a_table_without_urls_or_without_end_is_none() {
+    assert!(matches!(
+        rows("a,b\n1,2\n", &[]).1,
+        Err(ReadError::Malformed { .. })
+    ));
+    let endless = format!("url\n\"{}", "x".repeat(40 << 20));
+    let error = rows(&endless, &[]).1.unwrap_err();
+    assert!(error.to_string().contains("more than 16 MiB"), "{error}");
+    // Many rows are not one long one.
+    let many = format!("url\n{}", "http://a.test/aaaaaaaaaaaaaaaaaaaaaaaaaaaaaaaaaaaaaaaaaaaaaaaaaaaaaaaaaaaaaaaaaaaaaaaaaa\n".repeat(250_000));
+    assert_eq!(rows(&many, &[]).0.items.len(), 250_000);
+}
+
+#[test]
+fn json_lines_are_objects_with_a_url() {
+    let text = "{\"url\":\"http://a.test/\",\"record\":{\"status\":204,\"x\":1.50}}\n\n[]\n{\"record\":{}}\n{\"url\":\"http://a.test/\",\"record\":{\"x\":null}}\n{\"url\":\"http://a.test/\",\"domain\":\"../x\"}\n";
+    let taken = Taken::of(|sink| jsonl::read(text.as_bytes(), &"j".into(), sink));
+    assert_eq!(taken.urls(), ["http://a.test/"]);
+    assert_eq!(taken.items[0].record.status, Some(204));
+    assert_eq!(
+        taken.items[0].record.extra.get("x").unwrap().as_text(),
+        Some("1.5")
+    );
+    assert_eq!(
+        taken.refused(),
+        [
+            "j:3 bad-line",
+            "j:4 bad-line",
+            "j:5 bad-line",
+            "j:6 bad-line"
+        ]
+    );
+    let deep = format!(
+        "{{\"url\":\"http://a.test/\",\"record\":{{\"x\":{}{}}}}}",
+        "[".repeat(100),
+        "]".repeat(100)
+    );
+    let taken = Taken::of(|sink| jsonl::read(deep.as_bytes(), &"j".into(), sink));
+    assert_eq!(taken.refused(), ["j:1 bad-line"]);
+}
+
+#[test]
+fn digests_are_of_files_below_the_base() {
+    let a = digest('a');
+    let text = format!(
+        "{a}  x y?.txt\n{a} *./d/100%.bin\nSHA256 (a (1).txt) = {a}\n\\{a}  line\\nbreak\\\\\n{a}  ../up\n{a}  /root\nabc  short\n{}  upper\n",
+        digest('A')
+    );
+    let taken = Taken::of(|sink| {
+        sums::read(
+            text.as_bytes(),
+            &"SHA256SUMS".into(),
+            "https://a.test/d/",
+            sink,
+        )
+    });
+    assert_eq!(
+        taken.urls(),
+        [
+            "https://a.test/d/x%20y%3F.txt",
+            "https://a.test/d/d/100%25.bin",
+            "https://a.test/d/a%20(1).txt",
+            "https://a.test/d/line%0Abreak%5C",
+            "https://a.test/d/upper",
+        ]
+    );
+    assert!(
+        taken
+            .items
+            .iter()
+            .all(|item| item.record.content_sha256.as_deref() == Some(&a))
+    );
+    assert_eq!(
+        taken.refused(),
+        [
+            "SHA256SUMS:5 bad-name",
+            "SHA256SUMS:6 bad-name",
+            "SHA256SUMS:7 bad-line"
+        ]
+    );
+}
+
+#[test]
+fn a_bag_says_where_its_files_are_fetched_from() {
+    let folder = tempfile::tempdir().unwrap();
+    let (a, b) = (digest('a'), digest('b'));
+    fs::write(folder.path().join("fetch.txt"), "http://a.test/1 3 data/one%0Atwo\nhttp://a.test/2\t-\tdata/2\nftp://a.test/3 1 data/3\nbad\n").unwrap();
+    fs::write(
+        folder.path().join("manifest-sha256.txt"),
+        format!("{a}  data/one%0Atwo\n{b} data/here 1.txt\n"),
+    )
+    .unwrap();
+    let read = |base| Taken::of(|sink| bag::read(folder.path(), "bag", base, sink));
+    let taken = read(None);
+    assert_eq!(taken.urls(), ["http://a.test/1", "http://a.test/2"]);
+    assert_eq!(
+        (
+            taken.items[0].record.content_length,
+            taken.items[0].record.content_sha256.as_ref()
+        ),
+        (Some(3), Some(&a))
+    );
+    assert!(!taken.items[1].record.is_static());
+    assert_eq!(
+        taken.refused(),
+        ["bag/fetch.txt:3 scheme", "bag/fetch.txt:4 bad-line"]
+    );
+    assert_eq!(
+        taken.codes(Weight::LeftOut),
+        ["bag/manifest-sha256.txt:1 no-url"]
+    );
+    assert_eq!(
+        read(Some("http://b.test/bag/")).urls()[1],
+        "http://b.test/bag/data/here%201.txt"
+    );
+    let empty = tempfile::tempdir().unwrap();
+    let (_, result) = Taken::with_result(|sink| bag::read(empty.path(), "bag", None, sink));
+    assert!(result.unwrap_err().to_string().contains("SHA-256 manifest"));
+}
+
+#[test]
+fn what_is_gzip_is_unpacked() {
+    let folder = tempfile::tempdir().unwrap();
+    let path = folder.path().join("urls.gz");
+    let mut packed = Vec::new();
+    for url in ["http://a.test/1\n", "http://a.test/2\n"] {
+        let mut encoder = GzEncoder::new(&mut packed, Compression::fast());
+        encoder.write_all(url.as_bytes()).unwrap();
+        encoder.finish().unwrap();
+    }
+    fs::write(&path, &packed).unwrap();
+    let taken = Taken::of(|sink| list::read(input::open(&path).unwrap(), &"urls.gz".into(), sink));
+    assert_eq!(taken.items.len(), 2);
+    fs::write(&path, &packed[..packed.len() - 9]).unwrap();
+    let (_, result) =
+        Taken::with_result(|sink| list::read(input::open(&path).unwrap(), &"urls.gz".into(), sink));
+    assert!(matches!(result, Err(ReadError::Input { .. })));
+}

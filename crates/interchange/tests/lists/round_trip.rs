@@ -1,0 +1,112 @@
+//! What a writer writes, its reader reads, as far as the format can hold it.
+
+use std::collections::BTreeMap;
+
+use proptest::prelude::*;
+use urldb_format::{Mapping, Metadata, Record, Value};
+use urldb_interchange::{Listed, archive, jsonl, list, sitemap, sums, table};
+
+use crate::common::Taken;
+
+prop_compose! {
+    fn record()(
+        path in prop_oneof!["/[a-z]{0,3}(\\?[a-z=&;']{1,3})?", "/[a-z]{1,2}/[ -~]{1,4}", "/\\PC{0,3}", "/%[0-9A-F]{2}"],
+        length in proptest::option::of(any::<u64>()),
+        digest in proptest::option::of("[0-9a-f]{64}|[0-9A-F]{64}|x"),
+        categories in proptest::collection::btree_set("[a-z;, ]{0,4}", 0..3),
+        texts in proptest::collection::btree_map("name|description|content-type|status|method|redirects-to|[a-z]{1,3}", "[ -~\n\u{e9}]{0,5}", 0..5),
+    ) -> Record {
+        let mut mapping: Mapping = texts.into_iter().map(|(key, text)| (key, Value::from(text))).collect();
+        mapping.insert("_path", path);
+        let mut record = Record::from_mapping(mapping).unwrap();
+        (record.content_length, record.content_sha256) = (length, digest);
+        record.categories = categories.into_iter().collect();
+        record
+    }
+}
+
+fn metadata() -> impl Strategy<Value = Metadata> {
+    let schemes = prop_oneof![Just((true, false)), Just((false, true)), Just((true, true))];
+    (
+        schemes,
+        proptest::collection::vec("[a-z]{1,3}\\.test", 0..2),
+    )
+        .prop_map(|((http, https), cnames)| Metadata {
+            http,
+            https,
+            cnames,
+            ..Metadata::default()
+        })
+}
+
+/// The URL as `add` would have it, if it is the record's.
+fn own_url(listed: &Listed<'_>) -> Option<String> {
+    let url = listed.url();
+    let identity = urldb_canon::identify(&url).ok()?;
+    (identity.to_string() == url).then_some(url)
+}
+
+proptest! {
+    #[test]
+    fn tables_and_json_lines_hold_everything(record in record(), metadata in metadata()) {
+        let listed = Listed { domain: "a.test", metadata: &metadata, record: &record };
+        let (mut rows, mut lines) = (Vec::new(), Vec::new());
+        let mut writer = table::Writer::new(&mut rows).unwrap();
+        writer.write(&listed).unwrap();
+        writer.finish().unwrap();
+        jsonl::write(&mut lines, &listed).unwrap();
+        // A path that no URL can have keeps the record from being listed by its URL.
+        if urldb_canon::identify(&listed.url()).is_ok() {
+            let stated = listed.stated_metadata(listed.scheme()).map(Metadata::to_mapping);
+            let from_rows = Taken::of(|sink| table::read(&rows[..], &"t".into(), &BTreeMap::new(), sink));
+            let from_lines = Taken::of(|sink| jsonl::read(&lines[..], &"j".into(), sink));
+            for taken in [from_rows, from_lines] {
+                prop_assert_eq!(taken.items.len(), 1, "{:?} {}", taken, String::from_utf8_lossy(&rows));
+                let item = &taken.items[0];
+                let (back, there) = (item.record.to_mapping(), record.to_mapping());
+                prop_assert_eq!(back.sorted(), there.sorted());
+                prop_assert_eq!(item.metadata.as_ref().map(Metadata::to_mapping), stated.clone());
+            }
+        }
+    }
+
+    #[test]
+    fn lists_of_urls_hold_urls(record in record(), metadata in metadata()) {
+        let listed = Listed { domain: "a.test", metadata: &metadata, record: &record };
+        if let Some(url) = own_url(&listed) {
+            let (mut lines, mut xml) = (Vec::new(), Vec::new());
+            list::write(&mut lines, &listed).unwrap();
+            let mut writer = sitemap::Writer::new(&mut xml).unwrap();
+            prop_assert!(writer.write(&listed).unwrap());
+            writer.finish().unwrap();
+            prop_assert_eq!(Taken::of(|sink| list::read(&lines[..], &"l".into(), sink)).urls(), [url.as_str()]);
+            let mut found = Vec::new();
+            sitemap::parse(&xml[..], &"s".into(), &mut |_, _, loc| {
+                found.push(loc.to_owned());
+                Ok(())
+            }).unwrap();
+            prop_assert_eq!(found, [url]);
+        }
+    }
+
+    #[test]
+    fn digests_lead_back_to_their_urls(record in record(), metadata in metadata()) {
+        let listed = Listed { domain: "a.test", metadata: &metadata, record: &record };
+        for base in [format!("{}://", listed.scheme()), format!("{}://a.test/a/", listed.scheme())] {
+            let mut line = Vec::new();
+            if sums::write(&mut line, &base, &listed).unwrap() {
+                let taken = Taken::of(|sink| sums::read(&line[..], &"sums".into(), &base, sink));
+                prop_assert_eq!(taken.urls(), [listed.url()], "{}", String::from_utf8_lossy(&line));
+                prop_assert_eq!(&taken.items[0].record.content_sha256, &record.content_sha256.as_ref().map(|text| text.to_lowercase()));
+            } else {
+                prop_assert!(line.is_empty());
+            }
+        }
+        if let (Some(line), Some(url)) = (archive::cdxj_line(&listed, "20261121103000"), own_url(&listed)) {
+            let nowhere = std::path::Path::new("");
+            let taken = Taken::of(|sink| archive::read_cdxj(line.as_bytes(), nowhere, &"i".into(), sink));
+            prop_assert_eq!(taken.urls(), [url]);
+            prop_assert_eq!(taken.items[0].record.content_length, record.content_length);
+        }
+    }
+}
