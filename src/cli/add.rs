@@ -243,7 +243,7 @@ fn fetch(
     Ok((seen.collect(), refused.len()))
 }
 
-fn job(identity: &Identity, asked: &Record, body: BodyUse) -> Job {
+pub(super) fn job(identity: &Identity, asked: &Record, body: BodyUse) -> Job {
     Job {
         key: JobKey {
             domain: identity.host.clone(),

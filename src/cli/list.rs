@@ -1,10 +1,11 @@
 //! `urldb list`.
 
-use std::io::Write;
+use std::io::{self, Write};
 
 use serde::Serialize;
 use urldb_format::Record;
 
+use super::search::{Rank, SearchArgs};
 use super::select::SelectArgs;
 use super::{Context, Exit, check::Format};
 
@@ -14,19 +15,26 @@ use super::{Context, Exit, check::Format};
 Examples:
   urldb list
   urldb list -d example.org -c core
-  urldb list --format json | jq -r .url")]
+  urldb list --format json | jq -r .url
+  urldb list --search 'solar system' --rating 3.. --group category")]
 pub(super) struct Args {
     #[command(flatten)]
     select: SelectArgs,
     /// One URL a line, or one JSON object a line
     #[arg(long, default_value = "human")]
     format: Format,
+    #[command(flatten)]
+    search: SearchArgs,
 }
 
 /// One line of `--format json`.
 #[derive(Serialize)]
 struct Listed<'a> {
     url: String,
+    #[serde(skip_serializing_if = "Option::is_none")]
+    name: Option<&'a str>,
+    #[serde(skip_serializing_if = "Option::is_none")]
+    group: Option<&'a str>,
     file: &'a str,
     line: usize,
     #[serde(skip_serializing_if = "Option::is_none")]
@@ -42,6 +50,7 @@ struct Listed<'a> {
 pub(super) fn run(args: &Args, context: &Context) -> anyhow::Result<Exit> {
     let selection = args.select.resolve(context)?;
     let mut out = std::io::BufWriter::new(std::io::stdout().lock());
+    let mut found: Vec<(Rank, String)> = vec![];
     for parsed in context.config.open_database()?.read() {
         let file = parsed?.file;
         let (host, name) = (file.host(), context.shown(file.path()));
@@ -56,27 +65,56 @@ pub(super) fn run(args: &Args, context: &Context) -> anyhow::Result<Exit> {
         for entry in file
             .records()
             .filter(|entry| selection.wants_record(host, entry.record()))
+            .filter(|entry| args.search.wants(entry.record()))
         {
-            let url = format!("{scheme}://{host}{}", entry.record().path);
-            match args.format {
-                Format::Human => writeln!(out, "{url}")?,
+            let record = entry.record();
+            let url = format!("{scheme}://{host}{}", record.path);
+            let rank = args.search.is_asked_for().then(|| args.search.rank(record));
+            let line = match args.format {
+                Format::Human => url,
                 Format::Json => {
-                    serde_json::to_writer(
-                        &mut out,
-                        &listed(url, &name, entry.line(), entry.record()),
-                    )?;
-                    writeln!(out)?;
+                    let group = rank.as_ref().and_then(Rank::heading);
+                    let place = (&*name, entry.line());
+                    serde_json::to_string(&listed(url, place, group, record))?
                 }
+            };
+            if let Some(rank) = rank {
+                found.push((rank, line));
+            } else {
+                writeln!(out, "{line}")?;
             }
         }
     }
+    found.sort_by(|one, other| one.0.cmp(&other.0));
+    write_found(&mut out, &found, args)?;
     out.flush()?;
     Ok(Exit::Fine)
 }
 
-fn listed<'a>(url: String, file: &'a str, line: usize, record: &'a Record) -> Listed<'a> {
+/// Writes what was searched for, under headings if it is grouped; objects have them in themselves.
+fn write_found(out: &mut impl Write, found: &[(Rank, String)], args: &Args) -> io::Result<()> {
+    for group in found.chunk_by(|one, other| one.0.heading() == other.0.heading()) {
+        let heading = group.first().and_then(|(rank, _)| rank.heading());
+        if args.search.is_grouped() && args.format == Format::Human {
+            writeln!(out, "# {}", heading.unwrap_or("none"))?;
+        }
+        for (_, line) in group {
+            writeln!(out, "{line}")?;
+        }
+    }
+    Ok(())
+}
+
+fn listed<'a>(
+    url: String,
+    (file, line): (&'a str, usize),
+    group: Option<&'a str>,
+    record: &'a Record,
+) -> Listed<'a> {
     Listed {
         url,
+        name: record.name.as_deref(),
+        group,
         file,
         line,
         length: record.content_length,

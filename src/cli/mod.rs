@@ -11,10 +11,12 @@ mod completions;
 mod context;
 mod demo;
 mod edit;
+mod export;
 mod findings;
 mod fmt;
 mod github;
 mod hook;
+mod import;
 mod init;
 mod lint;
 mod list;
@@ -22,6 +24,7 @@ mod progress;
 mod report;
 mod request;
 mod rm;
+mod search;
 mod select;
 mod story;
 mod style;
@@ -102,6 +105,8 @@ enum Command {
     Rm(rm::Args),
     List(list::Args),
     Url(url::Args),
+    Import(import::Args),
+    Export(export::Args),
     Fmt(fmt::Args),
     Lint(lint::Args),
     Check(check::CheckArgs),
@@ -138,6 +143,8 @@ fn dispatch(cli: &Cli) -> anyhow::Result<Exit> {
         Command::Rm(args) => rm::run(args, &context()?),
         Command::List(args) => list::run(args, &context()?),
         Command::Url(args) => url::run(args, context),
+        Command::Export(args) => export::run(args, &context()?),
+        Command::Import(args) => import::run(args, &mut context()?),
         Command::Fmt(args) => fmt::run(args, &context()?),
         Command::Lint(args) => lint::run(args, &context()?),
         Command::Check(args) => check::check(args, &mut context()?),

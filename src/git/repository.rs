@@ -107,6 +107,16 @@ impl Repository {
         }
     }
 
+    /// When a file was last changed by a commit, in seconds since 1970; `None` if it never was, or
+    /// git cannot say.
+    pub fn last_commit_of(&self, path: &Path) -> Option<i64> {
+        let path = self.relative(path).ok()?;
+        let mut git = self.git();
+        git.args(["log", "-1", "--format=%ct", "--"]).arg(path);
+        let seconds = output(&mut git, b"").and_then(line).ok()?;
+        seconds.parse().ok()
+    }
+
     /// The bytes of a blob, as they are in the repository: no filter applied.
     pub fn read_blob(&self, id: &str) -> Result<Vec<u8>> {
         if let Some(lib) = &self.lib {

@@ -4,6 +4,7 @@
 //! - `site`: a web site that the test rewrites while the program watches it.
 //! - `editing`: init, add, rm and list, which change or show the database.
 //! - `requests`: records that ask with more than GET, from add to archive.
+//! - `importing`, `exporting`: lists of URLs that come and go, and searching.
 //! - `files`: fmt and lint, on files as people leave them.
 //! - `check`: what one look finds, for people and as JSON, and how it is narrowed.
 //! - `rules`: site rules, and what they do to records.
@@ -28,8 +29,10 @@ mod archive_export;
 mod archive_reading;
 mod check;
 mod editing;
+mod exporting;
 mod files;
 mod hook;
+mod importing;
 mod judging;
 mod outbox;
 mod proxy;

@@ -6,7 +6,6 @@
 //! another status than 200 promises nothing; revisits repeat what an earlier record says.
 
 use std::error::Error;
-use std::fs::File;
 use std::io::{self, BufRead, BufReader, Read, Write};
 use std::path::Path;
 use std::sync::Arc;
@@ -231,8 +230,7 @@ fn stored(
 }
 
 fn capture_at(path: &Path, offset: u64, place: Place) -> io::Result<Option<Found>> {
-    let mut reader: Reader<BufReader<File>> =
-        Reader::open_at(path, offset).map_err(io::Error::other)?;
+    let mut reader = Reader::open_at(path, offset).map_err(io::Error::other)?;
     let Some(mut record) = reader.next_record().map_err(io::Error::other)? else {
         return Err(io::Error::other(
             "there is no record at the offset that the line names",

@@ -1,0 +1,222 @@
+//! `urldb export`.
+
+use std::collections::HashSet;
+use std::io::{BufWriter, Write};
+use std::path::Path;
+
+use anyhow::Context as _;
+use clap::ValueEnum;
+use jiff::civil::DateTime;
+use jiff::tz::TimeZone;
+use jiff::{Timestamp, Zoned};
+use urldb_format::DomainFile;
+use urldb_interchange::{Listed, archive, jsonl, list, sitemap, ssd3, sums, table};
+
+use super::import::parse_base;
+use super::select::SelectArgs;
+use super::{Context, Exit, style};
+use crate::git::{GitEnv, Repository};
+
+/// Write the URLs of the database as a list for other programs
+#[derive(Debug, clap::Args)]
+#[command(after_help = "\
+Examples:
+  urldb export ssd3 > catalogue.uric
+  urldb export sha256sum --base https://example.org/data/ | sha256sum -c
+  urldb export csv -c core > core.csv")]
+pub(super) struct Args {
+    /// The format
+    format: Format,
+    #[command(flatten)]
+    select: SelectArgs,
+    /// Of `sha256sum`: name files as they lie below this URL; without it names begin with the host
+    #[arg(long, value_name = "URL", value_parser = parse_base)]
+    base: Option<String>,
+}
+
+/// The formats that can be exported.
+#[derive(Debug, Clone, Copy, PartialEq, Eq, ValueEnum)]
+enum Format {
+    /// SSD3 URI-Catalogue
+    Ssd3,
+    /// A URL a line
+    List,
+    /// One sitemap
+    Sitemap,
+    /// A table whose first row names the columns
+    Csv,
+    /// A JSON object a line, with all that the database has
+    Jsonl,
+    /// What `sha256sum -c` checks
+    Sha256sum,
+    /// An index of what is promised, by URL and digest
+    Cdxj,
+}
+
+pub(super) fn run(args: &Args, context: &Context) -> anyhow::Result<Exit> {
+    let out = BufWriter::new(std::io::stdout().lock());
+    let left_out = match args.format {
+        Format::Ssd3 => catalogue(args, context, out)?,
+        Format::List => lines(args, context, out, |out, listed| {
+            let is_url = is_url(listed);
+            if is_url {
+                list::write(out, listed)?;
+            }
+            Ok(is_url)
+        })?,
+        Format::Jsonl => lines(args, context, out, |out, listed| {
+            jsonl::write(out, listed)?;
+            Ok(true)
+        })?,
+        Format::Sha256sum => lines(args, context, out, |out, listed| {
+            let base = args
+                .base
+                .clone()
+                .unwrap_or_else(|| format!("{}://", listed.scheme()));
+            Ok(listed.is_plain() && sums::write(out, &base, listed)?)
+        })?,
+        Format::Sitemap => {
+            let mut writer = sitemap::Writer::new(out)?;
+            let left_out = each(args, context, |listed, _| {
+                Ok(is_url(listed) && writer.write(listed)?)
+            })?;
+            writer.finish()?;
+            left_out
+        }
+        Format::Csv => {
+            let mut writer = table::Writer::new(out)?;
+            let left_out = each(args, context, |listed, _| {
+                writer.write(listed)?;
+                Ok(true)
+            })?;
+            writer.finish()?;
+            left_out
+        }
+        Format::Cdxj => index(args, context, out)?,
+    };
+    if left_out > 0 {
+        let records = style::count(left_out, "record");
+        style::print_warning(format!(
+            "{records} left out: the format cannot hold them; docs/interchange.md says which"
+        ));
+    }
+    Ok(Exit::Fine)
+}
+
+/// Whether the record is about a plain GET of what can be written as a URL.
+fn is_url(listed: &Listed<'_>) -> bool {
+    listed.is_plain() && urldb_canon::identify(&listed.url()).is_ok()
+}
+
+/// Calls `write` for each record that is selected, in the order of the database, with the moment at
+/// which its file was last amended; counts those that it leaves out.
+fn each(
+    args: &Args,
+    context: &Context,
+    mut write: impl FnMut(&Listed<'_>, &Amended<'_>) -> anyhow::Result<bool>,
+) -> anyhow::Result<u64> {
+    let selection = args.select.resolve(context)?;
+    // What git refuses has no commits that we could ask for.
+    let repository = Repository::discover(&context.config.root, GitEnv::from_process());
+    let repository = repository.ok().flatten();
+    let mut left_out = 0;
+    for parsed in context.config.open_database()?.read() {
+        let file: DomainFile = parsed?.file;
+        let domain = file.host();
+        if !selection.wants_domain(domain) {
+            continue;
+        }
+        let amended = Amended::new(file.path(), repository.as_ref());
+        for entry in file
+            .records()
+            .filter(|entry| selection.wants_record(domain, entry.record()))
+        {
+            let listed = Listed {
+                domain,
+                metadata: file.metadata(),
+                record: entry.record(),
+            };
+            left_out += u64::from(!write(&listed, &amended)?);
+        }
+    }
+    Ok(left_out)
+}
+
+fn lines<W: Write>(
+    args: &Args,
+    context: &Context,
+    mut out: W,
+    mut write: impl FnMut(&mut W, &Listed<'_>) -> anyhow::Result<bool>,
+) -> anyhow::Result<u64> {
+    let left_out = each(args, context, |listed, _| write(&mut out, listed))?;
+    out.flush()?;
+    Ok(left_out)
+}
+
+/// All records are in memory: their order is not that of the database.
+fn catalogue(args: &Args, context: &Context, out: impl Write) -> anyhow::Result<u64> {
+    let mut placed = vec![];
+    let left_out = each(args, context, |listed, amended| {
+        placed.push(ssd3::from_database(listed, amended.date()?));
+        Ok(true)
+    })?;
+    placed.sort_by_cached_key(ssd3::sort_key);
+    let (mut writer, mut ids) = (ssd3::Writer::new(out), HashSet::new());
+    for (placed, index) in placed.into_iter().zip(1..) {
+        let record = placed.finish(index, &mut ids);
+        let uri = record.get("URI").unwrap_or_default();
+        writer
+            .write(&record)
+            .with_context(|| format!("cannot write {uri} as SSD3"))?;
+    }
+    writer.finish()?;
+    Ok(left_out)
+}
+
+/// All lines are in memory: they are sorted by other keys than the database.
+fn index(args: &Args, context: &Context, mut out: impl Write) -> anyhow::Result<u64> {
+    let mut lines = vec![];
+    let left_out = each(args, context, |listed, amended| {
+        let moment = amended.date()?.strftime("%Y%m%d%H%M%S").to_string();
+        let line = archive::cdxj_line(listed, &moment).filter(|_| is_url(listed));
+        let is_written = line.is_some();
+        lines.extend(line);
+        Ok(is_written)
+    })?;
+    archive::write_cdxj(&mut out, lines)?;
+    out.flush()?;
+    Ok(left_out)
+}
+
+/// When a file was last amended: its last commit, or else what the file system says. Asked only when
+/// it is needed.
+struct Amended<'a> {
+    path: &'a Path,
+    repository: Option<&'a Repository>,
+    date: std::cell::OnceCell<DateTime>,
+}
+
+impl<'a> Amended<'a> {
+    fn new(path: &'a Path, repository: Option<&'a Repository>) -> Self {
+        Self {
+            path,
+            repository,
+            date: std::cell::OnceCell::new(),
+        }
+    }
+
+    fn date(&self) -> anyhow::Result<DateTime> {
+        if let Some(date) = self.date.get() {
+            return Ok(*date);
+        }
+        let committed = self
+            .repository
+            .and_then(|repository| repository.last_commit_of(self.path));
+        let amended: Timestamp = match committed {
+            Some(seconds) => Timestamp::from_second(seconds)?,
+            None => self.path.metadata()?.modified()?.try_into()?,
+        };
+        let date = Zoned::new(amended, TimeZone::UTC).datetime();
+        Ok(*self.date.get_or_init(|| date))
+    }
+}

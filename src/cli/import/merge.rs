@@ -1,0 +1,296 @@
+//! One domain file with what lists say of it: what is new is added, what lacks something is given it,
+//! what is promised already stays.
+
+use std::collections::{BTreeMap, HashMap};
+use std::path::Path;
+
+use urldb_canon::{Identity as Url, Scheme};
+use urldb_format::{DomainFile, Identity, Mapping, Metadata, Record};
+use urldb_interchange::{Item, Listed, Notice, Place};
+
+/// What became of a URL.
+#[derive(Debug, Clone, Copy, PartialEq, Eq)]
+pub(super) enum Done {
+    Added,
+    Merged,
+    Known,
+}
+
+/// A domain file, before.
+pub(super) struct Merge<'a> {
+    file: DomainFile,
+    is_new: bool,
+    categories: &'a [String],
+    known: HashMap<Identity, (Record, usize)>,
+}
+
+/// A domain file, after.
+pub(super) struct Merged {
+    file: DomainFile,
+    records: Vec<(Record, Done)>,
+    /// What is to be told.
+    pub(super) notices: Vec<Notice>,
+    /// The scheme of some URL that the domain is not asked over.
+    pub(super) unasked: Option<Scheme>,
+}
+
+impl<'a> Merge<'a> {
+    /// The file at `path`, or a new one for `items`.
+    pub(super) fn new(
+        path: &Path,
+        items: &[Item],
+        categories: &'a [String],
+    ) -> anyhow::Result<Self> {
+        let is_new = path.symlink_metadata().is_err();
+        let file = if is_new {
+            DomainFile::create(path, metadata_of(items))?
+        } else {
+            DomainFile::read(path)?.file
+        };
+        let known = file.records().map(|entry| {
+            let record = entry.record();
+            (record.identity(), (record.clone(), entry.line()))
+        });
+        let known = known.collect();
+        Ok(Self {
+            file,
+            is_new,
+            categories,
+            known,
+        })
+    }
+
+    /// Merges all items. `name` is what people call the file.
+    pub(super) fn all(self, items: Vec<Item>, name: &str) -> Merged {
+        let mut notices = vec![];
+        let unasked = items
+            .iter()
+            .map(|item| item.scheme)
+            .find(|scheme| !is_asked(self.file.metadata(), *scheme));
+        let mut wanted: BTreeMap<Identity, Item> = BTreeMap::new();
+        for item in items {
+            let item = self.prepared(item);
+            match wanted.entry(item.record.identity()) {
+                std::collections::btree_map::Entry::Vacant(place) => drop(place.insert(item)),
+                std::collections::btree_map::Entry::Occupied(mut first) => {
+                    notices.extend(combine(first.get_mut(), item));
+                }
+            }
+        }
+        let mut records = vec![];
+        for (identity, item) in wanted {
+            let Some((known, line)) = self.known.get(&identity) else {
+                records.push((item.record, Done::Added));
+                continue;
+            };
+            let place = Place::line(&name.into(), *line as u64);
+            let mut record = known.clone();
+            match fill(&mut record, item.record, &item.place, &place) {
+                Err(notice) => notices.push(notice),
+                Ok(lost) => {
+                    notices.extend(lost);
+                    let done = if record == *known {
+                        Done::Known
+                    } else {
+                        Done::Merged
+                    };
+                    records.push((record, done));
+                }
+            }
+        }
+        Merged {
+            file: self.file,
+            records,
+            notices,
+            unasked: unasked.filter(|_| !self.is_new),
+        }
+    }
+
+    /// The item as its record is to be, but for what is there already.
+    fn prepared(&self, mut item: Item) -> Item {
+        let categories = self
+            .categories
+            .iter()
+            .filter(|category| !category.is_empty());
+        item.record.categories.extend(categories.cloned());
+        item.record.categories.sort();
+        item.record.categories.dedup();
+        let listed = Listed {
+            domain: self.file.host(),
+            metadata: self.file.metadata(),
+            record: &item.record,
+        };
+        if let Some(spelling) = item
+            .spelling
+            .take()
+            .filter(|spelling| *spelling != listed.url())
+        {
+            let catalogue = item.record.catalogue.get_or_insert_default();
+            if catalogue.get("uri").is_none() {
+                catalogue.insert("uri", spelling);
+            }
+        }
+        item
+    }
+}
+
+impl Merged {
+    /// What became of each URL.
+    pub(super) fn done(&self) -> impl Iterator<Item = (Done, String)> {
+        self.records
+            .iter()
+            .map(|(record, done)| (*done, self.listed(record).url()))
+    }
+
+    /// How many URLs this became of.
+    pub(super) fn count(&self, what: Done) -> u64 {
+        self.records
+            .iter()
+            .filter(|(_, done)| *done == what)
+            .count() as u64
+    }
+
+    /// The URLs whose bytes nothing promises.
+    pub(super) fn lacking(&self) -> impl Iterator<Item = Url> {
+        let plain = self
+            .records
+            .iter()
+            .filter(|(record, _)| !record.is_static() && self.listed(record).is_plain());
+        plain.map(|(record, _)| Url {
+            scheme: self.listed(record).scheme(),
+            host: self.file.host().to_owned(),
+            path: record.path.clone(),
+        })
+    }
+
+    fn listed<'a>(&'a self, record: &'a Record) -> Listed<'a> {
+        Listed {
+            domain: self.file.host(),
+            metadata: self.file.metadata(),
+            record,
+        }
+    }
+
+    /// The file with all of it, if anything changes.
+    pub(super) fn file(mut self) -> anyhow::Result<Option<DomainFile>> {
+        let records = self
+            .records
+            .into_iter()
+            .filter(|(_, done)| *done != Done::Known);
+        let records: Vec<Record> = records.map(|(record, _)| record).collect();
+        if records.is_empty() {
+            return Ok(None);
+        }
+        self.file.put_all(records)?;
+        Ok(Some(self.file))
+    }
+}
+
+/// What the items say of their domain: what one of them states, or else that it is asked over the
+/// schemes that they are written with.
+fn metadata_of(items: &[Item]) -> Metadata {
+    let stated = items.iter().find_map(|item| item.metadata.clone());
+    stated.unwrap_or_else(|| Metadata {
+        http: items.iter().any(|item| item.scheme == Scheme::Http),
+        https: items.iter().any(|item| item.scheme == Scheme::Https),
+        ..Metadata::default()
+    })
+}
+
+fn is_asked(metadata: &Metadata, scheme: Scheme) -> bool {
+    match scheme {
+        Scheme::Http => metadata.http,
+        Scheme::Https => metadata.https || !metadata.http,
+    }
+}
+
+/// Adds to an item what another says of the same URL. Of two captures the later one counts.
+fn combine(first: &mut Item, mut again: Item) -> Option<Notice> {
+    if let (Some(before), Some(after)) = (&first.moment, &again.moment) {
+        if before > after {
+            std::mem::swap(first, &mut again);
+        }
+        let (length, sha256) = (
+            again.record.content_length,
+            again.record.content_sha256.take(),
+        );
+        let is_same = sha256.is_some() && sha256 == first.record.content_sha256;
+        if !is_same {
+            first.record.content_length = length;
+        }
+        first.record.content_sha256 = sha256;
+        first.moment = again.moment;
+        again.record.content_length = None;
+    }
+    let place = first.place.clone();
+    fill(&mut first.record, again.record, &again.place, &place).unwrap_or_else(Some)
+}
+
+/// Gives a record what it lacks. `Err` if the two promise other things; a notice if they say other
+/// things of what is no promise.
+fn fill(
+    record: &mut Record,
+    more: Record,
+    at: &Place,
+    there: &Place,
+) -> Result<Option<Notice>, Notice> {
+    let contradicts = differ(record.content_length.as_ref(), more.content_length.as_ref())
+        || differ(record.content_sha256.as_ref(), more.content_sha256.as_ref())
+        || differ(record.status.as_ref(), more.status.as_ref())
+        || differ(record.redirects_to.as_ref(), more.redirects_to.as_ref());
+    if contradicts {
+        let message = format!(
+            "{} is promised otherwise in {there}; remove one of the two",
+            more.path
+        );
+        return Err(Notice::refused(at.clone(), "contradiction", message));
+    }
+    let mut is_lost = differ(record.name.as_ref(), more.name.as_ref())
+        || differ(record.description.as_ref(), more.description.as_ref())
+        || differ(record.content_type.as_ref(), more.content_type.as_ref());
+    record.content_length = record.content_length.or(more.content_length);
+    record.status = record.status.or(more.status);
+    for (old, new) in [
+        (&mut record.content_sha256, more.content_sha256),
+        (&mut record.content_type, more.content_type),
+        (&mut record.redirects_to, more.redirects_to),
+        (&mut record.name, more.name),
+        (&mut record.description, more.description),
+    ] {
+        *old = old.take().or(new);
+    }
+    let before = record.categories.len();
+    record.categories.extend(more.categories);
+    if record.categories.len() > before {
+        record.categories.sort();
+        record.categories.dedup();
+    }
+    if let Some(catalogue) = more.catalogue {
+        is_lost |= lay_under(record.catalogue.get_or_insert_default(), catalogue);
+    }
+    is_lost |= lay_under(&mut record.extra, more.extra);
+    let message = || {
+        format!(
+            "{} is listed in {there} already; what differs was left out",
+            record.path
+        )
+    };
+    Ok(is_lost.then(|| Notice::left_out(at.clone(), "known-otherwise", message())))
+}
+
+fn differ<T: PartialEq>(one: Option<&T>, other: Option<&T>) -> bool {
+    matches!((one, other), (Some(one), Some(other)) if one != other)
+}
+
+/// Adds the keys that are missing; says whether others had another value. The place in a catalogue
+/// is no loss.
+fn lay_under(mapping: &mut Mapping, more: Mapping) -> bool {
+    let mut is_lost = false;
+    for (key, value) in more {
+        match mapping.get(&key) {
+            None => drop(mapping.insert(key, value)),
+            Some(known) => is_lost |= *known != value && key != "position",
+        }
+    }
+    is_lost
+}

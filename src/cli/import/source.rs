@@ -1,0 +1,160 @@
+//! Which reader a list wants, and from where.
+
+use std::collections::BTreeMap;
+use std::fs::File;
+use std::io::{self, BufRead, BufReader, Seek};
+use std::path::Path;
+use std::sync::Arc;
+
+use anyhow::Context as _;
+use clap::ValueEnum;
+use urldb_interchange::{Sink, archive, bag, input, jsonl, list, sitemap, ssd3, sums, table};
+
+use super::super::Context;
+use super::Args;
+
+/// The formats that can be imported.
+#[derive(Debug, Clone, Copy, PartialEq, Eq, ValueEnum)]
+pub(super) enum Format {
+    /// SSD3 URI-Catalogue
+    Ssd3,
+    /// A URL a line
+    List,
+    /// A sitemap, or an index with its sitemaps beside it; gzip too
+    Sitemap,
+    /// A table whose first row names the columns
+    Csv,
+    /// What `urldb export jsonl` writes
+    Jsonl,
+    /// Digests of files below --base
+    Sha256sum,
+    /// A bag: fetch.txt and manifest-sha256.txt
+    Bagit,
+    /// A web archive
+    Warc,
+    /// The index of a web archive, which is read too if it lies beside it
+    Cdxj,
+}
+
+/// Reads every list.
+pub(super) fn read(args: &Args, context: &Context, sink: &mut Sink<'_>) -> anyhow::Result<()> {
+    for file in &args.files {
+        let path = context.directory.join(file);
+        let shown: Arc<str> = file.display().to_string().into();
+        if file.as_os_str() == "-" {
+            one(
+                args,
+                &spooled(io::stdin().lock())?,
+                &"standard input".into(),
+                sink,
+            )?;
+        } else {
+            one(args, &Source::File(&path), &shown, sink)?;
+        }
+    }
+    Ok(())
+}
+
+/// Where a list is read from.
+enum Source<'a> {
+    File(&'a Path),
+    /// Standard input, since some formats are read twice.
+    Spooled(File),
+}
+
+fn spooled(mut stdin: impl BufRead) -> anyhow::Result<Source<'static>> {
+    let mut file = tempfile::tempfile().context("cannot make a temporary file")?;
+    io::copy(&mut stdin, &mut file).context("cannot read standard input")?;
+    file.rewind()?;
+    Ok(Source::Spooled(file))
+}
+
+impl Source<'_> {
+    fn path(&self, format: &str) -> anyhow::Result<&Path> {
+        match self {
+            Self::File(path) => Ok(path),
+            Self::Spooled(_) => {
+                anyhow::bail!("{format} cannot be read from standard input; name the file")
+            }
+        }
+    }
+
+    fn plain(&self, shown: &str) -> anyhow::Result<BufReader<File>> {
+        let file = match self {
+            Self::File(path) => File::open(path),
+            Self::Spooled(file) => file.try_clone(),
+        };
+        Ok(BufReader::new(
+            file.with_context(|| format!("cannot read {shown}"))?,
+        ))
+    }
+
+    fn unpacked(&self, shown: &str) -> anyhow::Result<Box<dyn BufRead>> {
+        let input = input::unpacked(self.plain(shown)?);
+        input.with_context(|| format!("cannot read {shown}"))
+    }
+}
+
+fn one(
+    args: &Args,
+    source: &Source<'_>,
+    shown: &Arc<str>,
+    sink: &mut Sink<'_>,
+) -> anyhow::Result<()> {
+    let base = || {
+        args.base
+            .as_deref()
+            .context("--base URL is needed: it says where the files are served")
+    };
+    match args.format {
+        Format::Ssd3 => ssd3::read(source.plain(shown)?, shown, sink)?,
+        Format::List => list::read(source.unpacked(shown)?, shown, sink)?,
+        Format::Sitemap => sitemap::read(source.path("a sitemap")?, shown, sink)?,
+        Format::Csv => {
+            let names = args
+                .columns
+                .iter()
+                .map(|(key, name)| (name.clone(), key.clone()));
+            let names: BTreeMap<String, String> = names.collect();
+            table::read(source.unpacked(shown)?, shown, &names, sink)?;
+        }
+        Format::Jsonl => jsonl::read(source.unpacked(shown)?, shown, sink)?,
+        Format::Sha256sum => sums::read(source.unpacked(shown)?, shown, base()?, sink)?,
+        Format::Bagit => bag::read(source.path("a bag")?, shown, args.base.as_deref(), sink)?,
+        Format::Warc => archive::read_warc(source.path("a WARC file")?, shown, sink)?,
+        Format::Cdxj => {
+            let path = source.path("an index")?;
+            let folder = path.parent().unwrap_or(Path::new(""));
+            archive::read_cdxj(source.unpacked(shown)?, folder, shown, sink)?;
+        }
+    }
+    Ok(())
+}
+
+/// `--base`: a folder's URL, or a scheme alone.
+pub(in crate::cli) fn parse_base(text: &str) -> Result<String, String> {
+    if matches!(text, "http://" | "https://") {
+        return Ok(text.to_owned());
+    }
+    let url = if text.ends_with('/') {
+        text.to_owned()
+    } else {
+        format!("{text}/")
+    };
+    let identity = urldb_canon::identify(&url).map_err(|error| error.to_string())?;
+    if identity.path.contains('?') {
+        return Err("it has a query, which no folder has".to_owned());
+    }
+    Ok(identity.to_string())
+}
+
+/// `--column KEY=NAME`.
+pub(super) fn parse_column(text: &str) -> Result<(String, String), String> {
+    let (key, name) = text
+        .split_once('=')
+        .ok_or("write KEY=NAME, for example url=Link")?;
+    if !table::is_column(key) {
+        return Err(format!("{key} is nothing that a column can hold"));
+    }
+    Ok((key.to_owned(), name.to_owned()))
+}

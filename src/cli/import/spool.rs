@@ -1,0 +1,144 @@
+//! What was read, on disk: memory holds a few bytes a host, and the items of one domain at a time.
+//!
+//! Each entry says where the one before it of the same host stands, so that the chain is followed
+//! back from the last.
+
+use std::collections::BTreeMap;
+use std::fs::File;
+use std::io::{BufWriter, Read, Seek, SeekFrom, Write};
+
+use anyhow::Context as _;
+use serde_json::{Map, Value as Json};
+use urldb_canon::Scheme;
+use urldb_format::{Mapping, Metadata, Record};
+use urldb_interchange::{At, Item, Place, json};
+
+/// Before each entry: where its predecessor stands, and its own length.
+const HEAD: usize = 16;
+
+/// Items in a temporary file.
+pub(super) struct Spool {
+    output: BufWriter<File>,
+    end: u64,
+    items: u64,
+    /// Where the last entry of each host stands.
+    last: BTreeMap<String, u64>,
+}
+
+/// No entry.
+const NONE: u64 = u64::MAX;
+
+impl Spool {
+    pub(super) fn new() -> anyhow::Result<Self> {
+        let file = tempfile::tempfile().context("cannot make a temporary file")?;
+        Ok(Self {
+            output: BufWriter::new(file),
+            end: 0,
+            items: 0,
+            last: BTreeMap::new(),
+        })
+    }
+
+    /// How many items were pushed.
+    pub(super) fn len(&self) -> u64 {
+        self.items
+    }
+
+    pub(super) fn push(&mut self, item: &Item) -> anyhow::Result<()> {
+        let text = to_json(item).to_string();
+        let last = self.last.get_mut(&item.host);
+        let before = last.map_or(NONE, |last| std::mem::replace(last, self.end));
+        if before == NONE {
+            self.last.insert(item.host.clone(), self.end);
+        }
+        let length = text.len() as u64;
+        for part in [
+            &before.to_le_bytes(),
+            &length.to_le_bytes(),
+            text.as_bytes(),
+        ] {
+            self.output
+                .write_all(part)
+                .context("cannot write to a temporary file")?;
+        }
+        self.end += HEAD as u64 + length;
+        self.items += 1;
+        Ok(())
+    }
+
+    /// The hosts, sorted.
+    pub(super) fn hosts(&self) -> Vec<String> {
+        self.last.keys().cloned().collect()
+    }
+
+    /// The items of a host, in the order in which they were pushed.
+    pub(super) fn take(&mut self, host: &str) -> anyhow::Result<Vec<Item>> {
+        self.output.flush()?;
+        let file = self.output.get_mut();
+        let mut at = self.last.get(host).copied().unwrap_or(NONE);
+        let (mut items, mut head, mut text) = (vec![], [0; HEAD], vec![]);
+        while at != NONE {
+            file.seek(SeekFrom::Start(at))?;
+            file.read_exact(&mut head)?;
+            let (before, length) = head.split_at(HEAD / 2);
+            text.resize(usize::try_from(u64::from_le_bytes(length.try_into()?))?, 0);
+            file.read_exact(&mut text)?;
+            items.push(
+                from_json(&serde_json::from_slice(&text)?, host)
+                    .context("a temporary file was changed")?,
+            );
+            at = u64::from_le_bytes(before.try_into()?);
+        }
+        items.reverse();
+        Ok(items)
+    }
+}
+
+fn to_json(item: &Item) -> Json {
+    let (unit, at) = match item.place.at {
+        At::Line(line) => ("line", line),
+        At::Byte(byte) => ("byte", byte),
+    };
+    let mut object = Map::new();
+    object.insert("file".to_owned(), Json::from(&*item.place.file));
+    object.insert(unit.to_owned(), Json::from(at));
+    object.insert("scheme".to_owned(), Json::from(item.scheme.as_str()));
+    for (key, value) in [("spelling", &item.spelling), ("moment", &item.moment)] {
+        object.extend(
+            value
+                .as_deref()
+                .map(|value| (key.to_owned(), Json::from(value))),
+        );
+    }
+    let mapping = |mapping: &Mapping| Json::Object(json::to_json(mapping));
+    let metadata = item
+        .metadata
+        .as_ref()
+        .map(|metadata| mapping(&metadata.to_mapping()));
+    object.extend(metadata.map(|metadata| ("metadata".to_owned(), metadata)));
+    object.insert("record".to_owned(), mapping(&item.record.to_mapping()));
+    Json::Object(object)
+}
+
+fn from_json(object: &Json, host: &str) -> Option<Item> {
+    let text = |key| object.get(key).and_then(Json::as_str).map(str::to_owned);
+    let mapping = |key| json::from_json(object.get(key)?.as_object()?).ok();
+    let line = object.get("line").and_then(Json::as_u64).map(At::Line);
+    let byte = object.get("byte").and_then(Json::as_u64).map(At::Byte);
+    Some(Item {
+        place: Place {
+            file: text("file")?.into(),
+            at: line.or(byte)?,
+        },
+        scheme: if text("scheme")? == "https" {
+            Scheme::Https
+        } else {
+            Scheme::Http
+        },
+        host: host.to_owned(),
+        record: Record::from_mapping(mapping("record")?)?,
+        metadata: mapping("metadata").map(Metadata::from_mapping),
+        spelling: text("spelling"),
+        moment: text("moment"),
+    })
+}

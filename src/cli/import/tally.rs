@@ -1,0 +1,154 @@
+//! What an import came to, for people.
+
+use std::fmt::Write as _;
+use std::io::Write as _;
+
+use urldb_interchange::{Notice, Weight};
+
+use super::merge::{Done, Merged};
+use crate::cli::style::{self, BAD, DIM, GOOD, count, paint, plain};
+use crate::cli::{Context, Exit};
+
+/// How many notices are shown: a list of ten million lines may be wrong in every one.
+const SHOWN: u64 = 100;
+
+/// Counts, and what is to be said at the end.
+pub(super) struct Tally {
+    quiet: bool,
+    verbose: bool,
+    added: u64,
+    merged: u64,
+    known: u64,
+    left_out: u64,
+    refused: u64,
+    /// A line for each file.
+    lines: String,
+}
+
+impl Tally {
+    pub(super) fn new(context: &Context) -> Self {
+        Self {
+            quiet: context.quiet,
+            verbose: context.verbose,
+            added: 0,
+            merged: 0,
+            known: 0,
+            left_out: 0,
+            refused: 0,
+            lines: String::new(),
+        }
+    }
+
+    /// Tells of a notice, unless there were many.
+    pub(super) fn tell(&mut self, notice: &Notice) {
+        let (number, word) = match notice.weight {
+            Weight::Remark if self.verbose => (0, paint(DIM, "note:")),
+            Weight::Remark => return,
+            Weight::LeftOut => {
+                self.left_out += 1;
+                (self.left_out, paint(style::WARN, "left out:"))
+            }
+            Weight::Refused => {
+                self.refused += 1;
+                (self.refused, paint(BAD, "refused:"))
+            }
+        };
+        let text = match number {
+            0..=SHOWN => plain(&notice.to_string()),
+            number if number == SHOWN + 1 => "more, which are not shown".to_owned(),
+            _ => return,
+        };
+        // There is nobody to tell that standard error is closed.
+        let _ = writeln!(anstream::stderr(), "{word} {text}");
+    }
+
+    /// Takes a domain file into the account.
+    pub(super) fn take(&mut self, merged: &Merged, name: &str) -> anyhow::Result<()> {
+        for notice in &merged.notices {
+            self.tell(notice);
+        }
+        if let Some(scheme) = merged.unasked {
+            style::print_warning(format!(
+                "{name}: the domain is not asked over {scheme}; set `{scheme}: true` in its metadata"
+            ));
+        }
+        if self.verbose {
+            for (done, url) in merged.done() {
+                let word = match done {
+                    Done::Added => paint(GOOD, "added"),
+                    Done::Merged => paint(GOOD, "merged"),
+                    Done::Known => paint(DIM, "known"),
+                };
+                writeln!(self.lines, "{word} {url}")?;
+            }
+        }
+        let [added, others, known] =
+            [Done::Added, Done::Merged, Done::Known].map(|what| merged.count(what));
+        self.added += added;
+        self.merged += others;
+        self.known += known;
+        if added + others > 0 {
+            writeln!(
+                self.lines,
+                "{name}: {}",
+                sum(&[(added, "added"), (others, "merged"), (known, "known")])
+            )?;
+        }
+        Ok(())
+    }
+
+    /// Whether nothing may be written.
+    pub(super) fn stops(&self, keep_going: bool) -> bool {
+        self.refused > 0 && !keep_going
+    }
+
+    /// Says what it came to.
+    pub(super) fn finish(&self, dry_run: bool, keep_going: bool) -> anyhow::Result<()> {
+        if self.stops(keep_going) {
+            let refused = count(self.refused, "refusal");
+            style::print_warning(format!(
+                "nothing was imported because of {refused}; --keep-going imports the rest"
+            ));
+        }
+        if self.quiet || (self.stops(keep_going) && !dry_run) {
+            return Ok(());
+        }
+        let mut out = anstream::stdout().lock();
+        write!(out, "{}", self.lines)?;
+        let all = [
+            (self.added, "added"),
+            (self.merged, "merged"),
+            (self.known, "known"),
+            (self.left_out, "left out"),
+            (self.refused, "refused"),
+        ];
+        let would = if dry_run {
+            "a dry run; with what was read: "
+        } else {
+            ""
+        };
+        writeln!(out, "{would}{}", sum(&all))?;
+        Ok(())
+    }
+
+    pub(super) fn exit(&self) -> Exit {
+        if self.refused > 0 {
+            Exit::Findings
+        } else {
+            Exit::Fine
+        }
+    }
+}
+
+/// `3 added, 1 known`: what there is of it.
+fn sum(parts: &[(u64, &str)]) -> String {
+    let parts = parts.iter().filter(|(number, _)| *number > 0);
+    let parts: Vec<String> = parts
+        .map(|(number, what)| format!("{number} {what}"))
+        .collect();
+    if parts.is_empty() {
+        "nothing".to_owned()
+    } else {
+        parts.join(", ")
+    }
+}

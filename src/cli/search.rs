@@ -1,0 +1,285 @@
+//! Searching, ordering and grouping of `urldb list`, as the SSD3 URI-Catalogue specification has it:
+//! what it lets implementations do, and no more. It forbids ordering and grouping by URI (3.1) and by
+//! DESCRIPTION (3.5), and advises against searching by URI (3.1).
+
+use std::str::FromStr;
+
+use jiff::civil::DateTime;
+use urldb_format::{Record, Value};
+use urldb_interchange::ssd3::{number, parse_date};
+
+/// Which records of a catalogue, and in which order.
+#[derive(Debug, clap::Args)]
+#[command(next_help_heading = "Searching")]
+pub(super) struct SearchArgs {
+    /// Only records with all these words in name, description or category
+    #[arg(long, value_name = "WORDS")]
+    search: Option<String>,
+    /// Only records of this language, or a variety of it: `en` is also `en-gb`
+    #[arg(long, value_name = "LANGUAGE")]
+    language: Option<String>,
+    /// Only records of this media type; `text/*` is any of the kind
+    #[arg(long = "type", value_name = "TYPE")]
+    media_type: Option<String>,
+    /// Only records rated so: `3`, `3..`, `..2` or `2..4`
+    #[arg(long, value_name = "RATING")]
+    rating: Option<Ratings>,
+    /// By `name`, `date`, `rating` (best first) or `id`; what lacks it comes last
+    #[arg(long, value_name = "KEY")]
+    sort: Option<Sort>,
+    /// Under headings, by `category`, `language`, `type`, `rating`, `name` or `date`
+    #[arg(long, value_name = "KEY")]
+    group: Option<Group>,
+}
+
+/// Ratings from one to another.
+#[derive(Debug, Clone, Copy)]
+struct Ratings {
+    least: u8,
+    most: u8,
+}
+
+impl FromStr for Ratings {
+    type Err = String;
+
+    fn from_str(text: &str) -> Result<Self, String> {
+        let (least, most) = text.split_once("..").unwrap_or((text, text));
+        let parse = |text: &str, default| match text {
+            "" => Some(default),
+            text => text.parse().ok().filter(|rating| (1..=5).contains(rating)),
+        };
+        match (parse(least, 1), parse(most, 5)) {
+            (Some(least), Some(most)) if !text.is_empty() && least <= most => {
+                Ok(Self { least, most })
+            }
+            _ => Err(
+                "a RATING is an integer from 1 to 5 (SSD3 3.6): write 3, 3.., ..2 or 2..4"
+                    .to_owned(),
+            ),
+        }
+    }
+}
+
+/// What records may be ordered by.
+#[derive(Debug, Clone, Copy, PartialEq, Eq)]
+enum Sort {
+    Name,
+    Date,
+    Rating,
+    Id,
+}
+
+impl FromStr for Sort {
+    type Err = String;
+
+    fn from_str(text: &str) -> Result<Self, String> {
+        Ok(match text {
+            "name" => Self::Name,
+            "date" => Self::Date,
+            "rating" => Self::Rating,
+            "id" => Self::Id,
+            other => return Err(refusal(other, "ordered", "name, date, rating or id")),
+        })
+    }
+}
+
+/// What records may be grouped by.
+#[derive(Debug, Clone, Copy, PartialEq, Eq)]
+enum Group {
+    Category,
+    Language,
+    Type,
+    Rating,
+    Name,
+    Date,
+}
+
+impl FromStr for Group {
+    type Err = String;
+
+    fn from_str(text: &str) -> Result<Self, String> {
+        Ok(match text {
+            "category" => Self::Category,
+            "language" => Self::Language,
+            "type" => Self::Type,
+            "rating" => Self::Rating,
+            "name" => Self::Name,
+            "date" => Self::Date,
+            other => {
+                let allowed = "category, language, type, rating, name or date";
+                return Err(refusal(other, "grouped", allowed));
+            }
+        })
+    }
+}
+
+/// Why records are not ordered or grouped so.
+fn refusal(key: &str, how: &str, allowed: &str) -> String {
+    match key {
+        "uri" | "url" => format!("records must not be {how} by URI (SSD3 3.1); use {allowed}"),
+        "description" => {
+            format!("records must not be {how} by DESCRIPTION (SSD3 3.5); use {allowed}")
+        }
+        "category" | "language" | "type" => {
+            format!(
+                "records may be grouped or searched by {key}, but not {how} (SSD3 3.4, 3.7, 3.8); use {allowed}"
+            )
+        }
+        _ => format!("use {allowed}"),
+    }
+}
+
+/// What a record is ordered by: the key itself, then its name.
+#[derive(Debug, Clone, PartialEq, Eq, PartialOrd, Ord)]
+pub(super) struct Rank {
+    group: (bool, String),
+    is_missing: bool,
+    key: Key,
+    name: String,
+}
+
+#[derive(Debug, Clone, PartialEq, Eq, PartialOrd, Ord)]
+enum Key {
+    Text(String),
+    Date(Option<DateTime>),
+    /// What is missing from the best.
+    Rating(u8),
+    Id(usize, String),
+}
+
+impl Rank {
+    /// The heading that the record goes under.
+    pub(super) fn heading(&self) -> Option<&str> {
+        let (is_missing, heading) = &self.group;
+        (!is_missing).then_some(heading)
+    }
+}
+
+impl SearchArgs {
+    /// Whether any of this was asked for. If it was, the order is that of a catalogue, never that of
+    /// the database, which is by path.
+    pub(super) fn is_asked_for(&self) -> bool {
+        self.search.is_some()
+            || self.language.is_some()
+            || self.media_type.is_some()
+            || self.rating.is_some()
+            || self.sort.is_some()
+            || self.group.is_some()
+    }
+
+    /// Whether records are listed under headings.
+    pub(super) fn is_grouped(&self) -> bool {
+        self.group.is_some()
+    }
+
+    /// Whether a record is what is looked for.
+    pub(super) fn wants(&self, record: &Record) -> bool {
+        let by_words = self.search.as_deref().is_none_or(|words| {
+            let text = searched(record);
+            words
+                .split_whitespace()
+                .all(|word| text.contains(&word.to_lowercase()))
+        });
+        let by_language = self.language.as_deref().is_none_or(|wanted| {
+            catalogued(record, "language").is_some_and(|language| is_variety(language, wanted))
+        });
+        let by_type = self.media_type.as_deref().is_none_or(|wanted| {
+            media_type(record).is_some_and(|found| is_of_type(&found, wanted))
+        });
+        let by_rating = self.rating.is_none_or(|wanted| {
+            rating(record).is_some_and(|rating| (wanted.least..=wanted.most).contains(&rating))
+        });
+        by_words && by_language && by_type && by_rating
+    }
+
+    /// What the record is ordered by.
+    pub(super) fn rank(&self, record: &Record) -> Rank {
+        let name = record.name.clone().unwrap_or_default();
+        let date = || catalogued(record, "date").and_then(parse_date);
+        let (is_missing, key) = match self.sort.unwrap_or(Sort::Name) {
+            Sort::Name => (record.name.is_none(), Key::Text(name.to_lowercase())),
+            Sort::Date => (date().is_none(), Key::Date(date())),
+            Sort::Rating => (
+                rating(record).is_none(),
+                Key::Rating(5 - rating(record).unwrap_or_default()),
+            ),
+            Sort::Id => {
+                let id = catalogued(record, "id")
+                    .and_then(number)
+                    .unwrap_or_default();
+                (id.is_empty(), Key::Id(id.len(), id.to_owned()))
+            }
+        };
+        let heading = self.group.and_then(|group| heading(record, group));
+        Rank {
+            group: (heading.is_none(), heading.unwrap_or_default()),
+            is_missing,
+            key,
+            name,
+        }
+    }
+}
+
+fn heading(record: &Record, group: Group) -> Option<String> {
+    match group {
+        Group::Category => category(record),
+        Group::Language => catalogued(record, "language").map(str::to_lowercase),
+        Group::Type => media_type(record),
+        Group::Rating => rating(record).map(|rating| rating.to_string()),
+        Group::Name => record.name.clone(),
+        Group::Date => Some(
+            catalogued(record, "date")
+                .and_then(parse_date)?
+                .date()
+                .to_string(),
+        ),
+    }
+}
+
+/// Text of the record's place in a catalogue.
+fn catalogued<'a>(record: &'a Record, key: &str) -> Option<&'a str> {
+    record.catalogue.as_ref()?.get(key).and_then(Value::as_text)
+}
+
+/// The category of the catalogue, or the categories of the record.
+fn category(record: &Record) -> Option<String> {
+    let own = || (!record.categories.is_empty()).then(|| record.categories.join(", "));
+    catalogued(record, "category")
+        .map(str::to_owned)
+        .or_else(own)
+}
+
+/// The type of the catalogue, or the one that is promised, without parameters.
+fn media_type(record: &Record) -> Option<String> {
+    let text = catalogued(record, "type").or(record.content_type.as_deref())?;
+    let essence = text.split(';').next()?.trim().to_ascii_lowercase();
+    essence.contains('/').then_some(essence)
+}
+
+fn rating(record: &Record) -> Option<u8> {
+    let rating = catalogued(record, "rating")?.parse().ok()?;
+    (1..=5).contains(&rating).then_some(rating)
+}
+
+fn searched(record: &Record) -> String {
+    let category = category(record);
+    let parts = [&record.name, &record.description, &category];
+    let parts: Vec<&str> = parts.into_iter().flatten().map(String::as_str).collect();
+    parts.join("\n").to_lowercase()
+}
+
+/// RFC 3066, 2.5: the range is the tag, or the tag goes on with a hyphen.
+fn is_variety(language: &str, range: &str) -> bool {
+    let (language, range) = (language.to_ascii_lowercase(), range.to_ascii_lowercase());
+    language
+        .strip_prefix(&range)
+        .is_some_and(|rest| rest.is_empty() || rest.starts_with('-'))
+}
+
+fn is_of_type(found: &str, wanted: &str) -> bool {
+    let wanted = wanted.to_ascii_lowercase();
+    match wanted.strip_suffix("/*") {
+        Some(kind) => found.split('/').next() == Some(kind),
+        None => found == wanted,
+    }
+}

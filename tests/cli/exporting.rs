@@ -1,0 +1,259 @@
+//! The database as lists, and searching it.
+
+use std::path::Path;
+
+use insta::assert_snapshot;
+
+use crate::sandbox::Sandbox;
+
+const FILE: &str = "urldb/example.test.yaml";
+
+/// A catalogue of a few sites.
+const CATALOGUE: &str = "\
+URI: http://example.test/z\r\nNAME: Zebra\r\nID: 10\r\nDATE: 01/01/2007 00:00:00\r\nCATEGORY: Animals\r\nDESCRIPTION: striped\r\nRATING: 2\r\nLANGUAGE: en-gb\r\nTYPE: text/html\r\n\r\n\
+URI: http://example.test/a\r\nNAME: mammoth\r\nID: 9\r\nDATE: 01/01/2009 00:00:00\r\nCATEGORY: Animals\r\nDESCRIPTION: gone\r\nRATING: 5\r\nLANGUAGE: en\r\nTYPE: image/png\r\n\r\n\
+URI: http://example.test/m\r\nNAME: Mars\r\nDATE: 01/01/2008 00:00:00\r\nCATEGORY: Planets\r\nDESCRIPTION: red, no zebra\r\nTYPE: text/plain\r\nX-Moons: 2\r\n";
+
+fn catalogue() -> Sandbox {
+    let sandbox = Sandbox::new("");
+    sandbox.write("c.uric", CATALOGUE);
+    sandbox.urldb(&["import", "ssd3", "c.uric"]).code(0);
+    sandbox
+}
+
+#[test]
+fn a_catalogue_comes_back_in_its_own_order() {
+    let sandbox = catalogue();
+    assert_eq!(sandbox.urldb(&["export", "ssd3"]).code(0).out, CATALOGUE);
+    // What was added since comes after it, with its file's date.
+    sandbox
+        .urldb(&["add", "--no-fetch", "http://example.test/0"])
+        .code(0);
+    let out = sandbox.urldb(&["export", "ssd3"]).code(0).out;
+    let added = out.strip_prefix(CATALOGUE).unwrap();
+    assert!(
+        added
+            .starts_with("\r\nURI: http://example.test/0\r\nNAME: http://example.test/0\r\nDATE: "),
+        "{added}"
+    );
+    assert!(
+        added.ends_with("X-DB-Synthesized: NAME, DATE, POSITION\r\n"),
+        "{added}"
+    );
+}
+
+#[test]
+fn a_date_that_is_missing_is_that_of_the_last_commit() {
+    let sandbox = Sandbox::new("");
+    sandbox.write(FILE, "---\n---\n_path: /\n");
+    for arguments in [
+        &["init", "-q"][..],
+        &["add", "."],
+        &[
+            "-c",
+            "user.name=A",
+            "-c",
+            "user.email=a@example.test",
+            "commit",
+            "-qm",
+            "x",
+        ],
+    ] {
+        let mut git = sandbox.command("git");
+        git.args(arguments)
+            .env("GIT_COMMITTER_DATE", "1193857414 +0100")
+            .env("GIT_AUTHOR_DATE", "1193857414 +0100");
+        assert!(git.status().unwrap().success());
+    }
+    sandbox
+        .urldb(&["export", "ssd3"])
+        .code(0)
+        .says(&["DATE: 31/10/2007 19:03:34\r\n"]);
+}
+
+#[test]
+fn records_are_searched_as_the_specification_allows() {
+    let sandbox = catalogue();
+    let list = |arguments: &[&str]| {
+        let arguments: Vec<&str> = ["list"].iter().chain(arguments).copied().collect();
+        let out = sandbox.urldb(&arguments).code(0).out;
+        out.lines()
+            .map(|line| line.trim_start_matches("http://example.test").to_owned())
+            .collect::<Vec<_>>()
+    };
+    assert_eq!(list(&["--search", "ZEBRA"]), ["/m", "/z"]);
+    assert_eq!(list(&["--search", "zebra animals"]), ["/z"]);
+    assert_eq!(list(&["--search", "example.test"]), Vec::<String>::new());
+    assert_eq!(list(&["--language", "EN"]), ["/a", "/z"]);
+    assert_eq!(list(&["--language", "en-gb"]), ["/z"]);
+    assert_eq!(list(&["--type", "text/*"]), ["/m", "/z"]);
+    assert_eq!(list(&["--type", "image/PNG"]), ["/a"]);
+    assert_eq!(list(&["--rating", "3.."]), ["/a"]);
+    assert_eq!(list(&["--rating", "2"]), ["/z"]);
+    assert_eq!(list(&["--sort", "name"]), ["/a", "/m", "/z"]);
+    assert_eq!(list(&["--sort", "date"]), ["/z", "/m", "/a"]);
+    assert_eq!(list(&["--sort", "rating"]), ["/a", "/z", "/m"]);
+    assert_eq!(list(&["--sort", "id"]), ["/a", "/z", "/m"]);
+    assert_eq!(
+        list(&["--group", "category", "--sort", "date"]),
+        ["# Animals", "/z", "/a", "# Planets", "/m"]
+    );
+    assert_eq!(
+        list(&["--group", "rating"]),
+        ["# 2", "/z", "# 5", "/a", "# none", "/m"]
+    );
+    let json = sandbox
+        .urldb(&[
+            "list", "--group", "category", "--search", "red", "--format", "json",
+        ])
+        .code(0)
+        .json();
+    assert_eq!(
+        (&json["group"], &json["name"]),
+        (&"Planets".into(), &"Mars".into())
+    );
+}
+
+#[test]
+fn what_the_specification_forbids_is_refused_with_its_section() {
+    let sandbox = catalogue();
+    let mut words = String::new();
+    for arguments in [
+        ["--sort", "uri"],
+        ["--sort", "description"],
+        ["--sort", "language"],
+        ["--group", "url"],
+        ["--group", "description"],
+        ["--group", "id"],
+        ["--rating", "0.."],
+    ] {
+        let ran = sandbox.urldb(&["list", arguments[0], arguments[1]]).code(2);
+        words.push_str(ran.err.lines().next().unwrap());
+        words.push('\n');
+    }
+    assert_snapshot!(words);
+}
+
+#[test]
+fn a_sitemap_has_fifty_thousand_urls_at_most() {
+    let sandbox = Sandbox::new("");
+    let numbers = 10_000..60_001;
+    let records: Vec<String> = numbers.map(|n| format!("---\n_path: /{n}\n")).collect();
+    sandbox.write(FILE, format!("---\n{}", records.concat()));
+    sandbox
+        .urldb(&["export", "sitemap"])
+        .code(2)
+        .complains(&["50,000 URLs at most"]);
+    let few = sandbox
+        .urldb(&["export", "sitemap", "--path-prefix", "/2"])
+        .code(0)
+        .out;
+    assert_eq!(few.matches("<loc>").count(), 10_000);
+}
+
+/// A domain file without keys that begin like this, and their lists.
+fn without(text: &str, keys: &[&str]) -> String {
+    let mut is_dropped = false;
+    let lines = text.lines().filter(|line| {
+        if !line.starts_with("- ") {
+            is_dropped = keys.iter().any(|key| line.starts_with(key));
+        }
+        !is_dropped
+    });
+    lines.flat_map(|line| [line, "\n"]).collect()
+}
+
+fn urls(text: &str) -> String {
+    without(
+        text,
+        &[
+            "case-sensitive-paths",
+            "cnames",
+            "http",
+            "categories",
+            "content-",
+        ],
+    )
+}
+
+/// The records with a digest, with their lengths or without.
+fn digests(text: &str, lengths: bool) -> Vec<String> {
+    let dropped = if lengths {
+        &["categories", "content-type"][..]
+    } else {
+        &["categories", "content-type", "content-length"]
+    };
+    let text = without(text, dropped);
+    let records = text
+        .split("---\n")
+        .skip(2)
+        .filter(|record| record.contains("content-sha256"));
+    records.map(str::to_owned).collect()
+}
+
+#[test]
+fn the_real_database_goes_through_each_format_as_far_as_it_can() {
+    let folder = Path::new(env!("CARGO_MANIFEST_DIR")).join("../shared/data/wwt-url-database");
+    if !folder.exists() {
+        eprintln!("skipped: {} is not here", folder.display());
+        return;
+    }
+    let original = Sandbox::new("");
+    let database = urldb_format::Database::open(&folder).unwrap();
+    let name = |file: &Path| format!("urldb/{}", file.file_name().unwrap().to_str().unwrap());
+    let names: Vec<String> = database.files().iter().map(|file| name(file)).collect();
+    for (file, name) in database.files().iter().zip(&names) {
+        original.write(name, std::fs::read(file).unwrap());
+    }
+    for format in [
+        "ssd3",
+        "jsonl",
+        "csv",
+        "list",
+        "sitemap",
+        "sha256sum",
+        "cdxj",
+    ] {
+        let copy = Sandbox::new("");
+        let list = original.urldb(&["export", format]).code(0).out;
+        copy.write("list", &list);
+        // Names begin with hosts, all of which are asked over http.
+        copy.urldb(&["import", format, "list", "--base", "http://"])
+            .code(0);
+        copy.urldb(&["fmt", "--check"]).code(0);
+        let mut records = 0;
+        for name in &names {
+            let there = original.read(name);
+            let back = if copy.path(name).exists() {
+                copy.read(name)
+            } else {
+                String::new()
+            };
+            records += back.matches("\n_path: ").count();
+            match format {
+                "list" | "sitemap" => assert_eq!(back, urls(&there), "{format} {name}"),
+                "cdxj" => assert_eq!(
+                    digests(&back, true),
+                    digests(&there, true),
+                    "{format} {name}"
+                ),
+                "sha256sum" => {
+                    let there = digests(&there, false);
+                    let stray = digests(&back, false)
+                        .into_iter()
+                        .find(|record| !there.contains(record));
+                    assert_eq!(stray, None, "{format} {name}");
+                }
+                _ => assert_eq!(back, there, "{format} {name}"),
+            }
+        }
+        let expected = match format {
+            "cdxj" => 348,
+            // Those with a query are no files.
+            "sha256sum" => list.lines().count(),
+            _ => 537,
+        };
+        assert_eq!(records, expected, "{format}");
+        assert!(records > 50, "{format}: {records}");
+    }
+}

@@ -1,0 +1,391 @@
+//! Lists of URLs into the database.
+
+use std::io::Write;
+use std::process::{Command, Stdio};
+
+use crate::sandbox::{Sandbox, eventually};
+use crate::site::{Site, promise, sha256};
+use crate::support::Reply;
+
+const FILE: &str = "urldb/example.test.yaml";
+
+fn sandbox_with(name: &str, text: &str) -> Sandbox {
+    let sandbox = Sandbox::new("");
+    sandbox.write(name, text);
+    sandbox
+}
+
+#[test]
+fn a_list_is_added_to_what_is_there_and_the_result_is_canonical() {
+    let list = "http://example.test/b\nhttp://example.test/a\nhttps://secure.test/x\nhttp://example.test/b#again\n";
+    let sandbox = sandbox_with("urls.txt", list);
+    sandbox.write(FILE, "---\n---\n# mine\n_path: /b\nname: B\n");
+    sandbox
+        .urldb(&["import", "list", "urls.txt", "-c", "new"])
+        .code(0)
+        .says(&[
+            "urldb/example.test.yaml: 1 added, 1 merged\n",
+            "2 added, 1 merged\n",
+        ]);
+    assert_eq!(
+        sandbox.read(FILE),
+        "---\n---\n_path: /a\ncategories:\n- new\n---\n# mine\n_path: /b\ncategories:\n- new\nname: B\n"
+    );
+    assert_eq!(
+        sandbox.read("urldb/secure.test.yaml"),
+        "---\nhttp: false\nhttps: true\n---\n_path: /x\ncategories:\n- new\n"
+    );
+    sandbox.urldb(&["fmt", "--check"]).code(0);
+    let before = sandbox.tree("urldb");
+    sandbox
+        .urldb(&["import", "list", "urls.txt"])
+        .code(0)
+        .says(&["3 known\n"]);
+    assert_eq!(sandbox.tree("urldb"), before);
+}
+
+#[test]
+fn a_domain_with_urls_of_both_schemes_is_asked_over_both() {
+    let sandbox = sandbox_with(
+        "urls.txt",
+        "http://example.test/b\nhttps://example.test/a\n",
+    );
+    sandbox.urldb(&["import", "list", "urls.txt"]).code(0);
+    assert_eq!(
+        sandbox.read(FILE),
+        "---\nhttps: true\n---\n_path: /a\n---\n_path: /b\n"
+    );
+    sandbox.write(FILE, "---\n---\n_path: /\n");
+    sandbox
+        .urldb(&["import", "list", "urls.txt"])
+        .code(0)
+        .complains(&["the domain is not asked over https; set `https: true`"]);
+}
+
+#[test]
+fn a_cname_goes_into_the_file_of_its_domain() {
+    let sandbox = sandbox_with(
+        "urls.txt",
+        "http://www.example.test/b\nhttp://example.test/a\n",
+    );
+    sandbox.write(FILE, "---\ncnames:\n- www.example.test\n");
+    sandbox.urldb(&["import", "list", "urls.txt"]).code(0);
+    assert_eq!(
+        sandbox.read(FILE),
+        "---\ncnames:\n- www.example.test\n---\n_path: /a\n---\n_path: /b\n"
+    );
+}
+
+#[test]
+fn one_refusal_keeps_everything_out_unless_told_otherwise() {
+    let sandbox = sandbox_with(
+        "urls.txt",
+        "http://example.test/a\nftp://example.test/b\nhttp://u:secret@example.test/\n",
+    );
+    let before = sandbox.tree("");
+    let ran = sandbox
+        .urldb(&["import", "list", "urls.txt"])
+        .code(1)
+        .complains(&[
+            "refused: urls.txt:2: ",
+            "(scheme)",
+            "urls.txt:3: ",
+            "(userinfo)",
+            "--keep-going imports the rest",
+        ]);
+    assert!(!ran.err.contains("secret") && ran.out.is_empty(), "{ran:?}");
+    assert_eq!(sandbox.tree(""), before);
+    sandbox
+        .urldb(&["import", "list", "urls.txt", "--keep-going"])
+        .code(1)
+        .says(&["1 added, 2 refused"]);
+    assert_eq!(sandbox.read(FILE), "---\n---\n_path: /a\n");
+}
+
+#[test]
+fn a_dry_run_says_all_and_writes_nothing() {
+    let digest = sha256("x");
+    let sandbox = sandbox_with("sums", &format!("{digest}  a\n{digest}  b\n{digest}  c\n"));
+    sandbox.write(
+        FILE,
+        format!(
+            "---\n---\n_path: /a\n{}---\n_path: /c\ncontent-sha256: {}\n",
+            promise("/b", "x"),
+            sha256("y")
+        ),
+    );
+    let before = sandbox.tree("");
+    sandbox
+        .urldb(&[
+            "import",
+            "sha256sum",
+            "sums",
+            "--base",
+            "http://example.test",
+            "--dry-run",
+            "--verbose",
+        ])
+        .code(1)
+        .says(&[
+            "merged http://example.test/a\n",
+            "known http://example.test/b\n",
+            "a dry run",
+            "1 merged, 1 known, 1 refused",
+        ])
+        .complains(&["refused: sums:3: /c is promised otherwise in urldb/example.test.yaml:9"]);
+    assert_eq!(sandbox.tree(""), before);
+}
+
+#[test]
+fn lists_contradict_themselves_too() {
+    let sandbox = sandbox_with(
+        "a.csv",
+        "url,size,name\nhttp://example.test/,1,A\nhttp://example.test/,2,A\n",
+    );
+    sandbox
+        .urldb(&["import", "csv", "a.csv"])
+        .code(1)
+        .complains(&["refused: a.csv:3: / is promised otherwise in a.csv:2"]);
+    sandbox.write(
+        "a.csv",
+        "url,size,name\nhttp://example.test/,1,A\nhttp://example.test/,,B\n",
+    );
+    sandbox
+        .urldb(&["import", "csv", "a.csv"])
+        .code(0)
+        .complains(&[
+            "left out: a.csv:3: / is listed in a.csv:2 already; what differs was left out",
+        ]);
+}
+
+#[test]
+fn what_cannot_be_read_is_an_error_and_imports_nothing() {
+    let sandbox = sandbox_with(
+        "s.xml",
+        "<urlset><url><loc>http://example.test/</loc></url><url>",
+    );
+    sandbox.write("c.uric", "URI: http://example.test/\r\nNAME: a\tb\r\n");
+    let before = sandbox.tree("");
+    for (arguments, complaint) in [
+        (
+            &["sitemap", "s.xml"][..],
+            "nothing was imported: s.xml:1: the file ends before its elements do",
+        ),
+        (
+            &["ssd3", "c.uric"],
+            "c.uric:2: line 2 has the forbidden character 9",
+        ),
+        (&["sitemap", "-"], "cannot be read from standard input"),
+        (&["sha256sum", "s.xml"], "--base URL is needed"),
+        (&["list", "absent"], "cannot read absent"),
+        (&["list", "s.xml", "--max-urls", "x"], "invalid value"),
+        (
+            &["csv", "s.xml", "--column", "color=Farbe"],
+            "nothing that a column can hold",
+        ),
+        (&["bagit", "."], "SHA-256 manifest"),
+    ] {
+        let arguments: Vec<&str> = ["import"].iter().chain(arguments).copied().collect();
+        sandbox.urldb(&arguments).code(2).complains(&[complaint]);
+    }
+    assert_eq!(sandbox.tree(""), before);
+    sandbox
+        .urldb_with_input(
+            &["import", "list", "-", "--max-urls", "2"],
+            "http://a.test/1\nhttp://a.test/2\nhttp://a.test/3\n",
+        )
+        .code(2)
+        .complains(&["there are more than 2 URLs; --max-urls takes more"]);
+    assert_eq!(sandbox.tree(""), before);
+}
+
+#[test]
+fn endless_refusals_are_not_all_shown() {
+    let sandbox = Sandbox::new("");
+    let ran = sandbox
+        .urldb_with_input(&["import", "list", "-"], &"nonsense\n".repeat(5000))
+        .code(1);
+    assert!(ran.err.lines().count() < 110, "{}", ran.err.len());
+    assert!(ran.err.contains("5000 refusals"));
+}
+
+#[test]
+fn what_a_catalogue_discards_is_told_with_its_section() {
+    let sandbox = sandbox_with(
+        "c.uric",
+        "URI: http://example.test/\r\nNAME: A\r\nDATE: 31/10/2007 19:03:34\r\nRATING: 9\r\n\r\nNAME: B\r\n\r\n\
+         URI: mailto:a@example.test\r\nNAME: C\r\nDATE: 31/10/2007 19:03:34\r\n",
+    );
+    sandbox
+        .urldb(&["import", "ssd3", "c.uric", "-k"])
+        .code(1)
+        .says(&["1 added, 2 left out, 1 refused"])
+        .complains(&["c.uric:4: the field is discarded: RATING must be an integer from 1 to 5 (invalid-field:value:RATING, section 3.6)",
+            "c.uric:6: the record is discarded: it has no good URI (record-discarded, section 2.2)",
+            "refused: c.uric:8: ", "section 3.1"]);
+    assert_eq!(
+        sandbox.read(FILE),
+        "---\n---\n_path: /\ncatalogue:\n  date: 31/10/2007 19:03:34\n  position: '1'\nname: A\n"
+    );
+}
+
+#[test]
+fn archives_of_urldb_itself_need_no_network() {
+    let site = Site::with(&[("/a", "one"), ("/b", "two")]);
+    let sandbox = Sandbox::new(&site.network());
+    sandbox
+        .urldb(&[
+            "add",
+            "--static",
+            "http://example.test/a",
+            "http://example.test/b",
+        ])
+        .code(0);
+    sandbox.urldb(&["run"]).code(0);
+    let promised = sandbox.read(FILE);
+    drop(site);
+    std::fs::remove_file(sandbox.path(FILE)).unwrap();
+    sandbox
+        .urldb(&["import", "cdxj", "archive/index.cdxj"])
+        .code(0)
+        .says(&["2 added"]);
+    assert_eq!(sandbox.read(FILE), promised);
+    let warcs = sandbox.files("archive", ".warc.gz");
+    let warc = warcs[0].to_str().unwrap();
+    sandbox
+        .urldb(&["import", "warc", warc])
+        .code(0)
+        .says(&["2 known"]);
+}
+
+#[test]
+fn the_latest_capture_counts() {
+    let sandbox = Sandbox::new("");
+    let line = |moment: &str, text: &str| {
+        format!(
+            "k {moment} {{\"url\": \"http://example.test/\", \"digest\": \"sha256:{}\"}}\n",
+            sha256(text)
+        )
+    };
+    let lines = [
+        line("20260101000000", "a"),
+        line("20260301000000", "c"),
+        line("20260201000000", "b"),
+    ];
+    sandbox.write("i.cdxj", lines.concat());
+    sandbox.urldb(&["import", "cdxj", "i.cdxj"]).code(0);
+    assert!(sandbox.read(FILE).contains(&sha256("c")));
+}
+
+#[test]
+fn bytes_are_promised_as_they_are_served_and_fetched_once() {
+    let site = Site::with(&[("/a", "one"), ("/b", "two")]);
+    let sandbox = Sandbox::new(&site.network());
+    sandbox.write(
+        "urls.txt",
+        "http://example.test/a\nhttp://example.test/b\nhttp://example.test/gone\n",
+    );
+    sandbox
+        .urldb(&["import", "list", "urls.txt", "--static"])
+        .code(1)
+        .says(&["3 added", "2 URLs of 3 promised"])
+        .complains(&["http://example.test/gone has no digest: answers 404 Not Found"]);
+    let expected = format!(
+        "---\n{}{}---\n_path: /gone\n",
+        promise("/a", "one"),
+        promise("/b", "two")
+    );
+    assert_eq!(sandbox.read(FILE), expected);
+    site.serve("/a", Reply::ok("other"));
+    site.serve("/gone", Reply::ok("back"));
+    sandbox
+        .urldb(&["import", "list", "urls.txt", "--static"])
+        .code(0)
+        .says(&["3 known", "1 URL of 1 promised"]);
+    assert_eq!(
+        sandbox.read(FILE),
+        expected.replace("---\n_path: /gone\n", &promise("/gone", "back"))
+    );
+    sandbox.urldb(&["fmt", "--check"]).code(0);
+}
+
+#[test]
+fn an_interrupted_import_keeps_what_it_has_and_goes_on() {
+    let site = Site::with(&[("/a", "one")]);
+    site.serve(
+        "/slow",
+        Reply::raw("HTTP/1.1 200 OK\r\nContent-Length: 9\r\n\r\nhal").hang(),
+    );
+    let sandbox = Sandbox::new(&site.network());
+    sandbox.write(
+        "urls.txt",
+        "http://example.test/a\nhttp://example.test/slow\n",
+    );
+    let mut running = sandbox.start(&["import", "list", "urls.txt", "--static"]);
+    eventually("both are asked for", || {
+        ["/slow", "/a"].iter().all(|path| {
+            site.requests()
+                .iter()
+                .any(|request| request.target == *path)
+        })
+    });
+    running.signal("-INT");
+    assert_eq!(running.end().code(), Some(130));
+    assert_eq!(sandbox.read(FILE).matches("_path").count(), 2);
+    site.serve("/slow", Reply::ok("fast"));
+    sandbox
+        .urldb(&["import", "list", "urls.txt", "--static"])
+        .code(0);
+    assert_eq!(
+        sandbox.read(FILE),
+        format!("---\n{}{}", promise("/a", "one"), promise("/slow", "fast"))
+    );
+}
+
+#[test]
+fn a_file_that_cannot_be_written_leaves_all_as_they_were() {
+    let sandbox = sandbox_with(
+        "urls.txt",
+        "http://a.test/\nhttp://example.test/\nhttp://z.test/\n",
+    );
+    // A file of that name cannot be made.
+    std::fs::create_dir(sandbox.path(FILE)).unwrap();
+    sandbox.urldb(&["import", "list", "urls.txt"]).code(2);
+    assert_eq!(sandbox.files("urldb", ""), Vec::<std::path::PathBuf>::new());
+}
+
+#[test]
+fn digests_that_are_exported_are_checked_by_others() {
+    let sandbox = Sandbox::new("");
+    for (name, text) in [("a b/x.txt", "one"), ("y\\z", "two")] {
+        sandbox.write(&format!("www/{name}"), text);
+    }
+    sandbox.write(
+        FILE,
+        format!(
+            "---\n{}{}---\n_path: /q?x\ncontent-sha256: {}\n",
+            promise("/a%20b/x.txt", "one"),
+            promise("/y%5Cz", "two"),
+            sha256("q")
+        ),
+    );
+    let ran = sandbox
+        .urldb(&["export", "sha256sum", "--base", "http://example.test"])
+        .code(0)
+        .complains(&["1 record left out"]);
+    let mut sums = Command::new("sha256sum")
+        .args(["-c", "-"])
+        .current_dir(sandbox.path("www"))
+        .stdin(Stdio::piped())
+        .stdout(Stdio::piped())
+        .spawn()
+        .unwrap();
+    sums.stdin
+        .take()
+        .unwrap()
+        .write_all(ran.out.as_bytes())
+        .unwrap();
+    let done = sums.wait_with_output().unwrap();
+    assert!(done.status.success(), "{ran:?} {done:?}");
+    assert_eq!(ran.out.lines().count(), 2);
+}
