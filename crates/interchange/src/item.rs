@@ -6,7 +6,7 @@ use std::io;
 use std::sync::Arc;
 
 use urldb_canon::{Identity, Scheme, identify};
-use urldb_format::{Metadata, Record};
+use urldb_format::{Mapping, Metadata, Record};
 
 /// Where in a source.
 #[derive(Debug, Clone, PartialEq, Eq)]
@@ -79,6 +79,23 @@ impl Item {
             }),
             Err(error) => Err(Notice::refused(place, error.code(), error.to_string())),
         }
+    }
+}
+
+impl Item {
+    /// Gives the item the record that its source spells out. One whose path is none would make
+    /// another host of its own.
+    pub(crate) fn with_record(mut self, mut document: Mapping) -> Result<Self, Notice> {
+        if document.get("_path").is_none() {
+            document.insert("_path", std::mem::take(&mut self.record.path));
+        }
+        let record = Record::from_mapping(document).filter(|record| record.path.starts_with('/'));
+        let refused = || {
+            let message = "the path of the record does not begin with `/`";
+            Notice::refused(self.place.clone(), "bad-path", message)
+        };
+        self.record = record.ok_or_else(refused)?;
+        Ok(self)
     }
 }
 

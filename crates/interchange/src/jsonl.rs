@@ -4,7 +4,7 @@ use std::io::{self, BufRead, Write};
 use std::sync::Arc;
 
 use serde_json::{Map, Value as Json};
-use urldb_format::{Metadata, Record};
+use urldb_format::Metadata;
 
 use crate::input::Lines;
 use crate::item::{Item, Listed, Notice, Place, ReadError, Sink};
@@ -49,16 +49,10 @@ fn parse(text: &str, place: &Place) -> Result<Item, Notice> {
         Some(_) => Err("`record` and `metadata` should be objects"),
         None => Ok(None),
     };
-    if let Some(mut record) = mapping("record").map_err(refused)? {
-        if record.get("_path").is_none() {
-            record.insert("_path", std::mem::take(&mut item.record.path));
-        }
-        item.record = Record::from_mapping(record).ok_or_else(|| refused("`_path` is not text"))?;
-    }
     item.metadata = mapping("metadata")
         .map_err(refused)?
         .map(Metadata::from_mapping);
-    Ok(item)
+    item.with_record(mapping("record").map_err(refused)?.unwrap_or_default())
 }
 
 /// Writes a line. The metadata is in it only where the URL would not lead to the same.

@@ -8,7 +8,7 @@ use std::io::{self, BufRead, Write};
 use std::sync::Arc;
 
 use serde_json::{Map, Value as Json};
-use urldb_format::{Mapping, Metadata, Record, Value};
+use urldb_format::{Mapping, Metadata, Value};
 
 use crate::input::Capped;
 use crate::item::{Item, Listed, Notice, Place, ReadError, Sink};
@@ -168,12 +168,8 @@ fn parse<'a>(
         }
     }
     let mut item = Item::new(place.clone(), url)?;
-    if document.get("_path").is_none() {
-        document.insert("_path", std::mem::take(&mut item.record.path));
-    }
-    item.record = Record::from_mapping(document).ok_or_else(|| refused("`_path` is not text"))?;
     item.metadata = metadata;
-    Ok(item)
+    item.with_record(document)
 }
 
 /// A SHA-256 in hexadecimal digits of either case, as the database has it.

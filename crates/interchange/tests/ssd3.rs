@@ -450,12 +450,7 @@ fn mapping(
 }
 
 fn promise_path() -> impl Strategy<Value = String> {
-    prop_oneof![
-        "/[a-z]{0,3}(\\?[a-z=]{1,3})?",
-        "/[ -~]{0,5}",
-        "/\\PC{0,3}",
-        "\\PC{0,3}"
-    ]
+    prop_oneof!["/[a-z]{0,3}(\\?[a-z=]{1,3})?", "/[ -~]{0,5}", "/\\PC{0,3}"]
 }
 
 prop_compose! {

@@ -115,8 +115,6 @@ fn write(
     tally: &mut Tally,
 ) -> anyhow::Result<Vec<urldb_canon::Identity>> {
     let folder = context.database();
-    std::fs::create_dir_all(&folder)
-        .with_context(|| format!("cannot make {}", folder.display()))?;
     let _edit = Edit::begin(&folder)?;
     let database = context.config.open_database()?;
     let (mut staged, mut lacking) = (vec![], vec![]);

@@ -5,7 +5,7 @@ use std::sync::Arc;
 
 use serde_json::Value as Json;
 use urldb_canon::identify;
-use urldb_format::{Mapping, Metadata, Record as Promise, Value};
+use urldb_format::{Mapping, Metadata, Value};
 
 use super::mapping::{
     CNAMES, DOMAIN, EXTRA, LENGTH, METADATA, OURS, PATH, POSITION, SHA256, catalogued, is_digest,
@@ -100,8 +100,7 @@ pub fn into_item(record: &Record, file: &Arc<str>, line: u64, index: u64) -> Res
     }
     item.metadata = metadata_of(record).map_err(|why| bad(&item, METADATA, why))?;
     item.spelling = given("URI").map(str::to_owned);
-    item.record = Promise::from_mapping(document).unwrap_or_default();
-    Ok(item)
+    item.with_record(document)
 }
 
 fn bad(item: &Item, field: &str, why: &str) -> Notice {
