@@ -124,6 +124,10 @@ impl SiteRules {
     fn official(&self, found: &Evaluation<'_>, page: &str) -> Result<String, Rejected> {
         let write = |flags| {
             let url = found.url(flags);
+            // What was just evaluated leads back to itself.
+            if url == found.parts.to_string() {
+                return Ok(url);
+            }
             let again = self.again(found, page, &url)?;
             same_options(found, &again, &url)?;
             let own = again.url(flags);
@@ -144,7 +148,7 @@ impl SiteRules {
         page_url: &str,
         official: &str,
     ) -> Result<Identity, Failure> {
-        if official != page_url {
+        if official != page_url && found.parts.to_string() != page_url {
             let again = self.again(found, page, page_url)?;
             self.official(&again, page)?;
         }
