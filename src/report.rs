@@ -91,13 +91,15 @@ impl Report {
         self.coverage.due += 1;
         self.coverage.checked += u64::from(state != State::Inconclusive);
         self.coverage.static_due += u64::from(is_static);
-        self.coverage.static_verified += u64::from(is_static && state == State::Ok);
+        let is_verified = is_static && state == State::Ok && !is_not_modified(judged);
+        self.coverage.static_verified += u64::from(is_verified);
+        self.coverage.not_modified += u64::from(is_static && is_not_modified(judged));
         self.coverage.bytes += judged
             .observations
             .iter()
             .filter_map(|seen| Some(seen.body.as_ref()?.length))
             .sum::<u64>();
-        if is_static && state != State::Ok {
+        if is_static && !is_verified {
             self.unverified.push(judged.job.url.clone());
         }
     }
@@ -177,6 +179,12 @@ impl Report {
         };
         (envelope, self.results)
     }
+}
+
+/// Whether the server only said that the content is the one that is known.
+fn is_not_modified(judged: &Judged<'_>) -> bool {
+    let seen = judged.observations.get(judged.assessment.observation);
+    seen.is_some_and(Observation::is_not_modified)
 }
 
 /// The place of a finding: what is broken, what may be, what could not be judged, what is just

@@ -9,7 +9,7 @@ mod canonical;
 mod domains;
 
 use std::collections::BTreeSet;
-use std::path::PathBuf;
+use std::path::{Path, PathBuf};
 
 use anyhow::Context;
 use urldb_format::Finding;
@@ -22,7 +22,9 @@ use crate::explain::explain;
 use crate::fetch::{Fetcher, Next, Observation};
 use crate::ledger::{self, ChangeLine, Content, Entry, Ledger, Line, RunLine};
 use crate::notify::{self, Delivered};
-use crate::plan::{Cnames, Job, JobKey, Keep, Known, LeftOut, Purpose, Selection};
+use crate::plan::{
+    Cnames, Job, JobKey, Keep, Known, LeftOut, Purpose, Rehash, Selection, Validators,
+};
 use crate::report::{Judged, Report};
 use crate::stop::Stop;
 use crate::verdict::{self, Assessment, Canary, Judgement, Policy, Settled, Standing};
@@ -146,12 +148,16 @@ pub fn run(setting: &Setting<'_>) -> anyhow::Result<Outcome> {
         ArchiveRecords::Static => Keep::Static,
         ArchiveRecords::All => Keep::All,
     };
+    let purpose = Purpose {
+        rehash: rehash(setting, &ledger_folder)?,
+        ..purpose(setting, keep)
+    };
     let Planned {
         mut jobs,
         unreadable,
         understood,
         left_out,
-    } = domains.plan(purpose(setting, keep), &ledger)?;
+    } = domains.plan(purpose, &ledger)?;
     canonical::want(&mut jobs, config)?;
     let due: BTreeSet<JobKey> = jobs.iter().flatten().map(|job| job.key.clone()).collect();
     let (archive, mut notes) = Archive::open(
@@ -250,14 +256,15 @@ impl Keeper<'_> {
         let content = known.and_then(|entry| entry.content.clone());
         let is_repeated = known.is_some_and(|entry| entry.standing.has_seen(assessment.state()));
         let content = match observations.get_mut(assessment.observation) {
-            // Of an error page or half a body, the first is evidence enough.
-            Some(seen) if seen.is_whole() || !is_repeated => self.archive(job, seen, content),
+            Some(seen) if is_worth_keeping(job, seen, assessment, is_repeated) => {
+                self.archive(job, seen, content)
+            }
             _ => content,
         };
         if job.key.alias.is_some() && standing.is_untroubled() {
             // Every day another one has its turn: only what is wrong with them is remembered.
             self.ledger.forget(&job.key);
-        } else if was_known || assessment.state() != State::Inconclusive {
+        } else if was_known || content.is_some() || assessment.state() != State::Inconclusive {
             // Of what was never seen nothing is known.
             let standing = standing.clone();
             self.ledger.set(&job.key, Entry { standing, content });
@@ -291,6 +298,20 @@ impl Keeper<'_> {
     }
 }
 
+/// Whether an observation is archived. Of an error page or half a body, the first is evidence
+/// enough; and where nobody could be asked there is nothing to keep.
+fn is_worth_keeping(
+    job: &Job,
+    seen: &Observation,
+    assessment: &Assessment,
+    is_repeated: bool,
+) -> bool {
+    let is_good =
+        seen.is_whole() || seen.is_not_modified() || seen.is_proven(job.promise.sha256.as_ref());
+    let says_something = assessment.state() != State::Inconclusive || seen.body.is_some();
+    is_good || !is_repeated && says_something
+}
+
 fn new_report(setting: &Setting<'_>, left_out: LeftOut) -> Report {
     let expiry_warning = setting.config.check.expiry_warning;
     Report::new(setting.with_results, expiry_warning, left_out)
@@ -307,8 +328,24 @@ fn purpose(setting: &Setting<'_>, keep: Keep) -> Purpose {
         } else {
             setting.config.check.cnames
         },
-        day: u64::try_from((setting.ambient.now)().as_second() / DAY).unwrap_or_default(),
+        day: day_of((setting.ambient.now)()),
+        rehash: Rehash::ALWAYS,
     }
+}
+
+/// Which records are read in full now: those whose day has come since the last run.
+fn rehash(setting: &Setting<'_>, ledger_folder: &Path) -> anyhow::Result<Rehash> {
+    let every = setting.config.check.rehash_every;
+    if every == 1 {
+        return Ok(Rehash::ALWAYS);
+    }
+    let last = ledger::last_run(ledger_folder)?.map(day_of);
+    Ok(Rehash::new(every, day_of((setting.ambient.now)()), last))
+}
+
+/// The number of a day, in UTC.
+fn day_of(time: jiff::Timestamp) -> u64 {
+    u64::try_from(time.as_second() / DAY).unwrap_or_default()
 }
 
 impl Known for Ledger {
@@ -316,6 +353,19 @@ impl Known for Ledger {
         let content = self.get(key).and_then(|entry| entry.content.as_ref());
         let digest = urldb_warc::Digest::sha256(*digest).to_string();
         content.is_some_and(|content| content.capture.is_some() && content.digest == digest)
+    }
+
+    fn validators(&self, key: &JobKey, digest: &[u8; 32]) -> Option<Validators> {
+        let entry = self.get(key)?;
+        let content = entry.content.as_ref()?;
+        let capture = content.capture.as_ref()?;
+        let digest = urldb_warc::Digest::sha256(*digest).to_string();
+        let is_as_promised = entry.standing.is_untroubled() && content.digest == digest;
+        is_as_promised.then(|| Validators {
+            url: capture.uri.clone(),
+            etag: content.etag.clone(),
+            last_modified: content.last_modified.clone(),
+        })
     }
 
     fn is_in_doubt(&self, key: &JobKey) -> bool {

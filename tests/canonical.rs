@@ -4,7 +4,7 @@ use std::time::Duration;
 
 use jiff::Timestamp;
 use proptest::prelude::*;
-use urldb::fetch::{Hop, Observation, PAGE};
+use urldb::fetch::{Beginning, Hop, Observation, PAGE, Sent};
 use urldb::plan::{BodyUse, Job, JobKey, Promise, Request};
 use urldb::verdict::{Misnamed, Warning, misnamed};
 use urldb_canon::Scheme;
@@ -33,6 +33,7 @@ fn job() -> Job {
             body: None,
         },
         body: BodyUse::Skip,
+        known: None,
     }
 }
 
@@ -43,7 +44,8 @@ fn answer(url: &str, status: u16, headers: &[(&str, &[u8])], page: &[u8]) -> Obs
         at: Timestamp::UNIX_EPOCH,
         address: None,
         certificate: None,
-        request_headers: vec![],
+        sent: Sent::default(),
+        beginning: Beginning::default(),
         version: "HTTP/1.1",
         status,
         reason_phrase: String::new(),

@@ -6,7 +6,7 @@ use std::time::Duration;
 
 use jiff::Timestamp;
 use urldb::config::Challenge;
-use urldb::fetch::{Hop, Observation};
+use urldb::fetch::{Beginning, Hop, Observation, Sent};
 use urldb::plan::Promise;
 use urldb::verdict::{Sight, known_challenges, look};
 use urldb_protocol::State;
@@ -220,7 +220,8 @@ fn observation(Answer(status, headers, start): &Answer) -> Observation {
         url: "http://example.org/a".into(),
         at: Timestamp::UNIX_EPOCH,
         address: None,
-        request_headers: vec![],
+        sent: Sent::default(),
+        beginning: Beginning::default(),
         version: "HTTP/1.1",
         status: *status,
         reason_phrase: String::new(),

@@ -3,7 +3,7 @@
 use std::time::Duration;
 
 use jiff::{Timestamp, ToSpan};
-use urldb::fetch::{Certificate, Hop, Observation};
+use urldb::fetch::{Beginning, Certificate, Hop, Observation, Sent};
 use urldb::plan::{BodyUse, Job, JobKey, LeftOut, Promise, Request};
 use urldb::report::{Judged, Report};
 use urldb::verdict::{Assessment, look};
@@ -36,6 +36,7 @@ fn job(url: &str, line: usize) -> Job {
             body: None,
         },
         body: BodyUse::Skip,
+        known: None,
     }
 }
 
@@ -45,7 +46,8 @@ fn hop(url: &str, status: u16, hours: i64) -> Hop {
         url: url.into(),
         at: NOW,
         address: None,
-        request_headers: vec![],
+        sent: Sent::default(),
+        beginning: Beginning::default(),
         version: "HTTP/1.1",
         status,
         reason_phrase: String::new(),

@@ -3,7 +3,9 @@
 use std::time::Duration;
 
 use jiff::{Timestamp, ToSpan};
-use urldb::fetch::{Body, BodyEnd, Decoded, Failure, FailureKind, Hop, Observation};
+use urldb::fetch::{
+    Beginning, Body, BodyEnd, Decoded, Failure, FailureKind, Hop, Observation, Sent,
+};
 use urldb::plan::{BodyUse, Job, JobKey, Promise, Request};
 use urldb::verdict::{
     Assessment, Canary, Judgement, News, Policy, Settled, Standing, Warning, judge,
@@ -34,7 +36,8 @@ fn hop(status: u16, headers: &[(&str, &str)]) -> Hop {
         url: "http://example.org/a".into(),
         at: at(0),
         address: None,
-        request_headers: vec![],
+        sent: Sent::default(),
+        beginning: Beginning::default(),
         version: "HTTP/1.1",
         status,
         reason_phrase: String::new(),
@@ -135,6 +138,7 @@ fn job(promise: &Promise, path: &str) -> Job {
             body: None,
         },
         body: BodyUse::Skip,
+        known: None,
     }
 }
 

@@ -1,6 +1,6 @@
 //! The archive of a repository: what runs put into it, and what people take out.
 //!
-//! - [`store`]: keeps what was seen.
+//! - [`store`]: keeps what was seen; `answer` makes records of it, `volumes` files of those.
 //! - [`bag`]: a folder of files for those who want them back.
 //! - [`catalogue`]: which captures there are, by the index.
 //! - `keys`: where the index has an answer to something else than GET.
@@ -8,6 +8,7 @@
 //! - [`moment`]: the points in time that people name.
 //! - [`reindex()`]: the index, made anew.
 
+mod answer;
 pub mod bag;
 pub mod catalogue;
 mod keys;
@@ -15,6 +16,7 @@ pub mod moment;
 mod reindex;
 pub mod retrieve;
 pub mod store;
+mod volumes;
 
 pub use catalogue::{Capture, Catalogue};
 pub use moment::Moment;

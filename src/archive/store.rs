@@ -1,41 +1,32 @@
 //! Keeps what was seen: a full capture of each content, and revisits while it stays the same.
 //!
-//! A run writes WARC files, the first once there is something to write, and
-//! merges their lines into the index when it is finished. What the ledger says
-//! of a URL's last capture decides whether a revisit will do.
+//! What the ledger says of a URL's last capture decides whether a revisit will do. Redirects on the
+//! way are captured when they are first seen and when they change, and a failure to get any answer
+//! is put down once, when it begins.
 
-use std::io::{self, Read};
-use std::net::IpAddr;
+use std::io;
 use std::path::{Path, PathBuf};
 
 use anyhow::Context;
-use jiff::Timestamp;
-use urldb_warc::cdxj::Place;
+use sha2::{Digest as _, Sha256};
 use urldb_warc::digest::Algorithm;
-use urldb_warc::file::Style;
-use urldb_warc::http::{self, ResponseHead, StoredHead, StoredRequest, render_request_head};
-use urldb_warc::index::Update;
 use urldb_warc::record::Truncated;
-use urldb_warc::recover::{Recovered, recover};
-use urldb_warc::{
-    CdxjLine, Digest, Draft, Exchange, Original, RecordId, Series, Version, WarcDate,
-};
+use urldb_warc::{Digest, Exchange, Original, RecordId};
 
-use super::keys::{Keys, lookup_url};
+use super::answer::Answer;
+use super::keys::lookup_url;
+use super::volumes::{Volumes, warc_date};
 use crate::ambient::Ambient;
-use crate::config;
-use crate::fetch::{Body, BodyEnd, Hop, Observation};
+use crate::config::{self, ArchiveRequests};
+use crate::fetch::{Body, BodyEnd, Failure, FailureKind, Hop, Observation, Spool};
 use crate::ledger::{Capture, Content};
-use crate::plan::Job;
+use crate::plan::{BodyUse, Job};
 
 /// The archive of a run.
 pub struct Archive {
-    folder: PathBuf,
-    ambient: Ambient,
-    version: Version,
+    volumes: Volumes,
     digest: Algorithm,
-    series: Series,
-    lines: Vec<CdxjLine>,
+    requests: ArchiveRequests,
 }
 
 impl Archive {
@@ -46,66 +37,77 @@ impl Archive {
         how: &config::Archive,
         ambient: Ambient,
     ) -> anyhow::Result<(Self, Vec<String>)> {
-        let mut notes = vec![];
-        if folder.is_dir() {
-            for recovered in recover(folder).context("cannot recover an unfinished archive file")? {
-                notes.push(describe(&recovered));
-            }
-            // Those that were just recovered, and those of runs that died before the index.
-            let mut update = Update::new(&index_in(folder));
-            for file in urldb_warc::index::unlisted(folder).context("cannot use the index")? {
-                if let Err(error) = update.add_file(&file, &Keys) {
-                    notes.push(format!("an archive file is not indexed in full: {error}"));
-                }
-            }
-            update.finish().context(NOT_INDEXED)?;
-        }
-        let host = hostname::get().unwrap_or_default();
-        let style = Style {
-            version: how.version,
-            ..Style::default()
+        let (volumes, notes) = Volumes::open(folder, how, ambient)?;
+        let archive = Self {
+            volumes,
+            digest: how.digest,
+            requests: how.requests,
         };
-        let series = Series::new(folder, "urldb", &host.to_string_lossy())
-            .with_style(style)
-            .with_target_size(how.max_size);
-        Ok((
-            Self {
-                folder: folder.to_owned(),
-                ambient,
-                version: how.version,
-                digest: how.digest,
-                series,
-                lines: vec![],
-            },
-            notes,
-        ))
+        Ok((archive, notes))
     }
 
-    /// Archives the last response of one observation of a job, if it has a
-    /// body that was kept or is known, and returns what the ledger is to
-    /// remember of the content.
+    /// Archives one observation of a job, and returns what the ledger is to remember of the content;
+    /// `None` if nothing new.
     ///
     /// # Errors
-    /// When it cannot be written. The file is as it was before.
+    /// When it cannot be written. What was written before is good.
     pub fn store(
         &mut self,
         job: &Job,
         seen: &mut Observation,
         known: Option<&Content>,
     ) -> anyhow::Result<Option<Content>> {
-        let is_whole = seen.is_whole();
+        if job.body == BodyUse::Skip {
+            return Ok(None);
+        }
+        let way = fingerprint(redirects(seen));
+        let is_kept = seen.body.as_ref().is_none_or(|body| body.bytes.is_some());
+        let was = known.map(|content| &content.redirects);
+        if was.map_or(is_kept && way.is_some(), |was| *was != way) {
+            self.store_redirects(job, redirects(seen))?;
+        }
+        if let (None, Some(failure)) = (&seen.body, &seen.failure) {
+            self.store_failure(job, seen, failure)?;
+            return Ok(None);
+        }
+        let content = if seen.is_not_modified() {
+            self.store_not_modified(job, seen, known)?;
+            known.cloned()
+        } else {
+            self.store_end(job, seen, known)?
+        };
+        Ok(content.map(|content| Content {
+            redirects: way,
+            ..content
+        }))
+    }
+
+    /// Archives the last answer, as a capture or as a revisit.
+    fn store_end(
+        &mut self,
+        job: &Job,
+        seen: &mut Observation,
+        known: Option<&Content>,
+    ) -> anyhow::Result<Option<Content>> {
+        let is_whole = seen.is_whole() || seen.is_proven(job.promise.sha256.as_ref());
         let Observation { hops, body, .. } = seen;
-        let (Some(last), Some(body)) = (hops.last(), body.as_mut()) else {
+        let (Some(hop), Some(body)) = (hops.last(), body.as_mut()) else {
             return Ok(None);
         };
         let answer = Answer {
             job,
-            last,
+            hop,
             digest: Digest::sha256(body.sha256),
         };
+        let truncated = match body.end {
+            _ if is_whole => None,
+            BodyEnd::Complete => None,
+            BodyEnd::Cut => Some(Truncated::Length),
+            BodyEnd::Broken => Some(Truncated::Disconnect),
+        };
         let digest = answer.digest.to_string();
-        let same =
-            known.filter(|content| content.digest == digest && body.end == BodyEnd::Complete);
+        let same = known
+            .filter(|content| content.digest == digest && truncated != Some(Truncated::Disconnect));
         if let Some(Content {
             capture: Some(capture),
             ..
@@ -114,70 +116,121 @@ impl Archive {
             self.store_revisit(&answer, capture)?;
             return Ok(same.cloned());
         }
-        let capture = self.store_response(&answer, body)?;
-        if !is_whole {
+        let capture = self.store_response(&answer, body, truncated)?;
+        // What is always cut is remembered too, or it would be captured again and again.
+        let is_all_there_is = truncated == Some(Truncated::Length) && known.is_none();
+        if !is_whole && !is_all_there_is {
             return Ok(None);
         }
         Ok(Some(Content {
             digest,
-            etag: last.header("etag").map(str::to_owned),
-            last_modified: last.header("last-modified").map(str::to_owned),
+            etag: hop.header("etag").map(str::to_owned),
+            last_modified: hop.header("last-modified").map(str::to_owned),
+            redirects: None,
             capture,
         }))
     }
 
     fn store_revisit(&mut self, answer: &Answer<'_>, capture: &Capture) -> anyhow::Result<()> {
-        let original = Original {
-            record_id: capture
-                .record
-                .parse()
-                .context("the ledger names a capture that has no valid record id")?,
-            target_uri: answer.asked().map_or_else(
-                || capture.uri.clone(),
-                |asked| lookup_url(&capture.uri, &asked),
-            ),
-            date: capture
-                .date
-                .parse()
-                .context("the ledger names a capture that has no valid date")?,
-            payload_digest: match &capture.digest {
-                Some(digest) => digest
-                    .parse()
-                    .context("the ledger names a capture that has no valid digest")?,
-                None => answer.digest.clone(),
-            },
-        };
-        let id = new_id(self.ambient);
-        let date = warc_date(answer.last.at)?;
+        let mut original = original(capture, &answer.digest)?;
+        let asked = answer.asked();
+        if let Some(asked) = &asked {
+            original.target_uri = lookup_url(&original.target_uri, asked);
+        }
+        let id = self.volumes.new_id();
+        let date = warc_date(answer.hop.at)?;
         let exchange = answer.exchange(&date);
         let draft = exchange.revisit_identical(&id, &original, vec![])?;
-        self.append(&draft, None, io::empty(), 0)?;
-        // Without its request a revisit could not be indexed anew.
-        if let Some(asked) = answer.asked() {
-            self.ask(&asked);
+        self.volumes.append(&draft, None, io::empty(), 0)?;
+        // Without its request, a revisit of an answer to a POST could not be indexed anew.
+        if self.requests == ArchiveRequests::All || asked.is_some() {
             self.store_request(answer, &exchange, &id)?;
         }
         Ok(())
     }
 
-    /// Writes what was asked, beside the answer with this id.
-    fn store_request(
+    /// Writes that the server said 304, with the head that it said it in.
+    fn store_not_modified(
         &mut self,
-        answer: &Answer<'_>,
-        exchange: &Exchange<'_>,
-        id: &RecordId,
+        job: &Job,
+        seen: &Observation,
+        known: Option<&Content>,
     ) -> anyhow::Result<()> {
-        let request = exchange.request(&new_id(self.ambient), id, answer.request_head()?)?;
-        let sent = answer.request_body();
-        self.append(&request, None, sent, sent.len() as u64)?;
+        let capture = known.and_then(|known| Some((known, known.capture.as_ref()?)));
+        let (Some(hop), Some((known, capture))) = (seen.last(), capture) else {
+            return Ok(());
+        };
+        let digest: Digest = known.digest.parse().context(BAD_LEDGER)?;
+        let original = original(capture, &digest)?;
+        let answer = Answer { job, hop, digest };
+        let (id, head_id) = (self.volumes.new_id(), self.volumes.new_id());
+        let date = warc_date(hop.at)?;
+        let exchange = answer.exchange(&date);
+        let draft = exchange.revisit_not_modified(&id, &original)?;
+        self.volumes.append(&draft, None, io::empty(), 0)?;
+        let head = answer.response_head(0)?;
+        let draft = exchange.not_modified_head(&head_id, &id, &head)?;
+        self.volumes.append(&draft, None, io::empty(), 0)?;
+        if self.requests == ArchiveRequests::All {
+            self.store_request(&answer, &exchange, &id)?;
+        }
         Ok(())
     }
 
-    /// Takes a request into the key of the answer that was written last.
-    fn ask(&mut self, asked: &StoredRequest) {
-        if let Some(line) = self.lines.last_mut() {
-            line.ask(asked, &Keys);
+    /// Writes each redirect on the way as a capture of its own, with as much of its body as was read.
+    fn store_redirects(&mut self, job: &Job, redirects: &[Hop]) -> anyhow::Result<()> {
+        for hop in redirects {
+            let mut spool = Spool::new();
+            spool.push(&hop.beginning.bytes)?;
+            let sha256 = Sha256::digest(&hop.beginning.bytes).into();
+            let mut body = Body {
+                length: spool.length(),
+                sha256,
+                end: BodyEnd::Complete,
+                decoded: None,
+                bytes: Some(spool),
+            };
+            let truncated = (!hop.beginning.is_whole).then_some(Truncated::Length);
+            let digest = Digest::sha256(sha256);
+            self.store_response(&Answer { job, hop, digest }, &mut body, truncated)?;
         }
+        Ok(())
+    }
+
+    /// Writes why there was no answer. What we did not ask says nothing about the URL.
+    fn store_failure(
+        &mut self,
+        job: &Job,
+        seen: &Observation,
+        failure: &Failure,
+    ) -> anyhow::Result<()> {
+        if matches!(
+            failure.kind,
+            FailureKind::Refused | FailureKind::UnsafeMethod | FailureKind::RunEnded
+        ) {
+            return Ok(());
+        }
+        let last = seen.last();
+        let asked = last.and_then(Hop::redirect_target);
+        let asked = match failure.kind {
+            // These are about the redirect itself.
+            FailureKind::RedirectLoop
+            | FailureKind::RedirectLimit
+            | FailureKind::RedirectInvalid => last.map(|last| last.url.clone()),
+            _ => asked,
+        };
+        let asked = asked.unwrap_or_else(|| job.url.clone());
+        let date = warc_date(last.map_or(seen.started, |last| last.at))?;
+        let exchange = Exchange {
+            target_uri: asked.split('#').next().unwrap_or_default(),
+            date: &date,
+            ip_address: None,
+        };
+        let detail = failure.detail.replace(char::is_control, " ");
+        let fields = [("failure", failure.kind.as_str()), ("detail", &*detail)];
+        let draft = exchange.metadata(&self.volumes.new_id(), None, &fields)?;
+        self.volumes.append(&draft, None, io::empty(), 0)?;
+        Ok(())
     }
 
     /// Writes request and response. `None` when the body was not kept.
@@ -185,18 +238,14 @@ impl Archive {
         &mut self,
         answer: &Answer<'_>,
         body: &mut Body,
+        truncated: Option<Truncated>,
     ) -> anyhow::Result<Option<Capture>> {
         let Some(bytes) = body.bytes.as_mut() else {
             return Ok(None);
         };
         let length = bytes.length();
-        let truncated = match body.end {
-            BodyEnd::Complete => None,
-            BodyEnd::Cut => Some(Truncated::Length),
-            BodyEnd::Broken => Some(Truncated::Disconnect),
-        };
-        let id = new_id(self.ambient);
-        let date = warc_date(answer.last.at)?;
+        let id = self.volumes.new_id();
+        let date = warc_date(answer.hop.at)?;
         let exchange = answer.exchange(&date);
         let payload = match self.digest {
             Algorithm::Sha256 => answer.digest.clone(),
@@ -205,170 +254,75 @@ impl Archive {
         let head = answer.response_head(length)?;
         let mut response = exchange.response(&id, head.clone(), &payload, truncated)?;
         response.add_block_digest(self.digest, bytes.reader()?)?;
-        let file = self.append(&response, Some(&head), bytes.reader()?, length)?;
-        if let Some(asked) = answer.asked() {
-            self.ask(&asked);
-        }
+        let file = self
+            .volumes
+            .append(&response, Some(&head), bytes.reader()?, length)?;
         self.store_request(answer, &exchange, &id)?;
         Ok(Some(Capture {
             record: id.as_str().to_owned(),
             date: date.as_str().to_owned(),
-            uri: answer.last.url.clone(),
+            uri: answer.hop.url.clone(),
             file,
             digest: (payload != answer.digest).then(|| payload.to_string()),
         }))
     }
 
-    /// Writes a record, and returns the name of the file that it is in.
-    fn append(
+    /// Writes what was asked, beside the record about the answer that was written last.
+    fn store_request(
         &mut self,
-        draft: &Draft,
-        head: Option<&[u8]>,
-        body: impl Read,
-        length: u64,
-    ) -> anyhow::Result<String> {
-        let ambient = self.ambient;
-        let file = self.series.file(
-            || {
-                std::fs::create_dir_all(&self.folder).with_context(|| {
-                    format!("cannot make the archive folder {}", self.folder.display())
-                })?;
-                warc_date((ambient.now)())
-            },
-            |date, name| warcinfo(self.version, &new_id(ambient), date, name),
-        )?;
-        let extent = file.append(draft, body, length)?;
-        let head = head
-            .map(|mut bytes| StoredHead::read(&mut bytes))
-            .transpose()?
-            .flatten();
-        let place = Place {
-            filename: file.name(),
-            extent,
-        };
-        self.lines.extend(CdxjLine::of_record(
-            &draft.header,
-            head.as_ref(),
-            place,
-            urldb_canon::surt,
-        ));
-        Ok(file.name().to_owned())
+        answer: &Answer<'_>,
+        exchange: &Exchange<'_>,
+        about: &RecordId,
+    ) -> anyhow::Result<()> {
+        if let Some(asked) = answer.asked() {
+            self.volumes.ask(&asked);
+        }
+        let id = self.volumes.new_id();
+        let draft = exchange.request(&id, about, answer.request_head()?)?;
+        let body = answer.request_body();
+        self.volumes.append(&draft, None, body, body.len() as u64)?;
+        Ok(())
     }
 
     /// Closes the last file and merges all lines into the index. Returns the files.
     pub fn finish(self) -> anyhow::Result<Vec<PathBuf>> {
-        let files = self
-            .series
-            .finish()
-            .context("cannot finish the archive file")?;
-        urldb_warc::index::merge(&index_in(&self.folder), &self.lines).context(NOT_INDEXED)?;
-        Ok(files)
+        self.volumes.finish()
     }
 }
 
-const NOT_INDEXED: &str = "cannot update the archive's index";
+const BAD_LEDGER: &str = "the ledger names a capture in a way that is not valid";
 
-fn index_in(folder: &Path) -> PathBuf {
-    folder.join(urldb_warc::index::FILE_NAME)
+fn original(capture: &Capture, digest: &Digest) -> anyhow::Result<Original> {
+    let payload_digest = match &capture.digest {
+        Some(digest) => digest.parse().context(BAD_LEDGER)?,
+        None => digest.clone(),
+    };
+    Ok(Original {
+        record_id: capture.record.parse().context(BAD_LEDGER)?,
+        target_uri: capture.uri.clone(),
+        date: capture.date.parse().context(BAD_LEDGER)?,
+        payload_digest,
+    })
 }
 
-fn new_id(ambient: Ambient) -> RecordId {
-    RecordId::from_random((ambient.random)())
+/// The answers before the last: all of them, where there was no last one.
+fn redirects(seen: &Observation) -> &[Hop] {
+    match (&seen.body, seen.hops.split_last()) {
+        (Some(_), Some((_, redirects))) => redirects,
+        _ => &seen.hops,
+    }
 }
 
-fn warcinfo(version: Version, id: &RecordId, date: &WarcDate, name: &str) -> anyhow::Result<Draft> {
-    let software = concat!("urldb/", env!("CARGO_PKG_VERSION"));
-    let format = version.name().replace("WARC/", "WARC File Format ");
-    let fields = [("software", software), ("format", format.as_str())];
-    Ok(urldb_warc::record::warcinfo(id, date, name, &fields)?)
-}
-
-/// To the second, so that an index finds the record by the very time it is asked for.
-fn warc_date(at: Timestamp) -> anyhow::Result<WarcDate> {
-    Ok(at.strftime("%Y-%m-%dT%H:%M:%SZ").to_string().parse()?)
-}
-
-fn describe(recovered: &Recovered) -> String {
-    let kept = recovered.file.as_ref().map_or_else(
-        || "nothing of it was whole".to_owned(),
-        |file| format!("{} records kept in {}", recovered.records, file.display()),
-    );
-    let aside = recovered
-        .damaged
-        .as_ref()
-        .map(|file| format!("; the damaged rest is in {}", file.display()))
-        .unwrap_or_default();
-    format!("an earlier run left an unfinished archive file: {kept}{aside}")
-}
-
-/// One answer of the network, on its way into records.
-struct Answer<'a> {
-    job: &'a Job,
-    last: &'a Hop,
-    digest: Digest,
-}
-
-impl Answer<'_> {
-    fn exchange<'b>(&'b self, date: &'b WarcDate) -> Exchange<'b> {
-        let ip_address: Option<IpAddr> = self.last.address.map(|address| address.ip());
-        Exchange {
-            target_uri: &self.last.url,
-            date,
-            ip_address,
+/// What tells one way from another: where it began, and where each redirect led. Their bodies and
+/// other fields may well be different each time.
+fn fingerprint(redirects: &[Hop]) -> Option<String> {
+    let mut hasher = Sha256::new();
+    for hop in redirects {
+        let location = hop.header("location").unwrap_or_default();
+        for part in [&hop.url, &hop.status.to_string(), location] {
+            hasher.update((part.len() as u64).to_le_bytes());
+            hasher.update(part);
         }
     }
-
-    fn response_head(&self, body_length: u64) -> anyhow::Result<Vec<u8>> {
-        let head = ResponseHead {
-            version: if self.last.version == "HTTP/1.0" {
-                http::Version::Http10
-            } else {
-                http::Version::Http11
-            },
-            status: self.last.status,
-            reason: &self.last.reason_phrase,
-            fields: &self.last.headers,
-            body_length,
-        };
-        Ok(head.render()?)
-    }
-
-    /// The body that was sent: redirects may have dropped it.
-    fn request_body(&self) -> &[u8] {
-        let sent = self.sent("content-length");
-        let body = self.job.request.body.as_deref();
-        body.filter(|_| sent.is_some())
-            .unwrap_or_default()
-            .as_bytes()
-    }
-
-    /// What was asked, if it was no GET.
-    fn asked(&self) -> Option<StoredRequest> {
-        let request = &self.job.request;
-        let body = self.request_body();
-        let is_as_declared = request.body.is_none() || !body.is_empty();
-        (request.method != "GET" && is_as_declared).then(|| StoredRequest {
-            method: request.method.clone(),
-            content_type: String::from_utf8_lossy(self.sent("content-type").unwrap_or_default())
-                .into_owned(),
-            body: body.to_owned(),
-        })
-    }
-
-    /// A header that was sent.
-    fn sent(&self, name: &str) -> Option<&[u8]> {
-        let mut headers = self.last.request_headers.iter();
-        let found = headers.find(|(known, _)| known.eq_ignore_ascii_case(name));
-        found.map(|(_, value)| value.as_slice())
-    }
-
-    fn request_head(&self) -> anyhow::Result<Vec<u8>> {
-        let url = url::Url::parse(&self.last.url)?;
-        let target = &url[url::Position::BeforePath..url::Position::AfterQuery];
-        Ok(render_request_head(
-            &self.job.request.method,
-            target,
-            &self.last.request_headers,
-        )?)
-    }
+    (!redirects.is_empty()).then(|| Digest::sha256(hasher.finalize().into()).to_string())
 }

@@ -258,6 +258,7 @@ pub(super) fn job(identity: &Identity, asked: &Record, body: BodyUse) -> Job {
         promise: Promise::default(),
         request: Request::of(asked),
         body,
+        known: None,
     }
 }
 

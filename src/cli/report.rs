@@ -153,6 +153,7 @@ fn left_out(envelope: &Envelope) -> Vec<String> {
         }
     }
     let fixed = [
+        ("not modified", coverage.not_modified),
         ("not selected", coverage.not_selected),
         ("deprecated", coverage.deprecated),
     ];

@@ -15,8 +15,8 @@ use super::challenge;
 use super::proxy;
 use super::section::{Problem, Problems, Section};
 use super::{
-    Archive, ArchiveRecords, Check, Cnames, Config, Database, EmailTransport, Ledger, Manners,
-    Network, Notify, NotifyEmail, NotifyHtml, Schedule, SmtpSecurity,
+    Archive, ArchiveRecords, ArchiveRequests, Check, Cnames, Config, Database, EmailTransport,
+    Ledger, Manners, Network, Notify, NotifyEmail, NotifyHtml, Schedule, SmtpSecurity,
 };
 
 /// The name of the configuration file.
@@ -167,6 +167,9 @@ fn check(section: Section<'_>) -> Check {
         expiry_warning: section
             .duration("expiry-warning")
             .unwrap_or(default.expiry_warning),
+        rehash_every: section
+            .count("rehash-every", 1)
+            .unwrap_or(default.rehash_every),
         cnames: section
             .choice(
                 "cnames",
@@ -269,6 +272,15 @@ fn archive(section: Section<'_>) -> Archive {
                 ],
             )
             .unwrap_or(default.records),
+        requests: section
+            .choice(
+                "requests",
+                &[
+                    ("captures", ArchiveRequests::Captures),
+                    ("all", ArchiveRequests::All),
+                ],
+            )
+            .unwrap_or(default.requests),
         version: section
             .choice(
                 "version",

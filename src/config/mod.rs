@@ -105,6 +105,9 @@ pub struct Check {
     pub blocked_after: Duration,
     /// How long before its end a certificate is worth a warning.
     pub expiry_warning: Duration,
+    /// Every how many days a static record is read in full, even if the server says that it has not
+    /// changed.
+    pub rehash_every: u64,
     /// Which records are asked of a domain's other names too.
     pub cnames: Cnames,
     /// Answers that say nothing about the content, besides those that are known anyway.
@@ -190,6 +193,8 @@ pub struct Archive {
     pub path: PathBuf,
     /// Which records are archived.
     pub records: ArchiveRecords,
+    /// Beside what the request is archived too.
+    pub requests: ArchiveRequests,
     /// The version of WARC that is written.
     pub version: Version,
     /// What the digests in the archive are.
@@ -204,6 +209,15 @@ pub enum ArchiveRecords {
     /// Those that declare a digest or a length.
     Static,
     /// All.
+    All,
+}
+
+/// Beside what the request is archived too.
+#[derive(Debug, Clone, Copy, PartialEq, Eq)]
+pub enum ArchiveRequests {
+    /// Full captures.
+    Captures,
+    /// Revisits as well.
     All,
 }
 
@@ -309,6 +323,7 @@ impl Default for Check {
             confirm: 2,
             blocked_after: Duration::from_hours(7 * 24),
             expiry_warning: Duration::from_hours(14 * 24),
+            rehash_every: 1,
             cnames: Cnames::Rotate,
             challenges: vec![],
             manners: Manners::default(),
@@ -341,6 +356,7 @@ impl Default for Archive {
         Self {
             path: "archive".into(),
             records: ArchiveRecords::Static,
+            requests: ArchiveRequests::Captures,
             version: Version::Warc11,
             digest: Algorithm::Sha256,
             max_size: 1_000_000_000,

@@ -14,10 +14,11 @@ use super::client::Outgoing;
 use super::decode::Decoder;
 use super::ending::Ending;
 use super::failure::classify;
+use super::headers::add_validators;
 use super::hosts::{Hosts, Treatment};
 use super::places::Places;
 use super::redirect::{Ask, Visited};
-use super::{BodyEnd, Certificate, Failure, FailureKind, Hop, Observation, after};
+use super::{Beginning, BodyEnd, Certificate, Failure, FailureKind, Hop, Observation, Sent, after};
 use crate::config::{Check, Manners};
 use crate::plan::{BodyUse, Job, is_safe_method};
 
@@ -168,7 +169,10 @@ impl Chain {
             .collect();
         locations.dedup();
         if let Some(next) = self.ask.next(response.status(), &locations)? {
-            drain(response, &mut Start::default()).await;
+            let beginning = drain(response, &mut Start::default()).await;
+            if let Some(hop) = self.hops.last_mut() {
+                hop.beginning = beginning;
+            }
             return Ok(Answer::Redirect(next));
         }
         leg.read(response, self.fresh).await.map(Answer::Last)
@@ -225,12 +229,21 @@ impl Leg<'_> {
     async fn send(&self, ask: &Ask, fresh: bool) -> Result<(Response, Hop), Failure> {
         self.permit(ask)?;
         let Treatment { headers, .. } = self.treatment;
-        let sent = headers.of(ask, &self.job.request, fresh)?;
-        let request_headers = headers.shown(&sent);
+        let mut all = headers.of(ask, &self.job.request, fresh)?;
+        let known = self.job.known.as_ref().filter(|known| {
+            !fresh && ask.method == reqwest::Method::GET && known.url == ask.url.as_str()
+        });
+        let is_conditional = known.is_some_and(|known| add_validators(&mut all, known));
+        let sent = Sent {
+            method: ask.method.to_string(),
+            headers: headers.shown(&all),
+            with_body: ask.with_body,
+            is_conditional,
+        };
         let outgoing = Outgoing {
             method: ask.method.clone(),
             url: ask.url.clone(),
-            headers: sent,
+            headers: all,
             body: self.job.request.body.clone().filter(|_| ask.with_body),
         };
         let at = Timestamp::now();
@@ -258,7 +271,7 @@ impl Leg<'_> {
             // Who answers a proxy, it does not tell.
             address: response.remote_addr().filter(|_| !is_proxied),
             certificate: certificate(&response),
-            request_headers,
+            sent,
             version: version(&response),
             status: response.status().as_u16(),
             reason_phrase: reason_phrase(&response),
@@ -267,6 +280,7 @@ impl Leg<'_> {
                 .iter()
                 .map(|(name, value)| (name.as_str().to_owned(), value.as_bytes().to_owned()))
                 .collect(),
+            beginning: Beginning::default(),
         };
         Ok((response, hop))
     }
@@ -400,26 +414,33 @@ fn timed_out(detail: String) -> Failure {
     }
 }
 
-/// Reads what nobody wants but for its `start`, if it is little and comes at once.
-async fn drain(mut response: Response, start: &mut Start) {
+/// Reads what nobody wants but for its beginning, if it is little and comes at once.
+async fn drain(mut response: Response, start: &mut Start) -> Beginning {
+    let mut beginning = Beginning::default();
     let is_large = response
         .content_length()
         .is_some_and(|length| length > DRAIN);
     let mut left = DRAIN;
     let reading = async {
         while start.wants_more() || !is_large {
-            let Ok(Some(chunk)) = response.chunk().await else {
-                return;
+            let chunk = match response.chunk().await {
+                Ok(Some(chunk)) => chunk,
+                end => {
+                    beginning.is_whole = end.is_ok();
+                    return;
+                }
             };
             start.push(&chunk);
+            beginning.bytes.extend_from_slice(&chunk);
             let Some(rest) = left.checked_sub(chunk.len() as u64) else {
                 return;
             };
             left = rest;
         }
     };
-    // What is lost by giving up is the connection, nothing else.
+    // What is lost by giving up is the connection, and the rest of what nobody wants.
     let _ = timeout(DRAIN_TIME, reading).await;
+    beginning
 }
 
 fn is_lost(result: &Result<Response, Failure>) -> bool {

@@ -9,7 +9,7 @@ use url::{Position, Url};
 use super::redirect::Ask;
 use super::{Failure, FailureKind};
 use crate::config::Manners;
-use crate::plan::Request;
+use crate::plan::{Request, Validators};
 
 /// What is shown in place of a secret.
 const REDACTED: &[u8] = b"[redacted]";
@@ -31,6 +31,16 @@ const FRAMING: [HeaderName; 8] = [
     header::TRAILER,
     header::UPGRADE,
     header::EXPECT,
+];
+
+/// Headers that ask for some versions or parts of a content only.
+const CONDITIONS: [HeaderName; 6] = [
+    header::IF_MATCH,
+    header::IF_NONE_MATCH,
+    header::IF_MODIFIED_SINCE,
+    header::IF_UNMODIFIED_SINCE,
+    header::IF_RANGE,
+    header::RANGE,
 ];
 
 /// The headers that the configuration adds to requests.
@@ -107,6 +117,27 @@ impl Headers {
         };
         headers.iter().map(show).collect()
     }
+}
+
+/// Asks to be answered 304 if the content is the one that is known; unless the request is about
+/// versions or parts already. Returns whether it does.
+pub(super) fn add_validators(headers: &mut HeaderMap, known: &Validators) -> bool {
+    if CONDITIONS.iter().any(|name| headers.contains_key(name)) {
+        return false;
+    }
+    let validators = [
+        (header::IF_NONE_MATCH, &known.etag),
+        (header::IF_MODIFIED_SINCE, &known.last_modified),
+    ];
+    let mut is_added = false;
+    for (name, value) in validators {
+        let value = value.as_deref().map(HeaderValue::from_str);
+        if let Some(Ok(value)) = value {
+            headers.insert(name, value);
+            is_added = true;
+        }
+    }
+    is_added
 }
 
 fn configured(

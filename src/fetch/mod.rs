@@ -42,7 +42,9 @@ use tokio::sync::mpsc;
 pub use body::PAGE;
 pub use certificate::Certificate;
 pub use decode::is_undone;
-pub use observation::{Body, BodyEnd, Decoded, Failure, FailureKind, Hop, Observation};
+pub use observation::{
+    Beginning, Body, BodyEnd, Decoded, Failure, FailureKind, Hop, Observation, Sent,
+};
 pub use resolve::{Lookup, System};
 pub use spool::Spool;
 

@@ -42,8 +42,8 @@ pub struct Hop {
     pub address: Option<SocketAddr>,
     /// The certificate that it showed, over https.
     pub certificate: Option<Certificate>,
-    /// The headers that were sent, in order.
-    pub request_headers: Vec<(String, Vec<u8>)>,
+    /// What was sent.
+    pub sent: Sent,
     /// `HTTP/1.1` or `HTTP/1.0`.
     pub version: &'static str,
     /// The status code.
@@ -52,6 +52,30 @@ pub struct Hop {
     pub reason_phrase: String,
     /// The response headers; names in lower case, in order of first appearance.
     pub headers: Vec<(String, Vec<u8>)>,
+    /// What was read of the body, of a redirect that was followed.
+    pub beginning: Beginning,
+}
+
+/// What was sent with one request, besides the URL.
+#[derive(Debug, Clone, Default)]
+pub struct Sent {
+    /// The method.
+    pub method: String,
+    /// The headers, in order; secrets redacted.
+    pub headers: Vec<(String, Vec<u8>)>,
+    /// Whether the job's request body went along.
+    pub with_body: bool,
+    /// Whether 304 is an answer to it: a content was named that is known already.
+    pub is_conditional: bool,
+}
+
+/// The beginning of a body that nobody wants.
+#[derive(Debug, Clone, Default)]
+pub struct Beginning {
+    /// Bytes, as sent.
+    pub bytes: Vec<u8>,
+    /// Whether these are all of it.
+    pub is_whole: bool,
 }
 
 /// The body of the last response.
@@ -204,6 +228,22 @@ impl Observation {
             .last()
             .is_some_and(|last| (200..300).contains(&last.status));
         is_good && self.complete_body().is_some()
+    }
+
+    /// Whether it ends in a good answer with the bytes that this digest proves to be whole, however
+    /// the connection ended.
+    pub fn is_proven(&self, sha256: Option<&[u8; 32]>) -> bool {
+        let is_good = self
+            .last()
+            .is_some_and(|last| (200..300).contains(&last.status));
+        let body = self.body.as_ref().filter(|body| body.length > 0);
+        is_good && body.is_some_and(|body| sha256 == Some(&body.sha256))
+    }
+
+    /// Whether it ends in the answer that a content known already has not changed.
+    pub fn is_not_modified(&self) -> bool {
+        self.last()
+            .is_some_and(|last| last.status == 304 && last.sent.is_conditional)
     }
 
     /// The whole body, when it arrived whole.

@@ -33,6 +33,8 @@ pub struct Content {
     pub etag: Option<String>,
     /// The other validator that came with it.
     pub last_modified: Option<String>,
+    /// The digest of the redirects that led to it, as they were archived last.
+    pub redirects: Option<String>,
     /// Where it is archived in full.
     pub capture: Option<Capture>,
 }
@@ -78,6 +80,7 @@ impl Entry {
                 "last-modified",
                 content.last_modified.as_deref(),
             );
+            put(&mut mapping, "redirects", content.redirects.as_deref());
             if let Some(capture) = &content.capture {
                 mapping.insert("capture", capture.to_mapping());
             }
@@ -106,6 +109,7 @@ impl Entry {
             digest,
             etag: text(mapping, "etag"),
             last_modified: text(mapping, "last-modified"),
+            redirects: text(mapping, "redirects"),
             capture: mapping
                 .get("capture")
                 .and_then(Value::as_map)

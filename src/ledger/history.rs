@@ -2,12 +2,12 @@
 
 use std::collections::BTreeMap;
 use std::fs::{self, OpenOptions};
-use std::io::{self, Read, Seek, SeekFrom, Write};
+use std::io::{self, BufRead, BufReader, Read, Seek, SeekFrom, Write};
 use std::path::Path;
 
 use anyhow::Context;
 use jiff::Timestamp;
-use serde::Serialize;
+use serde::{Deserialize, Serialize};
 use urldb_protocol::State;
 
 use crate::plan::Selection;
@@ -67,6 +67,38 @@ pub fn append(folder: &Path, lines: &[Line]) -> anyhow::Result<()> {
         bytes.push(b'\n');
     }
     write(&path, bytes).with_context(|| format!("cannot append to {}", path.display()))
+}
+
+/// When the last run over everything began.
+///
+/// # Errors
+/// When the history is there and cannot be read; a line that is not ours is passed over.
+pub fn last_run(folder: &Path) -> anyhow::Result<Option<Timestamp>> {
+    let path = folder.join("history.jsonl");
+    let reading = || format!("cannot read {}", path.display());
+    let file = match fs::File::open(&path) {
+        Err(error) if error.kind() == io::ErrorKind::NotFound => return Ok(None),
+        opened => opened.with_context(reading)?,
+    };
+    let mut last = None;
+    for line in BufReader::new(file).split(b'\n') {
+        let line = line.with_context(reading)?;
+        if let Ok(begun) = serde_json::from_slice::<Begun>(&line)
+            && begun.kind == "run"
+            && begun.selection.is_none()
+        {
+            last = last.max(Some(begun.at));
+        }
+    }
+    Ok(last)
+}
+
+/// The part of a line that says whether it is about a run over everything, and when that was.
+#[derive(Deserialize)]
+struct Begun {
+    kind: String,
+    at: Timestamp,
+    selection: Option<serde::de::IgnoredAny>,
 }
 
 fn write(path: &Path, mut bytes: Vec<u8>) -> io::Result<()> {

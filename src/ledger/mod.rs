@@ -18,7 +18,7 @@ use anyhow::Context;
 use urldb_format::{Mapping, read_documents, write_documents};
 
 pub use entry::{Capture, Content, Entry};
-pub use history::{ChangeLine, Line, RunLine, append};
+pub use history::{ChangeLine, Line, RunLine, append, last_run};
 
 use crate::plan::JobKey;
 

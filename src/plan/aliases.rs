@@ -51,6 +51,7 @@ fn alias_of(job: &Job, cname: &str) -> Job {
         key,
         url,
         body,
+        known: None,
         ..job.clone()
     }
 }

@@ -2,6 +2,7 @@
 
 mod aliases;
 mod left_out;
+mod rehash;
 mod request;
 mod selection;
 
@@ -15,6 +16,7 @@ pub use crate::config::Cnames;
 use crate::hex;
 
 pub use left_out::LeftOut;
+pub use rehash::{Rehash, Validators};
 pub use request::{Request, is_safe_method};
 pub use selection::Selection;
 
@@ -74,6 +76,8 @@ pub struct Job {
     pub request: Request,
     /// What is done with the body that comes back.
     pub body: BodyUse,
+    /// What is known of the content, where it will do that it has not changed.
+    pub known: Option<Validators>,
 }
 
 /// What is done with the body of the last response.
@@ -133,6 +137,8 @@ pub struct Purpose {
     pub cnames: Cnames,
     /// The number of today, by which cnames rotate.
     pub day: u64,
+    /// Which records are read in full.
+    pub rehash: Rehash,
 }
 
 /// Whose bodies are kept for the archive.
@@ -151,6 +157,12 @@ pub trait Known {
     /// Whether the archive holds a job's content with this digest already, so that its bytes
     /// need not be kept a second time.
     fn is_archived(&self, key: &JobKey, digest: &[u8; 32]) -> bool;
+
+    /// What to ask by whether a job's content is still the one with this digest, if that was what
+    /// it served last.
+    fn validators(&self, _: &JobKey, _: &[u8; 32]) -> Option<Validators> {
+        None
+    }
 
     /// Whether a job was not as promised last time, so that it is asked again whoever's turn it is.
     fn is_in_doubt(&self, key: &JobKey) -> bool;
@@ -201,6 +213,8 @@ pub fn jobs_of(
                 .sha256
                 .is_some_and(|digest| known.is_archived(&key, &digest));
             let body = body_use(&promise, purpose, is_archived);
+            let is_known = promise.sha256.filter(|_| !purpose.rehash.is_due(&key));
+            let validators = is_known.and_then(|digest| known.validators(&key, &digest));
             Job {
                 key,
                 url,
@@ -209,6 +223,7 @@ pub fn jobs_of(
                 promise,
                 request: Request::of(record),
                 body,
+                known: validators,
             }
         });
     jobs.extend(own);
@@ -322,6 +337,7 @@ redirects-to: /elsewhere
             keep,
             cnames: Cnames::Rotate,
             day: 0,
+            rehash: Rehash::ALWAYS,
         };
         let name = Arc::from("urldb/example.org.yaml");
         jobs_of(&file, &name, selection, purpose, &())
@@ -369,6 +385,7 @@ redirects-to: /elsewhere
             keep: Keep::None,
             cnames,
             day,
+            rehash: Rehash::ALWAYS,
         };
         let jobs = jobs_of(&file, &"".into(), &Selection::default(), purpose, known);
         let aliases = jobs.iter().filter(|job| job.key.alias.is_some());

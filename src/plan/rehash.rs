@@ -5,7 +5,7 @@
 use super::JobKey;
 
 /// Tells this spreading from others.
-const SALT: u64 = 1;
+const SALT: u64 = u64::from_le_bytes(*b"rehashed");
 
 /// What the archive and the ledger know a content by, to ask whether it is still that.
 #[derive(Debug, Clone, PartialEq, Eq)]
@@ -88,8 +88,15 @@ mod tests {
     fn days_without_a_run_are_made_up_for() {
         let due = |rehash: Rehash| keys().iter().filter(|key| rehash.is_due(key)).count();
         let single = |today| due(Rehash::new(7, today, Some(today - 1)));
-        assert_eq!(due(Rehash::new(7, 102, Some(99))), single(100) + single(101) + single(102));
-        assert_eq!(due(Rehash::new(7, 102, Some(102))), single(102), "a second run on that day");
+        assert_eq!(
+            due(Rehash::new(7, 102, Some(99))),
+            single(100) + single(101) + single(102)
+        );
+        assert_eq!(
+            due(Rehash::new(7, 102, Some(102))),
+            single(102),
+            "a second run on that day"
+        );
         for all in [
             Rehash::new(7, 107, Some(100)),
             Rehash::new(7, 107, None),

@@ -202,6 +202,10 @@ fn last_answer(promise: &Promise, seen: &Observation) -> Sight {
         }
     }
     match last.status {
+        304 if last.sent.is_conditional => Sight {
+            observed: "answers 304: not modified since it was archived".into(),
+            ..Sight::ok()
+        },
         100..200 | 206 | 304 => Sight::new(
             State::Unreachable,
             "protocol",

@@ -13,7 +13,7 @@ use sha2::{Digest, Sha256};
 use socket2::{Domain, Socket, Type};
 use urldb::config::{Check, Manners, Mapping, Network};
 use urldb::fetch::{Fetcher, Next, Observation};
-use urldb::plan::{self, Cnames, Job, Keep, Purpose, Selection};
+use urldb::plan::{self, Cnames, Job, Keep, Purpose, Rehash, Selection};
 use urldb::run;
 use urldb::stop::Stop;
 use urldb::verdict::{self, Assessment, Judgement, Warning};
@@ -263,6 +263,7 @@ impl<'a> Part<'a> {
             keep: Keep::None,
             cnames: Cnames::None,
             day: 0,
+            rehash: Rehash::ALWAYS,
         };
         let selection = Selection::default();
         let mut jobs = plan::jobs_of(&parsed.file, &name.into(), &selection, purpose, &());

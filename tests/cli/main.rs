@@ -11,8 +11,10 @@
 //! - `run`: the loop over several runs: archive, ledger, history, mail, doubt.
 //! - `outbox`: mail that cannot be delivered now, or never.
 //! - `archive`: what the WARC files and the index hold, read back.
+//! - `archive_conditional`: asking whether something has changed, and what that proves.
 //! - `archive_export`: bags, and the index made anew.
 //! - `archive_reading`: what is listed, taken out and compared; on archives that `shelf` makes by hand.
+//! - `archive_ways`: redirects, failures and bodies over the cap, as they are archived.
 //! - `urls`: questions about URLs, for pipes and for people.
 //! - `trouble`: full disks, damaged files, kills and signals.
 //! - `secrets`: what must appear nowhere.
@@ -25,8 +27,10 @@
 
 mod accept;
 mod archive;
+mod archive_conditional;
 mod archive_export;
 mod archive_reading;
+mod archive_ways;
 mod check;
 mod editing;
 mod exporting;

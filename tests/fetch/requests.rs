@@ -12,7 +12,8 @@ fn what_is_recorded_is_what_was_sent() {
     let seen = get(&server);
     let hop = seen.last().unwrap();
     let recorded: Vec<(String, String)> = hop
-        .request_headers
+        .sent
+        .headers
         .iter()
         .map(|(name, value)| (name.clone(), String::from_utf8(value.clone()).unwrap()))
         .collect();
@@ -38,7 +39,8 @@ fn a_request_body_is_recorded_with_its_length() {
     let request = &server.requests()[0];
     assert_eq!(request.body, b"hello");
     let recorded: Vec<&str> = seen.hops[0]
-        .request_headers
+        .sent
+        .headers
         .iter()
         .map(|(name, _)| name.as_str())
         .collect();

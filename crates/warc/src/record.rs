@@ -254,15 +254,17 @@ impl Exchange<'_> {
         Ok(draft)
     }
 
-    /// What we know about the record `about` (§6.6), as fields.
+    /// What we know about the record `about`, or about the URI (§6.6), as fields.
     pub fn metadata(
         &self,
         id: &RecordId,
-        about: &RecordId,
+        about: Option<&RecordId>,
         fields: &[(&str, &str)],
     ) -> Result<Draft, InvalidField> {
         let mut draft = self.draft(RecordType::Metadata, id)?;
-        draft.header.push("WARC-Concurrent-To", about.bracketed())?;
+        if let Some(about) = about {
+            draft.header.push("WARC-Concurrent-To", about.bracketed())?;
+        }
         draft.with_block(WARC_FIELDS, warc_fields(fields)?)
     }
 }

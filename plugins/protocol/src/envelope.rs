@@ -85,6 +85,10 @@ pub struct Coverage {
     pub static_due: u64,
     /// Static URLs whose every promised byte was compared and found right.
     pub static_verified: u64,
+    /// Static URLs of which the server only said that they have not changed, as it may on the days
+    /// between two full reads.
+    #[serde(default)]
+    pub not_modified: u64,
     /// Records that were not due because they are deprecated.
     #[serde(default)]
     pub deprecated: u64,

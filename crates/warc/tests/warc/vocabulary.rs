@@ -261,12 +261,12 @@ WARC-Refers-To-Date: 2026-11-20T06:00:00.123456Z
     );
 
     let about = exchange
-        .metadata(&id(2), &id(1), &[("state", "ok")])
+        .metadata(&id(2), Some(&id(1)), &[("state", "ok")])
         .expect("valid");
     assert_eq!(about.header.record_type(), Some(RecordType::Metadata));
     assert_eq!(about.head, b"state: ok\r\n");
     exchange
-        .metadata(&id(2), &id(1), &[("state", "ok\r\nforged: yes")])
+        .metadata(&id(2), Some(&id(1)), &[("state", "ok\r\nforged: yes")])
         .expect_err("injected");
     warcinfo(&id(1), &when, "a\r\nb", &[]).expect_err("injected");
     Exchange {

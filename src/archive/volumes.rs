@@ -1,0 +1,160 @@
+//! The files that a run writes, and the lines about them.
+
+use std::io::Read;
+use std::path::{Path, PathBuf};
+
+use anyhow::Context;
+use jiff::Timestamp;
+use urldb_warc::cdxj::Place;
+use urldb_warc::file::Style;
+use urldb_warc::http::{StoredHead, StoredRequest};
+use urldb_warc::index::Update;
+use urldb_warc::recover::{Recovered, recover};
+use urldb_warc::{CdxjLine, Draft, RecordId, Series, Version, WarcDate};
+
+use super::keys::Keys;
+use crate::ambient::Ambient;
+use crate::config;
+
+const NOT_INDEXED: &str = "cannot update the archive's index";
+
+/// Archive files, the first of which exists once there is something to write.
+pub(super) struct Volumes {
+    folder: PathBuf,
+    ambient: Ambient,
+    version: Version,
+    series: Series,
+    lines: Vec<CdxjLine>,
+}
+
+impl Volumes {
+    /// New files in a folder. What a killed run has left there is made whole first; each line of
+    /// the returned list says what was found.
+    pub(super) fn open(
+        folder: &Path,
+        how: &config::Archive,
+        ambient: Ambient,
+    ) -> anyhow::Result<(Self, Vec<String>)> {
+        let mut notes = vec![];
+        if folder.is_dir() {
+            for recovered in recover(folder).context("cannot recover an unfinished archive file")? {
+                notes.push(describe(&recovered));
+            }
+            // Those that were just recovered, and those of runs that died before the index.
+            let mut update = Update::new(&index_in(folder));
+            for file in urldb_warc::index::unlisted(folder).context("cannot use the index")? {
+                if let Err(error) = update.add_file(&file, &Keys) {
+                    notes.push(format!("an archive file is not indexed in full: {error}"));
+                }
+            }
+            update.finish().context(NOT_INDEXED)?;
+        }
+        let host = hostname::get().unwrap_or_default();
+        let style = Style {
+            version: how.version,
+            ..Style::default()
+        };
+        let series = Series::new(folder, "urldb", &host.to_string_lossy())
+            .with_style(style)
+            .with_target_size(how.max_size);
+        let volumes = Self {
+            folder: folder.to_owned(),
+            ambient,
+            version: how.version,
+            series,
+            lines: vec![],
+        };
+        Ok((volumes, notes))
+    }
+
+    /// Writes a record, and returns the name of the file that it is in.
+    pub(super) fn append(
+        &mut self,
+        draft: &Draft,
+        head: Option<&[u8]>,
+        body: impl Read,
+        length: u64,
+    ) -> anyhow::Result<String> {
+        let ambient = self.ambient;
+        let file = self.series.file(
+            || {
+                std::fs::create_dir_all(&self.folder).with_context(|| {
+                    format!("cannot make the archive folder {}", self.folder.display())
+                })?;
+                warc_date((ambient.now)())
+            },
+            |date, name| warcinfo(self.version, &random_id(ambient), date, name),
+        )?;
+        let extent = file.append(draft, body, length)?;
+        let head = head
+            .map(|mut bytes| StoredHead::read(&mut bytes))
+            .transpose()?
+            .flatten();
+        let place = Place {
+            filename: file.name(),
+            extent,
+        };
+        self.lines.extend(CdxjLine::of_record(
+            &draft.header,
+            head.as_ref(),
+            place,
+            urldb_canon::surt,
+        ));
+        Ok(file.name().to_owned())
+    }
+
+    /// Takes a request into the key of the answer that was written last.
+    pub(super) fn ask(&mut self, asked: &StoredRequest) {
+        if let Some(line) = self.lines.last_mut() {
+            line.ask(asked, &Keys);
+        }
+    }
+
+    /// An id for a record.
+    pub(super) fn new_id(&self) -> RecordId {
+        random_id(self.ambient)
+    }
+
+    /// Closes the last file and merges all lines into the index. Returns the files.
+    pub(super) fn finish(self) -> anyhow::Result<Vec<PathBuf>> {
+        let files = self
+            .series
+            .finish()
+            .context("cannot finish the archive file")?;
+        urldb_warc::index::merge(&index_in(&self.folder), &self.lines).context(NOT_INDEXED)?;
+        Ok(files)
+    }
+}
+
+fn index_in(folder: &Path) -> PathBuf {
+    folder.join(urldb_warc::index::FILE_NAME)
+}
+
+fn random_id(ambient: Ambient) -> RecordId {
+    RecordId::from_random((ambient.random)())
+}
+
+fn warcinfo(version: Version, id: &RecordId, date: &WarcDate, name: &str) -> anyhow::Result<Draft> {
+    let software = concat!("urldb/", env!("CARGO_PKG_VERSION"));
+    let format = version.name().replace("WARC/", "WARC File Format ");
+    let fields = [("software", software), ("format", format.as_str())];
+    Ok(urldb_warc::record::warcinfo(id, date, name, &fields)?)
+}
+
+/// To the second, so that an index finds the record by the very time it is asked for.
+pub(super) fn warc_date(at: Timestamp) -> anyhow::Result<WarcDate> {
+    Ok(at.strftime("%Y-%m-%dT%H:%M:%SZ").to_string().parse()?)
+}
+
+fn describe(recovered: &Recovered) -> String {
+    let kept = recovered.file.as_ref().map_or_else(
+        || "nothing of it was whole".to_owned(),
+        |file| format!("{} records kept in {}", recovered.records, file.display()),
+    );
+    let aside = recovered
+        .damaged
+        .as_ref()
+        .map(|file| format!("; the damaged rest is in {}", file.display()))
+        .unwrap_or_default();
+    format!("an earlier run left an unfinished archive file: {kept}{aside}")
+}
