@@ -11,7 +11,8 @@ use urldb_warc::cdxj;
 use urldb_warc::http::StoredRequest;
 
 /// Makes the keys of an index.
-pub(super) struct Keys;
+#[derive(Debug, Clone, Copy)]
+pub struct Keys;
 
 impl cdxj::Keys for Keys {
     fn key(&self, url: &str) -> String {

@@ -3,23 +3,22 @@
 //! - [`store`]: keeps what was seen; `answer` makes records of it, `volumes` files of those.
 //! - [`bag`]: a folder of files for those who want them back.
 //! - [`catalogue`]: which captures there are, by the index.
-//! - `keys`: where the index has an answer to something else than GET.
+//! - [`keys`]: where the index has an answer to something else than GET.
 //! - [`retrieve`]: the bytes of one, verified, wherever they are kept.
 //! - [`moment`]: the points in time that people name.
-//! - [`reindex()`]: the index, made anew.
 
 mod answer;
 pub mod bag;
 pub mod catalogue;
-mod keys;
+pub mod keys;
 pub mod moment;
-mod reindex;
 pub mod retrieve;
 pub mod store;
 mod volumes;
 
 pub use catalogue::{Capture, Catalogue};
+pub use keys::Keys;
 pub use moment::Moment;
-pub use reindex::{Reindexed, reindex};
 pub use retrieve::{Payload, Wanted};
 pub use store::Archive;
+pub use volumes::describe;

@@ -1,15 +1,18 @@
 //! The bytes of a capture, wherever they are kept, and only if they are what their digest says.
 
 use std::fs::File;
-use std::io::{BufRead, Write};
+use std::io::{Read, Write};
 
 use anyhow::Context;
 use urldb_warc::digest::Hasher;
-use urldb_warc::http::StoredHead;
+use urldb_warc::http::{Body, StoredHead};
 use urldb_warc::reader::{Reader, Record};
-use urldb_warc::{CdxjLine, Digest, Header, WarcDate};
+use urldb_warc::{CdxjLine, Digest, Header, RecordType, Version, WarcDate};
 
 use super::{Capture, Catalogue, Moment, moment};
+
+/// Bytes that are copied at a time.
+const CHUNK: usize = 64 << 10;
 
 /// As many archived redirects as are followed.
 const MAX_REDIRECTS: usize = 10;
@@ -230,9 +233,10 @@ impl Catalogue {
             line.extent.offset,
             path.display()
         );
-        let is_http = header
-            .get("Content-Type")
-            .is_some_and(|value| value.trim_start().starts_with("application/http"));
+        // The type that an ARC record states is that of the payload.
+        let is_arc = record.version() == Version::Arc;
+        let is_http =
+            header.is_http() || is_arc && record.record_type() == Some(RecordType::Response);
         let head = if is_http {
             StoredHead::read(&mut record)
                 .map_err(|error| record.fault(error))
@@ -255,7 +259,7 @@ impl Payload<'_> {
         &self.capture.line.url
     }
 
-    /// Copies the bytes, content coding and all, and returns how many there are.
+    /// Copies the bytes, without chunks and with their content coding, and returns how many there are.
     ///
     /// # Errors
     /// When they cannot be read or written, and when they are not what their digest says: what
@@ -270,28 +274,28 @@ impl Payload<'_> {
             )
         };
         self.catalogue
-            .with_record(&self.stored, |_, _, mut record| {
+            .with_record(&self.stored, |_, head, mut record| {
+                let is_chunked = head.as_ref().is_some_and(StoredHead::is_chunked);
+                let mut body = Body::new(&mut record, is_chunked);
                 let mut hasher = self
                     .digest
                     .as_ref()
                     .map(|digest| Hasher::new(digest.algorithm()));
+                let mut buffer = vec![0; CHUNK];
                 let mut length = 0;
                 loop {
-                    let chunk = match record.fill_buf() {
-                        Ok(chunk) => chunk,
+                    let read = match body.read(&mut buffer) {
+                        Ok(0) => break,
+                        Ok(read) => read,
                         Err(error) => return Err(record.fault(error)).with_context(place),
                     };
-                    let read = chunk.len();
-                    if read == 0 {
-                        break;
-                    }
+                    let chunk = &buffer[..read];
                     if let Some(hasher) = &mut hasher {
                         hasher.update(chunk);
                     }
                     output
                         .write_all(chunk)
                         .context("cannot write what was archived")?;
-                    record.consume(read);
                     length += read as u64;
                 }
                 record.finish().with_context(place)?;

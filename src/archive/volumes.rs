@@ -146,7 +146,8 @@ pub(super) fn warc_date(at: Timestamp) -> anyhow::Result<WarcDate> {
     Ok(at.strftime("%Y-%m-%dT%H:%M:%SZ").to_string().parse()?)
 }
 
-fn describe(recovered: &Recovered) -> String {
+/// What became of a file that a killed run has left, for people.
+pub fn describe(recovered: &Recovered) -> String {
     let kept = recovered.file.as_ref().map_or_else(
         || "nothing of it was whole".to_owned(),
         |file| format!("{} records kept in {}", recovered.records, file.display()),

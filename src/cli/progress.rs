@@ -48,6 +48,11 @@ impl Bar {
         self.line.inc(1);
     }
 
+    /// Takes the line away while something else is printed.
+    pub(super) fn suspend<T>(&self, work: impl FnOnce() -> T) -> T {
+        self.line.suspend(work)
+    }
+
     pub(super) fn finish(&self) {
         self.line.finish_and_clear();
     }

@@ -13,6 +13,7 @@
 //! - `archive`: what the WARC files and the index hold, read back.
 //! - `archive_conditional`: asking whether something has changed, and what that proves.
 //! - `archive_export`: bags, and the index made anew.
+//! - `archive_health`: verified, damaged, repaired and converted.
 //! - `archive_reading`: what is listed, taken out and compared; on archives that `shelf` makes by hand.
 //! - `archive_ways`: redirects, failures and bodies over the cap, as they are archived.
 //! - `urls`: questions about URLs, for pipes and for people.
@@ -29,6 +30,7 @@ mod accept;
 mod archive;
 mod archive_conditional;
 mod archive_export;
+mod archive_health;
 mod archive_reading;
 mod archive_ways;
 mod check;

@@ -129,6 +129,15 @@ impl Header {
         self.get("WARC-Payload-Digest")?.parse().ok()
     }
 
+    /// Whether the block is an HTTP message, by its `Content-Type`.
+    pub fn is_http(&self) -> bool {
+        let content_type = self.get("Content-Type").unwrap_or_default();
+        let essence = content_type.split(';').next().unwrap_or_default().trim();
+        ["application/http", "message/http"]
+            .iter()
+            .any(|it| it.eq_ignore_ascii_case(essence))
+    }
+
     /// `Content-Length`, the length of the block in bytes; `None` if absent or not a number.
     pub fn content_length(&self) -> Option<u64> {
         let text = self.get("Content-Length")?;

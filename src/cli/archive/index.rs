@@ -2,10 +2,11 @@
 
 use std::io::Write;
 
+use anyhow::Context as _;
+
 use super::{Context, Exit, archive_folder};
-use crate::archive::reindex;
+use crate::archive::Keys;
 use crate::cli::style::{count, print_warning};
-use crate::explain::explain;
 
 /// Make the index of the archive anew, of the files that are there
 #[derive(Debug, clap::Args)]
@@ -16,9 +17,10 @@ pub(super) struct Args {}
 
 pub(super) fn run(_: &Args, context: &Context) -> anyhow::Result<Exit> {
     let _owner = context.own()?;
-    let made = reindex(&archive_folder(context)?)?;
+    let made = urldb_warc::index::rebuild(&archive_folder(context)?, &Keys)
+        .context("cannot make the index")?;
     for error in &made.damaged {
-        print_warning(explain(error));
+        print_warning(error);
     }
     if !context.quiet {
         writeln!(anstream::stdout(), "indexed {}", count(made.files, "file"))?;

@@ -1,10 +1,13 @@
 //! `urldb archive`: a file for each of its subcommands.
 
+mod convert;
 mod diff;
 mod export;
 mod get;
 mod index;
 mod list;
+mod repair;
+mod verify;
 
 use std::path::PathBuf;
 
@@ -27,6 +30,9 @@ enum Command {
     Diff(diff::Args),
     Export(export::Args),
     Index(index::Args),
+    Verify(verify::Args),
+    Repair(repair::Args),
+    Convert(convert::Args),
 }
 
 pub(super) fn run(args: &Args, context: &Context) -> anyhow::Result<Exit> {
@@ -36,6 +42,9 @@ pub(super) fn run(args: &Args, context: &Context) -> anyhow::Result<Exit> {
         Command::Diff(args) => diff::run(args, context),
         Command::Export(args) => export::run(args, context),
         Command::Index(args) => index::run(args, context),
+        Command::Verify(args) => verify::run(args, context),
+        Command::Repair(args) => repair::run(args, context),
+        Command::Convert(args) => convert::run(args, context),
     }
 }
 

@@ -60,6 +60,13 @@ pub enum IndexError {
     },
 }
 
+impl IndexError {
+    /// Whether an archive file is bad, rather than its storage.
+    pub fn is_damage(&self) -> bool {
+        matches!(self, Self::Read { source, .. } if source.is_damage())
+    }
+}
+
 /// Merges lines into the index, which need not exist yet. The index is streamed and replaced as a
 /// whole, under the lock of its directory. One that is out of order, as a merge in git leaves it, is
 /// put in order. The lines of a file have to come together: a file that is named is taken for indexed.
@@ -99,15 +106,25 @@ pub fn unlisted(dir: &Path) -> Result<Vec<PathBuf>, IndexError> {
         .collect())
 }
 
-/// Makes the index of an archive anew from all its files. Those about what can be read of a damaged
-/// file are in it too.
-pub fn rebuild(dir: &Path, keys: &impl Keys) -> Result<(), IndexError> {
+/// What an index was made of.
+#[derive(Debug, Default)]
+pub struct Rebuilt {
+    /// How many files.
+    pub files: u64,
+    /// What is wrong with those that are damaged: lines about what can be read of them are there.
+    pub damaged: Vec<IndexError>,
+}
+
+/// Makes the index of an archive anew from all its files, and of nothing else.
+pub fn rebuild(dir: &Path, keys: &impl Keys) -> Result<Rebuilt, IndexError> {
     let (path, new) = (dir.join(FILE_NAME), dir.join(REBUILT));
     remove_if_there(&new).map_err(at(&new))?;
     let mut update = Update::new(&new);
+    let mut rebuilt = Rebuilt::default();
     for file in archive_files(dir).map_err(at(dir))? {
+        rebuilt.files += 1;
         match update.add_file(&file, keys) {
-            Err(IndexError::Read { source, .. }) if source.is_damage() => {}
+            Err(error) if error.is_damage() => rebuilt.damaged.push(error),
             other => other?,
         }
     }
@@ -118,7 +135,8 @@ pub fn rebuild(dir: &Path, keys: &impl Keys) -> Result<(), IndexError> {
     } else {
         replace(&path, |_| Ok(())).map_err(at(&path))?;
     }
-    sync_directory_of(&path).map_err(at(&path))
+    sync_directory_of(&path).map_err(at(&path))?;
+    Ok(rebuilt)
 }
 
 /// Takes the lines about a file out of the index, which need not exist. The caller holds the lock of

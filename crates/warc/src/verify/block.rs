@@ -53,11 +53,10 @@ impl About {
         let block = digest("WARC-Block-Digest");
         // That of a revisit is of the payload elsewhere; that of a segment, of all segments.
         let payload = digest("WARC-Payload-Digest").filter(|_| !is_revisit && !is_segment);
-        let is_http = header.get("Content-Type").is_some_and(names_http);
         Self {
             block,
             payload,
-            http: kind.filter(|_| is_http && kind != Some(RecordType::Continuation)),
+            http: kind.filter(|_| header.is_http() && kind != Some(RecordType::Continuation)),
             is_partial: is_segment || is_revisit || header.get("WARC-Truncated").is_some(),
         }
     }
@@ -120,13 +119,6 @@ fn compare_http(seen: &Seen, report: &mut Report<'_>) {
 
 fn differs(what: &str, stated: &Digest, found: &Digest) -> String {
     format!("{what} has the digest {found}, and the record says {stated}")
-}
-
-fn names_http(content_type: &str) -> bool {
-    let essence = content_type.split(';').next().unwrap_or_default().trim();
-    ["application/http", "message/http"]
-        .iter()
-        .any(|it| it.eq_ignore_ascii_case(essence))
 }
 
 /// What was found in a block.

@@ -84,7 +84,7 @@ pub fn archive(dir: &Path, report: &mut dyn FnMut(Finding)) -> io::Result<Summar
 }
 
 /// The finished files of an archive's directory, in the order of their names.
-pub(crate) fn archive_files(dir: &Path) -> io::Result<Vec<PathBuf>> {
+pub fn archive_files(dir: &Path) -> io::Result<Vec<PathBuf>> {
     let mut files = Vec::new();
     for entry in std::fs::read_dir(dir)? {
         let path = entry?.path();

@@ -1,0 +1,61 @@
+//! `urldb archive repair`.
+
+use std::io::Write;
+
+use anyhow::Context as _;
+use urldb_warc::repair::repair;
+
+use super::{Context, Exit, archive_folder};
+use crate::archive::{Keys, describe};
+use crate::cli::style::{BAD, GOOD, count, paint, plain};
+
+/// Set aside what is damaged in the archive, keep the rest, and make the index anew
+///
+/// Nothing is deleted: the damaged parts are in files beside, which end with
+/// `.damaged`. The exit code is 1 if a file could not be repaired.
+#[derive(Debug, clap::Args)]
+#[command(after_help = "\
+Examples:
+  urldb archive repair && urldb archive verify")]
+pub(super) struct Args {}
+
+pub(super) fn run(_: &Args, context: &Context) -> anyhow::Result<Exit> {
+    let _owner = context.own()?;
+    let folder = archive_folder(context)?;
+    let done = repair(&folder, &Keys).context("cannot repair the archive")?;
+    let mut out = anstream::stdout().lock();
+    for recovered in &done.recovered {
+        writeln!(out, "{}", describe(recovered))?;
+    }
+    let mut exit = Exit::Fine;
+    for repaired in &done.repaired {
+        let (style, what) = if repaired.damaged.is_empty() {
+            exit = Exit::Findings;
+            (
+                BAD,
+                "not repaired, for its records share a gzip member".to_owned(),
+            )
+        } else {
+            (
+                GOOD,
+                format!("repaired, {} kept", count(repaired.records, "record")),
+            )
+        };
+        writeln!(
+            out,
+            "{}: {}",
+            context.shown(&repaired.file),
+            paint(style, what)
+        )?;
+        for fault in &repaired.faults {
+            writeln!(out, "  {}", plain(fault))?;
+        }
+        for damaged in &repaired.damaged {
+            writeln!(out, "  set aside in {}", context.shown(damaged))?;
+        }
+    }
+    if done.repaired.is_empty() && !context.quiet {
+        writeln!(out, "no damage was found; the index is new")?;
+    }
+    Ok(exit)
+}

@@ -1,0 +1,172 @@
+//! `urldb archive verify`.
+
+use std::io::{self, Write};
+use std::path::PathBuf;
+
+use anyhow::Context as _;
+use serde::Serialize;
+use urldb_warc::finding::Severity;
+use urldb_warc::index::FILE_NAME;
+use urldb_warc::verify::{Finding, Summary, Verifier, archive_files};
+
+use super::{Context, Exit, archive_folder};
+use crate::cli::check::Format;
+use crate::cli::progress::Bar;
+use crate::cli::style::{BAD, DIM, WARN, count, paint, plain};
+
+/// Read every byte of the archive, and say what is wrong with it
+///
+/// Framing, compression, digests, fields, what records say of each other, and
+/// the index. The exit code is 1 if anything is lost or wrong.
+#[derive(Debug, clap::Args)]
+#[command(after_help = "\
+Examples:
+  urldb archive verify
+  urldb archive verify --format json | jq -r 'select(.severity == \"error\") | .code'")]
+pub(super) struct Args {
+    /// For people, or one JSON object a line: findings, then a summary
+    #[arg(long, default_value = "human")]
+    format: Format,
+}
+
+/// One line of `--format json`.
+#[derive(Serialize)]
+#[serde(tag = "kind", rename_all = "kebab-case")]
+enum Line<'a> {
+    Finding {
+        code: &'static str,
+        severity: &'static str,
+        file: &'a str,
+        #[serde(skip_serializing_if = "Option::is_none")]
+        offset: Option<u64>,
+        #[serde(skip_serializing_if = "Option::is_none")]
+        record_id: Option<&'a str>,
+        message: &'a str,
+    },
+    Summary {
+        files: u64,
+        records: u64,
+        bytes: u64,
+        errors: u64,
+        warnings: u64,
+    },
+}
+
+pub(super) fn run(args: &Args, context: &Context) -> anyhow::Result<Exit> {
+    let folder = archive_folder(context)?;
+    let files = archive_files(&folder).context("cannot read the folder of the archive")?;
+    let bar = Bar::new(files.len() as u64, context.quiet);
+    let mut output = Output {
+        context,
+        format: args.format,
+        file: PathBuf::new(),
+        failure: None,
+    };
+    let mut report = |finding| bar.suspend(|| output.add(&finding));
+    let mut verifier = Verifier::new(&mut report);
+    for file in &files {
+        verifier.file(file);
+        bar.advance();
+    }
+    let index = folder.join(FILE_NAME);
+    if index.exists() {
+        verifier.index(&index);
+    }
+    let summary = verifier.finish();
+    bar.finish();
+    output.end(&summary)?;
+    Ok(if summary.errors > 0 {
+        Exit::Findings
+    } else {
+        Exit::Fine
+    })
+}
+
+/// Writes findings as they turn up.
+struct Output<'a> {
+    context: &'a Context,
+    format: Format,
+    /// The file of the last one.
+    file: PathBuf,
+    failure: Option<io::Error>,
+}
+
+impl Output<'_> {
+    fn add(&mut self, finding: &Finding) {
+        if self.failure.is_none() {
+            self.failure = self.write(finding).err();
+        }
+    }
+
+    fn write(&mut self, finding: &Finding) -> io::Result<()> {
+        let mut out = anstream::stdout().lock();
+        let severity = finding.code.severity();
+        let file = self.context.shown(&finding.file);
+        if self.format == Format::Json {
+            let line = Line::Finding {
+                code: finding.code.name(),
+                severity: severity.name(),
+                file: &file,
+                offset: finding.offset,
+                record_id: finding.record_id.as_deref(),
+                message: &finding.message,
+            };
+            serde_json::to_writer(&mut out, &line)?;
+            return writeln!(out);
+        }
+        if finding.file != self.file {
+            writeln!(out, "{file}")?;
+            self.file.clone_from(&finding.file);
+        }
+        let style = match severity {
+            Severity::Error => BAD,
+            Severity::Warning => WARN,
+        };
+        let code = paint(style, finding.code.name());
+        let place = finding
+            .offset
+            .map_or(String::new(), |offset| format!("at byte {offset}, "));
+        writeln!(out, "  {place}{code}: {}", plain(&finding.message))?;
+        match &finding.record_id {
+            Some(id) if self.context.verbose => writeln!(out, "    {}", paint(DIM, plain(id))),
+            _ => Ok(()),
+        }
+    }
+
+    fn end(self, summary: &Summary) -> io::Result<()> {
+        if let Some(failure) = self.failure {
+            return Err(failure);
+        }
+        let Summary {
+            files,
+            records,
+            bytes,
+            errors,
+            warnings,
+        } = *summary;
+        let mut out = anstream::stdout().lock();
+        if self.format == Format::Json {
+            let line = Line::Summary {
+                files,
+                records,
+                bytes,
+                errors,
+                warnings,
+            };
+            serde_json::to_writer(&mut out, &line)?;
+            return writeln!(out);
+        }
+        if self.context.quiet {
+            return Ok(());
+        }
+        writeln!(
+            out,
+            "verified {} in {}, {}: {}, {}",
+            count(records, "record"),
+            count(files, "file"),
+            indicatif::BinaryBytes(bytes),
+            count(errors, "error"),
+            count(warnings, "warning"),
+        )
+    }
+}

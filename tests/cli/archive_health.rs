@@ -1,0 +1,186 @@
+//! An archive verified, damaged, repaired and converted.
+
+use std::fs;
+
+use insta::assert_snapshot;
+use urldb_warc::{Reader, Version};
+
+use crate::sandbox::Sandbox;
+use crate::shelf::{Shelf, text};
+
+const URL: &str = "http://example.test/a";
+
+/// Two captures and a revisit in one file.
+fn archive() -> Sandbox {
+    let sandbox = Sandbox::new("");
+    let mut shelf = Shelf::new(&sandbox, "first.warc.gz");
+    let original = shelf.capture("2026-01-01T00:00:00Z", &text(URL, "the bytes"));
+    shelf.capture("2026-01-02T00:00:00Z", &text(URL, "other bytes"));
+    shelf.revisit("2026-01-03T00:00:00Z", URL, &original);
+    shelf.finish();
+    sandbox
+}
+
+/// Turns a bit of the record with this timestamp over, `from_end` bytes before its end.
+fn damage(sandbox: &Sandbox, timestamp: &str, from_end: u64) {
+    let index = sandbox.read("archive/index.cdxj");
+    let line = index.lines().find(|line| line.contains(timestamp)).unwrap();
+    let line = urldb_warc::CdxjLine::parse(line).unwrap();
+    let file = sandbox.path("archive").join(&line.filename);
+    let mut bytes = fs::read(&file).unwrap();
+    let at = line.extent.offset + line.extent.length - from_end;
+    bytes[usize::try_from(at).unwrap()] ^= 1;
+    fs::write(file, bytes).unwrap();
+}
+
+#[test]
+fn a_good_archive_is_verified() {
+    let sandbox = archive();
+    let ran = sandbox.urldb(&["archive", "verify"]).code(0);
+    assert!(
+        ran.out.starts_with("verified 4 records in 1 file, "),
+        "{ran:?}"
+    );
+    ran.says(&[": 0 errors, 0 warnings\n"]);
+    assert_eq!(
+        sandbox.urldb(&["archive", "verify", "--quiet"]).code(0).out,
+        ""
+    );
+}
+
+#[test]
+fn what_a_run_writes_is_verified() {
+    let site = crate::site::Site::with(&[("/a", "first")]);
+    site.serve("/old", crate::support::Reply::redirect(301, "/a"));
+    let sandbox = Sandbox::new(&site.network());
+    let file = format!(
+        "---\n{}{}{}",
+        crate::site::promise("/a", "first"),
+        crate::site::promise("/gone", "x"),
+        crate::site::promise("/old", "first")
+    );
+    sandbox.write("urldb/example.test.yaml", file);
+    for version in ["1.1", "1.0", "0.9"] {
+        let config = format!(
+            "{}[check]\nretry-wait = \"1ms\"\n[archive]\nversion = \"{version}\"\n",
+            site.network()
+        );
+        sandbox.write("urldb.toml", config);
+        sandbox.urldb(&["run"]).code(1);
+    }
+    sandbox
+        .urldb(&["archive", "verify"])
+        .code(0)
+        .says(&["in 3 files", "0 errors, 0 warnings"]);
+}
+
+#[test]
+fn damage_is_named_by_file_and_offset() {
+    let sandbox = archive();
+    damage(&sandbox, "20260102000000", 8);
+    let ran = sandbox.urldb(&["archive", "verify"]).code(1);
+    let mut settings = insta::Settings::clone_current();
+    settings.add_filter(r"byte \d+", "byte [offset]");
+    settings.add_filter(r"\d+ bytes were", "[bytes] bytes were");
+    settings.add_filter(r"[\d.]+ (Ki)?B:", "[size]:");
+    settings.bind(|| assert_snapshot!(ran.out, @r"
+    archive/first.warc.gz
+      at byte [offset], gzip-checksum: its gzip member is damaged: the content does not have the checksum that closes it
+      at byte [offset], passed-over: [bytes] bytes were passed over to find the next record
+    archive/index.cdxj
+      at byte [offset], index-stale: at byte [offset] of first.warc.gz no capture of http://example.test/a begins
+    verified 3 records in 1 file, [size]: 3 errors, 0 warnings
+    "));
+    let ran = sandbox
+        .urldb(&["archive", "verify", "--format", "json"])
+        .code(1);
+    let lines: Vec<serde_json::Value> = ran
+        .out
+        .lines()
+        .map(|line| serde_json::from_str(line).unwrap())
+        .collect();
+    assert_eq!(lines[0]["kind"], "finding");
+    assert_eq!(lines[0]["code"], "gzip-checksum");
+    assert_eq!(lines[0]["file"], "archive/first.warc.gz");
+    assert!(lines[0]["offset"].is_u64());
+    let summary = lines.last().unwrap();
+    assert_eq!(
+        (&summary["kind"], &summary["records"]),
+        (&"summary".into(), &3.into())
+    );
+}
+
+#[test]
+fn what_is_damaged_is_set_aside_and_the_rest_is_good() {
+    let sandbox = archive();
+    damage(&sandbox, "20260102000000", 8);
+    let ran = sandbox.urldb(&["archive", "repair"]).code(0);
+    ran.says(&[
+        "archive/first.warc.gz: repaired, 3 records kept",
+        "  set aside in archive/first.warc.gz.at-",
+    ]);
+    assert_eq!(sandbox.files("archive", ".damaged").len(), 1);
+    sandbox.urldb(&["archive", "verify"]).code(0);
+    assert_eq!(
+        sandbox.urldb(&["archive", "get", URL]).code(0).out,
+        "the bytes"
+    );
+    sandbox
+        .urldb(&["archive", "repair"])
+        .code(0)
+        .says(&["no damage was found"]);
+    // Without its original, a revisit stands for nothing; that cannot be repaired.
+    damage(&sandbox, "20260101000000", 8);
+    sandbox.urldb(&["archive", "repair"]).code(0);
+    sandbox
+        .urldb(&["archive", "verify"])
+        .code(1)
+        .says(&["revisit-unresolved"]);
+}
+
+#[test]
+fn an_archive_is_converted_there_and_back() {
+    let sandbox = archive();
+    for (from, to, version) in [
+        ("archive", "0.9", Version::Warc09),
+        ("copy-0.9", "1.0", Version::Warc10),
+        ("copy-1.0", "1.1", Version::Warc11),
+    ] {
+        sandbox.write("urldb.toml", format!("[archive]\npath = \"{from}\"\n"));
+        let target = format!("copy-{to}");
+        sandbox
+            .urldb(&["archive", "convert", "--to", to, "-o", &target])
+            .code(0)
+            .says(&["converted 1 file with 4 records into copy-"]);
+        let mut reader = Reader::open(&sandbox.path(&target).join("first.warc.gz")).unwrap();
+        assert_eq!(reader.next_record().unwrap().unwrap().version(), version);
+        sandbox.write("urldb.toml", format!("[archive]\npath = \"{target}\"\n"));
+        sandbox.urldb(&["archive", "verify"]).code(0);
+        assert_eq!(
+            sandbox.urldb(&["archive", "get", URL]).code(0).out,
+            "the bytes"
+        );
+        sandbox
+            .urldb(&["archive", "convert", "--to", to, "-o", &target])
+            .code(1)
+            .complains(&["is there already"]);
+    }
+    sandbox
+        .urldb(&["archive", "convert", "--to", "2.0", "-o", "x"])
+        .code(2);
+}
+
+#[test]
+fn a_damaged_file_is_not_converted() {
+    let sandbox = archive();
+    damage(&sandbox, "20260102000000", 8);
+    sandbox
+        .urldb(&["archive", "convert", "--to", "1.0", "-o", "copy"])
+        .code(1)
+        .complains(&[
+            "archive/first.warc.gz is not converted",
+            "`urldb archive repair`",
+        ]);
+    assert!(sandbox.files("copy", ".warc.gz").is_empty());
+    assert_eq!(sandbox.urldb(&["archive", "repair"]).code(0).code, 0);
+}
