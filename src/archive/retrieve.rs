@@ -50,11 +50,12 @@ impl Catalogue {
     /// When there is none, with what there is instead; or when a file is damaged or missing.
     pub fn take(&self, wanted: Wanted<'_>) -> anyhow::Result<Payload<'_>> {
         let mut url = wanted.url.to_owned();
-        for _ in 0..=MAX_REDIRECTS {
-            match self.take_step(Wanted {
+        for redirects in 0..=MAX_REDIRECTS {
+            let step = Wanted {
                 url: &url,
                 ..wanted
-            })? {
+            };
+            match self.take_step(step, redirects > 0)? {
                 Step::Found(payload) => return Ok(*payload),
                 Step::Redirect(target) => url = target,
             }
@@ -83,18 +84,19 @@ impl Catalogue {
         Ok(None)
     }
 
-    fn take_step(&self, wanted: Wanted<'_>) -> anyhow::Result<Step<'_>> {
+    fn take_step(&self, wanted: Wanted<'_>, is_redirected: bool) -> anyhow::Result<Step<'_>> {
         let mut captures = self.captures_of(wanted.url)?;
         if let Some(at) = wanted.at {
-            let first = captures
-                .first()
-                .map(|first| moment::shown(&first.line.timestamp));
-            captures.retain(|capture| at.has_come(&capture.line.timestamp));
+            let first = captures.first().map(|first| first.line.timestamp.clone());
+            let has_come = |capture: &Capture| at.has_come(&capture.line.timestamp);
+            let by_then = captures.partition_point(has_come);
+            // What a redirect led to was captured just after it.
+            captures.truncate(by_then.max(usize::from(is_redirected)));
             anyhow::ensure!(
                 !captures.is_empty(),
                 "{} was not captured by {at}; the first capture is of {}",
                 wanted.url,
-                first.unwrap_or_default()
+                moment::shown(&first.unwrap_or_default())
             );
         }
         let mut passed_over = vec![];

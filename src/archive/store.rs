@@ -118,8 +118,8 @@ impl Archive {
         }
         let capture = self.store_response(&answer, body, truncated)?;
         // What is always cut is remembered too, or it would be captured again and again.
-        let is_all_there_is = truncated == Some(Truncated::Length) && known.is_none();
-        if !is_whole && !is_all_there_is {
+        let is_cut = truncated == Some(Truncated::Length) && (200..300).contains(&hop.status);
+        if !is_whole && !(is_cut && known.is_none()) {
             return Ok(None);
         }
         Ok(Some(Content {

@@ -126,6 +126,8 @@ fn a_redirect_is_followed_to_what_it_led_to() {
     let ran = sandbox.urldb(&["archive", "get", moved]).code(0);
     assert_eq!(ran.out, "a,b\n1,2\n3,5\n");
     ran.complains(&["these are the bytes of http://example.test/data.csv"]);
+    let early = sandbox.urldb(&["archive", "get", moved, "--at", "2026-01-05"]);
+    assert_eq!(early.code(0).out, "a,b\n1,2\n3,4\n");
     assert_eq!(
         sandbox
             .urldb(&["archive", "get", moved, "--any"])
