@@ -119,7 +119,8 @@ impl Archive {
         let capture = self.store_response(&answer, body, truncated)?;
         // What is always cut is remembered too, or it would be captured again and again.
         let is_cut = truncated == Some(Truncated::Length) && (200..300).contains(&hop.status);
-        if !is_whole && !(is_cut && known.is_none()) {
+        let is_remembered = is_whole || is_cut && known.is_none();
+        if !is_remembered {
             return Ok(None);
         }
         Ok(Some(Content {
