@@ -28,7 +28,6 @@ fn stable() -> Settings {
         (r"\b\d+(\.\d+)? m?s after", "[duration] after"),
         (r"took \d+(\.\d+)? m?s", "took [duration]"),
         (r"\+\d+(\.\d+)? m?s ", "+[duration] "),
-        (r"in \d+\.\d s", "in [seconds] s"),
         (r"in \d+(\.\d+)? ?m?s\b", "in [seconds]"),
         (
             r#""milliseconds": \d+"#,
