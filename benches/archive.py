@@ -1,0 +1,157 @@
+"""What archiving costs. 10,000 URLs of 4 KiB on nginx, archived for the first time beside
+`wget --warc-file --warc-cdx`, and unchanged on the second day beside `wget --warc-dedup`; then an
+archive of 200 MB, indexed beside cdxj-indexer and verified beside fastwarc. `.ci/long archive` runs it.
+"""
+
+import base64
+import gzip
+import hashlib
+import os
+import random
+import shutil
+import subprocess
+import sys
+import tempfile
+import time
+from pathlib import Path
+
+from support import installed, measured, nginx, repository
+
+FILES, SIZE, HOST, AT_ONCE = 10_000, 4096, "data.example.org", 32
+ATTEMPTS = int(os.environ.get("ATTEMPTS", "3"))
+LARGE = 200_000_000
+
+
+def content(rng, size):
+    """Half of it compresses well, as of most of what is on the web."""
+    text = b" ".join(b"%d" % rng.randrange(1000) for _ in range(size // 4))
+    return (rng.randbytes(size // 2) + text)[:size].ljust(size, b".")
+
+
+def write_files(www, rng):
+    records = ["---\n"]
+    for number in range(FILES):
+        body = content(rng, SIZE)
+        (www / f"{number:05}").write_bytes(body)
+        digest = hashlib.sha256(body).hexdigest()
+        records.append(f"---\n_path: /{number:05}\ncontent-length: {SIZE}\ncontent-sha256: {digest}\n")
+    return "".join(records)
+
+
+def timed(command, cwd):
+    began = time.monotonic()
+    subprocess.run(command, cwd=cwd, check=True, stdout=subprocess.DEVNULL, stderr=subprocess.DEVNULL)
+    return time.monotonic() - began
+
+
+def size_of(files):
+    return sum(file.stat().st_size for file in files)
+
+
+def first_and_second(scratch, records, port):
+    """Seconds and bytes of the two runs of urldb, in a new repository."""
+    repo = Path(scratch, "repo")
+    shutil.rmtree(repo, ignore_errors=True)
+    repository(repo, f'[check]\nhost-concurrency = {AT_ONCE}\nhost-interval = "0s"\n', {HOST: records})
+    command = ["urldb", "run", "--quiet", "--map", f"{HOST}:80=127.0.0.1:{port}"]
+    figures, before = [], 0
+    for _ in range(2):
+        seconds = timed(command, repo)
+        after = size_of((repo / "archive").glob("*.warc.gz"))
+        figures.append((seconds, after - before))
+        before = after
+    return figures
+
+
+def wget_twice(scratch, port):
+    """The same of wget, which names its files itself."""
+    folder = Path(scratch, "wget")
+    shutil.rmtree(folder, ignore_errors=True)
+    folder.mkdir()
+    (folder / "urls").write_text("".join(f"http://127.0.0.1:{port}/{number:05}\n" for number in range(FILES)))
+    base = ["wget", "--quiet", "--input-file=urls", "--delete-after", "--no-directories", "--warc-cdx"]
+    first = timed([*base, "--warc-file=first"], folder)
+    second = timed([*base, "--warc-file=second", "--warc-dedup=first.cdx"], folder)
+    return [(first, size_of([folder / "first.warc.gz"])), (second, size_of([folder / "second.warc.gz"]))]
+
+
+def median(runs, which):
+    seconds = sorted(run[which][0] for run in runs)
+    return seconds[len(seconds) // 2], runs[0][which][1]
+
+
+def archiving(scratch, rng):
+    www = Path(scratch, "www")
+    www.mkdir()
+    records = write_files(www, rng)
+    has_wget = installed("wget", "a package of that name is everywhere")
+    ours, theirs = [], []
+    with nginx(scratch, www) as port:
+        for _ in range(ATTEMPTS):
+            ours.append(first_and_second(scratch, records, port))
+            if has_wget:
+                theirs.append(wget_twice(scratch, port))
+    for which, name in enumerate(["first run", "second run, unchanged"]):
+        for program, runs in (("urldb", ours), ("wget", theirs)):
+            if runs:
+                seconds, size = median(runs, which)
+                print(f"{name}, {program}: {seconds:.2f} s, {size / 1e6:.2f} MB, {size // FILES} bytes a URL")
+        if theirs:
+            print(f"{name}: {median(theirs, which)[0] / median(ours, which)[0]:.1f} times as fast")
+
+
+def record(number, body):
+    """One response, as a gzip member."""
+    head = b"HTTP/1.1 200 OK\r\nContent-Type: text/plain\r\nContent-Length: %d\r\n\r\n" % len(body)
+    fields = (
+        "WARC/1.1\r\nWARC-Type: response\r\n"
+        f"WARC-Record-ID: <urn:uuid:00000000-0000-4000-8000-{number:012x}>\r\nWARC-Date: 2026-11-20T06:00:00Z\r\n"
+        f"WARC-Target-URI: http://{HOST}/{number:08}\r\n"
+        f"WARC-Payload-Digest: sha1:{base64.b32encode(hashlib.sha1(body).digest()).decode()}\r\n"
+        f"WARC-Block-Digest: sha1:{base64.b32encode(hashlib.sha1(head + body).digest()).decode()}\r\n"
+        f"Content-Type: application/http;msgtype=response\r\nContent-Length: {len(head) + len(body)}\r\n\r\n"
+    )
+    return gzip.compress(fields.encode() + head + body + b"\r\n\r\n", 6, mtime=0)
+
+
+def large_archive(scratch, rng):
+    """An archive of so many bytes in one file."""
+    repo = Path(scratch, "large")
+    repository(repo, "", {})
+    (repo / "archive").mkdir()
+    noise, text = rng.randbytes(1 << 20), content(rng, 2 << 20)[1 << 20 :]
+    number = 0
+    with open(repo / "archive" / "large.warc.gz", "wb") as file:
+        while file.tell() < LARGE:
+            size, start = rng.randrange(500, 12_000), rng.randrange(1 << 19)
+            file.write(record(number, noise[start : start + size // 6] + text[start : start + size]))
+            number += 1
+    print(f"an archive of {number} records and {LARGE / 1e6:.0f} MB")
+    return repo
+
+
+def reading(scratch, rng):
+    repo = large_archive(scratch, rng)
+    file = str(repo / "archive" / "large.warc.gz")
+    commands = {
+        "urldb archive index": (["urldb", "archive", "index"], repo),
+        "urldb archive verify": (["urldb", "archive", "verify", "--quiet"], repo),
+    }
+    if installed("cdxj-indexer", "`pip install cdxj-indexer` to compare with it"):
+        commands["cdxj-indexer"] = (["cdxj-indexer", "--sort", "--output", "/dev/null", file], scratch)
+    if installed("fastwarc", "`pip install fastwarc` to compare with it"):
+        commands["fastwarc check"] = (["fastwarc", "check", file], scratch)
+    times = measured(commands, ATTEMPTS)
+    for ours, theirs in (("urldb archive index", "cdxj-indexer"), ("urldb archive verify", "fastwarc check")):
+        if theirs in times:
+            print(f"{ours} is {times[theirs] / times[ours]:.1f} times as fast as {theirs}")
+
+
+def main():
+    rng = random.Random(81)
+    with tempfile.TemporaryDirectory() as scratch:
+        archiving(scratch, rng)
+        reading(scratch, rng)
+
+
+sys.exit(main())
