@@ -1,0 +1,144 @@
+//! Answers at the end of a chain: gone, redirected, of another type.
+
+use super::*;
+
+#[test]
+fn gone_needs_every_attempt() {
+    for code in [404, 410] {
+        wants_more(&Promise::default(), &[status(code), status(code)]);
+        let assessment = settled(
+            &Promise::default(),
+            &[status(code), status(code), status(code)],
+        );
+        assert_eq!((assessment.state(), assessment.sure), (State::Gone, true));
+    }
+    let mixed = settled(
+        &Promise::default(),
+        &[status(500), status(404), status(404)],
+    );
+    assert_eq!((mixed.state(), mixed.sure), (State::Gone, false));
+    assert_state(
+        &Promise::default(),
+        &[status(404), status(200)],
+        (State::Ok, None, true),
+    );
+}
+
+#[test]
+fn redirected_only_where_promised_otherwise() {
+    let to_b = || seen(vec![redirect(301, "/b"), hop(200, &[])]);
+    assert_state(&Promise::default(), &[to_b()], (State::Ok, None, true));
+
+    let pseudo = Promise {
+        content_type: Some("X-301-Redirect".into()),
+        redirect_status: Some(301),
+        ..Promise::default()
+    };
+    assert_state(&pseudo, &[to_b()], (State::Ok, None, true));
+    assert_state(
+        &pseudo,
+        &[status(200)],
+        (State::Redirected, Some("no-redirect"), true),
+    );
+    let temporary = || seen(vec![redirect(302, "/b"), hop(200, &[])]);
+    assert_state(
+        &pseudo,
+        &[temporary()],
+        (State::Redirected, Some("other-redirect"), true),
+    );
+    assert_state(
+        &Promise {
+            redirect_ok: true,
+            ..pseudo
+        },
+        &[temporary()],
+        (State::Ok, None, true),
+    );
+
+    let named = Promise {
+        redirects_to: Some("http://example.org/b".into()),
+        ..Promise::default()
+    };
+    assert_state(&named, &[to_b()], (State::Ok, None, true));
+    let to_c = seen(vec![redirect(301, "/c"), hop(200, &[])]);
+    assert_state(
+        &named,
+        &[to_c],
+        (State::Redirected, Some("other-redirect"), true),
+    );
+    let gone = settled(&named, &[status(404), status(404), status(404)]);
+    assert_eq!(
+        gone.state(),
+        State::Gone,
+        "an error is not a redirect elsewhere"
+    );
+}
+
+#[test]
+fn a_promised_redirect_does_not_hide_the_promised_bytes() {
+    let promise = Promise {
+        redirects_to: Some("http://example.org/b".into()),
+        ..bytes_promised()
+    };
+    let with = |observation: Observation| Observation {
+        hops: vec![redirect(301, "/b"), hop(200, &[])],
+        ..observation
+    };
+    assert_state(&promise, &[with(good())], (State::Ok, None, true));
+    assert_state(
+        &promise,
+        &[with(bad()), with(bad())],
+        (State::Changed, Some("digest"), true),
+    );
+}
+
+#[test]
+fn a_content_type_is_compared_at_the_end_of_the_chain() {
+    let chain = || {
+        seen(vec![
+            redirect(302, "/b"),
+            hop(200, &[("content-type", "text/html")]),
+        ])
+    };
+    let html = Promise {
+        content_type: Some("text/html".into()),
+        ..Promise::default()
+    };
+    assert_state(&html, &[chain()], (State::Ok, None, true));
+    let plain = Promise {
+        content_type: Some("text/plain".into()),
+        ..Promise::default()
+    };
+    assert_state(
+        &plain,
+        &[chain(), chain()],
+        (State::Changed, Some("content-type"), true),
+    );
+    assert_state(
+        &Promise {
+            redirect_ok: true,
+            ..plain
+        },
+        &[chain()],
+        (State::Ok, None, true),
+    );
+}
+
+#[test]
+fn a_redirect_to_an_error_is_a_warning_unless_bytes_are_promised() {
+    let chain = || seen(vec![redirect(301, "/b"), hop(404, &[])]);
+    let assessment = settled(&Promise::default(), &[chain()]);
+    assert_eq!(
+        (assessment.state(), assessment.sight.warning),
+        (State::Ok, Some(Warning::RedirectToBroken))
+    );
+    let assessment = settled(&bytes_promised(), &[chain(), chain(), chain()]);
+    assert_eq!((assessment.state(), assessment.sure), (State::Gone, true));
+
+    let refused = Observation {
+        hops: vec![redirect(301, "http://other.example/")],
+        ..failed(FailureKind::Refused)
+    };
+    let assessment = settled(&Promise::default(), &[refused]);
+    assert_eq!(assessment.sight.warning, Some(Warning::RedirectToBroken));
+}

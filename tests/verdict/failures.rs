@@ -1,0 +1,223 @@
+//! Answers that say little, and none at all.
+
+use super::*;
+
+#[test]
+fn forbidden_and_client_errors_wait_for_other_runs() {
+    for code in [401, 403, 451] {
+        assert_state(
+            &Promise::default(),
+            &[status(code)],
+            (State::Forbidden, None, false),
+        );
+    }
+    for code in [400, 405, 418] {
+        assert_state(
+            &Promise::default(),
+            &[status(code)],
+            (State::ClientError, None, false),
+        );
+    }
+}
+
+#[test]
+fn server_errors_are_retried_and_then_wait_for_other_runs() {
+    wants_more(&Promise::default(), &[status(500)]);
+    let seen = [status(500), status(502), status(503)];
+    assert_state(
+        &Promise::default(),
+        &seen,
+        (State::ServerError, None, false),
+    );
+}
+
+#[test]
+fn unreachable_has_a_reason_for_each_cause() {
+    let transient = [
+        (FailureKind::Dns, "dns"),
+        (FailureKind::Connect, "connect"),
+        (FailureKind::Disconnected, "connect"),
+        (FailureKind::Timeout, "timeout"),
+        (FailureKind::Protocol, "protocol"),
+        (FailureKind::Tls, "tls"),
+    ];
+    for (kind, reason) in transient {
+        wants_more(&Promise::default(), &[failed(kind)]);
+        let seen = [failed(kind), failed(kind), failed(kind)];
+        assert_state(
+            &Promise::default(),
+            &seen,
+            (State::Unreachable, Some(reason), false),
+        );
+    }
+    let lasting = [
+        (FailureKind::TlsExpired, "tls-expired"),
+        (FailureKind::TlsNotYetValid, "tls-not-yet-valid"),
+        (FailureKind::TlsUntrusted, "tls-untrusted"),
+        (FailureKind::TlsWrongHost, "tls-wrong-host"),
+        (FailureKind::RedirectLoop, "redirect-loop"),
+        (FailureKind::RedirectLimit, "redirect-limit"),
+        (FailureKind::RedirectInvalid, "redirect-invalid"),
+    ];
+    for (kind, reason) in lasting {
+        assert_state(
+            &Promise::default(),
+            &[failed(kind)],
+            (State::Unreachable, Some(reason), false),
+        );
+    }
+    for code in [206, 304] {
+        let seen = [status(code), status(code), status(code)];
+        assert_state(
+            &Promise::default(),
+            &seen,
+            (State::Unreachable, Some("protocol"), false),
+        );
+    }
+}
+
+#[test]
+fn blocked_obeys_retry_after_within_bounds() {
+    let busy = |after: &str| seen(vec![hop(429, &[("retry-after", after)])]);
+    assert_eq!(
+        wants_more(&Promise::default(), &[busy("7")]),
+        Duration::from_secs(7)
+    );
+    assert_eq!(
+        wants_more(&Promise::default(), &[busy("99999999999")]),
+        Duration::from_mins(2)
+    );
+    assert_eq!(
+        wants_more(
+            &Promise::default(),
+            &[busy("Thu, 01 Jan 1970 00:00:30 GMT")]
+        ),
+        Duration::from_secs(30)
+    );
+    assert!(wants_more(&Promise::default(), &[busy("soon")]) < Duration::from_secs(3));
+    let seen = [busy("1"), busy("1"), busy("1")];
+    assert_state(
+        &Promise::default(),
+        &seen,
+        (State::Blocked, Some("too-many-requests"), false),
+    );
+}
+
+#[test]
+fn a_wait_too_long_for_a_run_is_told() {
+    let message = |status, after: &str| {
+        let busy = || seen(vec![hop(status, &[("retry-after", after)])]);
+        let assessment = settled(&Promise::default(), &[busy(), busy(), busy()]);
+        assessment.sight.message()
+    };
+    assert_eq!(
+        message(429, "7200"),
+        "answers 429 and asks us to come back after 2h"
+    );
+    assert_eq!(
+        message(503, "Thu, 01 Jan 1970 00:02:01 GMT"),
+        "answers 503 and asks us to come back after 2m 1s"
+    );
+    assert_eq!(message(429, "120"), "answers 429");
+    assert_eq!(message(500, "7200"), "answers 500");
+}
+
+#[test]
+fn waits_double_and_differ_from_job_to_job_by_a_quarter() {
+    let wait = |path: &str, attempts: usize| {
+        let seen: Vec<_> = (0..attempts).map(|_| status(500)).collect();
+        let patient = Policy {
+            retries: 20,
+            ..policy()
+        };
+        match judge(&job(&Promise::default(), path), &seen, &patient) {
+            Judgement::Again { wait, .. } => wait,
+            Judgement::Settled(assessment) => panic!("{assessment:?}"),
+        }
+    };
+    for (attempts, seconds) in [(1, 2), (2, 4), (3, 8), (20, 120)] {
+        let waits: Vec<Duration> = (0..100)
+            .map(|number| wait(&format!("/{number}"), attempts))
+            .collect();
+        let even = Duration::from_secs(seconds);
+        let longest = (even * 5 / 4).min(Duration::from_mins(2));
+        let (least, most) = (waits.iter().min().unwrap(), waits.iter().max().unwrap());
+        assert!(
+            *least >= even * 3 / 4 && *most <= longest,
+            "{least:?} {most:?}"
+        );
+        assert!(
+            *least < even * 4 / 5 && *most > longest * 19 / 20,
+            "{least:?} {most:?}"
+        );
+        assert_eq!(wait("/0", attempts), waits[0], "no chance in it");
+    }
+}
+
+#[test]
+fn a_challenge_is_blocked_whatever_its_status() {
+    for code in [200, 403, 503] {
+        let challenge = seen(vec![hop(code, &[("cf-mitigated", "challenge")])]);
+        assert_state(
+            &bytes_promised(),
+            &[challenge],
+            (State::Blocked, Some("challenge"), false),
+        );
+    }
+}
+
+#[test]
+fn a_challenge_never_stands_against_promised_bytes() {
+    let marked = |observation: Observation| Observation {
+        hops: vec![hop(200, &[("cf-mitigated", "challenge")])],
+        ..observation
+    };
+    let challenge = (State::Blocked, Some("challenge"), false);
+    assert_state(
+        &bytes_promised(),
+        &[marked(good())],
+        (State::Ok, None, true),
+    );
+    assert_state(&bytes_promised(), &[marked(bad())], challenge);
+    assert_state(&bytes_promised(), &[marked(truncated())], challenge);
+    assert_state(&Promise::default(), &[marked(good())], challenge);
+}
+
+#[test]
+fn a_challenge_is_no_missing_redirect() {
+    let promise = Promise {
+        redirects_to: Some("http://example.org/b".into()),
+        ..Promise::default()
+    };
+    let challenge = || hop(202, &[("x-amzn-waf-action", "challenge")]);
+    assert_state(
+        &promise,
+        &[seen(vec![challenge()])],
+        (State::Blocked, Some("challenge"), false),
+    );
+    let elsewhere = seen(vec![redirect(301, "/c"), challenge()]);
+    assert_state(
+        &promise,
+        &[elsewhere],
+        (State::Redirected, Some("other-redirect"), true),
+    );
+}
+
+#[test]
+fn inconclusive_is_settled_at_once_and_never_sure() {
+    for (kind, reason) in [
+        (FailureKind::Refused, "refused"),
+        (FailureKind::RunEnded, "run-ended"),
+    ] {
+        assert_state(
+            &bytes_promised(),
+            &[failed(kind)],
+            (State::Inconclusive, Some(reason), false),
+        );
+    }
+}
+
+#[test]
+fn a_lost_body_does_not_matter_where_no_bytes_are_promised() {
+    assert_state(&Promise::default(), &[truncated()], (State::Ok, None, true));
+}

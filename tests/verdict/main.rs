@@ -1,0 +1,175 @@
+//! The verdict table of docs/verdicts.md, row by row, without a network.
+
+mod answers;
+mod bytes;
+mod canary;
+mod failures;
+mod standings;
+
+use std::time::Duration;
+
+use jiff::{Timestamp, ToSpan};
+use urldb::fetch::{
+    Beginning, Body, BodyEnd, Decoded, Failure, FailureKind, Hop, Observation, Sent,
+};
+use urldb::plan::{BodyUse, Job, JobKey, Promise, Request};
+use urldb::verdict::{
+    Assessment, Canary, Judgement, News, Policy, Settled, Standing, Warning, judge,
+};
+use urldb_canon::Scheme;
+use urldb_protocol::State;
+
+const RIGHT: [u8; 32] = [1; 32];
+const WRONG: [u8; 32] = [2; 32];
+
+fn policy() -> Policy {
+    Policy {
+        retries: 2,
+        retry_wait: Duration::from_secs(2),
+        confirm: 2,
+        blocked_after: Duration::from_hours(7 * 24),
+        challenges: vec![],
+    }
+}
+
+fn at(second: i64) -> Timestamp {
+    Timestamp::from_second(second).unwrap()
+}
+
+fn hop(status: u16, headers: &[(&str, &str)]) -> Hop {
+    Hop {
+        certificate: None,
+        url: "http://example.org/a".into(),
+        at: at(0),
+        address: None,
+        sent: Sent::default(),
+        beginning: Beginning::default(),
+        version: "HTTP/1.1",
+        status,
+        reason_phrase: String::new(),
+        headers: headers
+            .iter()
+            .map(|(name, value)| ((*name).to_owned(), value.as_bytes().to_vec()))
+            .collect(),
+    }
+}
+
+fn seen(hops: Vec<Hop>) -> Observation {
+    Observation {
+        started: at(0),
+        elapsed: Duration::ZERO,
+        hops,
+        body: None,
+        start: vec![],
+        page: None,
+        failure: None,
+    }
+}
+
+fn status(status: u16) -> Observation {
+    seen(vec![hop(status, &[("content-type", "text/plain")])])
+}
+
+fn body(length: u64, sha256: [u8; 32], end: BodyEnd) -> Observation {
+    let body = Body {
+        length,
+        sha256,
+        end,
+        decoded: None,
+        bytes: None,
+    };
+    Observation {
+        body: Some(body),
+        ..status(200)
+    }
+}
+
+fn good() -> Observation {
+    body(10, RIGHT, BodyEnd::Complete)
+}
+
+fn bad() -> Observation {
+    body(10, WRONG, BodyEnd::Complete)
+}
+
+fn failed(kind: FailureKind) -> Observation {
+    Observation {
+        failure: Some(Failure {
+            kind,
+            detail: "because".into(),
+        }),
+        ..seen(vec![])
+    }
+}
+
+fn truncated() -> Observation {
+    let failure = Some(Failure {
+        kind: FailureKind::Disconnected,
+        detail: "connection closed".into(),
+    });
+    Observation {
+        failure,
+        ..body(4, WRONG, BodyEnd::Broken)
+    }
+}
+
+fn redirect(status: u16, location: &str) -> Hop {
+    hop(status, &[("location", location)])
+}
+
+fn bytes_promised() -> Promise {
+    Promise {
+        length: Some(10),
+        sha256: Some(RIGHT),
+        ..Promise::default()
+    }
+}
+
+fn job(promise: &Promise, path: &str) -> Job {
+    Job {
+        key: JobKey {
+            domain: "example.org".into(),
+            path: path.into(),
+            request: None,
+            alias: None,
+            scheme: Scheme::Http,
+        },
+        url: format!("http://example.org{path}"),
+        file: "urldb/example.org.yaml".into(),
+        line: 2,
+        promise: promise.clone(),
+        request: Request {
+            method: "GET".into(),
+            headers: vec![],
+            body: None,
+        },
+        body: BodyUse::Skip,
+        known: None,
+    }
+}
+
+fn settled(promise: &Promise, seen: &[Observation]) -> Assessment {
+    match judge(&job(promise, "/a"), seen, &policy()) {
+        Judgement::Settled(assessment) => assessment,
+        Judgement::Again { .. } => panic!("not settled after {} observations", seen.len()),
+    }
+}
+
+fn wants_more(promise: &Promise, seen: &[Observation]) -> Duration {
+    match judge(&job(promise, "/a"), seen, &policy()) {
+        Judgement::Again { wait, fresh } => {
+            assert!(fresh, "a second look must not be answered by a cache");
+            wait
+        }
+        Judgement::Settled(assessment) => panic!("settled too early: {assessment:?}"),
+    }
+}
+
+/// Asserts that after the observations the state is reached, for a reason, surely or not.
+fn assert_state(promise: &Promise, seen: &[Observation], expected: (State, Option<&str>, bool)) {
+    let assessment = settled(promise, seen);
+    assert_eq!(
+        (assessment.state(), assessment.sight.reason, assessment.sure),
+        expected
+    );
+}

@@ -1,0 +1,100 @@
+//! What is believed between runs, and when it is news.
+
+use super::*;
+
+fn unsure(code: u16) -> Assessment {
+    Assessment {
+        sure: false,
+        ..settled_as(code)
+    }
+}
+
+fn settled_as(code: u16) -> Assessment {
+    let seen: Vec<_> = (0..3).map(|_| status(code)).collect();
+    let needed = if code == 200 { 1 } else { 3 };
+    settled(&Promise::default(), &seen[..needed])
+}
+
+fn step(
+    previous: Option<&Standing>,
+    seen: &Assessment,
+    now: Timestamp,
+) -> (Standing, Option<News>) {
+    Standing::after(previous, seen, now, &policy())
+}
+
+#[test]
+fn a_first_good_sight_is_no_news() {
+    let (standing, news) = step(None, &settled_as(200), at(100));
+    assert_eq!(
+        (standing.state, standing.since, news),
+        (State::Ok, at(100), None)
+    );
+}
+
+#[test]
+fn a_sure_state_is_news_at_once_and_only_once() {
+    let (standing, news) = step(None, &settled_as(404), at(100));
+    assert_eq!(
+        news,
+        Some(News {
+            from: State::Ok,
+            from_since: None,
+            to: State::Gone
+        })
+    );
+    let (standing, news) = step(Some(&standing), &settled_as(404), at(200));
+    assert_eq!((standing.since, news), (at(100), None));
+    let (standing, news) = step(Some(&standing), &settled_as(200), at(300));
+    assert_eq!((standing.state, standing.since), (State::Ok, at(300)));
+    assert_eq!(
+        news,
+        Some(News {
+            from: State::Gone,
+            from_since: Some(at(100)),
+            to: State::Ok
+        })
+    );
+}
+
+#[test]
+fn a_doubtful_state_is_news_when_confirmed_and_dates_from_its_first_sight() {
+    let (standing, news) = step(None, &unsure(500), at(100));
+    assert_eq!((standing.state, news), (State::Ok, None));
+    let (standing, news) = step(Some(&standing), &unsure(403), at(200));
+    assert_eq!(
+        (standing.state, standing.since, standing.pending),
+        (State::Forbidden, at(100), None)
+    );
+    assert_eq!(news.map(|news| news.to), Some(State::Forbidden));
+}
+
+#[test]
+fn a_good_run_between_ends_the_doubt() {
+    let (standing, _) = step(None, &unsure(500), at(100));
+    let (standing, news) = step(Some(&standing), &settled_as(200), at(200));
+    assert_eq!((standing.pending.clone(), news), (None, None));
+    let (_, news) = step(Some(&standing), &unsure(500), at(300));
+    assert_eq!(news, None);
+}
+
+#[test]
+fn blocked_is_news_only_after_its_time() {
+    let week = at(100) + (7 * 24).hours();
+    let (standing, _) = step(None, &unsure(429), at(100));
+    let (standing, news) = step(Some(&standing), &unsure(429), week - 1.second());
+    assert_eq!((standing.state, news), (State::Ok, None));
+    let (standing, news) = step(Some(&standing), &unsure(429), week);
+    assert_eq!(
+        (standing.state, news.map(|news| news.to)),
+        (State::Blocked, Some(State::Blocked))
+    );
+}
+
+#[test]
+fn inconclusive_changes_nothing() {
+    let (before, _) = step(None, &unsure(500), at(100));
+    let inconclusive = settled(&Promise::default(), &[failed(FailureKind::Refused)]);
+    let (after, news) = step(Some(&before), &inconclusive, at(200));
+    assert_eq!((after, news), (before, None));
+}
