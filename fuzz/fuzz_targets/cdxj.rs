@@ -9,7 +9,10 @@ use urldb_warc::CdxjLine;
 use urldb_warc::index::{FILE_NAME, Index, merge};
 
 fuzz_target!(|text: &str| {
-    let lines: Vec<CdxjLine> = text.lines().filter_map(|line| CdxjLine::parse(line).ok()).collect();
+    let lines: Vec<CdxjLine> = text
+        .lines()
+        .filter_map(|line| CdxjLine::parse(line).ok())
+        .collect();
     let mut good = Vec::new();
     for line in lines {
         if let Ok(text) = line.render() {
@@ -35,6 +38,10 @@ fuzz_target!(|text: &str| {
     let mut index = Index::open(&path).expect("an index");
     for line in &good {
         let found: Vec<_> = index.captures(&line.key).expect("looked up").collect();
-        assert!(found.iter().any(|found| found.as_ref().is_ok_and(|found| found == line)));
+        assert!(
+            found
+                .iter()
+                .any(|found| found.as_ref().is_ok_and(|found| found == line))
+        );
     }
 });

@@ -35,7 +35,9 @@ fn next(reader: &mut Input<'_>) -> Result<bool, ReadError> {
     };
     let (offset, length) = (record.offset(), record.block_length());
     let mut block = Vec::new();
-    record.read_to_end(&mut block).map_err(|error| record.fault(error))?;
+    record
+        .read_to_end(&mut block)
+        .map_err(|error| record.fault(error))?;
     assert_eq!(block.len() as u64, length);
     let extent = record.finish()?;
     assert_eq!(extent.offset, offset);
