@@ -44,7 +44,7 @@ pub fn sort_key(placed: &Placed) -> SortKey {
 
 impl Placed {
     /// The record as it goes into the catalogue, as the `index`-th from 1. Of two records with one
-    /// ID the later keeps it in [`EXTRA`] only.
+    /// ID the later keeps it in `X-DB-Extra` only.
     pub fn finish(mut self, index: u64, ids: &mut HashSet<String>) -> Record {
         match self.position {
             Some(position) if position == index => {}
