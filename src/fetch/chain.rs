@@ -1,5 +1,6 @@
 //! One fetch: a request, the redirects after it, and the body at the end.
 
+use std::sync::atomic::Ordering;
 use std::time::{Duration, Instant};
 
 use hyper::ext::ReasonPhrase;
@@ -18,6 +19,7 @@ use super::headers::add_validators;
 use super::hosts::{Hosts, Treatment};
 use super::places::Places;
 use super::redirect::{Ask, Visited};
+use super::silence::Heard;
 use super::{Beginning, BodyEnd, Certificate, Failure, FailureKind, Hop, Observation, Sent, after};
 use crate::config::{Check, Manners};
 use crate::plan::{BodyUse, Job, is_safe_method};
@@ -53,6 +55,15 @@ pub(super) struct Chain {
     ask: Ask,
     visited: Visited,
     hops: Vec<Hop>,
+}
+
+/// The terms of one request.
+#[derive(Debug)]
+pub(super) struct Turn {
+    /// How long it has a place among those under way at most before the answer comes.
+    pub(super) soon: Duration,
+    /// Set once the head of the answer has come.
+    pub(super) heard: Heard,
 }
 
 /// What came of a request.
@@ -92,20 +103,20 @@ impl Chain {
 
     /// Sends one request, and takes in what comes.
     ///
-    /// It has a place among those under way for `soon` at most before the answer comes.
+    /// `turn` says on what terms.
     pub(super) async fn step(
         mut self,
         shared: &Shared,
         job: &Job,
         ending: &Ending,
-        soon: Duration,
+        turn: Turn,
     ) -> Step {
         let clock = Instant::now();
         let mut leg = Leg {
             job,
             ending,
             places: &shared.places,
-            soon,
+            turn,
             treatment: shared.hosts.of(self.host()),
             timeout: self.timeout,
             deadline: after(self.timeout.saturating_sub(self.elapsed)),
@@ -160,6 +171,7 @@ impl Chain {
     async fn ask(&mut self, leg: &mut Leg<'_>, max_redirects: usize) -> Result<Answer, Failure> {
         self.visited.enter(&self.ask, max_redirects)?;
         let (response, hop) = leg.send(&self.ask, self.fresh).await?;
+        leg.turn.heard.store(true, Ordering::Relaxed);
         self.hops.push(hop);
         let mut locations: Vec<&[u8]> = response
             .headers()
@@ -189,7 +201,7 @@ struct Leg<'a> {
     job: &'a Job,
     ending: &'a Ending,
     places: &'a Places,
-    soon: Duration,
+    turn: Turn,
     treatment: &'a Treatment,
     /// The total time of the whole fetch, and when it is over.
     timeout: Duration,
@@ -294,7 +306,9 @@ impl Leg<'_> {
         let Treatment {
             manners, clients, ..
         } = self.treatment;
-        let sent = self.places.wait(self.soon, clients.send(outgoing, fresh));
+        let sent = self
+            .places
+            .wait(self.turn.soon, clients.send(outgoing, fresh));
         match timeout_at(patience.into(), sent).await {
             Ok(Ok(result)) => result.map_err(|error| classify(error, manners)),
             Ok(Err(refused)) => Err(Failure {

@@ -8,7 +8,7 @@ use futures_util::stream::{FuturesUnordered, StreamExt};
 use tokio::sync::mpsc::Sender;
 use url::Url;
 
-use super::chain::{Chain, Shared, Step};
+use super::chain::{Chain, Shared, Step, Turn};
 use super::ending::Ending;
 use super::places::SOON;
 use super::queue::{HostId, Queue};
@@ -134,8 +134,8 @@ pub(super) async fn drive(
         while running.len() < places
             && let Some((host, work)) = run.start()
         {
-            let soon = run.soon(host);
-            running.push(fetch(shared, &ending, host, work, soon));
+            let turn = run.turn(host);
+            running.push(fetch(shared, &ending, host, work, turn));
         }
         if running.is_empty() && run.is_finished() {
             return;
@@ -179,11 +179,7 @@ impl<J: Iterator<Item = Job>, N: Fn(&Job, &[Observation]) -> Next> Run<'_, J, N>
     /// The next work that may start now; takes in jobs in search of it.
     fn start(&mut self) -> Option<(HostId, Work)> {
         while self.outbox.len() < OUTBOX {
-            let now = Instant::now();
-            let start = self.queue.start(now);
-            if let Some((host, _)) = &start {
-                self.silence.asked(*host, now);
-            }
+            let start = self.queue.start(Instant::now());
             if start.is_some() || !self.more || self.stretch == 0 || self.queue.len() >= LOOKAHEAD {
                 return start;
             }
@@ -192,13 +188,14 @@ impl<J: Iterator<Item = Job>, N: Fn(&Job, &[Observation]) -> Next> Run<'_, J, N>
         None
     }
 
-    /// How soon a request must be answered so as not to lend its place to others. Those to a host
-    /// that owes answers already would only fill all places, again and again.
-    fn soon(&self, host: HostId) -> Duration {
-        if self.silence.owes(host, Instant::now(), SOON) {
-            Duration::ZERO
-        } else {
-            SOON
+    /// The terms of a request that starts now. Those to a host that owes answers already would
+    /// only fill all places, again and again.
+    fn turn(&mut self, host: HostId) -> Turn {
+        let now = Instant::now();
+        let owes = self.silence.owes(host, now, SOON);
+        Turn {
+            soon: if owes { Duration::ZERO } else { SOON },
+            heard: self.silence.asked(host, now),
         }
     }
 
@@ -308,7 +305,7 @@ async fn fetch(
     ending: &Ending,
     host: HostId,
     mut work: Work,
-    soon: Duration,
+    turn: Turn,
 ) -> Fetched {
     let chain = match work.begun.take() {
         Some(chain) => Ok(*chain),
@@ -318,7 +315,7 @@ async fn fetch(
     let step = match chain {
         Ok(chain) => {
             before = chain.answers();
-            chain.step(shared, &work.job, ending, soon).await
+            chain.step(shared, &work.job, ending, turn).await
         }
         Err(failure) => Step::Done(Observation::of_nothing(failure)),
     };

@@ -1,9 +1,9 @@
 //! Which work starts next: a queue per host, so that a slow host holds up nobody else.
 //!
 //! Hosts take turns, but one that was asked already comes before those that were not: its
-//! connections are open, and a thousand open at once would be many. A host takes part while it has work waiting, fewer than
-//! its share of requests under way, and its interval allows. Knows nothing of
-//! networks or clocks; the time is always told.
+//! connections are open, and a thousand open at once would be many. A host takes part while it
+//! has work waiting, fewer than its share of requests under way, and its interval allows. Knows
+//! nothing of networks or clocks; the time is always told.
 
 use std::cmp::Reverse;
 use std::collections::{BinaryHeap, HashMap, VecDeque};

@@ -5,6 +5,8 @@
 //! as long as the host's patience goes, the rest is not asked for. Knows no clock; the time is told.
 
 use std::collections::HashMap;
+use std::sync::Arc;
+use std::sync::atomic::{AtomicBool, Ordering};
 use std::time::{Duration, Instant};
 
 use super::queue::HostId;
@@ -21,18 +23,32 @@ struct Quiet {
     since: Instant,
     /// Whether a job has come to its end without an answer.
     came_to_nothing: bool,
+    heard: Heard,
+}
+
+/// Whether the head of an answer has come: a host that is sending a long body is not silent.
+pub(super) type Heard = Arc<AtomicBool>;
+
+impl Quiet {
+    /// For how long nothing has been heard.
+    fn lasts(&self, now: Instant) -> Option<Duration> {
+        let heard = self.heard.load(Ordering::Relaxed);
+        (!heard).then(|| now.saturating_duration_since(self.since))
+    }
 }
 
 impl Silence {
-    /// A request is made.
-    pub(super) fn asked(&mut self, host: HostId, now: Instant) {
-        self.hosts.entry(host).or_insert(Quiet {
+    /// A request is made; what comes back is to be set once its head has come.
+    pub(super) fn asked(&mut self, host: HostId, now: Instant) -> Heard {
+        let quiet = self.hosts.entry(host).or_insert_with(|| Quiet {
             since: now,
             came_to_nothing: false,
+            heard: Heard::default(),
         });
+        Arc::clone(&quiet.heard)
     }
 
-    /// The head of an answer has come.
+    /// An answer has come to its end.
     pub(super) fn answered(&mut self, host: HostId) {
         self.hosts.remove(&host);
     }
@@ -46,15 +62,14 @@ impl Silence {
 
     /// Whether the host has owed an answer for longer than this.
     pub(super) fn owes(&self, host: HostId, now: Instant, at_least: Duration) -> bool {
-        self.hosts
-            .get(&host)
-            .is_some_and(|quiet| now.saturating_duration_since(quiet.since) > at_least)
+        let lasts = self.hosts.get(&host).and_then(|quiet| quiet.lasts(now));
+        lasts.is_some_and(|lasts| lasts > at_least)
     }
 
     /// Whether the host is not asked any more.
     pub(super) fn is_over(&self, host: HostId, now: Instant, patience: Duration) -> bool {
         self.hosts.get(&host).is_some_and(|quiet| {
-            quiet.came_to_nothing && now.saturating_duration_since(quiet.since) >= patience
+            quiet.came_to_nothing && quiet.lasts(now).is_some_and(|lasts| lasts >= patience)
         })
     }
 }
@@ -85,6 +100,8 @@ mod tests {
         assert!(silence.is_over(host, now + patience, patience));
         silence.asked(host, now + patience);
         assert!(silence.is_over(host, now + patience, patience));
+        silence.asked(host, now).store(true, Ordering::Relaxed);
+        assert!(!silence.is_over(host, now + patience, patience));
         silence.answered(host);
         assert!(!silence.is_over(host, now + patience, patience));
     }

@@ -89,3 +89,30 @@ fn a_host_that_is_not_asked_owes_nothing() {
     let mut kinds = seen.iter().map(|(_, observation)| kind(observation));
     assert!(kinds.all(|kind| kind == Some(FailureKind::UnsafeMethod)));
 }
+
+#[test]
+fn a_host_that_is_sending_is_not_silent() {
+    // One body lasts longer than the patience, while every other request hangs.
+    let server = Server::new(|request| {
+        if request.target == "/0" {
+            let mut reply = Reply::default().then("HTTP/1.1 200 OK\r\ncontent-length: 80\r\n\r\n");
+            for _ in 0..80 {
+                reply = reply.pause(Duration::from_millis(50)).then("x");
+            }
+            reply
+        } else {
+            Reply::default().hang()
+        }
+    });
+    let check = quick_with(|manners| {
+        manners.host_concurrency = 2;
+        manners.timeout = Duration::from_mins(1);
+        manners.head_timeout = Duration::from_millis(150);
+        manners.host_patience = Duration::from_millis(400);
+    });
+    let kinds = kinds(&check, &server);
+    let hung = kinds
+        .iter()
+        .filter(|kind| **kind == Some(FailureKind::Timeout));
+    assert_eq!(hung.count(), JOBS - 1);
+}
