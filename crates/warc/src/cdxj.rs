@@ -20,8 +20,9 @@ const WARC_FIELDS: &str = "application/warc-fields";
 
 /// What the keys of an index are made by: crates/canon knows how, this crate does not.
 ///
-/// A function from a URL to its key will do where nothing but GET was asked.
-pub trait Keys {
+/// A function from a URL to its key will do where nothing but GET was asked. Files are indexed by
+/// several threads.
+pub trait Keys: Sync {
     /// The sort key of a URL (SURT).
     fn key(&self, url: &str) -> String;
 
@@ -33,7 +34,7 @@ pub trait Keys {
     }
 }
 
-impl<F: Fn(&str) -> String> Keys for F {
+impl<F: Fn(&str) -> String + Sync> Keys for F {
     fn key(&self, url: &str) -> String {
         self(url)
     }
@@ -189,18 +190,18 @@ impl CdxjLine {
             ("requestBody", asked.map(|asked| asked.body.as_str())),
             ("method", asked.map(|asked| asked.method.as_str())),
         ];
+        let mut line = format!("{} {} {{", self.key, self.timestamp);
         let present = fields
             .into_iter()
             .filter_map(|(name, value)| Some((name, value?)));
-        let parts: Vec<String> = present
-            .map(|(name, value)| format!("\"{name}\": {}", ascii(&Value::from(value).to_string())))
-            .collect();
-        Ok(format!(
-            "{} {} {{{}}}",
-            self.key,
-            self.timestamp,
-            parts.join(", ")
-        ))
+        for (number, (name, value)) in present.enumerate() {
+            let comma = if number == 0 { "" } else { ", " };
+            // Writing to a string does not fail.
+            let _ = write!(line, "{comma}\"{name}\": ");
+            push_json(&mut line, value);
+        }
+        line.push('}');
+        Ok(line)
     }
 
     /// Reads a line. Fields that it does not know are dropped.
@@ -265,18 +266,22 @@ fn is_timestamp(text: &str) -> bool {
     text.len() == 14 && text.bytes().all(|b| b.is_ascii_digit())
 }
 
-/// All but ASCII, and DEL, as `\uXXXX`.
-fn ascii(text: &str) -> String {
-    let mut escaped = String::with_capacity(text.len());
-    for c in text.chars() {
+/// Adds a text in JSON: all but ASCII, and DEL, as `\uXXXX`.
+fn push_json(line: &mut String, text: &str) {
+    let is_plain = |byte: u8| matches!(byte, b' '..=b'~') && byte != b'"' && byte != b'\\';
+    if text.bytes().all(is_plain) {
+        line.push('"');
+        line.push_str(text);
+        line.push('"');
+        return;
+    }
+    for c in Value::from(text).to_string().chars() {
         if c.is_ascii() && c != '\x7f' {
-            escaped.push(c);
+            line.push(c);
             continue;
         }
         for unit in c.encode_utf16(&mut [0; 2]) {
-            // Writing to a string does not fail.
-            let _ = write!(escaped, "\\u{unit:04x}");
+            let _ = write!(line, "\\u{unit:04x}");
         }
     }
-    escaped
 }

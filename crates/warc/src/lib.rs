@@ -31,6 +31,7 @@ pub mod http;
 pub mod id;
 pub mod index;
 mod member;
+mod parts;
 pub mod reader;
 pub mod record;
 pub mod recover;

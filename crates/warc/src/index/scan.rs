@@ -6,6 +6,7 @@
 
 use std::collections::VecDeque;
 use std::io::Read;
+use std::ops::ControlFlow;
 use std::path::Path;
 
 use super::IndexError;
@@ -14,7 +15,8 @@ use crate::digest::{Algorithm, Digest};
 use crate::header::{Header, RecordType};
 use crate::http::{Body, StoredHead, StoredRequest};
 use crate::id::strip_brackets;
-use crate::reader::{ReadError, Reader, Record};
+use crate::parts::{self, Event, Product};
+use crate::reader::{ReadError, Record};
 
 /// How many records may stand between a request and its answer.
 const NEAR: usize = 16;
@@ -29,23 +31,33 @@ pub(super) fn scan(
 ) -> Result<(), IndexError> {
     let filename = path.file_name().unwrap_or_default().to_string_lossy();
     let mut near = Near::default();
-    let scanned = Reader::open(path).and_then(|mut reader| {
-        while let Some(record) = reader.next_record()? {
-            near.add(read(record, &filename, keys)?, keys);
-            while near.0.len() > NEAR {
-                near.0.pop_front().and_then(|seen| seen.line).map(&mut take);
-            }
+    let mut damage = None;
+    let make =
+        |record: Record<'_, _>, add: &mut dyn FnMut(Seen)| read(record, &filename, keys).map(add);
+    let scanned = parts::read(path, &make, &mut |event| {
+        match event {
+            Event::Made(seen) => near.add(seen, keys),
+            Event::Fault(fault) => damage = Some(fault),
+            Event::Note(_) | Event::Gap(_) => {}
         }
-        Ok(())
+        while near.0.len() > NEAR {
+            near.0.pop_front().and_then(|seen| seen.line).map(&mut take);
+        }
+        match damage {
+            Some(_) => ControlFlow::Break(()),
+            None => ControlFlow::Continue(()),
+        }
     });
     near.0
         .into_iter()
         .filter_map(|seen| seen.line)
         .for_each(take);
-    scanned.map_err(|source| IndexError::Read {
-        path: path.to_owned(),
-        source,
-    })
+    scanned
+        .and_then(|()| damage.map_or(Ok(()), Err))
+        .map_err(|source| IndexError::Read {
+            path: path.to_owned(),
+            source,
+        })
 }
 
 /// What is remembered of a record while others that belong to it may follow.
@@ -54,6 +66,20 @@ struct Seen {
     concurrent_to: Vec<String>,
     line: Option<CdxjLine>,
     request: Option<StoredRequest>,
+}
+
+impl Product for Seen {
+    fn weight(&self) -> usize {
+        let concurrent: usize = self.concurrent_to.iter().map(String::len).sum();
+        let line = self.line.as_ref().map_or(0, |line| {
+            line.key.len() + line.url.len() + line.mime.len() + line.filename.len()
+        });
+        let request = self
+            .request
+            .as_ref()
+            .map_or(0, |request| request.body.len());
+        self.id.len() + concurrent + line + request
+    }
 }
 
 /// The last few records.
@@ -88,8 +114,7 @@ fn read<R: Read>(
     filename: &str,
     keys: &impl Keys,
 ) -> Result<Seen, ReadError> {
-    let header = record.header().clone();
-    let kind = header.record_type();
+    let kind = record.record_type();
     let is_http = |kind| matches!(kind, Some(RecordType::Response | RecordType::Revisit));
     let (mut head, mut request) = (None, None);
     if is_http(kind) {
@@ -99,7 +124,8 @@ fn read<R: Read>(
     }
     // One that shares its gzip member cannot be read from an offset.
     let has_place = record.within_member() == 0;
-    let digest = if CdxjLine::is_about(&header) && header.get("WARC-Payload-Digest").is_none() {
+    let has_digest = record.header().get("WARC-Payload-Digest").is_some();
+    let digest = if CdxjLine::is_about(record.header()) && !has_digest {
         let chunked = head.as_ref().is_some_and(StoredHead::is_chunked);
         let digest = Digest::of(Algorithm::Sha1, Body::new(&mut record, chunked));
         // As other programs give it then.
@@ -107,20 +133,15 @@ fn read<R: Read>(
     } else {
         None
     };
-    let place = Place {
-        filename,
-        extent: record.finish()?,
-    };
+    let (extent, header) = record.finish_with_header()?;
+    let place = Place { filename, extent };
     let mut line = CdxjLine::of_record(&header, head.as_ref(), place, |url| keys.key(url));
     if let (Some(line), Some(digest)) = (&mut line, digest) {
         line.digest = digest;
     }
+    let id = header.get("WARC-Record-ID").map(strip_brackets);
     Ok(Seen {
-        id: header
-            .get("WARC-Record-ID")
-            .map(strip_brackets)
-            .unwrap_or_default()
-            .to_owned(),
+        id: id.unwrap_or_default().to_owned(),
         concurrent_to: concurrent_to(&header),
         line: line.filter(|_| has_place),
         request: request.filter(|request| !request.method.eq_ignore_ascii_case("GET")),

@@ -108,6 +108,8 @@ enum State {
 
 /// Where a member's `sl` says that another begins.
 struct Claim {
+    /// Where that member begins.
+    by: u64,
     compressed: u64,
     uncompressed: u64,
 }
@@ -161,6 +163,13 @@ impl<R: Read> Members<R> {
         (self.start, self.before)
     }
 
+    /// Whether the `sl` of a member before this one is still to be held against what comes.
+    pub(super) fn has_earlier_claim(&self) -> bool {
+        self.claim
+            .as_ref()
+            .is_some_and(|claim| claim.by < self.start)
+    }
+
     /// Whether the file goes on with zero bytes where a member should begin.
     pub(super) fn are_zeros_next(&self) -> bool {
         self.state == State::Between && self.input.bytes().iter().all(|byte| *byte == 0)
@@ -205,6 +214,7 @@ impl<R: Read> Members<R> {
         self.state = State::Inside;
         if let (None, Some(skip)) = (&self.claim, header.skip) {
             self.claim = Some(Claim {
+                by: self.start,
                 compressed: self.start + u64::from(skip.compressed),
                 uncompressed: self.before + u64::from(skip.uncompressed),
             });

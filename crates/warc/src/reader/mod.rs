@@ -13,6 +13,7 @@ mod arc;
 mod fault;
 mod gzip;
 mod head;
+mod jump;
 mod resync;
 mod source;
 mod v09;
@@ -132,9 +133,22 @@ impl<R: Read> Reader<R> {
         Ok(Some(Record { reader: self, head }))
     }
 
+    /// Begins the next record; false at the end of the file.
+    fn begin(&mut self) -> Result<bool, Problem> {
+        if !self.reach()? {
+            return Ok(false);
+        }
+        self.start = self.source.here();
+        self.pass_leading_line_ends()?;
+        if self.start.is_within_member() {
+            self.note(Code::SharedMember);
+        }
+        Ok(true)
+    }
+
     /// Goes to where the next record begins; false at the end of the file. A gzip member without
     /// content has none.
-    fn begin(&mut self) -> Result<bool, Problem> {
+    fn reach(&mut self) -> Result<bool, Problem> {
         while self.source.peek(1)?.is_empty() {
             self.start.offset = self.source.position();
             let more = self.source.next_member()?;
@@ -142,11 +156,6 @@ impl<R: Read> Reader<R> {
             if !more {
                 return Ok(false);
             }
-        }
-        self.start = self.source.here();
-        self.pass_leading_line_ends()?;
-        if self.start.is_within_member() {
-            self.note(Code::SharedMember);
         }
         Ok(true)
     }

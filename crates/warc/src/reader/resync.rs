@@ -9,12 +9,11 @@ use std::io::{Read, Seek};
 
 use flate2::{Decompress, FlushDecompress};
 
+use super::Reader;
 use super::fault::{Problem, ReadError};
 use super::gzip::{MAGIC, member_header};
 use super::head::{self, MAX_LINE};
-use super::source::Start;
 use super::window::{Raw, Window};
-use super::{Reader, State};
 use crate::version::Version;
 
 /// Bytes that may be read twice before the length of the file counts.
@@ -43,6 +42,10 @@ impl Damage {
         self.at = Some(at);
     }
 
+    pub(super) fn forget(&mut self) {
+        self.at = None;
+    }
+
     /// Where the search begins, if reading had come to `reached`.
     fn resume(&mut self, at: u64, reached: u64) -> u64 {
         let repeated = self.repeated.saturating_add(reached.saturating_sub(at));
@@ -63,31 +66,34 @@ impl<R: Read + Seek> Reader<R> {
         };
         let from = self.damage.resume(offset, self.source.position());
         let found = self
-            .search(from)
+            .search(from, u64::MAX)
             .map_err(|problem| ReadError { offset, problem })?;
-        self.state = State::Between;
-        self.start = Start::new(found);
-        self.notes.clear();
+        self.settle(found);
         let length = found.saturating_sub(offset);
         Ok(Some(Gap { offset, length }))
     }
 
-    fn search(&mut self, from: u64) -> Result<u64, Problem> {
+    /// Looks for a record that begins before `until`, and says where it gave up if there is none.
+    pub(super) fn search(&mut self, from: u64, until: u64) -> Result<u64, Problem> {
         let gzip = self.source.is_gzip();
         let with_arc = self.version.is_none_or(|version| version == Version::Arc);
         let input = self.source.seek(from)?;
         if gzip {
-            find_member(input)?;
+            find_member(input, until)?;
         } else {
-            find_line(input, with_arc)?;
+            find_line(input, with_arc, until)?;
         }
         Ok(input.position())
     }
 }
 
-/// Goes to the next line that a record begins with, or to the end.
-fn find_line<R: Read>(input: &mut Window<Raw<R>>, with_arc: bool) -> Result<(), Problem> {
-    loop {
+/// Goes to the next line that a record begins with, or to `until` or a little further, or to the end.
+fn find_line<R: Read>(
+    input: &mut Window<Raw<R>>,
+    with_arc: bool,
+    until: u64,
+) -> Result<(), Problem> {
+    while input.position() < until {
         let bytes = input.peek(2 * MAX_LINE)?;
         let Some(end) = memchr::memchr(b'\n', bytes) else {
             let all = bytes.len();
@@ -107,13 +113,15 @@ fn find_line<R: Read>(input: &mut Window<Raw<R>>, with_arc: bool) -> Result<(), 
             return Ok(());
         }
     }
+    Ok(())
 }
 
-/// Goes to the next gzip member that a record begins in, or to the end.
-fn find_member<R: Read>(input: &mut Window<Raw<R>>) -> Result<(), Problem> {
+/// Goes to the next gzip member that a record begins in, or to `until` or a little further, or to
+/// the end.
+fn find_member<R: Read>(input: &mut Window<Raw<R>>, until: u64) -> Result<(), Problem> {
     let finder = memchr::memmem::Finder::new(&MAGIC);
     let mut probe = Probe::new();
-    loop {
+    while input.position() < until {
         let bytes = input.peek(2 * MAX_LINE)?;
         let skipped = match finder.find(bytes) {
             Some(at) if at > 0 => at,
@@ -127,6 +135,7 @@ fn find_member<R: Read>(input: &mut Window<Raw<R>>) -> Result<(), Problem> {
         }
         input.consume(skipped);
     }
+    Ok(())
 }
 
 /// Decompresses the beginning of what may be a member.

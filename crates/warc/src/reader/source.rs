@@ -92,6 +92,14 @@ impl<R: Read> Source<R> {
         }
     }
 
+    /// Whether the `sl` of an earlier member is still to be held against what comes.
+    pub(super) fn has_earlier_claim(&self) -> bool {
+        match self {
+            Self::Plain(_) => false,
+            Self::Gzip(input) => input.source().has_earlier_claim(),
+        }
+    }
+
     pub(super) fn read_head(&mut self) -> Result<Head, Problem> {
         match self {
             Self::Plain(input) => head::read(input),

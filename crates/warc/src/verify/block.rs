@@ -3,28 +3,21 @@
 use std::fs::File;
 use std::io::{self, BufRead};
 
-use super::Report;
+use super::Remarks;
 use crate::digest::{Digest, Hasher};
 use crate::finding::Code;
 use crate::header::{Header, RecordType};
 use crate::http::{Dechunker, Framing, HeadText};
 use crate::reader::{ReadError, Record};
 
-/// Memory that is used for one record after another.
-#[derive(Default)]
-pub(super) struct Buffers {
-    head: Vec<u8>,
-}
-
 /// Reads the block, and reports what is wrong with it.
 pub(super) fn check(
     record: &mut Record<'_, File>,
-    buffers: &mut Buffers,
-    report: &mut Report<'_>,
+    remarks: &mut Remarks<'_>,
 ) -> Result<(), ReadError> {
-    let about = About::of(record.header(), report);
-    let seen = read(record, &about, &mut buffers.head).map_err(|error| record.fault(error))?;
-    about.compare(&seen, report);
+    let about = About::of(record.header(), remarks);
+    let seen = read(record, &about).map_err(|error| record.fault(error))?;
+    about.compare(&seen, remarks);
     Ok(())
 }
 
@@ -38,7 +31,7 @@ struct About {
 }
 
 impl About {
-    fn of(header: &Header, report: &mut Report<'_>) -> Self {
+    fn of(header: &Header, remarks: &mut Remarks<'_>) -> Self {
         let kind = header.record_type();
         let is_segment = header.get("WARC-Segment-Number").is_some();
         let is_revisit = kind == Some(RecordType::Revisit);
@@ -46,7 +39,7 @@ impl About {
             let text = header.get(name)?;
             let digest = text.parse().ok();
             if digest.is_none() {
-                report.add(Code::DigestUnknown, format!("{name} is {text:?}"));
+                remarks.add(Code::DigestUnknown, format!("{name} is {text:?}"));
             }
             digest
         };
@@ -61,11 +54,11 @@ impl About {
         }
     }
 
-    fn compare(&self, seen: &Seen, report: &mut Report<'_>) {
+    fn compare(&self, seen: &Seen, remarks: &mut Remarks<'_>) {
         if let (Some(stated), Some(found)) = (&self.block, &seen.block)
             && stated != found
         {
-            report.add(Code::BlockDigest, differs("the block", stated, found));
+            remarks.add(Code::BlockDigest, differs("the block", stated, found));
         }
         if let (Some(stated), Some(found)) = (&self.payload, &seen.payload)
             && stated != found
@@ -83,17 +76,17 @@ impl About {
             } else {
                 differs("the payload", stated, found)
             };
-            report.add(code, message);
+            remarks.add(code, message);
         }
         if self.http.is_some() && !self.is_partial {
-            compare_http(seen, report);
+            compare_http(seen, remarks);
         }
     }
 }
 
-fn compare_http(seen: &Seen, report: &mut Report<'_>) {
+fn compare_http(seen: &Seen, remarks: &mut Remarks<'_>) {
     let Some(http) = &seen.http else {
-        report.add(Code::HttpHead, Code::HttpHead.meaning().to_owned());
+        remarks.add(Code::HttpHead, Code::HttpHead.meaning().to_owned());
         return;
     };
     if http.chunked && http.framing != Framing::Chunked {
@@ -101,7 +94,7 @@ fn compare_http(seen: &Seen, report: &mut Report<'_>) {
             Framing::Broken => "the body's chunks do not go to their end",
             _ => "the body has no chunks",
         };
-        report.add(
+        remarks.add(
             Code::HttpFraming,
             format!("the HTTP head says chunked, and {found}"),
         );
@@ -113,7 +106,7 @@ fn compare_http(seen: &Seen, report: &mut Report<'_>) {
             "the HTTP head says Content-Length: {stated}, and the body has {} bytes",
             http.body
         );
-        report.add(Code::HttpLength, message);
+        remarks.add(Code::HttpLength, message);
     }
 }
 
@@ -140,15 +133,14 @@ struct Http {
     body: u64,
 }
 
-fn read(record: &mut Record<'_, File>, about: &About, buffer: &mut Vec<u8>) -> io::Result<Seen> {
+fn read(record: &mut Record<'_, File>, about: &About) -> io::Result<Seen> {
     let hasher = |digest: &Option<Digest>| digest.as_ref().map(|it| Hasher::new(it.algorithm()));
     let mut block = hasher(&about.block);
     let mut seen = Seen::default();
-    buffer.clear();
+    let mut head = Vec::new();
     if let Some(kind) = about.http {
-        seen.http = read_head(record, kind, buffer)?;
+        seen.http = read_head(record, kind, &mut head)?;
     }
-    let head = std::mem::take(buffer);
     update(&mut block, &head);
     let chunked = seen.http.as_ref().is_some_and(|http| http.chunked);
     let (mut payload, mut raw) = (hasher(&about.payload), None);
@@ -158,7 +150,6 @@ fn read(record: &mut Record<'_, File>, about: &About, buffer: &mut Vec<u8>) -> i
     if seen.http.is_none() {
         update(&mut payload, &head);
     }
-    *buffer = head;
     let mut chunks = Dechunker::new(chunked);
     let mut length = 0;
     loop {

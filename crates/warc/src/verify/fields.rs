@@ -1,6 +1,6 @@
 //! What the header of a record has to have, by its version and type.
 
-use super::Report;
+use super::Remarks;
 use super::references::IDENTICAL;
 use crate::date::{WarcDate, timestamp_to_date};
 use crate::finding::Code;
@@ -24,25 +24,25 @@ const IDS: [&str; 5] = [
 ];
 
 /// Reports what is wrong with the fields.
-pub(super) fn check(version: Version, header: &Header, report: &mut Report<'_>) {
+pub(super) fn check(version: Version, header: &Header, remarks: &mut Remarks<'_>) {
     let kind = header.record_type();
     if kind.is_none() && header.get("WARC-Type").is_some() {
         let kind = header.get("WARC-Type").unwrap_or_default();
-        report.add(Code::TypeUnknown, format!("{kind:?} is no type of record"));
+        remarks.add(Code::TypeUnknown, format!("{kind:?} is no type of record"));
     }
     for name in mandatory(version, kind, header) {
         if header.get(name).is_none_or(str::is_empty) {
             let kind = kind.map_or("record", RecordType::name);
-            report.add(Code::FieldMissing, format!("a {kind} must have {name}"));
+            remarks.add(Code::FieldMissing, format!("a {kind} must have {name}"));
         }
     }
     for name in ["WARC-Date", "WARC-Refers-To-Date"] {
         if let Some(date) = header.get(name) {
-            check_date(version, name, date, report);
+            check_date(version, name, date, remarks);
         }
     }
-    check_forms(header, report);
-    check_repeated(header, report);
+    check_forms(header, remarks);
+    check_repeated(header, remarks);
 }
 
 /// WARC/1.1 §5 and §6; of the draft of 0.9 section 5.2. ARC has all that it needs in its line.
@@ -78,7 +78,7 @@ fn mandatory(
     always.iter().chain(by_type).copied().chain(by_profile)
 }
 
-fn check_date(version: Version, name: &str, date: &str, report: &mut Report<'_>) {
+fn check_date(version: Version, name: &str, date: &str, remarks: &mut Remarks<'_>) {
     let exact = date.parse::<WarcDate>().is_ok();
     let code = if exact && version < Version::Warc11 && date.contains('.') {
         Code::DateForm
@@ -91,7 +91,7 @@ fn check_date(version: Version, name: &str, date: &str, report: &mut Report<'_>)
     };
     // What the reader of ARC and 0.9 has noted is not told twice.
     if code == Code::Date || version > Version::Warc09 {
-        report.add(code, format!("{name} is {date:?}"));
+        remarks.add(code, format!("{name} is {date:?}"));
     }
 }
 
@@ -111,10 +111,10 @@ fn is_reduced(date: &str) -> bool {
     }
 }
 
-fn check_forms(header: &Header, report: &mut Report<'_>) {
+fn check_forms(header: &Header, remarks: &mut Remarks<'_>) {
     let mut invalid = |name: &str, value: &str| {
         let value: String = value.chars().take(80).collect();
-        report.add(Code::FieldInvalid, format!("{name} is {value:?}"));
+        remarks.add(Code::FieldInvalid, format!("{name} is {value:?}"));
     };
     for (name, value) in header.iter() {
         let is = |known: &&str| known.eq_ignore_ascii_case(name);
@@ -133,7 +133,7 @@ fn check_forms(header: &Header, report: &mut Report<'_>) {
     }
 }
 
-fn check_repeated(header: &Header, report: &mut Report<'_>) {
+fn check_repeated(header: &Header, remarks: &mut Remarks<'_>) {
     let is_ours = |name: &str| {
         let known = |it: &str| name.eq_ignore_ascii_case(it);
         let warc = name
@@ -148,7 +148,7 @@ fn check_repeated(header: &Header, report: &mut Report<'_>) {
     for (n, name) in names.iter().enumerate() {
         let before = names[..n].iter().filter(|it| it.eq_ignore_ascii_case(name));
         if before.count() == 1 {
-            report.add(
+            remarks.add(
                 Code::FieldRepeated,
                 format!("{name} is there more than once"),
             );

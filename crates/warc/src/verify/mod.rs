@@ -14,17 +14,20 @@ use std::collections::HashMap;
 use std::fmt;
 use std::fs::File;
 use std::io;
+use std::ops::ControlFlow;
 use std::path::{Path, PathBuf};
 
-use self::block::Buffers;
 use self::captures::Captures;
 use self::references::References;
 use self::segments::Segments;
 use crate::file::SUFFIX;
 use crate::finding::{Code, Severity};
+use crate::header::Header;
 use crate::id::strip_brackets;
 use crate::index;
-use crate::reader::{Note, ReadError, Reader, Record};
+use crate::parts::{self, Event, Product};
+use crate::reader::{Gap, Note, ReadError, Reader, Record};
+use crate::writer::Extent;
 
 /// Something that is wrong with an archive.
 #[derive(Clone, Debug, PartialEq, Eq)]
@@ -108,7 +111,8 @@ pub struct Verifier<'r> {
     references: References,
     segments: Segments,
     captures: Captures,
-    buffers: Buffers,
+    /// Whether a record was begun and not read to its end yet.
+    is_within: bool,
 }
 
 impl<'r> Verifier<'r> {
@@ -124,7 +128,7 @@ impl<'r> Verifier<'r> {
             references: References::default(),
             segments: Segments::default(),
             captures: Captures::default(),
-            buffers: Buffers::default(),
+            is_within: false,
         }
     }
 
@@ -172,25 +176,20 @@ impl<'r> Verifier<'r> {
     }
 
     fn read(&mut self, path: &Path) -> io::Result<()> {
-        let file = File::open(path)?;
-        let length = file.metadata()?.len();
+        let length = path.metadata()?.len();
         self.report.summary.bytes += length;
         let before = self.report.summary;
-        let mut reader = match Reader::new(file) {
-            Ok(reader) => reader,
-            Err(error) => return Err(io::Error::other(error)),
-        };
         let mut shared = false;
-        loop {
-            let next = self.next(&mut reader);
-            self.notes(reader.notes(), &mut shared);
-            match next {
-                Ok(true) => self.report.summary.records += 1,
-                Ok(false) => break,
-                Err(error) if !error.is_damage() => return Err(io::Error::other(error)),
-                Err(error) => self.pass_over(&mut reader, &error, length)?,
+        let read = parts::read(path, &look, &mut |event| {
+            match event {
+                Event::Made(seen) => self.see(seen),
+                Event::Note(note) => self.note(note, &mut shared),
+                Event::Fault(error) => self.fault(&error),
+                Event::Gap(gap) => self.gap(gap, length),
             }
-        }
+            ControlFlow::Continue(())
+        });
+        read.map_err(io::Error::other)?;
         if before.records == self.report.summary.records
             && before.errors == self.report.summary.errors
         {
@@ -201,71 +200,71 @@ impl<'r> Verifier<'r> {
         Ok(())
     }
 
-    /// Reports what was tolerated. That records share a gzip member is told once for a file.
-    fn notes(&mut self, notes: &[Note], shared: &mut bool) {
-        for note in notes {
-            let is_shared = note.code == Code::SharedMember;
-            if is_shared && std::mem::replace(shared, true) {
-                continue;
+    fn see(&mut self, seen: Seen) {
+        match seen {
+            Seen::Begin { offset, id } => {
+                self.report.place.offset = Some(offset);
+                self.report.place.id = id;
+                self.is_within = true;
             }
-            self.report.place.offset = Some(note.offset);
-            self.report.add(note.code, note.code.meaning().to_owned());
+            Seen::Wrong(code, message) => self.report.add(code, message),
+            Seen::Good(record) => {
+                self.remember(&record);
+                self.report.summary.records += 1;
+                self.is_within = false;
+            }
         }
     }
 
-    /// Reports what is wrong with a record, and goes on to the next that can be read.
-    fn pass_over(
-        &mut self,
-        reader: &mut Reader<File>,
-        error: &ReadError,
-        length: u64,
-    ) -> io::Result<()> {
-        self.report.place.offset = Some(error.offset);
+    /// Reports what was tolerated. That records share a gzip member is told once for a file.
+    fn note(&mut self, note: Note, shared: &mut bool) {
+        let is_shared = note.code == Code::SharedMember;
+        if is_shared && std::mem::replace(shared, true) {
+            return;
+        }
+        self.stand_at(note.offset);
+        self.report.add(note.code, note.code.meaning().to_owned());
+    }
+
+    /// Reports what is wrong with a record that cannot be read.
+    fn fault(&mut self, error: &ReadError) {
+        self.stand_at(error.offset);
+        if !std::mem::take(&mut self.is_within) {
+            self.report.place.id = None;
+        }
         self.report
             .add(error.problem.code(), error.problem.to_string());
-        let gap = reader.skip_damage().map_err(io::Error::other)?;
-        if let Some(gap) = gap.filter(|gap| gap.offset + gap.length < length) {
+    }
+
+    /// What is reported next is about what begins there, the record that was seen last or another.
+    fn stand_at(&mut self, offset: u64) {
+        let place = &mut self.report.place;
+        if place.offset.replace(offset) != Some(offset) {
+            place.id = None;
+        }
+    }
+
+    /// Reports what was passed over, unless that is all the rest.
+    fn gap(&mut self, gap: Gap, length: u64) {
+        if gap.offset + gap.length < length {
             let message = format!(
                 "{} bytes were passed over to find the next record",
                 gap.length
             );
             self.report.add(Code::PassedOver, message);
         }
-        Ok(())
-    }
-
-    /// Verifies the next record; false at the end of the file.
-    fn next(&mut self, reader: &mut Reader<File>) -> Result<bool, ReadError> {
-        self.report.place.id = None;
-        let Some(mut record) = reader.next_record()? else {
-            return Ok(false);
-        };
-        self.report.place = Place {
-            file: std::mem::take(&mut self.report.place.file),
-            offset: Some(record.offset()),
-            id: record
-                .header()
-                .get("WARC-Record-ID")
-                .map(|id| strip_brackets(id).to_owned()),
-        };
-        fields::check(record.version(), record.header(), &mut self.report);
-        block::check(&mut record, &mut self.buffers, &mut self.report)?;
-        self.remember(record)?;
-        Ok(true)
     }
 
     /// Keeps what others may refer to, of a record that is good to its end.
-    fn remember(&mut self, record: Record<'_, File>) -> Result<(), ReadError> {
+    fn remember(&mut self, record: &Good) {
+        let Good { header, extent, .. } = record;
         let file = u32::try_from(self.files.len().saturating_sub(1)).unwrap_or(u32::MAX);
-        let at = (file, record.offset());
-        let within = record.within_member();
-        let (extent, header) = record.finish_with_header()?;
-        self.references.add(at, &header, &mut self.report);
-        self.segments.add(at, &header);
-        if within == 0 {
-            self.captures.add(at, extent.length, &header);
+        let at = (file, extent.offset);
+        self.references.add(at, header, &mut self.report);
+        self.segments.add(at, header);
+        if record.within_member == 0 {
+            self.captures.add(at, extent.length, header);
         }
-        Ok(())
     }
 
     /// Reports what turned out after the files were read. Only now are ids needed again.
@@ -283,6 +282,73 @@ impl<'r> Verifier<'r> {
     }
 }
 
+/// What is seen of a record while it is read.
+enum Seen {
+    /// It begins.
+    Begin { offset: u64, id: Option<String> },
+    /// Something is wrong with it.
+    Wrong(Code, String),
+    /// It could be read to its end.
+    Good(Box<Good>),
+}
+
+/// A record that could be read to its end.
+struct Good {
+    header: Header,
+    extent: Extent,
+    within_member: u64,
+}
+
+impl Product for Seen {
+    fn weight(&self) -> usize {
+        match self {
+            Self::Begin { id, .. } => id.as_ref().map_or(0, String::len),
+            Self::Wrong(_, message) => message.len(),
+            Self::Good(record) => {
+                let fields = record.header.iter();
+                size_of::<Good>()
+                    + fields
+                        .map(|(name, value)| name.len() + value.len())
+                        .sum::<usize>()
+            }
+        }
+    }
+}
+
+/// Where what is wrong with a record is put down.
+struct Remarks<'a>(&'a mut dyn FnMut(Seen));
+
+impl Remarks<'_> {
+    fn add(&mut self, code: Code, message: String) {
+        (self.0)(Seen::Wrong(code, message));
+    }
+}
+
+/// Looks at a record by itself.
+fn look(mut record: Record<'_, File>, see: &mut dyn FnMut(Seen)) -> Result<(), ReadError> {
+    see(Seen::Begin {
+        offset: record.offset(),
+        id: id_of(record.header()),
+    });
+    let mut remarks = Remarks(&mut *see);
+    fields::check(record.version(), record.header(), &mut remarks);
+    block::check(&mut record, &mut remarks)?;
+    let within_member = record.within_member();
+    let (extent, header) = record.finish_with_header()?;
+    see(Seen::Good(Box::new(Good {
+        header,
+        extent,
+        within_member,
+    })));
+    Ok(())
+}
+
+fn id_of(header: &Header) -> Option<String> {
+    header
+        .get("WARC-Record-ID")
+        .map(|id| strip_brackets(id).to_owned())
+}
+
 /// A finding about a record that was read before.
 struct Late {
     file: u32,
@@ -292,11 +358,7 @@ struct Late {
 
 fn id_at(path: &Path, offset: u64) -> Option<String> {
     let mut reader = Reader::open_at(path, offset).ok()?;
-    let record = reader.next_record().ok()??;
-    record
-        .header()
-        .get("WARC-Record-ID")
-        .map(|id| strip_brackets(id).to_owned())
+    id_of(reader.next_record().ok()??.header())
 }
 
 fn name_of(path: &Path) -> String {
