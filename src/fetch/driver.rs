@@ -42,13 +42,14 @@ struct Work {
 }
 
 impl Work {
-    fn new(job: Job) -> Self {
-        Self {
+    /// In a box, for it is moved about, and waits in queues that grow.
+    fn new(job: Job) -> Box<Self> {
+        Box::new(Self {
             job,
             observations: Vec::new(),
             fresh: false,
             begun: None,
-        }
+        })
     }
 
     fn add(&mut self, observation: Observation) {
@@ -168,7 +169,7 @@ struct Run<'a, J, N> {
     more: bool,
     /// Jobs that may still be taken in at this stretch.
     stretch: usize,
-    queue: Queue<Work>,
+    queue: Queue<Box<Work>>,
     silence: Silence,
     outbox: VecDeque<Finished>,
     /// Set once the run is over.
@@ -177,7 +178,7 @@ struct Run<'a, J, N> {
 
 impl<J: Iterator<Item = Job>, N: Fn(&Job, &[Observation]) -> Next> Run<'_, J, N> {
     /// The next work that may start now; takes in jobs in search of it.
-    fn start(&mut self) -> Option<(HostId, Work)> {
+    fn start(&mut self) -> Option<(HostId, Box<Work>)> {
         while self.outbox.len() < OUTBOX {
             let start = self.queue.start(Instant::now());
             if start.is_some() || !self.more || self.stretch == 0 || self.queue.len() >= LOOKAHEAD {
@@ -224,7 +225,7 @@ impl<J: Iterator<Item = Job>, N: Fn(&Job, &[Observation]) -> Next> Run<'_, J, N>
     fn settle(&mut self, fetched: Fetched) {
         let Fetched {
             host,
-            work,
+            mut work,
             answered,
         } = fetched;
         self.queue.release(host);
@@ -240,7 +241,7 @@ impl<J: Iterator<Item = Job>, N: Fn(&Job, &[Observation]) -> Next> Run<'_, J, N>
             }
             (Some(Next::Again { wait, fresh }), None) => {
                 let Some(failure) = self.given_up(host) else {
-                    let work = Work { fresh, ..work };
+                    work.fresh = fresh;
                     return self.queue.push_later(host, after(wait), work);
                 };
                 work.give_up(failure)
@@ -266,7 +267,7 @@ impl<J: Iterator<Item = Job>, N: Fn(&Job, &[Observation]) -> Next> Run<'_, J, N>
     }
 
     /// Waits for a turn at the host that a redirect leads to.
-    fn lead_on(&mut self, work: Work) {
+    fn lead_on(&mut self, work: Box<Work>) {
         let Some(chain) = &work.begun else { return };
         let host = chain.host().to_owned();
         let share = self.shared.hosts.of(&host).share();
@@ -294,7 +295,7 @@ impl<J: Iterator<Item = Job>, N: Fn(&Job, &[Observation]) -> Next> Run<'_, J, N>
 /// A work after a request.
 struct Fetched {
     host: HostId,
-    work: Work,
+    work: Box<Work>,
     /// Whether the head of an answer has come, or none is owed: what we do not send has none.
     answered: bool,
 }
@@ -304,7 +305,7 @@ async fn fetch(
     shared: &Shared,
     ending: &Ending,
     host: HostId,
-    mut work: Work,
+    mut work: Box<Work>,
     turn: Turn,
 ) -> Fetched {
     let chain = match work.begun.take() {

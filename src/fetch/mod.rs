@@ -53,7 +53,11 @@ use crate::plan::Job;
 use crate::stop::Stop;
 
 /// Finished jobs between the network's thread and the caller's.
-const CHANNEL: usize = 16;
+const CHANNEL: usize = 64;
+
+/// How long the caller's thread lets finished jobs gather where few come at once: waking it for each
+/// would cost more than what it does with one.
+const GATHER: Duration = Duration::from_millis(1);
 
 /// What is to be done with a job after a fetch.
 #[derive(Debug, Clone, Copy, PartialEq, Eq)]
@@ -127,8 +131,15 @@ impl Fetcher {
             let next = &next;
             let run = driver::drive(&self.shared, jobs, next, sender, end);
             threads.spawn(move || runtime.block_on(run));
-            while let Some((job, observations)) = finished.blocking_recv() {
-                done(job, observations);
+            let mut some = Vec::with_capacity(CHANNEL);
+            while finished.blocking_recv_many(&mut some, CHANNEL) > 0 {
+                let are_few = some.len() < CHANNEL / 2;
+                for (job, observations) in some.drain(..) {
+                    done(job, observations);
+                }
+                if are_few {
+                    std::thread::sleep(GATHER);
+                }
             }
             // A `done` that panics drops the receiver, which ends the thread too.
         });

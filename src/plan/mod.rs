@@ -77,7 +77,7 @@ pub struct Job {
     /// What is done with the body that comes back.
     pub body: BodyUse,
     /// What is known of the content, where it will do that it has not changed.
-    pub known: Option<Validators>,
+    pub known: Option<Box<Validators>>,
 }
 
 /// What is done with the body of the last response.
@@ -223,7 +223,7 @@ pub fn jobs_of(
                 promise,
                 request: Request::of(record),
                 body,
-                known: validators,
+                known: validators.map(Box::new),
             }
         });
     jobs.extend(own);
