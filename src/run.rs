@@ -7,28 +7,30 @@
 
 mod canonical;
 mod domains;
+mod keeper;
 
 use std::collections::BTreeSet;
 use std::path::{Path, PathBuf};
 
 use anyhow::Context;
 use urldb_format::Finding;
-use urldb_protocol::{Envelope, JobResult, RunInfo, State};
+use urldb_protocol::{Envelope, JobResult, RunInfo};
 
 use crate::ambient::Ambient;
 use crate::archive::Archive;
 use crate::config::{self, ArchiveRecords, Config};
 use crate::explain::explain;
 use crate::fetch::{Fetcher, Next, Observation};
-use crate::ledger::{self, ChangeLine, Content, Entry, Ledger, Line, RunLine};
+use crate::ledger::{self, ChangeLine, Ledger, Line, RunLine};
 use crate::notify::{self, Delivered};
 use crate::plan::{
     Cnames, Job, JobKey, Keep, Known, LeftOut, Purpose, Rehash, Selection, Validators,
 };
 use crate::report::{Judged, Report};
 use crate::stop::Stop;
-use crate::verdict::{self, Assessment, Canary, Judgement, Policy, Settled, Standing};
+use crate::verdict::{self, Assessment, Canary, Judgement, Policy, Settled};
 use domains::{Domains, Planned};
+use keeper::Keeper;
 
 /// Seconds.
 const DAY: i64 = 24 * 60 * 60;
@@ -107,11 +109,11 @@ pub fn check(setting: &Setting<'_>) -> anyhow::Result<Outcome> {
     canonical::want(&mut jobs, setting.config)?;
     let started = (setting.ambient.now)();
     let mut report = new_report(setting, left_out);
-    observe(setting, jobs, |job, observations, assessment| {
+    observe(setting, jobs, |(job, observations, assessment)| {
         report.add(&Judged {
-            job,
-            observations,
-            assessment,
+            job: &job,
+            observations: &observations,
+            assessment: &assessment,
             standing: None,
         });
     })?;
@@ -170,19 +172,13 @@ pub fn run(setting: &Setting<'_>) -> anyhow::Result<Outcome> {
     let mut keeper = Keeper {
         policy: policy(&config.check),
         ambient: setting.ambient,
-        archive,
         ledger: &mut ledger,
         report: new_report(setting, left_out),
         trouble: None,
     };
-    observe(setting, jobs, |job, observations, assessment| {
-        keeper.keep(job, observations, assessment);
-    })?;
+    keeper.keep_all(&archive, |keep| observe(setting, jobs, keep))?;
     let Keeper {
-        archive,
-        report,
-        trouble,
-        ..
+        report, trouble, ..
     } = keeper;
     let mut troubles: Vec<String> = trouble.into_iter().collect();
     match archive.finish() {
@@ -230,86 +226,6 @@ pub fn run(setting: &Setting<'_>) -> anyhow::Result<Outcome> {
         notes,
         exit_code,
     })
-}
-
-/// What takes in each judged job of a run.
-struct Keeper<'a> {
-    policy: Policy,
-    ambient: Ambient,
-    archive: Archive,
-    ledger: &'a mut Ledger,
-    report: Report,
-    /// The first thing that went wrong with the archive; the rest would say the same.
-    trouble: Option<String>,
-}
-
-impl Keeper<'_> {
-    fn keep(&mut self, job: &Job, observations: &mut [Observation], assessment: &Assessment) {
-        let known = self.ledger.get(&job.key);
-        let (standing, news) = Standing::after(
-            known.map(|entry| &entry.standing),
-            assessment,
-            self.ambient.now_in_seconds(),
-            &self.policy,
-        );
-        let was_known = known.is_some();
-        let content = known.and_then(|entry| entry.content.clone());
-        let is_repeated = known.is_some_and(|entry| entry.standing.has_seen(assessment.state()));
-        let content = match observations.get_mut(assessment.observation) {
-            Some(seen) if is_worth_keeping(job, seen, assessment, is_repeated) => {
-                self.archive(job, seen, content)
-            }
-            _ => content,
-        };
-        if job.key.alias.is_some() && standing.is_untroubled() {
-            // Every day another one has its turn: only what is wrong with them is remembered.
-            self.ledger.forget(&job.key);
-        } else if was_known || content.is_some() || assessment.state() != State::Inconclusive {
-            // Of what was never seen nothing is known.
-            let standing = standing.clone();
-            self.ledger.set(&job.key, Entry { standing, content });
-        }
-        let standing = (standing, news);
-        self.report.add(&Judged {
-            job,
-            observations,
-            assessment,
-            standing: Some(&standing),
-        });
-    }
-
-    /// Archives what the assessment rests on. A full disk must not keep people
-    /// from hearing what was seen.
-    fn archive(
-        &mut self,
-        job: &Job,
-        seen: &mut Observation,
-        known: Option<Content>,
-    ) -> Option<Content> {
-        match self.archive.store(job, seen, known.as_ref()) {
-            Ok(content) => content.or(known),
-            Err(error) => {
-                self.trouble.get_or_insert_with(|| {
-                    format!("{}: cannot be archived: {}", job.url, explain(&error))
-                });
-                known
-            }
-        }
-    }
-}
-
-/// Whether an observation is archived. Of an error page or half a body, the first is evidence
-/// enough; and where nobody could be asked there is nothing to keep.
-fn is_worth_keeping(
-    job: &Job,
-    seen: &Observation,
-    assessment: &Assessment,
-    is_repeated: bool,
-) -> bool {
-    let is_good =
-        seen.is_whole() || seen.is_not_modified() || seen.is_proven(job.promise.sha256.as_ref());
-    let says_something = assessment.state() != State::Inconclusive || seen.body.is_some();
-    is_good || !is_repeated && says_something
 }
 
 fn new_report(setting: &Setting<'_>, left_out: LeftOut) -> Report {
@@ -431,7 +347,7 @@ pub fn policy(check: &config::Check) -> Policy {
 fn observe(
     setting: &Setting<'_>,
     jobs: Vec<Vec<Job>>,
-    mut done: impl FnMut(&Job, &mut [Observation], &Assessment),
+    mut done: impl FnMut(Settled),
 ) -> anyhow::Result<()> {
     let check = &setting.config.check;
     let policy = policy(check);
@@ -445,9 +361,9 @@ fn observe(
     };
     let mut canary = Canary::default();
     let mut tell = |settled: Vec<Settled>| {
-        for (job, mut seen, assessment) in settled {
+        for (job, seen, assessment) in settled {
             setting.progress.settled(&job, &seen, &assessment);
-            done(&job, &mut seen, &assessment);
+            done((job, seen, assessment));
         }
     };
     fetcher.fetch_all(

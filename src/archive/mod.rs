@@ -20,5 +20,5 @@ pub use catalogue::{Capture, Catalogue};
 pub use keys::Keys;
 pub use moment::Moment;
 pub use retrieve::{Payload, Wanted};
-pub use store::Archive;
+pub use store::{Archive, Archivist};
 pub use volumes::describe;

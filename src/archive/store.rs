@@ -1,30 +1,41 @@
 //! Keeps what was seen: a full capture of each content, and revisits while it stays the same.
 //!
+//! Several threads may do so at once. What costs time is done by each for itself, and only the finished
+//! records are written one after another.
+//!
 //! What the ledger says of a URL's last capture decides whether a revisit will do. Redirects on the
 //! way are captured when they are first seen and when they change, and a failure to get any answer
 //! is put down once, when it begins.
 
-use std::io;
+use std::io::{self, Read};
 use std::path::{Path, PathBuf};
+use std::sync::{Mutex, PoisonError};
 
 use anyhow::Context;
 use sha2::{Digest as _, Sha256};
 use urldb_warc::digest::Algorithm;
+use urldb_warc::file::Style;
+use urldb_warc::http::StoredRequest;
 use urldb_warc::record::Truncated;
-use urldb_warc::{Digest, Exchange, Original, RecordId};
+use urldb_warc::{Digest, Draft, Exchange, Original, Packer, RecordId};
 
 use super::answer::Answer;
 use super::keys::lookup_url;
-use super::volumes::{Volumes, warc_date};
+use super::volumes::{Block, Record, Volumes, random_id, style_of, warc_date};
 use crate::ambient::Ambient;
 use crate::config::{self, ArchiveRequests};
 use crate::fetch::{Body, BodyEnd, Failure, FailureKind, Hop, Observation, Spool};
 use crate::ledger::{Capture, Content};
 use crate::plan::{BodyUse, Job};
 
+/// Bodies up to this many bytes are compressed before it is their turn to be written.
+const SMALL: u64 = 64 * 1024;
+
 /// The archive of a run.
 pub struct Archive {
-    volumes: Volumes,
+    volumes: Mutex<Volumes>,
+    ambient: Ambient,
+    style: Style,
     digest: Algorithm,
     requests: ArchiveRequests,
 }
@@ -39,13 +50,37 @@ impl Archive {
     ) -> anyhow::Result<(Self, Vec<String>)> {
         let (volumes, notes) = Volumes::open(folder, how, ambient)?;
         let archive = Self {
-            volumes,
+            volumes: Mutex::new(volumes),
+            ambient,
+            style: style_of(how),
             digest: how.digest,
             requests: how.requests,
         };
         Ok((archive, notes))
     }
 
+    /// Somebody who archives; each thread has one.
+    pub fn archivist(&self) -> Archivist<'_> {
+        Archivist {
+            archive: self,
+            packer: Packer::new(self.style),
+        }
+    }
+
+    /// Closes the last file and merges all lines into the index. Returns the files.
+    pub fn finish(self) -> anyhow::Result<Vec<PathBuf>> {
+        let volumes = self.volumes.into_inner();
+        volumes.unwrap_or_else(PoisonError::into_inner).finish()
+    }
+}
+
+/// Makes records of what was seen, and writes them.
+pub struct Archivist<'a> {
+    archive: &'a Archive,
+    packer: Packer,
+}
+
+impl Archivist<'_> {
     /// Archives one observation of a job, and returns what the ledger is to remember of the content;
     /// `None` if nothing new.
     ///
@@ -138,16 +173,20 @@ impl Archive {
         if let Some(asked) = &asked {
             original.target_uri = lookup_url(&original.target_uri, asked);
         }
-        let id = self.volumes.new_id();
+        let id = self.new_id();
         let date = warc_date(answer.hop.at)?;
         let exchange = answer.exchange(&date);
         let draft = exchange.revisit_identical(&id, &original, vec![])?;
-        self.volumes.append(&draft, None, io::empty(), 0)?;
         // Without its request, a revisit of an answer to a POST could not be indexed anew.
-        if self.requests == ArchiveRequests::All || asked.is_some() {
-            self.store_request(answer, &exchange, &id)?;
+        let with_request = self.archive.requests == ArchiveRequests::All || asked.is_some();
+        let mut pieces = vec![Piece {
+            asked,
+            ..Piece::without_body(draft)
+        }];
+        if with_request {
+            pieces.push(self.request(answer, &exchange, &id)?);
         }
-        Ok(())
+        self.write(pieces).map(drop)
     }
 
     /// Writes that the server said 304, with the head that it said it in.
@@ -164,18 +203,17 @@ impl Archive {
         let digest: Digest = known.digest.parse().context(BAD_LEDGER)?;
         let original = original(capture, &digest)?;
         let answer = Answer { job, hop, digest };
-        let (id, head_id) = (self.volumes.new_id(), self.volumes.new_id());
+        let (id, head_id) = (self.new_id(), self.new_id());
         let date = warc_date(hop.at)?;
         let exchange = answer.exchange(&date);
-        let draft = exchange.revisit_not_modified(&id, &original)?;
-        self.volumes.append(&draft, None, io::empty(), 0)?;
+        let revisit = exchange.revisit_not_modified(&id, &original)?;
         let head = answer.response_head(0)?;
-        let draft = exchange.not_modified_head(&head_id, &id, &head)?;
-        self.volumes.append(&draft, None, io::empty(), 0)?;
-        if self.requests == ArchiveRequests::All {
-            self.store_request(&answer, &exchange, &id)?;
+        let head = exchange.not_modified_head(&head_id, &id, &head)?;
+        let mut pieces = vec![Piece::without_body(revisit), Piece::without_body(head)];
+        if self.archive.requests == ArchiveRequests::All {
+            pieces.push(self.request(&answer, &exchange, &id)?);
         }
-        Ok(())
+        self.write(pieces).map(drop)
     }
 
     /// Writes each redirect on the way as a capture of its own, with as much of its body as was read.
@@ -229,9 +267,8 @@ impl Archive {
         };
         let detail = failure.detail.replace(char::is_control, " ");
         let fields = [("failure", failure.kind.as_str()), ("detail", &*detail)];
-        let draft = exchange.metadata(&self.volumes.new_id(), None, &fields)?;
-        self.volumes.append(&draft, None, io::empty(), 0)?;
-        Ok(())
+        let draft = exchange.metadata(&self.new_id(), None, &fields)?;
+        self.write(vec![Piece::without_body(draft)]).map(drop)
     }
 
     /// Writes request and response. `None` when the body was not kept.
@@ -245,20 +282,25 @@ impl Archive {
             return Ok(None);
         };
         let length = bytes.length();
-        let id = self.volumes.new_id();
+        let id = self.new_id();
         let date = warc_date(answer.hop.at)?;
         let exchange = answer.exchange(&date);
-        let payload = match self.digest {
+        let digest = self.archive.digest;
+        let payload = match digest {
             Algorithm::Sha256 => answer.digest.clone(),
             Algorithm::Sha1 => Digest::of(Algorithm::Sha1, bytes.reader()?)?.0,
         };
         let head = answer.response_head(length)?;
-        let mut response = exchange.response(&id, head.clone(), &payload, truncated)?;
-        response.add_block_digest(self.digest, bytes.reader()?)?;
-        let file = self
-            .volumes
-            .append(&response, Some(&head), bytes.reader()?, length)?;
-        self.store_request(answer, &exchange, &id)?;
+        let mut draft = exchange.response(&id, head, &payload, truncated)?;
+        draft.add_block_digest(digest, bytes.reader()?)?;
+        let response = Piece {
+            draft,
+            body: Box::new(bytes.reader()?),
+            length,
+            asked: answer.asked(),
+        };
+        let request = self.request(answer, &exchange, &id)?;
+        let file = self.write(vec![response, request])?;
         Ok(Some(Capture {
             record: id.as_str().to_owned(),
             date: date.as_str().to_owned(),
@@ -268,26 +310,77 @@ impl Archive {
         }))
     }
 
-    /// Writes what was asked, beside the record about the answer that was written last.
-    fn store_request(
-        &mut self,
-        answer: &Answer<'_>,
+    /// What was asked, as a record beside the one about the answer.
+    fn request<'a>(
+        &self,
+        answer: &'a Answer<'_>,
         exchange: &Exchange<'_>,
         about: &RecordId,
-    ) -> anyhow::Result<()> {
-        if let Some(asked) = answer.asked() {
-            self.volumes.ask(&asked);
-        }
-        let id = self.volumes.new_id();
-        let draft = exchange.request(&id, about, answer.request_head()?)?;
+    ) -> anyhow::Result<Piece<'a>> {
+        let draft = exchange.request(&self.new_id(), about, answer.request_head()?)?;
         let body = answer.request_body();
-        self.volumes.append(&draft, None, body, body.len() as u64)?;
-        Ok(())
+        Ok(Piece {
+            draft,
+            body: Box::new(body),
+            length: body.len() as u64,
+            asked: None,
+        })
     }
 
-    /// Closes the last file and merges all lines into the index. Returns the files.
-    pub fn finish(self) -> anyhow::Result<Vec<PathBuf>> {
-        self.volumes.finish()
+    fn new_id(&self) -> RecordId {
+        random_id(self.archive.ambient)
+    }
+
+    /// Writes records that belong together, and returns the name of the file that has the first.
+    fn write(&mut self, pieces: Vec<Piece<'_>>) -> anyhow::Result<String> {
+        let pack = |piece| self.pack(piece);
+        let records: Vec<Record<'_>> = pieces.into_iter().map(pack).collect::<Result<_, _>>()?;
+        let volumes = self.archive.volumes.lock();
+        let mut volumes = volumes.unwrap_or_else(PoisonError::into_inner);
+        let mut first = None;
+        for record in records {
+            let name = volumes.append(record)?;
+            first.get_or_insert(name);
+        }
+        Ok(first.unwrap_or_default())
+    }
+
+    fn pack<'a>(&mut self, piece: Piece<'a>) -> anyhow::Result<Record<'a>> {
+        let Piece {
+            draft,
+            body,
+            length,
+            asked,
+        } = piece;
+        let block = if length <= SMALL {
+            Block::Packed(self.packer.pack(&draft, body, length)?)
+        } else {
+            Block::Streamed(body, length)
+        };
+        Ok(Record {
+            draft,
+            block,
+            asked,
+        })
+    }
+}
+
+/// A record that is to be written.
+struct Piece<'a> {
+    draft: Draft,
+    body: Box<dyn Read + 'a>,
+    length: u64,
+    asked: Option<StoredRequest>,
+}
+
+impl Piece<'_> {
+    fn without_body(draft: Draft) -> Self {
+        Self {
+            draft,
+            body: Box::new(io::empty()),
+            length: 0,
+            asked: None,
+        }
     }
 }
 

@@ -10,13 +10,29 @@ use urldb_warc::file::Style;
 use urldb_warc::http::{StoredHead, StoredRequest};
 use urldb_warc::index::Update;
 use urldb_warc::recover::{Recovered, recover};
-use urldb_warc::{CdxjLine, Draft, RecordId, Series, Version, WarcDate};
+use urldb_warc::{CdxjLine, Draft, Packed, RecordId, RecordType, Series, Version, WarcDate};
 
 use super::keys::Keys;
 use crate::ambient::Ambient;
 use crate::config;
 
 const NOT_INDEXED: &str = "cannot update the archive's index";
+
+/// A record on its way into a file.
+pub(super) struct Record<'a> {
+    pub(super) draft: Draft,
+    pub(super) block: Block<'a>,
+    /// The request that it is the answer to, if that was no GET: its line's key has it.
+    pub(super) asked: Option<StoredRequest>,
+}
+
+/// What a record is made of.
+pub(super) enum Block<'a> {
+    /// All of it is there.
+    Packed(Packed),
+    /// Its body is read when it is written, so many bytes.
+    Streamed(Box<dyn Read + 'a>, u64),
+}
 
 /// Archive files, the first of which exists once there is something to write.
 pub(super) struct Volumes {
@@ -50,12 +66,8 @@ impl Volumes {
             update.finish().context(NOT_INDEXED)?;
         }
         let host = hostname::get().unwrap_or_default();
-        let style = Style {
-            version: how.version,
-            ..Style::default()
-        };
         let series = Series::new(folder, "urldb", &host.to_string_lossy())
-            .with_style(style)
+            .with_style(style_of(how))
             .with_target_size(how.max_size);
         let volumes = Self {
             folder: folder.to_owned(),
@@ -68,13 +80,7 @@ impl Volumes {
     }
 
     /// Writes a record, and returns the name of the file that it is in.
-    pub(super) fn append(
-        &mut self,
-        draft: &Draft,
-        head: Option<&[u8]>,
-        body: impl Read,
-        length: u64,
-    ) -> anyhow::Result<String> {
+    pub(super) fn append(&mut self, record: Record<'_>) -> anyhow::Result<String> {
         let ambient = self.ambient;
         let file = self.series.file(
             || {
@@ -85,34 +91,30 @@ impl Volumes {
             },
             |date, name| warcinfo(self.version, &random_id(ambient), date, name),
         )?;
-        let extent = file.append(draft, body, length)?;
-        let head = head
-            .map(|mut bytes| StoredHead::read(&mut bytes))
-            .transpose()?
-            .flatten();
+        let Record {
+            draft,
+            block,
+            asked,
+        } = record;
+        let extent = match block {
+            Block::Packed(packed) => file.append_packed(&packed),
+            Block::Streamed(body, length) => file.append(&draft, body, length),
+        }?;
         let place = Place {
             filename: file.name(),
             extent,
         };
-        self.lines.extend(CdxjLine::of_record(
+        let mut line = CdxjLine::of_record(
             &draft.header,
-            head.as_ref(),
+            http_head(&draft)?.as_ref(),
             place,
             urldb_canon::surt,
-        ));
-        Ok(file.name().to_owned())
-    }
-
-    /// Takes a request into the key of the answer that was written last.
-    pub(super) fn ask(&mut self, asked: &StoredRequest) {
-        if let Some(line) = self.lines.last_mut() {
+        );
+        if let (Some(line), Some(asked)) = (&mut line, &asked) {
             line.ask(asked, &Keys);
         }
-    }
-
-    /// An id for a record.
-    pub(super) fn new_id(&self) -> RecordId {
-        random_id(self.ambient)
+        self.lines.extend(line);
+        Ok(file.name().to_owned())
     }
 
     /// Closes the last file and merges all lines into the index. Returns the files.
@@ -126,11 +128,28 @@ impl Volumes {
     }
 }
 
+/// How the files are written.
+pub(super) fn style_of(how: &config::Archive) -> Style {
+    Style {
+        version: how.version,
+        ..Style::default()
+    }
+}
+
+/// The head of a stored answer, for its line.
+fn http_head(draft: &Draft) -> anyhow::Result<Option<StoredHead>> {
+    if draft.header.record_type() != Some(RecordType::Response) {
+        return Ok(None);
+    }
+    Ok(StoredHead::read(&mut draft.head.as_slice())?)
+}
+
 fn index_in(folder: &Path) -> PathBuf {
     folder.join(urldb_warc::index::FILE_NAME)
 }
 
-fn random_id(ambient: Ambient) -> RecordId {
+/// An id for a record.
+pub(super) fn random_id(ambient: Ambient) -> RecordId {
     RecordId::from_random((ambient.random)())
 }
 

@@ -61,7 +61,7 @@ impl Digest {
 
     /// The digest of everything in `input`, and its length.
     pub fn of(algorithm: Algorithm, input: impl Read) -> io::Result<(Self, u64)> {
-        let mut input = BufReader::with_capacity(64 * 1024, input);
+        let mut input = BufReader::with_capacity(16 * 1024, input);
         let mut hasher = Hasher::new(algorithm);
         let mut length = 0;
         loop {

@@ -11,6 +11,7 @@ use std::path::{Path, PathBuf};
 
 use crate::date::WarcDate;
 use crate::fs::{DirectoryLock, sync_directory_of};
+use crate::packer::Packed;
 use crate::record::Draft;
 use crate::version::Version;
 use crate::writer::{Compression, Extent, WriteError, Writer};
@@ -170,17 +171,24 @@ impl ArchiveFile {
         body: impl Read,
         body_length: u64,
     ) -> Result<Extent, FileError> {
-        self.writer
-            .write_draft(draft, body, body_length)
-            .map_err(|source| {
-                if self.cut_back().is_ok() {
-                    self.writer.resume();
-                }
-                FileError::Record {
-                    path: self.open_path.clone(),
-                    source,
-                }
-            })
+        let written = self.writer.write_draft(draft, body, body_length);
+        written.map_err(|source| self.undo(source))
+    }
+
+    /// Adds a record that was packed in the style of this file.
+    pub fn append_packed(&mut self, packed: &Packed) -> Result<Extent, FileError> {
+        let written = self.writer.write_packed(packed);
+        written.map_err(|source| self.undo(source))
+    }
+
+    fn undo(&mut self, source: WriteError) -> FileError {
+        if self.cut_back().is_ok() {
+            self.writer.resume();
+        }
+        FileError::Record {
+            path: self.open_path.clone(),
+            source,
+        }
     }
 
     fn cut_back(&mut self) -> io::Result<()> {

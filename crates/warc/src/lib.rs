@@ -10,7 +10,8 @@
 //! | [`header`], [`id`], [`date`], [`digest`], [`version`] | what stands in front of a record |
 //! | [`http`] | heads of requests and responses, as archives keep them |
 //! | [`record`], [`segment`] | drafts of records, and those of one that is split over several |
-//! | [`writer`], [`mod@file`], [`series`], [`recover`], [`repair`] | bytes out: a stream, a file that survives kill -9, one after another, and their repair |
+//! | [`writer`], [`packer`] | bytes out: to a stream, or compressed away from it |
+//! | [`mod@file`], [`series`], [`recover`], [`repair`] | a file that survives kill -9, one after another, and their repair |
 //! | [`reader`] | bytes in, streaming, bounded, every fault named with its offset |
 //! | [`mod@convert`] | one version to another |
 //! | [`verify`], [`finding`] | whether an archive is what it says, and the codes of what can be wrong |
@@ -31,6 +32,7 @@ pub mod http;
 pub mod id;
 pub mod index;
 mod member;
+pub mod packer;
 mod parts;
 pub mod reader;
 pub mod record;
@@ -49,6 +51,7 @@ pub use digest::Digest;
 pub use file::ArchiveFile;
 pub use header::{Header, RecordType};
 pub use id::RecordId;
+pub use packer::{Packed, Packer};
 pub use reader::Reader;
 pub use record::{Draft, Exchange, Original};
 pub use series::Series;

@@ -15,7 +15,7 @@ use std::ops::ControlFlow;
 use std::ops::Range;
 use std::path::Path;
 use std::sync::mpsc::{Receiver, Sender, channel};
-use std::sync::{Mutex, PoisonError};
+use std::sync::{Arc, Mutex, PoisonError};
 use std::thread;
 
 use crate::reader::{Gap, Note, Problem, ReadError, Reader, Record};
@@ -104,16 +104,16 @@ fn read_divided<T: Product>(
         return whole.cover(u64::MAX);
     }
     let (orders, queue) = channel();
-    let queue = Mutex::new(queue);
+    // It is gone, and nobody waits for it, when all threads are.
+    let queue = Arc::new(Mutex::new(queue));
     thread::scope(|scope| {
         let start = |_: &usize| {
-            let serve = || serve(path, &queue, make);
+            let queue = Arc::clone(&queue);
+            let serve = move || serve(path, &queue, make);
             thread::Builder::new().spawn_scoped(scope, serve).is_ok()
         };
         let started = (0..division.threads).take_while(start).count();
-        if started == 0 {
-            return whole.cover(u64::MAX);
-        }
+        drop(queue);
         let gathered = whole.gather(&orders, parts(length, division.part), started + 2);
         // That is what the threads end by.
         drop(orders);
@@ -292,7 +292,7 @@ impl<T: Product, M: Make<T>> Whole<'_, T, M> {
             {
                 let (answer, made) = channel();
                 ordered.push_back((part.end, made));
-                // Who takes orders does so until there are no more.
+                // What nobody takes is read here.
                 let _ = orders.send(Order { part, answer });
             }
             let Some((end, made)) = ordered.pop_front() else {

@@ -7,6 +7,7 @@ use std::io::{self, Read, Seek, Write};
 
 use crate::header::{Header, InvalidField, MAX_HEADER};
 use crate::member::Member;
+use crate::packer::Packed;
 use crate::record::Draft;
 use crate::render::render;
 use crate::version::Version;
@@ -145,6 +146,27 @@ impl<W: Write> Writer<W> {
             .write(&head, block, block_length)
             .map_err(failed)?;
         self.unfinished = false;
+        self.position += length;
+        Ok(Extent { offset, length })
+    }
+
+    /// Writes a record that was packed elsewhere, in the style of this writer.
+    pub(crate) fn write_packed(&mut self, packed: &Packed) -> Result<Extent, WriteError> {
+        let offset = self.position;
+        if self.unfinished {
+            let problem = Problem::Unfinished;
+            return Err(WriteError { offset, problem });
+        }
+        self.unfinished = true;
+        self.member
+            .output_mut()
+            .write_all(&packed.bytes)
+            .map_err(|error| WriteError {
+                offset,
+                problem: Problem::Output(error),
+            })?;
+        self.unfinished = false;
+        let length = packed.bytes.len() as u64;
         self.position += length;
         Ok(Extent { offset, length })
     }

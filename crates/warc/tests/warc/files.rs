@@ -2,9 +2,9 @@ use std::fs;
 use std::io::{self, Read};
 use std::path::{Path, PathBuf};
 
-use urldb_warc::file::{FileError, file_name};
+use urldb_warc::file::{FileError, Style, file_name};
 use urldb_warc::recover::{RecoverError, Recovered, recover};
-use urldb_warc::{ArchiveFile, Draft};
+use urldb_warc::{ArchiveFile, Draft, Packer};
 
 use crate::common::{BODY, date, drafts, read_all};
 
@@ -65,6 +65,37 @@ fn a_file_is_open_until_it_is_finished() {
     let bytes = fs::read(path).expect("there");
     assert_eq!(bytes.len() as u64, length);
     assert_eq!(read_all(&bytes).0.len(), 4);
+}
+
+#[test]
+fn what_is_packed_elsewhere_is_as_if_it_had_been_written() {
+    for skip_lengths in [false, true] {
+        let dirs = [(); 2].map(|()| tempfile::tempdir().expect("a directory"));
+        let style = Style {
+            skip_lengths,
+            ..Style::default()
+        };
+        let create =
+            |at: usize| ArchiveFile::create_in(style, dirs[at].path(), NAME, &drafts()[0].0);
+        let [mut written, mut added] = [0, 1].map(|at| create(at).expect("created"));
+        let mut packer = Packer::new(style);
+        for (draft, body) in &drafts()[1..] {
+            let length = body.len() as u64;
+            // One that fails leaves nothing behind.
+            assert!(packer.pack(draft, *body, length + 1).is_err());
+            let record = packer.pack(draft, *body, length).expect("packed");
+            let extent = added.append_packed(&record).expect("added");
+            assert_eq!(
+                extent,
+                written.append(draft, *body, length).expect("written")
+            );
+        }
+        let [written, added] = [written, added].map(|file| file.finish().expect("finished"));
+        assert_eq!(
+            fs::read(written).expect("there"),
+            fs::read(added).expect("there")
+        );
+    }
 }
 
 #[test]

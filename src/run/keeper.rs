@@ -1,0 +1,188 @@
+//! Takes in each judged job of a run: archives what was seen, remembers it, and reports it.
+//!
+//! Archiving costs more than all the rest, so other threads do it, while this one goes on with what
+//! comes next. What was archived comes back in any order, and only then is it remembered.
+
+use std::sync::mpsc::{Receiver, Sender, SyncSender, channel, sync_channel};
+use std::sync::{Arc, Mutex, PoisonError};
+use std::thread;
+
+use urldb_protocol::State;
+
+use crate::ambient::Ambient;
+use crate::archive::{Archive, Archivist};
+use crate::explain::explain;
+use crate::fetch::Observation;
+use crate::ledger::{Content, Entry, Ledger};
+use crate::plan::Job;
+use crate::report::{Judged, Report};
+use crate::verdict::{Assessment, Policy, Settled, Standing};
+
+/// Threads that archive, at most.
+const MOST_THREADS: usize = 4;
+
+/// Jobs that wait to be archived, at most: their bodies are in memory.
+const MOST_WAITING: usize = 16;
+
+/// What takes in each judged job of a run.
+pub(super) struct Keeper<'a> {
+    pub(super) policy: Policy,
+    pub(super) ambient: Ambient,
+    pub(super) ledger: &'a mut Ledger,
+    pub(super) report: Report,
+    /// The first thing that went wrong with the archive; the rest would say the same.
+    pub(super) trouble: Option<String>,
+}
+
+/// A job to archive, and what was known of its content.
+struct Task {
+    settled: Settled,
+    known: Option<Content>,
+}
+
+/// A job that is done with.
+struct Kept {
+    settled: Settled,
+    /// What is to be remembered of its content.
+    content: Option<Content>,
+    trouble: Option<String>,
+}
+
+impl Keeper<'_> {
+    /// Takes in all that `observe` hands on.
+    pub(super) fn keep_all<R>(
+        &mut self,
+        archive: &Archive,
+        observe: impl FnOnce(&mut dyn FnMut(Settled)) -> R,
+    ) -> R {
+        let threads = thread::available_parallelism().map_or(1, usize::from);
+        let (tasks, queue) = sync_channel(MOST_WAITING);
+        let (sender, done) = channel();
+        // It is gone, and nobody waits for it, when all threads are.
+        let queue = Arc::new(Mutex::new(queue));
+        thread::scope(|scope| {
+            for _ in 0..threads.min(MOST_THREADS) {
+                let (queue, sender) = (Arc::clone(&queue), sender.clone());
+                let work = move || work(archive.archivist(), &queue, &sender);
+                if thread::Builder::new().spawn_scoped(scope, work).is_err() {
+                    break;
+                }
+            }
+            drop((queue, sender));
+            let observed = observe(&mut |settled| {
+                self.keep(settled, archive, &tasks);
+                for kept in done.try_iter() {
+                    self.take_in(kept);
+                }
+            });
+            drop(tasks);
+            for kept in done {
+                self.take_in(kept);
+            }
+            observed
+        })
+    }
+
+    fn keep(&mut self, settled: Settled, archive: &Archive, tasks: &SyncSender<Task>) {
+        let (job, observations, assessment) = &settled;
+        let entry = self.ledger.get(&job.key);
+        let is_repeated = entry.is_some_and(|entry| entry.standing.has_seen(assessment.state()));
+        let known = entry.and_then(|entry| entry.content.clone());
+        let seen = observations.get(assessment.observation);
+        if !seen.is_some_and(|seen| is_worth_keeping(job, seen, assessment, is_repeated)) {
+            self.take_in(Kept {
+                settled,
+                content: known,
+                trouble: None,
+            });
+        } else if let Err(error) = tasks.send(Task { settled, known }) {
+            // No thread could be started.
+            self.take_in(error.0.archive(&mut archive.archivist()));
+        }
+    }
+
+    fn take_in(&mut self, kept: Kept) {
+        let Kept {
+            settled: (job, observations, assessment),
+            content,
+            trouble,
+        } = kept;
+        if self.trouble.is_none() {
+            self.trouble = trouble;
+        }
+        let known = self.ledger.get(&job.key);
+        let (standing, news) = Standing::after(
+            known.map(|entry| &entry.standing),
+            &assessment,
+            self.ambient.now_in_seconds(),
+            &self.policy,
+        );
+        let was_known = known.is_some();
+        if job.key.alias.is_some() && standing.is_untroubled() {
+            // Every day another one has its turn: only what is wrong with them is remembered.
+            self.ledger.forget(&job.key);
+        } else if was_known || content.is_some() || assessment.state() != State::Inconclusive {
+            // Of what was never seen nothing is known.
+            let standing = standing.clone();
+            self.ledger.set(&job.key, Entry { standing, content });
+        }
+        self.report.add(&Judged {
+            job: &job,
+            observations: &observations,
+            assessment: &assessment,
+            standing: Some(&(standing, news)),
+        });
+    }
+}
+
+/// Archives as long as there is anything to archive.
+fn work(mut archivist: Archivist<'_>, queue: &Mutex<Receiver<Task>>, done: &Sender<Kept>) {
+    loop {
+        let task = queue.lock().unwrap_or_else(PoisonError::into_inner).recv();
+        let Ok(task) = task else { return };
+        if done.send(task.archive(&mut archivist)).is_err() {
+            return;
+        }
+    }
+}
+
+impl Task {
+    /// Archives what the assessment rests on. A full disk must not keep people from hearing what
+    /// was seen.
+    fn archive(self, archivist: &mut Archivist<'_>) -> Kept {
+        let Self {
+            settled: (job, mut observations, assessment),
+            known,
+        } = self;
+        let stored = match observations.get_mut(assessment.observation) {
+            Some(seen) => archivist.store(&job, seen, known.as_ref()),
+            None => Ok(None),
+        };
+        let (stored, trouble) = match stored {
+            Ok(content) => (content, None),
+            Err(error) => {
+                let trouble = format!("{}: cannot be archived: {}", job.url, explain(&error));
+                (None, Some(trouble))
+            }
+        };
+        Kept {
+            settled: (job, observations, assessment),
+            content: stored.or(known),
+            trouble,
+        }
+    }
+}
+
+/// Whether an observation is archived. Of an error page or half a body, the first is evidence
+/// enough; and where nobody could be asked there is nothing to keep.
+fn is_worth_keeping(
+    job: &Job,
+    seen: &Observation,
+    assessment: &Assessment,
+    is_repeated: bool,
+) -> bool {
+    let is_good =
+        seen.is_whole() || seen.is_not_modified() || seen.is_proven(job.promise.sha256.as_ref());
+    let says_something = assessment.state() != State::Inconclusive || seen.body.is_some();
+    is_good || !is_repeated && says_something
+}
