@@ -80,7 +80,7 @@ fn benches(criterion: &mut Criterion) {
     group.bench_function("verify", |bencher| {
         bencher.iter(|| {
             let mut report = |finding| panic!("{finding}");
-            let mut verifier = Verifier::new(&mut report);
+            let mut verifier = Verifier::new(&urldb_canon::surt, &mut report);
             verifier.file(&path);
             verifier.finish()
         });

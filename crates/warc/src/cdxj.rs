@@ -136,8 +136,7 @@ impl CdxjLine {
             RecordType::Response => head.and_then(StoredHead::media_type),
             _ => essence(header),
         };
-        // Some programs leave blanks in URIs; a client asks for %20.
-        let url = header.target_uri()?.replace(' ', "%20");
+        let url = url_of(header)?;
         let date: WarcDate = header.get("WARC-Date")?.parse().ok()?;
         Some(Self {
             key: key(&url),
@@ -253,6 +252,11 @@ impl CdxjLine {
             field,
         }
     }
+}
+
+/// The URL under which a record is found. Some programs leave blanks in URIs; a client asks for %20.
+pub(crate) fn url_of(header: &Header) -> Option<String> {
+    Some(header.target_uri()?.replace(' ', "%20"))
 }
 
 /// The content type of a record, without its parameters.

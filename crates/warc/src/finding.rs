@@ -104,6 +104,7 @@ codes! {
     RevisitProfile Warning "revisit-profile" "the profile of the revisit is none that is known"
     SegmentMissing Error "segment-missing" "a segment of the record is missing, or is there twice"
     SegmentLength Error "segment-length" "the segments are not as long as the last one says"
+    SegmentUnchecked Warning "segment-unchecked" "the payload digest of the record was not checked, for segments of it share a gzip member"
     // The index.
     IndexUnreadable Error "index-unreadable" "the index cannot be read to its end"
     IndexLine Error "index-line" "a line of the index cannot be read"
@@ -112,6 +113,7 @@ codes! {
     IndexMissing Error "index-missing" "a record has no line in the index"
     IndexStale Error "index-stale" "a line of the index names a place where no such record begins"
     IndexDiffers Error "index-differs" "a line of the index says something else than its record"
+    IndexKey Error "index-key" "a line of the index has another key than its record, so that no lookup finds it"
 }
 
 impl fmt::Display for Code {

@@ -10,6 +10,7 @@ use urldb_warc::index::FILE_NAME;
 use urldb_warc::verify::{Finding, Summary, Verifier, archive_files};
 
 use super::{Context, Exit, archive_folder};
+use crate::archive::Keys;
 use crate::cli::check::Format;
 use crate::cli::progress::Bar;
 use crate::cli::style::{BAD, DIM, WARN, count, paint, plain};
@@ -63,7 +64,7 @@ pub(super) fn run(args: &Args, context: &Context) -> anyhow::Result<Exit> {
         failure: None,
     };
     let mut report = |finding| bar.suspend(|| output.add(&finding));
-    let mut verifier = Verifier::new(&mut report);
+    let mut verifier = Verifier::new(&Keys, &mut report);
     for file in &files {
         verifier.file(file);
         bar.advance();

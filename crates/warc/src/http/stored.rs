@@ -10,8 +10,8 @@ use crate::header::is_token;
 /// The largest head that is read, in bytes.
 pub const MAX_HEAD: u64 = 256 * 1024;
 
-/// The most of a request's body that [`StoredRequest::read`] takes, in bytes.
-const MAX_REQUEST_BODY: u64 = 1024 * 1024;
+/// The most of a request's body that is taken, in bytes.
+const MAX_REQUEST_BODY: usize = 1024 * 1024;
 
 /// The head of a stored response.
 #[derive(Clone, Debug, PartialEq, Eq)]
@@ -72,20 +72,34 @@ impl StoredRequest {
     /// Reads a request. `None` if it is not one, or its head is larger than [`MAX_HEAD`].
     pub fn read(input: &mut impl BufRead) -> io::Result<Option<Self>> {
         let mut bytes = Vec::new();
-        let head = HeadText::take(input, &mut bytes)?.filter(|head| head.is_complete);
-        let Some((head, method)) = head.and_then(|head| Some((head, head.method()?.to_owned())))
-        else {
+        let Some(mut request) = HeadText::take(input, &mut bytes)?.and_then(Self::of_head) else {
             return Ok(None);
         };
+        let mut body = input.take(MAX_REQUEST_BODY as u64);
+        body.read_to_end(&mut request.body)?;
+        Ok(Some(request))
+    }
+
+    /// A request without its body, by its head. `None` if that is not one, or not all there.
+    pub(crate) fn of_head(head: HeadText<'_>) -> Option<Self> {
+        let method = head.method().filter(|_| head.is_complete)?;
         let content_type = head.get("Content-Type").unwrap_or_default();
-        let content_type = String::from_utf8_lossy(content_type).into_owned();
-        let mut body = Vec::new();
-        input.take(MAX_REQUEST_BODY).read_to_end(&mut body)?;
-        Ok(Some(Self {
-            method,
-            content_type,
-            body,
-        }))
+        Some(Self {
+            method: method.to_owned(),
+            content_type: String::from_utf8_lossy(content_type).into_owned(),
+            body: Vec::new(),
+        })
+    }
+
+    /// Adds bytes to the body, up to a mebibyte of it.
+    pub(crate) fn push(&mut self, bytes: &[u8]) {
+        let room = MAX_REQUEST_BODY.saturating_sub(self.body.len());
+        self.body.extend(&bytes[..bytes.len().min(room)]);
+    }
+
+    /// Whether it only asks for what is there, so that the URL says all of it.
+    pub(crate) fn is_get(&self) -> bool {
+        self.method.eq_ignore_ascii_case("GET")
     }
 }
 

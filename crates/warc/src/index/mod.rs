@@ -6,6 +6,7 @@
 mod lines;
 mod listed;
 mod lookup;
+mod near;
 mod scan;
 
 use std::cell::Cell;
@@ -16,6 +17,7 @@ use std::path::{Path, PathBuf};
 pub(crate) use self::lines::Lines;
 use self::lines::write_line;
 pub use self::lookup::{Found, Index};
+pub(crate) use self::near::Near;
 use crate::cdxj::{CdxjLine, InvalidLine, Keys};
 use crate::file::SUFFIX;
 use crate::fs::{DirectoryLock, remove_if_there, replace, sync_directory_of};

@@ -1,25 +1,16 @@
 //! From the records of an archive file to the lines of an index.
-//!
-//! What was sent with a request that is no GET belongs to the key of the answer's line. The two records
-//! stand near each other and are linked by `WARC-Concurrent-To`, in whichever direction; so a line
-//! waits until a few more records have gone by.
 
-use std::collections::VecDeque;
 use std::io::Read;
 use std::ops::ControlFlow;
 use std::path::Path;
 
-use super::IndexError;
+use super::{IndexError, Near};
 use crate::cdxj::{CdxjLine, Keys, Place};
 use crate::digest::{Algorithm, Digest};
 use crate::header::{Header, RecordType};
 use crate::http::{Body, StoredHead, StoredRequest};
-use crate::id::strip_brackets;
 use crate::parts::{self, Event, Product};
 use crate::reader::{ReadError, Record};
-
-/// How many records may stand between a request and its answer.
-const NEAR: usize = 16;
 
 /// Hands out the lines about the records of an archive file, in the order of the file. If the file is
 /// damaged, those about what comes before the damage are followed by the error. What looks like a
@@ -36,22 +27,20 @@ pub(super) fn scan(
         |record: Record<'_, _>, add: &mut dyn FnMut(Seen)| read(record, &filename, keys).map(add);
     let scanned = parts::read(path, &make, &mut |event| {
         match event {
-            Event::Made(seen) => near.add(seen, keys),
+            Event::Made(seen) => {
+                let ask = |line: &mut CdxjLine, request: &_| line.ask(request, keys);
+                near.add(&seen.header, seen.line, seen.request, ask)
+                    .map(&mut take);
+            }
             Event::Fault(fault) => damage = Some(fault),
             Event::Note(_) | Event::Gap(_) => {}
-        }
-        while near.0.len() > NEAR {
-            near.0.pop_front().and_then(|seen| seen.line).map(&mut take);
         }
         match damage {
             Some(_) => ControlFlow::Break(()),
             None => ControlFlow::Continue(()),
         }
     });
-    near.0
-        .into_iter()
-        .filter_map(|seen| seen.line)
-        .for_each(take);
+    near.rest().for_each(take);
     scanned
         .and_then(|()| damage.map_or(Ok(()), Err))
         .map_err(|source| IndexError::Read {
@@ -60,52 +49,22 @@ pub(super) fn scan(
         })
 }
 
-/// What is remembered of a record while others that belong to it may follow.
+/// What is in a record for an index.
 struct Seen {
-    id: String,
-    concurrent_to: Vec<String>,
+    header: Header,
     line: Option<CdxjLine>,
     request: Option<StoredRequest>,
 }
 
 impl Product for Seen {
     fn weight(&self) -> usize {
-        let concurrent: usize = self.concurrent_to.iter().map(String::len).sum();
+        let fields = self.header.iter();
+        let fields = fields.map(|(name, value)| name.len() + value.len());
         let line = self.line.as_ref().map_or(0, |line| {
-            line.key.len() + line.url.len() + line.mime.len() + line.filename.len()
+            line.key.len() + line.url.len() + line.filename.len()
         });
-        let request = self
-            .request
-            .as_ref()
-            .map_or(0, |request| request.body.len());
-        self.id.len() + concurrent + line + request
-    }
-}
-
-/// The last few records.
-#[derive(Default)]
-struct Near(VecDeque<Seen>);
-
-impl Near {
-    /// Adds a record, and brings lines and requests together that belong to each other.
-    fn add(&mut self, mut new: Seen, keys: &impl Keys) {
-        for old in &mut self.0 {
-            if !old.belongs_to(&new) {
-                continue;
-            }
-            for (line, request) in [(&mut old.line, &new.request), (&mut new.line, &old.request)] {
-                if let (Some(line), Some(request)) = (line, request) {
-                    line.ask(request, keys);
-                }
-            }
-        }
-        self.0.push_back(new);
-    }
-}
-
-impl Seen {
-    fn belongs_to(&self, other: &Self) -> bool {
-        self.concurrent_to.contains(&other.id) || other.concurrent_to.contains(&self.id)
+        let request = self.request.as_ref().map_or(0, |it| it.body.len());
+        fields.sum::<usize>() + line + request
     }
 }
 
@@ -139,19 +98,9 @@ fn read<R: Read>(
     if let (Some(line), Some(digest)) = (&mut line, digest) {
         line.digest = digest;
     }
-    let id = header.get("WARC-Record-ID").map(strip_brackets);
     Ok(Seen {
-        id: id.unwrap_or_default().to_owned(),
-        concurrent_to: concurrent_to(&header),
+        header,
         line: line.filter(|_| has_place),
-        request: request.filter(|request| !request.method.eq_ignore_ascii_case("GET")),
+        request,
     })
-}
-
-fn concurrent_to(header: &Header) -> Vec<String> {
-    header
-        .iter()
-        .filter(|(name, _)| name.eq_ignore_ascii_case("WARC-Concurrent-To"))
-        .map(|(_, value)| strip_brackets(value).to_owned())
-        .collect()
 }

@@ -282,6 +282,26 @@ impl<R: Read> Reader<R> {
         Ok(())
     }
 
+    /// What [`Record::fill_buf`] says.
+    pub(crate) fn fill_block(&mut self) -> io::Result<&[u8]> {
+        let State::Block(left @ 1..) = self.state else {
+            return Ok(&[]);
+        };
+        if let Err(problem) = self.block_bytes() {
+            return Err(io::Error::other(self.fault(problem)));
+        }
+        let there = self.source.bytes();
+        let part = usize::try_from(left).map_or(there.len(), |left| left.min(there.len()));
+        Ok(&there[..part])
+    }
+
+    pub(crate) fn consume_block(&mut self, amount: usize) {
+        if let State::Block(left) = &mut self.state {
+            *left = left.saturating_sub(amount as u64);
+            self.source.consume(amount);
+        }
+    }
+
     fn is_arc(&self) -> bool {
         self.version == Some(Version::Arc)
     }
@@ -407,21 +427,10 @@ impl<R: Read> Read for Record<'_, R> {
 impl<R: Read> BufRead for Record<'_, R> {
     /// A fault is an I/O error that wraps the [`ReadError`].
     fn fill_buf(&mut self) -> io::Result<&[u8]> {
-        let State::Block(left @ 1..) = self.reader.state else {
-            return Ok(&[]);
-        };
-        if let Err(problem) = self.reader.block_bytes() {
-            return Err(io::Error::other(self.reader.fault(problem)));
-        }
-        let there = self.reader.source.bytes();
-        let part = usize::try_from(left).map_or(there.len(), |left| left.min(there.len()));
-        Ok(&there[..part])
+        self.reader.fill_block()
     }
 
     fn consume(&mut self, amount: usize) {
-        if let State::Block(left) = &mut self.reader.state {
-            *left = left.saturating_sub(amount as u64);
-            self.reader.source.consume(amount);
-        }
+        self.reader.consume_block(amount);
     }
 }

@@ -7,16 +7,28 @@ use super::Remarks;
 use crate::digest::{Digest, Hasher};
 use crate::finding::Code;
 use crate::header::{Header, RecordType};
-use crate::http::{Dechunker, Framing, HeadText};
+use crate::http::{Dechunker, Framing, HeadText, StoredRequest};
 use crate::reader::{ReadError, Record};
 
-/// Reads the block, and reports what is wrong with it.
+/// Reads the block, and reports what is wrong with it. Hands out what was asked, if that is in it.
 pub(super) fn check(
     record: &mut Record<'_, File>,
     remarks: &mut Remarks<'_>,
-) -> Result<(), ReadError> {
+) -> Result<Option<StoredRequest>, ReadError> {
     let about = About::of(record.header(), remarks);
     let seen = read(record, &about).map_err(|error| record.fault(error))?;
+    about.compare(&seen, remarks);
+    Ok(seen.request)
+}
+
+/// The same for a block that is put together of several, and the header of the whole.
+pub(super) fn check_joined(
+    header: &Header,
+    blocks: &mut impl BufRead,
+    remarks: &mut Remarks<'_>,
+) -> io::Result<()> {
+    let about = About::of(header, remarks);
+    let seen = read(blocks, &about)?;
     about.compare(&seen, remarks);
     Ok(())
 }
@@ -25,7 +37,8 @@ pub(super) fn check(
 struct About {
     block: Option<Digest>,
     payload: Option<Digest>,
-    http: Option<RecordType>,
+    kind: Option<RecordType>,
+    is_http: bool,
     /// Whether the body that is stored is not, or need not be, all of it.
     is_partial: bool,
 }
@@ -44,14 +57,31 @@ impl About {
             digest
         };
         let block = digest("WARC-Block-Digest");
-        // That of a revisit is of the payload elsewhere; that of a segment, of all segments.
+        // That of a revisit is of the payload elsewhere; that of a segment, of all segments together.
         let payload = digest("WARC-Payload-Digest").filter(|_| !is_revisit && !is_segment);
         Self {
             block,
             payload,
-            http: kind.filter(|_| header.is_http() && kind != Some(RecordType::Continuation)),
+            kind,
+            is_http: header.is_http() && kind.is_some_and(|it| it != RecordType::Continuation),
             is_partial: is_segment || is_revisit || header.get("WARC-Truncated").is_some(),
         }
+    }
+
+    /// What the head says that the block begins with; `None` if it is none.
+    fn http(&self, head: HeadText<'_>) -> Option<Http> {
+        let is_head = match self.kind {
+            Some(RecordType::Request) => head.method().is_some(),
+            _ => head.status().is_some(),
+        };
+        is_head.then(|| Http {
+            chunked: head.is_chunked(),
+            framing: Framing::Plain,
+            length: head
+                .get("Content-Length")
+                .and_then(|text| std::str::from_utf8(text).ok()?.parse().ok()),
+            body: 0,
+        })
     }
 
     fn compare(&self, seen: &Seen, remarks: &mut Remarks<'_>) {
@@ -78,7 +108,7 @@ impl About {
             };
             remarks.add(code, message);
         }
-        if self.http.is_some() && !self.is_partial {
+        if self.is_http && !self.is_partial {
             compare_http(seen, remarks);
         }
     }
@@ -123,6 +153,8 @@ struct Seen {
     /// Of the body with its chunks, if it has any.
     raw: Option<Digest>,
     http: Option<Http>,
+    /// Of a record about one, and no GET.
+    request: Option<StoredRequest>,
 }
 
 /// What an HTTP head says, and what came after it.
@@ -133,13 +165,16 @@ struct Http {
     body: u64,
 }
 
-fn read(record: &mut Record<'_, File>, about: &About) -> io::Result<Seen> {
+fn read(input: &mut impl BufRead, about: &About) -> io::Result<Seen> {
     let hasher = |digest: &Option<Digest>| digest.as_ref().map(|it| Hasher::new(it.algorithm()));
     let mut block = hasher(&about.block);
     let mut seen = Seen::default();
     let mut head = Vec::new();
-    if let Some(kind) = about.http {
-        seen.http = read_head(record, kind, &mut head)?;
+    if about.is_http || about.kind == Some(RecordType::Request) {
+        let text = HeadText::take(input, &mut head)?;
+        seen.http = text.filter(|_| about.is_http).and_then(|it| about.http(it));
+        seen.request = text.and_then(StoredRequest::of_head);
+        seen.request = seen.request.filter(|request| !request.is_get());
     }
     update(&mut block, &head);
     let chunked = seen.http.as_ref().is_some_and(|http| http.chunked);
@@ -153,12 +188,15 @@ fn read(record: &mut Record<'_, File>, about: &About) -> io::Result<Seen> {
     let mut chunks = Dechunker::new(chunked);
     let mut length = 0;
     loop {
-        let bytes = record.fill_buf()?;
+        let bytes = input.fill_buf()?;
         if bytes.is_empty() {
             break;
         }
         update(&mut block, bytes);
         update(&mut raw, bytes);
+        if let Some(request) = &mut seen.request {
+            request.push(bytes);
+        }
         if chunked {
             chunks.push(bytes, |content| update(&mut payload, content));
         } else {
@@ -166,7 +204,7 @@ fn read(record: &mut Record<'_, File>, about: &About) -> io::Result<Seen> {
         }
         let taken = bytes.len();
         length += taken as u64;
-        record.consume(taken);
+        input.consume(taken);
     }
     let framing = chunks.finish(|content| update(&mut payload, content));
     if let Some(http) = &mut seen.http {
@@ -176,26 +214,6 @@ fn read(record: &mut Record<'_, File>, about: &About) -> io::Result<Seen> {
     seen.payload = payload.map(Hasher::finish);
     seen.raw = raw.map(Hasher::finish);
     Ok(seen)
-}
-
-/// Reads the head that the block begins with, into the buffer; `None` if there is none.
-fn read_head(
-    record: &mut Record<'_, File>,
-    kind: RecordType,
-    buffer: &mut Vec<u8>,
-) -> io::Result<Option<Http>> {
-    let head = HeadText::take(record, buffer)?.filter(|head| match kind {
-        RecordType::Request => head.method().is_some(),
-        _ => head.status().is_some(),
-    });
-    Ok(head.map(|head| Http {
-        chunked: head.is_chunked(),
-        framing: Framing::Plain,
-        length: head
-            .get("Content-Length")
-            .and_then(|text| std::str::from_utf8(text).ok()?.parse().ok()),
-        body: 0,
-    }))
 }
 
 fn update(hasher: &mut Option<Hasher>, bytes: &[u8]) {

@@ -19,10 +19,12 @@ use std::path::{Path, PathBuf};
 
 use self::captures::Captures;
 use self::references::References;
-use self::segments::Segments;
+use self::segments::{Segments, Set};
+use crate::cdxj::Keys;
 use crate::file::SUFFIX;
 use crate::finding::{Code, Severity};
 use crate::header::Header;
+use crate::http::StoredRequest;
 use crate::id::strip_brackets;
 use crate::index;
 use crate::parts::{self, Event, Product};
@@ -72,10 +74,14 @@ pub struct Summary {
 }
 
 /// Verifies the finished files of an archive's directory, in the order of their names, and the index
-/// if there is one.
-pub fn archive(dir: &Path, report: &mut dyn FnMut(Finding)) -> io::Result<Summary> {
+/// if there is one. `keys` are those that the index should have.
+pub fn archive(
+    dir: &Path,
+    keys: &dyn Keys,
+    report: &mut dyn FnMut(Finding),
+) -> io::Result<Summary> {
     let files = archive_files(dir)?;
-    let mut verifier = Verifier::new(report);
+    let mut verifier = Verifier::new(keys, report);
     for file in &files {
         verifier.file(file);
     }
@@ -106,6 +112,7 @@ fn is_archive_name(name: &str) -> bool {
 
 /// Verifies files one after another, then what refers from one to another.
 pub struct Verifier<'r> {
+    keys: &'r dyn Keys,
     report: Report<'r>,
     files: Vec<PathBuf>,
     references: References,
@@ -116,9 +123,10 @@ pub struct Verifier<'r> {
 }
 
 impl<'r> Verifier<'r> {
-    /// Hands findings to `report` as they turn up.
-    pub fn new(report: &'r mut dyn FnMut(Finding)) -> Self {
+    /// Hands findings to `report` as they turn up. `keys` are those that an index should have.
+    pub fn new(keys: &'r dyn Keys, report: &'r mut dyn FnMut(Finding)) -> Self {
         Self {
+            keys,
             report: Report {
                 give: report,
                 place: Place::default(),
@@ -141,6 +149,7 @@ impl<'r> Verifier<'r> {
             self.report.place.offset = None;
             self.report.add(Code::Unreadable, error.to_string());
         }
+        self.captures.end_file();
     }
 
     /// Holds the index against the files that were verified before; what it says of others is wrong.
@@ -152,7 +161,10 @@ impl<'r> Verifier<'r> {
             .zip(0..)
             .map(|(file, n)| (name_of(file), n));
         let names: HashMap<String, u32> = names.collect();
-        if let Err(error) = self.captures.compare(path, &names, &mut self.report) {
+        let compared = self
+            .captures
+            .compare(path, &names, self.keys, &mut self.report);
+        if let Err(error) = compared {
             self.report.place.offset = None;
             self.report.add(Code::IndexUnreadable, error.to_string());
         }
@@ -166,12 +178,21 @@ impl<'r> Verifier<'r> {
 
     /// Follows the references, and says what was verified.
     pub fn finish(mut self) -> Summary {
-        let findings: Vec<Late> = self
-            .references
-            .unresolved()
-            .chain(self.segments.incomplete())
-            .collect();
+        let segmented = std::mem::take(&mut self.segments).into_sets();
+        let faults = segmented.iter().filter_map(Set::fault);
+        let findings: Vec<Late> = self.references.unresolved().chain(faults).collect();
         self.late(findings.into_iter());
+        for set in segmented.iter().filter(|set| set.is_worth_reading()) {
+            self.report.place = self.place_of(set.at());
+            let Self { files, report, .. } = &mut self;
+            let checked = set.check_whole(
+                files,
+                &mut Remarks(&mut |code, text| report.add(code, text)),
+            );
+            if let Err(error) = checked {
+                self.report.add(Code::Unreadable, error.to_string());
+            }
+        }
         self.report.summary
     }
 
@@ -209,7 +230,7 @@ impl<'r> Verifier<'r> {
             }
             Seen::Wrong(code, message) => self.report.add(code, message),
             Seen::Good(record) => {
-                self.remember(&record);
+                self.remember(*record);
                 self.report.summary.records += 1;
                 self.is_within = false;
             }
@@ -256,28 +277,35 @@ impl<'r> Verifier<'r> {
     }
 
     /// Keeps what others may refer to, of a record that is good to its end.
-    fn remember(&mut self, record: &Good) {
-        let Good { header, extent, .. } = record;
+    fn remember(&mut self, record: Good) {
+        let Good {
+            header,
+            extent,
+            has_place,
+            request,
+        } = record;
         let file = u32::try_from(self.files.len().saturating_sub(1)).unwrap_or(u32::MAX);
         let at = (file, extent.offset);
-        self.references.add(at, header, &mut self.report);
-        self.segments.add(at, header);
-        if record.within_member == 0 {
-            self.captures.add(at, extent.length, header);
-        }
+        self.references.add(at, &header, &mut self.report);
+        self.segments.add(at, has_place, &header);
+        let place = has_place.then_some((at, extent.length));
+        self.captures.add(place, &header, request, self.keys);
     }
 
     /// Reports what turned out after the files were read. Only now are ids needed again.
     fn late(&mut self, findings: impl Iterator<Item = Late>) {
         for Late { file, offset, code } in findings {
-            let path = self.files.get(file as usize).cloned().unwrap_or_default();
-            let id = id_at(&path, offset);
-            self.report.place = Place {
-                file: path,
-                offset: Some(offset),
-                id,
-            };
+            self.report.place = self.place_of((file, offset));
             self.report.add(code, code.meaning().to_owned());
+        }
+    }
+
+    fn place_of(&self, (file, offset): (u32, u64)) -> Place {
+        let file = self.files.get(file as usize).cloned().unwrap_or_default();
+        Place {
+            id: id_at(&file, offset),
+            file,
+            offset: Some(offset),
         }
     }
 }
@@ -296,7 +324,10 @@ enum Seen {
 struct Good {
     header: Header,
     extent: Extent,
-    within_member: u64,
+    /// One that shares its gzip member cannot be read from an offset.
+    has_place: bool,
+    /// What was asked, if it is about that, and no GET.
+    request: Option<StoredRequest>,
 }
 
 impl Product for Seen {
@@ -306,21 +337,20 @@ impl Product for Seen {
             Self::Wrong(_, message) => message.len(),
             Self::Good(record) => {
                 let fields = record.header.iter();
-                size_of::<Good>()
-                    + fields
-                        .map(|(name, value)| name.len() + value.len())
-                        .sum::<usize>()
+                let fields = fields.map(|(name, value)| name.len() + value.len());
+                let request = record.request.as_ref().map_or(0, |it| it.body.len());
+                size_of::<Good>() + fields.sum::<usize>() + request
             }
         }
     }
 }
 
 /// Where what is wrong with a record is put down.
-struct Remarks<'a>(&'a mut dyn FnMut(Seen));
+struct Remarks<'a>(&'a mut dyn FnMut(Code, String));
 
 impl Remarks<'_> {
     fn add(&mut self, code: Code, message: String) {
-        (self.0)(Seen::Wrong(code, message));
+        (self.0)(code, message);
     }
 }
 
@@ -330,15 +360,17 @@ fn look(mut record: Record<'_, File>, see: &mut dyn FnMut(Seen)) -> Result<(), R
         offset: record.offset(),
         id: id_of(record.header()),
     });
-    let mut remarks = Remarks(&mut *see);
+    let mut remark = |code, message| see(Seen::Wrong(code, message));
+    let mut remarks = Remarks(&mut remark);
     fields::check(record.version(), record.header(), &mut remarks);
-    block::check(&mut record, &mut remarks)?;
-    let within_member = record.within_member();
+    let request = block::check(&mut record, &mut remarks)?;
+    let has_place = record.within_member() == 0;
     let (extent, header) = record.finish_with_header()?;
     see(Seen::Good(Box::new(Good {
         header,
         extent,
-        within_member,
+        has_place,
+        request,
     })));
     Ok(())
 }

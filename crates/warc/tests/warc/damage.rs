@@ -66,11 +66,15 @@ fn small(compression: Compression) -> Vec<u8> {
     writer.get_ref().clone()
 }
 
+fn key(url: &str) -> String {
+    url.to_owned()
+}
+
 fn judge(path: &Path, good: &[u8], bad: &[u8], figures: &mut Figures) {
     fs::write(path, bad).expect("written");
     let mut found = 0;
     let mut count = |_| found += 1;
-    let mut verifier = Verifier::new(&mut count);
+    let mut verifier = Verifier::new(&key, &mut count);
     verifier.file(path);
     verifier.finish();
     if found > 0 {

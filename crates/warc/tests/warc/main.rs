@@ -26,8 +26,12 @@ mod repair;
 mod round_trip;
 /// What other programs wrote.
 mod samples;
+/// Records in several segments are verified as a whole.
+mod segments;
 /// The verifier.
 mod verify;
+/// The verifier's view of an index.
+mod verify_index;
 /// Digests, dates, ids, HTTP heads and drafts.
 mod vocabulary;
 /// Versions, skip lengths, segments, series.

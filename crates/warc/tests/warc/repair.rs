@@ -51,7 +51,7 @@ fn fix(dir: &Path) -> Repair {
 
 fn codes(dir: &Path) -> Vec<Code> {
     let mut codes = Vec::new();
-    archive(dir, &mut |finding| codes.push(finding.code)).expect("a directory");
+    archive(dir, &key, &mut |finding| codes.push(finding.code)).expect("a directory");
     codes
 }
 

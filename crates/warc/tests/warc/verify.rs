@@ -8,28 +8,34 @@ use urldb_warc::digest::Algorithm;
 use urldb_warc::finding::{Code, Severity};
 use urldb_warc::verify::{Finding, Summary, Verifier, archive};
 use urldb_warc::writer::{Compression, Writer};
-use urldb_warc::{CdxjLine, Digest, Header, index};
+use urldb_warc::{Digest, Header};
 
 use crate::common::{URL, drafts, gzip};
 
+/// The keys of the indexes here.
+pub(crate) fn key(url: &str) -> String {
+    url.replace(':', "!")
+}
+
 /// Verifies files and an index, by name.
-fn verify(files: &[(&str, Vec<u8>)]) -> (Vec<Finding>, Summary) {
+pub(crate) fn verify(files: &[(&str, Vec<u8>)]) -> (Vec<Finding>, Summary) {
     let dir = tempfile::tempdir().expect("a directory");
     for (name, bytes) in files {
         fs::write(dir.path().join(name), bytes).expect("written");
     }
     let mut findings = Vec::new();
-    let summary = archive(dir.path(), &mut |finding| findings.push(finding)).expect("a directory");
+    let summary =
+        archive(dir.path(), &key, &mut |finding| findings.push(finding)).expect("a directory");
     (findings, summary)
 }
 
-fn codes(bytes: Vec<u8>) -> Vec<Code> {
+pub(crate) fn codes(bytes: Vec<u8>) -> Vec<Code> {
     let (findings, _) = verify(&[("a.warc.gz", bytes)]);
     findings.iter().map(|finding| finding.code).collect()
 }
 
 /// The records of the common archive, one gzip member each.
-fn records() -> Vec<Vec<u8>> {
+pub(crate) fn records() -> Vec<Vec<u8>> {
     let mut records = Vec::new();
     for (draft, body) in drafts() {
         let mut draft = draft;
@@ -45,7 +51,7 @@ fn records() -> Vec<Vec<u8>> {
     records
 }
 
-fn zipped(records: &[Vec<u8>]) -> Vec<u8> {
+pub(crate) fn zipped(records: &[Vec<u8>]) -> Vec<u8> {
     records.iter().flat_map(|record| gzip(record)).collect()
 }
 
@@ -254,93 +260,6 @@ fn a_payload_is_digested_with_and_without_its_chunks() {
     assert_eq!(codes(http("<html>", b"", b"<html>")), [Code::HttpHead]);
 }
 
-/// The archive and its index.
-fn indexed() -> (Vec<u8>, Vec<String>) {
-    let dir = tempfile::tempdir().expect("a directory");
-    let path = dir.path().join("a.warc.gz");
-    let bytes = zipped(&records());
-    fs::write(&path, &bytes).expect("written");
-    let lines = index::lines_of(&path, &|_: &str| "k".to_owned()).expect("good");
-    let render = |line: &CdxjLine| line.render().expect("valid");
-    (bytes, lines.iter().map(render).collect())
-}
-
-#[test]
-fn index_and_files_agree_both_ways() {
-    let (bytes, lines) = indexed();
-    assert_eq!(lines.len(), 2);
-    let found = |lines: &[&str]| -> Vec<Code> {
-        let index = lines.concat().into_bytes();
-        let (findings, _) = verify(&[("a.warc.gz", bytes.clone()), (index::FILE_NAME, index)]);
-        findings.iter().map(|finding| finding.code).collect()
-    };
-    let [first, second] = [0, 1].map(|n| format!("{}\n", lines[n]));
-    let (first, second) = (first.as_str(), second.as_str());
-    assert_eq!(found(&[first, second]), []);
-    assert_eq!(found(&[first]), [Code::IndexMissing]);
-    assert_eq!(found(&[second, first]), [Code::IndexOrder]);
-    assert_eq!(found(&[first, first, second]), [Code::IndexRepeated]);
-    assert_eq!(found(&["k 2026\n", first, second]), [Code::IndexLine]);
-    let moved = second.replace("\"offset\": \"", "\"offset\": \"1");
-    assert_eq!(
-        found(&[first, &moved]),
-        [Code::IndexStale, Code::IndexMissing]
-    );
-    let other = second.replace("a.warc.gz", "b.warc.gz");
-    assert_eq!(
-        found(&[first, &other]),
-        [Code::IndexStale, Code::IndexMissing]
-    );
-    for (from, to) in [
-        ("\"length\": \"", "\"length\": \"9"),
-        ("https://", "http://"),
-        ("sha256:0", "sha256:1"),
-        (" 2026", " 2027"),
-    ] {
-        let wrong = second.replace(from, to);
-        if wrong != second {
-            assert_eq!(found(&[first, &wrong]), [Code::IndexDiffers], "{to}");
-        }
-    }
-}
-
-#[test]
-fn segments_are_all_there() {
-    let segment = |number: u8, total: &str| {
-        let (kind, own) = if number == 1 {
-            ("resource", "<urn:x:1>".to_owned())
-        } else {
-            ("continuation", format!("<urn:x:{number}>"))
-        };
-        let more = if number == 1 {
-            "WARC-Payload-Digest: sha1:GJ5JHJ5NYJ5MHFJ3YRKXQSNHQCDFRPIN\r\n"
-        } else {
-            "WARC-Segment-Origin-ID: <urn:x:1>\r\n"
-        };
-        gzip(format!(
-            "WARC/1.1\r\nWARC-Type: {kind}\r\nWARC-Record-ID: {own}\r\nWARC-Date: 2026-11-20T06:00:00Z\r\n\
-             WARC-Target-URI: {URL}\r\n{more}WARC-Segment-Number: {number}\r\n{total}Content-Length: 4\r\n\r\nbody\r\n\r\n"
-        ).as_bytes())
-    };
-    let total = |n: u8| format!("WARC-Segment-Total-Length: {n}\r\n");
-    let file = |parts: &[(u8, &str)]| {
-        parts
-            .iter()
-            .flat_map(|(n, total)| segment(*n, total))
-            .collect::<Vec<u8>>()
-    };
-    assert_eq!(codes(file(&[(1, ""), (2, ""), (3, &total(12))])), []);
-    assert_eq!(
-        codes(file(&[(1, ""), (2, ""), (3, &total(13))])),
-        [Code::SegmentLength]
-    );
-    assert_eq!(
-        codes(file(&[(1, ""), (3, &total(12))])),
-        [Code::SegmentMissing]
-    );
-    assert_eq!(codes(file(&[(1, ""), (2, "")])), [Code::SegmentMissing]);
-}
-
 /// A flipped byte: its record is named, the others are still verified.
 #[test]
 fn a_flipped_byte_is_named_and_the_rest_verified() {
@@ -370,7 +289,7 @@ fn a_flipped_byte_is_named_and_the_rest_verified() {
 fn a_file_that_is_not_there_is_a_finding() {
     let mut findings = Vec::new();
     let mut keep = |finding| findings.push(finding);
-    let mut verifier = Verifier::new(&mut keep);
+    let mut verifier = Verifier::new(&key, &mut keep);
     verifier.file(Path::new("/nowhere/a.warc.gz"));
     assert_eq!(verifier.finish().errors, 1);
     assert_eq!(findings[0].code, Code::Unreadable);
