@@ -160,14 +160,44 @@ fn an_archive_is_converted_there_and_back() {
             sandbox.urldb(&["archive", "get", URL]).code(0).out,
             "the bytes"
         );
-        sandbox
-            .urldb(&["archive", "convert", "--to", to, "-o", &target])
-            .code(1)
-            .complains(&["is there already"]);
     }
     sandbox
         .urldb(&["archive", "convert", "--to", "2.0", "-o", "x"])
         .code(2);
+}
+
+/// As after a kill: what is there stays, the rest is made. A file that is something else is left alone.
+#[test]
+fn a_conversion_that_was_cut_short_goes_on() {
+    let sandbox = archive();
+    let mut shelf = Shelf::new(&sandbox, "second.warc.gz");
+    shelf.capture("2026-01-04T00:00:00Z", &text(URL, "more bytes"));
+    shelf.finish();
+    let convert = |to| sandbox.urldb(&["archive", "convert", "--to", to, "-o", "copy"]);
+    convert("1.0")
+        .code(0)
+        .says(&["converted 2 files with 6 records"]);
+    let [first, second] = ["copy/first.warc.gz", "copy/second.warc.gz"];
+    let whole = fs::read(sandbox.path(second)).unwrap();
+    fs::remove_file(sandbox.path(second)).unwrap();
+    sandbox.write("copy/.urldb-tmp-x", "half a file");
+    convert("1.0")
+        .code(0)
+        .says(&["converted 2 files with 6 records"]);
+    assert_eq!(fs::read(sandbox.path(second)).unwrap(), whole);
+    assert!(!sandbox.path("copy/.urldb-tmp-x").exists());
+
+    let shorter = fs::read(sandbox.path(first)).unwrap();
+    fs::write(sandbox.path(first), &shorter[..shorter.len() - 1]).unwrap();
+    let ran = convert("1.0").code(1);
+    ran.complains(&[
+        "archive/first.warc.gz is not converted",
+        "copy/first.warc.gz is there already",
+    ]);
+    fs::write(sandbox.path(first), [&shorter[..], b"\n"].concat()).unwrap();
+    convert("1.0").code(1).complains(&["is there already"]);
+    convert("1.1").code(1).says(&["converted 0 files"]);
+    assert_eq!(fs::read(sandbox.path(second)).unwrap(), whole);
 }
 
 #[test]

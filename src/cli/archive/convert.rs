@@ -1,11 +1,12 @@
 //! `urldb archive convert`.
 
-use std::fs;
-use std::io::{BufWriter, Write};
+use std::fs::{self, File};
+use std::io::{self, BufRead, BufReader, BufWriter, Write};
 use std::path::{Path, PathBuf};
 
 use anyhow::Context as _;
 use clap::ValueEnum;
+use urldb_warc::convert::ConvertError;
 use urldb_warc::file::SUFFIX;
 use urldb_warc::verify::archive_files;
 use urldb_warc::writer::Compression;
@@ -13,13 +14,15 @@ use urldb_warc::{Reader, Version, Writer};
 
 use super::{Context, Exit, archive_folder};
 use crate::archive::Keys;
+use crate::cli::edit::Edit;
 use crate::cli::progress::Bar;
 use crate::cli::style::{count, print_error};
 
 /// Write the archive in another version of WARC, into another folder
 ///
 /// Each file is converted record by record, and the copy gets an index of its
-/// own. A damaged file is left out, and the exit code is then 1.
+/// own. A damaged file is left out, and the exit code is then 1. A conversion
+/// that was cut short goes on when it is started again.
 #[derive(Debug, clap::Args)]
 #[command(after_help = "\
 Examples:
@@ -58,18 +61,19 @@ pub(super) fn run(args: &Args, context: &Context) -> anyhow::Result<Exit> {
     let files = archive_files(&folder).context("cannot read the folder of the archive")?;
     let target = context.directory.join(&args.output);
     fs::create_dir_all(&target).with_context(|| format!("cannot make {}", target.display()))?;
+    let _edit = Edit::begin(&target)?;
     let bar = Bar::new(files.len() as u64, context.quiet);
     let (mut converted, mut records) = (0, 0);
     for file in &files {
-        match convert(file, &target, args.to.into()) {
+        let copy = target.join(name_of_copy(file));
+        let made = convert(file, &copy, args.to.into());
+        match made.with_context(|| format!("{} is not converted", context.shown(file))) {
             Ok(more) => {
                 converted += 1;
                 records += more;
             }
-            Err(error) => {
-                let error = error.context(format!("{} is not converted", context.shown(file)));
-                bar.suspend(|| print_error(&error));
-            }
+            Err(error) if is_finding(&error) => bar.suspend(|| print_error(&error)),
+            other => return other.map(|_| Exit::Fine),
         }
         bar.advance();
     }
@@ -90,20 +94,87 @@ pub(super) fn run(args: &Args, context: &Context) -> anyhow::Result<Exit> {
     })
 }
 
-/// Converts one file, and returns how many records it has.
-fn convert(file: &Path, target: &Path, version: Version) -> anyhow::Result<u64> {
-    let copy = target.join(name_of_copy(file));
-    anyhow::ensure!(!copy.exists(), "{} is there already", copy.display());
-    let mut reader = Reader::open(file)?;
+/// Converts one file, and returns how many records it has. A copy that is there already, since the
+/// conversion was cut short before its end, stays if it is the very one.
+fn convert(file: &Path, copy: &Path, version: Version) -> anyhow::Result<u64> {
+    if copy.exists() {
+        let mut known = Known::open(copy)?;
+        let written = write(file, version, &mut known);
+        let is_same = known.is_same() || written.is_err() && !known.differs;
+        anyhow::ensure!(is_same, Other(copy.to_owned()));
+        return written;
+    }
     let mut records = 0;
-    urldb_format::write_atomically_with(&copy, |output| {
-        let mut writer =
-            Writer::new(BufWriter::new(output), Compression::Gzip).with_version(version);
-        records = urldb_warc::convert::convert(&mut reader, &mut writer)
-            .context("`urldb archive repair` sets aside what is damaged")?;
-        writer.get_mut().flush().context("it cannot be written")
+    urldb_format::write_atomically_with(copy, |output| {
+        records = write(file, version, output)?;
+        anyhow::Ok(())
     })?;
     Ok(records)
+}
+
+fn write(file: &Path, version: Version, output: &mut impl Write) -> anyhow::Result<u64> {
+    let mut reader = Reader::open(file)?;
+    let mut writer = Writer::new(BufWriter::new(output), Compression::Gzip).with_version(version);
+    let records =
+        urldb_warc::convert::convert(&mut reader, &mut writer).map_err(|error| match error {
+            ConvertError::Read(_) => anyhow::Error::new(error)
+                .context("`urldb archive repair` sets aside what is damaged"),
+            error => error.into(),
+        })?;
+    writer.get_mut().flush().context("it cannot be written")?;
+    Ok(records)
+}
+
+/// Whether it is the file that is to blame, and others can still be converted.
+fn is_finding(error: &anyhow::Error) -> bool {
+    error.is::<Other>()
+        || matches!(
+            error.downcast_ref(),
+            Some(ConvertError::Read(fault)) if fault.is_damage()
+        )
+}
+
+/// Another file has the name of a copy.
+#[derive(Debug, thiserror::Error)]
+#[error("{} is there already, and is another file than this would make", .0.display())]
+struct Other(PathBuf);
+
+/// A file that something else is compared with, as that is written.
+struct Known {
+    file: BufReader<File>,
+    differs: bool,
+}
+
+impl Known {
+    fn open(path: &Path) -> anyhow::Result<Self> {
+        let file = File::open(path).with_context(|| format!("cannot read {}", path.display()))?;
+        Ok(Self {
+            file: BufReader::new(file),
+            differs: false,
+        })
+    }
+
+    /// Whether what was written is all that the file has.
+    fn is_same(&mut self) -> bool {
+        !self.differs && self.file.fill_buf().is_ok_and(<[u8]>::is_empty)
+    }
+}
+
+impl Write for Known {
+    fn write(&mut self, bytes: &[u8]) -> io::Result<usize> {
+        let known = self.file.fill_buf()?;
+        let length = known.len().min(bytes.len());
+        if length == 0 && !bytes.is_empty() || known[..length] != bytes[..length] {
+            self.differs = true;
+            return Err(io::Error::other("it is another file"));
+        }
+        self.file.consume(length);
+        Ok(length)
+    }
+
+    fn flush(&mut self) -> io::Result<()> {
+        Ok(())
+    }
 }
 
 /// All copies are gzipped WARC files, whatever the originals are.
