@@ -119,7 +119,7 @@ fn write(file: &Path, version: Version, output: &mut impl Write) -> anyhow::Resu
         urldb_warc::convert::convert(&mut reader, &mut writer).map_err(|error| match error {
             ConvertError::Read(_) => anyhow::Error::new(error)
                 .context("`urldb archive repair` sets aside what is damaged"),
-            error => error.into(),
+            error @ ConvertError::Write { .. } => error.into(),
         })?;
     writer.get_mut().flush().context("it cannot be written")?;
     Ok(records)
