@@ -104,6 +104,8 @@ enum State {
     Inside,
     /// Within a member, all of whose content came out.
     Closing,
+    /// Within a member, of whose content nothing more can come out.
+    Damaged,
 }
 
 /// Where a member's `sl` says that another begins.
@@ -281,16 +283,17 @@ impl<R: Read> Fill for Members<R> {
             let (before_in, before_out) = (self.inflate.total_in(), self.inflate.total_out());
             let status = self
                 .inflate
-                .decompress(self.input.bytes(), into, FlushDecompress::None)
-                .map_err(|_| GzipFault::Data)?;
+                .decompress(self.input.bytes(), into, FlushDecompress::None);
             let difference = |now: u64, before: u64| usize::try_from(now - before).unwrap_or(0);
             let taken = difference(self.inflate.total_in(), before_in);
             let given = difference(self.inflate.total_out(), before_out).min(into.len());
             self.input.consume(taken);
             self.crc.update(&into[..given]);
             self.produced += given as u64;
-            if status == Status::StreamEnd {
-                self.state = State::Closing;
+            match status {
+                Ok(Status::StreamEnd) => self.state = State::Closing,
+                Ok(_) => {}
+                Err(_) => self.state = State::Damaged,
             }
             if given > 0 {
                 return Ok(given);
@@ -305,8 +308,10 @@ impl<R: Read> Fill for Members<R> {
                 return Err(fault);
             }
         }
-        if self.state == State::Closing {
-            self.end()?;
+        match self.state {
+            State::Closing => self.end()?,
+            State::Damaged => return Err(GzipFault::Data.into()),
+            State::Between | State::Inside => {}
         }
         Ok(0)
     }

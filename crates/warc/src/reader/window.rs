@@ -118,8 +118,16 @@ impl<R: Read> Window<Raw<R>> {
 }
 
 impl<R: Seek> Window<Raw<R>> {
-    /// Goes to another place in the source.
+    /// Goes to another place in the source. What is in the buffer is not read again.
     pub(super) fn seek(&mut self, position: u64) -> Result<(), Problem> {
+        let first = self.position - self.start as u64;
+        let known = position.checked_sub(first).map(usize::try_from);
+        if let Some(Ok(start)) = known
+            && start <= self.end
+        {
+            (self.start, self.position) = (start, position);
+            return Ok(());
+        }
         self.source.0.seek(SeekFrom::Start(position))?;
         (self.start, self.end) = (0, 0);
         self.position = position;
