@@ -1,8 +1,7 @@
 //! Which captures the archive holds, by its index.
 
+use std::cell::RefCell;
 use std::collections::HashMap;
-use std::fs::File;
-use std::io::{self, BufRead, BufReader};
 use std::path::{Component, Path, PathBuf};
 
 use anyhow::Context;
@@ -18,6 +17,8 @@ const DAMAGED: &str = "the index is damaged; `urldb archive index` makes it anew
 pub struct Catalogue {
     folder: PathBuf,
     index: PathBuf,
+    /// The index, once something was looked up.
+    opened: RefCell<Option<Index>>,
 }
 
 /// One capture of a URL.
@@ -57,6 +58,7 @@ impl Catalogue {
         Ok(Self {
             folder: folder.to_owned(),
             index,
+            opened: RefCell::default(),
         })
     }
 
@@ -75,20 +77,10 @@ impl Catalogue {
         Ok(self.folder.join(name))
     }
 
-    /// All lines of the index, in its order.
-    pub fn lines(&self) -> anyhow::Result<impl Iterator<Item = anyhow::Result<CdxjLine>> + '_> {
-        let input = self.reading(File::open(&self.index))?;
-        let lines = BufReader::new(input).lines().zip(1..);
-        Ok(lines.map(|(line, number)| {
-            let line = self.reading(line)?;
-            CdxjLine::parse(&line)
-                .with_context(|| format!("{}, line {number}", self.index.display()))
-                .context(DAMAGED)
-        }))
-    }
-
-    fn reading<T>(&self, result: io::Result<T>) -> anyhow::Result<T> {
-        result.with_context(|| format!("cannot read {}", self.index.display()))
+    /// All lines of the index, sorted by key and time.
+    pub fn lines(&self) -> anyhow::Result<impl Iterator<Item = anyhow::Result<CdxjLine>> + use<>> {
+        let lines = Index::open(&self.index)?.into_lines()?;
+        Ok(lines.map(|line| line.context(DAMAGED)))
     }
 
     /// The captures of a URL, oldest first. Where none has exactly this URL, those of the URLs that
@@ -106,7 +98,11 @@ impl Catalogue {
 
     /// As [`Catalogue::captures_of`], and empty when there are none.
     pub fn find(&self, url: &str) -> anyhow::Result<Vec<Capture>> {
-        let mut index = Index::open(&self.index)?;
+        let mut opened = self.opened.borrow_mut();
+        let index = match opened.as_mut() {
+            Some(index) => index,
+            None => opened.insert(Index::open(&self.index)?),
+        };
         let found = index.captures(&urldb_canon::surt(url))?;
         let mut lines = found.collect::<Result<Vec<_>, _>>().context(DAMAGED)?;
         if lines.iter().any(|line| line.url == url) {

@@ -25,7 +25,10 @@ pub(super) struct Args {
 const CONFIG: &str = include_str!("init.toml");
 
 /// The history of a ledger only grows, at its end: a merge takes the lines of both sides.
-const ATTRIBUTES: &str = "status/history.jsonl merge=union";
+const HISTORY: &str = "status/history.jsonl merge=union";
+
+/// So does the index of an archive, but for its order, and that is seen to.
+const INDEX: &str = "archive/index.cdxj merge=union";
 
 /// The archive's lock, and its list of the files that are indexed: of this machine only.
 const IGNORED: &str = "archive/.*";
@@ -56,7 +59,8 @@ pub(super) fn run(args: &Args, global: &GlobalArgs) -> anyhow::Result<Exit> {
         )?;
     }
     let lines = [
-        (".gitattributes", ATTRIBUTES, "so that histories merge"),
+        (".gitattributes", HISTORY, "so that histories merge"),
+        (".gitattributes", INDEX, "so that indexes do"),
         (".gitignore", IGNORED, "for the archive's hidden files"),
     ];
     for (name, line, why) in lines {

@@ -1,10 +1,12 @@
-//! Which archive files the index has the lines of, so that a run need not read the index to know.
+//! Which archive files the index has the lines of, so that a run need not read the index to know; and
+//! that its lines are in order, so that they need not be compared before one is looked up.
 //!
 //! The list stands in a file beside the index, and is good as long as the index is the very one that
-//! it was written for: length and time of change say so. Else, after a merge in git say, the index is
-//! read once. The list may be deleted at any time.
+//! it was written for: length, time of change and (where there are such) the inode say so. Else, after
+//! a merge in git say, the index is read once. The list may be deleted at any time.
 
 use std::collections::BTreeSet;
+use std::fs::Metadata;
 use std::io::{self, Write};
 use std::path::{Path, PathBuf};
 use std::time::UNIX_EPOCH;
@@ -24,7 +26,13 @@ pub(super) fn read(index: &Path) -> io::Result<BTreeSet<String>> {
     }
 }
 
-/// Puts the list down for the index as it is now.
+/// Whether there is a list for the index as it is now, which is then in order.
+pub(super) fn is_current(index: &Path) -> io::Result<bool> {
+    let first = Lines::open(&path(index))?.next().transpose()?;
+    Ok(first.is_some_and(|first| first == state(index).unwrap_or_default().as_bytes()))
+}
+
+/// Puts the list down for the index as it is now, which has to be in order.
 pub(super) fn write(index: &Path, names: &BTreeSet<String>) -> io::Result<()> {
     let state = state(index)?;
     replace(&path(index), |output| {
@@ -67,7 +75,8 @@ fn file_named(line: &str) -> Option<String> {
     CdxjLine::parse(line).ok().map(|line| line.filename)
 }
 
-/// Length and time of change of the index, which need not exist.
+/// Length, time of change and inode of the index, which need not exist. None of them changes when it
+/// is renamed.
 fn state(index: &Path) -> io::Result<String> {
     let known = match index.metadata() {
         Err(error) if error.kind() == io::ErrorKind::NotFound => return Ok("no index".to_owned()),
@@ -75,7 +84,19 @@ fn state(index: &Path) -> io::Result<String> {
     };
     let since = known.modified()?.duration_since(UNIX_EPOCH);
     let nanos = since.map_or(0, |since| since.as_nanos());
-    Ok(format!("index of {} bytes at {nanos}", known.len()))
+    let (length, inode) = (known.len(), inode(&known));
+    Ok(format!("index of {length} bytes at {nanos}{inode}"))
+}
+
+#[cfg(unix)]
+fn inode(known: &Metadata) -> String {
+    use std::os::unix::fs::MetadataExt;
+    format!(", inode {}", known.ino())
+}
+
+#[cfg(not(unix))]
+fn inode(_: &Metadata) -> String {
+    String::new()
 }
 
 fn path(index: &Path) -> PathBuf {

@@ -1,51 +1,64 @@
 //! Finds lines by their key, by binary search in the file: no more of it is read than is needed.
 //!
-//! The index has to be in order. One that a merge in git has put out of order is put in order by the
-//! next [`merge`](super::merge); until then a lookup may miss lines.
+//! For that the index has to be in order, and a merge in git leaves it out of order. What says that it
+//! is in order is the list that we put beside it whenever we have sorted it. Where that is missing or
+//! is one for another index, the lines are compared once, when the index is opened; and if they are
+//! out of order, they are sorted in memory. So no line is missed, and only speed is lost until the
+//! next [`merge`](super::merge).
 
+use std::borrow::BorrowMut;
+use std::fmt;
 use std::fs::File;
-use std::io::{self, BufReader, Seek, SeekFrom};
+use std::io::{self, BufRead, BufReader, Cursor, Seek, SeekFrom};
 use std::path::{Path, PathBuf};
 
-use super::IndexError;
-use super::lines::read_line;
+use super::lines::{Lines, are_in_order, read_line, write_line};
+use super::{IndexError, listed};
 use crate::cdxj::CdxjLine;
 
-/// An index that is looked things up in.
+/// An index that is looked things up in, as it was when it was opened.
 pub struct Index {
     path: PathBuf,
-    input: BufReader<File>,
+    input: Box<dyn Input + Send>,
     length: u64,
 }
 
+/// Lines in order: the file, or a copy of it in memory.
+trait Input: BufRead + Seek {}
+
+impl<T: BufRead + Seek> Input for T {}
+
 impl Index {
-    /// Opens the file.
+    /// Opens the file. One that is out of order takes as much memory as it is long.
     pub fn open(path: &Path) -> Result<Self, IndexError> {
-        let failed = |source| IndexError::Io {
+        open(path).map_err(|source| IndexError::Io {
             path: path.to_owned(),
             source,
-        };
-        let file = File::open(path).map_err(failed)?;
-        let length = file.metadata().map_err(failed)?.len();
-        Ok(Self {
-            path: path.to_owned(),
-            input: BufReader::new(file),
-            length,
         })
     }
 
     /// All lines with that key, oldest first.
-    pub fn captures(&mut self, key: &str) -> Result<Found<'_>, IndexError> {
+    pub fn captures(&mut self, key: &str) -> Result<Found<&mut Self>, IndexError> {
         self.beginning_with(&format!("{key} "))
     }
 
     /// All lines that begin with that text, such as all of a host: `org,example,data)/`.
-    pub fn beginning_with(&mut self, prefix: &str) -> Result<Found<'_>, IndexError> {
+    pub fn beginning_with(&mut self, prefix: &str) -> Result<Found<&mut Self>, IndexError> {
         self.seek_to(prefix.as_bytes())
             .map_err(|source| self.failed(source))?;
         Ok(Found {
             index: self,
             prefix: prefix.to_owned(),
+            line: Vec::new(),
+        })
+    }
+
+    /// All lines, in order.
+    pub fn into_lines(mut self) -> Result<Found<Self>, IndexError> {
+        self.input.rewind().map_err(|source| self.failed(source))?;
+        Ok(Found {
+            index: self,
+            prefix: String::new(),
             line: Vec::new(),
         })
     }
@@ -86,20 +99,62 @@ impl Index {
     }
 }
 
+fn open(path: &Path) -> io::Result<Index> {
+    let is_sorted = listed::is_current(path)?;
+    let mut file = File::open(path)?;
+    let input: Box<dyn Input + Send> =
+        if is_sorted || are_in_order(BufReader::with_capacity(CHUNK, &file))? {
+            file.rewind()?;
+            Box::new(BufReader::new(file))
+        } else {
+            Box::new(Cursor::new(sorted(path)?))
+        };
+    let mut index = Index {
+        path: path.to_owned(),
+        input,
+        length: 0,
+    };
+    index.length = index.input.seek(SeekFrom::End(0))?;
+    Ok(index)
+}
+
+/// What is read at a time of an index that is read from its beginning to its end, in bytes.
+const CHUNK: usize = 64 * 1024;
+
+fn sorted(path: &Path) -> io::Result<Vec<u8>> {
+    let mut lines = Lines::open(path)?.collect::<io::Result<Vec<_>>>()?;
+    lines.sort_unstable();
+    lines.dedup();
+    let mut text = Vec::new();
+    lines
+        .iter()
+        .try_for_each(|line| write_line(&mut text, line))?;
+    Ok(text)
+}
+
+impl fmt::Debug for Index {
+    fn fmt(&self, f: &mut fmt::Formatter<'_>) -> fmt::Result {
+        f.debug_struct("Index")
+            .field("path", &self.path)
+            .finish_non_exhaustive()
+    }
+}
+
 /// Lines that were found, read one by one.
-pub struct Found<'a> {
-    index: &'a mut Index,
+pub struct Found<I> {
+    index: I,
     prefix: String,
     line: Vec<u8>,
 }
 
-impl Iterator for Found<'_> {
+impl<I: BorrowMut<Index>> Iterator for Found<I> {
     type Item = Result<CdxjLine, IndexError>;
 
     fn next(&mut self) -> Option<Self::Item> {
+        let index = self.index.borrow_mut();
         loop {
-            match read_line(&mut self.index.input, &mut self.line) {
-                Err(error) => return Some(Err(self.index.failed(error))),
+            match read_line(&mut index.input, &mut self.line) {
+                Err(error) => return Some(Err(index.failed(error))),
                 Ok(0) => return None,
                 Ok(_) if self.line.is_empty() => {}
                 Ok(_) if !self.line.starts_with(self.prefix.as_bytes()) => return None,
@@ -108,7 +163,7 @@ impl Iterator for Found<'_> {
         }
         let line = CdxjLine::parse(&String::from_utf8_lossy(&self.line));
         Some(line.map_err(|source| IndexError::Line {
-            path: self.index.path.clone(),
+            path: index.path.clone(),
             source,
         }))
     }

@@ -227,7 +227,11 @@ impl Update {
             .unwrap_or(Path::new("."));
         let _lock = DirectoryLock::acquire(dir).map_err(at(dir))?;
         let mut listed = listed::read(&self.path).map_err(at(&self.path))?;
-        if !self.lines.is_empty() {
+        let is_to_be_sorted = || {
+            let is_current = listed::is_current(&self.path).map_err(at(&self.path))?;
+            Ok::<_, IndexError>(self.path.exists() && !is_current)
+        };
+        if !self.lines.is_empty() || is_to_be_sorted()? {
             merge_into(&self.path, &self.lines).map_err(at(&self.path))?;
         }
         listed.append(&mut self.files);

@@ -6,6 +6,8 @@ mod common;
 mod converting;
 /// Damage: what is noticed, and what is found after it.
 mod damage;
+/// An index out of order.
+mod disorder;
 /// The examples of the WARC 0.9 draft.
 mod draft;
 /// Beside the lines of another program.
