@@ -16,6 +16,7 @@
 //! - `archive_health`: verified, damaged, repaired and converted.
 //! - `archive_reading`: what is listed, taken out and compared; on archives that `shelf` makes by hand.
 //! - `archive_ways`: redirects, failures and bodies over the cap, as they are archived.
+//! - `archive_writers`: several processes that archive at once.
 //! - `urls`: questions about URLs, for pipes and for people.
 //! - `trouble`: full disks, damaged files, kills and signals.
 //! - `secrets`: what must appear nowhere.
@@ -33,6 +34,7 @@ mod archive_export;
 mod archive_health;
 mod archive_reading;
 mod archive_ways;
+mod archive_writers;
 mod check;
 mod editing;
 mod exporting;

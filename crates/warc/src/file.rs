@@ -10,7 +10,7 @@ use std::io::{self, Read, Seek, SeekFrom};
 use std::path::{Path, PathBuf};
 
 use crate::date::WarcDate;
-use crate::fs::{DirectoryLock, sync_directory_of};
+use crate::fs::{DirectoryLock, remove_if_there, sync_directory_of};
 use crate::packer::Packed;
 use crate::record::Draft;
 use crate::version::Version;
@@ -148,6 +148,11 @@ impl ArchiveFile {
                     source,
                 },
             })?;
+        // Another process may have finished its file of that name since we looked.
+        if final_path.exists() {
+            remove_if_there(&open_path).map_err(at(&open_path))?;
+            return Err(FileError::Exists { path: final_path });
+        }
         file.lock().map_err(at(&open_path))?;
         sync_directory_of(&open_path).map_err(at(dir))?;
         let mut writer = Writer::new(file, Compression::Gzip).with_version(style.version);

@@ -78,24 +78,28 @@ fn is_open(path: &Path) -> bool {
         .is_some_and(|name| name.ends_with(SUFFIX))
 }
 
-/// `None` if the file belongs to a living process.
+/// `None` if the file belongs to a living process, or did until it was finished just now.
 fn recover_file(open_path: &Path) -> Result<Option<Recovered>, RecoverError> {
     let failed = |source| RecoverError::Io {
         path: open_path.to_owned(),
         source,
     };
-    let file = OpenOptions::new()
-        .read(true)
-        .write(true)
-        .open(open_path)
-        .map_err(failed)?;
+    let opened = OpenOptions::new().read(true).write(true).open(open_path);
+    let file = match opened {
+        Err(error) if error.kind() == io::ErrorKind::NotFound => return Ok(None),
+        other => other.map_err(failed)?,
+    };
     match file.try_lock() {
         Ok(()) => {}
         Err(TryLockError::WouldBlock) => return Ok(None),
         Err(TryLockError::Error(error)) => return Err(failed(error)),
     }
+    if !open_path.exists() {
+        return Ok(None);
+    }
     let final_path = open_path.with_extension("");
-    if final_path.exists() {
+    // An empty one was about to be removed, because the name is taken.
+    if final_path.exists() && file.metadata().map_err(failed)?.len() > 0 {
         return Err(RecoverError::Exists { path: final_path });
     }
     let good = survey(&file).map_err(|source| RecoverError::Read {

@@ -270,6 +270,13 @@ fn recovery_does_not_overwrite_a_finished_file() {
         Err(RecoverError::Exists { .. })
     ));
     assert_eq!(fs::read(dir.path().join(NAME)).expect("there"), b"another");
+
+    // With nothing in it there is nothing to keep.
+    fs::write(open_path(dir.path()), "").expect("written");
+    let recovered = recover(dir.path()).expect("recovered");
+    assert_eq!((recovered.len(), recovered[0].records), (1, 0));
+    assert_eq!(fs::read(dir.path().join(NAME)).expect("there"), b"another");
+    assert!(!open_path(dir.path()).exists());
 }
 
 #[test]
@@ -290,4 +297,36 @@ fn a_body_of_any_size_is_streamed() {
         Some(size + draft.head.len() as u64)
     );
     assert_eq!(record.finish().expect("closed"), extent);
+}
+
+/// Finishes a file, many times, while another process does something again and again.
+fn while_a_file_is_finished(mut other: impl FnMut(&Path)) {
+    for _ in 0..100 {
+        let dir = tempfile::tempdir().expect("a directory");
+        let file = create(dir.path());
+        std::thread::scope(|scope| {
+            let finishing = scope.spawn(|| file.finish().expect("finished"));
+            while !finishing.is_finished() {
+                other(dir.path());
+            }
+        });
+        let (records, fault) = read_all(&fs::read(dir.path().join(NAME)).expect("there"));
+        assert!(records.len() == 1 && fault.is_none());
+    }
+}
+
+/// Two that begin within one second may want the same name: also just when the one gives its file the
+/// final name, the other does not get it.
+#[test]
+fn the_name_of_a_file_that_is_being_finished_is_taken() {
+    while_a_file_is_finished(|dir| {
+        let taken = ArchiveFile::create(dir, NAME, &drafts()[0].0).err();
+        assert!(matches!(taken, Some(FileError::Exists { .. })), "{taken:?}");
+    });
+}
+
+/// Who looks for dead files does not take one for dead that has just been finished.
+#[test]
+fn a_file_that_is_being_finished_is_not_recovered() {
+    while_a_file_is_finished(|dir| assert_eq!(recover(dir).expect("looked"), []));
 }
