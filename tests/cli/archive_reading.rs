@@ -325,3 +325,51 @@ fn what_a_terminal_could_obey_is_not_printed() {
     );
     assert!(ran.out.lines().all(|line| line.len() < 1100));
 }
+
+/// The clock went back between two captures, and a revisit is older than its original: what counts are
+/// the dates that the records have.
+#[test]
+fn captures_need_not_stand_in_the_order_of_their_dates() {
+    let sandbox = Sandbox::new("");
+    let mut shelf = Shelf::new(&sandbox, "first.warc.gz");
+    let original = shelf.capture("2026-03-01T00:00:00Z", &text(DATA, "one"));
+    shelf.revisit("2026-01-01T00:00:00Z", DATA, &original);
+    shelf.capture("2026-02-01T00:00:00Z", &text(DATA, "two"));
+    shelf.finish();
+    let given = |at| {
+        sandbox
+            .urldb(&["archive", "get", DATA, "--at", at])
+            .code(0)
+            .out
+    };
+    assert_eq!(
+        [given("2026-01"), given("2026-02"), given("2026-03")],
+        ["one", "two", "one"]
+    );
+    sandbox
+        .urldb(&["archive", "get", DATA, "--at", "2025"])
+        .code(2);
+    sandbox.urldb(&["archive", "verify"]).code(0);
+}
+
+/// Nobody has sorted the index since a merge in git: all is found all the same.
+#[test]
+fn an_index_out_of_order_is_read_as_any_other() {
+    let sandbox = archive();
+    let commands: [&[&str]; 4] = [
+        &["archive", "list"],
+        &["archive", "list", DATA],
+        &["archive", "get", DATA],
+        &["archive", "get", DATA, "--at", "2026-02"],
+    ];
+    let said = || commands.map(|command| sandbox.urldb(command).code(0).out);
+    let before = said();
+    let index = sandbox.read("archive/index.cdxj");
+    let reversed: Vec<&str> = index.lines().rev().collect();
+    sandbox.write("archive/index.cdxj", reversed.join("\n") + "\n");
+    assert_eq!(said(), before);
+    let ran = sandbox.urldb(&["archive", "verify"]).code(1);
+    ran.says(&["index-order"]);
+    sandbox.urldb(&["archive", "index"]).code(0);
+    assert_eq!(sandbox.read("archive/index.cdxj"), index);
+}
