@@ -12,6 +12,7 @@
 //! - `outbox`: mail that cannot be delivered now, or never.
 //! - `archive`: what the WARC files and the index hold, read back.
 //! - `archive_conditional`: asking whether something has changed, and what that proves.
+//! - `archive_expected`: our index beside that of another program.
 //! - `archive_export`: bags, and the index made anew.
 //! - `archive_health`: verified, damaged, repaired and converted.
 //! - `archive_reading`: what is listed, taken out and compared; on archives that `shelf` makes by hand.
@@ -30,6 +31,7 @@
 mod accept;
 mod archive;
 mod archive_conditional;
+mod archive_expected;
 mod archive_export;
 mod archive_health;
 mod archive_reading;

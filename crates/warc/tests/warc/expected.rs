@@ -36,7 +36,7 @@ fn lines_are_those_of_cdxj_indexer() {
     for entry in fs::read_dir(samples.join("expected-cdxj")).expect("a directory") {
         let path = entry.expect("an entry").path();
         let file = path.file_name().and_then(|name| name.to_str());
-        // The others have keys with requests in them, which crates/canon has to make.
+        // The others have keys with requests in them: tests/cli/archive_expected.rs of the program.
         let Some(name) = file.and_then(|file| file.strip_suffix(".plain.cdxj")) else {
             continue;
         };
