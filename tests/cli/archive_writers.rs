@@ -11,7 +11,7 @@ use crate::site::promise;
 use crate::support::{Reply, Request, Server};
 
 /// Longer than a run takes even on a busy machine; nothing waits for it to pass.
-const PATIENCE: Duration = Duration::from_secs(60);
+const PATIENCE: Duration = Duration::from_mins(1);
 
 /// Lets requests for `/gate` wait until so many have come; all of them at once if it is opened.
 #[derive(Default)]
@@ -54,8 +54,9 @@ fn body(path: &str) -> String {
 fn repository(server: &Server, archive: &Sandbox, name: &str, more: &str) -> Sandbox {
     let folder = archive.path("archive");
     let sandbox = Sandbox::new(&format!(
-        "[network]\nmap = [\"example.test={}\"]\n[archive]\npath = {folder:?}\n{more}",
-        server.address()
+        "[network]\nmap = [\"example.test={}\"]\n[archive]\npath = '{}'\n{more}",
+        server.address(),
+        folder.display()
     ));
     let pages = (0..10)
         .map(|n| format!("/{name}-{n}"))

@@ -1,10 +1,13 @@
 //! Makes a damaged archive whole again: what can be read stays, the rest is set aside.
 //!
 //! Of a damaged file each damaged part is copied to `NAME.at-OFFSET.damaged` beside it, for a person to
-//! look at; then the file is replaced by its good records, and the index is made anew. Nothing is
-//! deleted. A file's lines leave the index before the file changes, so that a run which finds a repair
+//! look at; then the file is replaced by its good records, and the index is made anew. Where records
+//! share a gzip member the whole file is copied, and each good record gets a member of its own. Nothing
+//! is deleted. A file's lines leave the index before the file changes, so that a run which finds a repair
 //! that was cut short sees a file that is not indexed, and indexes it; or the damage is still there,
 //! and the next repair does it all again.
+
+mod shared;
 
 use std::fs::File;
 use std::io::{self, Read, Seek, SeekFrom, Write};
@@ -34,8 +37,7 @@ pub struct Repaired {
     pub file: PathBuf,
     /// How many good records there were.
     pub records: u64,
-    /// The files with the damaged parts. None if the file cannot be repaired: its records share a
-    /// gzip member, from which none can be taken.
+    /// The files with the damaged parts, or with all that the file was.
     pub damaged: Vec<PathBuf>,
     /// What was wrong, in the order of the file.
     pub faults: Vec<String>,
@@ -84,7 +86,7 @@ fn at(path: &Path) -> impl Fn(io::Error) -> RepairError + use<> {
 
 /// `None` if the file is good.
 fn repair_file(dir: &Path, path: &Path) -> io::Result<Option<Repaired>> {
-    let survey = Survey::of(path)?;
+    let mut survey = Survey::of(path)?;
     if survey.faults.is_empty() {
         return Ok(None);
     }
@@ -92,20 +94,27 @@ fn repair_file(dir: &Path, path: &Path) -> io::Result<Option<Repaired>> {
         file: path.to_owned(),
         records: survey.records,
         damaged: Vec::new(),
-        faults: survey.faults,
+        faults: std::mem::take(&mut survey.faults),
     };
-    if survey.is_shared {
-        return Ok(Some(repaired));
-    }
     let _lock = DirectoryLock::acquire(dir)?;
     let length = path.metadata()?.len();
-    for (from, to) in gaps(&survey.good, length) {
+    let damaged = if survey.is_shared {
+        vec![(0, length)]
+    } else {
+        gaps(&survey.good, length)
+    };
+    for (from, to) in damaged {
         let aside = damaged_path(path, from);
         replace(&aside, |output| copy(path, (from, to), output))?;
         repaired.damaged.push(aside);
     }
     index::forget(&dir.join(index::FILE_NAME), path)?;
-    if survey.good.is_empty() {
+    if survey.is_shared {
+        replace(path, |output| {
+            repaired.records = shared::write_apart(path, &survey.stretches(length), output)?;
+            Ok(())
+        })?;
+    } else if survey.good.is_empty() {
         std::fs::remove_file(path)?;
         sync_directory_of(path)?;
     } else {
@@ -127,6 +136,8 @@ struct Survey {
     /// Good records, those that follow each other as one part.
     good: Vec<Part>,
     faults: Vec<String>,
+    /// Where reading went on after each fault.
+    resumed: Vec<u64>,
     /// Whether records share a gzip member.
     is_shared: bool,
 }
@@ -141,7 +152,10 @@ impl Survey {
                 Ok(false) => break,
                 Err(error) if error.is_damage() => {
                     survey.faults.push(error.to_string());
-                    reader.skip_damage().map_err(io::Error::other)?;
+                    let gap = reader.skip_damage().map_err(io::Error::other)?;
+                    survey
+                        .resumed
+                        .extend(gap.map(|gap| gap.offset + gap.length));
                 }
                 Err(error) => return Err(io::Error::other(error)),
             }
@@ -150,6 +164,13 @@ impl Survey {
             survey.faults.push(Code::EmptyFile.meaning().to_owned());
         }
         Ok(survey)
+    }
+
+    /// The file, cut where reading went on after a fault.
+    fn stretches(&self, length: u64) -> Vec<Part> {
+        let starts = std::iter::once(0).chain(self.resumed.iter().copied());
+        let ends = self.resumed.iter().copied().chain([length]);
+        starts.zip(ends).collect()
     }
 
     fn next(&mut self, reader: &mut Reader<File>) -> Result<bool, ReadError> {

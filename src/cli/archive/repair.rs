@@ -7,12 +7,13 @@ use urldb_warc::repair::repair;
 
 use super::{Context, Exit, archive_folder};
 use crate::archive::{Keys, describe};
-use crate::cli::style::{BAD, GOOD, count, paint, plain};
+use crate::cli::style::{GOOD, count, paint, plain};
 
 /// Set aside what is damaged in the archive, keep the rest, and make the index anew
 ///
 /// Nothing is deleted: the damaged parts are in files beside, which end with
-/// `.damaged`. The exit code is 1 if a file could not be repaired.
+/// `.damaged`. Where records shared a gzip member, that is the whole file, and
+/// each record gets a member of its own.
 #[derive(Debug, clap::Args)]
 #[command(after_help = "\
 Examples:
@@ -27,25 +28,13 @@ pub(super) fn run(_: &Args, context: &Context) -> anyhow::Result<Exit> {
     for recovered in &done.recovered {
         writeln!(out, "{}", describe(recovered))?;
     }
-    let mut exit = Exit::Fine;
     for repaired in &done.repaired {
-        let (style, what) = if repaired.damaged.is_empty() {
-            exit = Exit::Findings;
-            (
-                BAD,
-                "not repaired, for its records share a gzip member".to_owned(),
-            )
-        } else {
-            (
-                GOOD,
-                format!("repaired, {} kept", count(repaired.records, "record")),
-            )
-        };
+        let what = format!("repaired, {} kept", count(repaired.records, "record"));
         writeln!(
             out,
             "{}: {}",
             context.shown(&repaired.file),
-            paint(style, what)
+            paint(GOOD, what)
         )?;
         for fault in &repaired.faults {
             writeln!(out, "  {}", plain(fault))?;
@@ -57,5 +46,5 @@ pub(super) fn run(_: &Args, context: &Context) -> anyhow::Result<Exit> {
     if done.repaired.is_empty() && !context.quiet {
         writeln!(out, "no damage was found; the index is new")?;
     }
-    Ok(exit)
+    Ok(Exit::Fine)
 }

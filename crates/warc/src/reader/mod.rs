@@ -13,6 +13,7 @@ mod arc;
 mod fault;
 mod gzip;
 mod head;
+mod inflated;
 mod jump;
 mod resync;
 mod source;
@@ -24,6 +25,7 @@ use std::io::{self, BufRead, Read, Seek, SeekFrom};
 use std::path::Path;
 
 pub use fault::{GzipFault, Note, Problem, ReadError};
+pub(crate) use inflated::Inflated;
 pub use resync::Gap;
 
 use crate::finding::Code;

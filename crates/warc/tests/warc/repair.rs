@@ -2,12 +2,15 @@
 
 use std::collections::BTreeMap;
 use std::fs;
+use std::io::Read;
 use std::path::Path;
 
+use urldb_warc::convert::convert;
 use urldb_warc::finding::Code;
 use urldb_warc::repair::{Repair, repair};
 use urldb_warc::verify::archive;
-use urldb_warc::{index, recover};
+use urldb_warc::writer::{Compression, Writer};
+use urldb_warc::{Reader, index, recover};
 
 use crate::common::{gzip, named};
 
@@ -193,17 +196,104 @@ fn a_run_indexes_what_a_repair_left() {
     assert_eq!(codes(dir.path()), []);
 }
 
+/// Records with blocks of these lengths, in one gzip member.
+fn shared(lengths: &[usize]) -> Vec<u8> {
+    gzip(
+        &lengths
+            .iter()
+            .flat_map(|n| named("1.1", *n))
+            .collect::<Vec<u8>>(),
+    )
+}
+
+/// The records of a file, each of which has to be alone in its gzip member.
+fn alone(dir: &Path) -> Vec<Vec<u8>> {
+    let bytes = fs::read(dir.join(NAME)).expect("there");
+    let lines = index::lines_of(&dir.join(NAME), &key).expect("good");
+    let members = lines.iter().map(|line| {
+        let (from, length) = (line.extent.offset, line.extent.length);
+        let member = &bytes[usize::try_from(from).expect("small")..]
+            [..usize::try_from(length).expect("small")];
+        let mut text = Vec::new();
+        flate2::read::GzDecoder::new(member)
+            .read_to_end(&mut text)
+            .expect("whole");
+        text
+    });
+    members.collect()
+}
+
 #[test]
-fn records_that_share_a_member_are_left_where_they_are() {
+fn records_that_share_a_damaged_member_get_their_own() {
+    let lengths = [10, 20, 3000];
+    let whole = shared(&lengths);
+    let end = whole.len();
+    let twice = [&whole[..], &shared(&[40, 50])[..], &gzip(&named("1.1", 60))].concat();
+    let mut broken = twice.clone();
+    // Within the second member, whose first record is good.
+    let second = shared(&[40, 50]).len();
+    broken[end + second - 20] ^= 0xff;
+    for (what, bytes, kept) in [
+        (
+            "the last checksum is cut",
+            whole[..end - 5].to_vec(),
+            &lengths[..],
+        ),
+        (
+            "the last checksum is wrong",
+            {
+                let mut it = whole.clone();
+                it[end - 6] ^= 1;
+                it
+            },
+            &lengths[..],
+        ),
+        (
+            "the last record is cut",
+            whole[..end - 20].to_vec(),
+            &lengths[..2],
+        ),
+        (
+            "there are zeros at the end",
+            [&whole[..], &[0; 600]].concat(),
+            &lengths[..],
+        ),
+        (
+            "the second of three members is damaged",
+            broken,
+            &[10, 20, 3000, 40, 60],
+        ),
+    ] {
+        let dir = tempfile::tempdir().expect("a directory");
+        fs::write(dir.path().join(NAME), &bytes).expect("written");
+        let done = fix(dir.path());
+        let aside = format!("{NAME}.at-0.damaged");
+        assert_eq!(
+            done.repaired[0].damaged,
+            [dir.path().join(&aside)],
+            "{what}"
+        );
+        assert_eq!(done.repaired[0].records, kept.len() as u64, "{what}");
+        assert_eq!(contents(dir.path())[&aside], bytes, "{what}");
+        let records: Vec<Vec<u8>> = kept.iter().map(|n| named("1.1", *n)).collect();
+        assert_eq!(alone(dir.path()), records, "{what}");
+        assert_eq!(codes(dir.path()), [], "{what}");
+        assert_eq!(fix(dir.path()), Repair::default(), "{what}");
+    }
+}
+
+/// Nothing is wrong with them: a conversion gives each record a member of its own.
+#[test]
+fn records_that_share_a_good_member_are_left_where_they_are() {
     let dir = tempfile::tempdir().expect("a directory");
-    let mut bytes = gzip(&[named("1.1", 10), named("1.1", 20), named("1.1", 3000)].concat());
-    let length = bytes.len();
-    bytes.truncate(length - 9);
-    fs::write(dir.path().join(NAME), &bytes).expect("written");
-    let done = fix(dir.path());
-    assert_eq!(
-        (done.repaired.len(), done.repaired[0].damaged.len()),
-        (1, 0)
-    );
-    assert_eq!(contents(dir.path())[NAME], bytes);
+    fs::write(dir.path().join(NAME), shared(&[10, 20])).expect("written");
+    assert_eq!(fix(dir.path()), Repair::default());
+    assert_eq!(codes(dir.path()), [Code::SharedMember]);
+    let mut reader = Reader::open(&dir.path().join(NAME)).expect("there");
+    let mut writer = Writer::new(Vec::new(), Compression::Gzip);
+    convert(&mut reader, &mut writer).expect("converted");
+    fs::write(dir.path().join(NAME), writer.get_ref()).expect("written");
+    index::rebuild(dir.path(), &key).expect("indexed");
+    assert_eq!(alone(dir.path()).len(), 2);
+    assert_eq!(codes(dir.path()), []);
 }
