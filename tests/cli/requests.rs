@@ -179,6 +179,10 @@ fn answers_are_archived_under_their_requests() {
     assert_eq!((sent("q=a%20b"), sent("q=c")), (2, 2));
     sandbox.urldb(&["archive", "index"]).code(0);
     assert_eq!(sandbox.read("archive/index.cdxj"), index);
+    sandbox
+        .urldb(&["archive", "verify"])
+        .code(0)
+        .says(&["0 errors, 0 warnings"]);
     let ledger = sandbox.read("status/example.test.yaml");
     assert!(
         ledger.contains("request: __wb_method=POST&__wb_post_data=q%3Dc"),

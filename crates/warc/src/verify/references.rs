@@ -64,7 +64,7 @@ impl References {
         {
             report.add(Code::IdRepeated, format!("another record has the id {id}"));
         }
-        let uri = header.target_uri();
+        let uri = header.target_uri().map(without_request);
         let place = uri.zip(header.get("WARC-Date"));
         let names = [
             id.map(Name::Id),
@@ -126,7 +126,8 @@ impl References {
         let uri = header
             .get("WARC-Refers-To-Target-URI")
             .map(strip_brackets)
-            .or_else(|| header.target_uri());
+            .or_else(|| header.target_uri())
+            .map(without_request);
         let place = uri.zip(header.get("WARC-Refers-To-Date"));
         let names = [
             id.map(Name::Id),
@@ -172,6 +173,15 @@ impl References {
     fn hash(&self, mark: &Mark<'_>) -> u64 {
         self.chance.hash_one(mark)
     }
+}
+
+/// The URI itself, where a request other than GET is part of it: a revisit of an answer to such a
+/// request refers to the place that its original has in an index.
+fn without_request(uri: &str) -> &str {
+    let at = ["?__wb_method=", "&__wb_method="]
+        .iter()
+        .filter_map(|begin| uri.find(begin));
+    at.min().map_or(uri, |at| &uri[..at])
 }
 
 /// Whether it is the digest of no bytes, which a 304 has and the capture has not.

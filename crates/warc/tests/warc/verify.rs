@@ -215,6 +215,18 @@ fn revisits_resolve_or_are_found() {
     // Without a word about which, any response of the URI with that digest will do.
     let anonymous = with(3, "WARC-Refers-To", "X-Refers-To");
     assert_eq!(codes(anonymous), []);
+    // A revisit of an answer to a POST refers to the place that this has in an index.
+    let refers = format!("WARC-Refers-To-Target-URI: {URL}");
+    for (part, expected) in [
+        ("?__wb_method=POST&a=b", &[][..]),
+        ("&__wb_method=PUT", &[]),
+        ("?a=b", &[Code::RevisitUnresolved]),
+    ] {
+        assert_eq!(
+            codes(with(3, &refers, &format!("{refers}{part}"))),
+            expected
+        );
+    }
 }
 
 /// A record of HTTP, with a digest of what is given.
