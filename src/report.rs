@@ -5,7 +5,7 @@ use std::time::Duration;
 
 use jiff::Timestamp;
 use urldb_protocol::{
-    Change, Coverage, Envelope, Finding, JobResult, Observed, PROTOCOL, Promised, RunInfo,
+    Change, Coverage, Envelope, Finding, JobResult, Mistake, Observed, PROTOCOL, Promised, RunInfo,
     Severity, State, Summary,
 };
 
@@ -34,6 +34,7 @@ pub struct Judged<'a> {
 #[derive(Debug, Default)]
 pub struct Report {
     findings: Vec<Finding>,
+    mistakes: Vec<Mistake>,
     changes: Vec<Change>,
     states: BTreeMap<State, u64>,
     /// The states as they count for the exit code.
@@ -59,6 +60,7 @@ impl Report {
                 not_selected: left_out.not_selected,
                 ..Coverage::default()
             },
+            mistakes: left_out.mistakes,
             results: with_results.then(Vec::new),
             ..Self::default()
         }
@@ -174,6 +176,7 @@ impl Report {
             protocol: PROTOCOL,
             run,
             findings: self.findings,
+            mistakes: self.mistakes,
             changes: self.changes,
             summary,
         };

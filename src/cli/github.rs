@@ -13,7 +13,7 @@ use crate::run::Outcome;
 /// A step shows no more than this many annotations of a kind; the rest is in the summary.
 const ANNOTATIONS: usize = 10;
 
-/// A summary may have 1 MiB; this many findings stay well below.
+/// A summary may have 1 MiB; this many findings, and as many mistakes, stay well below.
 const FINDINGS: usize = 1000;
 
 /// Writes annotations to standard output, and the summary to where the runner wants it.
@@ -86,6 +86,21 @@ fn summary(outcome: &Outcome) -> String {
         "## urldb\n\nChecked {} of {} URLs; {} of {} static verified.\n",
         coverage.checked, coverage.due, coverage.static_verified, coverage.static_due
     );
+    if !envelope.mistakes.is_empty() {
+        text.push_str("\n| mistake | record | what is wrong |\n|---|---|---|\n");
+    }
+    // Writing to a string cannot fail.
+    for mistake in envelope.mistakes.iter().take(FINDINGS) {
+        let place = format!("{}:{}", mistake.file, mistake.line);
+        let _ = writeln!(
+            text,
+            "| {} | {} | {} |",
+            mistake.code,
+            cell(&place),
+            cell(&mistake.message)
+        );
+    }
+    write_more(&mut text, envelope.mistakes.len());
     if !envelope.findings.is_empty() {
         text.push_str("\n| finding | URL | record | observed |\n|---|---|---|---|\n");
     }
@@ -96,7 +111,6 @@ fn summary(outcome: &Outcome) -> String {
             ""
         };
         let place = format!("{}:{}", finding.file, finding.line);
-        // Writing to a string cannot fail.
         let _ = writeln!(
             text,
             "| {}{doubt} | {} | {} | {} |",
@@ -106,11 +120,15 @@ fn summary(outcome: &Outcome) -> String {
             cell(&finding.message)
         );
     }
-    let more = envelope.findings.len().saturating_sub(FINDINGS);
+    write_more(&mut text, envelope.findings.len());
+    text
+}
+
+fn write_more(text: &mut String, total: usize) {
+    let more = total.saturating_sub(FINDINGS);
     if more > 0 {
         let _ = writeln!(text, "\n… and {more} more.");
     }
-    text
 }
 
 /// Text in a cell of a Markdown table: as code, so that nothing in it is markup.

@@ -4,7 +4,7 @@ use std::collections::BTreeMap;
 use std::io::{self, Write};
 
 use serde::Serialize;
-use urldb_protocol::{Envelope, Finding, JobResult, State, Summary};
+use urldb_protocol::{Envelope, Finding, JobResult, Mistake, State, Summary};
 
 use super::check::Format;
 use super::story::Stories;
@@ -27,8 +27,7 @@ pub(super) fn print(
             write_human(&mut out, outcome, context)?;
         }
         Format::Json => {
-            // The document is about what URLs came to; this is about those that could not be
-            // asked, and how it came to that.
+            // The document is for programs; this is for whoever started them.
             let mut err = anstream::stderr().lock();
             stories.write(&mut err)?;
             write_unreadable(&mut err, outcome, context)?;
@@ -47,6 +46,7 @@ struct Document<'a> {
     protocol: u32,
     run: &'a urldb_protocol::RunInfo,
     findings: &'a [Finding],
+    mistakes: &'a [Mistake],
     changes: &'a [urldb_protocol::Change],
     summary: &'a Summary,
     results: &'a [JobResult],
@@ -57,6 +57,7 @@ fn write_json(out: &mut impl Write, outcome: &Outcome) -> anyhow::Result<()> {
         protocol,
         run,
         findings,
+        mistakes,
         changes,
         summary,
     } = &outcome.envelope;
@@ -65,6 +66,7 @@ fn write_json(out: &mut impl Write, outcome: &Outcome) -> anyhow::Result<()> {
         protocol: *protocol,
         run,
         findings,
+        mistakes,
         changes,
         summary,
         results,

@@ -7,6 +7,7 @@ use std::path::PathBuf;
 use std::sync::Arc;
 
 use urldb_format::{DomainFile, Finding, Severity};
+use urldb_protocol::Mistake;
 
 use crate::config::Config;
 use crate::plan::{self, Job, Known, LeftOut, Purpose, Selection};
@@ -26,7 +27,7 @@ pub(super) struct Planned {
     pub(super) unreadable: Vec<(PathBuf, Finding)>,
     /// The hosts whose files were understood as a whole: what these do not name is gone.
     pub(super) understood: Vec<String>,
-    /// Records that are not asked for.
+    /// What is not asked for.
     pub(super) left_out: LeftOut,
 }
 
@@ -71,8 +72,10 @@ impl<'a> Domains<'a> {
             if errors.is_empty() {
                 planned.understood.push(file.host().to_owned());
             }
-            planned.unreadable.extend(errors);
             let name: Arc<str> = self.config.relative_name(path).into();
+            let mistakes = errors.iter().map(|(_, finding)| mistake(&name, finding));
+            planned.left_out.mistakes.extend(mistakes);
+            planned.unreadable.extend(errors);
             let jobs = plan::jobs_of(&file, &name, self.selection, purpose, known);
             if !jobs.is_empty() {
                 planned.jobs.push(jobs);
@@ -84,5 +87,17 @@ impl<'a> Domains<'a> {
             "no record is selected; `urldb list` with the same options shows what there is"
         );
         Ok(planned)
+    }
+}
+
+/// A finding as the report has it.
+fn mistake(file: &str, finding: &Finding) -> Mistake {
+    Mistake {
+        code: finding.code.to_string(),
+        file: file.to_owned(),
+        line: finding.line,
+        column: finding.column,
+        message: finding.message.clone(),
+        help: finding.help.clone(),
     }
 }

@@ -203,7 +203,10 @@ fn a_workflow_gets_annotations_and_a_summary() {
             "::error file=urldb/example.test.yaml,line=3,title=gone::http://example.test/a",
             "::error file=urldb/example.test.yaml,line=8,col=1,title=bad-content-length::",
         ]);
-    assert!(sandbox.read("summary.md").contains("| gone |"));
+    let summary = sandbox.read("summary.md");
+    assert!(summary.contains("| gone |"), "{summary}");
+    let mistake = "| bad-content-length | `` urldb/example.test.yaml:8 `` |";
+    assert!(summary.contains(mistake), "{summary}");
 }
 
 #[test]

@@ -138,6 +138,30 @@ fn a_promise_that_says_nothing_is_not_taken_for_kept() {
 }
 
 #[test]
+fn who_only_reads_reports_hears_of_what_cannot_be_read() {
+    let (site, sandbox) = watched();
+    site.remove("/b");
+    let page = "[notify.page]\ntype = \"html\"\npath = \"public\"\n";
+    sandbox.write("urldb.toml", sandbox.read("urldb.toml") + page);
+    let bad = "---\n_path: /c\ncontent-length: five\n";
+    sandbox.write(FILE, sandbox.read(FILE) + bad);
+    site.serve("/c", Reply::ok("third"));
+    let json = sandbox
+        .urldb(&["run", "--format", "json"])
+        .code(1)
+        .complains(&["bad-content-length"])
+        .json();
+    assert_eq!(json["mistakes"][0]["code"], "bad-content-length");
+    let place = format!("{FILE}:12:1");
+    let mails = sandbox.mails();
+    for text in [&mails[0].text, &sandbox.read("public/index.html")] {
+        let text = text.replace("&#x2f;", "/");
+        assert!(text.contains(&place), "{text}");
+        assert!(text.contains("should be a number of bytes"), "{text}");
+    }
+}
+
+#[test]
 fn a_second_run_waits_for_nobody_and_says_who_works() {
     let (site, sandbox) = watched();
     hang(&site);

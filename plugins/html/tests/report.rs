@@ -60,6 +60,7 @@ async fn the_headline_never_promises_too_much() {
     let mut envelope = envelope();
     envelope.findings.clear();
     envelope.changes.clear();
+    let mistakes = std::mem::take(&mut envelope.mistakes);
     let mut headline = async |states: &[(State, u64)]| {
         envelope.summary.states = states.iter().copied().collect();
         let page = page(&envelope).await;
@@ -86,6 +87,14 @@ async fn the_headline_never_promises_too_much() {
         headline(&[(State::Blocked, 1), (State::Gone, 1)]).await,
         "1 of 2 promises broken"
     );
+    envelope.mistakes = mistakes;
+    envelope.summary.states = [(State::Ok, 1)].into();
+    let page = page(&envelope).await;
+    assert!(page.contains(">Nothing known to be broken</h1>"), "{page}");
+    assert!(
+        page.contains(": 1 mistake in domain files</title>"),
+        "{page}"
+    );
 }
 
 #[tokio::test]
@@ -100,6 +109,11 @@ async fn data_is_neither_template_nor_markup() {
         finding.reason = Some(hostile.to_owned());
         finding.message = hostile.to_owned();
         finding.observed = Some(hostile.to_owned());
+    }
+    for mistake in &mut envelope.mistakes {
+        mistake.file = hostile.to_owned();
+        mistake.message = hostile.to_owned();
+        mistake.help = Some(hostile.to_owned());
     }
     for change in &mut envelope.changes {
         change.url = format!("https://example.org/{hostile}");
@@ -153,6 +167,7 @@ async fn long_lists_are_cut_and_say_so() {
             ..finding.clone()
         });
         envelope.findings.extend(findings);
+        envelope.mistakes.push(example.mistakes[0].clone());
         let states = [
             (State::Ok, State::Gone),
             (State::Gone, State::Ok),
@@ -168,7 +183,7 @@ async fn long_lists_are_cut_and_say_so() {
     }
     let page = page(&envelope).await;
     let rows = page.matches("<li>").count();
-    assert_eq!(rows, 6 * 2_000, "six lists");
+    assert_eq!(rows, 7 * 2_000, "seven lists");
     assert!(words(&page).contains("and 1,001 more"));
 }
 

@@ -6,7 +6,7 @@ use jiff::Timestamp;
 use schemars::JsonSchema;
 use serde::{Deserialize, Serialize};
 
-use crate::{Finding, Severity, State};
+use crate::{Finding, Mistake, Severity, State};
 
 /// The protocol number. Read it before anything else of an envelope.
 pub const PROTOCOL: u32 = 1;
@@ -20,6 +20,9 @@ pub struct Envelope {
     pub run: RunInfo,
     /// Everything wrong now, the worst first.
     pub findings: Vec<Finding>,
+    /// What keeps records from being read, or from meaning what their author meant.
+    #[serde(default)]
+    pub mistakes: Vec<Mistake>,
     /// What is news since the last run.
     pub changes: Vec<Change>,
     /// Totals.

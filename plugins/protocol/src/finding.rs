@@ -1,4 +1,4 @@
-//! Something wrong with a URL or its record, as people and programs are told of it.
+//! Something wrong with a URL, or with the record of one, as people and programs are told of it.
 
 use jiff::Timestamp;
 use schemars::JsonSchema;
@@ -53,4 +53,22 @@ pub struct Finding {
     /// Not yet confirmed by enough runs: nobody has been told.
     #[serde(default, skip_serializing_if = "std::ops::Not::not")]
     pub pending: bool,
+}
+
+/// Something wrong in a domain file, so that a record cannot be read, or not as it was meant.
+#[derive(Debug, Clone, PartialEq, Eq, Serialize, Deserialize, JsonSchema)]
+pub struct Mistake {
+    /// Stable kebab-case code.
+    pub code: String,
+    /// The domain file, relative to the root of the repository, with `/`.
+    pub file: String,
+    /// The line, counted from 1.
+    pub line: usize,
+    /// The column in characters, counted from 1.
+    pub column: usize,
+    /// One sentence for people.
+    pub message: String,
+    /// What to do about it, where the message does not say.
+    #[serde(default, skip_serializing_if = "Option::is_none")]
+    pub help: Option<String>,
 }

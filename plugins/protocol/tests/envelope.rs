@@ -55,7 +55,11 @@ fn the_example_has_nothing_that_the_schema_does_not_describe() {
     let schema = envelope_schema();
     let described = |name: &str| schema["$defs"][name]["properties"].as_object().unwrap();
     let example: Value = serde_json::from_str(&example()).unwrap();
-    for (list, name) in [("findings", "Finding"), ("changes", "Change")] {
+    for (list, name) in [
+        ("findings", "Finding"),
+        ("mistakes", "Mistake"),
+        ("changes", "Change"),
+    ] {
         let required = schema["$defs"][name]["required"].as_array().unwrap();
         for item in example[list].as_array().unwrap() {
             let item = item.as_object().unwrap();
@@ -71,6 +75,14 @@ fn the_example_has_nothing_that_the_schema_does_not_describe() {
             );
         }
     }
+}
+
+#[test]
+fn a_report_of_an_earlier_version_can_be_read() {
+    let mut earlier: Value = serde_json::from_str(&example()).unwrap();
+    earlier.as_object_mut().unwrap().remove("mistakes").unwrap();
+    let envelope: Envelope = serde_json::from_value(earlier).unwrap();
+    assert!(envelope.mistakes.is_empty());
 }
 
 #[test]

@@ -5,7 +5,7 @@ use std::collections::HashMap;
 use jiff::Timestamp;
 use serde::Serialize;
 use serde_json::Value;
-use urldb_protocol::{Change, Envelope, Finding, Severity, State};
+use urldb_protocol::{Change, Envelope, Finding, Mistake, Severity, State};
 
 use crate::text::one_line;
 use crate::words;
@@ -13,7 +13,7 @@ use crate::words;
 /// The data of a template. Every text in it is one harmless line.
 #[derive(Debug, Clone, Serialize)]
 pub struct View {
-    /// The whole envelope: `protocol`, `run`, `findings`, `changes`, `summary`.
+    /// The whole envelope: `protocol`, `run`, `findings`, `mistakes`, `changes`, `summary`.
     #[serde(flatten)]
     envelope: Value,
     /// How many URLs are how.
@@ -34,6 +34,8 @@ pub struct View {
     pub unsure: Part,
     /// Promises that hold, with something worth knowing.
     pub warnings: Part,
+    /// What is wrong in domain files.
+    pub misread: Misread,
 }
 
 /// How many URLs are how.
@@ -47,6 +49,17 @@ pub struct Totals {
     pub broken: u64,
     /// Those that could not be judged.
     pub unsure: u64,
+}
+
+/// What is wrong in domain files.
+#[derive(Debug, Clone, Serialize)]
+pub struct Misread {
+    /// How many mistakes there are, shown or not.
+    pub total: usize,
+    /// Those that are shown.
+    pub rows: Vec<Mistake>,
+    /// How many are not shown.
+    pub more: usize,
 }
 
 /// One list of URLs, grouped by what is the matter with them.
@@ -155,6 +168,7 @@ impl View {
             broken: now(&broken),
             unsure: now(&|row| row.state.is_unsure() && !row.warning),
             warnings: now(&|row| row.warning),
+            misread: Misread::new(&envelope.mistakes, limit),
             envelope: harmless(serde_json::to_value(envelope).unwrap_or_default()),
         }
     }
@@ -175,6 +189,28 @@ impl Totals {
             broken: count(State::is_broken),
             unsure: count(State::is_unsure),
         }
+    }
+}
+
+impl Misread {
+    fn new(mistakes: &[Mistake], limit: usize) -> Self {
+        let rows: Vec<_> = mistakes.iter().take(limit).map(shown).collect();
+        Self {
+            total: mistakes.len(),
+            more: mistakes.len() - rows.len(),
+            rows,
+        }
+    }
+}
+
+fn shown(mistake: &Mistake) -> Mistake {
+    Mistake {
+        code: one_line(&mistake.code),
+        file: one_line(&mistake.file),
+        line: mistake.line,
+        column: mistake.column,
+        message: one_line(&mistake.message),
+        help: mistake.help.as_deref().map(one_line),
     }
 }
 

@@ -125,6 +125,16 @@ fn a_limit_hides_rows_but_not_their_number() {
 }
 
 #[test]
+fn a_limit_hides_mistakes_but_not_their_number() {
+    let mut envelope = envelope();
+    let mistake = envelope.mistakes[0].clone();
+    envelope.mistakes = vec![mistake; 5];
+    let view = View::new(&envelope, 3);
+    let misread = &view.misread;
+    assert_eq!((misread.total, misread.rows.len(), misread.more), (5, 3, 2));
+}
+
+#[test]
 fn a_url_that_had_to_be_changed_is_no_link() {
     let mut envelope = envelope();
     let mut link = |url: &str| {

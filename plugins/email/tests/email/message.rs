@@ -53,12 +53,19 @@ async fn a_run_with_nothing_to_say_says_so() {
     envelope.findings.clear();
     envelope.changes.clear();
     envelope.summary.states = [(State::Ok, 16_234)].into();
-    let mail = mail(&envelope).await;
+    let mistakes = std::mem::take(&mut envelope.mistakes);
+    let quiet = mail(&envelope).await;
     assert_eq!(
-        mail.header("Subject"),
+        quiet.header("Subject"),
         "[urldb] nothing new in sky-survey-urls"
     );
-    insta::assert_snapshot!("text_of_a_quiet_run", mail.text);
+    insta::assert_snapshot!("text_of_a_quiet_run", quiet.text);
+
+    envelope.mistakes = mistakes;
+    let misread = mail(&envelope).await;
+    let headline = "Nothing known to be broken, 1 mistake in domain files";
+    assert!(misread.text.starts_with(headline), "{}", misread.text);
+    assert!(misread.html.contains(headline), "{}", misread.html);
 }
 
 #[tokio::test]
@@ -117,6 +124,11 @@ async fn nothing_injects_a_header_or_ends_the_message() {
     for change in &mut envelope.changes {
         change.url = format!("https://example.org/{hostile}");
         change.message = hostile.to_owned();
+    }
+    for mistake in &mut envelope.mistakes {
+        mistake.file = hostile.to_owned();
+        mistake.message = hostile.to_owned();
+        mistake.help = Some(hostile.to_owned());
     }
     for finding in &mut envelope.findings {
         finding.url = format!("https://example.org/{hostile}");
