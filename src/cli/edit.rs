@@ -42,7 +42,7 @@ impl Edit {
             }
         }
         // One that cannot be removed is no obstacle: it is in nobody's way.
-        let _ = urldb_format::remove_stray_files(database);
+        let _ = urldb_files::remove_stray_files(database);
         Ok(Self {
             _folder: Some(folder),
         })

@@ -95,6 +95,6 @@ fn add_line(path: &Path, line: &str) -> anyhow::Result<bool> {
 }
 
 fn write(path: &Path, text: &str) -> anyhow::Result<()> {
-    urldb_format::write_atomically(path, text.as_bytes())
+    urldb_files::write_atomically(path, text.as_bytes())
         .with_context(|| format!("cannot write {}", path.display()))
 }

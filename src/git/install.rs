@@ -4,8 +4,8 @@
 //! first. Where another program manages the hooks, nothing is touched and the
 //! user is told what to add there instead.
 
-use std::fs;
-use std::io::ErrorKind;
+use std::fs::{self, File};
+use std::io::{self, ErrorKind, Write};
 use std::path::{Path, PathBuf};
 
 use anyhow::{Context, Result, bail};
@@ -13,7 +13,6 @@ use anyhow::{Context, Result, bail};
 use super::command::output;
 use super::paths;
 use super::repository::Repository;
-use super::write::replace_file;
 
 /// The shim, as the pre-commit hook: `hooks/pre-commit`.
 const SHIM: &str = include_str!("../../hooks/pre-commit");
@@ -182,10 +181,20 @@ fn write_shim(file: &Path, shim: &str) -> Result<()> {
     if let Some(dir) = file.parent() {
         fs::create_dir_all(dir)?;
     }
-    #[cfg(unix)]
-    let permissions = Some(std::os::unix::fs::PermissionsExt::from_mode(0o755));
-    // Git for Windows runs a hook whatever its mode.
-    #[cfg(not(unix))]
-    let permissions = None;
-    replace_file(file, shim.as_bytes(), permissions)
+    Ok(urldb_files::write_atomically_with(file, |file| {
+        make_executable(file)?;
+        file.write_all(shim.as_bytes())
+    })?)
+}
+
+#[cfg(unix)]
+fn make_executable(file: &File) -> io::Result<()> {
+    use std::os::unix::fs::PermissionsExt;
+    file.set_permissions(fs::Permissions::from_mode(0o755))
+}
+
+/// Git for Windows runs a hook whatever its mode.
+#[cfg(not(unix))]
+fn make_executable(_: &File) -> io::Result<()> {
+    Ok(())
 }

@@ -11,7 +11,7 @@
 //!
 //! - [`env`](mod@env): the variables by which git tells a hook where it is.
 //! - `command`: running the executable; `paths`: as git and as people write
-//!   them; `write`: files of the work tree.
+//!   them.
 //! - [`repository`]: where everything stands; blobs.
 //! - [`staged`]: what the next commit would change.
 //! - [`restage`]: putting other bytes in its place.
@@ -26,7 +26,6 @@ pub mod pre_commit;
 pub mod repository;
 pub mod restage;
 pub mod staged;
-mod write;
 
 pub use command::command;
 pub use env::GitEnv;

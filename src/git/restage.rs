@@ -5,12 +5,12 @@ use std::fs;
 use std::path::{Path, PathBuf};
 
 use anyhow::{Context, Result};
+use urldb_files::write_atomically;
 
 use super::command::output;
 use super::paths;
 use super::repository::{Repository, line};
 use super::staged::Staged;
-use super::write::replace_file;
 
 /// One file whose staged bytes were replaced.
 #[derive(Debug, Clone, PartialEq, Eq)]
@@ -80,13 +80,12 @@ impl Repository {
 
     fn update_file(&self, old: &Staged, bytes: &[u8], new_id: &str) -> Result<WorkTree> {
         let file = self.work_tree()?.join(&old.path);
-        let permissions = match fs::symlink_metadata(&file) {
-            Ok(meta) if meta.is_file() => Some(meta.permissions()),
-            _ => return Ok(WorkTree::LeftAlone),
-        };
+        if !fs::symlink_metadata(&file).is_ok_and(|meta| meta.is_file()) {
+            return Ok(WorkTree::LeftAlone);
+        }
         let present = fs::read(&file)?;
         if present == self.read_blob(&old.id)? {
-            replace_file(&file, bytes, permissions)?;
+            write_atomically(&file, bytes)?;
             return Ok(WorkTree::Updated);
         }
         // With autocrlf or another filter the file is never the blob itself.
@@ -102,7 +101,7 @@ impl Repository {
             .args(["cat-file", "--filters"])
             .arg(&as_path)
             .arg(new_id);
-        replace_file(&file, &output(&mut smudge, b"")?, permissions)?;
+        write_atomically(&file, &output(&mut smudge, b"")?)?;
         Ok(WorkTree::Updated)
     }
 }

@@ -137,7 +137,7 @@ impl Ledger {
             let mut mappings = vec![Mapping::new()];
             mappings.extend(documents.map(|(key, entry)| entry.to_mapping(key)));
             let path = file_of(&self.folder, &domain);
-            urldb_format::write_atomically(&path, write_documents(&mappings).as_bytes())
+            urldb_files::write_atomically(&path, write_documents(&mappings).as_bytes())
                 .with_context(|| format!("cannot write {}", path.display()))?;
         }
         Ok(())

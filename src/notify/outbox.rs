@@ -31,7 +31,7 @@ impl Outbox {
         let path = folder.join(format!("{}.json", envelope.run.id));
         let bytes = serde_json::to_vec_pretty(envelope).context("cannot write a report as JSON")?;
         fs::create_dir_all(&folder)
-            .and_then(|()| urldb_format::write_atomically(&path, &bytes))
+            .and_then(|()| urldb_files::write_atomically(&path, &bytes))
             .with_context(|| format!("cannot write {}", path.display()))
     }
 

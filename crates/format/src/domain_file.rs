@@ -4,7 +4,8 @@
 use std::fs;
 use std::path::{Path, PathBuf};
 
-use crate::atomic::write_atomically;
+use urldb_files::write_atomically;
+
 use crate::document::{Document, read_pieces};
 use crate::error::Error;
 use crate::finding::{Code, Finding};

@@ -23,7 +23,6 @@
 //! that a file could not be read, changed or written.
 #![forbid(unsafe_code)]
 
-mod atomic;
 mod canonical;
 mod database;
 mod decode;
@@ -46,7 +45,6 @@ mod split;
 mod value;
 mod values;
 
-pub use atomic::{Staged, remove_stray_files, write_atomically, write_atomically_with};
 pub use database::Database;
 pub use document::{Document, read_documents};
 pub use domain_file::{DomainFile, Entry, Parsed, host_of};
@@ -55,4 +53,5 @@ pub use error::Error;
 pub use finding::{Code, Finding, Severity};
 pub use lint::{lint, lint_values};
 pub use record::{Identity, Metadata, Record};
+pub use urldb_files::{remove_stray_files, write_atomically_with};
 pub use value::{Mapping, Schema, Value};

@@ -1,66 +1,10 @@
-//! Files on disk: atomic writes, and the listing of a database.
+//! Files on disk, and the listing of a database.
 #![cfg(unix)]
 
-use std::fs::{self, Permissions};
-use std::os::unix::fs::{PermissionsExt, symlink};
+use std::fs;
+use std::os::unix::fs::symlink;
 
-use urldb_format::{
-    Database, DomainFile, Error, Metadata, Record, remove_stray_files, write_atomically,
-};
-
-fn mode(path: &std::path::Path) -> u32 {
-    fs::metadata(path).unwrap().permissions().mode() & 0o777
-}
-
-#[test]
-fn a_write_keeps_mode_and_symlink_and_leaves_nothing_behind() {
-    let directory = tempfile::tempdir().unwrap();
-    let (target, link) = (
-        directory.path().join("target"),
-        directory.path().join("link"),
-    );
-    fs::write(&target, "old").unwrap();
-    fs::set_permissions(&target, Permissions::from_mode(0o640)).unwrap();
-    symlink("target", &link).unwrap();
-    write_atomically(&link, b"new").unwrap();
-    assert_eq!(fs::read(&target).unwrap(), b"new");
-    assert_eq!(mode(&target), 0o640);
-    assert!(link.symlink_metadata().unwrap().is_symlink());
-    assert_eq!(fs::read_dir(directory.path()).unwrap().count(), 2);
-}
-
-#[test]
-fn a_new_file_gets_what_the_umask_leaves() {
-    let directory = tempfile::tempdir().unwrap();
-    let (ours, plain) = (
-        directory.path().join("ours"),
-        directory.path().join("plain"),
-    );
-    write_atomically(&ours, b"x").unwrap();
-    fs::write(&plain, b"x").unwrap();
-    assert_eq!(mode(&ours), mode(&plain) & 0o644);
-}
-
-#[test]
-fn a_failed_write_leaves_old_bytes_and_no_temporary_file() {
-    let directory = tempfile::tempdir().unwrap();
-    // A directory cannot be replaced by a file, so the rename fails.
-    let path = directory.path().join("taken");
-    fs::create_dir(&path).unwrap();
-    assert!(write_atomically(&path, b"x").is_err());
-    assert!(write_atomically(&directory.path().join("missing/file"), b"x").is_err());
-    assert_eq!(fs::read_dir(directory.path()).unwrap().count(), 1);
-}
-
-#[test]
-fn stray_files_are_removed_and_others_are_not() {
-    let directory = tempfile::tempdir().unwrap();
-    let stray = directory.path().join(".urldb-tmp-abc123");
-    fs::write(&stray, "").unwrap();
-    fs::write(directory.path().join("example.com.yaml"), "---\n").unwrap();
-    assert_eq!(remove_stray_files(directory.path()).unwrap(), [stray]);
-    assert_eq!(fs::read_dir(directory.path()).unwrap().count(), 1);
-}
+use urldb_format::{Database, DomainFile, Error, Metadata, Record};
 
 #[test]
 fn a_file_is_created_written_and_listed() {

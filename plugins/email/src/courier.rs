@@ -1,5 +1,6 @@
 //! Delivers a message: over SMTP, or into a folder.
 
+use std::fs;
 use std::path::{Path, PathBuf};
 use std::time::Duration;
 
@@ -12,7 +13,7 @@ use lettre::{AsyncSmtpTransport, AsyncTransport, Tokio1Executor};
 use tokio::task::JoinSet;
 use tokio::time::timeout;
 use urldb_protocol::Answer;
-use urldb_render::{one_line, shorten, write_whole};
+use urldb_render::{one_line, shorten};
 
 use crate::message::Composed;
 use crate::settings::{self, Credentials, Error, Security, Transport};
@@ -165,7 +166,11 @@ fn secrets(credentials: &Credentials) -> Vec<String> {
 
 fn store(folder: &Path, Composed { id, message }: &Composed) -> Answer {
     let path = folder.join(format!("{id}.eml"));
-    match write_whole(&path, &message.formatted()) {
+    let write = || {
+        fs::create_dir_all(folder)?;
+        urldb_files::write_atomically(&path, &message.formatted())
+    };
+    match write() {
         Ok(()) => Answer::delivered(format!("written to {}", path.display())),
         Err(error) => Answer::retry(format!("cannot write {}: {error}", path.display())),
     }

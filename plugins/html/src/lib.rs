@@ -5,11 +5,13 @@
 //! last run or of this one, never half of one.
 #![forbid(unsafe_code)]
 
+use std::fs;
+use std::io;
 use std::path::PathBuf;
 
 use urldb_protocol::{Answer, Delivery, Envelope, Interest, Notifier};
 pub use urldb_render::Error;
-use urldb_render::{Renderer, View, write_whole};
+use urldb_render::{Renderer, View};
 
 const TEMPLATE: &str = "report.html";
 /// How many URLs each list shows; a browser is slow with more.
@@ -46,10 +48,19 @@ impl HtmlReport {
             Ok(page) => page,
             Err(error) => return Answer::failed(error.to_string()),
         };
-        match write_whole(&self.page, page.as_bytes()) {
+        match self.write(&page) {
             Ok(()) => Answer::delivered(format!("written to {}", self.page.display())),
             Err(error) => Answer::retry(format!("cannot write {}: {error}", self.page.display())),
         }
+    }
+}
+
+impl HtmlReport {
+    fn write(&self, page: &str) -> io::Result<()> {
+        if let Some(folder) = self.page.parent() {
+            fs::create_dir_all(folder)?;
+        }
+        urldb_files::write_atomically(&self.page, page.as_bytes())
     }
 }
 

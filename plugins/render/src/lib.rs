@@ -5,17 +5,14 @@
 //! a [`Renderer`] puts it into minijinja templates, which users may override.
 //! Everything in a view has been made harmless first: one line of bounded
 //! length, without control characters. HTML templates escape on top of that.
-//! [`write_whole`] puts a result on the disk so that nobody ever sees half of it.
 #![forbid(unsafe_code)]
 
-mod file;
 mod filters;
 mod renderer;
 mod text;
 mod view;
 mod words;
 
-pub use file::write_whole;
 pub use renderer::{Error, Renderer};
 pub use text::{one_line, shorten};
 pub use view::{Group, Part, Row, Totals, View};

@@ -5,7 +5,7 @@ use std::path::Path;
 
 use proptest::prelude::*;
 use urldb_protocol::{Envelope, State};
-use urldb_render::{Renderer, View, one_line, shorten, write_whole};
+use urldb_render::{Renderer, View, one_line, shorten};
 
 fn envelope() -> Envelope {
     let path = Path::new(env!("CARGO_MANIFEST_DIR")).join("../../docs/envelope.example.json");
@@ -187,35 +187,6 @@ fn mistakes_in_templates_are_named() {
         .render("test.txt", &View::new(&envelope(), 1))
         .unwrap_err();
     assert!(error.to_string().contains("not a timestamp"), "{error}");
-}
-
-#[test]
-fn a_file_is_replaced_whole_and_keeps_its_nature() {
-    let folder = tempfile::tempdir().unwrap();
-    let path = folder.path().join("a/b/page");
-    write_whole(&path, b"one").unwrap();
-    write_whole(&path, b"two").unwrap();
-    assert_eq!(fs::read(&path).unwrap(), b"two");
-    assert_eq!(fs::read_dir(path.parent().unwrap()).unwrap().count(), 1);
-}
-
-#[cfg(unix)]
-#[test]
-fn a_link_stays_a_link_and_a_mode_stays_a_mode() {
-    use std::os::unix::fs::{PermissionsExt, symlink};
-
-    let folder = tempfile::tempdir().unwrap();
-    let (real, link) = (folder.path().join("real/page"), folder.path().join("link"));
-    write_whole(&real, b"one").unwrap();
-    fs::set_permissions(&real, fs::Permissions::from_mode(0o640)).unwrap();
-    symlink("real/page", &link).unwrap();
-    write_whole(&link, b"two").unwrap();
-    assert_eq!(fs::read(&real).unwrap(), b"two");
-    assert!(fs::symlink_metadata(&link).unwrap().is_symlink());
-    assert_eq!(
-        fs::metadata(&real).unwrap().permissions().mode() & 0o777,
-        0o640
-    );
 }
 
 proptest! {

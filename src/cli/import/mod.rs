@@ -13,7 +13,8 @@ use std::collections::BTreeMap;
 use std::path::{Path, PathBuf};
 
 use anyhow::Context as _;
-use urldb_format::{Database, Staged};
+use urldb_files::Staged;
+use urldb_format::Database;
 use urldb_interchange::Found;
 
 use self::merge::Merge;

@@ -4,15 +4,15 @@ use std::fs::{self, File, Permissions};
 use std::io::{self, Write};
 use std::path::{Path, PathBuf};
 
-use tempfile::TempPath;
+use tempfile::{NamedTempFile, TempPath};
 
 /// The names of our temporary files start like this, so that strays can be told.
 const PREFIX: &str = ".urldb-tmp-";
 
 /// Writes `bytes` to `path` by way of a temporary file in the same directory.
 ///
-/// An existing file keeps its mode; a new one gets what the umask leaves of 0644. Where `path`
-/// is a symbolic link, the file that it leads to is replaced and the link stays.
+/// An existing file keeps its mode; a new one gets that of any new file. Where `path` is a symbolic
+/// link, the file that it leads to is replaced and the link stays; one that leads nowhere is an error.
 pub fn write_atomically(path: &Path, bytes: &[u8]) -> io::Result<()> {
     Staged::new(path, bytes)?.commit()
 }
@@ -46,20 +46,16 @@ impl Staged {
         path: &Path,
         write: impl FnOnce(&mut File) -> Result<(), E>,
     ) -> Result<Self, E> {
-        let target = match fs::symlink_metadata(path) {
-            Ok(metadata) if metadata.is_symlink() => fs::canonicalize(path)?,
-            Ok(_) => path.to_owned(),
-            Err(error) if error.kind() == io::ErrorKind::NotFound => path.to_owned(),
-            Err(error) => return Err(error.into()),
-        };
+        let target = followed(path)?;
         let permissions = match fs::metadata(&target) {
             Ok(metadata) => Some(metadata.permissions()),
             Err(error) if error.kind() == io::ErrorKind::NotFound => None,
             Err(error) => return Err(error.into()),
         };
-        let mut temporary = new_file_builder().tempfile_in(directory_of(&target))?;
+        let mut temporary = temporary_file(permissions.clone(), directory_of(&target))?;
         write(temporary.as_file_mut())?;
         if let Some(permissions) = permissions {
+            // The umask had a say in those that it was made with.
             temporary.as_file().set_permissions(permissions)?;
         }
         temporary.as_file().sync_all()?;
@@ -97,13 +93,27 @@ fn directory_of(path: &Path) -> &Path {
         .unwrap_or(Path::new("."))
 }
 
-fn new_file_builder() -> tempfile::Builder<'static, 'static> {
+/// Where the bytes for `path` are to stand.
+fn followed(path: &Path) -> io::Result<PathBuf> {
+    match fs::symlink_metadata(path) {
+        Ok(metadata) if metadata.is_symlink() => fs::canonicalize(path).map_err(|error| {
+            let message = format!("it is a symbolic link that cannot be followed: {error}");
+            io::Error::new(error.kind(), message)
+        }),
+        Ok(_) => Ok(path.to_owned()),
+        Err(error) if error.kind() == io::ErrorKind::NotFound => Ok(path.to_owned()),
+        Err(error) => Err(error),
+    }
+}
+
+/// A file that nobody may read who may not read the one that it is to replace.
+fn temporary_file(permissions: Option<Permissions>, directory: &Path) -> io::Result<NamedTempFile> {
     let mut builder = tempfile::Builder::new();
     builder.prefix(PREFIX);
-    if let Some(permissions) = new_file_permissions() {
+    if let Some(permissions) = permissions.or_else(of_any_new_file) {
         builder.permissions(permissions);
     }
-    builder
+    builder.tempfile_in(directory)
 }
 
 /// What a new file gets, before the umask.
@@ -112,13 +122,13 @@ fn new_file_builder() -> tempfile::Builder<'static, 'static> {
     clippy::unnecessary_wraps,
     reason = "other systems have no such permissions"
 )]
-fn new_file_permissions() -> Option<Permissions> {
+fn of_any_new_file() -> Option<Permissions> {
     use std::os::unix::fs::PermissionsExt;
-    Some(Permissions::from_mode(0o644))
+    Some(Permissions::from_mode(0o666))
 }
 
 #[cfg(not(unix))]
-fn new_file_permissions() -> Option<Permissions> {
+fn of_any_new_file() -> Option<Permissions> {
     None
 }
 

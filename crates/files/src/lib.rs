@@ -1,0 +1,17 @@
+//! The files of users: replaced in one step, so that a crash leaves the old bytes or the new ones.
+//!
+//! ```
+//! # let folder = tempfile::tempdir()?;
+//! # let path = folder.path().join("page");
+//! urldb_files::write_atomically(&path, b"one")?;
+//! let (page, notes) = (path.with_extension("html"), path.with_extension("md"));
+//! // Of several files none is changed before all of them are on disk.
+//! let staged = [urldb_files::Staged::new(&page, b"<p>")?, urldb_files::Staged::new(&notes, b"#")?];
+//! staged.into_iter().try_for_each(urldb_files::Staged::commit)?;
+//! # Ok::<(), std::io::Error>(())
+//! ```
+#![forbid(unsafe_code)]
+
+mod atomic;
+
+pub use atomic::{Staged, remove_stray_files, write_atomically, write_atomically_with};

@@ -1,0 +1,104 @@
+//! Files are replaced in one step, and stay what they were.
+#![cfg(unix)]
+
+use std::fs::{self, Permissions};
+use std::io::Write;
+use std::os::unix::fs::{PermissionsExt, symlink};
+use std::path::Path;
+
+use urldb_files::{Staged, remove_stray_files, write_atomically, write_atomically_with};
+
+fn mode(path: &Path) -> u32 {
+    fs::metadata(path).unwrap().permissions().mode() & 0o777
+}
+
+#[test]
+fn a_write_keeps_mode_and_symlink_and_leaves_nothing_behind() {
+    let directory = tempfile::tempdir().unwrap();
+    let (target, link) = (
+        directory.path().join("target"),
+        directory.path().join("link"),
+    );
+    fs::write(&target, "old").unwrap();
+    fs::set_permissions(&target, Permissions::from_mode(0o640)).unwrap();
+    symlink("target", &link).unwrap();
+    write_atomically(&link, b"new").unwrap();
+    assert_eq!(fs::read(&target).unwrap(), b"new");
+    assert_eq!(mode(&target), 0o640);
+    assert!(link.symlink_metadata().unwrap().is_symlink());
+    assert_eq!(fs::read_dir(directory.path()).unwrap().count(), 2);
+}
+
+#[test]
+fn a_new_file_is_like_any_other() {
+    let directory = tempfile::tempdir().unwrap();
+    let (ours, plain) = (
+        directory.path().join("ours"),
+        directory.path().join("plain"),
+    );
+    write_atomically(&ours, b"x").unwrap();
+    fs::write(&plain, b"x").unwrap();
+    assert_eq!(mode(&ours), mode(&plain));
+}
+
+#[test]
+fn a_failed_write_leaves_old_bytes_and_no_temporary_file() {
+    let directory = tempfile::tempdir().unwrap();
+    // A directory cannot be replaced by a file, so the rename fails.
+    let path = directory.path().join("taken");
+    fs::create_dir(&path).unwrap();
+    assert!(write_atomically(&path, b"x").is_err());
+    assert!(write_atomically(&directory.path().join("missing/file"), b"x").is_err());
+    assert_eq!(fs::read_dir(directory.path()).unwrap().count(), 1);
+}
+
+#[test]
+fn stray_files_are_removed_and_others_are_not() {
+    let directory = tempfile::tempdir().unwrap();
+    let stray = directory.path().join(".urldb-tmp-abc123");
+    fs::write(&stray, "").unwrap();
+    fs::write(directory.path().join("example.com.yaml"), "---\n").unwrap();
+    assert_eq!(remove_stray_files(directory.path()).unwrap(), [stray]);
+    assert_eq!(fs::read_dir(directory.path()).unwrap().count(), 1);
+}
+
+#[test]
+fn a_link_that_leads_nowhere_is_not_replaced() {
+    let directory = tempfile::tempdir().unwrap();
+    let link = directory.path().join("link");
+    symlink("missing", &link).unwrap();
+    let error = write_atomically(&link, b"x").unwrap_err().to_string();
+    assert!(
+        error.contains("a symbolic link that cannot be followed"),
+        "{error}"
+    );
+    assert!(link.symlink_metadata().unwrap().is_symlink());
+    assert_eq!(fs::read_dir(directory.path()).unwrap().count(), 1);
+}
+
+#[test]
+fn what_is_written_meanwhile_is_as_secret_as_what_it_replaces() {
+    let directory = tempfile::tempdir().unwrap();
+    let path = directory.path().join("secret");
+    fs::write(&path, "old").unwrap();
+    fs::set_permissions(&path, Permissions::from_mode(0o600)).unwrap();
+    write_atomically_with(&path, |file| {
+        assert_eq!(file.metadata()?.permissions().mode() & 0o777, 0o600);
+        file.write_all(b"new")
+    })
+    .unwrap();
+    assert_eq!(fs::read(&path).unwrap(), b"new");
+}
+
+#[test]
+fn of_several_files_none_changes_before_all_are_on_disk() {
+    let directory = tempfile::tempdir().unwrap();
+    let path = directory.path().join("one");
+    fs::write(&path, "old").unwrap();
+    let staged = Staged::new(&path, b"new").unwrap();
+    assert_eq!(fs::read(&path).unwrap(), b"old");
+    drop(staged);
+    assert_eq!(fs::read_dir(directory.path()).unwrap().count(), 1);
+    Staged::new(&path, b"new").unwrap().commit().unwrap();
+    assert_eq!(fs::read(&path).unwrap(), b"new");
+}
