@@ -21,8 +21,10 @@ pub(super) struct Edit {
 impl Edit {
     /// Waits for whoever edits, and removes what killed edits have left.
     pub(super) fn begin(database: &Path) -> anyhow::Result<Self> {
-        // Not every system opens folders; and where there is none, nothing can be written over.
-        let Ok(folder) = File::open(database) else {
+        // Not every system opens folders; where there is none, nothing can be written over; a
+        // pipe in its place would wait for a writer.
+        let opened = database.is_dir().then(|| File::open(database));
+        let Some(Ok(folder)) = opened else {
             return Ok(Self { _folder: None });
         };
         let deadline = Instant::now() + PATIENCE;

@@ -102,7 +102,7 @@ fn ensure_inside(path: &Path, root: &Path) -> anyhow::Result<()> {
 
 /// Compares bytes, not text: what could not be decoded is not equal to anything.
 fn is_as_stored(path: &Path, canonical: &str) -> anyhow::Result<bool> {
-    Ok(std::fs::read(path)? == canonical.as_bytes())
+    Ok(urldb_files::read(path)? == canonical.as_bytes())
 }
 
 fn write_diff(out: &mut impl Write, name: &str, old: &str, new: &str) -> std::io::Result<()> {

@@ -78,7 +78,8 @@ pub(super) fn run(args: &Args, global: &GlobalArgs) -> anyhow::Result<Exit> {
 /// Adds a line to a file of lines, unless it is there.
 fn add_line(path: &Path, line: &str) -> anyhow::Result<bool> {
     let before = if path.exists() {
-        fs::read_to_string(path).with_context(|| format!("cannot read {}", path.display()))?
+        urldb_files::read_to_string(path)
+            .with_context(|| format!("cannot read {}", path.display()))?
     } else {
         String::new()
     };

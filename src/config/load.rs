@@ -2,7 +2,6 @@
 
 use std::collections::BTreeMap;
 use std::fmt;
-use std::fs;
 use std::io;
 use std::path::{Path, PathBuf};
 
@@ -70,7 +69,7 @@ pub fn discover(directory: &Path) -> Result<Config, ConfigError> {
 
 /// Loads one configuration file.
 pub fn load(path: &Path) -> Result<Config, ConfigError> {
-    let text = fs::read_to_string(path).map_err(|source| ConfigError::Io {
+    let text = urldb_files::read_to_string(path).map_err(|source| ConfigError::Io {
         path: path.to_owned(),
         source,
     })?;

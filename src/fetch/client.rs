@@ -5,7 +5,6 @@
 //! Hence a pair of clients per target: their pools never mix two places.
 
 use std::collections::HashMap;
-use std::fs;
 use std::net::IpAddr;
 use std::sync::Arc;
 use std::time::Duration;
@@ -226,8 +225,8 @@ fn tls(network: &Network) -> anyhow::Result<ClientConfig> {
     let provider = Arc::new(rustls::crypto::ring::default_provider());
     let mut extra = Vec::new();
     if let Some(path) = &network.ca_file {
-        let pem =
-            fs::read(path).with_context(|| format!("cannot read ca-file {}", path.display()))?;
+        let pem = urldb_files::read(path)
+            .with_context(|| format!("cannot read ca-file {}", path.display()))?;
         for certificate in CertificateDer::pem_slice_iter(&pem) {
             extra.push(
                 certificate

@@ -106,7 +106,7 @@ impl Repository {
         let dir = self.hooks_dir()?;
         let hook = dir.join(name);
         let before = dir.join(format!("{name}.{CHAINED}"));
-        let present = match fs::read(&hook) {
+        let present = match urldb_files::read(&hook) {
             Ok(bytes) => Some(String::from_utf8_lossy(&bytes).into_owned()),
             Err(error) if error.kind() == ErrorKind::NotFound => None,
             Err(error) => return Err(error).with_context(|| paths::shown(&hook)),

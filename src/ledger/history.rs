@@ -76,7 +76,7 @@ pub fn append(folder: &Path, lines: &[Line]) -> anyhow::Result<()> {
 pub fn last_run(folder: &Path) -> anyhow::Result<Option<Timestamp>> {
     let path = folder.join("history.jsonl");
     let reading = || format!("cannot read {}", path.display());
-    let file = match fs::File::open(&path) {
+    let file = match urldb_files::open(&path) {
         Err(error) if error.kind() == io::ErrorKind::NotFound => return Ok(None),
         opened => opened.with_context(reading)?,
     };

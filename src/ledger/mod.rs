@@ -44,7 +44,7 @@ impl Ledger {
         let mut entries = BTreeMap::new();
         for domain in domains {
             let path = file_of(folder, domain);
-            match fs::read_to_string(&path) {
+            match urldb_files::read_to_string(&path) {
                 Ok(text) => {
                     let known = parse(domain, &text)
                         .with_context(|| format!("cannot use {}", path.display()))?;
@@ -153,7 +153,7 @@ fn is_ours(path: &Path) -> bool {
     let domain = path
         .file_name()
         .and_then(|name| name.to_str()?.strip_suffix(".yaml"));
-    let text = domain.and_then(|_| fs::read_to_string(path).ok());
+    let text = domain.and_then(|_| urldb_files::read_to_string(path).ok());
     let known = domain
         .zip(text)
         .and_then(|(domain, text)| parse(domain, &text).ok());

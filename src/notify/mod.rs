@@ -219,7 +219,7 @@ impl Templates {
         let Some(path) = self.0.as_ref().map(|folder| folder.join(name)) else {
             return Ok(ours.to_owned());
         };
-        match std::fs::read_to_string(&path) {
+        match urldb_files::read_to_string(&path) {
             Err(error) if error.kind() == std::io::ErrorKind::NotFound => Ok(ours.to_owned()),
             read => read.with_context(|| format!("cannot read the template {}", path.display())),
         }

@@ -71,7 +71,7 @@ impl Outbox {
 impl Waiting {
     fn read(path: PathBuf) -> anyhow::Result<Self> {
         let read = || -> anyhow::Result<Envelope> {
-            let value: serde_json::Value = serde_json::from_slice(&fs::read(&path)?)?;
+            let value: serde_json::Value = serde_json::from_slice(&urldb_files::read(&path)?)?;
             let protocol = value.get("protocol").and_then(serde_json::Value::as_u64);
             anyhow::ensure!(
                 protocol == Some(u64::from(PROTOCOL)),

@@ -6,6 +6,7 @@
 //! - `requests`: records that ask with more than GET, from add to archive.
 //! - `importing`, `exporting`: lists of URLs that come and go, and searching.
 //! - `files`: fmt and lint, on files as people leave them.
+//! - `pipes`: what is no regular file, where one is expected.
 //! - `check`: what one look finds, for people and as JSON, and how it is narrowed.
 //! - `rules`: site rules, and what they do to records.
 //! - `run`: the loop over several runs: archive, ledger, history, mail, doubt.
@@ -45,6 +46,7 @@ mod hook;
 mod importing;
 mod judging;
 mod outbox;
+mod pipes;
 mod proxy;
 mod requests;
 mod rules;

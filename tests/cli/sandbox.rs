@@ -132,12 +132,15 @@ impl Sandbox {
     }
 
     pub(crate) fn urldb(&self, arguments: &[&str]) -> Ran {
-        Ran::new(self.urldb_command(arguments).output().unwrap())
+        self.urldb_with_env(arguments, &[])
     }
 
     pub(crate) fn urldb_with_env(&self, arguments: &[&str], env: &[(&str, &str)]) -> Ran {
         let mut command = self.urldb_command(arguments);
-        Ran::new(command.envs(env.iter().copied()).output().unwrap())
+        command.envs(env.iter().copied());
+        // Killed if it hangs, and then it did not end by itself.
+        let mut bounded = assert_cmd::Command::from_std(command);
+        Ran::new(bounded.timeout(PATIENCE).output().unwrap())
     }
 
     pub(crate) fn urldb_with_input(&self, arguments: &[&str], input: &str) -> Ran {

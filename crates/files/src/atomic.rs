@@ -6,6 +6,8 @@ use std::path::{Path, PathBuf};
 
 use tempfile::{NamedTempFile, TempPath};
 
+use crate::reading::ensure_regular;
+
 /// The names of our temporary files start like this, so that strays can be told.
 const PREFIX: &str = ".urldb-tmp-";
 
@@ -13,6 +15,7 @@ const PREFIX: &str = ".urldb-tmp-";
 ///
 /// An existing file keeps its mode; a new one gets that of any new file. Where `path` is a symbolic
 /// link, the file that it leads to is replaced and the link stays; one that leads nowhere is an error.
+/// So is what is no regular file.
 pub fn write_atomically(path: &Path, bytes: &[u8]) -> io::Result<()> {
     Staged::new(path, bytes)?.commit()
 }
@@ -48,7 +51,10 @@ impl Staged {
     ) -> Result<Self, E> {
         let target = followed(path)?;
         let permissions = match fs::metadata(&target) {
-            Ok(metadata) => Some(metadata.permissions()),
+            Ok(metadata) => {
+                ensure_regular(metadata.file_type())?;
+                Some(metadata.permissions())
+            }
             Err(error) if error.kind() == io::ErrorKind::NotFound => None,
             Err(error) => return Err(error.into()),
         };

@@ -1,4 +1,5 @@
-//! The files of users: replaced in one step, so that a crash leaves the old bytes or the new ones.
+//! The files of users: read if they are regular, replaced in one step, so that a crash leaves the
+//! old bytes or the new ones.
 //!
 //! ```
 //! # let folder = tempfile::tempdir()?;
@@ -13,5 +14,7 @@
 #![forbid(unsafe_code)]
 
 mod atomic;
+mod reading;
 
 pub use atomic::{Staged, remove_stray_files, write_atomically, write_atomically_with};
+pub use reading::{open, read, read_to_string};

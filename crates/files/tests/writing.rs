@@ -44,7 +44,7 @@ fn a_new_file_is_like_any_other() {
 #[test]
 fn a_failed_write_leaves_old_bytes_and_no_temporary_file() {
     let directory = tempfile::tempdir().unwrap();
-    // A directory cannot be replaced by a file, so the rename fails.
+    // A directory is not replaced by a file.
     let path = directory.path().join("taken");
     fs::create_dir(&path).unwrap();
     assert!(write_atomically(&path, b"x").is_err());

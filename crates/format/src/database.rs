@@ -17,7 +17,8 @@ pub struct Database {
 impl Database {
     /// Lists the `*.yaml` files directly in `directory`, sorted by name.
     ///
-    /// Folders in it are not looked into. A symbolic link that leads out of it, or nowhere, is
+    /// Folders in it are not looked into. What is neither folder nor file is listed, so that reading it
+    /// says what it is. A symbolic link that leads out of it, or nowhere, is
     /// refused: a change of the database must not change a file elsewhere.
     pub fn open(directory: impl AsRef<Path>) -> Result<Self, Error> {
         let directory = directory.as_ref().to_owned();
@@ -32,7 +33,7 @@ impl Database {
             if path
                 .extension()
                 .is_some_and(|extension| extension == "yaml")
-                && is_file_inside(&path, &root).map_err(|source| read(&path, source))?
+                && is_listed(&path, &root).map_err(|source| read(&path, source))?
             {
                 files.push(path);
             }
@@ -63,13 +64,14 @@ impl Database {
     }
 }
 
-fn is_file_inside(path: &Path, root: &Path) -> io::Result<bool> {
+/// Whether this is to be read.
+fn is_listed(path: &Path, root: &Path) -> io::Result<bool> {
     if !path.symlink_metadata()?.is_symlink() {
-        return Ok(path.metadata()?.is_file());
+        return Ok(!path.metadata()?.is_dir());
     }
     let target = fs::canonicalize(path)?;
     if target.starts_with(root) {
-        Ok(target.is_file())
+        Ok(!target.is_dir())
     } else {
         let message = format!(
             "it is a symbolic link to {}, outside of the database",

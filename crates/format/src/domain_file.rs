@@ -1,7 +1,6 @@
 //! A domain file in memory: metadata, records, and the source text of each, so that an edit
 //! leaves the bytes of all others alone.
 
-use std::fs;
 use std::path::{Path, PathBuf};
 
 use urldb_files::write_atomically;
@@ -111,7 +110,7 @@ impl DomainFile {
     /// Reads the file at `path`.
     pub fn read(path: impl AsRef<Path>) -> Result<Parsed, Error> {
         let path = path.as_ref();
-        let bytes = fs::read(path).map_err(|source| Error::Read {
+        let bytes = urldb_files::read(path).map_err(|source| Error::Read {
             path: path.to_owned(),
             source,
         })?;

@@ -1,6 +1,5 @@
 //! Files as readers get them: unpacked where they are gzip, and cut into lines; both bounded.
 
-use std::fs::File;
 use std::io::{self, BufRead, BufReader, Read};
 use std::path::Path;
 
@@ -12,9 +11,9 @@ pub const MAX_UNPACKED: u64 = 4 << 30;
 /// The longest line that is taken, in bytes; an index line with a long URL is shorter.
 pub const MAX_LINE: usize = 1 << 20;
 
-/// Opens a file, which is unpacked if it begins as gzip does.
+/// Opens a regular file, which is unpacked if it begins as gzip does.
 pub fn open(path: &Path) -> io::Result<Box<dyn BufRead>> {
-    unpacked(BufReader::new(File::open(path)?))
+    unpacked(BufReader::new(urldb_files::open(path)?))
 }
 
 /// The same for what is open already.

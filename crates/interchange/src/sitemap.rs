@@ -6,6 +6,7 @@
 //! entity but the five of XML.
 
 use std::collections::HashSet;
+use std::fs::File;
 use std::io::{self, BufRead, BufReader, Read, Write};
 use std::path::{Path, PathBuf};
 use std::sync::Arc;
@@ -44,7 +45,9 @@ pub type OnLoc<'a> = dyn FnMut(Kind, Place, &str) -> Result<(), ReadError> + 'a;
 /// Reads a sitemap, or an index and the sitemaps beside it.
 pub fn read(path: &Path, shown: &Arc<str>, sink: &mut Sink<'_>) -> Result<(), ReadError> {
     let mut children = Vec::new();
-    let input = input::open(path).map_err(ReadError::input(shown))?;
+    // Whoever names a list may name a pipe; an index may not.
+    let input = File::open(path).and_then(|file| input::unpacked(BufReader::new(file)));
+    let input = input.map_err(ReadError::input(shown))?;
     parse(input, shown, &mut |kind, place, loc| match kind {
         Kind::Url => Ok(sink(Item::new(place, loc).into())?),
         Kind::Sitemap => {

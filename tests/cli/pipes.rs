@@ -1,0 +1,132 @@
+//! What is no regular file, where one is expected: said at once, and never waited for.
+
+use std::fs;
+use std::os::unix::net::UnixListener;
+use std::process::Command;
+
+use crate::sandbox::Sandbox;
+use crate::site::{Site, promises};
+
+const FILE: &str = "urldb/example.test.yaml";
+
+/// Makes a named pipe that nobody writes to.
+fn make_pipe(sandbox: &Sandbox, path: &str) {
+    let path = sandbox.path(path);
+    fs::create_dir_all(path.parent().unwrap()).unwrap();
+    let made = Command::new("mkfifo").arg(&path).status().unwrap();
+    assert!(made.success());
+}
+
+#[test]
+fn what_is_named_is_said_to_be_no_file() {
+    let sandbox = Sandbox::new("");
+    make_pipe(&sandbox, "pipe.yaml");
+    let _socket = UnixListener::bind(sandbox.path("socket.yaml")).unwrap();
+    fs::create_dir(sandbox.path("folder.yaml")).unwrap();
+    for (name, what) in [
+        ("pipe.yaml", "a named pipe"),
+        ("socket.yaml", "a socket"),
+        ("/dev/zero", "a device"),
+        ("folder.yaml", "a folder"),
+    ] {
+        let says = format!("{name}: it is {what}, not a regular file");
+        for command in ["fmt", "lint"] {
+            sandbox.urldb(&[command, name]).code(2).complains(&[&says]);
+        }
+        sandbox
+            .urldb(&["--config", name, "list"])
+            .code(2)
+            .complains(&[&says]);
+    }
+}
+
+#[test]
+fn a_pipe_in_the_database_is_not_passed_over() {
+    let sandbox = Sandbox::new("");
+    make_pipe(&sandbox, FILE);
+    for command in ["fmt", "lint", "list", "check", "run"] {
+        sandbox
+            .urldb(&[command])
+            .code(2)
+            .complains(&[FILE, "it is a named pipe"]);
+    }
+}
+
+#[test]
+fn a_pipe_in_place_of_the_database_is_no_folder() {
+    let sandbox = Sandbox::new("[database]\npath = \"pipe\"\n");
+    make_pipe(&sandbox, "pipe");
+    sandbox.urldb(&["fmt"]).code(2).complains(&["pipe"]);
+}
+
+#[test]
+fn what_a_run_reads_besides_is_no_pipe_either() {
+    let site = Site::with(&[("/a", "first")]);
+    for (path, config) in [
+        ("ca.pem", "ca-file = \"ca.pem\"\n"),
+        ("status/example.test.yaml", ""),
+        ("status/history.jsonl", "[check]\nrehash-every = 2\n"),
+        (
+            "words/report.html",
+            "[notify.page]\ntype = \"html\"\npath = \"public\"\ntemplates = \"words\"\n",
+        ),
+    ] {
+        let sandbox = Sandbox::new(&format!("{}{config}", site.network()));
+        sandbox.write(FILE, promises(&[("/a", "first")]));
+        make_pipe(&sandbox, path);
+        sandbox
+            .urldb(&["run"])
+            .code(2)
+            .complains(&[path, "it is a named pipe"]);
+    }
+}
+
+#[test]
+fn nothing_is_put_in_the_place_of_a_pipe() {
+    let sandbox = Sandbox::empty();
+    make_pipe(&sandbox, ".gitignore");
+    sandbox
+        .urldb(&["init"])
+        .code(2)
+        .complains(&[".gitignore: it is a named pipe"]);
+}
+
+#[test]
+fn a_list_may_come_through_a_pipe() {
+    let sandbox = Sandbox::new("");
+    make_pipe(&sandbox, "pipe");
+    let sitemap = "<urlset xmlns=\"http://www.sitemaps.org/schemas/sitemap/0.9\">\
+                   <url><loc>http://example.test/b</loc></url></urlset>";
+    for (format, list) in [("list", "http://example.test/a\n"), ("sitemap", sitemap)] {
+        let pipe = sandbox.path("pipe");
+        // Opening waits for the reader.
+        let writer = std::thread::spawn(move || fs::write(pipe, list).unwrap());
+        sandbox.urldb(&["import", format, "pipe"]).code(0);
+        writer.join().unwrap();
+    }
+    // As a shell hands over the output of another command.
+    let list = "http://example.test/c\n";
+    sandbox
+        .urldb_with_input(&["import", "list", "/dev/fd/0"], list)
+        .code(0);
+    let records = ["/a", "/b", "/c"].map(|path| format!("---\n_path: {path}\n"));
+    assert_eq!(sandbox.read(FILE), format!("---\n{}", records.concat()));
+}
+
+#[test]
+fn what_a_list_names_beside_it_is_no_pipe() {
+    let sandbox = Sandbox::new("");
+    let index = "<sitemapindex xmlns=\"http://www.sitemaps.org/schemas/sitemap/0.9\">\
+                 <sitemap><loc>http://example.test/pages.xml</loc></sitemap></sitemapindex>";
+    sandbox.write("index.xml", index);
+    make_pipe(&sandbox, "pages.xml");
+    sandbox
+        .urldb(&["import", "sitemap", "index.xml"])
+        .code(1)
+        .complains(&["sitemap-not-found"]);
+    make_pipe(&sandbox, "bag/manifest-sha256.txt");
+    sandbox
+        .urldb(&["import", "bagit", "bag"])
+        .code(2)
+        .complains(&["manifest-sha256.txt", "it is a named pipe"]);
+}
