@@ -236,7 +236,11 @@ fn version_digest_and_size_are_as_configured() {
 
     sandbox.write("urldb.toml", config);
     sandbox.urldb(&["run"]).code(0);
-    let again = all_records(&sandbox).split_off(all.len());
+    // A run that begins in the second in which another ended counts its files anew: their names
+    // may come before those of the other.
+    let mut later = sandbox.files("archive", ".warc.gz");
+    later.retain(|file| !files.contains(file));
+    let again: Vec<Stored> = later.iter().flat_map(|file| records(file)).collect();
     let revisit = again
         .iter()
         .find(|record| record.header.get("WARC-Refers-To") == capture.header.get("WARC-Record-ID"));
