@@ -1,6 +1,6 @@
 //! `urldb add`.
 
-use std::collections::{BTreeMap, HashSet};
+use std::collections::{BTreeMap, HashMap, HashSet};
 use std::io::{self, BufRead, Write};
 use std::path::PathBuf;
 
@@ -11,16 +11,13 @@ use urldb_format::{DomainFile, Metadata, Record};
 
 use super::context::MapArgs;
 use super::edit::Edit;
-use super::progress::Bar;
 use super::request::RequestArgs;
+use super::served::{self, Bytes};
 use super::{Context, Exit, style};
 use crate::config::Config;
-use crate::fetch::{Fetcher, Next};
-use crate::plan::{BodyUse, Job, JobKey, Promise, Request};
+use crate::plan::{BodyUse, Request};
 use crate::rules;
-use crate::run::policy;
-use crate::stop::Stop;
-use crate::verdict::{self, Judgement};
+use crate::stop::{Stop, stop_on_signals};
 
 /// Add URLs to the database
 ///
@@ -61,8 +58,11 @@ pub(super) fn run(args: &Args, context: &mut Context) -> anyhow::Result<Exit> {
     );
     let asked = args.request.record()?;
     let wanted = pages(&read_urls(&args.urls)?, context)?;
-    let (seen, refused) = if args.no_fetch {
-        (wanted.into_iter().map(Seen::unfetched).collect(), 0)
+    let Fetched { seen, exit } = if args.no_fetch {
+        Fetched {
+            seen: wanted.into_iter().map(Seen::unfetched).collect(),
+            exit: Exit::Fine,
+        }
     } else {
         fetch(args, context, &asked, wanted)?
     };
@@ -86,11 +86,7 @@ pub(super) fn run(args: &Args, context: &mut Context) -> anyhow::Result<Exit> {
         }
     }
     domains.write()?;
-    Ok(if refused > 0 {
-        Exit::Findings
-    } else {
-        Exit::Fine
-    })
+    Ok(exit)
 }
 
 /// Says so if a request is one that runs will not send.
@@ -151,8 +147,8 @@ fn read_urls(arguments: &[String]) -> anyhow::Result<Vec<String>> {
 /// A URL to be added, and what it serves.
 struct Seen {
     identity: Identity,
-    /// Length and SHA-256, where they were asked for.
-    bytes: Option<(u64, [u8; 32])>,
+    /// Where they were asked for.
+    bytes: Option<Bytes>,
 }
 
 impl Seen {
@@ -164,102 +160,55 @@ impl Seen {
     }
 }
 
-/// Fetches each URL. Those that do not answer as they should are told of, and counted.
+/// What came of fetching.
+struct Fetched {
+    /// The URLs that answer as they should.
+    seen: Vec<Seen>,
+    exit: Exit,
+}
+
+/// Fetches each URL. Those that do not answer as they should are told of.
 fn fetch(
     args: &Args,
     context: &Context,
     asked: &Record,
     wanted: Vec<Identity>,
-) -> anyhow::Result<(Vec<Seen>, usize)> {
-    let check = &context.config.check;
-    let policy = policy(check);
+) -> anyhow::Result<Fetched> {
     let body = if args.is_static {
-        BodyUse::Hash {
-            at_most: check.largest_body(),
-            keep: false,
-        }
+        served::hashed(context)
     } else {
         BodyUse::Skip
     };
-    let fetcher = Fetcher::new(check, &context.config.network)?;
-    let bar = Bar::new(wanted.len() as u64, context.quiet);
     let stop = Stop::new();
-    crate::stop::stop_on_signals(&stop)?;
-    let order: BTreeMap<String, usize> = wanted
+    stop_on_signals(&stop)?;
+    let jobs = wanted
         .iter()
-        .enumerate()
-        .map(|(index, identity)| (identity.to_string(), index))
-        .collect();
-    let (mut seen, mut refused) = (vec![], vec![]);
-    let judge = |job: &Job, seen: &[_]| verdict::judge(job, seen, &policy);
-    fetcher.fetch_all(
-        wanted
-            .into_iter()
-            .map(|identity| job(&identity, asked, body)),
-        |job, seen| match judge(job, seen) {
-            Judgement::Again { wait, fresh } => Next::Again { wait, fresh },
-            Judgement::Settled(_) => Next::Done,
-        },
-        |job, observations| {
-            bar.advance();
-            let index = order.get(&job.url).copied().unwrap_or_default();
-            let last = observations.last();
-            let problem = match judge(&job, &observations) {
-                Judgement::Settled(assessment)
-                    if assessment.state().is_broken() || assessment.state().is_unsure() =>
-                {
-                    Some(assessment.sight.message())
-                }
-                Judgement::Again { .. } => Some("interrupted".to_owned()),
-                Judgement::Settled(_) => None,
-            };
-            let bytes = last
-                .and_then(|seen| seen.complete_body())
-                .map(|body| (body.length, body.sha256));
-            match (problem, bytes) {
-                (Some(problem), _) => refused.push((index, job.url, problem)),
-                (None, None) if args.is_static => {
-                    refused.push((index, job.url, "its body did not arrive whole".into()));
-                }
-                (None, bytes) => seen.push((index, job.key, bytes.filter(|_| args.is_static))),
+        .map(|identity| served::job(identity, asked, body));
+    let mut results = HashMap::new();
+    served::ask(context, jobs, &stop, |job, served| {
+        results.insert(job.url, served);
+    })?;
+    let mut fetched = Fetched {
+        seen: vec![],
+        exit: Exit::Fine,
+    };
+    for identity in wanted {
+        let url = identity.to_string();
+        match results.remove(&url) {
+            Some(Ok(bytes)) => fetched.seen.push(Seen { identity, bytes }),
+            Some(Err(_)) | None if stop.is_set() => {}
+            Some(Err(problem)) => {
+                style::print_warning(format!("{url} was not added: {}", style::plain(&problem)));
+                fetched.exit = Exit::Findings;
             }
-        },
-        &stop,
-    );
-    bar.finish();
-    refused.sort();
-    for (_, url, problem) in &refused {
-        style::print_warning(format!("{url} was not added: {problem}"));
+            None => {}
+        }
     }
-    seen.sort();
-    let seen = seen.into_iter().map(|(_, key, bytes)| Seen {
-        identity: Identity {
-            scheme: key.scheme,
-            host: key.domain,
-            path: key.path,
-        },
-        bytes,
-    });
-    Ok((seen.collect(), refused.len()))
-}
-
-pub(super) fn job(identity: &Identity, asked: &Record, body: BodyUse) -> Job {
-    Job {
-        key: JobKey {
-            domain: identity.host.clone(),
-            path: identity.path.clone(),
-            request: asked.identity().request,
-            alias: None,
-            scheme: identity.scheme,
-        },
-        url: identity.to_string(),
-        file: "".into(),
-        line: 0,
-        promise: Promise::default(),
-        request: Request::of(asked),
-        body,
-        known: None,
+    if stop.is_set() {
+        style::print_warning("interrupted; what had not answered by then was not added");
+        fetched.exit = Exit::Interrupted;
     }
+    Ok(fetched)
 }
 
 /// What adding a URL came to.
@@ -363,9 +312,8 @@ impl Domains {
         let identity = wanted.identity();
         let before = file.get(&identity).map(|entry| entry.record().clone());
         let mut record = before.clone().unwrap_or(wanted);
-        if let Some((length, sha256)) = seen.bytes.filter(|_| !record.is_static()) {
-            record.content_length = Some(length);
-            record.content_sha256 = Some(crate::hex::encode(&sha256));
+        if let Some(bytes) = &seen.bytes {
+            bytes.promise_in(&mut record);
         }
         record.categories.extend(
             categories

@@ -26,6 +26,7 @@ mod request;
 mod rm;
 mod search;
 mod select;
+mod served;
 mod story;
 mod style;
 mod url;

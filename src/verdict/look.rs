@@ -94,6 +94,27 @@ pub fn look(promise: &Promise, seen: &Observation, challenges: &[Challenge]) -> 
     first_answer(promise, seen, mark).unwrap_or_else(|| end_of_chain(promise, seen, mark))
 }
 
+/// The bytes at the end of the chain, if they can be promised; else what a promise of bytes would
+/// come to.
+///
+/// # Errors
+/// Where [`look`] is content with a redirect, this is not: it has to lead to a good answer, whole.
+pub fn promisable<'a>(seen: &'a Observation, challenges: &[Challenge]) -> Result<&'a Body, Sight> {
+    let mark = challenge::recognize(seen, challenges);
+    let end = end_of_chain(&Promise::default(), seen, mark);
+    match seen.complete_body() {
+        _ if end.state != State::Ok => Err(end),
+        Some(body) if seen.is_whole() => Ok(body),
+        _ => {
+            let some_bytes = Promise {
+                sha256: Some([0; 32]),
+                ..Promise::default()
+            };
+            Err(last_answer(&some_bytes, seen))
+        }
+    }
+}
+
 /// Promises about the redirect itself, and those that are kept by any first
 /// answer. `None` when the end of the chain decides.
 fn first_answer(promise: &Promise, seen: &Observation, mark: Option<&Challenge>) -> Option<Sight> {

@@ -1,6 +1,6 @@
 //! What observations mean: the verdict table of docs/verdicts.md. Pure.
 //!
-//! [`look`] says what one observation shows, [`judge`] what all of a run's
+//! [`look`] says what one observation shows, [`promisable`] what can be promised of it from now on, [`judge`] what all of a run's
 //! observations of a job come to (or that another is needed), [`Canary`]
 //! whether failures are our own network's, and [`Standing::after`] what becomes of the URL's known state: whether the
 //! new state is believed at once, or only when later runs confirm it.
@@ -28,7 +28,7 @@ pub use canonical::{Misnamed, misnamed};
 pub use challenge::known_challenges;
 pub use expiry::{Expiry, expiring};
 pub use judge::{Judgement, judge, unsettled};
-pub use look::{Sight, look};
+pub use look::{Sight, look, promisable};
 pub use standing::{News, Pending, Standing};
 
 /// How patient and how sceptical the verdict is; `[check]` of urldb.toml.

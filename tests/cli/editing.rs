@@ -1,7 +1,8 @@
 //! init, add, rm and list, which change or show the database.
 
-use crate::sandbox::Sandbox;
+use crate::sandbox::{Sandbox, eventually};
 use crate::site::{Site, promise, promises, sha256};
+use crate::support::Reply;
 
 #[test]
 fn init_makes_what_is_missing_and_overwrites_nothing() {
@@ -120,6 +121,85 @@ fn add_reads_lists_and_adds_the_good_ones() {
     assert_eq!(
         sandbox.read("urldb/example.test.yaml"),
         "---\n---\n_path: /a\n---\n_path: /b\n"
+    );
+}
+
+/// A site where nothing can be promised at `/start`, and what is said of it.
+fn unpromisable() -> Vec<(Site, String)> {
+    let redirect = |to: &str| Reply::redirect(302, to);
+    let site = |replies: Vec<(&str, Reply)>| {
+        let site = Site::new();
+        for (path, reply) in replies {
+            site.serve(path, reply);
+        }
+        site
+    };
+    let many = (1..=30).map(|number| (format!("/{number}"), redirect(&format!("/{}", number + 1))));
+    let long = Site::new();
+    long.serve("/start", redirect("/1"));
+    many.for_each(|(path, reply)| long.serve(&path, reply));
+    let half = Reply::raw("HTTP/1.1 200 OK\r\nContent-Length: 9\r\n\r\nhalf").close();
+    let challenge = Reply::new("200 OK", &["cf-mitigated: challenge"], "are you a robot?");
+    let to = |target: &str| ("/start", redirect(target));
+    let start = "http://example.test/start";
+    let cases = [
+        (
+            vec![to("/start")],
+            format!("the redirect leads back to {start}"),
+        ),
+        (
+            vec![to("ftp://example.test/")],
+            "the redirect leads to ftp://example.test/, which".into(),
+        ),
+        (vec![to("http://127.0.0.2/")], "127.0.0.2".into()),
+        (
+            vec![to("/gone")],
+            "http://example.test/gone answers 404 Not Found".into(),
+        ),
+        (
+            vec![to("/half"), ("/half", half)],
+            "ends after 4 bytes".into(),
+        ),
+        (
+            vec![to("/challenge"), ("/challenge", challenge)],
+            "http://example.test/challenge answers with ".into(),
+        ),
+    ];
+    let cases = cases
+        .into_iter()
+        .map(|(replies, says)| (site(replies), says));
+    cases.chain([(long, "redirects".into())]).collect()
+}
+
+#[test]
+fn add_says_why_nothing_can_be_promised() {
+    for (site, why) in unpromisable() {
+        let sandbox = Sandbox::new(&site.network());
+        let says = "http://example.test/start was not added: ";
+        let ran = sandbox
+            .urldb(&["add", "--static", "http://example.test/start"])
+            .code(1)
+            .complains(&[says, &why]);
+        assert!(!ran.err.contains("did not arrive whole"), "{}", ran.err);
+        assert!(!sandbox.path("urldb/example.test.yaml").exists(), "{why}");
+    }
+}
+
+#[test]
+fn an_interrupted_add_adds_what_has_answered() {
+    let site = Site::with(&[("/a", "one")]);
+    site.serve("/slow", Reply::raw("HTTP/1.1 200 OK\r\n").hang());
+    // One after the other: when the second is asked for, the first has answered.
+    let network = site.network();
+    let sandbox = Sandbox::new(&format!("[check]\nhost-concurrency = 1\n{network}"));
+    let urls = ["http://example.test/a", "http://example.test/slow"];
+    let mut running = sandbox.start(&[&["add", "--static"], &urls[..]].concat());
+    eventually("both are asked for", || site.requests().len() == 2);
+    running.signal("-INT");
+    assert_eq!(running.end().code(), Some(130));
+    assert_eq!(
+        sandbox.read("urldb/example.test.yaml"),
+        promises(&[("/a", "one")])
     );
 }
 

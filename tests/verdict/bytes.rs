@@ -262,3 +262,48 @@ fn a_digest_proves_bytes_however_the_connection_ended() {
         );
     }
 }
+
+#[test]
+fn what_can_be_promised_stands_at_the_end_of_the_chain_and_is_whole() {
+    let after = |first: Hop, mut end: Observation| {
+        end.hops.insert(0, first);
+        end
+    };
+    let moved = || redirect(302, "/b");
+    for seen in [good(), after(moved(), good())] {
+        assert_eq!(promisable(&seen, &[]).unwrap().sha256, RIGHT);
+    }
+    let gone = Observation {
+        hops: vec![moved(), hop(404, &[])],
+        ..good()
+    };
+    let choices = Observation {
+        hops: vec![hop(300, &[])],
+        ..good()
+    };
+    let challenge = Observation {
+        hops: vec![moved(), hop(200, &[("cf-mitigated", "challenge")])],
+        ..good()
+    };
+    for (seen, expected) in [
+        (truncated(), (State::Truncated, None)),
+        (
+            body(4, WRONG, BodyEnd::Cut),
+            (State::Inconclusive, Some("too-large")),
+        ),
+        (gone, (State::Gone, None)),
+        (choices, (State::Unreachable, Some("redirect-invalid"))),
+        (challenge, (State::Blocked, Some("challenge"))),
+        (
+            after(moved(), failed(FailureKind::RedirectLoop)),
+            (State::Unreachable, Some("redirect-loop")),
+        ),
+        (
+            after(moved(), failed(FailureKind::Refused)),
+            (State::Inconclusive, Some("refused")),
+        ),
+    ] {
+        let sight = promisable(&seen, &[]).unwrap_err();
+        assert_eq!((sight.state, sight.reason), expected, "{seen:?}");
+    }
+}

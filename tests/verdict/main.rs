@@ -14,7 +14,7 @@ use urldb::fetch::{
 };
 use urldb::plan::{BodyUse, Job, JobKey, Promise, Request};
 use urldb::verdict::{
-    Assessment, Canary, Judgement, News, Policy, Settled, Standing, Warning, judge,
+    Assessment, Canary, Judgement, News, Policy, Settled, Standing, Warning, judge, promisable,
 };
 use urldb_canon::Scheme;
 use urldb_protocol::State;

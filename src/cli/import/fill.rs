@@ -7,16 +7,12 @@ use std::time::{Duration, Instant};
 use urldb_canon::Identity as Url;
 use urldb_format::{DomainFile, Identity, Record};
 
-use crate::cli::add::job;
 use crate::cli::edit::Edit;
-use crate::cli::progress::Bar;
+use crate::cli::served::{self, Bytes};
 use crate::cli::style::{self, count, plain};
 use crate::cli::{Context, Exit};
-use crate::fetch::{Fetcher, Next, Observation};
-use crate::plan::{BodyUse, Job};
-use crate::run::policy;
+use crate::plan::Job;
 use crate::stop::{Stop, stop_on_signals};
-use crate::verdict::{self, Judgement, Policy};
 
 /// After so many answers they are written.
 const BATCH: usize = 500;
@@ -24,54 +20,38 @@ const BATCH: usize = 500;
 /// After so long they are written, however few they are.
 const LONGEST: Duration = Duration::from_secs(20);
 
-/// Length and digest of a URL's bytes, by its path.
-type Promises = BTreeMap<String, (u64, [u8; 32])>;
+/// What a host serves, by path.
+type Promises = BTreeMap<String, Bytes>;
 
 /// Fetches all URLs. `exit` is how the import without it ends.
 pub(super) fn fill(context: &Context, lacking: &[Url], exit: Exit) -> anyhow::Result<Exit> {
     if lacking.is_empty() {
         return Ok(exit);
     }
-    let check = &context.config.check;
-    let policy = policy(check);
-    let body = BodyUse::Hash {
-        at_most: check.largest_body(),
-        keep: false,
-    };
     let stop = Stop::new();
     stop_on_signals(&stop)?;
-    let get = Record::default();
-    let bar = Bar::new(lacking.len() as u64, context.quiet);
+    let (get, body) = (Record::default(), served::hashed(context));
+    let jobs = lacking.iter().map(|url| served::job(url, &get, body));
     let mut batch = Batch::new(context);
     let mut outcome = Ok(());
     let mut refused = 0;
-    Fetcher::new(check, &context.config.network)?.fetch_all(
-        lacking.iter().map(|url| job(url, &get, body)),
-        |job, seen| match verdict::judge(job, seen, &policy) {
-            Judgement::Again { wait, fresh } => Next::Again { wait, fresh },
-            Judgement::Settled(_) => Next::Done,
-        },
-        |job, seen| {
-            bar.advance();
-            match bytes(&job, &seen, &policy) {
-                Ok(bytes) => batch.push(job, bytes),
-                Err(_) if stop.is_set() => {}
-                Err(problem) => {
-                    refused += 1;
-                    let problem = plain(&problem);
-                    style::print_warning(format!("{} has no digest: {problem}", job.url));
-                }
+    served::ask(context, jobs, &stop, |job, served| {
+        match served {
+            Ok(bytes) => batch.push(job, bytes),
+            Err(_) if stop.is_set() => {}
+            Err(problem) => {
+                refused += 1;
+                let problem = plain(&problem);
+                style::print_warning(format!("{} has no digest: {problem}", job.url));
             }
-            if outcome.is_ok() && batch.is_due() {
-                outcome = batch.write();
-                if outcome.is_err() {
-                    stop.set();
-                }
+        }
+        if outcome.is_ok() && batch.is_due() {
+            outcome = batch.write();
+            if outcome.is_err() {
+                stop.set();
             }
-        },
-        &stop,
-    );
-    bar.finish();
+        }
+    })?;
     outcome?;
     batch.write()?;
     if !context.quiet {
@@ -86,21 +66,6 @@ pub(super) fn fill(context: &Context, lacking: &[Url], exit: Exit) -> anyhow::Re
         return Ok(Exit::Interrupted);
     }
     Ok(if refused > 0 { Exit::Findings } else { exit })
-}
-
-/// What is served, if it is good and came whole.
-fn bytes(job: &Job, seen: &[Observation], policy: &Policy) -> Result<(u64, [u8; 32]), String> {
-    match verdict::judge(job, seen, policy) {
-        Judgement::Again { .. } => Err("interrupted".to_owned()),
-        Judgement::Settled(it) if it.state().is_broken() || it.state().is_unsure() => {
-            Err(it.sight.message())
-        }
-        Judgement::Settled(_) => {
-            let body = seen.last().and_then(Observation::complete_body);
-            let body = body.ok_or("its body did not arrive whole")?;
-            Ok((body.length, body.sha256))
-        }
-    }
 }
 
 /// What was fetched and is not written yet.
@@ -123,11 +88,9 @@ impl<'a> Batch<'a> {
         }
     }
 
-    fn push(&mut self, job: Job, bytes: (u64, [u8; 32])) {
-        self.domains
-            .entry(job.key.domain)
-            .or_default()
-            .insert(job.key.path, bytes);
+    fn push(&mut self, job: Job, bytes: Option<Bytes>) {
+        let promises = self.domains.entry(job.key.domain).or_default();
+        promises.extend(bytes.map(|bytes| (job.key.path, bytes)));
         self.size += 1;
     }
 
@@ -144,13 +107,12 @@ impl<'a> Batch<'a> {
             let mut changed = vec![];
             for entry in file.records().filter(|entry| !entry.record().is_static()) {
                 let record = entry.record();
-                let Some((length, sha256)) = promises.get(&record.path) else {
+                let Some(bytes) = promises.get(&record.path) else {
                     continue;
                 };
                 if record.identity() == Identity::get(&*record.path) {
                     let mut record = record.clone();
-                    record.content_length = Some(*length);
-                    record.content_sha256 = Some(crate::hex::encode(sha256));
+                    bytes.promise_in(&mut record);
                     changed.push(record);
                 }
             }
