@@ -2,20 +2,20 @@
 
 use std::collections::{BTreeMap, HashMap, HashSet};
 use std::io::{self, BufRead, Write};
-use std::path::PathBuf;
 
 use anyhow::Context as _;
 use urldb_canon::rules::{Failure, Parts};
 use urldb_canon::{Identity, Scheme};
-use urldb_format::{DomainFile, Metadata, Record};
+use urldb_format::{DomainFile, Entry, Identity as RecordIdentity, Metadata, Record};
 
 use super::context::MapArgs;
+use super::domains::{Aliases, read_if_there};
 use super::edit::Edit;
 use super::request::RequestArgs;
 use super::served::{self, Bytes};
 use super::{Context, Exit, style};
 use crate::config::Config;
-use crate::plan::{BodyUse, Request};
+use crate::plan::{BodyUse, Request, schemes};
 use crate::rules;
 use crate::stop::{Stop, stop_on_signals};
 
@@ -66,26 +66,32 @@ pub(super) fn run(args: &Args, context: &mut Context) -> anyhow::Result<Exit> {
     } else {
         fetch(args, context, &asked, wanted)?
     };
-    // Read again: the files may have changed while the network was asked.
-    let _edit = Edit::begin(&context.database())?;
-    let mut domains = Domains::load(&context.config)?;
+    let wish = Wish {
+        asked: &asked,
+        categories: &args.categories,
+    };
     let mut out = anstream::stdout().lock();
-    for seen in &seen {
-        let done = domains.add(seen, &asked, &args.categories)?;
+    let added = write(&seen, &wish, context)?;
+    for Seen { identity, .. } in &seen {
+        let Some(Added { done, is_asked }) = added.get(identity) else {
+            continue;
+        };
+        let Identity { scheme, host, .. } = identity;
         if !context.quiet {
-            let file = context.shown(&domains.path_of(&seen.identity.host));
+            let file = context.shown(&context.domain_file(host));
             let method = asked.method.as_deref();
             let method = method.map_or_else(String::new, |method| format!("{method} "));
-            writeln!(out, "{done} {method}{} in {file}", seen.identity)?;
+            writeln!(out, "{done} {method}{identity} in {file}")?;
         }
-        if let Some(warning) = unsent(&asked, &seen.identity, &context.config) {
+        if let Some(warning) = unsent(&asked, identity, &context.config) {
             style::print_warning(warning);
         }
-        if let Some(warning) = domains.unasked(&seen.identity) {
-            style::print_warning(warning);
+        if !is_asked {
+            style::print_warning(format!(
+                "{host} is not asked over {scheme}: set `{scheme}: true` in the metadata of its file"
+            ));
         }
     }
-    domains.write()?;
     Ok(exit)
 }
 
@@ -105,7 +111,7 @@ fn unsent(asked: &Record, identity: &Identity, config: &Config) -> Option<String
 
 /// The page of each URL, once, in the spelling of the site rules and of `cnames`.
 fn pages(urls: &[String], context: &Context) -> anyhow::Result<Vec<Identity>> {
-    let domains = Domains::load(&context.config)?;
+    let aliases = Aliases::load(&context.config)?;
     let rules = rules::load(&context.config)?;
     let mut out = anstream::stdout().lock();
     let (mut pages, mut known) = (vec![], HashSet::new());
@@ -118,7 +124,7 @@ fn pages(urls: &[String], context: &Context) -> anyhow::Result<Vec<Identity>> {
         if page.to_string() != spelled && !context.quiet {
             writeln!(out, "{spelled} is {page} to the site rules")?;
         }
-        page.host = domains.primary_host(&page.host);
+        page.host = aliases.primary_host(&page.host);
         if known.insert(page.clone()) {
             pages.push(page);
         }
@@ -229,142 +235,107 @@ impl std::fmt::Display for Done {
     }
 }
 
-/// The domain files, for edits of several at once.
-pub(super) struct Domains {
-    folder: PathBuf,
-    files: BTreeMap<String, DomainFile>,
-    /// Cnames and the hosts that they are aliases of.
-    aliases: BTreeMap<String, String>,
-    changed: Vec<String>,
+/// What became of a URL.
+struct Added {
+    done: Done,
+    /// Whether its domain is asked over its scheme.
+    is_asked: bool,
 }
 
-impl Domains {
-    pub(super) fn load(config: &Config) -> anyhow::Result<Self> {
-        let database = config.open_database()?;
-        let mut domains = Self {
-            folder: database.directory().to_owned(),
-            files: BTreeMap::new(),
-            aliases: BTreeMap::new(),
-            changed: vec![],
+/// Adds all URLs. Of the domain files all are changed, or none, and they are read only now: they may
+/// have changed while the network was asked.
+fn write<'a>(
+    seen: &'a [Seen],
+    wish: &Wish<'_>,
+    context: &Context,
+) -> anyhow::Result<HashMap<&'a Identity, Added>> {
+    let mut edit = Edit::begin(&context.database())?;
+    let mut by_host: BTreeMap<&str, Vec<&Seen>> = BTreeMap::new();
+    for seen in seen {
+        let host = by_host.entry(&seen.identity.host).or_default();
+        host.push(seen);
+    }
+    let mut all = HashMap::new();
+    for (host, seen) in by_host {
+        let path = context.domain_file(host);
+        let mut file = match read_if_there(&path)? {
+            Some(file) => file,
+            None => DomainFile::create(path, first_metadata(&seen))?,
         };
-        for parsed in database.read() {
-            let file = parsed?.file;
-            let host = file.host().to_owned();
-            domains.aliases.extend(
-                file.metadata()
-                    .cnames
-                    .iter()
-                    .map(|cname| (cname.clone(), host.clone())),
-            );
-            domains.files.insert(host, file);
+        let added = wish.add_to(&mut file, &seen)?;
+        if added.iter().any(|(_, added)| added.done != Done::Known) {
+            edit.stage(&file)?;
         }
-        Ok(domains)
+        all.extend(added);
     }
+    edit.commit()?;
+    Ok(all)
+}
 
-    /// The host whose file a host's records stand in.
-    pub(super) fn primary_host(&self, host: &str) -> String {
-        self.aliases
-            .get(host)
-            .filter(|_| !self.files.contains_key(host))
-            .map_or(host, String::as_str)
-            .to_owned()
-    }
+/// What is to be said of every URL.
+struct Wish<'a> {
+    /// Its request.
+    asked: &'a Record,
+    categories: &'a [String],
+}
 
-    /// Whether there is a record of this path, whatever its request.
-    pub(super) fn has_record(&self, host: &str, path: &str) -> bool {
-        self.paths(host).any(|known| known == path)
-    }
-
-    /// The line of the first record of this path, whatever its request.
-    pub(super) fn line_of(&self, host: &str, path: &str) -> Option<usize> {
-        let mut records = self.files.get(host)?.records();
-        records
-            .find(|entry| entry.record().path == path)
-            .map(urldb_format::Entry::line)
-    }
-
-    /// The paths of a host's records.
-    pub(super) fn paths(&self, host: &str) -> impl Iterator<Item = &str> {
-        let file = self.files.get(host).into_iter();
-        file.flat_map(DomainFile::records)
-            .map(|entry| entry.record().path.as_str())
-    }
-
-    fn path_of(&self, host: &str) -> PathBuf {
-        self.folder.join(format!("{host}.yaml"))
-    }
-
-    /// Adds a record, or adds to it what it lacks. What it promises already is
-    /// not touched: that is what `accept` is for.
-    fn add(&mut self, seen: &Seen, asked: &Record, categories: &[String]) -> anyhow::Result<Done> {
-        let Identity { scheme, host, path } = &seen.identity;
-        let file_path = self.path_of(host);
-        let file = match self.files.entry(host.clone()) {
-            std::collections::btree_map::Entry::Occupied(file) => file.into_mut(),
-            std::collections::btree_map::Entry::Vacant(place) => {
-                place.insert(DomainFile::create(file_path, first_metadata(*scheme))?)
+impl Wish<'_> {
+    /// Adds records to a file, or to those that it has what they lack.
+    fn add_to<'a>(
+        &self,
+        file: &mut DomainFile,
+        seen: &[&'a Seen],
+    ) -> anyhow::Result<Vec<(&'a Identity, Added)>> {
+        let schemes = schemes(file.metadata());
+        let entries = file.records().map(Entry::record);
+        let mut known: HashMap<_, _> = entries
+            .map(|record| (record.identity(), record.clone()))
+            .collect();
+        let (mut changed, mut all) = (vec![], vec![]);
+        for seen in seen {
+            let (record, done) = self.applied(seen, &known);
+            if done != Done::Known {
+                known.insert(record.identity(), record.clone());
+                changed.push(record);
             }
-        };
+            let is_asked = schemes.contains(&seen.identity.scheme);
+            all.push((&seen.identity, Added { done, is_asked }));
+        }
+        file.put_all(changed)?;
+        Ok(all)
+    }
+
+    /// The record of a URL as it is to be. What it promises already is not touched: that is what
+    /// `accept` is for.
+    fn applied(&self, seen: &Seen, known: &HashMap<RecordIdentity, Record>) -> (Record, Done) {
         let wanted = Record {
-            path: path.clone(),
-            ..asked.clone()
+            path: seen.identity.path.clone(),
+            ..self.asked.clone()
         };
-        let identity = wanted.identity();
-        let before = file.get(&identity).map(|entry| entry.record().clone());
-        let mut record = before.clone().unwrap_or(wanted);
+        let before = known.get(&wanted.identity());
+        let mut record = before.cloned().unwrap_or(wanted);
         if let Some(bytes) = &seen.bytes {
             bytes.promise_in(&mut record);
         }
-        record.categories.extend(
-            categories
-                .iter()
-                .filter(|category| !category.is_empty())
-                .cloned(),
-        );
+        let categories = self.categories.iter().filter(|name| !name.is_empty());
+        record.categories.extend(categories.cloned());
         record.categories.sort();
         record.categories.dedup();
-        let done = match &before {
+        let done = match before {
             None => Done::Added,
-            Some(before) if *before == record => return Ok(Done::Known),
+            Some(before) if *before == record => Done::Known,
             Some(_) => Done::Updated,
         };
-        match before {
-            None => file.insert(record)?,
-            Some(_) => file.update(&identity, |old| *old = record)?,
-        }
-        if !self.changed.contains(host) {
-            self.changed.push(host.clone());
-        }
-        Ok(done)
-    }
-
-    /// Says so if a URL's scheme is one that its domain is not asked over.
-    fn unasked(&self, identity: &Identity) -> Option<String> {
-        let Identity { scheme, host, .. } = identity;
-        let metadata = self.files.get(host)?.metadata();
-        let is_asked = match scheme {
-            Scheme::Http => metadata.http,
-            Scheme::Https => metadata.https || !metadata.http,
-        };
-        (!is_asked).then(|| {
-            format!("{host} is not asked over {scheme}: set `{scheme}: true` in the metadata of its file")
-        })
-    }
-
-    /// Writes the files that have changed, each atomically.
-    fn write(&self) -> anyhow::Result<()> {
-        let mut changed = self.changed.iter().filter_map(|host| self.files.get(host));
-        std::fs::create_dir_all(&self.folder)
-            .with_context(|| format!("cannot make {}", self.folder.display()))?;
-        changed.try_for_each(|file| Ok(file.write()?))
+        (record, done)
     }
 }
 
 /// A domain that is first named by an https URL is asked over https only.
-fn first_metadata(scheme: Scheme) -> Metadata {
+fn first_metadata(seen: &[&Seen]) -> Metadata {
+    let scheme = seen.first().map(|seen| seen.identity.scheme);
     Metadata {
-        https: scheme == Scheme::Https,
-        http: scheme == Scheme::Http,
+        https: scheme == Some(Scheme::Https),
+        http: scheme == Some(Scheme::Http),
         ..Metadata::default()
     }
 }

@@ -92,6 +92,11 @@ impl Context {
         self.config.root.join(&self.config.database.path)
     }
 
+    /// The domain file of a host, or where it would be.
+    pub(super) fn domain_file(&self, host: &str) -> PathBuf {
+        self.database().join(format!("{host}.yaml"))
+    }
+
     /// A path as people are shown it: relative to the root.
     pub(super) fn shown(&self, path: &Path) -> String {
         self.config.relative_name(path)

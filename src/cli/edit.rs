@@ -1,4 +1,5 @@
-//! One urldb at a time edits the database, so that none writes over what another has just written.
+//! One urldb at a time edits the database, so that none writes over what another has just written;
+//! and of several files all are changed, or none.
 //!
 //! The lock is on the folder itself: it needs no file, and the kernel gives it up for whoever dies.
 
@@ -6,6 +7,10 @@ use std::fs::{File, TryLockError};
 use std::path::Path;
 use std::thread::sleep;
 use std::time::{Duration, Instant};
+
+use anyhow::Context as _;
+use urldb_files::Staged;
+use urldb_format::DomainFile;
 
 /// How long another may edit. What is read under the lock is written at once, without asking the
 /// network or a person, so that more than this means that something is stuck.
@@ -16,6 +21,7 @@ const PATIENCE: Duration = Duration::from_secs(10);
 pub(super) struct Edit {
     /// Locked as long as it is open.
     _folder: Option<File>,
+    staged: Vec<Staged>,
 }
 
 impl Edit {
@@ -25,7 +31,7 @@ impl Edit {
         // pipe in its place would wait for a writer.
         let opened = database.is_dir().then(|| File::open(database));
         let Some(Ok(folder)) = opened else {
-            return Ok(Self { _folder: None });
+            return Ok(Self::of(None));
         };
         let deadline = Instant::now() + PATIENCE;
         loop {
@@ -40,13 +46,38 @@ impl Edit {
                     PATIENCE.as_secs()
                 ),
                 // A file system without locks is not a reason to refuse work.
-                Err(TryLockError::Error(_)) => return Ok(Self { _folder: None }),
+                Err(TryLockError::Error(_)) => return Ok(Self::of(None)),
             }
         }
         // One that cannot be removed is no obstacle: it is in nobody's way.
         let _ = urldb_files::remove_stray_files(database);
-        Ok(Self {
-            _folder: Some(folder),
-        })
+        Ok(Self::of(Some(folder)))
+    }
+
+    fn of(folder: Option<File>) -> Self {
+        Self {
+            _folder: folder,
+            staged: vec![],
+        }
+    }
+
+    /// Puts a file on disk, to take its place when all are there.
+    pub(super) fn stage(&mut self, file: &DomainFile) -> anyhow::Result<()> {
+        let staged = Staged::new(file.path(), file.text().as_bytes());
+        let failed = || {
+            let path = file.path().display();
+            format!("cannot write {path}; nothing was changed")
+        };
+        self.staged.push(staged.with_context(failed)?);
+        Ok(())
+    }
+
+    /// Puts the files that were staged in their places.
+    pub(super) fn commit(self) -> anyhow::Result<()> {
+        for file in self.staged {
+            file.commit()
+                .context("cannot write a domain file; do it again to complete it")?;
+        }
+        Ok(())
     }
 }

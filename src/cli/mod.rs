@@ -10,6 +10,7 @@ mod check;
 mod completions;
 mod context;
 mod demo;
+mod domains;
 mod edit;
 mod export;
 mod findings;

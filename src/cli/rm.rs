@@ -1,5 +1,6 @@
 //! `urldb rm`.
 
+use std::collections::{BTreeMap, BTreeSet};
 use std::io::Write;
 
 use urldb_format::{DomainFile, Identity};
@@ -20,27 +21,34 @@ pub(super) struct Args {
 }
 
 pub(super) fn run(args: &Args, context: &Context) -> anyhow::Result<Exit> {
-    let _edit = Edit::begin(&context.database())?;
+    let mut edit = Edit::begin(&context.database())?;
     // All are looked up before any is removed: a typo in one leaves everything as it was.
-    let records = find_records(context, &args.urls)?;
-    let mut out = anstream::stdout().lock();
-    for (host, path) in records {
-        let file = context.database().join(format!("{host}.yaml"));
-        let mut domain = DomainFile::read(&file)?.file;
+    let mut paths: BTreeMap<String, BTreeSet<String>> = BTreeMap::new();
+    for (host, path) in find_records(context, &args.urls)? {
+        paths.entry(host).or_default().insert(path);
+    }
+    for (host, paths) in &paths {
+        let mut file = DomainFile::read(context.domain_file(host))?.file;
         // A URL may have a record for each of several requests.
-        let records = domain.records().map(|entry| entry.record().identity());
-        let named: Vec<Identity> = records.filter(|identity| identity.path == path).collect();
+        let records = file.records().map(|entry| entry.record().identity());
+        let named: Vec<Identity> = records
+            .filter(|identity| paths.contains(&identity.path))
+            .collect();
         for identity in &named {
-            domain.remove(identity)?;
+            file.remove(identity)?;
         }
-        domain.write()?;
-        if !context.quiet {
-            writeln!(
-                out,
-                "{} {host}{path} from {}",
-                style::paint(style::GOOD, "removed"),
-                context.shown(&file)
-            )?;
+        edit.stage(&file)?;
+    }
+    edit.commit()?;
+    if context.quiet {
+        return Ok(Exit::Fine);
+    }
+    let mut out = anstream::stdout().lock();
+    let removed = style::paint(style::GOOD, "removed");
+    for (host, paths) in &paths {
+        let file = context.shown(&context.domain_file(host));
+        for path in paths {
+            writeln!(out, "{removed} {host}{path} from {file}")?;
         }
     }
     Ok(Exit::Fine)

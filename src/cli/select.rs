@@ -1,11 +1,15 @@
 //! The options that select records.
 
+use std::collections::hash_map::Entry;
+use std::collections::{BTreeSet, HashMap};
+
 use clap::Args;
 use urldb_canon::Identity;
 use urldb_format::Database;
 
 use super::Context;
 use super::context::MapArgs;
+use super::domains::{Aliases, paths_in};
 use crate::config::section::nearest;
 use crate::plan::Selection;
 use crate::rules;
@@ -91,31 +95,60 @@ pub(super) fn find_records(
     if urls.is_empty() {
         return Ok(vec![]);
     }
-    let domains = super::add::Domains::load(&context.config)?;
     // Those with mistakes are no help here, and `lint` tells of them.
     let rules = rules::read(&context.database())?.rules;
-    let record = |identity: Identity| {
-        let host = domains.primary_host(&identity.host);
-        domains
-            .has_record(&host, &identity.path)
-            .then_some((host, identity.path))
+    let mut known = Known {
+        context,
+        aliases: Aliases::load(&context.config)?,
+        paths: HashMap::new(),
     };
     urls.iter()
         .map(|url| {
             let identity = urldb_canon::identify(url)?;
-            let page = || rules.resolve(url).ok()?.record.ok();
-            if let Some(found) = record(identity.clone()).or_else(|| record(page()?)) {
-                Ok(found)
-            } else {
-                let host = domains.primary_host(&identity.host);
-                match nearest(&identity.path, domains.paths(&host)) {
-                    Some(near) => anyhow::bail!(
-                        "{url} is not in the database; did you mean {}://{host}{near}?",
-                        identity.scheme
-                    ),
-                    None => anyhow::bail!("{url} is not in the database; `urldb add` adds it"),
-                }
+            if let Some(found) = known.record(&identity)? {
+                return Ok(found);
+            }
+            let page = rules.resolve(url).ok().and_then(|found| found.record.ok());
+            match page.map(|page| known.record(&page)).transpose()?.flatten() {
+                Some(found) => Ok(found),
+                None => Err(known.explain(url, &identity)?),
             }
         })
         .collect()
+}
+
+/// The records that there are, as far as they were asked for: the paths of each host.
+struct Known<'a> {
+    context: &'a Context,
+    aliases: Aliases,
+    paths: HashMap<String, BTreeSet<String>>,
+}
+
+impl Known<'_> {
+    /// Host and path of the record of a URL, if it has one.
+    fn record(&mut self, url: &Identity) -> anyhow::Result<Option<(String, String)>> {
+        let host = self.aliases.primary_host(&url.host);
+        let is_known = self.paths(&host)?.contains(&url.path);
+        Ok(is_known.then(|| (host, url.path.clone())))
+    }
+
+    /// That a URL has none.
+    fn explain(&mut self, typed: &str, url: &Identity) -> anyhow::Result<anyhow::Error> {
+        let host = self.aliases.primary_host(&url.host);
+        let paths = self.paths(&host)?.iter().map(String::as_str);
+        Ok(match nearest(&url.path, paths) {
+            Some(near) => anyhow::anyhow!(
+                "{typed} is not in the database; did you mean {}://{host}{near}?",
+                url.scheme
+            ),
+            None => anyhow::anyhow!("{typed} is not in the database; `urldb add` adds it"),
+        })
+    }
+
+    fn paths(&mut self, host: &str) -> anyhow::Result<&BTreeSet<String>> {
+        Ok(match self.paths.entry(host.to_owned()) {
+            Entry::Occupied(known) => known.into_mut(),
+            Entry::Vacant(place) => place.insert(paths_in(&self.context.domain_file(host))?),
+        })
+    }
 }

@@ -238,7 +238,8 @@ pub fn jobs_of(
     jobs
 }
 
-fn schemes(metadata: &Metadata) -> Vec<Scheme> {
+/// The schemes over which a domain's records are asked for.
+pub fn schemes(metadata: &Metadata) -> Vec<Scheme> {
     let mut schemes = Vec::with_capacity(2);
     if metadata.http {
         schemes.push(Scheme::Http);

@@ -294,6 +294,47 @@ fn rm_removes_all_or_nothing() {
 }
 
 #[test]
+fn of_several_files_all_are_changed_or_none() {
+    let sandbox = Sandbox::new("");
+    sandbox.write("urldb/a.test.yaml", promises(&[("/a", "x")]));
+    // Which of the two is meant cannot be known.
+    let twice = promises(&[("/b", "x"), ("/b", "y")]);
+    sandbox.write("urldb/b.test.yaml", twice);
+    let before = sandbox.tree("urldb");
+    for command in [
+        &["rm"][..],
+        &["add", "--no-fetch", "-c", "core", "http://a.test/new"],
+    ] {
+        let urls = ["http://a.test/a", "http://b.test/b"];
+        sandbox
+            .urldb(&[command, &urls].concat())
+            .code(2)
+            .complains(&["b.test.yaml"]);
+        assert_eq!(sandbox.tree("urldb"), before, "{command:?}");
+    }
+}
+
+#[test]
+fn a_list_is_added_in_the_order_in_which_it_is_told() {
+    let sandbox = Sandbox::new("");
+    let urls = ["http://b.test/2", "http://a.test/1", "http://b.test/1"];
+    let ran = sandbox.urldb(&[&["add", "--no-fetch"], &urls[..]].concat());
+    let told: Vec<_> = ran
+        .out
+        .lines()
+        .filter_map(|line| line.split(' ').nth(1))
+        .collect();
+    assert_eq!(told, urls);
+    // Over which schemes a domain is asked, its first URL says.
+    let both = ["https://c.test/", "http://c.test/"];
+    sandbox
+        .urldb(&[&["add", "--no-fetch"], &both[..]].concat())
+        .code(0)
+        .says(&["added https://c.test/ in", "known http://c.test/ in"])
+        .complains(&["c.test is not asked over http:"]);
+}
+
+#[test]
 fn a_url_is_found_whatever_is_asked_of_it() {
     let site = Site::with(&[("/form", "answer")]);
     let network = site.network();

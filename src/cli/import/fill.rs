@@ -100,10 +100,9 @@ impl<'a> Batch<'a> {
 
     /// Writes it into records that still promise no bytes; they may have changed meanwhile.
     fn write(&mut self) -> anyhow::Result<()> {
-        let folder = self.context.database();
-        let _edit = Edit::begin(&folder)?;
+        let mut edit = Edit::begin(&self.context.database())?;
         for (domain, promises) in std::mem::take(&mut self.domains) {
-            let mut file = DomainFile::read(folder.join(format!("{domain}.yaml")))?.file;
+            let mut file = DomainFile::read(self.context.domain_file(&domain))?.file;
             let mut changed = vec![];
             for entry in file.records().filter(|entry| !entry.record().is_static()) {
                 let record = entry.record();
@@ -118,8 +117,9 @@ impl<'a> Batch<'a> {
             }
             self.written += changed.len() as u64;
             file.put_all(changed)?;
-            file.write()?;
+            edit.stage(&file)?;
         }
+        edit.commit()?;
         (self.size, self.since) = (0, Instant::now());
         Ok(())
     }

@@ -8,6 +8,9 @@ use urldb_canon::{Identity as Url, Scheme};
 use urldb_format::{DomainFile, Identity, Mapping, Metadata, Record};
 use urldb_interchange::{Item, Listed, Notice, Place};
 
+use crate::cli::domains::read_if_there;
+use crate::plan::schemes;
+
 /// What became of a URL.
 #[derive(Debug, Clone, Copy, PartialEq, Eq)]
 pub(super) enum Done {
@@ -41,11 +44,11 @@ impl<'a> Merge<'a> {
         items: &[Item],
         categories: &'a [String],
     ) -> anyhow::Result<Self> {
-        let is_new = path.symlink_metadata().is_err();
-        let file = if is_new {
-            DomainFile::create(path, metadata_of(items))?
-        } else {
-            DomainFile::read(path)?.file
+        let present = read_if_there(path)?;
+        let is_new = present.is_none();
+        let file = match present {
+            Some(file) => file,
+            None => DomainFile::create(path, metadata_of(items))?,
         };
         let known = file.records().map(|entry| {
             let record = entry.record();
@@ -63,10 +66,11 @@ impl<'a> Merge<'a> {
     /// Merges all items. `name` is what people call the file.
     pub(super) fn all(self, items: Vec<Item>, name: &str) -> Merged {
         let mut notices = vec![];
+        let asked = schemes(self.file.metadata());
         let unasked = items
             .iter()
             .map(|item| item.scheme)
-            .find(|scheme| !is_asked(self.file.metadata(), *scheme));
+            .find(|scheme| !asked.contains(scheme));
         let mut wanted: BTreeMap<Identity, Item> = BTreeMap::new();
         for item in items {
             let item = self.prepared(item);
@@ -195,13 +199,6 @@ fn metadata_of(items: &[Item]) -> Metadata {
         https: items.iter().any(|item| item.scheme == Scheme::Https),
         ..Metadata::default()
     })
-}
-
-fn is_asked(metadata: &Metadata, scheme: Scheme) -> bool {
-    match scheme {
-        Scheme::Http => metadata.http,
-        Scheme::Https => metadata.https || !metadata.http,
-    }
 }
 
 /// Adds to an item what another says of the same URL. Of two captures the later one counts.

@@ -10,17 +10,16 @@ mod spool;
 mod tally;
 
 use std::collections::BTreeMap;
-use std::path::{Path, PathBuf};
+use std::path::PathBuf;
 
 use anyhow::Context as _;
-use urldb_files::Staged;
-use urldb_format::Database;
 use urldb_interchange::Found;
 
 use self::merge::Merge;
 use self::spool::Spool;
 use self::tally::Tally;
 use super::context::MapArgs;
+use super::domains::Aliases;
 use super::edit::Edit;
 use super::{Context, Exit};
 use source::Format;
@@ -115,16 +114,15 @@ fn write(
     spool: &mut Spool,
     tally: &mut Tally,
 ) -> anyhow::Result<Vec<urldb_canon::Identity>> {
-    let folder = context.database();
-    let _edit = Edit::begin(&folder)?;
-    let database = context.config.open_database()?;
-    let (mut staged, mut lacking) = (vec![], vec![]);
-    for (domain, hosts) in domains(&database, spool.hosts())? {
+    let mut edit = Edit::begin(&context.database())?;
+    let aliases = Aliases::load(&context.config)?;
+    let mut lacking = vec![];
+    for (domain, hosts) in domains(&aliases, spool.hosts()) {
         let mut items = vec![];
         for host in hosts {
             items.extend(spool.take(&host)?);
         }
-        let path = folder.join(format!("{domain}.yaml"));
+        let path = context.domain_file(&domain);
         let merge = Merge::new(&path, &items, &args.categories)?;
         let name = context.shown(&path);
         let merged = merge.all(items, &name);
@@ -134,43 +132,21 @@ fn write(
         }
         let file = merged.file()?;
         if let Some(file) = file.filter(|_| !args.dry_run && !tally.stops(args.keep_going)) {
-            staged.push(stage(&path, file.text().as_bytes())?);
+            edit.stage(&file)?;
         }
     }
     if !tally.stops(args.keep_going) {
-        for file in staged {
-            file.commit()
-                .context("cannot write a domain file; run the import again to complete it")?;
-        }
+        edit.commit()?;
     }
     Ok(lacking)
 }
 
-fn stage(path: &Path, bytes: &[u8]) -> anyhow::Result<Staged> {
-    Staged::new(path, bytes)
-        .with_context(|| format!("cannot write {}; nothing was imported", path.display()))
-}
-
 /// The domain files, each with the hosts whose records it is to hold: itself, and its cnames.
-fn domains(
-    database: &Database,
-    hosts: Vec<String>,
-) -> anyhow::Result<BTreeMap<String, Vec<String>>> {
-    let mut primary = BTreeMap::new();
-    let mut known = vec![];
-    for parsed in database.read() {
-        let file = parsed?.file;
-        let cnames = file.metadata().cnames.iter();
-        primary.extend(cnames.map(|cname| (cname.clone(), file.host().to_owned())));
-        known.push(file.host().to_owned());
-    }
-    for host in known {
-        primary.remove(&host);
-    }
+fn domains(aliases: &Aliases, hosts: Vec<String>) -> BTreeMap<String, Vec<String>> {
     let mut domains: BTreeMap<String, Vec<String>> = BTreeMap::new();
     for host in hosts {
-        let domain = primary.get(&host).unwrap_or(&host).clone();
+        let domain = aliases.primary_host(&host);
         domains.entry(domain).or_default().push(host);
     }
-    Ok(domains)
+    domains
 }

@@ -4,11 +4,12 @@ use std::io::Write;
 
 use urldb_canon::rules::SiteRules;
 use urldb_canon::{Identity, surt};
+use urldb_format::{DomainFile, Entry};
 
 use super::explanation::{Explanation, Record};
 use super::table;
-use crate::cli::add::Domains;
 use crate::cli::check::Format;
+use crate::cli::domains::{Aliases, read_if_there};
 use crate::cli::{Context, Exit};
 use crate::rules;
 
@@ -51,9 +52,9 @@ pub(super) fn run(args: &Args, context: &Context) -> anyhow::Result<Exit> {
 fn explain(url: &str, context: &Context) -> anyhow::Result<Explanation> {
     let folder = context.database();
     let has_database = folder.is_dir();
-    let (rules, domains) = if has_database {
-        let domains = Domains::load(&context.config)?;
-        (rules::load(&context.config)?, Some(domains))
+    let (rules, aliases) = if has_database {
+        let aliases = Aliases::load(&context.config)?;
+        (rules::load(&context.config)?, Some(aliases))
     } else {
         (SiteRules::new(), None)
     };
@@ -63,19 +64,22 @@ fn explain(url: &str, context: &Context) -> anyhow::Result<Explanation> {
     if let Ok(found) = trace.outcome
         && let Ok(page) = found.record
     {
-        let host = domains.as_ref().map(|known| known.primary_host(&page.host));
+        let host = aliases.map(|known| known.primary_host(&page.host));
         let kept = Identity {
             host: host.unwrap_or_else(|| page.host.clone()),
             ..page.clone()
         };
         explanation.surt = Some(surt(&kept.to_string()));
-        let line = domains.map(|known| known.line_of(&kept.host, &kept.path));
+        let path = context.domain_file(&kept.host);
+        let file = read_if_there(&path)?;
+        let mut records = file.iter().flat_map(DomainFile::records);
+        let entry = records.find(|entry| entry.record().path == kept.path);
         explanation.record = Some(Record {
-            file: context.shown(&folder.join(format!("{}.yaml", kept.host))),
+            file: context.shown(&path),
             cname: (kept.host != page.host).then_some(page.host),
             path: kept.path,
-            known: line.map(|line| line.is_some()),
-            line: line.flatten(),
+            known: has_database.then_some(entry.is_some()),
+            line: entry.map(Entry::line),
         });
     }
     Ok(explanation)

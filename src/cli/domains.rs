@@ -1,0 +1,49 @@
+//! In which domain file the records of a host stand, and what is in one.
+
+use std::collections::{BTreeMap, BTreeSet};
+use std::path::Path;
+
+use urldb_format::DomainFile;
+
+use crate::config::Config;
+
+/// Cnames, and the hosts that they are aliases of.
+pub(super) struct Aliases(BTreeMap<String, String>);
+
+impl Aliases {
+    /// Reads one file of the database after the other.
+    pub(super) fn load(config: &Config) -> anyhow::Result<Self> {
+        let (mut aliases, mut hosts) = (BTreeMap::new(), vec![]);
+        for parsed in config.open_database()?.read() {
+            let file = parsed?.file;
+            let cnames = file.metadata().cnames.iter();
+            aliases.extend(cnames.map(|cname| (cname.clone(), file.host().to_owned())));
+            hosts.push(file.host().to_owned());
+        }
+        // A host that has a file is nobody's alias.
+        for host in hosts {
+            aliases.remove(&host);
+        }
+        Ok(Self(aliases))
+    }
+
+    /// The host in whose file a host's records stand.
+    pub(super) fn primary_host(&self, host: &str) -> String {
+        self.0.get(host).map_or(host, String::as_str).to_owned()
+    }
+}
+
+/// The domain file at `path`, if there is one.
+pub(super) fn read_if_there(path: &Path) -> anyhow::Result<Option<DomainFile>> {
+    if path.symlink_metadata().is_err() {
+        return Ok(None);
+    }
+    Ok(Some(DomainFile::read(path)?.file))
+}
+
+/// The paths of all records in the domain file at `path`, whatever their requests.
+pub(super) fn paths_in(path: &Path) -> anyhow::Result<BTreeSet<String>> {
+    let file = read_if_there(path)?;
+    let entries = file.iter().flat_map(DomainFile::records);
+    Ok(entries.map(|entry| entry.record().path.clone()).collect())
+}
