@@ -13,7 +13,7 @@ use jiff::Timestamp;
 #[derive(Debug)]
 pub struct Owner {
     /// Locked as long as it is open.
-    _file: File,
+    file: File,
 }
 
 /// Why the right was not given.
@@ -76,7 +76,15 @@ impl Owner {
             Err(TryLockError::Error(source)) => return Err(failed(source)),
         }
         Holder::this_process().write(&mut file).map_err(failed)?;
-        Ok(Self { _file: file })
+        Ok(Self { file })
+    }
+}
+
+impl Drop for Owner {
+    /// Closing the file is not enough: a process that another thread is just starting has it open
+    /// too, until it becomes another program. What cannot be unlocked is when that is closed.
+    fn drop(&mut self) {
+        let _ = self.file.unlock();
     }
 }
 
@@ -110,5 +118,21 @@ impl Holder {
 impl std::fmt::Display for Holder {
     fn fmt(&self, f: &mut std::fmt::Formatter<'_>) -> std::fmt::Result {
         write!(f, "pid {}, since {:.0}", self.pid, self.since)
+    }
+}
+
+#[cfg(test)]
+mod tests {
+    use super::*;
+
+    #[test]
+    fn what_is_given_up_is_free_even_where_a_copy_is_open() {
+        let folder = tempfile::tempdir().unwrap();
+        let path = folder.path().join("lock");
+        let owner = Owner::acquire(&path).unwrap();
+        // As a process that another thread starts has one for a moment.
+        let _copy = owner.file.try_clone().unwrap();
+        drop(owner);
+        Owner::acquire(&path).unwrap();
     }
 }
