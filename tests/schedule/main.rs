@@ -2,6 +2,8 @@
 
 mod child;
 mod cron;
+mod cron_clocks;
+mod cron_oracle;
 mod files;
 mod looping;
 mod owner;

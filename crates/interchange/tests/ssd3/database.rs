@@ -1,0 +1,137 @@
+//! What the specification shows, and the way into a database and back.
+
+use std::collections::{BTreeMap, HashSet};
+use std::fmt::Write as _;
+use std::io::Cursor;
+
+use jiff::civil::DateTime;
+use urldb_canon::Scheme;
+use urldb_format::{Metadata, Record as Promise};
+use urldb_interchange::item::implied_metadata;
+use urldb_interchange::ssd3::{Record, from_database, parse_date, read, sort_key};
+use urldb_interchange::{Found, Item, Listed, Weight};
+
+use crate::{vectors, write};
+
+const AMENDED: &str = "21/11/2026 10:30:00";
+
+fn amended() -> DateTime {
+    parse_date(AMENDED).unwrap()
+}
+
+/// One domain of a database.
+pub(crate) type Domain = (String, Metadata, Vec<Promise>);
+
+/// The database as a catalogue.
+pub(crate) fn exported(domains: &[Domain]) -> Vec<Record> {
+    let records = domains.iter().flat_map(|(domain, metadata, records)| {
+        records.iter().map(move |record| Listed {
+            domain,
+            metadata,
+            record,
+        })
+    });
+    let mut placed: Vec<_> = records
+        .map(|listed| from_database(&listed, amended()))
+        .collect();
+    placed.sort_by_key(sort_key);
+    let mut ids = HashSet::new();
+    placed
+        .into_iter()
+        .zip(1..)
+        .map(|(placed, index)| placed.finish(index, &mut ids))
+        .collect()
+}
+
+pub(crate) fn items(catalogue: &[u8]) -> Vec<Item> {
+    let mut items = Vec::new();
+    read(Cursor::new(catalogue), &"a.uric".into(), &mut |found| {
+        match found {
+            Found::Item(item) => items.push(*item),
+            Found::Notice(notice) => assert_eq!(notice.weight, Weight::Remark, "{notice}"),
+        }
+        Ok(())
+    })
+    .unwrap();
+    items
+}
+
+/// The items as an empty database would have them.
+pub(crate) fn imported(items: Vec<Item>) -> Vec<Domain> {
+    let mut hosts: BTreeMap<String, Vec<Item>> = BTreeMap::new();
+    for item in items {
+        hosts.entry(item.host.clone()).or_default().push(item);
+    }
+    let domain = |(host, items): (String, Vec<Item>)| {
+        let stated = items.iter().find_map(|item| item.metadata.clone());
+        let metadata = stated.unwrap_or_else(|| implied_metadata(items[0].scheme));
+        let records = items.into_iter().map(|mut item| {
+            let listed = Listed {
+                domain: &host,
+                metadata: &metadata,
+                record: &item.record,
+            };
+            if let Some(uri) = item.spelling.take().filter(|uri| *uri != listed.url()) {
+                item.record
+                    .catalogue
+                    .get_or_insert_default()
+                    .insert("uri", uri);
+            }
+            item.record
+        });
+        let mut records: Vec<_> = records.collect();
+        records.sort_by_key(Promise::identity);
+        (host, metadata, records)
+    };
+    hosts.into_iter().map(domain).collect()
+}
+
+/// The text of a database: what it says, whatever the order in memory.
+pub(crate) fn text(domains: &[Domain]) -> String {
+    let mut text = String::new();
+    for (domain, metadata, records) in domains {
+        let mut records: Vec<_> = records.iter().collect();
+        records.sort_by_key(|record| record.identity());
+        let documents: Vec<_> = records.iter().map(|record| record.to_mapping()).collect();
+        writeln!(text, "{domain} {:?}", metadata.to_mapping().sorted()).unwrap();
+        text.push_str(&urldb_format::write_documents(&documents));
+    }
+    text
+}
+
+#[test]
+fn the_examples_of_the_specification_come_out_as_they_went_in() {
+    for id in ["seed-4.1-full", "seed-4.2-minimum"] {
+        let vectors = vectors();
+        let vector = vectors.iter().find(|vector| vector["id"] == id).unwrap();
+        let input = vector["input"].as_str().unwrap();
+        let domains = imported(items(input.as_bytes()));
+        let output = String::from_utf8(write(exported(&domains)).unwrap()).unwrap();
+        // The writer ends the last line too.
+        assert_eq!(output.trim_end(), input.trim_end(), "{}", text(&domains));
+    }
+}
+
+#[test]
+fn what_only_the_format_wants_is_marked_and_dropped() {
+    let mut record = Promise::new("/caf%C3%A9?x=1");
+    record.name = Some("Café".to_owned());
+    record.content_length = Some(3);
+    record.content_type = Some("text/html".to_owned());
+    record.categories = vec!["core".to_owned(), "redirect-ok".to_owned()];
+    let domains = [("a.test".to_owned(), Metadata::default(), vec![record])];
+    let output = String::from_utf8(write(exported(&domains)).unwrap()).unwrap();
+    assert_eq!(
+        output,
+        "URI: http://a.test/caf%C3%A9?x=1\r\nNAME: Caf?\r\nDATE: 21/11/2026 10:30:00\r\n\
+         CATEGORY: core, redirect-ok\r\nTYPE: text/html\r\nX-Content-Length: 3\r\n\
+         X-DB-Extra: {\"categories\":[\"core\",\"redirect-ok\"],\"content-type\":\"text/html\",\"name\":\"Caf\\u00e9\"}\r\n\
+         X-DB-Synthesized: NAME, DATE, TYPE, CATEGORY, POSITION\r\n"
+    );
+    assert_eq!(text(&imported(items(output.as_bytes()))), text(&domains));
+}
+
+#[test]
+fn a_scheme_alone_implies_the_metadata() {
+    assert_eq!(implied_metadata(Scheme::Http), Metadata::default());
+}

@@ -1,0 +1,202 @@
+//! Whatever a catalogue or a database can hold goes there and back.
+
+use std::collections::{BTreeMap, HashSet};
+
+use proptest::prelude::*;
+use urldb_format::{Mapping, Metadata, Record as Promise, Value};
+use urldb_interchange::ssd3::{Record, format_date, parse_date};
+
+use crate::database::{Domain, exported, imported, items, text};
+use crate::{parse, write};
+
+/// Values that a catalogue can hold.
+fn value() -> impl Strategy<Value = String> {
+    "[ -~]{1,20}"
+}
+
+fn uri() -> impl Strategy<Value = String> {
+    let path = "(/[a-z.~%]{0,3}|/%7E|/%c3|\\?[a-z=&']{0,4}|#f){0,3}";
+    ("(http|HTTP|https)", "[a-c]{1,2}\\.(test|TEST)(:80)?", path)
+        .prop_map(|(scheme, host, path)| format!("{scheme}://{host}{path}"))
+}
+
+prop_compose! {
+    fn catalogue_record()(
+        uri in uri(),
+        name in value(),
+        seconds in 0i64..200_000_000,
+        optional in proptest::collection::btree_map("CATEGORY|DESCRIPTION|X-[A-Za-z0-9_-]{1,5}", value(), 0..4),
+        rating in proptest::option::of(1u8..=5),
+        id in proptest::option::of("0{0,2}[1-9][0-9]{0,25}"),
+        typed in any::<(bool, bool)>(),
+    ) -> Record {
+        let mut record = Record::default();
+        let date = parse_date("01/01/2001 00:00:00").unwrap().checked_add(jiff::SignedDuration::from_secs(seconds)).unwrap();
+        let fields = [("URI", uri), ("NAME", name), ("DATE", format_date(date))];
+        let rating = rating.map(|rating| ("RATING", rating.to_string()));
+        let id = id.map(|id| ("ID", id));
+        let typed = [("LANGUAGE", "en-gb", typed.0), ("TYPE", "text/html", typed.1)];
+        for (name, value) in fields.into_iter().chain(rating).chain(id) {
+            // Not every generated URI is one.
+            let _ = record.push(name, &value);
+        }
+        for (name, value, _) in typed.iter().filter(|(.., is_wanted)| *is_wanted) {
+            record.push(name, value).unwrap();
+        }
+        for (name, value) in &optional {
+            record.push(name, value).unwrap();
+        }
+        record
+    }
+}
+
+/// Records of different URLs and IDs, each host with one scheme.
+fn catalogue() -> impl Strategy<Value = Vec<Record>> {
+    proptest::collection::vec(catalogue_record(), 0..12).prop_map(|records| {
+        let (mut urls, mut ids, mut schemes) = (HashSet::new(), HashSet::new(), BTreeMap::new());
+        let is_new = |record: &Record| {
+            let Some(identity) = record
+                .get("URI")
+                .and_then(|uri| urldb_canon::identify(uri).ok())
+            else {
+                return false;
+            };
+            let scheme = *schemes
+                .entry(identity.host.clone())
+                .or_insert(identity.scheme);
+            let id = record
+                .get("ID")
+                .map(|id| id.trim_start_matches('0').to_owned());
+            let is_known =
+                scheme != identity.scheme || id.as_ref().is_some_and(|id| ids.contains(id));
+            if is_known || !urls.insert((identity.host, identity.path)) {
+                return false;
+            }
+            ids.extend(id);
+            true
+        };
+        let mut is_new = is_new;
+        records
+            .into_iter()
+            .filter(|record| is_new(record))
+            .collect()
+    })
+}
+
+fn extra_value() -> impl Strategy<Value = Value> {
+    let text = prop_oneof![
+        "[ -~]{0,6}",
+        "\\PC{0,4}",
+        Just("\u{1F600}\t\n\u{7f}".to_owned())
+    ];
+    let leaf = text.prop_map(Value::from);
+    leaf.prop_recursive(3, 8, 3, |inner| {
+        prop_oneof![
+            proptest::collection::vec(inner.clone(), 0..3).prop_map(Value::List),
+            mapping("[a-z-]{1,4}", inner).prop_map(Value::Map),
+        ]
+    })
+}
+
+fn mapping(
+    keys: &'static str,
+    values: impl Strategy<Value = Value>,
+) -> impl Strategy<Value = Mapping> {
+    proptest::collection::btree_map(keys, values, 0..4)
+        .prop_map(|pairs| pairs.into_iter().collect())
+}
+
+fn promise_path() -> impl Strategy<Value = String> {
+    prop_oneof!["/[a-z]{0,3}(\\?[a-z=]{1,3})?", "/[ -~]{0,5}", "/\\PC{0,3}"]
+}
+
+prop_compose! {
+    fn promise()(
+        path in promise_path(),
+        name in proptest::option::of(prop_oneof![value(), Just(String::new()), "\\PC{1,4}"]),
+        length in proptest::option::of(any::<u64>()),
+        digest in proptest::option::of(prop_oneof!["[0-9a-f]{64}", "[0-9A-F]{3}"]),
+        content_type in proptest::option::of(prop_oneof!["text/html", "X-301-Redirect"]),
+        categories in proptest::collection::btree_set("[a-zé-]{1,4}", 0..3),
+        catalogue in proptest::option::of(mapping("date|uri|id|rating|x|position|type|category|[a-z]{1,4}", extra_value())),
+        own in proptest::option::of(prop_oneof![
+            Just(("date", "31/10/2007 19:03:34")), Just(("uri", "http://a.test/B")), Just(("position", "3")), Just(("id", "7")),
+        ]),
+        x in mapping("X-[A-Z]{1,2}|X-DB-Extra|[a-z]{1,3}", extra_value()),
+        extra in mapping("[a-z-]{1,6}", extra_value()),
+        post in any::<bool>(),
+    ) -> Promise {
+        let mut mapping: Mapping = extra;
+        mapping.insert("_path", path);
+        let mut record = Promise::from_mapping(mapping).unwrap();
+        (record.name, record.content_length, record.content_sha256, record.content_type) = (name, length, digest, content_type);
+        record.categories = categories.into_iter().collect();
+        record.method = post.then(|| "POST".to_owned());
+        record.catalogue = catalogue;
+        if let (Some(catalogue), Some((key, value))) = (&mut record.catalogue, own) {
+            catalogue.insert(key, value);
+            catalogue.insert("x", x);
+        }
+        record
+    }
+}
+
+prop_compose! {
+    fn metadata()(
+        (http, https) in prop_oneof![Just((true, false)), Just((false, true)), Just((true, true))],
+        cnames in proptest::collection::btree_set("[a-z]{1,3}\\.test|, é", 0..3),
+        extra in mapping("[b-g]{1,4}", extra_value()),
+    ) -> Metadata {
+        Metadata { http, https, cnames: cnames.into_iter().collect(), extra, ..Metadata::default() }
+    }
+}
+
+fn database() -> impl Strategy<Value = Vec<Domain>> {
+    let domain = (metadata(), proptest::collection::vec(promise(), 1..5));
+    proptest::collection::btree_map("[a-c]{1,2}\\.test", domain, 0..4).prop_map(|domains| {
+        let unique = |records: Vec<Promise>| {
+            let mut seen = HashSet::new();
+            records
+                .into_iter()
+                .filter(|record| seen.insert(record.identity()))
+                .collect()
+        };
+        domains
+            .into_iter()
+            .map(|(host, (metadata, records))| (host, metadata, unique(records)))
+            .collect()
+    })
+}
+
+proptest! {
+    #[test]
+    fn whatever_is_written_is_read_again(catalogue in catalogue()) {
+        let bytes = write(catalogue.clone()).unwrap();
+        let (records, told, fatal) = parse(&bytes);
+        prop_assert!(!fatal && told.iter().all(|code| code == "recommended-missing:DESCRIPTION"));
+        prop_assert_eq!(records, catalogue);
+    }
+
+    #[test]
+    fn a_catalogue_goes_through_the_database_unchanged(catalogue in catalogue()) {
+        let domains = imported(items(&write(catalogue.clone()).unwrap()));
+        prop_assert_eq!(exported(&domains), catalogue);
+    }
+
+    #[test]
+    fn a_database_goes_through_a_catalogue_unchanged(domains in database()) {
+        let catalogue = write(exported(&domains)).unwrap();
+        let again = imported(items(&catalogue));
+        prop_assert_eq!(text(&again), text(&domains), "{}", String::from_utf8_lossy(&catalogue));
+    }
+
+    #[test]
+    fn any_bytes_are_read_to_their_end(bytes in prop_oneof![
+        proptest::collection::vec(any::<u8>(), 0..300),
+        "((URI|NAME|DATE|ID|X-A|x)(: |:)?[ -~]{0,5}|\r\n|\n|\r){0,30}".prop_map(String::into_bytes),
+    ]) {
+        let (records, ..) = parse(&bytes);
+        let again = write(records.clone()).unwrap();
+        prop_assert_eq!(parse(&again).0, records);
+    }
+}
