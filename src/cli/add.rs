@@ -15,7 +15,7 @@ use super::request::RequestArgs;
 use super::served::{self, Bytes};
 use super::{Context, Exit, style};
 use crate::config::Config;
-use crate::plan::{BodyUse, Request, schemes};
+use crate::plan::{BodyUse, Request};
 use crate::rules;
 use crate::stop::{Stop, stop_on_signals};
 
@@ -258,9 +258,10 @@ fn write<'a>(
     let mut all = HashMap::new();
     for (host, seen) in by_host {
         let path = context.domain_file(host);
+        let schemes: Vec<Scheme> = seen.iter().map(|seen| seen.identity.scheme).collect();
         let mut file = match read_if_there(&path)? {
             Some(file) => file,
-            None => DomainFile::create(path, first_metadata(&seen))?,
+            None => DomainFile::create(path, Metadata::asked_over(&schemes))?,
         };
         let added = wish.add_to(&mut file, &seen)?;
         if added.iter().any(|(_, added)| added.done != Done::Known) {
@@ -286,7 +287,7 @@ impl Wish<'_> {
         file: &mut DomainFile,
         seen: &[&'a Seen],
     ) -> anyhow::Result<Vec<(&'a Identity, Added)>> {
-        let schemes = schemes(file.metadata());
+        let schemes = file.metadata().schemes();
         let entries = file.records().map(Entry::record);
         let mut known: HashMap<_, _> = entries
             .map(|record| (record.identity(), record.clone()))
@@ -327,15 +328,5 @@ impl Wish<'_> {
             Some(_) => Done::Updated,
         };
         (record, done)
-    }
-}
-
-/// A domain that is first named by an https URL is asked over https only.
-fn first_metadata(seen: &[&Seen]) -> Metadata {
-    let scheme = seen.first().map(|seen| seen.identity.scheme);
-    Metadata {
-        https: scheme == Some(Scheme::Https),
-        http: scheme == Some(Scheme::Http),
-        ..Metadata::default()
     }
 }

@@ -57,11 +57,7 @@ pub(super) fn run(args: &Args, context: &Context) -> anyhow::Result<Exit> {
         if !selection.wants_domain(host) {
             continue;
         }
-        let scheme = if file.metadata().http {
-            "http"
-        } else {
-            "https"
-        };
+        let scheme = file.metadata().scheme();
         for entry in file
             .records()
             .filter(|entry| selection.wants_record(host, entry.record()))

@@ -10,7 +10,7 @@ use std::sync::Arc;
 
 use sha2::{Digest, Sha256};
 use urldb_canon::Scheme;
-use urldb_format::{DomainFile, Metadata, Record};
+use urldb_format::{DomainFile, Record};
 
 pub use crate::config::Cnames;
 use crate::hex;
@@ -191,7 +191,7 @@ pub fn jobs_of(
     if !selection.wants_domain(host) {
         return vec![];
     }
-    let schemes = schemes(file.metadata());
+    let schemes = file.metadata().schemes();
     let wanted = file
         .records()
         .filter(|entry| selection.asks_for(host, entry.record()));
@@ -236,18 +236,6 @@ pub fn jobs_of(
         jobs.extend(aliases);
     }
     jobs
-}
-
-/// The schemes over which a domain's records are asked for.
-pub fn schemes(metadata: &Metadata) -> Vec<Scheme> {
-    let mut schemes = Vec::with_capacity(2);
-    if metadata.http {
-        schemes.push(Scheme::Http);
-    }
-    if metadata.https || !metadata.http {
-        schemes.push(Scheme::Https);
-    }
-    schemes
 }
 
 fn body_use(promise: &Promise, purpose: Purpose, known: bool) -> BodyUse {

@@ -12,10 +12,8 @@ use std::path::{Path, PathBuf};
 
 use anyhow::Context;
 use urldb_canon::rules::{
-    Compiled, Diagnostic, DomainScript, ScriptFile, Severity as RuleSeverity, SiteRules,
-    WebsiteScript,
+    Compiled, Diagnostic, DomainScript, ScriptFile, Severity, SiteRules, WebsiteScript,
 };
-use urldb_format::Severity;
 
 pub use pages::Pages;
 
@@ -83,10 +81,7 @@ impl Problem {
             line: diagnostic.line,
             column: diagnostic.column,
             code: diagnostic.code.as_str(),
-            severity: match diagnostic.severity() {
-                RuleSeverity::Error => Severity::Error,
-                RuleSeverity::Warning => Severity::Warning,
-            },
+            severity: diagnostic.severity(),
             message: diagnostic.message.clone(),
             excerpt: Some(diagnostic.excerpt(source)),
         }

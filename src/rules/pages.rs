@@ -53,7 +53,7 @@ impl<'a> Pages<'a> {
         self.aliases
             .extend(aliases.map(|cname| (cname.clone(), host.to_owned())));
         self.hosts.insert(host.to_owned());
-        let scheme = if metadata.http { "http" } else { "https" };
+        let scheme = metadata.scheme();
         for entry in file.records() {
             let record = entry.record();
             let url = format!("{scheme}://{host}{}", record.path);

@@ -325,13 +325,17 @@ fn a_list_is_added_in_the_order_in_which_it_is_told() {
         .filter_map(|line| line.split(' ').nth(1))
         .collect();
     assert_eq!(told, urls);
-    // Over which schemes a domain is asked, its first URL says.
+    // A domain that is new is asked over the schemes that its URLs have.
     let both = ["https://c.test/", "http://c.test/"];
-    sandbox
+    let ran = sandbox
         .urldb(&[&["add", "--no-fetch"], &both[..]].concat())
         .code(0)
-        .says(&["added https://c.test/ in", "known http://c.test/ in"])
-        .complains(&["c.test is not asked over http:"]);
+        .says(&["added https://c.test/ in", "known http://c.test/ in"]);
+    assert_eq!(ran.err, "");
+    assert_eq!(
+        sandbox.read("urldb/c.test.yaml"),
+        "---\nhttps: true\n---\n_path: /\n"
+    );
 }
 
 #[test]

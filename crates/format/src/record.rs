@@ -2,6 +2,8 @@
 
 use std::borrow::Cow;
 
+use urldb_canon::Scheme;
+
 use crate::emit::Field;
 use crate::value::{Mapping, Value};
 
@@ -223,6 +225,40 @@ impl Default for Metadata {
 }
 
 impl Metadata {
+    /// That the domain is asked over these schemes, and nothing else of it.
+    ///
+    /// ```
+    /// use urldb_canon::Scheme::{Http, Https};
+    /// use urldb_format::Metadata;
+    ///
+    /// assert_eq!(Metadata::asked_over(&[Http]), Metadata::default());
+    /// assert_eq!(Metadata::asked_over(&[Https]).schemes(), [Https]);
+    /// assert_eq!(Metadata::asked_over(&[Https, Http]).schemes(), [Http, Https]);
+    /// ```
+    pub fn asked_over(schemes: &[Scheme]) -> Self {
+        Self {
+            http: schemes.contains(&Scheme::Http),
+            https: schemes.contains(&Scheme::Https),
+            ..Self::default()
+        }
+    }
+
+    /// The schemes over which every record of the domain is asked for.
+    pub fn schemes(&self) -> Vec<Scheme> {
+        let https = (self.https || !self.http).then_some(Scheme::Https);
+        let http = self.http.then_some(Scheme::Http);
+        http.into_iter().chain(https).collect()
+    }
+
+    /// The one of them that stands in a URL where one URL stands for all.
+    pub fn scheme(&self) -> Scheme {
+        if self.http {
+            Scheme::Http
+        } else {
+            Scheme::Https
+        }
+    }
+
     /// The metadata that a document holds.
     pub fn from_mapping(mapping: Mapping) -> Self {
         let mut metadata = Self::default();

@@ -240,11 +240,7 @@ pub struct Listed<'a> {
 impl Listed<'_> {
     /// The scheme that the record is listed with.
     pub fn scheme(&self) -> Scheme {
-        if self.metadata.http {
-            Scheme::Http
-        } else {
-            Scheme::Https
-        }
+        self.metadata.scheme()
     }
 
     /// The URL of the record.
@@ -259,15 +255,6 @@ impl Listed<'_> {
 
     /// The metadata, unless a reader of this URL alone would come to the same.
     pub fn stated_metadata(&self, scheme: Scheme) -> Option<&Metadata> {
-        (*self.metadata != implied_metadata(scheme)).then_some(self.metadata)
-    }
-}
-
-/// What a domain is taken for that nothing is said of: asked over the scheme of its URLs.
-pub fn implied_metadata(scheme: Scheme) -> Metadata {
-    Metadata {
-        http: scheme == Scheme::Http,
-        https: scheme == Scheme::Https,
-        ..Metadata::default()
+        (*self.metadata != Metadata::asked_over(&[scheme])).then_some(self.metadata)
     }
 }

@@ -9,7 +9,6 @@ use urldb_format::{DomainFile, Identity, Mapping, Metadata, Record};
 use urldb_interchange::{Item, Listed, Notice, Place};
 
 use crate::cli::domains::read_if_there;
-use crate::plan::schemes;
 
 /// What became of a URL.
 #[derive(Debug, Clone, Copy, PartialEq, Eq)]
@@ -66,7 +65,7 @@ impl<'a> Merge<'a> {
     /// Merges all items. `name` is what people call the file.
     pub(super) fn all(self, items: Vec<Item>, name: &str) -> Merged {
         let mut notices = vec![];
-        let asked = schemes(self.file.metadata());
+        let asked = self.file.metadata().schemes();
         let unasked = items
             .iter()
             .map(|item| item.scheme)
@@ -194,10 +193,9 @@ impl Merged {
 /// schemes that they are written with.
 fn metadata_of(items: &[Item]) -> Metadata {
     let stated = items.iter().find_map(|item| item.metadata.clone());
-    stated.unwrap_or_else(|| Metadata {
-        http: items.iter().any(|item| item.scheme == Scheme::Http),
-        https: items.iter().any(|item| item.scheme == Scheme::Https),
-        ..Metadata::default()
+    stated.unwrap_or_else(|| {
+        let schemes: Vec<Scheme> = items.iter().map(|item| item.scheme).collect();
+        Metadata::asked_over(&schemes)
     })
 }
 

@@ -6,9 +6,9 @@ use std::ops::Range;
 /// How bad it is.
 #[derive(Debug, Clone, Copy, PartialEq, Eq, PartialOrd, Ord, Hash)]
 pub enum Severity {
-    /// The script is not used.
+    /// It has to change; a script is not used.
     Error,
-    /// The script works, but perhaps not as meant.
+    /// It works, but perhaps not as meant.
     Warning,
 }
 
@@ -19,6 +19,12 @@ impl Severity {
             Self::Error => "error",
             Self::Warning => "warning",
         }
+    }
+}
+
+impl fmt::Display for Severity {
+    fn fmt(&self, f: &mut fmt::Formatter<'_>) -> fmt::Result {
+        f.write_str(self.as_str())
     }
 }
 

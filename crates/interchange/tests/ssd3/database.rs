@@ -5,9 +5,7 @@ use std::fmt::Write as _;
 use std::io::Cursor;
 
 use jiff::civil::DateTime;
-use urldb_canon::Scheme;
 use urldb_format::{Metadata, Record as Promise};
-use urldb_interchange::item::implied_metadata;
 use urldb_interchange::ssd3::{Record, from_database, parse_date, read, sort_key};
 use urldb_interchange::{Found, Item, Listed, Weight};
 
@@ -64,7 +62,7 @@ pub(crate) fn imported(items: Vec<Item>) -> Vec<Domain> {
     }
     let domain = |(host, items): (String, Vec<Item>)| {
         let stated = items.iter().find_map(|item| item.metadata.clone());
-        let metadata = stated.unwrap_or_else(|| implied_metadata(items[0].scheme));
+        let metadata = stated.unwrap_or_else(|| Metadata::asked_over(&[items[0].scheme]));
         let records = items.into_iter().map(|mut item| {
             let listed = Listed {
                 domain: &host,
@@ -129,9 +127,4 @@ fn what_only_the_format_wants_is_marked_and_dropped() {
          X-DB-Synthesized: NAME, DATE, TYPE, CATEGORY, POSITION\r\n"
     );
     assert_eq!(text(&imported(items(output.as_bytes()))), text(&domains));
-}
-
-#[test]
-fn a_scheme_alone_implies_the_metadata() {
-    assert_eq!(implied_metadata(Scheme::Http), Metadata::default());
 }
