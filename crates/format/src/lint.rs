@@ -123,7 +123,10 @@ fn lint_footer(file: &DomainFile, findings: &mut Vec<Finding>) {
 fn lint_metadata(file: &DomainFile, findings: &mut Vec<Finding>) {
     let Some(head) = &file.head else { return };
     let metadata = &file.metadata;
+    let list_line = file.metadata_line("cnames");
+    let mut listed = head.source.lines().skip(list_line - head.start + 1);
     for (index, name) in metadata.cnames.iter().enumerate() {
+        let listed = listed.next();
         let problem = match check_host(name) {
             Err(bad) => Some((
                 bad.problem,
@@ -137,9 +140,7 @@ fn lint_metadata(file: &DomainFile, findings: &mut Vec<Finding>) {
         };
         if let Some((problem, help)) = problem {
             // Where the list is written one to a line, that is the line of the name.
-            let line = file.metadata_line("cnames");
-            let listed = head.source.lines().nth(line - head.start + 1 + index);
-            let line = line
+            let line = list_line
                 + if listed.is_some_and(|text| text.contains(name.as_str())) {
                     1 + index
                 } else {
@@ -156,16 +157,19 @@ fn lint_metadata(file: &DomainFile, findings: &mut Vec<Finding>) {
     }
     lint_list("cnames", &metadata.cnames, head, findings);
     for (key, value) in metadata.extra.iter() {
-        let line = head.line_of(key);
+        let bad = |wanted| bad_value(key, value, wanted, head.line_of(key));
         match key {
             "cnames" if *value == Value::List(Vec::new()) => {}
-            "cnames" => findings.push(bad_value(key, value, "a list of host names", line)),
-            "http" | "https" | "case-sensitive-paths" => {
-                if !matches!(value, Value::Bool(_)) {
-                    findings.push(bad_value(key, value, "true or false", line));
-                }
+            "cnames" => findings.push(bad("a list of host names")),
+            "http" | "https" | "case-sensitive-paths" if !matches!(value, Value::Bool(_)) => {
+                findings.push(bad("true or false"));
             }
-            _ => findings.extend(unknown_key(key, keys::METADATA, line)),
+            _ => {}
+        }
+    }
+    for (key, offset) in &head.keys {
+        if !keys::METADATA.contains(&&**key) {
+            findings.extend(unknown_key(key, keys::METADATA, head.start + offset));
         }
     }
     lint_form(file, head, metadata.fields(Lists::Source), findings);
@@ -175,12 +179,10 @@ fn lint_record(file: &DomainFile, entry: &Entry, findings: &mut Vec<Finding>) {
     let record = &entry.record;
     check_record(entry, findings);
     lint_list("categories", &record.categories, &entry.layout, findings);
-    for (key, _) in record
-        .extra
-        .iter()
-        .filter(|(key, _)| !keys::RECORD.contains(key))
-    {
-        let line = entry.layout.line_of(key);
+    for (key, line) in entry.key_lines() {
+        if keys::RECORD.contains(&key) {
+            continue;
+        }
         if keys::METADATA.contains(&key) {
             let finding = Finding::new(
                 Code::UnknownKey,
@@ -223,10 +225,11 @@ fn unknown_key(key: &str, known: &[&str], line: usize) -> Option<Finding> {
             .trim_matches('-')
             .to_owned()
     };
+    let typed = folded(key);
     let close = |other: &&&str| {
         let allowed = if other.len() > 5 { 2 } else { 1 };
-        folded(key) == folded(other)
-            || strsim::osa_distance(&folded(key), &folded(other)) <= allowed
+        let other = folded(other);
+        typed == other || strsim::osa_distance(&typed, &other) <= allowed
     };
     let other = known.iter().find(close)?;
     let finding = Finding::new(
@@ -261,11 +264,12 @@ fn lint_form(
     fields: Vec<(&str, Field)>,
     findings: &mut Vec<Finding>,
 ) {
-    if file
+    // They are in the order of their lines.
+    let before = file
         .blocking
-        .iter()
-        .any(|finding| (layout.start..layout.start + layout.line_count()).contains(&finding.line))
-    {
+        .partition_point(|finding| finding.line < layout.start);
+    let next = file.blocking.get(before);
+    if next.is_some_and(|finding| finding.line < layout.start + layout.line_count()) {
         return;
     }
     let unsorted = layout.keys.windows(2).find(|pair| pair[0].0 > pair[1].0);

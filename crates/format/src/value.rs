@@ -95,7 +95,8 @@ impl From<Mapping> for Value {
 
 /// Keys and values in the order in which they were read or pushed; they are sorted when written.
 ///
-/// Small on purpose: a record has a handful of keys, so lookups are linear.
+/// Small on purpose: a record has a handful of keys, so lookups are linear. Whoever has many keys to
+/// set, as hostile files have, sets them with [`Extend`].
 #[derive(Debug, Clone, Default, PartialEq, Eq)]
 pub struct Mapping(Vec<(String, Value)>);
 
@@ -189,10 +190,25 @@ impl FromIterator<(String, Value)> for Mapping {
     /// A later pair replaces an earlier one with the same key.
     fn from_iter<I: IntoIterator<Item = (String, Value)>>(pairs: I) -> Self {
         let mut mapping = Self::new();
-        for (key, value) in pairs {
-            mapping.insert(key, value);
-        }
+        mapping.extend(pairs);
         mapping
+    }
+}
+
+impl Extend<(String, Value)> for Mapping {
+    /// As [`Self::insert`] of each pair, but in one pass: for mappings of any size.
+    fn extend<I: IntoIterator<Item = (String, Value)>>(&mut self, pairs: I) {
+        let keys = self.0.iter().map(|(key, _)| key.clone());
+        let mut known: HashMap<String, usize> = keys.zip(0..).collect();
+        for (key, value) in pairs {
+            match known.entry(key.clone()) {
+                Entry::Occupied(earlier) => self.0[*earlier.get()].1 = value,
+                Entry::Vacant(vacant) => {
+                    vacant.insert(self.0.len());
+                    self.0.push((key, value));
+                }
+            }
+        }
     }
 }
 

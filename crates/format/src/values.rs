@@ -46,12 +46,12 @@ pub(crate) fn check_record(entry: &Entry, findings: &mut Vec<Finding>) {
         findings.push(bad_status(&status.to_string(), line_of("status")));
     }
     for (key, value) in record.extra.iter() {
-        findings.extend(check_misfit(key, value, line_of(key)));
+        findings.extend(check_misfit(key, value, || line_of(key)));
     }
 }
 
 /// A known key among the unknown ones holds a value of the wrong kind.
-fn check_misfit(key: &str, value: &Value, line: usize) -> Option<Finding> {
+fn check_misfit(key: &str, value: &Value, line: impl Fn() -> usize) -> Option<Finding> {
     let wanted = match key {
         "content-length" => {
             let message = match value {
@@ -65,13 +65,13 @@ fn check_misfit(key: &str, value: &Value, line: usize) -> Option<Finding> {
                 ),
             };
             let help = "write it in decimal digits without sign or leading zero";
-            return Some(Finding::new(Code::BadContentLength, line, message).with_help(help));
+            return Some(Finding::new(Code::BadContentLength, line(), message).with_help(help));
         }
         "status" => {
             return Some(match value {
-                Value::Text(text) => bad_status(&abridged(text), line),
-                Value::Int(number) => bad_status(&number.to_string(), line),
-                other => bad_status(other.kind(), line),
+                Value::Text(text) => bad_status(&abridged(text), line()),
+                Value::Int(number) => bad_status(&number.to_string(), line()),
+                other => bad_status(other.kind(), line()),
             });
         }
         "content-sha256" => {
@@ -79,7 +79,7 @@ fn check_misfit(key: &str, value: &Value, line: usize) -> Option<Finding> {
                 "`content-sha256` should be 64 lower-case hexadecimal digits, found {}",
                 value.kind()
             );
-            return Some(Finding::new(Code::BadDigest, line, message));
+            return Some(Finding::new(Code::BadDigest, line(), message));
         }
         "categories" if *value == Value::List(Vec::new()) => return None,
         "categories" => "a list of texts",
@@ -97,7 +97,7 @@ fn check_misfit(key: &str, value: &Value, line: usize) -> Option<Finding> {
         | "request-content-type" => "text",
         _ => return None,
     };
-    Some(bad_value(key, value, wanted, line))
+    Some(bad_value(key, value, wanted, line()))
 }
 
 fn abridged(text: &str) -> String {

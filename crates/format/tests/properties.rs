@@ -202,6 +202,23 @@ proptest! {
     }
 
     #[test]
+    fn many_keys_at_once_are_those_keys(
+        known in prop::collection::vec(("[a-d]{1,2}", "[x-z]"), 0..6),
+        more in prop::collection::vec(("[a-d]{1,2}", "[x-z]"), 0..6),
+    ) {
+        let pairs = |pairs: &[(String, String)]| {
+            pairs.iter().map(|(key, value)| (key.clone(), Value::from(value.as_str()))).collect::<Vec<_>>()
+        };
+        let (mut one_by_one, mut at_once) = (Mapping::new(), Mapping::new());
+        for (key, value) in pairs(&known).into_iter().chain(pairs(&more)) {
+            one_by_one.insert(key, value);
+        }
+        at_once.extend(pairs(&known));
+        at_once.extend(pairs(&more));
+        prop_assert_eq!(at_once, one_by_one);
+    }
+
+    #[test]
     fn a_record_survives_its_document(record in record()) {
         let mut expected = record.clone();
         expected.categories.sort();

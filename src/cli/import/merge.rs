@@ -5,7 +5,7 @@ use std::collections::{BTreeMap, HashMap};
 use std::path::Path;
 
 use urldb_canon::{Identity as Url, Scheme};
-use urldb_format::{DomainFile, Identity, Mapping, Metadata, Record};
+use urldb_format::{DomainFile, Identity, Mapping, Metadata, Record, Value};
 use urldb_interchange::{Item, Listed, Notice, Place};
 
 use crate::cli::domains::read_if_there;
@@ -280,12 +280,14 @@ fn differ<T: PartialEq>(one: Option<&T>, other: Option<&T>) -> bool {
 /// Adds the keys that are missing; says whether others had another value. The place in a catalogue
 /// is no loss.
 fn lay_under(mapping: &mut Mapping, more: Mapping) -> bool {
-    let mut is_lost = false;
+    let known: HashMap<&str, &Value> = mapping.iter().collect();
+    let (mut new, mut is_lost) = (vec![], false);
     for (key, value) in more {
-        match mapping.get(&key) {
-            None => drop(mapping.insert(key, value)),
-            Some(known) => is_lost |= *known != value && key != "position",
+        match known.get(key.as_str()) {
+            None => new.push((key, value)),
+            Some(known) => is_lost |= **known != value && key != "position",
         }
     }
+    mapping.extend(new);
     is_lost
 }

@@ -128,7 +128,7 @@ fn domain_of(domain: &str, item: &Item) -> Result<String, Notice> {
 /// Sets what our own extensions promise, and returns the others. One of ours that we cannot have
 /// written is somebody else's.
 fn read_extensions(record: &Record, document: &mut Mapping) -> Mapping {
-    let mut extensions = Mapping::new();
+    let mut extensions = vec![];
     for (name, value) in record.extensions() {
         match name {
             LENGTH => match value.parse::<u64>() {
@@ -146,9 +146,9 @@ fn read_extensions(record: &Record, document: &mut Mapping) -> Mapping {
             _ if OURS.contains(&name) => continue,
             _ => {}
         }
-        extensions.insert(name, value);
+        extensions.push((name.to_owned(), Value::from(value)));
     }
-    extensions
+    extensions.into_iter().collect()
 }
 
 fn object(text: &str) -> Result<Mapping, &'static str> {
@@ -159,31 +159,29 @@ fn object(text: &str) -> Result<Mapping, &'static str> {
 }
 
 /// Lays the other keys over what the fields say; `catalogue` and its `x` key by key.
-fn overlay(document: &mut Mapping, catalogue: &mut Mapping, extra: Mapping) {
-    for (key, value) in extra {
-        match value {
-            Value::Map(more) if key == "catalogue" => {
-                if more.is_empty() {
-                    document.insert("catalogue", Mapping::new());
-                }
-                for (key, value) in more {
-                    match (catalogue.remove("x"), value) {
-                        (Some(Value::Map(mut x)), Value::Map(more)) if key == "x" => {
-                            more.into_iter()
-                                .for_each(|(key, value)| drop(x.insert(key, value)));
-                            catalogue.insert("x", x);
-                        }
-                        (x, value) => {
-                            x.map(|x| catalogue.insert("x", x));
-                            catalogue.insert(key, value);
-                        }
-                    }
-                }
+fn overlay(document: &mut Mapping, catalogue: &mut Mapping, mut extra: Mapping) {
+    extra.remove("_path");
+    match extra.remove("catalogue") {
+        Some(Value::Map(more)) => {
+            if more.is_empty() {
+                document.insert("catalogue", Mapping::new());
             }
-            _ if key == "_path" => {}
-            value => drop(document.insert(key, value)),
+            overlay_catalogue(catalogue, more);
         }
+        other => document.extend(other.map(|other| ("catalogue".to_owned(), other))),
     }
+    document.extend(extra);
+}
+
+fn overlay_catalogue(catalogue: &mut Mapping, mut more: Mapping) {
+    match (catalogue.remove("x"), more.remove("x")) {
+        (Some(Value::Map(mut x)), Some(Value::Map(more))) => {
+            x.extend(more);
+            catalogue.insert("x", x);
+        }
+        (x, other) => catalogue.extend(other.or(x).map(|x| ("x".to_owned(), x))),
+    }
+    catalogue.extend(more);
 }
 
 fn sorted(mapping: Mapping) -> Mapping {
