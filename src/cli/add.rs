@@ -242,8 +242,8 @@ struct Added {
     is_asked: bool,
 }
 
-/// Adds all URLs. Of the domain files all are changed, or none, and they are read only now: they may
-/// have changed while the network was asked.
+/// Adds all URLs. No domain file is changed before all are on disk, and they are read only now: they
+/// may have changed while the network was asked.
 fn write<'a>(
     seen: &'a [Seen],
     wish: &Wish<'_>,

@@ -1,5 +1,5 @@
 //! One urldb at a time edits the database, so that none writes over what another has just written;
-//! and of several files all are changed, or none.
+//! and of several files none is changed before all are on disk.
 //!
 //! The lock is on the folder itself: it needs no file, and the kernel gives it up for whoever dies.
 
