@@ -54,30 +54,11 @@ fn every_reason_is_explained() {
     let page = read("docs/findings.md");
     let source = read("src/verdict/look.rs");
     let mut reasons = reasons_in(&source);
-    reasons.extend(FAILURES.map(FailureKind::as_str));
+    reasons.extend(FailureKind::ALL.map(FailureKind::as_str));
     // A lost connection is `connect`, or the state `truncated`.
     reasons.remove(FailureKind::Disconnected.as_str());
     assert_eq!(headings(&page, "Reasons"), reasons);
 }
-
-const FAILURES: [FailureKind; 16] = [
-    FailureKind::Dns,
-    FailureKind::Connect,
-    FailureKind::TlsExpired,
-    FailureKind::TlsNotYetValid,
-    FailureKind::TlsUntrusted,
-    FailureKind::TlsWrongHost,
-    FailureKind::Tls,
-    FailureKind::Timeout,
-    FailureKind::Protocol,
-    FailureKind::Disconnected,
-    FailureKind::RedirectLoop,
-    FailureKind::RedirectLimit,
-    FailureKind::RedirectInvalid,
-    FailureKind::Refused,
-    FailureKind::UnsafeMethod,
-    FailureKind::RunEnded,
-];
 
 /// The texts of the verdict that are reasons: those of lower-case letters and hyphens only.
 fn reasons_in(source: &str) -> BTreeSet<&str> {

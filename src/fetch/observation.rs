@@ -168,6 +168,27 @@ pub enum FailureKind {
 }
 
 impl FailureKind {
+    /// Every kind.
+    pub const ALL: [Self; 17] = [
+        Self::Dns,
+        Self::Connect,
+        Self::TlsExpired,
+        Self::TlsNotYetValid,
+        Self::TlsUntrusted,
+        Self::TlsWrongHost,
+        Self::Tls,
+        Self::Timeout,
+        Self::Protocol,
+        Self::Disconnected,
+        Self::RedirectLoop,
+        Self::RedirectLimit,
+        Self::RedirectInvalid,
+        Self::Refused,
+        Self::UnsafeMethod,
+        Self::RunEnded,
+        Self::HostSilent,
+    ];
+
     /// The kebab-case reason.
     pub const fn as_str(self) -> &'static str {
         match self {

@@ -42,9 +42,15 @@ pub(crate) fn cause(reason: &str) -> &str {
         "no-redirect" => "not at all",
         "too-many-requests" => "too many requests",
         "challenge" => "a challenge for browsers",
+        "parked" => "a page that offers the domain for sale",
         "refused" => "our own rules forbid to connect there",
+        "unsafe-method" => "the request may change something",
         "run-ended" => "the run was over",
+        "host-silent" => "the host answers nothing",
+        "own-network" => "perhaps it is our own network",
         "too-large" => "larger than what is read",
+        "not-read" => "the body was not read",
+        "not-asked" => "it was not asked for",
         other => other,
     }
 }

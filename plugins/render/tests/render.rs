@@ -135,6 +135,25 @@ fn a_limit_hides_mistakes_but_not_their_number() {
 }
 
 #[test]
+fn every_reason_has_its_words() {
+    let path = Path::new(env!("CARGO_MANIFEST_DIR")).join("../../docs/findings.md");
+    let page = fs::read_to_string(path).unwrap();
+    let (_, reasons) = page.split_once("\n## Reasons\n").unwrap();
+    let reasons = reasons.lines().take_while(|line| !line.starts_with("## "));
+    let reasons: Vec<_> = reasons
+        .filter_map(|line| line.strip_prefix("### `")?.strip_suffix('`'))
+        .collect();
+    assert!(reasons.len() > 20);
+    let mut envelope = envelope();
+    for reason in reasons {
+        envelope.findings[0].reason = Some(reason.to_owned());
+        let view = View::new(&envelope, 1);
+        let cause = view.broken.groups[0].cause.as_deref().unwrap();
+        assert_ne!(cause, reason, "a code is no word");
+    }
+}
+
+#[test]
 fn a_url_that_had_to_be_changed_is_no_link() {
     let mut envelope = envelope();
     let mut link = |url: &str| {
