@@ -1,7 +1,10 @@
 //! An archive verified, damaged, repaired and converted.
 
 use std::fs;
+use std::io::Read;
 
+use flate2::Compression;
+use flate2::read::{GzEncoder, MultiGzDecoder};
 use insta::assert_snapshot;
 use urldb_warc::{Reader, Version};
 
@@ -198,6 +201,78 @@ fn a_conversion_that_was_cut_short_goes_on() {
     convert("1.0").code(1).complains(&["is there already"]);
     convert("1.1").code(1).says(&["converted 0 files"]);
     assert_eq!(fs::read(sandbox.path(second)).unwrap(), whole);
+}
+
+/// Hides where records begin, which differs with the compression.
+fn without_offsets() -> insta::internals::SettingsBindDropGuard {
+    let mut settings = insta::Settings::clone_current();
+    settings.add_filter(r"\.at-\d+", ".at-[offset]");
+    settings.add_filter(r"at byte [1-9]\d*", "at byte [offset]");
+    settings.bind_to_scope()
+}
+
+#[test]
+fn a_repair_is_told_line_by_line() {
+    let sandbox = archive();
+    let good = fs::read(sandbox.path("archive/first.warc.gz")).unwrap();
+    // All records in one gzip member, which ends too soon.
+    let mut plain = vec![];
+    MultiGzDecoder::new(good.as_slice())
+        .read_to_end(&mut plain)
+        .unwrap();
+    let mut shared = vec![];
+    GzEncoder::new(plain.as_slice(), Compression::default())
+        .read_to_end(&mut shared)
+        .unwrap();
+    sandbox.write("archive/shared.warc.gz", &shared[..shared.len() - 9]);
+    // Left by a process that died: all but the end of the last record, and next to nothing.
+    sandbox.write("archive/left.warc.gz.open", &good[..good.len() - 9]);
+    sandbox.write("archive/nothing.warc.gz.open", &good[..9]);
+    damage(&sandbox, "20260102000000", 8);
+    let ran = sandbox
+        .urldb(&["archive", "repair", "--format", "json"])
+        .code(0);
+    let _guard = without_offsets();
+    assert_snapshot!(ran.out, @r#"
+    {"kind":"recovered","file":"archive/left.warc.gz","records":3,"damaged":["archive/left.warc.gz.at-[offset].damaged"],"faults":["the record at byte [offset] cannot be read: it ends too soon: the file was cut off, or its length is wrong"]}
+    {"kind":"recovered","records":0,"damaged":["archive/nothing.warc.gz.at-[offset].damaged"],"faults":["the record at byte 0 cannot be read: it ends too soon: the file was cut off, or its length is wrong"]}
+    {"kind":"repaired","file":"archive/first.warc.gz","records":3,"damaged":["archive/first.warc.gz.at-[offset].damaged"],"faults":["the record at byte [offset] cannot be read: its gzip member is damaged: the content does not have the checksum that closes it"]}
+    {"kind":"repaired","file":"archive/shared.warc.gz","records":4,"damaged":["archive/shared.warc.gz.at-[offset].damaged"],"faults":["the record at byte 0 cannot be read: it ends too soon: the file was cut off, or its length is wrong"]}
+    {"kind":"summary","recovered":2,"repaired":2}
+    "#);
+    let ran = sandbox.urldb(&["archive", "repair", "--format", "json"]);
+    assert_snapshot!(ran.code(0).out, @r#"{"kind":"summary","recovered":0,"repaired":0}"#);
+}
+
+#[test]
+fn a_conversion_is_told_line_by_line() {
+    let sandbox = archive();
+    sandbox.write("archive/second.warc", "WARC/1.0\r\nhalf a header");
+    let convert = ["archive", "convert", "--to", "1.0", "-o", "copy"];
+    let ran = sandbox.urldb(&[&convert[..], &["--format", "json"]].concat());
+    assert_eq!(ran.err, "");
+    let _guard = without_offsets();
+    assert_snapshot!(ran.code(1).out, @r#"
+    {"kind":"converted","file":"archive/first.warc.gz","copy":"copy/first.warc.gz","records":4}
+    {"kind":"not-converted","file":"archive/second.warc","message":"the record at byte 0 cannot be read: it ends too soon: the file was cut off, or its length is wrong; `urldb archive repair` sets aside what is damaged"}
+    {"kind":"summary","converted":1,"not_converted":1,"records":4}
+    "#);
+}
+
+#[test]
+fn an_archive_is_not_converted_into_itself() {
+    let sandbox = archive();
+    // It would get another name there: a copy of all its records, in the same archive.
+    let file = sandbox.path("archive/first.warc.gz");
+    fs::rename(&file, sandbox.path("archive/first.arc.gz")).unwrap();
+    let before = sandbox.tree("archive");
+    let to = |folder| sandbox.urldb(&["archive", "convert", "--to", "1.0", "-o", folder]);
+    for folder in ["archive", "./archive/../archive"] {
+        to(folder)
+            .code(2)
+            .complains(&["is the archive itself; name another folder"]);
+    }
+    assert_eq!(sandbox.tree("archive"), before);
 }
 
 #[test]

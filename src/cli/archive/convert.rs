@@ -6,17 +6,20 @@ use std::path::{Path, PathBuf};
 
 use anyhow::Context as _;
 use clap::ValueEnum;
+use serde::Serialize;
 use urldb_warc::convert::ConvertError;
 use urldb_warc::file::SUFFIX;
 use urldb_warc::verify::archive_files;
 use urldb_warc::writer::Compression;
 use urldb_warc::{Reader, Version, Writer};
 
-use super::{Context, Exit, archive_folder};
+use super::{Context, Exit, archive_folder, write_json};
 use crate::archive::Keys;
+use crate::cli::check::Format;
 use crate::cli::edit::Edit;
 use crate::cli::progress::Bar;
 use crate::cli::style::{count, print_error};
+use crate::explain::explain;
 
 /// Write the archive in another version of WARC, into another folder
 ///
@@ -34,6 +37,9 @@ pub(super) struct Args {
     /// The folder that is written into; made if it does not exist
     #[arg(short, long, value_name = "DIR")]
     output: PathBuf,
+    /// For people, or one JSON object a line: files, then a summary
+    #[arg(long, default_value = "human")]
+    format: Format,
 }
 
 #[derive(Debug, Clone, Copy, ValueEnum)]
@@ -56,42 +62,131 @@ impl From<Target> for Version {
     }
 }
 
+/// One line of `--format json`.
+#[derive(Serialize)]
+#[serde(tag = "kind", rename_all = "kebab-case")]
+enum Line<'a> {
+    Converted {
+        file: &'a str,
+        /// The path of the copy.
+        copy: &'a str,
+        records: u64,
+    },
+    NotConverted {
+        file: &'a str,
+        message: &'a str,
+    },
+    Summary {
+        converted: u64,
+        not_converted: u64,
+        records: u64,
+    },
+}
+
 pub(super) fn run(args: &Args, context: &Context) -> anyhow::Result<Exit> {
     let folder = archive_folder(context)?;
     let files = archive_files(&folder).context("cannot read the folder of the archive")?;
     let target = context.directory.join(&args.output);
     fs::create_dir_all(&target).with_context(|| format!("cannot make {}", target.display()))?;
+    anyhow::ensure!(
+        !is_same(&folder, &target),
+        "{} is the archive itself; name another folder for the copy",
+        args.output.display()
+    );
     let _edit = Edit::begin(&target)?;
     let bar = Bar::new(files.len() as u64, context.quiet);
-    let (mut converted, mut records) = (0, 0);
+    let mut tally = Tally::default();
     for file in &files {
         let copy = target.join(name_of_copy(file));
         let made = convert(file, &copy, args.to.into());
-        match made.with_context(|| format!("{} is not converted", context.shown(file))) {
-            Ok(more) => {
-                converted += 1;
-                records += more;
+        let (file, copy) = (context.shown(file), context.shown(&copy));
+        let made = match made {
+            Err(error) if !is_finding(&error) => {
+                return Err(error.context(format!("{file} is not converted")));
             }
-            Err(error) if is_finding(&error) => bar.suspend(|| print_error(&error)),
-            other => return other.map(|_| Exit::Fine),
-        }
+            made => made,
+        };
+        bar.suspend(|| tally.add(args.format, (&file, &copy), made));
         bar.advance();
     }
     bar.finish();
     urldb_warc::index::rebuild(&target, &Keys).context("cannot make the index")?;
-    if !context.quiet {
-        let (files, records) = (count(converted, "file"), count(records, "record"));
-        let target = args.output.display();
-        writeln!(
-            anstream::stdout(),
-            "converted {files} with {records} into {target}"
-        )?;
-    }
-    Ok(if converted == files.len() as u64 {
+    let exit = if tally.not_converted == 0 {
         Exit::Fine
     } else {
         Exit::Findings
-    })
+    };
+    tally.end(args, context)?;
+    Ok(exit)
+}
+
+fn is_same(one: &Path, other: &Path) -> bool {
+    let real = [one, other].map(fs::canonicalize);
+    matches!(real, [Ok(one), Ok(other)] if one == other)
+}
+
+/// What has been done so far.
+#[derive(Default)]
+struct Tally {
+    converted: u64,
+    not_converted: u64,
+    records: u64,
+    /// Why it could not be told; what is to be done is done all the same.
+    failure: Option<io::Error>,
+}
+
+impl Tally {
+    /// Counts what became of a file, and tells it.
+    fn add(&mut self, format: Format, (file, copy): (&str, &str), made: anyhow::Result<u64>) {
+        let told = match made {
+            Ok(records) => {
+                self.converted += 1;
+                self.records += records;
+                let line = Line::Converted {
+                    file,
+                    copy,
+                    records,
+                };
+                write_line(format, &line)
+            }
+            Err(error) => {
+                self.not_converted += 1;
+                let message = &advised(&error);
+                if format == Format::Human {
+                    print_error(&anyhow::anyhow!("{file} is not converted: {message}"));
+                }
+                write_line(format, &Line::NotConverted { file, message })
+            }
+        };
+        self.failure = self.failure.take().or(told.err());
+    }
+
+    fn end(self, args: &Args, context: &Context) -> io::Result<()> {
+        if let Some(failure) = self.failure {
+            return Err(failure);
+        }
+        if args.format == Format::Human && !context.quiet {
+            let files = count(self.converted, "file");
+            let records = count(self.records, "record");
+            let target = args.output.display();
+            let mut out = anstream::stdout().lock();
+            writeln!(out, "converted {files} with {records} into {target}")?;
+        }
+        let line = Line::Summary {
+            converted: self.converted,
+            not_converted: self.not_converted,
+            records: self.records,
+        };
+        write_line(args.format, &line)
+    }
+}
+
+/// Only for programs.
+fn write_line(format: Format, line: &Line<'_>) -> io::Result<()> {
+    match format {
+        Format::Human => Ok(()),
+        Format::Json => write_json(&mut anstream::stdout().lock(), line),
+    }
 }
 
 /// Converts one file, and returns how many records it has. A copy that is there already, since the
@@ -115,12 +210,7 @@ fn convert(file: &Path, copy: &Path, version: Version) -> anyhow::Result<u64> {
 fn write(file: &Path, version: Version, output: &mut impl Write) -> anyhow::Result<u64> {
     let mut reader = Reader::open(file)?;
     let mut writer = Writer::new(BufWriter::new(output), Compression::Gzip).with_version(version);
-    let records =
-        urldb_warc::convert::convert(&mut reader, &mut writer).map_err(|error| match error {
-            ConvertError::Read(_) => anyhow::Error::new(error)
-                .context("`urldb archive repair` sets aside what is damaged"),
-            error @ ConvertError::Write { .. } => error.into(),
-        })?;
+    let records = urldb_warc::convert::convert(&mut reader, &mut writer)?;
     writer.get_mut().flush().context("it cannot be written")?;
     Ok(records)
 }
@@ -132,6 +222,16 @@ fn is_finding(error: &anyhow::Error) -> bool {
             error.downcast_ref(),
             Some(ConvertError::Read(fault)) if fault.is_damage()
         )
+}
+
+/// What is wrong with a file, and what to do about damage.
+fn advised(error: &anyhow::Error) -> String {
+    let advice = if error.is::<ConvertError>() {
+        "; `urldb archive repair` sets aside what is damaged"
+    } else {
+        ""
+    };
+    format!("{}{advice}", explain(error))
 }
 
 /// Another file has the name of a copy.

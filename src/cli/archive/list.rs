@@ -5,7 +5,7 @@ use std::io::{self, BufWriter, Write};
 
 use serde::Serialize;
 
-use super::{Context, Exit, catalogue};
+use super::{Context, Exit, catalogue, write_json};
 use crate::archive::{Capture, Catalogue, moment};
 use crate::cli::check::Format;
 use crate::cli::style::{count, plain};
@@ -178,9 +178,4 @@ fn write_summaries(
         writeln!(out, "{}\n  {captures}, {contents}, {times}", plain(url))?;
     }
     Ok(())
-}
-
-fn write_json(out: &mut impl Write, value: &impl Serialize) -> io::Result<()> {
-    serde_json::to_writer(&mut *out, value)?;
-    writeln!(out)
 }

@@ -9,9 +9,11 @@ mod list;
 mod repair;
 mod verify;
 
+use std::io::{self, Write};
 use std::path::PathBuf;
 
 use clap::Subcommand;
+use serde::Serialize;
 
 use super::{Context, Exit};
 use crate::archive::{Catalogue, Moment, Payload, Wanted};
@@ -57,6 +59,12 @@ fn archive_folder(context: &Context) -> anyhow::Result<PathBuf> {
         folder.display()
     );
     Ok(folder)
+}
+
+/// One line of `--format json`.
+fn write_json(out: &mut impl Write, value: &impl Serialize) -> io::Result<()> {
+    serde_json::to_writer(&mut *out, value)?;
+    writeln!(out)
 }
 
 /// The captures in the repository's archive.

@@ -1,12 +1,15 @@
 //! `urldb archive repair`.
 
-use std::io::Write;
+use std::io::{self, Write};
+use std::path::PathBuf;
 
 use anyhow::Context as _;
-use urldb_warc::repair::repair;
+use serde::Serialize;
+use urldb_warc::repair::{Repair, repair};
 
-use super::{Context, Exit, archive_folder};
+use super::{Context, Exit, archive_folder, write_json};
 use crate::archive::{Keys, describe};
+use crate::cli::check::Format;
 use crate::cli::style::{GOOD, count, paint, plain};
 
 /// Set aside what is damaged in the archive, keep the rest, and make the index anew
@@ -17,34 +20,95 @@ use crate::cli::style::{GOOD, count, paint, plain};
 #[derive(Debug, clap::Args)]
 #[command(after_help = "\
 Examples:
-  urldb archive repair && urldb archive verify")]
-pub(super) struct Args {}
+  urldb archive repair && urldb archive verify
+  urldb archive repair --format json | jq -r '.damaged[]?'")]
+pub(super) struct Args {
+    /// For people, or one JSON object a line: files, then a summary
+    #[arg(long, default_value = "human")]
+    format: Format,
+}
 
-pub(super) fn run(_: &Args, context: &Context) -> anyhow::Result<Exit> {
+/// One line of `--format json`.
+#[derive(Serialize)]
+#[serde(tag = "kind", rename_all = "kebab-case")]
+enum Line<'a> {
+    /// A file that a dead process left unfinished.
+    Recovered(Outcome<'a>),
+    Repaired(Outcome<'a>),
+    Summary {
+        recovered: usize,
+        repaired: usize,
+    },
+}
+
+#[derive(Serialize)]
+struct Outcome<'a> {
+    /// What holds the good records, under its final name; a recovered file without any has none.
+    #[serde(skip_serializing_if = "Option::is_none")]
+    file: Option<String>,
+    records: u64,
+    /// What was set aside.
+    damaged: Vec<String>,
+    faults: Vec<&'a str>,
+}
+
+pub(super) fn run(args: &Args, context: &Context) -> anyhow::Result<Exit> {
     let _owner = context.own()?;
     let folder = archive_folder(context)?;
     let done = repair(&folder, &Keys).context("cannot repair the archive")?;
     let mut out = anstream::stdout().lock();
+    match args.format {
+        Format::Human => write_story(&mut out, &done, context)?,
+        Format::Json => write_lines(&mut out, &done, context)?,
+    }
+    Ok(Exit::Fine)
+}
+
+fn write_story(out: &mut impl Write, done: &Repair, context: &Context) -> io::Result<()> {
     for recovered in &done.recovered {
         writeln!(out, "{}", describe(recovered))?;
     }
-    for repaired in &done.repaired {
-        let what = format!("repaired, {} kept", count(repaired.records, "record"));
-        writeln!(
-            out,
-            "{}: {}",
-            context.shown(&repaired.file),
-            paint(GOOD, what)
-        )?;
-        for fault in &repaired.faults {
+    for file in &done.repaired {
+        let what = format!("repaired, {} kept", count(file.records, "record"));
+        writeln!(out, "{}: {}", context.shown(&file.file), paint(GOOD, what))?;
+        for fault in &file.faults {
             writeln!(out, "  {}", plain(fault))?;
         }
-        for damaged in &repaired.damaged {
+        for damaged in &file.damaged {
             writeln!(out, "  set aside in {}", context.shown(damaged))?;
         }
     }
     if done.repaired.is_empty() && !context.quiet {
-        writeln!(out, "no damage was found; the index is new")?;
+        let was_damaged = done.recovered.iter().any(|file| file.damaged.is_some());
+        let other = if was_damaged { "other " } else { "" };
+        writeln!(out, "no {other}damage was found; the index is new")?;
     }
-    Ok(Exit::Fine)
+    Ok(())
+}
+
+fn write_lines(out: &mut impl Write, done: &Repair, context: &Context) -> io::Result<()> {
+    let shown = |path: &PathBuf| context.shown(path);
+    for recovered in &done.recovered {
+        let outcome = Outcome {
+            file: recovered.file.as_ref().map(shown),
+            records: recovered.records,
+            damaged: recovered.damaged.iter().map(shown).collect(),
+            faults: recovered.fault.iter().map(String::as_str).collect(),
+        };
+        write_json(out, &Line::Recovered(outcome))?;
+    }
+    for repaired in &done.repaired {
+        let outcome = Outcome {
+            file: Some(shown(&repaired.file)),
+            records: repaired.records,
+            damaged: repaired.damaged.iter().map(shown).collect(),
+            faults: repaired.faults.iter().map(String::as_str).collect(),
+        };
+        write_json(out, &Line::Repaired(outcome))?;
+    }
+    let summary = Line::Summary {
+        recovered: done.recovered.len(),
+        repaired: done.repaired.len(),
+    };
+    write_json(out, &summary)
 }

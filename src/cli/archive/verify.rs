@@ -9,7 +9,7 @@ use urldb_warc::finding::Severity;
 use urldb_warc::index::FILE_NAME;
 use urldb_warc::verify::{Finding, Summary, Verifier, archive_files};
 
-use super::{Context, Exit, archive_folder};
+use super::{Context, Exit, archive_folder, write_json};
 use crate::archive::Keys;
 use crate::cli::check::Format;
 use crate::cli::progress::Bar;
@@ -112,8 +112,7 @@ impl Output<'_> {
                 record_id: finding.record_id.as_deref(),
                 message: &finding.message,
             };
-            serde_json::to_writer(&mut out, &line)?;
-            return writeln!(out);
+            return write_json(&mut out, &line);
         }
         if finding.file != self.file {
             writeln!(out, "{file}")?;
@@ -154,8 +153,7 @@ impl Output<'_> {
                 errors,
                 warnings,
             };
-            serde_json::to_writer(&mut out, &line)?;
-            return writeln!(out);
+            return write_json(&mut out, &line);
         }
         if self.context.quiet {
             return Ok(());
