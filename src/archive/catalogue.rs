@@ -7,7 +7,10 @@ use std::path::{Component, Path, PathBuf};
 use anyhow::Context;
 use urldb_warc::CdxjLine;
 use urldb_warc::cdxj::REVISIT;
+use urldb_warc::http::StoredRequest;
 use urldb_warc::index::{FILE_NAME, Index};
+
+use super::keys::key_of;
 
 /// What is said of an index that cannot be used.
 const DAMAGED: &str = "the index is damaged; `urldb archive index` makes it anew";
@@ -34,6 +37,15 @@ impl Capture {
     /// Whether it only says that the bytes are those of an earlier one.
     pub fn is_revisit(&self) -> bool {
         self.line.mime == REVISIT
+    }
+
+    /// What was asked, for people: the URL, after the method if that is not GET.
+    pub fn name(&self) -> String {
+        let line = &self.line;
+        match &line.asked {
+            Some(asked) => format!("{} {}", asked.method, line.url),
+            None => line.url.clone(),
+        }
     }
 
     /// Whether the server answered with what was asked for.
@@ -83,44 +95,113 @@ impl Catalogue {
         Ok(lines.map(|line| line.context(DAMAGED)))
     }
 
-    /// The captures of a URL, oldest first. Where none has exactly this URL, those of the URLs that
-    /// are the same to an index: in other case, with `www.` or without, over the other scheme.
+    /// The answers to a request of a URL (a GET if there is none), oldest first. Where none has exactly
+    /// this URL, those of the URLs that are the same to an index: in other case, with `www.` or
+    /// without, over the other scheme.
     ///
     /// # Errors
-    /// When there are none; suggests a URL that there is.
-    pub fn captures_of(&self, url: &str) -> anyhow::Result<Vec<Capture>> {
-        let captures = self.find(url)?;
+    /// When there are none; says what there is instead.
+    pub fn captures_of(
+        &self,
+        url: &str,
+        request: Option<&StoredRequest>,
+    ) -> anyhow::Result<Vec<Capture>> {
+        let captures = self.find(url, request)?;
         if captures.is_empty() {
-            return Err(self.not_found(url));
+            return Err(self.not_found(url, request));
         }
         Ok(captures)
     }
 
     /// As [`Catalogue::captures_of`], and empty when there are none.
-    pub fn find(&self, url: &str) -> anyhow::Result<Vec<Capture>> {
-        let mut opened = self.opened.borrow_mut();
-        let index = match opened.as_mut() {
-            Some(index) => index,
-            None => opened.insert(Index::open(&self.index)?),
-        };
-        let found = index.captures(&urldb_canon::surt(url))?;
-        let mut lines = found.collect::<Result<Vec<_>, _>>().context(DAMAGED)?;
-        if lines.iter().any(|line| line.url == url) {
-            lines.retain(|line| line.url == url);
-        }
-        Ok(with_status(lines))
+    pub fn find(&self, url: &str, request: Option<&StoredRequest>) -> anyhow::Result<Vec<Capture>> {
+        self.find_at(&key_of(url, request), url)
     }
 
-    fn not_found(&self, url: &str) -> anyhow::Error {
-        match self.nearest(url) {
-            Ok(Some(near)) => {
-                anyhow::anyhow!("{url} is not in the archive; did you mean {near}?")
+    /// The captures of a URL that the index has under a key, oldest first.
+    pub(super) fn find_at(&self, key: &str, url: &str) -> anyhow::Result<Vec<Capture>> {
+        let lines = self.with_index(|index| {
+            let found = index.captures(key)?;
+            found.collect::<Result<_, _>>().context(DAMAGED)
+        })?;
+        Ok(with_status(of_url(lines, url)))
+    }
+
+    fn with_index<T>(
+        &self,
+        work: impl FnOnce(&mut Index) -> anyhow::Result<T>,
+    ) -> anyhow::Result<T> {
+        let mut opened = self.opened.borrow_mut();
+        work(match opened.as_mut() {
+            Some(index) => index,
+            None => opened.insert(Index::open(&self.index)?),
+        })
+    }
+
+    /// All captures of a URL: the answers to GET, and then those to each other request; of each the
+    /// oldest first.
+    ///
+    /// # Errors
+    /// When there are none; suggests a URL that there is.
+    pub fn all_of(&self, url: &str) -> anyhow::Result<Vec<Capture>> {
+        let mut captures = self.find(url, None)?;
+        captures.extend(self.other_answers(url)?);
+        if captures.is_empty() {
+            return Err(self.not_found(url, None));
+        }
+        Ok(captures)
+    }
+
+    /// The captures of a URL that answer other requests than GET. They may stand anywhere among those of
+    /// its path: keys have their parameters in order, and the request is some of them.
+    fn other_answers(&self, url: &str) -> anyhow::Result<Vec<Capture>> {
+        let key = urldb_canon::surt(url);
+        let path = key.split('?').next().unwrap_or_default();
+        let lines = self.with_index(|index| {
+            let mut lines = vec![];
+            for line in index.beginning_with(&format!("{path}?"))? {
+                let line = line.context(DAMAGED)?;
+                if line.asked.is_some() && urldb_canon::surt(&line.url) == key {
+                    lines.push(line);
+                }
             }
-            Ok(None) => {
-                anyhow::anyhow!("{url} is not in the archive; `urldb archive list` shows what is")
-            }
+            Ok(lines)
+        })?;
+        let lines = of_url(lines, url);
+        let requests = lines.chunk_by(|one, other| one.key == other.key);
+        Ok(requests
+            .flat_map(|lines| with_status(lines.to_vec()))
+            .collect())
+    }
+
+    fn not_found(&self, url: &str, request: Option<&StoredRequest>) -> anyhow::Error {
+        match self.what_instead(url, request) {
+            Ok(instead) => anyhow::anyhow!(instead),
             Err(error) => error,
         }
+    }
+
+    fn what_instead(&self, url: &str, request: Option<&StoredRequest>) -> anyhow::Result<String> {
+        let others = self.other_answers(url)?;
+        if let Some(request) = request
+            && !(others.is_empty() && self.find(url, None)?.is_empty())
+        {
+            return Ok(format!(
+                "the answer of {url} to this {} is not in the archive; `urldb archive list {url}` shows what is",
+                request.method
+            ));
+        }
+        if let Some(asked) = others.iter().find_map(|other| other.line.asked.as_ref()) {
+            return Ok(format!(
+                "{url} is not in the archive as an answer to GET, but to {}: say with --method and --data which \
+                 request is meant; `urldb archive list {url}` shows them",
+                asked.method
+            ));
+        }
+        Ok(match self.nearest(url)? {
+            Some(near) => format!("{url} is not in the archive; did you mean {near}?"),
+            None => format!("{url} is not in the archive; `urldb archive list` shows what is"),
+        })
     }
 
     /// The URL in the archive that is spelt most like this one, if any is near enough.
@@ -146,6 +227,14 @@ impl Catalogue {
 /// How many letters may be other ones before it is another URL altogether.
 fn allowed(url: &str) -> usize {
     2 + url.len() / 10
+}
+
+/// Those of exactly this URL, or all, where none is.
+fn of_url(mut lines: Vec<CdxjLine>, url: &str) -> Vec<CdxjLine> {
+    if lines.iter().any(|line| line.url == url) {
+        lines.retain(|line| line.url == url);
+    }
+    lines
 }
 
 /// Captures of a URL, oldest first, each revisit with the status of the response that it stands for.

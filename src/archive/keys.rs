@@ -27,6 +27,12 @@ impl cdxj::Keys for Keys {
     }
 }
 
+/// The key of the captures of a URL that answer this request; a GET if there is none.
+pub fn key_of(url: &str, request: Option<&StoredRequest>) -> String {
+    let key = request.and_then(|request| cdxj::Keys::key_of_request(&Keys, url, request));
+    key.map_or_else(|| surt(url), |(key, _)| key)
+}
+
 /// The URL under which the answer to a request is found, fit for a header.
 ///
 /// A revisit of an answer to a POST says that it refers to this, not to the URL itself: pywb looks

@@ -5,11 +5,12 @@ use std::io::{Read, Write};
 
 use anyhow::Context;
 use urldb_warc::digest::Hasher;
-use urldb_warc::http::{Body, StoredHead};
+use urldb_warc::http::{Body, StoredHead, StoredRequest};
 use urldb_warc::reader::{Reader, Record};
 use urldb_warc::{CdxjLine, Digest, Header, RecordType, Version, WarcDate};
 
 use super::{Capture, Catalogue, Moment, moment};
+use crate::fetch::becomes_get;
 
 /// Bytes that are copied at a time.
 const CHUNK: usize = 64 << 10;
@@ -22,6 +23,8 @@ const MAX_REDIRECTS: usize = 10;
 pub struct Wanted<'a> {
     /// The URL.
     pub url: &'a str,
+    /// What was asked, if not a GET.
+    pub request: Option<&'a StoredRequest>,
     /// As it was then; as it was last when absent.
     pub at: Option<&'a Moment>,
     /// Whether error pages, redirects and bodies that are not whole will do.
@@ -49,15 +52,19 @@ impl Catalogue {
     /// # Errors
     /// When there is none, with what there is instead; or when a file is damaged or missing.
     pub fn take(&self, wanted: Wanted<'_>) -> anyhow::Result<Payload<'_>> {
-        let mut url = wanted.url.to_owned();
+        let (mut url, mut request) = (wanted.url.to_owned(), wanted.request);
         for redirects in 0..=MAX_REDIRECTS {
             let step = Wanted {
                 url: &url,
+                request,
                 ..wanted
             };
             match self.take_step(step, redirects > 0)? {
                 Step::Found(payload) => return Ok(*payload),
-                Step::Redirect(target) => url = target,
+                Step::Redirect { target, status } => {
+                    url = target;
+                    request = request.filter(|asked| !becomes_get(&asked.method, status));
+                }
             }
         }
         anyhow::bail!("{} redirects too often in the archive", wanted.url)
@@ -69,7 +76,7 @@ impl Catalogue {
     /// When a file is damaged or missing.
     pub fn before(&self, payload: &Payload<'_>, any: bool) -> anyhow::Result<Option<Payload<'_>>> {
         let known = &payload.capture.line;
-        let mut captures = self.find(&known.url)?;
+        let mut captures = self.find_at(&known.key, &known.url)?;
         captures.retain(|capture| {
             let line = &capture.line;
             let will_do = any || capture.is_good() || capture.status.is_none();
@@ -85,7 +92,7 @@ impl Catalogue {
     }
 
     fn take_step(&self, wanted: Wanted<'_>, is_redirected: bool) -> anyhow::Result<Step<'_>> {
-        let mut captures = self.captures_of(wanted.url)?;
+        let mut captures = self.captures_of(wanted.url, wanted.request)?;
         if let Some(at) = wanted.at {
             let first = captures.first().map(|first| first.line.timestamp.clone());
             let has_come = |capture: &Capture| at.has_come(&capture.line.timestamp);
@@ -102,9 +109,10 @@ impl Catalogue {
         let mut passed_over = vec![];
         while let Some(capture) = captures.pop() {
             if !wanted.any
+                && let Some(status) = capture.status
                 && let Some(target) = self.target_of(&capture)?
             {
-                return Ok(Step::Redirect(target));
+                return Ok(Step::Redirect { target, status });
             }
             if wanted.any || capture.is_good() || capture.status.is_none() {
                 let (payload, is_whole) = self.payload_of(capture)?;
@@ -195,7 +203,13 @@ impl Catalogue {
         let is_same = |capture: &Capture| {
             !capture.is_revisit() && digest.is_some() && capture.line.digest.parse().ok() == digest
         };
-        let mut originals = self.find(url)?;
+        // That of an answer to a POST is where the revisit is, or the URL leads there: it has the
+        // request in it, if we wrote it.
+        let mut originals = if url == revisit.url {
+            self.find_at(&revisit.key, url)?
+        } else {
+            self.find(url, None)?
+        };
         originals.retain(is_same);
         let named = originals
             .iter()
@@ -252,7 +266,7 @@ impl Catalogue {
 
 enum Step<'a> {
     Found(Box<Payload<'a>>),
-    Redirect(String),
+    Redirect { target: String, status: u16 },
 }
 
 impl Payload<'_> {

@@ -11,7 +11,7 @@ use urldb_format::{DomainFile, Entry, Identity as RecordIdentity, Metadata, Reco
 use super::context::MapArgs;
 use super::domains::{Aliases, read_if_there};
 use super::edit::Edit;
-use super::request::RequestArgs;
+use super::request::RecordArgs;
 use super::served::{self, Bytes};
 use super::{Context, Exit, style};
 use crate::config::Config;
@@ -42,7 +42,7 @@ pub(super) struct Args {
     #[arg(long)]
     no_fetch: bool,
     #[command(flatten)]
-    request: RequestArgs,
+    request: RecordArgs,
     #[command(flatten)]
     map: MapArgs,
     /// URLs; `-` reads them from standard input, one a line
@@ -56,7 +56,7 @@ pub(super) fn run(args: &Args, context: &mut Context) -> anyhow::Result<Exit> {
         !(args.request.reads_stdin() && args.urls.iter().any(|url| url == "-")),
         "standard input is either the body or a list of URLs: put one of them into a file"
     );
-    let asked = args.request.record()?;
+    let asked = args.request.record(&context.directory)?;
     let wanted = pages(&read_urls(&args.urls)?, context)?;
     let Fetched { seen, exit } = if args.no_fetch {
         Fetched {

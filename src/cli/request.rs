@@ -1,46 +1,57 @@
-//! Which request `add` adds: the options for one that is not a plain GET.
+//! The options that say which request is meant, where it is not a plain GET.
 
 use std::fs::File;
 use std::io::{self, Read};
+use std::path::Path;
 
 use anyhow::Context as _;
 use urldb_format::Record;
+use urldb_warc::http::StoredRequest;
 
 /// Bytes that a request's body has at most: domain files are for people to read.
 const LARGEST_BODY: u64 = 1 << 20;
 
-/// The options.
+/// Which request.
 #[derive(Debug, clap::Args)]
 pub(super) struct RequestArgs {
     /// The method; GET, or POST where --data is given
     #[arg(long, value_name = "METHOD")]
     method: Option<String>,
-    /// The body to send: text, @FILE, or @- for standard input
+    /// The body of the request: text, @FILE, or @- for standard input
     #[arg(long, value_name = "DATA")]
     data: Option<String>,
     /// The media type of the body
     #[arg(long, value_name = "TYPE", requires = "data")]
     content_type: Option<String>,
+}
+
+/// Which request a record is to make.
+#[derive(Debug, clap::Args)]
+pub(super) struct RecordArgs {
+    #[command(flatten)]
+    request: RequestArgs,
     /// One more header to send, such as 'Accept: text/csv'; the database is public, so no secrets
     #[arg(long = "header", value_name = "NAME: VALUE")]
     headers: Vec<String>,
 }
 
-impl RequestArgs {
+impl RecordArgs {
     /// Whether the body comes from standard input.
     pub(super) fn reads_stdin(&self) -> bool {
-        self.data.as_deref() == Some("@-")
+        self.request.data.as_deref() == Some("@-")
     }
 
-    /// A record that says what is asked, and nothing else yet.
-    pub(super) fn record(&self) -> anyhow::Result<Record> {
+    /// A record that says what is asked, and nothing else yet. Files are looked for in `folder`.
+    pub(super) fn record(&self, folder: &Path) -> anyhow::Result<Record> {
+        let content_type = &self.request.content_type;
+        let body = self.request.body(folder)?;
         let mut record = Record {
-            method: self.method()?,
-            request_body: self.data.as_deref().map(body).transpose()?,
-            request_content_type: self.content_type.clone(),
+            method: self.request.method()?,
+            request_body: body.map(Body::into_text).transpose()?,
+            request_content_type: content_type.clone(),
             ..Record::default()
         };
-        let values = self.content_type.iter().chain(&self.headers);
+        let values = content_type.iter().chain(&self.headers);
         for text in values {
             anyhow::ensure!(
                 !text.chars().any(char::is_control),
@@ -51,13 +62,33 @@ impl RequestArgs {
             let (name, value) = split_header(header)?;
             let is_type = name.eq_ignore_ascii_case("content-type");
             anyhow::ensure!(
-                !(is_type && self.content_type.is_some()),
+                !(is_type && content_type.is_some()),
                 "the content type is given twice: leave out --header {name:?}"
             );
             let before = record.request_headers.insert(name, value);
             anyhow::ensure!(before.is_none(), "the header {name} is given twice");
         }
         Ok(record)
+    }
+}
+
+impl RequestArgs {
+    /// Whether any of the options is there.
+    pub(super) fn is_given(&self) -> bool {
+        self.method.is_some() || self.data.is_some()
+    }
+
+    /// The request as an archive knows it; `None` for a GET. Files are looked for in `folder`.
+    pub(super) fn stored(&self, folder: &Path) -> anyhow::Result<Option<StoredRequest>> {
+        let Some(method) = self.method()? else {
+            return Ok(None);
+        };
+        let body = self.body(folder)?.map(|body| body.bytes);
+        Ok(Some(StoredRequest {
+            method,
+            content_type: self.content_type.clone().unwrap_or_default(),
+            body: body.unwrap_or_default(),
+        }))
     }
 
     /// The method, as a record has it: GET goes without saying.
@@ -77,35 +108,58 @@ impl RequestArgs {
         );
         Ok(Some(method.to_owned()).filter(|method| method != "GET"))
     }
+
+    fn body(&self, folder: &Path) -> anyhow::Result<Option<Body>> {
+        self.data
+            .as_deref()
+            .map(|data| Body::read(data, folder))
+            .transpose()
+    }
 }
 
-/// The text that `--data` names.
-fn body(data: &str) -> anyhow::Result<String> {
-    let Some(name) = data.strip_prefix('@') else {
-        return Ok(data.to_owned());
-    };
-    let (source, shown): (Box<dyn Read>, _) = if name == "-" {
-        (Box::new(io::stdin().lock()), "standard input")
-    } else {
-        let file = File::open(name).with_context(|| format!("cannot read the body from {name}"))?;
-        (Box::new(file), name)
-    };
-    let mut bytes = Vec::new();
-    source
-        .take(LARGEST_BODY + 1)
-        .read_to_end(&mut bytes)
-        .with_context(|| format!("cannot read the body from {shown}"))?;
-    anyhow::ensure!(
-        bytes.len() as u64 <= LARGEST_BODY,
-        "{shown} is too large for a record: a body has at most {LARGEST_BODY} bytes"
-    );
-    String::from_utf8(bytes).map_err(|error| {
-        let at = error.utf8_error().valid_up_to();
-        anyhow::anyhow!(
-            "{shown} is not UTF-8 (byte {}): a record holds a body as text, so binary data cannot be added",
-            at + 1
-        )
-    })
+/// What `--data` names.
+struct Body {
+    bytes: Vec<u8>,
+    /// Where it comes from, for people.
+    source: String,
+}
+
+impl Body {
+    fn read(data: &str, folder: &Path) -> anyhow::Result<Self> {
+        let (mut bytes, mut source) = (data.as_bytes().to_owned(), "the body".to_owned());
+        if let Some(name) = data.strip_prefix('@') {
+            let input: Box<dyn Read> = if name == "-" {
+                "standard input".clone_into(&mut source);
+                Box::new(io::stdin().lock())
+            } else {
+                name.clone_into(&mut source);
+                let file = File::open(folder.join(name));
+                Box::new(file.with_context(|| format!("cannot read the body from {source}"))?)
+            };
+            bytes.clear();
+            input
+                .take(LARGEST_BODY + 1)
+                .read_to_end(&mut bytes)
+                .with_context(|| format!("cannot read the body from {source}"))?;
+        }
+        anyhow::ensure!(
+            bytes.len() as u64 <= LARGEST_BODY,
+            "{source} is too large: a body has at most {LARGEST_BODY} bytes"
+        );
+        Ok(Self { bytes, source })
+    }
+
+    /// As a record holds it.
+    fn into_text(self) -> anyhow::Result<String> {
+        String::from_utf8(self.bytes).map_err(|error| {
+            let at = error.utf8_error().valid_up_to();
+            anyhow::anyhow!(
+                "{} is not UTF-8 (byte {}): a record holds a body as text, so binary data cannot be added",
+                self.source,
+                at + 1
+            )
+        })
+    }
 }
 
 fn split_header(header: &str) -> anyhow::Result<(&str, &str)> {

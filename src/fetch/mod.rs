@@ -45,6 +45,7 @@ pub use decode::is_undone;
 pub use observation::{
     Beginning, Body, BodyEnd, Decoded, Failure, FailureKind, Hop, Observation, Sent,
 };
+pub use redirect::becomes_get;
 pub use resolve::{Lookup, System};
 pub use spool::Spool;
 

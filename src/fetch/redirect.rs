@@ -7,6 +7,11 @@ use url::{Position, Url};
 
 use super::{Failure, FailureKind};
 
+/// Whether what a redirect of this status leads to is asked for with GET, whatever the method was.
+pub fn becomes_get(method: &str, status: u16) -> bool {
+    method != "HEAD" && (status == 303 || method == "POST" && matches!(status, 301 | 302))
+}
+
 /// What is asked in one hop.
 #[derive(Debug, Clone, PartialEq, Eq)]
 pub(super) struct Ask {
@@ -72,10 +77,7 @@ impl Ask {
             )));
         }
         url.set_fragment(None);
-        let to_get = self.method != Method::HEAD
-            && (status == StatusCode::SEE_OTHER
-                || self.method == Method::POST
-                    && matches!(status, StatusCode::MOVED_PERMANENTLY | StatusCode::FOUND));
+        let to_get = becomes_get(self.method.as_str(), status.as_u16());
         Ok(Some(Self {
             method: if to_get {
                 Method::GET

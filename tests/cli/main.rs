@@ -17,6 +17,7 @@
 //! - `archive_export`: bags, and the index made anew.
 //! - `archive_health`: verified, damaged, repaired and converted.
 //! - `archive_reading`: what is listed, taken out and compared; on archives that `shelf` makes by hand.
+//! - `archive_requests`: the same for answers to other requests than GET.
 //! - `archive_ways`: redirects, failures and bodies over the cap, as they are archived.
 //! - `archive_writers`: several processes that archive at once.
 //! - `urls`: questions about URLs, for pipes and for people.
@@ -36,6 +37,7 @@ mod archive_expected;
 mod archive_export;
 mod archive_health;
 mod archive_reading;
+mod archive_requests;
 mod archive_ways;
 mod archive_writers;
 mod check;

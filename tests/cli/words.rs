@@ -109,9 +109,14 @@ fn help() {
         let text = sandbox.urldb(&[command, "--help"]).code(0).out;
         assert_snapshot!(format!("help_{command}"), text);
     }
-    for command in ["explain", "normalize", "surt"] {
-        let text = sandbox.urldb(&["url", command, "--help"]).code(0).out;
-        assert_snapshot!(format!("help_url_{command}"), text);
+    let archive = [
+        "list", "get", "diff", "export", "index", "verify", "repair", "convert",
+    ];
+    let url = ["explain", "normalize", "surt"];
+    let below = archive.map(|command| ("archive", command)).into_iter();
+    for (above, command) in below.chain(url.map(|command| ("url", command))) {
+        let text = sandbox.urldb(&[above, command, "--help"]).code(0).out;
+        assert_snapshot!(format!("help_{above}_{command}"), text);
     }
 }
 

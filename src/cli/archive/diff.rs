@@ -6,8 +6,9 @@ use std::time::Duration;
 
 use anyhow::Context as _;
 use similar::TextDiff;
+use urldb_warc::http::StoredRequest;
 
-use super::{Catalogue, Context, Exit, Moment, Payload, Wanted, catalogue};
+use super::{Catalogue, Context, Exit, Moment, Payload, RequestArgs, Wanted, catalogue};
 use crate::archive::moment;
 use crate::cli::style::{BAD, DIM, GOOD, count, paint};
 use crate::hex;
@@ -42,6 +43,8 @@ pub(super) struct Args {
     /// Also error pages, redirects, and bodies that are not whole
     #[arg(long)]
     any: bool,
+    #[command(flatten)]
+    request: RequestArgs,
     /// The URL
     #[arg(value_name = "URL")]
     url: String,
@@ -49,7 +52,8 @@ pub(super) struct Args {
 
 pub(super) fn run(args: &Args, context: &Context) -> anyhow::Result<Exit> {
     let catalogue = catalogue(context)?;
-    let Some((old, new)) = sides(args, &catalogue)? else {
+    let request = args.request.stored(&context.directory)?;
+    let Some((old, new)) = sides(args, request.as_ref(), &catalogue)? else {
         if !context.quiet {
             writeln!(anstream::stdout(), "{} never changed", args.url)?;
         }
@@ -78,11 +82,13 @@ pub(super) fn run(args: &Args, context: &Context) -> anyhow::Result<Exit> {
 /// The two that are compared, the older first; `None` if there is only one content.
 fn sides<'a>(
     args: &Args,
+    request: Option<&StoredRequest>,
     catalogue: &'a Catalogue,
 ) -> anyhow::Result<Option<(Payload<'a>, Payload<'a>)>> {
     let take = |at| {
         catalogue.take(Wanted {
             url: &args.url,
+            request,
             at,
             any: args.any,
         })
@@ -101,7 +107,7 @@ fn sides<'a>(
 
 /// One of the two, copied out of the archive and so found undamaged.
 struct Side {
-    url: String,
+    name: String,
     date: String,
     length: u64,
     file: File,
@@ -115,7 +121,7 @@ impl Side {
         output.flush()?;
         drop(output);
         Ok(Self {
-            url: payload.url().to_owned(),
+            name: payload.capture.name(),
             date: moment::shown(&payload.capture.line.timestamp),
             length,
             file,
@@ -123,7 +129,7 @@ impl Side {
     }
 
     fn title(&self) -> String {
-        format!("{} of {}", self.url, self.date)
+        format!("{} of {}", self.name, self.date)
     }
 
     fn from(&mut self, offset: u64) -> io::Result<impl BufRead + '_> {

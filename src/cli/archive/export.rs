@@ -159,10 +159,11 @@ fn sources<'a>(
             let line = wanted.get(&Digest::sha256(digest)).cloned().flatten();
             line.map(|line| catalogue.payload_at(line)).transpose()
         }
-        None if catalogue.find(&promised.url)?.is_empty() => Ok(None),
+        None if catalogue.find(&promised.url, None)?.is_empty() => Ok(None),
         None => {
             let wanted = Wanted {
                 url: &promised.url,
+                request: None,
                 at: None,
                 any: false,
             };

@@ -3,7 +3,7 @@
 use std::io::{self, BufWriter, Write};
 use std::path::PathBuf;
 
-use super::{Context, Exit, Moment, Payload, Wanted, catalogue};
+use super::{Context, Exit, Moment, Payload, RequestArgs, Wanted, catalogue};
 use crate::archive::moment;
 use crate::cli::style::{count, plain, print_warning};
 
@@ -16,7 +16,8 @@ use crate::cli::style::{count, plain, print_warning};
 #[command(after_help = "\
 Examples:
   urldb archive get http://example.org/m51.csv -o m51.csv
-  urldb archive get http://example.org/m51.csv --at 2026-11-20 | sha256sum")]
+  urldb archive get http://example.org/m51.csv --at 2026-11-20 | sha256sum
+  urldb archive get --data @query.json --content-type application/json http://example.org/search")]
 pub(super) struct Args {
     /// As it was then: the last capture by the end of that time, in UTC
     #[arg(long, value_name = "DATE")]
@@ -27,6 +28,8 @@ pub(super) struct Args {
     /// Write a file, once the bytes are known to be right
     #[arg(short, long, value_name = "FILE")]
     output: Option<PathBuf>,
+    #[command(flatten)]
+    request: RequestArgs,
     /// The URL
     #[arg(value_name = "URL")]
     url: String,
@@ -34,8 +37,10 @@ pub(super) struct Args {
 
 pub(super) fn run(args: &Args, context: &Context) -> anyhow::Result<Exit> {
     let catalogue = catalogue(context)?;
+    let request = args.request.stored(&context.directory)?;
     let payload = catalogue.take(Wanted {
         url: &args.url,
+        request: request.as_ref(),
         at: args.at.as_ref(),
         any: args.any,
     })?;

@@ -1,35 +1,88 @@
 //! `urldb archive list`.
 
 use std::collections::{BTreeMap, BTreeSet};
+use std::fmt;
 use std::io::{self, BufWriter, Write};
 
 use serde::Serialize;
+use urldb_warc::CdxjLine;
 
-use super::{Context, Exit, catalogue, write_json};
+use super::{Context, Exit, RequestArgs, catalogue, write_json};
 use crate::archive::{Capture, Catalogue, moment};
 use crate::cli::check::Format;
 use crate::cli::style::{count, plain};
 
+/// Characters of a request's body that people are shown.
+const LONGEST_BODY: usize = 60;
+
 /// List what is in the archive: all URLs, or all captures of one
+///
+/// Answers to other requests than GET stand under the method, the URL and what
+/// was sent.
 #[derive(Debug, clap::Args)]
 #[command(after_help = "\
 Examples:
   urldb archive list
   urldb archive list http://example.org/m51.csv
+  urldb archive list --data q=m51 --content-type application/x-www-form-urlencoded http://example.org/
   urldb archive list --format json | jq -r 'select(.contents > 1) | .url'")]
 pub(super) struct Args {
     /// For people, or one JSON object a line
     #[arg(long, default_value = "human")]
     format: Format,
+    #[command(flatten)]
+    request: RequestArgs,
     /// Only this URL, capture by capture
     #[arg(value_name = "URL")]
     url: Option<String>,
 }
 
+/// What was asked.
+#[derive(Debug, Clone, PartialEq, Eq, PartialOrd, Ord, Serialize)]
+struct Subject {
+    url: String,
+    /// Both are there if it was no GET.
+    #[serde(skip_serializing_if = "Option::is_none")]
+    method: Option<String>,
+    /// What was sent, as the index has it.
+    #[serde(skip_serializing_if = "Option::is_none")]
+    request_body: Option<String>,
+}
+
+impl Subject {
+    fn of(line: &CdxjLine) -> Self {
+        let asked = line.asked.as_ref();
+        Self {
+            url: line.url.clone(),
+            method: asked.map(|asked| asked.method.clone()),
+            request_body: asked.map(|asked| asked.body.clone()),
+        }
+    }
+}
+
+/// For people: the URL, between method and body if it was no GET.
+impl fmt::Display for Subject {
+    fn fmt(&self, f: &mut fmt::Formatter<'_>) -> fmt::Result {
+        if let Some(method) = &self.method {
+            write!(f, "{} ", plain(method))?;
+        }
+        f.write_str(&plain(&self.url))?;
+        match self.request_body.as_deref() {
+            None | Some("") => Ok(()),
+            Some(body) if body.chars().nth(LONGEST_BODY).is_some() => {
+                let beginning: String = body.chars().take(LONGEST_BODY).collect();
+                write!(f, "  {}...", plain(&beginning))
+            }
+            Some(body) => write!(f, "  {}", plain(body)),
+        }
+    }
+}
+
 /// One capture, as `--format json` has it.
 #[derive(Serialize)]
 struct Listed<'a> {
-    url: &'a str,
+    #[serde(flatten)]
+    subject: Subject,
     date: String,
     #[serde(skip_serializing_if = "Option::is_none")]
     status: Option<u16>,
@@ -44,10 +97,9 @@ struct Listed<'a> {
     offset: u64,
 }
 
-/// All captures of one URL in a few numbers.
+/// All answers to one request in a few numbers.
 #[derive(Serialize)]
 struct Summary {
-    url: String,
     captures: u64,
     contents: usize,
     first: String,
@@ -56,11 +108,31 @@ struct Summary {
     digests: BTreeSet<String>,
 }
 
+/// The same, as `--format json` has it.
+#[derive(Serialize)]
+struct SummaryLine<'a> {
+    #[serde(flatten)]
+    subject: &'a Subject,
+    #[serde(flatten)]
+    summary: &'a Summary,
+}
+
 pub(super) fn run(args: &Args, context: &Context) -> anyhow::Result<Exit> {
     let catalogue = catalogue(context)?;
     let mut out = BufWriter::new(anstream::stdout().lock());
     match &args.url {
-        Some(url) => list_captures(&mut out, &catalogue.captures_of(url)?, args.format)?,
+        Some(url) => {
+            let captures = if args.request.is_given() {
+                let request = args.request.stored(&context.directory)?;
+                catalogue.captures_of(url, request.as_ref())?
+            } else {
+                catalogue.all_of(url)?
+            };
+            list_captures(&mut out, &captures, args.format)?;
+        }
+        None if args.request.is_given() => {
+            anyhow::bail!("--method and --data say how a URL was asked for: name the URL, too");
+        }
         None => list_urls(&mut out, &catalogue, args.format)?,
     }
     out.flush()?;
@@ -68,21 +140,18 @@ pub(super) fn run(args: &Args, context: &Context) -> anyhow::Result<Exit> {
 }
 
 fn list_captures(out: &mut impl Write, captures: &[Capture], format: Format) -> io::Result<()> {
-    let mut url = "";
+    let mut last = None;
     for capture in captures {
         let listed = listed(capture);
         if format == Format::Json {
             write_json(out, &listed)?;
             continue;
         }
-        if listed.url != url {
-            url = listed.url;
-            writeln!(out, "{}", plain(url))?;
-        }
         let status = listed
             .status
             .map_or("-".to_owned(), |status| status.to_string());
         let Listed {
+            subject,
             date,
             kind,
             digest,
@@ -91,6 +160,10 @@ fn list_captures(out: &mut impl Write, captures: &[Capture], format: Format) -> 
             offset,
             ..
         } = listed;
+        if last.as_ref() != Some(&subject) {
+            writeln!(out, "{subject}")?;
+            last = Some(subject);
+        }
         let (digest, file) = (plain(short(digest)), plain(file));
         writeln!(
             out,
@@ -104,7 +177,7 @@ fn listed(capture: &Capture) -> Listed<'_> {
     let line = &capture.line;
     let is_revisit = capture.is_revisit();
     Listed {
-        url: &line.url,
+        subject: Subject::of(line),
         date: moment::shown(&line.timestamp),
         status: capture.status,
         kind: if is_revisit { "revisit" } else { "response" },
@@ -122,19 +195,19 @@ fn short(digest: &str) -> &str {
     digits.get(..12).unwrap_or(digits)
 }
 
-/// The index is sorted by key; the URLs of one key are gathered until the next begins.
+/// The index is sorted by key; what was asked under one key is gathered until the next begins.
 fn list_urls(out: &mut impl Write, catalogue: &Catalogue, format: Format) -> anyhow::Result<()> {
     let mut key = String::new();
-    let mut urls: BTreeMap<String, Summary> = BTreeMap::new();
+    let mut summaries: BTreeMap<Subject, Summary> = BTreeMap::new();
     for line in catalogue.lines()? {
         let line = line?;
+        let subject = Subject::of(&line);
         if line.key != key {
-            write_summaries(out, &mut urls, format)?;
+            write_summaries(out, &mut summaries, format)?;
             key = line.key;
         }
         let date = moment::shown(&line.timestamp);
-        let summary = urls.entry(line.url).or_insert_with_key(|url| Summary {
-            url: url.clone(),
+        let summary = summaries.entry(subject).or_insert_with(|| Summary {
             captures: 0,
             contents: 0,
             first: date.clone(),
@@ -146,22 +219,22 @@ fn list_urls(out: &mut impl Write, catalogue: &Catalogue, format: Format) -> any
         summary.contents = summary.digests.len();
         summary.last = date;
     }
-    write_summaries(out, &mut urls, format)?;
+    write_summaries(out, &mut summaries, format)?;
     Ok(())
 }
 
 fn write_summaries(
     out: &mut impl Write,
-    urls: &mut BTreeMap<String, Summary>,
+    summaries: &mut BTreeMap<Subject, Summary>,
     format: Format,
 ) -> io::Result<()> {
-    while let Some((_, summary)) = urls.pop_first() {
+    while let Some((subject, summary)) = summaries.pop_first() {
         if format == Format::Json {
-            write_json(out, &summary)?;
+            let (subject, summary) = (&subject, &summary);
+            write_json(out, &SummaryLine { subject, summary })?;
             continue;
         }
         let Summary {
-            url,
             captures,
             contents,
             first,
@@ -175,7 +248,7 @@ fn write_summaries(
         } else {
             format!("{first} to {last}")
         };
-        writeln!(out, "{}\n  {captures}, {contents}, {times}", plain(url))?;
+        writeln!(out, "{subject}\n  {captures}, {contents}, {times}")?;
     }
     Ok(())
 }

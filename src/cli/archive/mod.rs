@@ -15,6 +15,7 @@ use std::path::PathBuf;
 use clap::Subcommand;
 use serde::Serialize;
 
+use super::request::RequestArgs;
 use super::{Context, Exit};
 use crate::archive::{Catalogue, Moment, Payload, Wanted};
 
