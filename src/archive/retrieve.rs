@@ -270,6 +270,15 @@ enum Step<'a> {
 }
 
 impl Payload<'_> {
+    /// Whether both are one and the same capture.
+    pub fn is_of(&self, other: &Self) -> bool {
+        let place = |payload: &Self| {
+            let line = &payload.capture.line;
+            (line.filename.clone(), line.extent.offset)
+        };
+        place(self) == place(other)
+    }
+
     /// The URL whose bytes these are: another one than was asked for where that redirects.
     pub fn url(&self) -> &str {
         &self.capture.line.url

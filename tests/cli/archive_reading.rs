@@ -272,6 +272,9 @@ fn texts_are_compared_line_by_line() {
         .urldb(&["archive", "diff", DATA, "--at", "2026-01"])
         .code(1)
         .says(&["-3,4", "+3,5"]);
+    diff("2026-02", "2026-02-03")
+        .code(0)
+        .says(&["both are the capture of http://example.test/data.csv of 2026-02-02"]);
     let secure = "https://example.test/data.csv";
     sandbox
         .urldb(&["archive", "diff", secure])
@@ -307,6 +310,23 @@ fn bytes_are_compared_around_the_first_difference() {
       00000070  70 71 72 73 74 75 76 77 78 79 7a 7b 7c 7d 7e 7f  pqrstuvwxyz{|}~.
       00000080  80 81 82 83 84 85 86 87 88 89 8a 8b 8c 8d 8e 8f  ................
     ");
+}
+
+#[test]
+fn long_texts_are_compared_as_bytes() {
+    let lines = "\n".repeat(500_001);
+    let line = "x".repeat((8 << 20) + 1);
+    for text in [&lines, &line] {
+        let sandbox = Sandbox::new("");
+        let mut shelf = Shelf::new(&sandbox, "first.warc.gz");
+        shelf.capture("2026-01-01T00:00:00Z", &self::text(DATA, text));
+        let longer = format!("{text}y");
+        shelf.capture("2026-01-02T00:00:00Z", &self::text(DATA, &longer));
+        shelf.finish();
+        let ran = sandbox.urldb(&["archive", "diff", DATA]).code(1);
+        let first = format!("the first difference is at byte {}\n", text.len());
+        ran.says(&[&first, "only texts of up to 8 MiB and 500000 lines are"]);
+    }
 }
 
 #[test]

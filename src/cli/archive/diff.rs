@@ -10,11 +10,17 @@ use urldb_warc::http::StoredRequest;
 
 use super::{Catalogue, Context, Exit, Moment, Payload, RequestArgs, Wanted, catalogue};
 use crate::archive::moment;
-use crate::cli::style::{BAD, DIM, GOOD, count, paint};
+use crate::cli::style::{BAD, DIM, GOOD, count, paint, plain};
 use crate::hex;
 
-/// Texts up to this many bytes are compared line by line.
+/// Texts of up to this many bytes and lines are compared line by line: each line takes memory several
+/// times over.
 const LONGEST_TEXT: u64 = 8 << 20;
+const MOST_TEXT_LINES: usize = 500_000;
+
+/// What is said where that was too much.
+const TOO_LONG: &str =
+    "not compared line by line, as only texts of up to 8 MiB and 500000 lines are";
 
 /// As many lines of differences as anyone reads, and as much of each.
 const MOST_LINES: usize = 1000;
@@ -55,10 +61,21 @@ pub(super) fn run(args: &Args, context: &Context) -> anyhow::Result<Exit> {
     let request = args.request.stored(&context.directory)?;
     let Some((old, new)) = sides(args, request.as_ref(), &catalogue)? else {
         if !context.quiet {
-            writeln!(anstream::stdout(), "{} never changed", args.url)?;
+            writeln!(anstream::stdout(), "{} never changed", plain(&args.url))?;
         }
         return Ok(Exit::Fine);
     };
+    if old.is_of(&new) {
+        if !context.quiet {
+            let date = moment::shown(&new.capture.line.timestamp);
+            let name = plain(&new.capture.name());
+            writeln!(
+                anstream::stdout(),
+                "both are the capture of {name} of {date}"
+            )?;
+        }
+        return Ok(Exit::Fine);
+    }
     let (mut old, mut new) = (Side::load(&old)?, Side::load(&new)?);
     let Some(first) = first_difference(&mut old, &mut new)? else {
         if !context.quiet {
@@ -68,12 +85,18 @@ pub(super) fn run(args: &Args, context: &Context) -> anyhow::Result<Exit> {
         return Ok(Exit::Fine);
     };
     let mut out = BufWriter::new(anstream::stdout().lock());
-    match (old.text()?, new.text()?) {
-        (Some(old_text), Some(new_text)) => {
+    match (old.content()?, new.content()?) {
+        (Content::Text(old_text), Content::Text(new_text)) => {
             let header = (old.title(), new.title());
             write_texts(&mut out, (&old_text, &new_text), header)?;
         }
-        _ => write_bytes(&mut out, &mut old, &mut new, first)?,
+        (Content::Binary, _) | (_, Content::Binary) => {
+            write_bytes(&mut out, &mut old, &mut new, first)?;
+        }
+        _ => {
+            write_bytes(&mut out, &mut old, &mut new, first)?;
+            writeln!(out, "{TOO_LONG}")?;
+        }
     }
     out.flush()?;
     Ok(Exit::Findings)
@@ -105,6 +128,13 @@ fn sides<'a>(
     }
 }
 
+/// What is compared: lines, or only bytes.
+enum Content {
+    Text(String),
+    TooLong,
+    Binary,
+}
+
 /// One of the two, copied out of the archive and so found undamaged.
 struct Side {
     name: String,
@@ -129,7 +159,7 @@ impl Side {
     }
 
     fn title(&self) -> String {
-        format!("{} of {}", self.name, self.date)
+        format!("{} of {}", plain(&self.name), self.date)
     }
 
     fn from(&mut self, offset: u64) -> io::Result<impl BufRead + '_> {
@@ -137,16 +167,18 @@ impl Side {
         Ok(BufReader::new(&mut self.file))
     }
 
-    /// All of it, if it is text that can be compared line by line.
-    fn text(&mut self) -> io::Result<Option<String>> {
+    fn content(&mut self) -> io::Result<Content> {
         if self.length > LONGEST_TEXT {
-            return Ok(None);
+            return Ok(Content::TooLong);
         }
         let mut bytes = vec![];
         self.from(0)?.read_to_end(&mut bytes)?;
-        Ok(String::from_utf8(bytes)
-            .ok()
-            .filter(|text| !text.contains('\0')))
+        let text = String::from_utf8(bytes).ok();
+        Ok(match text.filter(|text| !text.contains('\0')) {
+            None => Content::Binary,
+            Some(text) if text.lines().count() > MOST_TEXT_LINES => Content::TooLong,
+            Some(text) => Content::Text(text),
+        })
     }
 }
 
