@@ -47,15 +47,20 @@ impl Bag {
         };
         anyhow::ensure!(
             is_free,
-            "{} is there already, and not an empty folder",
+            "{} is there already, and not an empty folder: name a new one",
             target.display()
         );
         let parent = target
             .parent()
             .filter(|parent| !parent.as_os_str().is_empty());
+        let parent = parent.unwrap_or(Path::new("."));
+        anyhow::ensure!(parent.is_dir(), "there is no folder {}", parent.display());
         let draft = draft_folder()
-            .tempdir_in(parent.unwrap_or(Path::new(".")))
-            .with_context(|| format!("cannot make a folder beside {}", target.display()))?;
+            .tempdir_in(parent)
+            .map_err(|error| error.kind())
+            .map_err(|why| {
+                anyhow::anyhow!("no folder can be made in {}: {why}", parent.display())
+            })?;
         Ok(Self {
             target: target.to_owned(),
             draft,
@@ -63,14 +68,16 @@ impl Bag {
         })
     }
 
-    /// Adds a file that `fill` writes, under a name of [`names`]; unless `keep` says, of its length
-    /// and SHA-256, that it is not what it should be.
+    /// Adds a file that `fill` writes, under a name of [`names`]. If `fill` fails, or refuses what it
+    /// has written by its length and SHA-256, there is no such file, and its error is returned.
+    ///
+    /// # Errors
+    /// When the bag cannot be written.
     pub fn add(
         &mut self,
         name: &str,
-        fill: impl FnOnce(&mut dyn Write) -> anyhow::Result<()>,
-        keep: impl FnOnce(u64, &[u8; 32]) -> bool,
-    ) -> anyhow::Result<bool> {
+        fill: impl FnOnce(&mut Hashing) -> anyhow::Result<()>,
+    ) -> anyhow::Result<anyhow::Result<()>> {
         let name = format!("data/{name}");
         let path = self.draft.path().join(&name);
         let at = || format!("cannot write {name} of the bag");
@@ -80,20 +87,26 @@ impl Bag {
             output: BufWriter::new(created),
             hasher: Sha256::new(),
             length: 0,
+            has_failed: false,
         };
-        fill(&mut output)?;
-        output.flush().with_context(at)?;
-        let (length, sha256) = (output.length, output.hasher.finalize().into());
-        if !keep(length, &sha256) {
-            fs::remove_file(&path).with_context(at)?;
-            return Ok(false);
+        let filled = fill(&mut output);
+        if output.has_failed
+            && let Err(error) = filled
+        {
+            return Err(error).with_context(at);
         }
+        if filled.is_err() {
+            fs::remove_file(&path).with_context(at)?;
+            return Ok(filled);
+        }
+        output.flush().with_context(at)?;
+        let (length, sha256) = (output.length(), output.sha256());
         self.files.push(Filed {
             name,
             length,
             sha256,
         });
-        Ok(true)
+        Ok(Ok(()))
     }
 
     /// Writes what tells a bag from a folder, with `tags` (names and contents) beside it, and moves
@@ -149,15 +162,33 @@ fn draft_folder() -> tempfile::Builder<'static, 'static> {
     builder
 }
 
-struct Hashing {
+/// A file that is being written, and what it comes to.
+#[derive(Debug)]
+pub struct Hashing {
     output: BufWriter<File>,
     hasher: Sha256,
     length: u64,
+    /// Whether it could not be written, rather than its content not be read.
+    has_failed: bool,
+}
+
+impl Hashing {
+    /// In bytes.
+    pub fn length(&self) -> u64 {
+        self.length
+    }
+
+    /// Of what was written so far.
+    pub fn sha256(&self) -> [u8; 32] {
+        self.hasher.clone().finalize().into()
+    }
 }
 
 impl Write for Hashing {
     fn write(&mut self, bytes: &[u8]) -> io::Result<usize> {
-        let written = self.output.write(bytes)?;
+        let written = self.output.write(bytes);
+        self.has_failed |= written.is_err();
+        let written = written?;
         self.hasher.update(&bytes[..written]);
         self.length += written as u64;
         Ok(written)

@@ -198,10 +198,12 @@ impl Catalogue {
                 asked.method
             ));
         }
-        Ok(match self.nearest(url)? {
-            Some(near) => format!("{url} is not in the archive; did you mean {near}?"),
-            None => format!("{url} is not in the archive; `urldb archive list` shows what is"),
-        })
+        let instead = match (self.nearest(url)?, urldb_canon::identify(url)) {
+            (Some(near), _) => format!("did you mean {near}?"),
+            (None, Ok(_)) => "`urldb archive list` shows what is".to_owned(),
+            (None, Err(problem)) => problem.to_string(),
+        };
+        Ok(format!("{url} is not in the archive; {instead}"))
     }
 
     /// The URL in the archive that is spelt most like this one, if any is near enough.

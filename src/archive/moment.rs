@@ -3,6 +3,8 @@
 use std::fmt;
 use std::str::FromStr;
 
+use jiff::civil::Date;
+
 /// A year, or a month, a day or a time in one: the end of it counts.
 #[derive(Debug, Clone, PartialEq, Eq)]
 pub struct Moment(String);
@@ -10,7 +12,7 @@ pub struct Moment(String);
 /// The text names no point in time.
 #[derive(Debug, Clone, PartialEq, Eq, thiserror::Error)]
 #[error(
-    "{text:?} is not a date in UTC, such as 2026-11-20, 2026-11-20T06:00:00Z or 20261120060000"
+    "{text:?} is not a date in UTC, such as 2026-11, 2026-11-20, 2026-11-20T06:00:00Z or 20261120060000"
 )]
 pub struct InvalidMoment {
     text: String,
@@ -28,31 +30,43 @@ impl FromStr for Moment {
     type Err = InvalidMoment;
 
     fn from_str(text: &str) -> Result<Self, Self::Err> {
-        let separators = ['-', ':', 'T', 'Z', ' '];
-        let digits: String = text.chars().filter(|c| !separators.contains(c)).collect();
-        let number = |from: usize| {
-            digits
-                .get(from..from + 2)
-                .and_then(|part| part.parse().ok())
-        };
-        let within = |from, least: u8, most| {
-            number(from).is_none_or(|number: u8| (least..=most).contains(&number))
-        };
-        let is_good = digits.bytes().all(|byte| byte.is_ascii_digit())
-            && matches!(digits.len(), 4 | 6 | 8 | 10 | 12 | 14)
-            && within(4, 1, 12)
-            && within(6, 1, 31)
-            && within(8, 0, 23)
-            && within(10, 0, 59)
-            && within(12, 0, 60);
-        if is_good {
-            Ok(Self(digits))
-        } else {
-            Err(InvalidMoment {
-                text: text.to_owned(),
-            })
-        }
+        let valid = digits(text).filter(|digits| is_on_the_calendar(digits));
+        valid.map(Self).ok_or_else(|| InvalidMoment {
+            text: text.to_owned(),
+        })
     }
+}
+
+/// The digits of a date and perhaps a time, with separators where they belong or without. A fraction of
+/// a second is left out, as in an index.
+fn digits(text: &str) -> Option<String> {
+    let text = text.strip_suffix('Z').unwrap_or(text);
+    let (year, mut rest) = text.split_at_checked(4)?;
+    let mut digits = year.to_owned();
+    for separators in [&['-'][..], &['-'], &['T', ' '], &[':'], &[':']] {
+        if rest.is_empty() {
+            break;
+        }
+        let (part, after) = rest
+            .strip_prefix(separators)
+            .unwrap_or(rest)
+            .split_at_checked(2)?;
+        digits.push_str(part);
+        rest = after;
+    }
+    let is_number = |part: &str| part.bytes().all(|byte| byte.is_ascii_digit());
+    let fraction = rest.strip_prefix('.').filter(|part| !part.is_empty());
+    let is_good = is_number(&digits) && (rest.is_empty() || fraction.is_some_and(is_number));
+    is_good.then_some(digits)
+}
+
+fn is_on_the_calendar(digits: &str) -> bool {
+    let number = |from| digits.get(from..from + 2)?.parse::<i8>().ok();
+    let within = |from, most| number(from).is_none_or(|number| number <= most);
+    let year = digits.get(..4).and_then(|year| year.parse().ok());
+    let day = |year| Date::new(year, number(4).unwrap_or(1), number(6).unwrap_or(1));
+    // A leap second is the 60th.
+    year.is_some_and(|year| day(year).is_ok()) && within(8, 23) && within(10, 59) && within(12, 60)
 }
 
 impl fmt::Display for Moment {
@@ -94,6 +108,9 @@ mod tests {
         assert!(has_come("2026-11-20T06:00", "20261120060059"));
         assert!(has_come("2026-11-20T06:00:00Z", "20261120060000"));
         assert!(!has_come("20261120060000", "20261120060001"));
+        assert!(has_come("2026-11-20 06:00:00.5", "20261120060000"));
+        assert!(!has_come("2026-11-20T06:00:00.5Z", "20261120060001"));
+        assert!(has_come("2028-02-29", "20280229000000"));
     }
 
     #[test]
@@ -103,7 +120,19 @@ mod tests {
             "x",
             "202",
             "2026-1",
+            "2026-1-1",
             "2026-13",
+            "2026-00",
+            "2026-02-29",
+            "2026--11",
+            "20-2611",
+            "2026-11-20T06:00:00.",
+            "2026-11-20T06.5",
+            "2026-11-20T06:00:00.5.5",
+            "2026-",
+            "Z",
+            "+026",
+            "2026-11-20T-1",
             "2026-11-32",
             "2026-11-20T24",
             "20-11-2026",

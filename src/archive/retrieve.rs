@@ -235,6 +235,12 @@ impl Catalogue {
         work: impl FnOnce(&Header, Option<StoredHead>, Record<'_, File>) -> anyhow::Result<T>,
     ) -> anyhow::Result<T> {
         let path = self.file_of(line)?;
+        anyhow::ensure!(
+            path.exists(),
+            "the index has a capture in {}, which is not there: put the file back, or let `urldb archive index` \
+             make the index of those that are",
+            path.display()
+        );
         let place = || format!("cannot use {}", path.display());
         let mut reader = Reader::open_at(&path, line.extent.offset).with_context(place)?;
         let mut record = reader.next_record().with_context(place)?.with_context(|| {

@@ -1,6 +1,7 @@
 //! Bags of promised bytes, and an index made anew.
 
 use std::fs;
+use std::path::Path;
 
 use insta::assert_snapshot;
 
@@ -104,11 +105,12 @@ fn a_bag_replaces_nothing() {
     assert_eq!(sandbox.tree("bag").len(), 1);
     sandbox
         .urldb(&["archive", "export", "--bagit", "no/such/bag"])
-        .code(2);
+        .code(2)
+        .complains(&["there is no folder ", "/promises/no/such\n"]);
 }
 
 #[test]
-fn a_bag_with_wrong_bytes_is_not_made() {
+fn wrong_bytes_are_not_put_into_a_bag() {
     let sandbox = archive();
     let mut shelf = Shelf::new(&sandbox, "wrong.warc.gz");
     shelf.wrong(
@@ -118,8 +120,18 @@ fn a_bag_with_wrong_bytes_is_not_made() {
     shelf.finish();
     sandbox.write(
         "urldb/example.test.yaml",
-        format!("---\n{}", promise("/lost", "other bytes")),
+        format!(
+            "---\n{}{}",
+            promise("/a", "the promised bytes"),
+            promise("/lost", "other bytes")
+        ),
     );
+    let mut shelf = Shelf::new(&sandbox, "copy.warc.gz");
+    shelf.capture(
+        "2026-03-01T00:00:00Z",
+        &text("http://mirror.test/a", "the promised bytes"),
+    );
+    shelf.finish();
     let before = sandbox.tree("");
     // The capture of those very bytes is taken; once it is gone, the damaged one is refused.
     fs::remove_file(sandbox.path("archive/index.cdxj")).unwrap();
@@ -131,14 +143,44 @@ fn a_bag_with_wrong_bytes_is_not_made() {
     sandbox.urldb(&["archive", "index"]).code(0);
     sandbox
         .urldb(&["archive", "export", "--bagit", "bag"])
-        .code(2)
-        .complains(&["its bytes have sha256:"]);
-    assert!(!sandbox.path("bag").exists());
-    assert_eq!(
-        sandbox.tree("").len(),
-        before.len(),
-        "nothing is left behind"
-    );
+        .code(1)
+        .says(&["exported 1 of 2 static records"])
+        .complains(&[
+            "not in the archive: http://example.test/lost: the record at byte",
+            "its bytes have sha256:",
+        ]);
+    let files: Vec<_> = sandbox.tree("bag/data").into_keys().collect();
+    assert_eq!(files, [Path::new("bag/data/example.test/a")]);
+    assert!(sandbox.read("bag/urls.tsv").contains("\t2026-03-01"));
+    // Nothing else is left behind.
+    fs::remove_dir_all(sandbox.path("bag")).unwrap();
+    assert_eq!(sandbox.tree("").len(), before.len());
+}
+
+#[test]
+fn another_copy_is_taken_for_a_damaged_one() {
+    let sandbox = archive();
+    let mut shelf = Shelf::new(&sandbox, "copy.warc.gz");
+    let copy = text("http://mirror.test/a", "the promised bytes");
+    shelf.capture("2026-03-01T00:00:00Z", &copy);
+    shelf.finish();
+    // The index names a file that is gone, and one that is cut off.
+    let export = || sandbox.urldb(&["archive", "export", "--path-prefix", "/a", "--bagit", "bag"]);
+    let first = sandbox.path("archive/first.warc.gz");
+    let bytes = fs::read(&first).unwrap();
+    for damaged in [Some(&bytes[..bytes.len() / 2]), None] {
+        match damaged {
+            Some(half) => fs::write(&first, half).unwrap(),
+            None => fs::remove_file(&first).unwrap(),
+        }
+        export().code(1).complains(&[
+            "not in the archive: http://example.test/a/b%20c?d=e: ",
+            "archive/first.warc.gz",
+        ]);
+        let bag = sandbox.read("bag/data/example.test/a=2");
+        assert_eq!(bag, "the promised bytes");
+        fs::remove_dir_all(sandbox.path("bag")).unwrap();
+    }
 }
 
 #[test]

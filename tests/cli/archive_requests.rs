@@ -28,7 +28,7 @@ impl Echo {
                 let edition = u8::from(known.load(Ordering::SeqCst)) + 1;
                 let body = String::from_utf8_lossy(&request.body);
                 let method = &request.method;
-                Reply::ok(&format!("edition {edition}\nof {method} {body}\n"))
+                Reply::ok(format!("edition {edition}\nof {method} {body}\n"))
             }
         };
         Self {
@@ -211,16 +211,15 @@ fn answers_to_one_request_are_compared() {
     let diff = [&["diff", FORM][..], ALL[1].1].concat();
     let mut settings = insta::Settings::clone_current();
     settings.add_filter(r"\d{4}-\d\d-\d\dT\d\d:\d\d:\d\dZ", "[time]");
-    settings.bind(|| {
-        assert_snapshot!(archive(&sandbox, &diff).code(1).out, @r"
+    let _guard = settings.bind_to_scope();
+    assert_snapshot!(archive(&sandbox, &diff).code(1).out, @r"
     --- POST http://example.test/form?z=1&0=2 of [time]
     +++ POST http://example.test/form?z=1&0=2 of [time]
     @@ -1,2 +1,2 @@
     -edition 1
     +edition 2
      of POST q=1
-    ")
-    });
+    ");
     let get = [&["get", FORM][..], ALL[2].1].concat();
     assert_eq!(
         archive(&sandbox, &get).code(0).out,

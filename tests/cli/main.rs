@@ -18,6 +18,7 @@
 //! - `archive_health`: verified, damaged, repaired and converted.
 //! - `archive_reading`: what is listed, taken out and compared; on archives that `shelf` makes by hand.
 //! - `archive_requests`: the same for answers to other requests than GET.
+//! - `archive_trouble`: what is said when something is not as it should be.
 //! - `archive_ways`: redirects, failures and bodies over the cap, as they are archived.
 //! - `archive_writers`: several processes that archive at once.
 //! - `urls`: questions about URLs, for pipes and for people.
@@ -38,6 +39,7 @@ mod archive_export;
 mod archive_health;
 mod archive_reading;
 mod archive_requests;
+mod archive_trouble;
 mod archive_ways;
 mod archive_writers;
 mod check;

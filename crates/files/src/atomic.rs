@@ -93,6 +93,17 @@ pub fn remove_stray_files(directory: &Path) -> io::Result<Vec<PathBuf>> {
     Ok(removed)
 }
 
+/// What keeps us from making files in a directory; of the name that they would have had, nobody wants
+/// to hear.
+fn unwritable(directory: &Path, error: &io::Error) -> io::Error {
+    let (kind, directory) = (error.kind(), directory.display());
+    let problem = match kind {
+        io::ErrorKind::NotFound => format!("there is no folder {directory}"),
+        _ => format!("no file can be made in {directory}: {kind}"),
+    };
+    io::Error::new(kind, problem)
+}
+
 fn directory_of(path: &Path) -> &Path {
     path.parent()
         .filter(|parent| !parent.as_os_str().is_empty())
@@ -119,7 +130,9 @@ fn temporary_file(permissions: Option<Permissions>, directory: &Path) -> io::Res
     if let Some(permissions) = permissions.or_else(of_any_new_file) {
         builder.permissions(permissions);
     }
-    builder.tempfile_in(directory)
+    builder
+        .tempfile_in(directory)
+        .map_err(|error| unwritable(directory, &error))
 }
 
 /// What a new file gets, before the umask.

@@ -48,7 +48,12 @@ fn a_failed_write_leaves_old_bytes_and_no_temporary_file() {
     let path = directory.path().join("taken");
     fs::create_dir(&path).unwrap();
     assert!(write_atomically(&path, b"x").is_err());
-    assert!(write_atomically(&directory.path().join("missing/file"), b"x").is_err());
+    let missing = directory.path().join("missing");
+    let error = write_atomically(&missing.join("file"), b"x").unwrap_err();
+    assert_eq!(
+        error.to_string(),
+        format!("there is no folder {}", missing.display())
+    );
     assert_eq!(fs::read_dir(directory.path()).unwrap().count(), 1);
 }
 

@@ -33,6 +33,9 @@ const PATIENCE: Duration = Duration::from_secs(5);
 const DUMP_WIDTH: usize = 16;
 const DUMP_LINES: u64 = 4;
 
+/// What is said of the copies that are compared.
+const NO_COPY: &str = "cannot use a temporary file (TMPDIR says where they are)";
+
 /// Show how two captures of a URL differ
 ///
 /// Without --at, the last two contents that were captured; with one, what was
@@ -77,7 +80,7 @@ pub(super) fn run(args: &Args, context: &Context) -> anyhow::Result<Exit> {
         return Ok(Exit::Fine);
     }
     let (mut old, mut new) = (Side::load(&old)?, Side::load(&new)?);
-    let Some(first) = first_difference(&mut old, &mut new)? else {
+    let Some(first) = first_difference(&mut old, &mut new).context(NO_COPY)? else {
         if !context.quiet {
             let (old, new) = (&old.date, &new.date);
             writeln!(anstream::stdout(), "the same bytes at {old} and {new}")?;
@@ -85,7 +88,9 @@ pub(super) fn run(args: &Args, context: &Context) -> anyhow::Result<Exit> {
         return Ok(Exit::Fine);
     };
     let mut out = BufWriter::new(anstream::stdout().lock());
-    match (old.content()?, new.content()?) {
+    let contents = [&mut old, &mut new].map(|side| side.content().context(NO_COPY));
+    let [old_content, new_content] = contents;
+    match (old_content?, new_content?) {
         (Content::Text(old_text), Content::Text(new_text)) => {
             let header = (old.title(), new.title());
             write_texts(&mut out, (&old_text, &new_text), header)?;
@@ -145,10 +150,10 @@ struct Side {
 
 impl Side {
     fn load(payload: &Payload<'_>) -> anyhow::Result<Self> {
-        let file = tempfile::tempfile().context("cannot make a temporary file")?;
+        let file = tempfile::tempfile().context(NO_COPY)?;
         let mut output = BufWriter::new(&file);
         let length = payload.copy_to(&mut output)?;
-        output.flush()?;
+        output.flush().context(NO_COPY)?;
         drop(output);
         Ok(Self {
             name: payload.capture.name(),

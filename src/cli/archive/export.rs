@@ -14,6 +14,7 @@ use crate::ambient::Ambient;
 use crate::archive::{bag, moment};
 use crate::cli::select::SelectArgs;
 use crate::cli::style::{count, plain, print_warning};
+use crate::explain::explain;
 use crate::hex;
 
 /// Take the promised bytes of all static records out of the archive
@@ -45,7 +46,7 @@ struct Promised {
 pub(super) fn run(args: &Args, context: &Context) -> anyhow::Result<Exit> {
     let catalogue = catalogue(context)?;
     let promised = promised(args, context)?;
-    let sources = sources(&catalogue, &promised)?;
+    let copies = copies(&catalogue, &promised)?;
     let target = context.directory.join(&args.target);
     let mut bag = bag::Bag::begin(&target)?;
     let places = promised
@@ -54,23 +55,12 @@ pub(super) fn run(args: &Args, context: &Context) -> anyhow::Result<Exit> {
     let names = bag::names(places);
     let mut urls = "url\tfile\tcaptured\n".to_owned();
     let mut exported = 0;
-    for ((promised, source), name) in promised.iter().zip(sources).zip(&names) {
-        let is_added = match &source {
-            Some(payload) => bag.add(
-                name,
-                |mut out| payload.copy_to(&mut out).map(drop),
-                |length, sha256| promised.is_kept_by(length, sha256),
-            )?,
-            None => false,
-        };
-        match source {
-            Some(payload) if is_added => {
-                exported += 1;
-                let date = moment::shown(&payload.capture.line.timestamp);
-                // Writing to a string cannot fail.
-                let _ = writeln!(urls, "{}\tdata/{name}\t{date}", promised.url);
-            }
-            _ => print_warning(format!("not in the archive: {}", plain(&promised.url))),
+    for (promised, name) in promised.iter().zip(&names) {
+        let sources = sources(&catalogue, promised, &copies);
+        if let Some(captured) = add(&mut bag, name, promised, sources)? {
+            exported += 1;
+            // Writing to a string cannot fail.
+            let _ = writeln!(urls, "{}\tdata/{name}\t{captured}", promised.url);
         }
     }
     let today = (Ambient::SYSTEM.now)().strftime("%Y-%m-%d").to_string();
@@ -105,9 +95,14 @@ impl Promised {
         }
     }
 
-    fn is_kept_by(&self, length: u64, sha256: &[u8; 32]) -> bool {
-        self.length.is_none_or(|promised| promised == length)
-            && self.sha256.is_none_or(|promised| promised == *sha256)
+    fn ensure_kept(&self, length: u64, sha256: &[u8; 32]) -> anyhow::Result<()> {
+        let is_kept = self.length.is_none_or(|promised| promised == length)
+            && self.sha256.is_none_or(|promised| promised == *sha256);
+        anyhow::ensure!(
+            is_kept,
+            "the {length} bytes that it has are not those that are promised"
+        );
+        Ok(())
     }
 }
 
@@ -135,40 +130,77 @@ fn promised(args: &Args, context: &Context) -> anyhow::Result<Vec<Promised>> {
     Ok(promised)
 }
 
-/// Where the bytes of each are: anywhere in the archive, if their digest is promised; else what the
-/// URL served last.
-fn sources<'a>(
-    catalogue: &'a Catalogue,
+/// The responses with each of the promised digests, anywhere in the archive.
+fn copies(
+    catalogue: &Catalogue,
     promised: &[Promised],
-) -> anyhow::Result<Vec<Option<Payload<'a>>>> {
+) -> anyhow::Result<HashMap<Digest, Vec<CdxjLine>>> {
     let digests = promised.iter().filter_map(|promised| promised.sha256);
-    let mut wanted: HashMap<Digest, Option<CdxjLine>> = digests
-        .map(|digest| (Digest::sha256(digest), None))
+    let mut copies: HashMap<Digest, Vec<CdxjLine>> = digests
+        .map(|digest| (Digest::sha256(digest), vec![]))
         .collect();
     for line in catalogue.lines()? {
         let line = line?;
         let digest: Option<Digest> = line.digest.parse().ok();
-        if let Some(place) = digest.and_then(|digest| wanted.get_mut(&digest))
+        if let Some(known) = digest.and_then(|digest| copies.get_mut(&digest))
             && line.mime != REVISIT
         {
-            place.get_or_insert(line);
+            known.push(line);
         }
     }
-    let source = |promised: &Promised| match promised.sha256 {
-        Some(digest) => {
-            let line = wanted.get(&Digest::sha256(digest)).cloned().flatten();
-            line.map(|line| catalogue.payload_at(line)).transpose()
-        }
-        None if catalogue.find(&promised.url, None)?.is_empty() => Ok(None),
-        None => {
-            let wanted = Wanted {
-                url: &promised.url,
-                request: None,
-                at: None,
-                any: false,
-            };
-            catalogue.take(wanted).map(Some)
-        }
+    Ok(copies)
+}
+
+/// Where the bytes may be: wherever their digest is, if that is promised; else in what the URL served
+/// last.
+fn sources<'a>(
+    catalogue: &'a Catalogue,
+    promised: &'a Promised,
+    copies: &'a HashMap<Digest, Vec<CdxjLine>>,
+) -> Box<dyn Iterator<Item = anyhow::Result<Payload<'a>>> + 'a> {
+    if let Some(digest) = promised.sha256 {
+        let lines = copies.get(&Digest::sha256(digest)).into_iter().flatten();
+        return Box::new(lines.map(|line| catalogue.payload_at(line.clone())));
+    }
+    let wanted = Wanted {
+        url: &promised.url,
+        request: None,
+        at: None,
+        any: false,
     };
-    promised.iter().map(source).collect()
+    Box::new(match catalogue.find(&promised.url, None) {
+        Ok(captures) if captures.is_empty() => None.into_iter(),
+        Ok(_) => Some(catalogue.take(wanted)).into_iter(),
+        Err(error) => Some(Err(error)).into_iter(),
+    })
+}
+
+/// Adds the bytes of the first source that has them, and returns when they were captured. If none has,
+/// says so, and what is wrong with the first.
+fn add<'a>(
+    bag: &mut bag::Bag,
+    name: &str,
+    promised: &Promised,
+    sources: impl Iterator<Item = anyhow::Result<Payload<'a>>>,
+) -> anyhow::Result<Option<String>> {
+    let mut problem = None;
+    for source in sources {
+        let added = match &source {
+            Ok(payload) => bag.add(name, |output| {
+                payload.copy_to(output)?;
+                promised.ensure_kept(output.length(), &output.sha256())
+            })?,
+            Err(_) => Ok(()),
+        };
+        match source.and_then(|payload| added.map(|()| payload)) {
+            Ok(payload) => return Ok(Some(moment::shown(&payload.capture.line.timestamp))),
+            Err(error) => problem.get_or_insert(error),
+        };
+    }
+    let url = plain(&promised.url);
+    print_warning(match problem {
+        Some(problem) => format!("not in the archive: {url}: {}", plain(&explain(&problem))),
+        None => format!("not in the archive: {url}"),
+    });
+    Ok(None)
 }

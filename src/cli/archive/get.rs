@@ -25,7 +25,7 @@ pub(super) struct Args {
     /// Also an error page, a redirect, or a body that is not whole
     #[arg(long)]
     any: bool,
-    /// Write a file, once the bytes are known to be right
+    /// Write a file, once the bytes are known to be right; `-` is standard output
     #[arg(short, long, value_name = "FILE")]
     output: Option<PathBuf>,
     #[command(flatten)]
@@ -46,8 +46,8 @@ pub(super) fn run(args: &Args, context: &Context) -> anyhow::Result<Exit> {
     })?;
     tell(&payload, args, context);
     match &args.output {
-        Some(output) => write_file(&payload, output, context)?,
-        None => write_out(&payload)?,
+        Some(output) if output.as_os_str() != "-" => write_file(&payload, output, context)?,
+        _ => write_out(&payload)?,
     }
     Ok(Exit::Fine)
 }

@@ -39,7 +39,16 @@ enum Command {
 }
 
 pub(super) fn run(args: &Args, context: &Context) -> anyhow::Result<Exit> {
-    match &args.command {
+    let done = dispatch(&args.command, context);
+    // Whatever else can fail is said with the failure.
+    done.map_err(|error| match error.chain().next() {
+        Some(bare) if bare.is::<io::Error>() => error.context("cannot write to standard output"),
+        _ => error,
+    })
+}
+
+fn dispatch(command: &Command, context: &Context) -> anyhow::Result<Exit> {
+    match command {
         Command::List(args) => list::run(args, context),
         Command::Get(args) => get::run(args, context),
         Command::Diff(args) => diff::run(args, context),

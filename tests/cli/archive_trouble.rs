@@ -1,0 +1,115 @@
+//! What the subcommands of `archive` say when something is not as it should be.
+
+use std::fs;
+
+use crate::archive_reading::{DATA, archive};
+use crate::sandbox::Sandbox;
+
+#[test]
+fn output_goes_where_it_is_sent_or_is_told_of() {
+    let sandbox = archive();
+    let get = |output| sandbox.urldb(&["archive", "get", DATA, "-o", output]);
+    assert_eq!(get("-").code(0).out, "a,b\n1,2\n3,5\n");
+    assert!(!sandbox.path("-").exists());
+    get("no/such/file").code(2).complains(&[
+        "no/such/file was not written: there is no folder ",
+        "/no/such\n",
+    ]);
+    get("urldb")
+        .code(2)
+        .complains(&["urldb was not written: it is a folder"]);
+}
+
+#[cfg(target_os = "linux")]
+#[test]
+fn a_full_disk_behind_standard_output_is_told() {
+    let sandbox = archive();
+    for arguments in [
+        &["list"][..],
+        &["list", "--format", "json"],
+        &["get", DATA],
+        &["diff", DATA],
+        &["verify"],
+        &["verify", "--format", "json"],
+        &["index"],
+        &["repair"],
+        &["convert", "--to", "1.0", "-o", "copy"],
+    ] {
+        let mut command = sandbox.urldb_command(&["archive"]);
+        let full = fs::File::options().write(true).open("/dev/full").unwrap();
+        let output = command.args(arguments).stdout(full).output().unwrap();
+        let said = String::from_utf8(output.stderr).unwrap();
+        assert_eq!(output.status.code(), Some(2), "{arguments:?}");
+        assert!(
+            said.contains("error: cannot write to standard output: No space left on device"),
+            "{arguments:?}: {said}"
+        );
+    }
+}
+
+#[test]
+fn an_index_that_is_none_is_made_anew() {
+    let sandbox = archive();
+    for damage in [
+        "garbage\n".into(),
+        vec![0xff, b' ', 0, b'\n'],
+        vec![0x1f; 100],
+    ] {
+        sandbox.write("archive/index.cdxj", damage);
+        for arguments in [&["list"][..], &["list", DATA], &["get", DATA]] {
+            let ran = sandbox.urldb(&[&["archive"], arguments].concat());
+            ran.code(2)
+                .complains(&["the index is damaged; `urldb archive index` makes it anew"]);
+        }
+    }
+    sandbox.urldb(&["archive", "index"]).code(0);
+    assert_eq!(
+        sandbox.urldb(&["archive", "get", DATA]).code(0).out,
+        "a,b\n1,2\n3,5\n"
+    );
+}
+
+#[test]
+fn what_is_not_there_is_said_with_what_is_near() {
+    let sandbox = archive();
+    sandbox
+        .urldb(&["archive", "get", "http://example.test/date.csv"])
+        .code(2)
+        .complains(&["is not in the archive; did you mean http://example.test/data.csv?"]);
+    for (text, problem) in [
+        (
+            "data",
+            "data is not in the archive; `data` is not an absolute URL",
+        ),
+        ("ftp://example.test/", "scheme `ftp` is not supported"),
+    ] {
+        let ran = sandbox.urldb(&["archive", "get", text]);
+        ran.code(2).complains(&[problem]);
+    }
+    sandbox
+        .urldb(&["archive", "list", "http://other.example/"])
+        .code(2)
+        .complains(&["`urldb archive list` shows what is"]);
+    Sandbox::new("")
+        .urldb(&["archive", "list"])
+        .code(2)
+        .complains(&["there is no archive at", "`urldb run` makes one"]);
+}
+
+#[test]
+fn the_files_of_others_are_left_to_them() {
+    let sandbox = archive();
+    let bytes = fs::read(sandbox.path("archive/second.warc.gz")).unwrap();
+    sandbox.write("archive/third.warc.gz.open", &bytes[..bytes.len() - 9]);
+    let open = fs::File::open(sandbox.path("archive/third.warc.gz.open")).unwrap();
+    open.lock().unwrap();
+    let repair = || sandbox.urldb(&["archive", "repair"]).code(0);
+    let ran = repair();
+    assert_eq!(ran.out, "no damage was found; the index is new\n");
+    drop(open);
+    repair().says(&[
+        "an earlier run left an unfinished archive file: ",
+        "the damaged rest is in ",
+        "\nno other damage was found; the index is new\n",
+    ]);
+}
