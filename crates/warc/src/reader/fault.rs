@@ -38,7 +38,7 @@ pub enum GzipFault {
 #[derive(Debug, thiserror::Error)]
 pub enum Problem {
     /// The file could not be read; the record may be good.
-    #[error("cannot read it: {0}")]
+    #[error("{0}")]
     Input(#[from] io::Error),
     /// The compressed bytes are damaged.
     #[error("its gzip member is damaged: {0}")]
