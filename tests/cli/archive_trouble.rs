@@ -34,6 +34,7 @@ fn a_full_disk_behind_standard_output_is_told() {
         &["index"],
         &["repair"],
         &["convert", "--to", "1.0", "-o", "copy"],
+        &["convert", "--to", "1.0", "-o", "other", "--format", "json"],
     ] {
         let mut command = sandbox.urldb_command(&["archive"]);
         let full = fs::File::options().write(true).open("/dev/full").unwrap();
@@ -44,7 +45,9 @@ fn a_full_disk_behind_standard_output_is_told() {
             said.contains("error: cannot write to standard output: No space left on device"),
             "{arguments:?}: {said}"
         );
-    }
+    } // What was to be done is done.
+    assert_eq!(sandbox.files("other", ".warc.gz").len(), 2);
+    assert!(sandbox.path("other/index.cdxj").exists());
 }
 
 #[test]
