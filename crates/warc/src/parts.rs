@@ -288,7 +288,8 @@ impl<T: Product, M: Make<T>> Whole<'_, T, M> {
         let mut ordered = VecDeque::new();
         while let Some(at) = self.at {
             while ordered.len() < ahead
-                && let Some(part) = parts.next()
+                // Of a part that a record goes over, nothing is made.
+                && let Some(part) = parts.find(|part| part.end > at)
             {
                 let (answer, made) = channel();
                 ordered.push_back((part.end, made));

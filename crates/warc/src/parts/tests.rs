@@ -179,3 +179,33 @@ fn what_has_enough_gets_no_more() {
         }
     }
 }
+
+#[test]
+fn nothing_is_ordered_within_a_record() {
+    let blocks = [vec![b'a'; 10], vec![b'\n'; 100_000], vec![b'b'; 10]];
+    let dir = tempfile::tempdir().unwrap();
+    let path = dir.path().join("a.warc");
+    let bytes = archive(Compression::None, &blocks, false);
+    fs::write(&path, &bytes).unwrap();
+    let mut made = 0;
+    let mut whole = Whole {
+        reader: Reader::open(&path).unwrap(),
+        make: &describe,
+        take: &mut |_| {
+            made += 1;
+            ControlFlow::Continue(())
+        },
+        at: Some(0),
+        version: None,
+    };
+    let (orders, queue) = channel();
+    // Takes orders, and makes nothing.
+    let taken = thread::spawn(move || queue.into_iter().count());
+    whole
+        .gather(&orders, parts(bytes.len() as u64, 100), 3)
+        .unwrap();
+    drop(orders);
+    let taken = taken.join().unwrap();
+    assert!(taken < 20, "{taken} of {} parts", bytes.len() / 100);
+    assert_eq!(made, 6);
+}
