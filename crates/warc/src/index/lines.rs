@@ -55,14 +55,14 @@ pub(super) fn read_line(input: &mut impl BufRead, line: &mut Vec<u8>) -> io::Res
     Ok(read)
 }
 
-/// Whether the lines are sorted as bytes.
+/// Whether the lines are sorted as bytes, and none is there twice.
 pub(super) fn are_in_order(mut input: impl BufRead) -> io::Result<bool> {
     let (mut last, mut line) = (Vec::new(), Vec::new());
     while read_line(&mut input, &mut line)? > 0 {
         if line.is_empty() {
             continue;
         }
-        if line < last {
+        if line <= last {
             return Ok(false);
         }
         std::mem::swap(&mut last, &mut line);
