@@ -1,15 +1,18 @@
 """What the scripts about faults share: a command is killed, or the disk fails it, at every system call of
-its main thread that touches a file of the repository.
+its main thread that touches a file of the repository. On one processor, as here, no other thread does.
 
 A point is a system call: the n-th `write`, say. The calls are counted in a run that is left alone;
 whether an injection fired is asserted each time, so that a sweep which hits nothing fails."""
 
+import os
 import re
 import shutil
 import subprocess
 from pathlib import Path
 
 from support import check
+
+os.sched_setaffinity(0, {min(os.sched_getaffinity(0))})
 
 CALLS = "openat,write,writev,pwrite64,fsync,fdatasync,rename,renameat,renameat2,linkat,unlink,unlinkat,rmdir,mkdir,ftruncate,fchmod,flock,copy_file_range,sendfile"  # fmt: skip
 ERRORS = {"openat": "ENOSPC", "write": "ENOSPC", "fsync": "EIO", "rename": "EIO", "renameat": "EIO", "mkdir": "ENOSPC", "ftruncate": "EIO", "fchmod": "EIO", "unlink": "EIO"}  # fmt: skip

@@ -55,13 +55,18 @@ impl Keeper<'_> {
         archive: &Archive,
         observe: impl FnOnce(&mut dyn FnMut(Settled)) -> R,
     ) -> R {
-        let threads = thread::available_parallelism().map_or(1, usize::from);
+        // On a single processor they would only take turns with this one.
+        let threads = match thread::available_parallelism().map_or(1, usize::from) {
+            1 => 0,
+            several => several.min(MOST_THREADS),
+        };
+        let mut own = archive.archivist();
         let (tasks, queue) = sync_channel(MOST_WAITING);
         let (sender, done) = channel();
         // It is gone, and nobody waits for it, when all threads are.
         let queue = Arc::new(Mutex::new(queue));
         thread::scope(|scope| {
-            for _ in 0..threads.min(MOST_THREADS) {
+            for _ in 0..threads {
                 let (queue, sender) = (Arc::clone(&queue), sender.clone());
                 let work = move || work(archive.archivist(), &queue, &sender);
                 if thread::Builder::new().spawn_scoped(scope, work).is_err() {
@@ -70,7 +75,7 @@ impl Keeper<'_> {
             }
             drop((queue, sender));
             let observed = observe(&mut |settled| {
-                self.keep(settled, archive, &tasks);
+                self.keep(settled, &mut own, &tasks);
                 for kept in done.try_iter() {
                     self.take_in(kept);
                 }
@@ -83,7 +88,7 @@ impl Keeper<'_> {
         })
     }
 
-    fn keep(&mut self, settled: Settled, archive: &Archive, tasks: &SyncSender<Task>) {
+    fn keep(&mut self, settled: Settled, own: &mut Archivist<'_>, tasks: &SyncSender<Task>) {
         let (job, observations, assessment) = &settled;
         let entry = self.ledger.get(&job.key);
         let is_repeated = entry.is_some_and(|entry| entry.standing.has_seen(assessment.state()));
@@ -96,8 +101,8 @@ impl Keeper<'_> {
                 trouble: None,
             });
         } else if let Err(error) = tasks.send(Task { settled, known }) {
-            // No thread could be started.
-            self.take_in(error.0.archive(&mut archive.archivist()));
+            // There is no other thread.
+            self.take_in(error.0.archive(own));
         }
     }
 
