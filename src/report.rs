@@ -5,8 +5,8 @@ use std::time::Duration;
 
 use jiff::Timestamp;
 use urldb_protocol::{
-    Change, Coverage, Envelope, Finding, JobResult, Mistake, Observed, PROTOCOL, Promised, RunInfo,
-    Severity, State, Summary,
+    Change, Coverage, Envelope, Finding, JobResult, Mended, Mistake, Observed, PROTOCOL, Promised,
+    RunInfo, Severity, State, Summary,
 };
 
 use crate::fetch::{BodyEnd, Observation};
@@ -30,11 +30,20 @@ pub struct Judged<'a> {
     pub standing: Option<&'a (Standing, Option<News>)>,
 }
 
+/// What is wrong in domain files.
+#[derive(Debug, Default)]
+pub struct Misread {
+    /// What keeps records from being read, or from meaning what their author meant.
+    pub mistakes: Vec<Mistake>,
+    /// What did so in earlier runs, and does no longer.
+    pub mended: Vec<Mended>,
+}
+
 /// Collects what a run has to say.
 #[derive(Debug, Default)]
 pub struct Report {
     findings: Vec<Finding>,
-    mistakes: Vec<Mistake>,
+    misread: Misread,
     changes: Vec<Change>,
     states: BTreeMap<State, u64>,
     /// The states as they count for the exit code.
@@ -49,10 +58,15 @@ pub struct Report {
 }
 
 impl Report {
-    /// An empty report of a run that leaves so much out. The result of every
-    /// job, good ones too, is kept only where it is asked for: there may be
-    /// very many.
-    pub fn new(with_results: bool, expiry_warning: Duration, left_out: LeftOut) -> Self {
+    /// An empty report of a run that leaves so much out and cannot read so much. The
+    /// result of every job, good ones too, is kept only where it is asked for: there
+    /// may be very many.
+    pub fn new(
+        with_results: bool,
+        expiry_warning: Duration,
+        left_out: LeftOut,
+        misread: Misread,
+    ) -> Self {
         Self {
             expiry_warning,
             coverage: Coverage {
@@ -60,7 +74,7 @@ impl Report {
                 not_selected: left_out.not_selected,
                 ..Coverage::default()
             },
-            mistakes: left_out.mistakes,
+            misread,
             results: with_results.then(Vec::new),
             ..Self::default()
         }
@@ -176,7 +190,8 @@ impl Report {
             protocol: PROTOCOL,
             run,
             findings: self.findings,
-            mistakes: self.mistakes,
+            mistakes: self.misread.mistakes,
+            mended: self.misread.mended,
             changes: self.changes,
             summary,
         };

@@ -8,11 +8,13 @@
 mod canonical;
 mod domains;
 mod keeper;
+mod memory;
+mod mistakes;
 
-use std::collections::BTreeSet;
 use std::path::{Path, PathBuf};
 
 use anyhow::Context;
+use jiff::Timestamp;
 use urldb_format::Finding;
 use urldb_protocol::{Envelope, JobResult, RunInfo};
 
@@ -21,12 +23,10 @@ use crate::archive::Archive;
 use crate::config::{self, ArchiveRecords, Config};
 use crate::explain::explain;
 use crate::fetch::{Fetcher, Next, Observation};
-use crate::ledger::{self, ChangeLine, Ledger, Line, RunLine};
-use crate::notify::{self, Delivered};
-use crate::plan::{
-    Cnames, Job, JobKey, Keep, Known, LeftOut, Purpose, Rehash, Selection, Validators,
-};
-use crate::report::{Judged, Report};
+use crate::ledger::{self, Ledger};
+use crate::notify::{self, Delivered, Notifiers, Outbox};
+use crate::plan::{Cnames, Job, Keep, LeftOut, Purpose, Rehash, Selection};
+use crate::report::{Judged, Misread, Report};
 use crate::stop::Stop;
 use crate::verdict::{self, Assessment, Canary, Judgement, Policy, Settled};
 use domains::{Domains, Planned};
@@ -93,22 +93,29 @@ pub struct Outcome {
     pub troubles: Vec<String>,
     /// What went well and is worth a line.
     pub notes: Vec<String>,
-    /// 0, 1, 2 or 3, as DESIGN says.
+    /// 0 to 3: the table of docs/verdicts.md.
     pub exit_code: u8,
+}
+
+/// Things beside the verdicts.
+#[derive(Default)]
+struct Aside {
+    troubles: Vec<String>,
+    notes: Vec<String>,
 }
 
 /// Looks at every selected URL. Writes nothing and tells nobody.
 pub fn check(setting: &Setting<'_>) -> anyhow::Result<Outcome> {
+    let started = (setting.ambient.now)();
     let domains = Domains::list(setting.config, setting.selection)?;
     let Planned {
         mut jobs,
+        files,
         unreadable,
         left_out,
-        ..
-    } = domains.plan(purpose(setting, Keep::None), &())?;
+    } = domains.plan(purpose(setting, Keep::None, started), &())?;
     canonical::want(&mut jobs, setting.config)?;
-    let started = (setting.ambient.now)();
-    let mut report = new_report(setting, left_out);
+    let mut report = new_report(setting, left_out, mistakes::all(files));
     observe(setting, jobs, |(job, observations, assessment)| {
         report.add(&Judged {
             job: &job,
@@ -131,88 +138,43 @@ pub fn check(setting: &Setting<'_>) -> anyhow::Result<Outcome> {
 
 /// Looks at every selected URL, archives what was seen, remembers it, and tells people what is news.
 pub fn run(setting: &Setting<'_>) -> anyhow::Result<Outcome> {
-    let config = setting.config;
+    let (config, started) = (setting.config, (setting.ambient.now)());
     let domains = Domains::list(config, setting.selection)?;
     let hosts = domains.hosts();
-    let notifiers = notify::Notifiers::new(config)?;
-    let ledger_folder = config.root.join(&config.ledger.path);
-    let outbox = notify::Outbox::new(&ledger_folder);
-    for folder in notify::folders(config, &outbox)
-        .iter()
-        .chain([&ledger_folder])
-    {
-        // What a killed run has left; nobody else writes there while this one does. One that
-        // cannot be removed, or a folder that is not there yet, is no obstacle.
-        let _ = urldb_format::remove_stray_files(folder);
-    }
-    let mut ledger = Ledger::load(&ledger_folder, hosts.iter().map(String::as_str))?;
-    let keep = match config.archive.records {
-        ArchiveRecords::Static => Keep::Static,
-        ArchiveRecords::All => Keep::All,
-    };
-    let purpose = Purpose {
-        rehash: rehash(setting, &ledger_folder)?,
-        ..purpose(setting, keep)
-    };
+    let notifiers = Notifiers::new(config)?;
+    let folder = config.root.join(&config.ledger.path);
+    let outbox = Outbox::new(&folder);
+    remove_strays(config, &outbox, &folder);
+    let mut ledger = Ledger::load(&folder, hosts.iter().map(String::as_str))?;
     let Planned {
         mut jobs,
+        files,
         unreadable,
-        understood,
         left_out,
-    } = domains.plan(purpose, &ledger)?;
+    } = domains.plan(purpose_of_run(setting, started, &folder)?, &ledger)?;
     canonical::want(&mut jobs, config)?;
-    let due: BTreeSet<JobKey> = jobs.iter().flatten().map(|job| job.key.clone()).collect();
-    let (archive, mut notes) = Archive::open(
-        &config.root.join(&config.archive.path),
-        &config.archive,
-        setting.ambient,
-    )?;
+    let due = jobs.iter().flatten().map(|job| job.key.clone()).collect();
+    let understood = domains::understood(&files);
+    let misread = mistakes::beside(&mut ledger, files);
 
-    let started = (setting.ambient.now)();
-    let mut keeper = Keeper {
-        policy: policy(&config.check),
-        ambient: setting.ambient,
-        ledger: &mut ledger,
-        report: new_report(setting, left_out),
-        trouble: None,
-    };
-    keeper.keep_all(&archive, |keep| observe(setting, jobs, keep))?;
-    let Keeper {
-        report, trouble, ..
-    } = keeper;
-    let mut troubles: Vec<String> = trouble.into_iter().collect();
-    match archive.finish() {
-        Ok(files) => {
-            let archived = |path| format!("archived in {}", config.relative_name(path));
-            notes.extend(files.iter().map(|path| archived(path)));
-        }
-        Err(error) => troubles.push(explain(&error)),
-    }
-
+    let mut aside = Aside::default();
+    let report = new_report(setting, left_out, misread);
+    let report = look_and_archive(setting, jobs, report, &mut ledger, &mut aside)?;
     let (exit_code, unverified) = (report.exit_code(), report.unverified());
     let (envelope, results) = report.finish(run_info(setting, started));
     if setting.selection.is_everything() {
-        for host in &understood {
-            ledger.keep_only(host, &due);
-        }
-        let forgotten = ledger.forget_others(hosts.iter().map(String::as_str));
-        troubles.extend(forgotten.err().map(|error| explain(&error)));
+        let forgotten = memory::forget(&mut ledger, &hosts, &understood, &due);
+        aside.note_failure(forgotten);
     }
     // News that could not be put down anywhere is not believed yet: it stays news.
-    let lines = history(&envelope, setting.selection, unverified);
+    let lines = memory::history(&envelope, setting.selection, unverified);
     let remembered = notifiers
         .post(&outbox, &envelope)
         .and_then(|()| ledger.save())
-        .and_then(|()| ledger::append(&ledger_folder, &lines));
-    troubles.extend(remembered.err().map(|error| explain(&error)));
-    for Delivered {
-        notifier,
-        message,
-        failed,
-    } in notifiers.deliver(&outbox, &envelope)?
-    {
-        if failed { &mut troubles } else { &mut notes }.push(format!("{notifier}: {message}"));
-    }
+        .and_then(|()| ledger::append(&folder, &lines));
+    aside.note_failure(remembered);
+    aside.note_deliveries(notifiers.deliver(&outbox, &envelope)?);
+    let Aside { troubles, notes } = aside;
     let exit_code = match exit_code {
         _ if !troubles.is_empty() => 2,
         _ if !unreadable.is_empty() => 1,
@@ -228,12 +190,79 @@ pub fn run(setting: &Setting<'_>) -> anyhow::Result<Outcome> {
     })
 }
 
-fn new_report(setting: &Setting<'_>, left_out: LeftOut) -> Report {
-    let expiry_warning = setting.config.check.expiry_warning;
-    Report::new(setting.with_results, expiry_warning, left_out)
+/// Removes what a killed run has left; nobody else writes there while this one does.
+fn remove_strays(config: &Config, outbox: &Outbox, ledger_folder: &Path) {
+    let mut folders = notify::folders(config, outbox);
+    folders.push(ledger_folder.to_owned());
+    for folder in folders {
+        // One that cannot be removed, or a folder that is not there yet, is no obstacle.
+        let _ = urldb_files::remove_stray_files(&folder);
+    }
 }
 
-fn purpose(setting: &Setting<'_>, keep: Keep) -> Purpose {
+/// Looks at all jobs, archives what was seen, and takes it into ledger and report.
+fn look_and_archive(
+    setting: &Setting<'_>,
+    jobs: Vec<Vec<Job>>,
+    report: Report,
+    ledger: &mut Ledger,
+    aside: &mut Aside,
+) -> anyhow::Result<Report> {
+    let config = setting.config;
+    let folder = config.root.join(&config.archive.path);
+    let (archive, notes) = Archive::open(&folder, &config.archive, setting.ambient)?;
+    aside.notes.extend(notes);
+    let mut keeper = Keeper {
+        policy: policy(&config.check),
+        ambient: setting.ambient,
+        ledger,
+        report,
+        trouble: None,
+    };
+    keeper.keep_all(&archive, |keep| observe(setting, jobs, keep))?;
+    let Keeper {
+        report, trouble, ..
+    } = keeper;
+    aside.troubles.extend(trouble);
+    match archive.finish() {
+        Ok(files) => {
+            let archived = |path| format!("archived in {}", config.relative_name(path));
+            aside.notes.extend(files.iter().map(|path| archived(path)));
+        }
+        Err(error) => aside.troubles.push(explain(&error)),
+    }
+    Ok(report)
+}
+
+impl Aside {
+    fn note_failure(&mut self, result: anyhow::Result<()>) {
+        self.troubles
+            .extend(result.err().map(|error| explain(&error)));
+    }
+
+    fn note_deliveries(&mut self, delivered: Vec<Delivered>) {
+        for Delivered {
+            notifier,
+            message,
+            failed,
+        } in delivered
+        {
+            let heard = if failed {
+                &mut self.troubles
+            } else {
+                &mut self.notes
+            };
+            heard.push(format!("{notifier}: {message}"));
+        }
+    }
+}
+
+fn new_report(setting: &Setting<'_>, left_out: LeftOut, misread: Misread) -> Report {
+    let expiry_warning = setting.config.check.expiry_warning;
+    Report::new(setting.with_results, expiry_warning, left_out, misread)
+}
+
+fn purpose(setting: &Setting<'_>, keep: Keep, now: Timestamp) -> Purpose {
     Purpose {
         max_body: setting.config.check.largest_body(),
         whole: setting.whole,
@@ -244,75 +273,41 @@ fn purpose(setting: &Setting<'_>, keep: Keep) -> Purpose {
         } else {
             setting.config.check.cnames
         },
-        day: day_of((setting.ambient.now)()),
+        day: day_of(now),
         rehash: Rehash::ALWAYS,
     }
 }
 
-/// Which records are read in full now: those whose day has come since the last run.
-fn rehash(setting: &Setting<'_>, ledger_folder: &Path) -> anyhow::Result<Rehash> {
+/// The day is that on which the run begins, as the history has it: else one that ends meanwhile
+/// would be passed over by the next run.
+fn purpose_of_run(
+    setting: &Setting<'_>,
+    started: Timestamp,
+    ledger_folder: &Path,
+) -> anyhow::Result<Purpose> {
+    let keep = match setting.config.archive.records {
+        ArchiveRecords::Static => Keep::Static,
+        ArchiveRecords::All => Keep::All,
+    };
+    let purpose = purpose(setting, keep, started);
+    // Which records are read in full now: those whose day has come since the last run.
     let every = setting.config.check.rehash_every;
     if every == 1 {
-        return Ok(Rehash::ALWAYS);
+        return Ok(purpose);
     }
     let last = ledger::last_run(ledger_folder)?.map(day_of);
-    Ok(Rehash::new(every, day_of((setting.ambient.now)()), last))
+    Ok(Purpose {
+        rehash: Rehash::new(every, purpose.day, last),
+        ..purpose
+    })
 }
 
 /// The number of a day, in UTC.
-fn day_of(time: jiff::Timestamp) -> u64 {
+fn day_of(time: Timestamp) -> u64 {
     u64::try_from(time.as_second() / DAY).unwrap_or_default()
 }
 
-impl Known for Ledger {
-    fn is_archived(&self, key: &JobKey, digest: &[u8; 32]) -> bool {
-        let content = self.get(key).and_then(|entry| entry.content.as_ref());
-        let digest = urldb_warc::Digest::sha256(*digest).to_string();
-        content.is_some_and(|content| content.capture.is_some() && content.digest == digest)
-    }
-
-    fn validators(&self, key: &JobKey, digest: &[u8; 32]) -> Option<Validators> {
-        let entry = self.get(key)?;
-        let content = entry.content.as_ref()?;
-        let capture = content.capture.as_ref()?;
-        let digest = urldb_warc::Digest::sha256(*digest).to_string();
-        let is_as_promised = entry.standing.is_untroubled() && content.digest == digest;
-        is_as_promised.then(|| Validators {
-            url: capture.uri.clone(),
-            etag: content.etag.clone(),
-            last_modified: content.last_modified.clone(),
-        })
-    }
-
-    fn is_in_doubt(&self, key: &JobKey) -> bool {
-        self.get(key)
-            .is_some_and(|entry| !entry.standing.is_untroubled())
-    }
-}
-
-fn history(envelope: &Envelope, selection: &Selection, unverified: Vec<String>) -> Vec<Line> {
-    let run = &envelope.run;
-    let mut lines = vec![Line::Run(RunLine {
-        run: run.id.clone(),
-        at: run.started,
-        selection: (!selection.is_everything()).then(|| selection.clone()),
-        due: envelope.summary.coverage.due,
-        states: envelope.summary.states.clone(),
-        unverified,
-    })];
-    lines.extend(envelope.changes.iter().map(|change| {
-        Line::Change(ChangeLine {
-            run: run.id.clone(),
-            at: run.finished,
-            url: change.url.clone(),
-            from: change.from,
-            to: change.to,
-        })
-    }));
-    lines
-}
-
-fn run_info(setting: &Setting<'_>, started: jiff::Timestamp) -> RunInfo {
+fn run_info(setting: &Setting<'_>, started: Timestamp) -> RunInfo {
     let [a, b, c, d, ..] = (setting.ambient.random)();
     let root =
         std::path::absolute(&setting.config.root).unwrap_or_else(|_| setting.config.root.clone());

@@ -5,7 +5,7 @@ use std::time::Duration;
 use jiff::{Timestamp, ToSpan};
 use urldb::fetch::{Beginning, Certificate, Hop, Observation, Sent};
 use urldb::plan::{BodyUse, Job, JobKey, LeftOut, Promise, Request};
-use urldb::report::{Judged, Report};
+use urldb::report::{Judged, Misread, Report};
 use urldb::verdict::{Assessment, look};
 use urldb_canon::Scheme;
 use urldb_protocol::{Envelope, RunInfo, Severity};
@@ -63,7 +63,12 @@ fn hop(url: &str, status: u16, hours: i64) -> Hop {
 
 /// The report on these jobs, in this order, each with the hops of its only observation.
 fn report(seen: Vec<(Job, Vec<Hop>)>) -> Envelope {
-    let mut report = Report::new(false, Duration::from_hours(14 * 24), LeftOut::default());
+    let mut report = Report::new(
+        false,
+        Duration::from_hours(14 * 24),
+        LeftOut::default(),
+        Misread::default(),
+    );
     for (job, hops) in seen {
         let observation = Observation {
             started: NOW,

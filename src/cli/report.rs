@@ -4,7 +4,7 @@ use std::collections::BTreeMap;
 use std::io::{self, Write};
 
 use serde::Serialize;
-use urldb_protocol::{Envelope, Finding, JobResult, Mistake, State, Summary};
+use urldb_protocol::{Envelope, Finding, JobResult, Mended, Mistake, State, Summary};
 
 use super::check::Format;
 use super::story::Stories;
@@ -47,6 +47,7 @@ struct Document<'a> {
     run: &'a urldb_protocol::RunInfo,
     findings: &'a [Finding],
     mistakes: &'a [Mistake],
+    mended: &'a [Mended],
     changes: &'a [urldb_protocol::Change],
     summary: &'a Summary,
     results: &'a [JobResult],
@@ -58,6 +59,7 @@ fn write_json(out: &mut impl Write, outcome: &Outcome) -> anyhow::Result<()> {
         run,
         findings,
         mistakes,
+        mended,
         changes,
         summary,
     } = &outcome.envelope;
@@ -67,6 +69,7 @@ fn write_json(out: &mut impl Write, outcome: &Outcome) -> anyhow::Result<()> {
         run,
         findings,
         mistakes,
+        mended,
         changes,
         summary,
         results,
@@ -96,6 +99,14 @@ fn write_human(out: &mut impl Write, outcome: &Outcome, context: &Context) -> io
             paint(GOOD, "recovered"),
             change.url,
             change.from
+        )?;
+    }
+    for Mended { code, file, text } in &outcome.envelope.mended {
+        let text = style::plain(text);
+        writeln!(
+            out,
+            "{}: {file}: {code}, in `{text}`",
+            paint(GOOD, "mended")
         )?;
     }
     if context.quiet {

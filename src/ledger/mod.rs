@@ -1,7 +1,7 @@
 //! What is known of every URL between runs: text, small, in git.
 //!
 //! `HOST.yaml` has the shape of a domain file, with one document for each
-//! thing checked; `history.jsonl` has a line for each run and each change. A
+//! thing checked, after one that says what was wrong in the domain file itself; `history.jsonl` has a line for each run and each change. A
 //! run that brings nothing new appends one line and rewrites no file. The
 //! ledger is enough to decide what is news and to write a correct revisit
 //! record, so a fresh checkout needs no archive.
@@ -15,7 +15,7 @@ use std::io;
 use std::path::{Path, PathBuf};
 
 use anyhow::Context;
-use urldb_format::{Mapping, read_documents, write_documents};
+use urldb_format::{Mapping, Value, read_documents, write_documents};
 
 pub use entry::{Capture, Content, Entry};
 pub use history::{ChangeLine, Line, RunLine, append, last_run};
@@ -26,8 +26,16 @@ use crate::plan::JobKey;
 #[derive(Debug)]
 pub struct Ledger {
     folder: PathBuf,
-    entries: BTreeMap<String, BTreeMap<JobKey, Entry>>,
+    domains: BTreeMap<String, Domain>,
     changed: BTreeSet<String>,
+}
+
+/// What is known of one domain.
+#[derive(Debug, Default)]
+struct Domain {
+    /// The mistakes in its file, by the names that they are known again by, sorted.
+    mistakes: Vec<String>,
+    entries: BTreeMap<JobKey, Entry>,
 }
 
 impl Ledger {
@@ -41,14 +49,14 @@ impl Ledger {
         folder: &Path,
         domains: impl IntoIterator<Item = &'a str>,
     ) -> anyhow::Result<Self> {
-        let mut entries = BTreeMap::new();
+        let mut known = BTreeMap::new();
         for domain in domains {
             let path = file_of(folder, domain);
             match urldb_files::read_to_string(&path) {
                 Ok(text) => {
-                    let known = parse(domain, &text)
+                    let read = parse(domain, &text)
                         .with_context(|| format!("cannot use {}", path.display()))?;
-                    entries.insert(domain.to_owned(), known);
+                    known.insert(domain.to_owned(), read);
                 }
                 Err(error) if error.kind() == io::ErrorKind::NotFound => {}
                 Err(error) => {
@@ -58,14 +66,14 @@ impl Ledger {
         }
         Ok(Self {
             folder: folder.to_owned(),
-            entries,
+            domains: known,
             changed: BTreeSet::new(),
         })
     }
 
     /// What is known of one job.
     pub fn get(&self, key: &JobKey) -> Option<&Entry> {
-        self.entries.get(&key.domain)?.get(key)
+        self.domains.get(&key.domain)?.entries.get(key)
     }
 
     /// Replaces what is known of one job.
@@ -74,29 +82,39 @@ impl Ledger {
             return;
         }
         self.changed.insert(key.domain.clone());
-        self.entries
-            .entry(key.domain.clone())
-            .or_default()
-            .insert(key.clone(), entry);
+        let domain = self.domains.entry(key.domain.clone()).or_default();
+        domain.entries.insert(key.clone(), entry);
     }
 
     /// Forgets one job.
     pub fn forget(&mut self, key: &JobKey) {
-        let known = self.entries.get_mut(&key.domain);
-        if known.is_some_and(|known| known.remove(key).is_some()) {
+        let known = self.domains.get_mut(&key.domain);
+        if known.is_some_and(|known| known.entries.remove(key).is_some()) {
             self.changed.insert(key.domain.clone());
         }
     }
 
     /// Forgets the jobs of a domain that are not in `due`: their records are gone.
     pub fn keep_only(&mut self, domain: &str, due: &BTreeSet<JobKey>) {
-        if let Some(known) = self.entries.get_mut(domain) {
-            let before = known.len();
-            known.retain(|key, _| due.contains(key));
-            if known.len() != before {
+        if let Some(Domain { entries, .. }) = self.domains.get_mut(domain) {
+            let before = entries.len();
+            entries.retain(|key, _| due.contains(key));
+            if entries.len() != before {
                 self.changed.insert(domain.to_owned());
             }
         }
+    }
+
+    /// Replaces the names of the mistakes in a domain file, which are sorted, and returns those
+    /// that were known.
+    pub fn replace_mistakes(&mut self, domain: &str, mistakes: Vec<String>) -> Vec<String> {
+        let known = self.domains.get(domain);
+        if known.map_or(&[][..], |known| &known.mistakes) == mistakes {
+            return mistakes;
+        }
+        self.changed.insert(domain.to_owned());
+        let known = self.domains.entry(domain.to_owned()).or_default();
+        std::mem::replace(&mut known.mistakes, mistakes)
     }
 
     /// Removes what is known of all domains but these: their files are gone.
@@ -133,11 +151,10 @@ impl Ledger {
         fs::create_dir_all(&self.folder)
             .with_context(|| format!("cannot make the ledger folder {}", self.folder.display()))?;
         while let Some(domain) = self.changed.pop_first() {
-            let documents = self.entries.get(&domain).into_iter().flatten();
-            let mut mappings = vec![Mapping::new()];
-            mappings.extend(documents.map(|(key, entry)| entry.to_mapping(key)));
+            let documents = self.domains.get(&domain).map(Domain::to_documents);
+            let text = write_documents(&documents.unwrap_or_default());
             let path = file_of(&self.folder, &domain);
-            urldb_files::write_atomically(&path, write_documents(&mappings).as_bytes())
+            urldb_files::write_atomically(&path, text.as_bytes())
                 .with_context(|| format!("cannot write {}", path.display()))?;
         }
         Ok(())
@@ -160,17 +177,43 @@ fn is_ours(path: &Path) -> bool {
     known.is_some_and(|known| !known.is_empty())
 }
 
-fn parse(domain: &str, text: &str) -> anyhow::Result<BTreeMap<JobKey, Entry>> {
+impl Domain {
+    fn is_empty(&self) -> bool {
+        self.mistakes.is_empty() && self.entries.is_empty()
+    }
+
+    fn to_documents(&self) -> Vec<Mapping> {
+        let mut metadata = Mapping::new();
+        if !self.mistakes.is_empty() {
+            let mistakes = self.mistakes.iter().map(|name| name.as_str().into());
+            metadata.insert("mistakes", Value::List(mistakes.collect()));
+        }
+        let entries = self.entries.iter();
+        let entries = entries.map(|(key, entry)| entry.to_mapping(key));
+        std::iter::once(metadata).chain(entries).collect()
+    }
+}
+
+fn parse(domain: &str, text: &str) -> anyhow::Result<Domain> {
     let (documents, findings) = read_documents(text, &entry::SCHEMA);
     if let Some(finding) = findings.first() {
         anyhow::bail!("line {}: {}", finding.line, finding.message);
     }
-    // The first document is the metadata, which is empty.
-    let records = documents.iter().skip(1);
-    records
-        .map(|document| {
-            Entry::from_mapping(domain, &document.mapping)
-                .with_context(|| format!("line {}", document.start_line))
-        })
-        .collect()
+    let Some((metadata, records)) = documents.split_first() else {
+        return Ok(Domain::default());
+    };
+    let mistakes = match metadata.mapping.get("mistakes") {
+        Some(Value::List(mistakes)) => mistakes.iter(),
+        _ => [].iter(),
+    };
+    let entries = records.iter().map(|document| {
+        Entry::from_mapping(domain, &document.mapping)
+            .with_context(|| format!("line {}", document.start_line))
+    });
+    Ok(Domain {
+        mistakes: mistakes
+            .filter_map(|name| name.as_text().map(str::to_owned))
+            .collect(),
+        entries: entries.collect::<anyhow::Result<_>>()?,
+    })
 }

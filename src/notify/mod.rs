@@ -50,7 +50,7 @@ impl Notifiers {
 
     /// Puts what is news into the outbox, for each notifier that waits for news.
     pub fn post(&self, outbox: &Outbox, envelope: &Envelope) -> anyhow::Result<()> {
-        if envelope.changes.is_empty() {
+        if !envelope.has_news() {
             return Ok(());
         }
         let mut waiting = self

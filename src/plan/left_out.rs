@@ -1,19 +1,16 @@
 //! What a run does not ask for, so that its coverage can be told.
 
 use urldb_format::DomainFile;
-use urldb_protocol::Mistake;
 
 use super::Selection;
 
 /// What is not asked for, by reason.
-#[derive(Debug, Clone, Default, PartialEq, Eq)]
+#[derive(Debug, Clone, Copy, Default, PartialEq, Eq)]
 pub struct LeftOut {
     /// Records that are selected, but of category `deprecated` and not named.
     pub deprecated: u64,
     /// Records that are not selected.
     pub not_selected: u64,
-    /// What keeps records from being read, or from meaning what their author meant.
-    pub mistakes: Vec<Mistake>,
 }
 
 impl LeftOut {

@@ -12,6 +12,9 @@ use urldb_protocol::Mistake;
 use crate::config::Config;
 use crate::plan::{self, Job, Known, LeftOut, Purpose, Selection};
 
+/// Characters of a line that a mistake is told with, at most.
+const MOST_TEXT: usize = 100;
+
 /// The domain files of a selection, not read yet.
 pub(super) struct Domains<'a> {
     config: &'a Config,
@@ -25,10 +28,20 @@ pub(super) struct Planned {
     pub(super) jobs: Vec<Vec<Job>>,
     /// What is wrong with records, or keeps them from being read at all, each with its file.
     pub(super) unreadable: Vec<(PathBuf, Finding)>,
-    /// The hosts whose files were understood as a whole: what these do not name is gone.
-    pub(super) understood: Vec<String>,
+    /// The files that were read.
+    pub(super) files: Vec<ReadFile>,
     /// What is not asked for.
     pub(super) left_out: LeftOut,
+}
+
+/// A domain file that was read.
+pub(super) struct ReadFile {
+    /// Its host.
+    pub(super) host: String,
+    /// Its path from the root of the repository, with `/`.
+    pub(super) name: Arc<str>,
+    /// What was not understood in it. Where there is nothing, what it does not name is gone.
+    pub(super) mistakes: Vec<Mistake>,
 }
 
 impl<'a> Domains<'a> {
@@ -53,7 +66,7 @@ impl<'a> Domains<'a> {
         let mut planned = Planned {
             jobs: vec![],
             unreadable: vec![],
-            understood: vec![],
+            files: vec![],
             left_out: LeftOut::default(),
         };
         for path in &self.files {
@@ -63,18 +76,16 @@ impl<'a> Domains<'a> {
             if !self.selection.wants_domain(file.host()) {
                 continue;
             }
-            let findings = parsed.findings.into_iter();
-            let errors: Vec<_> = findings
-                .chain(urldb_format::lint_values(&file))
-                .filter(|finding| finding.severity == Severity::Error)
-                .map(|finding| (path.clone(), finding))
-                .collect();
-            if errors.is_empty() {
-                planned.understood.push(file.host().to_owned());
-            }
             let name: Arc<str> = self.config.relative_name(path).into();
-            let mistakes = errors.iter().map(|(_, finding)| mistake(&name, finding));
-            planned.left_out.mistakes.extend(mistakes);
+            let mut errors = parsed.findings;
+            errors.extend(urldb_format::lint_values(&file));
+            errors.retain(|finding| finding.severity == Severity::Error);
+            planned.files.push(ReadFile {
+                host: file.host().to_owned(),
+                name: Arc::clone(&name),
+                mistakes: mistakes(&file, &name, &errors),
+            });
+            let errors = errors.into_iter().map(|finding| (path.clone(), finding));
             planned.unreadable.extend(errors);
             let jobs = plan::jobs_of(&file, &name, self.selection, purpose, known);
             if !jobs.is_empty() {
@@ -90,14 +101,34 @@ impl<'a> Domains<'a> {
     }
 }
 
-/// A finding as the report has it.
-fn mistake(file: &str, finding: &Finding) -> Mistake {
-    Mistake {
+/// The hosts whose files were understood as a whole: what these do not name is gone.
+pub(super) fn understood(files: &[ReadFile]) -> Vec<String> {
+    let whole = files.iter().filter(|file| file.mistakes.is_empty());
+    whole.map(|file| file.host.clone()).collect()
+}
+
+/// What was found in a file, as the report has it.
+fn mistakes(file: &DomainFile, name: &str, findings: &[Finding]) -> Vec<Mistake> {
+    if findings.is_empty() {
+        return vec![];
+    }
+    let text = file.text();
+    let lines: Vec<&str> = text.lines().collect();
+    let text_of = |line: usize| {
+        let text = lines
+            .get(line.saturating_sub(1))
+            .map_or("", |text| text.trim());
+        text.chars().take(MOST_TEXT).collect()
+    };
+    let mistakes = findings.iter().map(|finding| Mistake {
         code: finding.code.to_string(),
-        file: file.to_owned(),
+        file: name.to_owned(),
         line: finding.line,
         column: finding.column,
         message: finding.message.clone(),
         help: finding.help.clone(),
-    }
+        text: text_of(finding.line),
+        new: false,
+    });
+    mistakes.collect()
 }

@@ -5,7 +5,7 @@ use std::time::{Duration, Instant};
 use crate::archive::records;
 use crate::run::mailing;
 use crate::sandbox::{Sandbox, eventually};
-use crate::site::{Site, promise, promises};
+use crate::site::{Site, promises};
 use crate::support::Reply;
 
 const FILE: &str = "urldb/example.test.yaml";
@@ -95,70 +95,6 @@ fn a_damaged_ledger_is_not_forgotten_in_silence() {
         .urldb(&["run"])
         .code(2)
         .complains(&["cannot read ", LEDGER]);
-}
-
-#[test]
-fn a_record_that_cannot_be_read_keeps_the_others_going() {
-    let (site, sandbox) = watched();
-    sandbox.urldb(&["run"]).code(0);
-    let ledger = sandbox.read(LEDGER);
-    let broken = promise("/a", "first").replace("_path: /a", "_path: [/a");
-    sandbox.write(FILE, format!("---\n{broken}{}", promise("/b", "second")));
-    let place = format!("{FILE}:3:");
-    let asked = site.requests().len();
-    sandbox
-        .urldb(&["check"])
-        .code(1)
-        .says(&["1 ok", &place, "syntax-error"]);
-    sandbox
-        .urldb(&["check", "--format", "json"])
-        .code(1)
-        .complains(&[&place])
-        .json();
-    sandbox.urldb(&["run"]).code(1).says(&["1 ok", &place]);
-    let again = site.requests().split_off(asked);
-    assert!(!again.is_empty() && again.iter().all(|request| request.target == "/b"));
-    assert_eq!(sandbox.read(LEDGER), ledger, "what is known of /a is kept");
-    assert!(sandbox.mails().is_empty());
-}
-
-#[test]
-fn a_promise_that_says_nothing_is_not_taken_for_kept() {
-    let (_site, sandbox) = watched();
-    for (bad, code) in [
-        ("content-sha256: abc", "bad-digest"),
-        ("content-length: five", "bad-content-length"),
-        ("status: 2000", "bad-status"),
-    ] {
-        sandbox.write(FILE, format!("---\n---\n_path: /a\n{bad}\n"));
-        let place = format!("{FILE}:4:1: {code}");
-        sandbox.urldb(&["check"]).code(1).says(&[&place]);
-        sandbox.urldb(&["run"]).code(1).says(&[&place]);
-    }
-}
-
-#[test]
-fn who_only_reads_reports_hears_of_what_cannot_be_read() {
-    let (site, sandbox) = watched();
-    site.remove("/b");
-    let page = "[notify.page]\ntype = \"html\"\npath = \"public\"\n";
-    sandbox.write("urldb.toml", sandbox.read("urldb.toml") + page);
-    let bad = "---\n_path: /c\ncontent-length: five\n";
-    sandbox.write(FILE, sandbox.read(FILE) + bad);
-    site.serve("/c", Reply::ok("third"));
-    let json = sandbox
-        .urldb(&["run", "--format", "json"])
-        .code(1)
-        .complains(&["bad-content-length"])
-        .json();
-    assert_eq!(json["mistakes"][0]["code"], "bad-content-length");
-    let place = format!("{FILE}:12:1");
-    let mails = sandbox.mails();
-    for text in [&mails[0].text, &sandbox.read("public/index.html")] {
-        let text = text.replace("&#x2f;", "/");
-        assert!(text.contains(&place), "{text}");
-        assert!(text.contains("should be a number of bytes"), "{text}");
-    }
 }
 
 #[test]

@@ -115,6 +115,11 @@ async fn data_is_neither_template_nor_markup() {
         mistake.message = hostile.to_owned();
         mistake.help = Some(hostile.to_owned());
     }
+    for mended in &mut envelope.mended {
+        mended.file = hostile.to_owned();
+        mended.code = hostile.to_owned();
+        mended.text = hostile.to_owned();
+    }
     for change in &mut envelope.changes {
         change.url = format!("https://example.org/{hostile}");
         change.message = hostile.to_owned();
@@ -168,6 +173,7 @@ async fn long_lists_are_cut_and_say_so() {
         });
         envelope.findings.extend(findings);
         envelope.mistakes.push(example.mistakes[0].clone());
+        envelope.mended.push(example.mended[0].clone());
         let states = [
             (State::Ok, State::Gone),
             (State::Gone, State::Ok),
@@ -183,7 +189,7 @@ async fn long_lists_are_cut_and_say_so() {
     }
     let page = page(&envelope).await;
     let rows = page.matches("<li>").count();
-    assert_eq!(rows, 7 * 2_000, "seven lists");
+    assert_eq!(rows, 8 * 2_000, "eight lists");
     assert!(words(&page).contains("and 1,001 more"));
 }
 

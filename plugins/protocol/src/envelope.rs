@@ -6,7 +6,7 @@ use jiff::Timestamp;
 use schemars::JsonSchema;
 use serde::{Deserialize, Serialize};
 
-use crate::{Finding, Mistake, Severity, State};
+use crate::{Finding, Mended, Mistake, Severity, State};
 
 /// The protocol number. Read it before anything else of an envelope.
 pub const PROTOCOL: u32 = 1;
@@ -23,10 +23,21 @@ pub struct Envelope {
     /// What keeps records from being read, or from meaning what their author meant.
     #[serde(default)]
     pub mistakes: Vec<Mistake>,
-    /// What is news since the last run.
+    /// The mistakes of earlier runs that are there no longer.
+    #[serde(default)]
+    pub mended: Vec<Mended>,
+    /// What is news of URLs since the last run.
     pub changes: Vec<Change>,
     /// Totals.
     pub summary: Summary,
+}
+
+impl Envelope {
+    /// Whether there is anything that people have not been told yet.
+    pub fn has_news(&self) -> bool {
+        let has_new_mistake = self.mistakes.iter().any(|mistake| mistake.new);
+        has_new_mistake || !self.mended.is_empty() || !self.changes.is_empty()
+    }
 }
 
 /// One execution of urldb.

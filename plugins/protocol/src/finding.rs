@@ -71,4 +71,21 @@ pub struct Mistake {
     /// What to do about it, where the message does not say.
     #[serde(default, skip_serializing_if = "Option::is_none")]
     pub help: Option<String>,
+    /// What stands in the line, without the space around it; at most 100 characters.
+    #[serde(default)]
+    pub text: String,
+    /// Whether no run before has seen it.
+    #[serde(default, skip_serializing_if = "std::ops::Not::not")]
+    pub new: bool,
+}
+
+/// A [`Mistake`] that a run before has seen, and that is there no longer.
+#[derive(Debug, Clone, PartialEq, Eq, Serialize, Deserialize, JsonSchema)]
+pub struct Mended {
+    /// Its code.
+    pub code: String,
+    /// The domain file, relative to the root of the repository, with `/`.
+    pub file: String,
+    /// What stood in its line.
+    pub text: String,
 }

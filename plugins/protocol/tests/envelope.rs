@@ -58,6 +58,7 @@ fn the_example_has_nothing_that_the_schema_does_not_describe() {
     for (list, name) in [
         ("findings", "Finding"),
         ("mistakes", "Mistake"),
+        ("mended", "Mended"),
         ("changes", "Change"),
     ] {
         let required = schema["$defs"][name]["required"].as_array().unwrap();
@@ -80,9 +81,41 @@ fn the_example_has_nothing_that_the_schema_does_not_describe() {
 #[test]
 fn a_report_of_an_earlier_version_can_be_read() {
     let mut earlier: Value = serde_json::from_str(&example()).unwrap();
+    let mistake = earlier["mistakes"][0].as_object_mut().unwrap();
+    mistake.retain(|key, _| key != "text" && key != "new");
+    let fields = earlier.as_object_mut().unwrap();
+    fields.remove("mended").unwrap();
+    let envelope: Envelope = serde_json::from_value(earlier.clone()).unwrap();
+    assert!(!envelope.mistakes[0].new && envelope.mended.is_empty());
     earlier.as_object_mut().unwrap().remove("mistakes").unwrap();
     let envelope: Envelope = serde_json::from_value(earlier).unwrap();
     assert!(envelope.mistakes.is_empty());
+}
+
+#[test]
+fn news_is_whatever_nobody_was_told_of() {
+    let example: Envelope = serde_json::from_str(&example()).unwrap();
+    let mut quiet = example.clone();
+    quiet.changes.clear();
+    quiet.mended.clear();
+    quiet.mistakes[0].new = false;
+    assert!(!quiet.has_news());
+    for news in [
+        Envelope {
+            changes: example.changes.clone(),
+            ..quiet.clone()
+        },
+        Envelope {
+            mended: example.mended.clone(),
+            ..quiet.clone()
+        },
+        Envelope {
+            mistakes: example.mistakes.clone(),
+            ..quiet.clone()
+        },
+    ] {
+        assert!(news.has_news());
+    }
 }
 
 #[test]

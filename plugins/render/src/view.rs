@@ -5,7 +5,7 @@ use std::collections::HashMap;
 use jiff::Timestamp;
 use serde::Serialize;
 use serde_json::Value;
-use urldb_protocol::{Change, Envelope, Finding, Mistake, Severity, State};
+use urldb_protocol::{Change, Envelope, Finding, Mended, Mistake, Severity, State};
 
 use crate::text::one_line;
 use crate::words;
@@ -13,7 +13,8 @@ use crate::words;
 /// The data of a template. Every text in it is one harmless line.
 #[derive(Debug, Clone, Serialize)]
 pub struct View {
-    /// The whole envelope: `protocol`, `run`, `findings`, `mistakes`, `changes`, `summary`.
+    /// The whole envelope: `protocol`, `run`, `findings`, `mistakes`, `mended`, `changes`,
+    /// `summary`.
     #[serde(flatten)]
     envelope: Value,
     /// How many URLs are how.
@@ -35,7 +36,9 @@ pub struct View {
     /// Promises that hold, with something worth knowing.
     pub warnings: Part,
     /// What is wrong in domain files.
-    pub misread: Misread,
+    pub misread: Misread<Mistake>,
+    /// News: what was wrong in domain files, and is no longer.
+    pub reread: Misread<Mended>,
 }
 
 /// How many URLs are how.
@@ -51,13 +54,15 @@ pub struct Totals {
     pub unsure: u64,
 }
 
-/// What is wrong in domain files.
+/// Mistakes in domain files.
 #[derive(Debug, Clone, Serialize)]
-pub struct Misread {
-    /// How many mistakes there are, shown or not.
+pub struct Misread<Row> {
+    /// How many there are, shown or not.
     pub total: usize,
-    /// Those that are shown.
-    pub rows: Vec<Mistake>,
+    /// How many of them are news, shown or not.
+    pub new: usize,
+    /// Those that are shown, news first.
+    pub rows: Vec<Row>,
     /// How many are not shown.
     pub more: usize,
 }
@@ -168,7 +173,8 @@ impl View {
             broken: now(&broken),
             unsure: now(&|row| row.state.is_unsure() && !row.warning),
             warnings: now(&|row| row.warning),
-            misread: Misread::new(&envelope.mistakes, limit),
+            misread: misread(&envelope.mistakes, limit),
+            reread: reread(&envelope.mended, limit),
             envelope: harmless(serde_json::to_value(envelope).unwrap_or_default()),
         }
     }
@@ -192,14 +198,33 @@ impl Totals {
     }
 }
 
-impl Misread {
-    fn new(mistakes: &[Mistake], limit: usize) -> Self {
-        let rows: Vec<_> = mistakes.iter().take(limit).map(shown).collect();
-        Self {
-            total: mistakes.len(),
-            more: mistakes.len() - rows.len(),
-            rows,
-        }
+fn misread(mistakes: &[Mistake], limit: usize) -> Misread<Mistake> {
+    let (new, known): (Vec<_>, Vec<_>) = mistakes.iter().partition(|mistake| mistake.new);
+    let total = mistakes.len();
+    Misread {
+        total,
+        new: new.len(),
+        rows: new
+            .into_iter()
+            .chain(known)
+            .take(limit)
+            .map(shown)
+            .collect(),
+        more: total.saturating_sub(limit),
+    }
+}
+
+fn reread(mended: &[Mended], limit: usize) -> Misread<Mended> {
+    let rows = mended.iter().take(limit).map(|mended| Mended {
+        code: one_line(&mended.code),
+        file: one_line(&mended.file),
+        text: one_line(&mended.text),
+    });
+    Misread {
+        total: mended.len(),
+        new: mended.len(),
+        rows: rows.collect(),
+        more: mended.len().saturating_sub(limit),
     }
 }
 
@@ -211,6 +236,8 @@ fn shown(mistake: &Mistake) -> Mistake {
         column: mistake.column,
         message: one_line(&mistake.message),
         help: mistake.help.as_deref().map(one_line),
+        text: one_line(&mistake.text),
+        new: mistake.new,
     }
 }
 

@@ -129,9 +129,14 @@ fn a_limit_hides_mistakes_but_not_their_number() {
     let mut envelope = envelope();
     let mistake = envelope.mistakes[0].clone();
     envelope.mistakes = vec![mistake; 5];
+    for mistake in &mut envelope.mistakes[..4] {
+        mistake.new = false;
+    }
     let view = View::new(&envelope, 3);
     let misread = &view.misread;
     assert_eq!((misread.total, misread.rows.len(), misread.more), (5, 3, 2));
+    assert_eq!(misread.new, 1);
+    assert!(misread.rows[0].new, "news comes first");
 }
 
 #[test]

@@ -54,6 +54,7 @@ async fn a_run_with_nothing_to_say_says_so() {
     envelope.changes.clear();
     envelope.summary.states = [(State::Ok, 16_234)].into();
     let mistakes = std::mem::take(&mut envelope.mistakes);
+    let mended = std::mem::take(&mut envelope.mended);
     let quiet = mail(&envelope).await;
     assert_eq!(
         quiet.header("Subject"),
@@ -66,6 +67,18 @@ async fn a_run_with_nothing_to_say_says_so() {
     let headline = "Nothing known to be broken, 1 mistake in domain files";
     assert!(misread.text.starts_with(headline), "{}", misread.text);
     assert!(misread.html.contains(headline), "{}", misread.html);
+    assert_eq!(
+        misread.header("Subject"),
+        "[urldb] 1 new mistake in sky-survey-urls: urldb/www.example.edu.yaml:14"
+    );
+
+    envelope.mistakes.clear();
+    envelope.mended = mended;
+    let mended = mail(&envelope).await;
+    assert_eq!(
+        mended.header("Subject"),
+        "[urldb] 1 mistake mended in sky-survey-urls"
+    );
 }
 
 #[tokio::test]
@@ -129,6 +142,11 @@ async fn nothing_injects_a_header_or_ends_the_message() {
         mistake.file = hostile.to_owned();
         mistake.message = hostile.to_owned();
         mistake.help = Some(hostile.to_owned());
+    }
+    for mended in &mut envelope.mended {
+        mended.file = hostile.to_owned();
+        mended.code = hostile.to_owned();
+        mended.text = hostile.to_owned();
     }
     for finding in &mut envelope.findings {
         finding.url = format!("https://example.org/{hostile}");

@@ -1,0 +1,216 @@
+//! Domain files with mistakes: what is still checked, and who hears of it.
+
+use crate::run::mailing;
+use crate::sandbox::Sandbox;
+use crate::site::{Site, promise, promises};
+use crate::support::Reply;
+
+const FILE: &str = "urldb/example.test.yaml";
+const LEDGER: &str = "status/example.test.yaml";
+const BAD: &str = "---\n_path: /c\ncontent-length: five\n";
+
+/// Two promises that are kept.
+fn watched() -> (Site, Sandbox) {
+    let pages = [("/a", "first"), ("/b", "second")];
+    let site = Site::with(&pages);
+    let sandbox = Sandbox::new(&mailing(&site));
+    sandbox.write(FILE, promises(&pages));
+    site.serve("/c", Reply::ok("third"));
+    site.serve("/d", Reply::ok("fourth"));
+    (site, sandbox)
+}
+
+/// The subjects of the mails since the last call.
+fn subjects(sandbox: &Sandbox) -> Vec<String> {
+    let mails = sandbox.mails();
+    for mail in sandbox.files("mail", ".eml") {
+        std::fs::remove_file(mail).unwrap();
+    }
+    let subjects = mails.iter().map(|mail| mail.header("Subject").to_owned());
+    subjects.collect()
+}
+
+#[test]
+fn a_record_that_cannot_be_read_keeps_the_others_going() {
+    let (site, sandbox) = watched();
+    sandbox.urldb(&["run"]).code(0);
+    let ledger = sandbox.read(LEDGER);
+    let broken = promise("/a", "first").replace("_path: /a", "_path: [/a");
+    sandbox.write(FILE, format!("---\n{broken}{}", promise("/b", "second")));
+    let place = format!("{FILE}:3:");
+    let asked = site.requests().len();
+    sandbox
+        .urldb(&["check"])
+        .code(1)
+        .says(&["1 ok", &place, "syntax-error"]);
+    sandbox
+        .urldb(&["check", "--format", "json"])
+        .code(1)
+        .complains(&[&place])
+        .json();
+    sandbox.urldb(&["run"]).code(1).says(&["1 ok", &place]);
+    let again = site.requests().split_off(asked);
+    assert!(!again.is_empty() && again.iter().all(|request| request.target == "/b"));
+    let metadata = "---\nmistakes:\n- 'syntax-error: _path: [/a'\n";
+    let ledger = ledger.replacen("---\n", metadata, 1);
+    assert_eq!(sandbox.read(LEDGER), ledger, "what is known of /a is kept");
+}
+
+#[test]
+fn a_promise_that_says_nothing_is_not_taken_for_kept() {
+    let (_site, sandbox) = watched();
+    for (bad, code) in [
+        ("content-sha256: abc", "bad-digest"),
+        ("content-length: five", "bad-content-length"),
+        ("status: 2000", "bad-status"),
+    ] {
+        sandbox.write(FILE, format!("---\n---\n_path: /a\n{bad}\n"));
+        let place = format!("{FILE}:4:1: {code}");
+        sandbox.urldb(&["check"]).code(1).says(&[&place]);
+        sandbox.urldb(&["run"]).code(1).says(&[&place]);
+    }
+}
+
+#[test]
+fn who_only_reads_reports_hears_of_what_cannot_be_read() {
+    let (site, sandbox) = watched();
+    site.remove("/b");
+    let page = "[notify.page]\ntype = \"html\"\npath = \"public\"\n";
+    sandbox.write("urldb.toml", sandbox.read("urldb.toml") + page);
+    let bad = "---\n_path: /c\ncontent-length: five\n";
+    sandbox.write(FILE, sandbox.read(FILE) + bad);
+    site.serve("/c", Reply::ok("third"));
+    let json = sandbox
+        .urldb(&["run", "--format", "json"])
+        .code(1)
+        .complains(&["bad-content-length"])
+        .json();
+    assert_eq!(json["mistakes"][0]["code"], "bad-content-length");
+    let place = format!("{FILE}:12:1");
+    let mails = sandbox.mails();
+    for text in [&mails[0].text, &sandbox.read("public/index.html")] {
+        let text = text.replace("&#x2f;", "/");
+        assert!(text.contains(&place), "{text}");
+        assert!(text.contains("should be a number of bytes"), "{text}");
+    }
+}
+
+#[test]
+fn a_mistake_is_news_once_and_again_when_it_is_mended() {
+    let (_site, sandbox) = watched();
+    let good = sandbox.read(FILE);
+    sandbox.urldb(&["run"]).code(0);
+    assert!(subjects(&sandbox).is_empty());
+
+    sandbox.write(FILE, format!("{good}{BAD}"));
+    sandbox.urldb(&["run"]).code(1);
+    let mails = sandbox.mails();
+    insta::assert_snapshot!("mail_of_a_mistake", cut(&mails[0].text));
+    assert_eq!(
+        subjects(&sandbox),
+        ["[urldb] 1 new mistake in promises: urldb/example.test.yaml:12"]
+    );
+    let before = sandbox.tree("status");
+    sandbox.urldb(&["run"]).code(1);
+    assert!(subjects(&sandbox).is_empty(), "it is known");
+    assert_eq!(
+        sandbox.read(LEDGER).as_bytes(),
+        before[&std::path::PathBuf::from(LEDGER)].0
+    );
+
+    // It moves, and is the same; another one is not.
+    let comment = "# all of them\n";
+    sandbox.write(FILE, format!("{comment}{good}{BAD}"));
+    sandbox.urldb(&["run"]).code(1);
+    assert!(subjects(&sandbox).is_empty());
+    let another = "---\n_path: /d\ncontent-sha256: abc\n";
+    sandbox.write(FILE, format!("{good}{BAD}{another}"));
+    sandbox.urldb(&["run"]).code(1);
+    assert_eq!(
+        subjects(&sandbox),
+        ["[urldb] 1 new mistake in promises: urldb/example.test.yaml:15"]
+    );
+
+    sandbox.write(FILE, &good);
+    let mended = ["mended: urldb/example.test.yaml: bad-content-length, in `content-length: five`"];
+    sandbox.urldb(&["run"]).code(0).says(&mended);
+    let mails = sandbox.mails();
+    insta::assert_snapshot!("mail_of_mended_mistakes", cut(&mails[0].text));
+    assert_eq!(
+        subjects(&sandbox),
+        ["[urldb] 2 mistakes mended in promises"]
+    );
+    assert!(sandbox.read(LEDGER).starts_with("---\n---\n"));
+    let json = sandbox.urldb(&["run", "--format", "json"]).code(0).json();
+    assert_eq!(json["mended"], serde_json::json!([]));
+    assert!(subjects(&sandbox).is_empty());
+}
+
+/// A mail without its times and its footer.
+fn cut(text: &str) -> String {
+    let (text, _footer) = text.split_once("\n-- ").unwrap();
+    let lines = text.lines().filter(|line| !line.starts_with("promises, "));
+    lines.collect::<Vec<_>>().join("\n")
+}
+
+#[test]
+fn the_same_mistake_twice_is_two() {
+    let (_site, sandbox) = watched();
+    let good = sandbox.read(FILE);
+    sandbox.write(FILE, format!("{good}{BAD}"));
+    sandbox.urldb(&["run"]).code(1);
+    sandbox.write(FILE, format!("{good}{BAD}{}", BAD.replace("/c", "/d")));
+    subjects(&sandbox);
+    sandbox.urldb(&["run"]).code(1);
+    assert_eq!(
+        subjects(&sandbox),
+        ["[urldb] 1 new mistake in promises: urldb/example.test.yaml:15"]
+    );
+}
+
+#[test]
+fn a_run_over_other_domains_neither_sees_nor_forgets_mistakes() {
+    let (site, sandbox) = watched();
+    let network = sandbox.read("urldb.toml");
+    let map = format!("map = [\"{}\", ", site.map("other.test"));
+    sandbox.write("urldb.toml", network.replace("map = [", &map));
+    sandbox.write("urldb/other.test.yaml", promises(&[("/a", "first")]));
+    sandbox.write(FILE, sandbox.read(FILE) + BAD);
+    sandbox.urldb(&["run", "-d", "other.test"]).code(0);
+    assert!(subjects(&sandbox).is_empty());
+    sandbox.urldb(&["run"]).code(1);
+    assert_eq!(subjects(&sandbox).len(), 1);
+    sandbox.urldb(&["run", "-d", "other.test"]).code(0);
+    sandbox.urldb(&["run"]).code(1);
+    assert!(subjects(&sandbox).is_empty());
+    // Looking remembers nothing.
+    let json = sandbox.urldb(&["check", "--format", "json"]).code(1).json();
+    assert_eq!(json["mistakes"][0]["text"], "content-length: five");
+    assert_eq!(json["mistakes"][0]["new"], serde_json::Value::Null);
+}
+
+#[test]
+fn strange_lines_are_known_again() {
+    let (_site, sandbox) = watched();
+    let good = sandbox.read(FILE);
+    let long = "x".repeat(300);
+    for line in [
+        format!("content-length: \"{long}\""),
+        "content-length: '# \u{e9} \u{1f600}'".to_owned(),
+        "content-length: \u{7}".to_owned(),
+        "<<<<<<< ours".to_owned(),
+    ] {
+        sandbox.write(FILE, format!("{good}---\n_path: /c\n{line}\n"));
+        sandbox.urldb(&["run"]).code(1);
+        assert_eq!(subjects(&sandbox).len(), 1, "{line}");
+        sandbox.urldb(&["run"]).code(1);
+        assert!(subjects(&sandbox).is_empty(), "{line}");
+    }
+    let mut bytes = good.clone().into_bytes();
+    bytes.extend(b"---\n_path: /c\xff\n");
+    sandbox.write(FILE, bytes);
+    sandbox.urldb(&["run"]).code(1);
+    assert_eq!(subjects(&sandbox).len(), 1);
+    sandbox.urldb(&["run"]).code(1);
+    assert!(subjects(&sandbox).is_empty());
+}
