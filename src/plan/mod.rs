@@ -6,6 +6,7 @@ mod rehash;
 mod request;
 mod selection;
 
+use std::collections::HashSet;
 use std::sync::Arc;
 
 use sha2::{Digest, Sha256};
@@ -192,9 +193,12 @@ pub fn jobs_of(
         return vec![];
     }
     let schemes = file.metadata().schemes();
+    // Of several records for one request, the first counts.
+    let mut seen = HashSet::new();
     let wanted = file
         .records()
-        .filter(|entry| selection.asks_for(host, entry.record()));
+        .filter(|entry| selection.asks_for(host, entry.record()))
+        .filter(|entry| seen.insert(entry.record().identity()));
     let mut jobs = Vec::with_capacity(file.records().count() * schemes.len());
     let own = wanted
         .flat_map(|entry| schemes.iter().map(move |scheme| (entry, *scheme)))

@@ -27,7 +27,9 @@ fn subjects(sandbox: &Sandbox) -> Vec<String> {
         std::fs::remove_file(mail).unwrap();
     }
     let subjects = mails.iter().map(|mail| mail.header("Subject").to_owned());
-    subjects.collect()
+    let mut subjects: Vec<_> = subjects.collect();
+    subjects.sort();
+    subjects
 }
 
 #[test]
@@ -187,6 +189,34 @@ fn a_run_over_other_domains_neither_sees_nor_forgets_mistakes() {
     let json = sandbox.urldb(&["check", "--format", "json"]).code(1).json();
     assert_eq!(json["mistakes"][0]["text"], "content-length: five");
     assert_eq!(json["mistakes"][0]["new"], serde_json::Value::Null);
+}
+
+#[test]
+fn of_two_records_for_one_request_the_first_is_checked() {
+    let (site, sandbox) = watched();
+    site.serve("/b", Reply::new("503 Busy", &[], ""));
+    let (first, second) = (promise("/a", "first"), promise("/a", "other"));
+    let busy = promise("/b", "second");
+    sandbox.write(FILE, format!("---\n{first}{second}{busy}{busy}"));
+    let place = format!("{FILE}:7:1");
+    for doubt in ["(not confirmed yet)", "server-error: http"] {
+        sandbox.urldb(&["run"]).code(1).says(&[
+            &place,
+            "duplicate-record",
+            "they differ: keep the right one",
+            "1 ok, 1 server-error",
+            doubt,
+        ]);
+    }
+    let ledger = sandbox.read(LEDGER);
+    assert_eq!(ledger.matches("\n_path: /a").count(), 1, "{ledger}");
+    assert_eq!(
+        subjects(&sandbox),
+        [
+            "[urldb] 1 broken in promises: example.test/b server-error",
+            "[urldb] 1 new mistake in promises: urldb/example.test.yaml:7",
+        ]
+    );
 }
 
 #[test]

@@ -93,8 +93,7 @@ pub(crate) fn duplicate_record(first: &Entry, again: &Entry) -> Finding {
         first.line(),
         again.record.path
     );
-    let same = first.canonical_without_comments() == again.canonical_without_comments();
-    let help = if same {
+    let help = if first.says_the_same_as(again) {
         "the two are equal: remove one; formatting does so"
     } else {
         "they differ: keep the right one"
@@ -103,6 +102,11 @@ pub(crate) fn duplicate_record(first: &Entry, again: &Entry) -> Finding {
 }
 
 impl Entry {
+    /// Whether the two differ in comments and form at most.
+    pub(crate) fn says_the_same_as(&self, other: &Self) -> bool {
+        self.canonical_without_comments() == other.canonical_without_comments()
+    }
+
     /// The canonical text of the record with its comments.
     pub(crate) fn canonical(&self) -> String {
         self.layout

@@ -1,6 +1,7 @@
 //! Finds what is wrong with a domain file that could be read.
 
 use std::collections::HashMap;
+use std::collections::hash_map::Entry as Slot;
 
 use crate::canonical::duplicate_record;
 use crate::domain_file::{DomainFile, Entry, Parsed, Segment};
@@ -28,13 +29,17 @@ pub fn lint(parsed: &Parsed) -> Vec<Finding> {
     findings
 }
 
-/// What is wrong with the values of a file's records: the part of [`lint`] that
-/// keeps a promise from being what its author meant, whatever its form.
+/// What is wrong with the values of a file's records, or contradicts the record of
+/// the same request before: the part of [`lint`] that keeps a promise from being what
+/// its author meant, whatever its form.
 pub fn lint_values(file: &DomainFile) -> Vec<Finding> {
     let mut findings = vec![];
     for entry in file.records() {
         check_record(entry, &mut findings);
     }
+    let contradicted = repeated(file).into_iter();
+    let contradicted = contradicted.filter(|(first, again)| !first.says_the_same_as(again));
+    findings.extend(contradicted.map(|(first, again)| duplicate_record(first, again)));
     findings
 }
 
@@ -329,17 +334,28 @@ fn is_sorted(value: &Value) -> bool {
     }
 }
 
+/// Records for the same request as one before them, each with the first.
+fn repeated(file: &DomainFile) -> Vec<(&Entry, &Entry)> {
+    let mut seen: HashMap<Identity, &Entry> = HashMap::new();
+    let mut repeated = vec![];
+    for entry in file.records() {
+        match seen.entry(entry.record.identity()) {
+            Slot::Occupied(first) => repeated.push((*first.get(), entry)),
+            Slot::Vacant(slot) => {
+                slot.insert(entry);
+            }
+        }
+    }
+    repeated
+}
+
 /// The order of the records, and records for the same request.
 fn lint_order(file: &DomainFile, findings: &mut Vec<Finding>) {
-    let mut seen: HashMap<Identity, &Entry> = HashMap::new();
+    let repeated = repeated(file).into_iter();
+    findings.extend(repeated.map(|(first, again)| duplicate_record(first, again)));
     let mut previous: Option<(Identity, &Entry)> = None;
     for entry in file.records() {
         let identity = entry.record.identity();
-        if let Some(first) = seen.get(&identity) {
-            findings.push(duplicate_record(first, entry));
-        } else {
-            seen.insert(identity.clone(), entry);
-        }
         if let Some((before, other)) = previous.replace((identity.clone(), entry))
             && before > identity
         {
