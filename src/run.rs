@@ -11,6 +11,7 @@ mod keeper;
 mod memory;
 mod mistakes;
 
+use std::collections::BTreeSet;
 use std::path::{Path, PathBuf};
 
 use anyhow::Context;
@@ -218,10 +219,14 @@ fn look_and_archive(
         ledger,
         report,
         trouble: None,
+        files: BTreeSet::new(),
     };
     keeper.keep_all(&archive, |keep| observe(setting, jobs, keep))?;
     let Keeper {
-        report, trouble, ..
+        report,
+        trouble,
+        files,
+        ..
     } = keeper;
     aside.troubles.extend(trouble);
     match archive.finish() {
@@ -230,6 +235,12 @@ fn look_and_archive(
             aside.notes.extend(files.iter().map(|path| archived(path)));
         }
         Err(error) => aside.troubles.push(explain(&error)),
+    }
+    if !aside.troubles.is_empty() {
+        // A file that could not be finished is whole again when it has been recovered, or never.
+        let unfinished = files.into_iter();
+        let unfinished = unfinished.filter(|name| !folder.join(name).is_file());
+        ledger.forget_captures(&unfinished.collect());
     }
     Ok(report)
 }

@@ -105,6 +105,24 @@ impl Ledger {
         }
     }
 
+    /// Forgets the captures in these archive files: their content will be captured again.
+    pub fn forget_captures(&mut self, files: &BTreeSet<String>) {
+        for (name, domain) in &mut self.domains {
+            for content in domain
+                .entries
+                .values_mut()
+                .filter_map(|entry| entry.content.as_mut())
+            {
+                let capture = content
+                    .capture
+                    .take_if(|capture| files.contains(&capture.file));
+                if capture.is_some() && !self.changed.contains(name) {
+                    self.changed.insert(name.clone());
+                }
+            }
+        }
+    }
+
     /// Replaces the names of the mistakes in a domain file, which are sorted, and returns those
     /// that were known.
     pub fn replace_mistakes(&mut self, domain: &str, mistakes: Vec<String>) -> Vec<String> {

@@ -3,6 +3,7 @@
 //! Archiving costs more than all the rest, so other threads do it, while this one goes on with what
 //! comes next. What was archived comes back in any order, and only then is it remembered.
 
+use std::collections::BTreeSet;
 use std::sync::mpsc::{Receiver, Sender, SyncSender, channel, sync_channel};
 use std::sync::{Arc, Mutex, PoisonError};
 use std::thread;
@@ -14,7 +15,7 @@ use crate::archive::{Archive, Archivist};
 use crate::explain::explain;
 use crate::fetch::Observation;
 use crate::ledger::{Content, Entry, Ledger};
-use crate::plan::Job;
+use crate::plan::{BodyUse, Job};
 use crate::report::{Judged, Report};
 use crate::verdict::{Assessment, Policy, Settled, Standing};
 
@@ -24,6 +25,8 @@ const MOST_THREADS: usize = 4;
 /// Jobs that wait to be archived, at most: their bodies are in memory.
 const MOST_WAITING: usize = 16;
 
+const NO_ROOM: &str = "there was no room for its body in the folder of temporary files";
+
 /// What takes in each judged job of a run.
 pub(super) struct Keeper<'a> {
     pub(super) policy: Policy,
@@ -32,6 +35,8 @@ pub(super) struct Keeper<'a> {
     pub(super) report: Report,
     /// The first thing that went wrong with the archive; the rest would say the same.
     pub(super) trouble: Option<String>,
+    /// The names of the files that captures went into.
+    pub(super) files: BTreeSet<String>,
 }
 
 /// A job to archive, and what was known of its content.
@@ -123,6 +128,15 @@ impl Keeper<'_> {
             &self.policy,
         );
         let was_known = known.is_some();
+        let captured = content
+            .as_ref()
+            .and_then(|content| content.capture.as_ref());
+        let capture = known.and_then(|known| known.content.as_ref()?.capture.as_ref());
+        if let Some(captured) = captured.filter(|captured| capture != Some(*captured))
+            && !self.files.contains(&captured.file)
+        {
+            self.files.insert(captured.file.clone());
+        }
         if job.key.alias.is_some() && standing.is_untroubled() {
             // Every day another one has its turn: only what is wrong with them is remembered.
             self.ledger.forget(&job.key);
@@ -164,18 +178,24 @@ impl Task {
             None => Ok(None),
         };
         let (stored, trouble) = match stored {
-            Ok(content) => (content, None),
-            Err(error) => {
-                let trouble = format!("{}: cannot be archived: {}", job.url, explain(&error));
-                (None, Some(trouble))
+            Ok(content) => {
+                let trouble = lacks_its_body(&job, content.as_ref()).then(|| NO_ROOM.to_owned());
+                (content, trouble)
             }
+            Err(error) => (None, Some(explain(&error))),
         };
         Kept {
+            trouble: trouble.map(|what| format!("{}: cannot be archived: {what}", job.url)),
             settled: (job, observations, assessment),
             content: stored.or(known),
-            trouble,
         }
     }
+}
+
+/// Whether there was no room for the bytes that were to be archived, while they came.
+fn lacks_its_body(job: &Job, content: Option<&Content>) -> bool {
+    let is_kept = matches!(job.body, BodyUse::Hash { keep: true, .. });
+    is_kept && content.is_some_and(|content| content.capture.is_none())
 }
 
 /// Whether an observation is archived. Of an error page or half a body, the first is evidence

@@ -52,6 +52,119 @@ fn without_an_archive_people_still_hear_what_was_seen() {
     assert!(captured);
 }
 
+/// So many bytes that no compression makes much smaller.
+fn noise(seed: u64, length: usize) -> String {
+    let mut state = seed;
+    let chars = std::iter::repeat_with(|| {
+        state = state
+            .wrapping_mul(6_364_136_223_846_793_005)
+            .wrapping_add(1);
+        char::from(b'0' + u8::try_from(state >> 58).unwrap())
+    });
+    chars.take(length).collect()
+}
+
+/// Whether the file that the ledger names for a path has a capture with this body.
+fn is_captured(sandbox: &Sandbox, path: &str, body: &str) -> bool {
+    let ledger = sandbox.read(LEDGER);
+    let mut entries = ledger.split("---\n");
+    let entry = entries.find(|entry| entry.starts_with(&format!("_path: {path}\n")));
+    let entry = entry.unwrap();
+    let Some((_, id)) = entry.split_once("  record: ") else {
+        assert!(!entry.contains("capture"), "{entry}");
+        return false;
+    };
+    let id = id.lines().next().unwrap();
+    let (_, file) = entry.split_once("  file: ").unwrap();
+    let file = sandbox.path(&format!("archive/{}", file.lines().next().unwrap()));
+    let records = records(&file);
+    let record = records.iter().find(|record| {
+        record
+            .header
+            .get("WARC-Record-ID")
+            .is_some_and(|found| found.contains(id))
+    });
+    let record = record.unwrap_or_else(|| panic!("{} has no {id}", file.display()));
+    assert!(record.block.ends_with(body.as_bytes()));
+    true
+}
+
+#[test]
+fn a_disk_that_fills_up_costs_no_more_than_what_did_not_fit() {
+    let big = [noise(1, 60_000), noise(2, 60_000)];
+    let pages = [
+        ("/a", "first"),
+        ("/b", &big[0]),
+        ("/c", &big[1]),
+        ("/d", "last"),
+    ];
+    let site = Site::with(&pages);
+    let sandbox = Sandbox::new(&mailing(&site));
+    sandbox.write(FILE, promises(&pages));
+    // No file may have more than 32 KiB: what is beyond fails as on a full disk.
+    let limited = "trap '' XFSZ; ulimit -f 64; exec \"$0\" run";
+    let mut limited_run = sandbox.command("sh");
+    limited_run.args(["-c", limited, env!("CARGO_BIN_EXE_urldb")]);
+    let output = limited_run.output().unwrap();
+    let said = String::from_utf8(output.stderr).unwrap();
+    assert_eq!(output.status.code(), Some(2), "{said}");
+    assert_eq!(said.matches("cannot be archived").count(), 1, "{said}");
+    assert!(said.contains("File too large"), "{said}");
+    let captured = pages.map(|(path, body)| is_captured(&sandbox, path, body));
+    assert_eq!(captured, [true, false, false, true]);
+    let health = sandbox.urldb(&["archive", "verify"]);
+    health.code(0);
+    // With room again, what is missing is captured, and nothing else.
+    sandbox.urldb(&["run"]).code(0);
+    let captured = pages.map(|(path, body)| is_captured(&sandbox, path, body));
+    assert_eq!(captured, [true; 4]);
+    let revisits = sandbox
+        .read("archive/index.cdxj")
+        .matches("warc/revisit")
+        .count();
+    assert_eq!(revisits, 2);
+}
+
+#[test]
+fn bodies_for_which_there_is_no_room_meanwhile_are_judged_and_told_of() {
+    let big = noise(3, 70_000);
+    let pages = [("/a", "first"), ("/b", &*big)];
+    let site = Site::with(&pages);
+    let sandbox = Sandbox::new(&mailing(&site));
+    sandbox.write(FILE, promises(&pages));
+    let nowhere = [("TMPDIR", "/no/such/folder")];
+    sandbox
+        .urldb_with_env(&["run"], &nowhere)
+        .code(2)
+        .says(&["2 ok"])
+        .complains(&["http://example.test/b: cannot be archived: there was no room"]);
+    assert!(is_captured(&sandbox, "/a", "first"));
+    assert!(!is_captured(&sandbox, "/b", &big));
+    sandbox.urldb(&["run"]).code(0);
+    assert!(is_captured(&sandbox, "/b", &big));
+}
+
+#[test]
+fn captures_in_a_file_that_cannot_be_finished_are_made_again() {
+    let (site, sandbox) = watched();
+    hang(&site);
+    let mut run = sandbox.start(&["run"]);
+    eventually("something is archived", || {
+        let open = sandbox.files("archive", ".open");
+        open.first().is_some_and(|file| records_so_far(file) >= 3)
+    });
+    for file in sandbox.files("archive", ".open") {
+        std::fs::remove_file(file).unwrap();
+    }
+    run.signal("-INT");
+    assert_eq!(run.end().code(), Some(130));
+    assert!(!is_captured(&sandbox, "/a", "first"));
+    site.serve("/b", Reply::ok("second"));
+    sandbox.urldb(&["run"]).code(0);
+    assert!(is_captured(&sandbox, "/a", "first"));
+    assert!(is_captured(&sandbox, "/b", "second"));
+}
+
 #[test]
 fn news_that_cannot_be_put_down_stays_news() {
     let (site, sandbox) = watched();
