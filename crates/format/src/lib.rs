@@ -53,5 +53,4 @@ pub use error::Error;
 pub use finding::{Code, Finding, Severity};
 pub use lint::{lint, lint_values};
 pub use record::{Identity, Metadata, Record};
-pub use urldb_files::write_atomically_with;
 pub use value::{Mapping, Schema, Value};

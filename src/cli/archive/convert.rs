@@ -200,7 +200,7 @@ fn convert(file: &Path, copy: &Path, version: Version) -> anyhow::Result<u64> {
         return written;
     }
     let mut records = 0;
-    urldb_format::write_atomically_with(copy, |output| {
+    urldb_files::write_atomically_with(copy, |output| {
         records = write(file, version, output)?;
         anyhow::Ok(())
     })?;

@@ -115,11 +115,7 @@ fn promised(args: &Args, context: &Context) -> anyhow::Result<Vec<Promised>> {
         if !selection.wants_domain(host) {
             continue;
         }
-        let scheme = if file.metadata().http {
-            "http"
-        } else {
-            "https"
-        };
+        let scheme = file.metadata().scheme().as_str();
         let records = file.records().map(Entry::record).filter(|record| {
             record.is_static()
                 && record.identity().request.is_none()

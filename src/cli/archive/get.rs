@@ -81,7 +81,7 @@ fn write_file(
 ) -> anyhow::Result<()> {
     let path = context.directory.join(output);
     let mut length = 0;
-    urldb_format::write_atomically_with(&path, |file| {
+    urldb_files::write_atomically_with(&path, |file| {
         let mut file = BufWriter::new(file);
         length = payload.copy_to(&mut file)?;
         file.flush()?;
