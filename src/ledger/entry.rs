@@ -7,11 +7,11 @@ use urldb_format::{Mapping, Schema, Value};
 use urldb_protocol::State;
 
 use crate::plan::JobKey;
-use crate::verdict::{Pending, Standing};
+use crate::verdict::{Doubt, Pending, Standing};
 
 /// Which keys of a ledger file are not text.
 pub(super) const SCHEMA: Schema = Schema {
-    integers: &["pending-count"],
+    integers: &["pending-count", "pending-other-count"],
     booleans: &[],
 };
 
@@ -71,6 +71,10 @@ impl Entry {
             mapping.insert("pending", pending.state.as_str());
             mapping.insert("pending-since", pending.first.to_string());
             mapping.insert("pending-count", u64::from(pending.count));
+            if let Some(other) = &pending.other {
+                mapping.insert("pending-other-since", other.first.to_string());
+                mapping.insert("pending-other-count", u64::from(other.count));
+            }
         }
         if let Some(content) = &self.content {
             mapping.insert("digest", content.digest.as_str());
@@ -146,16 +150,24 @@ fn pending(mapping: &Mapping) -> anyhow::Result<Option<Pending>> {
         return Ok(None);
     };
     let state: State = state.parse()?;
-    let count = mapping
-        .get("pending-count")
-        .and_then(Value::as_int)
-        .unwrap_or(1);
-    let count = u32::try_from(count).unwrap_or(u32::MAX);
+    let other = match mapping.get("pending-other-since") {
+        Some(_) => Some(Doubt {
+            first: moment(mapping, "pending-other-since")?,
+            count: count(mapping, "pending-other-count"),
+        }),
+        None => None,
+    };
     Ok(Some(Pending {
         state,
         first: moment(mapping, "pending-since")?,
-        count,
+        count: count(mapping, "pending-count"),
+        other,
     }))
+}
+
+fn count(mapping: &Mapping, key: &str) -> u32 {
+    let count = mapping.get(key).and_then(Value::as_int).unwrap_or(1);
+    u32::try_from(count).unwrap_or(u32::MAX)
 }
 
 fn put(mapping: &mut Mapping, key: &str, value: Option<&str>) {

@@ -27,6 +27,17 @@ pub struct Pending {
     pub first: Timestamp,
     /// How many runs in a row have seen it.
     pub count: u32,
+    /// The other doubt, where both last: that it fails, or that it is turned away.
+    pub other: Option<Doubt>,
+}
+
+/// A doubt beside that of the state seen last.
+#[derive(Debug, Clone, Copy, PartialEq, Eq)]
+pub struct Doubt {
+    /// When it began.
+    pub first: Timestamp,
+    /// How many runs have confirmed it.
+    pub count: u32,
 }
 
 /// The believed state has become another.
@@ -119,23 +130,25 @@ impl Standing {
 
     /// The doubt, one run older. A URL that fails now in one way and now in
     /// another is failing all the time; only being turned away as a robot is
-    /// another matter, and has a clock of its own.
+    /// another matter, and has a clock of its own. Neither stops that of the other.
     fn pending_after(&self, state: State, now: Timestamp) -> Pending {
-        let same_doubt = self
-            .pending
-            .as_ref()
-            .filter(|pending| pending.state.is_unsure() == state.is_unsure());
-        match same_doubt {
-            Some(pending) => Pending {
-                state,
+        let (mut same, mut other) = (None, None);
+        if let Some(pending) = &self.pending {
+            let latest = Some(Doubt {
                 first: pending.first,
-                count: pending.count.saturating_add(1),
-            },
-            None => Pending {
-                state,
-                first: now,
-                count: 1,
-            },
+                count: pending.count,
+            });
+            (same, other) = if pending.state.is_unsure() == state.is_unsure() {
+                (latest, pending.other)
+            } else {
+                (pending.other, latest)
+            };
+        }
+        Pending {
+            state,
+            first: same.map_or(now, |doubt| doubt.first),
+            count: same.map_or(1, |doubt| doubt.count.saturating_add(1)),
+            other,
         }
     }
 }

@@ -253,3 +253,28 @@ fn what_was_cut_is_archived_as_cut_and_half_a_body_is_not_remembered() {
     // Where it is always given up at the same point, it need not be captured each time.
     assert!(given_up.contains("capture:"), "{ledger}");
 }
+
+#[test]
+fn failing_and_being_turned_away_in_turns_is_told_of() {
+    let (site, sandbox) = watched(&[("/a", "first")]);
+    let busy = Reply::new("503 Busy", &["Retry-After: 0"], "");
+    let away = Reply::new("429 Enough", &["Retry-After: 0"], "");
+    for reply in [&busy, &away] {
+        site.serve("/a", reply.clone());
+        sandbox.urldb(&["run"]).code(3);
+    }
+    let ledger = sandbox.read("status/example.test.yaml");
+    for part in [
+        "pending: blocked\n",
+        "pending-count: 1\n",
+        "pending-other-count: 1\n",
+    ] {
+        assert!(ledger.contains(part), "no {part:?} in {ledger}");
+    }
+    assert!(sandbox.mails().is_empty());
+    site.serve("/a", busy);
+    sandbox.urldb(&["run"]).code(1);
+    assert_eq!(sandbox.mails().len(), 1);
+    let ledger = sandbox.read("status/example.test.yaml");
+    assert!(!ledger.contains("pending"), "{ledger}");
+}

@@ -92,6 +92,29 @@ fn blocked_is_news_only_after_its_time() {
 }
 
 #[test]
+fn failing_and_being_turned_away_in_turns_end_neither_doubt() {
+    let (standing, _) = step(None, &unsure(500), at(100));
+    let (standing, news) = step(Some(&standing), &unsure(429), at(200));
+    assert_eq!(news, None);
+    let (failing, news) = step(Some(&standing), &unsure(503), at(300));
+    assert_eq!(news.map(|news| news.to), Some(State::ServerError));
+    assert_eq!((failing.since, failing.pending), (at(100), None));
+
+    let week = at(200) + (7 * 24).hours();
+    let patient = Policy {
+        confirm: 3,
+        ..policy()
+    };
+    let step = |standing, seen, now| Standing::after(Some(standing), &seen, now, &patient);
+    let (standing, _) = step(&standing, unsure(503), at(300));
+    let (blocked, news) = step(&standing, unsure(429), week);
+    assert_eq!(news.map(|news| news.to), Some(State::Blocked));
+    assert_eq!(blocked.since, at(200));
+    let (standing, _) = step(&standing, settled_as(200), at(400));
+    assert_eq!(standing.pending, None, "a good run ends both");
+}
+
+#[test]
 fn inconclusive_changes_nothing() {
     let (before, _) = step(None, &unsure(500), at(100));
     let inconclusive = settled(&Promise::default(), &[failed(FailureKind::Refused)]);
