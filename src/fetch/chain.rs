@@ -397,13 +397,14 @@ impl Leg<'_> {
     }
 
     fn decoder(&self, response: &Response) -> Option<Decoder> {
-        let encoding = response
-            .headers()
-            .get(header::CONTENT_ENCODING)?
-            .to_str()
-            .ok()?;
+        let encodings = response.headers().get_all(header::CONTENT_ENCODING).iter();
+        let encodings: Result<Vec<_>, _> = encodings.map(HeaderValue::to_str).collect();
         let max_body = self.treatment.manners.max_body;
-        Decoder::new(encoding, self.job.promise.length, max_body)
+        Decoder::new(
+            &encodings.ok()?.join(","),
+            self.job.promise.length,
+            max_body,
+        )
     }
 
     /// When to wait no longer for something that may take so long.

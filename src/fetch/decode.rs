@@ -38,12 +38,21 @@ enum Known {
     Identity,
 }
 
-fn known(encoding: &str) -> Option<Known> {
-    match encoding.trim().to_ascii_lowercase().as_str() {
-        "gzip" | "x-gzip" => Some(Known::Gzip),
-        "deflate" => Some(Known::Deflate),
-        "identity" | "" => Some(Known::Identity),
-        _ => None,
+/// A list of codings: one that is known, among others that are none.
+fn known(encodings: &str) -> Option<Known> {
+    let encodings = encodings
+        .split(',')
+        .map(|coding| coding.trim().to_ascii_lowercase());
+    let mut codings = encodings.filter(|coding| !matches!(coding.as_str(), "" | "identity"));
+    let only = codings.next();
+    if codings.next().is_some() {
+        return None;
+    }
+    match only.as_deref() {
+        Some("gzip" | "x-gzip") => Some(Known::Gzip),
+        Some("deflate") => Some(Known::Deflate),
+        Some(_) => None,
+        None => Some(Known::Identity),
     }
 }
 

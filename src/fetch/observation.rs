@@ -3,13 +3,14 @@
 //! A failure of the network is an observation, never an `Err`; nothing here
 //! says whether what was seen is good or bad.
 
+use std::borrow::Cow;
 use std::fmt;
 use std::net::SocketAddr;
 use std::time::Duration;
 
 use jiff::Timestamp;
 
-use super::{Certificate, Spool};
+use super::{Certificate, Spool, redirect};
 
 /// One fetch of a job: every response on the way, and how it ended.
 #[derive(Debug)]
@@ -285,13 +286,29 @@ impl Hop {
         std::str::from_utf8(value).ok()
     }
 
+    /// All values of a header; what is not UTF-8 in them is replaced.
+    pub fn values(&self, name: &str) -> impl Iterator<Item = Cow<'_, str>> {
+        let lines = self.headers.iter();
+        let lines = lines.filter(move |(known, _)| known.eq_ignore_ascii_case(name));
+        lines.map(|(_, value)| String::from_utf8_lossy(value))
+    }
+
+    /// The same as one list: it means the same whether a list stands in one line or in several.
+    pub fn list(&self, name: &str) -> String {
+        self.values(name).collect::<Vec<_>>().join(", ")
+    }
+
     /// Where the response redirects to, as an absolute URL; as it stands where it makes none.
     pub fn redirect_target(&self) -> Option<String> {
         if !matches!(self.status, 301 | 302 | 303 | 307 | 308) {
             return None;
         }
-        let location = self.header("location")?;
-        let joined = url::Url::parse(&self.url).ok()?.join(location);
-        Some(joined.map_or_else(|_| location.to_owned(), String::from))
+        let (_, location) = self
+            .headers
+            .iter()
+            .find(|(name, _)| name.eq_ignore_ascii_case("location"))?;
+        let location = redirect::text(location);
+        let joined = url::Url::parse(&self.url).ok()?.join(&location);
+        Some(joined.map_or(location, String::from))
     }
 }

@@ -155,7 +155,7 @@ fn redacted(url: &Url) -> String {
 }
 
 /// A `Location` as text: bytes that are not UTF-8 are percent-encoded as they stand.
-fn text(location: &[u8]) -> String {
+pub(super) fn text(location: &[u8]) -> String {
     if let Ok(text) = std::str::from_utf8(location) {
         return text.to_owned();
     }

@@ -80,8 +80,9 @@ fn named(page: &[u8], last: &Hop) -> Option<Vec<String>> {
 }
 
 fn is_coded(last: &Hop) -> bool {
-    last.header("content-encoding")
-        .is_some_and(|coding| !coding.trim().eq_ignore_ascii_case("identity"))
+    let codings = last.list("content-encoding");
+    let mut codings = codings.split(',').map(str::trim);
+    codings.any(|coding| !coding.is_empty() && !coding.eq_ignore_ascii_case("identity"))
 }
 
 fn is_same(one: &str, other: &str) -> bool {

@@ -36,11 +36,11 @@ pub fn judge(job: &Job, seen: &[Observation], policy: &Policy) -> Judgement {
         };
     };
     if !job.request.is_safe() && seen.iter().any(may_have_arrived) {
-        return seen_once(last, &job.request.method, seen.len() - 1);
+        return seen_once(last, &job.request.method, seen);
     }
     let end = if sights.iter().any(is_content_doubt) {
         best_of_three(&sights, policy.retries)
-    } else if last.state == State::Ok || !is_worth_a_retry(last) || seen.len() > policy.retries {
+    } else if !is_worth_a_retry(last, seen) || seen.len() > policy.retries {
         Some(settle(&sights, last.clone(), seen.len() - 1))
     } else {
         None
@@ -73,13 +73,13 @@ fn may_have_arrived(seen: &Observation) -> bool {
 }
 
 /// What cannot be looked at a second time in this run; so later runs must confirm it.
-fn seen_once(sight: &Sight, method: &str, index: usize) -> Judgement {
+fn seen_once(sight: &Sight, method: &str, seen: &[Observation]) -> Judgement {
     let mut sight = sight.clone();
-    if is_content_doubt(&sight) || is_worth_a_retry(&sight) {
+    if is_content_doubt(&sight) || is_worth_a_retry(&sight, seen) {
         sight.observed = format!("{} (seen once: {method} is not repeated)", sight.observed);
     }
     let sure = matches!(sight.state, State::Ok | State::Redirected);
-    settled(sight, index, sure)
+    settled(sight, seen.len() - 1, sure)
 }
 
 /// Other bytes, type or status than promised: caches and mirrors may disagree about those.
@@ -134,8 +134,14 @@ fn settled(sight: Sight, observation: usize, sure: bool) -> Judgement {
 }
 
 /// Whether the same question may be answered better a little later.
-fn is_worth_a_retry(sight: &Sight) -> bool {
+fn is_worth_a_retry(sight: &Sight, seen: &[Observation]) -> bool {
+    let status = seen
+        .last()
+        .and_then(Observation::last)
+        .map(|last| last.status);
     match sight.state {
+        // About the connection rather than the URL; the first often comes on one that was kept.
+        State::ClientError => matches!(status, Some(408 | 421 | 425)),
         State::Gone | State::Truncated | State::ServerError => true,
         State::Unreachable => {
             matches!(

@@ -1,5 +1,7 @@
 //! What one observation shows, held against one promise.
 
+use std::borrow::Cow;
+
 use urldb_protocol::State;
 
 use super::{Warning, challenge, coding, media_type, patience};
@@ -294,12 +296,14 @@ fn content(promise: &Promise, last: &Hop, body: Option<&Body>) -> Sight {
         && promise.redirect_status.is_none()
         && !promise.content_type_change_ok
     {
-        let observed = last.header("content-type").unwrap_or_default();
-        if !media_type::matches(promised, observed) {
-            let observed = if observed.is_empty() {
-                "no content type"
-            } else {
-                observed
+        // Clients differ in which of several they go by.
+        let mut observed: Vec<_> = last.values("content-type").collect();
+        observed.dedup();
+        let is_kept = |observed: &Cow<'_, str>| media_type::matches(promised, observed);
+        if observed.is_empty() || !observed.iter().all(is_kept) {
+            let observed = match observed.join(" and ") {
+                none if none.is_empty() => "no content type".to_owned(),
+                some => some,
             };
             return Sight::new(State::Changed, "content-type", format!("serves {observed}"))
                 .expecting(promised.clone());

@@ -52,8 +52,53 @@ fn undone() -> Expected {
 
 pub(crate) fn behaviours() -> Vec<Behaviour> {
     let mut all = in_gzip();
+    all.extend(in_lists());
     all.extend(otherwise());
     all
+}
+
+fn in_lists() -> Vec<Behaviour> {
+    let says = Behaviour::says;
+    let in_two_lines = |first, second, body: Vec<u8>| {
+        let headers = [first, second].map(|coding: &str| format!("Content-Encoding: {coding}"));
+        Reply::new("200 OK", &[&headers[0], &headers[1]], body)
+    };
+    vec![
+        says(
+            "codings-in-two-lines",
+            "compresses with gzip and then with a coding that we do not know, and says so in two headers",
+            in_two_lines("gzip", "br", b"who knows".to_vec()),
+        )
+        .of(DIGEST)
+        .unknown(unreachable("protocol", 3)),
+        says(
+            "gzip-and-identity-in-two-lines",
+            "compresses with gzip, and says so after a header which says that nothing is coded",
+            in_two_lines("identity", "gzip", gzip(CONTENT)),
+        )
+        .of(DIGEST)
+        .kept(undone()),
+        says(
+            "gzip-and-identity-in-a-list",
+            "compresses with gzip, and says so in a list with no coding at all",
+            coded("gzip, identity", gzip(CONTENT)),
+        )
+        .of(DIGEST)
+        .kept(undone()),
+        says(
+            "gzip-in-two-members",
+            "compresses with gzip in two members",
+            coded("gzip", [gzip(&CONTENT[..5]), gzip(&CONTENT[5..])].concat()),
+        )
+        .of(DIGEST)
+        .kept(undone()),
+        says(
+            "coding-not-utf-8",
+            "says a coding that is not UTF-8",
+            Reply::raw(b"HTTP/1.1 200 OK\r\nContent-Length: 5\r\nContent-Encoding: b\xe9r\r\n\r\nother"),
+        )
+        .unknown(unreachable("protocol", 3)),
+    ]
 }
 
 fn in_gzip() -> Vec<Behaviour> {

@@ -144,7 +144,17 @@ fn within_an_answer() -> Vec<Behaviour> {
 }
 
 fn that_recover() -> Vec<Behaviour> {
+    let stale = "HTTP/1.1 403 Forbidden\r\nContent-Length: 5\r\n\r\nstale";
     vec![
+        Behaviour::http(
+            "a-response-too-many-and-a-redirect",
+            "redirects, and sends another response that could be taken for that to the next request",
+            move |asked| match asked.target() {
+                "/file" => Reply::redirect(302, "/new").then(stale),
+                _ => Reply::ok(CONTENT),
+            },
+        )
+        .kept(ok(2)),
         Behaviour::http(
             "closed-once",
             "closes the connection once, then sends the promised bytes",

@@ -22,6 +22,8 @@ pub(crate) fn behaviours() -> Vec<Behaviour> {
     let mut all = bytes();
     all.extend(votes());
     all.extend(types());
+    all.extend(several_types());
+    all.extend(with_telling_headers());
     all.extend(challenges());
     all
 }
@@ -269,5 +271,51 @@ fn challenges() -> Vec<Behaviour> {
             "cf-mitigated: challenge",
         )
         .of(ANSWER),
+    ]
+}
+
+fn several_types() -> Vec<Behaviour> {
+    let says = Behaviour::says;
+    vec![
+        says(
+            "type-twice",
+            "says two types, of which some clients take the first and some the last",
+            Reply::new(
+                "200 OK",
+                &["Content-Type: text/plain", "Content-Type: text/html"],
+                CONTENT,
+            ),
+        )
+        .of(TYPE)
+        .broken(changed("content-type", 2)),
+        says(
+            "type-twice-the-same",
+            "says the promised type twice",
+            Reply::new(
+                "200 OK",
+                &["Content-Type: text/plain", "Content-Type: text/plain"],
+                CONTENT,
+            ),
+        )
+        .of(TYPE)
+        .kept(ok(1)),
+    ]
+}
+
+fn with_telling_headers() -> Vec<Behaviour> {
+    let says = Behaviour::says;
+    vec![
+        says(
+            "refresh-to-a-login",
+            "sends a page that leads to a login by `Refresh`",
+            Reply::new("200 OK", &["Refresh: 0; url=/login"], "please log in"),
+        )
+        .broken(changed("length", 2)),
+        says(
+            "range-of-something-longer",
+            "says that the promised bytes are a part of something longer, under the status 200",
+            Reply::new("200 OK", &["Content-Range: bytes 0-20/1000"], CONTENT),
+        )
+        .kept(ok(1)),
     ]
 }

@@ -26,6 +26,7 @@ pub(crate) fn behaviours() -> Vec<Behaviour> {
     all.extend(without_a_length());
     all.extend(in_chunks());
     all.extend(in_bad_chunks());
+    all.extend(in_odd_codings());
     all
 }
 
@@ -364,6 +365,87 @@ fn in_bad_chunks() -> Vec<Behaviour> {
             raw("Content-Length: 30\r\n", CONTENT).close(),
         )
         .of(ANSWER)
+        .kept(ok(1)),
+    ]
+}
+
+fn in_odd_codings() -> Vec<Behaviour> {
+    let says = Behaviour::says;
+    let whole = "15\r\nexactly these bytes\r\n\r\n0\r\n";
+    vec![
+        says(
+            "chunked-named-twice",
+            "says twice that it sends chunks",
+            raw(
+                "Transfer-Encoding: chunked\r\nTransfer-Encoding: chunked\r\n",
+                format!("{whole}\r\n"),
+            ),
+        )
+        .kept(ok(1)),
+        says(
+            "chunked-and-a-comma",
+            "sends chunks, and writes a comma after their name, so that they are not undone",
+            raw("Transfer-Encoding: chunked,\r\n", format!("{whole}\r\n")),
+        )
+        .unknown(unreachable("protocol", 3)),
+        says(
+            "chunked-and-identity",
+            "sends chunks, and says that nothing is coded after that, so that they are not undone",
+            raw(
+                "Transfer-Encoding: chunked, identity\r\n",
+                format!("{whole}\r\n"),
+            ),
+        )
+        .unknown(unreachable("protocol", 3)),
+        says(
+            "transfer-coding-identity",
+            "says that nothing is coded for transfer, and a length, and keeps the connection open",
+            raw(
+                "Transfer-Encoding: identity\r\nContent-Length: 21\r\n",
+                CONTENT,
+            )
+            .hang(),
+        )
+        .slowly()
+        .kept(proven()),
+        says(
+            "chunk-size-with-zeros",
+            "writes zeros before the size of a chunk",
+            chunked("000000000000000015\r\nexactly these bytes\r\n\r\n000\r\n\r\n"),
+        )
+        .kept(ok(1)),
+        says(
+            "chunk-size-with-spaces",
+            "writes spaces after the size of a chunk",
+            chunked("15   \r\nexactly these bytes\r\n\r\n0  \r\n\r\n"),
+        )
+        .kept(ok(1)),
+        says(
+            "chunks-and-bare-line-feeds",
+            "ends the lines of chunks with a line feed only",
+            chunked("15\nexactly these bytes\r\n\n0\n\n"),
+        )
+        .unknown(unreachable("protocol", 3)),
+        says(
+            "chunk-extension-of-1-MB",
+            "adds an extension of 1 MB to a chunk",
+            chunked(&format!(
+                "15;{}\r\nexactly these bytes\r\n",
+                "x".repeat(1_000_000)
+            )),
+        )
+        .unknown(unreachable("protocol", 3)),
+        says(
+            "trailers-3000",
+            "sends 3000 trailers after the last chunk, more than are read",
+            chunked(&format!("{whole}{}\r\n", "A: b\r\n".repeat(3000))),
+        )
+        .kept(proven()),
+        says(
+            "trailers-that-lie",
+            "sends trailers that would matter in a head",
+            chunked(&format!("{whole}Content-Length: 5\r\nLocation: /x\r\n\r\n")),
+        )
         .kept(ok(1)),
     ]
 }

@@ -40,8 +40,10 @@ fn trap(name: &'static str, does: &'static str, host: &'static str) -> Behaviour
 pub(crate) fn behaviours() -> Vec<Behaviour> {
     let mut all = followed();
     all.extend(not_followed());
+    all.extend(cookie_walls());
     all.extend(into_the_trap());
     all.extend(promised());
+    all.extend(promised_in_other_bytes());
     all
 }
 
@@ -57,6 +59,23 @@ fn followed() -> Vec<Behaviour> {
         to("to-relative", "redirects to a relative URL", "../x/./y?q").kept(ok(2)),
         Behaviour::http("to-protocol-relative", "redirects to a URL that begins with the host", |asked| {
             away(asked, &format!("//sister.{}/file", asked.host()))
+        })
+        .kept(ok(2)),
+        to("to-query", "redirects to another query only", "?q").kept(ok(2)),
+        to("to-dots", "redirects to a URL with more steps up than there are", "/a/../../b/./%2e%2e/c").kept(ok(2)),
+        to("to-backslash", "writes a backslash for a slash, as browsers let pass", "\\new").kept(ok(2)),
+        to("to-padded", "writes spaces and tabs around the URL", " \t/new \t").kept(ok(2)),
+        to("to-bad-percent", "redirects to a URL with a percent sign of its own", "/100%").kept(ok(2)),
+        Behaviour::http("to-capitals", "writes scheme and host in capitals", |asked| {
+            away(asked, &format!("HTTP://SISTER.{}/file", asked.host().to_uppercase()))
+        })
+        .kept(ok(2)),
+        Behaviour::http("to-final-dot", "writes a dot after the host", |asked| {
+            away(asked, &format!("http://sister.{}./file", asked.host()))
+        })
+        .kept(ok(2)),
+        Behaviour::http("to-default-port", "names the port that is meant anyway", |asked| {
+            away(asked, &format!("http://sister.{}:80/file", asked.host()))
         })
         .kept(ok(2)),
         to("to-fragment", "redirects to a URL with a fragment", "/next#part").kept(ok(2)),
@@ -88,6 +107,31 @@ fn followed() -> Vec<Behaviour> {
             reply(asked, endless.hang())
         })
         .kept(ok(2)),
+    ]
+}
+
+/// Redirects that are followed with a cookie only, which we do not keep.
+fn cookie_walls() -> Vec<Behaviour> {
+    vec![
+        Behaviour::http(
+            "cookie-wall",
+            "redirects to the same URL until it is told a cookie again",
+            |asked| match asked.request.header("cookie") {
+                Some(_) => Reply::ok(CONTENT),
+                None => Reply::new("302 Found", &["Location: /file", "Set-Cookie: seen=1"], ""),
+            },
+        )
+        .unknown(unreachable("redirect-loop", 1)),
+        Behaviour::http(
+            "cookie-wall-and-back",
+            "redirects to where a cookie is set, and back from there",
+            |asked| match (asked.target(), asked.request.header("cookie")) {
+                (_, Some(_)) => Reply::ok(CONTENT),
+                ("/file", None) => Reply::redirect(302, "/set?back=/file"),
+                _ => Reply::new("302 Found", &["Location: /file", "Set-Cookie: seen=1"], ""),
+            },
+        )
+        .unknown(unreachable("redirect-loop", 2)),
     ]
 }
 
@@ -324,6 +368,21 @@ fn promised() -> Vec<Behaviour> {
             "/new",
         )
         .of(BYTES)
+        .kept(ok(2)),
+    ]
+}
+
+fn promised_in_other_bytes() -> Vec<Behaviour> {
+    vec![
+        Behaviour::http(
+            "redirects-to-not-utf-8",
+            "redirects to where it is promised, in bytes that are not UTF-8",
+            |asked| {
+                let head = b"HTTP/1.1 302 Found\r\nLocation: /caf\xe9\r\nContent-Length: 0\r\n\r\n";
+                reply(asked, Reply::raw(head))
+            },
+        )
+        .of("redirects-to: /caf%E9")
         .kept(ok(2)),
     ]
 }

@@ -267,7 +267,25 @@ fn client_errors() -> Vec<Behaviour> {
             "answers 421",
             with("421 Misdirected Request", &[]),
         )
-        .broken(state(State::ClientError, 1)),
+        .broken(state(State::ClientError, 3)),
+        Behaviour::http(
+            "408-once",
+            "answers 408 once and closes, as servers do when a connection was kept too long",
+            |asked| match asked.before {
+                0 => with("408 Request Timeout", &["Connection: close"]).close(),
+                _ => Reply::ok(CONTENT),
+            },
+        )
+        .kept(ok(2)),
+        Behaviour::http(
+            "425-once",
+            "answers 425 once, then with the promised bytes",
+            |asked| match asked.before {
+                0 => with("425 Too Early", &[]),
+                _ => Reply::ok(CONTENT),
+            },
+        )
+        .kept(ok(2)),
         says(
             "451-legal-reasons",
             "answers 451",
