@@ -16,6 +16,9 @@ use crate::config::Manners;
 /// How the library says that a head is too large; it tells clients in no other way.
 const HEAD_TOO_LARGE: &str = "message head is too large";
 
+/// ENFILE and EMFILE of Unix, WSAEMFILE of Windows; Rust has no names for them.
+const TOO_MANY_FILES: [i32; 3] = [23, 24, 10024];
+
 /// What an error of the library means. It never carries the URL, which may hold secrets.
 pub(super) fn classify(error: reqwest::Error, manners: &Manners) -> Failure {
     let error = error.without_url();
@@ -29,6 +32,8 @@ pub(super) fn classify(error: reqwest::Error, manners: &Manners) -> Failure {
 fn kind(error: &reqwest::Error, chain: &[&(dyn Error + 'static)]) -> FailureKind {
     if find::<Refused>(chain).is_some() {
         FailureKind::Refused
+    } else if is_own_limit(chain) {
+        FailureKind::OwnLimit
     } else if let Some(tls) = find::<rustls::Error>(chain) {
         tls_kind(tls)
     } else if error.is_dns() {
@@ -61,6 +66,12 @@ fn tls_kind(error: &rustls::Error) -> FailureKind {
     }
 }
 
+/// Whether the system gave us no socket, for it has given enough.
+fn is_own_limit(chain: &[&(dyn Error + 'static)]) -> bool {
+    let code = find::<io::Error>(chain).and_then(io::Error::raw_os_error);
+    code.is_some_and(|code| TOO_MANY_FILES.contains(&code))
+}
+
 fn was_lost(chain: &[&(dyn Error + 'static)]) -> bool {
     use io::ErrorKind as K;
     let hyper = find::<hyper::Error>(chain).is_some_and(|error| {
@@ -85,6 +96,11 @@ fn detail(error: &reqwest::Error, chain: &[&(dyn Error + 'static)], manners: &Ma
             "no connection within {:?} (connect-timeout)",
             manners.connect_timeout
         );
+    }
+    if is_own_limit(chain) {
+        return "too many files are open here: raise the limit of this process (ulimit -n), or \
+                lower `concurrency`"
+            .to_owned();
     }
     if let Some(rejected) = find::<rustls::Error>(chain).and_then(Rejected::within) {
         return rejected.to_string();

@@ -166,11 +166,13 @@ pub enum FailureKind {
     RunEnded,
     /// The host has answered nothing for so long that it is not asked any more.
     HostSilent,
+    /// This program has as many files open as it may, and a connection is one.
+    OwnLimit,
 }
 
 impl FailureKind {
     /// Every kind.
-    pub const ALL: [Self; 17] = [
+    pub const ALL: [Self; 18] = [
         Self::Dns,
         Self::Connect,
         Self::TlsExpired,
@@ -188,6 +190,7 @@ impl FailureKind {
         Self::UnsafeMethod,
         Self::RunEnded,
         Self::HostSilent,
+        Self::OwnLimit,
     ];
 
     /// The kebab-case reason.
@@ -210,6 +213,7 @@ impl FailureKind {
             Self::UnsafeMethod => "unsafe-method",
             Self::RunEnded => "run-ended",
             Self::HostSilent => "host-silent",
+            Self::OwnLimit => "own-limit",
         }
     }
 }

@@ -150,6 +150,8 @@ fn is_worth_a_retry(sight: &Sight, seen: &[Observation]) -> bool {
             )
         }
         State::Blocked => sight.reason == Some("too-many-requests"),
+        // Other connections end meanwhile.
+        State::Inconclusive => sight.reason == Some("own-limit"),
         _ => false,
     }
 }

@@ -251,7 +251,8 @@ fn failed(failure: &Failure, body: Option<&Body>) -> Sight {
             kind @ (FailureKind::Refused
             | FailureKind::UnsafeMethod
             | FailureKind::RunEnded
-            | FailureKind::HostSilent),
+            | FailureKind::HostSilent
+            | FailureKind::OwnLimit),
             _,
         ) => Sight::new(State::Inconclusive, kind.as_str(), &failure.detail),
         (FailureKind::Disconnected, Some(body)) => truncated(body, &failure.detail),

@@ -176,3 +176,30 @@ fn a_run_in_which_nobody_answers_says_nothing() {
         .code(1)
         .says(&["1 ok, 1 unreachable"]);
 }
+
+#[test]
+fn files_that_we_may_not_open_are_no_failure_of_servers() {
+    let site = Site::new();
+    // Each connection is held for a while, and not kept.
+    let slow = "HTTP/1.1 200 OK\r\nContent-Length: 5\r\nConnection: close\r\n\r\nfirst";
+    let pause = std::time::Duration::from_millis(300);
+    site.serve("/a", Reply::default().pause(pause).then(slow).close());
+    let hosts: Vec<_> = (0..60).map(|number| format!("h{number}.test")).collect();
+    let maps: Vec<_> = hosts
+        .iter()
+        .map(|host| format!("{:?}", site.map(host)))
+        .collect();
+    let network = format!("[network]\nmap = [{}]\n", maps.join(", "));
+    let sandbox = Sandbox::new(&network);
+    for host in &hosts {
+        sandbox.write(&format!("urldb/{host}.yaml"), promises(&[("/a", "first")]));
+    }
+    let mut limited = sandbox.command("sh");
+    let script = "ulimit -n 24; exec \"$0\" check";
+    limited.args(["-c", script, env!("CARGO_BIN_EXE_urldb")]);
+    let output = limited.output().unwrap();
+    let said = String::from_utf8(output.stdout).unwrap();
+    assert_eq!(output.status.code(), Some(3), "{said}");
+    assert!(said.contains("too many files are open here"), "{said}");
+    assert!(!said.contains("unreachable"), "{said}");
+}

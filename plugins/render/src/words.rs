@@ -47,6 +47,7 @@ pub(crate) fn cause(reason: &str) -> &str {
         "unsafe-method" => "the request may change something",
         "run-ended" => "the run was over",
         "host-silent" => "the host answers nothing",
+        "own-limit" => "too many open files here",
         "own-network" => "perhaps it is our own network",
         "too-large" => "larger than what is read",
         "not-read" => "the body was not read",
