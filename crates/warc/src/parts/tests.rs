@@ -181,6 +181,23 @@ fn what_has_enough_gets_no_more() {
 }
 
 #[test]
+fn a_part_full_of_bait_is_given_up() {
+    let dir = tempfile::tempdir().unwrap();
+    let path = dir.path().join("a.warc.gz");
+    for (bait, is_found) in [(10, true), (1000, false)] {
+        // Each is a gzip member, and no record.
+        let mut bytes = empty_member().repeat(bait);
+        let record = bytes.len() as u64;
+        bytes.extend(archive(Compression::Gzip, &[vec![b'a'; 10]], false));
+        fs::write(&path, &bytes).unwrap();
+        let mut reader = Reader::open(&path).unwrap();
+        let found = reader.find_record(&(1..u64::MAX)).unwrap();
+        assert_eq!(found, is_found.then_some(record), "{bait}");
+        assert_eq!(outcome(&path, 50, 3), outcome(&path, u64::MAX, 1));
+    }
+}
+
+#[test]
 fn nothing_is_ordered_within_a_record() {
     let blocks = [vec![b'a'; 10], vec![b'\n'; 100_000], vec![b'b'; 10]];
     let dir = tempfile::tempdir().unwrap();

@@ -8,6 +8,9 @@ use super::source::Start;
 use super::{Reader, State};
 use crate::version::Version;
 
+/// The most gzip members that are looked into for the first record of a part.
+const PROBES: usize = 64;
+
 impl<R: Read> Reader<R> {
     /// The version of the last record.
     pub(crate) fn version(&self) -> Option<Version> {
@@ -53,18 +56,21 @@ impl<R: Read + Seek> Reader<R> {
         Ok(())
     }
 
-    /// Goes to what looks like the first record of a part of the file, and says where it begins.
+    /// Goes to what looks like the first record of a part of the file, and says where it begins. A part
+    /// that is full of what only looks like records is given up soon.
     pub(crate) fn find_record(&mut self, part: &Range<u64>) -> Result<Option<u64>, Problem> {
         let found = if part.start == 0 {
             self.source.seek(0)?;
-            0
+            Some(0)
         } else {
             // A line begins behind the end of another.
             let from = part.start - u64::from(!self.source.is_gzip());
-            self.search(from, part.end)?
+            self.search(from..part.end, PROBES)?
         };
-        self.settle(found);
-        Ok((found < part.end).then_some(found))
+        if let Some(found) = found {
+            self.settle(found);
+        }
+        Ok(found)
     }
 
     /// The source stands at a record.

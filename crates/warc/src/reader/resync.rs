@@ -6,6 +6,7 @@
 //! used up the search begins where reading had come to.
 
 use std::io::{Read, Seek};
+use std::ops::Range;
 
 use flate2::{Decompress, FlushDecompress};
 
@@ -66,39 +67,45 @@ impl<R: Read + Seek> Reader<R> {
         };
         let from = self.damage.resume(offset, self.source.position());
         let found = self
-            .search(from, u64::MAX)
-            .map_err(|problem| ReadError { offset, problem })?;
+            .search(from..u64::MAX, usize::MAX)
+            .map_err(|problem| ReadError { offset, problem })?
+            .unwrap_or_else(|| self.source.position());
         self.settle(found);
         let length = found.saturating_sub(offset);
         Ok(Some(Gap { offset, length }))
     }
 
-    /// Looks for a record that begins before `until`, and says where it gave up if there is none.
-    pub(super) fn search(&mut self, from: u64, until: u64) -> Result<u64, Problem> {
+    /// Looks for a record that begins in that part of the file, and says where. At most so many gzip
+    /// members are looked into.
+    pub(super) fn search(
+        &mut self,
+        part: Range<u64>,
+        probes: usize,
+    ) -> Result<Option<u64>, Problem> {
         let gzip = self.source.is_gzip();
         let with_arc = self.version.is_none_or(|version| version == Version::Arc);
-        let input = self.source.seek(from)?;
-        if gzip {
-            find_member(input, until)?;
+        let input = self.source.seek(part.start)?;
+        let found = if gzip {
+            find_member(input, part.end, &mut Probe::new(with_arc, probes))?
         } else {
-            find_line(input, with_arc, until)?;
-        }
-        Ok(input.position())
+            find_line(input, with_arc, part.end)?
+        };
+        Ok(found.then(|| input.position()).filter(|at| *at < part.end))
     }
 }
 
-/// Goes to the next line that a record begins with, or to `until` or a little further, or to the end.
+/// Goes to the next line that a record begins with; false if there is none before `until`.
 fn find_line<R: Read>(
     input: &mut Window<Raw<R>>,
     with_arc: bool,
     until: u64,
-) -> Result<(), Problem> {
+) -> Result<bool, Problem> {
     while input.position() < until {
         let bytes = input.peek(2 * MAX_LINE)?;
         let Some(end) = memchr::memchr(b'\n', bytes) else {
             let all = bytes.len();
             if all == 0 {
-                return Ok(());
+                return Ok(false);
             }
             input.consume(all);
             continue;
@@ -110,49 +117,59 @@ fn find_line<R: Read>(
             other => other.is_some(),
         };
         if is_record {
-            return Ok(());
+            return Ok(true);
         }
     }
-    Ok(())
+    Ok(false)
 }
 
-/// Goes to the next gzip member that a record begins in, or to `until` or a little further, or to
-/// the end.
-fn find_member<R: Read>(input: &mut Window<Raw<R>>, until: u64) -> Result<(), Problem> {
+/// Goes to the next gzip member that a record begins in; false if there is none before `until`, or
+/// too many had to be looked into.
+fn find_member<R: Read>(
+    input: &mut Window<Raw<R>>,
+    until: u64,
+    probe: &mut Probe,
+) -> Result<bool, Problem> {
     let finder = memchr::memmem::Finder::new(&MAGIC);
-    let mut probe = Probe::new();
     while input.position() < until {
         let bytes = input.peek(2 * MAX_LINE)?;
         let skipped = match finder.find(bytes) {
             Some(at) if at > 0 => at,
-            Some(_) if probe.begins_record(bytes) => return Ok(()),
+            Some(_) if probe.left == 0 => return Ok(false),
+            Some(_) if probe.begins_record(bytes) => return Ok(true),
             Some(_) => 1,
             None if bytes.len() < MAGIC.len() => bytes.len(),
             None => bytes.len() - (MAGIC.len() - 1),
         };
         if skipped == 0 {
-            return Ok(());
+            return Ok(false);
         }
         input.consume(skipped);
     }
-    Ok(())
+    Ok(false)
 }
 
 /// Decompresses the beginning of what may be a member.
 struct Probe {
     inflate: Decompress,
     output: Vec<u8>,
+    with_arc: bool,
+    /// How often it may be used yet.
+    left: usize,
 }
 
 impl Probe {
-    fn new() -> Self {
+    fn new(with_arc: bool, left: usize) -> Self {
         Self {
             inflate: Decompress::new(false),
             output: vec![0; MAX_LINE],
+            with_arc,
+            left,
         }
     }
 
     fn begins_record(&mut self, member: &[u8]) -> bool {
+        self.left -= 1;
         let Ok(Some(header)) = member_header(member) else {
             return false;
         };
@@ -160,9 +177,12 @@ impl Probe {
         // Little is enough for WARC and most of what is nothing; only lines of ARC need more.
         let short = self.decompress(data, 64);
         match head::shape(&short) {
+            Some(head::Shape::Arc) => self.with_arc,
             Some(_) => true,
             None => {
-                short.contains(&b':') && head::shape(&self.decompress(data, MAX_LINE)).is_some()
+                self.with_arc
+                    && short.contains(&b':')
+                    && head::shape(&self.decompress(data, MAX_LINE)).is_some()
             }
         }
     }
