@@ -7,7 +7,6 @@
 //! way are captured when they are first seen and when they change, and a failure to get any answer
 //! is put down once, when it begins.
 
-use std::io::{self, Read};
 use std::path::{Path, PathBuf};
 use std::sync::{Mutex, PoisonError};
 
@@ -15,13 +14,12 @@ use anyhow::Context;
 use sha2::{Digest as _, Sha256};
 use urldb_warc::digest::Algorithm;
 use urldb_warc::file::Style;
-use urldb_warc::http::StoredRequest;
 use urldb_warc::record::Truncated;
-use urldb_warc::{Digest, Draft, Exchange, Original, Packer, RecordId};
+use urldb_warc::{Digest, Exchange, Original, Packer, RecordId};
 
 use super::answer::Answer;
 use super::keys::lookup_url;
-use super::volumes::{Block, Record, Volumes, random_id, style_of, warc_date};
+use super::volumes::{Record, Volumes, random_id, style_of, warc_date};
 use crate::ambient::Ambient;
 use crate::config::{self, ArchiveRequests};
 use crate::fetch::{Body, BodyEnd, Failure, FailureKind, Hop, Observation, Spool};
@@ -179,14 +177,14 @@ impl Archivist<'_> {
         let draft = exchange.revisit_identical(&id, &original, vec![])?;
         // Without its request, a revisit of an answer to a POST could not be indexed anew.
         let with_request = self.archive.requests == ArchiveRequests::All || asked.is_some();
-        let mut pieces = vec![Piece {
+        let mut records = vec![Record {
             asked,
-            ..Piece::without_body(draft)
+            ..Record::without_body(draft)
         }];
         if with_request {
-            pieces.push(self.request(answer, &exchange, &id)?);
+            records.push(self.request(answer, &exchange, &id)?);
         }
-        self.write(pieces).map(drop)
+        self.write(records).map(drop)
     }
 
     /// Writes that the server said 304, with the head that it said it in.
@@ -209,11 +207,11 @@ impl Archivist<'_> {
         let revisit = exchange.revisit_not_modified(&id, &original)?;
         let head = answer.response_head(0)?;
         let head = exchange.not_modified_head(&head_id, &id, &head)?;
-        let mut pieces = vec![Piece::without_body(revisit), Piece::without_body(head)];
+        let mut records = vec![Record::without_body(revisit), Record::without_body(head)];
         if self.archive.requests == ArchiveRequests::All {
-            pieces.push(self.request(&answer, &exchange, &id)?);
+            records.push(self.request(&answer, &exchange, &id)?);
         }
-        self.write(pieces).map(drop)
+        self.write(records).map(drop)
     }
 
     /// Writes each redirect on the way as a capture of its own, with as much of its body as was read.
@@ -268,7 +266,7 @@ impl Archivist<'_> {
         let detail = failure.detail.replace(char::is_control, " ");
         let fields = [("failure", failure.kind.as_str()), ("detail", &*detail)];
         let draft = exchange.metadata(&self.new_id(), None, &fields)?;
-        self.write(vec![Piece::without_body(draft)]).map(drop)
+        self.write(vec![Record::without_body(draft)]).map(drop)
     }
 
     /// Writes request and response. `None` when the body was not kept.
@@ -293,11 +291,9 @@ impl Archivist<'_> {
         let head = answer.response_head(length)?;
         let mut draft = exchange.response(&id, head, &payload, truncated)?;
         draft.add_block_digest(digest, bytes.reader()?)?;
-        let response = Piece {
-            draft,
-            body: Box::new(bytes.reader()?),
-            length,
+        let response = Record {
             asked: answer.asked(),
+            ..Record::new(draft, bytes.reader()?, length)
         };
         let request = self.request(answer, &exchange, &id)?;
         let file = self.write(vec![response, request])?;
@@ -316,15 +312,10 @@ impl Archivist<'_> {
         answer: &'a Answer<'_>,
         exchange: &Exchange<'_>,
         about: &RecordId,
-    ) -> anyhow::Result<Piece<'a>> {
+    ) -> anyhow::Result<Record<'a>> {
         let draft = exchange.request(&self.new_id(), about, answer.request_head()?)?;
         let body = answer.request_body();
-        Ok(Piece {
-            draft,
-            body: Box::new(body),
-            length: body.len() as u64,
-            asked: None,
-        })
+        Ok(Record::new(draft, body, body.len() as u64))
     }
 
     fn new_id(&self) -> RecordId {
@@ -332,9 +323,11 @@ impl Archivist<'_> {
     }
 
     /// Writes records that belong together, and returns the name of the file that has the first.
-    fn write(&mut self, pieces: Vec<Piece<'_>>) -> anyhow::Result<String> {
-        let pack = |piece| self.pack(piece);
-        let records: Vec<Record<'_>> = pieces.into_iter().map(pack).collect::<Result<_, _>>()?;
+    fn write(&mut self, records: Vec<Record<'_>>) -> anyhow::Result<String> {
+        let records = records.into_iter();
+        let records: Vec<_> = records
+            .map(|record| record.pack(&mut self.packer, SMALL))
+            .collect::<Result<_, _>>()?;
         let volumes = self.archive.volumes.lock();
         let mut volumes = volumes.unwrap_or_else(PoisonError::into_inner);
         let mut first = None;
@@ -343,44 +336,6 @@ impl Archivist<'_> {
             first.get_or_insert(name);
         }
         Ok(first.unwrap_or_default())
-    }
-
-    fn pack<'a>(&mut self, piece: Piece<'a>) -> anyhow::Result<Record<'a>> {
-        let Piece {
-            draft,
-            body,
-            length,
-            asked,
-        } = piece;
-        let block = if length <= SMALL {
-            Block::Packed(self.packer.pack(&draft, body, length)?)
-        } else {
-            Block::Streamed(body, length)
-        };
-        Ok(Record {
-            draft,
-            block,
-            asked,
-        })
-    }
-}
-
-/// A record that is to be written.
-struct Piece<'a> {
-    draft: Draft,
-    body: Box<dyn Read + 'a>,
-    length: u64,
-    asked: Option<StoredRequest>,
-}
-
-impl Piece<'_> {
-    fn without_body(draft: Draft) -> Self {
-        Self {
-            draft,
-            body: Box::new(io::empty()),
-            length: 0,
-            asked: None,
-        }
     }
 }
 

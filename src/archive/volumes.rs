@@ -1,6 +1,6 @@
 //! The files that a run writes, and the lines about them.
 
-use std::io::Read;
+use std::io::{self, Read};
 use std::path::{Path, PathBuf};
 
 use anyhow::Context;
@@ -10,7 +10,9 @@ use urldb_warc::file::Style;
 use urldb_warc::http::{StoredHead, StoredRequest};
 use urldb_warc::index::Update;
 use urldb_warc::recover::{Recovered, recover};
-use urldb_warc::{CdxjLine, Draft, Packed, RecordId, RecordType, Series, Version, WarcDate};
+use urldb_warc::{
+    CdxjLine, Draft, Packed, Packer, RecordId, RecordType, Series, Version, WarcDate,
+};
 
 use super::keys::Keys;
 use crate::ambient::Ambient;
@@ -32,6 +34,30 @@ pub(super) enum Block<'a> {
     Packed(Packed),
     /// Its body is read when it is written, so many bytes.
     Streamed(Box<dyn Read + 'a>, u64),
+}
+
+impl<'a> Record<'a> {
+    pub(super) fn new(draft: Draft, body: impl Read + 'a, length: u64) -> Self {
+        Self {
+            draft,
+            block: Block::Streamed(Box::new(body), length),
+            asked: None,
+        }
+    }
+
+    pub(super) fn without_body(draft: Draft) -> Self {
+        Self::new(draft, io::empty(), 0)
+    }
+
+    /// Compresses it now, if its body is not longer than `small`.
+    pub(super) fn pack(mut self, packer: &mut Packer, small: u64) -> anyhow::Result<Self> {
+        if let Block::Streamed(body, length) = &mut self.block
+            && *length <= small
+        {
+            self.block = Block::Packed(packer.pack(&self.draft, body, *length)?);
+        }
+        Ok(self)
+    }
 }
 
 /// Archive files, the first of which exists once there is something to write.

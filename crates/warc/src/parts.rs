@@ -237,12 +237,7 @@ fn to_next<T>(
     add: &mut dyn FnMut(Event<T>),
 ) -> Result<Option<u64>, ReadError> {
     let next = reader.next_start();
-    reader
-        .notes()
-        .iter()
-        .copied()
-        .map(Event::Note)
-        .for_each(add);
+    hand_on_notes(reader, add);
     next
 }
 
@@ -257,13 +252,15 @@ fn make_next<T>(
         Ok(None) => Ok(()),
         Err(error) => Err(error),
     };
+    hand_on_notes(reader, add);
+    outcome
+}
+
+fn hand_on_notes<T>(reader: &Reader<File>, add: &mut dyn FnMut(Event<T>)) {
     reader
         .notes()
         .iter()
-        .copied()
-        .map(Event::Note)
-        .for_each(add);
-    outcome
+        .for_each(|note| add(Event::Note(*note)));
 }
 
 /// The file as a whole, as far as it was handed out.

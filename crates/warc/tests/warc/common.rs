@@ -7,7 +7,7 @@ use urldb_warc::finding::Code;
 use urldb_warc::http::{ResponseHead, Version, render_request_head};
 use urldb_warc::reader::ReadError;
 use urldb_warc::record::{Draft, Exchange, Original, warcinfo};
-use urldb_warc::{Digest, Header, Reader, RecordId, WarcDate};
+use urldb_warc::{CdxjLine, Digest, Extent, Header, Reader, RecordId, WarcDate};
 
 pub(crate) const URL: &str = "https://data.example.org/catalogue.csv";
 pub(crate) const BODY: &[u8] = b"name,ra,dec\nM31,10.68,41.27\n";
@@ -161,4 +161,22 @@ fn next_id<R: Read>(reader: &mut Reader<R>) -> Result<Option<String>, ReadError>
         .to_owned();
     record.finish()?;
     Ok(Some(id))
+}
+
+/// A line about a record at byte `n`.
+pub(crate) fn line(key: &str, n: u64) -> CdxjLine {
+    CdxjLine {
+        key: key.to_owned(),
+        timestamp: format!("{:014}", 20_261_120_060_000 + n),
+        url: URL.to_owned(),
+        mime: "text/csv".to_owned(),
+        status: Some(200),
+        digest: "sha256:00".to_owned(),
+        extent: Extent {
+            offset: n,
+            length: 300,
+        },
+        filename: "a.warc.gz".to_owned(),
+        asked: None,
+    }
 }

@@ -4,27 +4,10 @@ use std::fs;
 use std::path::Path;
 
 use proptest::prelude::*;
+use urldb_warc::CdxjLine;
 use urldb_warc::index::{FILE_NAME, Index, Update, merge, unlisted};
-use urldb_warc::{CdxjLine, Extent};
 
-use crate::common::gzip;
-
-fn line(key: &str, n: u64) -> CdxjLine {
-    CdxjLine {
-        key: key.to_owned(),
-        timestamp: format!("{:014}", 20_261_120_060_000 + n),
-        url: format!("http://{key}"),
-        mime: "text/csv".to_owned(),
-        status: Some(200),
-        digest: "sha256:00".to_owned(),
-        extent: Extent {
-            offset: n,
-            length: 300,
-        },
-        filename: "a.warc.gz".to_owned(),
-        asked: None,
-    }
-}
+use crate::common::{gzip, line};
 
 fn text(lines: &[CdxjLine]) -> String {
     let lines = lines.iter().map(|line| line.render().expect("valid"));

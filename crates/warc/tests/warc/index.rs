@@ -7,24 +7,7 @@ use urldb_warc::cdxj::{Asked, REVISIT};
 use urldb_warc::index::{FILE_NAME, IndexError, lines_of, merge, unlisted};
 use urldb_warc::{ArchiveFile, CdxjLine, Extent};
 
-use crate::common::{URL, drafts};
-
-fn line(key: &str, n: u64) -> CdxjLine {
-    CdxjLine {
-        key: key.to_owned(),
-        timestamp: "20261120060000".to_owned(),
-        url: URL.to_owned(),
-        mime: "text/csv".to_owned(),
-        status: Some(200),
-        digest: "sha256:00".to_owned(),
-        extent: Extent {
-            offset: n,
-            length: 300,
-        },
-        filename: "a.warc.gz".to_owned(),
-        asked: None,
-    }
-}
+use crate::common::{URL, drafts, line};
 
 fn read(path: &Path) -> Vec<String> {
     fs::read_to_string(path)
@@ -40,7 +23,7 @@ fn a_line_looks_as_other_programs_expect() {
     let text = revisit.render().expect("valid");
     assert_eq!(
         text,
-        r#"org,example,data)/catalogue.csv 20261120060000 {"url": "https://data.example.org/catalogue.csv", "mime": "text/csv", "status": "200", "digest": "sha256:00", "length": "300", "offset": "17", "filename": "a.warc.gz"}"#
+        r#"org,example,data)/catalogue.csv 20261120060017 {"url": "https://data.example.org/catalogue.csv", "mime": "text/csv", "status": "200", "digest": "sha256:00", "length": "300", "offset": "17", "filename": "a.warc.gz"}"#
     );
     revisit.status = None;
     assert!(!revisit.render().expect("valid").contains("status"));

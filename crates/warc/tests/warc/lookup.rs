@@ -10,26 +10,9 @@ use urldb_warc::http::{StoredRequest, render_request_head};
 use urldb_warc::index::{FILE_NAME, Index, IndexError, Update, lines_of, merge, unlisted};
 use urldb_warc::record::{Exchange, Original};
 use urldb_warc::writer::{Compression, Writer};
-use urldb_warc::{CdxjLine, Draft, Extent, RecordId};
+use urldb_warc::{CdxjLine, Draft, RecordId};
 
-use crate::common::{URL, date, drafts, fields, id, original};
-
-fn line(key: &str, n: u64) -> CdxjLine {
-    CdxjLine {
-        key: key.to_owned(),
-        timestamp: format!("{:014}", 20_261_120_060_000 + n),
-        url: URL.to_owned(),
-        mime: "text/csv".to_owned(),
-        status: Some(200),
-        digest: "sha256:00".to_owned(),
-        extent: Extent {
-            offset: n,
-            length: 300,
-        },
-        filename: "a.warc.gz".to_owned(),
-        asked: None,
-    }
-}
+use crate::common::{URL, date, drafts, fields, id, line, original};
 
 fn key(url: &str) -> String {
     url.to_owned()
