@@ -9,6 +9,7 @@ use urldb_protocol::{
     RunInfo, Severity, State, Summary,
 };
 
+use crate::exit::ExitCode;
 use crate::fetch::{BodyEnd, Observation};
 use crate::hex;
 use crate::plan::{Job, LeftOut, Promise};
@@ -153,14 +154,17 @@ impl Report {
     }
 
     /// The exit code: 1 if a promise is known to be broken, else 3 if anything could not be judged.
-    pub fn exit_code(&self) -> u8 {
-        if self.weighed.keys().any(|state| state.is_broken()) {
-            1
-        } else if self.weighed.keys().any(|state| state.is_unsure()) {
-            3
-        } else {
-            0
-        }
+    pub fn exit_code(&self) -> ExitCode {
+        let of = |state: &State| {
+            if state.is_broken() {
+                ExitCode::Findings
+            } else if state.is_unsure() {
+                ExitCode::Unsure
+            } else {
+                ExitCode::Success
+            }
+        };
+        self.weighed.keys().map(of).max().unwrap_or_default()
     }
 
     /// The finished report, and the results of all jobs if they were kept.

@@ -22,6 +22,7 @@ use urldb_protocol::{Envelope, JobResult, RunInfo};
 use crate::ambient::Ambient;
 use crate::archive::Archive;
 use crate::config::{self, ArchiveRecords, Config};
+use crate::exit::ExitCode;
 use crate::explain::explain;
 use crate::fetch::{Fetcher, Next, Observation};
 use crate::ledger::{self, Ledger};
@@ -94,8 +95,8 @@ pub struct Outcome {
     pub troubles: Vec<String>,
     /// What went well and is worth a line.
     pub notes: Vec<String>,
-    /// 0 to 3: the table of docs/verdicts.md.
-    pub exit_code: u8,
+    /// The table of docs/verdicts.md.
+    pub exit_code: ExitCode,
 }
 
 /// Things beside the verdicts.
@@ -128,7 +129,7 @@ pub fn check(setting: &Setting<'_>) -> anyhow::Result<Outcome> {
     let exit_code = report.exit_code();
     let (envelope, results) = report.finish(run_info(setting, started));
     Ok(Outcome {
-        exit_code: if unreadable.is_empty() { exit_code } else { 1 },
+        exit_code: combined(exit_code, &unreadable, &[]),
         envelope,
         results,
         unreadable,
@@ -176,11 +177,7 @@ pub fn run(setting: &Setting<'_>) -> anyhow::Result<Outcome> {
     aside.note_failure(remembered);
     aside.note_deliveries(notifiers.deliver(&outbox, &envelope)?);
     let Aside { troubles, notes } = aside;
-    let exit_code = match exit_code {
-        _ if !troubles.is_empty() => 2,
-        _ if !unreadable.is_empty() => 1,
-        code => code,
-    };
+    let exit_code = combined(exit_code, &unreadable, &troubles);
     Ok(Outcome {
         envelope,
         results,
@@ -189,6 +186,25 @@ pub fn run(setting: &Setting<'_>) -> anyhow::Result<Outcome> {
         notes,
         exit_code,
     })
+}
+
+/// The exit code of a run: the most severe of its parts.
+fn combined(
+    verdicts: ExitCode,
+    unreadable: &[(PathBuf, Finding)],
+    troubles: &[String],
+) -> ExitCode {
+    let files = if unreadable.is_empty() {
+        ExitCode::Success
+    } else {
+        ExitCode::Findings
+    };
+    let work = if troubles.is_empty() {
+        ExitCode::Success
+    } else {
+        ExitCode::Failure
+    };
+    verdicts.max(files).max(work)
 }
 
 /// Removes what a killed run has left; nobody else writes there while this one does.

@@ -4,9 +4,9 @@ use std::collections::BTreeSet;
 use std::fs;
 use std::path::{Path, PathBuf};
 
+use urldb::database::site_rules::CODES;
 use urldb::fetch::FailureKind;
 use urldb::report::ALIAS_DIFFERS;
-use urldb::rules::CODES;
 use urldb::verdict::Warning;
 use urldb_format::Code;
 use urldb_protocol::State;

@@ -8,12 +8,13 @@ use anyhow::Context as _;
 use urldb_format::{DomainFile, Identity, Record};
 use urldb_protocol::{JobResult, State};
 
-use super::edit::Edit;
-use super::progress::Bar;
-use super::select::TargetArgs;
-use super::style::{self, BAD, GOOD, paint, plain};
-use super::{Context, Exit};
+use super::Context;
+use super::args::TargetArgs;
+use super::print::progress::Bar;
+use super::print::style::{self, BAD, GOOD, paint, plain};
 use crate::ambient::Ambient;
+use crate::database::edit::Edit;
+use crate::exit::ExitCode;
 use crate::fetch::Observation;
 use crate::plan::Job;
 use crate::run::{self, Progress, Setting};
@@ -44,7 +45,7 @@ pub(super) struct Args {
     yes: bool,
 }
 
-pub(super) fn run(args: &Args, context: &mut Context) -> anyhow::Result<Exit> {
+pub(super) fn run(args: &Args, context: &mut Context) -> anyhow::Result<ExitCode> {
     anyhow::ensure!(
         args.yes || io::stdin().is_terminal(),
         "there is no terminal to ask on; --yes accepts without asking"
@@ -77,9 +78,9 @@ pub(super) fn run(args: &Args, context: &mut Context) -> anyhow::Result<Exit> {
         writeln!(anstream::stdout(), "{}", tally.line())?;
     }
     Ok(if tally.refused + tally.declined > 0 {
-        Exit::Findings
+        ExitCode::Findings
     } else {
-        Exit::Fine
+        ExitCode::Success
     })
 }
 

@@ -8,15 +8,17 @@ use urldb_canon::rules::{Failure, Parts};
 use urldb_canon::{Identity, Scheme};
 use urldb_format::{DomainFile, Entry, Identity as RecordIdentity, Metadata, Record};
 
-use super::context::MapArgs;
-use super::domains::{Aliases, read_if_there};
-use super::edit::Edit;
-use super::request::RecordArgs;
-use super::served::{self, Bytes};
-use super::{Context, Exit, style};
+use super::Context;
+use super::args::MapArgs;
+use super::args::RecordArgs;
+use super::print::style;
+use super::probe::{self, Bytes};
 use crate::config::Config;
+use crate::database::aliases::{Aliases, read_if_there};
+use crate::database::edit::Edit;
+use crate::database::site_rules;
+use crate::exit::ExitCode;
 use crate::plan::{BodyUse, Request};
-use crate::rules;
 use crate::stop::{Stop, stop_on_signals};
 
 /// Add URLs to the database
@@ -50,7 +52,7 @@ pub(super) struct Args {
     urls: Vec<String>,
 }
 
-pub(super) fn run(args: &Args, context: &mut Context) -> anyhow::Result<Exit> {
+pub(super) fn run(args: &Args, context: &mut Context) -> anyhow::Result<ExitCode> {
     context.add_maps(&args.map.maps);
     anyhow::ensure!(
         !(args.request.reads_stdin() && args.urls.iter().any(|url| url == "-")),
@@ -61,7 +63,7 @@ pub(super) fn run(args: &Args, context: &mut Context) -> anyhow::Result<Exit> {
     let Fetched { seen, exit } = if args.no_fetch {
         Fetched {
             seen: wanted.into_iter().map(Seen::unfetched).collect(),
-            exit: Exit::Fine,
+            exit: ExitCode::Success,
         }
     } else {
         fetch(args, context, &asked, wanted)?
@@ -112,7 +114,7 @@ fn unsent(asked: &Record, identity: &Identity, config: &Config) -> Option<String
 /// The page of each URL, once, in the spelling of the site rules and of `cnames`.
 fn pages(urls: &[String], context: &Context) -> anyhow::Result<Vec<Identity>> {
     let aliases = Aliases::load(&context.config)?;
-    let rules = rules::load(&context.config)?;
+    let rules = site_rules::load(&context.config)?;
     let mut out = anstream::stdout().lock();
     let (mut pages, mut known) = (vec![], HashSet::new());
     for url in urls {
@@ -170,7 +172,7 @@ impl Seen {
 struct Fetched {
     /// The URLs that answer as they should.
     seen: Vec<Seen>,
-    exit: Exit,
+    exit: ExitCode,
 }
 
 /// Fetches each URL. Those that do not answer as they should are told of.
@@ -181,7 +183,7 @@ fn fetch(
     wanted: Vec<Identity>,
 ) -> anyhow::Result<Fetched> {
     let body = if args.is_static {
-        served::hashed(context)
+        probe::hashed(context)
     } else {
         BodyUse::Skip
     };
@@ -189,14 +191,14 @@ fn fetch(
     stop_on_signals(&stop)?;
     let jobs = wanted
         .iter()
-        .map(|identity| served::job(identity, asked, body));
+        .map(|identity| probe::job(identity, asked, body));
     let mut results = HashMap::new();
-    served::ask(context, jobs, &stop, |job, served| {
+    probe::ask(context, jobs, &stop, |job, served| {
         results.insert(job.url, served);
     })?;
     let mut fetched = Fetched {
         seen: vec![],
-        exit: Exit::Fine,
+        exit: ExitCode::Success,
     };
     for identity in wanted {
         let url = identity.to_string();
@@ -205,14 +207,14 @@ fn fetch(
             Some(Err(_)) | None if stop.is_set() => {}
             Some(Err(problem)) => {
                 style::print_warning(format!("{url} was not added: {}", style::plain(&problem)));
-                fetched.exit = Exit::Findings;
+                fetched.exit = ExitCode::Findings;
             }
             None => {}
         }
     }
     if stop.is_set() {
         style::print_warning("interrupted; what had not answered by then was not added");
-        fetched.exit = Exit::Interrupted;
+        fetched.exit = ExitCode::Interrupted;
     }
     Ok(fetched)
 }

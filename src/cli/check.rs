@@ -1,12 +1,13 @@
 //! `urldb check` and `urldb run`.
 
-use clap::ValueEnum;
-
-use super::progress::Bar;
-use super::select::TargetArgs;
-use super::story::{Stories, Tell};
-use super::{Context, Exit, github, report};
+use super::Context;
+use super::args::TargetArgs;
+use super::print::attempts::{Stories, Tell};
+use super::print::progress::Bar;
+use super::print::style::Format;
+use super::print::{github, outcome};
 use crate::ambient::Ambient;
+use crate::exit::ExitCode;
 use crate::plan::Selection;
 use crate::run::{self, Outcome, Setting};
 use crate::stop::{Stop, stop_on_signals};
@@ -45,19 +46,12 @@ pub(super) struct RunArgs {
     github: bool,
 }
 
-/// How results are printed.
-#[derive(Debug, Clone, Copy, PartialEq, Eq, ValueEnum)]
-pub(super) enum Format {
-    Human,
-    Json,
-}
-
-pub(super) fn check(args: &CheckArgs, context: &mut Context) -> anyhow::Result<Exit> {
+pub(super) fn check(args: &CheckArgs, context: &mut Context) -> anyhow::Result<ExitCode> {
     let (outcome, interrupted) = look(&args.targets, context, args.format, run::check)?;
     Ok(exit(&outcome, interrupted))
 }
 
-pub(super) fn run(args: &RunArgs, context: &mut Context) -> anyhow::Result<Exit> {
+pub(super) fn run(args: &RunArgs, context: &mut Context) -> anyhow::Result<ExitCode> {
     let _owner = context.own()?;
     let (outcome, interrupted) = look(&args.targets, context, args.format, run::run)?;
     if args.github {
@@ -79,7 +73,7 @@ fn look(
     stop_on_signals(&stop)?;
     let with_results = format == Format::Json;
     let (outcome, stories) = execute(context, &selection, &stop, with_results, work)?;
-    report::print(&outcome, &stories, format, context)?;
+    outcome::print(&outcome, &stories, format, context)?;
     Ok((outcome, stop.is_set()))
 }
 
@@ -112,10 +106,10 @@ pub(super) fn execute(
     Ok((outcome?, stories))
 }
 
-fn exit(outcome: &Outcome, interrupted: bool) -> Exit {
+fn exit(outcome: &Outcome, interrupted: bool) -> ExitCode {
     if interrupted {
-        Exit::Interrupted
+        ExitCode::Interrupted
     } else {
-        Exit::from_outcome(outcome.exit_code)
+        outcome.exit_code
     }
 }

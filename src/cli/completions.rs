@@ -5,7 +5,8 @@ use std::io;
 use clap::CommandFactory;
 use clap_complete::Shell;
 
-use super::{Cli, Exit};
+use super::Cli;
+use crate::exit::ExitCode;
 
 /// Print a completion script for a shell
 #[derive(Debug, clap::Args)]
@@ -16,9 +17,9 @@ pub(super) struct Args {
     shell: Shell,
 }
 
-pub(super) fn run(args: &Args) -> anyhow::Result<Exit> {
+pub(super) fn run(args: &Args) -> anyhow::Result<ExitCode> {
     let mut script = Vec::new();
     clap_complete::generate(args.shell, &mut Cli::command(), "urldb", &mut script);
     io::Write::write_all(&mut io::stdout(), &script)?;
-    Ok(Exit::Fine)
+    Ok(ExitCode::Success)
 }

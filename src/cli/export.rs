@@ -12,9 +12,11 @@ use jiff::{Timestamp, Zoned};
 use urldb_format::DomainFile;
 use urldb_interchange::{Listed, archive, jsonl, list, sitemap, ssd3, sums, table};
 
+use super::Context;
+use super::args::SelectArgs;
 use super::import::parse_base;
-use super::select::SelectArgs;
-use super::{Context, Exit, style};
+use super::print::style;
+use crate::exit::ExitCode;
 use crate::git::{GitEnv, Repository};
 
 /// Write the URLs of the database as a list for other programs
@@ -53,7 +55,7 @@ enum Format {
     Cdxj,
 }
 
-pub(super) fn run(args: &Args, context: &Context) -> anyhow::Result<Exit> {
+pub(super) fn run(args: &Args, context: &Context) -> anyhow::Result<ExitCode> {
     let out = BufWriter::new(std::io::stdout().lock());
     let left_out = match args.format {
         Format::Ssd3 => catalogue(args, context, out)?,
@@ -100,7 +102,7 @@ pub(super) fn run(args: &Args, context: &Context) -> anyhow::Result<Exit> {
             "{records} left out: the format cannot hold them; docs/interchange.md says which"
         ));
     }
-    Ok(Exit::Fine)
+    Ok(ExitCode::Success)
 }
 
 /// Whether the record is about a plain GET of what can be written as a URL.

@@ -6,8 +6,10 @@ use std::path::{Path, PathBuf};
 use similar::TextDiff;
 use urldb_format::{DomainFile, Error};
 
-use super::edit::Edit;
-use super::{Context, Exit, style};
+use super::Context;
+use super::print::style;
+use crate::database::edit::Edit;
+use crate::exit::ExitCode;
 
 /// Make domain files canonical: keys, lists and records sorted, one spelling for everything
 ///
@@ -31,11 +33,11 @@ pub(super) struct Args {
     files: Vec<PathBuf>,
 }
 
-pub(super) fn run(args: &Args, context: &Context) -> anyhow::Result<Exit> {
+pub(super) fn run(args: &Args, context: &Context) -> anyhow::Result<ExitCode> {
     let _edit = (!args.check)
         .then(|| Edit::begin(&context.database()))
         .transpose()?;
-    let mut exit = Exit::Fine;
+    let mut exit = ExitCode::Success;
     let mut out = anstream::stdout().lock();
     for path in files(&args.files, context)? {
         let file = DomainFile::read(&path)?.file;
@@ -46,7 +48,7 @@ pub(super) fn run(args: &Args, context: &Context) -> anyhow::Result<Exit> {
                 for finding in &findings {
                     style::write_finding(&mut out, &name, finding)?;
                 }
-                exit = Exit::Findings;
+                exit = ExitCode::Findings;
                 continue;
             }
             Err(error) => return Err(error.into()),
@@ -58,7 +60,7 @@ pub(super) fn run(args: &Args, context: &Context) -> anyhow::Result<Exit> {
             write_diff(&mut out, &name, &file.text(), &canonical)?;
         }
         if args.check {
-            exit = Exit::Findings;
+            exit = ExitCode::Findings;
         } else {
             ensure_inside(&path, &context.config.root)?;
             file.write_text(&canonical)?;

@@ -6,10 +6,12 @@ use std::path::Path;
 use clap::Subcommand;
 use urldb_format::{DomainFile, Error, Finding, Severity};
 
-use super::edit::Edit;
-use super::{Context, Exit, style};
+use super::Context;
+use super::print::style;
+use crate::database::edit::Edit;
+use crate::database::site_rules::{self, Problem};
+use crate::exit::ExitCode;
 use crate::git::{GitEnv, Hook, Installed, Judged, Message, Repository, pre_commit};
-use crate::rules::{self, Problem};
 
 /// Install or run the git hooks that keep domain files canonical
 #[derive(Debug, clap::Args)]
@@ -41,7 +43,7 @@ fn parse_hook(name: &str) -> Result<Hook, String> {
     })
 }
 
-pub(super) fn run(args: &Args, context: &Context) -> anyhow::Result<Exit> {
+pub(super) fn run(args: &Args, context: &Context) -> anyhow::Result<ExitCode> {
     let repository =
         Repository::discover(&context.directory, GitEnv::from_process())?.ok_or_else(|| {
             anyhow::anyhow!("{} is in no git repository", context.directory.display())
@@ -52,7 +54,7 @@ pub(super) fn run(args: &Args, context: &Context) -> anyhow::Result<Exit> {
     }
 }
 
-fn install(repository: &Repository) -> anyhow::Result<Exit> {
+fn install(repository: &Repository) -> anyhow::Result<ExitCode> {
     let mut out = anstream::stdout().lock();
     for hook in Hook::ALL {
         match repository.install_hook(hook)? {
@@ -79,10 +81,10 @@ fn install(repository: &Repository) -> anyhow::Result<Exit> {
             }
         }
     }
-    Ok(Exit::Fine)
+    Ok(ExitCode::Success)
 }
 
-fn run_hook(repository: &Repository, hook: Hook, context: &Context) -> anyhow::Result<Exit> {
+fn run_hook(repository: &Repository, hook: Hook, context: &Context) -> anyhow::Result<ExitCode> {
     let _edit = Edit::begin(&context.database())?;
     let outcome = pre_commit(repository, &context.database(), judge)?;
     write!(
@@ -91,16 +93,16 @@ fn run_hook(repository: &Repository, hook: Hook, context: &Context) -> anyhow::R
         outcome.render(hook, repository.prefix())
     )?;
     Ok(if outcome.lets_commit(hook) {
-        Exit::Fine
+        ExitCode::Success
     } else {
-        Exit::Findings
+        ExitCode::Findings
     })
 }
 
 /// What can be put in order is; any other mistake stops the commit.
 fn judge(path: &Path, bytes: &[u8]) -> Judged {
-    if rules::is_rules_file(path) {
-        return judge_rules(&rules::check_bytes(path, bytes));
+    if site_rules::is_rules_file(path) {
+        return judge_rules(&site_rules::check_bytes(path, bytes));
     }
     let parsed = DomainFile::parse(path, bytes);
     let canonical = match parsed.file.canonical() {

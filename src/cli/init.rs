@@ -6,8 +6,10 @@ use std::path::{Path, PathBuf};
 
 use anyhow::Context as _;
 
-use super::{Exit, GlobalArgs, style};
+use super::GlobalArgs;
+use super::print::style;
 use crate::config::FILE_NAME;
+use crate::exit::ExitCode;
 
 /// Make a repository ready: urldb.toml, the database folder, and what git should know
 ///
@@ -22,7 +24,7 @@ pub(super) struct Args {
     dir: Option<PathBuf>,
 }
 
-const CONFIG: &str = include_str!("init.toml");
+const CONFIG: &str = include_str!("../../templates/init.toml");
 
 /// The history of a ledger only grows, at its end: a merge takes the lines of both sides.
 const HISTORY: &str = "status/history.jsonl merge=union";
@@ -33,7 +35,7 @@ const INDEX: &str = "archive/index.cdxj merge=union";
 /// The archive's lock, and its list of the files that are indexed: of this machine only.
 const IGNORED: &str = "archive/.*";
 
-pub(super) fn run(args: &Args, global: &GlobalArgs) -> anyhow::Result<Exit> {
+pub(super) fn run(args: &Args, global: &GlobalArgs) -> anyhow::Result<ExitCode> {
     let root = match &args.dir {
         Some(dir) => global.directory()?.join(dir),
         None => global.directory()?,
@@ -72,7 +74,7 @@ pub(super) fn run(args: &Args, global: &GlobalArgs) -> anyhow::Result<Exit> {
         out,
         "next: `urldb add --static URL`, then `urldb hook install`, then `urldb check`"
     )?;
-    Ok(Exit::Fine)
+    Ok(ExitCode::Success)
 }
 
 /// Adds a line to a file of lines, unless it is there.

@@ -5,8 +5,10 @@ use std::path::PathBuf;
 
 use urldb_format::{DomainFile, Severity};
 
-use super::{Context, Exit, fmt, style};
-use crate::rules::{self, Pages, Problem};
+use super::print::style;
+use super::{Context, fmt};
+use crate::database::site_rules::{self, Pages, Problem};
+use crate::exit::ExitCode;
 
 /// Find mistakes in domain files and site rules
 ///
@@ -23,19 +25,19 @@ pub(super) struct Args {
     files: Vec<PathBuf>,
 }
 
-pub(super) fn run(args: &Args, context: &Context) -> anyhow::Result<Exit> {
+pub(super) fn run(args: &Args, context: &Context) -> anyhow::Result<ExitCode> {
     let files = fmt::files(&args.files, context)?;
     let (mut scripts, files): (Vec<_>, Vec<_>) = files
         .into_iter()
-        .partition(|path| rules::is_rules_file(path));
-    let loaded = rules::read(&context.database())?;
+        .partition(|path| site_rules::is_rules_file(path));
+    let loaded = site_rules::read(&context.database())?;
     let rules_hold = !loaded.files.is_empty() && !loaded.problems.iter().any(Problem::is_error);
     let mut problems = vec![];
     if args.files.is_empty() {
         (scripts, problems) = (loaded.files, loaded.problems);
     } else {
         for path in &scripts {
-            problems.extend(rules::check(path)?);
+            problems.extend(site_rules::check(path)?);
         }
     }
     let mut pages = Pages::new(&loaded.rules);
@@ -71,8 +73,8 @@ pub(super) fn run(args: &Args, context: &Context) -> anyhow::Result<Exit> {
         )?;
     }
     Ok(if errors > 0 {
-        Exit::Findings
+        ExitCode::Findings
     } else {
-        Exit::Fine
+        ExitCode::Success
     })
 }

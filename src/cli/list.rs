@@ -5,9 +5,11 @@ use std::io::{self, Write};
 use serde::Serialize;
 use urldb_format::Record;
 
-use super::search::{Rank, SearchArgs};
-use super::select::SelectArgs;
-use super::{Context, Exit, check::Format};
+use super::Context;
+use super::args::SelectArgs;
+use super::args::{Rank, SearchArgs};
+use super::print::style::Format;
+use crate::exit::ExitCode;
 
 /// List the URLs of the database
 #[derive(Debug, clap::Args)]
@@ -47,7 +49,7 @@ struct Listed<'a> {
     categories: &'a [String],
 }
 
-pub(super) fn run(args: &Args, context: &Context) -> anyhow::Result<Exit> {
+pub(super) fn run(args: &Args, context: &Context) -> anyhow::Result<ExitCode> {
     let selection = args.select.resolve(context)?;
     let mut out = std::io::BufWriter::new(std::io::stdout().lock());
     let mut found: Vec<(Rank, String)> = vec![];
@@ -84,7 +86,7 @@ pub(super) fn run(args: &Args, context: &Context) -> anyhow::Result<Exit> {
     found.sort_by(|one, other| one.0.cmp(&other.0));
     write_found(&mut out, &found, args)?;
     out.flush()?;
-    Ok(Exit::Fine)
+    Ok(ExitCode::Success)
 }
 
 /// Writes what was searched for, under headings if it is grouped; objects have them in themselves.

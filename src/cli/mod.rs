@@ -6,78 +6,32 @@
 mod accept;
 mod add;
 mod archive;
+mod args;
 mod check;
 mod completions;
-mod context;
 mod demo;
-mod domains;
-mod edit;
 mod export;
-mod findings;
 mod fmt;
-mod github;
 mod hook;
 mod import;
 mod init;
 mod lint;
 mod list;
-mod progress;
-mod report;
-mod request;
+mod print;
+mod probe;
 mod rm;
-mod search;
-mod select;
-mod served;
-mod story;
-mod style;
 mod url;
 mod watch;
 
 use std::error::Error;
 use std::io;
-use std::process::ExitCode;
 
 use clap::{Parser, Subcommand};
 
-pub use context::{Context, GlobalArgs};
+pub use args::{Context, GlobalArgs};
+use print::style;
 
-/// How the program ends.
-#[derive(Debug, Clone, Copy, PartialEq, Eq)]
-pub enum Exit {
-    /// All is as promised.
-    Fine,
-    /// There are findings.
-    Findings,
-    /// The program could not do its work.
-    Failure,
-    /// Nothing is worse than blocked or inconclusive.
-    Unsure,
-    /// It was interrupted.
-    Interrupted,
-}
-
-impl Exit {
-    fn from_outcome(code: u8) -> Self {
-        match code {
-            0 => Self::Fine,
-            1 => Self::Findings,
-            3 => Self::Unsure,
-            _ => Self::Failure,
-        }
-    }
-}
-
-impl From<Exit> for ExitCode {
-    fn from(exit: Exit) -> Self {
-        Self::from(match exit {
-            Exit::Fine => 0,
-            Exit::Findings => 1,
-            Exit::Failure => 2,
-            Exit::Unsure => 3,
-            Exit::Interrupted => 130,
-        })
-    }
-}
+use crate::exit::ExitCode;
 
 const EXIT_CODES: &str = "\
 Exit codes:
@@ -122,22 +76,22 @@ enum Command {
 }
 
 /// Runs the program with the arguments of this process.
-pub fn main() -> ExitCode {
+pub fn main() -> std::process::ExitCode {
     let cli = Cli::parse();
     cli.global.apply_color();
     // Someone who reads only the first lines (`| head`) is not an error.
     dispatch(&cli)
         .unwrap_or_else(|error| {
             if is_broken_pipe(&error) {
-                return Exit::Fine;
+                return ExitCode::Success;
             }
             style::print_error(&error);
-            Exit::Failure
+            ExitCode::Failure
         })
         .into()
 }
 
-fn dispatch(cli: &Cli) -> anyhow::Result<Exit> {
+fn dispatch(cli: &Cli) -> anyhow::Result<ExitCode> {
     let context = || Context::new(&cli.global);
     match &cli.command {
         Command::Init(args) => init::run(args, &cli.global),

@@ -5,9 +5,11 @@ use std::io::Write;
 
 use urldb_format::{DomainFile, Identity};
 
-use super::edit::Edit;
-use super::select::find_records;
-use super::{Context, Exit, style};
+use super::Context;
+use super::args::find_records;
+use super::print::style;
+use crate::database::edit::Edit;
+use crate::exit::ExitCode;
 
 /// Take URLs out of the database
 #[derive(Debug, clap::Args)]
@@ -20,7 +22,7 @@ pub(super) struct Args {
     urls: Vec<String>,
 }
 
-pub(super) fn run(args: &Args, context: &Context) -> anyhow::Result<Exit> {
+pub(super) fn run(args: &Args, context: &Context) -> anyhow::Result<ExitCode> {
     let mut edit = Edit::begin(&context.database())?;
     // All are looked up before any is removed: a typo in one leaves everything as it was.
     let mut paths: BTreeMap<String, BTreeSet<String>> = BTreeMap::new();
@@ -41,7 +43,7 @@ pub(super) fn run(args: &Args, context: &Context) -> anyhow::Result<Exit> {
     }
     edit.commit()?;
     if context.quiet {
-        return Ok(Exit::Fine);
+        return Ok(ExitCode::Success);
     }
     let mut out = anstream::stdout().lock();
     let removed = style::paint(style::GOOD, "removed");
@@ -51,5 +53,5 @@ pub(super) fn run(args: &Args, context: &Context) -> anyhow::Result<Exit> {
             writeln!(out, "{removed} {host}{path} from {file}")?;
         }
     }
-    Ok(Exit::Fine)
+    Ok(ExitCode::Success)
 }

@@ -6,10 +6,13 @@ use std::path::PathBuf;
 
 use urldb_format::{DomainFile, Record};
 
-use super::check::{Format, execute};
-use super::context::MapArgs;
-use super::{Context, Exit, report, style};
+use super::Context;
+use super::args::MapArgs;
+use super::check::execute;
+use super::print::style::Format;
+use super::print::{outcome, style};
 use crate::config::{Config, Schedule};
+use crate::exit::ExitCode;
 use crate::plan::Selection;
 use crate::run;
 use crate::schedule::{Cron, Handlers, Notice, Settings, SystemClock, watch};
@@ -24,7 +27,7 @@ pub(super) struct Args {
     map: MapArgs,
 }
 
-pub(super) fn run(args: &Args, context: &mut Context) -> anyhow::Result<Exit> {
+pub(super) fn run(args: &Args, context: &mut Context) -> anyhow::Result<ExitCode> {
     context.add_maps(&args.map.maps);
     let _owner = context.own()?;
     let schedules: Result<Vec<Cron>, _> = context
@@ -45,7 +48,7 @@ pub(super) fn run(args: &Args, context: &mut Context) -> anyhow::Result<Exit> {
         known: known_records(&context.config)?,
     };
     watch(&settings, &SystemClock, &mut worker, &stop)?;
-    Ok(Exit::Fine)
+    Ok(ExitCode::Success)
 }
 
 /// Does what the loop calls for. A run that fails is told of; the watch goes on.
@@ -137,7 +140,7 @@ impl Worker<'_> {
         work: fn(&run::Setting<'_>) -> anyhow::Result<run::Outcome>,
     ) -> anyhow::Result<()> {
         let (outcome, stories) = execute(self.context, selection, self.stop, false, work)?;
-        report::print(&outcome, &stories, Format::Human, self.context)
+        outcome::print(&outcome, &stories, Format::Human, self.context)
     }
 }
 

@@ -15,7 +15,7 @@ use super::paths;
 use super::repository::Repository;
 use super::restage::WorkTree;
 use super::staged::{Kind, Staged};
-use crate::rules::{FOLDER, is_rules_file};
+use crate::database::site_rules::{FOLDER, is_rules_file};
 
 /// What a judge says of one file's bytes.
 #[derive(Debug, Clone, PartialEq, Eq)]

@@ -1,8 +1,8 @@
 //! Which pages are to name which official URL.
 
 use crate::config::Config;
+use crate::database::site_rules;
 use crate::plan::{Job, JobKey};
-use crate::rules;
 
 /// Has the pages looked at of hosts where that is configured. What the site rules do not admit is
 /// not asked for anything: `lint` tells of it.
@@ -16,7 +16,7 @@ pub(super) fn want(jobs: &mut [Vec<Job>], config: &Config) -> anyhow::Result<()>
     if jobs.peek().is_none() {
         return Ok(());
     }
-    let rules = rules::load(config)?;
+    let rules = site_rules::load(config)?;
     for job in jobs {
         let JobKey {
             domain,

@@ -15,7 +15,7 @@ mod links;
 mod look;
 mod media_type;
 mod patience;
-mod standing;
+mod status;
 
 use std::time::Duration;
 
@@ -29,7 +29,7 @@ pub use challenge::known_challenges;
 pub use expiry::{Expiry, expiring};
 pub use judge::{Judgement, judge, unsettled};
 pub use look::{Sight, look, promisable};
-pub use standing::{Doubt, News, Pending, Standing};
+pub use status::{Doubt, News, Pending, Standing};
 
 /// How patient and how sceptical the verdict is; `[check]` of urldb.toml.
 #[derive(Debug, Clone)]

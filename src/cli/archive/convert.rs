@@ -13,12 +13,12 @@ use urldb_warc::verify::archive_files;
 use urldb_warc::writer::Compression;
 use urldb_warc::{Reader, Version, Writer};
 
-use super::{Context, Exit, archive_folder, write_json};
+use super::{Context, ExitCode, archive_folder, write_json};
 use crate::archive::Keys;
-use crate::cli::check::Format;
-use crate::cli::edit::Edit;
-use crate::cli::progress::Bar;
-use crate::cli::style::{count, print_error};
+use crate::cli::print::progress::Bar;
+use crate::cli::print::style::Format;
+use crate::cli::print::style::{count, print_error};
+use crate::database::edit::Edit;
 use crate::explain::explain;
 
 /// Write the archive in another version of WARC, into another folder
@@ -83,7 +83,7 @@ enum Line<'a> {
     },
 }
 
-pub(super) fn run(args: &Args, context: &Context) -> anyhow::Result<Exit> {
+pub(super) fn run(args: &Args, context: &Context) -> anyhow::Result<ExitCode> {
     let folder = archive_folder(context)?;
     let files = archive_files(&folder).context("cannot read the folder of the archive")?;
     let target = context.directory.join(&args.output);
@@ -112,9 +112,9 @@ pub(super) fn run(args: &Args, context: &Context) -> anyhow::Result<Exit> {
     bar.finish();
     urldb_warc::index::rebuild(&target, &Keys).context("cannot make the index")?;
     let exit = if tally.not_converted == 0 {
-        Exit::Fine
+        ExitCode::Success
     } else {
-        Exit::Findings
+        ExitCode::Findings
     };
     tally.end(args, context)?;
     Ok(exit)

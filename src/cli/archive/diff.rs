@@ -8,9 +8,9 @@ use anyhow::Context as _;
 use similar::TextDiff;
 use urldb_warc::http::StoredRequest;
 
-use super::{Catalogue, Context, Exit, Moment, Payload, RequestArgs, Wanted, catalogue};
+use super::{Catalogue, Context, ExitCode, Moment, Payload, RequestArgs, Wanted, catalogue};
 use crate::archive::moment;
-use crate::cli::style::{BAD, DIM, GOOD, count, paint, plain};
+use crate::cli::print::style::{BAD, DIM, GOOD, count, paint, plain};
 use crate::hex;
 
 /// Texts of up to this many bytes and lines are compared line by line: each line takes memory several
@@ -59,14 +59,14 @@ pub(super) struct Args {
     url: String,
 }
 
-pub(super) fn run(args: &Args, context: &Context) -> anyhow::Result<Exit> {
+pub(super) fn run(args: &Args, context: &Context) -> anyhow::Result<ExitCode> {
     let catalogue = catalogue(context)?;
     let request = args.request.stored(&context.directory)?;
     let Some((old, new)) = sides(args, request.as_ref(), &catalogue)? else {
         if !context.quiet {
             writeln!(anstream::stdout(), "{} never changed", plain(&args.url))?;
         }
-        return Ok(Exit::Fine);
+        return Ok(ExitCode::Success);
     };
     if old.is_of(&new) {
         if !context.quiet {
@@ -77,7 +77,7 @@ pub(super) fn run(args: &Args, context: &Context) -> anyhow::Result<Exit> {
                 "both are the capture of {name} of {date}"
             )?;
         }
-        return Ok(Exit::Fine);
+        return Ok(ExitCode::Success);
     }
     let (mut old, mut new) = (Side::load(&old)?, Side::load(&new)?);
     let Some(first) = first_difference(&mut old, &mut new).context(NO_COPY)? else {
@@ -85,7 +85,7 @@ pub(super) fn run(args: &Args, context: &Context) -> anyhow::Result<Exit> {
             let (old, new) = (&old.date, &new.date);
             writeln!(anstream::stdout(), "the same bytes at {old} and {new}")?;
         }
-        return Ok(Exit::Fine);
+        return Ok(ExitCode::Success);
     };
     let mut out = BufWriter::new(anstream::stdout().lock());
     let contents = [&mut old, &mut new].map(|side| side.content().context(NO_COPY));
@@ -104,7 +104,7 @@ pub(super) fn run(args: &Args, context: &Context) -> anyhow::Result<Exit> {
         }
     }
     out.flush()?;
-    Ok(Exit::Findings)
+    Ok(ExitCode::Findings)
 }
 
 /// The two that are compared, the older first; `None` if there is only one content.

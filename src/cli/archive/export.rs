@@ -9,11 +9,11 @@ use urldb_format::{Entry, Record};
 use urldb_warc::cdxj::REVISIT;
 use urldb_warc::{CdxjLine, Digest};
 
-use super::{Catalogue, Context, Exit, Payload, Wanted, catalogue};
+use super::{Catalogue, Context, ExitCode, Payload, Wanted, catalogue};
 use crate::ambient::Ambient;
 use crate::archive::{bag, moment};
-use crate::cli::select::SelectArgs;
-use crate::cli::style::{count, plain, print_warning};
+use crate::cli::args::SelectArgs;
+use crate::cli::print::style::{count, plain, print_warning};
 use crate::explain::explain;
 use crate::hex;
 
@@ -43,7 +43,7 @@ struct Promised {
     sha256: Option<[u8; 32]>,
 }
 
-pub(super) fn run(args: &Args, context: &Context) -> anyhow::Result<Exit> {
+pub(super) fn run(args: &Args, context: &Context) -> anyhow::Result<ExitCode> {
     let catalogue = catalogue(context)?;
     let promised = promised(args, context)?;
     let copies = copies(&catalogue, &promised)?;
@@ -75,9 +75,9 @@ pub(super) fn run(args: &Args, context: &Context) -> anyhow::Result<Exit> {
         )?;
     }
     Ok(if exported == promised.len() {
-        Exit::Fine
+        ExitCode::Success
     } else {
-        Exit::Findings
+        ExitCode::Findings
     })
 }
 

@@ -3,9 +3,9 @@
 use std::io::{self, BufWriter, Write};
 use std::path::PathBuf;
 
-use super::{Context, Exit, Moment, Payload, RequestArgs, Wanted, catalogue};
+use super::{Context, ExitCode, Moment, Payload, RequestArgs, Wanted, catalogue};
 use crate::archive::moment;
-use crate::cli::style::{count, plain, print_warning};
+use crate::cli::print::style::{count, plain, print_warning};
 
 /// Take the bytes of a URL out of the archive
 ///
@@ -35,7 +35,7 @@ pub(super) struct Args {
     url: String,
 }
 
-pub(super) fn run(args: &Args, context: &Context) -> anyhow::Result<Exit> {
+pub(super) fn run(args: &Args, context: &Context) -> anyhow::Result<ExitCode> {
     let catalogue = catalogue(context)?;
     let request = args.request.stored(&context.directory)?;
     let payload = catalogue.take(Wanted {
@@ -49,7 +49,7 @@ pub(super) fn run(args: &Args, context: &Context) -> anyhow::Result<Exit> {
         Some(output) if output.as_os_str() != "-" => write_file(&payload, output, context)?,
         _ => write_out(&payload)?,
     }
-    Ok(Exit::Fine)
+    Ok(ExitCode::Success)
 }
 
 /// What the bytes alone do not show.

@@ -4,9 +4,9 @@ use std::io::Write;
 
 use anyhow::Context as _;
 
-use super::{Context, Exit, archive_folder};
+use super::{Context, ExitCode, archive_folder};
 use crate::archive::Keys;
-use crate::cli::style::{count, print_warning};
+use crate::cli::print::style::{count, print_warning};
 
 /// Make the index of the archive anew, of the files that are there
 #[derive(Debug, clap::Args)]
@@ -15,7 +15,7 @@ Examples:
   urldb archive index")]
 pub(super) struct Args {}
 
-pub(super) fn run(_: &Args, context: &Context) -> anyhow::Result<Exit> {
+pub(super) fn run(_: &Args, context: &Context) -> anyhow::Result<ExitCode> {
     let _owner = context.own()?;
     let made = urldb_warc::index::rebuild(&archive_folder(context)?, &Keys)
         .context("cannot make the index")?;
@@ -26,8 +26,8 @@ pub(super) fn run(_: &Args, context: &Context) -> anyhow::Result<Exit> {
         writeln!(anstream::stdout(), "indexed {}", count(made.files, "file"))?;
     }
     Ok(if made.damaged.is_empty() {
-        Exit::Fine
+        ExitCode::Success
     } else {
-        Exit::Findings
+        ExitCode::Findings
     })
 }

@@ -7,10 +7,10 @@ use std::io::{self, BufWriter, Write};
 use serde::Serialize;
 use urldb_warc::CdxjLine;
 
-use super::{Context, Exit, RequestArgs, catalogue, write_json};
+use super::{Context, ExitCode, RequestArgs, catalogue, write_json};
 use crate::archive::{Capture, Catalogue, moment};
-use crate::cli::check::Format;
-use crate::cli::style::{count, plain};
+use crate::cli::print::style::Format;
+use crate::cli::print::style::{count, plain};
 
 /// Characters of a request's body that people are shown.
 const LONGEST_BODY: usize = 60;
@@ -117,7 +117,7 @@ struct SummaryLine<'a> {
     summary: &'a Summary,
 }
 
-pub(super) fn run(args: &Args, context: &Context) -> anyhow::Result<Exit> {
+pub(super) fn run(args: &Args, context: &Context) -> anyhow::Result<ExitCode> {
     let catalogue = catalogue(context)?;
     let mut out = BufWriter::new(anstream::stdout().lock());
     match &args.url {
@@ -136,7 +136,7 @@ pub(super) fn run(args: &Args, context: &Context) -> anyhow::Result<Exit> {
         None => list_urls(&mut out, &catalogue, args.format)?,
     }
     out.flush()?;
-    Ok(Exit::Fine)
+    Ok(ExitCode::Success)
 }
 
 fn list_captures(out: &mut impl Write, captures: &[Capture], format: Format) -> io::Result<()> {

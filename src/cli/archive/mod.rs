@@ -15,9 +15,10 @@ use std::path::PathBuf;
 use clap::Subcommand;
 use serde::Serialize;
 
-use super::request::RequestArgs;
-use super::{Context, Exit};
+use super::Context;
 use crate::archive::{Catalogue, Moment, Payload, Wanted};
+use crate::cli::args::RequestArgs;
+use crate::exit::ExitCode;
 
 /// Look into the archive, and take out of it
 #[derive(Debug, clap::Args)]
@@ -38,7 +39,7 @@ enum Command {
     Convert(convert::Args),
 }
 
-pub(super) fn run(args: &Args, context: &Context) -> anyhow::Result<Exit> {
+pub(super) fn run(args: &Args, context: &Context) -> anyhow::Result<ExitCode> {
     let done = dispatch(&args.command, context);
     // Whatever else can fail is said with the failure.
     done.map_err(|error| match error.chain().next() {
@@ -47,7 +48,7 @@ pub(super) fn run(args: &Args, context: &Context) -> anyhow::Result<Exit> {
     })
 }
 
-fn dispatch(command: &Command, context: &Context) -> anyhow::Result<Exit> {
+fn dispatch(command: &Command, context: &Context) -> anyhow::Result<ExitCode> {
     match command {
         Command::List(args) => list::run(args, context),
         Command::Get(args) => get::run(args, context),

@@ -7,10 +7,10 @@ use anyhow::Context as _;
 use serde::Serialize;
 use urldb_warc::repair::{Repair, repair};
 
-use super::{Context, Exit, archive_folder, write_json};
+use super::{Context, ExitCode, archive_folder, write_json};
 use crate::archive::{Keys, describe};
-use crate::cli::check::Format;
-use crate::cli::style::{GOOD, count, paint, plain};
+use crate::cli::print::style::Format;
+use crate::cli::print::style::{GOOD, count, paint, plain};
 
 /// Set aside what is damaged in the archive, keep the rest, and make the index anew
 ///
@@ -52,7 +52,7 @@ struct Outcome<'a> {
     faults: Vec<&'a str>,
 }
 
-pub(super) fn run(args: &Args, context: &Context) -> anyhow::Result<Exit> {
+pub(super) fn run(args: &Args, context: &Context) -> anyhow::Result<ExitCode> {
     let _owner = context.own()?;
     let folder = archive_folder(context)?;
     let done = repair(&folder, &Keys).context("cannot repair the archive")?;
@@ -61,7 +61,7 @@ pub(super) fn run(args: &Args, context: &Context) -> anyhow::Result<Exit> {
         Format::Human => write_story(&mut out, &done, context)?,
         Format::Json => write_lines(&mut out, &done, context)?,
     }
-    Ok(Exit::Fine)
+    Ok(ExitCode::Success)
 }
 
 fn write_story(out: &mut impl Write, done: &Repair, context: &Context) -> io::Result<()> {

@@ -9,11 +9,11 @@ use urldb_warc::finding::Severity;
 use urldb_warc::index::FILE_NAME;
 use urldb_warc::verify::{Finding, Summary, Verifier, archive_files};
 
-use super::{Context, Exit, archive_folder, write_json};
+use super::{Context, ExitCode, archive_folder, write_json};
 use crate::archive::Keys;
-use crate::cli::check::Format;
-use crate::cli::progress::Bar;
-use crate::cli::style::{BAD, DIM, WARN, count, paint, plain};
+use crate::cli::print::progress::Bar;
+use crate::cli::print::style::Format;
+use crate::cli::print::style::{BAD, DIM, WARN, count, paint, plain};
 
 /// Read every byte of the archive, and say what is wrong with it
 ///
@@ -53,7 +53,7 @@ enum Line<'a> {
     },
 }
 
-pub(super) fn run(args: &Args, context: &Context) -> anyhow::Result<Exit> {
+pub(super) fn run(args: &Args, context: &Context) -> anyhow::Result<ExitCode> {
     let folder = archive_folder(context)?;
     let files = archive_files(&folder).context("cannot read the folder of the archive")?;
     let bar = Bar::new(files.len() as u64, context.quiet);
@@ -77,9 +77,9 @@ pub(super) fn run(args: &Args, context: &Context) -> anyhow::Result<Exit> {
     bar.finish();
     output.end(&summary)?;
     Ok(if summary.errors > 0 {
-        Exit::Findings
+        ExitCode::Findings
     } else {
-        Exit::Fine
+        ExitCode::Success
     })
 }
 

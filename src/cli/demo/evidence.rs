@@ -13,7 +13,7 @@ use mail_parser::MessageParser;
 use serde_json::Value;
 use urldb_warc::{Reader, RecordType};
 
-use crate::cli::style;
+use crate::cli::print::style;
 
 /// One WARC file.
 #[derive(Debug, Clone, PartialEq, Eq)]

@@ -20,7 +20,7 @@ mod world;
 use anstream::ColorChoice;
 use anyhow::Context as _;
 
-use super::Exit;
+use crate::exit::ExitCode;
 use crate::stop::{Stop, stop_on_signals};
 use narrator::Narrator;
 use script::Script;
@@ -42,7 +42,7 @@ pub(super) struct Args {
     keep: bool,
 }
 
-pub(super) fn run(args: &Args) -> anyhow::Result<Exit> {
+pub(super) fn run(args: &Args) -> anyhow::Result<ExitCode> {
     let stop = Stop::new();
     stop_on_signals(&stop).context("cannot listen for Ctrl-C")?;
     let out = anstream::stdout();
@@ -64,8 +64,8 @@ pub(super) fn run(args: &Args) -> anyhow::Result<Exit> {
         stage.strike()?;
     }
     match played {
-        Err(_) if stop.is_set() => Ok(Exit::Interrupted),
+        Err(_) if stop.is_set() => Ok(ExitCode::Interrupted),
         Err(error) => Err(error.context("the demo did not go as it should")),
-        Ok(()) => Ok(Exit::Fine),
+        Ok(()) => Ok(ExitCode::Success),
     }
 }

@@ -4,7 +4,7 @@ use std::io::{self, Write};
 
 use anstyle::{AnsiColor, Style};
 
-use crate::cli::style::DIM;
+use crate::cli::print::style::DIM;
 
 /// The width that prose and commands keep to.
 const WIDTH: usize = 78;

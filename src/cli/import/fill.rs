@@ -7,10 +7,11 @@ use std::time::{Duration, Instant};
 use urldb_canon::Identity as Url;
 use urldb_format::{DomainFile, Identity, Record};
 
-use crate::cli::edit::Edit;
-use crate::cli::served::{self, Bytes};
-use crate::cli::style::{self, count, plain};
-use crate::cli::{Context, Exit};
+use crate::cli::Context;
+use crate::cli::print::style::{self, count, plain};
+use crate::cli::probe::{self, Bytes};
+use crate::database::edit::Edit;
+use crate::exit::ExitCode;
 use crate::plan::Job;
 use crate::stop::{Stop, stop_on_signals};
 
@@ -24,18 +25,18 @@ const LONGEST: Duration = Duration::from_secs(20);
 type Promises = BTreeMap<String, Bytes>;
 
 /// Fetches all URLs. `exit` is how the import without it ends.
-pub(super) fn fill(context: &Context, lacking: &[Url], exit: Exit) -> anyhow::Result<Exit> {
+pub(super) fn fill(context: &Context, lacking: &[Url], exit: ExitCode) -> anyhow::Result<ExitCode> {
     if lacking.is_empty() {
         return Ok(exit);
     }
     let stop = Stop::new();
     stop_on_signals(&stop)?;
-    let (get, body) = (Record::default(), served::hashed(context));
-    let jobs = lacking.iter().map(|url| served::job(url, &get, body));
+    let (get, body) = (Record::default(), probe::hashed(context));
+    let jobs = lacking.iter().map(|url| probe::job(url, &get, body));
     let mut batch = Batch::new(context);
     let mut outcome = Ok(());
     let mut refused = 0;
-    served::ask(context, jobs, &stop, |job, served| {
+    probe::ask(context, jobs, &stop, |job, served| {
         match served {
             Ok(bytes) => batch.push(job, bytes),
             Err(_) if stop.is_set() => {}
@@ -63,9 +64,13 @@ pub(super) fn fill(context: &Context, lacking: &[Url], exit: Exit) -> anyhow::Re
     }
     if stop.is_set() {
         style::print_warning("interrupted; the same import goes on where this one ended");
-        return Ok(Exit::Interrupted);
+        return Ok(ExitCode::Interrupted);
     }
-    Ok(if refused > 0 { Exit::Findings } else { exit })
+    Ok(if refused > 0 {
+        ExitCode::Findings
+    } else {
+        exit
+    })
 }
 
 /// What was fetched and is not written yet.

@@ -4,7 +4,6 @@
 //! go, `merge` makes it, `tally` tells, `fill` fetches what has no digest.
 
 mod fill;
-mod merge;
 mod source;
 mod spool;
 mod tally;
@@ -15,13 +14,14 @@ use std::path::PathBuf;
 use anyhow::Context as _;
 use urldb_interchange::Found;
 
-use self::merge::Merge;
 use self::spool::Spool;
 use self::tally::Tally;
-use super::context::MapArgs;
-use super::domains::Aliases;
-use super::edit::Edit;
-use super::{Context, Exit};
+use super::Context;
+use crate::cli::args::MapArgs;
+use crate::database::aliases::Aliases;
+use crate::database::edit::Edit;
+use crate::database::lists::Merge;
+use crate::exit::ExitCode;
 use source::Format;
 
 pub(super) use source::parse_base;
@@ -69,7 +69,7 @@ pub(super) struct Args {
     map: MapArgs,
 }
 
-pub(super) fn run(args: &Args, context: &mut Context) -> anyhow::Result<Exit> {
+pub(super) fn run(args: &Args, context: &mut Context) -> anyhow::Result<ExitCode> {
     context.add_maps(&args.map.maps);
     let mut tally = Tally::new(context);
     let mut spool = Spool::new()?;

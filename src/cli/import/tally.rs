@@ -5,9 +5,10 @@ use std::io::Write as _;
 
 use urldb_interchange::{Notice, Weight};
 
-use super::merge::{Done, Merged};
-use crate::cli::style::{self, BAD, DIM, GOOD, count, paint, plain};
-use crate::cli::{Context, Exit};
+use crate::cli::Context;
+use crate::cli::print::style::{self, BAD, DIM, GOOD, count, paint, plain};
+use crate::database::lists::{Done, Merged};
+use crate::exit::ExitCode;
 
 /// How many notices are shown: a list of ten million lines may be wrong in every one.
 const SHOWN: u64 = 100;
@@ -131,11 +132,11 @@ impl Tally {
         Ok(())
     }
 
-    pub(super) fn exit(&self) -> Exit {
+    pub(super) fn exit(&self) -> ExitCode {
         if self.refused > 0 {
-            Exit::Findings
+            ExitCode::Findings
         } else {
-            Exit::Fine
+            ExitCode::Success
         }
     }
 }

@@ -8,10 +8,11 @@ use urldb_format::{DomainFile, Entry};
 
 use super::explanation::{Explanation, Record};
 use super::table;
-use crate::cli::check::Format;
-use crate::cli::domains::{Aliases, read_if_there};
-use crate::cli::{Context, Exit};
-use crate::rules;
+use crate::cli::Context;
+use crate::cli::print::style::Format;
+use crate::database::aliases::{Aliases, read_if_there};
+use crate::database::site_rules;
+use crate::exit::ExitCode;
 
 /// Show each step from a URL to its record
 ///
@@ -32,7 +33,7 @@ pub(super) struct Args {
     url: String,
 }
 
-pub(super) fn run(args: &Args, context: &Context) -> anyhow::Result<Exit> {
+pub(super) fn run(args: &Args, context: &Context) -> anyhow::Result<ExitCode> {
     let explanation = explain(&args.url, context)?;
     let mut out = anstream::stdout().lock();
     match args.format {
@@ -43,9 +44,9 @@ pub(super) fn run(args: &Args, context: &Context) -> anyhow::Result<Exit> {
         }
     }
     Ok(if explanation.record.is_some() {
-        Exit::Fine
+        ExitCode::Success
     } else {
-        Exit::Findings
+        ExitCode::Findings
     })
 }
 
@@ -54,7 +55,7 @@ fn explain(url: &str, context: &Context) -> anyhow::Result<Explanation> {
     let has_database = folder.is_dir();
     let (rules, aliases) = if has_database {
         let aliases = Aliases::load(&context.config)?;
-        (rules::load(&context.config)?, Some(aliases))
+        (site_rules::load(&context.config)?, Some(aliases))
     } else {
         (SiteRules::new(), None)
     };

@@ -7,7 +7,7 @@ use serde::Serialize;
 use urldb_canon::rules::{self, Failure, Parts, Source, Trace, Tried, Verdict};
 use urldb_canon::surt;
 
-use crate::rules::{domain_file, website_file};
+use crate::database::site_rules::{domain_file, website_file};
 
 /// Each step from a URL to its record. What comes after a step that failed is null or empty.
 #[derive(Debug, Serialize)]

@@ -6,7 +6,8 @@ use std::str;
 
 use anyhow::Context as _;
 
-use crate::cli::{Exit, style};
+use crate::cli::print::style;
+use crate::exit::ExitCode;
 
 /// Large enough that nothing waits for the kernel.
 const BUFFER: usize = 256 << 10;
@@ -23,10 +24,10 @@ const LONGEST: usize = 1 << 20;
 pub(super) fn answer_each<T: Display, E: Display>(
     urls: &[String],
     answer: impl Fn(&str) -> Result<T, E>,
-) -> anyhow::Result<Exit> {
+) -> anyhow::Result<ExitCode> {
     let mut answers = Answers {
         out: BufWriter::with_capacity(BUFFER, io::stdout().lock()),
-        exit: Exit::Fine,
+        exit: ExitCode::Success,
         answer,
     };
     if urls.is_empty() {
@@ -42,7 +43,7 @@ pub(super) fn answer_each<T: Display, E: Display>(
 
 struct Answers<F> {
     out: BufWriter<StdoutLock<'static>>,
-    exit: Exit,
+    exit: ExitCode,
     answer: F,
 }
 
@@ -86,7 +87,7 @@ impl<T: Display, E: Display, F: Fn(&str) -> Result<T, E>> Answers<F> {
             "{place}: {}",
             style::plain(&error.to_string())
         ));
-        self.exit = Exit::Findings;
+        self.exit = ExitCode::Findings;
     }
 }
 

@@ -9,7 +9,8 @@ mod table;
 
 use clap::Subcommand;
 
-use super::{Context, Exit};
+use super::Context;
+use crate::exit::ExitCode;
 
 /// Look at URLs as urldb does
 ///
@@ -31,7 +32,7 @@ enum Command {
 pub(super) fn run(
     args: &Args,
     context: impl FnOnce() -> anyhow::Result<Context>,
-) -> anyhow::Result<Exit> {
+) -> anyhow::Result<ExitCode> {
     match &args.command {
         Command::Explain(args) => explain::run(args, &context()?),
         Command::Normalize(args) => normalize::run(args),

@@ -1,7 +1,7 @@
 //! `urldb url normalize`.
 
 use super::lines::answer_each;
-use crate::cli::Exit;
+use crate::exit::ExitCode;
 
 /// Print the spelling of URLs under which the database keeps them
 ///
@@ -20,6 +20,6 @@ pub(super) struct Args {
     urls: Vec<String>,
 }
 
-pub(super) fn run(args: &Args) -> anyhow::Result<Exit> {
+pub(super) fn run(args: &Args) -> anyhow::Result<ExitCode> {
     answer_each(&args.urls, urldb_canon::identify)
 }

@@ -3,7 +3,7 @@
 use std::convert::Infallible;
 
 use super::lines::answer_each;
-use crate::cli::Exit;
+use crate::exit::ExitCode;
 
 /// Print the keys of URLs in the indexes of web archives
 ///
@@ -21,7 +21,7 @@ pub(super) struct Args {
     urls: Vec<String>,
 }
 
-pub(super) fn run(args: &Args) -> anyhow::Result<Exit> {
+pub(super) fn run(args: &Args) -> anyhow::Result<ExitCode> {
     answer_each(&args.urls, |url| {
         Ok::<_, Infallible>(urldb_canon::surt(url))
     })

@@ -3,7 +3,7 @@
 use std::io::{self, Write};
 
 use super::explanation::{Explanation, Record, Rule, Script, Variable};
-use crate::cli::style::{BAD, DIM, paint, plain};
+use crate::cli::print::style::{BAD, DIM, paint, plain};
 
 /// Writes an explanation, section by section.
 pub(super) fn write(out: &mut impl Write, explanation: &Explanation) -> io::Result<()> {

@@ -5,7 +5,7 @@ use urldb_canon::Identity;
 use urldb_format::Record;
 
 use super::Context;
-use super::progress::Bar;
+use super::print::progress::Bar;
 use crate::fetch::{Fetcher, Next, Observation};
 use crate::hex;
 use crate::plan::{BodyUse, Job, JobKey, Promise, Request};
@@ -15,14 +15,14 @@ use crate::verdict::{self, Judgement, Policy, Sight};
 
 /// What a body is.
 #[derive(Debug, Clone, Copy, PartialEq, Eq)]
-pub(super) struct Bytes {
+pub(crate) struct Bytes {
     length: u64,
     sha256: [u8; 32],
 }
 
 impl Bytes {
     /// Makes them the promise of a record, unless it promises bytes already.
-    pub(super) fn promise_in(&self, record: &mut Record) {
+    pub(crate) fn promise_in(&self, record: &mut Record) {
         if !record.is_static() {
             record.content_length = Some(self.length);
             record.content_sha256 = Some(hex::encode(&self.sha256));
@@ -31,7 +31,7 @@ impl Bytes {
 }
 
 /// A request as `asked` has it, of which nothing is promised.
-pub(super) fn job(url: &Identity, asked: &Record, body: BodyUse) -> Job {
+pub(crate) fn job(url: &Identity, asked: &Record, body: BodyUse) -> Job {
     Job {
         key: JobKey {
             domain: url.host.clone(),
@@ -51,7 +51,7 @@ pub(super) fn job(url: &Identity, asked: &Record, body: BodyUse) -> Job {
 }
 
 /// The use of a body whose bytes are to be promised.
-pub(super) fn hashed(context: &Context) -> BodyUse {
+pub(crate) fn hashed(context: &Context) -> BodyUse {
     BodyUse::Hash {
         at_most: context.config.check.largest_body(),
         keep: false,
@@ -60,7 +60,7 @@ pub(super) fn hashed(context: &Context) -> BodyUse {
 
 /// Fetches every job. `take` gets each with its bytes, if its body was to be hashed, or with what
 /// keeps it from being promised, for people.
-pub(super) fn ask(
+pub(crate) fn ask(
     context: &Context,
     jobs: impl ExactSizeIterator<Item = Job> + Send,
     stop: &Stop,

@@ -7,16 +7,16 @@ use clap::Args;
 use urldb_canon::Identity;
 use urldb_format::Database;
 
-use super::Context;
 use super::context::MapArgs;
-use super::domains::{Aliases, paths_in};
+use crate::cli::Context;
 use crate::config::section::nearest;
+use crate::database::aliases::{Aliases, paths_in};
+use crate::database::site_rules;
 use crate::plan::Selection;
-use crate::rules;
 
 /// Which records.
 #[derive(Debug, Default, Args)]
-pub(super) struct SelectArgs {
+pub(crate) struct SelectArgs {
     /// Only this domain, by the name of its file
     #[arg(short, long = "domain", value_name = "DOMAIN")]
     domains: Vec<String>,
@@ -30,19 +30,19 @@ pub(super) struct SelectArgs {
 
 /// Which records, or exactly these URLs.
 #[derive(Debug, Args)]
-pub(super) struct TargetArgs {
+pub(crate) struct TargetArgs {
     #[command(flatten)]
-    pub(super) select: SelectArgs,
+    pub(crate) select: SelectArgs,
     #[command(flatten)]
-    pub(super) map: MapArgs,
+    pub(crate) map: MapArgs,
     /// Only these URLs of the database
     #[arg(value_name = "URL")]
-    pub(super) urls: Vec<String>,
+    pub(crate) urls: Vec<String>,
 }
 
 impl SelectArgs {
     /// The selection, if every domain in it has a file.
-    pub(super) fn resolve(&self, context: &Context) -> anyhow::Result<Selection> {
+    pub(crate) fn resolve(&self, context: &Context) -> anyhow::Result<Selection> {
         if !self.domains.is_empty() {
             let database = context.config.open_database()?;
             for domain in &self.domains {
@@ -60,7 +60,7 @@ impl SelectArgs {
 
 impl TargetArgs {
     /// The selection, if every URL in it is in the database.
-    pub(super) fn resolve(&self, context: &Context) -> anyhow::Result<Selection> {
+    pub(crate) fn resolve(&self, context: &Context) -> anyhow::Result<Selection> {
         let selection = self.select.resolve(context)?;
         Ok(Selection {
             records: find_records(context, &self.urls)?,
@@ -88,7 +88,7 @@ fn require_domain(database: &Database, domain: &str) -> anyhow::Result<()> {
 
 /// Host and path of the records that URLs name, or of the pages that they are to the site rules;
 /// cnames resolved.
-pub(super) fn find_records(
+pub(crate) fn find_records(
     context: &Context,
     urls: &[String],
 ) -> anyhow::Result<Vec<(String, String)>> {
@@ -96,7 +96,7 @@ pub(super) fn find_records(
         return Ok(vec![]);
     }
     // Those with mistakes are no help here, and `lint` tells of them.
-    let rules = rules::read(&context.database())?.rules;
+    let rules = site_rules::read(&context.database())?.rules;
     let mut known = Known {
         context,
         aliases: Aliases::load(&context.config)?,

@@ -39,7 +39,7 @@ enum Color {
 
 impl GlobalArgs {
     /// Makes `--color` hold for all output. `auto` honours `NO_COLOR` and terminals.
-    pub(super) fn apply_color(&self) {
+    pub(crate) fn apply_color(&self) {
         let choice = match self.color {
             Color::Auto => anstream::ColorChoice::Auto,
             Color::Always => anstream::ColorChoice::Always,
@@ -49,7 +49,7 @@ impl GlobalArgs {
     }
 
     /// The directory that the program works in.
-    pub(super) fn directory(&self) -> anyhow::Result<PathBuf> {
+    pub(crate) fn directory(&self) -> anyhow::Result<PathBuf> {
         match &self.directory {
             Some(directory) => {
                 std::path::absolute(directory).context("cannot use the directory of -C")
@@ -73,7 +73,7 @@ pub struct Context {
 }
 
 impl Context {
-    pub(super) fn new(global: &GlobalArgs) -> anyhow::Result<Self> {
+    pub(crate) fn new(global: &GlobalArgs) -> anyhow::Result<Self> {
         let directory = global.directory()?;
         let config = match &global.config {
             Some(file) => config::load(&directory.join(file))?,
@@ -88,27 +88,27 @@ impl Context {
     }
 
     /// The folder of domain files.
-    pub(super) fn database(&self) -> PathBuf {
+    pub(crate) fn database(&self) -> PathBuf {
         self.config.root.join(&self.config.database.path)
     }
 
     /// The domain file of a host, or where it would be.
-    pub(super) fn domain_file(&self, host: &str) -> PathBuf {
+    pub(crate) fn domain_file(&self, host: &str) -> PathBuf {
         self.database().join(format!("{host}.yaml"))
     }
 
     /// A path as people are shown it: relative to the root.
-    pub(super) fn shown(&self, path: &Path) -> String {
+    pub(crate) fn shown(&self, path: &Path) -> String {
         self.config.relative_name(path)
     }
 
     /// Lays `--map` over the configuration: what was typed comes first.
-    pub(super) fn add_maps(&mut self, maps: &[Mapping]) {
+    pub(crate) fn add_maps(&mut self, maps: &[Mapping]) {
         self.config.network.map.splice(0..0, maps.iter().cloned());
     }
 
     /// Makes this process the only urldb that writes to the repository.
-    pub(super) fn own(&self) -> anyhow::Result<Owner> {
+    pub(crate) fn own(&self) -> anyhow::Result<Owner> {
         let repository = Repository::discover(&self.config.root, GitEnv::from_process())?;
         let folder = repository
             .as_ref()
@@ -119,8 +119,8 @@ impl Context {
 
 /// `--map`, for every subcommand that fetches.
 #[derive(Debug, Args)]
-pub(super) struct MapArgs {
+pub(crate) struct MapArgs {
     /// Connect to another place for a host, and ask for the same thing
     #[arg(long = "map", value_name = "HOST[:PORT]=HOST[:PORT]")]
-    pub(super) maps: Vec<Mapping>,
+    pub(crate) maps: Vec<Mapping>,
 }

@@ -13,7 +13,7 @@ const LARGEST_BODY: u64 = 1 << 20;
 
 /// Which request.
 #[derive(Debug, clap::Args)]
-pub(super) struct RequestArgs {
+pub(crate) struct RequestArgs {
     /// The method; GET, or POST where --data is given
     #[arg(long, value_name = "METHOD")]
     method: Option<String>,
@@ -27,7 +27,7 @@ pub(super) struct RequestArgs {
 
 /// Which request a record is to make.
 #[derive(Debug, clap::Args)]
-pub(super) struct RecordArgs {
+pub(crate) struct RecordArgs {
     #[command(flatten)]
     request: RequestArgs,
     /// One more header to send, such as 'Accept: text/csv'; the database is public, so no secrets
@@ -37,12 +37,12 @@ pub(super) struct RecordArgs {
 
 impl RecordArgs {
     /// Whether the body comes from standard input.
-    pub(super) fn reads_stdin(&self) -> bool {
+    pub(crate) fn reads_stdin(&self) -> bool {
         self.request.data.as_deref() == Some("@-")
     }
 
     /// A record that says what is asked, and nothing else yet. Files are looked for in `folder`.
-    pub(super) fn record(&self, folder: &Path) -> anyhow::Result<Record> {
+    pub(crate) fn record(&self, folder: &Path) -> anyhow::Result<Record> {
         let content_type = &self.request.content_type;
         let body = self.request.body(folder)?;
         let mut record = Record {
@@ -74,12 +74,12 @@ impl RecordArgs {
 
 impl RequestArgs {
     /// Whether any of the options is there.
-    pub(super) fn is_given(&self) -> bool {
+    pub(crate) fn is_given(&self) -> bool {
         self.method.is_some() || self.data.is_some()
     }
 
     /// The request as an archive knows it; `None` for a GET. Files are looked for in `folder`.
-    pub(super) fn stored(&self, folder: &Path) -> anyhow::Result<Option<StoredRequest>> {
+    pub(crate) fn stored(&self, folder: &Path) -> anyhow::Result<Option<StoredRequest>> {
         let Some(method) = self.method()? else {
             return Ok(None);
         };

@@ -17,7 +17,7 @@ use crate::verdict::{self, Assessment, Sight};
 
 /// Whose stories are told.
 #[derive(Debug, Clone, Copy, PartialEq, Eq)]
-pub(super) enum Tell {
+pub(crate) enum Tell {
     /// Nobody's.
     Nothing,
     /// Those of URLs that are not simply as promised.
@@ -27,7 +27,7 @@ pub(super) enum Tell {
 }
 
 /// Collects stories while a run goes on.
-pub(super) struct Stories {
+pub(crate) struct Stories {
     tell: Tell,
     challenges: Vec<Challenge>,
     told: RefCell<Vec<Story>>,
@@ -44,7 +44,7 @@ struct Story {
 
 impl Stories {
     /// `challenges` are those of the configuration.
-    pub(super) fn new(tell: Tell, challenges: Vec<Challenge>) -> Self {
+    pub(crate) fn new(tell: Tell, challenges: Vec<Challenge>) -> Self {
         Self {
             tell,
             challenges,
@@ -53,7 +53,7 @@ impl Stories {
     }
 
     /// Writes the stories in the order of the records.
-    pub(super) fn write(&self, out: &mut impl Write) -> io::Result<()> {
+    pub(crate) fn write(&self, out: &mut impl Write) -> io::Result<()> {
         let mut told = self.told.borrow_mut();
         told.sort_unstable();
         let mut told = told.iter();

@@ -8,18 +8,18 @@ use urldb_canon::{Identity as Url, Scheme};
 use urldb_format::{DomainFile, Identity, Mapping, Metadata, Record, Value};
 use urldb_interchange::{Item, Listed, Notice, Place};
 
-use crate::cli::domains::read_if_there;
+use crate::database::aliases::read_if_there;
 
 /// What became of a URL.
 #[derive(Debug, Clone, Copy, PartialEq, Eq)]
-pub(super) enum Done {
+pub(crate) enum Done {
     Added,
     Merged,
     Known,
 }
 
 /// A domain file, before.
-pub(super) struct Merge<'a> {
+pub(crate) struct Merge<'a> {
     file: DomainFile,
     is_new: bool,
     categories: &'a [String],
@@ -27,18 +27,18 @@ pub(super) struct Merge<'a> {
 }
 
 /// A domain file, after.
-pub(super) struct Merged {
+pub(crate) struct Merged {
     file: DomainFile,
     records: Vec<(Record, Done)>,
     /// What is to be told.
-    pub(super) notices: Vec<Notice>,
+    pub(crate) notices: Vec<Notice>,
     /// The scheme of some URL that the domain is not asked over.
-    pub(super) unasked: Option<Scheme>,
+    pub(crate) unasked: Option<Scheme>,
 }
 
 impl<'a> Merge<'a> {
     /// The file at `path`, or a new one for `items`.
-    pub(super) fn new(
+    pub(crate) fn new(
         path: &Path,
         items: &[Item],
         categories: &'a [String],
@@ -63,7 +63,7 @@ impl<'a> Merge<'a> {
     }
 
     /// Merges all items. `name` is what people call the file.
-    pub(super) fn all(self, items: Vec<Item>, name: &str) -> Merged {
+    pub(crate) fn all(self, items: Vec<Item>, name: &str) -> Merged {
         let mut notices = vec![];
         let asked = self.file.metadata().schemes();
         let unasked = items
@@ -139,14 +139,14 @@ impl<'a> Merge<'a> {
 
 impl Merged {
     /// What became of each URL.
-    pub(super) fn done(&self) -> impl Iterator<Item = (Done, String)> {
+    pub(crate) fn done(&self) -> impl Iterator<Item = (Done, String)> {
         self.records
             .iter()
             .map(|(record, done)| (*done, self.listed(record).url()))
     }
 
     /// How many URLs this became of.
-    pub(super) fn count(&self, what: Done) -> u64 {
+    pub(crate) fn count(&self, what: Done) -> u64 {
         self.records
             .iter()
             .filter(|(_, done)| *done == what)
@@ -154,7 +154,7 @@ impl Merged {
     }
 
     /// The URLs whose bytes nothing promises.
-    pub(super) fn lacking(&self) -> impl Iterator<Item = Url> {
+    pub(crate) fn lacking(&self) -> impl Iterator<Item = Url> {
         let plain = self
             .records
             .iter()
@@ -175,7 +175,7 @@ impl Merged {
     }
 
     /// The file with all of it, if anything changes.
-    pub(super) fn file(mut self) -> anyhow::Result<Option<DomainFile>> {
+    pub(crate) fn file(mut self) -> anyhow::Result<Option<DomainFile>> {
         let records = self
             .records
             .into_iter()

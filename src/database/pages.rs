@@ -6,7 +6,7 @@ use std::path::PathBuf;
 use urldb_canon::rules::SiteRules;
 use urldb_format::DomainFile;
 
-use super::Problem;
+use super::site_rules::Problem;
 
 /// Takes domain files in, and says what is wrong with their records. Domains without rules cost
 /// nothing but the question.

@@ -24,7 +24,7 @@ struct Cause<'a> {
 }
 
 /// Writes findings block by block, in the order of their first ones.
-pub(super) fn write(out: &mut impl Write, findings: &[Finding], all: bool) -> io::Result<()> {
+pub(crate) fn write(out: &mut impl Write, findings: &[Finding], all: bool) -> io::Result<()> {
     for block in blocks(findings) {
         match block.as_slice() {
             [only] => write_one(out, only)?,

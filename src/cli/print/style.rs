@@ -4,32 +4,40 @@ use std::fmt::Display;
 use std::io::{self, Write};
 
 use anstyle::{AnsiColor, Style};
+use clap::ValueEnum;
 use urldb_format::{Finding, Severity};
 
+use crate::database::site_rules::Problem;
 use crate::explain::explain;
-use crate::rules::Problem;
+
+/// The form of a command's output.
+#[derive(Debug, Clone, Copy, PartialEq, Eq, ValueEnum)]
+pub(crate) enum Format {
+    Human,
+    Json,
+}
 
 /// Something is broken.
-pub(super) const BAD: Style = AnsiColor::Red.on_default().bold();
+pub(crate) const BAD: Style = AnsiColor::Red.on_default().bold();
 /// Something is worth knowing.
-pub(super) const WARN: Style = AnsiColor::Yellow.on_default().bold();
+pub(crate) const WARN: Style = AnsiColor::Yellow.on_default().bold();
 /// Something is as it should be.
-pub(super) const GOOD: Style = AnsiColor::Green.on_default().bold();
+pub(crate) const GOOD: Style = AnsiColor::Green.on_default().bold();
 /// Something is less important than the rest.
-pub(super) const DIM: Style = Style::new().dimmed();
+pub(crate) const DIM: Style = Style::new().dimmed();
 
 /// Text in a style.
-pub(super) fn paint(style: Style, text: impl Display) -> String {
+pub(crate) fn paint(style: Style, text: impl Display) -> String {
     format!("{style}{text}{style:#}")
 }
 
 /// Text from the network without what a terminal could take for a command.
-pub(super) fn plain(text: &str) -> String {
+pub(crate) fn plain(text: &str) -> String {
     text.replace(char::is_control, "\u{fffd}")
 }
 
 /// An error and its causes, on standard error.
-pub(super) fn print_error(error: &anyhow::Error) {
+pub(crate) fn print_error(error: &anyhow::Error) {
     // There is nobody to tell that standard error is closed.
     let _ = writeln!(
         anstream::stderr(),
@@ -40,12 +48,12 @@ pub(super) fn print_error(error: &anyhow::Error) {
 }
 
 /// A warning, on standard error.
-pub(super) fn print_warning(text: impl Display) {
+pub(crate) fn print_warning(text: impl Display) {
     let _ = writeln!(anstream::stderr(), "{} {text}", paint(WARN, "warning:"));
 }
 
 /// A finding about a domain file, in the form that editors and terminals make clickable.
-pub(super) fn write_finding(out: &mut impl Write, file: &str, finding: &Finding) -> io::Result<()> {
+pub(crate) fn write_finding(out: &mut impl Write, file: &str, finding: &Finding) -> io::Result<()> {
     let style = of_severity(finding.severity);
     let Finding {
         line,
@@ -62,7 +70,7 @@ pub(super) fn write_finding(out: &mut impl Write, file: &str, finding: &Finding)
 }
 
 /// The same for something wrong with site rules, or with a record because of them.
-pub(super) fn write_problem(out: &mut impl Write, file: &str, problem: &Problem) -> io::Result<()> {
+pub(crate) fn write_problem(out: &mut impl Write, file: &str, problem: &Problem) -> io::Result<()> {
     let Problem {
         line,
         column,
@@ -83,7 +91,7 @@ fn of_severity(severity: Severity) -> Style {
 }
 
 /// `1 URL`, `2 URLs`.
-pub(super) fn count(number: u64, what: &str) -> String {
+pub(crate) fn count(number: u64, what: &str) -> String {
     if number == 1 {
         format!("1 {what}")
     } else {

@@ -11,7 +11,7 @@ use urldb_interchange::ssd3::{number, parse_date};
 /// Which records of a catalogue, and in which order.
 #[derive(Debug, clap::Args)]
 #[command(next_help_heading = "Searching")]
-pub(super) struct SearchArgs {
+pub(crate) struct SearchArgs {
     /// Only records with all these words in name, description or category
     #[arg(long, value_name = "WORDS")]
     search: Option<String>,
@@ -131,7 +131,7 @@ fn refusal(key: &str, how: &str, allowed: &str) -> String {
 
 /// What a record is ordered by: the key itself, then its name.
 #[derive(Debug, Clone, PartialEq, Eq, PartialOrd, Ord)]
-pub(super) struct Rank {
+pub(crate) struct Rank {
     group: (bool, String),
     is_missing: bool,
     key: Key,
@@ -149,7 +149,7 @@ enum Key {
 
 impl Rank {
     /// The heading that the record goes under.
-    pub(super) fn heading(&self) -> Option<&str> {
+    pub(crate) fn heading(&self) -> Option<&str> {
         let (is_missing, heading) = &self.group;
         (!is_missing).then_some(heading)
     }
@@ -158,7 +158,7 @@ impl Rank {
 impl SearchArgs {
     /// Whether any of this was asked for. If it was, the order is that of a catalogue, never that of
     /// the database, which is by path.
-    pub(super) fn is_asked_for(&self) -> bool {
+    pub(crate) fn is_asked_for(&self) -> bool {
         self.search.is_some()
             || self.language.is_some()
             || self.media_type.is_some()
@@ -168,12 +168,12 @@ impl SearchArgs {
     }
 
     /// Whether records are listed under headings.
-    pub(super) fn is_grouped(&self) -> bool {
+    pub(crate) fn is_grouped(&self) -> bool {
         self.group.is_some()
     }
 
     /// Whether a record is what is looked for.
-    pub(super) fn wants(&self, record: &Record) -> bool {
+    pub(crate) fn wants(&self, record: &Record) -> bool {
         let by_words = self.search.as_deref().is_none_or(|words| {
             let text = searched(record);
             words
@@ -193,7 +193,7 @@ impl SearchArgs {
     }
 
     /// What the record is ordered by.
-    pub(super) fn rank(&self, record: &Record) -> Rank {
+    pub(crate) fn rank(&self, record: &Record) -> Rank {
         let name = record.name.clone().unwrap_or_default();
         let date = || catalogued(record, "date").and_then(parse_date);
         let (is_missing, key) = match self.sort.unwrap_or(Sort::Name) {

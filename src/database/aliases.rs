@@ -8,11 +8,11 @@ use urldb_format::DomainFile;
 use crate::config::Config;
 
 /// Cnames, and the hosts that they are aliases of.
-pub(super) struct Aliases(BTreeMap<String, String>);
+pub(crate) struct Aliases(BTreeMap<String, String>);
 
 impl Aliases {
     /// Reads one file of the database after the other.
-    pub(super) fn load(config: &Config) -> anyhow::Result<Self> {
+    pub(crate) fn load(config: &Config) -> anyhow::Result<Self> {
         let (mut aliases, mut hosts) = (BTreeMap::new(), vec![]);
         for parsed in config.open_database()?.read() {
             let file = parsed?.file;
@@ -28,13 +28,13 @@ impl Aliases {
     }
 
     /// The host in whose file a host's records stand.
-    pub(super) fn primary_host(&self, host: &str) -> String {
+    pub(crate) fn primary_host(&self, host: &str) -> String {
         self.0.get(host).map_or(host, String::as_str).to_owned()
     }
 }
 
 /// The domain file at `path`, if there is one.
-pub(super) fn read_if_there(path: &Path) -> anyhow::Result<Option<DomainFile>> {
+pub(crate) fn read_if_there(path: &Path) -> anyhow::Result<Option<DomainFile>> {
     if path.symlink_metadata().is_err() {
         return Ok(None);
     }
@@ -42,7 +42,7 @@ pub(super) fn read_if_there(path: &Path) -> anyhow::Result<Option<DomainFile>> {
 }
 
 /// The paths of all records in the domain file at `path`, whatever their requests.
-pub(super) fn paths_in(path: &Path) -> anyhow::Result<BTreeSet<String>> {
+pub(crate) fn paths_in(path: &Path) -> anyhow::Result<BTreeSet<String>> {
     let file = read_if_there(path)?;
     let entries = file.iter().flat_map(DomainFile::records);
     Ok(entries.map(|entry| entry.record().path.clone()).collect())

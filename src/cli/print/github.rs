@@ -7,7 +7,7 @@ use std::io::{self, Write};
 use anyhow::Context as _;
 use urldb_protocol::{Finding, Severity};
 
-use super::Context;
+use crate::cli::Context;
 use crate::run::Outcome;
 
 /// A step shows no more than this many annotations of a kind; the rest is in the summary.
@@ -17,7 +17,7 @@ const ANNOTATIONS: usize = 10;
 const FINDINGS: usize = 1000;
 
 /// Writes annotations to standard output, and the summary to where the runner wants it.
-pub(super) fn write(outcome: &Outcome, context: &Context) -> anyhow::Result<()> {
+pub(crate) fn write(outcome: &Outcome, context: &Context) -> anyhow::Result<()> {
     let mut out = io::stdout().lock();
     for (path, finding) in outcome.unreadable.iter().take(ANNOTATIONS) {
         writeln!(out, "{}", file_annotation(&context.shown(path), finding))?;

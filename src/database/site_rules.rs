@@ -3,8 +3,6 @@
 //! [`read`] takes them all, with what is wrong with them; [`load`] is for those who can do
 //! nothing with rules that have errors. [`Pages`] says what rules make of the records there are.
 
-mod pages;
-
 use std::fmt;
 use std::fs::{self, File};
 use std::io::{self, Read};
@@ -15,7 +13,7 @@ use urldb_canon::rules::{
     Compiled, Diagnostic, DomainScript, ScriptFile, Severity, SiteRules, WebsiteScript,
 };
 
-pub use pages::Pages;
+pub use super::pages::Pages;
 
 use crate::config::Config;
 
@@ -54,7 +52,12 @@ pub struct Problem {
 
 impl Problem {
     /// At the start of a line.
-    fn new(path: &Path, line: usize, code: &'static str, message: impl Into<String>) -> Self {
+    pub(super) fn new(
+        path: &Path,
+        line: usize,
+        code: &'static str,
+        message: impl Into<String>,
+    ) -> Self {
         let is_spelling = code == "page-not-canonical";
         Self {
             path: path.to_owned(),

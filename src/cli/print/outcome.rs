@@ -6,14 +6,15 @@ use std::io::{self, Write};
 use serde::Serialize;
 use urldb_protocol::{Envelope, Finding, JobResult, Mended, Mistake, State, Summary};
 
-use super::check::Format;
-use super::story::Stories;
+use super::attempts::Stories;
+use super::findings;
+use super::style::Format;
 use super::style::{self, BAD, DIM, GOOD, WARN, count, paint};
-use super::{Context, findings};
+use crate::cli::Context;
 use crate::run::Outcome;
 
 /// Prints an outcome: what was found on standard output, what went wrong on standard error.
-pub(super) fn print(
+pub(crate) fn print(
     outcome: &Outcome,
     stories: &Stories,
     format: Format,

@@ -18,7 +18,7 @@ const NAMED: usize = 3;
 const TEMPLATE: &str = "{pos}/{len} {bar:10} {per_sec}, {eta} left{wide_msg}";
 
 /// The progress of a known number of things.
-pub(super) struct Bar {
+pub(crate) struct Bar {
     line: ProgressBar,
     failures: Cell<u64>,
     left: RefCell<Left>,
@@ -26,7 +26,7 @@ pub(super) struct Bar {
 
 impl Bar {
     /// Draws on standard error, if that is a terminal.
-    pub(super) fn new(total: u64, quiet: bool) -> Self {
+    pub(crate) fn new(total: u64, quiet: bool) -> Self {
         let target = if quiet {
             ProgressDrawTarget::hidden()
         } else {
@@ -44,16 +44,16 @@ impl Bar {
         }
     }
 
-    pub(super) fn advance(&self) {
+    pub(crate) fn advance(&self) {
         self.line.inc(1);
     }
 
     /// Takes the line away while something else is printed.
-    pub(super) fn suspend<T>(&self, work: impl FnOnce() -> T) -> T {
+    pub(crate) fn suspend<T>(&self, work: impl FnOnce() -> T) -> T {
         self.line.suspend(work)
     }
 
-    pub(super) fn finish(&self) {
+    pub(crate) fn finish(&self) {
         self.line.finish_and_clear();
     }
 

@@ -18,7 +18,7 @@ const PATIENCE: Duration = Duration::from_secs(10);
 
 /// The right to read files of the database and write them back, given up when dropped.
 #[derive(Debug)]
-pub(super) struct Edit {
+pub(crate) struct Edit {
     /// Locked as long as it is open.
     _folder: Option<File>,
     staged: Vec<Staged>,
@@ -26,7 +26,7 @@ pub(super) struct Edit {
 
 impl Edit {
     /// Waits for whoever edits, and removes what killed edits have left.
-    pub(super) fn begin(database: &Path) -> anyhow::Result<Self> {
+    pub(crate) fn begin(database: &Path) -> anyhow::Result<Self> {
         // Not every system opens folders; where there is none, nothing can be written over; a
         // pipe in its place would wait for a writer.
         let opened = database.is_dir().then(|| File::open(database));
@@ -62,7 +62,7 @@ impl Edit {
     }
 
     /// Puts a file on disk, to take its place when all are there.
-    pub(super) fn stage(&mut self, file: &DomainFile) -> anyhow::Result<()> {
+    pub(crate) fn stage(&mut self, file: &DomainFile) -> anyhow::Result<()> {
         let staged = Staged::new(file.path(), file.text().as_bytes());
         let failed = || {
             let path = file.path().display();
@@ -73,7 +73,7 @@ impl Edit {
     }
 
     /// Puts the files that were staged in their places.
-    pub(super) fn commit(self) -> anyhow::Result<()> {
+    pub(crate) fn commit(self) -> anyhow::Result<()> {
         for file in self.staged {
             file.commit()
                 .context("cannot write a domain file; do it again to complete it")?;

@@ -1,0 +1,12 @@
+//! Arguments that several commands share.
+
+mod context;
+mod request;
+mod search;
+mod select;
+
+pub(crate) use context::MapArgs;
+pub use context::{Context, GlobalArgs};
+pub(crate) use request::{RecordArgs, RequestArgs};
+pub(crate) use search::{Rank, SearchArgs};
+pub(crate) use select::{SelectArgs, TargetArgs, find_records};
