@@ -5,46 +5,62 @@ use std::time::Duration;
 
 use jiff::Timestamp;
 use urldb_protocol::{
-    Change, Coverage, Envelope, Finding, JobResult, Mended, Mistake, Observed, PROTOCOL, Promised,
-    RunInfo, Severity, State, Summary,
+    Change, Coverage, Envelope, Finding, FixedMistake, JobResult, Mistake, Observed, PROTOCOL,
+    Promised, RunInfo, Severity, State, Summary,
 };
 
 use crate::exit::ExitCode;
-use crate::fetch::{BodyEnd, Observation};
 use crate::hex;
-use crate::plan::{Job, LeftOut, Promise};
-use crate::verdict::{self, Assessment, Expiry, Misnamed, News, Standing, Warning};
+use urldb_verdict::JudgedJob;
+use urldb_verdict::{BodyEnd, Observation};
+use urldb_verdict::{Expiry, Misnamed, Transition, UrlStatus, Verdict, Warning};
+use urldb_verdict::{Job, LeftOut, Promise};
 
 /// The code of a finding about a cname: its state says in which way it differs.
 pub const ALIAS_DIFFERS: &str = "alias-differs";
 
 /// One job, judged.
 #[derive(Debug)]
-pub struct Judged<'a> {
+pub struct ReportedJob<'a> {
     /// The job.
     pub job: &'a Job,
     /// All that was observed, in order.
     pub observations: &'a [Observation],
     /// What this run says.
-    pub assessment: &'a Assessment,
+    pub verdict: &'a Verdict,
     /// What is believed now and whether that is news; absent where no ledger is kept.
-    pub standing: Option<&'a (Standing, Option<News>)>,
+    pub url_status: Option<&'a (UrlStatus, Option<Transition>)>,
+}
+
+impl<'a> ReportedJob<'a> {
+    /// A judged job, with its status after the run where the run remembers.
+    pub fn new(
+        judged: &'a JudgedJob,
+        url_status: Option<&'a (UrlStatus, Option<Transition>)>,
+    ) -> Self {
+        Self {
+            job: &judged.job,
+            observations: &judged.observations,
+            verdict: &judged.verdict,
+            url_status,
+        }
+    }
 }
 
 /// What is wrong in domain files.
 #[derive(Debug, Default)]
-pub struct Misread {
+pub struct Mistakes {
     /// What keeps records from being read, or from meaning what their author meant.
     pub mistakes: Vec<Mistake>,
     /// What did so in earlier runs, and does no longer.
-    pub mended: Vec<Mended>,
+    pub mended: Vec<FixedMistake>,
 }
 
 /// Collects what a run has to say.
 #[derive(Debug, Default)]
 pub struct Report {
     findings: Vec<Finding>,
-    misread: Misread,
+    misread: Mistakes,
     changes: Vec<Change>,
     states: BTreeMap<State, u64>,
     /// The states as they count for the exit code.
@@ -66,7 +82,7 @@ impl Report {
         with_results: bool,
         expiry_warning: Duration,
         left_out: LeftOut,
-        misread: Misread,
+        misread: Mistakes,
     ) -> Self {
         Self {
             expiry_warning,
@@ -82,8 +98,8 @@ impl Report {
     }
 
     /// Takes one judged job in.
-    pub fn add(&mut self, judged: &Judged<'_>) {
-        let state = judged.assessment.state();
+    pub fn add(&mut self, judged: &ReportedJob<'_>) {
+        let state = judged.verdict.state();
         *self.states.entry(state).or_default() += 1;
         *self.weighed.entry(weighed(judged)).or_default() += 1;
         self.cover(judged);
@@ -94,16 +110,16 @@ impl Report {
         };
         self.findings.extend(misnamed.as_ref().map(finding));
         self.warn_of_certificates(judged);
-        if let Some((standing, Some(news))) = judged.standing {
-            self.changes.push(change(judged, standing, news));
+        if let Some((url_status, Some(news))) = judged.url_status {
+            self.changes.push(change(judged, url_status, news));
         }
         if let Some(results) = &mut self.results {
             results.push(result(judged, misnamed.as_ref()));
         }
     }
 
-    fn cover(&mut self, judged: &Judged<'_>) {
-        let state = judged.assessment.state();
+    fn cover(&mut self, judged: &ReportedJob<'_>) {
+        let state = judged.verdict.state();
         let is_static = judged.job.promise.is_static();
         self.coverage.due += 1;
         self.coverage.checked += u64::from(state != State::Inconclusive);
@@ -122,10 +138,10 @@ impl Report {
     }
 
     /// Of a host's URLs the first in the database stands for all, in whatever order they come.
-    fn warn_of_certificates(&mut self, judged: &Judged<'_>) {
+    fn warn_of_certificates(&mut self, judged: &ReportedJob<'_>) {
         let seen = judged.observations.iter();
         for Expiry { host, message } in
-            seen.flat_map(|seen| verdict::expiring(seen, self.expiry_warning))
+            seen.flat_map(|seen| urldb_verdict::expiring(seen, self.expiry_warning))
         {
             let finding = warning_finding(judged, Warning::CertificateExpiresSoon, message);
             let place = |finding: &Finding| (finding.file.clone(), finding.line);
@@ -204,8 +220,8 @@ impl Report {
 }
 
 /// Whether the server only said that the content is the one that is known.
-fn is_not_modified(judged: &Judged<'_>) -> bool {
-    let seen = judged.observations.get(judged.assessment.observation);
+fn is_not_modified(judged: &ReportedJob<'_>) -> bool {
+    let seen = judged.observations.get(judged.verdict.observation);
     seen.is_some_and(Observation::is_not_modified)
 }
 
@@ -222,34 +238,34 @@ fn rank(finding: &Finding) -> (u8, State) {
 
 /// The state that counts for the exit code: a bad one that is not believed yet
 /// leaves the URL unsure, and leaves it broken if it was.
-fn weighed(judged: &Judged<'_>) -> State {
-    let seen = judged.assessment.state();
-    match judged.standing {
-        Some((standing, _)) if standing.state.is_broken() => standing.state,
-        Some((standing, _)) if standing.state != seen => State::Inconclusive,
+fn weighed(judged: &ReportedJob<'_>) -> State {
+    let seen = judged.verdict.state();
+    match judged.url_status {
+        Some((url_status, _)) if url_status.state.is_broken() => url_status.state,
+        Some((url_status, _)) if url_status.state != seen => State::Inconclusive,
         _ => seen,
     }
 }
 
 /// What is wrong with this URL now, if anything is.
-fn finding(judged: &Judged<'_>) -> Option<Finding> {
-    let Assessment { sight, .. } = judged.assessment;
-    let code = match (sight.state, sight.warning) {
+fn finding(judged: &ReportedJob<'_>) -> Option<Finding> {
+    let Verdict { classification, .. } = judged.verdict;
+    let code = match (classification.state, classification.warning) {
         (State::Ok, None) => return None,
         (State::Ok, Some(warning)) => warning.as_str(),
         (state, _) if state.is_broken() && judged.job.key.alias.is_some() => ALIAS_DIFFERS,
         (state, _) => state.as_str(),
     };
-    let message = match sight.warning {
+    let message = match classification.warning {
         Some(warning) => warning.message().to_owned(),
         None => message(judged),
     };
     let pending = judged
-        .standing
-        .is_some_and(|(standing, _)| standing.state != sight.state);
+        .url_status
+        .is_some_and(|(url_status, _)| url_status.state != classification.state);
     Some(Finding {
         code: code.to_owned(),
-        severity: if sight.state.is_broken() {
+        severity: if classification.state.is_broken() {
             Severity::Error
         } else {
             Severity::Warning
@@ -258,29 +274,32 @@ fn finding(judged: &Judged<'_>) -> Option<Finding> {
         file: judged.job.file.to_string(),
         line: judged.job.line,
         message,
-        state: sight.state,
-        reason: sight.reason.map(str::to_owned),
+        state: classification.state,
+        reason: classification.reason.map(str::to_owned),
         expected: expected(judged),
-        observed: sight.expected.is_some().then(|| sight.observed.clone()),
+        observed: classification
+            .expected
+            .is_some()
+            .then(|| classification.observed.clone()),
         attempts: judged.observations.len(),
         since: judged
-            .standing
-            .map(|(standing, _)| since(standing, sight.state)),
-        pending: pending && sight.state != State::Inconclusive,
+            .url_status
+            .map(|(url_status, _)| since(url_status, classification.state)),
+        pending: pending && classification.state != State::Inconclusive,
     })
 }
 
 /// What is wrong with the canonical URL of a page that is as promised; the page of an alias is
 /// that of the domain.
-fn misnamed(judged: &Judged<'_>) -> Option<Misnamed> {
-    let Assessment { observation, .. } = judged.assessment;
+fn misnamed(judged: &ReportedJob<'_>) -> Option<Misnamed> {
+    let Verdict { observation, .. } = judged.verdict;
     let seen = judged.observations.get(*observation)?;
-    let counts = judged.assessment.state() == State::Ok && judged.job.key.alias.is_none();
-    verdict::misnamed(judged.job, seen).filter(|_| counts)
+    let counts = judged.verdict.state() == State::Ok && judged.job.key.alias.is_none();
+    urldb_verdict::misnamed(judged.job, seen).filter(|_| counts)
 }
 
 /// A warning that has nothing to do with how the URL was judged.
-fn warning_finding(judged: &Judged<'_>, warning: Warning, message: String) -> Finding {
+fn warning_finding(judged: &ReportedJob<'_>, warning: Warning, message: String) -> Finding {
     Finding {
         code: warning.as_str().to_owned(),
         severity: Severity::Warning,
@@ -288,7 +307,7 @@ fn warning_finding(judged: &Judged<'_>, warning: Warning, message: String) -> Fi
         file: judged.job.file.to_string(),
         line: judged.job.line,
         message,
-        state: judged.assessment.state(),
+        state: judged.verdict.state(),
         reason: None,
         expected: None,
         observed: None,
@@ -299,16 +318,16 @@ fn warning_finding(judged: &Judged<'_>, warning: Warning, message: String) -> Fi
 }
 
 /// One sentence for people; of an alias, with both names.
-fn message(judged: &Judged<'_>) -> String {
-    let message = judged.assessment.sight.message();
+fn message(judged: &ReportedJob<'_>) -> String {
+    let message = judged.verdict.classification.message();
     match alias_of(judged.job) {
-        Some(alias) if judged.assessment.state() != State::Ok => format!("{alias}, {message}"),
+        Some(alias) if judged.verdict.state() != State::Ok => format!("{alias}, {message}"),
         _ => message,
     }
 }
 
-fn expected(judged: &Judged<'_>) -> Option<String> {
-    let expected = judged.assessment.sight.expected.as_ref()?;
+fn expected(judged: &ReportedJob<'_>) -> Option<String> {
+    let expected = judged.verdict.classification.expected.as_ref()?;
     Some(match alias_of(judged.job) {
         Some(alias) => format!("{expected} ({alias})"),
         None => expected.clone(),
@@ -320,15 +339,15 @@ fn alias_of(job: &Job) -> Option<String> {
     Some(format!("{alias}, a cname of {}", job.key.domain))
 }
 
-fn since(standing: &Standing, state: State) -> Timestamp {
-    let pending = standing
+fn since(url_status: &UrlStatus, state: State) -> Timestamp {
+    let pending = url_status
         .pending
         .as_ref()
         .filter(|pending| pending.state == state);
-    pending.map_or(standing.since, |pending| pending.first)
+    pending.map_or(url_status.since, |pending| pending.first)
 }
 
-fn change(judged: &Judged<'_>, standing: &Standing, news: &News) -> Change {
+fn change(judged: &ReportedJob<'_>, url_status: &UrlStatus, news: &Transition) -> Change {
     Change {
         url: judged.job.url.clone(),
         file: judged.job.file.to_string(),
@@ -336,16 +355,18 @@ fn change(judged: &Judged<'_>, standing: &Standing, news: &News) -> Change {
         from: news.from,
         to: news.to,
         from_since: news.from_since,
-        since: standing.since,
+        since: url_status.since,
         message: message(judged),
     }
 }
 
-fn result(judged: &Judged<'_>, misnamed: Option<&Misnamed>) -> JobResult {
-    let Assessment {
-        sight, observation, ..
-    } = judged.assessment;
-    let severity = match sight.state {
+fn result(judged: &ReportedJob<'_>, misnamed: Option<&Misnamed>) -> JobResult {
+    let Verdict {
+        classification,
+        observation,
+        ..
+    } = judged.verdict;
+    let severity = match classification.state {
         State::Ok => None,
         state if state.is_broken() => Some(Severity::Error),
         _ => Some(Severity::Warning),
@@ -355,8 +376,8 @@ fn result(judged: &Judged<'_>, misnamed: Option<&Misnamed>) -> JobResult {
         file: judged.job.file.to_string(),
         line: judged.job.line,
         method: judged.job.request.method.clone(),
-        state: sight.state,
-        reason: sight.reason.map(str::to_owned),
+        state: classification.state,
+        reason: classification.reason.map(str::to_owned),
         message: message(judged),
         promised: promised(&judged.job.promise),
         observed: judged
@@ -364,7 +385,7 @@ fn result(judged: &Judged<'_>, misnamed: Option<&Misnamed>) -> JobResult {
             .get(*observation)
             .map(|seen| observed(judged.job, seen))
             .unwrap_or_default(),
-        warnings: sight
+        warnings: classification
             .warning
             .into_iter()
             .chain(misnamed.map(|misnamed| misnamed.warning))

@@ -7,9 +7,9 @@
 
 mod canonical;
 mod domains;
-mod keeper;
 mod memory;
 mod mistakes;
+mod recorder;
 
 use std::collections::BTreeSet;
 use std::path::{Path, PathBuf};
@@ -21,24 +21,25 @@ use urldb_protocol::{Envelope, JobResult, RunInfo};
 
 use crate::ambient::Ambient;
 use crate::archive::Archive;
-use crate::config::{self, ArchiveRecords, Config};
+use crate::config::{ArchiveRecords, Config};
 use crate::exit::ExitCode;
 use crate::explain::explain;
-use crate::fetch::{Fetcher, Next, Observation};
 use crate::ledger::{self, Ledger};
 use crate::notify::{self, Delivered, Notifiers, Outbox};
-use crate::plan::{Cnames, Job, Keep, LeftOut, Purpose, Rehash, Selection};
-use crate::report::{Judged, Misread, Report};
+use crate::report::{Mistakes, Report, ReportedJob};
 use crate::stop::Stop;
-use crate::verdict::{self, Assessment, Canary, Judgement, Policy, Settled};
 use domains::{Domains, Planned};
-use keeper::Keeper;
+use recorder::Recorder;
+use urldb_fetch::{FetchedJob, Fetcher, Next};
+use urldb_verdict::Observation;
+use urldb_verdict::{Canary, Decision, JudgedJob, Verdict, VerdictOptions};
+use urldb_verdict::{Cnames, Job, Keep, LeftOut, PlanOptions, Rehash, Selection};
 
 /// Seconds.
 const DAY: i64 = 24 * 60 * 60;
 
 /// What a run works with.
-pub struct Setting<'a> {
+pub struct RunOptions<'a> {
     /// The configuration.
     pub config: &'a Config,
     /// Which records are looked at.
@@ -55,31 +56,31 @@ pub struct Setting<'a> {
     pub whole: bool,
 }
 
-/// Watches a run go on.
+/// Receives progress events of a run.
 pub trait Progress {
-    /// These jobs there are, file by file.
+    /// The run has planned these jobs, one list for each domain file.
     fn planned(&self, _jobs: &[Vec<Job>]) {}
-    /// One more is done, and comes to this by itself.
-    fn finished(&self, _job: &Job, _assessment: &Assessment) {}
-    /// This was seen of a job, and comes to that beside all others.
-    fn settled(&self, _job: &Job, _seen: &[Observation], _assessment: &Assessment) {}
+    /// A job is finished, with the verdict of this job alone.
+    fn finished(&self, _judged: &JudgedJob) {}
+    /// The final verdict of a job, after the canary.
+    fn judged(&self, _judged: &JudgedJob) {}
 }
 
-/// Both are told.
+/// Both receive every event.
 impl<A: Progress, B: Progress> Progress for (&A, &B) {
     fn planned(&self, jobs: &[Vec<Job>]) {
         self.0.planned(jobs);
         self.1.planned(jobs);
     }
 
-    fn finished(&self, job: &Job, assessment: &Assessment) {
-        self.0.finished(job, assessment);
-        self.1.finished(job, assessment);
+    fn finished(&self, judged: &JudgedJob) {
+        self.0.finished(judged);
+        self.1.finished(judged);
     }
 
-    fn settled(&self, job: &Job, seen: &[Observation], assessment: &Assessment) {
-        self.0.settled(job, seen, assessment);
-        self.1.settled(job, seen, assessment);
+    fn judged(&self, judged: &JudgedJob) {
+        self.0.judged(judged);
+        self.1.judged(judged);
     }
 }
 
@@ -107,27 +108,22 @@ struct Aside {
 }
 
 /// Looks at every selected URL. Writes nothing and tells nobody.
-pub fn check(setting: &Setting<'_>) -> anyhow::Result<Outcome> {
-    let started = (setting.ambient.now)();
-    let domains = Domains::list(setting.config, setting.selection)?;
+pub fn check(options: &RunOptions<'_>) -> anyhow::Result<Outcome> {
+    let started = (options.ambient.now)();
+    let domains = Domains::list(options.config, options.selection)?;
     let Planned {
         mut jobs,
         files,
         unreadable,
         left_out,
-    } = domains.plan(purpose(setting, Keep::None, started), &())?;
-    canonical::want(&mut jobs, setting.config)?;
-    let mut report = new_report(setting, left_out, mistakes::all(files));
-    observe(setting, jobs, |(job, observations, assessment)| {
-        report.add(&Judged {
-            job: &job,
-            observations: &observations,
-            assessment: &assessment,
-            standing: None,
-        });
+    } = domains.plan(plan_options(options, Keep::None, started), &())?;
+    canonical::want(&mut jobs, options.config)?;
+    let mut report = new_report(options, left_out, mistakes::all(files));
+    observe(options, jobs, |judged| {
+        report.add(&ReportedJob::new(&judged, None))
     })?;
     let exit_code = report.exit_code();
-    let (envelope, results) = report.finish(run_info(setting, started));
+    let (envelope, results) = report.finish(run_info(options, started));
     Ok(Outcome {
         exit_code: combined(exit_code, &unreadable, &[]),
         envelope,
@@ -139,9 +135,9 @@ pub fn check(setting: &Setting<'_>) -> anyhow::Result<Outcome> {
 }
 
 /// Looks at every selected URL, archives what was seen, remembers it, and tells people what is news.
-pub fn run(setting: &Setting<'_>) -> anyhow::Result<Outcome> {
-    let (config, started) = (setting.config, (setting.ambient.now)());
-    let domains = Domains::list(config, setting.selection)?;
+pub fn run(options: &RunOptions<'_>) -> anyhow::Result<Outcome> {
+    let (config, started) = (options.config, (options.ambient.now)());
+    let domains = Domains::list(config, options.selection)?;
     let hosts = domains.hosts();
     let notifiers = Notifiers::new(config)?;
     let folder = config.root.join(&config.ledger.path);
@@ -153,23 +149,23 @@ pub fn run(setting: &Setting<'_>) -> anyhow::Result<Outcome> {
         files,
         unreadable,
         left_out,
-    } = domains.plan(purpose_of_run(setting, started, &folder)?, &ledger)?;
+    } = domains.plan(plan_options_of_run(options, started, &folder)?, &ledger)?;
     canonical::want(&mut jobs, config)?;
     let due = jobs.iter().flatten().map(|job| job.key.clone()).collect();
     let understood = domains::understood(&files);
     let misread = mistakes::beside(&mut ledger, files);
 
     let mut aside = Aside::default();
-    let report = new_report(setting, left_out, misread);
-    let report = look_and_archive(setting, jobs, report, &mut ledger, &mut aside)?;
+    let report = new_report(options, left_out, misread);
+    let report = look_and_archive(options, jobs, report, &mut ledger, &mut aside)?;
     let (exit_code, unverified) = (report.exit_code(), report.unverified());
-    let (envelope, results) = report.finish(run_info(setting, started));
-    if setting.selection.is_everything() {
+    let (envelope, results) = report.finish(run_info(options, started));
+    if options.selection.is_everything() {
         let forgotten = memory::forget(&mut ledger, &hosts, &understood, &due);
         aside.note_failure(forgotten);
     }
     // News that could not be put down anywhere is not believed yet: it stays news.
-    let lines = memory::history(&envelope, setting.selection, unverified);
+    let lines = memory::history(&envelope, options.selection, unverified);
     let remembered = notifiers
         .post(&outbox, &envelope)
         .and_then(|()| ledger.save())
@@ -219,31 +215,31 @@ fn remove_strays(config: &Config, outbox: &Outbox, ledger_folder: &Path) {
 
 /// Looks at all jobs, archives what was seen, and takes it into ledger and report.
 fn look_and_archive(
-    setting: &Setting<'_>,
+    options: &RunOptions<'_>,
     jobs: Vec<Vec<Job>>,
     report: Report,
     ledger: &mut Ledger,
     aside: &mut Aside,
 ) -> anyhow::Result<Report> {
-    let config = setting.config;
+    let config = options.config;
     let folder = config.root.join(&config.archive.path);
-    let (archive, notes) = Archive::open(&folder, &config.archive, setting.ambient)?;
+    let (archive, notes) = Archive::open(&folder, &config.archive, options.ambient)?;
     aside.notes.extend(notes);
-    let mut keeper = Keeper {
-        policy: policy(&config.check),
-        ambient: setting.ambient,
+    let mut recorder = Recorder {
+        options: &config.check.verdict,
+        ambient: options.ambient,
         ledger,
         report,
         trouble: None,
         files: BTreeSet::new(),
     };
-    keeper.keep_all(&archive, |keep| observe(setting, jobs, keep))?;
-    let Keeper {
+    recorder.keep_all(&archive, |keep| observe(options, jobs, keep))?;
+    let Recorder {
         report,
         trouble,
         files,
         ..
-    } = keeper;
+    } = recorder;
     aside.troubles.extend(trouble);
     match archive.finish() {
         Ok(files) => {
@@ -284,21 +280,21 @@ impl Aside {
     }
 }
 
-fn new_report(setting: &Setting<'_>, left_out: LeftOut, misread: Misread) -> Report {
-    let expiry_warning = setting.config.check.expiry_warning;
-    Report::new(setting.with_results, expiry_warning, left_out, misread)
+fn new_report(options: &RunOptions<'_>, left_out: LeftOut, misread: Mistakes) -> Report {
+    let expiry_warning = options.config.check.expiry_warning;
+    Report::new(options.with_results, expiry_warning, left_out, misread)
 }
 
-fn purpose(setting: &Setting<'_>, keep: Keep, now: Timestamp) -> Purpose {
-    Purpose {
-        max_body: setting.config.check.largest_body(),
-        whole: setting.whole,
+fn plan_options(options: &RunOptions<'_>, keep: Keep, now: Timestamp) -> PlanOptions {
+    PlanOptions {
+        max_body: options.config.check.fetch.largest_body(),
+        whole: options.whole,
         keep,
         // What an alias serves is nothing to promise.
-        cnames: if setting.whole {
+        cnames: if options.whole {
             Cnames::None
         } else {
-            setting.config.check.cnames
+            options.config.check.cnames
         },
         day: day_of(now),
         rehash: Rehash::ALWAYS,
@@ -307,25 +303,25 @@ fn purpose(setting: &Setting<'_>, keep: Keep, now: Timestamp) -> Purpose {
 
 /// The day is that on which the run begins, as the history has it: else one that ends meanwhile
 /// would be passed over by the next run.
-fn purpose_of_run(
-    setting: &Setting<'_>,
+fn plan_options_of_run(
+    options: &RunOptions<'_>,
     started: Timestamp,
     ledger_folder: &Path,
-) -> anyhow::Result<Purpose> {
-    let keep = match setting.config.archive.records {
+) -> anyhow::Result<PlanOptions> {
+    let keep = match options.config.archive.records {
         ArchiveRecords::Static => Keep::Static,
         ArchiveRecords::All => Keep::All,
     };
-    let purpose = purpose(setting, keep, started);
+    let plan = plan_options(options, keep, started);
     // Which records are read in full now: those whose day has come since the last run.
-    let every = setting.config.check.rehash_every;
+    let every = options.config.check.rehash_every;
     if every == 1 {
-        return Ok(purpose);
+        return Ok(plan);
     }
     let last = ledger::last_run(ledger_folder)?.map(day_of);
-    Ok(Purpose {
-        rehash: Rehash::new(every, purpose.day, last),
-        ..purpose
+    Ok(PlanOptions {
+        rehash: Rehash::new(every, plan.day, last),
+        ..plan
     })
 }
 
@@ -334,10 +330,10 @@ fn day_of(time: Timestamp) -> u64 {
     u64::try_from(time.as_second() / DAY).unwrap_or_default()
 }
 
-fn run_info(setting: &Setting<'_>, started: Timestamp) -> RunInfo {
-    let [a, b, c, d, ..] = (setting.ambient.random)();
+fn run_info(options: &RunOptions<'_>, started: Timestamp) -> RunInfo {
+    let [a, b, c, d, ..] = (options.ambient.random)();
     let root =
-        std::path::absolute(&setting.config.root).unwrap_or_else(|_| setting.config.root.clone());
+        std::path::absolute(&options.config.root).unwrap_or_else(|_| options.config.root.clone());
     let repository = root
         .file_name()
         .map(|name| name.to_string_lossy().into_owned())
@@ -348,60 +344,67 @@ fn run_info(setting: &Setting<'_>, started: Timestamp) -> RunInfo {
             started.strftime("%Y%m%dT%H%M%SZ")
         ),
         started,
-        finished: (setting.ambient.now)(),
+        finished: (options.ambient.now)(),
         version: env!("CARGO_PKG_VERSION").to_owned(),
         repository,
     }
 }
 
-/// The verdict's part of `[check]`.
-pub fn policy(check: &config::Check) -> Policy {
-    Policy {
-        retries: check.retries,
-        retry_wait: check.retry_wait,
-        confirm: check.confirm,
-        blocked_after: check.blocked_after,
-        challenges: check.challenges.clone(),
-    }
-}
-
 /// Fetches every job until the verdict is content, and hands it on with what was seen.
 fn observe(
-    setting: &Setting<'_>,
+    options: &RunOptions<'_>,
     jobs: Vec<Vec<Job>>,
-    mut done: impl FnMut(Settled),
+    mut done: impl FnMut(JudgedJob),
 ) -> anyhow::Result<()> {
-    let check = &setting.config.check;
-    let policy = policy(check);
-    let fetcher =
-        Fetcher::new(check, &setting.config.network).context("cannot set up the HTTP client")?;
-    setting.progress.planned(&jobs);
-    let judge = |job: &Job, seen: &[Observation]| verdict::judge(job, seen, &policy);
-    let next = |job: &Job, seen: &[Observation]| match judge(job, seen) {
-        Judgement::Settled(_) => Next::Done,
-        Judgement::Again { wait, fresh } => Next::Again { wait, fresh },
-    };
+    let check = &options.config.check;
+    let fetcher = Fetcher::new(&check.fetch, &options.config.network)
+        .context("cannot set up the HTTP client")?;
+    options.progress.planned(&jobs);
+    let next = |job: &Job, seen: &[Observation]| decide(job, seen, &check.verdict);
     let mut canary = Canary::default();
-    let mut tell = |settled: Vec<Settled>| {
-        for (job, seen, assessment) in settled {
-            setting.progress.settled(&job, &seen, &assessment);
-            done((job, seen, assessment));
+    let mut hand_on = |judged: Vec<JudgedJob>| {
+        for judged in judged {
+            options.progress.judged(&judged);
+            done(judged);
         }
     };
     fetcher.fetch_all(
-        // What was taken in is not kept here as well.
+        // Jobs that the fetcher has taken are not kept here as well.
         jobs.into_iter().flatten(),
         next,
-        |job, seen| {
-            let assessment = match judge(&job, &seen) {
-                Judgement::Settled(assessment) => assessment,
-                Judgement::Again { .. } => verdict::unsettled(&seen),
-            };
-            setting.progress.finished(&job, &assessment);
-            tell(canary.pass((job, seen, assessment)));
+        |fetched| {
+            let judged = judge(fetched, &check.verdict);
+            options.progress.finished(&judged);
+            hand_on(canary.pass(judged));
         },
-        setting.stop,
+        options.stop,
     );
-    tell(canary.end());
+    hand_on(canary.end());
     Ok(())
+}
+
+/// The fetcher's next step for a job.
+fn decide(job: &Job, seen: &[Observation], options: &VerdictOptions) -> Next<Verdict> {
+    match urldb_verdict::decide(job, seen, options) {
+        Decision::Final(verdict) => Next::Done(verdict),
+        Decision::Retry { wait, fresh } => Next::Retry { wait, fresh },
+    }
+}
+
+/// The verdict on a finished job: the one that finished the job, or that of a job given up.
+fn judge(fetched: FetchedJob<Verdict>, options: &VerdictOptions) -> JudgedJob {
+    let FetchedJob {
+        job,
+        observations,
+        decision,
+    } = fetched;
+    let verdict = decision.unwrap_or_else(|| match decide(&job, &observations, options) {
+        Next::Done(verdict) => verdict,
+        Next::Retry { .. } => urldb_verdict::undecided(&job, &observations, options),
+    });
+    JudgedJob {
+        job,
+        observations,
+        verdict,
+    }
 }

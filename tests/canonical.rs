@@ -4,10 +4,10 @@ use std::time::Duration;
 
 use jiff::Timestamp;
 use proptest::prelude::*;
-use urldb::fetch::{Beginning, Hop, Observation, PAGE, Sent};
-use urldb::plan::{BodyUse, Job, JobKey, Promise, Request};
-use urldb::verdict::{Misnamed, Warning, misnamed};
 use urldb_canon::Scheme;
+use urldb_verdict::{Beginning, Hop, Observation, PAGE, Sent};
+use urldb_verdict::{BodyUse, Job, JobKey, Promise, Request};
+use urldb_verdict::{Misnamed, Warning, misnamed};
 
 const URL: &str = "http://example.test/dir/page?a=1";
 

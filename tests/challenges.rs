@@ -5,11 +5,11 @@ use std::collections::BTreeSet;
 use std::time::Duration;
 
 use jiff::Timestamp;
-use urldb::config::Challenge;
-use urldb::fetch::{Beginning, Hop, Observation, Sent};
-use urldb::plan::Promise;
-use urldb::verdict::{Sight, known_challenges, look};
 use urldb_protocol::State;
+use urldb_verdict::ChallengeRule;
+use urldb_verdict::Promise;
+use urldb_verdict::{Beginning, Hop, Observation, Sent};
+use urldb_verdict::{Classification, classify, known_challenges};
 
 /// An HTML answer: status, headers, and what the page begins with.
 struct Answer(u16, &'static [(&'static str, &'static str)], &'static str);
@@ -239,20 +239,20 @@ fn observation(Answer(status, headers, start): &Answer) -> Observation {
     }
 }
 
-fn sight(answer: &Answer, own: &[Challenge]) -> Sight {
-    look(&Promise::default(), &observation(answer), own)
+fn classification(answer: &Answer, own: &[ChallengeRule]) -> Classification {
+    classify(&Promise::default(), &observation(answer), own)
 }
 
 #[test]
 fn each_rule_recognizes_its_answer() {
     for (name, answer) in CHALLENGES {
-        let sight = sight(answer, &[]);
-        assert_eq!(sight.state, State::Blocked, "{name}");
-        assert_eq!(sight.observed, format!("answers with {name}"));
+        let classification = classification(answer, &[]);
+        assert_eq!(classification.state, State::Blocked, "{name}");
+        assert_eq!(classification.observed, format!("answers with {name}"));
         let rule = known_challenges().iter().find(|rule| rule.name == *name);
         let parked = rule.is_some_and(|rule| rule.parked);
         let reason = if parked { "parked" } else { "challenge" };
-        assert_eq!(sight.reason, Some(reason), "{name}");
+        assert_eq!(classification.reason, Some(reason), "{name}");
     }
 }
 
@@ -268,31 +268,31 @@ fn each_rule_has_an_answer_here() {
 #[test]
 fn honest_answers_are_left_alone() {
     for answer in HONEST {
-        let sight = sight(answer, &[]);
+        let classification = classification(answer, &[]);
         assert_ne!(
-            sight.state,
+            classification.state,
             State::Blocked,
             "{}: {}",
             answer.2,
-            sight.observed
+            classification.observed
         );
     }
 }
 
 #[test]
 fn rules_of_ones_own_are_added() {
-    let login = Challenge {
+    let login = ChallengeRule {
         name: "our login page".into(),
         status: vec![200],
         header: Some("x-portal".into()),
         contains: Some("sign in".into()),
-        ..Challenge::default()
+        ..ChallengeRule::default()
     };
     let portal = Answer(200, &[("X-Portal", "please Sign In")], "");
-    assert_eq!(sight(&portal, &[]).state, State::Ok);
-    let own = sight(&portal, std::slice::from_ref(&login));
+    assert_eq!(classification(&portal, &[]).state, State::Ok);
+    let own = classification(&portal, std::slice::from_ref(&login));
     assert_eq!(own.state, State::Blocked);
     assert_eq!(own.observed, "answers with our login page");
     let other = Answer(403, &[("X-Portal", "please Sign In")], "");
-    assert_eq!(sight(&other, &[login]).state, State::Forbidden);
+    assert_eq!(classification(&other, &[login]).state, State::Forbidden);
 }

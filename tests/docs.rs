@@ -5,11 +5,11 @@ use std::fs;
 use std::path::{Path, PathBuf};
 
 use urldb::database::site_rules::CODES;
-use urldb::fetch::FailureKind;
 use urldb::report::ALIAS_DIFFERS;
-use urldb::verdict::Warning;
 use urldb_format::Code;
 use urldb_protocol::State;
+use urldb_verdict::FailureKind;
+use urldb_verdict::Warning;
 
 fn root() -> &'static Path {
     Path::new(env!("CARGO_MANIFEST_DIR"))

@@ -3,12 +3,12 @@
 use std::time::Duration;
 
 use jiff::{Timestamp, ToSpan};
-use urldb::fetch::{Beginning, Certificate, Hop, Observation, Sent};
-use urldb::plan::{BodyUse, Job, JobKey, LeftOut, Promise, Request};
-use urldb::report::{Judged, Misread, Report};
-use urldb::verdict::{Assessment, look};
+use urldb::report::{Mistakes, Report, ReportedJob};
 use urldb_canon::Scheme;
 use urldb_protocol::{Envelope, RunInfo, Severity};
+use urldb_verdict::{Beginning, Certificate, Hop, Observation, Sent};
+use urldb_verdict::{BodyUse, Job, JobKey, LeftOut, Promise, Request};
+use urldb_verdict::{Verdict, classify};
 
 const NOW: Timestamp = Timestamp::UNIX_EPOCH;
 
@@ -67,7 +67,7 @@ fn report(seen: Vec<(Job, Vec<Hop>)>) -> Envelope {
         false,
         Duration::from_hours(14 * 24),
         LeftOut::default(),
-        Misread::default(),
+        Mistakes::default(),
     );
     for (job, hops) in seen {
         let observation = Observation {
@@ -79,16 +79,17 @@ fn report(seen: Vec<(Job, Vec<Hop>)>) -> Envelope {
             page: None,
             failure: None,
         };
-        let assessment = Assessment {
-            sight: look(&job.promise, &observation, &[]),
+        let verdict = Verdict {
+            classification: classify(&job.promise, &observation, &[]),
             observation: 0,
             sure: true,
+            attempts: vec![],
         };
-        report.add(&Judged {
+        report.add(&ReportedJob {
             job: &job,
             observations: &[observation],
-            assessment: &assessment,
-            standing: None,
+            verdict: &verdict,
+            url_status: None,
         });
     }
     let run = RunInfo {

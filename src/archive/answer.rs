@@ -5,8 +5,8 @@ use std::net::IpAddr;
 use urldb_warc::http::{ResponseHead, StoredRequest, Version, render_request_head};
 use urldb_warc::{Digest, Exchange, WarcDate};
 
-use crate::fetch::Hop;
-use crate::plan::Job;
+use urldb_verdict::Hop;
+use urldb_verdict::Job;
 
 /// An answer, and the job that it is to.
 pub(super) struct Answer<'a> {

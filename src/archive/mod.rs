@@ -5,20 +5,20 @@
 //! - [`catalogue`]: which captures there are, by the index.
 //! - [`keys`]: where the index has an answer to something else than GET.
 //! - [`retrieve`]: the bytes of one, verified, wherever they are kept.
-//! - [`moment`]: the points in time that people name.
+//! - [`date`]: the points in time that people name.
 
 mod answer;
 pub mod bag;
 pub mod catalogue;
+pub mod date;
 pub mod keys;
-pub mod moment;
 pub mod retrieve;
 pub mod store;
 mod volumes;
 
 pub use catalogue::{Capture, Catalogue};
+pub use date::Moment;
 pub use keys::Keys;
-pub use moment::Moment;
 pub use retrieve::{Payload, Wanted};
 pub use store::{Archive, Archivist};
 pub use volumes::describe;

@@ -9,8 +9,8 @@ use urldb_warc::http::{Body, StoredHead, StoredRequest};
 use urldb_warc::reader::{Reader, Record};
 use urldb_warc::{CdxjLine, Digest, Header, RecordType, Version, WarcDate};
 
-use super::{Capture, Catalogue, Moment, moment};
-use crate::fetch::becomes_get;
+use super::{Capture, Catalogue, Moment, date};
+use urldb_verdict::becomes_get;
 
 /// Bytes that are copied at a time.
 const CHUNK: usize = 64 << 10;
@@ -103,7 +103,7 @@ impl Catalogue {
                 !captures.is_empty(),
                 "{} was not captured by {at}; the first capture is of {}",
                 wanted.url,
-                moment::shown(&first.unwrap_or_default())
+                date::shown(&first.unwrap_or_default())
             );
         }
         let mut passed_over = vec![];
@@ -132,7 +132,7 @@ impl Catalogue {
             let status = last
                 .status
                 .map_or("-".to_owned(), |status| status.to_string());
-            format!("{} (status {status})", moment::shown(&last.line.timestamp))
+            format!("{} (status {status})", date::shown(&last.line.timestamp))
         });
         anyhow::bail!(
             "{} was never captured whole and with a good status; the last capture is of {}, which --any takes",
@@ -222,7 +222,7 @@ impl Catalogue {
         original.map(|capture| capture.line).with_context(|| {
             format!(
                 "the capture of {} has its bytes in that of {url} of {}, which is not in this archive",
-                moment::shown(&revisit.timestamp),
+                date::shown(&revisit.timestamp),
                 date.unwrap_or("another time")
             )
         })

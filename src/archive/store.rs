@@ -22,9 +22,10 @@ use super::keys::lookup_url;
 use super::volumes::{Record, Volumes, random_id, style_of, warc_date};
 use crate::ambient::Ambient;
 use crate::config::{self, ArchiveRequests};
-use crate::fetch::{Body, BodyEnd, Failure, FailureKind, Hop, Observation, Spool};
 use crate::ledger::{Capture, Content};
-use crate::plan::{BodyUse, Job};
+use urldb_files::Spool;
+use urldb_verdict::{Body, BodyEnd, Failure, FailureKind, Hop, Observation};
+use urldb_verdict::{BodyUse, Job};
 
 /// Bodies up to this many bytes are compressed before it is their turn to be written.
 const SMALL: u64 = 64 * 1024;

@@ -15,11 +15,9 @@ use super::print::style::{self, BAD, GOOD, paint, plain};
 use crate::ambient::Ambient;
 use crate::database::edit::Edit;
 use crate::exit::ExitCode;
-use crate::fetch::Observation;
-use crate::plan::Job;
-use crate::run::{self, Progress, Setting};
+use crate::run::{self, Progress, RunOptions};
 use crate::stop::{Stop, stop_on_signals};
-use crate::verdict::Assessment;
+use urldb_verdict::JudgedJob;
 
 /// Make what is served now the new promise, where it has changed on purpose
 ///
@@ -145,7 +143,12 @@ fn problem(result: &JobResult, is_unstable: bool, force: bool) -> Option<String>
 struct Unstable(RefCell<HashSet<(String, String)>>);
 
 impl Progress for Unstable {
-    fn settled(&self, job: &Job, seen: &[Observation], _assessment: &Assessment) {
+    fn judged(&self, judged: &JudgedJob) {
+        let JudgedJob {
+            job,
+            observations: seen,
+            ..
+        } = judged;
         let whole = seen.iter().filter(|observation| observation.is_whole());
         let digests: HashSet<[u8; 32]> = whole
             .filter_map(|observation| Some(observation.body.as_ref()?.sha256))
@@ -164,7 +167,7 @@ fn look(args: &Args, context: &Context) -> anyhow::Result<Vec<(JobResult, bool)>
     stop_on_signals(&stop)?;
     let bar = Bar::new(0, context.quiet);
     let unstable = Unstable::default();
-    let setting = Setting {
+    let options = RunOptions {
         config: &context.config,
         selection: &selection,
         ambient: Ambient::SYSTEM,
@@ -173,7 +176,7 @@ fn look(args: &Args, context: &Context) -> anyhow::Result<Vec<(JobResult, bool)>
         with_results: true,
         whole: true,
     };
-    let outcome = run::check(&setting);
+    let outcome = run::check(&options);
     bar.finish();
     anyhow::ensure!(!stop.is_set(), "interrupted; nothing was accepted");
     let unstable = unstable.0.into_inner();

@@ -18,8 +18,8 @@ use crate::database::aliases::{Aliases, read_if_there};
 use crate::database::edit::Edit;
 use crate::database::site_rules;
 use crate::exit::ExitCode;
-use crate::plan::{BodyUse, Request};
 use crate::stop::{Stop, stop_on_signals};
+use urldb_verdict::{BodyUse, Request};
 
 /// Add URLs to the database
 ///
@@ -99,7 +99,7 @@ pub(super) fn run(args: &Args, context: &mut Context) -> anyhow::Result<ExitCode
 
 /// Says so if a request is one that runs will not send.
 fn unsent(asked: &Record, identity: &Identity, config: &Config) -> Option<String> {
-    let manners = config.check.manners_of(&identity.host);
+    let manners = config.check.fetch.of_host(&identity.host);
     let is_sent = Request::of(asked).is_safe() || manners.unsafe_methods;
     let method = asked.method.as_deref()?;
     (!is_sent).then(|| {

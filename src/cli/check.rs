@@ -8,9 +8,9 @@ use super::print::style::Format;
 use super::print::{github, outcome};
 use crate::ambient::Ambient;
 use crate::exit::ExitCode;
-use crate::plan::Selection;
-use crate::run::{self, Outcome, Setting};
+use crate::run::{self, Outcome, RunOptions};
 use crate::stop::{Stop, stop_on_signals};
+use urldb_verdict::Selection;
 
 /// Fetch URLs and compare them with what is promised; write nothing, tell nobody
 #[derive(Debug, clap::Args)]
@@ -65,7 +65,7 @@ fn look(
     targets: &TargetArgs,
     context: &mut Context,
     format: Format,
-    work: fn(&Setting<'_>) -> anyhow::Result<Outcome>,
+    work: fn(&RunOptions<'_>) -> anyhow::Result<Outcome>,
 ) -> anyhow::Result<(Outcome, bool)> {
     context.add_maps(&targets.map.maps);
     let selection = targets.resolve(context)?;
@@ -83,7 +83,7 @@ pub(super) fn execute(
     selection: &Selection,
     stop: &Stop,
     with_results: bool,
-    work: fn(&Setting<'_>) -> anyhow::Result<Outcome>,
+    work: fn(&RunOptions<'_>) -> anyhow::Result<Outcome>,
 ) -> anyhow::Result<(Outcome, Stories)> {
     let bar = Bar::new(0, context.quiet);
     let tell = match context.verbose {
@@ -91,8 +91,8 @@ pub(super) fn execute(
         true if selection.records.is_empty() => Tell::NotPlainlyOk,
         true => Tell::Everything,
     };
-    let stories = Stories::new(tell, context.config.check.challenges.clone());
-    let setting = Setting {
+    let stories = Stories::new(tell);
+    let options = RunOptions {
         config: &context.config,
         selection,
         ambient: Ambient::SYSTEM,
@@ -101,7 +101,7 @@ pub(super) fn execute(
         with_results,
         whole: false,
     };
-    let outcome = work(&setting);
+    let outcome = work(&options);
     bar.finish();
     Ok((outcome?, stories))
 }

@@ -6,12 +6,12 @@ use urldb_format::Record;
 
 use super::Context;
 use super::print::progress::Bar;
-use crate::fetch::{Fetcher, Next, Observation};
 use crate::hex;
-use crate::plan::{BodyUse, Job, JobKey, Promise, Request};
-use crate::run::policy;
 use crate::stop::Stop;
-use crate::verdict::{self, Judgement, Policy, Sight};
+use urldb_fetch::{FetchedJob, Fetcher, Next};
+use urldb_verdict::Observation;
+use urldb_verdict::{BodyUse, Job, JobKey, Promise, Request};
+use urldb_verdict::{Classification, Decision, Verdict, VerdictOptions};
 
 /// What a body is.
 #[derive(Debug, Clone, Copy, PartialEq, Eq)]
@@ -53,7 +53,7 @@ pub(crate) fn job(url: &Identity, asked: &Record, body: BodyUse) -> Job {
 /// The use of a body whose bytes are to be promised.
 pub(crate) fn hashed(context: &Context) -> BodyUse {
     BodyUse::Hash {
-        at_most: context.config.check.largest_body(),
+        at_most: context.config.check.fetch.largest_body(),
         keep: false,
     }
 }
@@ -67,20 +67,19 @@ pub(crate) fn ask(
     mut take: impl FnMut(Job, Result<Option<Bytes>, String>),
 ) -> anyhow::Result<()> {
     let check = &context.config.check;
-    let policy = policy(check);
-    let fetcher =
-        Fetcher::new(check, &context.config.network).context("cannot set up the HTTP client")?;
+    let fetcher = Fetcher::new(&check.fetch, &context.config.network)
+        .context("cannot set up the HTTP client")?;
     let bar = Bar::new(jobs.len() as u64, context.quiet);
     fetcher.fetch_all(
         jobs,
-        |job, seen| match verdict::judge(job, seen, &policy) {
-            Judgement::Again { wait, fresh } => Next::Again { wait, fresh },
-            Judgement::Settled(_) => Next::Done,
+        |job, seen| match urldb_verdict::decide(job, seen, &check.verdict) {
+            Decision::Retry { wait, fresh } => Next::Retry { wait, fresh },
+            Decision::Final(verdict) => Next::Done(verdict),
         },
-        |job, seen| {
+        |fetched| {
             bar.advance();
-            let served = served(&job, &seen, &policy);
-            take(job, served);
+            let served = served(&fetched, &check.verdict);
+            take(fetched.job, served);
         },
         stop,
     );
@@ -88,18 +87,26 @@ pub(crate) fn ask(
     Ok(())
 }
 
-fn served(job: &Job, seen: &[Observation], policy: &Policy) -> Result<Option<Bytes>, String> {
-    let judgement = verdict::judge(job, seen, policy);
-    let (Judgement::Settled(assessment), Some(last)) = (judgement, seen.last()) else {
+fn served(
+    fetched: &FetchedJob<Verdict>,
+    options: &VerdictOptions,
+) -> Result<Option<Bytes>, String> {
+    let FetchedJob {
+        job,
+        observations,
+        decision,
+    } = fetched;
+    let (Some(verdict), Some(last)) = (decision, observations.last()) else {
         return Err("interrupted".to_owned());
     };
-    if assessment.state().is_broken() || assessment.state().is_unsure() {
-        return Err(assessment.sight.message());
+    if verdict.state().is_broken() || verdict.state().is_unsure() {
+        return Err(verdict.classification.message());
     }
     if job.body == BodyUse::Skip {
         return Ok(None);
     }
-    let body = verdict::promisable(last, &policy.challenges).map_err(|sight| why(&sight, last))?;
+    let body = urldb_verdict::promisable(last, &options.challenges)
+        .map_err(|classification| why(&classification, last))?;
     Ok(Some(Bytes {
         length: body.length,
         sha256: body.sha256,
@@ -107,9 +114,11 @@ fn served(job: &Job, seen: &[Observation], policy: &Policy) -> Result<Option<Byt
 }
 
 /// What came, and where, if that is not where it was looked for.
-fn why(sight: &Sight, seen: &Observation) -> String {
+fn why(classification: &Classification, seen: &Observation) -> String {
     match seen.hops.as_slice() {
-        [_, .., last] if seen.failure.is_none() => format!("{} {}", last.url, sight.observed),
-        _ => sight.observed.clone(),
+        [_, .., last] if seen.failure.is_none() => {
+            format!("{} {}", last.url, classification.observed)
+        }
+        _ => classification.observed.clone(),
     }
 }

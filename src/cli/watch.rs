@@ -13,10 +13,10 @@ use super::print::style::Format;
 use super::print::{outcome, style};
 use crate::config::{Config, Schedule};
 use crate::exit::ExitCode;
-use crate::plan::Selection;
 use crate::run;
 use crate::schedule::{Cron, Handlers, Notice, Settings, SystemClock, watch};
 use crate::stop::{Stop, stop_on_signals};
+use urldb_verdict::Selection;
 
 /// Follow the database, check what is added or changed in it, and run by schedule
 ///
@@ -137,7 +137,7 @@ impl Worker<'_> {
     fn execute(
         &self,
         selection: &Selection,
-        work: fn(&run::Setting<'_>) -> anyhow::Result<run::Outcome>,
+        work: fn(&run::RunOptions<'_>) -> anyhow::Result<run::Outcome>,
     ) -> anyhow::Result<()> {
         let (outcome, stories) = execute(self.context, selection, self.stop, false, work)?;
         outcome::print(&outcome, &stories, Format::Human, self.context)

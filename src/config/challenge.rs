@@ -1,52 +1,19 @@
-//! `[[check.challenge]]`, and the program's own list in the same form: how an answer that says
-//! nothing about the content is recognized.
+//! `[[check.challenge]]`: how answers that say nothing about the content are recognized.
 
-use toml::de::DeTable;
+use urldb_verdict::ChallengeRule;
 
-use super::section::{Problem, Problems, Section};
-
-/// One rule. An answer has to show all that the rule names.
-#[derive(Debug, Clone, Default, PartialEq, Eq)]
-pub struct Challenge {
-    /// What it is, so that "answers with NAME" can be read.
-    pub name: String,
-    /// The status is one of these; any when empty.
-    pub status: Vec<u16>,
-    /// This header is there, in lower case.
-    pub header: Option<String>,
-    /// Its value begins with this, in lower case.
-    pub prefix: Option<String>,
-    /// Its value contains this, in lower case.
-    pub contains: Option<String>,
-    /// The first 4 KiB of the answer, which is HTML, contain this, in lower case.
-    pub body: Option<String>,
-    /// It stands in for a whole site, whose domain is for sale.
-    pub parked: bool,
-}
-
-/// The rules `[[challenge]]` of a whole text.
-pub(crate) fn parse(text: &str) -> Result<Vec<Challenge>, String> {
-    let table = DeTable::parse(text).map_err(|error| error.message().to_owned())?;
-    let problems = Problems::default();
-    let top = Section::new("", &table, &problems);
-    let rules = read_all(&top);
-    top.finish();
-    match problems.into_sorted().first() {
-        None => Ok(rules),
-        Some(Problem { offset, message }) => Err(format!("at byte {offset}: {message}")),
-    }
-}
+use super::section::Section;
 
 /// The rules `[[challenge]]` below a section.
-pub(super) fn read_all(section: &Section<'_>) -> Vec<Challenge> {
+pub(super) fn read_all(section: &Section<'_>) -> Vec<ChallengeRule> {
     let rules = section.sections("challenge");
     rules.into_iter().map(read).collect()
 }
 
-fn read(section: Section<'_>) -> Challenge {
+fn read(section: Section<'_>) -> ChallengeRule {
     let lower = |key| section.text(key).map(|text| text.to_ascii_lowercase());
     let name = section.text("name");
-    let rule = Challenge {
+    let rule = ChallengeRule {
         name: name.clone().unwrap_or_default(),
         status: section.numbers("status").unwrap_or_default(),
         header: lower("header"),

@@ -14,9 +14,11 @@ use super::challenge;
 use super::proxy;
 use super::section::{Problem, Problems, Section};
 use super::{
-    Archive, ArchiveRecords, ArchiveRequests, Check, Cnames, Config, Database, EmailTransport,
-    Ledger, Manners, Network, Notify, NotifyEmail, NotifyHtml, Schedule, SmtpSecurity,
+    Archive, ArchiveRecords, ArchiveRequests, Check, Config, Database, EmailTransport, Ledger,
+    Notify, NotifyEmail, NotifyHtml, Schedule, SmtpSecurity,
 };
+use urldb_fetch::{FetchOptions, HostOptions, NetworkOptions};
+use urldb_verdict::{Cnames, VerdictOptions};
 
 /// The name of the configuration file.
 pub const FILE_NAME: &str = "urldb.toml";
@@ -146,23 +148,9 @@ fn database(section: Section<'_>) -> Database {
 
 fn check(section: Section<'_>) -> Check {
     let default = Check::default();
-    let manners = manners(&section, &default.manners);
-    let hosts = section.named_sections("host").into_iter();
     let check = Check {
-        concurrency: at_least_one(&section, "concurrency").unwrap_or(default.concurrency),
-        deadline: section.duration("deadline").or(default.deadline),
-        byte_budget: section.bytes("byte-budget").or(default.byte_budget),
-        retries: small(section.count("retries", 0)).unwrap_or(default.retries),
-        retry_wait: section.duration("retry-wait").unwrap_or(default.retry_wait),
-        max_redirects: small(section.count("max-redirects", 0)).unwrap_or(default.max_redirects),
-        confirm: section
-            .count("confirm", 1)
-            .map_or(default.confirm, |count| {
-                u32::try_from(count).unwrap_or(u32::MAX)
-            }),
-        blocked_after: section
-            .duration("blocked-after")
-            .unwrap_or(default.blocked_after),
+        fetch: fetch_options(&section, default.fetch),
+        verdict: verdict_options(&section, default.verdict),
         expiry_warning: section
             .duration("expiry-warning")
             .unwrap_or(default.expiry_warning),
@@ -179,30 +167,56 @@ fn check(section: Section<'_>) -> Check {
                 ],
             )
             .unwrap_or(default.cnames),
-        challenges: challenge::read_all(&section),
-        hosts: hosts
-            .filter_map(|(name, section)| host(&name, section, &manners))
-            .collect(),
-        manners,
     };
     section.finish();
     check
 }
 
-fn host(name: &str, section: Section<'_>, general: &Manners) -> Option<(String, Manners)> {
+fn fetch_options(section: &Section<'_>, default: FetchOptions) -> FetchOptions {
+    let default_host = host_options(section, &default.default_host);
+    let hosts = section.named_sections("host").into_iter();
+    FetchOptions {
+        concurrency: at_least_one(section, "concurrency").unwrap_or(default.concurrency),
+        deadline: section.duration("deadline").or(default.deadline),
+        byte_budget: section.bytes("byte-budget").or(default.byte_budget),
+        max_redirects: small(section.count("max-redirects", 0)).unwrap_or(default.max_redirects),
+        hosts: hosts
+            .filter_map(|(name, section)| host(&name, section, &default_host))
+            .collect(),
+        default_host,
+    }
+}
+
+fn verdict_options(section: &Section<'_>, default: VerdictOptions) -> VerdictOptions {
+    VerdictOptions {
+        retries: small(section.count("retries", 0)).unwrap_or(default.retries),
+        retry_wait: section.duration("retry-wait").unwrap_or(default.retry_wait),
+        confirm: section
+            .count("confirm", 1)
+            .map_or(default.confirm, |count| {
+                u32::try_from(count).unwrap_or(u32::MAX)
+            }),
+        blocked_after: section
+            .duration("blocked-after")
+            .unwrap_or(default.blocked_after),
+        challenges: challenge::read_all(section),
+    }
+}
+
+fn host(name: &str, section: Section<'_>, general: &HostOptions) -> Option<(String, HostOptions)> {
     let host = Host::parse(name).map(|host| host.to_string());
     if host.is_err() {
         section.problem("a host is needed here, such as [check.host.\"data.example.org\"]");
     }
-    let manners = manners(&section, general);
+    let host_options = host_options(&section, general);
     section.finish();
-    Some((host.ok()?, manners))
+    Some((host.ok()?, host_options))
 }
 
 /// What the section says; for the rest, `general` holds.
-fn manners(section: &Section<'_>, general: &Manners) -> Manners {
+fn host_options(section: &Section<'_>, general: &HostOptions) -> HostOptions {
     let time = |key, otherwise| section.duration(key).unwrap_or(otherwise);
-    Manners {
+    HostOptions {
         host_concurrency: at_least_one(section, "host-concurrency")
             .unwrap_or(general.host_concurrency),
         host_interval: time("host-interval", general.host_interval),
@@ -243,8 +257,8 @@ fn small(count: Option<u64>) -> Option<usize> {
     count.map(|count| usize::try_from(count).unwrap_or(usize::MAX))
 }
 
-fn network(section: Section<'_>) -> Network {
-    let network = Network {
+fn network(section: Section<'_>) -> NetworkOptions {
+    let network = NetworkOptions {
         allow: section
             .list("allow", "a list of address ranges such as \"10.0.0.0/8\"")
             .unwrap_or_default(),
@@ -418,7 +432,7 @@ mod tests {
     fn an_empty_file_is_all_defaults() {
         let config = parse("", Path::new("/r")).unwrap();
         assert_eq!(config.database.path, Path::new("urldb"));
-        assert_eq!(config.check.confirm, 2);
+        assert_eq!(config.check.verdict.confirm, 2);
         assert!(config.notifiers.is_empty());
     }
 

@@ -5,7 +5,6 @@
 
 mod challenge;
 mod load;
-mod mapping;
 mod proxy;
 pub(crate) mod section;
 
@@ -13,15 +12,12 @@ use std::collections::BTreeMap;
 use std::path::{Path, PathBuf};
 use std::time::Duration;
 
-use ipnet::IpNet;
+use urldb_fetch::{FetchOptions, NetworkOptions};
+use urldb_verdict::{Cnames, VerdictOptions};
 use urldb_warc::Version;
 use urldb_warc::digest::Algorithm;
 
-pub use challenge::Challenge;
-pub(crate) use challenge::parse as parse_challenges;
 pub use load::{Complaints, ConfigError, FILE_NAME, discover, load};
-pub use mapping::{InvalidMapping, Mapping};
-pub use proxy::{Proxy, ProxyAddress};
 
 /// The whole configuration of one repository.
 #[derive(Debug, Clone, Default)]
@@ -33,7 +29,7 @@ pub struct Config {
     /// `[check]`.
     pub check: Check,
     /// `[network]`.
-    pub network: Network,
+    pub network: NetworkOptions,
     /// `[archive]`.
     pub archive: Archive,
     /// `[ledger]`.
@@ -87,22 +83,10 @@ pub struct Database {
 /// `[check]`: how URLs are fetched and judged.
 #[derive(Debug, Clone)]
 pub struct Check {
-    /// Requests under way at once, over all hosts.
-    pub concurrency: usize,
-    /// The most time for a whole run; what is left by then is inconclusive.
-    pub deadline: Option<Duration>,
-    /// Body bytes after which a run begins nothing more; what is left then is inconclusive.
-    pub byte_budget: Option<u64>,
-    /// Fetches after a first one that failed.
-    pub retries: usize,
-    /// Time before the first of them; it doubles from one to the next.
-    pub retry_wait: Duration,
-    /// Redirects followed in one fetch.
-    pub max_redirects: usize,
-    /// Consecutive runs that must agree before a doubtful state is news.
-    pub confirm: u32,
-    /// How long a URL must have been blocked before that is news.
-    pub blocked_after: Duration,
+    /// How requests are made.
+    pub fetch: FetchOptions,
+    /// How answers are judged.
+    pub verdict: VerdictOptions,
     /// How long before its end a certificate is worth a warning.
     pub expiry_warning: Duration,
     /// Every how many days a static record is read in full, even if the server says that it has not
@@ -110,80 +94,6 @@ pub struct Check {
     pub rehash_every: u64,
     /// Which records are asked of a domain's other names too.
     pub cnames: Cnames,
-    /// Answers that say nothing about the content, besides those that are known anyway.
-    pub challenges: Vec<Challenge>,
-    /// How a host is treated.
-    pub manners: Manners,
-    /// `[check.host.NAME]`: how these hosts are treated; names as URLs have them.
-    pub hosts: BTreeMap<String, Manners>,
-}
-
-/// How one host is treated: the keys of `[check]` that `[check.host.NAME]` has too.
-#[derive(Debug, Clone, PartialEq, Eq)]
-pub struct Manners {
-    /// Requests under way at once.
-    pub host_concurrency: usize,
-    /// The least time between the starts of two requests.
-    pub host_interval: Duration,
-    /// How long the host may leave everything without an answer before it is given up.
-    pub host_patience: Duration,
-    /// The most time for one fetch, redirects and body included.
-    pub timeout: Duration,
-    /// The most time to connect, TLS included.
-    pub connect_timeout: Duration,
-    /// The most time until the head of a response is complete, connecting included.
-    pub head_timeout: Duration,
-    /// The most time without a byte of a body.
-    pub idle_timeout: Duration,
-    /// Bytes of a body that are read at most.
-    pub max_body: u64,
-    /// The `User-Agent` header.
-    pub user_agent: String,
-    /// More request headers; dropped when a redirect leaves the origin.
-    pub headers: BTreeMap<String, String>,
-    /// Whether requests are sent that may change something.
-    pub unsafe_methods: bool,
-    /// Whether its HTML pages must name their official URL.
-    pub canonical: bool,
-}
-
-impl Check {
-    /// How a host is treated; its name as in a URL.
-    pub fn manners_of(&self, host: &str) -> &Manners {
-        self.hosts.get(host).unwrap_or(&self.manners)
-    }
-
-    /// Bytes of a body that are read at most, of whichever host.
-    pub fn largest_body(&self) -> u64 {
-        let all = self.hosts.values().chain([&self.manners]);
-        all.map(|manners| manners.max_body)
-            .max()
-            .unwrap_or_default()
-    }
-}
-
-/// Which records are asked of a domain's other names too.
-#[derive(Debug, Clone, Copy, PartialEq, Eq)]
-pub enum Cnames {
-    /// One for each name and day, all in turn.
-    Rotate,
-    /// All.
-    All,
-    /// None.
-    None,
-}
-
-/// `[network]`: which addresses may be talked to.
-#[derive(Debug, Clone, Default)]
-pub struct Network {
-    /// Ranges that are not public and may be connected to all the same.
-    pub allow: Vec<IpNet>,
-    /// A PEM file of further certificate authorities.
-    pub ca_file: Option<PathBuf>,
-    /// Hosts that are to be found somewhere else; also `--map`.
-    pub map: Vec<Mapping>,
-    /// What all requests go through, but for those that a mapping leads elsewhere.
-    pub proxy: Option<Proxy>,
 }
 
 /// `[archive]`: where what was seen is kept.
@@ -314,39 +224,11 @@ impl Default for Database {
 impl Default for Check {
     fn default() -> Self {
         Self {
-            concurrency: 32,
-            deadline: None,
-            byte_budget: None,
-            retries: 2,
-            retry_wait: Duration::from_secs(2),
-            max_redirects: 10,
-            confirm: 2,
-            blocked_after: Duration::from_hours(7 * 24),
+            fetch: FetchOptions::default(),
+            verdict: VerdictOptions::default(),
             expiry_warning: Duration::from_hours(14 * 24),
             rehash_every: 1,
             cnames: Cnames::Rotate,
-            challenges: vec![],
-            manners: Manners::default(),
-            hosts: BTreeMap::new(),
-        }
-    }
-}
-
-impl Default for Manners {
-    fn default() -> Self {
-        Self {
-            host_concurrency: 4,
-            host_interval: Duration::from_millis(20),
-            host_patience: Duration::from_mins(2),
-            timeout: Duration::from_mins(5),
-            connect_timeout: Duration::from_secs(10),
-            head_timeout: Duration::from_secs(30),
-            idle_timeout: Duration::from_secs(30),
-            max_body: 16 << 30,
-            user_agent: concat!("urldb/", env!("CARGO_PKG_VERSION")).to_owned(),
-            headers: BTreeMap::new(),
-            unsafe_methods: false,
-            canonical: false,
         }
     }
 }

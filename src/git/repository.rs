@@ -31,7 +31,7 @@ impl Repository {
         let dir = paths::resolve(dir)?;
         let lib = open(&dir, &env);
         let found = if let Some(lib) = &lib {
-            Some(Places {
+            Some(Slots {
                 git_dir: lib.path().to_owned(),
                 common_dir: lib.commondir().to_owned(),
                 work_tree: lib.workdir().map(Path::to_owned),
@@ -169,7 +169,7 @@ impl Repository {
 }
 
 /// Where the parts of a repository stand.
-struct Places {
+struct Slots {
     git_dir: PathBuf,
     common_dir: PathBuf,
     work_tree: Option<PathBuf>,
@@ -186,7 +186,7 @@ fn open(dir: &Path, env: &GitEnv) -> Option<git2::Repository> {
 
 /// Asks git where the repository is. One question a process, because a folder
 /// name may hold a line feed.
-fn ask(dir: &Path, env: &GitEnv) -> Result<Option<Places>> {
+fn ask(dir: &Path, env: &GitEnv) -> Result<Option<Slots>> {
     let rev_parse = |question: &str| {
         let mut git = command(dir);
         git.envs(env.iter()).args(["rev-parse", question]);
@@ -209,7 +209,7 @@ fn ask(dir: &Path, env: &GitEnv) -> Result<Option<Places>> {
         Ran::Done(answer) => Some(path(answer)),
         Ran::Failed(_) => None,
     };
-    Ok(Some(Places {
+    Ok(Some(Slots {
         git_dir,
         common_dir,
         work_tree,

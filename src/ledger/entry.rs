@@ -6,8 +6,8 @@ use urldb_canon::Scheme;
 use urldb_format::{Mapping, Schema, Value};
 use urldb_protocol::State;
 
-use crate::plan::JobKey;
-use crate::verdict::{Doubt, Pending, Standing};
+use urldb_verdict::JobKey;
+use urldb_verdict::{Doubt, Pending, UrlStatus};
 
 /// Which keys of a ledger file are not text.
 pub(super) const SCHEMA: Schema = Schema {
@@ -19,7 +19,7 @@ pub(super) const SCHEMA: Schema = Schema {
 #[derive(Debug, Clone, PartialEq, Eq)]
 pub struct Entry {
     /// What is believed of it.
-    pub standing: Standing,
+    pub url_status: UrlStatus,
     /// The content that was last seen whole.
     pub content: Option<Content>,
 }
@@ -63,11 +63,11 @@ impl Entry {
         if key.scheme == Scheme::Https {
             mapping.insert("scheme", "https");
         }
-        let standing = &self.standing;
-        mapping.insert("state", standing.state.as_str());
-        mapping.insert("since", standing.since.to_string());
-        put(&mut mapping, "reason", standing.reason.as_deref());
-        if let Some(pending) = &standing.pending {
+        let url_status = &self.url_status;
+        mapping.insert("state", url_status.state.as_str());
+        mapping.insert("since", url_status.since.to_string());
+        put(&mut mapping, "reason", url_status.reason.as_deref());
+        if let Some(pending) = &url_status.pending {
             mapping.insert("pending", pending.state.as_str());
             mapping.insert("pending-since", pending.first.to_string());
             mapping.insert("pending-count", u64::from(pending.count));
@@ -103,7 +103,7 @@ impl Entry {
                 _ => Scheme::Http,
             },
         };
-        let standing = Standing {
+        let url_status = UrlStatus {
             state: needed(mapping, "state")?.parse()?,
             since: moment(mapping, "since")?,
             reason: text(mapping, "reason"),
@@ -119,7 +119,13 @@ impl Entry {
                 .and_then(Value::as_map)
                 .and_then(Capture::from_mapping),
         });
-        Ok((key, Self { standing, content }))
+        Ok((
+            key,
+            Self {
+                url_status,
+                content,
+            },
+        ))
     }
 }
 

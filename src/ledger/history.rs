@@ -10,7 +10,7 @@ use jiff::Timestamp;
 use serde::{Deserialize, Serialize};
 use urldb_protocol::State;
 
-use crate::plan::Selection;
+use urldb_verdict::Selection;
 
 /// One line.
 #[derive(Debug, Clone, Serialize)]

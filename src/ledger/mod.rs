@@ -20,7 +20,7 @@ use urldb_format::{Mapping, Value, read_documents, write_documents};
 pub use entry::{Capture, Content, Entry};
 pub use history::{ChangeLine, Line, RunLine, append, last_run};
 
-use crate::plan::JobKey;
+use urldb_verdict::JobKey;
 
 /// The state of every URL, read from and written to one folder.
 #[derive(Debug)]

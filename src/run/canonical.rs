@@ -2,14 +2,14 @@
 
 use crate::config::Config;
 use crate::database::site_rules;
-use crate::plan::{Job, JobKey};
+use urldb_verdict::{Job, JobKey};
 
 /// Has the pages looked at of hosts where that is configured. What the site rules do not admit is
 /// not asked for anything: `lint` tells of it.
 pub(super) fn want(jobs: &mut [Vec<Job>], config: &Config) -> anyhow::Result<()> {
     let is_wanted = |key: &JobKey| {
         // Only GET asks for a page.
-        config.check.manners_of(&key.domain).canonical && key.request.is_none()
+        config.check.fetch.of_host(&key.domain).canonical && key.request.is_none()
     };
     let jobs = jobs.iter_mut().flatten();
     let mut jobs = jobs.filter(|job| is_wanted(&job.key)).peekable();

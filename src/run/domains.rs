@@ -10,7 +10,7 @@ use urldb_format::{DomainFile, Finding, Severity};
 use urldb_protocol::Mistake;
 
 use crate::config::Config;
-use crate::plan::{self, Job, Known, LeftOut, Purpose, Selection};
+use urldb_verdict::{Job, Known, LeftOut, PlanOptions, Selection};
 
 /// Characters of a line that a mistake is told with, at most.
 const MOST_TEXT: usize = 100;
@@ -62,7 +62,7 @@ impl<'a> Domains<'a> {
     }
 
     /// Reads one file after the other.
-    pub(super) fn plan(&self, purpose: Purpose, known: &impl Known) -> anyhow::Result<Planned> {
+    pub(super) fn plan(&self, options: PlanOptions, known: &impl Known) -> anyhow::Result<Planned> {
         let mut planned = Planned {
             jobs: vec![],
             unreadable: vec![],
@@ -87,7 +87,7 @@ impl<'a> Domains<'a> {
             });
             let errors = errors.into_iter().map(|finding| (path.clone(), finding));
             planned.unreadable.extend(errors);
-            let jobs = plan::jobs_of(&file, &name, self.selection, purpose, known);
+            let jobs = urldb_verdict::plan::jobs_of(&file, &name, self.selection, options, known);
             if !jobs.is_empty() {
                 planned.jobs.push(jobs);
             }

@@ -5,7 +5,7 @@ use std::collections::BTreeSet;
 use urldb_protocol::Envelope;
 
 use crate::ledger::{ChangeLine, Ledger, Line, RunLine};
-use crate::plan::{JobKey, Known, Selection, Validators};
+use urldb_verdict::{JobKey, Known, Selection, Validators};
 
 impl Known for Ledger {
     fn is_archived(&self, key: &JobKey, digest: &[u8; 32]) -> bool {
@@ -19,7 +19,7 @@ impl Known for Ledger {
         let content = entry.content.as_ref()?;
         let capture = content.capture.as_ref()?;
         let digest = urldb_warc::Digest::sha256(*digest).to_string();
-        let is_as_promised = entry.standing.is_untroubled() && content.digest == digest;
+        let is_as_promised = entry.url_status.is_untroubled() && content.digest == digest;
         is_as_promised.then(|| Validators {
             url: capture.uri.clone(),
             etag: content.etag.clone(),
@@ -29,7 +29,7 @@ impl Known for Ledger {
 
     fn is_in_doubt(&self, key: &JobKey) -> bool {
         self.get(key)
-            .is_some_and(|entry| !entry.standing.is_untroubled())
+            .is_some_and(|entry| !entry.url_status.is_untroubled())
     }
 }
 

@@ -5,22 +5,22 @@
 
 use std::collections::BTreeMap;
 
-use urldb_protocol::{Mended, Mistake};
+use urldb_protocol::{FixedMistake, Mistake};
 
 use super::domains::ReadFile;
 use crate::ledger::Ledger;
-use crate::report::Misread;
+use crate::report::Mistakes;
 
 /// What is wrong in these files, for those who remember nothing.
-pub(super) fn all(files: Vec<ReadFile>) -> Misread {
-    Misread {
+pub(super) fn all(files: Vec<ReadFile>) -> Mistakes {
+    Mistakes {
         mistakes: files.into_iter().flat_map(|file| file.mistakes).collect(),
         mended: vec![],
     }
 }
 
 /// The same beside what was wrong in them before. What is wrong now is remembered.
-pub(super) fn beside(ledger: &mut Ledger, mut files: Vec<ReadFile>) -> Misread {
+pub(super) fn beside(ledger: &mut Ledger, mut files: Vec<ReadFile>) -> Mistakes {
     let mut mended = vec![];
     for file in &mut files {
         let mut names: Vec<String> = file.mistakes.iter().map(name).collect();
@@ -37,7 +37,7 @@ pub(super) fn beside(ledger: &mut Ledger, mut files: Vec<ReadFile>) -> Misread {
         }
         for (name, count) in known {
             let (code, text) = name.split_once(": ").unwrap_or((&name, ""));
-            let gone = Mended {
+            let gone = FixedMistake {
                 code: code.to_owned(),
                 file: file.name.to_string(),
                 text: text.to_owned(),
@@ -46,7 +46,7 @@ pub(super) fn beside(ledger: &mut Ledger, mut files: Vec<ReadFile>) -> Misread {
         }
     }
     let mistakes = all(files).mistakes;
-    Misread { mistakes, mended }
+    Mistakes { mistakes, mended }
 }
 
 fn name(mistake: &Mistake) -> String {

@@ -5,8 +5,8 @@ use std::ops::RangeInclusive;
 use std::sync::Arc;
 use std::time::Duration;
 
-use urldb::verdict::Warning;
 use urldb_protocol::State;
+use urldb_verdict::Warning;
 
 use crate::certificates::Kind;
 use crate::play::Outcome;

@@ -4,8 +4,8 @@ use std::io::Write;
 
 use flate2::Compression;
 use flate2::write::{DeflateEncoder, GzEncoder, ZlibEncoder};
-use urldb::verdict::Warning;
 use urldb_protocol::State;
+use urldb_verdict::Warning;
 
 use crate::behaviour::{
     Behaviour, CONTENT, DIGEST, Expected, changed, ok, proven, state, unreachable,

@@ -1,7 +1,7 @@
 //! Whole answers with the promised content, or with another one.
 
-use urldb::verdict::Warning;
 use urldb_protocol::State;
+use urldb_verdict::Warning;
 
 use crate::behaviour::{ANSWER, Behaviour, CONTENT, DIGEST, NOTHING, changed, ok, state};
 use crate::support::Reply;

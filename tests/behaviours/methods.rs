@@ -1,7 +1,7 @@
 //! Methods other than GET: those that change nothing, and those that may.
 
-use urldb::verdict::Warning;
 use urldb_protocol::State;
+use urldb_verdict::Warning;
 
 use crate::behaviour::{Asked, Behaviour, CONTENT, Place, changed, ok, state, unreachable};
 use crate::support::Reply;

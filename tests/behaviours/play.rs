@@ -11,14 +11,13 @@ use std::time::{Duration, Instant};
 
 use sha2::{Digest, Sha256};
 use socket2::{Domain, Socket, Type};
-use urldb::config::{Check, Manners, Mapping, Network};
-use urldb::fetch::{Fetcher, Next, Observation};
-use urldb::plan::{self, Cnames, Job, Keep, Purpose, Rehash, Selection};
-use urldb::run;
 use urldb::stop::Stop;
-use urldb::verdict::{self, Assessment, Judgement, Warning};
+use urldb_fetch::{FetchOptions, FetchedJob, Fetcher, HostOptions, Mapping, NetworkOptions, Next};
 use urldb_format::DomainFile;
 use urldb_protocol::State;
+use urldb_verdict::Observation;
+use urldb_verdict::{Cnames, Job, Keep, PlanOptions, Rehash, Selection};
+use urldb_verdict::{Decision, Verdict, VerdictOptions, Warning, decide, undecided};
 
 use crate::behaviour::{Asked, Behaviour, CONTENT, Place, Script};
 use crate::certificates::{Authority, Kind};
@@ -88,16 +87,15 @@ impl Stage {
         });
         self.trap.assert_untouched();
         let outcome = |part: &Part| {
-            let (assessment, longest_wait) =
-                judged.remove(&part.host).expect("every job is finished");
+            let (verdict, longest_wait) = judged.remove(&part.host).expect("every job is finished");
             Outcome {
-                state: assessment.state(),
-                reason: assessment.sight.reason,
-                sure: assessment.sure,
-                warning: assessment.sight.warning,
+                state: verdict.state(),
+                reason: verdict.classification.reason,
+                sure: verdict.sure,
+                warning: verdict.classification.warning,
                 requests: part.requests(),
                 longest_wait,
-                message: assessment.sight.message(),
+                message: verdict.classification.message(),
             }
         };
         parts.iter().map(outcome).collect()
@@ -105,72 +103,76 @@ impl Stage {
 
     /// As `run::observe` does it, but for waits, which are shortened and remembered, and the canary,
     /// which would rightly think that no network is there where nothing works on purpose.
-    fn check(
-        &self,
-        timeout: Duration,
-        parts: &[&Part],
-    ) -> BTreeMap<String, (Assessment, Duration)> {
-        let manners = Manners {
+    fn check(&self, timeout: Duration, parts: &[&Part]) -> BTreeMap<String, (Verdict, Duration)> {
+        let manners = HostOptions {
             host_interval: Duration::ZERO,
             timeout,
             connect_timeout: timeout,
             max_body: MAX_BODY,
-            ..Manners::default()
+            ..HostOptions::default()
         };
-        let with_leave = Manners {
+        let with_leave = HostOptions {
             unsafe_methods: true,
             ..manners.clone()
         };
         let hosts_with_leave = parts.iter().filter(|part| part.behaviour.unsafe_methods);
-        let check = Check {
+        let fetch = FetchOptions {
             concurrency: parts.len().max(1),
-            retry_wait: Duration::from_millis(5),
             hosts: hosts_with_leave
                 .map(|part| (part.host.clone(), with_leave.clone()))
                 .collect(),
-            manners,
-            ..Check::default()
+            default_host: manners,
+            ..FetchOptions::default()
         };
-        let network = Network {
+        let options = VerdictOptions {
+            retry_wait: Duration::from_millis(5),
+            ..VerdictOptions::default()
+        };
+        let network = NetworkOptions {
             map: parts.iter().flat_map(|part| part.mappings()).collect(),
             ca_file: Some(self.authority.file().to_owned()),
-            ..Network::default()
+            ..NetworkOptions::default()
         };
-        let (policy, waits) = (run::policy(&check), Mutex::new(BTreeMap::new()));
-        let judge = |job: &Job, seen: &[Observation]| verdict::judge(job, seen, &policy);
-        let next = |job: &Job, seen: &[Observation]| match judge(job, seen) {
-            Judgement::Settled(_) => Next::Done,
-            Judgement::Again { wait, fresh } => {
+        let waits = Mutex::new(BTreeMap::new());
+        let next = |job: &Job, seen: &[Observation]| match decide(job, seen, &options) {
+            Decision::Final(verdict) => Next::Done(verdict),
+            Decision::Retry { wait, fresh } => {
                 let mut waits = waits.lock().expect("no panic under the lock");
                 let longest: &mut Duration = waits.entry(job.key.domain.clone()).or_default();
                 *longest = wait.max(*longest);
-                Next::Again {
+                Next::Retry {
                     wait: wait.min(LONGEST_WAIT),
                     fresh,
                 }
             }
         };
         let mut judged = BTreeMap::new();
-        Fetcher::new(&check, &network)
+        Fetcher::new(&fetch, &network)
             .expect("a valid configuration")
             .fetch_all(
                 parts.iter().map(|part| part.job()),
                 next,
-                |job, seen| {
-                    let assessment = match judge(&job, &seen) {
-                        Judgement::Settled(assessment) => assessment,
-                        Judgement::Again { .. } => verdict::unsettled(&seen),
-                    };
-                    judged.insert(job.key.domain, assessment);
+                |fetched| {
+                    let FetchedJob {
+                        job,
+                        observations,
+                        decision,
+                    } = fetched;
+                    let verdict =
+                        decision.unwrap_or_else(|| match decide(&job, &observations, &options) {
+                            Decision::Final(verdict) => verdict,
+                            Decision::Retry { .. } => undecided(&job, &observations, &options),
+                        });
+                    judged.insert(job.key.domain, verdict);
                 },
                 &Stop::new(),
             );
         let mut waits = waits.into_inner().expect("no panic under the lock");
         judged
             .into_iter()
-            .map(|(host, assessment)| {
+            .map(|(host, verdict)| {
                 let longest = waits.remove(&host).unwrap_or_default();
-                (host, (assessment, longest))
+                (host, (verdict, longest))
             })
             .collect()
     }
@@ -257,7 +259,7 @@ impl<'a> Part<'a> {
         let name = format!("{}.yaml", self.host);
         let parsed = DomainFile::parse(Path::new(&name), text.as_bytes());
         assert!(parsed.findings.is_empty(), "{text}{:?}", parsed.findings);
-        let purpose = Purpose {
+        let options = PlanOptions {
             max_body: MAX_BODY,
             whole: false,
             keep: Keep::None,
@@ -266,7 +268,8 @@ impl<'a> Part<'a> {
             rehash: Rehash::ALWAYS,
         };
         let selection = Selection::default();
-        let mut jobs = plan::jobs_of(&parsed.file, &name.into(), &selection, purpose, &());
+        let mut jobs =
+            urldb_verdict::plan::jobs_of(&parsed.file, &name.into(), &selection, options, &());
         assert_eq!(jobs.len(), 1, "{text}");
         jobs.remove(0)
     }

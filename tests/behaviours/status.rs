@@ -339,7 +339,7 @@ fn server_errors_and_cut_pages() -> Vec<Behaviour> {
         says(
             "599-unknown",
             "answers 599",
-            with("599 Network Connect Timeout", &[]),
+            with("599 NetworkOptions Connect Timeout", &[]),
         )
         .broken(state(State::ServerError, 3)),
     ]

@@ -1,7 +1,7 @@
 //! Records that promise an answer, not bytes: the same behaviours weigh less.
 
-use urldb::verdict::Warning;
 use urldb_protocol::State;
+use urldb_verdict::Warning;
 
 use crate::behaviour::{ANSWER, Behaviour, CONTENT, Place, changed, ok, state, unreachable};
 use crate::support::Reply;

@@ -231,12 +231,12 @@ fn answers_to_one_request_are_compared() {
 fn redirects_lead_on_as_they_did() {
     let echo = Echo::new();
     let data: &[&str] = &["--data", "q=1", "--content-type", FORM_TYPE];
-    let ways = [
+    let connectors = [
         "http://example.test/see-other",
         "http://example.test/keep-asking",
     ];
-    let sandbox = echo.asked(&ways.map(|way| (way, data)));
-    for (way, bytes) in ways
+    let sandbox = echo.asked(&connectors.map(|way| (way, data)));
+    for (way, bytes) in connectors
         .into_iter()
         .zip(["edition 1\nof GET \n", "edition 1\nof POST q=1\n"])
     {

@@ -5,8 +5,8 @@ use std::time::Duration;
 
 use flate2::Compression;
 use flate2::write::GzEncoder;
-use urldb::fetch::{BodyEnd, Decoded, FailureKind, Observation, PAGE};
-use urldb::plan::{BodyUse, Job};
+use urldb_verdict::{BodyEnd, Decoded, FailureKind, Observation, PAGE};
+use urldb_verdict::{BodyUse, Job};
 
 use crate::support::{Reply, Server};
 use crate::{fetch, get, job, kind, network, quick, quick_with, sha256};

@@ -3,10 +3,12 @@
 use std::collections::{BTreeSet, HashMap};
 use std::time::{Duration, Instant};
 
-use urldb::config::{Check, Manners};
-use urldb::fetch::{FailureKind, Fetcher, Next, Observation};
-use urldb::plan::{BodyUse, Job};
 use urldb::stop::Stop;
+use urldb_fetch::FetchOptions;
+use urldb_fetch::HostOptions;
+use urldb_fetch::{Fetcher, Next};
+use urldb_verdict::{BodyUse, Job};
+use urldb_verdict::{FailureKind, Observation};
 
 use crate::support::{Reply, Server};
 use crate::{fetch_all, job, kind, network, quick, quick_with};
@@ -52,7 +54,7 @@ fn all_hosts_together_get_no_more_than_the_whole() {
     });
     let hosts = ["a.test", "b.test", "c.test", "d.test"];
     let mapped: Vec<(&str, &Server)> = hosts.iter().map(|host| (*host, &server)).collect();
-    let check = Check {
+    let check = FetchOptions {
         concurrency: 5,
         ..quick()
     };
@@ -65,7 +67,7 @@ fn all_hosts_together_get_no_more_than_the_whole() {
 fn a_host_that_hangs_holds_up_nobody_else() {
     let hanging = Server::new(|_| Reply::default().hang());
     let lively = Server::new(|_| Reply::ok("hello"));
-    let check = Check {
+    let check = FetchOptions {
         concurrency: 3,
         ..quick_with(|manners| manners.host_concurrency = 2)
     };
@@ -77,8 +79,8 @@ fn a_host_that_hangs_holds_up_nobody_else() {
     let (stop, mut order) = (Stop::new(), Vec::new());
     fetcher.fetch_all(
         all,
-        |_, _| Next::Done,
-        |_, observations| {
+        |_, _| Next::Done(()),
+        |urldb_fetch::FetchedJob { observations, .. }| {
             order.push(kind(&observations[0]));
             if order.len() == 20 {
                 stop.set();
@@ -116,17 +118,17 @@ fn requests_to_a_host_keep_their_distance_redirects_too() {
 
 /// Runs jobs with a rule for fetching again.
 fn run(
-    check: &Check,
+    check: &FetchOptions,
     server: &Server,
     all: Vec<Job>,
-    next: impl Fn(&Job, &[Observation]) -> Next + Sync,
+    next: impl Fn(&Job, &[Observation]) -> Next<()> + Sync,
 ) -> Vec<Vec<Observation>> {
     let fetcher = Fetcher::new(check, &network(&[("example.test", server)])).unwrap();
     let mut seen = Vec::new();
     fetcher.fetch_all(
         all.into_iter(),
         next,
-        |_, observations| seen.push(observations),
+        |urldb_fetch::FetchedJob { observations, .. }| seen.push(observations),
         &Stop::new(),
     );
     seen
@@ -141,15 +143,15 @@ fn fetching_again_afresh_is_a_new_connection_past_caches_with_the_body_kept() {
         keep: false,
     };
     let again = |_: &Job, seen: &[Observation]| match seen.len() {
-        1 => Next::Again {
+        1 => Next::Retry {
             wait: Duration::ZERO,
             fresh: false,
         },
-        2..5 => Next::Again {
+        2..5 => Next::Retry {
             wait: Duration::ZERO,
             fresh: true,
         },
-        _ => Next::Done,
+        _ => Next::Done(()),
     };
     let seen = run(&quick(), &server, vec![one], again);
     let kept: Vec<bool> = seen[0]
@@ -181,11 +183,11 @@ fn fetching_again_afresh_is_a_new_connection_past_caches_with_the_body_kept() {
 fn only_the_last_three_bodies_are_kept() {
     let server = Server::new(|_| Reply::ok("hello"));
     let again = |_: &Job, seen: &[Observation]| match seen.len() {
-        ..5 => Next::Again {
+        ..5 => Next::Retry {
             wait: Duration::ZERO,
             fresh: false,
         },
-        _ => Next::Done,
+        _ => Next::Done(()),
     };
     let seen = run(&quick(), &server, vec![job("http://example.test/")], again);
     let kept: Vec<bool> = seen[0]
@@ -198,14 +200,14 @@ fn only_the_last_three_bodies_are_kept() {
 #[test]
 fn waiting_takes_no_place() {
     let server = Server::new(|_| Reply::ok("hello"));
-    let check = Check {
+    let check = FetchOptions {
         concurrency: 1,
         ..quick_with(|manners| manners.host_concurrency = 1)
     };
     let wait = Duration::from_millis(150);
     let again = |job: &Job, seen: &[Observation]| match (job.url.ends_with("/0"), seen.len()) {
-        (true, 1) => Next::Again { wait, fresh: false },
-        _ => Next::Done,
+        (true, 1) => Next::Retry { wait, fresh: false },
+        _ => Next::Done(()),
     };
     run(&check, &server, jobs("example.test", 5), again);
     let targets: Vec<String> = server
@@ -230,8 +232,10 @@ fn stopping_gives_up_what_is_left_at_once() {
     let started = Instant::now();
     fetcher.fetch_all(
         jobs("example.test", 500).into_iter(),
-        |_, _| Next::Done,
-        |job, observations| {
+        |_, _| Next::Done(()),
+        |urldb_fetch::FetchedJob {
+             job, observations, ..
+         }| {
             stop.set();
             seen.insert(job.url, observations.last().and_then(kind));
         },
@@ -250,11 +254,11 @@ fn stopping_gives_up_what_is_left_at_once() {
 #[test]
 fn the_deadline_of_the_run_ends_retries_too() {
     let server = Server::new(|_| Reply::ok("hello"));
-    let check = Check {
+    let check = FetchOptions {
         deadline: Some(Duration::from_millis(600)),
         ..quick()
     };
-    let again = |_: &Job, _: &[Observation]| Next::Again {
+    let again = |_: &Job, _: &[Observation]| Next::Retry {
         wait: Duration::from_hours(1),
         fresh: false,
     };
@@ -272,8 +276,8 @@ fn a_slow_consumer_slows_the_fetching_down() {
     let mut ahead = None;
     fetcher.fetch_all(
         jobs("example.test", 400).into_iter(),
-        |_, _| Next::Done,
-        |_, _| {
+        |_, _| Next::Done(()),
+        |_| {
             if ahead.is_none() {
                 std::thread::sleep(Duration::from_millis(300));
                 ahead = Some(server.requests().len());
@@ -293,8 +297,10 @@ fn a_fetcher_serves_more_than_one_run() {
         let mut seen = 0;
         fetcher.fetch_all(
             jobs("example.test", 3).into_iter(),
-            |_, _| Next::Done,
-            |_, observations| seen += usize::from(observations[0].failure.is_none()),
+            |_, _| Next::Done(()),
+            |urldb_fetch::FetchedJob { observations, .. }| {
+                seen += usize::from(observations[0].failure.is_none())
+            },
             &Stop::new(),
         );
         assert_eq!(seen, 3);
@@ -302,9 +308,9 @@ fn a_fetcher_serves_more_than_one_run() {
 }
 
 /// `quick`, and these manners for one host.
-fn treating(host: &str, change: impl FnOnce(&mut Manners)) -> Check {
+fn treating(host: &str, change: impl FnOnce(&mut HostOptions)) -> FetchOptions {
     let mut check = quick();
-    let mut manners = check.manners.clone();
+    let mut manners = check.default_host.clone();
     change(&mut manners);
     check.hosts.insert(host.to_owned(), manners);
     check
@@ -359,7 +365,7 @@ fn a_host_that_keeps_redirects_waiting_holds_up_nobody_else() {
         "/9" => Reply::ok("hello"),
         _ => Reply::redirect(302, "http://frail.test/"),
     });
-    let check = Check {
+    let check = FetchOptions {
         concurrency: 2,
         ..treating("frail.test", |manners| manners.host_concurrency = 1)
     };
@@ -368,8 +374,8 @@ fn a_host_that_keeps_redirects_waiting_holds_up_nobody_else() {
     let (stop, mut order) = (Stop::new(), Vec::new());
     fetcher.fetch_all(
         jobs("front.test", 10).into_iter(),
-        |_, _| Next::Done,
-        |_, observations| {
+        |_, _| Next::Done(()),
+        |urldb_fetch::FetchedJob { observations, .. }| {
             order.push((kind(&observations[0]), observations[0].hops.len()));
             stop.set();
         },
@@ -383,7 +389,7 @@ fn a_host_that_keeps_redirects_waiting_holds_up_nobody_else() {
 #[test]
 fn after_its_byte_budget_a_run_begins_nothing_more() {
     let server = Server::new(|_| Reply::ok("0123456789"));
-    let check = Check {
+    let check = FetchOptions {
         concurrency: 1,
         byte_budget: Some(25),
         ..quick()

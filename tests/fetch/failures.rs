@@ -3,8 +3,8 @@
 use std::net::TcpListener;
 use std::time::{Duration, Instant};
 
-use urldb::config::{Mapping, Network};
-use urldb::fetch::FailureKind;
+use urldb_fetch::{Mapping, NetworkOptions};
+use urldb_verdict::FailureKind;
 
 use crate::support::{Reply, Server};
 use crate::{fetch, fetch_all, get, job, kind, network, quick, quick_with};
@@ -41,14 +41,14 @@ fn nobody_listening_is_no_connection() {
     let listener = TcpListener::bind("127.0.0.1:0").unwrap();
     let port = listener.local_addr().unwrap().port();
     drop(listener);
-    let network = Network {
+    let network = NetworkOptions {
         map: vec![Mapping {
             host: "example.test".to_owned(),
             port: None,
             to_host: "127.0.0.1".to_owned(),
             to_port: Some(port),
         }],
-        ..Network::default()
+        ..NetworkOptions::default()
     };
     let seen = fetch(&quick(), &network, job("http://example.test/"));
     assert_eq!(

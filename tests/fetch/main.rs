@@ -17,45 +17,47 @@ use std::sync::Mutex;
 use std::time::Duration;
 
 use sha2::{Digest, Sha256};
-use urldb::config::{Check, Manners, Mapping, Network};
-use urldb::fetch::{FailureKind, Fetcher, Next, Observation};
-use urldb::plan::{BodyUse, Job, JobKey, Promise, Request};
 use urldb::stop::Stop;
 use urldb_canon::Scheme;
+use urldb_fetch::FetchOptions;
+use urldb_fetch::{Fetcher, Next};
+use urldb_fetch::{HostOptions, Mapping, NetworkOptions};
+use urldb_verdict::{BodyUse, Job, JobKey, Promise, Request};
+use urldb_verdict::{FailureKind, Observation};
 
 use support::Server;
 
 /// A configuration that gives up soon.
-fn quick() -> Check {
-    Check {
-        manners: Manners {
+fn quick() -> FetchOptions {
+    FetchOptions {
+        default_host: HostOptions {
             timeout: Duration::from_secs(5),
             connect_timeout: Duration::from_secs(2),
             host_interval: Duration::ZERO,
-            ..Manners::default()
+            ..HostOptions::default()
         },
-        ..Check::default()
+        ..FetchOptions::default()
     }
 }
 
 /// The same with other manners.
-fn quick_with(change: impl FnOnce(&mut Manners)) -> Check {
+fn quick_with(change: impl FnOnce(&mut HostOptions)) -> FetchOptions {
     let mut check = quick();
-    change(&mut check.manners);
+    change(&mut check.default_host);
     check
 }
 
 /// A network in which these hosts stand at these servers.
-fn network(hosts: &[(&str, &Server)]) -> Network {
+fn network(hosts: &[(&str, &Server)]) -> NetworkOptions {
     let mapping = |(host, server): &(&str, &Server)| Mapping {
         host: (*host).to_owned(),
         port: None,
         to_host: server.address().ip().to_string(),
         to_port: Some(server.port()),
     };
-    Network {
+    NetworkOptions {
         map: hosts.iter().map(mapping).collect(),
-        ..Network::default()
+        ..NetworkOptions::default()
     }
 }
 
@@ -87,7 +89,7 @@ fn job(url: &str) -> Job {
 }
 
 /// Fetches one job once.
-fn fetch(check: &Check, network: &Network, job: Job) -> Observation {
+fn fetch(check: &FetchOptions, network: &NetworkOptions, job: Job) -> Observation {
     fetch_by(
         &Fetcher::new(check, network).expect("a valid configuration"),
         job,
@@ -99,8 +101,8 @@ fn fetch_by(fetcher: &Fetcher, job: Job) -> Observation {
     let mut seen = Vec::new();
     fetcher.fetch_all(
         std::iter::once(job),
-        |_, _| Next::Done,
-        |_, observations| seen.extend(observations),
+        |_, _| Next::Done(()),
+        |urldb_fetch::FetchedJob { observations, .. }| seen.extend(observations),
         &Stop::new(),
     );
     assert_eq!(seen.len(), 1);
@@ -117,13 +119,19 @@ fn get(server: &Server) -> Observation {
 }
 
 /// Fetches jobs once each; URLs and observations in the order of finishing.
-fn fetch_all(check: &Check, network: &Network, jobs: Vec<Job>) -> Vec<(String, Observation)> {
+fn fetch_all(
+    check: &FetchOptions,
+    network: &NetworkOptions,
+    jobs: Vec<Job>,
+) -> Vec<(String, Observation)> {
     let fetcher = Fetcher::new(check, network).expect("a valid configuration");
     let all = Mutex::new(Vec::new());
     fetcher.fetch_all(
         jobs.into_iter(),
-        |_, _| Next::Done,
-        |job, observations| {
+        |_, _| Next::Done(()),
+        |urldb_fetch::FetchedJob {
+             job, observations, ..
+         }| {
             let mut all = all.lock().expect("no panic under the lock");
             all.extend(observations.into_iter().map(|one| (job.url.clone(), one)));
         },

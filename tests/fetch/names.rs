@@ -6,9 +6,10 @@ use std::io;
 use std::net::{IpAddr, SocketAddr, TcpListener};
 use std::sync::{Arc, Mutex};
 
-use urldb::config::Network;
-use urldb::fetch::{FailureKind, Fetcher, Lookup};
-use urldb::plan::Job;
+use urldb_fetch::NetworkOptions;
+use urldb_fetch::{Fetcher, Lookup};
+use urldb_verdict::FailureKind;
+use urldb_verdict::Job;
 
 use crate::support::{Reply, Server};
 use crate::{fetch_by, job, kind, quick, quick_with};
@@ -47,10 +48,10 @@ impl Lookup for Scripted {
     }
 }
 
-fn allowing(ranges: &[&str]) -> Network {
-    Network {
+fn allowing(ranges: &[&str]) -> NetworkOptions {
+    NetworkOptions {
         allow: ranges.iter().map(|range| range.parse().unwrap()).collect(),
-        ..Network::default()
+        ..NetworkOptions::default()
     }
 }
 

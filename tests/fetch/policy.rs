@@ -3,7 +3,7 @@
 use std::net::IpAddr;
 
 use proptest::prelude::*;
-use urldb::fetch::policy::Policy;
+use urldb_fetch::policy::Policy;
 
 fn permitted(policy: &Policy, address: &str) -> bool {
     let address: IpAddr = address

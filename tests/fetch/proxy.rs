@@ -5,23 +5,24 @@ use std::net::{SocketAddr, TcpListener, TcpStream};
 use std::sync::{Arc, Mutex};
 use std::thread;
 
-use urldb::config::{Network, Proxy};
-use urldb::fetch::{FailureKind, Fetcher, Lookup, Observation};
-use urldb::plan::Job;
+use urldb_fetch::{Fetcher, Lookup};
+use urldb_fetch::{NetworkOptions, Proxy};
+use urldb_verdict::Job;
+use urldb_verdict::{FailureKind, Observation};
 
 use crate::support::{Reply, Server};
 use crate::tls::{Authority, params};
 use crate::{fetch, fetch_by, job, kind, network, quick};
 
 /// A network behind a proxy at this address.
-fn behind(address: SocketAddr) -> Network {
-    Network {
+fn behind(address: SocketAddr) -> NetworkOptions {
+    NetworkOptions {
         proxy: Some(Proxy {
             address: format!("http://{address}").parse().unwrap(),
             user: None,
             password_env: None,
         }),
-        ..Network::default()
+        ..NetworkOptions::default()
     }
 }
 
@@ -36,7 +37,7 @@ impl Lookup for Nobody {
 }
 
 /// Fetches through a proxy, without looking anything up.
-fn through(network: &Network, job: Job) -> Observation {
+fn through(network: &NetworkOptions, job: Job) -> Observation {
     fetch_by(
         &Fetcher::with_lookup(&quick(), network, Arc::new(Nobody)).unwrap(),
         job,
@@ -130,7 +131,7 @@ fn tls_goes_through_a_tunnel() {
     let authority = Authority::new();
     let server = authority.server(&params("example.test"));
     let tunnels = Tunnels::to(server.address());
-    let network = Network {
+    let network = NetworkOptions {
         ca_file: Some(authority.file.path().to_owned()),
         ..behind(tunnels.address)
     };
@@ -200,7 +201,7 @@ fn a_mapping_leads_past_the_proxy() {
         Server::new(|_| Reply::ok("")),
         Server::new(|_| Reply::ok("")),
     );
-    let network = Network {
+    let network = NetworkOptions {
         map: network(&[("example.test", &server)]).map,
         ..behind(proxy.address())
     };

@@ -1,7 +1,7 @@
 //! Redirects, hop by hop.
 
-use urldb::config::Check;
-use urldb::fetch::FailureKind;
+use urldb_fetch::FetchOptions;
+use urldb_verdict::FailureKind;
 
 use crate::support::{Reply, Server};
 use crate::{fetch, job, kind, network, quick, quick_with};
@@ -49,7 +49,7 @@ fn loops_and_limits_end_it_after_the_hop_was_recorded() {
         }
     });
     let network = network(&[("example.test", &server)]);
-    let check = Check {
+    let check = FetchOptions {
         max_redirects: 3,
         ..quick()
     };
@@ -137,7 +137,7 @@ fn headers_stay_at_the_origin_for_good() {
     });
     let mut check = quick();
     check
-        .manners
+        .default_host
         .headers
         .insert("X-Token".to_owned(), "secret".to_owned());
     let mut job = job("http://example.test/1");

@@ -1,7 +1,8 @@
 //! What is sent, and where to.
 
-use urldb::config::{Mapping, Network};
-use urldb::fetch::{FailureKind, Fetcher};
+use urldb_fetch::Fetcher;
+use urldb_fetch::{Mapping, NetworkOptions};
+use urldb_verdict::FailureKind;
 
 use crate::support::{Reply, Server};
 use crate::{fetch, fetch_all, get, job, kind, network, quick, quick_with};
@@ -60,7 +61,7 @@ fn what_may_change_something_is_not_sent_without_leave() {
     let server = Server::new(|_| Reply::ok(""));
     let network = network(&[("example.test", &server), ("other.test", &server)]);
     let mut check = quick();
-    let with_leave = quick_with(|manners| manners.unsafe_methods = true).manners;
+    let with_leave = quick_with(|manners| manners.unsafe_methods = true).default_host;
     check.hosts.insert("other.test".to_owned(), with_leave);
     for method in ["POST", "PUT", "PATCH", "DELETE", "TRACE", "CONNECT", "get"] {
         let mut job = job("http://example.test/");
@@ -119,7 +120,7 @@ fn headers_that_would_break_the_connection_are_refused() {
         );
         let mut check = quick();
         check
-            .manners
+            .default_host
             .headers
             .insert(name.to_owned(), value.to_owned());
         let error = Fetcher::new(&check, &network).unwrap_err();
@@ -141,14 +142,14 @@ fn mapping(host: &str, port: Option<u16>, to: &Server) -> Mapping {
 fn a_mapping_leads_elsewhere_and_keeps_the_host() {
     let [any, special, literal] =
         ["any", "special", "literal"].map(|name| Server::new(move |_| Reply::ok(name)));
-    let network = Network {
+    let network = NetworkOptions {
         map: vec![
             mapping("Example.Test.", None, &any),
             mapping("example.test", Some(8081), &special),
             mapping("192.0.2.1", Some(80), &literal),
             mapping("[2001:db8::1]", None, &literal),
         ],
-        ..Network::default()
+        ..NetworkOptions::default()
     };
     for (url, server, host) in [
         ("http://example.test/", &any, "example.test"),
@@ -173,13 +174,13 @@ fn a_mapping_leads_elsewhere_and_keeps_the_host() {
 #[test]
 fn a_mapping_may_keep_the_port() {
     let server = Server::new(|_| Reply::ok(""));
-    let network = Network {
+    let network = NetworkOptions {
         map: vec![Mapping {
             to_port: None,
             to_host: "localhost".to_owned(),
             ..mapping("example.test", None, &server)
         }],
-        ..Network::default()
+        ..NetworkOptions::default()
     };
     let seen = fetch(
         &quick(),
@@ -192,7 +193,7 @@ fn a_mapping_may_keep_the_port() {
 #[test]
 fn an_allowed_range_may_be_asked_without_a_mapping() {
     let server = Server::new(|_| Reply::ok(""));
-    let mut network = Network::default();
+    let mut network = NetworkOptions::default();
     for host in ["127.0.0.1", "localhost"] {
         let url = format!("http://{host}:{}/", server.port());
         network.allow.clear();

@@ -2,8 +2,8 @@
 
 use std::time::Duration;
 
-use urldb::config::Check;
-use urldb::fetch::FailureKind;
+use urldb_fetch::FetchOptions;
+use urldb_verdict::FailureKind;
 
 use crate::support::{Reply, Server};
 use crate::{fetch_all, job, kind, network, quick_with};
@@ -11,7 +11,7 @@ use crate::{fetch_all, job, kind, network, quick_with};
 const JOBS: usize = 24;
 
 /// Patience for less than half of all jobs, if all of them hang.
-fn impatient() -> Check {
+fn impatient() -> FetchOptions {
     quick_with(|manners| {
         manners.host_concurrency = 1;
         manners.head_timeout = Duration::from_millis(100);
@@ -19,7 +19,7 @@ fn impatient() -> Check {
     })
 }
 
-fn kinds(check: &Check, server: &Server) -> Vec<Option<FailureKind>> {
+fn kinds(check: &FetchOptions, server: &Server) -> Vec<Option<FailureKind>> {
     let jobs = (0..JOBS).map(|number| job(&format!("http://silent.test/{number}")));
     let seen = fetch_all(check, &network(&[("silent.test", server)]), jobs.collect());
     assert_eq!(seen.len(), JOBS);

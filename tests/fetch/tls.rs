@@ -6,8 +6,9 @@ use rcgen::{BasicConstraints, CertificateParams, DnType, IsCa, Issuer, KeyPair, 
 use rustls::ServerConfig;
 use rustls::pki_types::{PrivateKeyDer, PrivatePkcs8KeyDer};
 use tempfile::NamedTempFile;
-use urldb::config::Network;
-use urldb::fetch::{BodyEnd, FailureKind, Fetcher};
+use urldb_fetch::Fetcher;
+use urldb_fetch::NetworkOptions;
+use urldb_verdict::{BodyEnd, FailureKind};
 
 use crate::support::{Reply, Server};
 use crate::{fetch, job, kind, network, quick};
@@ -65,8 +66,8 @@ fn config(certificate: &rcgen::Certificate, key: &KeyPair) -> ServerConfig {
         .unwrap()
 }
 
-fn trusting(authority: &Authority, server: &Server) -> Network {
-    Network {
+fn trusting(authority: &Authority, server: &Server) -> NetworkOptions {
+    NetworkOptions {
         ca_file: Some(authority.file.path().to_owned()),
         ..network(&[("example.test", server)])
     }
@@ -199,9 +200,9 @@ fn a_ca_file_that_cannot_be_used_is_an_error_that_names_it() {
         empty.path().to_owned(),
         empty.path().with_extension("absent"),
     ] {
-        let network = Network {
+        let network = NetworkOptions {
             ca_file: Some(path.clone()),
-            ..Network::default()
+            ..NetworkOptions::default()
         };
         let error = Fetcher::new(&quick(), &network).unwrap_err();
         assert!(

@@ -6,11 +6,11 @@ use super::*;
 fn gone_needs_every_attempt() {
     for code in [404, 410] {
         wants_more(&Promise::default(), &[status(code), status(code)]);
-        let assessment = settled(
+        let verdict = settled(
             &Promise::default(),
             &[status(code), status(code), status(code)],
         );
-        assert_eq!((assessment.state(), assessment.sure), (State::Gone, true));
+        assert_eq!((verdict.state(), verdict.sure), (State::Gone, true));
     }
     let mixed = settled(
         &Promise::default(),
@@ -127,18 +127,21 @@ fn a_content_type_is_compared_at_the_end_of_the_chain() {
 #[test]
 fn a_redirect_to_an_error_is_a_warning_unless_bytes_are_promised() {
     let chain = || seen(vec![redirect(301, "/b"), hop(404, &[])]);
-    let assessment = settled(&Promise::default(), &[chain()]);
+    let verdict = settled(&Promise::default(), &[chain()]);
     assert_eq!(
-        (assessment.state(), assessment.sight.warning),
+        (verdict.state(), verdict.classification.warning),
         (State::Ok, Some(Warning::RedirectToBroken))
     );
-    let assessment = settled(&bytes_promised(), &[chain(), chain(), chain()]);
-    assert_eq!((assessment.state(), assessment.sure), (State::Gone, true));
+    let verdict = settled(&bytes_promised(), &[chain(), chain(), chain()]);
+    assert_eq!((verdict.state(), verdict.sure), (State::Gone, true));
 
     let refused = Observation {
         hops: vec![redirect(301, "http://other.example/")],
         ..failed(FailureKind::Refused)
     };
-    let assessment = settled(&Promise::default(), &[refused]);
-    assert_eq!(assessment.sight.warning, Some(Warning::RedirectToBroken));
+    let verdict = settled(&Promise::default(), &[refused]);
+    assert_eq!(
+        verdict.classification.warning,
+        Some(Warning::RedirectToBroken)
+    );
 }

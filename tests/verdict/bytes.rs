@@ -34,17 +34,17 @@ fn changed_is_the_best_of_three() {
 
     let unstable = settled(&promise, &[bad(), good(), good()]);
     assert_eq!(
-        (unstable.state(), unstable.sight.warning),
+        (unstable.state(), unstable.classification.warning),
         (State::Ok, Some(Warning::ContentUnstable))
     );
     assert_eq!(unstable.observation, 2, "the archive gets the right bytes");
 }
 
 /// What a POST comes to, after these observations.
-fn posted(seen: &[Observation]) -> Judgement {
+fn posted(seen: &[Observation]) -> Decision {
     let mut job = job(&bytes_promised(), "/a");
     job.request.method = "POST".into();
-    judge(&job, seen, &policy())
+    decide(&job, seen, &policy())
 }
 
 #[test]
@@ -67,20 +67,20 @@ fn what_may_change_something_is_looked_at_once() {
             (State::Inconclusive, false),
         ),
     ] {
-        let Judgement::Settled(assessment) = posted(&[seen]) else {
+        let Decision::Final(verdict) = posted(&[seen]) else {
             panic!("looked at again: {expected:?}");
         };
-        assert_eq!((assessment.state(), assessment.sure), expected);
-        let is_said = assessment.sight.observed.contains("seen once");
+        assert_eq!((verdict.state(), verdict.sure), expected);
+        let is_said = verdict.classification.observed.contains("seen once");
         let is_weaker = !matches!(expected.0, State::Ok | State::Inconclusive);
-        assert_eq!(is_said, is_weaker, "{}", assessment.sight.observed);
+        assert_eq!(is_said, is_weaker, "{}", verdict.classification.observed);
     }
 }
 
 #[test]
 fn what_was_never_sent_may_be_sent_again() {
     let lost = || failed(FailureKind::Connect);
-    let again = |seen: &[Observation]| matches!(posted(seen), Judgement::Again { .. });
+    let again = |seen: &[Observation]| matches!(posted(seen), Decision::Retry { .. });
     assert!(again(&[lost()]));
     assert!(again(&[failed(FailureKind::Dns), lost()]));
     assert!(!again(&[lost(), lost(), lost()]));
@@ -171,9 +171,9 @@ fn unasked_content_coding_is_undone() {
         length: 10,
         sha256: RIGHT,
     });
-    let assessment = settled(&bytes_promised(), &[gzipped]);
+    let verdict = settled(&bytes_promised(), &[gzipped]);
     assert_eq!(
-        (assessment.state(), assessment.sight.warning),
+        (verdict.state(), verdict.classification.warning),
         (State::Ok, Some(Warning::ContentEncoded))
     );
 }
@@ -227,9 +227,9 @@ fn a_digest_proves_bytes_however_the_connection_ended() {
         FailureKind::RunEnded,
     ] {
         for promise in [bytes_promised(), digest_only.clone()] {
-            let assessment = settled(&promise, &[broken(10, RIGHT, kind)]);
+            let verdict = settled(&promise, &[broken(10, RIGHT, kind)]);
             assert_eq!(
-                (assessment.state(), assessment.sight.warning),
+                (verdict.state(), verdict.classification.warning),
                 (State::Ok, Some(Warning::FramingBroken)),
                 "{kind}"
             );
@@ -240,8 +240,8 @@ fn a_digest_proves_bytes_however_the_connection_ended() {
         length: 10,
         sha256: RIGHT,
     });
-    let assessment = settled(&digest_only, &[coded]);
-    assert_eq!(assessment.sight.warning, Some(Warning::FramingBroken));
+    let verdict = settled(&digest_only, &[coded]);
+    assert_eq!(verdict.classification.warning, Some(Warning::FramingBroken));
 
     // As many bytes as promised may be others, and nothing is the start of everything.
     let length_only = Promise {
@@ -303,7 +303,11 @@ fn what_can_be_promised_stands_at_the_end_of_the_chain_and_is_whole() {
             (State::Inconclusive, Some("refused")),
         ),
     ] {
-        let sight = promisable(&seen, &[]).unwrap_err();
-        assert_eq!((sight.state, sight.reason), expected, "{seen:?}");
+        let classification = promisable(&seen, &[]).unwrap_err();
+        assert_eq!(
+            (classification.state, classification.reason),
+            expected,
+            "{seen:?}"
+        );
     }
 }

@@ -3,15 +3,19 @@
 use super::*;
 
 #[expect(clippy::needless_pass_by_value, reason = "so that it reads as a list")]
-fn at_host(host: &str, seen: Observation) -> Settled {
+fn at_host(host: &str, seen: Observation) -> JudgedJob {
     let mut job = job(&Promise::default(), "/a");
     host.clone_into(&mut job.key.domain);
     job.url = format!("http://{host}/a");
     let seen: Vec<_> = std::iter::repeat_with(|| clone(&seen)).take(3).collect();
-    let Judgement::Settled(assessment) = judge(&job, &seen, &policy()) else {
+    let Decision::Final(verdict) = decide(&job, &seen, &policy()) else {
         panic!("not settled");
     };
-    (job, seen, assessment)
+    JudgedJob {
+        job,
+        observations: seen,
+        verdict,
+    }
 }
 
 /// An observation without a body.
@@ -23,10 +27,12 @@ fn clone(seen: &Observation) -> Observation {
     }
 }
 
-fn states(settled: &[Settled]) -> Vec<(&str, State, Option<&str>)> {
+fn states(settled: &[JudgedJob]) -> Vec<(&str, State, Option<&str>)> {
     let states = settled.iter();
     states
-        .map(|(job, _, assessment)| (&*job.url, assessment.state(), assessment.sight.reason))
+        .map(|JudgedJob { job, verdict, .. }| {
+            (&*job.url, verdict.state(), verdict.classification.reason)
+        })
         .collect()
 }
 
@@ -50,11 +56,18 @@ fn when_nobody_answers_it_may_be_us() {
     assert_eq!(canary.pass(refused).len(), 1, "it was not asked");
     let end = canary.end();
     assert_eq!(end.len(), silent.len());
-    for (_, _, assessment) in end {
-        let Assessment { sight, sure, .. } = assessment;
-        assert_eq!(sight.state, State::Inconclusive);
-        assert_eq!(sight.reason, Some("own-network"));
-        assert!(!sure && sight.observed.contains("because"), "{sight:?}");
+    for JudgedJob { verdict, .. } in end {
+        let Verdict {
+            classification,
+            sure,
+            ..
+        } = verdict;
+        assert_eq!(classification.state, State::Inconclusive);
+        assert_eq!(classification.reason, Some("own-network"));
+        assert!(
+            !sure && classification.observed.contains("because"),
+            "{classification:?}"
+        );
     }
 }
 
@@ -105,6 +118,6 @@ fn of_a_single_host_nobody_can_tell() {
     assert_eq!(end.len(), 3);
     assert!(
         end.iter()
-            .all(|(_, _, seen)| seen.state() == State::Unreachable)
+            .all(|judged| judged.verdict.state() == State::Unreachable)
     );
 }

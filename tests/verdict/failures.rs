@@ -107,8 +107,8 @@ fn blocked_obeys_retry_after_within_bounds() {
 fn a_wait_too_long_for_a_run_is_told() {
     let message = |status, after: &str| {
         let busy = || seen(vec![hop(status, &[("retry-after", after)])]);
-        let assessment = settled(&Promise::default(), &[busy(), busy(), busy()]);
-        assessment.sight.message()
+        let verdict = settled(&Promise::default(), &[busy(), busy(), busy()]);
+        verdict.classification.message()
     };
     assert_eq!(
         message(429, "7200"),
@@ -126,13 +126,13 @@ fn a_wait_too_long_for_a_run_is_told() {
 fn waits_double_and_differ_from_job_to_job_by_a_quarter() {
     let wait = |path: &str, attempts: usize| {
         let seen: Vec<_> = (0..attempts).map(|_| status(500)).collect();
-        let patient = Policy {
+        let patient = VerdictOptions {
             retries: 20,
             ..policy()
         };
-        match judge(&job(&Promise::default(), path), &seen, &patient) {
-            Judgement::Again { wait, .. } => wait,
-            Judgement::Settled(assessment) => panic!("{assessment:?}"),
+        match decide(&job(&Promise::default(), path), &seen, &patient) {
+            Decision::Retry { wait, .. } => wait,
+            Decision::Final(verdict) => panic!("{verdict:?}"),
         }
     };
     for (attempts, seconds) in [(1, 2), (2, 4), (3, 8), (20, 120)] {

@@ -4,26 +4,27 @@ mod answers;
 mod bytes;
 mod canary;
 mod failures;
-mod standings;
+mod url_statuses;
 
 use std::time::Duration;
 
 use jiff::{Timestamp, ToSpan};
-use urldb::fetch::{
-    Beginning, Body, BodyEnd, Decoded, Failure, FailureKind, Hop, Observation, Sent,
-};
-use urldb::plan::{BodyUse, Job, JobKey, Promise, Request};
-use urldb::verdict::{
-    Assessment, Canary, Judgement, News, Policy, Settled, Standing, Warning, judge, promisable,
-};
 use urldb_canon::Scheme;
 use urldb_protocol::State;
+use urldb_verdict::{
+    Beginning, Body, BodyEnd, Decoded, Failure, FailureKind, Hop, Observation, Sent,
+};
+use urldb_verdict::{BodyUse, Job, JobKey, Promise, Request};
+use urldb_verdict::{
+    Canary, Decision, JudgedJob, Transition, UrlStatus, Verdict, VerdictOptions, Warning, decide,
+    promisable,
+};
 
 const RIGHT: [u8; 32] = [1; 32];
 const WRONG: [u8; 32] = [2; 32];
 
-fn policy() -> Policy {
-    Policy {
+fn policy() -> VerdictOptions {
+    VerdictOptions {
         retries: 2,
         retry_wait: Duration::from_secs(2),
         confirm: 2,
@@ -148,28 +149,28 @@ fn job(promise: &Promise, path: &str) -> Job {
     }
 }
 
-fn settled(promise: &Promise, seen: &[Observation]) -> Assessment {
-    match judge(&job(promise, "/a"), seen, &policy()) {
-        Judgement::Settled(assessment) => assessment,
-        Judgement::Again { .. } => panic!("not settled after {} observations", seen.len()),
+fn settled(promise: &Promise, seen: &[Observation]) -> Verdict {
+    match decide(&job(promise, "/a"), seen, &policy()) {
+        Decision::Final(verdict) => verdict,
+        Decision::Retry { .. } => panic!("not settled after {} observations", seen.len()),
     }
 }
 
 fn wants_more(promise: &Promise, seen: &[Observation]) -> Duration {
-    match judge(&job(promise, "/a"), seen, &policy()) {
-        Judgement::Again { wait, fresh } => {
+    match decide(&job(promise, "/a"), seen, &policy()) {
+        Decision::Retry { wait, fresh } => {
             assert!(fresh, "a second look must not be answered by a cache");
             wait
         }
-        Judgement::Settled(assessment) => panic!("settled too early: {assessment:?}"),
+        Decision::Final(verdict) => panic!("settled too early: {verdict:?}"),
     }
 }
 
 /// Asserts that after the observations the state is reached, for a reason, surely or not.
 fn assert_state(promise: &Promise, seen: &[Observation], expected: (State, Option<&str>, bool)) {
-    let assessment = settled(promise, seen);
+    let verdict = settled(promise, seen);
     assert_eq!(
-        (assessment.state(), assessment.sight.reason, assessment.sure),
+        (verdict.state(), verdict.classification.reason, verdict.sure),
         expected
     );
 }

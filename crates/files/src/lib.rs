@@ -15,6 +15,8 @@
 
 mod atomic;
 mod reading;
+mod spool;
 
 pub use atomic::{Staged, remove_stray_files, write_atomically, write_atomically_with};
 pub use reading::{open, read, read_to_string};
+pub use spool::Spool;

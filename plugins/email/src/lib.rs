@@ -5,16 +5,16 @@
 //! Message-ID too, so that a mail that arrives twice is recognized.
 #![forbid(unsafe_code)]
 
-mod courier;
 mod message;
 mod settings;
+mod transport;
 
 use lettre::message::Mailbox;
 use urldb_protocol::{Answer, Delivery, Envelope, Interest, Notifier};
 use urldb_render::Renderer;
 
-use courier::Courier;
 pub use settings::{Credentials, Error, Security, Settings, Templates, Transport};
+use transport::Courier;
 
 /// The email notifier.
 #[derive(Debug)]

@@ -6,7 +6,7 @@ use jiff::Timestamp;
 use schemars::JsonSchema;
 use serde::{Deserialize, Serialize};
 
-use crate::{Finding, Mended, Mistake, Severity, State};
+use crate::{Finding, FixedMistake, Mistake, Severity, State};
 
 /// The protocol number. Read it before anything else of an envelope.
 pub const PROTOCOL: u32 = 1;
@@ -25,7 +25,7 @@ pub struct Envelope {
     pub mistakes: Vec<Mistake>,
     /// The mistakes of earlier runs that are there no longer.
     #[serde(default)]
-    pub mended: Vec<Mended>,
+    pub mended: Vec<FixedMistake>,
     /// What is news of URLs since the last run.
     pub changes: Vec<Change>,
     /// Totals.

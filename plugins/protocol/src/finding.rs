@@ -81,7 +81,7 @@ pub struct Mistake {
 
 /// A [`Mistake`] that a run before has seen, and that is there no longer.
 #[derive(Debug, Clone, PartialEq, Eq, Serialize, Deserialize, JsonSchema)]
-pub struct Mended {
+pub struct FixedMistake {
     /// Its code.
     pub code: String,
     /// The domain file, relative to the root of the repository, with `/`.

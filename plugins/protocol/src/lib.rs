@@ -16,7 +16,7 @@ mod state;
 pub use envelope::{
     Change, Coverage, Envelope, JobResult, Observed, PROTOCOL, Promised, RunInfo, Summary,
 };
-pub use finding::{Finding, Mended, Mistake, Severity};
+pub use finding::{Finding, FixedMistake, Mistake, Severity};
 pub use notifier::{Answer, Delivery, Interest, Notifier, Outcome};
 pub use state::{State, UnknownState};
 

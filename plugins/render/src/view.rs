@@ -5,7 +5,7 @@ use std::collections::HashMap;
 use jiff::Timestamp;
 use serde::Serialize;
 use serde_json::Value;
-use urldb_protocol::{Change, Envelope, Finding, Mended, Mistake, Severity, State};
+use urldb_protocol::{Change, Envelope, Finding, FixedMistake, Mistake, Severity, State};
 
 use crate::text::one_line;
 use crate::words;
@@ -36,9 +36,9 @@ pub struct View {
     /// Promises that hold, with something worth knowing.
     pub warnings: Part,
     /// What is wrong in domain files.
-    pub misread: Misread<Mistake>,
+    pub misread: Mistakes<Mistake>,
     /// News: what was wrong in domain files, and is no longer.
-    pub reread: Misread<Mended>,
+    pub reread: Mistakes<FixedMistake>,
 }
 
 /// How many URLs are how.
@@ -56,7 +56,7 @@ pub struct Totals {
 
 /// Mistakes in domain files.
 #[derive(Debug, Clone, Serialize)]
-pub struct Misread<Row> {
+pub struct Mistakes<Row> {
     /// How many there are, shown or not.
     pub total: usize,
     /// How many of them are news, shown or not.
@@ -198,10 +198,10 @@ impl Totals {
     }
 }
 
-fn misread(mistakes: &[Mistake], limit: usize) -> Misread<Mistake> {
+fn misread(mistakes: &[Mistake], limit: usize) -> Mistakes<Mistake> {
     let (new, known): (Vec<_>, Vec<_>) = mistakes.iter().partition(|mistake| mistake.new);
     let total = mistakes.len();
-    Misread {
+    Mistakes {
         total,
         new: new.len(),
         rows: new
@@ -214,13 +214,13 @@ fn misread(mistakes: &[Mistake], limit: usize) -> Misread<Mistake> {
     }
 }
 
-fn reread(mended: &[Mended], limit: usize) -> Misread<Mended> {
-    let rows = mended.iter().take(limit).map(|mended| Mended {
+fn reread(mended: &[FixedMistake], limit: usize) -> Mistakes<FixedMistake> {
+    let rows = mended.iter().take(limit).map(|mended| FixedMistake {
         code: one_line(&mended.code),
         file: one_line(&mended.file),
         text: one_line(&mended.text),
     });
-    Misread {
+    Mistakes {
         total: mended.len(),
         new: mended.len(),
         rows: rows.collect(),

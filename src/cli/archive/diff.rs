@@ -9,7 +9,7 @@ use similar::TextDiff;
 use urldb_warc::http::StoredRequest;
 
 use super::{Catalogue, Context, ExitCode, Moment, Payload, RequestArgs, Wanted, catalogue};
-use crate::archive::moment;
+use crate::archive::date;
 use crate::cli::print::style::{BAD, DIM, GOOD, count, paint, plain};
 use crate::hex;
 
@@ -70,7 +70,7 @@ pub(super) fn run(args: &Args, context: &Context) -> anyhow::Result<ExitCode> {
     };
     if old.is_of(&new) {
         if !context.quiet {
-            let date = moment::shown(&new.capture.line.timestamp);
+            let date = date::shown(&new.capture.line.timestamp);
             let name = plain(&new.capture.name());
             writeln!(
                 anstream::stdout(),
@@ -157,7 +157,7 @@ impl Side {
         drop(output);
         Ok(Self {
             name: payload.capture.name(),
-            date: moment::shown(&payload.capture.line.timestamp),
+            date: date::shown(&payload.capture.line.timestamp),
             length,
             file,
         })

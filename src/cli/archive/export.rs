@@ -11,7 +11,7 @@ use urldb_warc::{CdxjLine, Digest};
 
 use super::{Catalogue, Context, ExitCode, Payload, Wanted, catalogue};
 use crate::ambient::Ambient;
-use crate::archive::{bag, moment};
+use crate::archive::{bag, date};
 use crate::cli::args::SelectArgs;
 use crate::cli::print::style::{count, plain, print_warning};
 use crate::explain::explain;
@@ -189,7 +189,7 @@ fn add<'a>(
             Err(_) => Ok(()),
         };
         match source.and_then(|payload| added.map(|()| payload)) {
-            Ok(payload) => return Ok(Some(moment::shown(&payload.capture.line.timestamp))),
+            Ok(payload) => return Ok(Some(date::shown(&payload.capture.line.timestamp))),
             Err(error) => problem.get_or_insert(error),
         };
     }

@@ -4,7 +4,7 @@ use std::io::{self, BufWriter, Write};
 use std::path::PathBuf;
 
 use super::{Context, ExitCode, Moment, Payload, RequestArgs, Wanted, catalogue};
-use crate::archive::moment;
+use crate::archive::date;
 use crate::cli::print::style::{count, plain, print_warning};
 
 /// Take the bytes of a URL out of the archive
@@ -61,7 +61,7 @@ fn tell(payload: &Payload<'_>, args: &Args, context: &Context) {
         print_warning(format!(
             "passed over {}, up to {} ({status}); --any takes them",
             count(payload.passed_over.len() as u64, "later capture"),
-            moment::shown(&last.line.timestamp)
+            date::shown(&last.line.timestamp)
         ));
     }
     if payload.url() != args.url && !context.quiet {
@@ -99,7 +99,7 @@ fn write_file(
             output.display(),
             count(length, "byte"),
             digest.unwrap_or_default(),
-            moment::shown(&payload.capture.line.timestamp)
+            date::shown(&payload.capture.line.timestamp)
         )?;
     }
     Ok(())

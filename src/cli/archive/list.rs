@@ -8,7 +8,7 @@ use serde::Serialize;
 use urldb_warc::CdxjLine;
 
 use super::{Context, ExitCode, RequestArgs, catalogue, write_json};
-use crate::archive::{Capture, Catalogue, moment};
+use crate::archive::{Capture, Catalogue, date};
 use crate::cli::print::style::Format;
 use crate::cli::print::style::{count, plain};
 
@@ -178,7 +178,7 @@ fn listed(capture: &Capture) -> Listed<'_> {
     let is_revisit = capture.is_revisit();
     Listed {
         subject: Subject::of(line),
-        date: moment::shown(&line.timestamp),
+        date: date::shown(&line.timestamp),
         status: capture.status,
         kind: if is_revisit { "revisit" } else { "response" },
         media_type: (!is_revisit).then_some(&line.mime),
@@ -206,7 +206,7 @@ fn list_urls(out: &mut impl Write, catalogue: &Catalogue, format: Format) -> any
             write_summaries(out, &mut summaries, format)?;
             key = line.key;
         }
-        let date = moment::shown(&line.timestamp);
+        let date = date::shown(&line.timestamp);
         let summary = summaries.entry(subject).or_insert_with(|| Summary {
             captures: 0,
             contents: 0,

@@ -5,9 +5,10 @@ use std::path::{Path, PathBuf};
 use anyhow::Context as _;
 use clap::{Args, ValueEnum};
 
-use crate::config::{self, Config, Mapping};
+use crate::config::{self, Config};
 use crate::git::{GitEnv, Repository};
 use crate::schedule::Owner;
+use urldb_fetch::Mapping;
 
 /// Options that go with every subcommand.
 #[derive(Debug, Args)]

@@ -12,7 +12,7 @@ use crate::cli::Context;
 use crate::config::section::nearest;
 use crate::database::aliases::{Aliases, paths_in};
 use crate::database::site_rules;
-use crate::plan::Selection;
+use urldb_verdict::Selection;
 
 /// Which records.
 #[derive(Debug, Default, Args)]

@@ -12,8 +12,8 @@ use crate::cli::print::style::{self, count, plain};
 use crate::cli::probe::{self, Bytes};
 use crate::database::edit::Edit;
 use crate::exit::ExitCode;
-use crate::plan::Job;
 use crate::stop::{Stop, stop_on_signals};
+use urldb_verdict::Job;
 
 /// After so many answers they are written.
 const BATCH: usize = 500;

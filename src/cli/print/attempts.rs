@@ -8,12 +8,11 @@ use std::time::Duration;
 use urldb_protocol::State;
 
 use super::style::{BAD, DIM, GOOD, WARN, count, paint, plain};
-use crate::config::Challenge;
-use crate::fetch::{Body, BodyEnd, Decoded, Hop, Observation};
 use crate::hex;
-use crate::plan::Job;
 use crate::run::Progress;
-use crate::verdict::{self, Assessment, Sight};
+use urldb_verdict::{Body, BodyEnd, Decoded, Hop, Observation};
+use urldb_verdict::{Classification, Verdict};
+use urldb_verdict::{Job, JudgedJob};
 
 /// Whose stories are told.
 #[derive(Debug, Clone, Copy, PartialEq, Eq)]
@@ -29,7 +28,6 @@ pub(crate) enum Tell {
 /// Collects stories while a run goes on.
 pub(crate) struct Stories {
     tell: Tell,
-    challenges: Vec<Challenge>,
     told: RefCell<Vec<Story>>,
 }
 
@@ -43,11 +41,10 @@ struct Story {
 }
 
 impl Stories {
-    /// `challenges` are those of the configuration.
-    pub(crate) fn new(tell: Tell, challenges: Vec<Challenge>) -> Self {
+    /// Collects the stories that `tell` asks for.
+    pub(crate) fn new(tell: Tell) -> Self {
         Self {
             tell,
-            challenges,
             told: RefCell::default(),
         }
     }
@@ -62,10 +59,15 @@ impl Stories {
 }
 
 impl Progress for Stories {
-    fn settled(&self, job: &Job, seen: &[Observation], assessment: &Assessment) {
+    fn judged(&self, judged: &JudgedJob) {
+        let JudgedJob {
+            job,
+            observations: seen,
+            verdict,
+        } = judged;
         let is_wanted = match self.tell {
             Tell::Nothing => false,
-            Tell::NotPlainlyOk => !is_plainly_ok(seen, assessment),
+            Tell::NotPlainlyOk => !is_plainly_ok(seen, verdict),
             Tell::Everything => true,
         };
         if is_wanted {
@@ -73,23 +75,18 @@ impl Progress for Stories {
                 file: job.file.to_string(),
                 line: job.line,
                 url: job.url.clone(),
-                text: tell(job, seen, assessment, &self.challenges),
+                text: tell(job, seen, verdict),
             });
         }
     }
 }
 
-fn is_plainly_ok(seen: &[Observation], assessment: &Assessment) -> bool {
-    let Sight { state, warning, .. } = assessment.sight;
+fn is_plainly_ok(seen: &[Observation], verdict: &Verdict) -> bool {
+    let Classification { state, warning, .. } = verdict.classification;
     state == State::Ok && warning.is_none() && seen.len() == 1
 }
 
-fn tell(
-    job: &Job,
-    seen: &[Observation],
-    assessment: &Assessment,
-    challenges: &[Challenge],
-) -> String {
+fn tell(job: &Job, seen: &[Observation], verdict: &Verdict) -> String {
     let mut text = format!(
         "{} {}\n  {} {}:{}\n",
         job.request.method,
@@ -99,7 +96,7 @@ fn tell(
         job.line
     );
     let started = seen.first().map(|observation| observation.started);
-    for (number, observation) in (1..).zip(seen) {
+    for ((number, observation), classification) in (1..).zip(seen).zip(&verdict.attempts) {
         let after = started.map(|started| observation.started.duration_since(started));
         let after = after.and_then(|after| Duration::try_from(after).ok());
         let when = match after {
@@ -108,10 +105,13 @@ fn tell(
         };
         line(&mut text, 2, &format!("attempt {number}, {when}"));
         tell_attempt(&mut text, observation);
-        let sight = verdict::look(&job.promise, observation, challenges);
-        line(&mut text, 4, &format!("shows {}", described(&sight)));
+        line(
+            &mut text,
+            4,
+            &format!("shows {}", described(classification)),
+        );
     }
-    let judged = format!("judged {}", verdict_of(assessment));
+    let judged = format!("judged {}", verdict_of(verdict));
     line(&mut text, 2, &judged);
     text
 }
@@ -187,35 +187,42 @@ fn tell_body(text: &mut String, body: &Body) {
 }
 
 /// `changed (digest), by attempt 2`.
-fn verdict_of(assessment: &Assessment) -> String {
-    let doubt = match assessment.state() {
+fn verdict_of(verdict: &Verdict) -> String {
+    let doubt = match verdict.state() {
         State::Ok | State::Inconclusive => "",
-        _ if assessment.sure => "",
+        _ if verdict.sure => "",
         _ => "; later runs must confirm it",
     };
-    let attempt = assessment.observation + 1;
-    format!("{}, by attempt {attempt}{doubt}", named(&assessment.sight))
+    let attempt = verdict.observation + 1;
+    format!(
+        "{}, by attempt {attempt}{doubt}",
+        named(&verdict.classification)
+    )
 }
 
 /// `changed (digest): 3 bytes with …, promised …`.
-fn described(sight: &Sight) -> String {
-    let warning = sight.warning.map_or_else(String::new, |warning| {
+fn described(classification: &Classification) -> String {
+    let warning = classification.warning.map_or_else(String::new, |warning| {
         format!("; {}: {}", warning.as_str(), warning.message())
     });
-    format!("{}: {}{warning}", named(sight), plain(&sight.message()))
+    format!(
+        "{}: {}{warning}",
+        named(classification),
+        plain(&classification.message())
+    )
 }
 
 /// `changed (digest)`.
-fn named(sight: &Sight) -> String {
-    let style = match sight.state {
+fn named(classification: &Classification) -> String {
+    let style = match classification.state {
         State::Ok => GOOD,
         state if state.is_broken() => BAD,
         _ => WARN,
     };
-    let reason = sight
+    let reason = classification
         .reason
         .map_or_else(String::new, |reason| format!(" ({reason})"));
-    format!("{}{reason}", paint(style, sight.state))
+    format!("{}{reason}", paint(style, classification.state))
 }
 
 fn time(time: Duration) -> String {

@@ -4,7 +4,7 @@ use std::collections::BTreeMap;
 use std::io::{self, Write};
 
 use serde::Serialize;
-use urldb_protocol::{Envelope, Finding, JobResult, Mended, Mistake, State, Summary};
+use urldb_protocol::{Envelope, Finding, FixedMistake, JobResult, Mistake, State, Summary};
 
 use super::attempts::Stories;
 use super::findings;
@@ -48,7 +48,7 @@ struct Document<'a> {
     run: &'a urldb_protocol::RunInfo,
     findings: &'a [Finding],
     mistakes: &'a [Mistake],
-    mended: &'a [Mended],
+    mended: &'a [FixedMistake],
     changes: &'a [urldb_protocol::Change],
     summary: &'a Summary,
     results: &'a [JobResult],
@@ -102,7 +102,7 @@ fn write_human(out: &mut impl Write, outcome: &Outcome, context: &Context) -> io
             change.from
         )?;
     }
-    for Mended { code, file, text } in &outcome.envelope.mended {
+    for FixedMistake { code, file, text } in &outcome.envelope.mended {
         let text = style::plain(text);
         writeln!(
             out,

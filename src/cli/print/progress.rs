@@ -6,9 +6,9 @@ use std::time::Duration;
 
 use indicatif::{ProgressBar, ProgressDrawTarget, ProgressStyle};
 
-use crate::plan::Job;
 use crate::run::Progress;
-use crate::verdict::Assessment;
+use urldb_verdict::Job;
+use urldb_verdict::JudgedJob;
 
 /// How many hosts are named as those that are waited for.
 const NAMED: usize = 3;
@@ -77,8 +77,9 @@ impl Progress for Bar {
         }
     }
 
-    fn finished(&self, job: &Job, assessment: &Assessment) {
-        let broken = u64::from(assessment.state().is_broken());
+    fn finished(&self, judged: &JudgedJob) {
+        let JudgedJob { job, verdict, .. } = judged;
+        let broken = u64::from(verdict.state().is_broken());
         self.failures.set(self.failures.get() + broken);
         if !self.line.is_hidden() {
             self.left.borrow_mut().take(host_of(job));

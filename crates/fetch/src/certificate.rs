@@ -1,0 +1,140 @@
+//! What a server's certificate says of itself, when it was accepted and when it was not.
+
+use std::sync::Arc;
+
+use jiff::Timestamp;
+use rustls::client::danger::{HandshakeSignatureValid, ServerCertVerified, ServerCertVerifier};
+use rustls::pki_types::{CertificateDer, ServerName, UnixTime};
+use rustls::{CertificateError, DigitallySignedStruct, OtherError, SignatureScheme};
+use rustls_platform_verifier::Verifier;
+use urldb_verdict::Certificate;
+use x509_parser::certificate::X509Certificate;
+use x509_parser::prelude::FromDer;
+use x509_parser::time::ASN1Time;
+
+/// Reads a certificate from DER; `None` when the bytes are not a certificate.
+pub(super) fn read_certificate(der: &[u8]) -> Option<Certificate> {
+    let (_, read) = X509Certificate::from_der(der).ok()?;
+    Some(Certificate {
+        subject: read.subject().to_string(),
+        issuer: read.issuer().to_string(),
+        not_before: timestamp(read.validity().not_before)?,
+        not_after: timestamp(read.validity().not_after)?,
+    })
+}
+
+fn timestamp(time: ASN1Time) -> Option<Timestamp> {
+    Timestamp::from_second(time.timestamp()).ok()
+}
+
+/// A certificate that was not accepted, and why.
+#[derive(Debug, thiserror::Error)]
+#[error("{error}; the certificate is {certificate}")]
+pub(super) struct Rejected {
+    /// What the verifier said.
+    pub(super) error: rustls::Error,
+    certificate: Certificate,
+}
+
+impl Rejected {
+    /// Finds one inside an error of TLS.
+    pub(super) fn within(error: &rustls::Error) -> Option<&Self> {
+        match error {
+            rustls::Error::InvalidCertificate(CertificateError::Other(OtherError(inner))) => {
+                inner.downcast_ref()
+            }
+            _ => None,
+        }
+    }
+}
+
+/// The system's verifier, which adds to a rejection what was rejected.
+#[derive(Debug)]
+pub(super) struct RecordingVerifier(pub(super) Verifier);
+
+impl ServerCertVerifier for RecordingVerifier {
+    fn verify_server_cert(
+        &self,
+        end_entity: &CertificateDer<'_>,
+        intermediates: &[CertificateDer<'_>],
+        server_name: &ServerName<'_>,
+        ocsp_response: &[u8],
+        now: UnixTime,
+    ) -> Result<ServerCertVerified, rustls::Error> {
+        let verified =
+            self.0
+                .verify_server_cert(end_entity, intermediates, server_name, ocsp_response, now);
+        verified.map_err(|error| match read_certificate(end_entity) {
+            None => error,
+            Some(certificate) => {
+                let rejected = Arc::new(Rejected { error, certificate });
+                rustls::Error::InvalidCertificate(CertificateError::Other(OtherError(rejected)))
+            }
+        })
+    }
+
+    fn verify_tls12_signature(
+        &self,
+        message: &[u8],
+        certificate: &CertificateDer<'_>,
+        signature: &DigitallySignedStruct,
+    ) -> Result<HandshakeSignatureValid, rustls::Error> {
+        self.0
+            .verify_tls12_signature(message, certificate, signature)
+    }
+
+    fn verify_tls13_signature(
+        &self,
+        message: &[u8],
+        certificate: &CertificateDer<'_>,
+        signature: &DigitallySignedStruct,
+    ) -> Result<HandshakeSignatureValid, rustls::Error> {
+        self.0
+            .verify_tls13_signature(message, certificate, signature)
+    }
+
+    fn supported_verify_schemes(&self) -> Vec<SignatureScheme> {
+        self.0.supported_verify_schemes()
+    }
+}
+
+#[cfg(test)]
+mod tests {
+    use proptest::prelude::*;
+
+    use super::*;
+
+    fn der() -> Vec<u8> {
+        let key = rcgen::KeyPair::generate().unwrap();
+        let mut params = rcgen::CertificateParams::new(vec!["example.test".to_owned()]).unwrap();
+        params.not_before = rcgen::date_time_ymd(2020, 1, 2);
+        params.not_after = rcgen::date_time_ymd(2021, 1, 2);
+        params
+            .distinguished_name
+            .push(rcgen::DnType::CommonName, "\x1b[31mred");
+        params.self_signed(&key).unwrap().der().to_vec()
+    }
+
+    #[test]
+    fn dates_are_read_and_names_cannot_steer_a_terminal() {
+        let read = read_certificate(&der()).unwrap();
+        assert_eq!(
+            (read.not_before.to_string(), read.not_after.to_string()),
+            ("2020-01-02T00:00:00Z".into(), "2021-01-02T00:00:00Z".into())
+        );
+        let shown = read.to_string();
+        assert!(shown.contains("[31mred"), "{shown}");
+        assert!(!shown.contains('\x1b'), "{shown}");
+    }
+
+    proptest! {
+        #[test]
+        fn damaged_certificates_are_survived(at: prop::sample::Index, byte: u8, cut: prop::sample::Index) {
+            let mut der = der();
+            let at = at.index(der.len());
+            der[at] = byte;
+            read_certificate(&der);
+            read_certificate(&der[..cut.index(der.len())]);
+        }
+    }
+}

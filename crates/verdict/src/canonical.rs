@@ -1,0 +1,106 @@
+//! Whether a page names its official URL: by a `Link` header, or `<link rel="canonical">`.
+
+use url::Url;
+use urldb_canon::identify;
+
+use super::Warning;
+use super::links::{Head, in_header};
+use crate::Job;
+use crate::{Hop, Observation, PAGE};
+
+/// Characters of a URL that people are shown.
+const SHOWN: usize = 200;
+
+/// A page that does not name its official URL.
+#[derive(Debug, Clone, PartialEq, Eq)]
+pub struct Misnamed {
+    /// [`Warning::CanonicalMissing`] or [`Warning::CanonicalDiffers`].
+    pub warning: Warning,
+    /// One sentence for people.
+    pub message: String,
+}
+
+/// What is wrong with the canonical URL that was seen, where the job is to verify it.
+///
+/// Only a page that came from the record's own URL, or from its official one, is looked at: of a
+/// page elsewhere nothing is promised. A coding that nobody asked for hides the page. Scheme and
+/// fragment do not count.
+pub fn misnamed(job: &Job, seen: &Observation) -> Option<Misnamed> {
+    let official = job.promise.canonical.as_deref()?;
+    let (page, last) = (seen.page.as_deref()?, seen.last()?);
+    let is_good = (200..300).contains(&last.status);
+    let is_at_home = is_same(&last.url, official) || is_same(&last.url, &job.url);
+    if !is_good || !is_at_home || is_coded(last) {
+        return None;
+    }
+    let named = named(page, last)?;
+    if named.is_empty() {
+        let place = if page.len() < PAGE {
+            String::new()
+        } else {
+            format!(" in its first {} KiB", PAGE >> 10)
+        };
+        return Some(Misnamed {
+            warning: Warning::CanonicalMissing,
+            message: format!(
+                "the page names no canonical URL{place}; its official one is {official}"
+            ),
+        });
+    }
+    let other = named.iter().find(|url| !is_same(url, official))?;
+    Some(Misnamed {
+        warning: Warning::CanonicalDiffers,
+        message: format!(
+            "the page names {} as canonical; its official URL is {official}",
+            shown(other)
+        ),
+    })
+}
+
+/// The URLs that are named as canonical, absolute where they can be made so.
+fn named(page: &[u8], last: &Hop) -> Option<Vec<String>> {
+    let url = Url::parse(&last.url).ok()?;
+    let absolute = |base: &Url, target: &str| {
+        let joined = base.join(target);
+        joined.map_or_else(|_| target.to_owned(), String::from)
+    };
+    let mut named = Vec::new();
+    for (_, value) in last.headers.iter().filter(|(name, _)| name == "link") {
+        let value = String::from_utf8_lossy(value);
+        named.extend(
+            in_header(&value)
+                .iter()
+                .map(|target| absolute(&url, target)),
+        );
+    }
+    let head = Head::read(page, &url);
+    let in_page = head.canonical.iter();
+    named.extend(in_page.map(|target| absolute(&head.base, target)));
+    Some(named)
+}
+
+fn is_coded(last: &Hop) -> bool {
+    let codings = last.list("content-encoding");
+    let mut codings = codings.split(',').map(str::trim);
+    codings.any(|coding| !coding.is_empty() && !coding.eq_ignore_ascii_case("identity"))
+}
+
+fn is_same(one: &str, other: &str) -> bool {
+    match (identify(one), identify(other)) {
+        (Ok(one), Ok(other)) => (one.host, one.path) == (other.host, other.path),
+        _ => false,
+    }
+}
+
+/// No more of it than a line can bear, and without what a terminal could take for a command.
+fn shown(url: &str) -> String {
+    let mut shown: String = url
+        .chars()
+        .take(SHOWN)
+        .flat_map(char::escape_debug)
+        .collect();
+    if url.chars().nth(SHOWN).is_some() {
+        shown.push_str("...");
+    }
+    shown
+}

@@ -1,0 +1,79 @@
+//! Answers that are meant for robots, or for buyers of a domain: they say nothing about the content.
+//!
+//! `challenges.toml` says how ours are recognized, `[[check.challenge]]` how the user's are.
+
+use std::sync::LazyLock;
+
+use serde::Deserialize;
+
+use crate::{Hop, Observation};
+
+/// How an answer that says nothing about the content is recognized: `[[check.challenge]]` of
+/// urldb.toml. A rule matches an answer that shows everything the rule names.
+#[derive(Debug, Clone, Default, PartialEq, Eq, Deserialize)]
+#[serde(default, deny_unknown_fields)]
+pub struct ChallengeRule {
+    /// Name of the challenge, such that "answers with NAME" can be read.
+    pub name: String,
+    /// Statuses, one of which the answer has; any status when empty.
+    pub status: Vec<u16>,
+    /// Name of a header of the answer, in lower case.
+    pub header: Option<String>,
+    /// Start of the header's value, in lower case.
+    pub prefix: Option<String>,
+    /// Part of the header's value, in lower case.
+    pub contains: Option<String>,
+    /// Part of the first 4 KiB of the answer, which is HTML, in lower case.
+    pub body: Option<String>,
+    /// Whether the answer stands in for a whole site, whose domain is for sale.
+    pub parked: bool,
+}
+
+/// The form of challenges.toml.
+#[derive(Deserialize)]
+#[serde(deny_unknown_fields)]
+struct ChallengeFile {
+    challenge: Vec<ChallengeRule>,
+}
+
+static KNOWN: LazyLock<Vec<ChallengeRule>> = LazyLock::new(|| {
+    let file: ChallengeFile = toml::from_str(include_str!("challenges.toml"))
+        .expect("the program's own rules are tested");
+    file.challenge
+});
+
+/// The program's own rules.
+pub fn known_challenges() -> &'static [ChallengeRule] {
+    &KNOWN
+}
+
+/// Which challenge the last response is, if it is one. The user's rules come first.
+pub(super) fn recognize<'a>(
+    seen: &Observation,
+    own: &'a [ChallengeRule],
+) -> Option<&'a ChallengeRule> {
+    let last = seen.last()?;
+    let start = String::from_utf8_lossy(&seen.start).to_ascii_lowercase();
+    let mut rules = own.iter().chain(known_challenges());
+    rules.find(|rule| matches(rule, last, &start))
+}
+
+fn matches(rule: &ChallengeRule, last: &Hop, start: &str) -> bool {
+    let status = rule.status.is_empty() || rule.status.contains(&last.status);
+    let body = rule.body.as_ref().is_none_or(|text| start.contains(text));
+    status && body && has_header(rule, last)
+}
+
+fn has_header(rule: &ChallengeRule, last: &Hop) -> bool {
+    let Some(name) = &rule.header else {
+        return true;
+    };
+    let Some(value) = last.header(name) else {
+        return false;
+    };
+    let value = value.trim().to_ascii_lowercase();
+    let prefix = rule.prefix.as_ref();
+    let part = rule.contains.as_ref();
+    prefix.is_none_or(|prefix| value.starts_with(prefix))
+        && part.is_none_or(|part| value.contains(part))
+}

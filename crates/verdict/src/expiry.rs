@@ -1,0 +1,42 @@
+//! Certificates that will be a failure before long.
+
+use std::time::Duration;
+
+use url::{Position, Url};
+
+use crate::{Hop, Observation};
+
+/// A certificate whose end is near.
+#[derive(Debug, Clone, PartialEq, Eq)]
+pub struct Expiry {
+    /// The host that showed it, with its port if that is not the usual one.
+    pub host: String,
+    /// One sentence for people.
+    pub message: String,
+}
+
+/// The certificates seen on the way that end within `ahead`.
+pub fn expiring(seen: &Observation, ahead: Duration) -> impl Iterator<Item = Expiry> {
+    seen.hops.iter().filter_map(move |hop| expiry(hop, ahead))
+}
+
+fn expiry(hop: &Hop, ahead: Duration) -> Option<Expiry> {
+    let certificate = hop.certificate.as_ref()?;
+    let end = certificate.not_after;
+    let left = Duration::try_from(end.duration_since(hop.at)).unwrap_or_default();
+    if left >= ahead {
+        return None;
+    }
+    let url = Url::parse(&hop.url).ok()?;
+    let host = url[Position::BeforeHost..Position::AfterPort].to_owned();
+    let left = match left.as_secs() / (24 * 60 * 60) {
+        0 => "in less than a day".to_owned(),
+        1 => "in 1 day".to_owned(),
+        days => format!("in {days} days"),
+    };
+    let message = format!(
+        "the certificate of {host} expires {left}, at {end}; its issuer is {}",
+        certificate.issuer
+    );
+    Some(Expiry { host, message })
+}

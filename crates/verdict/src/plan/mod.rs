@@ -1,0 +1,374 @@
+//! Which requests there are to make: records in, [`Job`]s out. Pure.
+
+mod aliases;
+mod left_out;
+mod rehash;
+mod selection;
+
+use std::collections::HashSet;
+use std::sync::Arc;
+
+use urldb_format::{DomainFile, Record};
+
+use crate::{BodyUse, Job, JobKey, Promise, Request, hex};
+
+pub use left_out::LeftOut;
+pub use rehash::{Rehash, Validators};
+pub use selection::Selection;
+
+/// Which records are asked of a domain's other names too.
+#[derive(Debug, Clone, Copy, PartialEq, Eq)]
+pub enum Cnames {
+    /// One for each name and day, all in turn.
+    Rotate,
+    /// All.
+    All,
+    /// None.
+    None,
+}
+
+/// What planning needs to know besides the records.
+#[derive(Debug, Clone, Copy)]
+pub struct PlanOptions {
+    /// Bytes of a body that are read at most.
+    pub max_body: u64,
+    /// Whether bodies are read to the end even where they are longer than promised.
+    pub whole: bool,
+    /// Whose bodies are kept for the archive.
+    pub keep: Keep,
+    /// Which records are asked of cnames too.
+    pub cnames: Cnames,
+    /// The number of today, by which cnames rotate.
+    pub day: u64,
+    /// Which records are read in full.
+    pub rehash: Rehash,
+}
+
+/// Whose bodies are kept for the archive.
+#[derive(Debug, Clone, Copy, PartialEq, Eq)]
+pub enum Keep {
+    /// Nobody's.
+    None,
+    /// Those of static records.
+    Static,
+    /// All.
+    All,
+}
+
+/// What is known of jobs from earlier runs.
+pub trait Known {
+    /// Whether the archive holds a job's content with this digest already, so that its bytes
+    /// need not be kept a second time.
+    fn is_archived(&self, key: &JobKey, digest: &[u8; 32]) -> bool;
+
+    /// What to ask by whether a job's content is still the one with this digest, if that was what
+    /// it served last.
+    fn validators(&self, _: &JobKey, _: &[u8; 32]) -> Option<Validators> {
+        None
+    }
+
+    /// Whether a job was not as promised last time, so that it is asked again whoever's turn it is.
+    fn is_in_doubt(&self, key: &JobKey) -> bool;
+}
+
+/// Nothing is known.
+impl Known for () {
+    fn is_archived(&self, _: &JobKey, _: &[u8; 32]) -> bool {
+        false
+    }
+
+    fn is_in_doubt(&self, _: &JobKey) -> bool {
+        false
+    }
+}
+
+/// The jobs of one domain file.
+pub fn jobs_of(
+    file: &DomainFile,
+    name: &Arc<str>,
+    selection: &Selection,
+    options: PlanOptions,
+    known: &impl Known,
+) -> Vec<Job> {
+    let host = file.host();
+    if !selection.wants_domain(host) {
+        return vec![];
+    }
+    let schemes = file.metadata().schemes();
+    // Of several records for one request, the first counts.
+    let mut seen = HashSet::new();
+    let wanted = file
+        .records()
+        .filter(|entry| selection.asks_for(host, entry.record()))
+        .filter(|entry| seen.insert(entry.record().identity()));
+    let mut jobs = Vec::with_capacity(file.records().count() * schemes.len());
+    let own = wanted
+        .flat_map(|entry| schemes.iter().map(move |scheme| (entry, *scheme)))
+        .map(|(entry, scheme)| {
+            let record = entry.record();
+            let key = JobKey {
+                domain: host.to_owned(),
+                path: record.path.clone(),
+                request: record.identity().request,
+                alias: None,
+                scheme,
+            };
+            let url = format!("{scheme}://{host}{}", record.path);
+            let promise = promise(record, &url);
+            let is_archived = promise
+                .sha256
+                .is_some_and(|digest| known.is_archived(&key, &digest));
+            let body = body_use(&promise, options, is_archived);
+            let is_known = promise.sha256.filter(|_| !options.rehash.is_due(&key));
+            let validators = is_known.and_then(|digest| known.validators(&key, &digest));
+            Job {
+                key,
+                url,
+                file: Arc::clone(name),
+                line: entry.line(),
+                promise,
+                request: Request::of(record),
+                body,
+                known: validators.map(Box::new),
+            }
+        });
+    jobs.extend(own);
+    // Whoever names a URL means this URL.
+    if selection.records.is_empty() {
+        let cnames = file.metadata().cnames.iter();
+        let aliases: Vec<Job> = cnames
+            .flat_map(|cname| aliases::jobs_of(cname, &jobs, options, known))
+            .collect();
+        jobs.extend(aliases);
+    }
+    jobs
+}
+
+fn body_use(promise: &Promise, options: PlanOptions, known: bool) -> BodyUse {
+    let promised = promise.length.filter(|_| !options.whole);
+    let at_most = promised.map_or(options.max_body, |length| length.min(options.max_body));
+    match (promise.is_static(), options.keep) {
+        (true, Keep::None) => BodyUse::Hash {
+            at_most,
+            keep: false,
+        },
+        (true, Keep::Static | Keep::All) => BodyUse::Hash {
+            at_most,
+            keep: !known,
+        },
+        (false, Keep::All) => BodyUse::Hash {
+            at_most,
+            keep: true,
+        },
+        (false, Keep::None | Keep::Static) => BodyUse::Skip,
+    }
+}
+
+fn promise(record: &Record, url: &str) -> Promise {
+    Promise {
+        length: record.content_length,
+        sha256: record
+            .content_sha256
+            .as_deref()
+            .and_then(hex::decode_sha256),
+        content_type: record.content_type.clone(),
+        redirect_status: record.content_type.as_deref().and_then(pseudo_type),
+        status: record.status,
+        redirects_to: record
+            .redirects_to
+            .as_deref()
+            .map(|target| absolute(url, target)),
+        canonical: None,
+        redirect_ok: record.has_category("redirect-ok"),
+        content_type_change_ok: record.has_category("content-type-change-ok"),
+    }
+}
+
+/// The status of a pseudo type such as `X-301-Redirect`.
+fn pseudo_type(content_type: &str) -> Option<u16> {
+    content_type
+        .strip_prefix("X-")?
+        .strip_suffix("-Redirect")?
+        .parse()
+        .ok()
+}
+
+fn absolute(url: &str, target: &str) -> String {
+    let joined = url::Url::parse(url).and_then(|base| base.join(target));
+    joined.map_or_else(|_| target.to_owned(), String::from)
+}
+
+#[cfg(test)]
+mod tests {
+    use std::path::Path;
+
+    use super::*;
+
+    const FILE: &str = "\
+---
+https: true
+---
+_path: /a
+content-length: 3
+content-sha256: '1111111111111111111111111111111111111111111111111111111111111111'
+---
+_path: /b
+categories:
+- deprecated
+---
+_path: /c
+categories:
+- core
+- redirect-ok
+content-type: X-302-Redirect
+redirects-to: /elsewhere
+";
+
+    fn jobs(selection: &Selection, keep: Keep) -> Vec<Job> {
+        let file = DomainFile::parse(Path::new("example.org.yaml"), FILE.as_bytes()).file;
+        let options = PlanOptions {
+            max_body: 100,
+            whole: false,
+            keep,
+            cnames: Cnames::Rotate,
+            day: 0,
+            rehash: Rehash::ALWAYS,
+        };
+        let name = Arc::from("urldb/example.org.yaml");
+        jobs_of(&file, &name, selection, options, &())
+    }
+
+    fn urls(jobs: &[Job]) -> Vec<&str> {
+        jobs.iter().map(|job| job.url.as_str()).collect()
+    }
+
+    #[test]
+    fn both_schemes_are_asked_and_deprecated_records_are_not() {
+        let jobs = jobs(&Selection::default(), Keep::Static);
+        assert_eq!(
+            urls(&jobs),
+            [
+                "http://example.org/a",
+                "https://example.org/a",
+                "http://example.org/c",
+                "https://example.org/c"
+            ]
+        );
+        assert_eq!(
+            jobs[0].body,
+            BodyUse::Hash {
+                at_most: 3,
+                keep: true
+            }
+        );
+        assert_eq!(jobs[2].body, BodyUse::Skip);
+        assert_eq!(jobs[2].promise.redirect_status, Some(302));
+        assert_eq!(
+            jobs[3].promise.redirects_to.as_deref(),
+            Some("https://example.org/elsewhere")
+        );
+        assert!(jobs[2].promise.redirect_ok);
+        assert_eq!(jobs[2].line, 12);
+    }
+
+    fn aliases(cnames: Cnames, day: u64, known: &impl Known) -> Vec<String> {
+        let text = FILE.replacen("https: true", "cnames:\n- a.org\n- b.org\nhttps: true", 1);
+        let file = DomainFile::parse(Path::new("example.org.yaml"), text.as_bytes()).file;
+        let options = PlanOptions {
+            max_body: 100,
+            whole: false,
+            keep: Keep::None,
+            cnames,
+            day,
+            rehash: Rehash::ALWAYS,
+        };
+        let jobs = jobs_of(&file, &"".into(), &Selection::default(), options, known);
+        let aliases = jobs.iter().filter(|job| job.key.alias.is_some());
+        aliases
+            .map(|job| {
+                assert_eq!(job.key.domain, "example.org");
+                assert!(job.promise.is_static(), "a promised redirect is not asked");
+                job.url.clone()
+            })
+            .collect()
+    }
+
+    #[test]
+    fn cnames_rotate_through_all_records() {
+        let mut seen = std::collections::BTreeMap::<String, u32>::new();
+        for day in 0..4 {
+            let urls = aliases(Cnames::Rotate, day, &());
+            assert_eq!(urls.len(), 2, "one for each name");
+            assert_eq!(urls, aliases(Cnames::Rotate, day, &()));
+            assert_eq!(urls, aliases(Cnames::Rotate, day + 2, &()));
+            for url in urls {
+                *seen.entry(url).or_default() += 1;
+            }
+        }
+        let expected = [
+            "http://a.org/a",
+            "http://b.org/a",
+            "https://a.org/a",
+            "https://b.org/a",
+        ];
+        assert!(seen.keys().eq(&expected), "{seen:?}");
+        assert!(seen.values().all(|times| *times == 2), "{seen:?}");
+    }
+
+    #[test]
+    fn cnames_can_all_be_asked_or_none() {
+        assert_eq!(aliases(Cnames::All, 0, &()).len(), 4);
+        assert!(aliases(Cnames::None, 0, &()).is_empty());
+    }
+
+    #[test]
+    fn an_alias_in_doubt_is_asked_out_of_turn() {
+        struct Doubtful;
+        impl Known for Doubtful {
+            fn is_archived(&self, _: &JobKey, _: &[u8; 32]) -> bool {
+                false
+            }
+            fn is_in_doubt(&self, key: &JobKey) -> bool {
+                key.alias.as_deref() == Some("b.org")
+            }
+        }
+        let urls = aliases(Cnames::Rotate, 0, &Doubtful);
+        assert_eq!(urls.len(), 3, "{urls:?}");
+        assert!(aliases(Cnames::None, 0, &Doubtful).is_empty());
+    }
+
+    #[test]
+    fn selections_narrow_what_is_asked() {
+        let only = |selection| urls(&jobs(&selection, Keep::None)).len();
+        assert_eq!(
+            only(Selection {
+                categories: vec!["core".into()],
+                ..Selection::default()
+            }),
+            2
+        );
+        assert_eq!(
+            only(Selection {
+                path_prefix: Some("/a".into()),
+                ..Selection::default()
+            }),
+            2
+        );
+        assert_eq!(
+            only(Selection {
+                domains: vec!["other.org".into()],
+                ..Selection::default()
+            }),
+            0
+        );
+        let named = Selection {
+            records: vec![("example.org".into(), "/b".into())],
+            ..Selection::default()
+        };
+        assert_eq!(
+            only(named),
+            2,
+            "a deprecated record that is named is asked for"
+        );
+    }
+}
