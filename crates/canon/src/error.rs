@@ -1,6 +1,6 @@
-//! What can be wrong with a URL or a `_path`, in words for people.
+//! Errors in a URL or a `_path`, with messages for people.
 //!
-//! Every error has a stable kebab-case code. No message shows a password: see [`redact`].
+//! Every error has a stable code in kebab case. No message shows a password: see [`redact`].
 
 use thiserror::Error;
 
@@ -8,12 +8,12 @@ use thiserror::Error;
 #[derive(Debug, Clone, PartialEq, Eq, Error)]
 #[non_exhaustive]
 pub enum UrlError {
-    /// There is no `http://` or `https://` with a host behind it.
-    #[error("`{input}` is not an absolute URL{}", help(.suggestion.as_deref()))]
+    /// The input does not start with `http://` or `https://` and a host.
+    #[error("`{input}` is not an absolute URL{}", suggest(.suggestion.as_deref()))]
     NotAbsolute {
-        /// What was given, redacted.
+        /// The input, redacted.
         input: String,
-        /// A URL that was probably meant; it can be added.
+        /// The URL that was probably meant, which `urldb add` accepts.
         suggestion: Option<String>,
     },
     /// The scheme is neither `http` nor `https`.
@@ -37,15 +37,15 @@ pub enum UrlError {
     Host {
         /// The host as written, or `***` where it could be part of user information.
         host: String,
-        /// What is wrong with it; reads on from the host.
+        /// The reason, worded so that it continues a sentence that starts with the host.
         problem: &'static str,
     },
-    /// There is a user name or a password before the host.
+    /// A user name or a password stands before the host.
     #[error(
         "`{input}` carries a user name or password: remove everything up to the `@`, the database is public"
     )]
     Userinfo {
-        /// What was given, redacted.
+        /// The input, redacted.
         input: String,
     },
     /// A backslash, which some programs read as a slash and others do not.
@@ -53,7 +53,7 @@ pub enum UrlError {
         "`{input}` has a backslash: write `/` for a separator, or `%5C` if a backslash is meant"
     )]
     Backslash {
-        /// What was given, redacted.
+        /// The input, redacted.
         input: String,
     },
     /// A control character, such as a tab or a line break.
@@ -88,21 +88,21 @@ impl UrlError {
     }
 }
 
-/// Why a `_path` is not as [`identify`](crate::identify) would write it.
+/// Why [`identify`](crate::identify) would not write a `_path` in this way.
 #[derive(Debug, Clone, PartialEq, Eq, Error)]
 #[non_exhaustive]
 pub enum PathError {
-    /// The path has a better spelling.
+    /// The path is valid, but spelled differently from the canonical form.
     #[error("path `{path}` {problem}: write `{suggestion}`")]
     NotCanonical {
         /// The path as written.
         path: String,
-        /// The first thing that is wrong with it; reads on from the path.
+        /// The most obvious reason, worded so that it continues a sentence that starts with the path.
         problem: &'static str,
         /// The spelling to use instead.
         suggestion: String,
     },
-    /// The path cannot be part of any URL, and no single spelling is clearly meant.
+    /// The path cannot be part of any URL, and no correction is obvious.
     #[error(transparent)]
     Invalid(#[from] UrlError),
 }
@@ -117,19 +117,20 @@ impl PathError {
     }
 }
 
-fn help(suggestion: Option<&str>) -> String {
+fn suggest(suggestion: Option<&str>) -> String {
     suggestion.map_or_else(
         || ": it must start with http:// or https:// and a host".to_owned(),
         |url| format!(": did you mean `{url}`?"),
     )
 }
 
-/// What stands in for anything that could be a secret.
+/// The replacement for text that could be a secret.
 pub(crate) const REDACTED: &str = "***";
 
-/// Where in `input` user information may stand, if it may stand there at all: from after `//` to
-/// the last `@`. Deliberately too wide: a password with an unescaped `/` ends the authority for a
-/// parser, yet must not be shown.
+/// The byte range of `input` that may hold user information: from after `//` to the last `@`.
+///
+/// Deliberately too wide: an unescaped `/` in a password ends the authority for a parser, but no
+/// message may show the rest of that password.
 pub(crate) fn secret_span(input: &str) -> Option<std::ops::Range<usize>> {
     let start = input.find("//").map_or(0, |at| at + 2);
     let end = input.rfind('@')?;
@@ -137,7 +138,7 @@ pub(crate) fn secret_span(input: &str) -> Option<std::ops::Range<usize>> {
     (start <= end && authority.contains([':', '@'])).then_some(start..end)
 }
 
-/// `input` without what may be user information.
+/// `input` with possible user information replaced by [`REDACTED`].
 pub(crate) fn redact(input: &str) -> String {
     match secret_span(input) {
         Some(span) => format!("{}{REDACTED}{}", &input[..span.start], &input[span.end..]),
@@ -145,7 +146,7 @@ pub(crate) fn redact(input: &str) -> String {
     }
 }
 
-/// `part` of `input`, unless `input` may hold a password anywhere.
+/// `part`, or [`REDACTED`] where `input` may hold a password.
 pub(crate) fn redact_part(input: &str, part: &str) -> String {
     if secret_span(input).is_some() {
         REDACTED

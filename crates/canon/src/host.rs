@@ -1,15 +1,17 @@
-//! The host of a URL in the one spelling that names its domain file.
+//! The canonical spelling of a host, which names the domain file.
 //!
-//! Lower case, Punycode, without the root's dot. What is not safely a file name, or could be read
-//! as an address written in disguise (`0x7f.1`, `2130706433`), is refused. A plain `127.0.0.1` is
-//! a host like any other.
+//! Lower case, Punycode, without a trailing dot. Hosts that are unsafe as a file name are refused,
+//! and so are numbers that programs read as an address (`0x7f.1`, `2130706433`). A plain `127.0.0.1`
+//! is a host like any other.
 
 use idna::AsciiDenyList;
 
-const LONGEST_LABEL: usize = 63;
-const LONGEST_HOST: usize = 253;
+const MAX_LABEL_LENGTH: usize = 63;
+const MAX_HOST_LENGTH: usize = 253;
 
-/// The canonical spelling of `raw`, or what is wrong with it, as the rest of a sentence.
+/// The canonical spelling of `raw`.
+///
+/// The error is the reason, worded so that it continues a sentence that starts with the host.
 pub(crate) fn canonical_host(raw: &str) -> Result<String, &'static str> {
     if raw.starts_with('[') {
         return Err("is an IPv6 address: watch the URL under a host name");
@@ -29,7 +31,7 @@ fn check_labels(host: &str) -> Result<(), &'static str> {
     if host.is_empty() {
         return Err("is empty");
     }
-    if host.len() > LONGEST_HOST {
+    if host.len() > MAX_HOST_LENGTH {
         return Err("is longer than the 253 characters a host may have");
     }
     if host.starts_with('-') {
@@ -39,7 +41,7 @@ fn check_labels(host: &str) -> Result<(), &'static str> {
         if label.is_empty() {
             return Err("has an empty label: look for a dot too many");
         }
-        if label.len() > LONGEST_LABEL {
+        if label.len() > MAX_LABEL_LENGTH {
             return Err("has a label longer than 63 characters");
         }
         if !label
@@ -52,14 +54,15 @@ fn check_labels(host: &str) -> Result<(), &'static str> {
     Ok(())
 }
 
-/// A host whose last label is a number is an IPv4 address to every URL parser.
+/// Refuses a numeric last label except in a plain IPv4 address: every URL parser reads such a host
+/// as an address.
 fn check_numeric(host: &str) -> Result<(), &'static str> {
     let last = host.rsplit('.').next().unwrap_or(host);
     let hex = last
         .strip_prefix("0x")
         .is_some_and(|d| d.bytes().all(|b| b.is_ascii_hexdigit()));
     let numeric = hex || last.bytes().all(|b| b.is_ascii_digit());
-    // The standard library's parser takes four decimal numbers without leading zeros, nothing else.
+    // The standard library accepts only four decimal numbers without leading zeros.
     if numeric && host.parse::<std::net::Ipv4Addr>().is_err() {
         return Err(
             "is a number: write an IPv4 address as four decimal numbers, or use a host name",

@@ -1,19 +1,20 @@
-//! What `urldb add URL` makes of a URL when no site rules apply.
+//! The record that a URL names when no site rules apply.
 //!
 //! The host names the domain file, the path (with its query) names the record. The scheme is
 //! reported, but it is not part of a record.
 //!
-//! The raw input is checked before anything is rewritten, so that nothing is repaired silently but
-//! white space around it. The rules for each part stand in `host` and `path`. The result is a
-//! fixpoint of [`identify`], and of the `url` crate, which sends the requests.
+//! The raw input is checked before anything is rewritten, so that nothing is repaired silently
+//! except white space around the URL. The rules for host and path stand in the modules `host` and
+//! `path`. The result is a fixpoint of [`identify`], and of the `url` crate, which sends the
+//! requests.
 
 use std::fmt;
 
-use crate::error::{UrlError, redact, redact_part, secret_span};
+use crate::error::{PathError, UrlError, redact, redact_part, secret_span};
 use crate::host::canonical_host;
 use crate::path::{canonical_path, check_characters, without_fragment};
 
-/// How a URL is fetched.
+/// The scheme of a URL that can be watched.
 #[derive(Debug, Clone, Copy, PartialEq, Eq, PartialOrd, Ord, Hash)]
 pub enum Scheme {
     /// `http`, port 80.
@@ -23,7 +24,7 @@ pub enum Scheme {
 }
 
 impl Scheme {
-    /// The scheme as it stands in a URL.
+    /// The scheme as spelled in a URL.
     pub fn as_str(self) -> &'static str {
         match self {
             Self::Http => "http",
@@ -31,7 +32,7 @@ impl Scheme {
         }
     }
 
-    /// The port that a URL of this scheme need not name.
+    /// The port of a URL that names none.
     pub fn default_port(self) -> u16 {
         match self {
             Self::Http => 80,
@@ -52,13 +53,13 @@ impl fmt::Display for Scheme {
     }
 }
 
-/// A URL as the database knows it; displayed as a URL.
+/// A URL in the spelling of the database; displayed as a URL.
 #[derive(Debug, Clone, PartialEq, Eq, Hash)]
 pub struct Identity {
-    /// The scheme it was written with.
+    /// The scheme of the input.
     pub scheme: Scheme,
-    /// Lower-case host, in Punycode, without a trailing dot. A caller that knows the host as a
-    /// `cnames` entry of a domain file replaces it with that file's host.
+    /// Lower-case host, in Punycode, without a trailing dot. Where a domain file lists this host
+    /// among its `cnames`, the caller replaces it with the host of that file.
     pub host: String,
     /// Path and query; starts with `/`.
     pub path: String,
@@ -73,19 +74,18 @@ impl fmt::Display for Identity {
 /// The identity of the URL `input`.
 ///
 /// # Errors
-/// [`UrlError`] when the URL cannot be watched, or could mean different things to different
-/// programs.
+/// [`UrlError`] when the URL cannot be watched, or when programs could read the URL differently.
 pub fn identify(input: &str) -> Result<Identity, UrlError> {
-    let (identity, port) = parse(input)?;
+    let (identity, port) = identify_with_port(input)?;
     if port == identity.scheme.default_port() {
         Ok(identity)
     } else {
-        Err(not_default(input, &port.to_string(), identity.scheme))
+        Err(port_error(input, &port.to_string(), identity.scheme))
     }
 }
 
-/// The identity of `input` and its port, which site rules may know.
-pub(crate) fn parse(input: &str) -> Result<(Identity, u16), UrlError> {
+/// The identity of `input` and its port, which site rules may allow.
+pub(crate) fn identify_with_port(input: &str) -> Result<(Identity, u16), UrlError> {
     let input = input.trim_ascii();
     check_characters(input)?;
     let (scheme, rest) = split_scheme(input)?;
@@ -96,7 +96,7 @@ pub(crate) fn parse(input: &str) -> Result<(Identity, u16), UrlError> {
         });
     }
     let (host, port) =
-        split_port(authority, scheme).map_err(|port| not_default(input, port, scheme))?;
+        split_port(authority, scheme).map_err(|port| port_error(input, port, scheme))?;
     let host = canonical_host(host).map_err(|problem| UrlError::Host {
         host: redact_part(input, host),
         problem,
@@ -110,14 +110,63 @@ pub(crate) fn parse(input: &str) -> Result<(Identity, u16), UrlError> {
     Ok((Identity { scheme, host, path }, port))
 }
 
-fn not_default(input: &str, port: &str, scheme: Scheme) -> UrlError {
+/// Checks that [`identify`] would write `path` in the same way.
+///
+/// # Errors
+/// [`PathError::NotCanonical`] with the spelling to use, or [`PathError::Invalid`] where none can
+/// be suggested.
+pub fn check_path(path: &str) -> Result<(), PathError> {
+    let trimmed = path.trim_ascii();
+    check_characters(trimmed)?;
+    let suggestion = if trimmed.starts_with('/') {
+        canonical_path(trimmed)?
+    } else if let Ok(identity) = identify(trimmed) {
+        identity.path
+    } else {
+        canonical_path(&format!("/{trimmed}"))?
+    };
+    if suggestion == path {
+        return Ok(());
+    }
+    Err(PathError::NotCanonical {
+        path: redact(path),
+        problem: first_problem(path),
+        suggestion,
+    })
+}
+
+/// The most obvious reason why a path is not canonical; reads on from the path.
+fn first_problem(path: &str) -> &'static str {
+    let (before_query, query) = path.split_once('?').unwrap_or((path, "-"));
+    let dots = |s: &str| {
+        matches!(
+            s.to_ascii_lowercase().replace("%2e", ".").as_str(),
+            "." | ".."
+        )
+    };
+    if path.trim_ascii() != path {
+        "has white space around it"
+    } else if !path.starts_with('/') {
+        "does not start with a slash"
+    } else if path.contains('#') {
+        "has a fragment, which is never sent"
+    } else if query.is_empty() {
+        "ends in an empty query"
+    } else if before_query.split('/').any(dots) {
+        "has dot segments"
+    } else {
+        "has characters that are escaped differently in a canonical URL"
+    }
+}
+
+fn port_error(input: &str, port: &str, scheme: Scheme) -> UrlError {
     UrlError::Port {
         port: redact_part(input, port),
         scheme: scheme.as_str(),
     }
 }
 
-/// The scheme, and what follows its `://`.
+/// The scheme, and the text after its `://`.
 fn split_scheme(input: &str) -> Result<(Scheme, &str), UrlError> {
     let not_absolute = || UrlError::NotAbsolute {
         input: redact(input),
@@ -147,7 +196,7 @@ fn is_scheme(name: &str) -> bool {
             .all(|b| b.is_ascii_alphanumeric() || matches!(b, b'+' | b'-' | b'.'))
 }
 
-/// What was probably meant by a URL without scheme or slashes, if that could be added.
+/// The URL that an input without scheme or slashes probably means, if `urldb add` accepts that URL.
 fn suggestion(input: &str) -> Option<String> {
     if secret_span(input).is_some() {
         return None;
@@ -167,17 +216,17 @@ fn suggestion(input: &str) -> Option<String> {
     identify(&url).ok().map(|_| url)
 }
 
-/// Host and port of `authority`; the port as written when it is not one.
+/// Host and port of `authority`. The error is the port as written, which is not a port number.
 fn split_port(authority: &str, scheme: Scheme) -> Result<(&str, u16), &str> {
     let default = scheme.default_port();
-    // The colons of an IPv6 literal are not a port's; the host check refuses it.
+    // The colons of an IPv6 literal start no port. The host check refuses the literal.
     if authority.starts_with('[') {
         return Ok((authority, default));
     }
     match authority.rsplit_once(':') {
         None => Ok((authority, default)),
         Some((host, "")) => Ok((host, default)),
-        // A sign would be a number to the standard library.
+        // The standard library would accept a number with a sign.
         Some((host, port)) if port.bytes().all(|b| b.is_ascii_digit()) => {
             port.parse().map(|number| (host, number)).map_err(|_| port)
         }

@@ -1,56 +1,52 @@
-//! Percent encoding in its dialects.
+//! The encodings of bodies and of names and values.
 
-use std::fmt::Write as _;
+use base64::Engine as _;
+use base64::prelude::BASE64_STANDARD;
+use percent_encoding::{AsciiSet, NON_ALPHANUMERIC, percent_encode};
 
-/// The specification's percent plus encoding, which is Python's `quote_plus`.
+use crate::escape::{self, decode_escape};
+
+/// Characters that `quote_plus` of Python escapes. A space becomes `+` after the escaping.
+const QUOTE_PLUS: &AsciiSet = &escape::RESERVED.remove(b' ');
+
+/// Characters that `URLSearchParams` escapes. A space becomes `+` after the escaping.
+const URL_SEARCH_PARAMS: &AsciiSet = &NON_ALPHANUMERIC
+    .remove(b' ')
+    .remove(b'*')
+    .remove(b'-')
+    .remove(b'.')
+    .remove(b'_');
+
+/// The parameter of a body that has no fields.
+pub(super) fn binary(body: &[u8]) -> String {
+    format!("__wb_post_data={}", BASE64_STANDARD.encode(body))
+}
+
+/// The "percent plus encoding" of the specification, which is `quote_plus` of Python.
 pub(super) fn percent_plus(bytes: &[u8]) -> String {
-    encode(bytes, b"-._~")
+    space_as_plus(bytes, QUOTE_PLUS)
 }
 
-/// How `URLSearchParams` writes names and values.
+/// A name or value as `URLSearchParams` of JavaScript writes it.
 pub(super) fn form_urlencode(text: &str) -> String {
-    encode(text.as_bytes(), b"*-._")
+    space_as_plus(text.as_bytes(), URL_SEARCH_PARAMS)
 }
 
-fn encode(bytes: &[u8], kept: &[u8]) -> String {
-    let mut encoded = String::with_capacity(bytes.len());
-    for &byte in bytes {
-        if byte.is_ascii_alphanumeric() || kept.contains(&byte) {
-            encoded.push(char::from(byte));
-        } else if byte == b' ' {
-            encoded.push('+');
-        } else {
-            // Writing to a string does not fail.
-            let _ = write!(encoded, "%{byte:02X}");
-        }
-    }
-    encoded
+/// Escapes the characters of `escaped`, which include `+` and exclude the space.
+fn space_as_plus(bytes: &[u8], escaped: &'static AsciiSet) -> String {
+    percent_encode(bytes, escaped).to_string().replace(' ', "+")
 }
 
-/// Every escape decoded; a `%` that begins none stays.
+/// Decodes every escape; a `%` that begins no escape stays.
 pub(super) fn percent_decode(text: &[u8]) -> Vec<u8> {
-    let mut decoded = Vec::with_capacity(text.len());
-    let mut rest = text;
-    while let Some((&byte, after)) = rest.split_first() {
-        if let (b'%', Some(escaped)) = (byte, escape(after)) {
-            decoded.push(escaped);
-            rest = &after[2..];
-        } else {
-            decoded.push(byte);
-            rest = after;
-        }
-    }
-    decoded
+    percent_encoding::percent_decode(text).collect()
 }
 
-/// The byte that two hexadecimal digits at the start of `digits` mean.
-fn escape(digits: &[u8]) -> Option<u8> {
-    let digit = |at: usize| char::from(*digits.get(at)?).to_digit(16);
-    u8::try_from(digit(0)? << 4 | digit(1)?).ok()
-}
-
-/// Python's `unquote_plus`: escapes that make no UTF-8 become U+FFFD, and a character outside of
-/// ASCII ends a sequence of them.
+/// Decodes as `unquote_plus` of Python does: escapes that are not UTF-8 become U+FFFD.
+///
+/// A character outside of ASCII ends a sequence of escapes in Python, so that its bytes never
+/// complete an escaped one. The `percent-encoding` crate decodes the text as a whole, so each run of
+/// ASCII characters is decoded by itself.
 pub(super) fn unquote_plus(text: &str) -> String {
     let text = text.replace('+', " ");
     let mut decoded = String::with_capacity(text.len());
@@ -58,7 +54,7 @@ pub(super) fn unquote_plus(text: &str) -> String {
     while !rest.is_empty() {
         let end = rest.find(|c: char| !c.is_ascii()).unwrap_or(rest.len());
         let (ascii, other) = rest.split_at(end);
-        decoded.push_str(&String::from_utf8_lossy(&percent_decode(ascii.as_bytes())));
+        decoded.push_str(&percent_encoding::percent_decode_str(ascii).decode_utf8_lossy());
         let end = other.find(|c: char| c.is_ascii()).unwrap_or(other.len());
         decoded.push_str(&other[..end]);
         rest = &other[end..];
@@ -66,14 +62,17 @@ pub(super) fn unquote_plus(text: &str) -> String {
     decoded
 }
 
-/// JavaScript's `decodeURI`: leaves the escapes of reserved characters, `None` for a broken one.
+/// Decodes as `decodeURI` of JavaScript does: escapes of reserved characters stay. `None` where an
+/// escape is incomplete or not UTF-8.
+///
+/// No function of the `percent-encoding` crate leaves some escapes, or fails on a bad one.
 pub(super) fn decode_uri(text: &str) -> Option<String> {
-    let bytes = text.as_bytes();
     let mut decoded = String::with_capacity(text.len());
-    let mut rest = 0;
-    while let Some(at) = text[rest..].find('%').map(|at| rest + at) {
-        decoded.push_str(&text[rest..at]);
-        let first = escape(&bytes[at + 1..])?;
+    let mut rest = text;
+    while let Some(at) = rest.find('%') {
+        let (literal, escapes) = rest.split_at(at);
+        decoded.push_str(literal);
+        let first = decode_escape(escapes.as_bytes())?;
         let length = match first {
             0..0x80 => 1,
             0xc2..0xe0 => 2,
@@ -81,19 +80,16 @@ pub(super) fn decode_uri(text: &str) -> Option<String> {
             0xf0..0xf5 => 4,
             _ => return None,
         };
-        let end = at + 3 * length;
-        let sequence: Option<Vec<u8>> = (at..end)
-            .step_by(3)
-            .map(|at| escape(bytes.get(at + 1..).filter(|_| bytes[at] == b'%')?))
-            .collect();
-        let character = String::from_utf8(sequence?).ok()?;
+        let (sequence, after) = escapes.split_at_checked(3 * length)?;
+        let bytes: Option<Vec<u8>> = sequence.as_bytes().chunks(3).map(decode_escape).collect();
+        let character = String::from_utf8(bytes?).ok()?;
         if b";/?:@&=+$,#".contains(&first) {
-            decoded.push_str(&text[at..end]);
+            decoded.push_str(sequence);
         } else {
             decoded.push_str(&character);
         }
-        rest = end;
+        rest = after;
     }
-    decoded.push_str(&text[rest..]);
+    decoded.push_str(rest);
     Some(decoded)
 }

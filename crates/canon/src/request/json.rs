@@ -1,7 +1,8 @@
-//! A JSON reader that keeps what the usual ones drop: members of the same name, and how a number is
-//! written. Values beyond the limits make a text that is no JSON to us.
+//! A JSON parser that keeps members of the same name and the spelling of numbers, which common
+//! parsers drop. A text beyond the limits counts as invalid.
 
-use super::{Compat, MAX_DEPTH, MAX_VALUES};
+use super::compat::Compat;
+use super::limits::{MAX_JSON_DEPTH, MAX_VALUES};
 
 /// A JSON value.
 #[derive(Debug, PartialEq)]
@@ -11,14 +12,14 @@ pub(super) enum Value<'a> {
     /// A number as written.
     Number(&'a str),
     /// A string.
-    Text(String),
+    String(String),
     /// A list.
     List(Vec<Value<'a>>),
-    /// An object, every member of it.
+    /// An object, with repeated members.
     Object(Vec<(String, Value<'a>)>),
 }
 
-/// Reads a text as strictly as RFC 8259 wants, and as loosely as the tool in question does.
+/// Parses a text by RFC 8259, and as leniently as the program of `compat` does; `None` if invalid.
 pub(super) fn parse(bytes: &[u8], compat: Compat) -> Option<Value<'_>> {
     let bytes = match compat {
         Compat::Pywb => bytes.strip_prefix("\u{feff}".as_bytes()).unwrap_or(bytes),
@@ -45,36 +46,36 @@ impl<'a> Parser<'a> {
         self.rest = self.rest.trim_start_matches([' ', '\t', '\n', '\r']);
     }
 
-    /// Takes `token`, if it is next.
+    /// Consumes `token` if the rest begins with it.
     fn take(&mut self, token: &str) -> bool {
         let rest = self.rest.strip_prefix(token);
         self.rest = rest.unwrap_or(self.rest);
         rest.is_some()
     }
 
-    /// The same behind white space.
-    fn take_mark(&mut self, mark: &str) -> bool {
+    /// Consumes white space, then `token` as [`take`](Self::take) does.
+    fn take_after_space(&mut self, token: &str) -> bool {
         self.skip_space();
-        self.take(mark)
+        self.take(token)
     }
 
     fn value(&mut self, depth: usize) -> Option<Value<'a>> {
         self.skip_space();
         self.values += 1;
-        if depth > MAX_DEPTH || self.values > MAX_VALUES {
+        if depth > MAX_JSON_DEPTH || self.values > MAX_VALUES {
             return None;
         }
         match self.rest.bytes().next()? {
             b'{' => self.object(depth),
             b'[' => self.list(depth),
-            b'"' => self.text().map(Value::Text),
+            b'"' => self.string().map(Value::String),
             b'-' | b'0'..=b'9' => self.number().map(Value::Number),
             _ => {
                 let literals = ["true", "false", "null"];
                 if let Some(literal) = literals.into_iter().find(|word| self.take(word)) {
                     return Some(Value::Literal(literal));
                 }
-                // Infinity, which Python reads too, makes pywb stumble.
+                // Python also reads Infinity, but pywb raises an exception for it.
                 (self.compat == Compat::Pywb && self.take("NaN")).then_some(Value::Number("NaN"))
             }
         }
@@ -83,15 +84,15 @@ impl<'a> Parser<'a> {
     fn object(&mut self, depth: usize) -> Option<Value<'a>> {
         self.take("{");
         let mut members = Vec::new();
-        if self.take_mark("}") {
+        if self.take_after_space("}") {
             return Some(Value::Object(members));
         }
         loop {
             self.skip_space();
-            let name = self.text()?;
-            self.take_mark(":").then_some(())?;
+            let name = self.string()?;
+            self.take_after_space(":").then_some(())?;
             members.push((name, self.value(depth + 1)?));
-            if self.take_mark("}") {
+            if self.take_after_space("}") {
                 return Some(Value::Object(members));
             }
             self.take(",").then_some(())?;
@@ -101,12 +102,12 @@ impl<'a> Parser<'a> {
     fn list(&mut self, depth: usize) -> Option<Value<'a>> {
         self.take("[");
         let mut items = Vec::new();
-        if self.take_mark("]") {
+        if self.take_after_space("]") {
             return Some(Value::List(items));
         }
         loop {
             items.push(self.value(depth + 1)?);
-            if self.take_mark("]") {
+            if self.take_after_space("]") {
                 return Some(Value::List(items));
             }
             self.take(",").then_some(())?;
@@ -136,7 +137,7 @@ impl<'a> Parser<'a> {
         found.then_some(())
     }
 
-    fn text(&mut self) -> Option<String> {
+    fn string(&mut self) -> Option<String> {
         self.take("\"").then_some(())?;
         let mut text = String::new();
         loop {
@@ -149,11 +150,11 @@ impl<'a> Parser<'a> {
                 return Some(text);
             }
             self.take("\\").then_some(())?;
-            text.push(self.escaped()?);
+            text.push(self.escaped_char()?);
         }
     }
 
-    fn escaped(&mut self) -> Option<char> {
+    fn escaped_char(&mut self) -> Option<char> {
         let mut rest = self.rest.chars();
         let letter = rest.next()?;
         self.rest = rest.as_str();
@@ -164,12 +165,12 @@ impl<'a> Parser<'a> {
             'n' => '\n',
             'r' => '\r',
             't' => '\t',
-            'u' => return self.unicode(),
+            'u' => return self.unicode_escape(),
             _ => return None,
         })
     }
 
-    fn unicode(&mut self) -> Option<char> {
+    fn unicode_escape(&mut self) -> Option<char> {
         let first = self.code_unit()?;
         let before = self.rest;
         if (0xd800..0xdc00).contains(&first) && self.take("\\u") {
@@ -179,7 +180,7 @@ impl<'a> Parser<'a> {
             }
             self.rest = before;
         }
-        // Half of a pair is no character. JavaScript writes U+FFFD for it, Python nothing at all.
+        // Half of a surrogate pair is no character. JavaScript writes U+FFFD, Python fails.
         let replacement = char::REPLACEMENT_CHARACTER;
         char::from_u32(first).or((self.compat == Compat::WarcioJs).then_some(replacement))
     }

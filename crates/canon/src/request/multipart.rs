@@ -1,36 +1,37 @@
-//! Multipart forms (RFC 2388), read as forgivingly as Python's `cgi` module does: lines may end in
-//! LF alone, and what stands around the parts is skipped.
+//! Multipart forms (RFC 2388), read as leniently as the `cgi` module of Python: lines may end in LF
+//! alone, and text around the parts is skipped.
 
-use super::MAX_DEPTH;
+use super::limits::MAX_MULTIPART_DEPTH;
 
-/// Parts, and whether the last delimiter was there.
+/// The parts of a multipart body (RFC 2046).
 #[derive(Debug, PartialEq)]
 pub(super) struct Multipart<'a> {
-    pub(super) parts: Vec<Part<'a>>,
+    pub(super) parts: Vec<BodyPart<'a>>,
+    /// Whether the last delimiter was found.
     pub(super) is_closed: bool,
 }
 
-/// One part.
+/// A body part of a multipart.
 #[derive(Debug, PartialEq)]
-pub(super) struct Part<'a> {
-    /// The field, if it is named.
+pub(super) struct BodyPart<'a> {
+    /// The name of the form field.
     pub(super) name: Option<String>,
-    /// The file's name, if it is a file.
+    /// The name of the file, for a file.
     pub(super) filename: Option<String>,
-    pub(super) content: Content<'a>,
+    pub(super) content: PartContent<'a>,
 }
 
-/// What a part holds.
+/// The content of a body part.
 #[derive(Debug, PartialEq)]
-pub(super) enum Content<'a> {
+pub(super) enum PartContent<'a> {
     /// The value of a field, or a file.
     Bytes(&'a [u8]),
-    /// The parts of a multipart in it.
-    Parts(Vec<Part<'a>>),
+    /// The parts of a nested multipart.
+    Parts(Vec<BodyPart<'a>>),
 }
 
-impl<'a> Content<'a> {
-    /// The bytes, if these are none of parts.
+impl<'a> PartContent<'a> {
+    /// The bytes; `None` for a nested multipart.
     pub(super) fn bytes(&self) -> Option<&'a [u8]> {
         match self {
             Self::Bytes(bytes) => Some(bytes),
@@ -39,21 +40,20 @@ impl<'a> Content<'a> {
     }
 }
 
-/// The parts of a body; `None` if the content type names no good boundary, or if there is too much
-/// in one another.
+/// The parts of a body; `None` if the content type names no valid boundary, or if the multiparts are
+/// nested too deeply.
 pub(super) fn parse<'a>(content_type: &str, body: &'a [u8]) -> Option<Multipart<'a>> {
     parse_within(content_type, body, 0)
 }
 
 fn parse_within<'a>(content_type: &str, body: &'a [u8], depth: usize) -> Option<Multipart<'a>> {
-    // Every level reads its part of the body once more.
-    if depth > MAX_DEPTH / 20 {
+    if depth > MAX_MULTIPART_DEPTH {
         return None;
     }
     let boundary = parameter(content_type, "boundary").filter(|name| is_boundary(name))?;
     let delimiter = format!("--{boundary}");
     let last = format!("--{boundary}--");
-    let mut lines = Lines { body, at: 0 };
+    let mut lines = LineReader { body, at: 0 };
     while let Some((_, line)) = lines.next()
         && line.trim_ascii() != delimiter.as_bytes()
     {}
@@ -62,7 +62,7 @@ fn parse_within<'a>(content_type: &str, body: &'a [u8], depth: usize) -> Option<
         is_closed: false,
     };
     while lines.at < body.len() && !form.is_closed {
-        let header = Header::read(&mut lines);
+        let header = PartHeader::read(&mut lines);
         let start = lines.at;
         let mut end = body.len();
         let mut at_line_start = true;
@@ -81,13 +81,13 @@ fn parse_within<'a>(content_type: &str, body: &'a [u8], depth: usize) -> Option<
     Some(form)
 }
 
-/// The lines of a body with their ends, and where each begins.
-struct Lines<'a> {
+/// Reads the lines of a body, with their ends and the position of each.
+struct LineReader<'a> {
     body: &'a [u8],
     at: usize,
 }
 
-impl<'a> Lines<'a> {
+impl<'a> LineReader<'a> {
     fn next(&mut self) -> Option<(usize, &'a [u8])> {
         let start = self.at;
         let rest = self.body.get(start..).filter(|rest| !rest.is_empty())?;
@@ -97,15 +97,15 @@ impl<'a> Lines<'a> {
     }
 }
 
-/// The fields of a part's header that matter.
+/// The header fields of a body part that are used here.
 #[derive(Default)]
-struct Header {
+struct PartHeader {
     disposition: Option<String>,
     content_type: Option<String>,
 }
 
-impl Header {
-    fn read(lines: &mut Lines<'_>) -> Self {
+impl PartHeader {
+    fn read(lines: &mut LineReader<'_>) -> Self {
         let mut unfolded: Vec<String> = Vec::new();
         while let Some((_, line)) = lines.next()
             && !line.trim_ascii().is_empty()
@@ -118,29 +118,29 @@ impl Header {
         }
         let mut header = Self::default();
         for field in &unfolded {
-            // What is no field ends the header, as in a mail.
+            // A line that is no field ends the header, as in a mail.
             let Some((name, value)) = field.split_once(':') else {
                 break;
             };
-            let place = match name.to_ascii_lowercase().as_str() {
+            let target = match name.to_ascii_lowercase().as_str() {
                 "content-disposition" => &mut header.disposition,
                 "content-type" => &mut header.content_type,
                 _ => continue,
             };
-            place.get_or_insert_with(|| value.trim().to_owned());
+            target.get_or_insert_with(|| value.trim().to_owned());
         }
         header
     }
 
-    fn part(self, value: &[u8], depth: usize) -> Option<Part<'_>> {
+    fn part(self, value: &[u8], depth: usize) -> Option<BodyPart<'_>> {
         let disposition = self.disposition.unwrap_or_default();
         let content_type = self.content_type.unwrap_or_default();
         let content = if content_type.starts_with("multipart/") {
-            Content::Parts(parse_within(&content_type, value, depth + 1)?.parts)
+            PartContent::Parts(parse_within(&content_type, value, depth + 1)?.parts)
         } else {
-            Content::Bytes(value)
+            PartContent::Bytes(value)
         };
-        Some(Part {
+        Some(BodyPart {
             name: parameter(&disposition, "name"),
             filename: parameter(&disposition, "filename"),
             content,
@@ -153,7 +153,8 @@ fn without_line_end(value: &[u8]) -> &[u8] {
     bare.strip_suffix(b"\r").unwrap_or(bare)
 }
 
-/// What RFC 2046 allows, and Python too: up to 201 printable characters, the last no space.
+/// Checks a boundary by the rules of RFC 2046 and Python: 1 to 201 printable characters, the last one
+/// not a space.
 fn is_boundary(boundary: &str) -> bool {
     boundary.len() <= 201
         && !boundary.ends_with(' ')
@@ -161,7 +162,7 @@ fn is_boundary(boundary: &str) -> bool {
         && boundary.bytes().all(|byte| matches!(byte, b' '..=b'~'))
 }
 
-/// A parameter of a field such as `form-data; name="a"`. The last one of a name counts.
+/// A parameter of a header field such as `form-data; name="a"`; the last one of that name.
 fn parameter(field: &str, wanted: &str) -> Option<String> {
     let mut found = None;
     for parameter in split_outside_quotes(field).into_iter().skip(1) {

@@ -1,18 +1,18 @@
-//! JSON numbers as text, in the ways of two languages.
+//! JSON numbers as JavaScript and Python write them.
 
 use std::fmt::Write as _;
 
-/// Digits of a whole number that Python converts.
+/// The most digits of an integer that Python converts.
 const PYTHON_DIGITS: usize = 4300;
 
-/// What JavaScript's `toString` makes of the number that `literal` is.
+/// The number `literal` as `toString` of JavaScript writes it.
 pub(super) fn javascript(literal: &str) -> String {
     let number: f64 = literal.parse().unwrap_or(f64::NAN);
     ryu_js::Buffer::new().format(number).to_owned()
 }
 
-/// What pywb makes of it: whole numbers in all their digits, others as Python writes them. `None`
-/// where Python raises an exception.
+/// The number `literal` as pywb writes it: whole numbers with all digits, others as in Python.
+/// `None` where Python raises an exception.
 pub(super) fn pywb(literal: &str) -> Option<String> {
     let digits = literal.strip_prefix('-').unwrap_or(literal);
     if digits.bytes().all(|byte| byte.is_ascii_digit()) {
@@ -33,7 +33,7 @@ pub(super) fn pywb(literal: &str) -> Option<String> {
         return Some(format!("{number:.0}"));
     }
     if number.abs() >= 1e-4 {
-        // Of two texts that are equally close both languages take the even one, Rust's does not.
+        // Of two shortest texts that are equally close, both languages choose the even one; Rust does not.
         return Some(ryu_js::Buffer::new().format(number).to_owned());
     }
     let scientific = format!("{number:e}");

@@ -1,27 +1,29 @@
-//! What warcio.js makes of a body.
+//! The parameters of a body as warcio.js writes them.
 
-use super::leaves::Parameters;
-use super::{Compat, PRACTICAL_LENGTH, Request, encode, json, leaves};
+use super::compat::Compat;
+use super::limits::PRACTICAL_LENGTH;
+use super::parameters::Parameters;
+use super::{encode, json, json_parameters};
 
-/// The parameters for a body: cut first, then decoded, and gone if they cannot be.
-pub(super) fn parameters(request: Request<'_>) -> String {
-    // Its text decoder drops a byte order mark.
-    let text = String::from_utf8_lossy(request.body);
+/// The parameters of a body, cut to [`PRACTICAL_LENGTH`] and then decoded; nothing if decoding fails.
+pub(super) fn parameters(content_type: &str, body: &[u8]) -> String {
+    // The text decoder of JavaScript drops a byte order mark.
+    let text = String::from_utf8_lossy(body);
     let text = text.strip_prefix('\u{feff}').unwrap_or(&text);
-    let media_type = request.content_type.split(';').next().unwrap_or_default();
+    let media_type = content_type.split(';').next().unwrap_or_default();
     let query = match media_type {
         "application/x-www-form-urlencoded" => text.to_owned(),
         "application/json" | "text/plain" => json::parse(text.as_bytes(), Compat::WarcioJs)
-            .map(|value| leaves::warcio_js(&value))
+            .map(|value| json_parameters::warcio_js(&value))
             .unwrap_or_default(),
-        "multipart/form-data" => form(text, request.content_type),
-        _ => request.binary(),
+        "multipart/form-data" => form_fields(text, content_type),
+        _ => encode::binary(body),
     };
-    encode::decode_uri(cut(&query)).unwrap_or_default()
+    encode::decode_uri(practical_part(&query)).unwrap_or_default()
 }
 
-/// The beginning of a query, counted as JavaScript counts.
-fn cut(query: &str) -> &str {
+/// The first [`PRACTICAL_LENGTH`] UTF-16 code units of a query, without half a surrogate pair.
+fn practical_part(query: &str) -> &str {
     let mut units = 0;
     let end = query.char_indices().find(|(_, character)| {
         units += character.len_utf16();
@@ -30,9 +32,10 @@ fn cut(query: &str) -> &str {
     &query[..end.map_or(query.len(), |(at, _)| at)]
 }
 
-/// The fields of a multipart form: of each part the first line, if its header ends with a name. The
-/// boundary, which it takes for a regular expression, is taken to the letter here.
-fn form(body: &str, content_type: &str) -> String {
+/// The fields of a multipart form: the first line of each part whose header ends with a name.
+///
+/// warcio.js uses the boundary as a regular expression; this function searches for the literal text.
+fn form_fields(body: &str, content_type: &str) -> String {
     let boundary = content_type.split("boundary=").nth(1);
     let boundary = boundary.unwrap_or("undefined").to_ascii_lowercase();
     let folded = body.to_ascii_lowercase();
@@ -45,7 +48,7 @@ fn form(body: &str, content_type: &str) -> String {
     ends.push(body.len());
     for end in ends {
         let part = body.get(start..end).unwrap_or_default();
-        // Dashes beside the boundary are part of it.
+        // Dashes next to the boundary belong to the boundary.
         if let Some((name, value)) = field(part.trim_matches('-').trim()) {
             parameters.set(name.to_owned(), value.to_owned());
         }
@@ -54,7 +57,7 @@ fn form(body: &str, content_type: &str) -> String {
     parameters.join(encode::form_urlencode)
 }
 
-/// The first name at the end of a line, and what follows after an empty line.
+/// The first name at the end of a header, and the first line after the empty line.
 fn field(part: &str) -> Option<(&str, &str)> {
     const NAME: &str = "name=\"";
     let folded = part.to_ascii_lowercase();

@@ -6,7 +6,7 @@ use super::parse::{Declaration, Function};
 use super::pattern::{Pattern, Piece};
 use super::slot::{Kind, Slot, without_end};
 use super::trace::{Namespace, Part};
-use crate::path::check_path;
+use crate::identity::check_path;
 
 impl Checker<'_> {
     /// The place of a variable, and its pattern. The last one of a path `closes`: what follows is

@@ -1,12 +1,15 @@
-//! The query as parameters.
+//! The parameters of a query.
 
-use crate::path::{decode_escape, push_escape};
+use percent_encoding::{percent_decode_str, utf8_percent_encode};
+
+use crate::escape;
 
 /// A parameter of a query.
 #[derive(Debug, Clone, PartialEq, Eq)]
 pub(crate) struct Argument<'a> {
-    /// As it stands.
+    /// The parameter as written.
     pub(crate) raw: &'a str,
+    /// The name as written.
     pub(crate) name: &'a str,
 }
 
@@ -19,39 +22,22 @@ pub(crate) fn arguments(query: &str) -> impl Iterator<Item = Argument<'_>> {
 }
 
 impl Argument<'_> {
-    /// The value as servers read it: escapes decoded, `+` for a space. `None` where that is not
-    /// UTF-8.
+    /// The value as servers read it: escapes decoded, and `+` as a space. `None` where the value is
+    /// not UTF-8.
     pub(crate) fn value(&self) -> Option<String> {
         let (_, raw) = self.raw.split_once('=').unwrap_or((self.raw, ""));
-        let mut value = Vec::with_capacity(raw.len());
-        let mut rest = raw.as_bytes();
-        while let Some((&first, after)) = rest.split_first() {
-            if let Some(byte) = decode_escape(rest) {
-                value.push(byte);
-                rest = rest.get(3..).unwrap_or(&[]);
-            } else {
-                value.push(if first == b'+' { b' ' } else { first });
-                rest = after;
-            }
-        }
-        String::from_utf8(value).ok()
+        let spaced = raw.replace('+', " ");
+        let value = percent_decode_str(&spaced).decode_utf8().ok()?;
+        Some(value.into_owned())
     }
 }
 
-/// `NAME=VALUE`, escaped.
+/// `NAME=VALUE`, with the value escaped.
 pub(crate) fn argument(name: &str, value: &str) -> String {
-    let mut argument = format!("{name}=");
-    for byte in value.bytes() {
-        if byte.is_ascii_alphanumeric() || b"-._~".contains(&byte) {
-            argument.push(char::from(byte));
-        } else {
-            push_escape(&mut argument, byte);
-        }
-    }
-    argument
+    format!("{name}={}", utf8_percent_encode(value, escape::RESERVED))
 }
 
-/// `text` in lower case, but its escapes.
+/// `text` in lower case, except for its escapes.
 pub(crate) fn lower_case(text: &str) -> String {
     let mut escape = 0;
     text.chars()

@@ -5,7 +5,7 @@ use std::fmt;
 
 use super::failure::{Failure, Rejected};
 use crate::error::UrlError;
-use crate::identity::{Identity, Scheme, parse};
+use crate::identity::{Identity, Scheme, identify_with_port};
 
 /// A URL taken apart, in the spelling of [`identify`](crate::identify()); displayed as a URL.
 #[derive(Debug, Clone, PartialEq, Eq, Hash)]
@@ -28,7 +28,7 @@ impl Parts {
     /// # Errors
     /// What [`identify`](crate::identify()) refuses, but ports.
     pub fn parse(url: &str) -> Result<Self, UrlError> {
-        let (identity, port) = parse(url)?;
+        let (identity, port) = identify_with_port(url)?;
         let (path, query) = match identity.path.split_once('?') {
             Some((path, query)) => (path.to_owned(), Some(query.to_owned())),
             None => (identity.path, None),

@@ -1,32 +1,33 @@
-//! SURT keys: the host turned round (`com,example)/path`), the rest smoothed.
+//! SURT keys: the labels of the host in reverse (`com,example)/path`), the rest canonicalized.
 //!
-//! CDXJ indexes are sorted by this key, and a replay tool finds our lines only if its key is ours.
-//! So this follows `surt` 0.3.1, which pywb uses, byte for byte, oddities included: unescaping
-//! until nothing is left to unescape (`%2526` becomes `&`, which then separates), `..` kept above
-//! the root, lower-casing of Base64. Where surt raises (a port that is no port) the URL itself,
-//! escaped, is the key. Internationalized hosts go through UTS 46 with the mappings of IDNA 2003
-//! that surt applies; the two differ only for rare characters.
+//! CDXJ indexes are sorted by this key, and a replay tool finds a line only if the tool computes the
+//! same key. So this module follows `surt` 0.3.1, which pywb uses, byte for byte, oddities included:
+//! unescaping until no escape is left (`%2526` becomes `&`, which then separates parameters), `..`
+//! kept above the root, lower-casing of Base64. Where surt raises an exception (an invalid port), the
+//! escaped URL is the key. Internationalized hosts go through UTS 46 with the mappings of IDNA 2003
+//! that surt applies; the two standards differ only for rare characters.
 //!
-//! `parse` takes a URL apart, `canon` smooths the parts, `session` drops session ids.
+//! `surt_url` parses a URL, `canonicalize` rewrites its components, `session_ids` removes session
+//! ids.
 
-mod canon;
-mod parse;
-mod session;
+mod canonicalize;
+mod session_ids;
+mod surt_url;
 
-use canon::{canonicalize, escape_once};
-use parse::Parts;
+use canonicalize::{canonicalize, escape};
+use surt_url::SurtUrl;
 
-/// What is done to the parts of a URL before they are put together again.
+/// The rules that rewrite a URL before the SURT is written.
 #[derive(Debug, Clone, Copy, PartialEq, Eq, Default)]
 pub enum Canonicalizer {
     /// The rules of the Internet Archive, which CDXJ uses.
     #[default]
     InternetArchive,
-    /// Nothing.
+    /// No rules: the URL stays as it is.
     Identity,
 }
 
-/// How a SURT is written. The default is what CDXJ uses.
+/// Options of a SURT. The default is the form of CDXJ indexes.
 #[derive(Debug, Clone, Copy, PartialEq, Eq)]
 #[expect(
     clippy::struct_excessive_bools,
@@ -39,9 +40,9 @@ pub struct SurtOptions {
     pub trailing_comma: bool,
     /// `1,0,0,127)/` for `127.0.0.1)/`.
     pub reverse_ipaddr: bool,
-    /// Drop a leading `www.`, `www1.` and so on.
+    /// Removes a leading `www.`, `www1.` and so on.
     pub host_massage: bool,
-    /// Which rules apply to the parts.
+    /// The rules that rewrite the URL.
     pub canonicalizer: Canonicalizer,
 }
 
@@ -57,12 +58,12 @@ impl Default for SurtOptions {
     }
 }
 
-/// The key of `url` in a CDXJ index; `-` when there is no URL.
+/// The key of `url` in a CDXJ index; `-` for an empty URL.
 pub fn surt(url: &str) -> String {
     surt_with(url, SurtOptions::default())
 }
 
-/// The SURT of `url`, written as `options` say.
+/// The SURT of `url`, written with `options`.
 pub fn surt_with(url: &str, options: SurtOptions) -> String {
     if url.is_empty() {
         return "-".to_owned();
@@ -70,9 +71,8 @@ pub fn surt_with(url: &str, options: SurtOptions) -> String {
     if url.starts_with("filedesc") {
         return url.to_owned();
     }
-    let Some(mut parts) = Parts::parse(url) else {
-        let escaped =
-            String::from_utf8_lossy(&escape_once(url.trim_ascii().as_bytes())).into_owned();
+    let Some(mut parsed) = SurtUrl::parse(url) else {
+        let escaped = escape(url.trim_ascii().as_bytes());
         return if escaped.is_empty() {
             "-".to_owned()
         } else {
@@ -80,25 +80,25 @@ pub fn surt_with(url: &str, options: SurtOptions) -> String {
         };
     };
     if options.canonicalizer == Canonicalizer::InternetArchive {
-        canonicalize(&mut parts, options.host_massage);
+        canonicalize(&mut parsed, options.host_massage);
     }
-    String::from_utf8_lossy(&write(&parts, options)).into_owned()
+    String::from_utf8_lossy(&write(&parsed, options)).into_owned()
 }
 
-fn write(parts: &Parts, options: SurtOptions) -> Vec<u8> {
+fn write(url: &SurtUrl, options: SurtOptions) -> Vec<u8> {
     let mut out = Vec::new();
-    let host = parts.host.as_deref().filter(|host| !host.is_empty());
+    let host = url.host.as_deref().filter(|host| !host.is_empty());
     if options.with_scheme || host.is_none() {
-        out.extend_from_slice(&parts.scheme);
+        out.extend_from_slice(&url.scheme);
         out.push(b':');
     }
     if let Some(host) = host {
         if options.with_scheme {
-            let open: &[u8] = if parts.scheme == b"dns" { b"(" } else { b"//(" };
+            let open: &[u8] = if url.scheme == b"dns" { b"(" } else { b"//(" };
             out.extend_from_slice(open);
         }
-        out.extend(turn_round(host, options.reverse_ipaddr));
-        if let Some(port) = parts.port {
+        out.extend(reverse_labels(host, options.reverse_ipaddr));
+        if let Some(port) = url.port {
             out.extend_from_slice(format!(":{port}").as_bytes());
         }
         if options.trailing_comma {
@@ -106,24 +106,24 @@ fn write(parts: &Parts, options: SurtOptions) -> Vec<u8> {
         }
         out.push(b')');
     }
-    match parts.path.as_deref() {
+    match url.path.as_deref() {
         Some(path) if !path.is_empty() => out.extend_from_slice(path),
-        _ if parts.query.is_some() || parts.fragment.is_some() => out.push(b'/'),
+        _ if url.query.is_some() || url.fragment.is_some() => out.push(b'/'),
         _ => {}
     }
-    for (mark, part) in [(b'?', &parts.query), (b'#', &parts.fragment)] {
-        if let Some(part) = part {
+    for (mark, component) in [(b'?', &url.query), (b'#', &url.fragment)] {
+        if let Some(component) = component {
             out.push(mark);
-            out.extend_from_slice(part);
+            out.extend_from_slice(component);
         }
     }
-    if parts.empty_query {
+    if url.empty_query {
         out.push(b'?');
     }
     out
 }
 
-fn turn_round(host: &[u8], reverse_ipaddr: bool) -> Vec<u8> {
+fn reverse_labels(host: &[u8], reverse_ipaddr: bool) -> Vec<u8> {
     if !reverse_ipaddr && looks_like_ipv4(host) {
         return host.to_vec();
     }

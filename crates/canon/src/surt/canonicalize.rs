@@ -1,36 +1,41 @@
-//! The Internet Archive's smoothing of a URL's parts.
+//! The canonicalization rules of the Internet Archive.
 
-use super::parse::Parts;
-use super::session::{without_path_session, without_query_session};
-use crate::path::{decode_escape, push_escape};
+use percent_encoding::{AsciiSet, CONTROLS, percent_encode};
 
-/// Smooths `parts` in place.
-pub(super) fn canonicalize(parts: &mut Parts, host_massage: bool) {
-    parts.fragment = None;
-    parts.empty_query = false;
-    if let Some(host) = parts.host.take_if(|host| !host.is_empty()) {
+use super::session_ids::{without_path_session, without_query_session};
+use super::surt_url::SurtUrl;
+use crate::escape::decode_escape;
+
+/// Characters that surt escapes, besides those outside of ASCII.
+const ESCAPED: &AsciiSet = &CONTROLS.add(b' ').add(b'#').add(b'%');
+
+/// Canonicalizes `url` in place.
+pub(super) fn canonicalize(url: &mut SurtUrl, host_massage: bool) {
+    url.fragment = None;
+    url.empty_query = false;
+    if let Some(host) = url.host.take_if(|host| !host.is_empty()) {
         let host = canonical_host(&host);
-        let keep_www = !host_massage || parts.scheme == b"dns";
-        parts.host = Some(if keep_www {
+        let keep_www = !host_massage || url.scheme == b"dns";
+        url.host = Some(if keep_www {
             host
         } else {
             without_www(&host).to_vec()
         });
     }
     // Without a host the path is free-form, as in `dns:example.com`.
-    let in_host = parts.host.as_ref().is_some_and(|host| !host.is_empty());
-    parts.path = canonical_path(parts.path.as_deref(), in_host);
-    parts.query = parts
+    let in_host = url.host.as_ref().is_some_and(|host| !host.is_empty());
+    url.path = canonical_path(url.path.as_deref(), in_host);
+    url.query = url
         .query
         .take()
         .map(|query| canonical_query(&query))
         .filter(|q| !q.is_empty());
-    let default = match parts.scheme.to_ascii_lowercase().as_slice() {
+    let default = match url.scheme.to_ascii_lowercase().as_slice() {
         b"http" => Some(80),
         b"https" => Some(443),
         _ => None,
     };
-    parts.port = parts.port.filter(|_| parts.port != default);
+    url.port = url.port.filter(|_| url.port != default);
 }
 
 fn canonical_host(raw: &[u8]) -> Vec<u8> {
@@ -47,10 +52,11 @@ fn canonical_host(raw: &[u8]) -> Vec<u8> {
         .rposition(|&b| b != b'.')
         .map_or(start, |at| at + 1);
     let host = &host[start..end];
-    ipv4(host).unwrap_or_else(|| escape_once(host).to_ascii_lowercase())
+    ipv4(host).unwrap_or_else(|| escape(host).to_ascii_lowercase().into_bytes())
 }
 
-/// IDNA 2003 by way of UTS 46: the four characters that the two treat differently are mapped first.
+/// Encodes a host by IDNA 2003, with a library for UTS 46: the four characters that the two standards
+/// treat differently are mapped first.
 fn punycode(host: &[u8]) -> Option<Vec<u8>> {
     let mapped: String = String::from_utf8_lossy(host)
         .chars()
@@ -66,7 +72,7 @@ fn punycode(host: &[u8]) -> Option<Vec<u8>> {
         .then(|| ascii.into_bytes())
 }
 
-/// Every pair of dots becomes one, once over.
+/// Replaces each pair of dots by one dot, in a single pass.
 fn collapse_dots(host: &[u8]) -> Vec<u8> {
     let mut out = Vec::with_capacity(host.len());
     let mut rest = host;
@@ -89,7 +95,7 @@ fn without_www(host: &[u8]) -> &[u8] {
     rest[digits..].strip_prefix(b".").unwrap_or(host)
 }
 
-/// The dotted quad that a host of decimal or octal numbers stands for.
+/// The dotted quad for a host that consists of decimal or octal numbers.
 fn ipv4(host: &[u8]) -> Option<Vec<u8>> {
     if host.is_empty() || !host.iter().all(|b| b.is_ascii_digit() || *b == b'.') {
         return None;
@@ -97,7 +103,7 @@ fn ipv4(host: &[u8]) -> Option<Vec<u8>> {
     let address = if host.contains(&b'.') {
         inet_aton(std::str::from_utf8(host).ok()?)?
     } else {
-        // surt masks a lone number to four bytes, reading it as decimal whatever its first digit.
+        // surt reads a single number as decimal, even with a leading zero, and keeps its last four bytes.
         host.iter().fold(0_u32, |n, b| {
             n.wrapping_mul(10).wrapping_add(u32::from(b - b'0'))
         })
@@ -105,7 +111,8 @@ fn ipv4(host: &[u8]) -> Option<Vec<u8>> {
     Some(std::net::Ipv4Addr::from(address).to_string().into_bytes())
 }
 
-/// The C library's reading: a leading zero means octal, the last number fills the bytes left.
+/// Reads an address as `inet_aton` of the C library does: a leading zero means octal, and the last
+/// number fills the remaining bytes.
 fn inet_aton(host: &str) -> Option<u32> {
     let numbers: Option<Vec<u32>> = host
         .split('.')
@@ -133,11 +140,11 @@ fn inet_aton(host: &str) -> Option<u32> {
 fn canonical_path(raw: Option<&[u8]>, in_host: bool) -> Option<Vec<u8>> {
     let path = raw.map(unescape_repeatedly);
     let path = if in_host {
-        Some(resolve(path.as_deref().unwrap_or_default()))
+        Some(resolve_segments(path.as_deref().unwrap_or_default()))
     } else {
         path
     };
-    let path = escape_once(&path?).to_ascii_lowercase();
+    let path = escape(&path?).to_ascii_lowercase().into_bytes();
     let mut path = without_path_session(path);
     if path.len() > 1 && path.ends_with(b"/") {
         path.pop();
@@ -145,8 +152,8 @@ fn canonical_path(raw: Option<&[u8]>, in_host: bool) -> Option<Vec<u8>> {
     Some(path)
 }
 
-/// Dot segments and empty segments go; a `..` with nothing above it stays, as in surt.
-fn resolve(path: &[u8]) -> Vec<u8> {
+/// Removes dot segments and empty segments. As in surt, a `..` that has no parent stays.
+fn resolve_segments(path: &[u8]) -> Vec<u8> {
     let mut kept: Vec<&[u8]> = Vec::new();
     for segment in path.split(|&b| b == b'/').skip(1) {
         match segment {
@@ -169,7 +176,7 @@ fn resolve(path: &[u8]) -> Vec<u8> {
 }
 
 fn canonical_query(raw: &[u8]) -> Vec<u8> {
-    let query = escape_once(&unescape_repeatedly(raw));
+    let query = escape(&unescape_repeatedly(raw)).into_bytes();
     let query = without_query_session(query).to_ascii_lowercase();
     let mut arguments: Vec<_> = query
         .split(|&b| b == b'&')
@@ -186,8 +193,10 @@ fn canonical_query(raw: &[u8]) -> Vec<u8> {
     arguments.join(&b'&')
 }
 
-/// Decodes escapes until none is left. Decoding in place from the left gives what decoding the
-/// whole again and again would give (no two escapes overlap), in linear time.
+/// Decodes escapes until none is left.
+///
+/// Escapes never overlap, so decoding from the left in a single pass gives the same result as
+/// decoding the whole text repeatedly, in linear time.
 fn unescape_repeatedly(raw: &[u8]) -> Vec<u8> {
     let mut out: Vec<u8> = Vec::with_capacity(raw.len());
     for &byte in raw {
@@ -203,15 +212,7 @@ fn unescape_repeatedly(raw: &[u8]) -> Vec<u8> {
     out
 }
 
-/// Escapes controls, space, `#`, `%` and non-ASCII.
-pub(super) fn escape_once(raw: &[u8]) -> Vec<u8> {
-    let mut out = String::with_capacity(raw.len());
-    for &byte in raw {
-        if byte.is_ascii_graphic() && !matches!(byte, b'#' | b'%') {
-            out.push(char::from(byte));
-        } else {
-            push_escape(&mut out, byte);
-        }
-    }
-    out.into_bytes()
+/// Escapes control characters, spaces, `#`, `%` and bytes outside of ASCII.
+pub(super) fn escape(raw: &[u8]) -> String {
+    percent_encode(raw, ESCAPED).to_string()
 }

@@ -1,21 +1,21 @@
-//! A URL in parts, as surt sees them: RFC 2396 with forgiveness.
+//! The components of a URL, read as leniently as surt reads RFC 2396.
 
-/// The parts of a URL. User information is never kept.
+/// The components of a URL. User information is dropped.
 #[derive(Debug, Default)]
-pub(super) struct Parts {
+pub(super) struct SurtUrl {
     pub(super) scheme: Vec<u8>,
     pub(super) host: Option<Vec<u8>>,
     pub(super) port: Option<u16>,
     pub(super) path: Option<Vec<u8>>,
     pub(super) query: Option<Vec<u8>>,
     pub(super) fragment: Option<Vec<u8>>,
-    /// The URL ended in a `?` with nothing behind it.
+    /// Whether the URL ends in a `?` without a query.
     pub(super) empty_query: bool,
 }
 
-impl Parts {
-    /// `None` for what surt raises an exception on: nothing but white space, or a port that is
-    /// not a number up to 65535.
+impl SurtUrl {
+    /// Parses `url`; `None` where surt raises an exception: the URL has only white space, or its
+    /// port is not a number up to 65535.
     pub(super) fn parse(url: &str) -> Option<Self> {
         let space = |c: char| matches!(c, ' ' | '\t' | '\n' | '\r' | '\x0b' | '\x0c');
         let url = url.trim_matches(space).replace(['\n', '\r', '\t'], "");
@@ -39,7 +39,7 @@ impl Parts {
         };
         let (host, port) = split_authority(authority.trim_end_matches(':'))?;
 
-        let mut parts = Self {
+        let mut parsed = Self {
             scheme: scheme.into(),
             host: non_empty(host).map(lower_before_zone),
             port,
@@ -48,21 +48,21 @@ impl Parts {
             fragment: non_empty(fragment).map(Into::into),
             empty_query: query.is_empty() && url.ends_with('?'),
         };
-        // `http:////www.example.com/`: the host is behind all the slashes.
-        if scheme.starts_with("http") && parts.host.is_none() && !path.is_empty() {
+        // `http:////www.example.com/`: the host stands after all the slashes.
+        if scheme.starts_with("http") && parsed.host.is_none() && !path.is_empty() {
             let (host, path) = path
                 .trim_start_matches('/')
                 .split_once('/')
                 .unwrap_or((path.trim_start_matches('/'), ""));
-            parts.host = Some(host.into());
-            parts.path = Some(format!("/{path}").into());
+            parsed.host = Some(host.into());
+            parsed.path = Some(format!("/{path}").into());
         }
-        Some(parts)
+        Some(parsed)
     }
 }
 
-fn non_empty(part: &str) -> Option<&str> {
-    Some(part).filter(|part| !part.is_empty())
+fn non_empty(text: &str) -> Option<&str> {
+    Some(text).filter(|text| !text.is_empty())
 }
 
 /// The length of the scheme before its colon.
@@ -88,7 +88,7 @@ fn without_repeated_protocols(url: &str) -> &str {
     current
 }
 
-/// Host and port; `None` when the port is none.
+/// Host and port; `None` where the port is invalid. Port 0 counts as no port, as in surt.
 fn split_authority(authority: &str) -> Option<(&str, Option<u16>)> {
     let host_port = authority
         .rsplit_once('@')
@@ -110,7 +110,7 @@ fn split_authority(authority: &str) -> Option<(&str, Option<u16>)> {
     Some((host, Some(port).filter(|&port| port != 0)))
 }
 
-/// Python's `hostname` lower-cases only what stands before a `%`, which may begin an IPv6 zone.
+/// Lower-cases the text before a `%`, as Python's `hostname` does: a `%` may begin an IPv6 zone.
 fn lower_before_zone(host: &str) -> Vec<u8> {
     let (name, zone) = host.split_at(host.find('%').unwrap_or(host.len()));
     let mut lower = name.to_ascii_lowercase().into_bytes();

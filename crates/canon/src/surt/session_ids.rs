@@ -1,10 +1,9 @@
-//! Session ids that servers put into URLs, which surt drops.
+//! Removal of session ids that servers put into URLs.
 //!
-//! Each function drops the last match of each known form, once, in the order surt tries them.
-//! Written for linear time: a replay tool's regular expressions backtrack, an index of hostile
-//! URLs must not.
+//! Each function removes the last match of each known form, once, in the order of surt. surt uses
+//! regular expressions that backtrack. This code takes linear time, since URLs can be hostile.
 
-/// Drops `(S(24 letters or digits))/` and `(24 letters or digits)/` from the path of an `.aspx` page.
+/// Removes `(S(24 letters or digits))/` and `(24 letters or digits)/` from the path of an `.aspx` page.
 pub(super) fn without_path_session(path: Vec<u8>) -> Vec<u8> {
     [
         cookieless_groups as fn(&[u8]) -> Option<usize>,
@@ -14,14 +13,14 @@ pub(super) fn without_path_session(path: Vec<u8>) -> Vec<u8> {
     .fold(path, without_segment)
 }
 
-fn without_segment(mut path: Vec<u8>, segment: fn(&[u8]) -> Option<usize>) -> Vec<u8> {
+fn without_segment(mut path: Vec<u8>, length_of: fn(&[u8]) -> Option<usize>) -> Vec<u8> {
     let page = before_aspx(&path);
     let found = (0..path.len())
         .rev()
         .filter(|&at| path[at] == b'/')
         .find_map(|slash| {
             let start = slash + 1;
-            let end = start + segment(&path[start..])?;
+            let end = start + length_of(&path[start..])?;
             page.get(end)
                 .is_some_and(|&page| page)
                 .then_some(start..end)
@@ -32,10 +31,10 @@ fn without_segment(mut path: Vec<u8>, segment: fn(&[u8]) -> Option<usize>) -> Ve
     path
 }
 
-/// For each position: does `[^?]+\.aspx` match there?
+/// For each position, whether `[^?]+\.aspx` matches there.
 fn before_aspx(path: &[u8]) -> Vec<bool> {
     let mut matches = vec![false; path.len()];
-    // Is the next `?` or `.aspx` behind the position an `.aspx`?
+    // Whether `.aspx` comes before `?` in the text after the position.
     let mut ahead = false;
     for at in (0..path.len()).rev() {
         matches[at] = ahead && path[at] != b'?';
@@ -74,7 +73,7 @@ fn parenthesized(path: &[u8]) -> Option<usize> {
     (matches && inner.iter().all(u8::is_ascii_alphanumeric)).then_some(26)
 }
 
-/// Drops the session arguments of Java, PHP, ASP and `ColdFusion`, and `sid`.
+/// Removes the session parameters of Java, PHP, ASP and `ColdFusion`, and `sid`.
 pub(super) fn without_query_session(query: Vec<u8>) -> Vec<u8> {
     let id32 = |name: &'static [u8]| {
         move |at: &[u8]| {
@@ -85,23 +84,23 @@ pub(super) fn without_query_session(query: Vec<u8>) -> Vec<u8> {
                 .then_some(name.len() + 32)
         }
     };
-    let query = without_argument(query, id32(b"jsessionid="));
-    let query = without_argument(query, id32(b"phpsessid="));
-    let query = without_argument(query, id32(b"sid="));
-    let query = without_argument(query, asp_session);
+    let query = without_parameter(query, id32(b"jsessionid="));
+    let query = without_parameter(query, id32(b"phpsessid="));
+    let query = without_parameter(query, id32(b"sid="));
+    let query = without_parameter(query, asp_session);
     without_coldfusion(query)
 }
 
-fn without_argument(query: Vec<u8>, argument: impl Fn(&[u8]) -> Option<usize>) -> Vec<u8> {
+fn without_parameter(query: Vec<u8>, length_of: impl Fn(&[u8]) -> Option<usize>) -> Vec<u8> {
     let found = (0..query.len()).rev().find_map(|start| {
-        let end = start + argument(&query[start..])?;
+        let end = start + length_of(&query[start..])?;
         matches!(query.get(end), None | Some(b'&')).then_some(start..end)
     });
-    drop_argument(query, found)
+    remove_parameter(query, found)
 }
 
-/// The separator behind the argument goes with it, the one before stays.
-fn drop_argument(mut query: Vec<u8>, found: Option<std::ops::Range<usize>>) -> Vec<u8> {
+/// Removes a parameter and the separator after it; the separator before it stays.
+fn remove_parameter(mut query: Vec<u8>, found: Option<std::ops::Range<usize>>) -> Vec<u8> {
     if let Some(range) = found {
         let end = (range.end + 1).min(query.len());
         query.drain(range.start..end);
@@ -116,9 +115,9 @@ fn asp_session(at: &[u8]) -> Option<usize> {
     matches.then_some(at.len() - rest.len() + 33)
 }
 
-/// Drops `cfid=…&cftoken=…`, neither value being empty.
+/// Removes `cfid=…&cftoken=…` where both values have text.
 fn without_coldfusion(query: Vec<u8>) -> Vec<u8> {
-    // Where the argument at hand ends, and the one after it.
+    // The ends of the current parameter and of the next one.
     let (mut end, mut next_end) = (query.len(), query.len());
     let mut found = None;
     for start in (0..query.len()).rev() {
@@ -136,7 +135,7 @@ fn without_coldfusion(query: Vec<u8>) -> Vec<u8> {
             break;
         }
     }
-    drop_argument(query, found)
+    remove_parameter(query, found)
 }
 
 fn strip_any_case<'a>(bytes: &'a [u8], prefix: &[u8]) -> Option<&'a [u8]> {

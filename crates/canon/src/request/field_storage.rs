@@ -1,22 +1,22 @@
-//! What Python makes of a form's parts: `urlencode` of `cgi.FieldStorage`, as pywb uses them.
+//! Form parts as text, as `urlencode` and `cgi.FieldStorage` of Python write them for pywb.
 
 use std::fmt::Write as _;
 
 use super::encode::percent_plus;
-use super::multipart::{Content, Part};
+use super::multipart::{BodyPart, PartContent};
 
-/// The form as a query. A part without a name is called `None`.
-pub(super) fn urlencode(parts: &[Part<'_>]) -> String {
+/// The form as a query. A part without a name gets the name `None`.
+pub(super) fn urlencode(parts: &[BodyPart<'_>]) -> String {
     let mut pairs = Vec::new();
     for part in parts {
         let name = percent_plus(part.name.as_deref().unwrap_or("None").as_bytes());
         let mut push = |value: &[u8]| pairs.push(format!("{name}={}", percent_plus(value)));
         match &part.content {
-            Content::Bytes(file) if part.filename.is_some() => push(file),
-            Content::Bytes(value) => push(String::from_utf8_lossy(value).as_bytes()),
-            Content::Parts(parts) => {
+            PartContent::Bytes(file) if part.filename.is_some() => push(file),
+            PartContent::Bytes(value) => push(String::from_utf8_lossy(value).as_bytes()),
+            PartContent::Parts(parts) => {
                 for part in parts {
-                    push(part_repr(part).as_bytes());
+                    push(field_storage_repr(part).as_bytes());
                 }
             }
         }
@@ -25,13 +25,13 @@ pub(super) fn urlencode(parts: &[Part<'_>]) -> String {
 }
 
 /// `repr` of a `FieldStorage`.
-fn part_repr(part: &Part<'_>) -> String {
-    let text = |text: &Option<String>| text.as_deref().map_or("None".to_owned(), text_repr);
+fn field_storage_repr(part: &BodyPart<'_>) -> String {
+    let text = |text: &Option<String>| text.as_deref().map_or("None".to_owned(), str_repr);
     let value = match &part.content {
-        Content::Bytes(file) if part.filename.is_some() => bytes_repr(file),
-        Content::Bytes(value) => text_repr(&String::from_utf8_lossy(value)),
-        Content::Parts(parts) => {
-            let parts: Vec<String> = parts.iter().map(part_repr).collect();
+        PartContent::Bytes(file) if part.filename.is_some() => bytes_repr(file),
+        PartContent::Bytes(value) => str_repr(&String::from_utf8_lossy(value)),
+        PartContent::Parts(parts) => {
+            let parts: Vec<String> = parts.iter().map(field_storage_repr).collect();
             format!("[{}]", parts.join(", "))
         }
     };
@@ -39,7 +39,8 @@ fn part_repr(part: &Part<'_>) -> String {
     format!("FieldStorage({name}, {filename}, {value})")
 }
 
-fn text_repr(text: &str) -> String {
+/// `repr` of a `str`.
+fn str_repr(text: &str) -> String {
     let quote = quote(text.contains('\''), text.contains('"'));
     let mut repr = String::from(quote);
     for character in text.chars() {
@@ -56,6 +57,7 @@ fn text_repr(text: &str) -> String {
     repr
 }
 
+/// `repr` of `bytes`.
 fn bytes_repr(bytes: &[u8]) -> String {
     let quote = quote(bytes.contains(&b'\''), bytes.contains(&b'"'));
     let mut repr = format!("b{quote}");

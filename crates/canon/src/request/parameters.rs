@@ -1,0 +1,55 @@
+//! A list of query parameters with different names.
+
+use std::collections::HashMap;
+
+use super::limits::MAX_QUERY;
+
+/// Parameters with different names, in the order in which the names were first added.
+#[derive(Default)]
+pub(super) struct Parameters {
+    pairs: Vec<(String, String)>,
+    /// The index in `pairs` of each name.
+    indices: HashMap<String, usize>,
+    /// How often each name was added, where more than once.
+    counts: HashMap<String, usize>,
+    length: usize,
+}
+
+impl Parameters {
+    /// Adds a parameter; a name that is already there gets a number: `name.2_`.
+    ///
+    /// Beyond [`MAX_QUERY`] bytes, parameters are dropped, since a long name that is repeated would
+    /// multiply the body. That is far more than the length that pywb and warcio.js keep.
+    pub(super) fn add(&mut self, name: &str, value: String) {
+        if self.length > MAX_QUERY {
+            return;
+        }
+        if !self.indices.contains_key(name) {
+            return self.set(name.to_owned(), value);
+        }
+        let count = self.counts.entry(name.to_owned()).or_insert(1);
+        *count += 1;
+        let name = format!("{name}.{count}_");
+        self.set(name, value);
+    }
+
+    /// Sets a parameter; a name that is already there keeps its position.
+    pub(super) fn set(&mut self, name: String, value: String) {
+        self.length += name.len() + value.len();
+        if let Some(&index) = self.indices.get(&name) {
+            self.pairs[index].1 = value;
+        } else {
+            self.indices.insert(name.clone(), self.pairs.len());
+            self.pairs.push((name, value));
+        }
+    }
+
+    /// The query, with names and values encoded by `encode`.
+    pub(super) fn join(&self, encode: impl Fn(&str) -> String) -> String {
+        let pairs = self.pairs.iter();
+        let pairs: Vec<String> = pairs
+            .map(|(name, value)| format!("{}={}", encode(name), encode(value)))
+            .collect();
+        pairs.join("&")
+    }
+}
