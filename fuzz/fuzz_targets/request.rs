@@ -1,4 +1,4 @@
-//! Any request has a key, which is not much longer than the request.
+//! Every request has a key, which is not much longer than the request.
 //!
 //! The input is the content type, a line end, and the body.
 #![no_main]

@@ -1,13 +1,13 @@
-//! Any two scripts compile or say why not, and what they make of any URL leads back to itself.
+//! Any two scripts compile or have diagnostics, and the page of every URL resolves to itself.
 //!
-//! An input is a domain script, a website script and a URL with NULs between, which no string of a
+//! The input is a domain script, a website script and a URL, separated by NULs, which no string of a
 //! script can have.
 #![no_main]
 
 use libfuzzer_sys::fuzz_target;
 use urldb_canon::rules::{Diagnostic, DomainScript, SiteRules, WebsiteScript, registrable_domain};
 
-/// Places are inside the script.
+/// Positions are inside the script.
 fn check(source: &str, diagnostics: &[Diagnostic]) {
     for diagnostic in diagnostics {
         assert!(diagnostic.line <= source.len() + 1 && diagnostic.column <= source.len() + 1);

@@ -1,4 +1,4 @@
-//! Any text has a SURT key or an error, and an identity is its own identity.
+//! Every text has a SURT key, and the identity of an identity is the same identity.
 #![no_main]
 
 use libfuzzer_sys::fuzz_target;

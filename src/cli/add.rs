@@ -4,7 +4,7 @@ use std::collections::{BTreeMap, HashMap, HashSet};
 use std::io::{self, BufRead, Write};
 
 use anyhow::Context as _;
-use urldb_canon::rules::{Failure, Parts};
+use urldb_canon::rules::{ResolveError, UrlParts};
 use urldb_canon::{Identity, Scheme};
 use urldb_format::{DomainFile, Entry, Identity as RecordIdentity, Metadata, Record};
 
@@ -118,9 +118,9 @@ fn pages(urls: &[String], context: &Context) -> anyhow::Result<Vec<Identity>> {
     let mut out = anstream::stdout().lock();
     let (mut pages, mut known) = (vec![], HashSet::new());
     for url in urls {
-        let spelled = Parts::parse(url)?.to_string();
+        let spelled = UrlParts::parse(url)?.to_string();
         let mut page = match rules.resolve(url).and_then(|found| found.record) {
-            Err(Failure::Url(error)) => return Err(error.into()),
+            Err(ResolveError::Url(error)) => return Err(error.into()),
             other => other.with_context(|| format!("{spelled} cannot be added"))?,
         };
         if page.to_string() != spelled && !context.quiet {

@@ -10,7 +10,7 @@ use std::path::{Path, PathBuf};
 
 use anyhow::Context;
 use urldb_canon::rules::{
-    Compiled, Diagnostic, DomainScript, ScriptFile, Severity, SiteRules, WebsiteScript,
+    Compilation, Diagnostic, DomainScript, ScriptFile, Severity, SiteRules, WebsiteScript,
 };
 
 pub use super::pages::Pages;
@@ -276,7 +276,7 @@ fn compile(path: &Path, bytes: &[u8]) -> (Option<Script>, String, Vec<Problem>) 
     };
     let (script, diagnostics) = match subject {
         ScriptFile::Domain(domain) => {
-            let Compiled {
+            let Compilation {
                 script,
                 diagnostics,
             } = DomainScript::compile(&source);
@@ -286,7 +286,7 @@ fn compile(path: &Path, bytes: &[u8]) -> (Option<Script>, String, Vec<Problem>) 
             )
         }
         ScriptFile::Website(website) => {
-            let Compiled {
+            let Compilation {
                 script,
                 diagnostics,
             } = WebsiteScript::compile(&source);

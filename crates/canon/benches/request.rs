@@ -1,4 +1,4 @@
-//! How long one request takes: `cargo bench -p urldb-canon --bench request`.
+//! Time per request: `cargo bench -p urldb-canon --bench request`.
 
 use std::hint::black_box;
 

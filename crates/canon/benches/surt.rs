@@ -1,4 +1,4 @@
-//! How long one URL takes: `cargo bench -p urldb-canon`.
+//! Time per URL: `cargo bench -p urldb-canon`.
 
 use std::hint::black_box;
 

@@ -1,4 +1,4 @@
-//! What `add` makes of URLs: the shared vectors, our own table, and the fixpoint properties.
+//! Identities of URLs: the shared vectors, a table of cases, and the fixpoint properties.
 
 use proptest::prelude::*;
 use serde_json::Value;
@@ -34,7 +34,7 @@ fn follows_the_vectors() {
     }
 }
 
-/// Input, canonical URL, why.
+/// Input, canonical URL, reason.
 const CANONICAL: &[(&str, &str, &str)] = &[
     (
         "  http://example.com/a \n",
@@ -391,7 +391,7 @@ fn paths_are_checked() {
     }
 }
 
-/// Anything, but mostly things that look like URLs.
+/// Any text, but mostly text that looks like a URL.
 fn urlish() -> impl Strategy<Value = String> {
     prop_oneof![
         any::<String>(),
@@ -423,7 +423,7 @@ proptest! {
         }
     }
 
-    /// Even where an unescaped character in the password ends the authority. (Where that leaves a
+    /// Also where an unescaped character in the password ends the authority. (Where the result is a
     /// valid URL, as in `http://user:#SECRET@a/`, there is no message.)
     #[test]
     fn no_message_shows_a_password(

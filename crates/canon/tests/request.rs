@@ -1,4 +1,4 @@
-//! Requests as query parameters: our own cases, the vectors of the tools, and hostile input.
+//! Requests as query parameters: a table of cases, the vectors of each program, and hostile input.
 
 use std::path::Path;
 
@@ -15,7 +15,7 @@ fn post<'a>(content_type: &'a str, body: &'a [u8]) -> Request<'a> {
     }
 }
 
-/// What stands behind the method, in the three readings.
+/// The parameters after the method, in the three readings.
 fn parameters(content_type: &str, body: &str) -> [String; 3] {
     ALL.map(|compat| {
         let query = post(content_type, body.as_bytes()).query(compat);
@@ -291,7 +291,7 @@ struct Tally {
     others: usize,
 }
 
-/// The vectors of a source hold for the reading that follows it.
+/// The reading of each source passes the vectors of that source.
 #[test]
 fn vectors_pass_for_the_source_they_belong_to() {
     let path = Path::new(env!("CARGO_MANIFEST_DIR"))
@@ -313,7 +313,7 @@ fn vectors_pass_for_the_source_they_belong_to() {
                 continue;
             }
         };
-        // The example decodes no form, and sends one name and writes another.
+        // The example does not decode the form, and its key has another name than its form.
         if field("note").starts_with("NOT REPRODUCIBLE") {
             tally.marked += 1;
             continue;
@@ -372,7 +372,7 @@ proptest! {
         }
     }
 
-    /// serde_json reads what we read, but for what it makes of numbers that are too large.
+    /// `serde_json` accepts the same texts, except for numbers that are too large.
     #[test]
     fn json_is_what_serde_takes_for_it(body in "([\\[\\]{}\":, a10.eE\\\\nu-]|true|\"a\":|\"a\"){0,20}") {
         let theirs = serde_json::from_str::<serde_json::Value>(&body).is_ok();

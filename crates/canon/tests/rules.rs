@@ -1,8 +1,8 @@
-//! Site rules: what the vectors and the page for users do not show.
+//! Site rules: cases that neither the vectors nor docs/site-rules.md have.
 
 use urldb_canon::rules::{
-    DomainScript, Namespace, Part, Role, RuleRef, ScriptFile, SiteRules, Source, Verdict,
-    WebsiteScript, registrable_domain,
+    DomainScript, MatchResult, Namespace, RuleRef, ScriptFile, SiteRules, UrlPart, ValueSource,
+    VariableRole, WebsiteScript, registrable_domain,
 };
 
 /// A set with a script for `example.org`, and one for the website `www.example.org`.
@@ -19,7 +19,7 @@ fn rules(domain: &str, website: &str) -> SiteRules {
     rules
 }
 
-/// Page, official URL and record, or why there is none.
+/// Page, official URL and record, or the error instead of each.
 fn outcome(rules: &SiteRules, url: &str) -> [String; 3] {
     match rules.resolve(url) {
         Err(failure) => [failure.code().to_owned(), String::new(), String::new()],
@@ -34,7 +34,7 @@ fn outcome(rules: &SiteRules, url: &str) -> [String; 3] {
     }
 }
 
-/// What `script` makes of paths of `www.example.org`: page, then official path.
+/// Checks the page and official path of paths of `www.example.org` under `script`.
 #[track_caller]
 fn paths(script: &str, table: &[(&str, &str, &str)]) {
     let rules = rules("", script);
@@ -102,13 +102,13 @@ fn separators_are_added_where_they_are_missing() {
     );
     let trace = rules("", script).explain("http://www.example.org/blog/2011/x");
     let tried = trace.website_rules.expect("a script");
-    assert_eq!(tried[0].verdict, Verdict::MatchedWithSeparators);
+    assert_eq!(tried[0].result, MatchResult::MatchedWithSeparators);
 }
 
-/// Without its year `/blog/x` is not admitted.
-const REQUIRED: &str = "the rules make `http://www.example.org/blog/x` of it, which they refuse: \
-                        no rule of the website `www.example.org` matches the URL: they have to be \
-                        changed";
+/// The rule refuses `/blog/x`, which lacks the year.
+const REQUIRED: &str = "the rules rewrite the URL as `http://www.example.org/blog/x`, but refuse \
+                        that URL (no rule of the website `www.example.org` matches the URL): \
+                        change the rules";
 
 #[test]
 fn a_spelling_that_no_value_gives_is_kept() {
@@ -125,8 +125,8 @@ fn a_page_that_does_not_lead_back_is_no_record() {
     assert_eq!(page, "www.example.org/x");
     assert_eq!(
         official,
-        "the rules make `http://www.example.org/x` of it, which they refuse: no rule of \
-         `example.org` matches the host `www.example.org`: they have to be changed"
+        "the rules rewrite the URL as `http://www.example.org/x`, but refuse that URL (no rule of \
+         `example.org` matches the host `www.example.org`): change the rules"
     );
     assert_eq!(record, "rule-rejected");
 
@@ -148,7 +148,9 @@ fn a_page_that_does_not_lead_back_is_no_record() {
         "a { query optional lang = flag('.*'); };",
     );
     let [_, official, record] = outcome(&escape, "http://www.example.org/x?lang=evil.com/");
-    assert!(official.starts_with("the rules make `http://evil.com/.www.example.org/x`"));
+    assert!(
+        official.starts_with("the rules rewrite the URL as `http://evil.com/.www.example.org/x`")
+    );
     assert_eq!(record, "rule-rejected");
 }
 
@@ -214,30 +216,30 @@ fn a_trace_has_each_step() {
     let parts = trace.parts.as_ref().expect("a URL");
     assert_eq!((parts.host.as_str(), parts.port), ("ww.example.org", 80));
     assert_eq!(trace.domain.as_deref(), Some("example.org"));
-    let tried = |tried: Option<Vec<_>>| -> Vec<(String, usize, Verdict)> {
-        let short = |tried: urldb_canon::rules::Tried| {
+    let tried = |tried: Option<Vec<_>>| -> Vec<(String, usize, MatchResult)> {
+        let short = |tried: urldb_canon::rules::RuleAttempt| {
             let RuleRef { name, line } = tried.rule;
             assert!(!tried.lower_case);
-            (name, line, tried.verdict)
+            (name, line, tried.result)
         };
         tried.into_iter().flatten().map(short).collect()
     };
     assert_eq!(
         tried(trace.domain_rules),
         [
-            ("first".into(), 1, Verdict::Host),
-            ("main".into(), 2, Verdict::Matched)
+            ("first".into(), 1, MatchResult::Host),
+            ("main".into(), 2, MatchResult::Matched)
         ]
     );
     assert_eq!(trace.website.as_deref(), Some("www.example.org"));
     assert_eq!(
         tried(trace.website_rules),
         [
-            ("admin".into(), 1, Verdict::Port),
-            ("secure".into(), 2, Verdict::Protocol),
-            ("list".into(), 3, Verdict::Query),
-            ("blog".into(), 4, Verdict::Path),
-            ("main".into(), 5, Verdict::Matched)
+            ("admin".into(), 1, MatchResult::Port),
+            ("secure".into(), 2, MatchResult::Protocol),
+            ("list".into(), 3, MatchResult::Query),
+            ("blog".into(), 4, MatchResult::Path),
+            ("main".into(), 5, MatchResult::Matched)
         ]
     );
     let [version, www, language] = &trace.variables[..] else {
@@ -245,22 +247,25 @@ fn a_trace_has_each_step() {
     };
     assert_eq!(
         (version.source.clone(), &version.value),
-        (Source::Unset, &None)
+        (ValueSource::Unset, &None)
     );
     assert_eq!((version.line, version.namespace), (3, Namespace::Domain));
-    assert_eq!(www.source, Source::Matched("ww.".into()));
+    assert_eq!(www.source, ValueSource::Matched("ww.".into()));
     assert_eq!(
         (www.role, www.part, www.value.as_deref()),
-        (Role::Website, Part::Host, Some("www"))
+        (VariableRole::Website, UrlPart::Host, Some("www"))
     );
-    assert_eq!(language.source, Source::Matched("fr/".into()));
-    assert_eq!((language.role, language.part), (Role::Flag, Part::Path));
+    assert_eq!(language.source, ValueSource::Matched("fr/".into()));
+    assert_eq!(
+        (language.role, language.part),
+        (VariableRole::Flag, UrlPart::Path)
+    );
     assert_eq!(language.namespace.as_str(), "canonalize");
     let found = trace.outcome.expect("a page");
     assert_eq!(found.page_url, "http://www.example.org/x");
 
     let trace = rules.explain("http://www.example.org/x");
-    assert_eq!(trace.variables[2].source, Source::Default);
+    assert_eq!(trace.variables[2].source, ValueSource::Default);
     let trace = rules.explain("http://y.example.org/x");
     assert_eq!(trace.outcome.expect_err("refused").code(), "unknown-domain");
     assert!(trace.website.is_none() && trace.website_rules.is_none());

@@ -1,4 +1,4 @@
-//! Site rules: what is wrong with a script is all told, with its place.
+//! Site rules: diagnostics report every mistake in a script, with its position.
 
 use std::collections::BTreeSet;
 
@@ -21,7 +21,7 @@ fn brief(diagnostics: &[Diagnostic]) -> Vec<String> {
     diagnostics.iter().map(brief).collect()
 }
 
-/// Scripts of domains, and what is wrong with them.
+/// Scripts of domains, and their diagnostics.
 const DOMAIN: &[(&str, &[&str])] = &[
     ("", &["1:1+1 empty"]),
     (" // nothing", &["1:12+1 empty"]),
@@ -135,7 +135,7 @@ const DOMAIN: &[(&str, &[&str])] = &[
     ("a { protocol = 'any'; };", &["1:5+8 syntax"]),
 ];
 
-/// The same for scripts of websites.
+/// Scripts of websites, and their diagnostics.
 const WEBSITE: &[(&str, &[&str])] = &[
     ("a { protocol = 'any'; port = '080'; };", &[]),
     (

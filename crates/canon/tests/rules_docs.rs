@@ -1,18 +1,16 @@
-//! Every example of docs/site-rules.md does what the page says.
+//! Every example of docs/site-rules.md works as the page says.
 //!
 //! The scripts of a section, ```` ```rules DOMAIN ```` or ```` ```rules website WEBSITE ````, are the
-//! rules for the tables below them; the heads of the columns say what is compared. A block of
-//! ```` ```text ```` right after a script holds its diagnostics.
+//! rules for the tables below them. The heading of each column selects the value to compare. A block of
+//! ```` ```text ```` right after a script has the diagnostics of that script.
 
 use std::collections::BTreeSet;
 use std::fs;
 use std::path::Path;
 
-use urldb_canon::rules::{
-    Code, Compiled, Diagnostic, DomainScript, Failure, SiteRules, WebsiteScript,
-};
+use urldb_canon::rules::{Code, Compilation, Diagnostic, DomainScript, SiteRules, WebsiteScript};
 
-/// The page; none in a package, which holds this crate alone.
+/// The text of the page; `None` in a published package, which has this crate alone.
 fn page() -> Option<String> {
     let path = Path::new(env!("CARGO_MANIFEST_DIR")).join("../../docs/site-rules.md");
     let page = fs::read_to_string(path).ok();
@@ -22,34 +20,34 @@ fn page() -> Option<String> {
     page
 }
 
-/// A piece of the page.
-enum Piece<'a> {
+/// A block of the page.
+enum DocBlock<'a> {
     Heading,
-    /// The info string of a fenced block, and what is in it.
-    Block(&'a str, String),
-    /// The cells of the rows, the head being the first.
+    /// The info string of a fenced code block, and its text.
+    Code(&'a str, String),
+    /// The cells of the rows; the first row is the heading.
     Table(Vec<Vec<&'a str>>),
 }
 
-fn pieces(page: &str) -> Vec<Piece<'_>> {
-    let mut pieces = Vec::new();
+fn blocks(page: &str) -> Vec<DocBlock<'_>> {
+    let mut blocks = Vec::new();
     let mut lines = page.lines().peekable();
     while let Some(line) = lines.next() {
         if line.starts_with('#') {
-            pieces.push(Piece::Heading);
+            blocks.push(DocBlock::Heading);
         } else if let Some(info) = line.strip_prefix("```") {
             let block = lines.by_ref().take_while(|line| *line != "```");
             let block: Vec<_> = block.collect();
-            pieces.push(Piece::Block(info, block.join("\n")));
+            blocks.push(DocBlock::Code(info, block.join("\n")));
         } else if line.starts_with('|') {
             let mut rows = vec![cells(line)];
             while let Some(row) = lines.next_if(|line| line.starts_with('|')) {
                 rows.push(cells(row));
             }
-            pieces.push(Piece::Table(rows));
+            blocks.push(DocBlock::Table(rows));
         }
     }
-    pieces
+    blocks
 }
 
 fn cells(row: &str) -> Vec<&str> {
@@ -57,10 +55,10 @@ fn cells(row: &str) -> Vec<&str> {
     inside.map(|cell| cell.trim().trim_matches('`')).collect()
 }
 
-/// Adds the script of a block to `rules`; what is wrong with it.
+/// Adds the script of a block to `rules`, and returns its diagnostics.
 fn insert(rules: &mut SiteRules, info: &str, source: &str) -> Vec<Diagnostic> {
     if let Some(website) = info.strip_prefix("website ") {
-        let Compiled {
+        let Compilation {
             script,
             diagnostics,
         } = WebsiteScript::compile(source);
@@ -69,7 +67,7 @@ fn insert(rules: &mut SiteRules, info: &str, source: &str) -> Vec<Diagnostic> {
         }
         diagnostics
     } else {
-        let Compiled {
+        let Compilation {
             script,
             diagnostics,
         } = DomainScript::compile(source);
@@ -80,7 +78,7 @@ fn insert(rules: &mut SiteRules, info: &str, source: &str) -> Vec<Diagnostic> {
     }
 }
 
-/// What `rules` make of `url`, for a column.
+/// The value of `url` for a column, by `rules`.
 fn column(rules: &SiteRules, url: &str, head: &str) -> String {
     let found = match rules.resolve(url) {
         Ok(found) => found,
@@ -94,7 +92,7 @@ fn column(rules: &SiteRules, url: &str, head: &str) -> String {
             .unwrap_or_else(|rejected| rejected.to_string()),
         "record" => match found.record {
             Ok(record) => format!("{}{}", record.host, record.path),
-            Err(failure) => Failure::code(&failure).to_owned(),
+            Err(error) => error.code().to_owned(),
         },
         "options" => {
             let options = found.options.iter();
@@ -103,7 +101,7 @@ fn column(rules: &SiteRules, url: &str, head: &str) -> String {
                 .collect();
             pairs.join(", ")
         }
-        other => panic!("what is a column {other:?}?"),
+        other => panic!("unknown column {other:?}"),
     }
 }
 
@@ -113,22 +111,22 @@ fn examples_do_what_the_page_says() {
     let mut rules = SiteRules::new();
     let mut diagnostics: Vec<Diagnostic> = Vec::new();
     let mut compared = 0;
-    for piece in pieces(&page) {
-        match piece {
-            Piece::Heading => {
+    for doc_block in blocks(&page) {
+        match doc_block {
+            DocBlock::Heading => {
                 assert_eq!(diagnostics, [], "a script of the page");
                 rules = SiteRules::new();
             }
-            Piece::Block("text", block) if !diagnostics.is_empty() => {
+            DocBlock::Code("text", block) if !diagnostics.is_empty() => {
                 let told: Vec<_> = diagnostics.drain(..).map(|d| d.to_string()).collect();
                 assert_eq!(told.join("\n"), block);
             }
-            Piece::Block(info, source) => {
+            DocBlock::Code(info, source) => {
                 if let Some(about) = info.strip_prefix("rules ") {
                     diagnostics = insert(&mut rules, about, &source);
                 }
             }
-            Piece::Table(rows) => {
+            DocBlock::Table(rows) => {
                 let (head, rows) = rows.split_first().expect("a head");
                 if head[0] != "URL" {
                     continue;

@@ -1,10 +1,10 @@
-//! Site rules: what holds for every script and URL.
+//! Site rules: properties of all scripts and URLs.
 
 use proptest::prelude::*;
 use urldb_canon::identify;
 use urldb_canon::rules::{Diagnostic, DomainScript, SiteRules, WebsiteScript};
 
-/// Text that looks like a script here and there.
+/// Text of which some parts look like a script.
 fn scribble() -> impl Strategy<Value = String> {
     let word = prop_oneof![
         "[ \\t\\r\\n]{0,3}",
@@ -145,7 +145,7 @@ fn url() -> impl Strategy<Value = String> {
         })
 }
 
-/// A set with both scripts, where they are good; the second is for many websites.
+/// A set with both scripts, as far as they compile; the second one is for many websites.
 fn rules(domain: &str, website: &str) -> SiteRules {
     let mut rules = SiteRules::new();
     if let Some(script) = DomainScript::compile(domain).script {
@@ -159,13 +159,13 @@ fn rules(domain: &str, website: &str) -> SiteRules {
     rules
 }
 
-/// Diagnostics point into the text they are about.
+/// Diagnostics point into the text of the script.
 fn check_places(source: &str, diagnostics: &[Diagnostic]) {
     let unix = source.replace("\r\n", "\n").replace('\r', "\n");
     for diagnostic in diagnostics {
         let line = unix.split('\n').nth(diagnostic.line - 1);
         let length = line.expect("a line of the script").chars().count();
-        // One place behind the line: where something is missing.
+        // A missing token is reported one column after the line.
         assert!(diagnostic.column <= length + 1, "{diagnostic:?}");
         assert!(
             diagnostic.length == 1 || diagnostic.column + diagnostic.length <= length + 1,

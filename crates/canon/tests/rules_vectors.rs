@@ -1,8 +1,8 @@
-//! Site rules: the shared vectors, but those of the lexer, which stand there.
+//! Site rules: the shared vectors, except for those of the lexer, which `lex.rs` tests.
 
 use serde_json::{Map, Value, json};
 use urldb_canon::rules::{
-    Compiled, Diagnostic, DomainScript, Failure, Resolution, SiteRules, Trace, Verdict,
+    Compilation, Diagnostic, DomainScript, MatchResult, Resolution, ResolveError, SiteRules, Trace,
     WebsiteScript, registrable_domain,
 };
 
@@ -19,17 +19,17 @@ fn text<'a>(vector: &'a Value, key: &str) -> &'a str {
     vector[key].as_str().expect(key)
 }
 
-/// A script that must be good.
-fn good<S>(compiled: Compiled<S>, vector: &Value) -> S {
-    let Compiled {
+/// The script of a compilation that must have no errors.
+fn good<S>(compiled: Compilation<S>, vector: &Value) -> S {
+    let Compilation {
         script,
         diagnostics,
     } = compiled;
     script.unwrap_or_else(|| panic!("{vector}: {diagnostics:?}"))
 }
 
-/// Whether there is a script, and what is wrong with it.
-fn outcome<S>(compiled: Compiled<S>) -> (bool, Vec<Diagnostic>) {
+/// Whether the script compiles, and its diagnostics.
+fn outcome<S>(compiled: Compilation<S>) -> (bool, Vec<Diagnostic>) {
     (compiled.script.is_some(), compiled.diagnostics)
 }
 
@@ -59,8 +59,8 @@ fn urls_match_or_not() {
     }
 }
 
-/// The URL of `vector` through its rules. The website script belongs to the website that the
-/// domain script makes of the URL.
+/// The trace of the URL of `vector` under its rules. The website script belongs to the website that the
+/// domain script gives for the URL.
 fn explain(vector: &Value) -> Trace {
     let url = text(vector, "url");
     let mut rules = SiteRules::new();
@@ -78,7 +78,7 @@ fn explain(vector: &Value) -> Trace {
     }
 }
 
-/// A trace under the names of the vectors.
+/// A trace with the names that the vectors use.
 fn describe(trace: &Trace) -> Map<String, Value> {
     let mut all = Map::new();
     all.insert("domain".into(), json!(trace.domain));
@@ -89,8 +89,8 @@ fn describe(trace: &Trace) -> Map<String, Value> {
     for (key, tried) in rules {
         if let Some(last) = tried.iter().flatten().last()
             && matches!(
-                last.verdict,
-                Verdict::Matched | Verdict::MatchedWithSeparators
+                last.result,
+                MatchResult::Matched | MatchResult::MatchedWithSeparators
             )
         {
             all.insert(key.into(), json!(last.rule.name));
@@ -99,7 +99,7 @@ fn describe(trace: &Trace) -> Map<String, Value> {
     match &trace.outcome {
         Err(failure) => {
             all.insert("error".into(), json!(failure.code()));
-            if let Failure::ContradictoryOption { name, .. } = failure {
+            if let ResolveError::ContradictoryOption { name, .. } = failure {
                 all.insert("option".into(), json!(name));
             }
         }

@@ -1,4 +1,4 @@
-//! SURT keys: the shared vectors, our own table, and the properties an index relies on.
+//! SURT keys: the shared vectors, a table of cases, and the properties that an index needs.
 
 use std::path::Path;
 
@@ -6,7 +6,7 @@ use proptest::prelude::*;
 use serde_json::Value;
 use urldb_canon::{Canonicalizer, SurtOptions, surt, surt_with};
 
-/// Where tools disagree about a key we follow surt, since pywb looks our lines up with it.
+/// Vectors on which tools disagree. The key is that of surt, which pywb uses to look URLs up.
 const SETTLED: [(&str, &str, &str); 5] = [
     (
         "http://example.com/script?type=a+b+%26+c&grape=wine",
@@ -59,7 +59,7 @@ fn follows_the_shared_vectors() {
     let vectors: Vec<Value> = serde_json::from_str(&text).expect("vectors are JSON");
     let mut disagreements = 0;
     for vector in &vectors {
-        // One vector asks for the key of no URL at all.
+        // One vector has no URL.
         let input = vector["input"].as_str().unwrap_or_default();
         let expected = if vector["surt_py_agrees"] == Value::Bool(false) {
             disagreements += 1;
@@ -87,7 +87,7 @@ fn settled_disagreements_follow_surt() {
     }
 }
 
-/// URL, key, why.
+/// URL, key, reason.
 const KEYS: &[(&str, &str, &str)] = &[
     (
         "http://Example.com",
@@ -270,7 +270,7 @@ proptest! {
         prop_assert!(surt(&url).bytes().all(|b| b.is_ascii_graphic()));
     }
 
-    /// The key does not depend on what the key leaves out.
+    /// The key does not depend on details that the key omits.
     #[test]
     fn equal_but_for_case_and_escapes(path in "[a-zA-Z0-9/._-]{0,20}") {
         let escaped: String = path.bytes()

@@ -1,15 +1,16 @@
 //! The public suffix list, compiled once.
 //!
-//! The list is 2.5 MB of generic code, which is compiled again with every change of the crate that
-//! calls it, and takes eight times as long as all of `urldb-canon`. So that crate is this one.
+//! The list is 2.5 MB of generic code, and the compiler compiles generic code with the crate that calls
+//! it. In `urldb-canon` each change would compile the list again, which takes eight times as long as
+//! all other code of that crate. This crate calls the list instead.
 #![forbid(unsafe_code)]
 
-/// The registrable domain of `host`: what its owner registered, `example.co.uk` for
-/// `data.example.co.uk`. It only chooses site rules.
+/// The registrable domain of `host`: the name that its owner registered, such as `example.co.uk` for
+/// `data.example.co.uk`. It only selects site rules.
 ///
-/// By the public suffix list that is compiled in; a suffix that is not in it has one label. A host
-/// that has no such domain, as an address or a suffix itself, is its own. `host` is in lower case,
-/// without a dot at its end.
+/// The public suffix list is compiled in. A suffix that is not on the list has one label. A host
+/// without a registrable domain, such as an address or a public suffix, is returned unchanged. `host`
+/// must be in lower case, without a trailing dot.
 pub fn registrable_domain(host: &str) -> &str {
     let address = host.parse::<std::net::Ipv4Addr>().is_ok();
     psl::domain_str(host).filter(|_| !address).unwrap_or(host)

@@ -4,7 +4,7 @@ use std::collections::BTreeMap;
 use std::path::{Path, PathBuf};
 
 use serde::Serialize;
-use urldb_canon::rules::{self, Failure, Parts, Source, Trace, Tried, Verdict};
+use urldb_canon::rules::{self, MatchResult, ResolveError, RuleAttempt, Trace, ValueSource};
 use urldb_canon::surt;
 
 use crate::database::site_rules::{domain_file, website_file};
@@ -111,7 +111,7 @@ impl Explanation {
             name.as_deref()
                 .map_or_else(String::new, |name| shown(&file_of(database, name)))
         };
-        let script = |tried: &Option<Vec<Tried>>, file| {
+        let script = |tried: &Option<Vec<RuleAttempt>>, file| {
             let tried = tried.as_ref()?;
             Some(Script::new(file, tried))
         };
@@ -135,7 +135,7 @@ impl Explanation {
 }
 
 impl UrlParts {
-    fn new(parts: &Parts) -> Self {
+    fn new(parts: &rules::UrlParts) -> Self {
         Self {
             scheme: parts.scheme.as_str(),
             host: parts.host.clone(),
@@ -147,11 +147,11 @@ impl UrlParts {
 }
 
 impl Script {
-    fn new(file: String, tried: &[Tried]) -> Self {
-        let is_taken = |tried: &&Tried| {
+    fn new(file: String, tried: &[RuleAttempt]) -> Self {
+        let is_taken = |tried: &&RuleAttempt| {
             matches!(
-                tried.verdict,
-                Verdict::Matched | Verdict::MatchedWithSeparators
+                tried.result,
+                MatchResult::Matched | MatchResult::MatchedWithSeparators
             )
         };
         Self {
@@ -166,18 +166,18 @@ impl Script {
 }
 
 impl Rule {
-    fn new(tried: &Tried) -> Self {
+    fn new(tried: &RuleAttempt) -> Self {
         Self {
             name: tried.rule.name.clone(),
             line: tried.rule.line,
-            verdict: match tried.verdict {
-                Verdict::Matched => "matched",
-                Verdict::MatchedWithSeparators => "matched-with-separators",
-                Verdict::Protocol => "other-protocol",
-                Verdict::Port => "other-port",
-                Verdict::Query => "other-query",
-                Verdict::Path => "other-path",
-                Verdict::Host => "other-host",
+            verdict: match tried.result {
+                MatchResult::Matched => "matched",
+                MatchResult::MatchedWithSeparators => "matched-with-separators",
+                MatchResult::Protocol => "other-protocol",
+                MatchResult::Port => "other-port",
+                MatchResult::Query => "other-query",
+                MatchResult::Path => "other-path",
+                MatchResult::Host => "other-host",
             },
             lower_case: tried.lower_case,
         }
@@ -187,9 +187,9 @@ impl Rule {
 impl Variable {
     fn new(variable: &rules::Variable) -> Self {
         let (source, matched) = match &variable.source {
-            Source::Matched(text) => ("url", Some(text.clone())),
-            Source::Default => ("default", None),
-            Source::Unset => ("nothing", None),
+            ValueSource::Matched(text) => ("url", Some(text.clone())),
+            ValueSource::Default => ("default", None),
+            ValueSource::Unset => ("nothing", None),
         };
         Self {
             name: variable.name.clone(),
@@ -205,7 +205,7 @@ impl Variable {
 }
 
 impl Problem {
-    fn new(failure: &Failure) -> Self {
+    fn new(failure: &ResolveError) -> Self {
         Self {
             code: failure.code(),
             message: failure.to_string(),

@@ -1,29 +1,32 @@
-//! A rule checked, and its patterns joined.
+//! Checks of parsed rules, and the joining of their patterns.
 
 use std::collections::{HashMap, HashSet};
 
-use super::compile::{Joined, Parameter};
 use super::diagnostic::{Code, Cursor, Report};
-use super::lex::Text;
-use super::parse::{At, Declaration, Item, Rule};
-use super::pattern::{Matcher, Piece};
-use super::slot::Slot;
-use super::trace::{Namespace, Part, RuleRef};
+use super::lex::StringLiteral;
+use super::namespace::Namespace;
+use super::parse::{Declaration, ParsedRule, RuleItem, Spanned};
+use super::pattern::{Matcher, RulePattern};
+use super::script::{QueryVariable, VariableSequence};
+use super::trace::RuleRef;
+use super::url_parts::UrlPart;
+use super::variable::CompiledVariable;
 use crate::identity::Scheme;
 
 /// The most variables of a rule.
 const MAX_VARIABLES: usize = 32;
 
-/// A rule of either language.
-pub(crate) struct Draft {
+/// A rule of either language without errors.
+pub(crate) struct CheckedRule {
     pub(crate) rule: RuleRef,
     pub(crate) scheme: Option<Scheme>,
     pub(crate) port: Option<u16>,
-    pub(crate) host: Joined,
-    pub(crate) path: Joined,
-    pub(crate) query: Vec<Parameter>,
+    pub(crate) host: VariableSequence,
+    pub(crate) path: VariableSequence,
+    pub(crate) query: Vec<QueryVariable>,
 }
 
+/// Checks the rules of a script, in their order.
 pub(crate) struct Checker<'a> {
     pub(crate) source: &'a str,
     pub(crate) cursor: Cursor,
@@ -31,19 +34,20 @@ pub(crate) struct Checker<'a> {
 }
 
 impl Checker<'_> {
-    pub(crate) fn unique_names(&mut self, rules: &[Rule]) {
+    /// Reports rules that have the same name.
+    pub(crate) fn unique_names(&mut self, rules: &[ParsedRule]) {
         let mut seen = HashSet::new();
         for rule in rules {
-            if !seen.insert(&rule.name.is) {
-                let message = format!("there is a rule `{}` above", rule.name.is);
+            if !seen.insert(&rule.name.node) {
+                let message = format!("there is a rule `{}` above", rule.name.node);
                 self.report
                     .add(Code::RuleDuplicate, rule.name.span.clone(), message);
             }
         }
     }
 
-    /// `None` where something is wrong with it.
-    pub(crate) fn rule(&mut self, rule: &Rule) -> Option<Draft> {
+    /// The checked rule; `None` where the rule has an error.
+    pub(crate) fn rule(&mut self, rule: &ParsedRule) -> Option<CheckedRule> {
         let errors = self.report.errors;
         let (line, _) = self.cursor.place(self.source, rule.name.span.start);
         let declarations: Vec<&Declaration> = rule.items.iter().filter_map(declaration).collect();
@@ -53,52 +57,73 @@ impl Checker<'_> {
                 .add(Code::RuleTooLarge, extra.name.span.clone(), message);
             return None;
         }
-        let mut scheme: Vec<Option<Scheme>> = Vec::new();
-        let mut port: Vec<Option<u16>> = Vec::new();
-        for item in &rule.items {
-            match item {
-                Item::Protocol(text) => scheme.push(self.protocol(text, scheme.len())),
-                Item::Port(text) => port.push(self.port(text, port.len())),
-                Item::Declaration(_) => {}
-            }
-        }
-        let named: Vec<(&Declaration, Namespace)> = declarations
-            .into_iter()
-            .filter_map(|declaration| Some((declaration, self.namespace(declaration)?)))
-            .collect();
-        self.unique_variables(&named);
-        let last = named.iter().rposition(|(d, _)| d.part == Part::Path);
-        let mut parts: HashMap<Part, Vec<(Slot, Piece)>> = HashMap::new();
-        for (index, &(declaration, namespace)) in named.iter().enumerate() {
-            let closes = declaration.part == Part::Query || Some(index) == last;
-            if let Some(slot) = self.slot(declaration, namespace, closes) {
-                parts.entry(declaration.part).or_default().push(slot);
-            }
-        }
+        let (scheme, port) = self.scheme_and_port(rule);
+        let mut parts = self.variables(declarations);
         if self.report.errors > errors {
             return None;
         }
         let mut take = |part| parts.remove(&part).unwrap_or_default();
-        let (host, path, query) = (take(Part::Host), take(Part::Path), take(Part::Query));
-        Some(Draft {
+        let (host, path, query) = (
+            take(UrlPart::Host),
+            take(UrlPart::Path),
+            take(UrlPart::Query),
+        );
+        Some(CheckedRule {
             rule: RuleRef {
-                name: rule.name.is.clone(),
+                name: rule.name.node.clone(),
                 line,
             },
-            scheme: scheme.pop().flatten(),
-            port: port.pop().flatten(),
-            host: self.join(host, Part::Host, &rule.name)?,
-            path: self.join(path, Part::Path, &rule.name)?,
+            scheme,
+            port,
+            host: self.sequence(host, UrlPart::Host, &rule.name)?,
+            path: self.sequence(path, UrlPart::Path, &rule.name)?,
             query: query
                 .into_iter()
-                .map(|one| self.parameter(one, &rule.name))
+                .map(|variable| self.query_variable(variable, &rule.name))
                 .collect::<Option<_>>()?,
         })
     }
 
-    fn protocol(&mut self, text: &At<Text>, before: usize) -> Option<Scheme> {
-        self.once(text, before, "protocol");
-        match text.is.value.trim().to_ascii_uppercase().as_str() {
+    /// The scheme and port of a rule; `None` for any.
+    fn scheme_and_port(&mut self, rule: &ParsedRule) -> (Option<Scheme>, Option<u16>) {
+        let mut schemes: Vec<Option<Scheme>> = Vec::new();
+        let mut ports: Vec<Option<u16>> = Vec::new();
+        for item in &rule.items {
+            match item {
+                RuleItem::Protocol(text) => schemes.push(self.protocol(text, schemes.len())),
+                RuleItem::Port(text) => ports.push(self.port(text, ports.len())),
+                RuleItem::Declaration(_) => {}
+            }
+        }
+        (schemes.pop().flatten(), ports.pop().flatten())
+    }
+
+    /// The variables of a rule with their patterns, by part and in order.
+    fn variables(
+        &mut self,
+        declarations: Vec<&Declaration>,
+    ) -> HashMap<UrlPart, Vec<(CompiledVariable, RulePattern)>> {
+        let with_namespace: Vec<(&Declaration, Namespace)> = declarations
+            .into_iter()
+            .filter_map(|declaration| Some((declaration, self.namespace(declaration)?)))
+            .collect();
+        self.unique_variables(&with_namespace);
+        let last_of_path = with_namespace
+            .iter()
+            .rposition(|(declaration, _)| declaration.part == UrlPart::Path);
+        let mut parts: HashMap<UrlPart, Vec<_>> = HashMap::new();
+        for (index, &(declaration, namespace)) in with_namespace.iter().enumerate() {
+            let is_last = declaration.part == UrlPart::Query || Some(index) == last_of_path;
+            if let Some(variable) = self.variable(declaration, namespace, is_last) {
+                parts.entry(declaration.part).or_default().push(variable);
+            }
+        }
+        parts
+    }
+
+    fn protocol(&mut self, text: &Spanned<StringLiteral>, before: usize) -> Option<Scheme> {
+        self.report_repeated(text, before, "protocol");
+        match text.node.value.trim().to_ascii_uppercase().as_str() {
             "HTTP" => Some(Scheme::Http),
             "HTTPS" => Some(Scheme::Https),
             "HTTP|HTTPS" | "HTTPS|HTTP" | "ANY" => None,
@@ -111,10 +136,10 @@ impl Checker<'_> {
         }
     }
 
-    fn port(&mut self, text: &At<Text>, before: usize) -> Option<u16> {
-        self.once(text, before, "port");
-        let digits = text.is.value.bytes().all(|b| b.is_ascii_digit());
-        let port = text.is.value.parse().ok().filter(|&p| digits && p > 0);
+    fn port(&mut self, text: &Spanned<StringLiteral>, before: usize) -> Option<u16> {
+        self.report_repeated(text, before, "port");
+        let digits = text.node.value.bytes().all(|b| b.is_ascii_digit());
+        let port = text.node.value.parse().ok().filter(|&p| digits && p > 0);
         if port.is_none() {
             let message = "a port is a number from 1 to 65535";
             self.report.add(Code::RulePort, text.span.clone(), message);
@@ -122,7 +147,8 @@ impl Checker<'_> {
         port
     }
 
-    fn once(&mut self, text: &At<Text>, before: usize, what: &str) {
+    /// Reports a setting that the rule has `before` times above.
+    fn report_repeated(&mut self, text: &Spanned<StringLiteral>, before: usize, what: &str) {
         if before > 0 {
             let message = format!("the rule has a {what} above");
             self.report
@@ -130,23 +156,24 @@ impl Checker<'_> {
         }
     }
 
-    /// A name is unique in its namespace and part; a parameter of the query is one whatever its
-    /// namespace; and one position is the official one.
-    fn unique_variables(&mut self, named: &[(&Declaration, Namespace)]) {
+    /// Reports names that are repeated in a namespace and part, and second official positions.
+    ///
+    /// In a query a name is unique across namespaces, since it is the name of the parameter.
+    fn unique_variables(&mut self, variables: &[(&Declaration, Namespace)]) {
         let mut seen = HashSet::new();
         let mut official = HashSet::new();
-        for &(declaration, namespace) in named {
+        for &(declaration, namespace) in variables {
             let name = &declaration.name;
-            let within = (declaration.part != Part::Query).then_some(namespace);
-            if !seen.insert((declaration.part, within, &name.is)) {
-                let message = format!("the rule has a variable `{}` above", name.is);
+            let within = (declaration.part != UrlPart::Query).then_some(namespace);
+            if !seen.insert((declaration.part, within, &name.node)) {
+                let message = format!("the rule has a variable `{}` above", name.node);
                 self.report
                     .add(Code::RuleDuplicate, name.span.clone(), message);
-            } else if namespace == Namespace::Official && !official.insert(&name.is) {
+            } else if namespace == Namespace::Official && !official.insert(&name.node) {
                 let message = format!(
                     "`{}` has an official position above: only one can be in the namespace \
                      `canonalize`",
-                    name.is
+                    name.node
                 );
                 self.report
                     .add(Code::RuleOfficial, name.span.clone(), message);
@@ -154,11 +181,11 @@ impl Checker<'_> {
         }
     }
 
-    /// The namespace of a variable; reports one that is unknown.
+    /// The namespace of a variable; reports an unknown one.
     fn namespace(&mut self, declaration: &Declaration) -> Option<Namespace> {
         let root = |name: &str| matches!(name, "canonalize" | "canonicalize" | "global");
         let inner = match declaration.namespaces.as_slice() {
-            [first, inner @ ..] if root(&first.is) => {
+            [first, inner @ ..] if root(&first.node) => {
                 if inner.is_empty() {
                     return Some(Namespace::Official);
                 }
@@ -167,9 +194,9 @@ impl Checker<'_> {
             all => all,
         };
         let namespace = match inner {
-            [] if declaration.part == Part::Host => Some(Namespace::Domain),
+            [] if declaration.part == UrlPart::Host => Some(Namespace::Domain),
             [] => Some(Namespace::Site),
-            [one] => Namespace::within(&one.is),
+            [one] => Namespace::within(&one.node),
             _ => None,
         };
         if let (None, Some(last)) = (namespace, inner.last()) {
@@ -181,33 +208,43 @@ impl Checker<'_> {
         namespace
     }
 
-    fn join(&mut self, both: Vec<(Slot, Piece)>, part: Part, name: &At<String>) -> Option<Joined> {
-        let (slots, pieces): (Vec<_>, Vec<_>) = both.into_iter().unzip();
-        let matcher = Matcher::join(&pieces, part)
+    /// The variables of `part` with their patterns joined; `None` where the patterns do not fit.
+    fn sequence(
+        &mut self,
+        variables: Vec<(CompiledVariable, RulePattern)>,
+        part: UrlPart,
+        name: &Spanned<String>,
+    ) -> Option<VariableSequence> {
+        let (variables, patterns): (Vec<_>, Vec<_>) = variables.into_iter().unzip();
+        let matcher = Matcher::join(&patterns, part)
             .map_err(|problem| {
                 self.report
                     .add(Code::RulePattern, name.span.clone(), problem);
             })
             .ok()?;
-        Some(Joined { slots, matcher })
+        Some(VariableSequence { variables, matcher })
     }
 
-    fn parameter(&mut self, one: (Slot, Piece), name: &At<String>) -> Option<Parameter> {
-        let (slot, mut piece) = one;
-        // Whether it can be absent is seen from the query; where it is there, it has to match.
-        let required = std::mem::replace(&mut piece.required, true);
-        let Joined { matcher, .. } = self.join(vec![(slot.clone(), piece)], Part::Query, name)?;
-        Some(Parameter {
-            slot,
+    fn query_variable(
+        &mut self,
+        (variable, mut pattern): (CompiledVariable, RulePattern),
+        name: &Spanned<String>,
+    ) -> Option<QueryVariable> {
+        // The query shows whether the parameter is absent. The value of a present one must match.
+        let required = std::mem::replace(&mut pattern.required, true);
+        let only = vec![(variable.clone(), pattern)];
+        let VariableSequence { matcher, .. } = self.sequence(only, UrlPart::Query, name)?;
+        Some(QueryVariable {
+            variable,
             required,
             matcher,
         })
     }
 }
 
-fn declaration(item: &Item) -> Option<&Declaration> {
+fn declaration(item: &RuleItem) -> Option<&Declaration> {
     match item {
-        Item::Declaration(declaration) => Some(declaration),
-        Item::Protocol(_) | Item::Port(_) => None,
+        RuleItem::Declaration(declaration) => Some(declaration),
+        RuleItem::Protocol(_) | RuleItem::Port(_) => None,
     }
 }

@@ -1,32 +1,35 @@
-//! A variable checked: its pattern, its replacement or default.
+//! Checks of variables: pattern, replacement and default.
 
 use super::check::Checker;
 use super::diagnostic::Code;
-use super::parse::{Declaration, Function};
-use super::pattern::{Pattern, Piece};
-use super::slot::{Kind, Slot, without_end};
-use super::trace::{Namespace, Part};
+use super::namespace::Namespace;
+use super::parse::{Declaration, VariableFunction};
+use super::pattern::{Pattern, RulePattern};
+use super::url_parts::UrlPart;
+use super::variable::{CompiledVariable, VariableKind, without_separator};
 use crate::identity::check_path;
 
 impl Checker<'_> {
-    /// The place of a variable, and its pattern. The last one of a path `closes`: what follows is
-    /// the boundary of a segment, whatever the pattern ends in. So is what follows in a query.
-    pub(crate) fn slot(
+    /// The compiled variable, and its pattern; `None` where the pattern is invalid.
+    ///
+    /// After the last variable of a path, and in a query, the pattern needs no separator at its end:
+    /// `is_last`.
+    pub(crate) fn variable(
         &mut self,
         declaration: &Declaration,
         namespace: Namespace,
-        closes: bool,
-    ) -> Option<(Slot, Piece)> {
-        self.function(declaration);
+        is_last: bool,
+    ) -> Option<(CompiledVariable, RulePattern)> {
+        self.check_function(declaration);
         let pattern = Pattern::parse(&declaration.pattern, self.report)?;
-        self.unmatched(declaration, &pattern, namespace);
+        self.check_text_matches(declaration, &pattern, namespace);
         let separator = declaration.part.separator();
         let ends_in = |c: char| u8::try_from(c).is_ok_and(|b| pattern.may_end_in(b));
-        let separate = match separator {
-            Some(separator) => !closes && !ends_in(separator) && !ends_in('-'),
+        let add_separator = match separator {
+            Some(separator) => !is_last && !ends_in(separator) && !ends_in('-'),
             None => false,
         };
-        if let (true, Some(separator)) = (separate, separator) {
+        if let (true, Some(separator)) = (add_separator, separator) {
             let message = format!(
                 "the pattern has no `{separator}` at its end: where the rule does not match, it is \
                  tried with one"
@@ -34,33 +37,33 @@ impl Checker<'_> {
             let span = declaration.pattern.span.clone();
             self.report.add(Code::RuleSeparator, span, message);
         }
-        let slot = Slot {
-            place: self.cursor.place(self.source, declaration.name.span.start),
-            name: declaration.name.is.clone(),
+        let variable = CompiledVariable {
+            position: self.cursor.place(self.source, declaration.name.span.start),
+            name: declaration.name.node.clone(),
             namespace,
             part: declaration.part,
             kind: kind(declaration),
-            joint: separator.map(|s| if !ends_in(s) && ends_in('-') { '-' } else { s }),
+            terminator: separator.map(|s| if !ends_in(s) && ends_in('-') { '-' } else { s }),
         };
-        let piece = Piece {
+        let pattern = RulePattern {
             pattern,
             required: declaration.required,
-            separate,
+            add_separator,
         };
-        Some((slot, piece))
+        Some((variable, pattern))
     }
 
-    /// What can be said of a function without its pattern.
-    fn function(&mut self, declaration: &Declaration) {
+    /// Checks a function, as far as that needs no pattern.
+    fn check_function(&mut self, declaration: &Declaration) {
         match &declaration.function {
-            Function::Website(replacement) => {
-                if let Some(problem) = unfit(declaration.part, &replacement.is.value) {
+            VariableFunction::Website(replacement) => {
+                if let Some(problem) = unfit_reason(declaration.part, &replacement.node.value) {
                     let message = format!("the replacement {problem}");
                     let span = replacement.span.clone();
                     self.report.add(Code::RuleReplacement, span, message);
                 }
             }
-            Function::Flag(default) if declaration.required => {
+            VariableFunction::Flag(default) if declaration.required => {
                 let message = "this flag is required: a page without it is not admitted, and so \
                                cannot be a record; write `optional`";
                 let span = declaration.name.span.clone();
@@ -71,25 +74,31 @@ impl Checker<'_> {
                     self.report.add(Code::RuleRequiredDefault, span, message);
                 }
             }
-            Function::Flag(_) | Function::Group => {}
+            VariableFunction::Flag(_) | VariableFunction::Group => {}
         }
     }
 
-    /// A text that will be in URLs should be matched there.
-    fn unmatched(&mut self, declaration: &Declaration, pattern: &Pattern, namespace: Namespace) {
+    /// Warns where a pattern does not match the replacement, or the default at an official position:
+    /// the rules write that text into URLs.
+    fn check_text_matches(
+        &mut self,
+        declaration: &Declaration,
+        pattern: &Pattern,
+        namespace: Namespace,
+    ) {
         let (text, message) = match &declaration.function {
-            Function::Website(replacement) => (
+            VariableFunction::Website(replacement) => (
                 replacement,
-                "the pattern does not match the replacement, so that no URL with it is admitted",
+                "the pattern does not match the replacement, so the rules admit no URL with the replacement",
             ),
-            Function::Flag(Some(default)) if namespace == Namespace::Official => (
+            VariableFunction::Flag(Some(default)) if namespace == Namespace::Official => (
                 default,
-                "the pattern does not match the default, which the official URL will have",
+                "the pattern does not match the default, which the official URL has",
             ),
-            Function::Flag(_) | Function::Group => return,
+            VariableFunction::Flag(_) | VariableFunction::Group => return,
         };
-        let absent = text.is.value.is_empty() && !declaration.required;
-        if !absent && !matches_somehow(pattern, &text.is.value, declaration.part) {
+        let absent = text.node.value.is_empty() && !declaration.required;
+        if !absent && !matches_with_or_without(pattern, &text.node.value, declaration.part) {
             let span = text.span.clone();
             self.report
                 .add(Code::RuleReplacementUnmatched, span, message);
@@ -97,40 +106,45 @@ impl Checker<'_> {
     }
 }
 
-fn kind(declaration: &Declaration) -> Kind {
+fn kind(declaration: &Declaration) -> VariableKind {
     match &declaration.function {
-        Function::Group => Kind::Group,
-        Function::Website(replacement) => Kind::Website(replacement.is.value.clone()),
-        Function::Flag(default) => Kind::Flag(default.as_ref().map(|default| {
-            without_end(&default.is.value, declaration.part.separator()).to_owned()
-        })),
+        VariableFunction::Group => VariableKind::Group,
+        VariableFunction::Website(replacement) => {
+            VariableKind::Website(replacement.node.value.clone())
+        }
+        VariableFunction::Flag(default) => VariableKind::Flag(
+            default
+                .as_ref()
+                .map(|default| without_separator(&default.node.value, declaration.part).to_owned()),
+        ),
     }
 }
 
-/// Does `pattern` match `text`, with a separator at its end or without?
-fn matches_somehow(pattern: &Pattern, text: &str, part: Part) -> bool {
+/// Whether `pattern` matches `text`, with or without a separator at the end.
+fn matches_with_or_without(pattern: &Pattern, text: &str, part: UrlPart) -> bool {
     let separator = part.separator();
-    let bare = without_end(text, separator);
+    let bare = without_separator(text, part);
     pattern.matches(text)
         || pattern.matches(bare)
         || separator.is_some_and(|s| pattern.matches(&format!("{bare}{s}")))
 }
 
-/// Why `text` cannot stand in `part`; reads on from "the replacement".
-fn unfit(part: Part, text: &str) -> Option<&'static str> {
+/// Why `text` cannot stand in `part`, worded so that it continues a sentence that starts with "the
+/// replacement".
+fn unfit_reason(part: UrlPart, text: &str) -> Option<&'static str> {
     match part {
-        Part::Host => {
+        UrlPart::Host => {
             let allowed =
                 |b: u8| b.is_ascii_lowercase() || b.is_ascii_digit() || b"-_.".contains(&b);
             (!text.bytes().all(allowed)).then_some(
                 "cannot stand in a host: write lower-case letters, digits, `-`, `_` and `.`",
             )
         }
-        Part::Path => {
+        UrlPart::Path => {
             let path = format!("/{text}");
             let fit = !text.starts_with('/') && !text.contains('?') && check_path(&path).is_ok();
-            (!fit).then_some("cannot stand in a path: write it as it is in URLs, without first `/`")
+            (!fit).then_some("cannot stand in a path: write it as in URLs, without the first `/`")
         }
-        Part::Query => None,
+        UrlPart::Query => None,
     }
 }

@@ -1,92 +1,70 @@
-//! A URL against the rules: which match, and what their variables take.
+//! Evaluation of a URL: the rules that match, and the values of their variables.
 
 use std::collections::BTreeMap;
 
-use super::compile::{DomainScript, Parameter, WebsiteRule, WebsiteScript};
-use super::failure::Failure;
+use super::error::ResolveError;
 use super::names::registrable_domain;
-use super::query::{arguments, lower_case};
+use super::namespace::Namespace;
+use super::query::{lower_case, parameters};
+use super::script::{DomainScript, QueryVariable, WebsiteRule, WebsiteScript};
 use super::set::SiteRules;
-use super::slot::Bound;
-use super::trace::{Namespace, Parts, RuleRef, Tried, Variable, Verdict};
+use super::trace::{MatchResult, RuleAttempt, RuleRef, Variable};
+use super::url_parts::UrlParts;
+use super::variable::BoundVariable;
 use crate::host::canonical_host;
 
-/// The longest URL that rules are asked about, in bytes.
+/// The longest URL that website rules match, in bytes.
 const MAX_URL: usize = 8 << 10;
 
-/// The steps of a [`Trace`](super::Trace) that have been done.
+/// The steps of a [`Trace`](super::Trace), as far as the evaluation came.
 #[derive(Debug, Default)]
-pub(crate) struct Steps {
-    pub(crate) domain_rules: Option<Vec<Tried>>,
+pub(crate) struct TraceSteps {
+    pub(crate) domain_rules: Option<Vec<RuleAttempt>>,
     pub(crate) website: Option<String>,
-    pub(crate) website_rules: Option<Vec<Tried>>,
+    pub(crate) website_rules: Option<Vec<RuleAttempt>>,
     pub(crate) variables: Vec<Variable>,
 }
 
-/// What the rules make of a URL.
+/// A URL with the rules that matched and the values of their variables.
 #[derive(Debug)]
 pub(crate) struct Evaluation<'r> {
-    pub(crate) parts: Parts,
+    pub(crate) parts: UrlParts,
     pub(crate) domain: String,
-    /// `None` where the domain has no script.
-    pub(crate) host: Option<Vec<Bound<'r>>>,
-    pub(crate) site: Site<'r>,
+    /// The variables of the host; `None` where the domain has no script.
+    pub(crate) host: Option<Vec<BoundVariable<'r>>>,
+    pub(crate) site: WebsiteMatch<'r>,
     pub(crate) website: String,
     pub(crate) options: BTreeMap<String, String>,
 }
 
-/// What a website's rule takes of protocol, port, path and query.
+/// The match of a website rule; empty where the website has no script.
 #[derive(Debug, Default)]
-pub(crate) struct Site<'r> {
-    /// `None` where the website has no script.
+pub(crate) struct WebsiteMatch<'r> {
+    /// The rule; `None` where the website has no script.
     pub(crate) rule: Option<&'r WebsiteRule>,
-    pub(crate) path: Vec<Bound<'r>>,
-    /// How much of the path, without its first slash, is taken.
-    pub(crate) taken: usize,
-    pub(crate) query: Vec<Bound<'r>>,
-    /// Whether it was taken in lower case.
+    pub(crate) path: Vec<BoundVariable<'r>>,
+    /// The length of the matched beginning of the path, in bytes, without the first slash.
+    pub(crate) path_end: usize,
+    pub(crate) query: Vec<BoundVariable<'r>>,
+    /// Whether path and query were matched in lower case.
     pub(crate) lower_case: bool,
 }
 
-/// Evaluates `parts`, once.
+/// Evaluates `parts` with `rules`, and adds each step to `steps`.
 pub(crate) fn evaluate<'r>(
     rules: &'r SiteRules,
-    parts: Parts,
-    steps: &mut Steps,
-) -> Result<Evaluation<'r>, Failure> {
+    parts: UrlParts,
+    steps: &mut TraceSteps,
+) -> Result<Evaluation<'r>, ResolveError> {
     let domain = registrable_domain(&parts.host).to_owned();
-    let host = match rules.domain(&domain) {
-        None => None,
-        Some(script) => {
-            let tried = steps.domain_rules.insert(Vec::new());
-            let bound = match_host(script, &parts.host, &domain, tried);
-            Some(bound.ok_or_else(|| Failure::UnknownDomain {
-                host: parts.host.clone(),
-                domain: domain.clone(),
-            })?)
-        }
-    };
-    steps
-        .variables
-        .extend(host.iter().flatten().map(Bound::variable));
+    let host = evaluate_host(rules, &parts.host, &domain, steps)?;
     let website = match &host {
         None => parts.host.clone(),
-        Some(bound) => website(bound, &domain)?,
+        Some(variables) => website_name(variables, &domain)?,
     };
     steps.website = Some(website.clone());
-    let site = match rules.website(&website) {
-        None => Site::default(),
-        Some(script) => {
-            let tried = steps.website_rules.insert(Vec::new());
-            let site = match_site(script, &parts, tried)?;
-            site.ok_or_else(|| Failure::UnknownWebsite {
-                website: website.clone(),
-            })?
-        }
-    };
-    let bound = site.query.iter().chain(&site.path);
-    steps.variables.extend(bound.map(Bound::variable));
-    let options = options(host.iter().flatten().chain(&site.query).chain(&site.path))?;
+    let site = evaluate_website(rules, &website, &parts, steps)?;
+    let options = option_values(host.iter().flatten().chain(&site.query).chain(&site.path))?;
     Ok(Evaluation {
         parts,
         domain,
@@ -97,43 +75,92 @@ pub(crate) fn evaluate<'r>(
     })
 }
 
+/// The variables of the host; `None` where the domain has no script.
+fn evaluate_host<'r>(
+    rules: &'r SiteRules,
+    host: &str,
+    domain: &str,
+    steps: &mut TraceSteps,
+) -> Result<Option<Vec<BoundVariable<'r>>>, ResolveError> {
+    let Some(script) = rules.domain(domain) else {
+        return Ok(None);
+    };
+    let attempts = steps.domain_rules.insert(Vec::new());
+    let variables =
+        match_host(script, host, domain, attempts).ok_or_else(|| ResolveError::UnknownDomain {
+            host: host.to_owned(),
+            domain: domain.to_owned(),
+        })?;
+    let for_trace = variables.iter().map(BoundVariable::to_variable);
+    steps.variables.extend(for_trace);
+    Ok(Some(variables))
+}
+
+/// The match of the website's script; empty where the website has no script.
+fn evaluate_website<'r>(
+    rules: &'r SiteRules,
+    website: &str,
+    parts: &UrlParts,
+    steps: &mut TraceSteps,
+) -> Result<WebsiteMatch<'r>, ResolveError> {
+    let Some(script) = rules.website(website) else {
+        return Ok(WebsiteMatch::default());
+    };
+    let attempts = steps.website_rules.insert(Vec::new());
+    let site =
+        match_website(script, parts, attempts)?.ok_or_else(|| ResolveError::UnknownWebsite {
+            website: website.to_owned(),
+        })?;
+    let variables = site.query.iter().chain(&site.path);
+    let for_trace = variables.map(BoundVariable::to_variable);
+    steps.variables.extend(for_trace);
+    Ok(site)
+}
+
 fn match_host<'r>(
     script: &'r DomainScript,
     host: &str,
     domain: &str,
-    tried: &mut Vec<Tried>,
-) -> Option<Vec<Bound<'r>>> {
-    let below = host.strip_suffix(domain).unwrap_or("");
+    attempts: &mut Vec<RuleAttempt>,
+) -> Option<Vec<BoundVariable<'r>>> {
+    let labels = host.strip_suffix(domain).unwrap_or("");
     for rule in &script.rules {
-        let found = rule.host.matcher.matches(below);
-        let verdict = match &found {
-            None => Verdict::Host,
-            Some(found) if found.separated => Verdict::MatchedWithSeparators,
-            Some(_) => Verdict::Matched,
+        let matched = rule.host.matcher.matches(labels);
+        let result = match &matched {
+            None => MatchResult::Host,
+            Some(matched) => matched_how(matched.with_separators),
         };
-        tried.push(attempt(&rule.rule, false, verdict));
-        if let Some(found) = found {
-            return Some(rule.host.bind(&found.found));
+        attempts.push(attempt(&rule.rule, false, result));
+        if let Some(matched) = matched {
+            return Some(rule.host.bind(&matched.patterns));
         }
     }
     None
 }
 
-/// The website that the host's variables name.
-fn website(bound: &[Bound<'_>], domain: &str) -> Result<String, Failure> {
-    let kept: String = bound.iter().map(Bound::kept).collect();
-    let website = below(&kept, domain);
+fn matched_how(with_separators: bool) -> MatchResult {
+    if with_separators {
+        MatchResult::MatchedWithSeparators
+    } else {
+        MatchResult::Matched
+    }
+}
+
+/// The website that the variables of the host name.
+fn website_name(variables: &[BoundVariable<'_>], domain: &str) -> Result<String, ResolveError> {
+    let labels: String = variables.iter().map(BoundVariable::page_text).collect();
+    let website = host_below(&labels, domain);
     match canonical_host(&website) {
         Ok(canonical) if canonical == website => Ok(website),
-        other => Err(Failure::BadWebsite {
+        other => Err(ResolveError::BadWebsite {
             website,
-            problem: other.err().unwrap_or("is no host in canonical spelling"),
+            problem: other.err().unwrap_or("is not a host in canonical spelling"),
         }),
     }
 }
 
 /// The host `labels` below `domain`.
-pub(crate) fn below(labels: &str, domain: &str) -> String {
+pub(crate) fn host_below(labels: &str, domain: &str) -> String {
     let dot = if labels.is_empty() || labels.ends_with('.') {
         ""
     } else {
@@ -142,23 +169,23 @@ pub(crate) fn below(labels: &str, domain: &str) -> String {
     format!("{labels}{dot}{domain}")
 }
 
-/// The first rule that matches the URL as it is written, or else in lower case.
-fn match_site<'r>(
+/// The first rule that matches the URL as written, or else in lower case.
+fn match_website<'r>(
     script: &'r WebsiteScript,
-    parts: &Parts,
-    tried: &mut Vec<Tried>,
-) -> Result<Option<Site<'r>>, Failure> {
+    parts: &UrlParts,
+    attempts: &mut Vec<RuleAttempt>,
+) -> Result<Option<WebsiteMatch<'r>>, ResolveError> {
     let length = parts.to_string().len();
     if length > MAX_URL {
-        return Err(Failure::TooLong {
+        return Err(ResolveError::TooLong {
             length,
             limit: MAX_URL,
         });
     }
-    if let Some(site) = first_match(script, parts, false, tried)? {
+    if let Some(site) = first_match(script, parts, false, attempts)? {
         return Ok(Some(site));
     }
-    let lower = Parts {
+    let lower = UrlParts {
         path: lower_case(&parts.path),
         query: parts.query.as_deref().map(lower_case),
         ..parts.clone()
@@ -166,129 +193,144 @@ fn match_site<'r>(
     if lower == *parts {
         return Ok(None);
     }
-    first_match(script, &lower, true, tried)
+    first_match(script, &lower, true, attempts)
 }
 
 fn first_match<'r>(
     script: &'r WebsiteScript,
-    parts: &Parts,
+    parts: &UrlParts,
     lower_case: bool,
-    tried: &mut Vec<Tried>,
-) -> Result<Option<Site<'r>>, Failure> {
+    attempts: &mut Vec<RuleAttempt>,
+) -> Result<Option<WebsiteMatch<'r>>, ResolveError> {
     for rule in &script.rules {
-        let found = match_rule(rule, parts, lower_case);
-        let verdict = *found.as_ref().map_or_else(|no| no, |(_, how)| how);
-        tried.push(attempt(&rule.rule, lower_case, verdict));
-        if let Ok((site, _)) = found {
-            once(rule, parts)?;
+        let matched = match_rule(rule, parts, lower_case);
+        let result = *matched
+            .as_ref()
+            .map_or_else(|mismatch| mismatch, |(_, result)| result);
+        attempts.push(attempt(&rule.rule, lower_case, result));
+        if let Ok((site, _)) = matched {
+            refuse_duplicates(rule, parts)?;
             return Ok(Some(site));
         }
     }
     Ok(None)
 }
 
+/// The match of `rule`; the error is the first part of the URL that does not match.
 fn match_rule<'r>(
     rule: &'r WebsiteRule,
-    parts: &Parts,
+    parts: &UrlParts,
     lower_case: bool,
-) -> Result<(Site<'r>, Verdict), Verdict> {
+) -> Result<(WebsiteMatch<'r>, MatchResult), MatchResult> {
     if rule.scheme.is_some_and(|scheme| scheme != parts.scheme) {
-        return Err(Verdict::Protocol);
+        return Err(MatchResult::Protocol);
     }
     if rule.port.is_some_and(|port| port != parts.port) {
-        return Err(Verdict::Port);
+        return Err(MatchResult::Port);
     }
     let query = parts.query.as_deref();
-    let parameters = rule.query.iter();
-    let query = parameters
-        .map(|parameter| match_parameter(parameter, query))
+    let variables = rule.query.iter();
+    let query = variables
+        .map(|wanted| match_parameter(wanted, query))
         .collect::<Option<_>>()
-        .ok_or(Verdict::Query)?;
+        .ok_or(MatchResult::Query)?;
     let path = parts.path.get(1..).unwrap_or("");
-    let found = rule.path.matcher.matches(path).ok_or(Verdict::Path)?;
-    let site = Site {
+    let matched = rule.path.matcher.matches(path).ok_or(MatchResult::Path)?;
+    let site = WebsiteMatch {
         rule: Some(rule),
-        path: rule.path.bind(&found.found),
-        taken: found.end,
+        path: rule.path.bind(&matched.patterns),
+        path_end: matched.end,
         query,
         lower_case,
     };
-    let verdict = if found.separated {
-        Verdict::MatchedWithSeparators
-    } else {
-        Verdict::Matched
-    };
-    Ok((site, verdict))
+    Ok((site, matched_how(matched.with_separators)))
 }
 
-fn match_parameter<'r>(parameter: &'r Parameter, query: Option<&str>) -> Option<Bound<'r>> {
-    let slot = &parameter.slot;
-    let argument = query.and_then(|query| arguments(query).find(|a| a.name == slot.name));
-    match argument {
-        None => (!parameter.required).then(|| slot.bind(None)),
-        Some(argument) => {
-            let value = argument.value()?;
-            let found = parameter.matcher.matches(&value)?.found;
-            Some(slot.bind(found.first().copied().flatten()))
+/// The value of a query variable; `None` where the parameter does not match.
+fn match_parameter<'r>(
+    wanted: &'r QueryVariable,
+    query: Option<&str>,
+) -> Option<BoundVariable<'r>> {
+    let variable = &wanted.variable;
+    let parameter = query.and_then(|query| parameters(query).find(|p| p.name == variable.name));
+    match parameter {
+        None => (!wanted.required).then(|| variable.bind(None)),
+        Some(parameter) => {
+            let value = parameter.value()?;
+            let matched = wanted.matcher.matches(&value)?;
+            Some(variable.bind(matched.patterns.first().copied().flatten()))
         }
     }
 }
 
-/// A parameter that the rule knows is there once.
-fn once(rule: &WebsiteRule, parts: &Parts) -> Result<(), Failure> {
+/// Refuses a query that repeats a parameter for which the rule has a variable.
+fn refuse_duplicates(rule: &WebsiteRule, parts: &UrlParts) -> Result<(), ResolveError> {
     let query = parts.query.as_deref().unwrap_or("");
-    for parameter in &rule.query {
-        let name = &parameter.slot.name;
-        if arguments(query).filter(|a| a.name == name).count() > 1 {
-            return Err(Failure::DuplicateParameter { name: name.clone() });
+    for wanted in &rule.query {
+        let name = &wanted.variable.name;
+        if parameters(query).filter(|p| p.name == name).count() > 1 {
+            return Err(ResolveError::DuplicateParameter { name: name.clone() });
         }
     }
     Ok(())
 }
 
-/// Values by name: what the URL says, else the default of the official position, else the first.
-fn options<'b, 'r: 'b>(
-    bound: impl Iterator<Item = &'b Bound<'r>>,
-) -> Result<BTreeMap<String, String>, Failure> {
-    /// How sure a value is.
-    #[derive(PartialEq, PartialOrd)]
-    enum Rank {
-        Default,
-        Official,
-        Said,
+/// The origin of a value; the greatest one counts.
+#[derive(PartialEq, PartialOrd)]
+enum ValuePriority {
+    Default,
+    OfficialDefault,
+    FromUrl,
+}
+
+impl ValuePriority {
+    fn of(variable: &BoundVariable<'_>) -> Self {
+        match (&variable.text, variable.variable.namespace) {
+            (Some(_), _) => Self::FromUrl,
+            (None, Namespace::Official) => Self::OfficialDefault,
+            (None, _) => Self::Default,
+        }
     }
-    let mut best: BTreeMap<&str, (Rank, &str)> = BTreeMap::new();
-    for one in bound {
-        let Some(value) = one.value.as_deref() else {
+}
+
+/// Values by name: the value in the URL, else the default at the official position, else the first
+/// default.
+fn option_values<'b, 'r: 'b>(
+    variables: impl Iterator<Item = &'b BoundVariable<'r>>,
+) -> Result<BTreeMap<String, String>, ResolveError> {
+    let mut best: BTreeMap<&str, (ValuePriority, &str)> = BTreeMap::new();
+    for bound in variables {
+        let Some(value) = bound.value.as_deref() else {
             continue;
         };
-        let rank = match (&one.text, one.slot.namespace) {
-            (Some(_), _) => Rank::Said,
-            (None, Namespace::Official) => Rank::Official,
-            (None, _) => Rank::Default,
-        };
-        match best.get(one.slot.name.as_str()) {
-            Some((Rank::Said, first)) if rank == Rank::Said && *first != value => {
-                return Err(Failure::ContradictoryOption {
-                    name: one.slot.name.clone(),
+        let name = &bound.variable.name;
+        let priority = ValuePriority::of(bound);
+        match best.get(name.as_str()) {
+            Some((ValuePriority::FromUrl, first))
+                if priority == ValuePriority::FromUrl && *first != value =>
+            {
+                return Err(ResolveError::ContradictoryOption {
+                    name: name.clone(),
                     first: (*first).to_owned(),
                     second: value.to_owned(),
                 });
             }
-            Some((before, _)) if *before >= rank => {}
+            Some((before, _)) if *before >= priority => {}
             _ => {
-                best.insert(&one.slot.name, (rank, value));
+                best.insert(name, (priority, value));
             }
         }
     }
-    let owned = |(name, (_, value)): (&str, (Rank, &str))| (name.to_owned(), value.to_owned());
-    Ok(best.into_iter().map(owned).collect())
+    let values = best.into_iter();
+    Ok(values
+        .map(|(name, (_, value))| (name.to_owned(), value.to_owned()))
+        .collect())
 }
 
-fn attempt(rule: &RuleRef, lower_case: bool, verdict: Verdict) -> Tried {
-    Tried {
+fn attempt(rule: &RuleRef, lower_case: bool, result: MatchResult) -> RuleAttempt {
+    RuleAttempt {
         rule: rule.clone(),
         lower_case,
-        verdict,
+        result,
     }
 }

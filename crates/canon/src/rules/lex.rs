@@ -1,41 +1,41 @@
-//! Scripts as tokens.
+//! Splits scripts into tokens.
 //!
-//! White space and comments separate. A name is ASCII letters, digits and `_`. A string has single or
-//! double quotes and the escapes of C, but an escape that C does not know keeps its backslash, so
-//! that `"\."` is the pattern it looks like.
+//! White space and comments separate tokens. A name is ASCII letters, digits and `_`. A string has single or
+//! double quotes and the escapes of C. An escape that C does not know keeps its backslash, so that
+//! `"\."` is the pattern `\.`.
 
 use std::ops::Range;
 
 use super::diagnostic::{Code, Report};
 
-/// What a token is.
+/// The kind of a token.
 #[derive(Debug, Clone, PartialEq, Eq)]
-pub(crate) enum Kind {
+pub(crate) enum TokenKind {
     Name,
-    Text(Text),
+    String(StringLiteral),
     /// `{ } ( ) ; , = ::`
-    Mark,
+    Punctuation,
     /// The end of the script.
     End,
 }
 
-/// The value of a string.
+/// The value of a string, without quotes and escapes.
 #[derive(Debug, Clone, PartialEq, Eq, Default)]
-pub(crate) struct Text {
+pub(crate) struct StringLiteral {
     pub(crate) value: String,
-    /// Where in the script each byte of the value comes from, and one more for the end.
-    pub(crate) origin: Vec<usize>,
+    /// The position in the script of each byte of the value, and one more for the end.
+    pub(crate) origins: Vec<usize>,
 }
 
-/// A token and where it stands in the script.
+/// A token and its byte range in the script.
 #[derive(Debug, Clone)]
 pub(crate) struct Token {
-    pub(crate) kind: Kind,
+    pub(crate) kind: TokenKind,
     pub(crate) span: Range<usize>,
 }
 
-/// The tokens of `source`, the last one being [`Kind::End`].
-pub(crate) fn tokens(source: &str, report: &mut Report) -> Vec<Token> {
+/// The tokens of `source`; the last one is [`TokenKind::End`].
+pub(crate) fn tokenize(source: &str, report: &mut Report) -> Vec<Token> {
     let mut lexer = Lexer {
         source,
         at: 0,
@@ -44,7 +44,7 @@ pub(crate) fn tokens(source: &str, report: &mut Report) -> Vec<Token> {
     let mut tokens = Vec::new();
     loop {
         let token = lexer.token();
-        let end = token.kind == Kind::End;
+        let end = token.kind == TokenKind::End;
         tokens.push(token);
         if end {
             return tokens;
@@ -68,19 +68,19 @@ impl<'a> Lexer<'a, '_> {
             self.skip_blank();
             let start = self.at;
             let kind = match self.rest().chars().next() {
-                None => Kind::End,
-                Some('"' | '\'') => Kind::Text(self.text()),
+                None => TokenKind::End,
+                Some('"' | '\'') => TokenKind::String(self.string()),
                 Some('{' | '}' | '(' | ')' | ';' | ',' | '=') => {
                     self.at += 1;
-                    Kind::Mark
+                    TokenKind::Punctuation
                 }
                 Some(':') if self.rest().starts_with("::") => {
                     self.at += 2;
-                    Kind::Mark
+                    TokenKind::Punctuation
                 }
                 Some(c) if starts_name(c) => {
                     self.name();
-                    Kind::Name
+                    TokenKind::Name
                 }
                 Some(_) => {
                     self.unexpected();
@@ -114,7 +114,7 @@ impl<'a> Lexer<'a, '_> {
 
     /// The length of the comment that `rest` begins with.
     fn comment(&mut self, rest: &str) -> usize {
-        // `/*/` does not end itself.
+        // The `/` of `/*/` does not end the comment.
         if let Some(length) = rest.get(2..).and_then(|inside| inside.find("*/")) {
             return length + 4;
         }
@@ -138,7 +138,7 @@ impl<'a> Lexer<'a, '_> {
         self.at = span.end;
     }
 
-    /// Passes over what begins no token, at one go, so that it is told once.
+    /// Skips characters that begin no token, with one message for all of them.
     fn unexpected(&mut self) {
         let start = self.at;
         if self.rest().starts_with("*/") {
@@ -159,12 +159,12 @@ impl<'a> Lexer<'a, '_> {
         self.report.add(Code::RuleSyntax, start..self.at, message);
     }
 
-    /// A string, of which the quote comes next.
-    fn text(&mut self) -> Text {
+    /// A string; its quote comes next.
+    fn string(&mut self) -> StringLiteral {
         let start = self.at;
         let quote = self.rest().chars().next().unwrap_or('"');
         self.at += 1;
-        let mut text = Text::default();
+        let mut text = StringLiteral::default();
         loop {
             let at = self.at;
             match self.rest().chars().next() {
@@ -184,12 +184,12 @@ impl<'a> Lexer<'a, '_> {
                 }
             }
         }
-        text.origin.push(self.at.saturating_sub(1).max(start));
+        text.origins.push(self.at.saturating_sub(1).max(start));
         text
     }
 
-    /// An escape, of which the backslash comes next.
-    fn escape(&mut self, text: &mut Text) {
+    /// An escape; its backslash comes next.
+    fn escape(&mut self, text: &mut StringLiteral) {
         let at = self.at;
         let after = self.rest().get(1..).unwrap_or("");
         let Some(c) = after.chars().next() else {
@@ -227,10 +227,10 @@ impl<'a> Lexer<'a, '_> {
     }
 }
 
-impl Text {
+impl StringLiteral {
     fn push(&mut self, c: char, from: usize) {
         self.value.push(c);
-        self.origin.extend(std::iter::repeat_n(from, c.len_utf8()));
+        self.origins.extend(std::iter::repeat_n(from, c.len_utf8()));
     }
 }
 
@@ -238,7 +238,7 @@ fn starts_name(c: char) -> bool {
     c.is_ascii_alphabetic() || c == '_'
 }
 
-/// The digits `text` begins with, at most `most`.
+/// The digits at the beginning of `text`, at most `most`.
 fn digits(text: &str, radix: u32, most: usize) -> &str {
     let count = text
         .chars()
@@ -248,6 +248,7 @@ fn digits(text: &str, radix: u32, most: usize) -> &str {
     &text[..count]
 }
 
+/// The character of an escape of one letter.
 fn simple_escape(c: char) -> Option<char> {
     Some(match c {
         'a' => '\u{7}',
@@ -273,11 +274,11 @@ mod tests {
         let all = all["vectors"].as_array().expect("a list");
         for vector in all.iter().filter(|vector| vector["kind"] == "lex") {
             let mut report = Report::default();
-            let tokens = tokens(vector["source"].as_str().expect("text"), &mut report);
+            let tokens = tokenize(vector["source"].as_str().expect("text"), &mut report);
             let values: Vec<_> = tokens
                 .into_iter()
                 .filter_map(|token| match token.kind {
-                    Kind::Text(text) => Some(text.value),
+                    TokenKind::String(text) => Some(text.value),
                     _ => None,
                 })
                 .collect();

@@ -1,35 +1,42 @@
-//! Site rules: what the owner of a domain says about its URLs.
+//! Site rules: which URLs of a domain are one page, as the owner of the domain declares it.
 //!
-//! Some parts of a URL choose a website, some name a page, and some only say how the page is shown:
-//! its language, a version. Rules tell them apart, so that all URLs of one page are one record.
-//! `docs/site-rules.md` teaches their language.
+//! Some parts of a URL select a website, some name a page, and others only say how the page is shown,
+//! such as its language or a version. Rules tell these parts apart, so that all URLs of one page are
+//! one record. `docs/site-rules.md` explains their language.
 //!
 //! A [`DomainScript`] is about the host, below the registrable domain. A [`WebsiteScript`] is about
-//! protocol, port, path and query of one website. Both are compiled once; [`SiteRules`] holds them
-//! and answers what a URL is. Where there are no rules, the answer is that of
+//! protocol, port, path and query of one website. Both are compiled once. [`SiteRules`] holds the
+//! scripts of a database and resolves URLs. Without rules, the result is that of
 //! [`identify`](crate::identify()).
 
 mod check;
 mod check_variable;
 mod compile;
 mod diagnostic;
+mod error;
 mod evaluate;
-mod failure;
 mod lex;
 mod names;
+mod namespace;
 mod parse;
 mod pattern;
 mod query;
+mod resolve;
+mod script;
 mod set;
-mod slot;
 mod trace;
+mod url_parts;
+mod variable;
 mod write;
 
-pub use compile::{Compiled, DomainScript, WebsiteScript};
+pub use compile::Compilation;
 pub use diagnostic::{Code, Diagnostic, Severity};
-pub use failure::{Failure, Rejected};
+pub use error::{RejectedUrl, ResolveError};
 pub use names::{ScriptFile, registrable_domain};
+pub use namespace::Namespace;
+pub use script::{DomainScript, WebsiteScript};
 pub use set::SiteRules;
 pub use trace::{
-    Namespace, Part, Parts, Resolution, Role, RuleRef, Source, Trace, Tried, Variable, Verdict,
+    MatchResult, Resolution, RuleAttempt, RuleRef, Trace, ValueSource, Variable, VariableRole,
 };
+pub use url_parts::{UrlPart, UrlParts};

@@ -1,8 +1,8 @@
-//! Which script is about which host.
+//! The names of rule files.
 
 pub use urldb_suffix::registrable_domain;
 
-/// What a file of rules is about, by its name.
+/// The subject of a rule file, by its name.
 #[derive(Debug, Clone, PartialEq, Eq, PartialOrd, Ord, Hash)]
 pub enum ScriptFile {
     /// `DOMAIN.rules`: the script of a registrable domain.
@@ -12,11 +12,11 @@ pub enum ScriptFile {
 }
 
 impl ScriptFile {
-    /// What `name` is about: `None` when it does not end in `.rules`, or the rest is not a host in
-    /// the spelling of [`identify`](crate::identify()), or no registrable domain.
+    /// The subject of the file `name`: `None` when the name does not end in `.rules`, or does not
+    /// begin with a registrable domain or a host in the spelling of [`identify`](crate::identify()).
     ///
-    /// `example.website.rules` is about the domain `example.website`, since `website` is a suffix
-    /// too, and a website has a domain.
+    /// `example.website.rules` is about the domain `example.website`, since `website` is a public
+    /// suffix, and not about a website `example`.
     pub fn of(name: &str) -> Option<Self> {
         let name = name.strip_suffix(".rules")?;
         let canonical = |name: &str| crate::host::canonical_host(name).as_deref() == Ok(name);

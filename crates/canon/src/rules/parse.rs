@@ -1,77 +1,81 @@
-//! Tokens as rules. After a mistake it goes on at the next `;` or `}`, so that all are found.
+//! Parses tokens into rules. After a syntax error the parser continues at the next `;` or `}`, so
+//! that one pass finds all errors.
 
 use std::ops::Range;
 
 use super::diagnostic::{Code, Report};
-use super::lex::{Kind, Text, Token, tokens};
-use super::trace::Part;
+use super::lex::{StringLiteral, Token, TokenKind, tokenize};
+use super::url_parts::UrlPart;
 
-/// Which of the two languages a script is in.
+/// The language of a script.
 #[derive(Debug, Clone, Copy, PartialEq, Eq)]
 pub(crate) enum Language {
     Domain,
     Website,
 }
 
-/// Something and where it stands in the script.
+/// A value and its byte range in the script.
 #[derive(Debug, Clone)]
-pub(crate) struct At<T> {
-    pub(crate) is: T,
+pub(crate) struct Spanned<T> {
+    pub(crate) node: T,
     pub(crate) span: Range<usize>,
 }
 
+/// A rule as parsed, before any check.
 #[derive(Debug)]
-pub(crate) struct Rule {
-    pub(crate) name: At<String>,
-    pub(crate) items: Vec<Item>,
+pub(crate) struct ParsedRule {
+    pub(crate) name: Spanned<String>,
+    pub(crate) items: Vec<RuleItem>,
 }
 
+/// An item of a rule, as in the grammar.
 #[derive(Debug)]
-pub(crate) enum Item {
+pub(crate) enum RuleItem {
     Declaration(Declaration),
-    Protocol(At<Text>),
-    Port(At<Text>),
+    Protocol(Spanned<StringLiteral>),
+    Port(Spanned<StringLiteral>),
 }
 
-/// A variable as declared.
+/// The declaration of a variable.
 #[derive(Debug)]
 pub(crate) struct Declaration {
-    pub(crate) part: Part,
+    pub(crate) part: UrlPart,
     pub(crate) required: bool,
-    /// The namespaces it is in, from the outside: of blocks, then its own.
-    pub(crate) namespaces: Vec<At<String>>,
-    pub(crate) name: At<String>,
-    pub(crate) pattern: At<Text>,
-    pub(crate) function: Function,
+    /// The namespaces of the variable, from the outside: those of blocks, then its own.
+    pub(crate) namespaces: Vec<Spanned<String>>,
+    pub(crate) name: Spanned<String>,
+    pub(crate) pattern: Spanned<StringLiteral>,
+    pub(crate) function: VariableFunction,
 }
 
+/// The function of a variable, with its second argument.
 #[derive(Debug)]
-pub(crate) enum Function {
-    /// None: a plain string.
+pub(crate) enum VariableFunction {
+    /// No function: a plain string.
     Group,
-    Website(At<Text>),
-    Flag(Option<At<Text>>),
+    Website(Spanned<StringLiteral>),
+    Flag(Option<Spanned<StringLiteral>>),
 }
 
-/// A mistake that has been reported.
-struct Reported;
+/// A syntax error, which the report already has.
+struct SyntaxError;
 
-type Parsed<T> = Result<T, Reported>;
+type Parsed<T> = Result<T, SyntaxError>;
 
-/// The rules of `source`. Where the report has errors they are not complete.
-pub(crate) fn parse(source: &str, language: Language, report: &mut Report) -> Vec<Rule> {
+/// The rules of `source`; incomplete where the report has errors.
+pub(crate) fn parse(source: &str, language: Language, report: &mut Report) -> Vec<ParsedRule> {
     let mut parser = Parser {
         source,
         language,
-        tokens: tokens(source, report),
+        tokens: tokenize(source, report),
         next: 0,
         report,
     };
     let mut rules = Vec::new();
-    while parser.peek().kind != Kind::End {
+    while parser.peek().kind != TokenKind::End {
         match parser.rule() {
             Ok(rule) => rules.push(rule),
-            Err(Reported) => parser.skip_rule(),
+            Err(SyntaxError) => parser.skip_rule(),
         }
     }
     if rules.is_empty() && parser.report.errors == 0 {
@@ -91,7 +95,7 @@ struct Parser<'a> {
 }
 
 impl Parser<'_> {
-    fn rule(&mut self) -> Parsed<Rule> {
+    fn rule(&mut self) -> Parsed<ParsedRule> {
         let name = self.name("the name of a rule")?;
         self.expect("{")?;
         let errors = self.report.errors;
@@ -100,15 +104,16 @@ impl Parser<'_> {
             let message = "this rule has nothing in it";
             self.report.add(Code::RuleEmpty, name.span.clone(), message);
         }
-        Ok(Rule { name, items })
+        Ok(ParsedRule { name, items })
     }
 
-    /// Everything up to the `}` of a rule. Namespaces are a list and no recursion: a script
-    /// could open more than the stack holds.
-    fn items(&mut self) -> Vec<Item> {
+    /// The items up to the `}` of a rule.
+    ///
+    /// Open namespaces are a list, without recursion: a script could open more than the stack holds.
+    fn items(&mut self) -> Vec<RuleItem> {
         let mut items = Vec::new();
-        // Each open namespace, and how many items and errors were before it.
-        let mut open: Vec<(At<String>, (usize, usize))> = Vec::new();
+        // Each open namespace, and the counts of items and errors before it.
+        let mut open: Vec<(Spanned<String>, (usize, usize))> = Vec::new();
         loop {
             let span = self.peek().span.clone();
             if self.take("}") {
@@ -124,55 +129,55 @@ impl Parser<'_> {
                     self.report.add(Code::RuleEmpty, name.span, message);
                 }
                 self.take(";");
-            } else if self.peek().kind == Kind::End {
+            } else if self.peek().kind == TokenKind::End {
                 self.unexpected("`}`");
                 return items;
             } else if self.take("namespace") {
-                match self.block() {
+                match self.namespace() {
                     Ok(name) => open.push((name, (items.len(), self.report.errors))),
-                    Err(Reported) => self.skip_item(),
+                    Err(SyntaxError) => self.skip_item(),
                 }
             } else {
                 match self.item(&open) {
                     Ok(item) => items.push(item),
-                    Err(Reported) => self.skip_item(),
+                    Err(SyntaxError) => self.skip_item(),
                 }
             }
         }
     }
 
     /// The name of a namespace and its `{`.
-    fn block(&mut self) -> Parsed<At<String>> {
+    fn namespace(&mut self) -> Parsed<Spanned<String>> {
         let name = self.name("a namespace")?;
         self.expect("{")?;
         Ok(name)
     }
 
-    fn item<T>(&mut self, open: &[(At<String>, T)]) -> Parsed<Item> {
+    fn item<T>(&mut self, open: &[(Spanned<String>, T)]) -> Parsed<RuleItem> {
         let website = self.language == Language::Website;
         let item = if website && self.take("protocol") {
             self.expect("=")?;
-            Item::Protocol(self.text()?)
+            RuleItem::Protocol(self.text()?)
         } else if website && self.take("port") {
             self.expect("=")?;
-            Item::Port(self.text()?)
+            RuleItem::Port(self.text()?)
         } else {
             let part = if !website {
-                Part::Host
+                UrlPart::Host
             } else if self.take("query") {
-                Part::Query
+                UrlPart::Query
             } else {
                 self.take("path");
-                Part::Path
+                UrlPart::Path
             };
             let blocks = open.iter().map(|(name, _)| name.clone()).collect();
-            Item::Declaration(self.declaration(part, blocks)?)
+            RuleItem::Declaration(self.declaration(part, blocks)?)
         };
         self.expect(";")?;
         Ok(item)
     }
 
-    fn declaration(&mut self, part: Part, blocks: Vec<At<String>>) -> Parsed<Declaration> {
+    fn declaration(&mut self, part: UrlPart, blocks: Vec<Spanned<String>>) -> Parsed<Declaration> {
         let required = self.take("required");
         if !required && !self.take("optional") {
             return Err(self.unexpected("`optional` or `required`"));
@@ -195,27 +200,27 @@ impl Parser<'_> {
         })
     }
 
-    fn value(&mut self) -> Parsed<(At<Text>, Function)> {
+    fn value(&mut self) -> Parsed<(Spanned<StringLiteral>, VariableFunction)> {
         let website = self.take("website");
         if !website && !self.take("flag") {
-            return Ok((self.text()?, Function::Group));
+            return Ok((self.text()?, VariableFunction::Group));
         }
         self.expect("(")?;
         let pattern = self.text()?;
         let function = if website {
             self.expect(",")?;
-            Function::Website(self.text()?)
+            VariableFunction::Website(self.text()?)
         } else if self.take(",") {
-            Function::Flag(Some(self.text()?))
+            VariableFunction::Flag(Some(self.text()?))
         } else {
-            Function::Flag(None)
+            VariableFunction::Flag(None)
         };
         self.expect(")")?;
         Ok((pattern, function))
     }
 
     fn peek(&self) -> &Token {
-        // The last token is the end, which is never passed.
+        // The last token is the end, which the parser never passes.
         &self.tokens[self.next.min(self.tokens.len() - 1)]
     }
 
@@ -223,9 +228,10 @@ impl Parser<'_> {
         self.source.get(self.peek().span.clone()).unwrap_or("")
     }
 
-    /// Passes over the mark or keyword `word`, if it comes next.
+    /// Consumes the punctuation or keyword `word` if it comes next.
     fn take(&mut self, word: &str) -> bool {
-        let found = matches!(self.peek().kind, Kind::Mark | Kind::Name) && self.spelling() == word;
+        let found = matches!(self.peek().kind, TokenKind::Punctuation | TokenKind::Name)
+            && self.spelling() == word;
         self.next += usize::from(found);
         found
     }
@@ -238,45 +244,45 @@ impl Parser<'_> {
         }
     }
 
-    fn name(&mut self, what: &str) -> Parsed<At<String>> {
-        if self.peek().kind != Kind::Name {
+    fn name(&mut self, what: &str) -> Parsed<Spanned<String>> {
+        if self.peek().kind != TokenKind::Name {
             return Err(self.unexpected(what));
         }
-        let (is, span) = (self.spelling().to_owned(), self.peek().span.clone());
-        if is_keyword(&is, self.language) {
-            let message = format!("`{is}` is a word of the language: a name is needed here");
+        let (node, span) = (self.spelling().to_owned(), self.peek().span.clone());
+        if is_keyword(&node, self.language) {
+            let message = format!("`{node}` is a word of the language: a name is needed here");
             self.report.add(Code::RuleSyntax, span, message);
-            return Err(Reported);
+            return Err(SyntaxError);
         }
         self.next += 1;
-        Ok(At { is, span })
+        Ok(Spanned { node, span })
     }
 
-    fn text(&mut self) -> Parsed<At<Text>> {
+    fn text(&mut self) -> Parsed<Spanned<StringLiteral>> {
         let Token { kind, span } = self.peek().clone();
-        let Kind::Text(is) = kind else {
+        let TokenKind::String(node) = kind else {
             return Err(self.unexpected("a string"));
         };
         self.next += 1;
-        Ok(At { is, span })
+        Ok(Spanned { node, span })
     }
 
-    fn unexpected(&mut self, wanted: &str) -> Reported {
+    fn unexpected(&mut self, wanted: &str) -> SyntaxError {
         let span = self.peek().span.clone();
         let message = match &self.peek().kind {
-            Kind::End => format!("the script ends where {wanted} is needed"),
-            Kind::Text(_) => format!("a string stands where {wanted} is needed"),
-            Kind::Name | Kind::Mark => {
+            TokenKind::End => format!("the script ends where {wanted} is needed"),
+            TokenKind::String(_) => format!("a string stands where {wanted} is needed"),
+            TokenKind::Name | TokenKind::Punctuation => {
                 format!("`{}` stands where {wanted} is needed", self.spelling())
             }
         };
         self.report.add(Code::RuleSyntax, span, message);
-        Reported
+        SyntaxError
     }
 
-    /// Passes over the rest of an item that could not be read.
+    /// Skips the rest of an item that has a syntax error.
     fn skip_item(&mut self) {
-        while self.peek().kind != Kind::End && self.spelling() != "}" {
+        while self.peek().kind != TokenKind::End && self.spelling() != "}" {
             if self.take(";") {
                 return;
             }
@@ -284,9 +290,9 @@ impl Parser<'_> {
         }
     }
 
-    /// Passes over the rest of a rule that could not be read.
+    /// Skips the rest of a rule that has a syntax error.
     fn skip_rule(&mut self) {
-        while self.peek().kind != Kind::End {
+        while self.peek().kind != TokenKind::End {
             if self.take("}") {
                 self.take(";");
                 return;

@@ -1,7 +1,7 @@
-//! Patterns: regular expressions, looked at one by one, then joined into one for a rule.
+//! Patterns: regular expressions, parsed one by one, then joined into one for a rule.
 //!
-//! Only what takes linear time: the `regex` crate, with limits. Hosts and paths are ASCII, so
-//! patterns are about bytes, and `\d` is `0` to `9`. `.` is any byte.
+//! The `regex` crate matches in linear time, and limits bound the size of a pattern. Hosts and paths
+//! are ASCII, so patterns match bytes, and `\d` is `0` to `9`. `.` is any byte.
 
 use std::ops::Range;
 
@@ -10,17 +10,18 @@ use regex_syntax::hir::{Class, Hir, HirKind};
 use regex_syntax::{Error, ParserBuilder};
 
 use super::diagnostic::{Code, Report};
-use super::lex::Text;
-use super::parse::At;
-use super::trace::Part;
+use super::lex::StringLiteral;
+use super::parse::Spanned;
+use super::url_parts::UrlPart;
 
-/// The largest program that the patterns of a rule may become, in bytes.
+/// The largest compiled regular expression of a rule, in bytes.
 const SIZE_LIMIT: usize = 64 << 10;
-/// How deep a pattern may be nested, and how deep all patterns of a rule.
+/// The deepest nesting of a pattern.
 const NEST_LIMIT: u32 = 32;
+/// The deepest nesting of the joined patterns of a rule.
 const RULE_NEST_LIMIT: u32 = NEST_LIMIT + 8;
 
-/// A pattern that is a regular expression.
+/// A pattern that is a valid regular expression.
 #[derive(Debug, Clone)]
 pub(crate) struct Pattern {
     source: String,
@@ -28,9 +29,9 @@ pub(crate) struct Pattern {
 }
 
 impl Pattern {
-    /// Reads a pattern and reports what is wrong with it.
-    pub(crate) fn parse(text: &At<Text>, report: &mut Report) -> Option<Self> {
-        let source = text.is.value.clone();
+    /// Parses a pattern, and reports what is wrong with it.
+    pub(crate) fn parse(text: &Spanned<StringLiteral>, report: &mut Report) -> Option<Self> {
+        let source = text.node.value.clone();
         if source.contains(|c: char| c.is_control()) {
             let message = "the pattern has a control character: `\\b` and `\\1` are characters in a \
                            string, write `\\\\` for a backslash";
@@ -41,7 +42,7 @@ impl Pattern {
             Err(error) => {
                 let (what, span) = describe(&error);
                 let message = format!("the pattern is no regular expression: {what}");
-                report.add(Code::RulePattern, origin(text, span), message);
+                report.add(Code::RulePattern, script_span(text, span), message);
                 return None;
             }
         };
@@ -60,17 +61,17 @@ impl Pattern {
         Some(Self { source, hir })
     }
 
-    /// Can a match end in `byte`?
+    /// Whether a match can end in `byte`.
     pub(crate) fn may_end_in(&self, byte: u8) -> bool {
         may_end_in(&self.hir, byte)
     }
 
-    /// Has it a group that narrows the value?
+    /// Whether the pattern has a group, which narrows the value.
     pub(crate) fn captures(&self) -> bool {
         self.hir.properties().explicit_captures_len() == 1
     }
 
-    /// Does it match all of `text`? Compiles it, so only for checks.
+    /// Whether the pattern matches all of `text`. Compiles the pattern each time, so only for checks.
     pub(crate) fn matches(&self, text: &str) -> bool {
         compile(&format!(r"\A(?:{})\z", self.source)).is_ok_and(|r| r.is_match(text.as_bytes()))
     }
@@ -85,8 +86,8 @@ fn parser() -> regex_syntax::Parser {
         .build()
 }
 
-/// `source`, to be matched as the parsers of patterns understand it. A `/` ends a line, so that
-/// `(?m:^|$)` is the boundary of a segment.
+/// Compiles `source` with the settings of [`parser`]. A `/` ends a line, so that `(?m:^|$)` is the
+/// boundary of a segment.
 fn compile(source: &str) -> Result<Regex, regex::Error> {
     RegexBuilder::new(source)
         .unicode(false)
@@ -106,9 +107,9 @@ fn describe(error: &Error) -> (String, Range<usize>) {
     }
 }
 
-/// Where in the script the bytes `span` of a string are.
-fn origin(text: &At<Text>, span: Range<usize>) -> Range<usize> {
-    let at = |index: usize| text.is.origin.get(index).copied();
+/// The range of the script that the bytes `span` of a string come from.
+fn script_span(text: &Spanned<StringLiteral>, span: Range<usize>) -> Range<usize> {
+    let at = |index: usize| text.node.origins.get(index).copied();
     match (at(span.start), at(span.end)) {
         (Some(start), Some(end)) if start < end => start..end,
         (Some(start), _) => start..start + 1,
@@ -140,64 +141,67 @@ fn may_end_in(hir: &Hir, byte: u8) -> bool {
     }
 }
 
-/// A pattern of a rule.
+/// A pattern, and how a rule uses the pattern.
 #[derive(Debug, Clone)]
-pub(crate) struct Piece {
+pub(crate) struct RulePattern {
     pub(crate) pattern: Pattern,
     pub(crate) required: bool,
-    /// Whether a separator is added to it in the second attempt, since it has none.
-    pub(crate) separate: bool,
+    /// Whether the second attempt adds a separator, which the pattern lacks.
+    pub(crate) add_separator: bool,
 }
 
-/// The patterns of a rule, joined. In a host they match all of it, and an optional one would rather
-/// match nothing. In a path they match a beginning that ends where a segment does, and an optional
-/// one would rather match: nothing after it could make it.
+/// The joined patterns of a rule.
+///
+/// In a host the patterns match the whole text, and an optional pattern prefers to match nothing. In a
+/// path the patterns match a beginning that ends where a segment ends, and an optional pattern prefers
+/// to match, since no text after the beginning could force the match.
 #[derive(Debug, Clone)]
 pub(crate) struct Matcher {
     strict: Regex,
-    /// With separators where they are missing.
-    separated: Option<Regex>,
-    /// For each pattern its group, and whether it has one within.
+    /// With separators added where patterns lack them.
+    with_separators: Option<Regex>,
+    /// For each pattern the number of its group, and whether the pattern has a group of its own.
     groups: Vec<(usize, bool)>,
 }
 
-/// What a pattern matched.
+/// The match of one pattern.
 #[derive(Debug, Clone, Copy, PartialEq, Eq)]
-pub(crate) struct Found<'a> {
+pub(crate) struct PatternMatch<'a> {
     pub(crate) text: &'a str,
-    /// The group within, or else the text.
+    /// The text of the group in the pattern, else all of `text`.
     pub(crate) value: &'a str,
 }
 
-/// What the patterns of a rule matched.
+/// The match of all patterns of a rule.
 #[derive(Debug)]
-pub(crate) struct Match<'a> {
-    /// For each pattern what it matched, if anything.
-    pub(crate) found: Vec<Option<Found<'a>>>,
-    /// Where the last one ends.
+pub(crate) struct RuleMatch<'a> {
+    /// The match of each pattern, if it matched.
+    pub(crate) patterns: Vec<Option<PatternMatch<'a>>>,
+    /// The end of the last match, in bytes.
     pub(crate) end: usize,
     /// Whether separators had to be added.
-    pub(crate) separated: bool,
+    pub(crate) with_separators: bool,
 }
 
 impl Matcher {
-    /// Joins `pieces`; an error for people when they are too large together, or do not fit.
-    pub(crate) fn join(pieces: &[Piece], part: Part) -> Result<Self, String> {
-        let compiled = |separated: bool| {
+    /// Joins `patterns`. The error is a message for people: the patterns are too large together, or do
+    /// not fit together.
+    pub(crate) fn join(patterns: &[RulePattern], part: UrlPart) -> Result<Self, String> {
+        let compiled = |with_separators: bool| {
             let mut source = r"\A".to_owned();
-            for piece in pieces {
-                source.push_str(&fragment(piece, part, separated));
+            for pattern in patterns {
+                source.push_str(&regex_source(pattern, part, with_separators));
             }
             source.push_str(match part {
-                Part::Host | Part::Query => r"\z",
-                Part::Path => "(?m:^|$)",
+                UrlPart::Host | UrlPart::Query => r"\z",
+                UrlPart::Path => "(?m:^|$)",
             });
-            compile(&source).map_err(|error| explain(&error))
+            compile(&source).map_err(|error| join_error(&error))
         };
         let mut next = 1;
-        let mut groups = Vec::with_capacity(pieces.len());
-        for piece in pieces {
-            let captures = piece.pattern.captures();
+        let mut groups = Vec::with_capacity(patterns.len());
+        for pattern in patterns {
+            let captures = pattern.pattern.captures();
             groups.push((next, captures));
             next += 1 + usize::from(captures);
         }
@@ -205,60 +209,64 @@ impl Matcher {
         if strict.captures_len() != next {
             return Err("the patterns do not fit together".to_owned());
         }
-        let separate = pieces.iter().any(|piece| piece.separate);
+        let may_add = patterns.iter().any(|pattern| pattern.add_separator);
         Ok(Self {
             strict,
-            separated: separate.then(|| compiled(true)).transpose()?,
+            with_separators: may_add.then(|| compiled(true)).transpose()?,
             groups,
         })
     }
 
-    /// What the patterns match of `text`.
-    pub(crate) fn matches<'a>(&self, text: &'a str) -> Option<Match<'a>> {
+    /// The match of the patterns in `text`.
+    pub(crate) fn matches<'a>(&self, text: &'a str) -> Option<RuleMatch<'a>> {
         let strict = self.strict.captures(text.as_bytes());
-        let separated = strict.is_none();
-        let captures = match (strict, &self.separated) {
+        let with_separators = strict.is_none();
+        let captures = match (strict, &self.with_separators) {
             (Some(captures), _) => captures,
             (None, Some(regex)) => regex.captures(text.as_bytes())?,
             (None, None) => return None,
         };
-        let found = |&(group, within): &(usize, bool)| {
-            let all = slice(text, &captures, group)?;
-            let value = within.then(|| slice(text, &captures, group + 1)).flatten();
-            Some(Found {
+        let pattern_match = |&(group, within): &(usize, bool)| {
+            let all = group_text(text, &captures, group)?;
+            let value = within
+                .then(|| group_text(text, &captures, group + 1))
+                .flatten();
+            Some(PatternMatch {
                 text: all,
                 value: value.unwrap_or(all),
             })
         };
-        Some(Match {
-            found: self.groups.iter().map(found).collect(),
+        Some(RuleMatch {
+            patterns: self.groups.iter().map(pattern_match).collect(),
             end: captures.get(0).map_or(0, |all| all.end()),
-            separated,
+            with_separators,
         })
     }
 }
 
-fn fragment(piece: &Piece, part: Part, separated: bool) -> String {
-    let pattern = &piece.pattern.source;
+/// The regular expression of one pattern, in a group.
+fn regex_source(rule_pattern: &RulePattern, part: UrlPart, with_separators: bool) -> String {
+    let pattern = &rule_pattern.pattern.source;
+    let add_separator = with_separators && rule_pattern.add_separator;
     let separator = match part {
-        Part::Host if separated && piece.separate => r"\.",
-        Part::Path if separated && piece.separate => r"(?:/|\z)",
+        UrlPart::Host if add_separator => r"\.",
+        UrlPart::Path if add_separator => r"(?:/|\z)",
         _ => "",
     };
     let all = format!("((?:{pattern}){separator})");
     match part {
-        _ if piece.required => all,
-        Part::Host | Part::Query => format!("(?:|{all})"),
-        Part::Path => format!("(?:{all}|)"),
+        _ if rule_pattern.required => all,
+        UrlPart::Host | UrlPart::Query => format!("(?:|{all})"),
+        UrlPart::Path => format!("(?:{all}|)"),
     }
 }
 
-/// A group as text; nothing where a pattern cut a character in two.
-fn slice<'a>(text: &'a str, captures: &Captures<'_>, group: usize) -> Option<&'a str> {
+/// The text of a group; `None` where the pattern matched half a character.
+fn group_text<'a>(text: &'a str, captures: &Captures<'_>, group: usize) -> Option<&'a str> {
     text.get(captures.get(group)?.range())
 }
 
-fn explain(error: &regex::Error) -> String {
+fn join_error(error: &regex::Error) -> String {
     match error {
         regex::Error::CompiledTooBig(_) => {
             format!(

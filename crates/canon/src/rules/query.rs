@@ -6,7 +6,7 @@ use crate::escape;
 
 /// A parameter of a query.
 #[derive(Debug, Clone, PartialEq, Eq)]
-pub(crate) struct Argument<'a> {
+pub(crate) struct QueryParameter<'a> {
     /// The parameter as written.
     pub(crate) raw: &'a str,
     /// The name as written.
@@ -14,14 +14,14 @@ pub(crate) struct Argument<'a> {
 }
 
 /// The parameters of `query`, in order.
-pub(crate) fn arguments(query: &str) -> impl Iterator<Item = Argument<'_>> {
-    query.split('&').map(|raw| Argument {
+pub(crate) fn parameters(query: &str) -> impl Iterator<Item = QueryParameter<'_>> {
+    query.split('&').map(|raw| QueryParameter {
         raw,
         name: raw.split_once('=').map_or(raw, |(name, _)| name),
     })
 }
 
-impl Argument<'_> {
+impl QueryParameter<'_> {
     /// The value as servers read it: escapes decoded, and `+` as a space. `None` where the value is
     /// not UTF-8.
     pub(crate) fn value(&self) -> Option<String> {
@@ -33,7 +33,7 @@ impl Argument<'_> {
 }
 
 /// `NAME=VALUE`, with the value escaped.
-pub(crate) fn argument(name: &str, value: &str) -> String {
+pub(crate) fn format_parameter(name: &str, value: &str) -> String {
     format!("{name}={}", utf8_percent_encode(value, escape::RESERVED))
 }
 

@@ -1,39 +1,41 @@
-//! An evaluated URL written again: as its page, and as its official URL.
+//! URLs written from an evaluation: the page, and the official URL.
 
-use super::evaluate::{Evaluation, below};
-use super::query::{argument, arguments, lower_case};
-use super::slot::{Bound, Kind};
-use super::trace::{Namespace, Parts};
+use super::evaluate::{Evaluation, host_below};
+use super::namespace::Namespace;
+use super::query::{format_parameter, lower_case, parameters};
+use super::url_parts::UrlParts;
+use super::variable::{BoundVariable, VariableKind};
 use crate::identity::Scheme;
 
-/// What becomes of flags.
+/// The spelling of flags in a URL.
 #[derive(Debug, Clone, Copy, PartialEq, Eq)]
-pub(crate) enum Flags {
-    /// None is written: the page.
-    Dropped,
-    /// Those with an official position are, as value and separator.
-    Spelled,
-    /// The same, but where one stood there already it is written as it was.
+pub(crate) enum FlagSpelling {
+    /// No flags: the page.
+    Omitted,
+    /// Flags with an official position, as value and separator.
+    Canonical,
+    /// As `Canonical`, except that a flag keeps its text where the URL has it at the official
+    /// position.
     AsMatched,
 }
 
 impl Evaluation<'_> {
     /// Path and query of the page.
     pub(crate) fn page(&self) -> String {
-        let path = self.path(Flags::Dropped);
-        match self.query(Flags::Dropped) {
+        let path = self.path(FlagSpelling::Omitted);
+        match self.query(FlagSpelling::Omitted) {
             Some(query) => format!("{path}?{query}"),
             None => path,
         }
     }
 
-    /// The URL.
-    pub(crate) fn url(&self, flags: Flags) -> String {
+    /// The URL of the page, with flags as `flags` says.
+    pub(crate) fn url(&self, flags: FlagSpelling) -> String {
         let scheme = self.scheme();
-        Parts {
+        UrlParts {
             scheme,
             host: self.host(flags),
-            // The scheme changes only where the port is its default one.
+            // The scheme changes only where the URL has the default port of its scheme.
             port: if scheme == self.parts.scheme {
                 self.parts.port
             } else {
@@ -45,10 +47,10 @@ impl Evaluation<'_> {
         .to_string()
     }
 
-    /// That of the rule; if it takes both, `http`, which is what the specification prefers. A port
-    /// of its own belongs to the scheme in the URL.
+    /// The scheme of the rule. If the rule allows both, `http`, which the specification prefers; but
+    /// the scheme of the URL where its port is not the default one, or the rule has a port.
     fn scheme(&self) -> Scheme {
-        let Parts { scheme, port, .. } = self.parts;
+        let UrlParts { scheme, port, .. } = self.parts;
         match self.site.rule {
             Some(rule) => rule.scheme.unwrap_or_else(|| {
                 if rule.port.is_some() || port != scheme.default_port() {
@@ -64,32 +66,37 @@ impl Evaluation<'_> {
     /// The names of the variables that have an official position.
     pub(crate) fn official_names(&self) -> Vec<&str> {
         let site = self.site.query.iter().chain(&self.site.path);
-        let slots = self.host.iter().flatten().chain(site).map(|b| b.slot);
-        slots
-            .filter(|slot| slot.namespace == Namespace::Official)
-            .map(|slot| slot.name.as_str())
+        let bound = self.host.iter().flatten().chain(site);
+        bound
+            .map(|bound| bound.variable)
+            .filter(|variable| variable.namespace == Namespace::Official)
+            .map(|variable| variable.name.as_str())
             .collect()
     }
 
-    fn host(&self, flags: Flags) -> String {
-        let Some(host) = self.host.as_ref().filter(|_| flags != Flags::Dropped) else {
-            return self.website.clone();
-        };
-        below(&self.written(host, flags), &self.domain)
+    fn host(&self, flags: FlagSpelling) -> String {
+        match &self.host {
+            Some(variables) if flags != FlagSpelling::Omitted => {
+                host_below(&self.text_of(variables, flags), &self.domain)
+            }
+            _ => self.website.clone(),
+        }
     }
 
-    fn path(&self, flags: Flags) -> String {
+    fn path(&self, flags: FlagSpelling) -> String {
         let path = self.parts.path.get(1..).unwrap_or("");
-        let (taken, rest) = path.split_at_checked(self.site.taken).unwrap_or(("", path));
-        let written = self.written(&self.site.path, flags);
-        let closed = written.is_empty() || written.ends_with('/');
-        // The slash that ends what was taken is not in the rest, unless the pattern left it there.
-        let left = !taken.is_empty() && !taken.ends_with('/');
+        let (matched, rest) = path
+            .split_at_checked(self.site.path_end)
+            .unwrap_or(("", path));
+        let written = self.text_of(&self.site.path, flags);
+        let is_closed = written.is_empty() || written.ends_with('/');
+        // The pattern may have left the slash that ends the matched text to the rest.
+        let left_slash = !matched.is_empty() && !matched.ends_with('/');
         let rest = match rest.strip_prefix('/') {
-            Some(inner) if closed && left => inner,
+            Some(inner) if is_closed && left_slash => inner,
             _ => rest,
         };
-        let slash = if closed || rest.is_empty() || rest.starts_with('/') {
+        let slash = if is_closed || rest.is_empty() || rest.starts_with('/') {
             ""
         } else {
             "/"
@@ -97,49 +104,56 @@ impl Evaluation<'_> {
         format!("/{written}{slash}{rest}")
     }
 
-    fn written(&self, bound: &[Bound<'_>], flags: Flags) -> String {
-        let write = |one: &Bound<'_>| match self.flag(one, flags) {
-            None => one.kept(),
-            Some(value) => match &one.text {
-                Some(text) if flags == Flags::AsMatched => text.clone(),
-                _ => value.chars().chain(one.slot.joint).collect(),
+    /// The variables of a host or path as text.
+    fn text_of(&self, variables: &[BoundVariable<'_>], flags: FlagSpelling) -> String {
+        let text = |bound: &BoundVariable<'_>| match self.flag_value(bound, flags) {
+            None => bound.page_text(),
+            Some(value) => match &bound.text {
+                Some(text) if flags == FlagSpelling::AsMatched => text.clone(),
+                _ => value.chars().chain(bound.variable.terminator).collect(),
             },
         };
-        bound.iter().map(write).collect()
+        variables.iter().map(text).collect()
     }
 
     /// The value to write for a flag whose official position is here.
-    fn flag(&self, bound: &Bound<'_>, flags: Flags) -> Option<&str> {
-        let here = matches!(bound.slot.kind, Kind::Flag(_))
-            && bound.slot.namespace == Namespace::Official
-            && flags != Flags::Dropped;
-        let value = self.options.get(&bound.slot.name).filter(|_| here)?;
+    fn flag_value(&self, bound: &BoundVariable<'_>, flags: FlagSpelling) -> Option<&str> {
+        let is_here = matches!(bound.variable.kind, VariableKind::Flag(_))
+            && bound.variable.namespace == Namespace::Official
+            && flags != FlagSpelling::Omitted;
+        let name = &bound.variable.name;
+        let value = self.options.get(name).filter(|_| is_here)?;
         (!value.is_empty()).then_some(value)
     }
 
-    fn query(&self, flags: Flags) -> Option<String> {
-        let mut kept: Vec<String> = Vec::new();
-        for one in self.parts.query.iter().flat_map(|query| arguments(query)) {
-            let lower = self.site.lower_case.then(|| lower_case(one.raw));
-            let raw = lower.as_deref().unwrap_or(one.raw);
+    fn query(&self, flags: FlagSpelling) -> Option<String> {
+        let mut written: Vec<String> = Vec::new();
+        for parameter in self.parts.query.iter().flat_map(|query| parameters(query)) {
+            let lower = self.site.lower_case.then(|| lower_case(parameter.raw));
+            let raw = lower.as_deref().unwrap_or(parameter.raw);
             let name = raw.split_once('=').map_or(raw, |(name, _)| name);
-            let bound = self.site.query.iter().find(|b| b.slot.name == name);
-            match bound.map(|bound| &bound.slot.kind) {
-                None => kept.push(one.raw.to_owned()),
-                Some(Kind::Group) => kept.push(raw.to_owned()),
-                Some(Kind::Website(replacement)) => kept.push(argument(name, replacement)),
-                Some(Kind::Flag(_)) => {}
+            let bound = self.site.query.iter().find(|b| b.variable.name == name);
+            match bound.map(|bound| &bound.variable.kind) {
+                None => written.push(parameter.raw.to_owned()),
+                Some(VariableKind::Group) => written.push(raw.to_owned()),
+                Some(VariableKind::Website(replacement)) => {
+                    written.push(format_parameter(name, replacement));
+                }
+                Some(VariableKind::Flag(_)) => {}
             }
         }
         for bound in &self.site.query {
-            let name = &bound.slot.name;
-            match &bound.slot.kind {
-                Kind::Website(replacement) if bound.text.is_none() => {
-                    kept.push(argument(name, replacement));
+            let name = &bound.variable.name;
+            match &bound.variable.kind {
+                VariableKind::Website(replacement) if bound.text.is_none() => {
+                    written.push(format_parameter(name, replacement));
                 }
-                _ => kept.extend(self.flag(bound, flags).map(|value| argument(name, value))),
+                _ => written.extend(
+                    self.flag_value(bound, flags)
+                        .map(|value| format_parameter(name, value)),
+                ),
             }
         }
-        Some(kept.join("&")).filter(|query| !query.is_empty())
+        Some(written.join("&")).filter(|query| !query.is_empty())
     }
 }

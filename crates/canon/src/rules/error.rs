@@ -1,4 +1,4 @@
-//! Why a URL has no page.
+//! Why a URL resolves to no page.
 
 use thiserror::Error;
 
@@ -7,16 +7,16 @@ use crate::error::UrlError;
 /// Why the rules do not admit a URL.
 #[derive(Debug, Clone, PartialEq, Eq, Error)]
 #[non_exhaustive]
-pub enum Failure {
-    /// It is no URL, or one that cannot be watched.
+pub enum ResolveError {
+    /// The input is no URL, or a URL that cannot be watched.
     #[error(transparent)]
     Url(#[from] UrlError),
-    /// It is longer than rules are asked about.
-    #[error("the URL is {length} bytes long: rules are not asked about more than {limit}")]
+    /// The URL is too long for website rules.
+    #[error("the URL is {length} bytes long: rules do not match URLs of more than {limit}")]
     TooLong {
-        /// Its length in bytes.
+        /// The length of the URL in bytes.
         length: usize,
-        /// The longest that is allowed.
+        /// The most bytes allowed.
         limit: usize,
     },
     /// No rule of the domain's script matches the host.
@@ -24,45 +24,47 @@ pub enum Failure {
     UnknownDomain {
         /// The host.
         host: String,
-        /// Its registrable domain, which names the script.
+        /// The registrable domain, which selects the script.
         domain: String,
     },
-    /// The rule that matched makes something of the host that is no host name.
+    /// The rule that matched turns the host into an invalid host name.
     #[error("the website `{website}` {problem}")]
     BadWebsite {
-        /// What the rule made.
+        /// The result of the rule.
         website: String,
-        /// What is wrong with it; reads on from the website.
+        /// The reason, worded so that it continues a sentence that starts with the website.
         problem: &'static str,
     },
     /// No rule of the website's script matches protocol, port, path and query.
     #[error("no rule of the website `{website}` matches the URL")]
     UnknownWebsite {
-        /// The website, which names the script.
+        /// The website, which selects the script.
         website: String,
     },
-    /// A parameter of the query that the rule knows is there more than once.
-    #[error("the query has `{name}` more than once: which is meant cannot be known")]
+    /// The query has a parameter twice for which the rule has a variable.
+    #[error("the query has `{name}` more than once, and rules cannot tell which value is meant")]
     DuplicateParameter {
-        /// Its name.
+        /// The name of the parameter.
         name: String,
     },
     /// The URL gives an option two values.
-    #[error("the URL says `{name}` is `{first}` and `{second}`: which is meant cannot be known")]
+    #[error(
+        "the URL gives `{name}` two values, `{first}` and `{second}`, and rules cannot tell which is meant"
+    )]
     ContradictoryOption {
-        /// The option.
+        /// The name of the option.
         name: String,
         /// One value.
         first: String,
-        /// The other.
+        /// The other value.
         second: String,
     },
-    /// The rules make a URL of the page that they would not take back to that page.
+    /// The rules make a URL for the page, but do not resolve that URL to the same page.
     #[error(transparent)]
-    Rejected(#[from] Rejected),
+    Rejected(#[from] RejectedUrl),
 }
 
-impl Failure {
+impl ResolveError {
     /// The stable code.
     pub fn code(&self) -> &'static str {
         match self {
@@ -78,12 +80,12 @@ impl Failure {
     }
 }
 
-/// A URL that the rules make of a page, and that is not the page's URL to the same rules.
+/// A URL that the rules make for a page, and do not resolve to the same page.
 #[derive(Debug, Clone, PartialEq, Eq, Error)]
-#[error("the rules make `{url}` of it, {because}: they have to be changed")]
-pub struct Rejected {
-    /// The official URL, or that of the page.
+#[error("the rules rewrite the URL as `{url}`, {reason}: change the rules")]
+pub struct RejectedUrl {
+    /// The official URL, or the URL of the page.
     pub url: String,
-    /// What the rules say of that URL; reads on from it.
-    pub because: String,
+    /// The reason, worded so that it continues a sentence that ends with the URL.
+    pub reason: String,
 }

@@ -1,0 +1,79 @@
+//! Compiled scripts and their rules.
+
+use super::pattern::{Matcher, PatternMatch};
+use super::trace::RuleRef;
+use super::variable::{BoundVariable, CompiledVariable};
+use crate::identity::Scheme;
+
+/// The compiled script of a registrable domain.
+#[derive(Debug, Clone)]
+pub struct DomainScript {
+    pub(crate) rules: Vec<DomainRule>,
+}
+
+/// The compiled script of a website.
+#[derive(Debug, Clone)]
+pub struct WebsiteScript {
+    pub(crate) rules: Vec<WebsiteRule>,
+}
+
+/// A rule about the host.
+#[derive(Debug, Clone)]
+pub(crate) struct DomainRule {
+    pub(crate) rule: RuleRef,
+    pub(crate) host: VariableSequence,
+}
+
+/// A rule about protocol, port, query and path.
+#[derive(Debug, Clone)]
+pub(crate) struct WebsiteRule {
+    pub(crate) rule: RuleRef,
+    /// The only scheme; `None` for both.
+    pub(crate) scheme: Option<Scheme>,
+    /// The only port; `None` for all.
+    pub(crate) port: Option<u16>,
+    pub(crate) query: Vec<QueryVariable>,
+    pub(crate) path: VariableSequence,
+}
+
+/// The variables of a host or path, in order, and the matcher of their joined patterns.
+#[derive(Debug, Clone)]
+pub(crate) struct VariableSequence {
+    pub(crate) variables: Vec<CompiledVariable>,
+    pub(crate) matcher: Matcher,
+}
+
+/// The variable of a query parameter, and the matcher of its pattern.
+#[derive(Debug, Clone)]
+pub(crate) struct QueryVariable {
+    pub(crate) variable: CompiledVariable,
+    pub(crate) required: bool,
+    pub(crate) matcher: Matcher,
+}
+
+impl VariableSequence {
+    /// The variables with their values; `matches` has the match of each pattern.
+    pub(crate) fn bind(&self, matches: &[Option<PatternMatch<'_>>]) -> Vec<BoundVariable<'_>> {
+        let pairs = self.variables.iter().zip(matches);
+        pairs
+            .map(|(variable, matched)| variable.bind(*matched))
+            .collect()
+    }
+}
+
+impl DomainScript {
+    /// The variables of all rules.
+    pub(crate) fn variables(&self) -> impl Iterator<Item = &CompiledVariable> {
+        self.rules.iter().flat_map(|rule| &rule.host.variables)
+    }
+}
+
+impl WebsiteScript {
+    /// The variables of all rules.
+    pub(crate) fn variables(&self) -> impl Iterator<Item = &CompiledVariable> {
+        self.rules.iter().flat_map(|rule| {
+            let query = rule.query.iter().map(|parameter| &parameter.variable);
+            rule.path.variables.iter().chain(query)
+        })
+    }
+}
