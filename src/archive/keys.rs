@@ -4,11 +4,13 @@
 //! capture under the URL with these, in its own reading of the specification. Hence
 //! [`Compat::Pywb`]: under any other key it would not find a thing.
 
-use std::fmt::Write as _;
-
+use percent_encoding::{AsciiSet, CONTROLS, utf8_percent_encode};
 use urldb_canon::{Compat, Request, surt};
 use urldb_warc::cdxj;
 use urldb_warc::http::StoredRequest;
+
+/// Control characters and the space. Characters outside of ASCII are escaped in any case.
+const NOT_GRAPHIC: &AsciiSet = &CONTROLS.add(b' ');
 
 /// Makes the keys of an index.
 #[derive(Debug, Clone, Copy)]
@@ -42,16 +44,7 @@ pub(super) fn lookup_url(url: &str, request: &StoredRequest) -> String {
     let url = canonical(request).append_to(url, Compat::Pywb);
     let url = url.replace(['\r', '\n', '\t'], "");
     let url = url.trim_matches([' ', '\x0b', '\x0c']);
-    let mut written = String::with_capacity(url.len());
-    for byte in url.bytes() {
-        if byte.is_ascii_graphic() {
-            written.push(char::from(byte));
-        } else {
-            // Writing to a string does not fail.
-            let _ = write!(written, "%{byte:02X}");
-        }
-    }
-    written
+    utf8_percent_encode(url, NOT_GRAPHIC).to_string()
 }
 
 fn canonical(request: &StoredRequest) -> Request<'_> {
