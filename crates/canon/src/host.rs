@@ -35,11 +35,11 @@ fn check_labels(host: &str) -> Result<(), &'static str> {
         return Err("is longer than the 253 characters a host may have");
     }
     if host.starts_with('-') {
-        return Err("starts with a hyphen: commands would take its file for an option");
+        return Err("starts with a hyphen: programs would read the file name as an option");
     }
     for label in host.split('.') {
         if label.is_empty() {
-            return Err("has an empty label: look for a dot too many");
+            return Err("has an empty label: remove the extra dot");
         }
         if label.len() > MAX_LABEL_LENGTH {
             return Err("has a label longer than 63 characters");

@@ -179,7 +179,8 @@ fn split_scheme(input: &str) -> Result<(Scheme, &str), UrlError> {
     match (Scheme::parse(name), rest.strip_prefix("//")) {
         (Some(scheme), Some(rest)) => Ok((scheme, rest)),
         (Some(_), None) => Err(not_absolute()),
-        // `example.com:80/x` and `localhost:8080` are hosts with ports, whatever the grammar says.
+        // `example.com:80/x` and `localhost:8080` are hosts with ports, although the grammar allows schemes
+        // with dots.
         (None, None) if name.contains('.') || rest.starts_with(|c: char| c.is_ascii_digit()) => {
             Err(not_absolute())
         }

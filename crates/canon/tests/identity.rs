@@ -314,7 +314,7 @@ fn messages_say_what_to_do() {
         ),
         (
             "http://a..b/",
-            "host `a..b` has an empty label: look for a dot too many",
+            "host `a..b` has an empty label: remove the extra dot",
         ),
         (
             "http://u:p@example.com/",

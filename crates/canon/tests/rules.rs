@@ -161,7 +161,7 @@ fn a_rule_can_make_no_host() {
     assert_eq!(failure.code(), "bad-website");
     assert_eq!(
         failure.to_string(),
-        "the website `y..example.org` has an empty label: look for a dot too many"
+        "the website `y..example.org` has an empty label: remove the extra dot"
     );
 }
 

@@ -1,4 +1,4 @@
-//! Limits of what is read from a body, so that time and memory grow at most linearly with it.
+//! Limits for bodies, so that time and memory grow at most linearly with the length of a body.
 
 /// JSON values in a body.
 pub(super) const MAX_VALUES: usize = 100_000;

@@ -1,4 +1,4 @@
-//! Compilation of scripts: parse, check, and collect what is wrong.
+//! Compilation of scripts: parse, check, and collect diagnostics.
 
 use super::check::{CheckedRule, Checker};
 use super::diagnostic::{Code, Cursor, Diagnostic, Report};

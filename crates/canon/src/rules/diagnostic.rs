@@ -1,14 +1,14 @@
-//! What is wrong with a script, and where.
+//! Diagnostics: mistakes in a script, with their positions.
 
 use std::fmt;
 use std::ops::Range;
 
-/// How bad it is.
+/// The severity of a diagnostic.
 #[derive(Debug, Clone, Copy, PartialEq, Eq, PartialOrd, Ord, Hash)]
 pub enum Severity {
-    /// It has to change; a script is not used.
+    /// A mistake: the script is not used.
     Error,
-    /// It works, but perhaps not as meant.
+    /// The script works, but perhaps not as intended.
     Warning,
 }
 
@@ -46,12 +46,12 @@ macro_rules! codes {
                 match self { $(Self::$variant => $name,)* }
             }
 
-            /// One line that says what the code means.
+            /// The meaning of the code, in one line.
             pub fn description(self) -> &'static str {
                 match self { $(Self::$variant => $description,)* }
             }
 
-            /// How bad it is; the same for all diagnostics of a code.
+            /// The severity, which is the same for all diagnostics of a code.
             pub fn severity(self) -> Severity {
                 match self { $(Self::$variant => Severity::$severity,)* }
             }
@@ -86,29 +86,29 @@ impl fmt::Display for Code {
     }
 }
 
-/// Something wrong with a script; displayed as `LINE:COLUMN: CODE: MESSAGE`.
+/// A mistake in a script; displayed as `LINE:COLUMN: CODE: MESSAGE`.
 #[derive(Debug, Clone, PartialEq, Eq)]
 pub struct Diagnostic {
-    /// What kind of mistake it is.
+    /// The kind of mistake.
     pub code: Code,
     /// Line, from 1.
     pub line: usize,
     /// Column, in characters from 1.
     pub column: usize,
-    /// How many characters are meant, at least 1; all are on that line.
+    /// The number of affected characters, at least 1; all are on that line.
     pub length: usize,
-    /// What is wrong and what to do: lower case, no trailing dot.
+    /// The mistake and its correction: lower case, no trailing dot.
     pub message: String,
 }
 
 impl Diagnostic {
-    /// Shorthand for that of the code.
+    /// The severity of the code.
     pub fn severity(&self) -> Severity {
         self.code.severity()
     }
 
-    /// The line of `source` it is about, and one below with carets under what is meant. A long
-    /// line is cut; what is not printable is shown as U+FFFD.
+    /// The affected line of `source`, and a line with carets under the affected characters. A long
+    /// line is cut; a character that is not printable is shown as U+FFFD.
     pub fn excerpt(&self, source: &str) -> String {
         let line = lines(source).nth(self.line - 1).unwrap_or("");
         let cut = self.column.saturating_sub(EXCERPT_BEFORE + 1);
@@ -119,7 +119,7 @@ impl Diagnostic {
     }
 }
 
-/// How much of a line an excerpt shows, and how much of that before what is meant.
+/// The most characters in an excerpt, and the most of them before the affected ones.
 const EXCERPT: usize = 120;
 const EXCERPT_BEFORE: usize = 60;
 
@@ -152,11 +152,11 @@ impl fmt::Display for Diagnostic {
     }
 }
 
-/// Collects what is wrong, by byte positions.
+/// Collects mistakes by their byte ranges.
 #[derive(Debug, Default)]
 pub(crate) struct Report {
     found: Vec<(Range<usize>, Code, String)>,
-    /// How many of them are errors.
+    /// The number of errors among them.
     pub(crate) errors: usize,
 }
 
@@ -166,7 +166,7 @@ impl Report {
         self.found.push((span, code, message.into()));
     }
 
-    /// All of it in the order of `source`, in lines and columns.
+    /// The diagnostics in the order of `source`, with lines and columns.
     pub(crate) fn finish(mut self, source: &str) -> Vec<Diagnostic> {
         self.found.sort_by_key(|(span, ..)| span.start);
         let mut cursor = Cursor::default();
@@ -186,7 +186,7 @@ impl Report {
     }
 }
 
-/// A place in a text that only moves forward, so that many positions cost one reading.
+/// A position in a text that only moves forward, so that many positions need only one pass.
 #[derive(Debug, Default)]
 pub(crate) struct Cursor {
     at: usize,

@@ -29,7 +29,7 @@ pub(crate) struct Pattern {
 }
 
 impl Pattern {
-    /// Parses a pattern, and reports what is wrong with it.
+    /// Parses a pattern, and reports its mistakes.
     pub(crate) fn parse(text: &Spanned<StringLiteral>, report: &mut Report) -> Option<Self> {
         let source = text.node.value.clone();
         if source.contains(|c: char| c.is_control()) {
@@ -41,7 +41,7 @@ impl Pattern {
             Ok(hir) => hir,
             Err(error) => {
                 let (what, span) = describe(&error);
-                let message = format!("the pattern is no regular expression: {what}");
+                let message = format!("the pattern is not a regular expression: {what}");
                 report.add(Code::RulePattern, script_span(text, span), message);
                 return None;
             }

@@ -44,7 +44,7 @@ pub struct Resolution {
     /// The record of the URL: website and page.
     ///
     /// An error where the page cannot be a record: the port is not the default port, or the rules
-    /// do not resolve a URL that they make to the same page.
+    /// rewrite the URL as one that does not resolve to the same page.
     pub record: Result<Identity, ResolveError>,
 }
 
