@@ -5,8 +5,7 @@
 use std::io::Write;
 
 use libfuzzer_sys::fuzz_target;
-use urldb_warc::CdxjLine;
-use urldb_warc::index::{FILE_NAME, Index, merge};
+use urldb_warc::{CdxjIndex, CdxjLine, INDEX_FILE_NAME, merge_into_index};
 
 fuzz_target!(|text: &str| {
     let lines: Vec<CdxjLine> = text
@@ -22,20 +21,20 @@ fuzz_target!(|text: &str| {
     }
     let key = text.split(' ').next().unwrap_or_default();
     let dir = tempfile::tempdir().expect("a directory");
-    let path = dir.path().join(FILE_NAME);
+    let path = dir.path().join(INDEX_FILE_NAME);
     std::fs::File::create(&path)
         .and_then(|mut file| file.write_all(text.as_bytes()))
         .expect("written");
-    let mut index = Index::open(&path).expect("an index");
+    let mut index = CdxjIndex::open(&path).expect("an index");
     let found = index.captures(key).expect("no line is too long");
     assert!(found.count() <= text.lines().count());
 
     std::fs::remove_file(&path).expect("there");
-    merge(&path, &good).expect("merged");
+    merge_into_index(&path, &good).expect("merged");
     if good.is_empty() {
         return;
     }
-    let mut index = Index::open(&path).expect("an index");
+    let mut index = CdxjIndex::open(&path).expect("an index");
     for line in &good {
         let found: Vec<_> = index.captures(&line.key).expect("looked up").collect();
         assert!(

@@ -5,7 +5,7 @@
 use std::io::{BufReader, Read};
 
 use libfuzzer_sys::fuzz_target;
-use urldb_warc::http::{Body, Framing, StoredHead, StoredRequest};
+use urldb_warc::{BodyFraming, StoredBody, StoredHead, StoredRequest};
 
 fuzz_target!(|bytes: &[u8]| {
     let mut rest = bytes;
@@ -17,8 +17,8 @@ fuzz_target!(|bytes: &[u8]| {
     assert_eq!(body(rest, chunked, 1 + rest.len() % 7), whole);
 });
 
-fn body(bytes: &[u8], chunked: bool, piece: usize) -> (Vec<u8>, Option<Framing>) {
-    let mut body = Body::new(BufReader::with_capacity(piece, bytes), chunked);
+fn body(bytes: &[u8], chunked: bool, piece: usize) -> (Vec<u8>, Option<BodyFraming>) {
+    let mut body = StoredBody::new(BufReader::with_capacity(piece, bytes), chunked);
     let mut content = Vec::new();
     body.read_to_end(&mut content).expect("in memory");
     (content, body.framing())

@@ -5,8 +5,7 @@
 use std::io::{Cursor, Read};
 
 use libfuzzer_sys::fuzz_target;
-use urldb_warc::Reader;
-use urldb_warc::reader::ReadError;
+use urldb_warc::{ReadError, Reader};
 
 type Input<'a> = Reader<Cursor<&'a [u8]>>;
 

@@ -2,8 +2,9 @@
 
 use std::net::IpAddr;
 
-use urldb_warc::http::{ResponseHead, StoredRequest, Version, render_request_head};
-use urldb_warc::{Digest, Exchange, WarcDate};
+use urldb_warc::{
+    Digest, Exchange, HttpVersion, ResponseHead, StoredRequest, WarcDate, render_request_head,
+};
 
 use urldb_verdict::Hop;
 use urldb_verdict::Job;
@@ -31,9 +32,9 @@ impl Answer<'_> {
     pub(super) fn response_head(&self, body_length: u64) -> anyhow::Result<Vec<u8>> {
         let head = ResponseHead {
             version: if self.hop.version == "HTTP/1.0" {
-                Version::Http10
+                HttpVersion::Http10
             } else {
-                Version::Http11
+                HttpVersion::Http11
             },
             status: self.hop.status,
             reason: &self.hop.reason_phrase,

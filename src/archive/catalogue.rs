@@ -5,10 +5,7 @@ use std::collections::HashMap;
 use std::path::{Component, Path, PathBuf};
 
 use anyhow::Context;
-use urldb_warc::CdxjLine;
-use urldb_warc::cdxj::REVISIT;
-use urldb_warc::http::StoredRequest;
-use urldb_warc::index::{FILE_NAME, Index};
+use urldb_warc::{CdxjIndex, CdxjLine, INDEX_FILE_NAME, REVISIT_MIME, StoredRequest};
 
 use super::keys::key_of;
 
@@ -21,7 +18,7 @@ pub struct Catalogue {
     folder: PathBuf,
     index: PathBuf,
     /// The index, once something was looked up.
-    opened: RefCell<Option<Index>>,
+    opened: RefCell<Option<CdxjIndex>>,
 }
 
 /// One capture of a URL.
@@ -36,13 +33,13 @@ pub struct Capture {
 impl Capture {
     /// Whether it only says that the bytes are those of an earlier one.
     pub fn is_revisit(&self) -> bool {
-        self.line.mime == REVISIT
+        self.line.mime == REVISIT_MIME
     }
 
     /// What was asked, for people: the URL, after the method if that is not GET.
     pub fn name(&self) -> String {
         let line = &self.line;
-        match &line.asked {
+        match &line.request {
             Some(asked) => format!("{} {}", asked.method, line.url),
             None => line.url.clone(),
         }
@@ -61,10 +58,10 @@ impl Catalogue {
     /// # Errors
     /// When it has no index; says what makes one.
     pub fn open(folder: &Path) -> anyhow::Result<Self> {
-        let index = folder.join(FILE_NAME);
+        let index = folder.join(INDEX_FILE_NAME);
         anyhow::ensure!(
             index.is_file(),
-            "the archive at {} has no {FILE_NAME}; `urldb archive index` makes one of its files",
+            "the archive at {} has no {INDEX_FILE_NAME}; `urldb archive index` makes one of its files",
             folder.display()
         );
         Ok(Self {
@@ -91,7 +88,7 @@ impl Catalogue {
 
     /// All lines of the index, sorted by key and time.
     pub fn lines(&self) -> anyhow::Result<impl Iterator<Item = anyhow::Result<CdxjLine>> + use<>> {
-        let lines = Index::open(&self.index)?.into_lines()?;
+        let lines = CdxjIndex::open(&self.index)?.into_lines()?;
         Ok(lines.map(|line| line.context(DAMAGED)))
     }
 
@@ -129,12 +126,12 @@ impl Catalogue {
 
     fn with_index<T>(
         &self,
-        work: impl FnOnce(&mut Index) -> anyhow::Result<T>,
+        work: impl FnOnce(&mut CdxjIndex) -> anyhow::Result<T>,
     ) -> anyhow::Result<T> {
         let mut opened = self.opened.borrow_mut();
         work(match opened.as_mut() {
             Some(index) => index,
-            None => opened.insert(Index::open(&self.index)?),
+            None => opened.insert(CdxjIndex::open(&self.index)?),
         })
     }
 
@@ -159,9 +156,9 @@ impl Catalogue {
         let path = key.split('?').next().unwrap_or_default();
         let lines = self.with_index(|index| {
             let mut lines = vec![];
-            for line in index.beginning_with(&format!("{path}?"))? {
+            for line in index.lines_with_prefix(&format!("{path}?"))? {
                 let line = line.context(DAMAGED)?;
-                if line.asked.is_some() && urldb_canon::surt(&line.url) == key {
+                if line.request.is_some() && urldb_canon::surt(&line.url) == key {
                     lines.push(line);
                 }
             }
@@ -191,7 +188,7 @@ impl Catalogue {
                 request.method
             ));
         }
-        if let Some(asked) = others.iter().find_map(|other| other.line.asked.as_ref()) {
+        if let Some(asked) = others.iter().find_map(|other| other.line.request.as_ref()) {
             return Ok(format!(
                 "{url} is not in the archive as an answer to GET, but to {}: say with --method and --data which \
                  request is meant; `urldb archive list {url}` shows them",

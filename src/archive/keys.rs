@@ -6,8 +6,7 @@
 
 use percent_encoding::{AsciiSet, CONTROLS, utf8_percent_encode};
 use urldb_canon::{Compat, Request, surt};
-use urldb_warc::cdxj;
-use urldb_warc::http::StoredRequest;
+use urldb_warc::{SortKeys, StoredRequest};
 
 /// Control characters and the space. Characters outside of ASCII are escaped in any case.
 const NOT_GRAPHIC: &AsciiSet = &CONTROLS.add(b' ');
@@ -16,7 +15,7 @@ const NOT_GRAPHIC: &AsciiSet = &CONTROLS.add(b' ');
 #[derive(Debug, Clone, Copy)]
 pub struct Keys;
 
-impl cdxj::Keys for Keys {
+impl SortKeys for Keys {
     fn key(&self, url: &str) -> String {
         surt(url)
     }
@@ -31,7 +30,7 @@ impl cdxj::Keys for Keys {
 
 /// The key of the captures of a URL that answer this request; a GET if there is none.
 pub fn key_of(url: &str, request: Option<&StoredRequest>) -> String {
-    let key = request.and_then(|request| cdxj::Keys::key_of_request(&Keys, url, request));
+    let key = request.and_then(|request| SortKeys::key_of_request(&Keys, url, request));
     key.map_or_else(|| surt(url), |(key, _)| key)
 }
 
@@ -58,7 +57,7 @@ fn canonical(request: &StoredRequest) -> Request<'_> {
 #[cfg(test)]
 mod tests {
     use proptest::prelude::*;
-    use urldb_warc::cdxj::Keys as _;
+    use urldb_warc::SortKeys as _;
 
     use super::*;
 

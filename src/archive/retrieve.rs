@@ -4,10 +4,10 @@ use std::fs::File;
 use std::io::{Read, Write};
 
 use anyhow::Context;
-use urldb_warc::digest::Hasher;
-use urldb_warc::http::{Body, StoredHead, StoredRequest};
-use urldb_warc::reader::{Reader, Record};
-use urldb_warc::{CdxjLine, Digest, Header, RecordType, Version, WarcDate};
+use urldb_warc::{
+    CdxjLine, Digest, DigestHasher, Header, Reader, Record, RecordType, StoredBody, StoredHead,
+    StoredRequest, Version, WarcDate,
+};
 
 use super::{Capture, Catalogue, Moment, date};
 use urldb_verdict::becomes_get;
@@ -307,11 +307,11 @@ impl Payload<'_> {
         self.catalogue
             .with_record(&self.stored, |_, head, mut record| {
                 let is_chunked = head.as_ref().is_some_and(StoredHead::is_chunked);
-                let mut body = Body::new(&mut record, is_chunked);
+                let mut body = StoredBody::new(&mut record, is_chunked);
                 let mut hasher = self
                     .digest
                     .as_ref()
-                    .map(|digest| Hasher::new(digest.algorithm()));
+                    .map(|digest| DigestHasher::new(digest.algorithm()));
                 let mut buffer = vec![0; CHUNK];
                 let mut length = 0;
                 loop {
@@ -330,7 +330,7 @@ impl Payload<'_> {
                     length += read as u64;
                 }
                 record.finish().with_context(place)?;
-                let actual = hasher.map(Hasher::finish);
+                let actual = hasher.map(DigestHasher::finish);
                 if let (Some(expected), Some(actual)) = (&self.digest, &actual)
                     && expected != actual
                 {

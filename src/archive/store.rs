@@ -12,14 +12,14 @@ use std::sync::{Mutex, PoisonError};
 
 use anyhow::Context;
 use sha2::{Digest as _, Sha256};
-use urldb_warc::digest::Algorithm;
-use urldb_warc::file::Style;
-use urldb_warc::record::Truncated;
-use urldb_warc::{Digest, Exchange, Original, Packer, RecordId};
+use urldb_warc::{
+    Digest, DigestAlgorithm, Exchange, OriginalCapture, Packer, RecordId, TruncationReason,
+    WriteOptions,
+};
 
 use super::answer::Answer;
 use super::keys::lookup_url;
-use super::volumes::{Record, Volumes, random_id, style_of, warc_date};
+use super::volumes::{Record, Volumes, random_id, warc_date, write_options};
 use crate::ambient::Ambient;
 use crate::config::{self, ArchiveRequests};
 use crate::ledger::{Capture, Content};
@@ -34,8 +34,8 @@ const SMALL: u64 = 64 * 1024;
 pub struct Archive {
     volumes: Mutex<Volumes>,
     ambient: Ambient,
-    style: Style,
-    digest: Algorithm,
+    options: WriteOptions,
+    digest: DigestAlgorithm,
     requests: ArchiveRequests,
 }
 
@@ -51,7 +51,7 @@ impl Archive {
         let archive = Self {
             volumes: Mutex::new(volumes),
             ambient,
-            style: style_of(how),
+            options: write_options(how),
             digest: how.digest,
             requests: how.requests,
         };
@@ -62,7 +62,7 @@ impl Archive {
     pub fn archivist(&self) -> Archivist<'_> {
         Archivist {
             archive: self,
-            packer: Packer::new(self.style),
+            packer: Packer::new(self.options),
         }
     }
 
@@ -136,12 +136,13 @@ impl Archivist<'_> {
         let truncated = match body.end {
             _ if is_whole => None,
             BodyEnd::Complete => None,
-            BodyEnd::Cut => Some(Truncated::Length),
-            BodyEnd::Broken => Some(Truncated::Disconnect),
+            BodyEnd::Cut => Some(TruncationReason::Length),
+            BodyEnd::Broken => Some(TruncationReason::Disconnect),
         };
         let digest = answer.digest.to_string();
-        let same = known
-            .filter(|content| content.digest == digest && truncated != Some(Truncated::Disconnect));
+        let same = known.filter(|content| {
+            content.digest == digest && truncated != Some(TruncationReason::Disconnect)
+        });
         if let Some(Content {
             capture: Some(capture),
             ..
@@ -152,7 +153,8 @@ impl Archivist<'_> {
         }
         let capture = self.store_response(&answer, body, truncated)?;
         // What is always cut is remembered too, or it would be captured again and again.
-        let is_cut = truncated == Some(Truncated::Length) && (200..300).contains(&hop.status);
+        let is_cut =
+            truncated == Some(TruncationReason::Length) && (200..300).contains(&hop.status);
         let is_remembered = is_whole || is_cut && known.is_none();
         if !is_remembered {
             return Ok(None);
@@ -228,7 +230,7 @@ impl Archivist<'_> {
                 decoded: None,
                 bytes: Some(spool),
             };
-            let truncated = (!hop.beginning.is_whole).then_some(Truncated::Length);
+            let truncated = (!hop.beginning.is_whole).then_some(TruncationReason::Length);
             let digest = Digest::sha256(sha256);
             self.store_response(&Answer { job, hop, digest }, &mut body, truncated)?;
         }
@@ -275,7 +277,7 @@ impl Archivist<'_> {
         &mut self,
         answer: &Answer<'_>,
         body: &mut Body,
-        truncated: Option<Truncated>,
+        truncated: Option<TruncationReason>,
     ) -> anyhow::Result<Option<Capture>> {
         let Some(bytes) = body.bytes.as_mut() else {
             return Ok(None);
@@ -286,8 +288,8 @@ impl Archivist<'_> {
         let exchange = answer.exchange(&date);
         let digest = self.archive.digest;
         let payload = match digest {
-            Algorithm::Sha256 => answer.digest.clone(),
-            Algorithm::Sha1 => Digest::of(Algorithm::Sha1, bytes.reader()?)?.0,
+            DigestAlgorithm::Sha256 => answer.digest.clone(),
+            DigestAlgorithm::Sha1 => Digest::of(DigestAlgorithm::Sha1, bytes.reader()?)?.0,
         };
         let head = answer.response_head(length)?;
         let mut draft = exchange.response(&id, head, &payload, truncated)?;
@@ -342,12 +344,12 @@ impl Archivist<'_> {
 
 const BAD_LEDGER: &str = "the ledger names a capture in a way that is not valid";
 
-fn original(capture: &Capture, digest: &Digest) -> anyhow::Result<Original> {
+fn original(capture: &Capture, digest: &Digest) -> anyhow::Result<OriginalCapture> {
     let payload_digest = match &capture.digest {
         Some(digest) => digest.parse().context(BAD_LEDGER)?,
         None => digest.clone(),
     };
-    Ok(Original {
+    Ok(OriginalCapture {
         record_id: capture.record.parse().context(BAD_LEDGER)?,
         target_uri: capture.uri.clone(),
         date: capture.date.parse().context(BAD_LEDGER)?,

@@ -5,13 +5,9 @@ use std::path::{Path, PathBuf};
 
 use anyhow::Context;
 use jiff::Timestamp;
-use urldb_warc::cdxj::Place;
-use urldb_warc::file::Style;
-use urldb_warc::http::{StoredHead, StoredRequest};
-use urldb_warc::index::Update;
-use urldb_warc::recover::{Recovered, recover};
 use urldb_warc::{
-    CdxjLine, Draft, Packed, Packer, RecordId, RecordType, Series, Version, WarcDate,
+    CdxjLine, FileSeries, IndexUpdate, PackedRecord, Packer, RecordDraft, RecordId, RecordLocation,
+    RecordType, RecoveredFile, StoredHead, StoredRequest, Version, WarcDate, WriteOptions, recover,
 };
 
 use super::keys::Keys;
@@ -22,7 +18,7 @@ const NOT_INDEXED: &str = "cannot update the archive's index";
 
 /// A record on its way into a file.
 pub(super) struct Record<'a> {
-    pub(super) draft: Draft,
+    pub(super) draft: RecordDraft,
     pub(super) block: Block<'a>,
     /// The request that it is the answer to, if that was no GET: its line's key has it.
     pub(super) asked: Option<StoredRequest>,
@@ -31,13 +27,13 @@ pub(super) struct Record<'a> {
 /// What a record is made of.
 pub(super) enum Block<'a> {
     /// All of it is there.
-    Packed(Packed),
+    Packed(PackedRecord),
     /// Its body is read when it is written, so many bytes.
     Streamed(Box<dyn Read + 'a>, u64),
 }
 
 impl<'a> Record<'a> {
-    pub(super) fn new(draft: Draft, body: impl Read + 'a, length: u64) -> Self {
+    pub(super) fn new(draft: RecordDraft, body: impl Read + 'a, length: u64) -> Self {
         Self {
             draft,
             block: Block::Streamed(Box::new(body), length),
@@ -45,7 +41,7 @@ impl<'a> Record<'a> {
         }
     }
 
-    pub(super) fn without_body(draft: Draft) -> Self {
+    pub(super) fn without_body(draft: RecordDraft) -> Self {
         Self::new(draft, io::empty(), 0)
     }
 
@@ -65,7 +61,7 @@ pub(super) struct Volumes {
     folder: PathBuf,
     ambient: Ambient,
     version: Version,
-    series: Series,
+    series: FileSeries,
     lines: Vec<CdxjLine>,
 }
 
@@ -83,8 +79,8 @@ impl Volumes {
                 notes.push(describe(&recovered));
             }
             // Those that were just recovered, and those of runs that died before the index.
-            let mut update = Update::new(&index_in(folder));
-            for file in urldb_warc::index::unlisted(folder).context("cannot use the index")? {
+            let mut update = IndexUpdate::new(&index_in(folder));
+            for file in urldb_warc::unindexed_files(folder).context("cannot use the index")? {
                 if let Err(error) = update.add_file(&file, &Keys) {
                     notes.push(format!("an archive file is not indexed in full: {error}"));
                 }
@@ -92,8 +88,8 @@ impl Volumes {
             update.finish().context(NOT_INDEXED)?;
         }
         let host = hostname::get().unwrap_or_default();
-        let series = Series::new(folder, "urldb", &host.to_string_lossy())
-            .with_style(style_of(how))
+        let series = FileSeries::new(folder, "urldb", &host.to_string_lossy())
+            .with_options(write_options(how))
             .with_target_size(how.max_size);
         let volumes = Self {
             folder: folder.to_owned(),
@@ -126,18 +122,18 @@ impl Volumes {
             Block::Packed(packed) => file.append_packed(&packed),
             Block::Streamed(body, length) => file.append(&draft, body, length),
         }?;
-        let place = Place {
+        let location = RecordLocation {
             filename: file.name(),
             extent,
         };
         let mut line = CdxjLine::of_record(
             &draft.header,
             http_head(&draft)?.as_ref(),
-            place,
+            location,
             urldb_canon::surt,
         );
         if let (Some(line), Some(asked)) = (&mut line, &asked) {
-            line.ask(asked, &Keys);
+            line.set_request(asked, &Keys);
         }
         self.lines.extend(line);
         Ok(file.name().to_owned())
@@ -149,21 +145,21 @@ impl Volumes {
             .series
             .finish()
             .context("cannot finish the archive file")?;
-        urldb_warc::index::merge(&index_in(&self.folder), &self.lines).context(NOT_INDEXED)?;
+        urldb_warc::merge_into_index(&index_in(&self.folder), &self.lines).context(NOT_INDEXED)?;
         Ok(files)
     }
 }
 
 /// How the files are written.
-pub(super) fn style_of(how: &config::Archive) -> Style {
-    Style {
+pub(super) fn write_options(how: &config::Archive) -> WriteOptions {
+    WriteOptions {
         version: how.version,
-        ..Style::default()
+        ..WriteOptions::default()
     }
 }
 
 /// The head of a stored answer, for its line.
-fn http_head(draft: &Draft) -> anyhow::Result<Option<StoredHead>> {
+fn http_head(draft: &RecordDraft) -> anyhow::Result<Option<StoredHead>> {
     if draft.header.record_type() != Some(RecordType::Response) {
         return Ok(None);
     }
@@ -171,7 +167,7 @@ fn http_head(draft: &Draft) -> anyhow::Result<Option<StoredHead>> {
 }
 
 fn index_in(folder: &Path) -> PathBuf {
-    folder.join(urldb_warc::index::FILE_NAME)
+    folder.join(urldb_warc::INDEX_FILE_NAME)
 }
 
 /// An id for a record.
@@ -179,11 +175,16 @@ pub(super) fn random_id(ambient: Ambient) -> RecordId {
     RecordId::from_random((ambient.random)())
 }
 
-fn warcinfo(version: Version, id: &RecordId, date: &WarcDate, name: &str) -> anyhow::Result<Draft> {
+fn warcinfo(
+    version: Version,
+    id: &RecordId,
+    date: &WarcDate,
+    name: &str,
+) -> anyhow::Result<RecordDraft> {
     let software = concat!("urldb/", env!("CARGO_PKG_VERSION"));
     let format = version.name().replace("WARC/", "WARC File Format ");
     let fields = [("software", software), ("format", format.as_str())];
-    Ok(urldb_warc::record::warcinfo(id, date, name, &fields)?)
+    Ok(urldb_warc::warcinfo(id, date, name, &fields)?)
 }
 
 /// To the second, so that an index finds the record by the very time it is asked for.
@@ -192,7 +193,7 @@ pub(super) fn warc_date(at: Timestamp) -> anyhow::Result<WarcDate> {
 }
 
 /// What became of a file that a killed run has left, for people.
-pub fn describe(recovered: &Recovered) -> String {
+pub fn describe(recovered: &RecoveredFile) -> String {
     let kept = recovered.file.as_ref().map_or_else(
         || "nothing of it was whole".to_owned(),
         |file| format!("{} records kept in {}", recovered.records, file.display()),

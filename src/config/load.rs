@@ -7,8 +7,7 @@ use std::path::{Path, PathBuf};
 
 use toml::de::DeTable;
 use url::Host;
-use urldb_warc::Version;
-use urldb_warc::digest::Algorithm;
+use urldb_warc::{DigestAlgorithm, Version};
 
 use super::challenge;
 use super::proxy;
@@ -307,7 +306,10 @@ fn archive(section: Section<'_>) -> Archive {
         digest: section
             .choice(
                 "digest",
-                &[("sha256", Algorithm::Sha256), ("sha1", Algorithm::Sha1)],
+                &[
+                    ("sha256", DigestAlgorithm::Sha256),
+                    ("sha1", DigestAlgorithm::Sha1),
+                ],
             )
             .unwrap_or(default.digest),
         max_size: section.bytes("max-size").unwrap_or(default.max_size),

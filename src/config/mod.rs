@@ -14,8 +14,7 @@ use std::time::Duration;
 
 use urldb_fetch::{FetchOptions, NetworkOptions};
 use urldb_verdict::{Cnames, VerdictOptions};
-use urldb_warc::Version;
-use urldb_warc::digest::Algorithm;
+use urldb_warc::{DigestAlgorithm, Version};
 
 pub use load::{Complaints, ConfigError, FILE_NAME, discover, load};
 
@@ -108,7 +107,7 @@ pub struct Archive {
     /// The version of WARC that is written.
     pub version: Version,
     /// What the digests in the archive are.
-    pub digest: Algorithm,
+    pub digest: DigestAlgorithm,
     /// Bytes of a WARC file after which another one begins.
     pub max_size: u64,
 }
@@ -240,7 +239,7 @@ impl Default for Archive {
             records: ArchiveRecords::Static,
             requests: ArchiveRequests::Captures,
             version: Version::Warc11,
-            digest: Algorithm::Sha256,
+            digest: DigestAlgorithm::Sha256,
             max_size: 1_000_000_000,
         }
     }

@@ -78,7 +78,7 @@ fn keys_with_requests_are_those_of_cdxj_indexer() {
         compared.extend(ours);
     }
     assert_eq!(compared.len(), 18, "{compared:?}");
-    let asked = compared.iter().filter_map(|line| line.asked.as_ref());
+    let asked = compared.iter().filter_map(|line| line.request.as_ref());
     let bodies: Vec<&str> = asked.map(|asked| asked.body.as_str()).collect();
     assert_eq!(bodies, ["A=1&B=[]&C=3", "data=^", "foo=bar&test=abc"]);
 }

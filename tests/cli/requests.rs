@@ -149,12 +149,12 @@ fn answers_are_archived_under_their_requests() {
         "test,example)/form?__wb_method=post&q=c",
     ];
     assert_eq!(keys, [get, get, ab, ab, c, c]);
-    let asked = lines[2].asked.as_ref().unwrap();
+    let asked = lines[2].request.as_ref().unwrap();
     assert_eq!(
         (asked.method.as_str(), asked.body.as_str()),
         ("POST", "q=a b")
     );
-    assert!(lines[0].asked.is_none());
+    assert!(lines[0].request.is_none());
     assert!(lines.iter().all(|line| line.url == FORM));
 
     let files = sandbox.files("archive", ".warc.gz");

@@ -3,10 +3,10 @@
 use std::io;
 use std::path::PathBuf;
 
-use urldb_warc::cdxj::Place;
-use urldb_warc::http::StoredHead;
-use urldb_warc::record::{Truncated, warcinfo};
-use urldb_warc::{ArchiveFile, CdxjLine, Digest, Draft, Exchange, Original, RecordId, WarcDate};
+use urldb_warc::{
+    ArchiveFile, CdxjLine, Digest, Exchange, OriginalCapture, RecordDraft, RecordId,
+    RecordLocation, StoredHead, TruncationReason, WarcDate, warcinfo,
+};
 
 use crate::sandbox::Sandbox;
 
@@ -56,19 +56,19 @@ impl Shelf {
     }
 
     /// A response.
-    pub(crate) fn capture(&mut self, date: &str, told: &Told<'_>) -> Original {
+    pub(crate) fn capture(&mut self, date: &str, told: &Told<'_>) -> OriginalCapture {
         let digest = Digest::sha256_of(told.body).unwrap().0;
         self.put(date, told, digest, None)
     }
 
     /// A response of which the rest was lost.
-    pub(crate) fn half(&mut self, date: &str, told: &Told<'_>) -> Original {
+    pub(crate) fn half(&mut self, date: &str, told: &Told<'_>) -> OriginalCapture {
         let digest = Digest::sha256_of(told.body).unwrap().0;
-        self.put(date, told, digest, Some(Truncated::Disconnect))
+        self.put(date, told, digest, Some(TruncationReason::Disconnect))
     }
 
     /// A response with a digest that is that of other bytes.
-    pub(crate) fn wrong(&mut self, date: &str, told: &Told<'_>) -> Original {
+    pub(crate) fn wrong(&mut self, date: &str, told: &Told<'_>) -> OriginalCapture {
         let digest = Digest::sha256_of(&b"other bytes"[..]).unwrap().0;
         self.put(date, told, digest, None)
     }
@@ -78,8 +78,8 @@ impl Shelf {
         date: &str,
         told: &Told<'_>,
         digest: Digest,
-        truncated: Option<Truncated>,
-    ) -> Original {
+        truncated: Option<TruncationReason>,
+    ) -> OriginalCapture {
         let date: WarcDate = date.parse().unwrap();
         let id = self.id();
         let head = format!("HTTP/1.1 {}\r\n\r\n", told.head).into_bytes();
@@ -90,7 +90,7 @@ impl Shelf {
         };
         let draft = exchange.response(&id, head, &digest, truncated).unwrap();
         self.append(&draft, told.body);
-        Original {
+        OriginalCapture {
             record_id: id,
             target_uri: told.url.to_owned(),
             date,
@@ -99,7 +99,7 @@ impl Shelf {
     }
 
     /// The same bytes again.
-    pub(crate) fn revisit(&mut self, date: &str, url: &str, original: &Original) {
+    pub(crate) fn revisit(&mut self, date: &str, url: &str, original: &OriginalCapture) {
         let date: WarcDate = date.parse().unwrap();
         let id = self.id();
         let exchange = Exchange {
@@ -111,10 +111,10 @@ impl Shelf {
         self.append(&draft, &[]);
     }
 
-    fn append(&mut self, draft: &Draft, body: &[u8]) {
+    fn append(&mut self, draft: &RecordDraft, body: &[u8]) {
         let extent = self.file.append(draft, body, body.len() as u64).unwrap();
         let head = StoredHead::read(&mut io::Cursor::new(&draft.head)).unwrap();
-        let place = Place {
+        let place = RecordLocation {
             filename: self.file.name(),
             extent,
         };
@@ -124,9 +124,9 @@ impl Shelf {
 
     /// Closes the file and indexes it.
     pub(crate) fn finish(self) -> PathBuf {
-        let index = self.folder.join(urldb_warc::index::FILE_NAME);
+        let index = self.folder.join(urldb_warc::INDEX_FILE_NAME);
         let file = self.file.finish().unwrap();
-        urldb_warc::index::merge(&index, &self.lines).unwrap();
+        urldb_warc::merge_into_index(&index, &self.lines).unwrap();
         file
     }
 }

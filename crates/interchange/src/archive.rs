@@ -13,19 +13,20 @@ use std::sync::Arc;
 use flate2::bufread::MultiGzDecoder;
 use serde_json::{Map, Value as Json};
 use urldb_canon::surt;
-use urldb_warc::http::StoredHead;
-use urldb_warc::{Digest, Header, Reader, RecordType, WarcDate, digest::Algorithm, reader};
+use urldb_warc::{
+    Digest, DigestAlgorithm, Header, ReadError as WarcError, Reader, RecordType, StoredBody,
+    StoredHead, WarcDate,
+};
 
-use crate::chunked::Chunked;
 use crate::input::{Capped, Lines, MAX_UNPACKED};
 use crate::item::{At, Found, Item, Listed, Notice, Place, ReadError, Sink};
 use crate::json;
 
 /// Reads a WARC file, plain or with a gzip member for each record.
 pub fn read_warc(path: &Path, shown: &Arc<str>, sink: &mut Sink<'_>) -> Result<(), ReadError> {
-    let malformed = |error: &reader::ReadError| ReadError::Malformed {
+    let malformed = |error: &WarcError| ReadError::Malformed {
         place: byte(shown, error.offset),
-        message: error.problem.to_string(),
+        message: error.kind.to_string(),
     };
     let mut reader = Reader::open(path).map_err(|error| malformed(&error))?;
     while let Some(mut record) = reader.next_record().map_err(|error| malformed(&error))? {
@@ -112,7 +113,9 @@ fn payload<'a>(
         String::from_utf8_lossy(value).trim().to_ascii_lowercase()
     };
     let whole: Box<dyn BufRead> = match value("Transfer-Encoding").as_str() {
-        "chunked" => Box::new(BufReader::new(Chunked::new(block))),
+        "chunked" => Box::new(BufReader::new(
+            StoredBody::new(block, true).rejecting_broken_chunks(),
+        )),
         _ => Box::new(block),
     };
     match value("Content-Encoding").as_str() {
@@ -137,7 +140,7 @@ impl<R: Read> Read for Damaged<R> {
         self.0.read(buffer).map_err(|error| {
             let is_archive = error
                 .get_ref()
-                .is_some_and(<dyn Error + Send + Sync>::is::<reader::ReadError>);
+                .is_some_and(<dyn Error + Send + Sync>::is::<WarcError>);
             if is_archive || error.raw_os_error().is_some() {
                 error
             } else {
@@ -148,9 +151,8 @@ impl<R: Read> Read for Damaged<R> {
 }
 
 fn hex(digest: &Digest) -> Option<String> {
-    let is_sha256 = digest.algorithm() == Algorithm::Sha256;
-    let hex = digest.as_bytes().iter().map(|byte| format!("{byte:02x}"));
-    is_sha256.then(|| hex.collect())
+    let is_sha256 = digest.algorithm() == DigestAlgorithm::Sha256;
+    is_sha256.then(|| digest.to_hex())
 }
 
 /// Reads a CDXJ index. Where the file that a line names lies beside the index, the capture is read;
@@ -190,7 +192,7 @@ fn line_of(text: &str, folder: &Path, place: Place) -> Option<Found> {
         return Some(Notice::refused(place, "bad-line", message).into());
     };
     let field = |name| fields.get(name).and_then(Json::as_str).unwrap_or_default();
-    if field("mime") == urldb_warc::cdxj::REVISIT || !is_http(field("url")) {
+    if field("mime") == urldb_warc::REVISIT_MIME || !is_http(field("url")) {
         return None;
     }
     if !matches!(field("status"), "200" | "") {

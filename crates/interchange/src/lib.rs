@@ -19,7 +19,6 @@
 
 pub mod archive;
 pub mod bag;
-mod chunked;
 mod escape;
 pub mod input;
 pub mod item;

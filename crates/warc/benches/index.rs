@@ -4,9 +4,10 @@ use std::hint::black_box;
 use std::path::Path;
 
 use criterion::{Criterion, Throughput, criterion_group, criterion_main};
-use urldb_warc::index::{FILE_NAME, Index, lines_of, merge};
-use urldb_warc::writer::{Compression, Writer};
-use urldb_warc::{CdxjLine, Digest, Draft, Exchange, Extent, RecordId, WarcDate};
+use urldb_warc::{
+    CdxjIndex, CdxjLine, Compression, Digest, Exchange, Extent, INDEX_FILE_NAME, RecordDraft,
+    RecordId, WarcDate, Writer, index_lines_of, merge_into_index,
+};
 
 const RECORDS: u32 = 1000;
 const LINES: u32 = 100_000;
@@ -23,7 +24,7 @@ fn body(n: u32) -> Vec<u8> {
     rows.take(4096).collect()
 }
 
-fn responses(date: &WarcDate) -> Vec<(Draft, Vec<u8>)> {
+fn responses(date: &WarcDate) -> Vec<(RecordDraft, Vec<u8>)> {
     let response = |n: u32| {
         let (url, body) = (url(n), body(n));
         let exchange = Exchange {
@@ -41,7 +42,7 @@ fn responses(date: &WarcDate) -> Vec<(Draft, Vec<u8>)> {
     (0..RECORDS).map(response).collect()
 }
 
-fn write(records: &[(Draft, Vec<u8>)]) -> Vec<u8> {
+fn write(records: &[(RecordDraft, Vec<u8>)]) -> Vec<u8> {
     let mut writer = Writer::new(Vec::new(), Compression::Gzip);
     for (draft, body) in records {
         let length = body.len() as u64;
@@ -65,7 +66,7 @@ fn line(n: u32) -> CdxjLine {
             length: 300,
         },
         filename: "a.warc.gz".to_owned(),
-        asked: None,
+        request: None,
     }
 }
 
@@ -80,20 +81,20 @@ fn files(criterion: &mut Criterion, dir: &Path) {
         bencher.iter(|| write(black_box(&records)));
     });
     group.bench_function("index", |bencher| {
-        bencher.iter(|| lines_of(black_box(&path), &urldb_canon::surt).expect("good"));
+        bencher.iter(|| index_lines_of(black_box(&path), &urldb_canon::surt).expect("good"));
     });
     group.finish();
 }
 
 fn index(criterion: &mut Criterion, dir: &Path) {
-    let path = dir.join(FILE_NAME);
+    let path = dir.join(INDEX_FILE_NAME);
     let lines: Vec<CdxjLine> = (0..LINES).map(line).collect();
-    merge(&path, &lines).expect("merged");
+    merge_into_index(&path, &lines).expect("merged");
     let keys: Vec<String> = (0..LINES)
         .step_by(997)
         .map(|n| urldb_canon::surt(&url(n)))
         .collect();
-    let mut opened = Index::open(&path).expect("an index");
+    let mut opened = CdxjIndex::open(&path).expect("an index");
     let mut keys = keys.iter().cycle();
     let mut group = criterion.benchmark_group("an index of 100,000 lines");
     group.bench_function("look a URL up", |bencher| {
@@ -104,7 +105,7 @@ fn index(criterion: &mut Criterion, dir: &Path) {
     });
     group.sample_size(10);
     group.bench_function("merge a line", |bencher| {
-        bencher.iter(|| merge(black_box(&path), &lines[..1]).expect("merged"));
+        bencher.iter(|| merge_into_index(black_box(&path), &lines[..1]).expect("merged"));
     });
     group.finish();
 }

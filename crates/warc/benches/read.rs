@@ -5,10 +5,10 @@ use std::hint::black_box;
 use std::io::Cursor;
 
 use criterion::{Criterion, Throughput, criterion_group, criterion_main};
-use urldb_warc::digest::Algorithm;
-use urldb_warc::verify::Verifier;
-use urldb_warc::writer::{Compression, Writer};
-use urldb_warc::{Digest, Header, Reader, RecordType, index};
+use urldb_warc::{
+    Compression, Digest, DigestAlgorithm, Header, Reader, RecordType, Verifier, Writer,
+    index_lines_of,
+};
 
 /// Responses of 1 to 40 KiB of something like text, with SHA-1 digests of block and payload.
 fn archive() -> Vec<u8> {
@@ -33,7 +33,7 @@ fn archive() -> Vec<u8> {
         );
         let block = format!("{head}{body}");
         let digest = |bytes: &str| {
-            Digest::of(Algorithm::Sha1, bytes.as_bytes())
+            Digest::of(DigestAlgorithm::Sha1, bytes.as_bytes())
                 .expect("in memory")
                 .0
                 .to_string()
@@ -86,7 +86,7 @@ fn benches(criterion: &mut Criterion) {
         });
     });
     group.bench_function("index", |bencher| {
-        bencher.iter(|| index::lines_of(&path, &|url: &str| url.to_owned()).expect("good"));
+        bencher.iter(|| index_lines_of(&path, &|url: &str| url.to_owned()).expect("good"));
     });
 }
 

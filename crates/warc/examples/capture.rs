@@ -8,13 +8,11 @@ use std::error::Error;
 use std::io;
 use std::path::PathBuf;
 
-use urldb_warc::cdxj::Place;
-use urldb_warc::digest::Algorithm;
-use urldb_warc::file::file_name;
-use urldb_warc::http::{ResponseHead, StoredHead, Version, render_request_head};
-use urldb_warc::index::{self, merge};
-use urldb_warc::record::{Exchange, Original, warcinfo};
-use urldb_warc::{ArchiveFile, CdxjLine, Digest, Draft, RecordId, WarcDate};
+use urldb_warc::{
+    ArchiveFile, CdxjLine, Digest, DigestAlgorithm, Exchange, HttpVersion, INDEX_FILE_NAME,
+    OriginalCapture, RecordDraft, RecordId, RecordLocation, ResponseHead, StoredHead, WarcDate,
+    archive_file_name, merge_into_index, render_request_head, warcinfo,
+};
 
 const URL: &str = "https://data.example.org/catalogue.csv";
 const KEY: &str = "org,example,data)/catalogue.csv";
@@ -26,7 +24,7 @@ fn main() -> Result<(), Box<dyn Error>> {
             .nth(1)
             .ok_or("usage: capture DIRECTORY")?,
     );
-    let original = Original {
+    let original = OriginalCapture {
         record_id: RecordId::from_random([1; 16]),
         target_uri: URL.to_owned(),
         date: "2026-11-20T06:00:00.123456Z".parse()?,
@@ -43,11 +41,11 @@ fn main() -> Result<(), Box<dyn Error>> {
         &original,
         &"2026-11-22T06:00:00Z".parse()?,
     )?);
-    merge(&dir.join(index::FILE_NAME), &lines)?;
+    merge_into_index(&dir.join(INDEX_FILE_NAME), &lines)?;
     Ok(())
 }
 
-fn capture(dir: &std::path::Path, original: &Original) -> Result<CdxjLine, Box<dyn Error>> {
+fn capture(dir: &std::path::Path, original: &OriginalCapture) -> Result<CdxjLine, Box<dyn Error>> {
     let exchange = Exchange {
         target_uri: URL,
         date: &original.date,
@@ -67,7 +65,7 @@ fn capture(dir: &std::path::Path, original: &Original) -> Result<CdxjLine, Box<d
     ];
     let body_length = BODY.len() as u64;
     let head = ResponseHead {
-        version: Version::Http11,
+        version: HttpVersion::Http11,
         status: 200,
         reason: "OK",
         fields: &fields,
@@ -79,7 +77,7 @@ fn capture(dir: &std::path::Path, original: &Original) -> Result<CdxjLine, Box<d
         &original.payload_digest,
         None,
     )?;
-    response.add_block_digest(Algorithm::Sha256, BODY)?;
+    response.add_block_digest(DigestAlgorithm::Sha256, BODY)?;
     file.append(&request, io::empty(), 0)?;
     let line = append(&mut file, &response, BODY)?;
     file.finish()?;
@@ -88,7 +86,7 @@ fn capture(dir: &std::path::Path, original: &Original) -> Result<CdxjLine, Box<d
 
 fn revisit(
     dir: &std::path::Path,
-    original: &Original,
+    original: &OriginalCapture,
     date: &WarcDate,
 ) -> Result<CdxjLine, Box<dyn Error>> {
     let exchange = Exchange {
@@ -106,7 +104,7 @@ fn revisit(
 
 fn not_modified(
     dir: &std::path::Path,
-    original: &Original,
+    original: &OriginalCapture,
     date: &WarcDate,
 ) -> Result<CdxjLine, Box<dyn Error>> {
     let exchange = Exchange {
@@ -130,7 +128,7 @@ fn create(
     date: &WarcDate,
     serial: u32,
 ) -> Result<ArchiveFile, Box<dyn Error>> {
-    let name = file_name("urldb", date, serial, "example");
+    let name = archive_file_name("urldb", date, serial, "example");
     let id = RecordId::from_random([u8::try_from(serial)? + 9; 16]);
     let info = warcinfo(
         &id,
@@ -141,10 +139,14 @@ fn create(
     Ok(ArchiveFile::create(dir, &name, &info)?)
 }
 
-fn append(file: &mut ArchiveFile, draft: &Draft, body: &[u8]) -> Result<CdxjLine, Box<dyn Error>> {
+fn append(
+    file: &mut ArchiveFile,
+    draft: &RecordDraft,
+    body: &[u8],
+) -> Result<CdxjLine, Box<dyn Error>> {
     let extent = file.append(draft, body, body.len() as u64)?;
     let head = StoredHead::read(&mut draft.head.as_slice())?;
-    let place = Place {
+    let place = RecordLocation {
         filename: file.name(),
         extent,
     };

@@ -1,96 +1,87 @@
 //! Lines of a CDXJ index: `KEY TIMESTAMP {JSON}`, one for each capture.
 //!
-//! The fields, their order and their all being text are what pywb and cdxj-indexer write. A line is
-//! plain ASCII, so that no two programs disagree about where it ends or how it sorts.
+//! The fields and their order are those of pywb and cdxj-indexer, and all values are text. A line is
+//! plain ASCII, so that all programs agree where it ends and how it sorts.
 
 use std::fmt::Write as _;
 
 use serde_json::{Map, Value};
 
 use crate::date::WarcDate;
+use crate::extent::{Extent, RecordLocation};
 use crate::header::{Header, RecordType};
 use crate::http::{StoredHead, StoredRequest};
-use crate::writer::Extent;
 
-/// The `mime` of a line about a revisit.
-pub const REVISIT: &str = "warc/revisit";
+/// The `mime` of a revisit's line.
+pub const REVISIT_MIME: &str = "warc/revisit";
 
-/// The content type of metadata that is about a capture and is none itself.
+/// The content type of metadata that describes a capture and is not a capture itself.
 const WARC_FIELDS: &str = "application/warc-fields";
 
-/// What the keys of an index are made by: crates/canon knows how, this crate does not.
+/// Makes the sort keys of an index. crates/canon knows their form; this crate does not.
 ///
-/// A function from a URL to its key will do where nothing but GET was asked. Files are indexed by
-/// several threads.
-pub trait Keys: Sync {
+/// A function from a URL to its key implements this trait for archives of GET requests only. Several
+/// threads call it at once.
+pub trait SortKeys: Sync {
     /// The sort key of a URL (SURT).
     fn key(&self, url: &str) -> String;
 
-    /// The sort key of the answer to a request other than GET, into which method and body go, and the
-    /// text for the `requestBody` of its line. `None` if the request makes no difference.
+    /// The sort key of the response to a request other than GET, which includes method and body, and
+    /// the `requestBody` of its line. `None` if the request does not change the key.
     fn key_of_request(&self, url: &str, request: &StoredRequest) -> Option<(String, String)> {
         let _ = (url, request);
         None
     }
 }
 
-impl<F: Fn(&str) -> String + Sync> Keys for F {
+impl<F: Fn(&str) -> String + Sync> SortKeys for F {
     fn key(&self, url: &str) -> String {
         self(url)
     }
 }
 
-/// What a line says of a request other than GET.
+/// A request other than GET, in an index line.
 #[derive(Clone, Debug, PartialEq, Eq)]
-pub struct Asked {
-    /// `POST` and the like.
+pub struct CdxjRequest {
+    /// The method, such as `POST`.
     pub method: String,
-    /// What was sent, in the form that has become part of the key.
+    /// The body, in the form that is part of the key.
     pub body: String,
 }
 
-/// One capture and where it stands.
+/// An index line: one capture and its position in the archive.
 #[derive(Clone, Debug, PartialEq, Eq)]
 pub struct CdxjLine {
-    /// The URL as a sort key (SURT), which crates/canon makes.
+    /// The sort key of the URL (SURT), from [`SortKeys`].
     pub key: String,
     /// `YYYYMMDDhhmmss`.
     pub timestamp: String,
-    /// The URL itself.
+    /// The URL.
     pub url: String,
-    /// The media type of the payload, or [`REVISIT`].
+    /// The media type of the payload, or [`REVISIT_MIME`].
     pub mime: String,
-    /// The HTTP status; a revisit with an empty block has none.
+    /// The HTTP status; `None` for a revisit with an empty block.
     pub status: Option<u16>,
-    /// The payload's digest, as the record spells it.
+    /// The digest of the payload, as in the record.
     pub digest: String,
-    /// Where the record stands in its file.
+    /// The position of the record in its file.
     pub extent: Extent,
     /// The file, relative to the directory of the archive.
     pub filename: String,
-    /// How it was asked for, if not with GET.
-    pub asked: Option<Asked>,
+    /// The request, if its method is not GET.
+    pub request: Option<CdxjRequest>,
 }
 
-/// Where a record stands in an archive.
-#[derive(Clone, Copy, Debug, PartialEq, Eq)]
-pub struct Place<'a> {
-    /// The file, relative to the directory of the archive.
-    pub filename: &'a str,
-    /// Where in the file.
-    pub extent: Extent,
-}
-
-/// A line that cannot be read or written.
+/// Why a line cannot be read or written.
 #[derive(Clone, Debug, PartialEq, Eq, thiserror::Error)]
-pub enum InvalidLine {
-    /// Not of the form `KEY TIMESTAMP {JSON}`.
+pub enum InvalidCdxjLine {
+    /// The line is not of the form `KEY TIMESTAMP {JSON}`.
     #[error("an index line should be KEY TIMESTAMP {{JSON}}, this is {text:?}")]
     Shape {
         /// The beginning of the line.
         text: String,
     },
-    /// A field is missing, or is not the text or number that it should be.
+    /// A field is missing, or does not have the right type.
     #[error("the index line of {key} has no good {field:?}")]
     Field {
         /// The line's key.
@@ -98,7 +89,7 @@ pub enum InvalidLine {
         /// The field's name.
         field: &'static str,
     },
-    /// A key is one word of printable ASCII.
+    /// The key is not one word of printable ASCII.
     #[error("{key:?} cannot be the key of an index line")]
     Key {
         /// The key.
@@ -107,9 +98,9 @@ pub enum InvalidLine {
 }
 
 impl CdxjLine {
-    /// Whether there is a line about such a record: a response or a revisit, a resource, or metadata
-    /// that may be asked for under a URI of its own.
-    pub fn is_about(header: &Header) -> bool {
+    /// Whether a record with this header has an index line: a response, a revisit, a resource, or
+    /// metadata with a URI of its own.
+    pub fn describes(header: &Header) -> bool {
         match header.record_type() {
             Some(RecordType::Response | RecordType::Revisit) => true,
             Some(RecordType::Resource | RecordType::Metadata) => {
@@ -119,20 +110,20 @@ impl CdxjLine {
         }
     }
 
-    /// The line about a record at `place`, with the key that `key` makes of its URL. `head` is that of
-    /// the record's block, if it has one. `None` if there is to be no line about it
-    /// ([`CdxjLine::is_about`]), or if it lacks a URI or a date.
+    /// The line of a record at `location`, with the key that `key` makes from its URL. `head` is the HTTP
+    /// head of the record's block, if any. `None` if the record has no line ([`CdxjLine::describes`]),
+    /// or lacks a URI or a date.
     pub fn of_record(
         header: &Header,
         head: Option<&StoredHead>,
-        place: Place<'_>,
+        location: RecordLocation<'_>,
         key: impl FnOnce(&str) -> String,
     ) -> Option<Self> {
-        if !Self::is_about(header) {
+        if !Self::describes(header) {
             return None;
         }
         let mime = match header.record_type()? {
-            RecordType::Revisit => Some(REVISIT.to_owned()),
+            RecordType::Revisit => Some(REVISIT_MIME.to_owned()),
             RecordType::Response => head.and_then(StoredHead::media_type),
             _ => essence(header),
         };
@@ -145,27 +136,27 @@ impl CdxjLine {
             mime: mime.unwrap_or_else(|| "unk".to_owned()),
             status: head.map(|head| head.status),
             digest: header.get("WARC-Payload-Digest").unwrap_or("-").to_owned(),
-            extent: place.extent,
-            filename: place.filename.to_owned(),
-            asked: None,
+            extent: location.extent,
+            filename: location.filename.to_owned(),
+            request: None,
         })
     }
 
-    /// Takes the request to which the capture is the answer into the key.
-    pub fn ask(&mut self, request: &StoredRequest, keys: &impl Keys) {
+    /// Sets the request of the capture, which may change the key.
+    pub fn set_request(&mut self, request: &StoredRequest, keys: &impl SortKeys) {
         if let Some((key, body)) = keys.key_of_request(&self.url, request) {
             self.key = key;
-            self.asked = Some(Asked {
+            self.request = Some(CdxjRequest {
                 method: request.method.clone(),
                 body,
             });
         }
     }
 
-    /// The line, without a line end.
-    pub fn render(&self) -> Result<String, InvalidLine> {
+    /// Renders the line, without a line end.
+    pub fn render(&self) -> Result<String, InvalidCdxjLine> {
         if self.key.is_empty() || !self.key.bytes().all(|b| b.is_ascii_graphic()) {
-            return Err(InvalidLine::Key {
+            return Err(InvalidCdxjLine::Key {
                 key: self.key.clone(),
             });
         }
@@ -173,7 +164,7 @@ impl CdxjLine {
             return Err(self.bad("timestamp"));
         }
         let status = self.status.map(|status| status.to_string());
-        let asked = self.asked.as_ref();
+        let request = self.request.as_ref();
         let (length, offset) = (
             self.extent.length.to_string(),
             self.extent.offset.to_string(),
@@ -186,8 +177,8 @@ impl CdxjLine {
             ("length", Some(length.as_str())),
             ("offset", Some(offset.as_str())),
             ("filename", Some(self.filename.as_str())),
-            ("requestBody", asked.map(|asked| asked.body.as_str())),
-            ("method", asked.map(|asked| asked.method.as_str())),
+            ("requestBody", request.map(|request| request.body.as_str())),
+            ("method", request.map(|request| request.method.as_str())),
         ];
         let mut line = format!("{} {} {{", self.key, self.timestamp);
         let present = fields
@@ -203,9 +194,9 @@ impl CdxjLine {
         Ok(line)
     }
 
-    /// Reads a line. Fields that it does not know are dropped.
-    pub fn parse(line: &str) -> Result<Self, InvalidLine> {
-        let shape = || InvalidLine::Shape {
+    /// Reads a line. Unknown fields are dropped.
+    pub fn parse(line: &str) -> Result<Self, InvalidCdxjLine> {
+        let shape = || InvalidCdxjLine::Shape {
             text: line.chars().take(60).collect(),
         };
         let mut parts = line.trim_end_matches(['\r', '\n']).splitn(3, ' ');
@@ -217,7 +208,7 @@ impl CdxjLine {
             return Err(shape());
         }
         let fields: Map<String, Value> = serde_json::from_str(json).map_err(|_| shape())?;
-        let bad = |field| InvalidLine::Field {
+        let bad = |field| InvalidCdxjLine::Field {
             key: key.to_owned(),
             field,
         };
@@ -239,22 +230,22 @@ impl CdxjLine {
                 length: number("length")?,
             },
             filename: text("filename")?,
-            asked: optional("method").map(|method| Asked {
+            request: optional("method").map(|method| CdxjRequest {
                 method,
                 body: optional("requestBody").unwrap_or_default(),
             }),
         })
     }
 
-    fn bad(&self, field: &'static str) -> InvalidLine {
-        InvalidLine::Field {
+    fn bad(&self, field: &'static str) -> InvalidCdxjLine {
+        InvalidCdxjLine::Field {
             key: self.key.clone(),
             field,
         }
     }
 }
 
-/// The URL under which a record is found. Some programs leave blanks in URIs; a client asks for %20.
+/// The URL of a record's index line. Some programs leave blanks in URIs; clients request `%20`.
 pub(crate) fn url_of(header: &Header) -> Option<String> {
     Some(header.target_uri()?.replace(' ', "%20"))
 }
@@ -270,7 +261,7 @@ fn is_timestamp(text: &str) -> bool {
     text.len() == 14 && text.bytes().all(|b| b.is_ascii_digit())
 }
 
-/// Adds a text in JSON: all but ASCII, and DEL, as `\uXXXX`.
+/// Adds a JSON string: non-ASCII characters and DEL as `\uXXXX`.
 fn push_json(line: &mut String, text: &str) {
     let is_plain = |byte: u8| matches!(byte, b' '..=b'~') && byte != b'"' && byte != b'\\';
     if text.bytes().all(is_plain) {

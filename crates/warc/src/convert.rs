@@ -1,20 +1,21 @@
-//! Rewrites an archive in another version, record by record, without holding any in memory.
+//! Converts an archive to another version, record by record, streaming each block.
 //!
-//! Blocks are copied as they are; headers are brought into the words of WARC/1.1 here, and into those
-//! of the version that is written by the [`Writer`]. docs/archive.md says what becomes of each field.
+//! Blocks are copied unchanged. This module translates headers to WARC/1.1; the [`Writer`] translates
+//! them to the version that it writes. docs/archive.md lists the translation of each field.
 
 use std::io::{Read, Write};
 
-use crate::digest::{Algorithm, Hasher};
+use crate::digest::{DigestAlgorithm, DigestHasher};
+use crate::draft::HTTP_RESPONSE;
 use crate::header::{Header, RecordType};
 use crate::id::{RecordId, strip_brackets};
 use crate::reader::{ReadError, Reader, Record};
-use crate::record::HTTP_RESPONSE;
 use crate::render::{FILEDESC, PROFILES_10, PROFILES_11, UNKNOWN_TYPE, type_from_09};
 use crate::version::Version;
-use crate::writer::{self, WriteError, Writer};
+use crate::write_error::{WriteError, WriteErrorKind};
+use crate::writer::Writer;
 
-/// Why an archive was not converted. What was written before is good.
+/// Why an archive was not converted. The records written before the error are complete.
 #[derive(Debug, thiserror::Error)]
 pub enum ConvertError {
     /// A record cannot be read.
@@ -23,15 +24,15 @@ pub enum ConvertError {
     /// A record cannot be written.
     #[error("the record at byte {from}: {source}")]
     Write {
-        /// Where the record begins in the input.
+        /// The offset of the record in the input.
         from: u64,
-        /// What happened.
+        /// The cause.
         source: WriteError,
     },
 }
 
-/// Copies all records, and returns how many there were. What the reader tolerates comes out as it
-/// should be; after an error the reader can be told to go on behind the damage.
+/// Copies all records and returns their number. Deviations that the reader tolerates are corrected in
+/// the output. After an error the caller can call [`Reader::skip_damage`] and continue.
 pub fn convert<R: Read, W: Write>(
     reader: &mut Reader<R>,
     writer: &mut Writer<W>,
@@ -39,14 +40,14 @@ pub fn convert<R: Read, W: Write>(
     let mut records = 0;
     while let Some(mut record) = reader.next_record()? {
         let (from, length) = (record.offset(), record.block_length());
-        let header = modernise(&record);
+        let header = to_warc11_header(&record);
         if let Err(source) = writer.write_record(&header, &mut record, length) {
-            // A block that cannot be read is a fault of the input.
-            return Err(match source.problem {
-                writer::Problem::Block(error) => record.fault(error).into(),
-                problem => ConvertError::Write {
+            // An unreadable block is an error of the input.
+            return Err(match source.kind {
+                WriteErrorKind::Block(error) => record.fault(error).into(),
+                kind => ConvertError::Write {
                     from,
-                    source: WriteError { problem, ..source },
+                    source: WriteError { kind, ..source },
                 },
             });
         }
@@ -56,15 +57,15 @@ pub fn convert<R: Read, W: Write>(
     Ok(records)
 }
 
-/// The header of a record that was read, in the words of WARC/1.1, without `Content-Length`.
-pub fn modernise<R: Read>(record: &Record<'_, R>) -> Header {
+/// The header of a record with the names and values of WARC/1.1, without `Content-Length`.
+pub(crate) fn to_warc11_header<R: Read>(record: &Record<'_, R>) -> Header {
     let (version, old) = (record.version(), record.header());
     let block_length = record.block_length();
     let mut new = Header::default();
     if version == Version::Arc {
         new.push_read(
             "WARC-Record-ID",
-            &made_up_id(old, record.offset()).bracketed(),
+            &id_from_content(old, record.offset()).bracketed(),
         );
     }
     for (at, (name, value)) in old.iter().enumerate() {
@@ -74,7 +75,7 @@ pub fn modernise<R: Read>(record: &Record<'_, R>) -> Header {
         };
         match name.to_ascii_lowercase().as_str() {
             "content-length" => {}
-            // What WARC 0.9 could not say in full by position it says again as a field.
+            // WARC 0.9 repeats as a field what does not fit in full as a positional parameter.
             "warc-date" | "content-type" | "warc-target-uri" if is_repeated() => {}
             "content-type" => {
                 if let Some(value) = content_type(version, old, value, block_length) {
@@ -97,7 +98,7 @@ fn content_type<'a>(
 ) -> Option<&'a str> {
     let kind = header.record_type();
     match version {
-        // The media type in the line of an ARC record is that of the payload.
+        // The line of an ARC record has the media type of the payload.
         Version::Arc if kind == Some(RecordType::Response) => Some(HTTP_RESPONSE),
         Version::Warc09 => {
             let needs_none = block_length == 0 || kind == Some(RecordType::Continuation);
@@ -108,8 +109,8 @@ fn content_type<'a>(
     }
 }
 
-/// Adds the target URI, or what it stands for where there has to be one: a file that is described, or
-/// nothing at all.
+/// Adds the target URI. In versions that require one, it may instead name the described file, or
+/// repeat the record's own id.
 fn push_subject(new: &mut Header, old: &Header, value: &str) {
     let uri = strip_brackets(value);
     if old.get("WARC-Record-ID").map(strip_brackets) == Some(uri) {
@@ -132,9 +133,10 @@ fn profile(value: &str) -> String {
     }
 }
 
-/// Records of ARC files have no id. One that is made of what they have is the same each time.
-fn made_up_id(header: &Header, offset: u64) -> RecordId {
-    let mut hasher = Hasher::new(Algorithm::Sha256);
+/// An id for an ARC record, which has none. The id depends only on header and offset, so each
+/// conversion gives the same id.
+fn id_from_content(header: &Header, offset: u64) -> RecordId {
+    let mut hasher = DigestHasher::new(DigestAlgorithm::Sha256);
     hasher.update(&offset.to_be_bytes());
     hasher.update(header.render_fields().as_bytes());
     let mut bytes = [0; 16];

@@ -3,8 +3,7 @@
 use std::fmt;
 use std::str::FromStr;
 
-/// A date kept as the very text that it was given as: a revisit must repeat the date of its original
-/// to the letter.
+/// A date, stored as text: a revisit must repeat the date of its original character for character.
 #[derive(Clone, Debug, PartialEq, Eq, Hash, PartialOrd, Ord)]
 pub struct WarcDate(String);
 
@@ -12,7 +11,7 @@ pub struct WarcDate(String);
 #[derive(Clone, Debug, PartialEq, Eq, thiserror::Error)]
 #[error("{text:?} is not a date in UTC, such as 2026-11-21T10:30:00Z")]
 pub struct InvalidDate {
-    /// What was found instead.
+    /// The text.
     pub text: String,
 }
 
@@ -22,23 +21,23 @@ impl WarcDate {
         &self.0
     }
 
-    /// The date that a text says, or the first moment of the year, month, day or minute that it says:
-    /// WARC/1.1 allows for those, and no other version.
+    /// Reads a date, or the first moment of a year, month, day or minute. Only WARC/1.1 allows dates of
+    /// reduced precision.
     pub(crate) fn first_moment_of(text: &str) -> Option<Self> {
-        let said = text.trim_end_matches('Z');
-        let rest = "0000-01-01T00:00:00".get(said.len()..);
-        let padded = rest.map(|rest| format!("{said}{rest}Z"));
+        let stated = text.trim_end_matches('Z');
+        let rest = "0000-01-01T00:00:00".get(stated.len()..);
+        let padded = rest.map(|rest| format!("{stated}{rest}Z"));
         text.parse().ok().or_else(|| padded?.parse().ok())
     }
 
-    /// The date without its fraction, which WARC/1.0 does not know.
+    /// The date without its fraction, which WARC/1.0 does not allow.
     #[must_use]
     pub fn to_seconds(&self) -> Self {
         let seconds = self.0.split(['.', 'Z']).next().unwrap_or_default();
         Self(format!("{seconds}Z"))
     }
 
-    /// `YYYYMMDDhhmmss`, the timestamp of CDXJ lines and file names; a fraction is cut off.
+    /// `YYYYMMDDhhmmss`, without a fraction: the timestamp of CDXJ lines and file names.
     pub fn to_timestamp14(&self) -> String {
         self.0
             .bytes()
@@ -69,7 +68,8 @@ impl FromStr for WarcDate {
     }
 }
 
-/// `YYYYMMDDhhmmss`, the dates of WARC 0.9 and ARC, in the form of later versions.
+/// Converts `YYYYMMDDhhmmss`, the dates of WARC 0.9 and ARC, to the form of later versions. `None` if
+/// the text is not such a date.
 pub(crate) fn timestamp_to_date(text: &str) -> Option<String> {
     let digits = text.len() == 14 && text.bytes().all(|b| b.is_ascii_digit());
     let part = |at: std::ops::Range<usize>| text.get(at).filter(|_| digits);

@@ -1,27 +1,26 @@
-//! Digests as headers and index lines spell them (WARC/1.1 §5.8).
+//! Digests in headers and index lines (WARC/1.1 §5.8).
 //!
-//! We write `sha256:` and lower-case hex. Others write SHA-1 in Base32, in either case, with and
-//! without a hyphen in the algorithm's name; so a digest is compared decoded.
+//! This crate writes `sha256:` and lower-case hex. Other programs write SHA-1 in Base32, in either case,
+//! with or without a hyphen in the algorithm's name. So digests are compared decoded.
 
 use std::fmt;
 use std::io::{self, BufRead, BufReader, Read};
 use std::str::FromStr;
 
+use data_encoding::{BASE32, BASE32_NOPAD_NOCASE, BASE64_NOPAD, HEXLOWER, HEXLOWER_PERMISSIVE};
 use sha1::Sha1;
 use sha2::{Digest as _, Sha256};
 
-const BASE32: &[u8; 32] = b"ABCDEFGHIJKLMNOPQRSTUVWXYZ234567";
-
 /// A digest algorithm that archives use.
 #[derive(Clone, Copy, Debug, PartialEq, Eq, Hash)]
-pub enum Algorithm {
-    /// What we write by default.
+pub enum DigestAlgorithm {
+    /// SHA-256, the default for writing.
     Sha256,
-    /// What most other programs write.
+    /// SHA-1, which most other programs write.
     Sha1,
 }
 
-impl Algorithm {
+impl DigestAlgorithm {
     fn length(self) -> usize {
         match self {
             Self::Sha256 => 32,
@@ -33,15 +32,15 @@ impl Algorithm {
 /// A digest, decoded.
 #[derive(Clone, Debug, PartialEq, Eq, Hash)]
 pub struct Digest {
-    algorithm: Algorithm,
+    algorithm: DigestAlgorithm,
     bytes: Vec<u8>,
 }
 
-/// The text is not a digest that we know.
+/// The text is not a digest of a known algorithm and encoding.
 #[derive(Clone, Debug, PartialEq, Eq, thiserror::Error)]
 #[error("{text:?} is not a digest, such as sha256:… in hexadecimal or sha1:… in Base32")]
 pub struct InvalidDigest {
-    /// What was found instead.
+    /// The text.
     pub text: String,
 }
 
@@ -49,20 +48,20 @@ impl Digest {
     /// A SHA-256 that the caller computed.
     pub fn sha256(bytes: [u8; 32]) -> Self {
         Self {
-            algorithm: Algorithm::Sha256,
+            algorithm: DigestAlgorithm::Sha256,
             bytes: bytes.to_vec(),
         }
     }
 
     /// The SHA-256 of everything in `input`, and its length.
     pub fn sha256_of(input: impl Read) -> io::Result<(Self, u64)> {
-        Self::of(Algorithm::Sha256, input)
+        Self::of(DigestAlgorithm::Sha256, input)
     }
 
     /// The digest of everything in `input`, and its length.
-    pub fn of(algorithm: Algorithm, input: impl Read) -> io::Result<(Self, u64)> {
+    pub fn of(algorithm: DigestAlgorithm, input: impl Read) -> io::Result<(Self, u64)> {
         let mut input = BufReader::with_capacity(16 * 1024, input);
-        let mut hasher = Hasher::new(algorithm);
+        let mut hasher = DigestHasher::new(algorithm);
         let mut length = 0;
         loop {
             let chunk = match input.fill_buf() {
@@ -80,19 +79,24 @@ impl Digest {
     }
 
     /// The algorithm.
-    pub fn algorithm(&self) -> Algorithm {
+    pub fn algorithm(&self) -> DigestAlgorithm {
         self.algorithm
     }
 
-    /// The digest itself, 32 or 20 bytes.
+    /// The digest in lower-case hex, 64 or 40 digits.
+    pub fn to_hex(&self) -> String {
+        HEXLOWER.encode(&self.bytes)
+    }
+
+    /// The digest, 32 or 20 bytes.
     pub fn as_bytes(&self) -> &[u8] {
         &self.bytes
     }
 }
 
-/// A digest while it is computed.
+/// Computes a digest.
 #[derive(Clone)]
-pub struct Hasher(State);
+pub struct DigestHasher(State);
 
 #[derive(Clone)]
 enum State {
@@ -100,12 +104,12 @@ enum State {
     Sha1(Sha1),
 }
 
-impl Hasher {
-    /// Of no bytes yet.
-    pub fn new(algorithm: Algorithm) -> Self {
+impl DigestHasher {
+    /// Begins a digest.
+    pub fn new(algorithm: DigestAlgorithm) -> Self {
         Self(match algorithm {
-            Algorithm::Sha256 => State::Sha256(Sha256::new()),
-            Algorithm::Sha1 => State::Sha1(Sha1::new()),
+            DigestAlgorithm::Sha256 => State::Sha256(Sha256::new()),
+            DigestAlgorithm::Sha1 => State::Sha1(Sha1::new()),
         })
     }
 
@@ -117,12 +121,12 @@ impl Hasher {
         }
     }
 
-    /// The digest of all that was added.
+    /// The digest of all added bytes.
     pub fn finish(self) -> Digest {
         match self.0 {
             State::Sha256(state) => Digest::sha256(state.finalize().into()),
             State::Sha1(state) => Digest {
-                algorithm: Algorithm::Sha1,
+                algorithm: DigestAlgorithm::Sha1,
                 bytes: state.finalize().to_vec(),
             },
         }
@@ -130,16 +134,13 @@ impl Hasher {
 }
 
 impl fmt::Display for Digest {
-    /// `sha256:` with lower-case hex, `sha1:` with upper-case Base32: what each is usually written in.
+    /// `sha256:` with lower-case hex, `sha1:` with upper-case Base32: the usual encoding of each.
     fn fmt(&self, f: &mut fmt::Formatter<'_>) -> fmt::Result {
         match self.algorithm {
-            Algorithm::Sha256 => {
-                f.write_str("sha256:")?;
-                self.bytes
-                    .iter()
-                    .try_for_each(|byte| write!(f, "{byte:02x}"))
+            DigestAlgorithm::Sha256 => {
+                write!(f, "sha256:{}", HEXLOWER.encode_display(&self.bytes))
             }
-            Algorithm::Sha1 => write!(f, "sha1:{}", base32(&self.bytes)),
+            DigestAlgorithm::Sha1 => write!(f, "sha1:{}", BASE32.encode_display(&self.bytes)),
         }
     }
 }
@@ -159,80 +160,31 @@ impl FromStr for Digest {
 fn parse(text: &str) -> Option<Digest> {
     let (name, value) = text.trim().split_once([':', '=', '/'])?;
     let algorithm = match name.replace('-', "").to_ascii_lowercase().as_str() {
-        "sha256" => Algorithm::Sha256,
-        "sha1" => Algorithm::Sha1,
+        "sha256" => DigestAlgorithm::Sha256,
+        "sha1" => DigestAlgorithm::Sha1,
         _ => return None,
     };
     let value = value.trim_end_matches('=').as_bytes();
     let length = algorithm.length();
     let bytes = if value.len() == 2 * length {
-        unhex(value)
+        HEXLOWER_PERMISSIVE.decode(value).ok()
     } else if value.len() == (8 * length).div_ceil(6) {
-        unbase64(value)
+        decode_base64(value)
     } else {
-        unbase32(value)
+        BASE32_NOPAD_NOCASE.decode(value).ok()
     }?;
     (bytes.len() == length).then_some(Digest { algorithm, bytes })
 }
 
-fn unhex(text: &[u8]) -> Option<Vec<u8>> {
-    let nibble = |digit: u8| {
-        char::from(digit)
-            .to_digit(16)
-            .and_then(|n| u8::try_from(n).ok())
-    };
-    text.chunks_exact(2)
-        .map(|pair| Some(nibble(pair[0])? << 4 | nibble(pair[1])?))
-        .collect()
-}
-
-fn base32(bytes: &[u8]) -> String {
-    // 20 bytes are 160 bits, which five-bit digits spell exactly.
-    let bit = |at: usize| bytes[at / 8] >> (7 - at % 8) & 1;
-    (0..bytes.len() * 8 / 5)
-        .map(|digit| (0..5).fold(0, |value, i| value << 1 | bit(digit * 5 + i)))
-        .map(|value| char::from(BASE32[usize::from(value)]))
-        .collect()
-}
-
-fn unbase32(text: &[u8]) -> Option<Vec<u8>> {
-    let value = |digit: &u8| match digit {
-        b'A'..=b'Z' => Some(usize::from(digit - b'A')),
-        b'a'..=b'z' => Some(usize::from(digit - b'a')),
-        b'2'..=b'7' => Some(usize::from(digit - b'2') + 26),
-        _ => None,
-    };
-    join_bits(text.iter().map(value), 5)
-}
-
-/// Of either alphabet: with `+` and `/`, or with `-` and `_`.
-fn unbase64(text: &[u8]) -> Option<Vec<u8>> {
-    let value = |digit: &u8| {
-        let place = |first: u8, from: u8| usize::from(digit - first) + usize::from(from);
-        Some(match digit {
-            b'A'..=b'Z' => place(b'A', 0),
-            b'a'..=b'z' => place(b'a', 26),
-            b'0'..=b'9' => place(b'0', 52),
-            b'+' | b'-' => 62,
-            b'/' | b'_' => 63,
-            _ => return None,
+/// Decodes Base64 of either alphabet: with `+` and `/`, or with `-` and `_`.
+fn decode_base64(text: &[u8]) -> Option<Vec<u8>> {
+    let standard: Vec<u8> = text
+        .iter()
+        .map(|digit| match digit {
+            b'-' => b'+',
+            b'_' => b'/',
+            other => *other,
         })
-    };
-    join_bits(text.iter().map(value), 6)
-}
-
-/// Digits of `width` bits each as bytes; bits that are left over have to be zero.
-fn join_bits(digits: impl Iterator<Item = Option<usize>>, width: u32) -> Option<Vec<u8>> {
-    let (mut bits, mut held) = (0u32, 0);
-    let mut bytes = Vec::with_capacity(40);
-    for value in digits {
-        bits = bits << width | u32::try_from(value?).ok()?;
-        held += width;
-        if held >= 8 {
-            held -= 8;
-            bytes.push(u8::try_from(bits >> held).ok()?);
-            bits &= (1 << held) - 1;
-        }
-    }
-    (bits == 0).then_some(bytes)
+        .collect();
+    BASE64_NOPAD.decode(&standard).ok()
 }

@@ -1,40 +1,42 @@
-//! An archive file while it is being written.
+//! Archive files: their names, and how one is written.
 //!
-//! It is called `NAME.warc.gz.open` until it is finished, and locked by its process; so a file named
-//! `NAME.warc.gz` is whole, and an `.open` file that nobody has locked was left by a process that
-//! died: [`recover`](crate::recover) takes care of it. A record that fails, on a full disk say, is
-//! cut off again, and the file goes on.
+//! An unfinished file is named `NAME.warc.gz.open` and locked by its process. So a file named
+//! `NAME.warc.gz` is complete, and an unlocked `.open` file is left over from a process that died;
+//! [`recover`](crate::recover()) finishes it. When a record fails, for example on a full disk, its
+//! bytes are cut off and the file stays usable.
 
 use std::fs::{File, OpenOptions};
 use std::io::{self, Read, Seek, SeekFrom};
 use std::path::{Path, PathBuf};
 
 use crate::date::WarcDate;
+use crate::draft::RecordDraft;
+use crate::extent::Extent;
 use crate::fs::{DirectoryLock, remove_if_there, sync_directory_of};
-use crate::packer::Packed;
-use crate::record::Draft;
-use crate::version::Version;
-use crate::writer::{Compression, Extent, WriteError, Writer};
+use crate::options::WriteOptions;
+use crate::packer::PackedRecord;
+use crate::write_error::WriteError;
+use crate::writer::{Compression, Writer};
 
-/// What the name of a finished file ends with.
-pub const SUFFIX: &str = ".warc.gz";
+/// The suffix of a finished file.
+pub const ARCHIVE_SUFFIX: &str = ".warc.gz";
 
-/// What the name of an unfinished file ends with, after [`SUFFIX`].
-pub const OPEN: &str = ".open";
+/// The suffix of an unfinished file, after [`ARCHIVE_SUFFIX`].
+pub(crate) const OPEN_SUFFIX: &str = ".open";
 
-/// The most of a host's name that goes into a file name, in bytes.
-const MAX_HOST: usize = 64;
+/// Length limit of prefix and host in a file name, in bytes.
+const MAX_NAME_PART: usize = 64;
 
 /// Why a file could not be created, added to or finished.
 #[derive(Debug, thiserror::Error)]
-pub enum FileError {
-    /// The name has other characters than [`file_name`] gives, or another ending.
+pub enum ArchiveFileError {
+    /// The name has characters or a suffix that [`archive_file_name`] never produces.
     #[error("{name:?} cannot be the name of an archive file")]
     Name {
         /// The name.
         name: String,
     },
-    /// A finished or unfinished file of that name is there.
+    /// A finished or unfinished file of that name exists.
     #[error("{}: this archive file exists already", path.display())]
     Exists {
         /// The file.
@@ -45,32 +47,32 @@ pub enum FileError {
     Io {
         /// The file.
         path: PathBuf,
-        /// What the system said.
+        /// The error of the system.
         source: io::Error,
     },
-    /// The record was not written; the file is as it was before, and can be added to.
+    /// The record was not written; the file is unchanged and stays usable.
     #[error("{}: {source}", path.display())]
     Record {
         /// The file.
         path: PathBuf,
-        /// What happened.
+        /// The cause.
         source: WriteError,
     },
 }
 
-/// `PREFIX-TIMESTAMP-SERIAL-HOST.warc.gz`. Whatever prefix and host are, the name is one of letters,
-/// digits, `.`, `_` and `-`, short, and in no other directory.
-pub fn file_name(prefix: &str, date: &WarcDate, serial: u32, host: &str) -> String {
+/// The name of an archive file, `PREFIX-TIMESTAMP-SERIAL-HOST.warc.gz`. For any prefix and host the
+/// name is short, has only letters, digits, `.`, `_` and `-`, and names no other directory.
+pub fn archive_file_name(prefix: &str, date: &WarcDate, serial: u32, host: &str) -> String {
     let (prefix, host) = (safe(prefix), safe(host));
     let timestamp = date.to_timestamp14();
-    format!("{prefix}-{timestamp}-{serial:05}-{host}{SUFFIX}")
+    format!("{prefix}-{timestamp}-{serial:05}-{host}{ARCHIVE_SUFFIX}")
 }
 
 fn safe(text: &str) -> String {
     let safe: String = text
         .chars()
         .map(|c| if is_safe(c) { c } else { '_' })
-        .take(MAX_HOST)
+        .take(MAX_NAME_PART)
         .collect();
     if safe.is_empty() {
         "unknown".to_owned()
@@ -83,25 +85,36 @@ fn is_safe(c: char) -> bool {
     c.is_ascii_alphanumeric() || matches!(c, '.' | '_' | '-')
 }
 
-/// How the records of a file are written: by default as WARC/1.1, without skip lengths.
-#[derive(Clone, Copy, Debug, PartialEq, Eq)]
-pub struct Style {
-    /// The version.
-    pub version: Version,
-    /// Whether each gzip member says how long it is: [`Writer::with_skip_lengths`].
-    pub skip_lengths: bool,
-}
-
-impl Default for Style {
-    fn default() -> Self {
-        Self {
-            version: Version::Warc11,
-            skip_lengths: false,
+/// The finished files of an archive's directory, sorted by name: WARC and ARC, compressed or not.
+///
+/// # Errors
+/// When the directory cannot be read.
+pub fn archive_files(dir: &Path) -> io::Result<Vec<PathBuf>> {
+    let mut files = Vec::new();
+    for entry in std::fs::read_dir(dir)? {
+        let path = entry?.path();
+        if is_archive_name(&file_name_of(&path)) {
+            files.push(path);
         }
     }
+    files.sort();
+    Ok(files)
 }
 
-/// An archive file that is being written. Dropped without [`ArchiveFile::finish`] it stays `.open`.
+fn is_archive_name(name: &str) -> bool {
+    let suffixes = [ARCHIVE_SUFFIX, ".warc", ".arc.gz", ".arc"];
+    suffixes.iter().any(|suffix| name.ends_with(suffix))
+}
+
+/// The last component of a path.
+pub(crate) fn file_name_of(path: &Path) -> String {
+    path.file_name()
+        .unwrap_or_default()
+        .to_string_lossy()
+        .into_owned()
+}
+
+/// An unfinished archive file. It stays `.open` if dropped without [`ArchiveFile::finish`].
 pub struct ArchiveFile {
     writer: Writer<File>,
     name: String,
@@ -110,53 +123,45 @@ pub struct ArchiveFile {
 }
 
 impl ArchiveFile {
-    /// Creates `NAME.open` in the directory, which must exist, and writes its first record. The name
-    /// is the final one, of [`file_name`].
-    pub fn create(dir: &Path, name: &str, warcinfo: &Draft) -> Result<Self, FileError> {
-        Self::create_in(Style::default(), dir, name, warcinfo)
-    }
-
-    /// The same in a style of its own.
-    pub fn create_in(
-        style: Style,
+    /// Creates `NAME.open` in the directory, which must exist, and writes its first record. `name` is
+    /// the final name, from [`archive_file_name`].
+    pub fn create(
         dir: &Path,
         name: &str,
-        warcinfo: &Draft,
-    ) -> Result<Self, FileError> {
-        if !name.ends_with(SUFFIX) || name.starts_with('.') || !name.chars().all(is_safe) {
-            return Err(FileError::Name {
+        warcinfo: &RecordDraft,
+    ) -> Result<Self, ArchiveFileError> {
+        Self::create_with(WriteOptions::default(), dir, name, warcinfo)
+    }
+
+    /// The same as [`ArchiveFile::create`], with options.
+    pub fn create_with(
+        options: WriteOptions,
+        dir: &Path,
+        name: &str,
+        warcinfo: &RecordDraft,
+    ) -> Result<Self, ArchiveFileError> {
+        if !name.ends_with(ARCHIVE_SUFFIX) || name.starts_with('.') || !name.chars().all(is_safe) {
+            return Err(ArchiveFileError::Name {
                 name: name.to_owned(),
             });
         }
         let final_path = dir.join(name);
-        let open_path = dir.join(format!("{name}{OPEN}"));
-        // Between creating and locking it, recovery must not take the file for a dead one.
+        let open_path = dir.join(format!("{name}{OPEN_SUFFIX}"));
+        // The lock keeps recovery away from the file until it is locked itself.
         let _lock = DirectoryLock::acquire(dir).map_err(at(dir))?;
         if final_path.exists() {
-            return Err(FileError::Exists { path: final_path });
+            return Err(ArchiveFileError::Exists { path: final_path });
         }
-        let file = OpenOptions::new()
-            .write(true)
-            .create_new(true)
-            .open(&open_path)
-            .map_err(|source| match source.kind() {
-                io::ErrorKind::AlreadyExists => FileError::Exists {
-                    path: open_path.clone(),
-                },
-                _ => FileError::Io {
-                    path: open_path.clone(),
-                    source,
-                },
-            })?;
-        // Another process may have finished its file of that name since we looked.
+        let file = create_new(&open_path)?;
+        // Another process may have finished a file of that name after the first check.
         if final_path.exists() {
             remove_if_there(&open_path).map_err(at(&open_path))?;
-            return Err(FileError::Exists { path: final_path });
+            return Err(ArchiveFileError::Exists { path: final_path });
         }
         file.lock().map_err(at(&open_path))?;
         sync_directory_of(&open_path).map_err(at(dir))?;
-        let mut writer = Writer::new(file, Compression::Gzip).with_version(style.version);
-        if style.skip_lengths {
+        let mut writer = Writer::new(file, Compression::Gzip).with_version(options.version);
+        if options.skip_lengths {
             writer = writer.with_skip_lengths();
         }
         let mut archive = Self {
@@ -169,41 +174,41 @@ impl ArchiveFile {
         Ok(archive)
     }
 
-    /// Adds a record. If that fails, what it left in the file is cut off again.
+    /// Adds a record. The bytes of a record that fails are cut off.
     pub fn append(
         &mut self,
-        draft: &Draft,
+        draft: &RecordDraft,
         body: impl Read,
         body_length: u64,
-    ) -> Result<Extent, FileError> {
+    ) -> Result<Extent, ArchiveFileError> {
         let written = self.writer.write_draft(draft, body, body_length);
         written.map_err(|source| self.undo(source))
     }
 
-    /// Adds a record that was packed in the style of this file.
-    pub fn append_packed(&mut self, packed: &Packed) -> Result<Extent, FileError> {
+    /// Adds a packed record, which must have been packed with the options of this file.
+    pub fn append_packed(&mut self, packed: &PackedRecord) -> Result<Extent, ArchiveFileError> {
         let written = self.writer.write_packed(packed);
         written.map_err(|source| self.undo(source))
     }
 
-    fn undo(&mut self, source: WriteError) -> FileError {
+    fn undo(&mut self, source: WriteError) -> ArchiveFileError {
         if self.cut_back().is_ok() {
             self.writer.resume();
         }
-        FileError::Record {
+        ArchiveFileError::Record {
             path: self.open_path.clone(),
             source,
         }
     }
 
     fn cut_back(&mut self) -> io::Result<()> {
-        let good = self.writer.position();
+        let valid_length = self.writer.position();
         let mut file = self.writer.get_ref();
-        file.set_len(good)?;
-        file.seek(SeekFrom::Start(good)).map(drop)
+        file.set_len(valid_length)?;
+        file.seek(SeekFrom::Start(valid_length)).map(drop)
     }
 
-    /// The final name, without a directory: what index lines say.
+    /// The final name, without a directory, as in index lines.
     pub fn name(&self) -> &str {
         &self.name
     }
@@ -213,9 +218,9 @@ impl ArchiveFile {
         self.writer.position()
     }
 
-    /// Brings the file to disk and gives it its final name, which is returned.
-    pub fn finish(mut self) -> Result<PathBuf, FileError> {
-        // If a failed record could not be cut off when it failed, perhaps it can now.
+    /// Syncs the file to disk, gives it its final name, and returns its path.
+    pub fn finish(mut self) -> Result<PathBuf, ArchiveFileError> {
+        // Cutting off a failed record may have failed before and succeed now.
         self.cut_back().map_err(at(&self.open_path))?;
         publish(self.writer.get_ref(), &self.open_path, &self.final_path)
             .map_err(at(&self.final_path))?;
@@ -223,14 +228,24 @@ impl ArchiveFile {
     }
 }
 
-/// Brings a file to disk, then gives it its final name.
+fn create_new(path: &Path) -> Result<File, ArchiveFileError> {
+    let created = OpenOptions::new().write(true).create_new(true).open(path);
+    created.map_err(|source| match source.kind() {
+        io::ErrorKind::AlreadyExists => ArchiveFileError::Exists {
+            path: path.to_owned(),
+        },
+        _ => at(path)(source),
+    })
+}
+
+/// Syncs a file to disk, then gives it its final name.
 pub(crate) fn publish(file: &File, open_path: &Path, final_path: &Path) -> io::Result<()> {
     file.sync_all()?;
     std::fs::rename(open_path, final_path)?;
     sync_directory_of(final_path)
 }
 
-fn at(path: &Path) -> impl FnOnce(io::Error) -> FileError + use<> {
+fn at(path: &Path) -> impl FnOnce(io::Error) -> ArchiveFileError + use<> {
     let path = path.to_owned();
-    move |source| FileError::Io { path, source }
+    move |source| ArchiveFileError::Io { path, source }
 }

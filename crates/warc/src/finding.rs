@@ -1,13 +1,13 @@
-//! What can be wrong with an archive: a code for each, which never changes its meaning.
+//! The codes of findings about archives. A code never changes its meaning.
 
 use std::fmt;
 
-/// How bad a finding is.
+/// The severity of a finding.
 #[derive(Clone, Copy, Debug, PartialEq, Eq, Hash, PartialOrd, Ord)]
 pub enum Severity {
-    /// Readable, and not as the standard or practice would have it.
+    /// Readable, but against the standard or common practice.
     Warning,
-    /// Something is lost, wrong, or cannot be trusted.
+    /// Content is lost, wrong, or cannot be trusted.
     Error,
 }
 
@@ -23,13 +23,13 @@ impl Severity {
 
 macro_rules! codes {
     ($($variant:ident $severity:ident $name:literal $meaning:literal)*) => {
-        /// What is wrong.
+        /// The kind of a finding.
         #[derive(Clone, Copy, Debug, PartialEq, Eq, Hash, PartialOrd, Ord)]
-        pub enum Code {
+        pub enum FindingCode {
             $(#[doc = $meaning] $variant,)*
         }
 
-        impl Code {
+        impl FindingCode {
             /// All codes, in the order of docs/warc-verify.md.
             pub const ALL: &'static [Self] = &[$(Self::$variant,)*];
 
@@ -38,12 +38,12 @@ macro_rules! codes {
                 match self { $(Self::$variant => $name,)* }
             }
 
-            /// What it means, as a sentence without its full stop.
+            /// The meaning, as a sentence without its full stop.
             pub fn meaning(self) -> &'static str {
                 match self { $(Self::$variant => $meaning,)* }
             }
 
-            /// How bad it is.
+            /// The severity.
             pub fn severity(self) -> Severity {
                 match self { $(Self::$variant => Severity::$severity,)* }
             }
@@ -116,7 +116,7 @@ codes! {
     IndexKey Error "index-key" "a line of the index has another key than its record, so that no lookup finds it"
 }
 
-impl fmt::Display for Code {
+impl fmt::Display for FindingCode {
     fn fmt(&self, f: &mut fmt::Formatter<'_>) -> fmt::Result {
         f.write_str(self.name())
     }

@@ -1,4 +1,4 @@
-//! What files need to survive: locks, atomic replacement, and directories on disk.
+//! File operations that survive a crash: locks, atomic replacement, and sync of directories.
 
 use std::fs::{File, OpenOptions, TryLockError};
 use std::io::{self, BufWriter, Write};
@@ -6,14 +6,15 @@ use std::path::Path;
 use std::thread::sleep;
 use std::time::{Duration, Instant};
 
-/// How long another process may keep an archive's directory to itself. The lock is held for file
-/// operations only, so that more than this means that something is stuck.
-const PATIENCE: Duration = Duration::from_secs(30);
+/// How long to wait for another process's lock. The lock is held for file operations only, so a longer
+/// wait means that the other process is stuck.
+const LOCK_TIMEOUT: Duration = Duration::from_secs(30);
 
-/// The file in a directory that is locked; it stays, since removing it could part two who wait.
-const LOCK: &str = ".lock";
+/// The lock file of a directory. It is never removed: two waiting processes could otherwise lock
+/// different files.
+const LOCK_FILE: &str = ".lock";
 
-/// Keeps others from the directory until dropped. The system releases it when the process dies.
+/// An exclusive lock on a directory, held until dropped. The system releases it when the process dies.
 pub(crate) struct DirectoryLock {
     _file: File,
 }
@@ -25,8 +26,8 @@ impl DirectoryLock {
             .create(true)
             .truncate(false)
             .write(true)
-            .open(dir.join(LOCK))?;
-        let deadline = Instant::now() + PATIENCE;
+            .open(dir.join(LOCK_FILE))?;
+        let deadline = Instant::now() + LOCK_TIMEOUT;
         loop {
             match file.try_lock() {
                 Ok(()) => return Ok(Self { _file: file }),
@@ -46,12 +47,13 @@ impl DirectoryLock {
 }
 
 /// Replaces a file as a whole: readers see the old content or the new. The caller holds the
-/// directory's lock, so that the temporary file, left by a process that was killed, is overwritten.
+/// directory's lock, so an existing temporary file is left over from a killed process and is
+/// overwritten.
 pub(crate) fn replace(
     path: &Path,
     write: impl FnOnce(&mut BufWriter<File>) -> io::Result<()>,
 ) -> io::Result<()> {
-    // The file that a symbolic link points to is what changes, not the link.
+    // A symbolic link stays; its target is replaced.
     let path = if path.is_symlink() {
         path.canonicalize()?
     } else {
@@ -93,9 +95,9 @@ pub(crate) fn remove_if_there(path: &Path) -> io::Result<()> {
     }
 }
 
-/// Makes a rename in the directory of `path` last.
+/// Syncs the directory of `path`, so that a rename in it survives a crash.
 pub(crate) fn sync_directory_of(path: &Path) -> io::Result<()> {
-    // Only Unix can open a directory and sync it; elsewhere the file system sees to it.
+    // Only Unix can open and sync a directory; other file systems do so themselves.
     if cfg!(unix) {
         let dir = path
             .parent()

@@ -1,12 +1,12 @@
-//! The header of a record (WARC/1.1 §4): named fields in their order.
+//! The header of a record (WARC/1.1 §4): named fields, in order.
 
 use crate::digest::Digest;
 use crate::id::strip_brackets;
 
-/// The largest header that is read or written, in bytes, with its version line and its blank line.
-pub const MAX_HEADER: usize = 64 * 1024;
+/// Length limit of headers that are read or written, in bytes, including version line and blank line.
+pub const MAX_RECORD_HEADER: usize = 64 * 1024;
 
-/// The kinds of records that WARC/1.1 §6 knows.
+/// The record types of WARC/1.1 §6.
 #[derive(Clone, Copy, Debug, PartialEq, Eq, Hash)]
 #[expect(missing_docs, reason = "the names are the specification's own")]
 pub enum RecordType {
@@ -40,7 +40,8 @@ impl RecordType {
             .map_or("", |(_, name)| name)
     }
 
-    /// `None` for a type that the specification does not know; readers shall skip such records.
+    /// The type with this name; `None` if the specification has no such type. Readers shall skip records
+    /// of other types.
     pub fn from_name(name: &str) -> Option<Self> {
         Self::NAMES
             .into_iter()
@@ -52,13 +53,13 @@ impl RecordType {
 /// A field that cannot be written.
 #[derive(Clone, Debug, PartialEq, Eq, thiserror::Error)]
 pub enum InvalidField {
-    /// A name has letters, digits and a few signs (RFC 2616 `token`).
+    /// The name is not a `token` of RFC 9110.
     #[error("{name:?} cannot be the name of a header field")]
     Name {
         /// The name.
         name: String,
     },
-    /// A line break would start a field of its own.
+    /// The value has a control character. A line break, for example, would start another field.
     #[error("the value of the header field {name} has a control character: {value:?}")]
     Value {
         /// The name.
@@ -68,7 +69,7 @@ pub enum InvalidField {
     },
 }
 
-/// Named fields in order. Names are looked up without case; a name may occur twice.
+/// Named fields, in order. Names are case-insensitive; a name may occur more than once.
 #[derive(Clone, Debug, Default, PartialEq, Eq)]
 pub struct Header {
     fields: Vec<(String, String)>,
@@ -82,7 +83,7 @@ impl Header {
         }
     }
 
-    /// Adds a field at the end; blanks around the value are dropped, as readers drop them.
+    /// Adds a field at the end, without the blanks around its value.
     pub fn push(&mut self, name: &str, value: impl AsRef<str>) -> Result<(), InvalidField> {
         let value = value.as_ref().trim_matches([' ', '\t']);
         if !is_token(name) {
@@ -114,17 +115,17 @@ impl Header {
             .map(|(name, value)| (name.as_str(), value.as_str()))
     }
 
-    /// `WARC-Type`, if the specification knows it.
+    /// `WARC-Type`, if it is a type of the specification.
     pub fn record_type(&self) -> Option<RecordType> {
         self.get("WARC-Type").and_then(RecordType::from_name)
     }
 
-    /// `WARC-Target-URI`, without the angle brackets that some programs put around it.
+    /// `WARC-Target-URI`, without the angle brackets that some programs write.
     pub fn target_uri(&self) -> Option<&str> {
         self.get("WARC-Target-URI").map(strip_brackets)
     }
 
-    /// `WARC-Payload-Digest`, if there is one that we can read.
+    /// `WARC-Payload-Digest`; `None` if absent or not readable.
     pub fn payload_digest(&self) -> Option<Digest> {
         self.get("WARC-Payload-Digest")?.parse().ok()
     }
@@ -146,12 +147,12 @@ impl Header {
             .then(|| text.parse().ok())?
     }
 
-    /// Adds a field that was read, which need not be one that could be written.
+    /// Adds a field of a record that was read. Its name and value are not checked.
     pub(crate) fn push_read(&mut self, name: &str, value: &str) {
         self.fields.push((name.to_owned(), value.to_owned()));
     }
 
-    /// Keeps the fields whose name the test likes.
+    /// Keeps the fields for whose name `keep` returns true.
     pub(crate) fn retain(&mut self, keep: impl Fn(&str) -> bool) {
         self.fields.retain(|(name, _)| keep(name));
     }
@@ -165,7 +166,7 @@ impl Header {
         text
     }
 
-    /// Goes on with the value of the last field that was read; false if there is none.
+    /// Appends a folded line to the value of the last field; false if there is no field.
     pub(crate) fn extend_read(&mut self, more: &str) -> bool {
         let Some((_, value)) = self.fields.last_mut() else {
             return false;
@@ -176,7 +177,7 @@ impl Header {
     }
 }
 
-/// Whether the text is a `token` of RFC 9110, as names of fields are.
+/// Whether the text is a `token` of RFC 9110, such as a field name.
 pub(crate) fn is_token(name: &str) -> bool {
     !name.is_empty()
         && name

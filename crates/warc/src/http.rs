@@ -1,29 +1,29 @@
-//! HTTP heads as an archive keeps them: the start line, the fields, the blank line.
+//! HTTP heads in archives: the start line, the fields, the blank line.
 //!
-//! The HTTP library hands us a body without its transfer coding. A head that still said `chunked`, or
-//! a length that is not the stored one, would make readers cut or reject the body. Such a field is
-//! therefore renamed, `X-Archive-Orig-…`, as other archives do, and a `Content-Length` that fits the
-//! stored body takes its place. The content coding is kept, in head and body alike.
+//! HTTP libraries return a body without its transfer coding. A stored head with `chunked`, or with a
+//! length other than that of the stored body, would make readers cut or reject the body. Such a field
+//! is therefore renamed to `X-Archive-Orig-…`, as in other archives, and replaced by the
+//! `Content-Length` of the stored body. The content coding stays, in head and body.
 
 mod body;
 mod stored;
 
 pub(crate) use body::Dechunker;
-pub use body::{Body, Framing};
-pub(crate) use stored::HeadText;
-pub use stored::{MAX_HEAD, StoredHead, StoredRequest};
+pub use body::{BodyFraming, StoredBody};
+pub(crate) use stored::HeadBytes;
+pub use stored::{MAX_HTTP_HEAD, StoredHead, StoredRequest};
 
 use crate::header::is_token;
 
-/// Fields of a head: names, and values in the bytes that the server sent.
-pub type Fields = [(String, Vec<u8>)];
+/// The fields of a head: names, and values as bytes.
+pub type HttpFields = [(String, Vec<u8>)];
 
-const RENAMED: &str = "X-Archive-Orig-";
+const RENAMED_PREFIX: &str = "X-Archive-Orig-";
 
-/// The version in a start line. Readers of archives know only these two, so a response over HTTP/2
-/// is stored as HTTP/1.1.
+/// The HTTP version in a start line. Readers of archives accept only these two, so a response over
+/// HTTP/2 is stored as HTTP/1.1.
 #[derive(Clone, Copy, Debug, Default, PartialEq, Eq)]
-pub enum Version {
+pub enum HttpVersion {
     /// HTTP/1.0
     Http10,
     /// HTTP/1.1
@@ -31,7 +31,7 @@ pub enum Version {
     Http11,
 }
 
-impl Version {
+impl HttpVersion {
     fn name(self) -> &'static str {
         match self {
             Self::Http10 => "HTTP/1.0",
@@ -40,17 +40,17 @@ impl Version {
     }
 }
 
-/// A head that cannot be written without changing what it means.
+/// A head that cannot be written without changing its meaning.
 #[derive(Clone, Debug, PartialEq, Eq, thiserror::Error)]
-pub enum InvalidHead {
-    /// The method is not a token, the target has a control character or a blank, or the reason one of
-    /// the control characters of ASCII.
+pub enum InvalidHttpHead {
+    /// The method is not a token, the target has a control character or a blank, or the reason has an
+    /// ASCII control character.
     #[error("the start line of an HTTP head cannot have {text:?} in it")]
     StartLine {
         /// The part.
         text: String,
     },
-    /// The status is not of three digits.
+    /// The status does not have three digits.
     #[error("{status} is not an HTTP status")]
     Status {
         /// The status.
@@ -66,26 +66,26 @@ pub enum InvalidHead {
     },
 }
 
-/// What came before a response's body.
+/// The head of a response, to be rendered.
 #[derive(Clone, Copy, Debug)]
 pub struct ResponseHead<'a> {
     /// The version.
-    pub version: Version,
+    pub version: HttpVersion,
     /// The status, 100 to 999.
     pub status: u16,
     /// The reason phrase; may be empty.
     pub reason: &'a str,
     /// The fields, in order.
-    pub fields: &'a Fields,
-    /// The length of the body as it will be stored, in bytes.
+    pub fields: &'a HttpFields,
+    /// The length of the body as stored, in bytes.
     pub body_length: u64,
 }
 
 impl ResponseHead<'_> {
-    /// The bytes of the head, through the blank line.
-    pub fn render(&self) -> Result<Vec<u8>, InvalidHead> {
+    /// Renders the head through the blank line.
+    pub fn render(&self) -> Result<Vec<u8>, InvalidHttpHead> {
         if !(100..=999).contains(&self.status) {
-            return Err(InvalidHead::Status {
+            return Err(InvalidHttpHead::Status {
                 status: self.status,
             });
         }
@@ -101,12 +101,12 @@ impl ResponseHead<'_> {
                 .iter()
                 .any(|it| name.eq_ignore_ascii_case(it))
             {
-                push_field(&mut head, &format!("{RENAMED}{name}"), value)?;
+                push_field(&mut head, &format!("{RENAMED_PREFIX}{name}"), value)?;
             } else {
                 push_field(&mut head, name, value)?;
             }
         }
-        // These never have a body, and no length either (RFC 9112 §6.3).
+        // These responses have neither body nor length (RFC 9112 §6.3).
         let bodiless = self.body_length == 0 && matches!(self.status, 100..=199 | 204 | 304);
         if !has_length && !bodiless {
             push_field(
@@ -124,13 +124,12 @@ impl ResponseHead<'_> {
     }
 }
 
-/// The head of a request, through the blank line; its body, if any, follows as it was sent. The
-/// caller has redacted what is secret.
+/// Renders the head of a request through the blank line. The caller has already removed secrets.
 pub fn render_request_head(
     method: &str,
     target: &str,
-    fields: &Fields,
-) -> Result<Vec<u8>, InvalidHead> {
+    fields: &HttpFields,
+) -> Result<Vec<u8>, InvalidHttpHead> {
     let method = start_line_part(method, |c| is_token(c.encode_utf8(&mut [0; 4])))?;
     let target = start_line_part(target, |c| !c.is_control() && !c.is_whitespace())?;
     let mut head = format!("{method} {target} HTTP/1.1\r\n").into_bytes();
@@ -141,20 +140,20 @@ pub fn render_request_head(
     Ok(head)
 }
 
-fn start_line_part(text: &str, allowed: impl Fn(char) -> bool) -> Result<&str, InvalidHead> {
+fn start_line_part(text: &str, allowed: impl Fn(char) -> bool) -> Result<&str, InvalidHttpHead> {
     if text.chars().all(allowed) {
         Ok(text)
     } else {
-        Err(InvalidHead::StartLine {
+        Err(InvalidHttpHead::StartLine {
             text: text.to_owned(),
         })
     }
 }
 
-fn push_field(head: &mut Vec<u8>, name: &str, value: &[u8]) -> Result<(), InvalidHead> {
+fn push_field(head: &mut Vec<u8>, name: &str, value: &[u8]) -> Result<(), InvalidHttpHead> {
     if !is_token(name) || value.iter().any(|b| matches!(b, b'\r' | b'\n' | 0)) {
         let value = String::from_utf8_lossy(value).into_owned();
-        return Err(InvalidHead::Field {
+        return Err(InvalidHttpHead::Field {
             name: name.to_owned(),
             value,
         });

@@ -1,22 +1,22 @@
-//! Record ids (WARC/1.1 §5.3): a URI that no other record has.
+//! Record ids (WARC/1.1 §5.3): URIs that are unique to a record.
 
 use std::fmt;
 use std::str::FromStr;
 
-/// The id of a record, without the angle brackets that it has in a header.
+/// The id of a record, without the angle brackets of headers.
 #[derive(Clone, Debug, PartialEq, Eq, Hash, PartialOrd, Ord)]
 pub struct RecordId(String);
 
-/// The text is not a URI that can stand between angle brackets.
+/// The text is not a URI that can be written between angle brackets.
 #[derive(Clone, Debug, PartialEq, Eq, thiserror::Error)]
 #[error("{text:?} is not a record id, such as <urn:uuid:…>")]
 pub struct InvalidRecordId {
-    /// What was found instead.
+    /// The text.
     pub text: String,
 }
 
 impl RecordId {
-    /// A version 4 UUID of 16 random bytes; the caller has the source of randomness.
+    /// A version 4 UUID of 16 random bytes, which the caller supplies.
     pub fn from_random(mut random: [u8; 16]) -> Self {
         random[6] = (random[6] & 0x0f) | 0x40;
         random[8] = (random[8] & 0x3f) | 0x80;
@@ -36,7 +36,7 @@ impl RecordId {
         &self.0
     }
 
-    /// The id as headers have it, in angle brackets.
+    /// The id in angle brackets, as in headers.
     pub fn bracketed(&self) -> String {
         format!("<{}>", self.0)
     }
@@ -51,8 +51,8 @@ impl fmt::Display for RecordId {
 impl FromStr for RecordId {
     type Err = InvalidRecordId;
 
-    /// Reads an id with or without its angle brackets. Other programs use other URIs than
-    /// `urn:uuid:`, so any scheme is accepted.
+    /// Reads an id with or without angle brackets. Any scheme is accepted, because some programs use
+    /// other URIs than `urn:uuid:`.
     fn from_str(text: &str) -> Result<Self, Self::Err> {
         let bare = strip_brackets(text);
         let printable = bare
@@ -68,8 +68,8 @@ impl FromStr for RecordId {
     }
 }
 
-/// Some programs put brackets where none belong, others leave them out: wget writes
-/// `WARC-Target-URI: <http://…>`.
+/// Removes angle brackets, if any. Some programs leave them out where they belong, and some write them
+/// where they do not: wget writes `WARC-Target-URI: <http://…>`.
 pub(crate) fn strip_brackets(text: &str) -> &str {
     text.strip_prefix('<')
         .and_then(|rest| rest.strip_suffix('>'))

@@ -1,59 +1,80 @@
-//! Writes and reads WARC files, one gzip member per record, and their CDXJ index.
+//! Writes and reads WARC files, with one gzip member for each record, and their CDXJ index.
 //!
-//! The way of a capture: an [`http`] head is rendered, [`record::Exchange`] makes [`Draft`]s of the
-//! records about one request and its answer, an [`ArchiveFile`] appends them and says where they
-//! went ([`Extent`]), and a [`CdxjLine`] with that place joins the [`index`]. The way back: the index
-//! names a file and an offset, [`Reader::open_at`] reads the record there.
+//! ```text
+//! ResponseHead ─Exchange→ RecordDraft ─ArchiveFile→ Extent ─CdxjLine→ CDXJ index
+//! archive file ─Reader→ Record ─StoredHead, StoredBody→ content
+//! ```
 //!
-//! | module | holds |
+//! | task | items |
 //! |---|---|
-//! | [`header`], [`id`], [`date`], [`digest`], [`version`] | what stands in front of a record |
-//! | [`http`] | heads of requests and responses, as archives keep them |
-//! | [`record`], [`segment`] | drafts of records, and those of one that is split over several |
-//! | [`writer`], [`packer`] | bytes out: to a stream, or compressed away from it |
-//! | [`mod@file`], [`series`], [`recover`], [`repair`] | a file that survives kill -9, one after another, and their repair |
-//! | [`reader`] | bytes in, streaming, bounded, every fault named with its offset |
-//! | [`mod@convert`] | one version to another |
-//! | [`verify`], [`finding`] | whether an archive is what it says, and the codes of what can be wrong |
-//! | [`cdxj`], [`index`] | a line of the index, and the sorted file |
+//! | headers of records | [`Header`], [`RecordType`], [`RecordId`], [`WarcDate`], [`Digest`], [`Version`] |
+//! | HTTP messages as stored | [`ResponseHead`], [`StoredHead`], [`StoredRequest`], [`StoredBody`] |
+//! | drafts of records | [`Exchange`], [`RecordDraft`], [`warcinfo`], [`split_record`], [`SegmentJoiner`] |
+//! | writing | [`Writer`] to a stream, [`ArchiveFile`] and [`FileSeries`] to disk, [`Packer`] in memory |
+//! | reading | [`Reader`], [`Record`]: streaming, with bounded memory; errors have the offset of the record |
+//! | index | [`CdxjLine`], [`CdxjIndex`], [`IndexUpdate`], [`merge_into_index`], [`rebuild_index`] |
+//! | care of archives | [`verify_archive`], [`recover()`], [`repair()`], [`convert()`] |
 //!
-//! The crate knows no network, no clock and no random numbers: the caller supplies all three.
+//! The crate uses no network, no clock and no random numbers; the caller supplies all three.
 #![forbid(unsafe_code)]
 
-pub mod cdxj;
-pub mod convert;
-pub mod date;
-pub mod digest;
-pub mod file;
-pub mod finding;
+mod cdxj;
+mod convert;
+mod date;
+mod digest;
+mod draft;
+mod extent;
+mod file;
+mod finding;
 mod fs;
-pub mod header;
-pub mod http;
-pub mod id;
-pub mod index;
+mod header;
+mod http;
+mod id;
+mod index;
 mod member;
-pub mod packer;
-mod parts;
-pub mod reader;
-pub mod record;
-pub mod recover;
+mod options;
+mod packer;
+mod parallel;
+mod reader;
+mod recover;
 mod render;
-pub mod repair;
-pub mod segment;
-pub mod series;
-pub mod verify;
-pub mod version;
-pub mod writer;
+mod repair;
+mod segment;
+mod series;
+mod verify;
+mod version;
+mod write_error;
+mod writer;
 
-pub use cdxj::CdxjLine;
-pub use date::WarcDate;
-pub use digest::Digest;
-pub use file::ArchiveFile;
-pub use header::{Header, RecordType};
-pub use id::RecordId;
-pub use packer::{Packed, Packer};
-pub use reader::Reader;
-pub use record::{Draft, Exchange, Original};
-pub use series::Series;
+pub use cdxj::{CdxjLine, CdxjRequest, InvalidCdxjLine, REVISIT_MIME, SortKeys};
+pub use convert::{ConvertError, convert};
+pub use date::{InvalidDate, WarcDate};
+pub use digest::{Digest, DigestAlgorithm, DigestHasher, InvalidDigest};
+pub use draft::{
+    BlockDigestError, Exchange, IDENTICAL_PAYLOAD_PROFILE, NOT_MODIFIED_PROFILE, OriginalCapture,
+    RecordDraft, TruncationReason, warcinfo,
+};
+pub use extent::{Extent, RecordLocation};
+pub use file::{ARCHIVE_SUFFIX, ArchiveFile, ArchiveFileError, archive_file_name, archive_files};
+pub use finding::{FindingCode, Severity};
+pub use header::{Header, InvalidField, MAX_RECORD_HEADER, RecordType};
+pub use http::{
+    BodyFraming, HttpFields, HttpVersion, InvalidHttpHead, MAX_HTTP_HEAD, ResponseHead, StoredBody,
+    StoredHead, StoredRequest, render_request_head,
+};
+pub use id::{InvalidRecordId, RecordId};
+pub use index::{
+    CdxjIndex, CdxjLines, INDEX_FILE_NAME, IndexError, IndexRebuild, IndexUpdate, index_lines_of,
+    merge_into_index, rebuild_index, unindexed_files,
+};
+pub use options::WriteOptions;
+pub use packer::{PackedRecord, Packer};
+pub use reader::{Deviation, GzipError, ReadError, ReadErrorKind, Reader, Record, SkippedRange};
+pub use recover::{RecoverError, RecoveredFile, recover};
+pub use repair::{RepairError, RepairReport, RepairedFile, repair};
+pub use segment::{SegmentError, SegmentJoiner, split_record};
+pub use series::FileSeries;
+pub use verify::{ArchiveFinding, Verifier, VerifySummary, verify_archive};
 pub use version::Version;
-pub use writer::{Extent, Writer};
+pub use write_error::{WriteError, WriteErrorKind};
+pub use writer::{Compression, Writer};

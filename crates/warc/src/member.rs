@@ -1,39 +1,40 @@
-//! The bytes of one record on their way out: as they are, or as a gzip member of their own.
+//! Writes the bytes of one record, uncompressed or as a gzip member of its own.
 //!
-//! We frame members ourselves (RFC 1952) around a raw deflate stream, because the extra field with
-//! which readers skip a member (section 9.2 of the WARC 0.9 draft) has to stand in front of it.
+//! This module writes the gzip framing (RFC 1952) around a raw deflate stream, because the extra
+//! field that lets readers skip a member (section 9.2 of the WARC 0.9 draft) precedes the stream.
 //!
-//! Level 6: against level 1 it makes a revisit record a fifth smaller (392 bytes for 481) and a table
-//! of numbers 40 % smaller, for 25 µs more a record; archives are written once and kept for ever.
-//! Level 9 gains nothing more. The compressor's state is reused, not set up anew for each record.
+//! The compression level is 6. Compared with level 1, a revisit record is a fifth smaller (392 bytes
+//! instead of 481) and a table of numbers 40 % smaller, for 25 µs more per record; archives are
+//! written once and kept for ever. Level 9 gains nothing more. The compressor's state is reused for
+//! all records.
 
 use std::io::{self, Read, Seek, SeekFrom, Write};
 
 use flate2::{Compress, Crc, FlushCompress, Status};
 
-use crate::writer::Problem;
+use crate::write_error::WriteErrorKind;
 
 const CHUNK: usize = 64 * 1024;
 
 /// Magic, deflate, no flags, no time, default level, an unknown system.
 const HEADER: [u8; 10] = [0x1f, 0x8b, 8, 0, 0, 0, 0, 0, 0, 0xff];
 
-/// The flag in [`HEADER`] that an extra field follows, and where it stands.
+/// The position in [`HEADER`] of the flags, and the flag for an extra field.
 const EXTRA: (usize, u8) = (3, 4);
 
-/// The extra field: its length, the name `sl`, the length of its content; then the content, zero
-/// until it is known.
+/// The extra field: its length, the name `sl`, the length of its content; then the content, which is
+/// zero until the length is known.
 const SKIP_FIELD: [u8; 14] = [12, 0, b's', b'l', 8, 0, 0, 0, 0, 0, 0, 0, 0, 0];
 
-/// Where the content of the extra field begins, from the beginning of the member.
+/// Offset of the extra field's content within the member.
 const SKIP_AT: usize = HEADER.len() + 6;
 
-/// Overwrites bytes that the output has taken, so many back from its end.
+/// Overwrites written bytes, `back` bytes before the end of the output.
 type Patch<W> = fn(&mut W, back: u64, bytes: &[u8]) -> io::Result<()>;
 
-/// The record being written: its bytes go through the compressor, if any, to the output.
+/// Writes one record at a time through the compressor, if any, to the output.
 pub(crate) struct Member<W> {
-    output: Chunked<W>,
+    output: BufferedOutput<W>,
     gzip: Option<Gzip<W>>,
 }
 
@@ -56,13 +57,13 @@ impl<W> Gzip<W> {
 impl<W: Write> Member<W> {
     pub(crate) fn new(output: W, compressed: bool) -> Self {
         Self {
-            output: Chunked::new(output),
+            output: BufferedOutput::new(output),
             gzip: compressed.then(Gzip::new),
         }
     }
 
-    /// Has every member say how long it is.
-    pub(crate) fn say_lengths(&mut self)
+    /// Makes every member state its length.
+    pub(crate) fn write_skip_lengths(&mut self)
     where
         W: Seek,
     {
@@ -84,18 +85,18 @@ impl<W: Write> Member<W> {
         &mut self.output.inner
     }
 
-    /// Writes the whole record and returns the length it took.
+    /// Writes the whole record and returns its length as stored, in bytes.
     pub(crate) fn write(
         &mut self,
         head: &[u8],
         block: impl Read,
         block_length: u64,
-    ) -> Result<u64, Problem> {
-        self.begin().map_err(Problem::Output)?;
-        self.add(head).map_err(Problem::Output)?;
+    ) -> Result<u64, WriteErrorKind> {
+        self.begin().map_err(WriteErrorKind::Output)?;
+        self.add(head).map_err(WriteErrorKind::Output)?;
         self.add_block(block, block_length)?;
-        self.add(b"\r\n\r\n").map_err(Problem::Output)?;
-        self.end().map_err(Problem::Output)?;
+        self.add(b"\r\n\r\n").map_err(WriteErrorKind::Output)?;
+        self.end().map_err(WriteErrorKind::Output)?;
         Ok(self.output.written)
     }
 
@@ -115,28 +116,30 @@ impl<W: Write> Member<W> {
         self.output.add(&SKIP_FIELD)
     }
 
-    fn add_block(&mut self, mut block: impl Read, announced: u64) -> Result<(), Problem> {
+    fn add_block(&mut self, mut block: impl Read, announced: u64) -> Result<(), WriteErrorKind> {
         let mut buffer = [0; 16 * 1024];
         let mut left = announced;
         loop {
             let read = match block.read(&mut buffer) {
                 Ok(read) => read,
                 Err(error) if error.kind() == io::ErrorKind::Interrupted => continue,
-                Err(error) => return Err(Problem::Block(error)),
+                Err(error) => return Err(WriteErrorKind::Block(error)),
             };
             if read == 0 && left == 0 {
                 return Ok(());
             } else if read == 0 {
-                return Err(Problem::BlockLength {
+                return Err(WriteErrorKind::BlockLength {
                     announced,
                     actual: Some(announced - left),
                 });
             }
-            left = left.checked_sub(read as u64).ok_or(Problem::BlockLength {
-                announced,
-                actual: None,
-            })?;
-            self.add(&buffer[..read]).map_err(Problem::Output)?;
+            left = left
+                .checked_sub(read as u64)
+                .ok_or(WriteErrorKind::BlockLength {
+                    announced,
+                    actual: None,
+                })?;
+            self.add(&buffer[..read]).map_err(WriteErrorKind::Output)?;
         }
     }
 
@@ -167,7 +170,7 @@ impl<W: Write> Member<W> {
             self.output.add(&crc.sum().to_le_bytes())?;
             self.output.add(&crc.amount().to_le_bytes())?;
             if let Some(patch) = *skip_lengths {
-                self.output.say_lengths(deflate.total_in(), patch)?;
+                self.output.write_skip_lengths(deflate.total_in(), patch)?;
             }
         }
         self.output.drain()?;
@@ -175,15 +178,15 @@ impl<W: Write> Member<W> {
     }
 }
 
-/// Gathers what is written into chunks, so that a small record is a single write.
-struct Chunked<W> {
+/// Buffers output, so that a small record is a single write.
+struct BufferedOutput<W> {
     inner: W,
     pending: Vec<u8>,
-    /// Bytes of the current record that the output has taken.
+    /// Bytes of the current record that `inner` has received.
     written: u64,
 }
 
-impl<W: Write> Chunked<W> {
+impl<W: Write> BufferedOutput<W> {
     fn new(inner: W) -> Self {
         Self {
             inner,
@@ -222,9 +225,9 @@ impl<W: Write> Chunked<W> {
         Ok(())
     }
 
-    /// Fills in the extra field of a member that is complete. One of 4 GiB and more cannot say its
-    /// length: the field stays zero, which readers take as absent.
-    fn say_lengths(&mut self, uncompressed: u64, patch: Patch<W>) -> io::Result<()> {
+    /// Fills in the extra field of a complete member. A member of 4 GiB or more cannot state its length:
+    /// the field stays zero, which readers take as absent.
+    fn write_skip_lengths(&mut self, uncompressed: u64, patch: Patch<W>) -> io::Result<()> {
         let length = self.written + self.pending.len() as u64;
         let (Ok(compressed), Ok(uncompressed)) =
             (u32::try_from(length), u32::try_from(uncompressed))

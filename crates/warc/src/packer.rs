@@ -1,52 +1,52 @@
-//! Records compressed away from their file, by several threads at once, and then added to it.
+//! Compresses records in memory, so that several threads can prepare records for one file.
 
 use std::io::{Cursor, Read};
 
-use crate::file::Style;
+use crate::draft::RecordDraft;
 use crate::member::Member;
-use crate::record::Draft;
+use crate::options::WriteOptions;
 use crate::render::render;
 use crate::version::Version;
-use crate::writer::Problem;
+use crate::write_error::WriteErrorKind;
 
-/// A whole record as an [`ArchiveFile`](crate::ArchiveFile) is to have it: a gzip member.
-pub struct Packed {
+/// A whole record, compressed: one gzip member for an [`ArchiveFile`](crate::ArchiveFile).
+pub struct PackedRecord {
     pub(crate) bytes: Vec<u8>,
 }
 
-/// Packs records one after another, in memory.
+/// Compresses records one after another, in memory.
 pub struct Packer {
     member: Member<Cursor<Vec<u8>>>,
     version: Version,
 }
 
 impl Packer {
-    /// For files of that style.
-    pub fn new(style: Style) -> Self {
+    /// A packer for files with these options.
+    pub fn new(options: WriteOptions) -> Self {
         let mut member = Member::new(Cursor::new(Vec::new()), true);
-        if style.skip_lengths {
-            member.say_lengths();
+        if options.skip_lengths {
+            member.write_skip_lengths();
         }
         Self {
             member,
-            version: style.version,
+            version: options.version,
         }
     }
 
-    /// Packs a drafted record and its body. All of it is held in memory: this is for small ones.
+    /// Compresses a drafted record and its body, all of it in memory: for small records.
     pub fn pack(
         &mut self,
-        draft: &Draft,
+        draft: &RecordDraft,
         body: impl Read,
         body_length: u64,
-    ) -> Result<Packed, Problem> {
+    ) -> Result<PackedRecord, WriteErrorKind> {
         let length = body_length.saturating_add(draft.head.len() as u64);
         let head = render(&draft.header, self.version, length)?;
-        // What a record that failed has left is dropped.
+        // A record that failed may have left bytes.
         *self.member.output_mut() = Cursor::new(Vec::new());
         self.member
             .write(&head, draft.head.as_slice().chain(body), length)?;
         let bytes = std::mem::take(self.member.output_mut()).into_inner();
-        Ok(Packed { bytes })
+        Ok(PackedRecord { bytes })
     }
 }

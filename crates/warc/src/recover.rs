@@ -1,31 +1,31 @@
-//! Takes over the archive files of processes that died.
+//! Finishes the archive files of processes that died.
 //!
-//! Of an `.open` file the records up to the first damaged one are kept, under the final name. The
-//! rest is not thrown away: it goes to `NAME.warc.gz.at-OFFSET.damaged`, for a person to look at.
+//! The records of an `.open` file up to the first damaged one get the final name. The rest is saved in
+//! `NAME.warc.gz.at-OFFSET.damaged`, for a person to examine.
 
 use std::ffi::OsStr;
 use std::fs::{File, OpenOptions, TryLockError};
 use std::io::{self, BufReader, Seek, SeekFrom};
 use std::path::{Path, PathBuf};
 
-use crate::file::{OPEN, SUFFIX, publish};
+use crate::file::{ARCHIVE_SUFFIX, OPEN_SUFFIX, publish};
 use crate::fs::{DirectoryLock, replace};
 use crate::reader::{ReadError, Reader};
 
-/// What became of one `.open` file.
+/// The outcome for one `.open` file.
 #[derive(Clone, Debug, PartialEq, Eq)]
-pub struct Recovered {
-    /// The file with the good records, under its final name; `None` if there were none.
+pub struct RecoveredFile {
+    /// The file with the readable records, under its final name; `None` if there are none.
     pub file: Option<PathBuf>,
-    /// How many good records there were.
+    /// The number of readable records.
     pub records: u64,
-    /// The file with the rest; `None` if all was good.
+    /// The file with the damaged rest; `None` if there is no damage.
     pub damaged: Option<PathBuf>,
-    /// What was wrong with the first bad record.
+    /// The error in the first damaged record.
     pub fault: Option<String>,
 }
 
-/// Why a file could not be recovered. It is as it was; trying again does no harm.
+/// Why a file could not be recovered. The file is unchanged; the caller may try again.
 #[derive(Debug, thiserror::Error)]
 pub enum RecoverError {
     /// A file operation failed.
@@ -33,18 +33,18 @@ pub enum RecoverError {
     Io {
         /// The file or directory.
         path: PathBuf,
-        /// What the system said.
+        /// The error of the system.
         source: io::Error,
     },
-    /// The file could not be read: this is not damage, which would have been set aside.
+    /// The file could not be read, for another reason than damage.
     #[error("{}: {source}", path.display())]
     Read {
         /// The file.
         path: PathBuf,
-        /// What happened.
+        /// The cause.
         source: ReadError,
     },
-    /// There is a finished file of the same name, which must not be overwritten.
+    /// A finished file of the same name exists, which must not be overwritten.
     #[error("{}: cannot take this name for the recovered file, it exists; move one of them away", path.display())]
     Exists {
         /// The finished file.
@@ -52,9 +52,9 @@ pub enum RecoverError {
     },
 }
 
-/// Recovers every `.open` file in the directory that no living process has locked, in the order of
-/// their names. A file in which not even the first record is good becomes a `.damaged` file whole.
-pub fn recover(dir: &Path) -> Result<Vec<Recovered>, RecoverError> {
+/// Recovers every unlocked `.open` file in the directory, sorted by name. A file without any readable
+/// record becomes a `.damaged` file as a whole.
+pub fn recover(dir: &Path) -> Result<Vec<RecoveredFile>, RecoverError> {
     let failed = |source| RecoverError::Io {
         path: dir.to_owned(),
         source,
@@ -74,12 +74,12 @@ pub fn recover(dir: &Path) -> Result<Vec<Recovered>, RecoverError> {
 
 fn is_open(path: &Path) -> bool {
     let name = path.file_name().and_then(OsStr::to_str);
-    name.and_then(|name| name.strip_suffix(OPEN))
-        .is_some_and(|name| name.ends_with(SUFFIX))
+    name.and_then(|name| name.strip_suffix(OPEN_SUFFIX))
+        .is_some_and(|name| name.ends_with(ARCHIVE_SUFFIX))
 }
 
-/// `None` if the file belongs to a living process, or did until it was finished just now.
-fn recover_file(open_path: &Path) -> Result<Option<Recovered>, RecoverError> {
+/// `None` if a running process has the file locked, or has just finished it.
+fn recover_file(open_path: &Path) -> Result<Option<RecoveredFile>, RecoverError> {
     let failed = |source| RecoverError::Io {
         path: open_path.to_owned(),
         source,
@@ -98,71 +98,71 @@ fn recover_file(open_path: &Path) -> Result<Option<Recovered>, RecoverError> {
         return Ok(None);
     }
     let final_path = open_path.with_extension("");
-    // An empty one was about to be removed, because the name is taken.
+    // Its process was about to remove an empty file, because the name is taken.
     if final_path.exists() && file.metadata().map_err(failed)?.len() > 0 {
         return Err(RecoverError::Exists { path: final_path });
     }
-    let good = survey(&file).map_err(|source| RecoverError::Read {
+    let readable = readable_part(&file).map_err(|source| RecoverError::Read {
         path: open_path.to_owned(),
         source,
     })?;
-    let damaged = set_aside(&file, &final_path, good.length).map_err(failed)?;
-    if good.records > 0 {
-        file.set_len(good.length)
+    let damaged = set_aside(&file, &final_path, readable.length).map_err(failed)?;
+    if readable.records > 0 {
+        file.set_len(readable.length)
             .and_then(|()| publish(&file, open_path, &final_path))
             .map_err(failed)?;
     } else {
         std::fs::remove_file(open_path).map_err(failed)?;
     }
-    let file = (good.records > 0).then_some(final_path);
-    Ok(Some(Recovered {
+    let file = (readable.records > 0).then_some(final_path);
+    Ok(Some(RecoveredFile {
         file,
-        records: good.records,
+        records: readable.records,
         damaged,
-        fault: good.fault,
+        fault: readable.fault,
     }))
 }
 
-/// The good beginning of a file.
+/// The beginning of a file up to the first damage.
 #[derive(Default)]
-struct Good {
+struct ReadablePart {
     records: u64,
     length: u64,
     fault: Option<String>,
 }
 
-fn survey(file: &File) -> Result<Good, ReadError> {
-    let mut good = Good::default();
-    match count(file, &mut good) {
-        Err(error) if error.is_damage() => good.fault = Some(error.to_string()),
+fn readable_part(file: &File) -> Result<ReadablePart, ReadError> {
+    let mut readable = ReadablePart::default();
+    match count_records(file, &mut readable) {
+        Err(error) if error.is_damage() => readable.fault = Some(error.to_string()),
         other => other?,
     }
-    Ok(good)
+    Ok(readable)
 }
 
-fn count(file: &File, good: &mut Good) -> Result<(), ReadError> {
+fn count_records(file: &File, readable: &mut ReadablePart) -> Result<(), ReadError> {
     let mut reader = Reader::new(BufReader::new(file))?;
     while let Some(record) = reader.next_record()? {
         let extent = record.finish()?;
-        good.records += 1;
-        good.length = extent.offset + extent.length;
+        readable.records += 1;
+        readable.length = extent.offset + extent.length;
     }
     Ok(())
 }
 
-/// Copies what follows the good records to a file of its own. Its name tells the offset, so that a
-/// recovery which was itself interrupted writes the same file again.
-fn set_aside(mut file: &File, final_path: &Path, good: u64) -> io::Result<Option<PathBuf>> {
-    if file.metadata()?.len() == good {
+/// Copies everything after the readable part to a file of its own. The file's name has the offset, so
+/// a second recovery after an interrupted one writes the same file again.
+fn set_aside(mut file: &File, final_path: &Path, readable: u64) -> io::Result<Option<PathBuf>> {
+    if file.metadata()?.len() == readable {
         return Ok(None);
     }
-    let path = damaged_path(final_path, good);
-    file.seek(SeekFrom::Start(good))?;
+    let path = damaged_path(final_path, readable);
+    file.seek(SeekFrom::Start(readable))?;
     replace(&path, |output| io::copy(&mut file, output).map(drop))?;
     Ok(Some(path))
 }
 
-/// Where the part of a file that begins at `offset` is set aside.
+/// The path for the damaged part of a file that begins at `offset`.
 pub(crate) fn damaged_path(path: &Path, offset: u64) -> PathBuf {
     let mut path = path.as_os_str().to_owned();
     path.push(format!(".at-{offset}.damaged"));

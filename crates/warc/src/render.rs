@@ -1,45 +1,45 @@
-//! A record's header as each version spells it.
+//! Renders a record's header in each version.
 //!
-//! WARC/1.1 is spelt as it is. WARC/1.0 knows dates to the second only, and has URIs of its own for
-//! the profiles of revisits. WARC 0.9 begins with a line of positional parameters (section 5.1 of the
-//! draft); what does not fit there in full, a date with a fraction or a content type with parameters,
-//! follows as a named field under its later name, as do fields that the draft does not know.
-//! [`convert::modernise`](crate::convert::modernise) is the way back.
+//! WARC/1.1 needs no translation. WARC/1.0 has dates to the second only, and its own URIs for the
+//! profiles of revisits. WARC 0.9 begins with a line of positional parameters (section 5.1 of the
+//! draft). A value that does not fit there in full, such as a date with a fraction or a content type
+//! with parameters, follows as a named field under its later name; so do fields that the draft does
+//! not define. [`to_warc11_header`](crate::convert::to_warc11_header) is the reverse.
 
 use std::borrow::Cow;
 
 use crate::date::WarcDate;
-use crate::header::{Header, MAX_HEADER, RecordType};
+use crate::draft::{HTTP_REQUEST, HTTP_RESPONSE};
+use crate::header::{Header, MAX_RECORD_HEADER, RecordType};
 use crate::id::strip_brackets;
-use crate::record::{HTTP_REQUEST, HTTP_RESPONSE};
-use crate::version::{NAMES_09, RELATED_09, Version, related};
-use crate::writer::Problem;
+use crate::version::{NAMES_09, RELATED_09, Version, related_field};
+use crate::write_error::WriteErrorKind;
 
-/// What profile URIs of WARC/1.1 begin with.
+/// The prefix of profile URIs in WARC/1.1.
 pub(crate) const PROFILES_11: &str = "http://netpreserve.org/warc/1.1/";
 
-/// What profile URIs of WARC/1.0 begin with.
+/// The prefix of profile URIs in WARC/1.0.
 pub(crate) const PROFILES_10: &str = "http://netpreserve.org/warc/1.0/";
 
-/// What the subject of a `warcinfo` record of WARC 0.9 begins with; the name of the file follows.
+/// The prefix of the subject of a WARC 0.9 `warcinfo` record; the file's name follows.
 pub(crate) const FILEDESC: &str = "filedesc:";
 
-/// The content type that WARC 0.9 gives to HTTP messages.
+/// The content type of HTTP messages in WARC 0.9.
 pub(crate) const MESSAGE_HTTP: &str = "message/http";
 
-/// The content type of a record that says none; WARC 0.9 has to say one.
+/// The content type of a WARC 0.9 record whose type is not known; the version requires one.
 pub(crate) const UNKNOWN_TYPE: &str = "application/octet-stream";
 
-/// The header through its blank line. `Content-Length` is added if there is none.
+/// Renders the header through its blank line. `Content-Length` is added if there is none.
 pub(crate) fn render(
     header: &Header,
     version: Version,
     block_length: u64,
-) -> Result<Vec<u8>, Problem> {
+) -> Result<Vec<u8>, WriteErrorKind> {
     if let Some(stated) = header.get("Content-Length")
         && header.content_length() != Some(block_length)
     {
-        return Err(Problem::Conflict {
+        return Err(WriteErrorKind::LengthConflict {
             stated: stated.to_owned(),
             announced: block_length,
         });
@@ -48,11 +48,11 @@ pub(crate) fn render(
         Version::Warc11 | Version::Warc10 => with_names(header, version, block_length),
         Version::Warc09 => with_positions(header, block_length)?,
         Version::Arc | Version::Warc017 | Version::Warc018 => {
-            return Err(Problem::Version(version));
+            return Err(WriteErrorKind::Version(version));
         }
     };
-    if text.len() > MAX_HEADER {
-        return Err(Problem::HeaderTooLong);
+    if text.len() > MAX_RECORD_HEADER {
+        return Err(WriteErrorKind::HeaderTooLong);
     }
     Ok(text.into_bytes())
 }
@@ -89,12 +89,13 @@ fn value_in_10<'a>(name: &str, value: &'a str) -> Cow<'a, str> {
 }
 
 /// `warc/0.9 LENGTH TYPE SUBJECT DATE CONTENT-TYPE ID`, then the named fields.
-fn with_positions(header: &Header, block_length: u64) -> Result<String, Problem> {
-    let needed = |field| token(header, field).ok_or(Problem::Missing { field });
+fn with_positions(header: &Header, block_length: u64) -> Result<String, WriteErrorKind> {
+    let needed = |field| parameter(header, field).ok_or(WriteErrorKind::MissingField { field });
     let kind = needed("WARC-Type")?;
     let id = strip_brackets(needed("WARC-Record-ID")?);
     let field = "WARC-Date";
-    let date = WarcDate::first_moment_of(needed(field)?).ok_or(Problem::Missing { field })?;
+    let date =
+        WarcDate::first_moment_of(needed(field)?).ok_or(WriteErrorKind::MissingField { field })?;
     let subject = subject(header, id);
     let content_type = type_in_09(kind, header.get("Content-Type").unwrap_or_default());
     let mut text = format!(
@@ -102,7 +103,7 @@ fn with_positions(header: &Header, block_length: u64) -> Result<String, Problem>
         date.to_timestamp14()
     );
     for (name, value) in header.iter() {
-        let is_said = match name.to_ascii_lowercase().as_str() {
+        let is_positional = match name.to_ascii_lowercase().as_str() {
             "warc-type" | "warc-record-id" | "content-length" => true,
             "warc-target-uri" => strip_brackets(value) == subject,
             "warc-filename" => subject.strip_prefix(FILEDESC) == Some(value),
@@ -110,40 +111,40 @@ fn with_positions(header: &Header, block_length: u64) -> Result<String, Problem>
             "content-type" => type_from_09(kind, &content_type) == value,
             _ => false,
         };
-        if !is_said {
+        if !is_positional {
             let (name, value) = field_in_09(kind, name, value);
             push_field(&mut text, name, value);
         }
     }
     text.push_str("\r\n");
-    Ok(counted(&text, block_length))
+    Ok(with_total_length(&text, block_length))
 }
 
-/// The length that WARC 0.9 states is that of header and block, its own digits among them.
-fn counted(rest: &str, block_length: u64) -> String {
+/// Adds the length. WARC 0.9 states the length of header and block, including its own digits.
+fn with_total_length(rest: &str, block_length: u64) -> String {
     let begin = "warc/0.9 ";
     let others = ((begin.len() + rest.len()) as u64).saturating_add(block_length);
     let total = (1..=20u64)
         .map(|digits| others.saturating_add(digits))
         .find(|total| others.saturating_add(total.to_string().len() as u64) == *total);
-    // There is always one that fits.
+    // Some number of digits always fits.
     format!("{begin}{}{rest}", total.unwrap_or(others))
 }
 
-/// A value that can stand between blanks.
-fn token<'a>(header: &'a Header, field: &str) -> Option<&'a str> {
+/// The value of a field, if it can be a positional parameter: not empty, and without blanks.
+fn parameter<'a>(header: &'a Header, field: &str) -> Option<&'a str> {
     header
         .get(field)
         .filter(|value| !value.is_empty() && !value.contains(char::is_whitespace))
 }
 
-/// What the record is about: its URI; of a `warcinfo` record its file; else the record itself.
+/// The subject: the record's URI; of a `warcinfo` record its file; otherwise the record's own id.
 fn subject<'a>(header: &'a Header, id: &'a str) -> Cow<'a, str> {
     if let Some(uri) = header.target_uri().filter(|uri| !uri.is_empty()) {
         let parts: Vec<&str> = uri.split(char::is_whitespace).collect();
         return Cow::Owned(parts.join("%20"));
     }
-    match token(header, "WARC-Filename") {
+    match parameter(header, "WARC-Filename") {
         Some(name) if header.record_type() == Some(RecordType::Warcinfo) => {
             Cow::Owned(format!("{FILEDESC}{name}"))
         }
@@ -151,7 +152,8 @@ fn subject<'a>(header: &'a Header, id: &'a str) -> Cow<'a, str> {
     }
 }
 
-/// Type and subtype only. An HTTP message is `message/http`, a record without a type of unknown type.
+/// The content type in WARC 0.9, without parameters: `message/http` for HTTP messages, and
+/// [`UNKNOWN_TYPE`] for a record without a content type.
 fn type_in_09(kind: &str, stated: &str) -> String {
     if !stated.is_empty() && stated == http_type(kind) {
         return MESSAGE_HTTP.to_owned();
@@ -164,7 +166,7 @@ fn type_in_09(kind: &str, stated: &str) -> String {
     }
 }
 
-/// What later versions call a content type of WARC 0.9.
+/// The later name of a WARC 0.9 content type.
 pub(crate) fn type_from_09<'a>(kind: &str, content_type: &'a str) -> &'a str {
     match content_type {
         MESSAGE_HTTP if !http_type(kind).is_empty() => http_type(kind),
@@ -172,7 +174,7 @@ pub(crate) fn type_from_09<'a>(kind: &str, content_type: &'a str) -> &'a str {
     }
 }
 
-/// The content type of an HTTP message in a record of this type; empty if there is none there.
+/// The content type of an HTTP message in a record of this type; empty if the type has none.
 fn http_type(kind: &str) -> &'static str {
     match RecordType::from_name(kind) {
         Some(RecordType::Request) => HTTP_REQUEST,
@@ -181,9 +183,9 @@ fn http_type(kind: &str) -> &'static str {
     }
 }
 
-/// A named field as WARC 0.9 calls it; its ids have no angle brackets.
+/// A named field as in WARC 0.9, whose ids have no angle brackets.
 fn field_in_09<'a>(kind: &str, name: &'a str, value: &'a str) -> (&'a str, &'a str) {
-    if related(&kind.to_ascii_lowercase()).eq_ignore_ascii_case(name) {
+    if related_field(&kind.to_ascii_lowercase()).eq_ignore_ascii_case(name) {
         return (RELATED_09, strip_brackets(value));
     }
     let known = NAMES_09

@@ -1,55 +1,57 @@
-//! Makes a damaged archive whole again: what can be read stays, the rest is set aside.
+//! Repairs a damaged archive: readable records stay, the rest is saved separately.
 //!
-//! Of a damaged file each damaged part is copied to `NAME.at-OFFSET.damaged` beside it, for a person to
-//! look at; then the file is replaced by its good records, and the index is made anew. Where records
-//! share a gzip member the whole file is copied, and each good record gets a member of its own. Nothing
-//! is deleted. A file's lines leave the index before the file changes, so that a run which finds a repair
-//! that was cut short sees a file that is not indexed, and indexes it; or the damage is still there,
-//! and the next repair does it all again.
+//! Each damaged part of a file is copied to `NAME.at-OFFSET.damaged` beside the file, for a person to
+//! examine. Then the file is replaced by its readable records, and the index is rebuilt. Where records
+//! share a gzip member, the whole file is copied, and each readable record gets a member of its own.
+//! Nothing is deleted.
+//!
+//! A file's lines leave the index before the file changes. So after an interrupted repair the next run
+//! either finds the file not indexed and indexes it, or finds the damage and repairs it again.
 
-mod shared;
+mod shared_members;
 
 use std::fs::File;
 use std::io::{self, Read, Seek, SeekFrom, Write};
+use std::ops::Range;
 use std::path::{Path, PathBuf};
 
-use crate::cdxj::Keys;
-use crate::finding::Code;
+use crate::cdxj::SortKeys;
+use crate::file::archive_files;
+use crate::finding::FindingCode;
 use crate::fs::{DirectoryLock, replace, sync_directory_of};
-use crate::index::{self, IndexError};
+use crate::index::{INDEX_FILE_NAME, IndexError, rebuild_index, remove_file_lines};
 use crate::reader::{ReadError, Reader};
-use crate::recover::{RecoverError, Recovered, damaged_path, recover};
-use crate::verify::archive_files;
+use crate::recover::{RecoverError, RecoveredFile, damaged_path, recover};
 
-/// What a repair did.
+/// The outcome of a repair.
 #[derive(Clone, Debug, Default, PartialEq, Eq)]
-pub struct Repair {
+pub struct RepairReport {
     /// The files that a dead process left unfinished.
-    pub recovered: Vec<Recovered>,
+    pub recovered: Vec<RecoveredFile>,
     /// The finished files that were damaged.
-    pub repaired: Vec<Repaired>,
+    pub repaired: Vec<RepairedFile>,
 }
 
-/// What became of one damaged file.
+/// The outcome for one damaged file.
 #[derive(Clone, Debug, PartialEq, Eq)]
-pub struct Repaired {
-    /// The file. It is gone if none of its records was good.
+pub struct RepairedFile {
+    /// The file. It no longer exists if it had no readable record.
     pub file: PathBuf,
-    /// How many good records there were.
+    /// The number of readable records.
     pub records: u64,
-    /// The files with the damaged parts, or with all that the file was.
+    /// The files with the damaged parts, or with the whole former content.
     pub damaged: Vec<PathBuf>,
-    /// What was wrong, in the order of the file.
+    /// The errors, in the order of the file.
     pub faults: Vec<String>,
 }
 
-/// Why an archive was not repaired. Nothing is lost; trying again does no harm.
+/// Why an archive was not repaired. Nothing is lost; the caller may try again.
 #[derive(Debug, thiserror::Error)]
 pub enum RepairError {
-    /// An unfinished file could not be taken over.
+    /// An unfinished file could not be recovered.
     #[error(transparent)]
     Recover(#[from] RecoverError),
-    /// The index could not be made.
+    /// The index could not be rebuilt.
     #[error(transparent)]
     Index(#[from] IndexError),
     /// A file operation failed.
@@ -57,20 +59,20 @@ pub enum RepairError {
     Io {
         /// The file or directory.
         path: PathBuf,
-        /// What the system said.
+        /// The error of the system.
         source: io::Error,
     },
 }
 
-/// Repairs the files of an archive's directory, and makes its index anew.
-pub fn repair(dir: &Path, keys: &impl Keys) -> Result<Repair, RepairError> {
+/// Repairs the files in an archive's directory and rebuilds its index.
+pub fn repair(dir: &Path, keys: &impl SortKeys) -> Result<RepairReport, RepairError> {
     let recovered = recover(dir)?;
     let mut repaired = Vec::new();
     for path in archive_files(dir).map_err(at(dir))? {
         repaired.extend(repair_file(dir, &path).map_err(at(&path))?);
     }
-    index::rebuild(dir, keys)?;
-    Ok(Repair {
+    rebuild_index(dir, keys)?;
+    Ok(RepairReport {
         recovered,
         repaired,
     })
@@ -84,125 +86,127 @@ fn at(path: &Path) -> impl Fn(io::Error) -> RepairError + use<> {
     }
 }
 
-/// `None` if the file is good.
-fn repair_file(dir: &Path, path: &Path) -> io::Result<Option<Repaired>> {
-    let mut survey = Survey::of(path)?;
-    if survey.faults.is_empty() {
+/// `None` if the file is not damaged.
+fn repair_file(dir: &Path, path: &Path) -> io::Result<Option<RepairedFile>> {
+    let mut contents = FileContents::read(path)?;
+    if contents.faults.is_empty() {
         return Ok(None);
     }
-    let mut repaired = Repaired {
+    let mut repaired = RepairedFile {
         file: path.to_owned(),
-        records: survey.records,
+        records: contents.records,
         damaged: Vec::new(),
-        faults: std::mem::take(&mut survey.faults),
+        faults: std::mem::take(&mut contents.faults),
     };
     let _lock = DirectoryLock::acquire(dir)?;
     let length = path.metadata()?.len();
-    let damaged = if survey.is_shared {
-        vec![(0, length)]
-    } else {
-        gaps(&survey.good, length)
-    };
-    for (from, to) in damaged {
-        let aside = damaged_path(path, from);
-        replace(&aside, |output| copy(path, (from, to), output))?;
+    for range in contents.damaged_ranges(length) {
+        let aside = damaged_path(path, range.start);
+        replace(&aside, |output| copy_range(path, &range, output))?;
         repaired.damaged.push(aside);
     }
-    index::forget(&dir.join(index::FILE_NAME), path)?;
-    if survey.is_shared {
+    remove_file_lines(&dir.join(INDEX_FILE_NAME), path)?;
+    if contents.has_shared_members {
+        let ranges = contents.ranges_between_faults(length);
         replace(path, |output| {
-            repaired.records = shared::write_apart(path, &survey.stretches(length), output)?;
+            repaired.records = shared_members::write_separately(path, &ranges, output)?;
             Ok(())
         })?;
-    } else if survey.good.is_empty() {
+    } else if contents.readable.is_empty() {
         std::fs::remove_file(path)?;
         sync_directory_of(path)?;
     } else {
         replace(path, |output| {
-            let mut parts = survey.good.iter();
-            parts.try_for_each(|part| copy(path, *part, output))
+            let mut ranges = contents.readable.iter();
+            ranges.try_for_each(|range| copy_range(path, range, output))
         })?;
     }
     Ok(Some(repaired))
 }
 
-/// A part of a file: from the first byte to the one after the last.
-type Part = (u64, u64);
-
-/// What a file has that is good, and what is wrong with the rest.
+/// The readable and damaged parts of a file, as byte ranges.
 #[derive(Default)]
-struct Survey {
+struct FileContents {
     records: u64,
-    /// Good records, those that follow each other as one part.
-    good: Vec<Part>,
+    /// Readable records; adjacent records form one range.
+    readable: Vec<Range<u64>>,
     faults: Vec<String>,
-    /// Where reading went on after each fault.
+    /// The offsets where reading resumed after a fault.
     resumed: Vec<u64>,
     /// Whether records share a gzip member.
-    is_shared: bool,
+    has_shared_members: bool,
 }
 
-impl Survey {
-    fn of(path: &Path) -> io::Result<Self> {
-        let mut survey = Self::default();
+impl FileContents {
+    fn read(path: &Path) -> io::Result<Self> {
+        let mut contents = Self::default();
         let mut reader = Reader::open(path).map_err(io::Error::other)?;
         loop {
-            match survey.next(&mut reader) {
+            match contents.add_next_record(&mut reader) {
                 Ok(true) => {}
                 Ok(false) => break,
                 Err(error) if error.is_damage() => {
-                    survey.faults.push(error.to_string());
-                    let gap = reader.skip_damage().map_err(io::Error::other)?;
-                    survey
+                    contents.faults.push(error.to_string());
+                    let skipped = reader.skip_damage().map_err(io::Error::other)?;
+                    contents
                         .resumed
-                        .extend(gap.map(|gap| gap.offset + gap.length));
+                        .extend(skipped.map(|skipped| skipped.offset + skipped.length));
                 }
                 Err(error) => return Err(io::Error::other(error)),
             }
         }
-        if survey.records == 0 && survey.faults.is_empty() {
-            survey.faults.push(Code::EmptyFile.meaning().to_owned());
+        if contents.records == 0 && contents.faults.is_empty() {
+            contents
+                .faults
+                .push(FindingCode::EmptyFile.meaning().to_owned());
         }
-        Ok(survey)
+        Ok(contents)
     }
 
-    /// The file, cut where reading went on after a fault.
-    fn stretches(&self, length: u64) -> Vec<Part> {
-        let starts = std::iter::once(0).chain(self.resumed.iter().copied());
-        let ends = self.resumed.iter().copied().chain([length]);
-        starts.zip(ends).collect()
-    }
-
-    fn next(&mut self, reader: &mut Reader<File>) -> Result<bool, ReadError> {
+    /// Reads the next record; false at the end of the file.
+    fn add_next_record(&mut self, reader: &mut Reader<File>) -> Result<bool, ReadError> {
         let Some(record) = reader.next_record()? else {
             return Ok(false);
         };
-        self.is_shared |= record.within_member() > 0;
+        self.has_shared_members |= record.within_member() > 0;
         let extent = record.finish()?;
-        let (from, to) = (extent.offset, extent.offset + extent.length);
+        let (start, end) = (extent.offset, extent.offset + extent.length);
         self.records += 1;
-        match self.good.last_mut().filter(|(_, end)| *end == from) {
-            Some((_, end)) => *end = to,
-            None => self.good.push((from, to)),
+        match self.readable.last_mut().filter(|last| last.end == start) {
+            Some(last) => last.end = end,
+            None => self.readable.push(start..end),
         }
         Ok(true)
     }
+
+    /// The ranges to save: the gaps between readable ranges, or the whole file if records share gzip
+    /// members or none is readable.
+    fn damaged_ranges(&self, length: u64) -> Vec<Range<u64>> {
+        if self.has_shared_members || self.readable.is_empty() {
+            return std::iter::once(0..length).collect();
+        }
+        let starts = std::iter::once(0).chain(self.readable.iter().map(|range| range.end));
+        let ends = self.readable.iter().map(|range| range.start);
+        let gaps = starts.zip(ends.chain([length]));
+        gaps.filter(|(start, end)| start < end)
+            .map(|(start, end)| start..end)
+            .collect()
+    }
+
+    /// The whole file, divided where reading resumed after a fault.
+    fn ranges_between_faults(&self, length: u64) -> Vec<Range<u64>> {
+        let starts = std::iter::once(0).chain(self.resumed.iter().copied());
+        let ends = self.resumed.iter().copied().chain([length]);
+        starts.zip(ends).map(|(start, end)| start..end).collect()
+    }
 }
 
-/// The parts of a file that are not among the good ones; all of it, be it empty, if none is.
-fn gaps(good: &[Part], length: u64) -> Vec<Part> {
-    let ends = std::iter::once(0).chain(good.iter().map(|(_, to)| *to));
-    let starts = good.iter().map(|(from, _)| *from).chain([length]);
-    ends.zip(starts)
-        .filter(|(from, to)| from < to || good.is_empty())
-        .collect()
-}
-
-fn copy(path: &Path, (from, to): Part, output: &mut impl Write) -> io::Result<()> {
+fn copy_range(path: &Path, range: &Range<u64>, output: &mut impl Write) -> io::Result<()> {
     let mut file = File::open(path)?;
-    file.seek(SeekFrom::Start(from))?;
-    let copied = io::copy(&mut file.take(to - from), output)?;
-    if copied < to - from {
+    file.seek(SeekFrom::Start(range.start))?;
+    let length = range.end - range.start;
+    let copied = io::copy(&mut file.take(length), output)?;
+    if copied < length {
         return Err(io::ErrorKind::UnexpectedEof.into());
     }
     Ok(())

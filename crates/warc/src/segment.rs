@@ -1,9 +1,9 @@
-//! One record split over several, and put together again (WARC/1.1 §7): for a record that would make
-//! a file longer than it should be.
+//! Splits a record into segments and joins segments again (WARC/1.1 §7), for records that would make a
+//! file too long.
 //!
-//! The first segment has the fields of the whole, and `WARC-Segment-Number: 1`. The others are
-//! `continuation` records that name it; the last says how long all of them are. A digest of the whole
-//! block belongs to none of the segments and is left out; that of the payload stays.
+//! The first segment has the fields of the whole record, and `WARC-Segment-Number: 1`. The others are
+//! `continuation` records that name it; the last states the total length. The block digest of the whole
+//! record fits no segment and is left out; the payload digest stays.
 
 use std::io::Read;
 
@@ -15,10 +15,13 @@ const ORIGIN: &str = "WARC-Segment-Origin-ID";
 const TOTAL: &str = "WARC-Segment-Total-Length";
 const TRUNCATED: &str = "WARC-Truncated";
 
-/// Hands out a record in segments of at most `limit` bytes of block (at least one), one after another:
-/// `write` gets the header of each, its block, and the length of that. A record that fits is handed
-/// out as it is. `new_id` makes the ids of the continuations.
-pub fn split<E: From<InvalidField>>(
+/// Splits a record into segments with blocks of at most `limit` bytes (at least one). `write` gets the
+/// header of each segment, its block, and the length of the block; a record that fits is passed on
+/// unchanged. `new_id` makes the ids of the continuations.
+///
+/// # Errors
+/// Those of `write`, and a field that cannot be written.
+pub fn split_record<E: From<InvalidField>>(
     header: &Header,
     (mut block, block_length): (impl Read, u64),
     limit: u64,
@@ -34,7 +37,7 @@ pub fn split<E: From<InvalidField>>(
         let length = left.min(limit);
         left -= length;
         let mut segment = match number {
-            1 => first(header),
+            1 => first_segment(header),
             _ => continuation(header, &new_id())?,
         };
         segment.push(NUMBER, number.to_string())?;
@@ -52,7 +55,7 @@ pub fn split<E: From<InvalidField>>(
     Ok(())
 }
 
-fn first(whole: &Header) -> Header {
+fn first_segment(whole: &Header) -> Header {
     let mut first = whole.clone();
     first.retain(|name| !is_one_of(name, &["WARC-Block-Digest", "Content-Length", TRUNCATED]));
     first
@@ -72,39 +75,40 @@ fn continuation(whole: &Header, id: &RecordId) -> Result<Header, InvalidField> {
 
 /// Why a record is not the next segment.
 #[derive(Clone, Debug, PartialEq, Eq, thiserror::Error)]
-pub enum SegmentFault {
-    /// It belongs to another record, or to none.
+pub enum SegmentError {
+    /// The record belongs to another segmented record, or to none.
     #[error("the record is no continuation of {origin}")]
-    Stranger {
+    Unrelated {
         /// The id of the first segment.
         origin: String,
     },
-    /// Another segment has to come before it.
+    /// The record is a segment with another number than the next.
     #[error("segment {found} of {origin} comes where segment {expected} should")]
     Order {
         /// The id of the first segment.
         origin: String,
-        /// The number that comes next.
+        /// The number of the next segment.
         expected: u64,
-        /// What the record says.
+        /// The number in the record.
         found: String,
     },
-    /// The segments are not as long as the last one says.
+    /// The total length of the segments differs from the one that the last segment states.
     #[error("the segments of {origin} have {length} bytes, and should have {stated}")]
     Length {
         /// The id of the first segment.
         origin: String,
         /// Of all blocks, in bytes.
         length: u64,
-        /// What the last segment says.
+        /// The length in the last segment.
         stated: String,
     },
 }
 
-/// Puts a record together from the headers of its segments; the blocks are simply read one after
-/// another. Segments may be in files of their own: their order is the caller's matter.
+/// Joins the headers of segments into the header of the whole record. The block of the whole is the
+/// blocks of the segments, one after another. Segments may be in different files; the caller brings
+/// them into order.
 #[derive(Clone, Debug)]
-pub struct Join {
+pub struct SegmentJoiner {
     whole: Header,
     origin: String,
     segments: u64,
@@ -112,8 +116,9 @@ pub struct Join {
     is_complete: bool,
 }
 
-impl Join {
-    /// Begins with a first segment, whose block has so many bytes. `None` if the record is not one.
+impl SegmentJoiner {
+    /// Begins with a first segment, whose block has `block_length` bytes. `None` if the record is not a
+    /// first segment.
     pub fn begin(first: &Header, block_length: u64) -> Option<Self> {
         let is_first =
             first.get(NUMBER) == Some("1") && first.record_type() != Some(RecordType::Continuation);
@@ -134,17 +139,17 @@ impl Join {
         })
     }
 
-    /// Takes the next segment, whose block has so many bytes.
-    pub fn add(&mut self, segment: &Header, block_length: u64) -> Result<(), SegmentFault> {
+    /// Adds the next segment, whose block has `block_length` bytes.
+    pub fn add(&mut self, segment: &Header, block_length: u64) -> Result<(), SegmentError> {
         let origin = || self.origin.clone();
         let is_ours = segment.get(ORIGIN).map(strip_brackets) == Some(self.origin.as_str());
         if !is_ours || self.is_complete {
-            return Err(SegmentFault::Stranger { origin: origin() });
+            return Err(SegmentError::Unrelated { origin: origin() });
         }
         let expected = self.segments.saturating_add(1);
         let number = segment.get(NUMBER).unwrap_or_default();
         if number.parse() != Ok(expected) {
-            return Err(SegmentFault::Order {
+            return Err(SegmentError::Order {
                 origin: origin(),
                 expected,
                 found: number.to_owned(),
@@ -153,7 +158,7 @@ impl Join {
         let length = self.length.saturating_add(block_length);
         if let Some(stated) = segment.get(TOTAL) {
             if stated.parse() != Ok(length) {
-                return Err(SegmentFault::Length {
+                return Err(SegmentError::Length {
                     origin: origin(),
                     length,
                     stated: stated.to_owned(),
@@ -168,7 +173,7 @@ impl Join {
         Ok(())
     }
 
-    /// The header of the whole, without `Content-Length`, and the length of the block so far.
+    /// The header of the whole record, without `Content-Length`, and the length of its block so far.
     pub fn whole(&self) -> (&Header, u64) {
         (&self.whole, self.length)
     }

@@ -1,36 +1,36 @@
-//! The files of one process, one after another, each up to a target size (section 10 of the WARC 0.9
-//! draft).
+//! Writes a series of archive files, each up to a target size (section 10 of the WARC 0.9 draft).
 
 use std::path::{Path, PathBuf};
 
 use crate::date::WarcDate;
-use crate::file::{ArchiveFile, FileError, Style, file_name};
-use crate::record::Draft;
+use crate::draft::RecordDraft;
+use crate::file::{ArchiveFile, ArchiveFileError, archive_file_name};
+use crate::options::WriteOptions;
 
-/// Serial numbers have five digits, and no directory has so many files of one second.
+/// Number of serial numbers, which have five digits. No directory has that many files of one second.
 const SERIALS: u32 = 100_000;
 
-/// Files named `PREFIX-TIMESTAMP-SERIAL-HOST.warc.gz`. None exists before there is something to write.
-pub struct Series {
+/// Files named `PREFIX-TIMESTAMP-SERIAL-HOST.warc.gz`, each created when its first record is written.
+pub struct FileSeries {
     dir: PathBuf,
     prefix: String,
     host: String,
-    style: Style,
+    options: WriteOptions,
     target_size: u64,
     serial: u32,
     current: Option<ArchiveFile>,
     finished: Vec<PathBuf>,
 }
 
-impl Series {
-    /// A series in a directory, which must exist when the first file begins. Its files may grow
-    /// without bound.
+impl FileSeries {
+    /// A series in a directory, which must exist when the first file is created. File size is not
+    /// limited.
     pub fn new(dir: &Path, prefix: &str, host: &str) -> Self {
         Self {
             dir: dir.to_owned(),
             prefix: prefix.to_owned(),
             host: host.to_owned(),
-            style: Style::default(),
+            options: WriteOptions::default(),
             target_size: u64::MAX,
             serial: 0,
             current: None,
@@ -38,27 +38,28 @@ impl Series {
         }
     }
 
-    /// The same in another style.
+    /// Sets the options of all files.
     #[must_use]
-    pub fn with_style(mut self, style: Style) -> Self {
-        self.style = style;
+    pub fn with_options(mut self, options: WriteOptions) -> Self {
+        self.options = options;
         self
     }
 
-    /// Begins a new file once one has that many bytes. Files are a little longer than that, for a
-    /// record is never cut: [`segment::split`](crate::segment::split) those that are too long.
+    /// Sets the size in bytes from which a file is finished and the next one begins. Files are a
+    /// little longer than that, because no record is cut; [`split_record`](crate::split_record)
+    /// divides records that are too long.
     #[must_use]
     pub fn with_target_size(mut self, bytes: u64) -> Self {
         self.target_size = bytes;
         self
     }
 
-    /// The file to write to now. Where a new one begins, `now` gives its date, and `warcinfo` drafts
-    /// its first record from that and the name that it is to have; once more if that name is taken.
-    pub fn file<E: From<FileError>>(
+    /// The file to write to. For a new file, `now` gives its date, and `warcinfo` drafts its first
+    /// record from the date and the file's name; `warcinfo` is called again if the name is taken.
+    pub fn file<E: From<ArchiveFileError>>(
         &mut self,
         now: impl FnOnce() -> Result<WarcDate, E>,
-        warcinfo: impl FnMut(&WarcDate, &str) -> Result<Draft, E>,
+        warcinfo: impl FnMut(&WarcDate, &str) -> Result<RecordDraft, E>,
     ) -> Result<&mut ArchiveFile, E> {
         let is_full = |file: &ArchiveFile| file.length() >= self.target_size;
         if self.current.as_ref().is_some_and(is_full) {
@@ -71,32 +72,33 @@ impl Series {
         Ok(self.current.insert(file))
     }
 
-    /// Several processes may begin within one second: the serial number tells their files apart.
-    fn begin<E: From<FileError>>(
+    /// Creates the next file. The serial number distinguishes files of processes that start within the
+    /// same second.
+    fn begin<E: From<ArchiveFileError>>(
         &mut self,
         date: &WarcDate,
-        mut warcinfo: impl FnMut(&WarcDate, &str) -> Result<Draft, E>,
+        mut warcinfo: impl FnMut(&WarcDate, &str) -> Result<RecordDraft, E>,
     ) -> Result<ArchiveFile, E> {
         loop {
-            let name = file_name(&self.prefix, date, self.serial, &self.host);
+            let name = archive_file_name(&self.prefix, date, self.serial, &self.host);
             let draft = warcinfo(date, &name)?;
             self.serial += 1;
-            match ArchiveFile::create_in(self.style, &self.dir, &name, &draft) {
-                Err(FileError::Exists { .. }) if self.serial < SERIALS => {}
+            match ArchiveFile::create_with(self.options, &self.dir, &name, &draft) {
+                Err(ArchiveFileError::Exists { .. }) if self.serial < SERIALS => {}
                 created => return Ok(created?),
             }
         }
     }
 
-    fn end_file(&mut self) -> Result<(), FileError> {
+    fn end_file(&mut self) -> Result<(), ArchiveFileError> {
         if let Some(file) = self.current.take() {
             self.finished.push(file.finish()?);
         }
         Ok(())
     }
 
-    /// Finishes the file that is being written, and returns all files of the series, in order.
-    pub fn finish(mut self) -> Result<Vec<PathBuf>, FileError> {
+    /// Finishes the current file and returns all files of the series, in order.
+    pub fn finish(mut self) -> Result<Vec<PathBuf>, ArchiveFileError> {
         self.end_file()?;
         Ok(self.finished)
     }

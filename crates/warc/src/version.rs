@@ -1,13 +1,14 @@
-//! The formats that records come in, and what WARC 0.9 calls the fields of the later versions.
+//! The formats of records, and the field names of WARC 0.9.
 
 use std::fmt;
 
-/// The format of a record. All are read; which are written is the writer's matter.
+/// The format of a record. [`Reader`](crate::Reader) reads all of them; [`Writer`](crate::Writer) writes
+/// some.
 #[derive(Clone, Copy, Debug, PartialEq, Eq, Hash, PartialOrd, Ord)]
 pub enum Version {
-    /// ARC, what archives wrote before WARC. Versions 1 and 2 of its header line are read alike.
+    /// ARC, the predecessor of WARC; versions 1 and 2 of its header line.
     Arc,
-    /// The draft of January 2006: a line of positional parameters, then named ones.
+    /// The draft of January 2006: a line of positional parameters, then named parameters.
     Warc09,
     /// A draft of the standard; named fields as in 1.0.
     Warc017,
@@ -20,7 +21,7 @@ pub enum Version {
 }
 
 impl Version {
-    /// The versions whose records begin with a line of this and nothing else.
+    /// The versions whose records begin with a line that has only the version.
     const LINES: [(Self, &str); 4] = [
         (Self::Warc11, "WARC/1.1"),
         (Self::Warc10, "WARC/1.0"),
@@ -28,7 +29,7 @@ impl Version {
         (Self::Warc017, "WARC/0.17"),
     ];
 
-    /// What the first line of a record begins with; of ARC, `ARC`, which no line has.
+    /// The name, which begins a record's first line; `ARC` for ARC, whose records have no version.
     pub fn name(self) -> &'static str {
         match self {
             Self::Arc => "ARC",
@@ -40,7 +41,7 @@ impl Version {
         }
     }
 
-    /// The version whose records begin with such a line.
+    /// The version whose records begin with this line.
     pub fn from_line(line: &str) -> Option<Self> {
         Self::LINES
             .into_iter()
@@ -55,9 +56,9 @@ impl fmt::Display for Version {
     }
 }
 
-/// The named parameters of WARC 0.9 (section 5.2 of the draft), and what they are called since.
-/// `Related-Record-ID` is not among them: its name now depends on the type of the record.
-pub const NAMES_09: [(&str, &str); 7] = [
+/// The named parameters of WARC 0.9 (section 5.2 of the draft), each with its later name.
+/// `Related-Record-ID` is not among them, because its later name depends on the type of the record.
+pub(crate) const NAMES_09: [(&str, &str); 7] = [
     ("IP-Address", "WARC-IP-Address"),
     ("Checksum", "WARC-Block-Digest"),
     ("Segment-Origin-ID", "WARC-Segment-Origin-ID"),
@@ -67,12 +68,12 @@ pub const NAMES_09: [(&str, &str); 7] = [
     ("Warcinfo-ID", "WARC-Warcinfo-ID"),
 ];
 
-/// The parameter of WARC 0.9 that names another record.
-pub const RELATED_09: &str = "Related-Record-ID";
+/// The WARC 0.9 parameter that names another record.
+pub(crate) const RELATED_09: &str = "Related-Record-ID";
 
-/// What `Related-Record-ID` is called since, in a record of this type: a revisit, a conversion or a
-/// metadata record is about the other; the rest were made beside it.
-pub fn related(record_type: &str) -> &'static str {
+/// The later name of `Related-Record-ID` in a record of this type. Revisits, conversions and metadata
+/// refer to the other record; records of other types were made at the same time as the other.
+pub(crate) fn related_field(record_type: &str) -> &'static str {
     match record_type {
         "revisit" | "conversion" | "metadata" => "WARC-Refers-To",
         _ => "WARC-Concurrent-To",

@@ -7,11 +7,9 @@ use std::path::{Path, PathBuf};
 use anyhow::Context as _;
 use clap::ValueEnum;
 use serde::Serialize;
-use urldb_warc::convert::ConvertError;
-use urldb_warc::file::SUFFIX;
-use urldb_warc::verify::archive_files;
-use urldb_warc::writer::Compression;
-use urldb_warc::{Reader, Version, Writer};
+use urldb_warc::{
+    ARCHIVE_SUFFIX, Compression, ConvertError, Reader, Version, Writer, archive_files,
+};
 
 use super::{Context, ExitCode, archive_folder, write_json};
 use crate::archive::Keys;
@@ -110,7 +108,7 @@ pub(super) fn run(args: &Args, context: &Context) -> anyhow::Result<ExitCode> {
         bar.advance();
     }
     bar.finish();
-    urldb_warc::index::rebuild(&target, &Keys).context("cannot make the index")?;
+    urldb_warc::rebuild_index(&target, &Keys).context("cannot make the index")?;
     let exit = if tally.not_converted == 0 {
         ExitCode::Success
     } else {
@@ -210,7 +208,7 @@ fn convert(file: &Path, copy: &Path, version: Version) -> anyhow::Result<u64> {
 fn write(file: &Path, version: Version, output: &mut impl Write) -> anyhow::Result<u64> {
     let mut reader = Reader::open(file)?;
     let mut writer = Writer::new(BufWriter::new(output), Compression::Gzip).with_version(version);
-    let records = urldb_warc::convert::convert(&mut reader, &mut writer)?;
+    let records = urldb_warc::convert(&mut reader, &mut writer)?;
     writer.get_mut().flush().context("it cannot be written")?;
     Ok(records)
 }
@@ -280,7 +278,7 @@ impl Write for Known {
 /// All copies are gzipped WARC files, whatever the originals are.
 fn name_of_copy(file: &Path) -> String {
     let name = file.file_name().unwrap_or_default().to_string_lossy();
-    let ends = [SUFFIX, ".warc", ".arc.gz", ".arc"];
+    let ends = [ARCHIVE_SUFFIX, ".warc", ".arc.gz", ".arc"];
     let stem = ends.iter().find_map(|end| name.strip_suffix(end));
-    format!("{}{SUFFIX}", stem.unwrap_or(&name))
+    format!("{}{ARCHIVE_SUFFIX}", stem.unwrap_or(&name))
 }

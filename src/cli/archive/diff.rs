@@ -6,7 +6,7 @@ use std::time::Duration;
 
 use anyhow::Context as _;
 use similar::TextDiff;
-use urldb_warc::http::StoredRequest;
+use urldb_warc::StoredRequest;
 
 use super::{Catalogue, Context, ExitCode, Moment, Payload, RequestArgs, Wanted, catalogue};
 use crate::archive::date;

@@ -6,8 +6,7 @@ use std::io::Write;
 use std::path::PathBuf;
 
 use urldb_format::{Entry, Record};
-use urldb_warc::cdxj::REVISIT;
-use urldb_warc::{CdxjLine, Digest};
+use urldb_warc::{CdxjLine, Digest, REVISIT_MIME};
 
 use super::{Catalogue, Context, ExitCode, Payload, Wanted, catalogue};
 use crate::ambient::Ambient;
@@ -139,7 +138,7 @@ fn copies(
         let line = line?;
         let digest: Option<Digest> = line.digest.parse().ok();
         if let Some(known) = digest.and_then(|digest| copies.get_mut(&digest))
-            && line.mime != REVISIT
+            && line.mime != REVISIT_MIME
         {
             known.push(line);
         }

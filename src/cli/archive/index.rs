@@ -17,7 +17,7 @@ pub(super) struct Args {}
 
 pub(super) fn run(_: &Args, context: &Context) -> anyhow::Result<ExitCode> {
     let _owner = context.own()?;
-    let made = urldb_warc::index::rebuild(&archive_folder(context)?, &Keys)
+    let made = urldb_warc::rebuild_index(&archive_folder(context)?, &Keys)
         .context("cannot make the index")?;
     for error in &made.damaged {
         print_warning(error);

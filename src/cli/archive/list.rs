@@ -51,7 +51,7 @@ struct Subject {
 
 impl Subject {
     fn of(line: &CdxjLine) -> Self {
-        let asked = line.asked.as_ref();
+        let asked = line.request.as_ref();
         Self {
             url: line.url.clone(),
             method: asked.map(|asked| asked.method.clone()),

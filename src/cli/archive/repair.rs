@@ -5,7 +5,7 @@ use std::path::PathBuf;
 
 use anyhow::Context as _;
 use serde::Serialize;
-use urldb_warc::repair::{Repair, repair};
+use urldb_warc::{RepairReport, repair};
 
 use super::{Context, ExitCode, archive_folder, write_json};
 use crate::archive::{Keys, describe};
@@ -64,7 +64,7 @@ pub(super) fn run(args: &Args, context: &Context) -> anyhow::Result<ExitCode> {
     Ok(ExitCode::Success)
 }
 
-fn write_story(out: &mut impl Write, done: &Repair, context: &Context) -> io::Result<()> {
+fn write_story(out: &mut impl Write, done: &RepairReport, context: &Context) -> io::Result<()> {
     for recovered in &done.recovered {
         writeln!(out, "{}", describe(recovered))?;
     }
@@ -86,7 +86,7 @@ fn write_story(out: &mut impl Write, done: &Repair, context: &Context) -> io::Re
     Ok(())
 }
 
-fn write_lines(out: &mut impl Write, done: &Repair, context: &Context) -> io::Result<()> {
+fn write_lines(out: &mut impl Write, done: &RepairReport, context: &Context) -> io::Result<()> {
     let shown = |path: &PathBuf| context.shown(path);
     for recovered in &done.recovered {
         let outcome = Outcome {

@@ -5,9 +5,9 @@ use std::path::PathBuf;
 
 use anyhow::Context as _;
 use serde::Serialize;
-use urldb_warc::finding::Severity;
-use urldb_warc::index::FILE_NAME;
-use urldb_warc::verify::{Finding, Summary, Verifier, archive_files};
+use urldb_warc::{
+    ArchiveFinding, INDEX_FILE_NAME, Severity, Verifier, VerifySummary, archive_files,
+};
 
 use super::{Context, ExitCode, archive_folder, write_json};
 use crate::archive::Keys;
@@ -69,7 +69,7 @@ pub(super) fn run(args: &Args, context: &Context) -> anyhow::Result<ExitCode> {
         verifier.file(file);
         bar.advance();
     }
-    let index = folder.join(FILE_NAME);
+    let index = folder.join(INDEX_FILE_NAME);
     if index.exists() {
         verifier.index(&index);
     }
@@ -93,13 +93,13 @@ struct Output<'a> {
 }
 
 impl Output<'_> {
-    fn add(&mut self, finding: &Finding) {
+    fn add(&mut self, finding: &ArchiveFinding) {
         if self.failure.is_none() {
             self.failure = self.write(finding).err();
         }
     }
 
-    fn write(&mut self, finding: &Finding) -> io::Result<()> {
+    fn write(&mut self, finding: &ArchiveFinding) -> io::Result<()> {
         let mut out = anstream::stdout().lock();
         let severity = finding.code.severity();
         let file = self.context.shown(&finding.file);
@@ -133,11 +133,11 @@ impl Output<'_> {
         }
     }
 
-    fn end(self, summary: &Summary) -> io::Result<()> {
+    fn end(self, summary: &VerifySummary) -> io::Result<()> {
         if let Some(failure) = self.failure {
             return Err(failure);
         }
-        let Summary {
+        let VerifySummary {
             files,
             records,
             bytes,

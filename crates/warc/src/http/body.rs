@@ -1,41 +1,41 @@
-//! Bodies of stored messages: as they are, or freed of the chunks they were sent in.
+//! Bodies of stored messages, with the chunked transfer coding removed (RFC 9112 §7.1).
 //!
-//! Archives hold both: some programs store the chunks, others join them and leave the head saying
-//! `chunked`. What is there decides. The content coding (`gzip`, say) is never undone.
+//! Some programs store the chunks; others join the chunks and leave `chunked` in the head. The stored
+//! bytes decide which. The content coding, such as `gzip`, is never removed.
 
 use std::io::{self, BufRead, Read};
 
-/// The most digits of a chunk's length.
+/// Limit of the number of digits in a chunk's length.
 const MAX_DIGITS: usize = 16;
 
-/// How a body turned out to be stored.
+/// How a body is stored.
 #[derive(Clone, Copy, Debug, PartialEq, Eq)]
-pub enum Framing {
-    /// As it is, without chunks; whatever the head says.
+pub enum BodyFraming {
+    /// Without chunks, whatever the head says.
     Plain,
-    /// In chunks, with the last one.
+    /// In chunks, through the last one.
     Chunked,
-    /// In chunks that end before the last one, or where none is.
+    /// In chunks that are damaged or end before the last one.
     Broken,
 }
 
-/// Takes chunks apart, however the input is cut into pieces.
+/// Removes the chunked transfer coding from input in pieces of any size.
 #[derive(Clone, Debug)]
 pub(crate) struct Dechunker {
     state: State,
-    /// The digits of the first length, in case it is none.
-    held: Vec<u8>,
+    /// The digits of the first length, which are content if no chunk follows.
+    first_digits: Vec<u8>,
     length: u64,
 }
 
 #[derive(Clone, Copy, Debug, PartialEq, Eq)]
 enum State {
-    /// In the digits of a length: so many were read; whether it is the first chunk's.
+    /// In the digits of a length: the number of digits read, and whether the chunk is the first.
     Length(usize, bool),
-    /// After the digits, in what may follow them on the line.
+    /// In the rest of the line with a length.
     Extension,
     Data(u64),
-    /// After the data, before the end of their line.
+    /// After the data of a chunk, before the line end.
     DataEnd,
     /// After the last chunk.
     Ended,
@@ -44,7 +44,7 @@ enum State {
 }
 
 impl Dechunker {
-    /// `false`: the head does not say that there are chunks.
+    /// `chunked`: whether the head says `chunked`. If not, all bytes are content.
     pub(crate) fn new(chunked: bool) -> Self {
         Self {
             state: if chunked {
@@ -52,12 +52,12 @@ impl Dechunker {
             } else {
                 State::Plain
             },
-            held: Vec::new(),
+            first_digits: Vec::new(),
             length: 0,
         }
     }
 
-    /// Takes bytes of the body, and hands out those that are content.
+    /// Reads bytes of the body and passes the content among them to `content`.
     pub(crate) fn push(&mut self, mut bytes: &[u8], mut content: impl FnMut(&[u8])) {
         while let Some(byte) = bytes.first().copied() {
             let taken = match self.state {
@@ -74,7 +74,7 @@ impl Dechunker {
                     };
                     part
                 }
-                State::Extension => self.pass_line(bytes),
+                State::Extension => self.skip_line(bytes),
                 State::DataEnd => {
                     self.state = match byte {
                         b'\r' => State::DataEnd,
@@ -90,7 +90,8 @@ impl Dechunker {
         }
     }
 
-    /// One byte of the line with a length; 0 if it has to be looked at again.
+    /// Reads one byte of the line with a length. Returns the number of bytes used: 0 if the next state
+    /// has to read the byte.
     fn take_digit(
         &mut self,
         byte: u8,
@@ -104,17 +105,17 @@ impl Dechunker {
         if let Some(digit) = digit {
             self.length = self.length << 4 | u64::from(digit);
             if first {
-                self.held.push(byte);
+                self.first_digits.push(byte);
             }
             self.state = State::Length(digits + 1, first);
             return 1;
         }
         if digits > 0 && matches!(byte, b'\r' | b'\n' | b';' | b' ' | b'\t') {
-            self.held.clear();
+            self.first_digits.clear();
             self.state = State::Extension;
         } else if first {
-            content(&self.held);
-            self.held.clear();
+            content(&self.first_digits);
+            self.first_digits.clear();
             self.state = State::Plain;
         } else {
             self.state = State::Broken;
@@ -122,8 +123,8 @@ impl Dechunker {
         0
     }
 
-    /// The rest of the line with a length.
-    fn pass_line(&mut self, bytes: &[u8]) -> usize {
+    /// Skips the rest of the line with a length.
+    fn skip_line(&mut self, bytes: &[u8]) -> usize {
         let Some(end) = memchr::memchr(b'\n', bytes) else {
             return bytes.len();
         };
@@ -134,51 +135,61 @@ impl Dechunker {
         end + 1
     }
 
-    /// At the end of the body: how it was stored. Digits that are all there is are content.
-    pub(crate) fn finish(&mut self, mut content: impl FnMut(&[u8])) -> Framing {
+    /// Ends the body and returns how it is stored. A body of nothing but digits is content.
+    pub(crate) fn finish(&mut self, mut content: impl FnMut(&[u8])) -> BodyFraming {
         match self.state {
             State::Plain | State::Length(_, true) => {
-                content(&self.held);
-                self.held.clear();
+                content(&self.first_digits);
+                self.first_digits.clear();
                 self.state = State::Plain;
-                Framing::Plain
+                BodyFraming::Plain
             }
-            State::Ended => Framing::Chunked,
-            _ => Framing::Broken,
+            State::Ended => BodyFraming::Chunked,
+            _ => BodyFraming::Broken,
         }
     }
 }
 
-/// A body without its chunks. Reads from an input that stands after the head.
-pub struct Body<R> {
+/// A body with the chunked transfer coding removed, read from an input positioned after the head.
+pub struct StoredBody<R> {
     input: R,
+    rejects_broken_chunks: bool,
     chunks: Dechunker,
-    framing: Option<Framing>,
+    framing: Option<BodyFraming>,
     ready: Vec<u8>,
-    given: usize,
+    consumed: usize,
 }
 
-impl<R: BufRead> Body<R> {
-    /// `chunked`: whether the head says that there are chunks
+impl<R: BufRead> StoredBody<R> {
+    /// `chunked`: whether the head says `chunked`
     /// ([`StoredHead::is_chunked`](super::StoredHead::is_chunked)).
     pub fn new(input: R, chunked: bool) -> Self {
         Self {
             input,
+            rejects_broken_chunks: false,
             chunks: Dechunker::new(chunked),
             framing: None,
             ready: Vec::new(),
-            given: 0,
+            consumed: 0,
         }
     }
 
-    /// How the body was stored; `None` before its end has been read.
-    pub fn framing(&self) -> Option<Framing> {
+    /// Makes reading fail where chunks are [`BodyFraming::Broken`]: the error is
+    /// [`io::ErrorKind::InvalidData`]. By default the body ends there.
+    #[must_use]
+    pub fn rejecting_broken_chunks(mut self) -> Self {
+        self.rejects_broken_chunks = true;
+        self
+    }
+
+    /// How the body is stored; `None` before its end has been read.
+    pub fn framing(&self) -> Option<BodyFraming> {
         self.framing
     }
 
-    fn more(&mut self) -> io::Result<()> {
+    fn fill(&mut self) -> io::Result<()> {
         self.ready.clear();
-        self.given = 0;
+        self.consumed = 0;
         while self.ready.is_empty() && self.framing.is_none() {
             let bytes = match self.input.fill_buf() {
                 Err(error) if error.kind() == io::ErrorKind::Interrupted => continue,
@@ -192,19 +203,28 @@ impl<R: BufRead> Body<R> {
             self.chunks.push(bytes, |content| ready.extend(content));
             self.input.consume(length);
         }
+        if self.rejects_broken_chunks
+            && self.ready.is_empty()
+            && self.framing == Some(BodyFraming::Broken)
+        {
+            return Err(io::Error::new(
+                io::ErrorKind::InvalidData,
+                "its chunks are broken",
+            ));
+        }
         Ok(())
     }
 }
 
-impl<R: BufRead> Read for Body<R> {
+impl<R: BufRead> Read for StoredBody<R> {
     fn read(&mut self, buffer: &mut [u8]) -> io::Result<usize> {
-        if self.given == self.ready.len() && !buffer.is_empty() {
-            self.more()?;
+        if self.consumed == self.ready.len() && !buffer.is_empty() {
+            self.fill()?;
         }
-        let there = &self.ready[self.given..];
+        let there = &self.ready[self.consumed..];
         let part = there.len().min(buffer.len());
         buffer[..part].copy_from_slice(&there[..part]);
-        self.given += part;
+        self.consumed += part;
         Ok(part)
     }
 }

@@ -1,16 +1,16 @@
-//! Heads of stored messages, read back as tolerantly as browsers read them.
+//! Heads of stored messages, read as tolerantly as browsers do.
 //!
-//! Lines may end with a line feed only; a field may be folded; a line that is no field is left out; a
-//! status needs no reason, and a version any text, such as the `HTTP/1.x` of the WARC 0.9 draft.
+//! A line may end with a line feed only. A field may be folded. A line without a field is left out. A
+//! status needs no reason, and the version may be any text, such as `HTTP/1.x` in the WARC 0.9 draft.
 
 use std::io::{self, BufRead, Read};
 
 use crate::header::is_token;
 
-/// The largest head that is read, in bytes.
-pub const MAX_HEAD: u64 = 256 * 1024;
+/// Length limit of an HTTP head, in bytes.
+pub const MAX_HTTP_HEAD: u64 = 256 * 1024;
 
-/// The most of a request's body that is taken, in bytes.
+/// Length limit of the part of a request's body that is read, in bytes.
 const MAX_REQUEST_BODY: usize = 1024 * 1024;
 
 /// The head of a stored response.
@@ -18,16 +18,16 @@ const MAX_REQUEST_BODY: usize = 1024 * 1024;
 pub struct StoredHead {
     /// The status.
     pub status: u16,
-    /// The fields, in order, blanks around the values dropped.
+    /// The fields, in order, without the blanks around their values.
     pub fields: Vec<(String, Vec<u8>)>,
 }
 
 impl StoredHead {
-    /// Reads a response head through its blank line, and leaves the input at the body. `None` if it
-    /// is not one, ends before its blank line, or is larger than [`MAX_HEAD`].
+    /// Reads a response head through its blank line, and leaves the input at the body. `None` if the
+    /// input is not a response head, ends before the blank line, or is larger than [`MAX_HTTP_HEAD`].
     pub fn read(input: &mut impl BufRead) -> io::Result<Option<Self>> {
         let mut bytes = Vec::new();
-        let head = HeadText::take(input, &mut bytes)?.filter(|head| head.is_complete);
+        let head = HeadBytes::read(input, &mut bytes)?.filter(|head| head.is_complete);
         Ok(head.and_then(|head| {
             Some(Self {
                 status: head.status()?,
@@ -36,7 +36,7 @@ impl StoredHead {
         }))
     }
 
-    /// The first value of that name, looked up without case.
+    /// The first value of the field with this name, which is case-insensitive.
     pub fn get(&self, name: &str) -> Option<&[u8]> {
         self.fields
             .iter()
@@ -44,14 +44,14 @@ impl StoredHead {
             .map(|(_, value)| value.as_slice())
     }
 
-    /// The content type without its parameters, in lower case; `None` if there is none.
+    /// The content type without its parameters, in lower case; `None` if absent.
     pub fn media_type(&self) -> Option<String> {
         let value = String::from_utf8_lossy(self.get("Content-Type")?);
         let media_type = value.split(';').next()?.trim().to_ascii_lowercase();
         (!media_type.is_empty()).then_some(media_type)
     }
 
-    /// Whether the body comes in chunks, if it is stored as it was sent.
+    /// Whether the head says that the body is in chunks.
     pub fn is_chunked(&self) -> bool {
         self.get("Transfer-Encoding").is_some_and(names_chunked)
     }
@@ -60,19 +60,20 @@ impl StoredHead {
 /// A stored request.
 #[derive(Clone, Debug, PartialEq, Eq)]
 pub struct StoredRequest {
-    /// `GET` and the like, as sent.
+    /// The method as sent, such as `GET`.
     pub method: String,
     /// The content type of the body; empty if none was sent.
     pub content_type: String,
-    /// The body, up to a mebibyte of it.
+    /// The first mebibyte of the body.
     pub body: Vec<u8>,
 }
 
 impl StoredRequest {
-    /// Reads a request. `None` if it is not one, or its head is larger than [`MAX_HEAD`].
+    /// Reads a request. `None` if the input is not a request, or its head is larger than
+    /// [`MAX_HTTP_HEAD`].
     pub fn read(input: &mut impl BufRead) -> io::Result<Option<Self>> {
         let mut bytes = Vec::new();
-        let Some(mut request) = HeadText::take(input, &mut bytes)?.and_then(Self::of_head) else {
+        let Some(mut request) = HeadBytes::read(input, &mut bytes)?.and_then(Self::of_head) else {
             return Ok(None);
         };
         let mut body = input.take(MAX_REQUEST_BODY as u64);
@@ -80,8 +81,8 @@ impl StoredRequest {
         Ok(Some(request))
     }
 
-    /// A request without its body, by its head. `None` if that is not one, or not all there.
-    pub(crate) fn of_head(head: HeadText<'_>) -> Option<Self> {
+    /// A request without its body, from its head. `None` if `head` is not a complete request head.
+    pub(crate) fn of_head(head: HeadBytes<'_>) -> Option<Self> {
         let method = head.method().filter(|_| head.is_complete)?;
         let content_type = head.get("Content-Type").unwrap_or_default();
         Some(Self {
@@ -91,33 +92,34 @@ impl StoredRequest {
         })
     }
 
-    /// Adds bytes to the body, up to a mebibyte of it.
+    /// Adds bytes to the body, up to a mebibyte in all.
     pub(crate) fn push(&mut self, bytes: &[u8]) {
         let room = MAX_REQUEST_BODY.saturating_sub(self.body.len());
         self.body.extend(&bytes[..bytes.len().min(room)]);
     }
 
-    /// Whether it only asks for what is there, so that the URL says all of it.
+    /// Whether the method is GET, so that the URL alone is the key of the response.
     pub(crate) fn is_get(&self) -> bool {
         self.method.eq_ignore_ascii_case("GET")
     }
 }
 
-/// The bytes of a head, with its blank line if it has one.
+/// The bytes of a head, with its blank line if present.
 #[derive(Clone, Copy)]
-pub(crate) struct HeadText<'a> {
+pub(crate) struct HeadBytes<'a> {
     bytes: &'a [u8],
-    /// Whether the blank line was there.
+    /// Whether the blank line is present.
     pub(crate) is_complete: bool,
 }
 
-impl<'a> HeadText<'a> {
-    /// Reads a head into `bytes`, which is emptied first. `None` if it is larger than [`MAX_HEAD`].
-    pub(crate) fn take(
+impl<'a> HeadBytes<'a> {
+    /// Reads a head into `bytes`, which is emptied first. `None` if the head is larger than
+    /// [`MAX_HTTP_HEAD`].
+    pub(crate) fn read(
         input: &mut impl BufRead,
         bytes: &'a mut Vec<u8>,
     ) -> io::Result<Option<Self>> {
-        let mut input = input.take(MAX_HEAD);
+        let mut input = input.take(MAX_HTTP_HEAD);
         bytes.clear();
         let mut is_complete = false;
         while !is_complete {
@@ -136,7 +138,7 @@ impl<'a> HeadText<'a> {
         self.bytes[..end].trim_ascii_end()
     }
 
-    /// The status, if this is the head of a response.
+    /// The status of a response head; `None` for other heads.
     pub(crate) fn status(&self) -> Option<u16> {
         let mut words = self.start_line().split(u8::is_ascii_whitespace);
         let version = words.next()?;
@@ -148,14 +150,14 @@ impl<'a> HeadText<'a> {
         digits.then(|| std::str::from_utf8(status).ok()?.parse().ok())?
     }
 
-    /// The method, if this is the head of a request.
+    /// The method of a request head; `None` for other heads.
     pub(crate) fn method(&self) -> Option<&'a str> {
         let line = std::str::from_utf8(self.start_line()).ok()?;
         let (method, _) = line.split_once(' ')?;
         is_token(method).then_some(method)
     }
 
-    /// The fields, in order. The value of a folded one has its line ends in it.
+    /// The fields, in order. The value of a folded field includes its line ends.
     pub(crate) fn fields(&self) -> impl Iterator<Item = (&'a [u8], &'a [u8])> + use<'a> {
         let mut rest = after_line(self.bytes);
         std::iter::from_fn(move || {
@@ -175,14 +177,14 @@ impl<'a> HeadText<'a> {
         })
     }
 
-    /// The first value of that name, looked up without case.
+    /// The first value of the field with this name, which is case-insensitive.
     pub(crate) fn get(&self, name: &str) -> Option<&'a [u8]> {
         self.fields()
             .find(|(known, _)| known.eq_ignore_ascii_case(name.as_bytes()))
             .map(|(_, value)| value)
     }
 
-    /// Whether the body comes in chunks.
+    /// Whether the head says that the body is in chunks.
     pub(crate) fn is_chunked(&self) -> bool {
         self.get("Transfer-Encoding").is_some_and(names_chunked)
     }
@@ -195,7 +197,7 @@ impl<'a> HeadText<'a> {
     }
 }
 
-/// The length of the first line, with its end.
+/// The length of the first line, including its end.
 fn line_end(bytes: &[u8]) -> usize {
     memchr::memchr(b'\n', bytes).map_or(bytes.len(), |at| at + 1)
 }
@@ -204,7 +206,7 @@ fn after_line(bytes: &[u8]) -> &[u8] {
     &bytes[line_end(bytes)..]
 }
 
-/// Puts the lines of a folded value on one.
+/// Joins the lines of a folded value with blanks.
 fn unfold(value: &[u8]) -> Vec<u8> {
     let lines: Vec<&[u8]> = value
         .split(|b| *b == b'\n')

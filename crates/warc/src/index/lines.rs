@@ -1,17 +1,17 @@
-//! The lines of an index on disk, one after another.
+//! Reads and writes the lines of an index file.
 
 use std::fs::File;
 use std::io::{self, BufRead, BufReader, Read, Write};
 use std::path::Path;
 
-/// The longest line that is taken from an index, in bytes. A URL of 64 KiB, every byte of it escaped
-/// in key and JSON, is shorter.
+/// Length limit of an index line, in bytes. The line of a 64 KiB URL is shorter, even with every byte
+/// escaped in key and JSON.
 pub(super) const MAX_LINE: u64 = 1024 * 1024;
 
-/// The lines of an index that may not exist, without line ends and without empty ones.
-pub(crate) struct Lines(Option<BufReader<File>>);
+/// The lines of an index, without line ends and without empty lines. A missing file has no lines.
+pub(crate) struct IndexLines(Option<BufReader<File>>);
 
-impl Lines {
+impl IndexLines {
     pub(crate) fn open(path: &Path) -> io::Result<Self> {
         match File::open(path) {
             Ok(file) => Ok(Self(Some(BufReader::with_capacity(64 * 1024, file)))),
@@ -34,7 +34,7 @@ impl Lines {
     }
 }
 
-impl Iterator for Lines {
+impl Iterator for IndexLines {
     type Item = io::Result<Vec<u8>>;
 
     fn next(&mut self) -> Option<Self::Item> {
@@ -42,7 +42,7 @@ impl Iterator for Lines {
     }
 }
 
-/// Reads a line into `line`, without its end, and returns how many bytes it took; 0 at the end.
+/// Reads a line into `line`, without its end, and returns the number of bytes read; 0 at the end.
 pub(super) fn read_line(input: &mut impl BufRead, line: &mut Vec<u8>) -> io::Result<u64> {
     line.clear();
     let read = input.take(MAX_LINE).read_until(b'\n', line)? as u64;
@@ -55,7 +55,7 @@ pub(super) fn read_line(input: &mut impl BufRead, line: &mut Vec<u8>) -> io::Res
     Ok(read)
 }
 
-/// Whether the lines are sorted as bytes, and none is there twice.
+/// Whether the lines are sorted as bytes and without duplicates.
 pub(super) fn are_in_order(mut input: impl BufRead) -> io::Result<bool> {
     let (mut last, mut line) = (Vec::new(), Vec::new());
     while read_line(&mut input, &mut line)? > 0 {

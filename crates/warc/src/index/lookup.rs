@@ -1,10 +1,9 @@
-//! Finds lines by their key, by binary search in the file: no more of it is read than is needed.
+//! Finds lines by their key, with a binary search in the file.
 //!
-//! For that the index has to be in order, and a merge in git leaves it out of order. What says that it
-//! is in order is the list that we put beside it whenever we have sorted it. Where that is missing or
-//! is one for another index, the lines are compared once, when the index is opened; and if they are
-//! out of order, they are sorted in memory. So no line is missed, and only speed is lost until the
-//! next [`merge`](super::merge).
+//! The search needs an index in order, and a merge in git can leave it out of order. The valid
+//! [file list](super::file_list) beside an index shows that the index is in order. Without a valid list
+//! the lines are compared once, when the index is opened. Lines out of order are sorted in memory. So a
+//! lookup misses no line, and is only slower until the next [`merge_into_index`](super::merge_into_index).
 
 use std::borrow::BorrowMut;
 use std::fmt;
@@ -12,24 +11,25 @@ use std::fs::File;
 use std::io::{self, BufRead, BufReader, Cursor, Seek, SeekFrom};
 use std::path::{Path, PathBuf};
 
-use super::lines::{Lines, are_in_order, read_line, write_line};
-use super::{IndexError, listed};
+use super::error::IndexError;
+use super::file_list;
+use super::lines::{IndexLines, are_in_order, read_line, write_line};
 use crate::cdxj::CdxjLine;
 
-/// An index that is looked things up in, as it was when it was opened.
-pub struct Index {
+/// An index for lookups, as it was when it was opened.
+pub struct CdxjIndex {
     path: PathBuf,
-    input: Box<dyn Input + Send>,
+    input: Box<dyn SortedInput + Send>,
     length: u64,
 }
 
-/// Lines in order: the file, or a copy of it in memory.
-trait Input: BufRead + Seek {}
+/// The lines in order: the file, or a sorted copy in memory.
+trait SortedInput: BufRead + Seek {}
 
-impl<T: BufRead + Seek> Input for T {}
+impl<T: BufRead + Seek> SortedInput for T {}
 
-impl Index {
-    /// Opens the file. One that is out of order takes as much memory as it is long.
+impl CdxjIndex {
+    /// Opens an index. An index out of order takes as much memory as its length.
     pub fn open(path: &Path) -> Result<Self, IndexError> {
         open(path).map_err(|source| IndexError::Io {
             path: path.to_owned(),
@@ -37,16 +37,16 @@ impl Index {
         })
     }
 
-    /// All lines with that key, oldest first.
-    pub fn captures(&mut self, key: &str) -> Result<Found<&mut Self>, IndexError> {
-        self.beginning_with(&format!("{key} "))
+    /// All lines with this key, oldest first.
+    pub fn captures(&mut self, key: &str) -> Result<CdxjLines<&mut Self>, IndexError> {
+        self.lines_with_prefix(&format!("{key} "))
     }
 
-    /// All lines that begin with that text, such as all of a host: `org,example,data)/`.
-    pub fn beginning_with(&mut self, prefix: &str) -> Result<Found<&mut Self>, IndexError> {
+    /// All lines that begin with this text, such as all lines of a host: `org,example,data)/`.
+    pub fn lines_with_prefix(&mut self, prefix: &str) -> Result<CdxjLines<&mut Self>, IndexError> {
         self.seek_to(prefix.as_bytes())
             .map_err(|source| self.failed(source))?;
-        Ok(Found {
+        Ok(CdxjLines {
             index: self,
             prefix: prefix.to_owned(),
             line: Vec::new(),
@@ -54,19 +54,19 @@ impl Index {
     }
 
     /// All lines, in order.
-    pub fn into_lines(mut self) -> Result<Found<Self>, IndexError> {
+    pub fn into_lines(mut self) -> Result<CdxjLines<Self>, IndexError> {
         self.input.rewind().map_err(|source| self.failed(source))?;
-        Ok(Found {
+        Ok(CdxjLines {
             index: self,
             prefix: String::new(),
             line: Vec::new(),
         })
     }
 
-    /// Goes to the first line that is not less than `target`.
+    /// Moves to the first line that is not less than `target`.
     fn seek_to(&mut self, target: &[u8]) -> io::Result<()> {
         let mut line = Vec::new();
-        // The line sought begins at `low` or later, and no later than the first line from `high` on.
+        // The target line begins at `low` or later, and no later than the first line from `high` on.
         let (mut low, mut high) = (0, self.length);
         while low < high {
             let middle = low.midpoint(high);
@@ -81,9 +81,9 @@ impl Index {
         self.seek_to_line_from(low, &mut line).map(drop)
     }
 
-    /// Goes to the first line that begins at `offset` or later, and returns where that is.
+    /// Moves to the first line that begins at `offset` or later, and returns its offset.
     fn seek_to_line_from(&mut self, offset: u64, scratch: &mut Vec<u8>) -> io::Result<u64> {
-        // A line begins at `offset` if the byte before ends one.
+        // A line begins at `offset` if the byte before is a line end.
         let Some(before) = offset.checked_sub(1) else {
             return self.input.seek(SeekFrom::Start(0));
         };
@@ -99,17 +99,17 @@ impl Index {
     }
 }
 
-fn open(path: &Path) -> io::Result<Index> {
-    let is_sorted = listed::is_current(path)?;
+fn open(path: &Path) -> io::Result<CdxjIndex> {
+    let is_sorted = file_list::is_current(path)?;
     let mut file = File::open(path)?;
-    let input: Box<dyn Input + Send> =
+    let input: Box<dyn SortedInput + Send> =
         if is_sorted || are_in_order(BufReader::with_capacity(CHUNK, &file))? {
             file.rewind()?;
             Box::new(BufReader::new(file))
         } else {
-            Box::new(Cursor::new(sorted(path)?))
+            Box::new(Cursor::new(read_sorted(path)?))
         };
-    let mut index = Index {
+    let mut index = CdxjIndex {
         path: path.to_owned(),
         input,
         length: 0,
@@ -118,11 +118,11 @@ fn open(path: &Path) -> io::Result<Index> {
     Ok(index)
 }
 
-/// What is read at a time of an index that is read from its beginning to its end, in bytes.
+/// Buffer size for reading an index from beginning to end, in bytes.
 const CHUNK: usize = 64 * 1024;
 
-fn sorted(path: &Path) -> io::Result<Vec<u8>> {
-    let mut lines = Lines::open(path)?.collect::<io::Result<Vec<_>>>()?;
+fn read_sorted(path: &Path) -> io::Result<Vec<u8>> {
+    let mut lines = IndexLines::open(path)?.collect::<io::Result<Vec<_>>>()?;
     lines.sort_unstable();
     lines.dedup();
     let mut text = Vec::new();
@@ -132,22 +132,22 @@ fn sorted(path: &Path) -> io::Result<Vec<u8>> {
     Ok(text)
 }
 
-impl fmt::Debug for Index {
+impl fmt::Debug for CdxjIndex {
     fn fmt(&self, f: &mut fmt::Formatter<'_>) -> fmt::Result {
-        f.debug_struct("Index")
+        f.debug_struct("CdxjIndex")
             .field("path", &self.path)
             .finish_non_exhaustive()
     }
 }
 
-/// Lines that were found, read one by one.
-pub struct Found<I> {
+/// The lines of a lookup, read one by one.
+pub struct CdxjLines<I> {
     index: I,
     prefix: String,
     line: Vec<u8>,
 }
 
-impl<I: BorrowMut<Index>> Iterator for Found<I> {
+impl<I: BorrowMut<CdxjIndex>> Iterator for CdxjLines<I> {
     type Item = Result<CdxjLine, IndexError>;
 
     fn next(&mut self) -> Option<Self::Item> {

@@ -1,12 +1,13 @@
-//! The index of an archive: CDXJ lines, sorted as bytes (`LC_ALL=C sort`), none of them twice.
+//! The index of an archive: CDXJ lines, sorted as bytes (`LC_ALL=C sort`), without duplicates.
 //!
-//! Several processes may write archive files at once: each has files of its own, and merges its lines
-//! into the one index under the lock of the directory.
+//! Several processes may write archive files at once. Each writes files of its own, and merges its lines
+//! into the shared index under the lock of the directory.
 
+mod error;
+mod file_list;
 mod lines;
-mod listed;
 mod lookup;
-mod near;
+mod request_matcher;
 mod scan;
 
 use std::cell::Cell;
@@ -14,66 +15,31 @@ use std::collections::BTreeSet;
 use std::io::{self, Write};
 use std::path::{Path, PathBuf};
 
-pub(crate) use self::lines::Lines;
+pub use self::error::IndexError;
+use self::error::at;
+pub(crate) use self::lines::IndexLines;
 use self::lines::write_line;
-pub use self::lookup::{Found, Index};
-pub(crate) use self::near::Near;
-use crate::cdxj::{CdxjLine, InvalidLine, Keys};
-use crate::file::SUFFIX;
+pub use self::lookup::{CdxjIndex, CdxjLines};
+pub(crate) use self::request_matcher::RequestMatcher;
+use crate::cdxj::{CdxjLine, SortKeys};
+use crate::file::{ARCHIVE_SUFFIX, archive_files, file_name_of};
 use crate::fs::{DirectoryLock, remove_if_there, replace, sync_directory_of};
-use crate::reader::ReadError;
-use crate::verify::archive_files;
 
 /// The name of the index in the directory of an archive.
-pub const FILE_NAME: &str = "index.cdxj";
+pub const INDEX_FILE_NAME: &str = "index.cdxj";
 
-/// What it is called while it is made anew.
-const REBUILT: &str = "index.cdxj.new";
+/// The name of the new index during a rebuild.
+const NEW_INDEX_FILE_NAME: &str = "index.cdxj.new";
 
-/// The lines of this many bytes are gathered before they are merged.
-const BATCH: usize = 64 * 1024 * 1024;
+/// Bytes of lines that are collected before they are merged.
+const MERGE_SIZE: usize = 64 * 1024 * 1024;
 
-/// Why the index could not be made or merged. The file is as it was.
-#[derive(Debug, thiserror::Error)]
-pub enum IndexError {
-    /// A file operation failed.
-    #[error("{}: {source}", path.display())]
-    Io {
-        /// The file.
-        path: PathBuf,
-        /// What the system said.
-        source: io::Error,
-    },
-    /// A line cannot be written.
-    #[error("{}: {source}", path.display())]
-    Line {
-        /// The index.
-        path: PathBuf,
-        /// The line and its fault.
-        source: InvalidLine,
-    },
-    /// An archive file is damaged.
-    #[error("{}: {source}", path.display())]
-    Read {
-        /// The archive file.
-        path: PathBuf,
-        /// The record and its fault.
-        source: ReadError,
-    },
-}
-
-impl IndexError {
-    /// Whether an archive file is bad, rather than its storage.
-    pub fn is_damage(&self) -> bool {
-        matches!(self, Self::Read { source, .. } if source.is_damage())
-    }
-}
-
-/// Merges lines into the index, which need not exist yet. The index is streamed and replaced as a
-/// whole, under the lock of its directory. One that is out of order, as a merge in git leaves it, is
-/// put in order. The lines of a file have to come together: a file that is named is taken for indexed.
-pub fn merge(path: &Path, lines: &[CdxjLine]) -> Result<(), IndexError> {
-    let mut update = Update::new(path);
+/// Merges lines into the index, which is created if missing. The index is streamed and replaced as a
+/// whole, under the lock of its directory. An index that is out of order, for example after a merge in
+/// git, is sorted. All lines of an archive file must be in one call: afterwards the file counts as
+/// indexed.
+pub fn merge_into_index(path: &Path, lines: &[CdxjLine]) -> Result<(), IndexError> {
+    let mut update = IndexUpdate::new(path);
     for line in lines {
         update.add(line)?;
         update.files.insert(line.filename.clone());
@@ -81,48 +47,48 @@ pub fn merge(path: &Path, lines: &[CdxjLine]) -> Result<(), IndexError> {
     update.finish()
 }
 
-/// The lines about all records of an archive file, in the order of the file.
-pub fn lines_of(path: &Path, keys: &impl Keys) -> Result<Vec<CdxjLine>, IndexError> {
+/// The lines of all records of an archive file, in the order of the file.
+pub fn index_lines_of(path: &Path, keys: &impl SortKeys) -> Result<Vec<CdxjLine>, IndexError> {
     let mut lines = Vec::new();
-    scan::scan(path, keys, |line| lines.push(line))?;
+    scan::scan_file(path, keys, |line| lines.push(line))?;
     Ok(lines)
 }
 
-/// The finished files of an archive that its index does not have the lines of, sorted: files that a
-/// process had no time to index.
-pub fn unlisted(dir: &Path) -> Result<Vec<PathBuf>, IndexError> {
-    let mut unlisted = BTreeSet::new();
+/// The finished files of an archive whose lines are not in its index, sorted. Such files are left over
+/// from a process that died before it indexed them.
+pub fn unindexed_files(dir: &Path) -> Result<Vec<PathBuf>, IndexError> {
+    let mut archive_names = BTreeSet::new();
     for entry in std::fs::read_dir(dir).map_err(at(dir))? {
         let name = entry.map_err(at(dir))?.file_name();
-        unlisted.extend(
+        archive_names.extend(
             name.into_string()
                 .ok()
-                .filter(|name| name.ends_with(SUFFIX)),
+                .filter(|name| name.ends_with(ARCHIVE_SUFFIX)),
         );
     }
-    let index = dir.join(FILE_NAME);
-    let listed = listed::read(&index).map_err(at(&index))?;
-    Ok(unlisted
+    let index = dir.join(INDEX_FILE_NAME);
+    let listed = file_list::read(&index).map_err(at(&index))?;
+    Ok(archive_names
         .difference(&listed)
         .map(|name| dir.join(name))
         .collect())
 }
 
-/// What an index was made of.
+/// The outcome of a rebuild.
 #[derive(Debug, Default)]
-pub struct Rebuilt {
-    /// How many files.
+pub struct IndexRebuild {
+    /// The number of archive files.
     pub files: u64,
-    /// What is wrong with those that are damaged: lines about what can be read of them are there.
+    /// The errors of damaged files. The index has the lines of their records before the damage.
     pub damaged: Vec<IndexError>,
 }
 
-/// Makes the index of an archive anew from all its files, and of nothing else.
-pub fn rebuild(dir: &Path, keys: &impl Keys) -> Result<Rebuilt, IndexError> {
-    let (path, new) = (dir.join(FILE_NAME), dir.join(REBUILT));
+/// Rebuilds the index of an archive from its files alone.
+pub fn rebuild_index(dir: &Path, keys: &impl SortKeys) -> Result<IndexRebuild, IndexError> {
+    let (path, new) = (dir.join(INDEX_FILE_NAME), dir.join(NEW_INDEX_FILE_NAME));
     remove_if_there(&new).map_err(at(&new))?;
-    let mut update = Update::new(&new);
-    let mut rebuilt = Rebuilt::default();
+    let mut update = IndexUpdate::new(&new);
+    let mut rebuilt = IndexRebuild::default();
     for file in archive_files(dir).map_err(at(dir))? {
         rebuilt.files += 1;
         match update.add_file(&file, keys) {
@@ -141,15 +107,15 @@ pub fn rebuild(dir: &Path, keys: &impl Keys) -> Result<Rebuilt, IndexError> {
     Ok(rebuilt)
 }
 
-/// Takes the lines about a file out of the index, which need not exist. The caller holds the lock of
-/// the directory.
-pub(crate) fn forget(index: &Path, file: &Path) -> io::Result<()> {
+/// Removes the lines of a file from the index, if the index exists. The caller holds the lock of the
+/// directory.
+pub(crate) fn remove_file_lines(index: &Path, file: &Path) -> io::Result<()> {
     if !index.exists() {
         return Ok(());
     }
-    let name = file.file_name().unwrap_or_default().to_string_lossy();
+    let name = file_name_of(file);
     replace(index, |output| {
-        for line in Lines::open(index)? {
+        for line in IndexLines::open(index)? {
             let line = line?;
             let parsed = CdxjLine::parse(&String::from_utf8_lossy(&line));
             if parsed.is_ok_and(|parsed| parsed.filename == name) {
@@ -161,17 +127,16 @@ pub(crate) fn forget(index: &Path, file: &Path) -> io::Result<()> {
     })
 }
 
-/// Lines on their way into an index. They are gathered and merged many at a time, for each merge
-/// writes the index anew.
-pub struct Update {
+/// Collects lines for an index and merges many at a time, because each merge rewrites the index.
+pub struct IndexUpdate {
     path: PathBuf,
     lines: BTreeSet<Vec<u8>>,
     bytes: usize,
     files: BTreeSet<String>,
 }
 
-impl Update {
-    /// Of the index at that path, which need not exist yet; its directory has to.
+impl IndexUpdate {
+    /// An update of the index at this path. The directory must exist; the index need not.
     pub fn new(path: &Path) -> Self {
         Self {
             path: path.to_owned(),
@@ -181,11 +146,13 @@ impl Update {
         }
     }
 
-    /// Adds the lines about all records of an archive file. Those about what can be read of a damaged
-    /// file are added too, and the error is returned.
-    pub fn add_file(&mut self, file: &Path, keys: &impl Keys) -> Result<(), IndexError> {
+    /// Adds the lines of all records of an archive file.
+    ///
+    /// # Errors
+    /// When the file is damaged, after the lines before the damage were added; or when it cannot be read.
+    pub fn add_file(&mut self, file: &Path, keys: &impl SortKeys) -> Result<(), IndexError> {
         let mut added = Ok(());
-        let scanned = scan::scan(file, keys, |line| {
+        let scanned = scan::scan_file(file, keys, |line| {
             let rendered = self.add(&line);
             if added.is_ok() {
                 added = rendered;
@@ -193,9 +160,8 @@ impl Update {
         });
         added?;
         scanned?;
-        let name = file.file_name().unwrap_or_default();
-        self.files.insert(name.to_string_lossy().into_owned());
-        if self.bytes < BATCH {
+        self.files.insert(file_name_of(file));
+        if self.bytes < MERGE_SIZE {
             return Ok(());
         }
         self.merge()
@@ -211,7 +177,7 @@ impl Update {
         Ok(())
     }
 
-    /// Merges what has not been merged yet.
+    /// Merges the remaining lines.
     pub fn finish(mut self) -> Result<(), IndexError> {
         self.merge()
     }
@@ -226,35 +192,27 @@ impl Update {
             .filter(|dir| !dir.as_os_str().is_empty())
             .unwrap_or(Path::new("."));
         let _lock = DirectoryLock::acquire(dir).map_err(at(dir))?;
-        let mut listed = listed::read(&self.path).map_err(at(&self.path))?;
-        let is_to_be_sorted = || {
-            let is_current = listed::is_current(&self.path).map_err(at(&self.path))?;
+        let mut listed = file_list::read(&self.path).map_err(at(&self.path))?;
+        let needs_sorting = || {
+            let is_current = file_list::is_current(&self.path).map_err(at(&self.path))?;
             Ok::<_, IndexError>(self.path.exists() && !is_current)
         };
-        if !self.lines.is_empty() || is_to_be_sorted()? {
-            merge_into(&self.path, &self.lines).map_err(at(&self.path))?;
+        if !self.lines.is_empty() || needs_sorting()? {
+            write_merged(&self.path, &self.lines).map_err(at(&self.path))?;
         }
         listed.append(&mut self.files);
-        listed::write(&self.path, &listed).map_err(at(&self.path))?;
+        file_list::write(&self.path, &listed).map_err(at(&self.path))?;
         self.lines.clear();
         self.bytes = 0;
         Ok(())
     }
 }
 
-fn at(path: &Path) -> impl Fn(io::Error) -> IndexError + use<> {
-    let path = path.to_owned();
-    move |source| IndexError::Io {
-        path: path.clone(),
-        source,
-    }
-}
-
-/// Streams the old lines through; only if these turn out to be in disorder are they held in memory.
-fn merge_into(path: &Path, new: &BTreeSet<Vec<u8>>) -> io::Result<()> {
+/// Merges new lines into the index by streaming. An index out of order is sorted in memory instead.
+fn write_merged(path: &Path, new: &BTreeSet<Vec<u8>>) -> io::Result<()> {
     let in_order = Cell::new(true);
     let merged = replace(path, |output| {
-        in_order.set(merge_sorted(Lines::open(path)?, new, output)?);
+        in_order.set(merge_sorted(IndexLines::open(path)?, new, output)?);
         if in_order.get() {
             Ok(())
         } else {
@@ -264,15 +222,19 @@ fn merge_into(path: &Path, new: &BTreeSet<Vec<u8>>) -> io::Result<()> {
     if in_order.get() {
         return merged;
     }
-    let mut all: BTreeSet<Vec<u8>> = Lines::open(path)?.collect::<io::Result<_>>()?;
+    let mut all: BTreeSet<Vec<u8>> = IndexLines::open(path)?.collect::<io::Result<_>>()?;
     all.extend(new.iter().cloned());
     replace(path, |output| {
         all.iter().try_for_each(|line| write_line(output, line))
     })
 }
 
-/// Whether the old lines are in order; if not, what was written is of no use.
-fn merge_sorted(old: Lines, new: &BTreeSet<Vec<u8>>, output: &mut impl Write) -> io::Result<bool> {
+/// Writes the merged lines. False if the old lines are out of order; the output is then useless.
+fn merge_sorted(
+    old: IndexLines,
+    new: &BTreeSet<Vec<u8>>,
+    output: &mut impl Write,
+) -> io::Result<bool> {
     let mut new = new.iter().peekable();
     let mut last = Vec::new();
     for line in old {

@@ -1,46 +1,52 @@
-//! From the records of an archive file to the lines of an index.
+//! Makes index lines of the records in an archive file.
 
 use std::io::Read;
 use std::ops::ControlFlow;
 use std::path::Path;
 
-use super::{IndexError, Near};
-use crate::cdxj::{CdxjLine, Keys, Place};
-use crate::digest::{Algorithm, Digest};
+use super::error::IndexError;
+use super::request_matcher::RequestMatcher;
+use crate::cdxj::{CdxjLine, SortKeys};
+use crate::digest::{Digest, DigestAlgorithm};
+use crate::extent::RecordLocation;
+use crate::file::file_name_of;
 use crate::header::{Header, RecordType};
-use crate::http::{Body, StoredHead, StoredRequest};
-use crate::parts::{self, Event, Product};
+use crate::http::{StoredBody, StoredHead, StoredRequest};
+use crate::parallel::{MemorySize, ScanEvent, read_records};
 use crate::reader::{ReadError, Record};
 
-/// Hands out the lines about the records of an archive file, in the order of the file. If the file is
-/// damaged, those about what comes before the damage are followed by the error. What looks like a
-/// record behind it has no line: it may be the content of one, put there to be found.
-pub(super) fn scan(
+/// Passes the lines of an archive file to `add_line`, in the order of the file. At damage, scanning
+/// stops after the lines before it and returns the error. Bytes after damage get no line: they may be
+/// the content of a record, made to look like a record.
+pub(super) fn scan_file(
     path: &Path,
-    keys: &impl Keys,
-    mut take: impl FnMut(CdxjLine),
+    keys: &impl SortKeys,
+    mut add_line: impl FnMut(CdxjLine),
 ) -> Result<(), IndexError> {
-    let filename = path.file_name().unwrap_or_default().to_string_lossy();
-    let mut near = Near::default();
+    let filename = file_name_of(path);
+    let mut matcher = RequestMatcher::default();
     let mut damage = None;
-    let make =
-        |record: Record<'_, _>, add: &mut dyn FnMut(Seen)| read(record, &filename, keys).map(add);
-    let scanned = parts::read(path, &make, &mut |event| {
+    let read_items = |record: Record<'_, _>, add: &mut dyn FnMut(ScannedRecord)| {
+        scan_record(record, &filename, keys).map(add)
+    };
+    let scanned = read_records(path, &read_items, &mut |event| {
         match event {
-            Event::Made(seen) => {
-                let ask = |line: &mut CdxjLine, request: &_| line.ask(request, keys);
-                near.add(&seen.header, seen.line, seen.request, ask)
-                    .map(&mut take);
+            ScanEvent::Item(record) => {
+                let set_request =
+                    |line: &mut CdxjLine, request: &_| line.set_request(request, keys);
+                matcher
+                    .add(&record.header, record.line, record.request, set_request)
+                    .map(&mut add_line);
             }
-            Event::Fault(fault) => damage = Some(fault),
-            Event::Note(_) | Event::Gap(_) => {}
+            ScanEvent::Fault(fault) => damage = Some(fault),
+            ScanEvent::Deviation(_) | ScanEvent::Skipped(_) => {}
         }
         match damage {
             Some(_) => ControlFlow::Break(()),
             None => ControlFlow::Continue(()),
         }
     });
-    near.rest().for_each(take);
+    matcher.end_file().for_each(add_line);
     scanned
         .and_then(|()| damage.map_or(Ok(()), Err))
         .map_err(|source| IndexError::Read {
@@ -49,15 +55,15 @@ pub(super) fn scan(
         })
 }
 
-/// What is in a record for an index.
-struct Seen {
+/// The data of a record that an index needs.
+struct ScannedRecord {
     header: Header,
     line: Option<CdxjLine>,
     request: Option<StoredRequest>,
 }
 
-impl Product for Seen {
-    fn weight(&self) -> usize {
+impl MemorySize for ScannedRecord {
+    fn memory_size(&self) -> usize {
         let fields = self.header.iter();
         let fields = fields.map(|(name, value)| name.len() + value.len());
         let line = self.line.as_ref().map_or(0, |line| {
@@ -68,11 +74,11 @@ impl Product for Seen {
     }
 }
 
-fn read<R: Read>(
+fn scan_record<R: Read>(
     mut record: Record<'_, R>,
     filename: &str,
-    keys: &impl Keys,
-) -> Result<Seen, ReadError> {
+    keys: &impl SortKeys,
+) -> Result<ScannedRecord, ReadError> {
     let kind = record.record_type();
     let is_http = |kind| matches!(kind, Some(RecordType::Response | RecordType::Revisit));
     let (mut head, mut request) = (None, None);
@@ -81,26 +87,27 @@ fn read<R: Read>(
     } else if kind == Some(RecordType::Request) {
         request = StoredRequest::read(&mut record).map_err(|error| record.fault(error))?;
     }
-    // One that shares its gzip member cannot be read from an offset.
-    let has_place = record.within_member() == 0;
+    // A record that shares its gzip member cannot be read from an offset.
+    let has_own_offset = record.within_member() == 0;
     let has_digest = record.header().get("WARC-Payload-Digest").is_some();
-    let digest = if CdxjLine::is_about(record.header()) && !has_digest {
+    let digest = if CdxjLine::describes(record.header()) && !has_digest {
         let chunked = head.as_ref().is_some_and(StoredHead::is_chunked);
-        let digest = Digest::of(Algorithm::Sha1, Body::new(&mut record, chunked));
-        // As other programs give it then.
+        let body = StoredBody::new(&mut record, chunked);
+        let digest = Digest::of(DigestAlgorithm::Sha1, body);
+        // Other indexers compute the same digest for a record without one.
         Some(digest.map_err(|error| record.fault(error))?.0.to_string())
     } else {
         None
     };
     let (extent, header) = record.finish_with_header()?;
-    let place = Place { filename, extent };
-    let mut line = CdxjLine::of_record(&header, head.as_ref(), place, |url| keys.key(url));
+    let location = RecordLocation { filename, extent };
+    let mut line = CdxjLine::of_record(&header, head.as_ref(), location, |url| keys.key(url));
     if let (Some(line), Some(digest)) = (&mut line, digest) {
         line.digest = digest;
     }
-    Ok(Seen {
+    Ok(ScannedRecord {
         header,
-        line: line.filter(|_| has_place),
+        line: line.filter(|_| has_own_offset),
         request,
     })
 }

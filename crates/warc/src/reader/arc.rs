@@ -1,43 +1,43 @@
-//! Heads of ARC files: one line before each block, whose parts are told by their position.
+//! Heads of ARC records: one line before each block, with fields by position.
 //!
-//! Version 1: URL, IP address, date, media type, length. Version 2 has more between the media type and
-//! the length. The first record of a file, `filedesc:`, describes it.
+//! Version 1: URL, IP address, date, media type, length. Version 2 has more fields between media type
+//! and length. The first record of a file, `filedesc:`, describes the file.
 
-use super::fault::Problem;
+use super::error::ReadErrorKind;
 use super::head::{Head, beginning};
 use crate::date::timestamp_to_date;
-use crate::finding::Code;
+use crate::finding::FindingCode;
 use crate::header::Header;
 use crate::version::Version;
 
-/// Whether the line is one of those before a block.
+/// Whether the line is the head of an ARC record.
 pub(super) fn is_line(line: &[u8]) -> bool {
-    std::str::from_utf8(line).is_ok_and(|line| Line::parse(line).is_some())
+    std::str::from_utf8(line).is_ok_and(|line| ArcLine::parse(line).is_some())
         || (line.starts_with(b"filedesc:") && line.contains(&b' '))
 }
 
-/// Reads the head that is all of `line`; `next` is how the block begins.
-pub(super) fn read(line: &[u8], next: &[u8]) -> Result<Head, Problem> {
+/// Reads a head that is all of `line`; `block_start` is the beginning of the block.
+pub(super) fn read(line: &[u8], block_start: &[u8]) -> Result<Head, ReadErrorKind> {
     let length = line.len();
     let text = String::from_utf8_lossy(line);
     let text = text.trim_end_matches(['\n', '\r']);
-    let line = Line::parse(text).ok_or_else(|| Problem::NoRecord {
+    let line = ArcLine::parse(text).ok_or_else(|| ReadErrorKind::NoRecord {
         found: beginning(text),
     })?;
-    let block = line.length.parse().map_err(|_| Problem::NoLength)?;
-    let mut notes = Vec::new();
+    let block = line.length.parse().map_err(|_| ReadErrorKind::NoLength)?;
+    let mut deviations = Vec::new();
     if line.url.contains([' ', '\t']) {
-        notes.push(Code::UriSpace);
+        deviations.push(FindingCode::UriSpace);
     }
     let date = timestamp_to_date(line.date).unwrap_or_else(|| {
-        notes.push(Code::DateForm);
+        deviations.push(FindingCode::DateForm);
         line.date
             .get(..14)
             .and_then(timestamp_to_date)
             .unwrap_or_else(|| line.date.to_owned())
     });
     let mut header = Header::default();
-    let (record_type, content_type) = line.record_type(next);
+    let (record_type, content_type) = line.record_type(block_start);
     header.push_read("WARC-Type", record_type);
     header.push_read("WARC-Date", &date);
     header.push_read("WARC-Target-URI", line.url);
@@ -49,11 +49,11 @@ pub(super) fn read(line: &[u8], next: &[u8]) -> Result<Head, Problem> {
         header,
         block,
         length,
-        notes,
+        deviations,
     })
 }
 
-struct Line<'a> {
+struct ArcLine<'a> {
     url: &'a str,
     ip: &'a str,
     date: &'a str,
@@ -61,9 +61,8 @@ struct Line<'a> {
     length: &'a str,
 }
 
-impl<'a> Line<'a> {
-    /// The date is what the parts are found by: an address is before it, then there is the URL, which
-    /// may have blanks in it, as the media type after it may.
+impl<'a> ArcLine<'a> {
+    /// Splits a line at its date, which follows the IP address. URL and media type may have blanks.
     fn parse(line: &'a str) -> Option<Self> {
         let line = line.trim_end_matches(['\r', '\n', ' ']);
         let (rest, length) = line.rsplit_once(' ')?;
@@ -91,8 +90,8 @@ impl<'a> Line<'a> {
         }
     }
 
-    /// The type that the record has as WARC, and its content type. What has an HTTP head is a
-    /// response; what other protocols gave is the resource alone.
+    /// The WARC record type and content type. A block with an HTTP head is a response; content from
+    /// other protocols is a resource.
     fn record_type(&self, block: &[u8]) -> (&'static str, &'a str) {
         let is = |scheme: &str| {
             let own = self.url.split(':').next().unwrap_or_default();

@@ -1,19 +1,19 @@
-//! Gzip members (RFC 1952), one after another, with the extra field of the WARC 0.9 draft.
+//! Decompresses gzip members (RFC 1952), with the extra field of the WARC 0.9 draft.
 
 use std::io::Read;
 
 use flate2::{Crc, Decompress, FlushDecompress, Status};
 
-use super::fault::{GzipFault, Problem};
+use super::error::{GzipError, ReadErrorKind};
 use super::window::{CAPACITY, Fill, Raw, Window};
-use crate::finding::Code;
+use crate::finding::FindingCode;
 
-/// What every member begins with: the magic number, and deflate.
+/// The first bytes of every member: the magic number, and the deflate method.
 pub(super) const MAGIC: [u8; 3] = [0x1f, 0x8b, 8];
 
 const TRAILER: usize = 8;
 
-/// The draft's extra field `sl` (section 9.2): how far it is to a following member.
+/// The draft's extra field `sl` (section 9.2): the distance to a following member.
 #[derive(Clone, Copy, Debug, PartialEq, Eq)]
 pub(super) struct SkipLengths {
     pub(super) compressed: u32,
@@ -26,18 +26,20 @@ pub(super) struct MemberHeader {
     /// In bytes.
     pub(super) length: usize,
     pub(super) skip: Option<SkipLengths>,
-    /// False if the header has a checksum, and another one than it should.
-    pub(super) sound: bool,
+    /// False if the header has a wrong checksum; true if it has none.
+    pub(super) checksum_is_valid: bool,
 }
 
-/// Reads the header that `bytes` begin with; `None` if they end before it does.
-pub(super) fn member_header(bytes: &[u8]) -> Result<Option<MemberHeader>, GzipFault> {
+/// Reads the header at the beginning of `bytes`; `None` if the header is incomplete.
+pub(super) fn member_header(bytes: &[u8]) -> Result<Option<MemberHeader>, GzipError> {
     let known = bytes.len().min(MAGIC.len());
     if bytes[..known] != MAGIC[..known] {
-        return Err(GzipFault::Header("no gzip member begins there"));
+        return Err(GzipError::Header("no gzip member begins there"));
     }
     if bytes.get(3).is_some_and(|flags| flags & 0xe0 != 0) {
-        return Err(GzipFault::Header("its header has flags that nobody knows"));
+        return Err(GzipError::Header(
+            "its header has flags that are not defined",
+        ));
     }
     Ok(complete_header(bytes))
 }
@@ -58,18 +60,18 @@ fn complete_header(bytes: &[u8]) -> Option<MemberHeader> {
             length += memchr::memchr(0, bytes.get(length..)?)? + 1;
         }
     }
-    let mut sound = true;
+    let mut checksum_is_valid = true;
     if flag(2)? {
         let stated = u16::from_le_bytes(bytes.get(length..)?.first_chunk().copied()?);
         let mut crc = Crc::new();
         crc.update(bytes.get(..length)?);
-        sound = crc.sum() & 0xffff == u32::from(stated);
+        checksum_is_valid = crc.sum() & 0xffff == u32::from(stated);
         length += 2;
     }
     (bytes.len() >= length).then_some(MemberHeader {
         length,
         skip,
-        sound,
+        checksum_is_valid,
     })
 }
 
@@ -86,7 +88,7 @@ fn skip_lengths(mut extra: &[u8]) -> Option<SkipLengths> {
                     .map(u32::from_le_bytes)
             };
             let (compressed, uncompressed) = (number(0)?, number(4)?);
-            // Zero is for writers that could not fill it in.
+            // Zero means that the writer could not fill the length in.
             return (compressed > 0).then_some(SkipLengths {
                 compressed,
                 uncompressed,
@@ -98,41 +100,41 @@ fn skip_lengths(mut extra: &[u8]) -> Option<SkipLengths> {
 }
 
 #[derive(Clone, Copy, PartialEq, Eq)]
-enum State {
+enum MemberState {
     /// Before a member, or at the end.
     Between,
     Inside,
-    /// Within a member, all of whose content came out.
+    /// Within a member, after all of its content.
     Closing,
-    /// Within a member, of whose content nothing more can come out.
+    /// Within a member whose remaining content is damaged.
     Damaged,
 }
 
-/// Where a member's `sl` says that another begins.
-struct Claim {
-    /// Where that member begins.
+/// The beginning of another member, as stated by a member's `sl`.
+struct StatedStart {
+    /// The offset of the member with the `sl`.
     by: u64,
     compressed: u64,
     uncompressed: u64,
 }
 
-/// Decompresses member after member. Within [`Window`] the end of a member is an end, until
-/// [`Members::begin`] goes on to the next.
+/// Decompresses member after member. In a [`Window`] the bytes end with each member, until
+/// [`Members::begin`] moves to the next.
 pub(super) struct Members<R> {
     input: Window<Raw<R>>,
     inflate: Decompress,
     crc: Crc,
-    state: State,
-    /// Where the current member begins, in the file.
+    state: MemberState,
+    /// The offset of the current member in the file.
     start: u64,
-    /// Bytes that came out of the members before.
+    /// Decompressed bytes of the members before.
     before: u64,
-    /// Bytes that came out of the current member.
+    /// Decompressed bytes of the current member.
     produced: u64,
     skip: Option<SkipLengths>,
-    claim: Option<Claim>,
-    /// What deserves a note, until the reader takes it.
-    pub(super) notes: Vec<Code>,
+    stated_start: Option<StatedStart>,
+    /// Deviations, until the reader takes them.
+    pub(super) deviations: Vec<FindingCode>,
 }
 
 impl<R: Read> Members<R> {
@@ -142,12 +144,12 @@ impl<R: Read> Members<R> {
             input,
             inflate: Decompress::new(false),
             crc: Crc::new(),
-            state: State::Between,
+            state: MemberState::Between,
             before: 0,
             produced: 0,
             skip: None,
-            claim: None,
-            notes: Vec::new(),
+            stated_start: None,
+            deviations: Vec::new(),
         }
     }
 
@@ -155,37 +157,37 @@ impl<R: Read> Members<R> {
         &mut self.input
     }
 
-    /// In the file: between members, where the next one begins.
+    /// The position in the file; between members, the beginning of the next.
     pub(super) fn position(&self) -> u64 {
         self.input.position()
     }
 
-    /// Where the current member begins, in the file and in what came out.
+    /// The beginning of the current member, in the file and in the decompressed content.
     pub(super) fn start(&self) -> (u64, u64) {
         (self.start, self.before)
     }
 
-    /// Whether the `sl` of a member before this one is still to be held against what comes.
-    pub(super) fn has_earlier_claim(&self) -> bool {
-        self.claim
+    /// Whether the `sl` of an earlier member has not been checked yet.
+    pub(super) fn has_unchecked_length(&self) -> bool {
+        self.stated_start
             .as_ref()
-            .is_some_and(|claim| claim.by < self.start)
+            .is_some_and(|stated_start| stated_start.by < self.start)
     }
 
-    /// Whether the file goes on with zero bytes where a member should begin.
+    /// Whether zero bytes stand where a member should begin.
     pub(super) fn are_zeros_next(&self) -> bool {
-        self.state == State::Between && self.input.bytes().iter().all(|byte| *byte == 0)
+        self.state == MemberState::Between && self.input.bytes().iter().all(|byte| *byte == 0)
     }
 
-    /// Forgets the member that it is in, wherever the input is now.
+    /// Drops the state of the current member, whatever the position of the input.
     pub(super) fn abandon(&mut self) {
-        self.state = State::Between;
-        self.claim = None;
+        self.state = MemberState::Between;
+        self.stated_start = None;
     }
 
-    /// Goes on to the next member; false if there is none.
-    pub(super) fn begin(&mut self) -> Result<bool, Problem> {
-        self.check_claim();
+    /// Moves to the next member; false if there is none.
+    pub(super) fn begin(&mut self) -> Result<bool, ReadErrorKind> {
+        self.check_stated_start();
         let header = loop {
             let bytes = self.input.bytes();
             if let Some(header) = member_header(bytes)? {
@@ -195,17 +197,17 @@ impl<R: Read> Members<R> {
             if !self.input.more()? {
                 return match self.input.bytes() {
                     [] => {
-                        self.notes
-                            .extend(self.claim.take().map(|_| Code::SkipLength));
+                        self.deviations
+                            .extend(self.stated_start.take().map(|_| FindingCode::SkipLength));
                         Ok(false)
                     }
-                    _ if is_full => Err(GzipFault::Header("its header is too long").into()),
-                    _ => Err(Problem::Clipped),
+                    _ if is_full => Err(GzipError::Header("its header is too long").into()),
+                    _ => Err(ReadErrorKind::CutOff),
                 };
             }
         };
-        if !header.sound {
-            self.notes.push(Code::GzipHeaderChecksum);
+        if !header.checksum_is_valid {
+            self.deviations.push(FindingCode::GzipHeaderChecksum);
         }
         self.start = self.input.position();
         self.input.consume(header.length);
@@ -213,9 +215,9 @@ impl<R: Read> Members<R> {
         self.crc.reset();
         self.before += std::mem::take(&mut self.produced);
         self.skip = header.skip;
-        self.state = State::Inside;
-        if let (None, Some(skip)) = (&self.claim, header.skip) {
-            self.claim = Some(Claim {
+        self.state = MemberState::Inside;
+        if let (None, Some(skip)) = (&self.stated_start, header.skip) {
+            self.stated_start = Some(StatedStart {
                 by: self.start,
                 compressed: self.start + u64::from(skip.compressed),
                 uncompressed: self.before + u64::from(skip.uncompressed),
@@ -224,20 +226,23 @@ impl<R: Read> Members<R> {
         Ok(true)
     }
 
-    /// Between members: whether the `sl` of an earlier one was true. One may span several members.
-    fn check_claim(&mut self) {
+    /// Checks the `sl` of an earlier member, which may span several members. Called between members.
+    fn check_stated_start(&mut self) {
         let here = self.input.position();
-        if let Some(claim) = self.claim.take_if(|claim| claim.compressed <= here)
-            && (claim.compressed, claim.uncompressed) != (here, self.before + self.produced)
+        if let Some(stated_start) = self
+            .stated_start
+            .take_if(|stated_start| stated_start.compressed <= here)
+            && (stated_start.compressed, stated_start.uncompressed)
+                != (here, self.before + self.produced)
         {
-            self.notes.push(Code::SkipLength);
+            self.deviations.push(FindingCode::SkipLength);
         }
     }
 
-    /// Passes over the member without decompressing it, if its `sl` says that it has `expected`
-    /// bytes. False, and nothing done, if not.
-    pub(super) fn skip_member(&mut self, expected: u64) -> Result<bool, Problem> {
-        let Some(skip) = self.skip.filter(|_| self.state != State::Between) else {
+    /// Skips the member without decompressing it, if its `sl` states `expected` decompressed bytes.
+    /// Otherwise does nothing and returns false.
+    pub(super) fn skip_member(&mut self, expected: u64) -> Result<bool, ReadErrorKind> {
+        let Some(skip) = self.skip.filter(|_| self.state != MemberState::Between) else {
             return Ok(false);
         };
         let target = self.start + u64::from(skip.compressed);
@@ -248,37 +253,37 @@ impl<R: Read> Members<R> {
             return Ok(false);
         }
         if !self.input.skip(distance)? {
-            return Err(Problem::Clipped);
+            return Err(ReadErrorKind::CutOff);
         }
         self.abandon();
         Ok(true)
     }
 
-    /// Reads the checksum and the length that close a member.
-    fn end(&mut self) -> Result<(), Problem> {
+    /// Reads and checks the trailer of a member: checksum and length.
+    fn end(&mut self) -> Result<(), ReadErrorKind> {
         let Some((stated, _)) = self.input.peek(TRAILER)?.split_first_chunk::<TRAILER>() else {
-            return Err(GzipFault::Trailer.into());
+            return Err(GzipError::Trailer.into());
         };
         let [c0, c1, c2, c3, l0, l1, l2, l3] = *stated;
         if u32::from_le_bytes([c0, c1, c2, c3]) != self.crc.sum() {
-            return Err(GzipFault::Checksum.into());
+            return Err(GzipError::Checksum.into());
         }
         if u64::from(u32::from_le_bytes([l0, l1, l2, l3])) != self.produced & 0xffff_ffff {
-            return Err(GzipFault::Length.into());
+            return Err(GzipError::Length.into());
         }
         self.input.consume(TRAILER);
-        self.state = State::Between;
+        self.state = MemberState::Between;
         if self.produced == 0 {
-            self.notes.push(Code::EmptyMember);
+            self.deviations.push(FindingCode::EmptyMember);
         }
-        self.check_claim();
+        self.check_stated_start();
         Ok(())
     }
 }
 
 impl<R: Read> Fill for Members<R> {
-    fn fill(&mut self, into: &mut [u8]) -> Result<usize, Problem> {
-        while self.state == State::Inside {
+    fn fill(&mut self, into: &mut [u8]) -> Result<usize, ReadErrorKind> {
+        while self.state == MemberState::Inside {
             let ended = self.input.bytes().is_empty() && !self.input.more()?;
             let (before_in, before_out) = (self.inflate.total_in(), self.inflate.total_out());
             let status = self
@@ -291,27 +296,27 @@ impl<R: Read> Fill for Members<R> {
             self.crc.update(&into[..given]);
             self.produced += given as u64;
             match status {
-                Ok(Status::StreamEnd) => self.state = State::Closing,
+                Ok(Status::StreamEnd) => self.state = MemberState::Closing,
                 Ok(_) => {}
-                Err(_) => self.state = State::Damaged,
+                Err(_) => self.state = MemberState::Damaged,
             }
             if given > 0 {
                 return Ok(given);
             }
-            if self.state == State::Inside && taken == 0 {
-                // Without input there is nothing to wait for; with input it should have got on.
+            if self.state == MemberState::Inside && taken == 0 {
+                // No progress: either the input has ended, or the data is damaged.
                 let fault = if ended {
-                    Problem::Clipped
+                    ReadErrorKind::CutOff
                 } else {
-                    GzipFault::Data.into()
+                    GzipError::Data.into()
                 };
                 return Err(fault);
             }
         }
         match self.state {
-            State::Closing => self.end()?,
-            State::Damaged => return Err(GzipFault::Data.into()),
-            State::Between | State::Inside => {}
+            MemberState::Closing => self.end()?,
+            MemberState::Damaged => return Err(GzipError::Data.into()),
+            MemberState::Between | MemberState::Inside => {}
         }
         Ok(0)
     }

@@ -1,27 +1,26 @@
-//! A file of gzip members as the bytes that are in them, for those who do without knowing where each
-//! member begins.
+//! The decompressed content of gzip members, as one stream.
 
 use std::io::{self, Read};
 
-use super::fault::Problem;
+use super::error::ReadErrorKind;
 use super::source::Source;
 
-/// What comes out of gzip members, one after another, up to the first that is damaged.
+/// The content of gzip members, one after another, up to the first damaged member.
 pub(crate) struct Inflated<R> {
     source: Source<R>,
     is_over: bool,
 }
 
 impl<R: Read> Inflated<R> {
-    pub(crate) fn new(input: R) -> Result<Self, Problem> {
+    pub(crate) fn new(input: R) -> Result<Self, ReadErrorKind> {
         Ok(Self {
             source: Source::new(input, 0)?,
             is_over: false,
         })
     }
 
-    /// Goes to where there are bytes, or to the end.
-    fn advance(&mut self) -> Result<(), Problem> {
+    /// Moves to the next member with content, or to the end.
+    fn advance(&mut self) -> Result<(), ReadErrorKind> {
         while !self.is_over && self.source.peek(1)?.is_empty() {
             self.is_over = !self.source.next_member()?;
         }
@@ -32,7 +31,7 @@ impl<R: Read> Inflated<R> {
 impl<R: Read> Read for Inflated<R> {
     fn read(&mut self, buffer: &mut [u8]) -> io::Result<usize> {
         match self.advance() {
-            Err(Problem::Input(error)) => return Err(error),
+            Err(ReadErrorKind::Input(error)) => return Err(error),
             Err(_) => self.is_over = true,
             Ok(()) => {}
         }

@@ -1,76 +1,82 @@
 //! Reads records from a stream, in order, without holding a block in memory.
 //!
-//! WARC 0.9, 0.17, 0.18, 1.0 and 1.1, and ARC; plain, with a gzip member for each record, or as one
-//! gzip member. All come out as one kind of [`Record`], whose header has the names of WARC 1.1.
+//! Formats: WARC 0.9, 0.17, 0.18, 1.0 and 1.1, and ARC; uncompressed, with a gzip member for each
+//! record, or as one gzip member. All formats give the same [`Record`], whose header has the names of
+//! WARC 1.1.
 //!
-//! Hostile input ends in a [`ReadError`], never in a panic or a hang: headers are bounded by
-//! [`MAX_HEADER`](crate::header::MAX_HEADER), blocks are streamed, and every step consumes input.
-//! What an error's offset names is the record that is bad; all before it is good, and
-//! [`Reader::skip_damage`] looks for what is good after it. What is merely unusual is read, and
-//! [noted](Reader::notes).
+//! Hostile input ends in a [`ReadError`], never in a panic or a hang: headers are limited to
+//! [`MAX_RECORD_HEADER`](crate::MAX_RECORD_HEADER), blocks are streamed, and every step consumes input.
+//! The offset of an error is that of the damaged record. All records before it are readable, and
+//! [`Reader::skip_damage`] searches for the next one. Smaller deviations from the format are tolerated;
+//! [`Reader::deviations`] lists them.
 
 mod arc;
-mod fault;
+mod damage;
+mod error;
 mod gzip;
 mod head;
 mod inflated;
-mod jump;
+mod named;
+mod read_head;
 mod resync;
+mod seek;
 mod source;
-mod v09;
+mod warc09;
 mod window;
 
 use std::fs::File;
 use std::io::{self, BufRead, Read, Seek, SeekFrom};
 use std::path::Path;
 
-pub use fault::{GzipFault, Note, Problem, ReadError};
+pub use damage::SkippedRange;
+pub use error::{Deviation, GzipError, ReadError, ReadErrorKind};
 pub(crate) use inflated::Inflated;
-pub use resync::Gap;
 
-use crate::finding::Code;
+use crate::extent::Extent;
+use crate::finding::FindingCode;
 use crate::header::{Header, RecordType};
 use crate::version::Version;
-use crate::writer::Extent;
-use head::{Head, Shape};
+use damage::Damage;
+use head::Head;
+use read_head::{HeadForm, MAX_LINE, head_form};
 use source::{Source, Start};
 
-/// The most line ends that are passed over after a record.
+/// Limit of the number of line-end bytes skipped after a record.
 const MAX_LINE_ENDS: usize = 64;
 
 /// Reads the records of a file.
 pub struct Reader<R> {
     source: Source<R>,
-    state: State,
-    /// Of the record that is being read, or of the next.
+    state: ReaderState,
+    /// The beginning of the current record, or of the next.
     start: Start,
     version: Option<Version>,
-    notes: Vec<Note>,
+    deviations: Vec<Deviation>,
     trusts_skip_lengths: bool,
-    damage: resync::Damage,
+    damage: Damage,
 }
 
 #[derive(Clone, Copy, PartialEq, Eq)]
-enum State {
-    /// At a record or at the end.
+enum ReaderState {
+    /// Before a record or at the end.
     Between,
-    /// In a block, with so many bytes left.
+    /// In a block, with the number of its bytes left.
     Block(u64),
-    /// After a fault, or at the end.
+    /// After an error, or at the end.
     Done,
 }
 
 impl Reader<File> {
-    /// Reads the file from its beginning.
+    /// Opens a file for reading from its beginning.
     pub fn open(path: &Path) -> Result<Self, ReadError> {
         Self::open_at(path, 0)
     }
 
-    /// Reads the file from the record at that offset, which an index has told.
+    /// Opens a file for reading from the record at `offset`, such as one from an index.
     pub fn open_at(path: &Path, offset: u64) -> Result<Self, ReadError> {
         let failed = |error| ReadError {
             offset,
-            problem: Problem::Input(error),
+            kind: ReadErrorKind::Input(error),
         };
         let mut file = File::open(path).map_err(failed)?;
         file.seek(SeekFrom::Start(offset)).map_err(failed)?;
@@ -79,37 +85,37 @@ impl Reader<File> {
 }
 
 impl<R: Read> Reader<R> {
-    /// Reads from the beginning of a file. The input need not be buffered.
+    /// A reader from the beginning of a file. The input need not be buffered.
     pub fn new(input: R) -> Result<Self, ReadError> {
         Self::new_at(input, 0)
     }
 
-    /// Reads from an input that stands at a record, `offset` bytes into its file.
+    /// A reader from an input positioned at a record, `offset` bytes into its file.
     pub fn new_at(input: R, offset: u64) -> Result<Self, ReadError> {
-        let source = Source::new(input, offset).map_err(|problem| ReadError { offset, problem })?;
+        let source = Source::new(input, offset).map_err(|kind| ReadError { offset, kind })?;
         Ok(Self {
             source,
-            state: State::Between,
+            state: ReaderState::Between,
             start: Start::new(offset),
             version: None,
-            notes: Vec::new(),
+            deviations: Vec::new(),
             trusts_skip_lengths: false,
-            damage: resync::Damage::default(),
+            damage: Damage::default(),
         })
     }
 
-    /// Passes over blocks that are not read by the `sl` field of their gzip members, where they have
-    /// one that agrees with the record's length. What is passed over so is not checked.
+    /// Makes the reader skip unread blocks by the `sl` field of their gzip members, where that field
+    /// agrees with the record's length. Skipped bytes are not checked.
     #[must_use]
     pub fn trusting_skip_lengths(mut self) -> Self {
         self.trusts_skip_lengths = true;
         self
     }
 
-    /// What was tolerated since the last call of [`Reader::next_record`] began: how the record before
-    /// was closed if that was not finished, then all about the record that it returned.
-    pub fn notes(&self) -> &[Note] {
-        &self.notes
+    /// The deviations tolerated since the last call of [`Reader::next_record`] began: those at the end of
+    /// the previous record, unless that was finished, then those of the returned record.
+    pub fn deviations(&self) -> &[Deviation] {
+        &self.deviations
     }
 
     /// Whether the file is compressed.
@@ -117,44 +123,46 @@ impl<R: Read> Reader<R> {
         self.source.is_gzip()
     }
 
-    /// The next record; `None` at the end of the file and after an error. What was left unread of
-    /// the record before is passed over, and checked.
+    /// Reads the next record; `None` at the end of the file and after an error. The unread rest of the
+    /// previous record is skipped and checked.
     pub fn next_record(&mut self) -> Result<Option<Record<'_, R>>, ReadError> {
-        self.notes.clear();
-        self.pass_over()?;
-        if self.state == State::Done || !self.begin().map_err(|problem| self.fault(problem))? {
-            self.state = State::Done;
+        self.deviations.clear();
+        self.end_record()?;
+        if self.state == ReaderState::Done
+            || !self.begin_record().map_err(|kind| self.fault(kind))?
+        {
+            self.state = ReaderState::Done;
             return Ok(None);
         }
-        let head = self.head().map_err(|problem| self.fault(problem))?;
-        self.state = State::Block(head.block);
+        let head = self.read_head().map_err(|kind| self.fault(kind))?;
+        self.state = ReaderState::Block(head.block);
         self.version = Some(head.version);
-        for code in &head.notes {
-            self.note(*code);
+        for code in &head.deviations {
+            self.add_deviation(*code);
         }
         Ok(Some(Record { reader: self, head }))
     }
 
-    /// Begins the next record; false at the end of the file.
-    fn begin(&mut self) -> Result<bool, Problem> {
-        if !self.reach()? {
+    /// Moves to the next record; false at the end of the file.
+    fn begin_record(&mut self) -> Result<bool, ReadErrorKind> {
+        if !self.advance_to_record()? {
             return Ok(false);
         }
         self.start = self.source.here();
-        self.pass_leading_line_ends()?;
+        self.skip_leading_line_ends()?;
         if self.start.is_within_member() {
-            self.note(Code::SharedMember);
+            self.add_deviation(FindingCode::SharedMember);
         }
         Ok(true)
     }
 
-    /// Goes to where the next record begins; false at the end of the file. A gzip member without
-    /// content has none.
-    fn reach(&mut self) -> Result<bool, Problem> {
+    /// Moves to the beginning of the next record, past gzip members without content; false at the end of
+    /// the file.
+    fn advance_to_record(&mut self) -> Result<bool, ReadErrorKind> {
         while self.source.peek(1)?.is_empty() {
             self.start.offset = self.source.position();
             let more = self.source.next_member()?;
-            self.take_source_notes();
+            self.take_source_deviations();
             if !more {
                 return Ok(false);
             }
@@ -162,44 +170,44 @@ impl<R: Read> Reader<R> {
         Ok(true)
     }
 
-    /// Line ends that belong to no record, as a wrong length leaves them.
-    fn pass_leading_line_ends(&mut self) -> Result<(), Problem> {
+    /// Skips line ends that belong to no record, for example after a wrong length.
+    fn skip_leading_line_ends(&mut self) -> Result<(), ReadErrorKind> {
         if !is_line_end(self.source.peek(1)?.first()) {
             return Ok(());
         }
-        let (ends, rest) = split_line_ends(self.source.peek(MAX_LINE_ENDS + head::MAX_LINE)?);
-        if ends <= MAX_LINE_ENDS && head::shape(rest).is_some() {
+        let (ends, rest) = split_line_ends(self.source.peek(MAX_LINE_ENDS + MAX_LINE)?);
+        if ends <= MAX_LINE_ENDS && head_form(rest).is_some() {
             self.source.consume(ends);
             self.start = self.source.here();
-            self.note(Code::LineEnds);
+            self.add_deviation(FindingCode::LineEnds);
         }
         Ok(())
     }
 
-    fn head(&mut self) -> Result<Head, Problem> {
+    fn read_head(&mut self) -> Result<Head, ReadErrorKind> {
         let first = self.version.is_none();
-        self.source.read_head().map_err(|problem| match problem {
-            Problem::NoRecord { found } if first => Problem::Foreign { found },
+        self.source.read_head().map_err(|kind| match kind {
+            ReadErrorKind::NoRecord { found } if first => ReadErrorKind::NotAnArchive { found },
             other => other,
         })
     }
 
-    /// Reads the current record to its end, if there is one, and checks how it is closed.
-    fn pass_over(&mut self) -> Result<Option<Extent>, ReadError> {
-        let State::Block(left) = self.state else {
+    /// Reads the current record, if any, to its end, and checks the end.
+    fn end_record(&mut self) -> Result<Option<Extent>, ReadError> {
+        let ReaderState::Block(left) = self.state else {
             return Ok(None);
         };
-        let closed = self.close(left).map_err(|problem| self.fault(problem))?;
-        self.take_source_notes();
-        self.state = State::Between;
+        let closed = self.skip_rest(left).map_err(|kind| self.fault(kind))?;
+        self.take_source_deviations();
+        self.state = ReaderState::Between;
         Ok(Some(closed))
     }
 
-    fn close(&mut self, left: u64) -> Result<Extent, Problem> {
+    fn skip_rest(&mut self, left: u64) -> Result<Extent, ReadErrorKind> {
         if !self.skip_by_length(left)? {
             self.skip_block(left)?;
-            self.pass_line_ends()?;
-            // Only at its end is a gzip member known to be good.
+            self.skip_line_ends()?;
+            // The checksum is at the end of a gzip member.
             self.source.peek(1)?;
         }
         Ok(Extent {
@@ -208,8 +216,8 @@ impl<R: Read> Reader<R> {
         })
     }
 
-    /// Passes over the member undecompressed, where that is wanted and possible.
-    fn skip_by_length(&mut self, left: u64) -> Result<bool, Problem> {
+    /// Skips the gzip member without decompressing it, if enabled and possible.
+    fn skip_by_length(&mut self, left: u64) -> Result<bool, ReadErrorKind> {
         if !self.trusts_skip_lengths || self.start.is_within_member() {
             return Ok(false);
         }
@@ -219,7 +227,7 @@ impl<R: Read> Reader<R> {
         self.source.skip_member(length)
     }
 
-    fn skip_block(&mut self, mut left: u64) -> Result<(), Problem> {
+    fn skip_block(&mut self, mut left: u64) -> Result<(), ReadErrorKind> {
         while left > 0 {
             let there = self.block_bytes()?.len();
             let part = usize::try_from(left).map_or(there, |left| left.min(there));
@@ -229,36 +237,37 @@ impl<R: Read> Reader<R> {
         Ok(())
     }
 
-    /// Bytes of the block, some at least. A block that goes on in another gzip member is unusual.
-    fn block_bytes(&mut self) -> Result<&[u8], Problem> {
+    /// The next bytes of the block, at least one. A block that continues in another gzip member is a
+    /// deviation.
+    fn block_bytes(&mut self) -> Result<&[u8], ReadErrorKind> {
         while self.source.peek(1)?.is_empty() {
             if !self.source.is_gzip() {
-                return Err(Problem::Clipped);
+                return Err(ReadErrorKind::CutOff);
             }
-            self.cross_member()?;
+            self.continue_in_next_member()?;
         }
         Ok(self.source.bytes())
     }
 
-    /// Goes on within a record that its gzip member does not hold, unless the next begins another.
-    fn cross_member(&mut self) -> Result<(), Problem> {
+    /// Continues the record in the next gzip member, unless another record begins there.
+    fn continue_in_next_member(&mut self) -> Result<(), ReadErrorKind> {
         if !self.source.next_member()? {
-            return Err(Problem::Clipped);
+            return Err(ReadErrorKind::CutOff);
         }
-        let next = self.source.peek(head::MAX_LINE)?;
-        if head::shape(next).is_some_and(|shape| shape != Shape::Arc) {
-            return Err(Problem::Clipped);
+        let next = self.source.peek(MAX_LINE)?;
+        if head_form(next).is_some_and(|form| form != HeadForm::Arc) {
+            return Err(ReadErrorKind::CutOff);
         }
-        self.note(Code::SplitMember);
+        self.add_deviation(FindingCode::SplitMember);
         Ok(())
     }
 
-    /// Passes over what closes a record: two line ends, or of ARC one.
-    fn pass_line_ends(&mut self) -> Result<(), Problem> {
+    /// Skips the end of a record: two line ends, or one in ARC.
+    fn skip_line_ends(&mut self) -> Result<(), ReadErrorKind> {
         let at_member_end = self.source.is_gzip() && self.source.peek(1)?.is_empty();
         if at_member_end && self.source.next_member()? && is_line_end(self.source.peek(1)?.first())
         {
-            self.note(Code::SplitMember);
+            self.add_deviation(FindingCode::SplitMember);
         }
         let expected: &[u8] = if self.is_arc() { b"\n" } else { b"\r\n\r\n" };
         let there = self.source.peek(expected.len() + 1)?;
@@ -267,30 +276,30 @@ impl<R: Read> Reader<R> {
             self.source.consume(expected.len());
             return Ok(());
         }
-        self.pass_unusual_line_ends(expected)
+        self.skip_unusual_line_ends(expected)
     }
 
-    fn pass_unusual_line_ends(&mut self, expected: &[u8]) -> Result<(), Problem> {
-        let there = self.source.peek(MAX_LINE_ENDS + head::MAX_LINE)?;
+    fn skip_unusual_line_ends(&mut self, expected: &[u8]) -> Result<(), ReadErrorKind> {
+        let there = self.source.peek(MAX_LINE_ENDS + MAX_LINE)?;
         let (ends, rest) = split_line_ends(there);
         let cut = expected.starts_with(there);
-        if !rest.is_empty() && (ends > MAX_LINE_ENDS || head::shape(rest).is_none()) {
-            return Err(Problem::NotClosed);
+        if !rest.is_empty() && (ends > MAX_LINE_ENDS || head_form(rest).is_none()) {
+            return Err(ReadErrorKind::NotClosed);
         } else if cut && !self.source.is_gzip() && !self.is_arc() {
-            return Err(Problem::Clipped);
+            return Err(ReadErrorKind::CutOff);
         }
         self.source.consume(ends);
-        self.note(Code::LineEnds);
+        self.add_deviation(FindingCode::LineEnds);
         Ok(())
     }
 
-    /// What [`Record::fill_buf`] says.
+    /// The implementation of [`Record::fill_buf`].
     pub(crate) fn fill_block(&mut self) -> io::Result<&[u8]> {
-        let State::Block(left @ 1..) = self.state else {
+        let ReaderState::Block(left @ 1..) = self.state else {
             return Ok(&[]);
         };
-        if let Err(problem) = self.block_bytes() {
-            return Err(io::Error::other(self.fault(problem)));
+        if let Err(kind) = self.block_bytes() {
+            return Err(io::Error::other(self.fault(kind)));
         }
         let there = self.source.bytes();
         let part = usize::try_from(left).map_or(there.len(), |left| left.min(there.len()));
@@ -298,7 +307,7 @@ impl<R: Read> Reader<R> {
     }
 
     pub(crate) fn consume_block(&mut self, amount: usize) {
-        if let State::Block(left) = &mut self.state {
+        if let ReaderState::Block(left) = &mut self.state {
             *left = left.saturating_sub(amount as u64);
             self.source.consume(amount);
         }
@@ -308,33 +317,33 @@ impl<R: Read> Reader<R> {
         self.version == Some(Version::Arc)
     }
 
-    fn note(&mut self, code: Code) {
-        let note = Note {
+    fn add_deviation(&mut self, code: FindingCode) {
+        let note = Deviation {
             offset: self.start.offset,
             code,
         };
-        if !self.notes.contains(&note) {
-            self.notes.push(note);
+        if !self.deviations.contains(&note) {
+            self.deviations.push(note);
         }
     }
 
-    fn take_source_notes(&mut self) {
-        for code in self.source.take_notes() {
-            self.note(code);
+    fn take_source_deviations(&mut self) {
+        for code in self.source.take_deviations() {
+            self.add_deviation(code);
         }
     }
 
-    fn fault(&mut self, problem: Problem) -> ReadError {
-        self.state = State::Done;
-        self.damage.begins(self.start.offset);
+    fn fault(&mut self, kind: ReadErrorKind) -> ReadError {
+        self.state = ReaderState::Done;
+        self.damage.set(self.start.offset);
         ReadError {
             offset: self.start.offset,
-            problem,
+            kind,
         }
     }
 }
 
-/// The number of line ends, in bytes, that the bytes begin with, and the rest.
+/// Splits `bytes` after their leading line ends: the number of line-end bytes, and the rest.
 fn split_line_ends(bytes: &[u8]) -> (usize, &[u8]) {
     let other = |byte: &u8| !is_line_end(Some(byte));
     let ends = bytes.iter().position(other).unwrap_or(bytes.len());
@@ -345,72 +354,72 @@ fn is_line_end(byte: Option<&u8>) -> bool {
     matches!(byte, Some(b'\r' | b'\n'))
 }
 
-/// A record. Reading from it reads its block.
+/// A record of a [`Reader`]. Reading from it reads its block.
 pub struct Record<'a, R> {
     reader: &'a mut Reader<R>,
     head: Head,
 }
 
 impl<R: Read> Record<'_, R> {
-    /// The format that it is in.
+    /// The format of the record.
     pub fn version(&self) -> Version {
         self.head.version
     }
 
-    /// Its fields, in order. Those of WARC 0.9 and of ARC have the names, and dates and ids the form,
-    /// of WARC 1.1; what other versions have is as they have it.
+    /// The fields, in order. Names, dates and ids of WARC 0.9 and ARC are converted to the form of
+    /// WARC 1.1; fields of other versions are unchanged.
     pub fn header(&self) -> &Header {
         &self.head.header
     }
 
-    /// Its type, if the standard knows it.
+    /// The type, if the standard defines it.
     pub fn record_type(&self) -> Option<RecordType> {
         self.header().record_type()
     }
 
-    /// The length of its block, in bytes.
+    /// The length of the block, in bytes.
     pub fn block_length(&self) -> u64 {
         self.head.block
     }
 
-    /// Where it begins in the file: its first byte, or the first of its gzip member.
+    /// The offset in the file of the record's first byte, or of its gzip member.
     pub fn offset(&self) -> u64 {
         self.reader.start.offset
     }
 
-    /// How many decompressed bytes of its gzip member come before it. Only if none do can it be read
-    /// by its offset.
+    /// The number of decompressed bytes before the record in its gzip member. Only a record with none
+    /// can be read by its offset.
     pub fn within_member(&self) -> u64 {
         self.reader.start.within_member()
     }
 
-    /// What was tolerated so far, in this record and in how the one before was closed.
-    pub fn notes(&self) -> &[Note] {
-        &self.reader.notes
+    /// The deviations tolerated so far, in this record and at the end of the previous one.
+    pub fn deviations(&self) -> &[Deviation] {
+        &self.reader.deviations
     }
 
-    /// What a failure to read the block was: the fault in the archive that it wraps, or another.
+    /// Converts an error from reading the block: to the [`ReadError`] that it wraps, if any.
     pub fn fault(&self, error: io::Error) -> ReadError {
         let offset = self.offset();
         error.downcast().unwrap_or_else(|error| ReadError {
             offset,
-            problem: Problem::Input(error),
+            kind: ReadErrorKind::Input(error),
         })
     }
 
-    /// Passes over what is left of the block, checks how the record is closed (and with gzip its
-    /// checksum), and says where it stood. Of a record that shares a gzip member the extent is that
-    /// of the member, as far as it was read.
+    /// Skips the rest of the block, checks the end of the record and the gzip checksum, and returns the
+    /// record's position. For a record that shares a gzip member this is the position of the member, as
+    /// far as it was read.
     pub fn finish(self) -> Result<Extent, ReadError> {
         self.finish_with_header().map(|(extent, _)| extent)
     }
 
-    /// As [`Record::finish`], and hands out the header.
+    /// As [`Record::finish`]; also returns the header.
     pub fn finish_with_header(self) -> Result<(Extent, Header), ReadError> {
         let offset = self.reader.start.offset;
-        let extent = self.reader.pass_over()?.ok_or(ReadError {
+        let extent = self.reader.end_record()?.ok_or(ReadError {
             offset,
-            problem: Problem::Clipped,
+            kind: ReadErrorKind::CutOff,
         })?;
         Ok((extent, self.head.header))
     }
@@ -427,7 +436,7 @@ impl<R: Read> Read for Record<'_, R> {
 }
 
 impl<R: Read> BufRead for Record<'_, R> {
-    /// A fault is an I/O error that wraps the [`ReadError`].
+    /// Damage is an I/O error that wraps the [`ReadError`].
     fn fill_buf(&mut self) -> io::Result<&[u8]> {
         self.reader.fill_block()
     }

@@ -1,28 +1,29 @@
-//! The bytes of records, decompressed or as they are.
+//! The decompressed bytes of an archive file.
 
 use std::io::{Read, Seek};
 
-use super::fault::Problem;
+use super::error::ReadErrorKind;
 use super::gzip::{MAGIC, Members};
-use super::head::{self, Head};
+use super::head::Head;
+use super::read_head::read_head;
 use super::window::{Raw, Window};
-use crate::finding::Code;
+use crate::finding::FindingCode;
 
-/// A file, plain or of gzip members. Of a gzip file the end of a member is an end, until
-/// [`Source::next_member`] goes on.
+/// A file, uncompressed or of gzip members. In a gzip file the bytes end with each member, until
+/// [`Source::next_member`] moves to the next.
 pub(super) enum Source<R> {
     Plain(Window<Raw<R>>),
     Gzip(Box<Window<Members<R>>>),
 }
 
-/// Where a record begins.
+/// The beginning of a record.
 #[derive(Clone, Copy)]
 pub(super) struct Start {
-    /// In the file: its first byte, or that of its gzip member.
+    /// In the file: the first byte of the record, or of its gzip member.
     pub(super) offset: u64,
-    /// In what was decompressed of the file so far.
+    /// In the decompressed content of the file.
     pub(super) inner: u64,
-    /// `inner`, of the beginning of the gzip member.
+    /// The beginning of the gzip member, in the decompressed content.
     member: u64,
 }
 
@@ -45,7 +46,7 @@ impl Start {
 }
 
 impl<R: Read> Source<R> {
-    pub(super) fn new(input: R, offset: u64) -> Result<Self, Problem> {
+    pub(super) fn new(input: R, offset: u64) -> Result<Self, ReadErrorKind> {
         let mut input = Window::new(Raw(input), offset);
         let gzip = input.peek(1)?.first() == MAGIC.first();
         Ok(if gzip {
@@ -59,7 +60,7 @@ impl<R: Read> Source<R> {
         matches!(self, Self::Gzip(_))
     }
 
-    /// In bytes of the file. Within a gzip member no more than where its input stands.
+    /// The position in the file. Within a gzip member, the position of its compressed input.
     pub(super) fn position(&self) -> u64 {
         match self {
             Self::Plain(input) => input.position(),
@@ -67,7 +68,7 @@ impl<R: Read> Source<R> {
         }
     }
 
-    /// Where the next byte stands.
+    /// The position of the next byte.
     pub(super) fn here(&self) -> Start {
         match self {
             Self::Plain(input) => Start::new(input.position()),
@@ -82,7 +83,7 @@ impl<R: Read> Source<R> {
         }
     }
 
-    /// How much of the file was needed for what was consumed; in a gzip member perhaps more.
+    /// The end of the consumed bytes in the file; within a gzip member perhaps a later position.
     pub(super) fn consumed(&self) -> u64 {
         let here = self.here();
         if self.is_gzip() && here.is_within_member() {
@@ -92,18 +93,18 @@ impl<R: Read> Source<R> {
         }
     }
 
-    /// Whether the `sl` of an earlier member is still to be held against what comes.
-    pub(super) fn has_earlier_claim(&self) -> bool {
+    /// Whether the `sl` of an earlier member has not been checked yet.
+    pub(super) fn has_unchecked_length(&self) -> bool {
         match self {
             Self::Plain(_) => false,
-            Self::Gzip(input) => input.source().has_earlier_claim(),
+            Self::Gzip(input) => input.source().has_unchecked_length(),
         }
     }
 
-    pub(super) fn read_head(&mut self) -> Result<Head, Problem> {
+    pub(super) fn read_head(&mut self) -> Result<Head, ReadErrorKind> {
         match self {
-            Self::Plain(input) => head::read(input),
-            Self::Gzip(input) => head::read(input),
+            Self::Plain(input) => read_head(input),
+            Self::Gzip(input) => read_head(input),
         }
     }
 
@@ -114,7 +115,7 @@ impl<R: Read> Source<R> {
         }
     }
 
-    pub(super) fn peek(&mut self, wanted: usize) -> Result<&[u8], Problem> {
+    pub(super) fn peek(&mut self, wanted: usize) -> Result<&[u8], ReadErrorKind> {
         match self {
             Self::Plain(input) => input.peek(wanted),
             Self::Gzip(input) => input.peek(wanted),
@@ -128,27 +129,27 @@ impl<R: Read> Source<R> {
         }
     }
 
-    /// Goes on to the next gzip member; false at the end of the file.
-    pub(super) fn next_member(&mut self) -> Result<bool, Problem> {
+    /// Moves to the next gzip member; false at the end of the file.
+    pub(super) fn next_member(&mut self) -> Result<bool, ReadErrorKind> {
         let Self::Gzip(input) = self else {
             return Ok(false);
         };
         let members = input.source_mut();
-        members.begin().map_err(|problem| match problem {
-            Problem::Gzip(_) if members.are_zeros_next() => Problem::Zeros,
+        members.begin().map_err(|kind| match kind {
+            ReadErrorKind::Gzip(_) if members.are_zeros_next() => ReadErrorKind::Zeros,
             other => other,
         })
     }
 
-    pub(super) fn take_notes(&mut self) -> Vec<Code> {
+    pub(super) fn take_deviations(&mut self) -> Vec<FindingCode> {
         match self {
             Self::Plain(_) => Vec::new(),
-            Self::Gzip(input) => std::mem::take(&mut input.source_mut().notes),
+            Self::Gzip(input) => std::mem::take(&mut input.source_mut().deviations),
         }
     }
 
-    /// Passes over the rest of the member by its `sl`, if that says that it has `length` bytes.
-    pub(super) fn skip_member(&mut self, length: u64) -> Result<bool, Problem> {
+    /// Skips the rest of the member by its `sl`, if the `sl` states `length` decompressed bytes.
+    pub(super) fn skip_member(&mut self, length: u64) -> Result<bool, ReadErrorKind> {
         let Self::Gzip(input) = self else {
             return Ok(false);
         };
@@ -162,8 +163,8 @@ impl<R: Read> Source<R> {
 }
 
 impl<R: Read + Seek> Source<R> {
-    /// The file itself, at another place. Decompression begins anew.
-    pub(super) fn seek(&mut self, position: u64) -> Result<&mut Window<Raw<R>>, Problem> {
+    /// Moves to another position in the file and returns its raw bytes. Decompression restarts.
+    pub(super) fn seek(&mut self, position: u64) -> Result<&mut Window<Raw<R>>, ReadErrorKind> {
         let input = match self {
             Self::Plain(input) => input,
             Self::Gzip(input) => {

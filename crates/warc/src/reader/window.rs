@@ -1,26 +1,27 @@
-//! Bytes that can be looked at before they are consumed, in a buffer of fixed size.
+//! A bounded buffer whose bytes can be examined before they are consumed.
 
 use std::io::{self, Read, Seek, SeekFrom};
 
-use super::fault::Problem;
+use super::error::ReadErrorKind;
 
-/// The most that a window holds: the largest header and then some, and few calls for a large block.
+/// The largest size of a window, in bytes: more than the largest header, and enough to read large blocks
+/// with few calls.
 pub(super) const CAPACITY: usize = 128 * 1024;
 
-/// What it holds at first, so that one small record costs little.
-const FIRST: usize = 8 * 1024;
+/// The initial size, in bytes, so that reading one small record is cheap.
+const INITIAL_SIZE: usize = 8 * 1024;
 
-/// Where the bytes of a [`Window`] come from.
+/// The source of a [`Window`]'s bytes.
 pub(super) trait Fill {
-    /// Puts bytes at the beginning of `into` and says how many; 0 at the end.
-    fn fill(&mut self, into: &mut [u8]) -> Result<usize, Problem>;
+    /// Writes bytes to the beginning of `into` and returns their number; 0 at the end.
+    fn fill(&mut self, into: &mut [u8]) -> Result<usize, ReadErrorKind>;
 }
 
-/// The file itself.
+/// The raw bytes of a file.
 pub(super) struct Raw<R>(pub(super) R);
 
 impl<R: Read> Fill for Raw<R> {
-    fn fill(&mut self, into: &mut [u8]) -> Result<usize, Problem> {
+    fn fill(&mut self, into: &mut [u8]) -> Result<usize, ReadErrorKind> {
         loop {
             match self.0.read(into) {
                 Err(error) if error.kind() == io::ErrorKind::Interrupted => {}
@@ -35,7 +36,7 @@ pub(super) struct Window<S> {
     buffer: Vec<u8>,
     start: usize,
     end: usize,
-    /// Of `start`, in bytes from the beginning of the source.
+    /// The position of `start` in the source, in bytes.
     position: u64,
 }
 
@@ -43,7 +44,7 @@ impl<S: Fill> Window<S> {
     pub(super) fn new(source: S, position: u64) -> Self {
         Self {
             source,
-            buffer: vec![0; FIRST],
+            buffer: vec![0; INITIAL_SIZE],
             start: 0,
             end: 0,
             position,
@@ -62,13 +63,13 @@ impl<S: Fill> Window<S> {
         self.position
     }
 
-    /// What is in the window now.
+    /// The bytes in the window.
     pub(super) fn bytes(&self) -> &[u8] {
         &self.buffer[self.start..self.end]
     }
 
-    /// Fetches more bytes. False at the end of the source, and if the window is full.
-    pub(super) fn more(&mut self) -> Result<bool, Problem> {
+    /// Adds bytes. False at the end of the source, and if the window is full.
+    pub(super) fn more(&mut self) -> Result<bool, ReadErrorKind> {
         let is_full = self.end == self.buffer.len();
         if self.start == self.end {
             (self.start, self.end) = (0, 0);
@@ -87,13 +88,13 @@ impl<S: Fill> Window<S> {
         Ok(read > 0)
     }
 
-    /// At least `wanted` bytes, at most [`CAPACITY`] of them; fewer at the end of the source.
-    pub(super) fn peek(&mut self, wanted: usize) -> Result<&[u8], Problem> {
+    /// Fills the window to at least `wanted` bytes, at most [`CAPACITY`]; fewer at the end of the source.
+    pub(super) fn peek(&mut self, wanted: usize) -> Result<&[u8], ReadErrorKind> {
         while self.end - self.start < wanted && self.more()? {}
         Ok(self.bytes())
     }
 
-    /// Passes over bytes that are in the window.
+    /// Removes bytes from the beginning of the window.
     pub(super) fn consume(&mut self, amount: usize) {
         let amount = amount.min(self.end - self.start);
         self.start += amount;
@@ -102,8 +103,8 @@ impl<S: Fill> Window<S> {
 }
 
 impl<R: Read> Window<Raw<R>> {
-    /// Passes over bytes, in the window or not; false if the source ends before.
-    pub(super) fn skip(&mut self, mut amount: u64) -> Result<bool, Problem> {
+    /// Skips bytes, in the window and after it; false if the source ends before.
+    pub(super) fn skip(&mut self, mut amount: u64) -> Result<bool, ReadErrorKind> {
         while amount > 0 {
             let there = self.peek(1)?.len();
             if there == 0 {
@@ -118,8 +119,8 @@ impl<R: Read> Window<Raw<R>> {
 }
 
 impl<R: Seek> Window<Raw<R>> {
-    /// Goes to another place in the source. What is in the buffer is not read again.
-    pub(super) fn seek(&mut self, position: u64) -> Result<(), Problem> {
+    /// Moves to another position in the source. Bytes in the buffer are not read again.
+    pub(super) fn seek(&mut self, position: u64) -> Result<(), ReadErrorKind> {
         let first = self.position - self.start as u64;
         let known = position.checked_sub(first).map(usize::try_from);
         if let Some(Ok(start)) = known

@@ -1,50 +1,51 @@
-//! Whether a block is what its record says: its digests, and what its HTTP head says of the body.
+//! Checks a block: the digests in its record's header, and the length and coding in its HTTP head.
 
 use std::fs::File;
 use std::io::{self, BufRead};
 
-use super::Remarks;
-use crate::digest::{Digest, Hasher};
-use crate::finding::Code;
+use super::report::RecordFindings;
+use crate::digest::{Digest, DigestHasher};
+use crate::finding::FindingCode;
 use crate::header::{Header, RecordType};
-use crate::http::{Dechunker, Framing, HeadText, StoredRequest};
+use crate::http::{BodyFraming, Dechunker, HeadBytes, StoredRequest};
 use crate::reader::{ReadError, Record};
 
-/// Reads the block, and reports what is wrong with it. Hands out what was asked, if that is in it.
+/// Reads and checks the block of a record. Returns the request, if the block is one and its method is
+/// not GET.
 pub(super) fn check(
     record: &mut Record<'_, File>,
-    remarks: &mut Remarks<'_>,
+    findings: &mut RecordFindings<'_>,
 ) -> Result<Option<StoredRequest>, ReadError> {
-    let about = About::of(record.header(), remarks);
-    let seen = read(record, &about).map_err(|error| record.fault(error))?;
-    about.compare(&seen, remarks);
-    Ok(seen.request)
+    let stated = StatedContent::of(record.header(), findings);
+    let actual = read(record, &stated).map_err(|error| record.fault(error))?;
+    stated.compare(&actual, findings);
+    Ok(actual.request)
 }
 
-/// The same for a block that is put together of several, and the header of the whole.
+/// Reads and checks the joined blocks of a segmented record, whose header is `header`.
 pub(super) fn check_joined(
     header: &Header,
     blocks: &mut impl BufRead,
-    remarks: &mut Remarks<'_>,
+    findings: &mut RecordFindings<'_>,
 ) -> io::Result<()> {
-    let about = About::of(header, remarks);
-    let seen = read(blocks, &about)?;
-    about.compare(&seen, remarks);
+    let stated = StatedContent::of(header, findings);
+    let actual = read(blocks, &stated)?;
+    stated.compare(&actual, findings);
     Ok(())
 }
 
-/// What the header says about the block.
-struct About {
+/// The content of a block, as stated in the record's header.
+struct StatedContent {
     block: Option<Digest>,
     payload: Option<Digest>,
     kind: Option<RecordType>,
     is_http: bool,
-    /// Whether the body that is stored is not, or need not be, all of it.
+    /// Whether the stored body is possibly incomplete.
     is_partial: bool,
 }
 
-impl About {
-    fn of(header: &Header, remarks: &mut Remarks<'_>) -> Self {
+impl StatedContent {
+    fn of(header: &Header, findings: &mut RecordFindings<'_>) -> Self {
         let kind = header.record_type();
         let is_segment = header.get("WARC-Segment-Number").is_some();
         let is_revisit = kind == Some(RecordType::Revisit);
@@ -52,12 +53,12 @@ impl About {
             let text = header.get(name)?;
             let digest = text.parse().ok();
             if digest.is_none() {
-                remarks.add(Code::DigestUnknown, format!("{name} is {text:?}"));
+                findings.add(FindingCode::DigestUnknown, format!("{name} is {text:?}"));
             }
             digest
         };
         let block = digest("WARC-Block-Digest");
-        // That of a revisit is of the payload elsewhere; that of a segment, of all segments together.
+        // The payload of a revisit is stored elsewhere; that of a segment is spread over all segments.
         let payload = digest("WARC-Payload-Digest").filter(|_| !is_revisit && !is_segment);
         Self {
             block,
@@ -68,15 +69,15 @@ impl About {
         }
     }
 
-    /// What the head says that the block begins with; `None` if it is none.
-    fn http(&self, head: HeadText<'_>) -> Option<Http> {
+    /// The HTTP head at the beginning of the block; `None` if the bytes are not such a head.
+    fn http(&self, head: HeadBytes<'_>) -> Option<HttpMessage> {
         let is_head = match self.kind {
             Some(RecordType::Request) => head.method().is_some(),
             _ => head.status().is_some(),
         };
-        is_head.then(|| Http {
+        is_head.then(|| HttpMessage {
             chunked: head.is_chunked(),
-            framing: Framing::Plain,
+            framing: BodyFraming::Plain,
             length: head
                 .get("Content-Length")
                 .and_then(|text| std::str::from_utf8(text).ok()?.parse().ok()),
@@ -84,20 +85,23 @@ impl About {
         })
     }
 
-    fn compare(&self, seen: &Seen, remarks: &mut Remarks<'_>) {
-        if let (Some(stated), Some(found)) = (&self.block, &seen.block)
+    fn compare(&self, actual: &ActualContent, findings: &mut RecordFindings<'_>) {
+        if let (Some(stated), Some(found)) = (&self.block, &actual.block)
             && stated != found
         {
-            remarks.add(Code::BlockDigest, differs("the block", stated, found));
+            findings.add(
+                FindingCode::BlockDigest,
+                differs("the block", stated, found),
+            );
         }
-        if let (Some(stated), Some(found)) = (&self.payload, &seen.payload)
+        if let (Some(stated), Some(found)) = (&self.payload, &actual.payload)
             && stated != found
         {
-            let raw = seen.raw.as_ref() == Some(stated);
+            let raw = actual.raw.as_ref() == Some(stated);
             let code = if raw {
-                Code::PayloadDigestRaw
+                FindingCode::PayloadDigestRaw
             } else {
-                Code::PayloadDigest
+                FindingCode::PayloadDigest
             };
             let message = if raw {
                 format!(
@@ -106,26 +110,29 @@ impl About {
             } else {
                 differs("the payload", stated, found)
             };
-            remarks.add(code, message);
+            findings.add(code, message);
         }
         if self.is_http && !self.is_partial {
-            compare_http(seen, remarks);
+            compare_http(actual, findings);
         }
     }
 }
 
-fn compare_http(seen: &Seen, remarks: &mut Remarks<'_>) {
-    let Some(http) = &seen.http else {
-        remarks.add(Code::HttpHead, Code::HttpHead.meaning().to_owned());
+fn compare_http(actual: &ActualContent, findings: &mut RecordFindings<'_>) {
+    let Some(http) = &actual.http else {
+        findings.add(
+            FindingCode::HttpHead,
+            FindingCode::HttpHead.meaning().to_owned(),
+        );
         return;
     };
-    if http.chunked && http.framing != Framing::Chunked {
+    if http.chunked && http.framing != BodyFraming::Chunked {
         let found = match http.framing {
-            Framing::Broken => "the body's chunks do not go to their end",
+            BodyFraming::Broken => "the body's chunks do not go to their end",
             _ => "the body has no chunks",
         };
-        remarks.add(
-            Code::HttpFraming,
+        findings.add(
+            FindingCode::HttpFraming,
             format!("the HTTP head says chunked, and {found}"),
         );
     }
@@ -136,7 +143,7 @@ fn compare_http(seen: &Seen, remarks: &mut Remarks<'_>) {
             "the HTTP head says Content-Length: {stated}, and the body has {} bytes",
             http.body
         );
-        remarks.add(Code::HttpLength, message);
+        findings.add(FindingCode::HttpLength, message);
     }
 }
 
@@ -144,45 +151,50 @@ fn differs(what: &str, stated: &Digest, found: &Digest) -> String {
     format!("{what} has the digest {found}, and the record says {stated}")
 }
 
-/// What was found in a block.
+/// The actual content of a block.
 #[derive(Default)]
-struct Seen {
+struct ActualContent {
     block: Option<Digest>,
-    /// Of the body without its chunks; of the whole block if it is no HTTP.
+    /// Of the body without chunks; of the whole block if it is not HTTP.
     payload: Option<Digest>,
-    /// Of the body with its chunks, if it has any.
+    /// Of the body with its chunks, if any.
     raw: Option<Digest>,
-    http: Option<Http>,
-    /// Of a record about one, and no GET.
+    http: Option<HttpMessage>,
+    /// The request, if the record is one and its method is not GET.
     request: Option<StoredRequest>,
 }
 
-/// What an HTTP head says, and what came after it.
-struct Http {
+/// An HTTP message: the statements of its head, and its actual body.
+struct HttpMessage {
     chunked: bool,
-    framing: Framing,
+    framing: BodyFraming,
+    /// `Content-Length` in the head.
     length: Option<u64>,
+    /// The actual length of the body, in bytes.
     body: u64,
 }
 
-fn read(input: &mut impl BufRead, about: &About) -> io::Result<Seen> {
-    let hasher = |digest: &Option<Digest>| digest.as_ref().map(|it| Hasher::new(it.algorithm()));
-    let mut block = hasher(&about.block);
-    let mut seen = Seen::default();
+fn read(input: &mut impl BufRead, stated: &StatedContent) -> io::Result<ActualContent> {
+    let hasher =
+        |digest: &Option<Digest>| digest.as_ref().map(|it| DigestHasher::new(it.algorithm()));
+    let mut block = hasher(&stated.block);
+    let mut actual = ActualContent::default();
     let mut head = Vec::new();
-    if about.is_http || about.kind == Some(RecordType::Request) {
-        let text = HeadText::take(input, &mut head)?;
-        seen.http = text.filter(|_| about.is_http).and_then(|it| about.http(it));
-        seen.request = text.and_then(StoredRequest::of_head);
-        seen.request = seen.request.filter(|request| !request.is_get());
+    if stated.is_http || stated.kind == Some(RecordType::Request) {
+        let text = HeadBytes::read(input, &mut head)?;
+        actual.http = text
+            .filter(|_| stated.is_http)
+            .and_then(|it| stated.http(it));
+        actual.request = text.and_then(StoredRequest::of_head);
+        actual.request = actual.request.filter(|request| !request.is_get());
     }
     update(&mut block, &head);
-    let chunked = seen.http.as_ref().is_some_and(|http| http.chunked);
-    let (mut payload, mut raw) = (hasher(&about.payload), None);
+    let chunked = actual.http.as_ref().is_some_and(|http| http.chunked);
+    let (mut payload, mut raw) = (hasher(&stated.payload), None);
     if chunked {
-        raw = hasher(&about.payload);
+        raw = hasher(&stated.payload);
     }
-    if seen.http.is_none() {
+    if actual.http.is_none() {
         update(&mut payload, &head);
     }
     let mut chunks = Dechunker::new(chunked);
@@ -194,7 +206,7 @@ fn read(input: &mut impl BufRead, about: &About) -> io::Result<Seen> {
         }
         update(&mut block, bytes);
         update(&mut raw, bytes);
-        if let Some(request) = &mut seen.request {
+        if let Some(request) = &mut actual.request {
             request.push(bytes);
         }
         if chunked {
@@ -207,16 +219,16 @@ fn read(input: &mut impl BufRead, about: &About) -> io::Result<Seen> {
         input.consume(taken);
     }
     let framing = chunks.finish(|content| update(&mut payload, content));
-    if let Some(http) = &mut seen.http {
+    if let Some(http) = &mut actual.http {
         (http.framing, http.body) = (framing, length);
     }
-    seen.block = block.map(Hasher::finish);
-    seen.payload = payload.map(Hasher::finish);
-    seen.raw = raw.map(Hasher::finish);
-    Ok(seen)
+    actual.block = block.map(DigestHasher::finish);
+    actual.payload = payload.map(DigestHasher::finish);
+    actual.raw = raw.map(DigestHasher::finish);
+    Ok(actual)
 }
 
-fn update(hasher: &mut Option<Hasher>, bytes: &[u8]) {
+fn update(hasher: &mut Option<DigestHasher>, bytes: &[u8]) {
     if let Some(hasher) = hasher {
         hasher.update(bytes);
     }

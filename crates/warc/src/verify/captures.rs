@@ -1,187 +1,187 @@
-//! Whether the index and the records agree, both ways.
+//! Compares the index with the records, in both directions.
 
 use std::collections::{BTreeMap, HashMap};
 use std::hash::{BuildHasher, RandomState};
 use std::io;
 use std::path::Path;
 
-use super::Report;
-use crate::cdxj::{CdxjLine, Keys, url_of};
+use super::report::Reporter;
+use crate::cdxj::{CdxjLine, SortKeys, url_of};
 use crate::date::WarcDate;
 use crate::digest::Digest;
-use crate::finding::Code;
+use crate::finding::FindingCode;
 use crate::header::Header;
 use crate::http::StoredRequest;
-use crate::index::{Lines, Near};
+use crate::index::{IndexLines, RequestMatcher};
 
-/// The records that an index has to have, by file and offset.
+/// The captures that an index must have, by file number and offset.
 #[derive(Default)]
-pub(super) struct Captures {
-    chance: RandomState,
-    known: BTreeMap<(u32, u64), Capture>,
-    /// Those whose requests may follow.
-    near: Near<Waiting>,
+pub(super) struct ExpectedCaptures {
+    hash_state: RandomState,
+    captures: BTreeMap<(u32, u64), ExpectedCapture>,
+    /// The captures whose requests may follow.
+    pending: RequestMatcher<PendingCapture>,
 }
 
-struct Waiting {
+struct PendingCapture {
     at: (u32, u64),
     url: String,
-    capture: Capture,
+    capture: ExpectedCapture,
 }
 
-struct Capture {
+/// A capture, with hashes of what its line must say.
+struct ExpectedCapture {
     length: u64,
-    /// Of URI and date.
-    name: u64,
+    /// Of URL and timestamp.
+    url_and_date: u64,
     digest: Option<u64>,
-    /// Of the answer to another request than GET. The URL alone makes any other.
-    key: Option<u64>,
-    seen: bool,
+    /// Of the key, for the response to a request other than GET. Other keys depend on the URL alone.
+    request_key: Option<u64>,
+    has_line: bool,
 }
 
-impl Captures {
-    /// Takes in the next record of a file, with its place and length if it can be read from there,
-    /// and with what was asked, if it is about that.
+impl ExpectedCapture {
+    /// The name of a field in which record and line differ.
+    fn differing_field(&self, line: &CdxjLine, hash_state: &RandomState) -> Option<&'static str> {
+        let digest = parse_digest(&line.digest).map(|it| hash_state.hash_one(it));
+        if self.length != line.extent.length {
+            Some("length")
+        } else if self.url_and_date != hash_state.hash_one((&*line.url, &*line.timestamp)) {
+            Some("URL or date")
+        } else if digest.is_some() && self.digest.is_some() && digest != self.digest {
+            Some("digest")
+        } else {
+            None
+        }
+    }
+
+    /// Whether the line has the key of its record.
+    fn has_key_of(&self, line: &CdxjLine, keys: &dyn SortKeys, hash_state: &RandomState) -> bool {
+        match self.request_key {
+            Some(key) => key == hash_state.hash_one(&line.key),
+            None => keys.key(&line.url) == line.key,
+        }
+    }
+}
+
+impl ExpectedCaptures {
+    /// Adds the next record of a file: its file number, offset and length, if it can be read from that
+    /// offset, and its request, if it is one.
     pub(super) fn add(
         &mut self,
-        place: Option<((u32, u64), u64)>,
+        position: Option<((u32, u64), u64)>,
         header: &Header,
         request: Option<StoredRequest>,
-        keys: &dyn Keys,
+        keys: &dyn SortKeys,
     ) {
-        let capture = place.and_then(|(at, length)| self.capture(at, length, header));
-        let chance = &self.chance;
-        let ask = |waiting: &mut Waiting, request: &_| {
-            if let Some((key, _)) = keys.key_of_request(&waiting.url, request) {
-                waiting.capture.key = Some(chance.hash_one(key));
+        let capture = position.and_then(|(at, length)| self.capture(at, length, header));
+        let hash_state = &self.hash_state;
+        let set_request = |pending: &mut PendingCapture, request: &_| {
+            if let Some((key, _)) = keys.key_of_request(&pending.url, request) {
+                pending.capture.request_key = Some(hash_state.hash_one(key));
             }
         };
-        let ready = self.near.add(header, capture, request, ask);
-        self.known.extend(ready.map(|it| (it.at, it.capture)));
+        let ready = self.pending.add(header, capture, request, set_request);
+        self.captures.extend(ready.map(|it| (it.at, it.capture)));
     }
 
-    /// No more records follow in the file.
+    /// Ends the records of a file.
     pub(super) fn end_file(&mut self) {
-        let rest = self.near.rest().map(|it| (it.at, it.capture));
-        self.known.extend(rest);
+        let rest = self.pending.end_file().map(|it| (it.at, it.capture));
+        self.captures.extend(rest);
     }
 
-    fn capture(&self, at: (u32, u64), length: u64, header: &Header) -> Option<Waiting> {
+    fn capture(&self, at: (u32, u64), length: u64, header: &Header) -> Option<PendingCapture> {
         let date: WarcDate = header.get("WARC-Date")?.parse().ok()?;
-        let url = url_of(header).filter(|_| CdxjLine::is_about(header))?;
-        let capture = Capture {
+        let url = url_of(header).filter(|_| CdxjLine::describes(header))?;
+        let capture = ExpectedCapture {
             length,
-            name: self.name(&url, &date.to_timestamp14()),
-            digest: header.payload_digest().map(|it| self.chance.hash_one(it)),
-            key: None,
-            seen: false,
+            url_and_date: self.hash_state.hash_one((&*url, &*date.to_timestamp14())),
+            digest: header
+                .payload_digest()
+                .map(|it| self.hash_state.hash_one(it)),
+            request_key: None,
+            has_line: false,
         };
-        Some(Waiting { at, url, capture })
+        Some(PendingCapture { at, url, capture })
     }
 
-    fn name(&self, uri: &str, timestamp: &str) -> u64 {
-        self.chance.hash_one((uri, timestamp))
-    }
-
-    /// Reads the index. `names` has the files by their name.
-    pub(super) fn compare(
+    /// Compares the lines of an index with the captures. `names` has the file numbers by file name.
+    pub(super) fn compare_index(
         &mut self,
         path: &Path,
         names: &HashMap<String, u32>,
-        keys: &dyn Keys,
-        report: &mut Report<'_>,
+        keys: &dyn SortKeys,
+        reporter: &mut Reporter<'_>,
     ) -> io::Result<()> {
         let mut last = Vec::new();
         let mut offset = 0;
-        for line in Lines::open(path)? {
+        for line in IndexLines::open(path)? {
             let line = line?;
-            report.place.offset = Some(offset);
+            reporter.location.offset = Some(offset);
             offset += line.len() as u64 + 1;
             if line < last {
-                let meaning = Code::IndexOrder.meaning();
-                report.add(Code::IndexOrder, meaning.to_owned());
+                let meaning = FindingCode::IndexOrder.meaning();
+                reporter.add(FindingCode::IndexOrder, meaning.to_owned());
             }
             match CdxjLine::parse(&String::from_utf8_lossy(&line)) {
-                Ok(parsed) => self.look_up(&parsed, names, keys, report),
-                Err(error) => report.add(Code::IndexLine, error.to_string()),
+                Ok(parsed) => self.compare_line(&parsed, names, keys, reporter),
+                Err(error) => reporter.add(FindingCode::IndexLine, error.to_string()),
             }
             last = line;
         }
         Ok(())
     }
 
-    fn look_up(
+    fn compare_line(
         &mut self,
         line: &CdxjLine,
         names: &HashMap<String, u32>,
-        keys: &dyn Keys,
-        report: &mut Report<'_>,
+        keys: &dyn SortKeys,
+        reporter: &mut Reporter<'_>,
     ) {
-        let CdxjLine {
-            url,
-            filename,
-            extent,
+        let Self {
+            hash_state,
+            captures,
             ..
-        } = line;
-        let name = self.name(url, &line.timestamp);
-        let digest = parse_digest(&line.digest).map(|it| self.chance.hash_one(it));
-        let found = names
-            .get(filename)
-            .and_then(|file| self.known.get_mut(&(*file, extent.offset)));
-        let Some(capture) = found else {
+        } = self;
+        let offset = line.extent.offset;
+        let filename = &line.filename;
+        let file = names.get(filename);
+        let Some(capture) = file.and_then(|file| captures.get_mut(&(*file, offset))) else {
             let message = format!(
-                "at byte {} of {filename} no capture of {url} begins",
-                extent.offset
+                "at byte {offset} of {filename} no capture of {} begins",
+                line.url
             );
-            report.add(Code::IndexStale, message);
+            reporter.add(FindingCode::IndexStale, message);
             return;
         };
-        let is_found = match capture.key {
-            Some(key) => key == self.chance.hash_one(&line.key),
-            None => keys.key(url) == line.key,
+        let mut add = |code, text: String| {
+            let record = format!("the record at byte {offset} of {filename}");
+            reporter.add(code, format!("{record} {text}"));
         };
-        let differs = if capture.length != extent.length {
-            Some("length")
-        } else if capture.name != name {
-            Some("URL or date")
-        } else if digest.is_some() && capture.digest.is_some() && digest != capture.digest {
-            Some("digest")
-        } else {
-            None
-        };
-        if let Some(what) = differs {
-            let message = format!(
-                "the record at byte {} of {filename} has another {what}",
-                extent.offset
-            );
-            report.add(Code::IndexDiffers, message);
-        } else if !is_found {
-            let message = format!(
-                "the record at byte {} of {filename} is not looked for under {:?}",
-                extent.offset, line.key
-            );
-            report.add(Code::IndexKey, message);
+        if let Some(field) = capture.differing_field(line, hash_state) {
+            add(FindingCode::IndexDiffers, format!("has another {field}"));
+        } else if !capture.has_key_of(line, keys, hash_state) {
+            let text = format!("is not looked for under {:?}", line.key);
+            add(FindingCode::IndexKey, text);
         }
-        if std::mem::replace(&mut capture.seen, true) {
-            let message = format!(
-                "the record at byte {} of {filename} has another line",
-                extent.offset
-            );
-            report.add(Code::IndexRepeated, message);
+        if std::mem::replace(&mut capture.has_line, true) {
+            add(FindingCode::IndexRepeated, "has another line".to_owned());
         }
     }
 
-    /// The records that no line was about.
-    pub(super) fn unseen(&mut self) -> impl Iterator<Item = (u32, u64)> + use<> {
-        let unseen = std::mem::take(&mut self.known);
-        unseen
+    /// Removes all captures and returns the file numbers and offsets of those without a line.
+    pub(super) fn take_missing(&mut self) -> impl Iterator<Item = (u32, u64)> + use<> {
+        let captures = std::mem::take(&mut self.captures);
+        captures
             .into_iter()
-            .filter(|(_, capture)| !capture.seen)
+            .filter(|(_, capture)| !capture.has_line)
             .map(|(at, _)| at)
     }
 }
 
-/// Some programs leave out that it is SHA-1.
+/// Reads a digest. Some programs leave the algorithm out, which is then SHA-1.
 fn parse_digest(text: &str) -> Option<Digest> {
     text.parse()
         .or_else(|_| format!("sha1:{text}").parse())

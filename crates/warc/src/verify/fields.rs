@@ -1,20 +1,20 @@
-//! What the header of a record has to have, by its version and type.
+//! Checks the header of a record, by its version and type.
 
-use super::Remarks;
-use super::references::IDENTICAL;
+use super::references::IDENTICAL_PROFILE_END;
+use super::report::RecordFindings;
 use crate::date::{WarcDate, timestamp_to_date};
-use crate::finding::Code;
+use crate::finding::FindingCode;
 use crate::header::{Header, RecordType};
 use crate::id::RecordId;
 use crate::version::Version;
 
-/// Fields that may be there more than once.
+/// Fields that may occur more than once.
 const REPEATABLE: [&str; 1] = ["WARC-Concurrent-To"];
 
-/// More names of our own than any version has.
-const MOST_NAMES: usize = 64;
+/// Limit of the number of fields checked for repetition: more than any version defines.
+const MAX_NAMES: usize = 64;
 
-/// Fields that are ids of records.
+/// Fields whose value is a record id.
 const IDS: [&str; 5] = [
     "WARC-Record-ID",
     "WARC-Concurrent-To",
@@ -23,29 +23,35 @@ const IDS: [&str; 5] = [
     "WARC-Segment-Origin-ID",
 ];
 
-/// Reports what is wrong with the fields.
-pub(super) fn check(version: Version, header: &Header, remarks: &mut Remarks<'_>) {
+/// Reports findings about the fields.
+pub(super) fn check(version: Version, header: &Header, findings: &mut RecordFindings<'_>) {
     let kind = header.record_type();
     if kind.is_none() && header.get("WARC-Type").is_some() {
         let kind = header.get("WARC-Type").unwrap_or_default();
-        remarks.add(Code::TypeUnknown, format!("{kind:?} is no type of record"));
+        findings.add(
+            FindingCode::TypeUnknown,
+            format!("{kind:?} is no type of record"),
+        );
     }
     for name in mandatory(version, kind, header) {
         if header.get(name).is_none_or(str::is_empty) {
             let kind = kind.map_or("record", RecordType::name);
-            remarks.add(Code::FieldMissing, format!("a {kind} must have {name}"));
+            findings.add(
+                FindingCode::FieldMissing,
+                format!("a {kind} must have {name}"),
+            );
         }
     }
     for name in ["WARC-Date", "WARC-Refers-To-Date"] {
         if let Some(date) = header.get(name) {
-            check_date(version, name, date, remarks);
+            check_date(version, name, date, findings);
         }
     }
-    check_forms(header, remarks);
-    check_repeated(header, remarks);
+    check_forms(header, findings);
+    check_repeated(header, findings);
 }
 
-/// WARC/1.1 §5 and §6; of the draft of 0.9 section 5.2. ARC has all that it needs in its line.
+/// The mandatory fields: WARC/1.1 §5 and §6; WARC 0.9 draft, section 5.2. ARC has all fields in its line.
 fn mandatory(
     version: Version,
     kind: Option<RecordType>,
@@ -73,29 +79,29 @@ fn mandatory(
     let identical = kind == Some(T::Revisit)
         && header
             .get("WARC-Profile")
-            .is_some_and(|profile| profile.ends_with(IDENTICAL));
+            .is_some_and(|profile| profile.ends_with(IDENTICAL_PROFILE_END));
     let by_profile = identical.then_some("WARC-Payload-Digest");
     always.iter().chain(by_type).copied().chain(by_profile)
 }
 
-fn check_date(version: Version, name: &str, date: &str, remarks: &mut Remarks<'_>) {
+fn check_date(version: Version, name: &str, date: &str, findings: &mut RecordFindings<'_>) {
     let exact = date.parse::<WarcDate>().is_ok();
     let code = if exact && version < Version::Warc11 && date.contains('.') {
-        Code::DateForm
+        FindingCode::DateForm
     } else if exact || (version == Version::Warc11 && is_reduced(date)) {
         return;
     } else if timestamp_to_date(date).is_some() || is_reduced(date) {
-        Code::DateForm
+        FindingCode::DateForm
     } else {
-        Code::Date
+        FindingCode::Date
     };
-    // What the reader of ARC and 0.9 has noted is not told twice.
-    if code == Code::Date || version > Version::Warc09 {
-        remarks.add(code, format!("{name} is {date:?}"));
+    // The reader has already reported dates of ARC and WARC 0.9.
+    if code == FindingCode::Date || version > Version::Warc09 {
+        findings.add(code, format!("{name} is {date:?}"));
     }
 }
 
-/// WARC/1.1 §5.4: year, month, day or minute alone.
+/// Whether the date has reduced precision (WARC/1.1 §5.4): year, month, day or minute.
 fn is_reduced(date: &str) -> bool {
     let fill = |rest: &str| format!("{date}{rest}").parse::<WarcDate>().is_ok();
     let minute = || {
@@ -111,10 +117,10 @@ fn is_reduced(date: &str) -> bool {
     }
 }
 
-fn check_forms(header: &Header, remarks: &mut Remarks<'_>) {
+fn check_forms(header: &Header, findings: &mut RecordFindings<'_>) {
     let mut invalid = |name: &str, value: &str| {
         let value: String = value.chars().take(80).collect();
-        remarks.add(Code::FieldInvalid, format!("{name} is {value:?}"));
+        findings.add(FindingCode::FieldInvalid, format!("{name} is {value:?}"));
     };
     for (name, value) in header.iter() {
         let is = |known: &&str| known.eq_ignore_ascii_case(name);
@@ -133,7 +139,7 @@ fn check_forms(header: &Header, remarks: &mut Remarks<'_>) {
     }
 }
 
-fn check_repeated(header: &Header, remarks: &mut Remarks<'_>) {
+fn check_repeated(header: &Header, findings: &mut RecordFindings<'_>) {
     let is_ours = |name: &str| {
         let known = |it: &str| name.eq_ignore_ascii_case(it);
         let warc = name
@@ -142,14 +148,14 @@ fn check_repeated(header: &Header, remarks: &mut Remarks<'_>) {
         (warc || known("Content-Length") || known("Content-Type"))
             && !REPEATABLE.iter().any(|it| known(it))
     };
-    // A header of nothing but such names must not take the square of the time.
+    // Comparing all pairs takes quadratic time, so the number of names is limited.
     let names = header.iter().map(|(name, _)| name).filter(|it| is_ours(it));
-    let names: Vec<&str> = names.take(MOST_NAMES).collect();
+    let names: Vec<&str> = names.take(MAX_NAMES).collect();
     for (n, name) in names.iter().enumerate() {
         let before = names[..n].iter().filter(|it| it.eq_ignore_ascii_case(name));
         if before.count() == 1 {
-            remarks.add(
-                Code::FieldRepeated,
+            findings.add(
+                FindingCode::FieldRepeated,
                 format!("{name} is there more than once"),
             );
         }

@@ -1,308 +1,260 @@
-//! Whether an archive is what it says: every byte is read, every digest computed, every reference
-//! followed, and the index held against the records.
+//! Verifies an archive: reads every byte, computes every digest, follows every reference, and compares
+//! the index with the records.
 //!
-//! Findings are handed out as they turn up. What is kept of a record until the end is small and of
-//! fixed size: a few hashes, to find what refers to it.
+//! Findings are reported as they occur. The verifier keeps a few hashes of each record until the end,
+//! of small and fixed size, to check references between records.
 
 mod block;
 mod captures;
 mod fields;
 mod references;
+mod report;
 mod segments;
 
 use std::collections::HashMap;
-use std::fmt;
 use std::fs::File;
 use std::io;
 use std::ops::ControlFlow;
 use std::path::{Path, PathBuf};
 
-use self::captures::Captures;
+use self::captures::ExpectedCaptures;
 use self::references::References;
-use self::segments::{Segments, Set};
-use crate::cdxj::Keys;
-use crate::file::SUFFIX;
-use crate::finding::{Code, Severity};
+pub use self::report::{ArchiveFinding, VerifySummary};
+use self::report::{FindingLocation, LateFinding, RecordFindings, Reporter};
+use self::segments::{SegmentedRecord, SegmentedRecords};
+use crate::cdxj::SortKeys;
+use crate::extent::Extent;
+use crate::file::{archive_files, file_name_of};
+use crate::finding::FindingCode;
 use crate::header::Header;
 use crate::http::StoredRequest;
 use crate::id::strip_brackets;
-use crate::index;
-use crate::parts::{self, Event, Product};
-use crate::reader::{Gap, Note, ReadError, Reader, Record};
-use crate::writer::Extent;
+use crate::index::INDEX_FILE_NAME;
+use crate::parallel::{MemorySize, ScanEvent, read_records};
+use crate::reader::{Deviation, ReadError, Reader, Record, SkippedRange};
 
-/// Something that is wrong with an archive.
-#[derive(Clone, Debug, PartialEq, Eq)]
-pub struct Finding {
-    /// What it is.
-    pub code: Code,
-    /// The archive file, or the index.
-    pub file: PathBuf,
-    /// Where in the file: the record, or the line of the index. In bytes.
-    pub offset: Option<u64>,
-    /// The record's id, if it is known.
-    pub record_id: Option<String>,
-    /// What exactly.
-    pub message: String,
-}
-
-impl fmt::Display for Finding {
-    /// `FILE:OFFSET: SEVERITY: MESSAGE [CODE]`
-    fn fmt(&self, f: &mut fmt::Formatter<'_>) -> fmt::Result {
-        write!(f, "{}", self.file.display())?;
-        if let Some(offset) = self.offset {
-            write!(f, ":{offset}")?;
-        }
-        let Self { code, message, .. } = self;
-        write!(f, ": {}: {message} [{code}]", code.severity().name())
-    }
-}
-
-/// What was verified.
-#[derive(Clone, Copy, Debug, Default, PartialEq, Eq)]
-pub struct Summary {
-    /// Archive files.
-    pub files: u64,
-    /// Records that could be read to their end.
-    pub records: u64,
-    /// Bytes of the files, as stored.
-    pub bytes: u64,
-    /// Findings that are errors.
-    pub errors: u64,
-    /// Findings that are warnings.
-    pub warnings: u64,
-}
-
-/// Verifies the finished files of an archive's directory, in the order of their names, and the index
-/// if there is one. `keys` are those that the index should have.
-pub fn archive(
+/// Verifies the finished files in an archive's directory, sorted by name, and the index if it exists.
+/// `keys` makes the keys that the index should have.
+pub fn verify_archive(
     dir: &Path,
-    keys: &dyn Keys,
-    report: &mut dyn FnMut(Finding),
-) -> io::Result<Summary> {
+    keys: &dyn SortKeys,
+    report: &mut dyn FnMut(ArchiveFinding),
+) -> io::Result<VerifySummary> {
     let files = archive_files(dir)?;
     let mut verifier = Verifier::new(keys, report);
     for file in &files {
         verifier.file(file);
     }
-    let index = dir.join(index::FILE_NAME);
+    let index = dir.join(INDEX_FILE_NAME);
     if index.exists() {
         verifier.index(&index);
     }
     Ok(verifier.finish())
 }
 
-/// The finished files of an archive's directory, in the order of their names.
-pub fn archive_files(dir: &Path) -> io::Result<Vec<PathBuf>> {
-    let mut files = Vec::new();
-    for entry in std::fs::read_dir(dir)? {
-        let path = entry?.path();
-        if is_archive_name(&name_of(&path)) {
-            files.push(path);
-        }
-    }
-    files.sort();
-    Ok(files)
-}
-
-fn is_archive_name(name: &str) -> bool {
-    let ends = [SUFFIX, ".warc", ".arc.gz", ".arc"];
-    ends.iter().any(|end| name.ends_with(end))
-}
-
-/// Verifies files one after another, then what refers from one to another.
+/// Verifies files one after another, then the references between them.
 pub struct Verifier<'r> {
-    keys: &'r dyn Keys,
-    report: Report<'r>,
+    keys: &'r dyn SortKeys,
+    reporter: Reporter<'r>,
     files: Vec<PathBuf>,
     references: References,
-    segments: Segments,
-    captures: Captures,
-    /// Whether a record was begun and not read to its end yet.
-    is_within: bool,
+    segments: SegmentedRecords,
+    captures: ExpectedCaptures,
+    /// Whether the current record has not been read completely yet.
+    is_within_record: bool,
 }
 
 impl<'r> Verifier<'r> {
-    /// Hands findings to `report` as they turn up. `keys` are those that an index should have.
-    pub fn new(keys: &'r dyn Keys, report: &'r mut dyn FnMut(Finding)) -> Self {
+    /// A verifier that passes findings to `report` as they occur. `keys` makes the keys that an index
+    /// should have.
+    pub fn new(keys: &'r dyn SortKeys, report: &'r mut dyn FnMut(ArchiveFinding)) -> Self {
         Self {
             keys,
-            report: Report {
-                give: report,
-                place: Place::default(),
-                summary: Summary::default(),
+            reporter: Reporter {
+                report,
+                location: FindingLocation::default(),
+                summary: VerifySummary::default(),
             },
             files: Vec::new(),
             references: References::default(),
-            segments: Segments::default(),
-            captures: Captures::default(),
-            is_within: false,
+            segments: SegmentedRecords::default(),
+            captures: ExpectedCaptures::default(),
+            is_within_record: false,
         }
     }
 
-    /// Verifies a file. That it cannot be read is a finding too.
+    /// Verifies a file. An unreadable file is a finding.
     pub fn file(&mut self, path: &Path) {
-        self.report.enter(path);
+        self.reporter.enter(path);
         self.files.push(path.to_owned());
-        self.report.summary.files += 1;
+        self.reporter.summary.files += 1;
         if let Err(error) = self.read(path) {
-            self.report.place.offset = None;
-            self.report.add(Code::Unreadable, error.to_string());
+            self.reporter.location.offset = None;
+            self.reporter
+                .add(FindingCode::Unreadable, error.to_string());
         }
         self.captures.end_file();
     }
 
-    /// Holds the index against the files that were verified before; what it says of others is wrong.
+    /// Compares the index with the files verified before. A line about another file is a finding.
     pub fn index(&mut self, path: &Path) {
-        self.report.enter(path);
+        self.reporter.enter(path);
         let names = self
             .files
             .iter()
             .zip(0..)
-            .map(|(file, n)| (name_of(file), n));
+            .map(|(file, n)| (file_name_of(file), n));
         let names: HashMap<String, u32> = names.collect();
         let compared = self
             .captures
-            .compare(path, &names, self.keys, &mut self.report);
+            .compare_index(path, &names, self.keys, &mut self.reporter);
         if let Err(error) = compared {
-            self.report.place.offset = None;
-            self.report.add(Code::IndexUnreadable, error.to_string());
+            self.reporter.location.offset = None;
+            self.reporter
+                .add(FindingCode::IndexUnreadable, error.to_string());
         }
-        let missing = self.captures.unseen();
-        self.late(missing.map(|(file, offset)| Late {
+        let missing = self.captures.take_missing();
+        self.add_late_findings(missing.map(|(file, offset)| LateFinding {
             file,
             offset,
-            code: Code::IndexMissing,
+            code: FindingCode::IndexMissing,
         }));
     }
 
-    /// Follows the references, and says what was verified.
-    pub fn finish(mut self) -> Summary {
-        let segmented = std::mem::take(&mut self.segments).into_sets();
-        let faults = segmented.iter().filter_map(Set::fault);
-        let findings: Vec<Late> = self.references.unresolved().chain(faults).collect();
-        self.late(findings.into_iter());
-        for set in segmented.iter().filter(|set| set.is_worth_reading()) {
-            self.report.place = self.place_of(set.at());
-            let Self { files, report, .. } = &mut self;
-            let checked = set.check_whole(
+    /// Checks the references between records and returns the counts.
+    pub fn finish(mut self) -> VerifySummary {
+        let segmented = std::mem::take(&mut self.segments).into_sorted();
+        let faults = segmented.iter().filter_map(SegmentedRecord::fault);
+        let findings: Vec<LateFinding> = self.references.unresolved().chain(faults).collect();
+        self.add_late_findings(findings.into_iter());
+        for record in segmented.iter().filter(|record| record.can_be_checked()) {
+            self.reporter.location = self.location_of(record.start());
+            let Self {
+                files, reporter, ..
+            } = &mut self;
+            let checked = record.check_whole(
                 files,
-                &mut Remarks(&mut |code, text| report.add(code, text)),
+                &mut RecordFindings(&mut |code, text| reporter.add(code, text)),
             );
             if let Err(error) = checked {
-                self.report.add(Code::Unreadable, error.to_string());
+                self.reporter
+                    .add(FindingCode::Unreadable, error.to_string());
             }
         }
-        self.report.summary
+        self.reporter.summary
     }
 
     fn read(&mut self, path: &Path) -> io::Result<()> {
         let length = path.metadata()?.len();
-        self.report.summary.bytes += length;
-        let before = self.report.summary;
-        let mut shared = false;
-        let read = parts::read(path, &look, &mut |event| {
+        self.reporter.summary.bytes += length;
+        let before = self.reporter.summary;
+        let mut has_shared_member = false;
+        let read = read_records(path, &check_record, &mut |event| {
             match event {
-                Event::Made(seen) => self.see(seen),
-                Event::Note(note) => self.note(note, &mut shared),
-                Event::Fault(error) => self.fault(&error),
-                Event::Gap(gap) => self.gap(gap, length),
+                ScanEvent::Item(event) => self.add_record_event(event),
+                ScanEvent::Deviation(deviation) => {
+                    self.add_deviation(deviation, &mut has_shared_member);
+                }
+                ScanEvent::Fault(error) => self.add_fault(&error),
+                ScanEvent::Skipped(range) => self.add_skipped_range(range, length),
             }
             ControlFlow::Continue(())
         });
         read.map_err(io::Error::other)?;
-        if before.records == self.report.summary.records
-            && before.errors == self.report.summary.errors
+        if before.records == self.reporter.summary.records
+            && before.errors == self.reporter.summary.errors
         {
-            self.report.place.offset = None;
-            self.report
-                .add(Code::EmptyFile, Code::EmptyFile.meaning().to_owned());
+            self.reporter.location.offset = None;
+            let meaning = FindingCode::EmptyFile.meaning();
+            self.reporter
+                .add(FindingCode::EmptyFile, meaning.to_owned());
         }
         Ok(())
     }
 
-    fn see(&mut self, seen: Seen) {
-        match seen {
-            Seen::Begin { offset, id } => {
-                self.report.place.offset = Some(offset);
-                self.report.place.id = id;
-                self.is_within = true;
+    fn add_record_event(&mut self, event: RecordEvent) {
+        match event {
+            RecordEvent::Begin { offset, id } => {
+                self.reporter.location.offset = Some(offset);
+                self.reporter.location.id = id;
+                self.is_within_record = true;
             }
-            Seen::Wrong(code, message) => self.report.add(code, message),
-            Seen::Good(record) => {
-                self.remember(*record);
-                self.report.summary.records += 1;
-                self.is_within = false;
+            RecordEvent::Finding(code, message) => self.reporter.add(code, message),
+            RecordEvent::End(record) => {
+                self.add_record(*record);
+                self.reporter.summary.records += 1;
+                self.is_within_record = false;
             }
         }
     }
 
-    /// Reports what was tolerated. That records share a gzip member is told once for a file.
-    fn note(&mut self, note: Note, shared: &mut bool) {
-        let is_shared = note.code == Code::SharedMember;
-        if is_shared && std::mem::replace(shared, true) {
+    /// Reports a deviation. Shared gzip members are reported once per file.
+    fn add_deviation(&mut self, deviation: Deviation, has_shared_member: &mut bool) {
+        let is_shared = deviation.code == FindingCode::SharedMember;
+        if is_shared && std::mem::replace(has_shared_member, true) {
             return;
         }
-        self.stand_at(note.offset);
-        self.report.add(note.code, note.code.meaning().to_owned());
+        self.set_offset(deviation.offset);
+        self.reporter
+            .add(deviation.code, deviation.code.meaning().to_owned());
     }
 
-    /// Reports what is wrong with a record that cannot be read.
-    fn fault(&mut self, error: &ReadError) {
-        self.stand_at(error.offset);
-        if !std::mem::take(&mut self.is_within) {
-            self.report.place.id = None;
+    /// Reports why a record cannot be read.
+    fn add_fault(&mut self, error: &ReadError) {
+        self.set_offset(error.offset);
+        if !std::mem::take(&mut self.is_within_record) {
+            self.reporter.location.id = None;
         }
-        self.report
-            .add(error.problem.code(), error.problem.to_string());
+        self.reporter.add(error.kind.code(), error.kind.to_string());
     }
 
-    /// What is reported next is about what begins there, the record that was seen last or another.
-    fn stand_at(&mut self, offset: u64) {
-        let place = &mut self.report.place;
-        if place.offset.replace(offset) != Some(offset) {
-            place.id = None;
+    /// Sets the offset of the next finding. The id stays only if the offset is that of the current
+    /// record.
+    fn set_offset(&mut self, offset: u64) {
+        let location = &mut self.reporter.location;
+        if location.offset.replace(offset) != Some(offset) {
+            location.id = None;
         }
     }
 
-    /// Reports what was passed over, unless that is all the rest.
-    fn gap(&mut self, gap: Gap, length: u64) {
-        if gap.offset + gap.length < length {
+    /// Reports a skipped range, unless the range is the whole rest of the file.
+    fn add_skipped_range(&mut self, range: SkippedRange, length: u64) {
+        if range.offset + range.length < length {
             let message = format!(
                 "{} bytes were passed over to find the next record",
-                gap.length
+                range.length
             );
-            self.report.add(Code::PassedOver, message);
+            self.reporter.add(FindingCode::PassedOver, message);
         }
     }
 
-    /// Keeps what others may refer to, of a record that is good to its end.
-    fn remember(&mut self, record: Good) {
-        let Good {
+    /// Adds a completely read record to the checks of references, segments and index.
+    fn add_record(&mut self, record: VerifiedRecord) {
+        let VerifiedRecord {
             header,
             extent,
-            has_place,
+            has_own_offset,
             request,
         } = record;
         let file = u32::try_from(self.files.len().saturating_sub(1)).unwrap_or(u32::MAX);
         let at = (file, extent.offset);
-        self.references.add(at, &header, &mut self.report);
-        self.segments.add(at, has_place, &header);
-        let place = has_place.then_some((at, extent.length));
-        self.captures.add(place, &header, request, self.keys);
+        self.references.add(at, &header, &mut self.reporter);
+        self.segments.add(at, has_own_offset, &header);
+        let position = has_own_offset.then_some((at, extent.length));
+        self.captures.add(position, &header, request, self.keys);
     }
 
-    /// Reports what turned out after the files were read. Only now are ids needed again.
-    fn late(&mut self, findings: impl Iterator<Item = Late>) {
-        for Late { file, offset, code } in findings {
-            self.report.place = self.place_of((file, offset));
-            self.report.add(code, code.meaning().to_owned());
+    /// Reports findings about records read earlier. Their ids are read again from the files.
+    fn add_late_findings(&mut self, findings: impl Iterator<Item = LateFinding>) {
+        for LateFinding { file, offset, code } in findings {
+            self.reporter.location = self.location_of((file, offset));
+            self.reporter.add(code, code.meaning().to_owned());
         }
     }
 
-    fn place_of(&self, (file, offset): (u32, u64)) -> Place {
+    fn location_of(&self, (file, offset): (u32, u64)) -> FindingLocation {
         let file = self.files.get(file as usize).cloned().unwrap_or_default();
-        Place {
+        FindingLocation {
             id: id_at(&file, offset),
             file,
             offset: Some(offset),
@@ -310,66 +262,60 @@ impl<'r> Verifier<'r> {
     }
 }
 
-/// What is seen of a record while it is read.
-enum Seen {
-    /// It begins.
+/// An event while a record is checked.
+enum RecordEvent {
+    /// The record begins.
     Begin { offset: u64, id: Option<String> },
-    /// Something is wrong with it.
-    Wrong(Code, String),
-    /// It could be read to its end.
-    Good(Box<Good>),
+    /// A finding about the record.
+    Finding(FindingCode, String),
+    /// The record has been read completely.
+    End(Box<VerifiedRecord>),
 }
 
-/// A record that could be read to its end.
-struct Good {
+/// A completely read record.
+struct VerifiedRecord {
     header: Header,
     extent: Extent,
-    /// One that shares its gzip member cannot be read from an offset.
-    has_place: bool,
-    /// What was asked, if it is about that, and no GET.
+    /// Whether the record can be read from its offset; false if it shares its gzip member.
+    has_own_offset: bool,
+    /// The request, if the record is one and its method is not GET.
     request: Option<StoredRequest>,
 }
 
-impl Product for Seen {
-    fn weight(&self) -> usize {
+impl MemorySize for RecordEvent {
+    fn memory_size(&self) -> usize {
         match self {
             Self::Begin { id, .. } => id.as_ref().map_or(0, String::len),
-            Self::Wrong(_, message) => message.len(),
-            Self::Good(record) => {
+            Self::Finding(_, message) => message.len(),
+            Self::End(record) => {
                 let fields = record.header.iter();
                 let fields = fields.map(|(name, value)| name.len() + value.len());
                 let request = record.request.as_ref().map_or(0, |it| it.body.len());
-                size_of::<Good>() + fields.sum::<usize>() + request
+                size_of::<VerifiedRecord>() + fields.sum::<usize>() + request
             }
         }
     }
 }
 
-/// Where what is wrong with a record is put down.
-struct Remarks<'a>(&'a mut dyn FnMut(Code, String));
-
-impl Remarks<'_> {
-    fn add(&mut self, code: Code, message: String) {
-        (self.0)(code, message);
-    }
-}
-
-/// Looks at a record by itself.
-fn look(mut record: Record<'_, File>, see: &mut dyn FnMut(Seen)) -> Result<(), ReadError> {
-    see(Seen::Begin {
+/// Checks everything about a record that needs no other record.
+fn check_record(
+    mut record: Record<'_, File>,
+    add: &mut dyn FnMut(RecordEvent),
+) -> Result<(), ReadError> {
+    add(RecordEvent::Begin {
         offset: record.offset(),
         id: id_of(record.header()),
     });
-    let mut remark = |code, message| see(Seen::Wrong(code, message));
-    let mut remarks = Remarks(&mut remark);
-    fields::check(record.version(), record.header(), &mut remarks);
-    let request = block::check(&mut record, &mut remarks)?;
-    let has_place = record.within_member() == 0;
+    let mut add_finding = |code, message| add(RecordEvent::Finding(code, message));
+    let mut findings = RecordFindings(&mut add_finding);
+    fields::check(record.version(), record.header(), &mut findings);
+    let request = block::check(&mut record, &mut findings)?;
+    let has_own_offset = record.within_member() == 0;
     let (extent, header) = record.finish_with_header()?;
-    see(Seen::Good(Box::new(Good {
+    add(RecordEvent::End(Box::new(VerifiedRecord {
         header,
         extent,
-        has_place,
+        has_own_offset,
         request,
     })));
     Ok(())
@@ -381,59 +327,7 @@ fn id_of(header: &Header) -> Option<String> {
         .map(|id| strip_brackets(id).to_owned())
 }
 
-/// A finding about a record that was read before.
-struct Late {
-    file: u32,
-    offset: u64,
-    code: Code,
-}
-
 fn id_at(path: &Path, offset: u64) -> Option<String> {
     let mut reader = Reader::open_at(path, offset).ok()?;
     id_of(reader.next_record().ok()??.header())
-}
-
-fn name_of(path: &Path) -> String {
-    path.file_name()
-        .unwrap_or_default()
-        .to_string_lossy()
-        .into_owned()
-}
-
-/// Where the next finding is.
-#[derive(Default)]
-struct Place {
-    file: PathBuf,
-    offset: Option<u64>,
-    id: Option<String>,
-}
-
-/// Hands findings out, and counts them.
-struct Report<'r> {
-    give: &'r mut dyn FnMut(Finding),
-    place: Place,
-    summary: Summary,
-}
-
-impl Report<'_> {
-    fn enter(&mut self, file: &Path) {
-        self.place = Place {
-            file: file.to_owned(),
-            ..Place::default()
-        };
-    }
-
-    fn add(&mut self, code: Code, message: String) {
-        match code.severity() {
-            Severity::Error => self.summary.errors += 1,
-            Severity::Warning => self.summary.warnings += 1,
-        }
-        (self.give)(Finding {
-            code,
-            file: self.place.file.clone(),
-            offset: self.place.offset,
-            record_id: self.place.id.clone(),
-            message,
-        });
-    }
 }

@@ -1,126 +1,138 @@
-//! Whether every revisit refers to a response, with its digest, and every id is there once.
+//! Checks that every revisit refers to a capture with its digest, and that ids are unique.
 //!
-//! Of each record a few 64-bit hashes are kept, keyed by chance, so that nobody can make two collide.
+//! The checks keep a few 64-bit hashes of each record. The hashes have random keys, so hostile files
+//! cannot produce collisions.
 
 use std::collections::HashSet;
 use std::hash::{BuildHasher, RandomState};
 
-use super::{Late, Report};
-use crate::digest::{Algorithm, Digest};
-use crate::finding::Code;
+use super::report::{LateFinding, Reporter};
+use crate::digest::{Digest, DigestAlgorithm};
+use crate::finding::FindingCode;
 use crate::header::{Header, RecordType};
 use crate::id::strip_brackets;
 
-/// What the profile of a revisit ends with that found the same payload; some programs have one of
-/// their own, `uri-agnostic-identical-payload-digest`.
-pub(super) const IDENTICAL: &str = "identical-payload-digest";
+/// The end of the profile of a revisit with an identical payload. Some programs use another profile
+/// with this end, `uri-agnostic-identical-payload-digest`.
+pub(super) const IDENTICAL_PROFILE_END: &str = "identical-payload-digest";
 
 #[derive(Default)]
 pub(super) struct References {
-    chance: RandomState,
-    /// What is known of the records so far.
-    marks: HashSet<u64>,
-    /// Revisits whose original has not been seen yet.
-    open: Vec<Open>,
+    hash_state: RandomState,
+    /// Hashes of [`KnownRecord`]s.
+    known: HashSet<u64>,
+    /// Revisits whose original has not been read yet.
+    unresolved_revisits: Vec<UnresolvedRevisit>,
 }
 
-/// What a mark says of a record.
+/// A fact about a record that other records can refer to.
 #[derive(Hash)]
-enum Mark<'a> {
+enum KnownRecord<'a> {
     Id(&'a str),
-    /// A capture, by its id or by URI and date; with its digest or without.
-    Capture(Name<'a>, Option<&'a Digest>),
-    Revisit(Name<'a>),
+    /// A capture by one of its names, with or without its digest.
+    Capture(RecordName<'a>, Option<&'a Digest>),
+    Revisit(RecordName<'a>),
 }
 
+/// A name by which other records refer to a record.
 #[derive(Clone, Copy, Hash)]
-enum Name<'a> {
+enum RecordName<'a> {
     Id(&'a str),
-    Place(&'a str, &'a str),
-    /// Any capture of the URI will do, if its digest is right.
+    UriAndDate(&'a str, &'a str),
+    /// Any capture of the URI with the right digest.
     Uri(&'a str),
 }
 
-/// A revisit, as hashes of the marks that it asks for.
-struct Open {
+/// A revisit, with the hashes of the records that it refers to.
+struct UnresolvedRevisit {
     at: (u32, u64),
-    names: [Option<Wanted>; 2],
+    targets: [Option<TargetHashes>; 2],
 }
 
-/// A capture that is referred to.
+/// The hashes of a capture that a revisit refers to.
 #[derive(Clone, Copy)]
-struct Wanted {
+struct TargetHashes {
+    /// Of the capture with the revisit's digest.
     exact: u64,
-    other_digest: u64,
+    /// Of the capture without a digest.
+    any_digest: u64,
+    /// Of a revisit with the same name.
     revisit: u64,
 }
 
 impl References {
-    /// Takes a record in. What can be said at once is reported.
-    pub(super) fn add(&mut self, at: (u32, u64), header: &Header, report: &mut Report<'_>) {
+    /// Adds a record, and reports findings that need no later record.
+    pub(super) fn add(&mut self, at: (u32, u64), header: &Header, reporter: &mut Reporter<'_>) {
         let id = header.get("WARC-Record-ID").map(strip_brackets);
         if let Some(id) = id
-            && !self.mark(&Mark::Id(id))
+            && !self.add_known(&KnownRecord::Id(id))
         {
-            report.add(Code::IdRepeated, format!("another record has the id {id}"));
+            reporter.add(
+                FindingCode::IdRepeated,
+                format!("another record has the id {id}"),
+            );
         }
         let uri = header.target_uri().map(without_request);
-        let place = uri.zip(header.get("WARC-Date"));
+        let uri_and_date = uri.zip(header.get("WARC-Date"));
         let names = [
-            id.map(Name::Id),
-            place.map(|(uri, date)| Name::Place(uri, date)),
-            uri.map(Name::Uri),
+            id.map(RecordName::Id),
+            uri_and_date.map(|(uri, date)| RecordName::UriAndDate(uri, date)),
+            uri.map(RecordName::Uri),
         ];
         match header.record_type() {
             Some(RecordType::Response | RecordType::Resource) => {
                 let digest = header.payload_digest();
                 for name in names.into_iter().flatten() {
-                    self.mark(&Mark::Capture(name, None));
+                    self.add_known(&KnownRecord::Capture(name, None));
                     if digest.is_some() {
-                        self.mark(&Mark::Capture(name, digest.as_ref()));
+                        self.add_known(&KnownRecord::Capture(name, digest.as_ref()));
                     }
                 }
             }
             Some(RecordType::Revisit) => {
-                let [id, place, _] = names;
-                for name in id.into_iter().chain(place) {
-                    self.mark(&Mark::Revisit(name));
+                let [id, uri_and_date, _] = names;
+                for name in id.into_iter().chain(uri_and_date) {
+                    self.add_known(&KnownRecord::Revisit(name));
                 }
-                self.revisit(at, header, report);
+                self.add_revisit(at, header, reporter);
             }
             _ => {}
         }
     }
 
-    fn revisit(&mut self, at: (u32, u64), header: &Header, report: &mut Report<'_>) {
+    fn add_revisit(&mut self, at: (u32, u64), header: &Header, reporter: &mut Reporter<'_>) {
         let profile = header.get("WARC-Profile").unwrap_or_default();
         let unmodified = profile.ends_with("server-not-modified");
-        if !unmodified && !profile.is_empty() && !profile.ends_with(IDENTICAL) {
-            report.add(Code::RevisitProfile, format!("WARC-Profile is {profile:?}"));
+        if !unmodified && !profile.is_empty() && !profile.ends_with(IDENTICAL_PROFILE_END) {
+            reporter.add(
+                FindingCode::RevisitProfile,
+                format!("WARC-Profile is {profile:?}"),
+            );
         }
         let mut digest = header.payload_digest();
-        if unmodified && digest.as_ref().is_some_and(is_of_nothing) {
-            report.add(
-                Code::RevisitEmptyDigest,
-                Code::RevisitEmptyDigest.meaning().to_owned(),
+        if unmodified && digest.as_ref().is_some_and(is_of_empty_content) {
+            reporter.add(
+                FindingCode::RevisitEmptyDigest,
+                FindingCode::RevisitEmptyDigest.meaning().to_owned(),
             );
             digest = None;
         }
-        let open = Open {
+        let revisit = UnresolvedRevisit {
             at,
-            names: self.wanted(header, digest.as_ref()),
+            targets: self.targets(header, digest.as_ref()),
         };
-        if self.fault(&open).is_some() {
-            self.open.push(open);
+        if self.fault(&revisit).is_some() {
+            self.unresolved_revisits.push(revisit);
         }
     }
 
-    /// What a revisit refers to: by id, and by URI and date; or else any capture of the URI.
-    fn wanted(&self, header: &Header, digest: Option<&Digest>) -> [Option<Wanted>; 2] {
-        let want = |name: Name<'_>| Wanted {
-            exact: self.hash(&Mark::Capture(name, digest)),
-            other_digest: self.hash(&Mark::Capture(name, None)),
-            revisit: self.hash(&Mark::Revisit(name)),
+    /// The records that a revisit refers to: by id, and by URI and date; otherwise any capture of the
+    /// URI.
+    fn targets(&self, header: &Header, digest: Option<&Digest>) -> [Option<TargetHashes>; 2] {
+        let hashes = |name: RecordName<'_>| TargetHashes {
+            exact: self.hash(&KnownRecord::Capture(name, digest)),
+            any_digest: self.hash(&KnownRecord::Capture(name, None)),
+            revisit: self.hash(&KnownRecord::Revisit(name)),
         };
         let id = header.get("WARC-Refers-To").map(strip_brackets);
         let uri = header
@@ -128,55 +140,55 @@ impl References {
             .map(strip_brackets)
             .or_else(|| header.target_uri())
             .map(without_request);
-        let place = uri.zip(header.get("WARC-Refers-To-Date"));
+        let uri_and_date = uri.zip(header.get("WARC-Refers-To-Date"));
         let names = [
-            id.map(Name::Id),
-            place.map(|(uri, date)| Name::Place(uri, date)),
+            id.map(RecordName::Id),
+            uri_and_date.map(|(uri, date)| RecordName::UriAndDate(uri, date)),
         ];
         if names.iter().all(Option::is_none) {
-            return [uri.map(Name::Uri).map(want), None];
+            return [uri.map(RecordName::Uri).map(hashes), None];
         }
-        names.map(|name| name.map(want))
+        names.map(|name| name.map(hashes))
     }
 
-    /// What is wrong with a revisit, by what is known.
-    fn fault(&self, open: &Open) -> Option<Code> {
-        let known = |hash| self.marks.contains(&hash);
-        open.names.iter().flatten().find_map(|wanted| {
-            if known(wanted.exact) {
+    /// The fault of a revisit, according to the records added so far.
+    fn fault(&self, revisit: &UnresolvedRevisit) -> Option<FindingCode> {
+        let known = |hash| self.known.contains(&hash);
+        revisit.targets.iter().flatten().find_map(|target| {
+            if known(target.exact) {
                 None
-            } else if known(wanted.other_digest) {
-                Some(Code::RevisitDigest)
-            } else if known(wanted.revisit) {
-                Some(Code::RevisitOfRevisit)
+            } else if known(target.any_digest) {
+                Some(FindingCode::RevisitDigest)
+            } else if known(target.revisit) {
+                Some(FindingCode::RevisitOfRevisit)
             } else {
-                Some(Code::RevisitUnresolved)
+                Some(FindingCode::RevisitUnresolved)
             }
         })
     }
 
-    /// The revisits that refer to nothing good, now that all is known.
-    pub(super) fn unresolved(&self) -> impl Iterator<Item = Late> {
-        self.open.iter().filter_map(|open| {
-            let (file, offset) = open.at;
-            let code = self.fault(open)?;
-            Some(Late { file, offset, code })
+    /// The revisits without a valid original, after all records were added.
+    pub(super) fn unresolved(&self) -> impl Iterator<Item = LateFinding> {
+        self.unresolved_revisits.iter().filter_map(|revisit| {
+            let (file, offset) = revisit.at;
+            let code = self.fault(revisit)?;
+            Some(LateFinding { file, offset, code })
         })
     }
 
-    /// Whether the mark is new.
-    fn mark(&mut self, mark: &Mark<'_>) -> bool {
-        let hash = self.hash(mark);
-        self.marks.insert(hash)
+    /// Adds a fact. False if it was known before.
+    fn add_known(&mut self, record: &KnownRecord<'_>) -> bool {
+        let hash = self.hash(record);
+        self.known.insert(hash)
     }
 
-    fn hash(&self, mark: &Mark<'_>) -> u64 {
-        self.chance.hash_one(mark)
+    fn hash(&self, record: &KnownRecord<'_>) -> u64 {
+        self.hash_state.hash_one(record)
     }
 }
 
-/// The URI itself, where a request other than GET is part of it: a revisit of an answer to such a
-/// request refers to the place that its original has in an index.
+/// The URI without an appended request. A revisit of the response to a request other than GET refers to
+/// the URI of its original in an index, which includes the request.
 fn without_request(uri: &str) -> &str {
     let at = ["?__wb_method=", "&__wb_method="]
         .iter()
@@ -184,9 +196,9 @@ fn without_request(uri: &str) -> &str {
     at.min().map_or(uri, |at| &uri[..at])
 }
 
-/// Whether it is the digest of no bytes, which a 304 has and the capture has not.
-fn is_of_nothing(digest: &Digest) -> bool {
-    [Algorithm::Sha1, Algorithm::Sha256]
+/// Whether this is the digest of empty content, which belongs to a 304 response and not to its capture.
+fn is_of_empty_content(digest: &Digest) -> bool {
+    [DigestAlgorithm::Sha1, DigestAlgorithm::Sha256]
         .into_iter()
         .any(|algorithm| Digest::of(algorithm, std::io::empty()).is_ok_and(|(it, _)| it == *digest))
 }

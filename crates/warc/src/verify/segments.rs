@@ -1,8 +1,7 @@
-//! Whether segmented records have all their segments, and what these make when they are put together.
+//! Checks that segmented records are complete, and checks their joined content.
 //!
-//! Of each segment it is kept where it stands. When all files have been read, a record whose segments
-//! are all there is read a second time, one segment after another, in whatever order and files they
-//! stand, and its payload is checked as that of any other record.
+//! The verifier keeps the position of each segment. After all files, each complete record is read again,
+//! segment by segment, in any order and files, and its payload is checked like that of other records.
 
 use std::collections::HashMap;
 use std::fs::File;
@@ -11,24 +10,25 @@ use std::io::{self, BufRead, Read};
 use std::path::PathBuf;
 
 use super::block;
-use super::{Late, Remarks};
-use crate::finding::Code;
+use super::report::{LateFinding, RecordFindings};
+use crate::finding::FindingCode;
 use crate::header::{Header, RecordType};
 use crate::id::strip_brackets;
 use crate::reader::Reader;
 
+/// All segmented records of an archive.
 #[derive(Default)]
-pub(super) struct Segments {
-    chance: RandomState,
-    /// By the id of the first segment.
-    sets: HashMap<u64, Set>,
+pub(super) struct SegmentedRecords {
+    hash_state: RandomState,
+    /// By the hashed id of the first segment.
+    records: HashMap<u64, SegmentedRecord>,
 }
 
 /// The segments of one record.
 #[derive(Default)]
-pub(super) struct Set {
+pub(super) struct SegmentedRecord {
     segments: Vec<Segment>,
-    /// The sum of the lengths, and what the last segment says that it is.
+    /// The sum of the lengths of all segments, and the total length that the last one states.
     length: u64,
     total: Option<u64>,
     is_truncated: bool,
@@ -39,12 +39,12 @@ pub(super) struct Set {
 struct Segment {
     number: u64,
     at: (u32, u64),
-    /// Whether it can be read from there.
-    has_place: bool,
+    /// Whether the segment can be read from its offset.
+    has_own_offset: bool,
 }
 
-impl Segments {
-    pub(super) fn add(&mut self, at: (u32, u64), has_place: bool, header: &Header) {
+impl SegmentedRecords {
+    pub(super) fn add(&mut self, at: (u32, u64), has_own_offset: bool, header: &Header) {
         let Some(number) = number(header, NUMBER) else {
             return;
         };
@@ -52,67 +52,67 @@ impl Segments {
             .get("WARC-Segment-Origin-ID")
             .or_else(|| header.get("WARC-Record-ID"))
             .unwrap_or_default();
-        let id = self.chance.hash_one(strip_brackets(id));
-        let set = self.sets.entry(id).or_default();
-        set.segments.push(Segment {
+        let id = self.hash_state.hash_one(strip_brackets(id));
+        let record = self.records.entry(id).or_default();
+        record.segments.push(Segment {
             number,
             at,
-            has_place,
+            has_own_offset,
         });
         let length = header.content_length().unwrap_or(0);
-        set.length = set.length.saturating_add(length);
+        record.length = record.length.saturating_add(length);
         let total = self::number(header, "WARC-Segment-Total-Length");
-        set.total = set.total.or(total);
-        set.is_truncated |= header.get(TRUNCATED).is_some();
+        record.total = record.total.or(total);
+        record.is_truncated |= header.get(TRUNCATED).is_some();
         let is_first = header.record_type() != Some(RecordType::Continuation);
-        set.has_digest |= is_first && header.payload_digest().is_some();
+        record.has_digest |= is_first && header.payload_digest().is_some();
     }
 
-    /// The segments of each record in the order of their numbers, the records in that of their firsts.
-    pub(super) fn into_sets(self) -> Vec<Set> {
-        let mut sets: Vec<Set> = self.sets.into_values().collect();
-        for set in &mut sets {
-            set.segments.sort_unstable();
+    /// The records in the order of their first segments, each with its segments sorted by number.
+    pub(super) fn into_sorted(self) -> Vec<SegmentedRecord> {
+        let mut records: Vec<SegmentedRecord> = self.records.into_values().collect();
+        for record in &mut records {
+            record.segments.sort_unstable();
         }
-        sets.sort_by_key(Set::at);
-        sets
+        records.sort_by_key(SegmentedRecord::start);
+        records
     }
 }
 
-impl Set {
-    /// Where the first segment stands.
-    pub(super) fn at(&self) -> (u32, u64) {
+impl SegmentedRecord {
+    /// The file number and offset of the first segment.
+    pub(super) fn start(&self) -> (u32, u64) {
         self.segments.first().map_or((0, 0), |first| first.at)
     }
 
-    /// What is wrong with the segments, or keeps them from being put together.
-    pub(super) fn fault(&self) -> Option<Late> {
+    /// The finding about missing segments, or about segments that cannot be joined.
+    pub(super) fn fault(&self) -> Option<LateFinding> {
         let numbers = self.segments.iter().map(|segment| segment.number);
         let code = if !numbers.eq(1..=self.segments.len() as u64) || self.total.is_none() {
-            Code::SegmentMissing
+            FindingCode::SegmentMissing
         } else if self.total != Some(self.length) {
-            Code::SegmentLength
-        } else if self.has_digest && self.segments.iter().any(|segment| !segment.has_place) {
-            Code::SegmentUnchecked
+            FindingCode::SegmentLength
+        } else if self.has_digest && self.segments.iter().any(|segment| !segment.has_own_offset) {
+            FindingCode::SegmentUnchecked
         } else {
             return None;
         };
-        let (file, offset) = self.at();
-        Some(Late { file, offset, code })
+        let (file, offset) = self.start();
+        Some(LateFinding { file, offset, code })
     }
 
-    /// Whether there is something to be learnt from reading the segments again.
-    pub(super) fn is_worth_reading(&self) -> bool {
+    /// Whether the record has a payload digest and can be joined.
+    pub(super) fn can_be_checked(&self) -> bool {
         self.has_digest && self.fault().is_none()
     }
 
-    /// Reads what the segments make, and reports what is wrong with that.
+    /// Reads the joined segments and reports findings about them.
     pub(super) fn check_whole(
         &self,
         files: &[PathBuf],
-        remarks: &mut Remarks<'_>,
+        findings: &mut RecordFindings<'_>,
     ) -> io::Result<()> {
-        let mut blocks = Blocks {
+        let mut blocks = JoinedBlocks {
             files,
             left: self.segments.iter(),
             reader: None,
@@ -125,22 +125,22 @@ impl Set {
         if self.is_truncated {
             header.push_read(TRUNCATED, "");
         }
-        block::check_joined(&header, &mut blocks, remarks)
+        block::check_joined(&header, &mut blocks, findings)
     }
 }
 
 const NUMBER: &str = "WARC-Segment-Number";
 const TRUNCATED: &str = "WARC-Truncated";
 
-/// The blocks of segments, one after another.
-struct Blocks<'a> {
+/// The joined blocks of segments.
+struct JoinedBlocks<'a> {
     files: &'a [PathBuf],
     left: std::slice::Iter<'a, Segment>,
     reader: Option<Reader<File>>,
 }
 
-impl Blocks<'_> {
-    /// Goes to the next segment, if there is one more, and returns its header.
+impl JoinedBlocks<'_> {
+    /// Moves to the next segment, if any, and returns its header.
     fn open_next(&mut self) -> io::Result<Option<Header>> {
         self.reader = None;
         let Some(Segment { at, .. }) = self.left.next() else {
@@ -159,7 +159,7 @@ impl Blocks<'_> {
     }
 }
 
-impl BufRead for Blocks<'_> {
+impl BufRead for JoinedBlocks<'_> {
     fn fill_buf(&mut self) -> io::Result<&[u8]> {
         while let Some(reader) = &mut self.reader
             && reader.fill_block()?.is_empty()
@@ -179,7 +179,7 @@ impl BufRead for Blocks<'_> {
     }
 }
 
-impl Read for Blocks<'_> {
+impl Read for JoinedBlocks<'_> {
     fn read(&mut self, buffer: &mut [u8]) -> io::Result<usize> {
         let read = self.fill_buf()?.read(buffer)?;
         self.consume(read);

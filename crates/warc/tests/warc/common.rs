@@ -3,11 +3,11 @@
 use std::io::{Cursor, Read, Write};
 
 use flate2::write::GzEncoder;
-use urldb_warc::finding::Code;
-use urldb_warc::http::{ResponseHead, Version, render_request_head};
-use urldb_warc::reader::ReadError;
-use urldb_warc::record::{Draft, Exchange, Original, warcinfo};
-use urldb_warc::{CdxjLine, Digest, Extent, Header, Reader, RecordId, WarcDate};
+use urldb_warc::{
+    CdxjLine, Digest, Exchange, Extent, FindingCode, Header, HttpVersion, OriginalCapture,
+    ReadError, Reader, RecordDraft, RecordId, ResponseHead, WarcDate, render_request_head,
+    warcinfo,
+};
 
 pub(crate) const URL: &str = "https://data.example.org/catalogue.csv";
 pub(crate) const BODY: &[u8] = b"name,ra,dec\nM31,10.68,41.27\n";
@@ -27,8 +27,8 @@ pub(crate) fn fields(fields: &[(&str, &str)]) -> Vec<(String, Vec<u8>)> {
         .collect()
 }
 
-pub(crate) fn original() -> Original {
-    Original {
+pub(crate) fn original() -> OriginalCapture {
+    OriginalCapture {
         record_id: id(2),
         target_uri: URL.to_owned(),
         date: date("2026-11-20T06:00:00.123456Z"),
@@ -37,7 +37,7 @@ pub(crate) fn original() -> Original {
 }
 
 /// A warcinfo, a request with its response, and a revisit; each with the body that follows its head.
-pub(crate) fn drafts() -> Vec<(Draft, &'static [u8])> {
+pub(crate) fn drafts() -> Vec<(RecordDraft, &'static [u8])> {
     let original = original();
     let first = Exchange {
         target_uri: URL,
@@ -50,7 +50,7 @@ pub(crate) fn drafts() -> Vec<(Draft, &'static [u8])> {
         ..first
     };
     let head = ResponseHead {
-        version: Version::Http11,
+        version: HttpVersion::Http11,
         status: 200,
         reason: "OK",
         fields: &fields(&[
@@ -134,7 +134,7 @@ pub(crate) fn gzip(bytes: &[u8]) -> Vec<u8> {
 }
 
 /// After each fault, what comes next.
-pub(crate) fn read_around(bytes: &[u8]) -> (Vec<String>, Vec<Code>) {
+pub(crate) fn read_around(bytes: &[u8]) -> (Vec<String>, Vec<FindingCode>) {
     let mut reader = Reader::new(Cursor::new(bytes)).expect("readable");
     let (mut ids, mut faults) = (Vec::new(), Vec::new());
     loop {
@@ -142,7 +142,7 @@ pub(crate) fn read_around(bytes: &[u8]) -> (Vec<String>, Vec<Code>) {
             Ok(Some(id)) => ids.push(id),
             Ok(None) => return (ids, faults),
             Err(error) => {
-                faults.push(error.problem.code());
+                faults.push(error.kind.code());
                 let gap = reader.skip_damage().expect("in memory").expect("damage");
                 assert!(gap.length > 0);
             }
@@ -177,6 +177,6 @@ pub(crate) fn line(key: &str, n: u64) -> CdxjLine {
             length: 300,
         },
         filename: "a.warc.gz".to_owned(),
-        asked: None,
+        request: None,
     }
 }

@@ -3,9 +3,7 @@
 use std::path::PathBuf;
 
 use proptest::prelude::*;
-use urldb_warc::convert::{ConvertError, convert};
-use urldb_warc::writer::{Compression, Writer};
-use urldb_warc::{Header, Reader, RecordType, Version};
+use urldb_warc::{Compression, ConvertError, Header, Reader, RecordType, Version, Writer, convert};
 
 use crate::common::{drafts, id, read_all};
 

@@ -6,11 +6,7 @@ use std::io::{self, Cursor, Read, Seek, SeekFrom};
 use std::path::Path;
 use std::rc::Rc;
 
-use urldb_warc::Reader;
-use urldb_warc::digest::Algorithm;
-use urldb_warc::reader::Record;
-use urldb_warc::verify::Verifier;
-use urldb_warc::writer::{Compression, Writer};
+use urldb_warc::{Compression, DigestAlgorithm, Reader, Record, Verifier, Writer};
 
 use crate::common::{drafts, gzip, named, read_all, read_around};
 
@@ -127,7 +123,7 @@ fn small(compression: Compression) -> Vec<u8> {
     let mut writer = Writer::new(Vec::new(), compression);
     for (mut draft, body) in drafts().split_off(2) {
         draft
-            .add_block_digest(Algorithm::Sha256, &mut Cursor::new(body))
+            .add_block_digest(DigestAlgorithm::Sha256, &mut Cursor::new(body))
             .expect("in memory");
         writer
             .write_draft(&draft, body, body.len() as u64)

@@ -4,8 +4,9 @@ use std::fs;
 use std::path::Path;
 
 use proptest::prelude::*;
-use urldb_warc::CdxjLine;
-use urldb_warc::index::{FILE_NAME, Index, Update, merge, unlisted};
+use urldb_warc::{
+    CdxjIndex, CdxjLine, INDEX_FILE_NAME, IndexUpdate, merge_into_index, unindexed_files,
+};
 
 use crate::common::{gzip, line};
 
@@ -15,14 +16,14 @@ fn text(lines: &[CdxjLine]) -> String {
 }
 
 fn timestamps(path: &Path, key: &str) -> Vec<String> {
-    let mut index = Index::open(path).expect("an index");
+    let mut index = CdxjIndex::open(path).expect("an index");
     let found = index.captures(key).expect("looked up");
     found.map(|line| line.expect("good").timestamp).collect()
 }
 
 fn all(path: &Path) -> Vec<CdxjLine> {
-    let lines = Index::open(path)
-        .and_then(Index::into_lines)
+    let lines = CdxjIndex::open(path)
+        .and_then(CdxjIndex::into_lines)
         .expect("an index");
     lines.collect::<Result<_, _>>().expect("good lines")
 }
@@ -37,9 +38,9 @@ proptest! {
     ) {
         let (lines, shuffled) = lines;
         let dir = tempfile::tempdir().expect("a directory");
-        let (merged, path) = (dir.path().join("merged"), dir.path().join(FILE_NAME));
+        let (merged, path) = (dir.path().join("merged"), dir.path().join(INDEX_FILE_NAME));
         fs::write(&merged, "").expect("written");
-        merge(&merged, &lines).expect("merged");
+        merge_into_index(&merged, &lines).expect("merged");
         fs::remove_file(dir.path().join(".indexed")).ok();
         fs::write(&path, text(&shuffled)).expect("written");
         prop_assert_eq!(all(&path), all(&merged));
@@ -55,11 +56,11 @@ proptest! {
 #[test]
 fn what_both_sides_have_added_is_found() {
     let dir = tempfile::tempdir().expect("a directory");
-    let path = dir.path().join(FILE_NAME);
+    let path = dir.path().join(INDEX_FILE_NAME);
     let [a, z] = [line("a", 0), line("z", 0)];
     let ours: Vec<_> = (0..40).map(|n| line(&format!("m{n:02}"), 1)).collect();
     let theirs: Vec<_> = (0..40).map(|n| line(&format!("m{n:02}"), 2)).collect();
-    merge(&path, &[&[a.clone(), z.clone()], &ours[..]].concat()).expect("merged");
+    merge_into_index(&path, &[&[a.clone(), z.clone()], &ours[..]].concat()).expect("merged");
     assert!(dir.path().join(".indexed").is_file());
     // Git writes another file in the place of the old one.
     let union = [&[a], &ours[..], &theirs[..], &[z.clone(), z]].concat();
@@ -78,7 +79,7 @@ fn what_both_sides_have_added_is_found() {
 #[test]
 fn an_update_without_lines_sorts_too() {
     let dir = tempfile::tempdir().expect("a directory");
-    let path = dir.path().join(FILE_NAME);
+    let path = dir.path().join(INDEX_FILE_NAME);
     let lines: Vec<_> = (0..30)
         .rev()
         .map(|n| line(&format!("k{n:02}"), n))
@@ -86,14 +87,14 @@ fn an_update_without_lines_sorts_too() {
     fs::write(&path, text(&lines)).expect("written");
     let info = "WARC/1.1\r\nWARC-Type: warcinfo\r\nContent-Length: 0\r\n\r\n\r\n\r\n";
     fs::write(dir.path().join("b.warc.gz"), gzip(info.as_bytes())).expect("written");
-    let mut update = Update::new(&path);
-    for file in unlisted(dir.path()).expect("read") {
+    let mut update = IndexUpdate::new(&path);
+    for file in unindexed_files(dir.path()).expect("read") {
         update
             .add_file(&file, &|url: &str| url.to_owned())
             .expect("good");
     }
     update.finish().expect("merged");
-    assert_eq!(unlisted(dir.path()).expect("read"), [] as [&Path; 0]);
+    assert_eq!(unindexed_files(dir.path()).expect("read"), [] as [&Path; 0]);
     let sorted: Vec<_> = lines.into_iter().rev().collect();
     assert_eq!(fs::read_to_string(&path).expect("there"), text(&sorted));
     assert_eq!(timestamps(&path, "k07").len(), 1);
@@ -103,9 +104,9 @@ fn an_update_without_lines_sorts_too() {
 #[test]
 fn an_index_of_our_own_is_not_read_to_be_opened() {
     let dir = tempfile::tempdir().expect("a directory");
-    let path = dir.path().join(FILE_NAME);
+    let path = dir.path().join(INDEX_FILE_NAME);
     let lines: Vec<_> = (0..9).map(|n| line(&format!("k{n}"), n)).collect();
-    merge(&path, &lines).expect("merged");
+    merge_into_index(&path, &lines).expect("merged");
     let before = fs::metadata(&path).expect("there");
     // Somebody who wants it to look as before succeeds, and harms the lookups only.
     let reversed: Vec<_> = lines.into_iter().rev().collect();

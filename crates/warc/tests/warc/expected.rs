@@ -4,8 +4,7 @@ use std::collections::BTreeSet;
 use std::fs;
 use std::path::PathBuf;
 
-use urldb_warc::CdxjLine;
-use urldb_warc::index::lines_of;
+use urldb_warc::{CdxjLine, index_lines_of};
 
 /// Files whose lines after the first fault are missing, and the fault. The other program does not check
 /// how a record ends, nor that a length is a number.
@@ -41,7 +40,10 @@ fn lines_are_those_of_cdxj_indexer() {
             continue;
         };
         let fault = DAMAGED.iter().find(|(file, _)| *file == name);
-        let ours = match (lines_of(&samples.join(name), &urldb_canon::surt), fault) {
+        let ours = match (
+            index_lines_of(&samples.join(name), &urldb_canon::surt),
+            fault,
+        ) {
             (Ok(lines), None) => lines,
             (Err(error), Some((_, fault))) => {
                 assert!(error.to_string().contains(fault), "{name}: {error}");

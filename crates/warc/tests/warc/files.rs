@@ -2,9 +2,10 @@ use std::fs;
 use std::io::{self, Read};
 use std::path::{Path, PathBuf};
 
-use urldb_warc::file::{FileError, Style, file_name};
-use urldb_warc::recover::{RecoverError, Recovered, recover};
-use urldb_warc::{ArchiveFile, Draft, Packer};
+use urldb_warc::{
+    ArchiveFile, ArchiveFileError, Packer, RecordDraft, RecoverError, RecoveredFile, WriteOptions,
+    archive_file_name, recover,
+};
 
 use crate::common::{BODY, date, drafts, read_all};
 
@@ -71,12 +72,12 @@ fn a_file_is_open_until_it_is_finished() {
 fn what_is_packed_elsewhere_is_as_if_it_had_been_written() {
     for skip_lengths in [false, true] {
         let dirs = [(); 2].map(|()| tempfile::tempdir().expect("a directory"));
-        let style = Style {
+        let style = WriteOptions {
             skip_lengths,
-            ..Style::default()
+            ..WriteOptions::default()
         };
         let create =
-            |at: usize| ArchiveFile::create_in(style, dirs[at].path(), NAME, &drafts()[0].0);
+            |at: usize| ArchiveFile::create_with(style, dirs[at].path(), NAME, &drafts()[0].0);
         let [mut written, mut added] = [0, 1].map(|at| create(at).expect("created"));
         let mut packer = Packer::new(style);
         for (draft, body) in &drafts()[1..] {
@@ -103,10 +104,10 @@ fn no_file_is_overwritten() {
     let dir = tempfile::tempdir().expect("a directory");
     let first = create(dir.path());
     let second = ArchiveFile::create(dir.path(), NAME, &drafts()[0].0);
-    assert!(matches!(second, Err(FileError::Exists { .. })));
+    assert!(matches!(second, Err(ArchiveFileError::Exists { .. })));
     first.finish().expect("finished");
     let third = ArchiveFile::create(dir.path(), NAME, &drafts()[0].0);
-    assert!(matches!(third, Err(FileError::Exists { .. })));
+    assert!(matches!(third, Err(ArchiveFileError::Exists { .. })));
 }
 
 /// Gives some bytes, then fails.
@@ -137,7 +138,9 @@ fn a_failed_record_is_cut_off_and_the_file_goes_on() {
     let mut file = create(dir.path());
     let before = file.length();
     let failed = file.append(&drafts()[2].0, Failing(300_000), 400_000);
-    assert!(matches!(failed, Err(FileError::Record { source, .. }) if source.offset == before));
+    assert!(
+        matches!(failed, Err(ArchiveFileError::Record { source, .. }) if source.offset == before)
+    );
     assert_eq!(
         fs::metadata(open_path(dir.path())).expect("there").len(),
         before
@@ -162,7 +165,7 @@ fn hostile_names_stay_in_the_directory() {
         "C:\\x",
         long.as_str(),
     ] {
-        let name = file_name("urldb", &when, 7, host);
+        let name = archive_file_name("urldb", &when, 7, host);
         assert!(
             name.starts_with("urldb-20261120060000-00007-") && name.ends_with(".warc.gz"),
             "{name}"
@@ -185,7 +188,10 @@ fn hostile_names_stay_in_the_directory() {
         "a b.warc.gz",
     ] {
         let refused = ArchiveFile::create(dir.path(), name, &drafts()[0].0);
-        assert!(matches!(refused, Err(FileError::Name { .. })), "{name}");
+        assert!(
+            matches!(refused, Err(ArchiveFileError::Name { .. })),
+            "{name}"
+        );
     }
 }
 
@@ -194,7 +200,7 @@ fn an_undamaged_left_over_is_recovered_whole() {
     let dir = tempfile::tempdir().expect("a directory");
     let length = leave(dir.path(), b"");
     let file = Some(dir.path().join(NAME));
-    let expected = Recovered {
+    let expected = RecoveredFile {
         file,
         records: 4,
         damaged: None,
@@ -283,7 +289,7 @@ fn recovery_does_not_overwrite_a_finished_file() {
 fn a_body_of_any_size_is_streamed() {
     let dir = tempfile::tempdir().expect("a directory");
     let mut file = create(dir.path());
-    let draft: &Draft = &drafts()[2].0;
+    let draft: &RecordDraft = &drafts()[2].0;
     let size = 2 << 20;
     let extent = file
         .append(draft, io::repeat(BODY[0]).take(size), size)
@@ -321,7 +327,10 @@ fn while_a_file_is_finished(mut other: impl FnMut(&Path)) {
 fn the_name_of_a_file_that_is_being_finished_is_taken() {
     while_a_file_is_finished(|dir| {
         let taken = ArchiveFile::create(dir, NAME, &drafts()[0].0).err();
-        assert!(matches!(taken, Some(FileError::Exists { .. })), "{taken:?}");
+        assert!(
+            matches!(taken, Some(ArchiveFileError::Exists { .. })),
+            "{taken:?}"
+        );
     });
 }
 

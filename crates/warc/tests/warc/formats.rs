@@ -4,9 +4,7 @@ use std::io::{Read, Write};
 
 use flate2::{Compression, GzBuilder};
 use proptest::prelude::*;
-use urldb_warc::finding::Code;
-use urldb_warc::reader::ReadError;
-use urldb_warc::{Header, Reader, Version};
+use urldb_warc::{FindingCode, Header, ReadError, Reader, Version};
 
 use crate::common::{gzip, named, read_all, read_around};
 
@@ -27,11 +25,11 @@ fn versions_with_named_fields_are_read() {
         record.read_to_string(&mut block).expect("good");
         assert_eq!(block, "b".repeat(21));
         record.finish().expect("closed");
-        let codes: Vec<Code> = reader.notes().iter().map(|note| note.code).collect();
+        let codes: Vec<FindingCode> = reader.deviations().iter().map(|note| note.code).collect();
         assert_eq!(
             codes,
             if noted {
-                vec![Code::UnknownVersion]
+                vec![FindingCode::UnknownVersion]
             } else {
                 vec![]
             }
@@ -88,8 +86,8 @@ fn arc_is_read_as_warc() {
 type Records = Vec<(Header, Vec<u8>)>;
 
 /// Reads everything, with all that was noted.
-fn read_noted(bytes: &[u8]) -> Result<(Records, Vec<Code>), ReadError> {
-    let (mut records, mut notes) = (Records::new(), Vec::new());
+fn read_noted(bytes: &[u8]) -> Result<(Records, Vec<FindingCode>), ReadError> {
+    let (mut records, mut deviations) = (Records::new(), Vec::new());
     let mut reader = Reader::new(bytes)?;
     while let Some(mut record) = reader.next_record()? {
         let (header, mut block) = (record.header().clone(), Vec::new());
@@ -98,36 +96,42 @@ fn read_noted(bytes: &[u8]) -> Result<(Records, Vec<Code>), ReadError> {
             .map_err(|error| record.fault(error))?;
         record.finish()?;
         records.push((header, block));
-        notes.extend(reader.notes().iter().map(|note| note.code));
+        deviations.extend(reader.deviations().iter().map(|note| note.code));
     }
-    notes.extend(reader.notes().iter().map(|note| note.code));
-    notes.dedup();
-    Ok((records, notes))
+    deviations.extend(reader.deviations().iter().map(|note| note.code));
+    deviations.dedup();
+    Ok((records, deviations))
 }
 
 #[test]
 fn however_it_is_compressed_the_records_are_the_same() {
     let plain: Vec<Vec<u8>> = (0..5).map(|n| named("1.1", n * 5000)).collect();
-    let (expected, notes) = read_noted(&plain.concat()).expect("good");
-    assert!(expected.len() == 5 && notes.is_empty());
+    let (expected, deviations) = read_noted(&plain.concat()).expect("good");
+    assert!(expected.len() == 5 && deviations.is_empty());
     let each = plain
         .iter()
         .flat_map(|record| gzip(record))
         .collect::<Vec<_>>();
     assert_eq!(read_noted(&each).expect("good"), (expected.clone(), vec![]));
-    let (records, notes) = read_noted(&gzip(&plain.concat())).expect("good");
+    let (records, deviations) = read_noted(&gzip(&plain.concat())).expect("good");
     assert_eq!(
-        (records, notes),
-        (expected.clone(), vec![Code::SharedMember])
+        (records, deviations),
+        (expected.clone(), vec![FindingCode::SharedMember])
     );
     // Members that know nothing of records.
     let cut: Vec<u8> = plain.concat().chunks(1000).flat_map(gzip).collect();
-    let (records, notes) = read_noted(&cut).expect("good");
+    let (records, deviations) = read_noted(&cut).expect("good");
     assert_eq!(records, expected);
-    assert!(notes.contains(&Code::SplitMember) && notes.contains(&Code::SharedMember));
+    assert!(
+        deviations.contains(&FindingCode::SplitMember)
+            && deviations.contains(&FindingCode::SharedMember)
+    );
     let with_empty = [gzip(&plain[0]), gzip(b""), gzip(&plain[1])].concat();
-    let (records, notes) = read_noted(&with_empty).expect("good");
-    assert_eq!((records.len(), notes), (2, vec![Code::EmptyMember]));
+    let (records, deviations) = read_noted(&with_empty).expect("good");
+    assert_eq!(
+        (records.len(), deviations),
+        (2, vec![FindingCode::EmptyMember])
+    );
 }
 
 /// A gzip member with the extra field of the draft, section 9.2, and what it says of its lengths.
@@ -155,17 +159,17 @@ fn skip_lengths_are_used_and_checked() {
         .iter()
         .flat_map(|it| with_skip_lengths(it, (0, 0)))
         .collect();
-    let (found, notes) = read_noted(&file).expect("good");
-    assert!(found.len() == 3 && notes.is_empty());
+    let (found, deviations) = read_noted(&file).expect("good");
+    assert!(found.len() == 3 && deviations.is_empty());
     for wrong in [(1, 0), (-1, 0), (0, 1), (0, -1), (3000, 0)] {
         let bad: Vec<u8> = records
             .iter()
             .flat_map(|it| with_skip_lengths(it, wrong))
             .collect();
-        let (found, notes) = read_noted(&bad).expect("good");
+        let (found, deviations) = read_noted(&bad).expect("good");
         assert_eq!(
-            (found.len(), notes),
-            (3, vec![Code::SkipLength]),
+            (found.len(), deviations),
+            (3, vec![FindingCode::SkipLength]),
             "{wrong:?}"
         );
     }
@@ -198,39 +202,42 @@ fn one_skip_length_may_span_related_members() {
     );
     let mut file = with_skip_lengths(&first, by);
     file.extend(rest);
-    let (found, notes) = read_noted(&file).expect("good");
-    assert_eq!((found.len(), notes), (2, vec![]));
+    let (found, deviations) = read_noted(&file).expect("good");
+    assert_eq!((found.len(), deviations), (2, vec![]));
 }
 
 #[test]
 fn what_real_files_have_wrong_is_read_and_noted() {
     let good = String::from_utf8(named("1.1", 2)).expect("text");
-    let rows: [(String, &[Code]); 8] = [
+    let rows: [(String, &[FindingCode]); 8] = [
         (
             good.replace("\r\n", "\n"),
-            &[Code::BareLineFeed, Code::LineEnds],
+            &[FindingCode::BareLineFeed, FindingCode::LineEnds],
         ),
         (
             good.replace("http://example.org/2", "<http://example.org/2>"),
-            &[Code::UriBrackets],
+            &[FindingCode::UriBrackets],
         ),
-        (good.replace("org/2", "org/a b"), &[Code::UriSpace]),
+        (good.replace("org/2", "org/a b"), &[FindingCode::UriSpace]),
         (
             good.replace("Content-Type: ", "nonsense\r\nContent-Type: "),
-            &[Code::HeaderLine],
+            &[FindingCode::HeaderLine],
         ),
-        (format!("\r\n{good}"), &[Code::LineEnds]),
-        (format!("{good}\r\n"), &[Code::LineEnds]),
-        (format!("{}{good}", good.trim_end()), &[Code::LineEnds]),
-        (format!("{good}\n\n\n\n{good}"), &[Code::LineEnds]),
+        (format!("\r\n{good}"), &[FindingCode::LineEnds]),
+        (format!("{good}\r\n"), &[FindingCode::LineEnds]),
+        (
+            format!("{}{good}", good.trim_end()),
+            &[FindingCode::LineEnds],
+        ),
+        (format!("{good}\n\n\n\n{good}"), &[FindingCode::LineEnds]),
     ];
     for (text, expected) in rows {
-        let (records, mut notes) = read_noted(text.as_bytes()).expect(&text);
-        notes.sort();
-        notes.dedup();
+        let (records, mut deviations) = read_noted(text.as_bytes()).expect(&text);
+        deviations.sort();
+        deviations.dedup();
         let mut expected = expected.to_vec();
         expected.sort();
-        assert_eq!(notes, expected, "{text}");
+        assert_eq!(deviations, expected, "{text}");
         assert!(
             records.iter().all(|(_, block)| block == b"bbbbbbbbbbbbbb"),
             "{text}"
@@ -241,8 +248,8 @@ fn what_real_files_have_wrong_is_read_and_noted() {
         .chars()
         .map(|c| u8::try_from(c).expect("latin"))
         .collect();
-    let (records, notes) = read_noted(&latin).expect("good");
-    assert_eq!(notes, [Code::NotUtf8]);
+    let (records, deviations) = read_noted(&latin).expect("good");
+    assert_eq!(deviations, [FindingCode::NotUtf8]);
     assert_eq!(
         records[0].0.target_uri(),
         Some("http://ex\u{fffd}mple.org/2")
@@ -252,16 +259,19 @@ fn what_real_files_have_wrong_is_read_and_noted() {
 #[test]
 fn what_is_no_archive_is_refused_with_what_was_found() {
     for (bytes, code) in [
-        (&b"<!doctype html>\n<p>not here"[..], Code::NotAnArchive),
-        (b"PK\x03\x04", Code::NotAnArchive),
-        (b"\x28\xb5\x2f\xfd zstandard", Code::NotAnArchive),
-        (b"\0\0\0\0", Code::Zeros),
-        (b"\x1f\x8b\x08\0", Code::CutOff),
-        (b"\x1f\x8b\x07\0", Code::GzipHeader),
-        (b"\x1f\x8b\x08\xff", Code::GzipHeader),
+        (
+            &b"<!doctype html>\n<p>not here"[..],
+            FindingCode::NotAnArchive,
+        ),
+        (b"PK\x03\x04", FindingCode::NotAnArchive),
+        (b"\x28\xb5\x2f\xfd zstandard", FindingCode::NotAnArchive),
+        (b"\0\0\0\0", FindingCode::Zeros),
+        (b"\x1f\x8b\x08\0", FindingCode::CutOff),
+        (b"\x1f\x8b\x07\0", FindingCode::GzipHeader),
+        (b"\x1f\x8b\x08\xff", FindingCode::GzipHeader),
     ] {
         let fault = read_noted(bytes).expect_err("refused");
-        assert_eq!((fault.offset, fault.problem.code()), (0, code));
+        assert_eq!((fault.offset, fault.kind.code()), (0, code));
     }
     assert_eq!(read_noted(b"").expect("nothing to read").0.len(), 0);
 }

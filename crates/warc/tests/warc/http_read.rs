@@ -3,7 +3,7 @@
 use std::io::Read;
 
 use proptest::prelude::*;
-use urldb_warc::http::{Body, Framing, StoredHead, StoredRequest};
+use urldb_warc::{BodyFraming, StoredBody, StoredHead, StoredRequest};
 
 fn head(text: &str) -> Option<StoredHead> {
     StoredHead::read(&mut text.as_bytes()).expect("in memory")
@@ -50,9 +50,9 @@ fn a_request_is_read_with_its_body() {
     assert_eq!(request.body, b"body");
 }
 
-fn body(bytes: &[u8], chunked: bool, piece: usize) -> (Vec<u8>, Option<Framing>) {
+fn body(bytes: &[u8], chunked: bool, piece: usize) -> (Vec<u8>, Option<BodyFraming>) {
     let input = std::io::BufReader::with_capacity(piece, bytes);
-    let mut body = Body::new(input, chunked);
+    let mut body = StoredBody::new(input, chunked);
     let mut content = Vec::new();
     body.read_to_end(&mut content).expect("in memory");
     (content, body.framing())
@@ -64,23 +64,23 @@ fn chunks_are_joined_and_what_has_none_stays() {
         (
             "3\r\nabc\r\n4;x=y\r\ndefg\r\n0\r\nTrailer: 1\r\n\r\n",
             "abcdefg",
-            Framing::Chunked,
+            BodyFraming::Chunked,
         ),
-        ("3\nabc\n0\n\n", "abc", Framing::Chunked),
-        ("0003  \r\nabc\r\n0\r\n\r\n", "abc", Framing::Chunked),
-        ("3\r\nabc\r\n", "abc", Framing::Broken),
-        ("3\r\nabcdef", "abc", Framing::Broken),
-        ("3\r\nabc\r\nx", "abc", Framing::Broken),
-        ("5\r\nabc", "abc", Framing::Broken),
-        ("<!doctype html>", "<!doctype html>", Framing::Plain),
-        ("a page of text", "a page of text", Framing::Broken),
-        ("abcdef", "abcdef", Framing::Plain),
+        ("3\nabc\n0\n\n", "abc", BodyFraming::Chunked),
+        ("0003  \r\nabc\r\n0\r\n\r\n", "abc", BodyFraming::Chunked),
+        ("3\r\nabc\r\n", "abc", BodyFraming::Broken),
+        ("3\r\nabcdef", "abc", BodyFraming::Broken),
+        ("3\r\nabc\r\nx", "abc", BodyFraming::Broken),
+        ("5\r\nabc", "abc", BodyFraming::Broken),
+        ("<!doctype html>", "<!doctype html>", BodyFraming::Plain),
+        ("a page of text", "a page of text", BodyFraming::Broken),
+        ("abcdef", "abcdef", BodyFraming::Plain),
         (
             "00000000000000000000",
             "00000000000000000000",
-            Framing::Plain,
+            BodyFraming::Plain,
         ),
-        ("", "", Framing::Plain),
+        ("", "", BodyFraming::Plain),
     ] {
         for piece in [1, 2, 7, 100] {
             let (found, how) = body(bytes.as_bytes(), true, piece);
@@ -96,7 +96,7 @@ fn chunks_are_joined_and_what_has_none_stays() {
             );
         }
         let plain = body(bytes.as_bytes(), false, 5);
-        assert_eq!(plain, (bytes.as_bytes().to_vec(), Some(Framing::Plain)));
+        assert_eq!(plain, (bytes.as_bytes().to_vec(), Some(BodyFraming::Plain)));
     }
 }
 
@@ -110,7 +110,7 @@ proptest! {
             bytes.extend(b"\r\n");
         }
         bytes.extend(b"0\r\n\r\n");
-        prop_assert_eq!(body(&bytes, true, piece), (chunks.concat(), Some(Framing::Chunked)));
+        prop_assert_eq!(body(&bytes, true, piece), (chunks.concat(), Some(BodyFraming::Chunked)));
     }
 
     #[test]

@@ -3,9 +3,10 @@ use std::fs;
 use std::path::Path;
 
 use proptest::prelude::*;
-use urldb_warc::cdxj::{Asked, REVISIT};
-use urldb_warc::index::{FILE_NAME, IndexError, lines_of, merge, unlisted};
-use urldb_warc::{ArchiveFile, CdxjLine, Extent};
+use urldb_warc::{
+    ArchiveFile, CdxjLine, CdxjRequest, Extent, INDEX_FILE_NAME, IndexError, REVISIT_MIME,
+    index_lines_of, merge_into_index, unindexed_files,
+};
 
 use crate::common::{URL, drafts, line};
 
@@ -57,7 +58,7 @@ fn an_archive_file_is_indexed() {
                 .expect("appended"),
         );
     }
-    let lines = lines_of(&file.finish().expect("finished"), &|url: &str| {
+    let lines = index_lines_of(&file.finish().expect("finished"), &|url: &str| {
         format!("key-of-{url}")
     })
     .expect("good");
@@ -69,7 +70,7 @@ fn an_archive_file_is_indexed() {
         found,
         [
             ("text/csv", Some(200), extents[1]),
-            (REVISIT, None, extents[2])
+            (REVISIT_MIME, None, extents[2])
         ]
     );
     assert_eq!(lines[0].digest, lines[1].digest);
@@ -83,21 +84,21 @@ fn an_archive_file_is_indexed() {
 #[test]
 fn an_index_out_of_order_is_put_in_order() {
     let dir = tempfile::tempdir().expect("a directory");
-    let path = dir.path().join(FILE_NAME);
+    let path = dir.path().join(INDEX_FILE_NAME);
     let text = |key, n| line(key, n).render().expect("valid");
     fs::write(&path, [text("c", 1), text("a", 1), text("c", 1)].join("\n")).expect("written");
-    merge(&path, &[line("b", 1)]).expect("merged");
+    merge_into_index(&path, &[line("b", 1)]).expect("merged");
     assert_eq!(read(&path), [text("a", 1), text("b", 1), text("c", 1)]);
 }
 
 #[test]
 fn a_bad_line_leaves_the_index_as_it_was() {
     let dir = tempfile::tempdir().expect("a directory");
-    let path = dir.path().join(FILE_NAME);
-    merge(&path, &[line("a", 1)]).expect("merged");
+    let path = dir.path().join(INDEX_FILE_NAME);
+    merge_into_index(&path, &[line("a", 1)]).expect("merged");
     let before = fs::read(&path).expect("there");
     assert!(matches!(
-        merge(&path, &[line("b", 1), line("c d", 1)]),
+        merge_into_index(&path, &[line("b", 1), line("c d", 1)]),
         Err(IndexError::Line { .. })
     ));
     assert_eq!(fs::read(&path).expect("there"), before);
@@ -108,11 +109,14 @@ fn a_bad_line_leaves_the_index_as_it_was() {
 fn mode_and_symbolic_link_stay() {
     use std::os::unix::fs::{PermissionsExt, symlink};
     let dir = tempfile::tempdir().expect("a directory");
-    let (target, link) = (dir.path().join("real.cdxj"), dir.path().join(FILE_NAME));
+    let (target, link) = (
+        dir.path().join("real.cdxj"),
+        dir.path().join(INDEX_FILE_NAME),
+    );
     fs::write(&target, "").expect("written");
     fs::set_permissions(&target, fs::Permissions::from_mode(0o640)).expect("set");
     symlink("real.cdxj", &link).expect("linked");
-    merge(&link, &[line("a", 1)]).expect("merged");
+    merge_into_index(&link, &[line("a", 1)]).expect("merged");
     assert!(link.is_symlink());
     assert_eq!(read(&target).len(), 1);
     assert_eq!(
@@ -124,13 +128,13 @@ fn mode_and_symbolic_link_stay() {
 #[test]
 fn merging_at_once_loses_nothing() {
     let dir = tempfile::tempdir().expect("a directory");
-    let path = dir.path().join(FILE_NAME);
+    let path = dir.path().join(INDEX_FILE_NAME);
     std::thread::scope(|scope| {
         for thread in 0..4 {
             let path = &path;
             scope.spawn(move || {
                 for n in 0..5 {
-                    merge(path, &[line(&format!("k{n}"), thread)]).expect("merged");
+                    merge_into_index(path, &[line(&format!("k{n}"), thread)]).expect("merged");
                 }
             });
         }
@@ -157,7 +161,7 @@ fn any_line() -> impl Strategy<Value = CdxjLine> {
         ),
     )
         .prop_map(
-            |((key, timestamp, url, mime, asked), (status, digest, offset, length, filename))| {
+            |((key, timestamp, url, mime, request), (status, digest, offset, length, filename))| {
                 CdxjLine {
                     key,
                     timestamp,
@@ -167,7 +171,7 @@ fn any_line() -> impl Strategy<Value = CdxjLine> {
                     digest,
                     extent: Extent { offset, length },
                     filename,
-                    asked: asked.map(|(method, body)| Asked { method, body }),
+                    request: request.map(|(method, body)| CdxjRequest { method, body }),
                 }
             },
         )
@@ -194,12 +198,12 @@ proptest! {
         batches in prop::collection::vec(prop::collection::vec(("[a-c!~]{1,2}", 0..9u64), 0..12), 1..4)
     ) {
         let dir = tempfile::tempdir().expect("a directory");
-        let path = dir.path().join(FILE_NAME);
+        let path = dir.path().join(INDEX_FILE_NAME);
         let mut expected = BTreeSet::new();
         for batch in &batches {
             let lines: Vec<_> = batch.iter().map(|(key, n)| line(key, *n)).collect();
             expected.extend(lines.iter().map(|line| line.render().expect("valid")));
-            merge(&path, &lines).expect("merged");
+            merge_into_index(&path, &lines).expect("merged");
         }
         let found = if expected.is_empty() { Vec::new() } else { read(&path) };
         prop_assert_eq!(found, Vec::from_iter(expected));
@@ -213,11 +217,11 @@ fn files_that_no_line_names_are_unlisted() {
         fs::write(dir.path().join(name), "").expect("written");
     }
     let both = ["a.warc.gz", "b.warc.gz"].map(|name| dir.path().join(name));
-    assert_eq!(unlisted(dir.path()).expect("read"), both);
-    let index = dir.path().join(FILE_NAME);
-    merge(&index, &[line("org,example)/", 0)]).expect("merged");
+    assert_eq!(unindexed_files(dir.path()).expect("read"), both);
+    let index = dir.path().join(INDEX_FILE_NAME);
+    merge_into_index(&index, &[line("org,example)/", 0)]).expect("merged");
     let mut text = fs::read_to_string(&index).expect("an index");
     text.push_str("no line of an index, though it says b.warc.gz\n");
     fs::write(&index, text).expect("written");
-    assert_eq!(unlisted(dir.path()).expect("read"), both[1..]);
+    assert_eq!(unindexed_files(dir.path()).expect("read"), both[1..]);
 }

@@ -5,12 +5,11 @@ use std::fs;
 use std::path::Path;
 
 use proptest::prelude::*;
-use urldb_warc::cdxj::{Asked, Keys};
-use urldb_warc::http::{StoredRequest, render_request_head};
-use urldb_warc::index::{FILE_NAME, Index, IndexError, Update, lines_of, merge, unlisted};
-use urldb_warc::record::{Exchange, Original};
-use urldb_warc::writer::{Compression, Writer};
-use urldb_warc::{CdxjLine, Draft, RecordId};
+use urldb_warc::{
+    CdxjIndex, CdxjLine, CdxjRequest, Compression, Exchange, INDEX_FILE_NAME, IndexError,
+    IndexUpdate, OriginalCapture, RecordDraft, RecordId, SortKeys, StoredRequest, Writer,
+    index_lines_of, merge_into_index, render_request_head, unindexed_files,
+};
 
 use crate::common::{URL, date, drafts, fields, id, line, original};
 
@@ -19,7 +18,7 @@ fn key(url: &str) -> String {
 }
 
 fn found(path: &Path, key: &str) -> Vec<CdxjLine> {
-    let mut index = Index::open(path).expect("an index");
+    let mut index = CdxjIndex::open(path).expect("an index");
     let found = index.captures(key).expect("looked up");
     found.collect::<Result<_, _>>().expect("good lines")
 }
@@ -33,10 +32,10 @@ proptest! {
         last_end in any::<bool>(),
     ) {
         let dir = tempfile::tempdir().expect("a directory");
-        let path = dir.path().join(FILE_NAME);
+        let path = dir.path().join(INDEX_FILE_NAME);
         let lines: Vec<_> = lines.into_iter().map(|(key, n, url)| CdxjLine { url, ..line(&key, n) }).collect();
         fs::write(&path, "").expect("written");
-        merge(&path, &lines).expect("merged");
+        merge_into_index(&path, &lines).expect("merged");
         if !last_end {
             let text = fs::read_to_string(&path).expect("an index");
             fs::write(&path, text.trim_end()).expect("written");
@@ -53,7 +52,7 @@ proptest! {
 #[test]
 fn all_of_a_host_is_found() {
     let dir = tempfile::tempdir().expect("a directory");
-    let path = dir.path().join(FILE_NAME);
+    let path = dir.path().join(INDEX_FILE_NAME);
     let keys = [
         "org,example)/",
         "org,example)/a",
@@ -61,10 +60,10 @@ fn all_of_a_host_is_found() {
         "org,examples)/",
     ];
     let lines: Vec<_> = (0..).zip(keys).map(|(n, key)| line(key, n)).collect();
-    merge(&path, &lines).expect("merged");
-    let mut index = Index::open(&path).expect("an index");
+    merge_into_index(&path, &lines).expect("merged");
+    let mut index = CdxjIndex::open(&path).expect("an index");
     let mut keys_of = |prefix| -> Vec<String> {
-        let found = index.beginning_with(prefix).expect("looked up");
+        let found = index.lines_with_prefix(prefix).expect("looked up");
         found.map(|line| line.expect("good").key).collect()
     };
     assert_eq!(
@@ -87,13 +86,13 @@ fn all_of_a_host_is_found() {
 #[test]
 fn a_bad_line_is_an_error_when_it_is_come_upon() {
     let dir = tempfile::tempdir().expect("a directory");
-    let path = dir.path().join(FILE_NAME);
+    let path = dir.path().join(INDEX_FILE_NAME);
     fs::write(&path, "a)/ 20261120060000 {}\n").expect("written");
-    let mut index = Index::open(&path).expect("an index");
+    let mut index = CdxjIndex::open(&path).expect("an index");
     let lines: Vec<_> = index.captures("a)/").expect("looked up").collect();
     assert!(matches!(lines[..], [Err(IndexError::Line { .. })]));
     assert!(matches!(
-        Index::open(&dir.path().join("none")),
+        CdxjIndex::open(&dir.path().join("none")),
         Err(IndexError::Io { .. })
     ));
 }
@@ -101,13 +100,13 @@ fn a_bad_line_is_an_error_when_it_is_come_upon() {
 #[test]
 fn which_files_are_indexed_is_known_without_reading_the_index() {
     let dir = tempfile::tempdir().expect("a directory");
-    let index = dir.path().join(FILE_NAME);
+    let index = dir.path().join(INDEX_FILE_NAME);
     for name in ["a.warc.gz", "b.warc.gz"] {
         fs::write(dir.path().join(name), "").expect("written");
     }
-    merge(&index, &[line("a", 1)]).expect("merged");
+    merge_into_index(&index, &[line("a", 1)]).expect("merged");
     let only_b = [dir.path().join("b.warc.gz")];
-    assert_eq!(unlisted(dir.path()).expect("read"), only_b);
+    assert_eq!(unindexed_files(dir.path()).expect("read"), only_b);
 
     // Other bytes that look as before: only who reads the index notices.
     let before = fs::metadata(&index).expect("there");
@@ -122,17 +121,17 @@ fn which_files_are_indexed_is_known_without_reading_the_index() {
         .expect("there");
     file.set_modified(before.modified().expect("a time"))
         .expect("set");
-    assert_eq!(unlisted(dir.path()).expect("read"), only_b);
+    assert_eq!(unindexed_files(dir.path()).expect("read"), only_b);
 
     // An index of another length, or without its list, is read.
     fs::write(&index, "no line\n").expect("written");
-    assert_eq!(unlisted(dir.path()).expect("read").len(), 2);
+    assert_eq!(unindexed_files(dir.path()).expect("read").len(), 2);
     fs::write(&index, line("a", 1).render().expect("valid") + "\n").expect("written");
     fs::remove_file(dir.path().join(".indexed")).expect("there");
-    assert_eq!(unlisted(dir.path()).expect("read"), only_b);
+    assert_eq!(unindexed_files(dir.path()).expect("read"), only_b);
 }
 
-fn write(dir: &Path, name: &str, records: &[(Draft, &[u8])]) {
+fn write(dir: &Path, name: &str, records: &[(RecordDraft, &[u8])]) {
     let mut writer = Writer::new(Vec::new(), Compression::Gzip);
     for (draft, body) in records {
         writer
@@ -148,13 +147,13 @@ fn a_file_without_captures_is_listed_too() {
     let dir = tempfile::tempdir().expect("a directory");
     write(dir.path(), "a.warc.gz", &drafts()[..1]);
     write(dir.path(), "b.warc.gz", &drafts());
-    let index = dir.path().join(FILE_NAME);
-    let mut update = Update::new(&index);
-    for file in unlisted(dir.path()).expect("read") {
+    let index = dir.path().join(INDEX_FILE_NAME);
+    let mut update = IndexUpdate::new(&index);
+    for file in unindexed_files(dir.path()).expect("read") {
         update.add_file(&file, &key).expect("good");
     }
     update.finish().expect("merged");
-    assert!(unlisted(dir.path()).expect("read").is_empty());
+    assert!(unindexed_files(dir.path()).expect("read").is_empty());
     let text = fs::read_to_string(&index).expect("an index");
     assert_eq!(text.lines().count(), 2);
     assert!(text.lines().all(|line| line.contains("\"b.warc.gz\"")));
@@ -168,8 +167,8 @@ fn what_can_be_read_of_a_damaged_file_is_indexed() {
     let mut bytes = fs::read(&path).expect("there");
     bytes.pop();
     fs::write(&path, bytes).expect("written");
-    let index = dir.path().join(FILE_NAME);
-    let mut update = Update::new(&index);
+    let index = dir.path().join(INDEX_FILE_NAME);
+    let mut update = IndexUpdate::new(&index);
     update.add_file(&path, &key).expect_err("damaged");
     update.finish().expect("merged");
     assert_eq!(found(&index, URL).len(), 1);
@@ -179,27 +178,27 @@ fn what_can_be_read_of_a_damaged_file_is_indexed() {
 #[test]
 fn files_indexed_at_once_are_all_there() {
     let dir = tempfile::tempdir().expect("a directory");
-    let index = dir.path().join(FILE_NAME);
+    let index = dir.path().join(INDEX_FILE_NAME);
     std::thread::scope(|scope| {
         for n in 0..6 {
             let (index, dir) = (&index, dir.path());
             scope.spawn(move || {
                 let name = format!("{n}.warc.gz");
                 write(dir, &name, &drafts());
-                let mut update = Update::new(index);
+                let mut update = IndexUpdate::new(index);
                 update.add_file(&dir.join(name), &key).expect("good");
                 update.finish().expect("merged");
             });
         }
     });
     assert_eq!(found(&index, URL).len(), 12);
-    assert!(unlisted(dir.path()).expect("read").is_empty());
+    assert!(unindexed_files(dir.path()).expect("read").is_empty());
 }
 
 /// Keys with the method and the body in them, in a form of this test's own.
 struct WithRequests;
 
-impl Keys for WithRequests {
+impl SortKeys for WithRequests {
     fn key(&self, url: &str) -> String {
         url.to_owned()
     }
@@ -219,7 +218,7 @@ fn exchange(when: &urldb_warc::WarcDate) -> Exchange<'_> {
     }
 }
 
-fn asked(method: &str, request: u8, answer: &RecordId) -> Draft {
+fn asked(method: &str, request: u8, answer: &RecordId) -> RecordDraft {
     let sent = fields(&[("content-type", "text/plain")]);
     let head = render_request_head(method, "/", &sent).expect("a head");
     let when = date("2026-11-20T06:00:00Z");
@@ -249,7 +248,7 @@ fn a_request_goes_into_the_key_of_its_answer() {
         .expect("valid");
     let of_other = asked("PUT", 13, &id(99));
     let revisit = exchange(&when)
-        .revisit_identical(&id(4), &Original { ..original() }, Vec::new())
+        .revisit_identical(&id(4), &OriginalCapture { ..original() }, Vec::new())
         .expect("valid");
     let none: &[u8] = b"";
     let dir = tempfile::tempdir().expect("a directory");
@@ -264,7 +263,7 @@ fn a_request_goes_into_the_key_of_its_answer() {
         (asked("DELETE", 14, &id(4)), b"c"),
     ];
     write(dir.path(), "a.warc.gz", &records);
-    let lines = lines_of(&dir.path().join("a.warc.gz"), &WithRequests).expect("good");
+    let lines = index_lines_of(&dir.path().join("a.warc.gz"), &WithRequests).expect("good");
     let keys: Vec<_> = lines
         .iter()
         .map(|line| line.key.strip_prefix(URL).expect("the URL"))
@@ -278,18 +277,18 @@ fn a_request_goes_into_the_key_of_its_answer() {
             "?DELETE&text/plain&c"
         ]
     );
-    let post = Asked {
+    let post = CdxjRequest {
         method: "POST".to_owned(),
         body: "a".to_owned(),
     };
-    assert_eq!(lines[0].asked, Some(post));
+    assert_eq!(lines[0].request, Some(post));
     assert!(
         lines[0]
             .render()
             .expect("valid")
             .ends_with(r#""filename": "a.warc.gz", "requestBody": "a", "method": "POST"}"#)
     );
-    assert_eq!(lines[1].asked, None);
+    assert_eq!(lines[1].request, None);
 }
 
 /// Others may compress a file as a whole: of its records only the first has an offset.
@@ -308,7 +307,7 @@ fn records_without_a_place_of_their_own_have_no_line() {
     let mut encoder = flate2::write::GzEncoder::new(file, flate2::Compression::fast());
     encoder.write_all(writer.get_ref()).expect("written");
     encoder.finish().expect("written");
-    let lines = lines_of(&path, &key).expect("good");
+    let lines = index_lines_of(&path, &key).expect("good");
     let mimes: Vec<_> = lines.iter().map(|line| line.mime.as_str()).collect();
     assert_eq!(mimes, ["text/csv"]);
 }
@@ -335,7 +334,7 @@ fn a_payload_without_a_digest_is_digested() {
     };
     let text = blocks.each_ref().map(record).concat();
     fs::write(&path, text).expect("written");
-    let lines = lines_of(&path, &key).expect("good");
+    let lines = index_lines_of(&path, &key).expect("good");
     assert_eq!(lines.len(), 2);
     for line in lines {
         assert_eq!(line.digest, "sha1:VL2MMHO4YXUKFWV63YHTWSBM3GXKSQ2N");

@@ -8,8 +8,6 @@ mod converting;
 mod damage;
 /// An index out of order.
 mod disorder;
-/// The examples of the WARC 0.9 draft.
-mod draft;
 /// Beside the lines of another program.
 mod expected;
 /// Archive files on disk, and what a dead process left.
@@ -36,5 +34,7 @@ mod verify;
 mod verify_index;
 /// Digests, dates, ids, HTTP heads and drafts.
 mod vocabulary;
+/// The examples of the WARC 0.9 draft.
+mod warc09;
 /// Versions, skip lengths, segments, series.
 mod writing;

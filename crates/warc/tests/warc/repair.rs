@@ -5,12 +5,11 @@ use std::fs;
 use std::io::Read;
 use std::path::Path;
 
-use urldb_warc::convert::convert;
-use urldb_warc::finding::Code;
-use urldb_warc::repair::{Repair, repair};
-use urldb_warc::verify::archive;
-use urldb_warc::writer::{Compression, Writer};
-use urldb_warc::{Reader, index, recover};
+use urldb_warc::{
+    Compression, FindingCode, INDEX_FILE_NAME, Reader, RepairReport, Writer, convert,
+    index_lines_of, merge_into_index, rebuild_index, recover, repair, unindexed_files,
+    verify_archive,
+};
 
 use crate::common::{gzip, named};
 
@@ -48,13 +47,13 @@ fn members() -> Vec<Vec<u8>> {
     (1..6).map(|n| gzip(&named("1.1", n * 300))).collect()
 }
 
-fn fix(dir: &Path) -> Repair {
+fn fix(dir: &Path) -> RepairReport {
     repair(dir, &key).expect("repaired")
 }
 
-fn codes(dir: &Path) -> Vec<Code> {
+fn codes(dir: &Path) -> Vec<FindingCode> {
     let mut codes = Vec::new();
-    archive(dir, &key, &mut |finding| codes.push(finding.code)).expect("a directory");
+    verify_archive(dir, &key, &mut |finding| codes.push(finding.code)).expect("a directory");
     codes
 }
 
@@ -62,7 +61,7 @@ fn codes(dir: &Path) -> Vec<Code> {
 fn spoiled(spoil: impl Fn(Vec<Vec<u8>>) -> Vec<u8>) -> tempfile::TempDir {
     let dir = tempfile::tempdir().expect("a directory");
     fs::write(dir.path().join(NAME), members().concat()).expect("written");
-    index::rebuild(dir.path(), &key).expect("indexed");
+    rebuild_index(dir.path(), &key).expect("indexed");
     assert_eq!(codes(dir.path()), []);
     fs::write(dir.path().join(NAME), spoil(members())).expect("written");
     dir
@@ -124,7 +123,7 @@ fn damage_anywhere_is_set_aside_and_the_rest_verifies() {
         assert_eq!(kept + aside, before.len(), "{what}");
         assert_eq!(after.contains_key(NAME), records > 0, "{what}");
         // What is whole is left alone.
-        assert_eq!(fix(dir.path()), Repair::default(), "{what}");
+        assert_eq!(fix(dir.path()), RepairReport::default(), "{what}");
         assert_eq!(contents(dir.path()), after, "{what}");
     }
 }
@@ -156,7 +155,7 @@ fn a_repair_that_was_cut_short_is_finished_by_the_next() {
             .filter_map(|name| Some((name.clone(), pick(name)?.clone())))
             .collect()
     };
-    let forgotten = (index::FILE_NAME.to_owned(), Vec::new());
+    let forgotten = (INDEX_FILE_NAME.to_owned(), Vec::new());
     let mut without_lines = mixed(&[&damaged]);
     without_lines.extend([forgotten.clone()]);
     let mut without_index = mixed(&[&damaged, NAME]);
@@ -187,12 +186,12 @@ fn a_run_indexes_what_a_repair_left() {
         it.concat()
     });
     fix(dir.path());
-    fs::write(dir.path().join(index::FILE_NAME), "").expect("written");
-    recover::recover(dir.path()).expect("nothing to do");
-    let left = index::unlisted(dir.path()).expect("read");
+    fs::write(dir.path().join(INDEX_FILE_NAME), "").expect("written");
+    recover(dir.path()).expect("nothing to do");
+    let left = unindexed_files(dir.path()).expect("read");
     assert_eq!(left, [dir.path().join(NAME)]);
-    let lines = index::lines_of(&left[0], &key).expect("good");
-    index::merge(&dir.path().join(index::FILE_NAME), &lines).expect("merged");
+    let lines = index_lines_of(&left[0], &key).expect("good");
+    merge_into_index(&dir.path().join(INDEX_FILE_NAME), &lines).expect("merged");
     assert_eq!(codes(dir.path()), []);
 }
 
@@ -209,7 +208,7 @@ fn shared(lengths: &[usize]) -> Vec<u8> {
 /// The records of a file, each of which has to be alone in its gzip member.
 fn alone(dir: &Path) -> Vec<Vec<u8>> {
     let bytes = fs::read(dir.join(NAME)).expect("there");
-    let lines = index::lines_of(&dir.join(NAME), &key).expect("good");
+    let lines = index_lines_of(&dir.join(NAME), &key).expect("good");
     let members = lines.iter().map(|line| {
         let (from, length) = (line.extent.offset, line.extent.length);
         let member = &bytes[usize::try_from(from).expect("small")..]
@@ -278,7 +277,7 @@ fn records_that_share_a_damaged_member_get_their_own() {
         let records: Vec<Vec<u8>> = kept.iter().map(|n| named("1.1", *n)).collect();
         assert_eq!(alone(dir.path()), records, "{what}");
         assert_eq!(codes(dir.path()), [], "{what}");
-        assert_eq!(fix(dir.path()), Repair::default(), "{what}");
+        assert_eq!(fix(dir.path()), RepairReport::default(), "{what}");
     }
 }
 
@@ -287,13 +286,13 @@ fn records_that_share_a_damaged_member_get_their_own() {
 fn records_that_share_a_good_member_are_left_where_they_are() {
     let dir = tempfile::tempdir().expect("a directory");
     fs::write(dir.path().join(NAME), shared(&[10, 20])).expect("written");
-    assert_eq!(fix(dir.path()), Repair::default());
-    assert_eq!(codes(dir.path()), [Code::SharedMember]);
+    assert_eq!(fix(dir.path()), RepairReport::default());
+    assert_eq!(codes(dir.path()), [FindingCode::SharedMember]);
     let mut reader = Reader::open(&dir.path().join(NAME)).expect("there");
     let mut writer = Writer::new(Vec::new(), Compression::Gzip);
     convert(&mut reader, &mut writer).expect("converted");
     fs::write(dir.path().join(NAME), writer.get_ref()).expect("written");
-    index::rebuild(dir.path(), &key).expect("indexed");
+    rebuild_index(dir.path(), &key).expect("indexed");
     assert_eq!(alone(dir.path()).len(), 2);
     assert_eq!(codes(dir.path()), []);
 }

@@ -4,10 +4,10 @@ use std::io::{self, Read};
 
 use crate::common::{BODY, drafts, read_all};
 use proptest::prelude::*;
-use urldb_warc::header::InvalidField;
-use urldb_warc::reader;
-use urldb_warc::writer::{Compression, Problem, Writer};
-use urldb_warc::{Extent, Header, Reader, RecordType};
+use urldb_warc::{
+    Compression, Extent, Header, InvalidField, ReadErrorKind, Reader, RecordType, WriteErrorKind,
+    Writer,
+};
 
 fn archive(compression: Compression) -> (Vec<u8>, Vec<Extent>) {
     let mut writer = Writer::new(Vec::new(), compression);
@@ -141,7 +141,7 @@ fn an_endless_header_is_refused() {
     let endless = b"WARC/1.1\r\nX: ".chain(io::repeat(b'a')).take(1 << 40);
     let mut reader = Reader::new(io::BufReader::new(endless)).expect("readable");
     let fault = reader.next_record().err().expect("a fault");
-    assert!(matches!(fault.problem, reader::Problem::HeaderTooLong));
+    assert!(matches!(fault.kind, ReadErrorKind::HeaderTooLong));
     assert!(reader.next_record().expect("over").is_none());
 }
 
@@ -158,12 +158,12 @@ fn a_block_of_another_length_is_refused() {
             .expect_err("refused");
         assert_eq!(error.offset, good.length);
         assert!(
-            matches!(error.problem, Problem::BlockLength { actual: found, .. } if found == actual)
+            matches!(error.kind, WriteErrorKind::BlockLength { actual: found, .. } if found == actual)
         );
         let error = writer
             .write_record(&header, &b"good"[..], 4)
             .expect_err("refused");
-        assert!(matches!(error.problem, Problem::Unfinished));
+        assert!(matches!(error.kind, WriteErrorKind::Unfinished));
         let keep = usize::try_from(writer.position()).expect("small");
         writer.get_mut().truncate(keep);
         writer.resume();
@@ -185,7 +185,7 @@ fn a_full_output_is_an_error_that_tells_what_is_good() {
             .iter()
             .find_map(|(draft, body)| writer.write_draft(draft, *body, body.len() as u64).err())
             .expect("no room");
-        assert!(matches!(error.problem, Problem::Output(_)));
+        assert!(matches!(error.kind, WriteErrorKind::Output(_)));
         let complete = extents
             .iter()
             .take_while(|it| it.offset + it.length <= room as u64)

@@ -2,9 +2,7 @@
 
 use std::path::PathBuf;
 
-use urldb_warc::finding::Code;
-use urldb_warc::reader::ReadError;
-use urldb_warc::{Reader, Version};
+use urldb_warc::{FindingCode, ReadError, Reader, Version};
 
 /// `None`, with a message, where the samples are not.
 fn samples() -> Option<PathBuf> {
@@ -21,8 +19,8 @@ fn samples() -> Option<PathBuf> {
 struct Read {
     records: Vec<String>,
     versions: Vec<Version>,
-    notes: Vec<Code>,
-    faults: Vec<Code>,
+    deviations: Vec<FindingCode>,
+    faults: Vec<FindingCode>,
 }
 
 fn read(path: &std::path::Path) -> Read {
@@ -33,7 +31,7 @@ fn read(path: &std::path::Path) -> Read {
             Ok(true) => {}
             Ok(false) => break,
             Err(error) => {
-                read.faults.push(error.problem.code());
+                read.faults.push(error.kind.code());
                 reader.skip_damage().expect("readable");
             }
         }
@@ -50,16 +48,21 @@ fn step(reader: &mut Reader<std::fs::File>, read: &mut Read) -> Result<bool, Rea
     record.finish()?;
     read.records.push(kind);
     read.versions.push(version);
-    for note in reader.notes() {
-        if !read.notes.contains(&note.code) {
-            read.notes.push(note.code);
+    for note in reader.deviations() {
+        if !read.deviations.contains(&note.code) {
+            read.deviations.push(note.code);
         }
     }
     Ok(true)
 }
 
 /// The file, the first letters of the types of its records, what was noted, what could not be read.
-type Row = (&'static str, &'static str, &'static [Code], &'static [Code]);
+type Row = (
+    &'static str,
+    &'static str,
+    &'static [FindingCode],
+    &'static [FindingCode],
+);
 
 const TABLE: &[Row] = &[
     ("20130729-heritrix-original.warc.gz", "resp", &[], &[]),
@@ -72,7 +75,7 @@ const TABLE: &[Row] = &[
     (
         "20141124-heritrix-server-not-modified.warc.gz",
         "revi",
-        &[Code::LineEnds],
+        &[FindingCode::LineEnds],
         &[],
     ),
     ("20141129-heritrix-original.warc.gz", "resp", &[], &[]),
@@ -82,25 +85,29 @@ const TABLE: &[Row] = &[
         &[],
         &[],
     ),
-    ("README.md", "", &[], &[Code::NotAnArchive]),
+    ("README.md", "", &[], &[FindingCode::NotAnArchive]),
     // Lengths of -1 and abc.
     (
         "bad.arc",
         "reso",
         &[],
-        &[Code::NoLength, Code::NoLength, Code::NoLength],
+        &[
+            FindingCode::NoLength,
+            FindingCode::NoLength,
+            FindingCode::NoLength,
+        ],
     ),
-    ("cdx.unsorted.out", "", &[], &[Code::NotAnArchive]),
+    ("cdx.unsorted.out", "", &[], &[FindingCode::NotAnArchive]),
     (
         "example-bad-non-chunked.warc.gz",
         "warc warc resp requ revi requ",
-        &[Code::SharedMember],
+        &[FindingCode::SharedMember],
         &[],
     ),
     (
         "example-bad.warc.gz.bad",
         "warc resp requ revi requ resp",
-        &[Code::SharedMember],
+        &[FindingCode::SharedMember],
         &[],
     ),
     ("example-digest.warc", "requ requ requ requ", &[], &[]),
@@ -109,21 +116,21 @@ const TABLE: &[Row] = &[
     (
         "example-space-in-target-uri.warc.gz",
         "warc reso",
-        &[Code::UriSpace],
+        &[FindingCode::UriSpace],
         &[],
     ),
     // Its line ends were changed, so the record is shorter than it says.
     (
         "example-space-in-url.arc",
         "warc",
-        &[Code::LineEnds],
-        &[Code::CutOff],
+        &[FindingCode::LineEnds],
+        &[FindingCode::CutOff],
     ),
     (
         "example-trunc.warc",
         "warc warc requ",
         &[],
-        &[Code::NotClosed],
+        &[FindingCode::NotClosed],
     ),
     (
         "example-wget-bad-target-uri.warc.gz",
@@ -134,11 +141,15 @@ const TABLE: &[Row] = &[
     (
         "example-wrong-chunks.warc.gz",
         "resp requ",
-        &[Code::SplitMember, Code::LineEnds, Code::SharedMember],
+        &[
+            FindingCode::SplitMember,
+            FindingCode::LineEnds,
+            FindingCode::SharedMember,
+        ],
         &[],
     ),
-    ("example.arc", "warc resp", &[Code::LineEnds], &[]),
-    ("example.arc.gz", "warc resp", &[Code::LineEnds], &[]),
+    ("example.arc", "warc resp", &[FindingCode::LineEnds], &[]),
+    ("example.arc.gz", "warc resp", &[FindingCode::LineEnds], &[]),
     ("example.warc", "warc warc resp requ revi requ", &[], &[]),
     ("example.warc.gz", "warc warc resp requ revi requ", &[], &[]),
     ("gzip_extra_sl.warc.gz", "warc", &[], &[]),
@@ -148,7 +159,12 @@ const TABLE: &[Row] = &[
         &[],
         &[],
     ),
-    ("hello-world.warc.cdx", "", &[], &[Code::NotAnArchive]),
+    (
+        "hello-world.warc.cdx",
+        "",
+        &[],
+        &[FindingCode::NotAnArchive],
+    ),
     (
         "hello-world.warc.gz",
         "warc requ resp meta reso reso",
@@ -174,13 +190,13 @@ fn every_sample_is_read_or_refused_with_a_reason() {
         .collect();
     names.sort();
     assert_eq!(names, TABLE.iter().map(|row| row.0).collect::<Vec<_>>());
-    for (name, types, notes, faults) in TABLE {
+    for (name, types, deviations, faults) in TABLE {
         let found = read(&dir.join(name));
         let short: Vec<&str> = found.records.iter().map(|it| &it[..4]).collect();
         assert_eq!(short.join(" "), *types, "{name}");
         assert_eq!(
-            (&found.notes[..], &found.faults[..]),
-            (*notes, *faults),
+            (&found.deviations[..], &found.faults[..]),
+            (*deviations, *faults),
             "{name}"
         );
         let arc = found.versions.iter().all(|it| *it == Version::Arc);

@@ -2,12 +2,10 @@
 
 use std::fs;
 
-use urldb_warc::digest::Algorithm;
-use urldb_warc::finding::Code;
-use urldb_warc::segment::split;
-use urldb_warc::verify::archive;
-use urldb_warc::writer::{Compression, Writer};
-use urldb_warc::{Digest, Header, RecordType};
+use urldb_warc::{
+    Compression, Digest, DigestAlgorithm, FindingCode, Header, RecordType, Writer, split_record,
+    verify_archive,
+};
 
 use crate::common::{URL, gzip, id};
 use crate::verify::{codes, key, verify};
@@ -40,20 +38,23 @@ fn segments_are_all_there() {
     assert_eq!(codes(file(&[(1, ""), (2, ""), (3, &total(12))])), []);
     assert_eq!(
         codes(file(&[(1, ""), (2, ""), (3, &total(13))])),
-        [Code::SegmentLength]
+        [FindingCode::SegmentLength]
     );
     assert_eq!(
         codes(file(&[(1, ""), (3, &total(12))])),
-        [Code::SegmentMissing]
+        [FindingCode::SegmentMissing]
     );
-    assert_eq!(codes(file(&[(1, ""), (2, "")])), [Code::SegmentMissing]);
+    assert_eq!(
+        codes(file(&[(1, ""), (2, "")])),
+        [FindingCode::SegmentMissing]
+    );
 }
 
 const CHUNKED: &str = "HTTP/1.1 200 OK\r\nTransfer-Encoding: chunked\r\n\r\n";
 const BODY: &str = "b\r\nhello world\r\n9\r\n and more\r\n0\r\n\r\n";
 
 /// A response with such a block, split into segments of at most `limit` bytes, each record as it is.
-fn segments(algorithm: Algorithm, digested: &str, block: &str, limit: u64) -> Vec<Vec<u8>> {
+fn segments(algorithm: DigestAlgorithm, digested: &str, block: &str, limit: u64) -> Vec<Vec<u8>> {
     let mut header = Header::new(RecordType::Response);
     let (digest, _) = Digest::of(algorithm, digested.as_bytes()).expect("in memory");
     for (name, value) in [
@@ -67,7 +68,7 @@ fn segments(algorithm: Algorithm, digested: &str, block: &str, limit: u64) -> Ve
     }
     let (mut ids, mut segments) = (1..=255, Vec::new());
     let input = (block.as_bytes(), block.len() as u64);
-    split::<Box<dyn std::error::Error>>(
+    split_record::<Box<dyn std::error::Error>>(
         &header,
         input,
         limit,
@@ -107,21 +108,22 @@ fn spread(segments: &[Vec<u8>]) -> Vec<Vec<(&'static str, Vec<u8>)>> {
 #[test]
 fn the_payload_digest_is_that_of_all_segments() {
     let block = format!("{CHUNKED}{BODY}");
-    for algorithm in [Algorithm::Sha1, Algorithm::Sha256] {
+    for algorithm in [DigestAlgorithm::Sha1, DigestAlgorithm::Sha256] {
         // At 7 bytes the head itself is in several segments, and so is the length of a chunk.
         for limit in [7, 50, 60, 80] {
             for (digested, expected) in [
                 ("hello world and more", None),
-                (BODY, Some(Code::PayloadDigestRaw)),
-                ("hello world", Some(Code::PayloadDigest)),
+                (BODY, Some(FindingCode::PayloadDigestRaw)),
+                ("hello world", Some(FindingCode::PayloadDigest)),
             ] {
                 for files in spread(&segments(algorithm, digested, &block, limit)) {
                     let (findings, summary) = verify(&files);
-                    let codes: Vec<Code> = findings.iter().map(|finding| finding.code).collect();
+                    let codes: Vec<FindingCode> =
+                        findings.iter().map(|finding| finding.code).collect();
                     assert_eq!(codes, Vec::from_iter(expected), "{limit}: {files:?}");
                     assert_eq!(
                         summary.errors,
-                        u64::from(expected == Some(Code::PayloadDigest))
+                        u64::from(expected == Some(FindingCode::PayloadDigest))
                     );
                     // It is the first segment that says so.
                     let id = findings.first().map(|finding| finding.record_id.as_deref());
@@ -142,18 +144,21 @@ fn id_text() -> &'static str {
 /// Where each cannot be read on its own, the digest is not checked; that is said.
 #[test]
 fn segments_that_share_a_member_are_not_put_together() {
-    let all = segments(Algorithm::Sha1, "other", CHUNKED, 20);
+    let all = segments(DigestAlgorithm::Sha1, "other", CHUNKED, 20);
     let found = codes(gzip(&all.concat()));
-    assert_eq!(found, [Code::SharedMember, Code::SegmentUnchecked]);
+    assert_eq!(
+        found,
+        [FindingCode::SharedMember, FindingCode::SegmentUnchecked]
+    );
 }
 
 /// What the head of the whole says is held against the whole, but for what was broken off.
 #[test]
 fn a_whole_that_was_broken_off_is_no_wonder() {
     let cut = "HTTP/1.1 200 OK\r\nContent-Length: 99\r\n\r\nhello";
-    let mut parts = segments(Algorithm::Sha256, "hello", cut, 20);
+    let mut parts = segments(DigestAlgorithm::Sha256, "hello", cut, 20);
     let zipped = |parts: &[Vec<u8>]| parts.iter().flat_map(|part| gzip(part)).collect();
-    assert_eq!(codes(zipped(&parts)), [Code::HttpLength]);
+    assert_eq!(codes(zipped(&parts)), [FindingCode::HttpLength]);
     let last = parts.last_mut().expect("several");
     let text = String::from_utf8(last.clone()).expect("text");
     let truncated = "WARC-Truncated: length\r\nContent-Length: ";
@@ -166,15 +171,19 @@ fn a_whole_that_was_broken_off_is_no_wonder() {
 fn a_damaged_segment_is_missing() {
     let dir = tempfile::tempdir().expect("a directory");
     let block = format!("{CHUNKED}{BODY}");
-    let members = segments(Algorithm::Sha1, "hello world and more", &block, 30);
+    let members = segments(DigestAlgorithm::Sha1, "hello world and more", &block, 30);
     let mut members: Vec<Vec<u8>> = members.iter().map(|segment| gzip(segment)).collect();
     let middle = members[1].len() - 6;
     members[1][middle] ^= 1;
     fs::write(dir.path().join("a.warc.gz"), members.concat()).expect("written");
     let mut codes = Vec::new();
-    archive(dir.path(), &key, &mut |finding| codes.push(finding.code)).expect("a directory");
+    verify_archive(dir.path(), &key, &mut |finding| codes.push(finding.code)).expect("a directory");
     assert_eq!(
         codes,
-        [Code::GzipChecksum, Code::PassedOver, Code::SegmentMissing]
+        [
+            FindingCode::GzipChecksum,
+            FindingCode::PassedOver,
+            FindingCode::SegmentMissing
+        ]
     );
 }

@@ -4,11 +4,10 @@ use std::fs;
 use std::path::Path;
 
 use proptest::prelude::*;
-use urldb_warc::digest::Algorithm;
-use urldb_warc::finding::{Code, Severity};
-use urldb_warc::verify::{Finding, Summary, Verifier, archive};
-use urldb_warc::writer::{Compression, Writer};
-use urldb_warc::{Digest, Header};
+use urldb_warc::{
+    ArchiveFinding, Compression, Digest, DigestAlgorithm, FindingCode, Header, Severity, Verifier,
+    VerifySummary, Writer, verify_archive,
+};
 
 use crate::common::{URL, drafts, gzip};
 
@@ -18,18 +17,18 @@ pub(crate) fn key(url: &str) -> String {
 }
 
 /// Verifies files and an index, by name.
-pub(crate) fn verify(files: &[(&str, Vec<u8>)]) -> (Vec<Finding>, Summary) {
+pub(crate) fn verify(files: &[(&str, Vec<u8>)]) -> (Vec<ArchiveFinding>, VerifySummary) {
     let dir = tempfile::tempdir().expect("a directory");
     for (name, bytes) in files {
         fs::write(dir.path().join(name), bytes).expect("written");
     }
     let mut findings = Vec::new();
-    let summary =
-        archive(dir.path(), &key, &mut |finding| findings.push(finding)).expect("a directory");
+    let summary = verify_archive(dir.path(), &key, &mut |finding| findings.push(finding))
+        .expect("a directory");
     (findings, summary)
 }
 
-pub(crate) fn codes(bytes: Vec<u8>) -> Vec<Code> {
+pub(crate) fn codes(bytes: Vec<u8>) -> Vec<FindingCode> {
     let (findings, _) = verify(&[("a.warc.gz", bytes)]);
     findings.iter().map(|finding| finding.code).collect()
 }
@@ -40,7 +39,7 @@ pub(crate) fn records() -> Vec<Vec<u8>> {
     for (draft, body) in drafts() {
         let mut draft = draft;
         draft
-            .add_block_digest(Algorithm::Sha256, &mut std::io::Cursor::new(body))
+            .add_block_digest(DigestAlgorithm::Sha256, &mut std::io::Cursor::new(body))
             .expect("in memory");
         let mut writer = Writer::new(Vec::new(), Compression::None);
         writer
@@ -73,7 +72,7 @@ fn a_good_archive_has_no_findings() {
     assert_eq!(findings.len(), 1, "{findings:?}");
     assert_eq!(
         (findings[0].code, findings[0].file.ends_with("b.warc")),
-        (Code::IdRepeated, true)
+        (FindingCode::IdRepeated, true)
     );
     assert_eq!((summary.files, summary.records, summary.errors), (2, 5, 1));
     assert_eq!(summary.bytes, length + records()[0].len() as u64);
@@ -85,70 +84,78 @@ fn what_others_miss_is_found() {
     let last = gzip(&records()[3]).len();
     let clipped = |n: usize| good[..good.len() - n].to_vec();
     let with_tail = |tail: &[u8]| [good.as_slice(), tail].concat();
-    assert_eq!(codes(clipped(last / 2)), [Code::CutOff]);
+    assert_eq!(codes(clipped(last / 2)), [FindingCode::CutOff]);
     for trailer in 1..=8 {
-        assert_eq!(codes(clipped(trailer)), [Code::GzipTrailer]);
+        assert_eq!(codes(clipped(trailer)), [FindingCode::GzipTrailer]);
     }
-    assert_eq!(codes(with_tail(&[0; 512])), [Code::Zeros]);
-    assert_eq!(codes(with_tail(b"rubbish")), [Code::GzipHeader]);
-    assert_eq!(codes(vec![]), [Code::EmptyFile]);
-    assert_eq!(codes(gzip(b"")), [Code::EmptyMember, Code::EmptyFile]);
-    assert_eq!(codes(b"<html>".to_vec()), [Code::NotAnArchive]);
+    assert_eq!(codes(with_tail(&[0; 512])), [FindingCode::Zeros]);
+    assert_eq!(codes(with_tail(b"rubbish")), [FindingCode::GzipHeader]);
+    assert_eq!(codes(vec![]), [FindingCode::EmptyFile]);
+    assert_eq!(
+        codes(gzip(b"")),
+        [FindingCode::EmptyMember, FindingCode::EmptyFile]
+    );
+    assert_eq!(codes(b"<html>".to_vec()), [FindingCode::NotAnArchive]);
     let digest = "WARC-Block-Digest: sha256:";
     let wrong = format!("{digest}{}\r\nX-Was: ", "0".repeat(64));
-    assert_eq!(codes(with(2, digest, &wrong)), [Code::BlockDigest]);
+    assert_eq!(codes(with(2, digest, &wrong)), [FindingCode::BlockDigest]);
 }
 
 #[test]
 fn what_a_header_must_have_is_there() {
     for (record, from, to, code) in [
-        (2, "WARC-Date:", "X-Date:", Code::FieldMissing),
-        (2, "WARC-Record-ID:", "X-ID:", Code::FieldMissing),
-        (1, "WARC-Target-URI:", "X-URI:", Code::FieldMissing),
+        (2, "WARC-Date:", "X-Date:", FindingCode::FieldMissing),
+        (2, "WARC-Record-ID:", "X-ID:", FindingCode::FieldMissing),
+        (1, "WARC-Target-URI:", "X-URI:", FindingCode::FieldMissing),
         (
             1,
             "WARC-Type: request",
             "WARC-Type: quest",
-            Code::TypeUnknown,
+            FindingCode::TypeUnknown,
         ),
         (
             1,
             "WARC-Date: 2026-11-20",
             "WARC-Date: 2026-11-31",
-            Code::Date,
+            FindingCode::Date,
         ),
         (
             1,
             "WARC-Date: 2026-11-20T06:00:00.123456Z",
             "WARC-Date: 20261120060000",
-            Code::DateForm,
+            FindingCode::DateForm,
         ),
-        (1, "WARC/1.1", "WARC/1.0", Code::DateForm),
+        (1, "WARC/1.1", "WARC/1.0", FindingCode::DateForm),
         (
             1,
             "WARC-IP-Address: 192.0.2.7",
             "WARC-IP-Address: example.org",
-            Code::FieldInvalid,
+            FindingCode::FieldInvalid,
         ),
         (
             1,
             "WARC-Concurrent-To: <",
             "WARC-Concurrent-To: <<",
-            Code::FieldInvalid,
+            FindingCode::FieldInvalid,
         ),
         (
             1,
             "WARC-Type: request",
             "WARC-Type: request\r\nwarc-type: request",
-            Code::FieldRepeated,
+            FindingCode::FieldRepeated,
         ),
-        (3, "WARC-Profile:", "X-Profile:", Code::FieldMissing),
-        (3, "identical-payload-digest", "other", Code::RevisitProfile),
+        (3, "WARC-Profile:", "X-Profile:", FindingCode::FieldMissing),
+        (
+            3,
+            "identical-payload-digest",
+            "other",
+            FindingCode::RevisitProfile,
+        ),
         (
             1,
             "WARC-Block-Digest: sha256:",
             "WARC-Block-Digest: md4:",
-            Code::DigestUnknown,
+            FindingCode::DigestUnknown,
         ),
     ] {
         let found = codes(with(record, from, to));
@@ -170,27 +177,27 @@ fn revisits_resolve_or_are_found() {
         (
             "WARC-Refers-To: <urn:uuid:0",
             "WARC-Refers-To: <urn:uuid:f",
-            Code::RevisitUnresolved,
+            FindingCode::RevisitUnresolved,
         ),
         (
             date,
             "WARC-Refers-To-Date: 2026-11-20T06:00:00Z",
-            Code::RevisitUnresolved,
+            FindingCode::RevisitUnresolved,
         ),
         (
             date,
             "WARC-Refers-To-Date: 2026-11-21T06:00:00Z",
-            Code::RevisitOfRevisit,
+            FindingCode::RevisitOfRevisit,
         ),
         (
             "Refers-To-Target-URI: https:",
             "Refers-To-Target-URI: http:",
-            Code::RevisitUnresolved,
+            FindingCode::RevisitUnresolved,
         ),
         (
             "Payload-Digest: sha256:",
             "Payload-Digest: sha256:0000000000000000000000000000000000000000000000000000000000000000\r\nX-Was: ",
-            Code::RevisitDigest,
+            FindingCode::RevisitDigest,
         ),
     ] {
         assert_eq!(codes(with(3, from, to)), [code], "{to}");
@@ -208,7 +215,7 @@ fn revisits_resolve_or_are_found() {
     assert_eq!(
         (findings[0].code, id),
         (
-            Code::RevisitUnresolved,
+            FindingCode::RevisitUnresolved,
             Some("urn:uuid:04040404-0404-4404-8404-040404040404")
         )
     );
@@ -220,7 +227,7 @@ fn revisits_resolve_or_are_found() {
     for (part, expected) in [
         ("?__wb_method=POST&a=b", &[][..]),
         ("&__wb_method=PUT", &[]),
-        ("?a=b", &[Code::RevisitUnresolved]),
+        ("?a=b", &[FindingCode::RevisitUnresolved]),
     ] {
         assert_eq!(
             codes(with(3, &refers, &format!("{refers}{part}"))),
@@ -232,7 +239,7 @@ fn revisits_resolve_or_are_found() {
 /// A record of HTTP, with a digest of what is given.
 fn http(head: &str, body: &[u8], digested: &[u8]) -> Vec<u8> {
     let mut header = Header::new(urldb_warc::RecordType::Response);
-    let (digest, _) = Digest::of(Algorithm::Sha1, digested).expect("in memory");
+    let (digest, _) = Digest::of(DigestAlgorithm::Sha1, digested).expect("in memory");
     for (name, value) in [
         ("WARC-Record-ID", "<urn:x:1>"),
         ("WARC-Date", "2026-11-20T06:00:00Z"),
@@ -255,21 +262,33 @@ fn a_payload_is_digested_with_and_without_its_chunks() {
     let chunked = "HTTP/1.1 200 OK\r\nTransfer-Encoding: chunked\r\n\r\n";
     let body = b"5\r\nhello\r\n0\r\n\r\n";
     assert_eq!(codes(http(chunked, body, b"hello")), []);
-    assert_eq!(codes(http(chunked, body, body)), [Code::PayloadDigestRaw]);
-    assert_eq!(codes(http(chunked, body, b"other")), [Code::PayloadDigest]);
+    assert_eq!(
+        codes(http(chunked, body, body)),
+        [FindingCode::PayloadDigestRaw]
+    );
+    assert_eq!(
+        codes(http(chunked, body, b"other")),
+        [FindingCode::PayloadDigest]
+    );
     assert_eq!(
         codes(http(chunked, b"hello", b"hello")),
-        [Code::HttpFraming]
+        [FindingCode::HttpFraming]
     );
     assert_eq!(
         codes(http(chunked, b"5\r\nhel", b"hel")),
-        [Code::HttpFraming]
+        [FindingCode::HttpFraming]
     );
     let plain = "HTTP/1.1 200 OK\r\nContent-Length: 5\r\n\r\n";
     assert_eq!(codes(http(plain, b"hello", b"hello")), []);
-    assert_eq!(codes(http(plain, b"hell", b"hell")), [Code::HttpLength]);
+    assert_eq!(
+        codes(http(plain, b"hell", b"hell")),
+        [FindingCode::HttpLength]
+    );
     assert_eq!(codes(http(plain, b"", b"")), []);
-    assert_eq!(codes(http("<html>", b"", b"<html>")), [Code::HttpHead]);
+    assert_eq!(
+        codes(http("<html>", b"", b"<html>")),
+        [FindingCode::HttpHead]
+    );
 }
 
 /// A flipped byte: its record is named, the others are still verified.
@@ -304,15 +323,15 @@ fn a_file_that_is_not_there_is_a_finding() {
     let mut verifier = Verifier::new(&key, &mut keep);
     verifier.file(Path::new("/nowhere/a.warc.gz"));
     assert_eq!(verifier.finish().errors, 1);
-    assert_eq!(findings[0].code, Code::Unreadable);
+    assert_eq!(findings[0].code, FindingCode::Unreadable);
 }
 
 #[test]
 fn codes_are_distinct_and_described() {
     let page = concat!(env!("CARGO_MANIFEST_DIR"), "/../../docs/warc-verify.md");
     let page = fs::read_to_string(page).expect("the page");
-    let mut names: Vec<&str> = Code::ALL.iter().map(|code| code.name()).collect();
-    for code in Code::ALL {
+    let mut names: Vec<&str> = FindingCode::ALL.iter().map(|code| code.name()).collect();
+    for code in FindingCode::ALL {
         let row = format!(
             "| `{code}` | {} | {} |",
             code.severity().name(),
@@ -322,7 +341,7 @@ fn codes_are_distinct_and_described() {
     }
     names.sort_unstable();
     names.dedup();
-    assert_eq!(names.len(), Code::ALL.len());
+    assert_eq!(names.len(), FindingCode::ALL.len());
 }
 
 proptest! {

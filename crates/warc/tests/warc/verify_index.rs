@@ -1,12 +1,11 @@
-//! Index and files agree, both ways, or the verifier says so.
+//! CdxjIndex and files agree, both ways, or the verifier says so.
 
 use std::fs;
 
-use urldb_warc::cdxj::Keys;
-use urldb_warc::finding::Code;
-use urldb_warc::http::StoredRequest;
-use urldb_warc::verify::Verifier;
-use urldb_warc::{CdxjLine, index};
+use urldb_warc::{
+    CdxjLine, FindingCode, INDEX_FILE_NAME, SortKeys, StoredRequest, Verifier, index_lines_of,
+    rebuild_index,
+};
 
 use crate::common::{gzip, named};
 use crate::verify::{key, records, verify, zipped};
@@ -17,7 +16,7 @@ fn indexed() -> (Vec<u8>, Vec<String>) {
     let path = dir.path().join("a.warc.gz");
     let bytes = zipped(&records());
     fs::write(&path, &bytes).expect("written");
-    let lines = index::lines_of(&path, &key).expect("good");
+    let lines = index_lines_of(&path, &key).expect("good");
     let render = |line: &CdxjLine| line.render().expect("valid");
     (bytes, lines.iter().map(render).collect())
 }
@@ -26,27 +25,30 @@ fn indexed() -> (Vec<u8>, Vec<String>) {
 fn index_and_files_agree_both_ways() {
     let (bytes, lines) = indexed();
     assert_eq!(lines.len(), 2);
-    let found = |lines: &[&str]| -> Vec<Code> {
+    let found = |lines: &[&str]| -> Vec<FindingCode> {
         let index = lines.concat().into_bytes();
-        let (findings, _) = verify(&[("a.warc.gz", bytes.clone()), (index::FILE_NAME, index)]);
+        let (findings, _) = verify(&[("a.warc.gz", bytes.clone()), (INDEX_FILE_NAME, index)]);
         findings.iter().map(|finding| finding.code).collect()
     };
     let [first, second] = [0, 1].map(|n| format!("{}\n", lines[n]));
     let (first, second) = (first.as_str(), second.as_str());
     assert_eq!(found(&[first, second]), []);
-    assert_eq!(found(&[first]), [Code::IndexMissing]);
-    assert_eq!(found(&[second, first]), [Code::IndexOrder]);
-    assert_eq!(found(&[first, first, second]), [Code::IndexRepeated]);
-    assert_eq!(found(&["h 2026\n", first, second]), [Code::IndexLine]);
+    assert_eq!(found(&[first]), [FindingCode::IndexMissing]);
+    assert_eq!(found(&[second, first]), [FindingCode::IndexOrder]);
+    assert_eq!(found(&[first, first, second]), [FindingCode::IndexRepeated]);
+    assert_eq!(
+        found(&["h 2026\n", first, second]),
+        [FindingCode::IndexLine]
+    );
     let moved = second.replace("\"offset\": \"", "\"offset\": \"1");
     assert_eq!(
         found(&[first, &moved]),
-        [Code::IndexStale, Code::IndexMissing]
+        [FindingCode::IndexStale, FindingCode::IndexMissing]
     );
     let other = second.replace("a.warc.gz", "b.warc.gz");
     assert_eq!(
         found(&[first, &other]),
-        [Code::IndexStale, Code::IndexMissing]
+        [FindingCode::IndexStale, FindingCode::IndexMissing]
     );
     for (from, to) in [
         ("\"length\": \"", "\"length\": \"9"),
@@ -56,7 +58,7 @@ fn index_and_files_agree_both_ways() {
     ] {
         let wrong = second.replace(from, to);
         if wrong != second {
-            assert_eq!(found(&[first, &wrong]), [Code::IndexDiffers], "{to}");
+            assert_eq!(found(&[first, &wrong]), [FindingCode::IndexDiffers], "{to}");
         }
     }
 }
@@ -67,9 +69,9 @@ fn a_line_has_the_key_of_its_record() {
     let (bytes, lines) = indexed();
     let (key, rest) = lines[1].split_once(' ').expect("a key");
     let wrong = format!("{}\n{key}/ {rest}\n", lines[0]);
-    let (findings, _) = verify(&[("a.warc.gz", bytes), (index::FILE_NAME, wrong.into())]);
+    let (findings, _) = verify(&[("a.warc.gz", bytes), (INDEX_FILE_NAME, wrong.into())]);
     assert_eq!(findings.len(), 1, "{findings:?}");
-    assert_eq!(findings[0].code, Code::IndexKey);
+    assert_eq!(findings[0].code, FindingCode::IndexKey);
     assert_eq!(findings[0].offset, Some(lines[0].len() as u64 + 1));
     let message = &findings[0].message;
     assert!(
@@ -87,21 +89,21 @@ fn a_blank_in_a_uri_is_no_difference() {
         .replace("org/1", "org/1 2");
     let path = dir.path().join("a.warc.gz");
     fs::write(&path, gzip(record.as_bytes())).expect("written");
-    index::rebuild(dir.path(), &key).expect("indexed");
-    let line = fs::read_to_string(dir.path().join(index::FILE_NAME)).expect("an index");
+    rebuild_index(dir.path(), &key).expect("indexed");
+    let line = fs::read_to_string(dir.path().join(INDEX_FILE_NAME)).expect("an index");
     assert!(line.starts_with("http!//example.org/1%202 "), "{line}");
     let (findings, _) = verify(&[
         ("a.warc.gz", fs::read(path).expect("there")),
-        (index::FILE_NAME, line.into_bytes()),
+        (INDEX_FILE_NAME, line.into_bytes()),
     ]);
-    let codes: Vec<Code> = findings.iter().map(|finding| finding.code).collect();
-    assert_eq!(codes, [Code::UriSpace]);
+    let codes: Vec<FindingCode> = findings.iter().map(|finding| finding.code).collect();
+    assert_eq!(codes, [FindingCode::UriSpace]);
 }
 
 /// Keys with method and body in them.
 struct WithRequests;
 
-impl Keys for WithRequests {
+impl SortKeys for WithRequests {
     fn key(&self, url: &str) -> String {
         key(url)
     }
@@ -146,11 +148,11 @@ fn the_key_of_an_answer_has_the_request_in_it() {
         ] {
             let dir = tempfile::tempdir().expect("a directory");
             fs::write(dir.path().join("a.warc.gz"), file).expect("written");
-            index::rebuild(dir.path(), &WithRequests).expect("indexed");
-            let path = dir.path().join(index::FILE_NAME);
-            let codes = |keys: &(dyn Keys + Sync)| {
+            rebuild_index(dir.path(), &WithRequests).expect("indexed");
+            let path = dir.path().join(INDEX_FILE_NAME);
+            let codes = |keys: &(dyn SortKeys + Sync)| {
                 let mut codes = Vec::new();
-                let mut keep = |finding: urldb_warc::verify::Finding| codes.push(finding.code);
+                let mut keep = |finding: urldb_warc::ArchiveFinding| codes.push(finding.code);
                 let mut verifier = Verifier::new(keys, &mut keep);
                 verifier.file(&dir.path().join("a.warc.gz"));
                 verifier.index(&path);
@@ -162,10 +164,10 @@ fn the_key_of_an_answer_has_the_request_in_it() {
             let other = if method == "GET" {
                 vec![]
             } else {
-                vec![Code::IndexKey]
+                vec![FindingCode::IndexKey]
             };
             assert_eq!(codes(&key), other, "{method}");
-            index::rebuild(dir.path(), &key).expect("indexed");
+            rebuild_index(dir.path(), &key).expect("indexed");
             assert_eq!(codes(&WithRequests), other, "{method}");
         }
     }

@@ -1,8 +1,8 @@
 use proptest::prelude::*;
-use urldb_warc::digest::Algorithm;
-use urldb_warc::http::{InvalidHead, ResponseHead, StoredHead, Version, render_request_head};
-use urldb_warc::record::{Exchange, Truncated, warcinfo};
-use urldb_warc::{Digest, RecordId, RecordType, WarcDate};
+use urldb_warc::{
+    Digest, DigestAlgorithm, Exchange, HttpVersion, InvalidHttpHead, RecordId, RecordType,
+    ResponseHead, StoredHead, TruncationReason, WarcDate, render_request_head, warcinfo,
+};
 
 use crate::common::{BODY, URL, date, drafts, fields, id, original};
 
@@ -78,10 +78,10 @@ fn record_ids_are_version_4() {
     }
 }
 
-fn render(status: u16, own: &[(&str, &str)], body_length: u64) -> Result<String, InvalidHead> {
+fn render(status: u16, own: &[(&str, &str)], body_length: u64) -> Result<String, InvalidHttpHead> {
     let fields = fields(own);
     let head = ResponseHead {
-        version: Version::Http11,
+        version: HttpVersion::Http11,
         status,
         reason: "OK",
         fields: &fields,
@@ -141,7 +141,7 @@ fn heads_cannot_be_injected_into() {
         ("\0", false),
     ] {
         let head = ResponseHead {
-            version: Version::Http11,
+            version: HttpVersion::Http11,
             status: 200,
             reason,
             fields: &[],
@@ -160,7 +160,7 @@ fn heads_cannot_be_injected_into() {
 }
 
 /// The header of a record, one field a line.
-fn header(draft: &urldb_warc::Draft) -> String {
+fn header(draft: &urldb_warc::RecordDraft) -> String {
     draft
         .header
         .iter()
@@ -201,7 +201,7 @@ fn drafts_say_what_they_are() {
         &id(1),
         b"HTTP/1.1 200 OK\r\n\r\n".to_vec(),
         &original().payload_digest,
-        Some(Truncated::Length),
+        Some(TruncationReason::Length),
     );
     let mut cut = cut.expect("valid");
     assert_eq!(cut.header.get("WARC-Truncated"), Some("length"));
@@ -210,7 +210,7 @@ fn drafts_say_what_they_are() {
         Some("application/http;msgtype=response")
     );
 
-    cut.add_block_digest(Algorithm::Sha256, BODY)
+    cut.add_block_digest(DigestAlgorithm::Sha256, BODY)
         .expect("in memory");
     let block = [b"HTTP/1.1 200 OK\r\n\r\n", BODY].concat();
     let expected = Digest::sha256_of(block.as_slice())
@@ -285,7 +285,7 @@ proptest! {
         reason in ".*",
         body_length in any::<u64>(),
     ) {
-        let head = ResponseHead { version: Version::Http11, status, reason: &reason, fields: &own, body_length };
+        let head = ResponseHead { version: HttpVersion::Http11, status, reason: &reason, fields: &own, body_length };
         let Ok(bytes) = head.render() else { return Ok(()) };
         let input = [bytes.as_slice(), b"body"].concat();
         let mut rest = input.as_slice();

@@ -5,13 +5,10 @@ use std::fs;
 use std::io::{Cursor, Read};
 
 use proptest::prelude::*;
-use urldb_warc::file::{FileError, Style};
-use urldb_warc::header::InvalidField;
-use urldb_warc::record::warcinfo;
-use urldb_warc::segment::{Join, SegmentFault, split};
-use urldb_warc::version::Version;
-use urldb_warc::writer::{Compression, Problem, Writer};
-use urldb_warc::{Header, RecordType, Series};
+use urldb_warc::{
+    ArchiveFileError, Compression, FileSeries, Header, InvalidField, RecordType, SegmentError,
+    SegmentJoiner, Version, WriteErrorKind, WriteOptions, Writer, split_record, warcinfo,
+};
 
 use crate::common::{BODY, date, drafts, id, read_all};
 
@@ -78,7 +75,7 @@ fn what_a_version_cannot_say_is_refused() {
         let error = writer
             .write_draft(&drafts()[0].0, &b""[..], 0)
             .expect_err("refused");
-        assert!(matches!(error.problem, Problem::Version(found) if found == version));
+        assert!(matches!(error.kind, WriteErrorKind::Version(found) if found == version));
         assert!(writer.get_ref().is_empty());
     }
     let mut writer = Writer::new(Vec::new(), Compression::None).with_version(Version::Warc09);
@@ -86,8 +83,8 @@ fn what_a_version_cannot_say_is_refused() {
         .write_record(&Header::new(RecordType::Resource), &b""[..], 0)
         .expect_err("refused");
     assert!(matches!(
-        error.problem,
-        Problem::Missing {
+        error.kind,
+        WriteErrorKind::MissingField {
             field: "WARC-Record-ID"
         }
     ));
@@ -188,7 +185,7 @@ fn segments(header: &Header, block: &[u8], limit: u64) -> Vec<(Header, Vec<u8>)>
         id(n)
     };
     let length = block.len() as u64;
-    split(
+    split_record(
         header,
         (block, length),
         limit,
@@ -251,27 +248,27 @@ fn a_record_is_split_into_continuations() {
 fn segments_that_do_not_follow_are_refused() {
     let header = cut_response();
     let found = segments(&header, b"0123456789", 4);
-    assert!(Join::begin(&header, 10).is_none());
-    assert!(Join::begin(&found[1].0, 4).is_none());
-    let mut join = Join::begin(&found[0].0, 4).expect("a first segment");
+    assert!(SegmentJoiner::begin(&header, 10).is_none());
+    assert!(SegmentJoiner::begin(&found[1].0, 4).is_none());
+    let mut join = SegmentJoiner::begin(&found[0].0, 4).expect("a first segment");
     let order = join.clone().add(&found[2].0, 2);
     assert!(matches!(
         order,
-        Err(SegmentFault::Order { expected: 2, .. })
+        Err(SegmentError::Order { expected: 2, .. })
     ));
     join.add(&found[1].0, 4).expect("the next");
-    let stranger = join.clone().add(&header, 4);
-    assert!(matches!(stranger, Err(SegmentFault::Stranger { .. })));
+    let unrelated = join.clone().add(&header, 4);
+    assert!(matches!(unrelated, Err(SegmentError::Unrelated { .. })));
     let length = join.clone().add(&found[2].0, 3);
     assert!(matches!(
         length,
-        Err(SegmentFault::Length { length: 11, .. })
+        Err(SegmentError::Length { length: 11, .. })
     ));
     assert!(!join.is_complete());
     join.add(&found[2].0, 2).expect("the last");
     assert!(join.is_complete());
     let again = join.add(&found[2].0, 2);
-    assert!(matches!(again, Err(SegmentFault::Stranger { .. })));
+    assert!(matches!(again, Err(SegmentError::Unrelated { .. })));
 }
 
 proptest! {
@@ -285,7 +282,7 @@ proptest! {
             prop_assert_eq!(&found[0].0, &header);
             return Ok(());
         }
-        let mut join = Join::begin(&found[0].0, found[0].1.len() as u64).expect("a first segment");
+        let mut join = SegmentJoiner::begin(&found[0].0, found[0].1.len() as u64).expect("a first segment");
         for (segment, block) in &found[1..] {
             prop_assert!(!join.is_complete());
             join.add(segment, block.len() as u64).expect("the next");
@@ -300,7 +297,7 @@ proptest! {
 }
 
 /// The file of a series to write to.
-fn current(series: &mut Series) -> Result<&mut urldb_warc::ArchiveFile, FileError> {
+fn current(series: &mut FileSeries) -> Result<&mut urldb_warc::ArchiveFile, ArchiveFileError> {
     series.file(
         || Ok(date("2026-11-20T06:00:00Z")),
         |when, name| Ok(warcinfo(&id(1), when, name, &[]).expect("valid")),
@@ -310,20 +307,20 @@ fn current(series: &mut Series) -> Result<&mut urldb_warc::ArchiveFile, FileErro
 #[test]
 fn a_series_rolls_over_at_its_target_size() {
     let dir = tempfile::tempdir().expect("a directory");
-    let style = Style {
+    let options = WriteOptions {
         version: Version::Warc10,
         skip_lengths: true,
     };
     // Another process has taken the first name.
     let taken = "urldb-20261120060000-00000-host.warc.gz";
     fs::write(dir.path().join(taken), "").expect("written");
-    let mut series = Series::new(dir.path(), "urldb", "host")
-        .with_style(style)
+    let mut series = FileSeries::new(dir.path(), "urldb", "host")
+        .with_options(options)
         .with_target_size(100_000);
     let block = noise(40_000);
     for _ in 0..7 {
         let file = current(&mut series).expect("a file");
-        let draft = urldb_warc::Draft {
+        let draft = urldb_warc::RecordDraft {
             header: drafts()[2].0.header.clone(),
             head: Vec::new(),
         };
@@ -355,14 +352,14 @@ fn a_series_rolls_over_at_its_target_size() {
 
 #[test]
 fn a_series_without_records_leaves_no_file() {
-    let series = Series::new(std::path::Path::new("/nowhere"), "urldb", "host");
+    let series = FileSeries::new(std::path::Path::new("/nowhere"), "urldb", "host");
     assert_eq!(
         series.finish().expect("nothing to do"),
         Vec::<std::path::PathBuf>::new()
     );
-    let mut series = Series::new(std::path::Path::new("/nowhere"), "urldb", "host");
+    let mut series = FileSeries::new(std::path::Path::new("/nowhere"), "urldb", "host");
     let refused = current(&mut series);
-    assert!(matches!(refused.err(), Some(FileError::Io { .. })));
+    assert!(matches!(refused.err(), Some(ArchiveFileError::Io { .. })));
 }
 
 /// Counts what is written, and keeps none of it.
@@ -393,7 +390,7 @@ fn a_huge_record_is_streamed_in_segments() {
         extent.expect("written");
         Ok::<_, InvalidField>(())
     };
-    split(&header, (block, length), 2 << 30, || id(9), write).expect("valid");
+    split_record(&header, (block, length), 2 << 30, || id(9), write).expect("valid");
     assert_eq!(lengths, [2 << 30, 2 << 30, (1 << 30) + 1]);
     assert_eq!(writer.get_ref().0, writer.position());
     assert!(writer.position() > length);

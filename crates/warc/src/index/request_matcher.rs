@@ -1,8 +1,8 @@
-//! Brings requests and their answers together.
+//! Matches requests with the captures of their responses.
 //!
-//! What was sent with a request that is no GET belongs to the key of the answer. The two records
-//! stand near each other and are linked by `WARC-Concurrent-To`, in whichever direction; so a capture
-//! waits until a few more records have gone by.
+//! Method and body of a request other than GET are part of the key of its response. The two records
+//! stand near each other, and either one may refer to the other by `WARC-Concurrent-To`. So a capture
+//! is held back until some more records have been read.
 
 use std::collections::VecDeque;
 
@@ -10,37 +10,37 @@ use crate::header::Header;
 use crate::http::StoredRequest;
 use crate::id::strip_brackets;
 
-/// How many records may stand between a request and its answer.
-const NEAR: usize = 16;
+/// Limit of the number of records between a request and its response.
+const MAX_DISTANCE: usize = 16;
 
-/// The last few records of a file; `T` is what is known of a capture among them.
-pub(crate) struct Near<T>(VecDeque<Seen<T>>);
+/// The last few records of a file; `T` is what the caller knows of a capture among them.
+pub(crate) struct RequestMatcher<T>(VecDeque<RecentRecord<T>>);
 
-/// What is remembered of a record while others that belong to it may follow.
-struct Seen<T> {
+/// A record that a later one may belong to.
+struct RecentRecord<T> {
     id: String,
     concurrent_to: Vec<String>,
     capture: Option<T>,
     request: Option<StoredRequest>,
 }
 
-impl<T> Default for Near<T> {
+impl<T> Default for RequestMatcher<T> {
     fn default() -> Self {
         Self(VecDeque::new())
     }
 }
 
-impl<T> Near<T> {
-    /// Adds the next record, as what it is: a capture, a request, or neither. `ask` is called for
-    /// each capture whose request is no GET. What need not wait any longer is handed out.
+impl<T> RequestMatcher<T> {
+    /// Adds the next record, with its capture or request if it has one. Calls `set_request` for each
+    /// capture whose request is not a GET. Returns a capture that no later request can belong to.
     pub(crate) fn add(
         &mut self,
         header: &Header,
         capture: Option<T>,
         request: Option<StoredRequest>,
-        ask: impl Fn(&mut T, &StoredRequest),
+        set_request: impl Fn(&mut T, &StoredRequest),
     ) -> Option<T> {
-        let mut new = Seen {
+        let mut new = RecentRecord {
             id: id(header),
             concurrent_to: concurrent_to(header),
             capture,
@@ -55,25 +55,25 @@ impl<T> Near<T> {
                 (&mut new.capture, &old.request),
             ] {
                 if let (Some(capture), Some(request)) = (capture, request) {
-                    ask(capture, request);
+                    set_request(capture, request);
                 }
             }
         }
         self.0.push_back(new);
-        if self.0.len() <= NEAR {
+        if self.0.len() <= MAX_DISTANCE {
             return None;
         }
         self.0.pop_front()?.capture
     }
 
-    /// At the end of the file: the captures that still wait.
-    pub(crate) fn rest(&mut self) -> impl Iterator<Item = T> + use<T> {
+    /// Ends the file and returns the captures held back.
+    pub(crate) fn end_file(&mut self) -> impl Iterator<Item = T> + use<T> {
         let rest = std::mem::take(&mut self.0);
-        rest.into_iter().filter_map(|seen| seen.capture)
+        rest.into_iter().filter_map(|record| record.capture)
     }
 }
 
-impl<T> Seen<T> {
+impl<T> RecentRecord<T> {
     fn belongs_to(&self, other: &Self) -> bool {
         self.concurrent_to.contains(&other.id) || other.concurrent_to.contains(&self.id)
     }

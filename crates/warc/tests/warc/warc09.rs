@@ -111,6 +111,6 @@ fn nothing_about_the_examples_is_unusual() {
     while let Some(record) = reader.next_record().expect("good") {
         assert_eq!(record.version(), Version::Warc09);
         record.finish().expect("closed");
-        assert!(reader.notes().is_empty());
+        assert!(reader.deviations().is_empty());
     }
 }

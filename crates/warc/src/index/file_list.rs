@@ -1,9 +1,9 @@
-//! Which archive files the index has the lines of, so that a run need not read the index to know; and
-//! that its lines are in order, so that they need not be compared before one is looked up.
+//! A list of the archive files whose lines are in the index. With this list a run need not read the
+//! index to find files that are not indexed, nor check the order of its lines before a lookup.
 //!
-//! The list stands in a file beside the index, and is good as long as the index is the very one that
-//! it was written for: length, time of change and (where there are such) the inode say so. Else, after
-//! a merge in git say, the index is read once. The list may be deleted at any time.
+//! The list is a file beside the index. It is valid for an index with the recorded length, modification
+//! time and (on Unix) inode. Otherwise, for example after a merge in git, the index is read once. The
+//! list may be deleted at any time.
 
 use std::collections::BTreeSet;
 use std::fs::Metadata;
@@ -11,31 +11,31 @@ use std::io::{self, Write};
 use std::path::{Path, PathBuf};
 use std::time::UNIX_EPOCH;
 
-use super::lines::{Lines, write_line};
+use super::lines::{IndexLines, write_line};
 use crate::cdxj::CdxjLine;
 use crate::fs::replace;
 
 /// The name of the list in the directory of an archive.
 pub(super) const FILE_NAME: &str = ".indexed";
 
-/// The names of the files that the index has the lines of.
+/// The names of the files whose lines are in the index.
 pub(super) fn read(index: &Path) -> io::Result<BTreeSet<String>> {
-    match remembered(index)? {
+    match read_list(index)? {
         Some(names) => Ok(names),
-        None => named_in(index),
+        None => file_names_in(index),
     }
 }
 
-/// Whether there is a list for the index as it is now, which is then in order.
+/// Whether the list is valid for the present index, whose lines are then in order.
 pub(super) fn is_current(index: &Path) -> io::Result<bool> {
-    let first = Lines::open(&path(index))?.next().transpose()?;
-    Ok(first.is_some_and(|first| first == state(index).unwrap_or_default().as_bytes()))
+    let first = IndexLines::open(&list_path(index))?.next().transpose()?;
+    Ok(first.is_some_and(|first| first == index_state(index).unwrap_or_default().as_bytes()))
 }
 
-/// Puts the list down for the index as it is now, which has to be in order.
+/// Writes the list for the present index, whose lines must be in order.
 pub(super) fn write(index: &Path, names: &BTreeSet<String>) -> io::Result<()> {
-    let state = state(index)?;
-    replace(&path(index), |output| {
+    let state = index_state(index)?;
+    replace(&list_path(index), |output| {
         writeln!(output, "{state}")?;
         names
             .iter()
@@ -43,13 +43,13 @@ pub(super) fn write(index: &Path, names: &BTreeSet<String>) -> io::Result<()> {
     })
 }
 
-/// `None` if there is no list, or one for another state of the index.
-fn remembered(index: &Path) -> io::Result<Option<BTreeSet<String>>> {
-    let mut lines = Lines::open(&path(index))?;
+/// Reads the list. `None` if it is missing or belongs to another state of the index.
+fn read_list(index: &Path) -> io::Result<Option<BTreeSet<String>>> {
+    let mut lines = IndexLines::open(&list_path(index))?;
     let Some(first) = lines.next().transpose()? else {
         return Ok(None);
     };
-    if first != state(index)?.as_bytes() {
+    if first != index_state(index)?.as_bytes() {
         return Ok(None);
     }
     lines
@@ -58,10 +58,10 @@ fn remembered(index: &Path) -> io::Result<Option<BTreeSet<String>>> {
         .map(Some)
 }
 
-fn named_in(index: &Path) -> io::Result<BTreeSet<String>> {
+fn file_names_in(index: &Path) -> io::Result<BTreeSet<String>> {
     let mut names = BTreeSet::new();
-    for line in Lines::open(index)? {
-        if let Some(name) = file_named(&String::from_utf8_lossy(&line?))
+    for line in IndexLines::open(index)? {
+        if let Some(name) = file_name_in_line(&String::from_utf8_lossy(&line?))
             && !names.contains(&*name)
         {
             names.insert(name);
@@ -70,14 +70,13 @@ fn named_in(index: &Path) -> io::Result<BTreeSet<String>> {
     Ok(names)
 }
 
-/// The file that a line names. What is no line of an index names none.
-fn file_named(line: &str) -> Option<String> {
+/// The archive file that an index line names; `None` for an invalid line.
+fn file_name_in_line(line: &str) -> Option<String> {
     CdxjLine::parse(line).ok().map(|line| line.filename)
 }
 
-/// Length, time of change and inode of the index, which need not exist. None of them changes when it
-/// is renamed.
-fn state(index: &Path) -> io::Result<String> {
+/// Length, modification time and inode of the index, if it exists. Renaming changes none of them.
+fn index_state(index: &Path) -> io::Result<String> {
     let known = match index.metadata() {
         Err(error) if error.kind() == io::ErrorKind::NotFound => return Ok("no index".to_owned()),
         other => other?,
@@ -99,6 +98,6 @@ fn inode(_: &Metadata) -> String {
     String::new()
 }
 
-fn path(index: &Path) -> PathBuf {
+fn list_path(index: &Path) -> PathBuf {
     index.with_file_name(FILE_NAME)
 }

@@ -1,42 +1,43 @@
-//! Records to be written, as drafts: everything but the body. Of the eight types of WARC/1.1 §6 all but
-//! `continuation` are drafted here, and that one by [`segment`](crate::segment).
+//! Drafts of records: header and HTTP head, without the body. This module drafts all record types of
+//! WARC/1.1 §6 except `continuation`, which [`split_record`](crate::split_record) makes.
 //!
-//! Their shape follows WARC/1.1 §6 and what replay tools need in practice. A revisit has an empty
-//! block by default: replay then answers with the original's head and body, and the record stays
-//! small. It names its original by URI and date, which is how replay tools find it; the record id
-//! alone they ignore.
+//! The drafts follow WARC/1.1 §6 and what replay tools need in practice. A revisit has an empty block by
+//! default: replay then answers with the original's head and body, and the record stays small. A
+//! revisit names its original by URI and date, because replay tools look the original up by these and
+//! ignore the record id.
 
 use std::io::{self, Read};
 use std::net::IpAddr;
 
 use crate::date::WarcDate;
-use crate::digest::{Algorithm, Digest};
+use crate::digest::{Digest, DigestAlgorithm};
 use crate::header::{Header, InvalidField, RecordType};
 use crate::id::RecordId;
 
-/// The profile of a revisit that found the very same payload (WARC/1.1 §6.7.2). A writer of WARC/1.0
-/// puts the URI of that version in its place.
-pub const IDENTICAL_PAYLOAD: &str =
+/// The profile of a revisit with an identical payload (WARC/1.1 §6.7.2). A writer of WARC/1.0 uses the
+/// URI of that version instead.
+pub const IDENTICAL_PAYLOAD_PROFILE: &str =
     "http://netpreserve.org/warc/1.1/revisit/identical-payload-digest";
 
-/// The profile of a revisit for which the server said 304 (WARC/1.1 §6.7.3), which names it so; the
-/// example there is without `/revisit`.
-pub const NOT_MODIFIED: &str = "http://netpreserve.org/warc/1.1/revisit/server-not-modified";
+/// The profile of a revisit after a 304 response (WARC/1.1 §6.7.3). The example in that section lacks
+/// `/revisit`; its text has it.
+pub const NOT_MODIFIED_PROFILE: &str =
+    "http://netpreserve.org/warc/1.1/revisit/server-not-modified";
 
 pub(crate) const HTTP_REQUEST: &str = "application/http;msgtype=request";
 pub(crate) const HTTP_RESPONSE: &str = "application/http;msgtype=response";
 const WARC_FIELDS: &str = "application/warc-fields";
 
-/// A record ready to be written, save for a body that is streamed when it is.
+/// A record without its body, which is streamed when the record is written.
 #[derive(Clone, Debug, PartialEq, Eq)]
-pub struct Draft {
+pub struct RecordDraft {
     /// The header, without the `Content-Length` that the writer adds.
     pub header: Header,
-    /// The beginning of the block: an HTTP head, or all of it where no body follows.
+    /// The beginning of the block: an HTTP head, or the whole block if no body follows.
     pub head: Vec<u8>,
 }
 
-impl Draft {
+impl RecordDraft {
     fn new(kind: RecordType, id: &RecordId, date: &WarcDate) -> Result<Self, InvalidField> {
         let mut header = Header::new(kind);
         header.push("WARC-Record-ID", id.bracketed())?;
@@ -53,11 +54,11 @@ impl Draft {
         Ok(self)
     }
 
-    /// Adds `WARC-Block-Digest`, over head and body. It has to stand before the block, so the body is
-    /// read here, and once more when the record is written.
+    /// Adds `WARC-Block-Digest` over head and body. The field precedes the block, so the body is read
+    /// here and once more when the record is written.
     pub fn add_block_digest(
         &mut self,
-        algorithm: Algorithm,
+        algorithm: DigestAlgorithm,
         body: impl Read,
     ) -> Result<(), BlockDigestError> {
         let (digest, _) = Digest::of(algorithm, self.head.as_slice().chain(body))?;
@@ -77,20 +78,20 @@ pub enum BlockDigestError {
     Field(#[from] InvalidField),
 }
 
-/// Why a stored payload is not whole (WARC/1.1 §5.13).
+/// Why a stored payload is incomplete (WARC/1.1 §5.13).
 #[derive(Clone, Copy, Debug, PartialEq, Eq)]
-pub enum Truncated {
-    /// A limit of ours on the length.
+pub enum TruncationReason {
+    /// The archiving program limits the length.
     Length,
-    /// A limit of ours on the time.
+    /// The archiving program limits the time.
     Time,
     /// The connection was lost.
     Disconnect,
-    /// Anything else.
+    /// Another reason.
     Unspecified,
 }
 
-impl Truncated {
+impl TruncationReason {
     fn name(self) -> &'static str {
         match self {
             Self::Length => "length",
@@ -101,33 +102,33 @@ impl Truncated {
     }
 }
 
-/// The full capture that a revisit refers to: what the ledger keeps of it.
+/// The full capture that a revisit refers to.
 #[derive(Clone, Debug, PartialEq, Eq)]
-pub struct Original {
-    /// Its record id.
+pub struct OriginalCapture {
+    /// The record id.
     pub record_id: RecordId,
-    /// Its target URI.
+    /// The target URI.
     pub target_uri: String,
-    /// Its date, to the letter.
+    /// The date, character for character.
     pub date: WarcDate,
-    /// The digest of its payload, which is that of the revisit too.
+    /// The digest of the payload, which the revisit has too.
     pub payload_digest: Digest,
 }
 
-/// One request and its answer. All records about it share the URI, the date and the address.
+/// One request and its response. All records about them share URI, date and IP address.
 #[derive(Clone, Copy, Debug)]
 pub struct Exchange<'a> {
-    /// The URI that was asked for.
+    /// The requested URI.
     pub target_uri: &'a str,
-    /// When.
+    /// The date of the request.
     pub date: &'a WarcDate,
-    /// The address that answered.
+    /// The address of the server.
     pub ip_address: Option<IpAddr>,
 }
 
 impl Exchange<'_> {
-    fn draft(&self, kind: RecordType, id: &RecordId) -> Result<Draft, InvalidField> {
-        let mut draft = Draft::new(kind, id, self.date)?;
+    fn draft(&self, kind: RecordType, id: &RecordId) -> Result<RecordDraft, InvalidField> {
+        let mut draft = RecordDraft::new(kind, id, self.date)?;
         draft.header.push("WARC-Target-URI", self.target_uri)?;
         if let Some(ip_address) = self.ip_address {
             draft
@@ -137,14 +138,15 @@ impl Exchange<'_> {
         Ok(draft)
     }
 
-    /// A full capture (§6.3). `payload` is the digest of the body as stored, content coding and all.
+    /// Drafts a full capture (§6.3). `payload` is the digest of the body as stored, including its content
+    /// coding.
     pub fn response(
         &self,
         id: &RecordId,
         head: Vec<u8>,
         payload: &Digest,
-        truncated: Option<Truncated>,
-    ) -> Result<Draft, InvalidField> {
+        truncated: Option<TruncationReason>,
+    ) -> Result<RecordDraft, InvalidField> {
         let mut draft = self.draft(RecordType::Response, id)?;
         draft
             .header
@@ -155,27 +157,27 @@ impl Exchange<'_> {
         draft.with_block(HTTP_RESPONSE, head)
     }
 
-    /// What was asked (§6.5), beside the response or revisit `answer`.
+    /// Drafts the request (§6.5) that belongs to the response or revisit `response`.
     pub fn request(
         &self,
         id: &RecordId,
-        answer: &RecordId,
+        response: &RecordId,
         head: Vec<u8>,
-    ) -> Result<Draft, InvalidField> {
+    ) -> Result<RecordDraft, InvalidField> {
         let mut draft = self.draft(RecordType::Request, id)?;
         draft
             .header
-            .push("WARC-Concurrent-To", answer.bracketed())?;
+            .push("WARC-Concurrent-To", response.bracketed())?;
         draft.with_block(HTTP_REQUEST, head)
     }
 
-    /// A file or the like, whose block is the payload itself (§6.4).
+    /// Drafts a resource, such as a file, whose block is the payload itself (§6.4).
     pub fn resource(
         &self,
         id: &RecordId,
         content_type: &str,
         payload: &Digest,
-    ) -> Result<Draft, InvalidField> {
+    ) -> Result<RecordDraft, InvalidField> {
         let mut draft = self.draft(RecordType::Resource, id)?;
         draft
             .header
@@ -183,55 +185,55 @@ impl Exchange<'_> {
         draft.with_block(content_type, Vec::new())
     }
 
-    /// The content of the record `of` in another format, so that it can still be read (§6.8).
+    /// Drafts a conversion: the content of the record `of` in another format (§6.8).
     pub fn conversion(
         &self,
         id: &RecordId,
         of: &RecordId,
         content_type: &str,
-    ) -> Result<Draft, InvalidField> {
+    ) -> Result<RecordDraft, InvalidField> {
         let mut draft = self.draft(RecordType::Conversion, id)?;
         draft.header.push("WARC-Refers-To", of.bracketed())?;
         draft.with_block(content_type, Vec::new())
     }
 
-    /// The same payload again (§6.7.2). With an empty `head`, the usual one, replay shows the
-    /// original's head; any other is stored, and said to be without its body.
+    /// Drafts a revisit with an identical payload (§6.7.2). With an empty `head`, the usual case, replay
+    /// shows the original's head. Any other head is stored, and the record is marked as truncated.
     pub fn revisit_identical(
         &self,
         id: &RecordId,
-        original: &Original,
+        original: &OriginalCapture,
         head: Vec<u8>,
-    ) -> Result<Draft, InvalidField> {
-        let mut draft = self.revisit(id, original, IDENTICAL_PAYLOAD)?;
+    ) -> Result<RecordDraft, InvalidField> {
+        let mut draft = self.revisit(id, original, IDENTICAL_PAYLOAD_PROFILE)?;
         if head.is_empty() {
             return Ok(draft);
         }
         draft
             .header
-            .push("WARC-Truncated", Truncated::Length.name())?;
+            .push("WARC-Truncated", TruncationReason::Length.name())?;
         draft.with_block(HTTP_RESPONSE, head)
     }
 
-    /// The server said 304 (§6.7.3). The block is empty: replay would show a head in it as the bare
-    /// 304 that it is, and no content. The head goes beside it, into [`Exchange::not_modified_head`].
+    /// Drafts a revisit after a 304 response (§6.7.3). The block is empty, because replay would show a
+    /// stored 304 head without any content. [`Exchange::not_modified_head`] keeps that head.
     pub fn revisit_not_modified(
         &self,
         id: &RecordId,
-        original: &Original,
-    ) -> Result<Draft, InvalidField> {
-        self.revisit(id, original, NOT_MODIFIED)
+        original: &OriginalCapture,
+    ) -> Result<RecordDraft, InvalidField> {
+        self.revisit(id, original, NOT_MODIFIED_PROFILE)
     }
 
-    /// The head of the 304 for which there is the revisit `about`. It is kept as fields, the start line
-    /// as `status-line`: programs that make an index take metadata of any other content type for a
-    /// capture of the URI.
+    /// Drafts metadata with the head of a 304 response, which belongs to the revisit `about`. The head is
+    /// stored as fields, its start line as `status-line`: indexers take metadata of any other content
+    /// type for a capture of the URI.
     pub fn not_modified_head(
         &self,
         id: &RecordId,
         about: &RecordId,
         head: &[u8],
-    ) -> Result<Draft, InvalidField> {
+    ) -> Result<RecordDraft, InvalidField> {
         let mut draft = self.draft(RecordType::Metadata, id)?;
         draft.header.push("WARC-Concurrent-To", about.bracketed())?;
         let head = head.strip_suffix(b"\r\n").unwrap_or(head);
@@ -241,9 +243,9 @@ impl Exchange<'_> {
     fn revisit(
         &self,
         id: &RecordId,
-        original: &Original,
+        original: &OriginalCapture,
         profile: &str,
-    ) -> Result<Draft, InvalidField> {
+    ) -> Result<RecordDraft, InvalidField> {
         let mut draft = self.draft(RecordType::Revisit, id)?;
         let header = &mut draft.header;
         header.push("WARC-Profile", profile)?;
@@ -254,13 +256,13 @@ impl Exchange<'_> {
         Ok(draft)
     }
 
-    /// What we know about the record `about`, or about the URI (§6.6), as fields.
+    /// Drafts metadata about the record `about`, or about the URI (§6.6), as fields.
     pub fn metadata(
         &self,
         id: &RecordId,
         about: Option<&RecordId>,
         fields: &[(&str, &str)],
-    ) -> Result<Draft, InvalidField> {
+    ) -> Result<RecordDraft, InvalidField> {
         let mut draft = self.draft(RecordType::Metadata, id)?;
         if let Some(about) = about {
             draft.header.push("WARC-Concurrent-To", about.bracketed())?;
@@ -269,19 +271,19 @@ impl Exchange<'_> {
     }
 }
 
-/// The first record of a file (§6.2): who made it, and how.
+/// Drafts the first record of a file (§6.2), which describes how the file was made.
 pub fn warcinfo(
     id: &RecordId,
     date: &WarcDate,
     filename: &str,
     fields: &[(&str, &str)],
-) -> Result<Draft, InvalidField> {
-    let mut draft = Draft::new(RecordType::Warcinfo, id, date)?;
+) -> Result<RecordDraft, InvalidField> {
+    let mut draft = RecordDraft::new(RecordType::Warcinfo, id, date)?;
     draft.header.push("WARC-Filename", filename)?;
     draft.with_block(WARC_FIELDS, warc_fields(fields)?)
 }
 
-/// A block of `application/warc-fields`: held to the same rules as a header.
+/// A block of `application/warc-fields`, with the same rules as a header.
 fn warc_fields(fields: &[(&str, &str)]) -> Result<Vec<u8>, InvalidField> {
     let mut checked = Header::default();
     for (name, value) in fields {

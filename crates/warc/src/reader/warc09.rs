@@ -1,38 +1,38 @@
-//! Heads of WARC 0.9 (the draft of January 2006, section 5): a line of parameters by position, then
-//! named ones. The stated length is that of head and block together.
+//! Heads of WARC 0.9 (the draft of January 2006, section 5): a line of positional parameters, then named
+//! parameters. The stated length is that of head and block together.
 
-use super::fault::Problem;
-use super::head::{Head, Lines, beginning, fields};
+use super::error::ReadErrorKind;
+use super::head::{Head, Lines, beginning, read_fields};
 use crate::date::timestamp_to_date;
-use crate::finding::Code;
+use crate::finding::FindingCode;
 use crate::header::Header;
-use crate::version::{NAMES_09, RELATED_09, Version, related};
+use crate::version::{NAMES_09, RELATED_09, Version, related_field};
 
 /// Reads a head that is all of `bytes`.
-pub(super) fn read(bytes: &[u8]) -> Result<Head, Problem> {
+pub(super) fn read(bytes: &[u8]) -> Result<Head, ReadErrorKind> {
     let mut lines = Lines::new(bytes);
     let line = String::from_utf8_lossy(lines.next().unwrap_or_default());
-    let mut notes = Vec::new();
-    let parameters = Parameters::parse(&line).ok_or_else(|| Problem::NoRecord {
+    let mut deviations = Vec::new();
+    let parameters = Parameters::parse(&line).ok_or_else(|| ReadErrorKind::NoRecord {
         found: beginning(&line),
     })?;
     if !parameters.version.eq_ignore_ascii_case("warc/0.9") {
-        notes.push(Code::UnknownVersion);
+        deviations.push(FindingCode::UnknownVersion);
     }
     if parameters.uri.contains([' ', '\t']) {
-        notes.push(Code::UriSpace);
+        deviations.push(FindingCode::UriSpace);
     }
     let head = bytes.len() as u64;
     let block = parameters
         .length
         .and_then(|length| length.checked_sub(head))
-        .ok_or(Problem::NoLength)?;
+        .ok_or(ReadErrorKind::NoLength)?;
     let date = timestamp_to_date(parameters.date).unwrap_or_else(|| {
-        notes.push(Code::DateForm);
+        deviations.push(FindingCode::DateForm);
         parameters.date.to_owned()
     });
     let mut named = Header::default();
-    fields(&mut lines, &mut named, &mut notes);
+    read_fields(&mut lines, &mut named, &mut deviations);
     let mut header = Header::default();
     header.push_read("WARC-Type", parameters.record_type);
     header.push_read("WARC-Record-ID", &format!("<{}>", parameters.id));
@@ -48,11 +48,11 @@ pub(super) fn read(bytes: &[u8]) -> Result<Head, Problem> {
         header,
         block,
         length: bytes.len(),
-        notes,
+        deviations,
     })
 }
 
-/// Adds a named parameter under its present name. Ids have angle brackets now.
+/// Adds a named parameter under its later name. Ids get angle brackets.
 fn push_named(header: &mut Header, record_type: &str, name: &str, value: &str) {
     let known = NAMES_09
         .into_iter()
@@ -62,13 +62,13 @@ fn push_named(header: &mut Header, record_type: &str, name: &str, value: &str) {
         Some((old, new)) if is_id(old) => header.push_read(new, &format!("<{value}>")),
         Some((_, new)) => header.push_read(new, value),
         None if name.eq_ignore_ascii_case(RELATED_09) => {
-            header.push_read(related(record_type), &format!("<{value}>"));
+            header.push_read(related_field(record_type), &format!("<{value}>"));
         }
         None => header.push_read(name, value),
     }
 }
 
-/// The first line.
+/// The parameters of the first line.
 struct Parameters<'a> {
     version: &'a str,
     length: Option<u64>,
@@ -80,8 +80,8 @@ struct Parameters<'a> {
 }
 
 impl<'a> Parameters<'a> {
-    /// Blanks of any number stand between parameters. More of these than there should be are those
-    /// of a URI with blanks in it, for the rest is of programs.
+    /// Splits a line at runs of blanks. Additional words belong to the URI, because only the URI comes
+    /// from outside the archiving program.
     fn parse(line: &'a str) -> Option<Self> {
         const BLANK: [char; 2] = [' ', '\t'];
         let mut rest = line.trim_matches(BLANK);

@@ -1,4 +1,4 @@
-//! However a file is divided, what comes out is what one thread makes of it.
+//! Reading on several threads has the outcome of reading on one, for every division of the file.
 
 use std::fs;
 use std::io::{Seek, Write};
@@ -9,13 +9,13 @@ use super::*;
 use crate::header::{Header, RecordType};
 use crate::writer::{Compression, Writer};
 
-impl Product for String {
-    fn weight(&self) -> usize {
+impl MemorySize for String {
+    fn memory_size(&self) -> usize {
         self.len()
     }
 }
 
-/// What there is to know of a record.
+/// Describes a record completely.
 fn describe(mut record: Record<'_, File>, add: &mut dyn FnMut(String)) -> Result<(), ReadError> {
     add(format!("{} {:?}", record.offset(), record.header()));
     let length = io::copy(&mut record, &mut io::sink()).map_err(|error| record.fault(error))?;
@@ -23,10 +23,13 @@ fn describe(mut record: Record<'_, File>, add: &mut dyn FnMut(String)) -> Result
     Ok(())
 }
 
-/// The outcome, once with all parts of that length read by threads, and once by nobody but one.
-fn outcome(path: &Path, part: u64, threads: usize) -> Vec<String> {
+/// All events of the file, read in ranges of this length on this number of threads.
+fn outcome(path: &Path, range_length: u64, threads: usize) -> Vec<String> {
     let mut events = Vec::new();
-    let division = Division { part, threads };
+    let division = Division {
+        range_length,
+        threads,
+    };
     let read = read_divided(path, division, &describe, &mut |event| {
         events.push(format!("{event:?}"));
         ControlFlow::Continue(())
@@ -64,7 +67,7 @@ fn archive(compression: Compression, blocks: &[Vec<u8>], sl: bool) -> Vec<u8> {
 /// The length of an `sl` field with what comes before it.
 const SL: usize = 14;
 
-/// A gzip member whose header has more to it.
+/// A gzip member with additional header fields.
 fn with_header(member: &[u8], flags: u8, more: &[u8]) -> Vec<u8> {
     let mut longer = member.to_vec();
     longer[3] |= flags;
@@ -77,7 +80,7 @@ fn empty_member() -> Vec<u8> {
     gzip.finish().unwrap()
 }
 
-/// Archives of all kinds, with what looks like records inside of records.
+/// Archives of all kinds, some with bytes inside of records that look like records.
 fn archives() -> Vec<(&'static str, Vec<u8>)> {
     let small: Vec<Vec<u8>> = (0..12)
         .map(|n| vec![b'a' + n; 40 * usize::from(n)])
@@ -90,7 +93,7 @@ fn archives() -> Vec<(&'static str, Vec<u8>)> {
     let mut whole = GzEncoder::new(Vec::new(), flate2::Compression::default());
     whole.write_all(&plain).unwrap();
     let mut between = members.clone();
-    // A member without content, and what was written before once more.
+    // A member without content, and the same members again.
     between.extend(empty_member());
     between.extend(&members);
     let each: Vec<_> = small
@@ -99,7 +102,7 @@ fn archives() -> Vec<(&'static str, Vec<u8>)> {
         .collect();
     let checksums = each.iter().flat_map(|it| with_header(it, 2, &[0, 0]));
     let spanning = each.chunks(3).flat_map(|chunk| {
-        // An `sl` of all three, which says too little of what they decompress to.
+        // An `sl` for all three members, whose decompressed length is too small.
         let length = chunk.iter().map(Vec::len).sum::<usize>() + SL;
         let mut extra = vec![12, 0, b's', b'l', 8, 0];
         extra.extend(u32::try_from(length).unwrap().to_le_bytes());
@@ -128,8 +131,12 @@ fn every_division_has_the_same_outcome() {
         fs::write(&path, &bytes).unwrap();
         let expected = outcome(&path, u64::MAX, 1);
         assert!(expected.len() >= 24, "{name}: {expected:#?}");
-        for part in [1, 7, 50, 300, 301, 1000] {
-            assert_eq!(outcome(&path, part, 3), expected, "{name}, by {part}");
+        for range_length in [1, 7, 50, 300, 301, 1000] {
+            assert_eq!(
+                outcome(&path, range_length, 3),
+                expected,
+                "{name}, by {range_length}"
+            );
         }
     }
 }
@@ -155,7 +162,7 @@ fn damage_has_the_same_outcome() {
 }
 
 #[test]
-fn what_has_enough_gets_no_more() {
+fn a_sink_that_breaks_gets_no_more_events() {
     let dir = tempfile::tempdir().unwrap();
     let path = dir.path().join("a.warc");
     for (_, bytes) in archives() {
@@ -163,7 +170,7 @@ fn what_has_enough_gets_no_more() {
         for enough in 0..8 {
             let mut seen = 0;
             let division = Division {
-                part: 100,
+                range_length: 100,
                 threads: 2,
             };
             read_divided(&path, division, &describe, &mut |_| {
@@ -181,48 +188,48 @@ fn what_has_enough_gets_no_more() {
 }
 
 #[test]
-fn a_part_full_of_bait_is_given_up() {
+fn search_stops_in_a_range_full_of_gzip_members_without_records() {
     let dir = tempfile::tempdir().unwrap();
     let path = dir.path().join("a.warc.gz");
-    for (bait, is_found) in [(10, true), (1000, false)] {
-        // Each is a gzip member, and no record.
-        let mut bytes = empty_member().repeat(bait);
+    for (members_before, is_found) in [(10, true), (1000, false)] {
+        // Gzip members without records.
+        let mut bytes = empty_member().repeat(members_before);
         let record = bytes.len() as u64;
         bytes.extend(archive(Compression::Gzip, &[vec![b'a'; 10]], false));
         fs::write(&path, &bytes).unwrap();
         let mut reader = Reader::open(&path).unwrap();
         let found = reader.find_record(&(1..u64::MAX)).unwrap();
-        assert_eq!(found, is_found.then_some(record), "{bait}");
+        assert_eq!(found, is_found.then_some(record), "{members_before}");
         assert_eq!(outcome(&path, 50, 3), outcome(&path, u64::MAX, 1));
     }
 }
 
 #[test]
-fn nothing_is_ordered_within_a_record() {
+fn ranges_within_one_record_get_no_job() {
     let blocks = [vec![b'a'; 10], vec![b'\n'; 100_000], vec![b'b'; 10]];
     let dir = tempfile::tempdir().unwrap();
     let path = dir.path().join("a.warc");
     let bytes = archive(Compression::None, &blocks, false);
     fs::write(&path, &bytes).unwrap();
     let mut made = 0;
-    let mut whole = Whole {
+    let mut collector = Collector {
         reader: Reader::open(&path).unwrap(),
-        make: &describe,
-        take: &mut |_| {
+        read_items: &describe,
+        sink: &mut |_| {
             made += 1;
             ControlFlow::Continue(())
         },
-        at: Some(0),
+        position: Some(0),
         version: None,
     };
-    let (orders, queue) = channel();
-    // Takes orders, and makes nothing.
+    let (jobs, queue) = channel();
+    // Takes jobs and sends no results.
     let taken = thread::spawn(move || queue.into_iter().count());
-    whole
-        .gather(&orders, parts(bytes.len() as u64, 100), 3)
+    collector
+        .collect(&jobs, ranges(bytes.len() as u64, 100), 3)
         .unwrap();
-    drop(orders);
+    drop(jobs);
     let taken = taken.join().unwrap();
-    assert!(taken < 20, "{taken} of {} parts", bytes.len() / 100);
+    assert!(taken < 20, "{taken} of {} ranges", bytes.len() / 100);
     assert_eq!(made, 6);
 }
