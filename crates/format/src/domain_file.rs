@@ -5,10 +5,11 @@ use std::path::{Path, PathBuf};
 
 use urldb_files::write_atomically;
 
-use crate::document::{Document, read_pieces};
+use crate::document::Document;
 use crate::error::Error;
 use crate::finding::{Code, Finding};
 use crate::layout::Layout;
+use crate::read::read_pieces;
 use crate::record::{Lists, Metadata, Record};
 use crate::split::split;
 use crate::value::Schema;

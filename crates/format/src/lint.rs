@@ -1,5 +1,6 @@
 //! Finds what is wrong with a domain file that could be read.
 
+use std::borrow::Cow;
 use std::collections::HashMap;
 use std::collections::hash_map::Entry as Slot;
 
@@ -11,9 +12,9 @@ use crate::keys;
 use crate::layout::Layout;
 use crate::names::check_host;
 use crate::record::{Identity, Lists};
+use crate::record_checks::{bad_value, check_record};
 use crate::split;
-use crate::value::Value;
-use crate::values::check_record;
+use crate::value::{Mapping, Value};
 
 /// Everything that is wrong with a file, in the order of its lines.
 pub fn lint(parsed: &Parsed) -> Vec<Finding> {
@@ -128,38 +129,7 @@ fn lint_footer(file: &DomainFile, findings: &mut Vec<Finding>) {
 fn lint_metadata(file: &DomainFile, findings: &mut Vec<Finding>) {
     let Some(head) = &file.head else { return };
     let metadata = &file.metadata;
-    let list_line = file.metadata_line("cnames");
-    let mut listed = head.source.lines().skip(list_line - head.start + 1);
-    for (index, name) in metadata.cnames.iter().enumerate() {
-        let listed = listed.next();
-        let problem = match check_host(name) {
-            Err(bad) => Some((
-                bad.problem,
-                bad.suggestion.map(|name| format!("write {name}")),
-            )),
-            Ok(()) if *name == file.host => Some((
-                "is the domain of the file itself",
-                Some("remove it".to_owned()),
-            )),
-            Ok(()) => None,
-        };
-        if let Some((problem, help)) = problem {
-            // Where the list is written one to a line, that is the line of the name.
-            let line = list_line
-                + if listed.is_some_and(|text| text.contains(name.as_str())) {
-                    1 + index
-                } else {
-                    0
-                };
-            let mut finding = Finding::new(
-                Code::BadCname,
-                line,
-                format!("the cname `{name}` {problem}"),
-            );
-            finding.help = help;
-            findings.push(finding);
-        }
-    }
+    lint_cnames(file, head, findings);
     lint_list("cnames", &metadata.cnames, head, findings);
     for (key, value) in metadata.extra.iter() {
         let bad = |wanted| bad_value(key, value, wanted, head.line_of(key));
@@ -178,6 +148,33 @@ fn lint_metadata(file: &DomainFile, findings: &mut Vec<Finding>) {
         }
     }
     lint_form(file, head, metadata.fields(Lists::Source), findings);
+}
+
+/// The names in `cnames`, each at its own line where the list has one line for each name.
+fn lint_cnames(file: &DomainFile, head: &Layout, findings: &mut Vec<Finding>) {
+    let list_line = file.metadata_line("cnames");
+    let mut lines = head.source.lines().skip(list_line - head.start + 1);
+    for (index, name) in file.metadata.cnames.iter().enumerate() {
+        let has_own_line = lines
+            .next()
+            .is_some_and(|line| line.contains(name.as_str()));
+        let (problem, help) = match check_host(name) {
+            Err(bad) => (
+                bad.problem,
+                bad.suggestion.map(|name| format!("write {name}")),
+            ),
+            Ok(()) if *name == file.host => (
+                "is the domain of the file itself",
+                Some("remove it".to_owned()),
+            ),
+            Ok(()) => continue,
+        };
+        let line = list_line + if has_own_line { 1 + index } else { 0 };
+        let message = format!("the cname `{name}` {problem}");
+        let mut finding = Finding::new(Code::BadCname, line, message);
+        finding.help = help;
+        findings.push(finding);
+    }
 }
 
 fn lint_record(file: &DomainFile, entry: &Entry, findings: &mut Vec<Finding>) {
@@ -202,21 +199,6 @@ fn lint_record(file: &DomainFile, entry: &Entry, findings: &mut Vec<Finding>) {
     if entry.intact {
         lint_form(file, &entry.layout, record.fields(Lists::Source), findings);
     }
-}
-
-/// A value of the wrong kind.
-pub(crate) fn bad_value(key: &str, value: &Value, wanted: &str, line: usize) -> Finding {
-    let found = match value {
-        Value::Text(text) if text.is_empty() => "nothing".to_owned(),
-        Value::Text(text) if text.len() <= 40 => format!("`{text}`"),
-        Value::List(items) if items.is_empty() => "an empty list".to_owned(),
-        other => other.kind().to_owned(),
-    };
-    Finding::new(
-        Code::BadValue,
-        line,
-        format!("`{key}` should be {wanted}, found {found}"),
-    )
 }
 
 /// An unknown key that is probably a known one misspelled.
@@ -262,14 +244,14 @@ fn lint_list(key: &str, items: &[String], layout: &Layout, findings: &mut Vec<Fi
     }
 }
 
-/// The order of the keys, and everything else about the form.
+/// The order of the keys and the text of one document, unless a blocking finding is in it.
 fn lint_form(
     file: &DomainFile,
     layout: &Layout,
     fields: Vec<(&str, Field)>,
     findings: &mut Vec<Finding>,
 ) {
-    // They are in the order of their lines.
+    // Blocking findings are in the order of their lines.
     let before = file
         .blocking
         .partition_point(|finding| finding.line < layout.start);
@@ -277,15 +259,22 @@ fn lint_form(
     if next.is_some_and(|finding| finding.line < layout.start + layout.line_count()) {
         return;
     }
+    lint_key_order(layout, &fields, findings);
+    lint_text(layout, fields, findings);
+}
+
+/// The order of the keys of a document, and of those in nested mappings.
+fn lint_key_order(layout: &Layout, fields: &[(&str, Field)], findings: &mut Vec<Finding>) {
     let unsorted = layout.keys.windows(2).find(|pair| pair[0].0 > pair[1].0);
     if let Some([(before, _), (key, offset)]) = unsorted {
         let message = format!("`{key}` should come before `{before}`");
         let finding = Finding::new(Code::UnsortedKeys, layout.start + offset, message);
         findings.push(finding.with_help("keys are sorted; formatting sorts them"));
     }
-    let nested = fields.iter().find(|(_, field)| {
-        matches!(field, Field::Map(mapping) if !is_sorted(&Value::Map((*mapping).clone())))
-            || matches!(field, Field::List(items) if !items.iter().all(is_sorted))
+    let nested = fields.iter().find(|(_, field)| match field {
+        Field::Map(mapping) => !is_sorted_mapping(mapping),
+        Field::List(items) => !items.iter().all(is_sorted),
+        _ => false,
     });
     if let Some((key, _)) = nested {
         let message = format!("the keys inside `{key}` are not sorted");
@@ -294,16 +283,20 @@ fn lint_form(
                 .with_help("formatting sorts them"),
         );
     }
-    let source = if layout.source.contains('\r') {
-        layout.source.replace("\r\n", "\n")
-    } else {
-        layout.source.clone()
-    };
+}
+
+/// Reports the first line of a document that differs from the canonical text in the same order.
+fn lint_text(layout: &Layout, fields: Vec<(&str, Field)>, findings: &mut Vec<Finding>) {
     let canonical = layout.render(&layout.in_source_order(fields), Order::Source);
-    if source == canonical || source + "\n" == canonical {
+    let source = if layout.source.contains('\r') {
+        Cow::Owned(layout.source.replace("\r\n", "\n"))
+    } else {
+        Cow::Borrowed(&*layout.source)
+    };
+    // Only the last line of a file can lack its line break; `lint_footer` reports that.
+    if source == canonical || canonical.strip_suffix('\n') == Some(&*source) {
         return;
     }
-    let source = layout.source.replace("\r\n", "\n");
     let mut wanted = canonical.lines();
     let same = source
         .lines()
@@ -323,12 +316,14 @@ fn lint_form(
     findings.push(finding.with_help(help));
 }
 
+fn is_sorted_mapping(mapping: &Mapping) -> bool {
+    mapping.iter().map(|(key, _)| key).is_sorted()
+        && mapping.iter().all(|(_, value)| is_sorted(value))
+}
+
 fn is_sorted(value: &Value) -> bool {
     match value {
-        Value::Map(mapping) => {
-            mapping.iter().map(|(key, _)| key).is_sorted()
-                && mapping.iter().all(|(_, value)| is_sorted(value))
-        }
+        Value::Map(mapping) => is_sorted_mapping(mapping),
         Value::List(items) => items.iter().all(is_sorted),
         _ => true,
     }

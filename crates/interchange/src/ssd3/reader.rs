@@ -7,7 +7,7 @@
 use std::collections::HashSet;
 use std::io::{self, BufRead, Seek, SeekFrom};
 
-use super::field::{self, is_allowed, is_name};
+use super::field::{self, Standard, is_allowed, is_name};
 use super::record::{Fault, Record};
 
 /// The longest line that is read or written, in bytes.
@@ -208,7 +208,7 @@ impl Draft {
             .ok_or(Fault::Separator)?;
         let pushed = self.record.push(name, value);
         if pushed == Err(Fault::Duplicate) && self.record.get(name) != Some(value) {
-            let is_required = super::Standard::find(name).is_some_and(|field| field.is_required);
+            let is_required = Standard::find(name).is_some_and(|field| field.is_required);
             if is_required {
                 self.torn.get_or_insert_with(|| name.to_owned());
             }

@@ -6,7 +6,6 @@ use urldb_canon::PathError;
 
 use crate::domain_file::Entry;
 use crate::finding::{Code, Finding};
-use crate::lint::bad_value;
 use crate::value::{Mapping, Value};
 
 /// Adds what is wrong with the values of a record.
@@ -98,6 +97,21 @@ fn check_misfit(key: &str, value: &Value, line: impl Fn() -> usize) -> Option<Fi
         _ => return None,
     };
     Some(bad_value(key, value, wanted, line()))
+}
+
+/// A value of the wrong kind.
+pub(crate) fn bad_value(key: &str, value: &Value, wanted: &str, line: usize) -> Finding {
+    let found = match value {
+        Value::Text(text) if text.is_empty() => "nothing".to_owned(),
+        Value::Text(text) if text.len() <= 40 => format!("`{text}`"),
+        Value::List(items) if items.is_empty() => "an empty list".to_owned(),
+        other => other.kind().to_owned(),
+    };
+    Finding::new(
+        Code::BadValue,
+        line,
+        format!("`{key}` should be {wanted}, found {found}"),
+    )
 }
 
 fn abridged(text: &str) -> String {

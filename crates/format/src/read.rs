@@ -1,0 +1,127 @@
+//! Reads the documents of a text, and continues after mistakes.
+
+use crate::document::Document;
+use crate::finding::{Code, Finding};
+use crate::scan::Scanner;
+use crate::split::{self, Line, Piece};
+use crate::value::{Mapping, Schema};
+
+/// Reads all documents of `text`, and goes on after mistakes.
+pub fn read_documents(text: &str, schema: &Schema) -> (Vec<Document>, Vec<Finding>) {
+    let split = split::split(text);
+    let mut documents = Vec::with_capacity(split.pieces.len());
+    let take = |document| documents.push(document);
+    let findings = read_pieces(text, &split.pieces, schema, take);
+    (documents, findings)
+}
+
+/// Reads the pieces that `text` has been cut into, and hands on one document after the other.
+pub(crate) fn read_pieces(
+    text: &str,
+    pieces: &[Piece],
+    schema: &Schema,
+    mut take: impl FnMut(Document),
+) -> Vec<Finding> {
+    let mut findings = refused_lines(text);
+    let refused: Vec<usize> = findings.iter().map(|finding| finding.line).collect();
+    findings.retain(|finding| !finding.message.is_empty());
+    let mut scanner = Scanner::new(schema, &mut findings);
+    for piece in pieces {
+        let next = refused.partition_point(|line| *line < piece.lines.start);
+        let is_refused = refused
+            .get(next)
+            .is_some_and(|line| *line < piece.lines.end);
+        let mut document = Document {
+            start_line: piece.lines.start,
+            end_line: piece.lines.end.saturating_sub(1),
+            range: piece.range.clone(),
+            above: piece
+                .above
+                .iter()
+                .map(|&comment| comment.to_owned())
+                .collect(),
+            mapping: Mapping::new(),
+            key_lines: Vec::new(),
+            comments: Vec::new(),
+            intact: !is_refused,
+        };
+        if !is_refused {
+            scanner.scan(piece, &mut document);
+        }
+        take(document);
+    }
+    findings
+}
+
+/// The lines that make their document unreadable, whatever it says: conflict markers and
+/// characters that YAML does not allow. The second and later lines of a conflict have no message.
+fn refused_lines(text: &str) -> Vec<Finding> {
+    let plain = text
+        .bytes()
+        .all(|byte| byte == b'\n' || (b' '..=b'~').contains(&byte));
+    if plain && !text.contains("<<<<<<<") && !text.contains(">>>>>>>") {
+        return Vec::new();
+    }
+    let mut findings = Vec::new();
+    let mut in_conflict = false;
+    for line in split::lines(text) {
+        if let Some(marker) = conflict_marker(line.text) {
+            let opens = marker == '<' || (!in_conflict && marker != '=');
+            let told = opens || !in_conflict;
+            in_conflict = marker != '>';
+            findings.push(conflict(&line, told));
+        } else if let Some((column, char)) = forbidden_char(line.text) {
+            let message = format!(
+                "the character U+{:04X} is not allowed here",
+                u32::from(char)
+            );
+            let help = "remove it, or write it as an escape in double quotes";
+            findings.push(
+                Finding::new(Code::SyntaxError, line.number, message)
+                    .at_column(column)
+                    .with_help(help),
+            );
+        }
+    }
+    findings
+}
+
+fn conflict(line: &Line, told: bool) -> Finding {
+    let message = if told {
+        "a merge left a conflict here"
+    } else {
+        ""
+    };
+    let help =
+        "keep one side, or both where they are different records, and remove the marker lines";
+    Finding::new(Code::ConflictMarker, line.number, message).with_help(help)
+}
+
+fn conflict_marker(line: &str) -> Option<char> {
+    let marker = line
+        .chars()
+        .next()
+        .filter(|char| matches!(char, '<' | '=' | '>' | '|'))?;
+    let rest = line.trim_start_matches(marker);
+    let seven = line.len() - rest.len() == 7;
+    (seven && (rest.is_empty() || rest.starts_with(' '))).then_some(marker)
+}
+
+/// The first character that may not stand in a line: controls but tabs, the line breaks that
+/// only YAML 1.1 knows, and what is no character at all.
+fn forbidden_char(line: &str) -> Option<(usize, char)> {
+    if line.bytes().all(|byte| (b' '..=b'~').contains(&byte)) {
+        return None;
+    }
+    let forbidden = |char: char| {
+        (char.is_control() && char != '\t')
+            || matches!(
+                char,
+                '\u{2028}' | '\u{2029}' | '\u{FEFF}' | '\u{FFFE}' | '\u{FFFF}'
+            )
+    };
+    line.chars()
+        .enumerate()
+        .find(|(_, char)| forbidden(*char))
+        .map(|(index, char)| (index + 1, char))
+}
