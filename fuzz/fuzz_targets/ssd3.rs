@@ -4,9 +4,9 @@
 use std::io::Cursor;
 
 use libfuzzer_sys::fuzz_target;
-use urldb_interchange::ssd3::{Reader, Record, Writer, into_item};
+use urldb_interchange::ssd3::{Reader, CatalogueRecord, Writer, into_item};
 
-fn read(bytes: &[u8]) -> Option<Vec<Record>> {
+fn read(bytes: &[u8]) -> Option<Vec<CatalogueRecord>> {
     let mut reader = Reader::new(Cursor::new(bytes)).ok()?;
     let mut records = Vec::new();
     while let Some((line, record)) = reader.next_record(&mut |_| {}).expect("memory can be read") {

@@ -5,7 +5,7 @@ use std::collections::HashSet;
 use std::io::{self, BufRead, IsTerminal, Write};
 
 use anyhow::Context as _;
-use urldb_format::{DomainFile, Identity, Record};
+use urldb_format::{DomainFile, Record, RecordIdentity};
 use urldb_protocol::{JobResult, State};
 
 use super::Context;
@@ -258,7 +258,7 @@ fn show<T: std::fmt::Display + PartialEq>(
     writeln!(out, "    {}", paint(GOOD, format!("+ {observed}")))
 }
 
-fn identity_of(result: &JobResult, context: &Context) -> anyhow::Result<Identity> {
+fn identity_of(result: &JobResult, context: &Context) -> anyhow::Result<RecordIdentity> {
     let file = DomainFile::read(context.config.root.join(&result.file))?.file;
     let entry = file.records().find(|entry| entry.line() == result.line);
     let identity = entry.map(|entry| entry.record().identity());
@@ -270,7 +270,7 @@ fn identity_of(result: &JobResult, context: &Context) -> anyhow::Result<Identity
     })
 }
 
-fn accept(result: &JobResult, identity: &Identity, context: &Context) -> anyhow::Result<()> {
+fn accept(result: &JobResult, identity: &RecordIdentity, context: &Context) -> anyhow::Result<()> {
     let _edit = Edit::begin(&context.database())?;
     let path = context.config.root.join(&result.file);
     let mut file = DomainFile::read(&path)?.file;

@@ -6,7 +6,7 @@ use std::io::{self, BufRead, Write};
 use anyhow::Context as _;
 use urldb_canon::rules::{ResolveError, UrlParts};
 use urldb_canon::{Identity, Scheme};
-use urldb_format::{DomainFile, Entry, Identity as RecordIdentity, Metadata, Record};
+use urldb_format::{DomainFile, Metadata, Record, RecordEntry, RecordIdentity};
 
 use super::Context;
 use super::args::MapArgs;
@@ -263,7 +263,7 @@ fn write<'a>(
         let schemes: Vec<Scheme> = seen.iter().map(|seen| seen.identity.scheme).collect();
         let mut file = match read_if_there(&path)? {
             Some(file) => file,
-            None => DomainFile::create(path, Metadata::asked_over(&schemes))?,
+            None => DomainFile::create(path, Metadata::for_schemes(&schemes))?,
         };
         let added = wish.add_to(&mut file, &seen)?;
         if added.iter().any(|(_, added)| added.done != Done::Known) {
@@ -290,7 +290,7 @@ impl Wish<'_> {
         seen: &[&'a Seen],
     ) -> anyhow::Result<Vec<(&'a Identity, Added)>> {
         let schemes = file.metadata().schemes();
-        let entries = file.records().map(Entry::record);
+        let entries = file.records().map(RecordEntry::record);
         let mut known: HashMap<_, _> = entries
             .map(|record| (record.identity(), record.clone()))
             .collect();

@@ -10,7 +10,7 @@ use jiff::civil::DateTime;
 use jiff::tz::TimeZone;
 use jiff::{Timestamp, Zoned};
 use urldb_format::DomainFile;
-use urldb_interchange::{Listed, archive, jsonl, list, sitemap, ssd3, sums, table};
+use urldb_interchange::{DomainRecord, archive, jsonl, list, sitemap, ssd3, sums, table};
 
 use super::Context;
 use super::args::SelectArgs;
@@ -106,7 +106,7 @@ pub(super) fn run(args: &Args, context: &Context) -> anyhow::Result<ExitCode> {
 }
 
 /// Whether the record is about a plain GET of what can be written as a URL.
-fn is_url(listed: &Listed<'_>) -> bool {
+fn is_url(listed: &DomainRecord<'_>) -> bool {
     listed.is_plain() && urldb_canon::identify(&listed.url()).is_ok()
 }
 
@@ -115,7 +115,7 @@ fn is_url(listed: &Listed<'_>) -> bool {
 fn each(
     args: &Args,
     context: &Context,
-    mut write: impl FnMut(&Listed<'_>, &Amended<'_>) -> anyhow::Result<bool>,
+    mut write: impl FnMut(&DomainRecord<'_>, &Amended<'_>) -> anyhow::Result<bool>,
 ) -> anyhow::Result<u64> {
     let selection = args.select.resolve(context)?;
     // What git refuses has no commits that we could ask for.
@@ -133,7 +133,7 @@ fn each(
             .records()
             .filter(|entry| selection.wants_record(domain, entry.record()))
         {
-            let listed = Listed {
+            let listed = DomainRecord {
                 domain,
                 metadata: file.metadata(),
                 record: entry.record(),
@@ -148,7 +148,7 @@ fn lines<W: Write>(
     args: &Args,
     context: &Context,
     mut out: W,
-    mut write: impl FnMut(&mut W, &Listed<'_>) -> anyhow::Result<bool>,
+    mut write: impl FnMut(&mut W, &DomainRecord<'_>) -> anyhow::Result<bool>,
 ) -> anyhow::Result<u64> {
     let left_out = each(args, context, |listed, _| write(&mut out, listed))?;
     out.flush()?;

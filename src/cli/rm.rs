@@ -3,7 +3,7 @@
 use std::collections::{BTreeMap, BTreeSet};
 use std::io::Write;
 
-use urldb_format::{DomainFile, Identity};
+use urldb_format::{DomainFile, RecordIdentity};
 
 use super::Context;
 use super::args::find_records;
@@ -33,7 +33,7 @@ pub(super) fn run(args: &Args, context: &Context) -> anyhow::Result<ExitCode> {
         let mut file = DomainFile::read(context.domain_file(host))?.file;
         // A URL may have a record for each of several requests.
         let records = file.records().map(|entry| entry.record().identity());
-        let named: Vec<Identity> = records
+        let named: Vec<RecordIdentity> = records
             .filter(|identity| paths.contains(&identity.path))
             .collect();
         for identity in &named {

@@ -9,7 +9,7 @@ use std::thread::sleep;
 use std::time::{Duration, Instant};
 
 use anyhow::Context as _;
-use urldb_files::Staged;
+use urldb_files::PendingWrite;
 use urldb_format::DomainFile;
 
 /// How long another may edit. What is read under the lock is written at once, without asking the
@@ -21,7 +21,7 @@ const PATIENCE: Duration = Duration::from_secs(10);
 pub(crate) struct Edit {
     /// Locked as long as it is open.
     _folder: Option<File>,
-    staged: Vec<Staged>,
+    staged: Vec<PendingWrite>,
 }
 
 impl Edit {
@@ -63,7 +63,7 @@ impl Edit {
 
     /// Puts a file on disk, to take its place when all are there.
     pub(crate) fn stage(&mut self, file: &DomainFile) -> anyhow::Result<()> {
-        let staged = Staged::new(file.path(), file.text().as_bytes());
+        let staged = PendingWrite::new(file.path(), file.text().as_bytes());
         let failed = || {
             let path = file.path().display();
             format!("cannot write {path}; nothing was changed")

@@ -5,8 +5,8 @@ use std::collections::{BTreeMap, HashMap};
 use std::path::Path;
 
 use urldb_canon::{Identity as Url, Scheme};
-use urldb_format::{DomainFile, Identity, Mapping, Metadata, Record, Value};
-use urldb_interchange::{Item, Listed, Notice, Place};
+use urldb_format::{DomainFile, Mapping, Metadata, Record, RecordIdentity, Value};
+use urldb_interchange::{DomainRecord, ListItem, Location, Notice};
 
 use crate::database::aliases::read_if_there;
 
@@ -23,7 +23,7 @@ pub(crate) struct Merge<'a> {
     file: DomainFile,
     is_new: bool,
     categories: &'a [String],
-    known: HashMap<Identity, (Record, usize)>,
+    known: HashMap<RecordIdentity, (Record, usize)>,
 }
 
 /// A domain file, after.
@@ -40,7 +40,7 @@ impl<'a> Merge<'a> {
     /// The file at `path`, or a new one for `items`.
     pub(crate) fn new(
         path: &Path,
-        items: &[Item],
+        items: &[ListItem],
         categories: &'a [String],
     ) -> anyhow::Result<Self> {
         let present = read_if_there(path)?;
@@ -63,14 +63,14 @@ impl<'a> Merge<'a> {
     }
 
     /// Merges all items. `name` is what people call the file.
-    pub(crate) fn all(self, items: Vec<Item>, name: &str) -> Merged {
+    pub(crate) fn all(self, items: Vec<ListItem>, name: &str) -> Merged {
         let mut notices = vec![];
         let asked = self.file.metadata().schemes();
         let unasked = items
             .iter()
             .map(|item| item.scheme)
             .find(|scheme| !asked.contains(scheme));
-        let mut wanted: BTreeMap<Identity, Item> = BTreeMap::new();
+        let mut wanted: BTreeMap<RecordIdentity, ListItem> = BTreeMap::new();
         for item in items {
             let item = self.prepared(item);
             match wanted.entry(item.record.identity()) {
@@ -86,7 +86,7 @@ impl<'a> Merge<'a> {
                 records.push((item.record, Done::Added));
                 continue;
             };
-            let place = Place::line(&name.into(), *line as u64);
+            let place = Location::line(&name.into(), *line as u64);
             let mut record = known.clone();
             match fill(&mut record, item.record, &item.place, &place) {
                 Err(notice) => notices.push(notice),
@@ -110,7 +110,7 @@ impl<'a> Merge<'a> {
     }
 
     /// The item as its record is to be, but for what is there already.
-    fn prepared(&self, mut item: Item) -> Item {
+    fn prepared(&self, mut item: ListItem) -> ListItem {
         let categories = self
             .categories
             .iter()
@@ -118,7 +118,7 @@ impl<'a> Merge<'a> {
         item.record.categories.extend(categories.cloned());
         item.record.categories.sort();
         item.record.categories.dedup();
-        let listed = Listed {
+        let listed = DomainRecord {
             domain: self.file.host(),
             metadata: self.file.metadata(),
             record: &item.record,
@@ -166,8 +166,8 @@ impl Merged {
         })
     }
 
-    fn listed<'a>(&'a self, record: &'a Record) -> Listed<'a> {
-        Listed {
+    fn listed<'a>(&'a self, record: &'a Record) -> DomainRecord<'a> {
+        DomainRecord {
             domain: self.file.host(),
             metadata: self.file.metadata(),
             record,
@@ -191,16 +191,16 @@ impl Merged {
 
 /// What the items say of their domain: what one of them states, or else that it is asked over the
 /// schemes that they are written with.
-fn metadata_of(items: &[Item]) -> Metadata {
+fn metadata_of(items: &[ListItem]) -> Metadata {
     let stated = items.iter().find_map(|item| item.metadata.clone());
     stated.unwrap_or_else(|| {
         let schemes: Vec<Scheme> = items.iter().map(|item| item.scheme).collect();
-        Metadata::asked_over(&schemes)
+        Metadata::for_schemes(&schemes)
     })
 }
 
 /// Adds to an item what another says of the same URL. Of two captures the later one counts.
-fn combine(first: &mut Item, mut again: Item) -> Option<Notice> {
+fn combine(first: &mut ListItem, mut again: ListItem) -> Option<Notice> {
     if let (Some(before), Some(after)) = (&first.moment, &again.moment) {
         if before > after {
             std::mem::swap(first, &mut again);
@@ -226,8 +226,8 @@ fn combine(first: &mut Item, mut again: Item) -> Option<Notice> {
 fn fill(
     record: &mut Record,
     more: Record,
-    at: &Place,
-    there: &Place,
+    at: &Location,
+    there: &Location,
 ) -> Result<Option<Notice>, Notice> {
     let contradicts = differ(record.content_length.as_ref(), more.content_length.as_ref())
         || differ(record.content_sha256.as_ref(), more.content_sha256.as_ref())

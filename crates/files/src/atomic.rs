@@ -17,7 +17,7 @@ const PREFIX: &str = ".urldb-tmp-";
 /// link, the file that it leads to is replaced and the link stays; one that leads nowhere is an error.
 /// So is what is no regular file.
 pub fn write_atomically(path: &Path, bytes: &[u8]) -> io::Result<()> {
-    Staged::new(path, bytes)?.commit()
+    PendingWrite::new(path, bytes)?.commit()
 }
 
 /// The same for what is too large to hold, or may turn out not to be worth keeping: when `write`
@@ -26,19 +26,19 @@ pub fn write_atomically_with<E: From<io::Error>>(
     path: &Path,
     write: impl FnOnce(&mut File) -> Result<(), E>,
 ) -> Result<(), E> {
-    Ok(Staged::with(path, write)?.commit()?)
+    Ok(PendingWrite::with(path, write)?.commit()?)
 }
 
 /// The bytes of a file, on disk under another name until they take its place; removed if they
 /// are dropped before. Several files are staged first and then committed, so that a full disk
 /// changes none of them.
 #[derive(Debug)]
-pub struct Staged {
+pub struct PendingWrite {
     temporary: TempPath,
     target: PathBuf,
 }
 
-impl Staged {
+impl PendingWrite {
     /// Writes the bytes beside the file at `path`, as [`write_atomically`] would replace it.
     pub fn new(path: &Path, bytes: &[u8]) -> io::Result<Self> {
         Self::with(path, |file| file.write_all(bytes))

@@ -7,8 +7,8 @@
 //! urldb_files::write_atomically(&path, b"one")?;
 //! let (page, notes) = (path.with_extension("html"), path.with_extension("md"));
 //! // Of several files none is changed before all of them are on disk.
-//! let staged = [urldb_files::Staged::new(&page, b"<p>")?, urldb_files::Staged::new(&notes, b"#")?];
-//! staged.into_iter().try_for_each(urldb_files::Staged::commit)?;
+//! let staged = [urldb_files::PendingWrite::new(&page, b"<p>")?, urldb_files::PendingWrite::new(&notes, b"#")?];
+//! staged.into_iter().try_for_each(urldb_files::PendingWrite::commit)?;
 //! # Ok::<(), std::io::Error>(())
 //! ```
 #![forbid(unsafe_code)]
@@ -17,6 +17,6 @@ mod atomic;
 mod reading;
 mod spool;
 
-pub use atomic::{Staged, remove_stray_files, write_atomically, write_atomically_with};
+pub use atomic::{PendingWrite, remove_stray_files, write_atomically, write_atomically_with};
 pub use reading::{open, read, read_to_string};
 pub use spool::Spool;

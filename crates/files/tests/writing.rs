@@ -6,7 +6,7 @@ use std::io::Write;
 use std::os::unix::fs::{PermissionsExt, symlink};
 use std::path::Path;
 
-use urldb_files::{Staged, remove_stray_files, write_atomically, write_atomically_with};
+use urldb_files::{PendingWrite, remove_stray_files, write_atomically, write_atomically_with};
 
 fn mode(path: &Path) -> u32 {
     fs::metadata(path).unwrap().permissions().mode() & 0o777
@@ -100,10 +100,10 @@ fn of_several_files_none_changes_before_all_are_on_disk() {
     let directory = tempfile::tempdir().unwrap();
     let path = directory.path().join("one");
     fs::write(&path, "old").unwrap();
-    let staged = Staged::new(&path, b"new").unwrap();
+    let staged = PendingWrite::new(&path, b"new").unwrap();
     assert_eq!(fs::read(&path).unwrap(), b"old");
     drop(staged);
     assert_eq!(fs::read_dir(directory.path()).unwrap().count(), 1);
-    Staged::new(&path, b"new").unwrap().commit().unwrap();
+    PendingWrite::new(&path, b"new").unwrap().commit().unwrap();
     assert_eq!(fs::read(&path).unwrap(), b"new");
 }

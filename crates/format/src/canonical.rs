@@ -1,11 +1,11 @@
 //! The canonical form of a domain file.
 
-use crate::domain_file::{DomainFile, Entry};
-use crate::emit::Order;
+use crate::domain_file::{DomainFile, RecordEntry};
+use crate::emit::KeyOrder;
 use crate::error::Error;
 use crate::finding::{Code, Finding};
 use crate::layout::Layout;
-use crate::record::{Identity, Lists};
+use crate::record::{ListOrder, RecordIdentity};
 use crate::split::comments;
 
 impl DomainFile {
@@ -40,7 +40,7 @@ impl DomainFile {
         if only_comments {
             text.push_str(&footer);
         }
-        text.push_str(&head.render(&self.metadata.fields(Lists::Sorted), Order::Sorted));
+        text.push_str(&head.render(&self.metadata.fields(ListOrder::Sorted), KeyOrder::Sorted));
         for record in records {
             text.push_str(&record);
         }
@@ -52,7 +52,7 @@ impl DomainFile {
 
     /// The canonical text of each record, sorted. Equal records become one.
     fn sorted_records(&self) -> Result<Vec<String>, Vec<Finding>> {
-        let mut entries: Vec<(Identity, &Entry)> = self
+        let mut entries: Vec<(RecordIdentity, &RecordEntry)> = self
             .records()
             .map(|entry| (entry.record.identity(), entry))
             .collect();
@@ -74,7 +74,7 @@ impl DomainFile {
                     findings.push(duplicate_record(first, other));
                 }
             }
-            records.push(layout.render(&first.record.fields(Lists::Sorted), Order::Sorted));
+            records.push(layout.render(&first.record.fields(ListOrder::Sorted), KeyOrder::Sorted));
         }
         if findings.is_empty() {
             Ok(records)
@@ -85,7 +85,7 @@ impl DomainFile {
 }
 
 /// Says that `again` is for the same request as `first`.
-pub(crate) fn duplicate_record(first: &Entry, again: &Entry) -> Finding {
+pub(crate) fn duplicate_record(first: &RecordEntry, again: &RecordEntry) -> Finding {
     let method = again.record.method.as_deref();
     let method = method.map_or_else(String::new, |method| format!("{method} "));
     let message = format!(
@@ -101,7 +101,7 @@ pub(crate) fn duplicate_record(first: &Entry, again: &Entry) -> Finding {
     Finding::new(Code::DuplicateRecord, again.line(), message).with_help(help)
 }
 
-impl Entry {
+impl RecordEntry {
     /// Whether the two differ in comments and form at most.
     pub(crate) fn says_the_same_as(&self, other: &Self) -> bool {
         self.canonical_without_comments() == other.canonical_without_comments()
@@ -110,10 +110,10 @@ impl Entry {
     /// The canonical text of the record with its comments.
     pub(crate) fn canonical(&self) -> String {
         self.layout
-            .render(&self.record.fields(Lists::Sorted), Order::Sorted)
+            .render(&self.record.fields(ListOrder::Sorted), KeyOrder::Sorted)
     }
 
     fn canonical_without_comments(&self) -> String {
-        Layout::default().render(&self.record.fields(Lists::Sorted), Order::Sorted)
+        Layout::default().render(&self.record.fields(ListOrder::Sorted), KeyOrder::Sorted)
     }
 }

@@ -4,7 +4,7 @@ use std::fs;
 use std::io;
 use std::path::{Path, PathBuf};
 
-use crate::domain_file::{DomainFile, Parsed};
+use crate::domain_file::{DomainFile, ParsedFile};
 use crate::error::Error;
 
 /// A directory of domain files. Opening it reads no file.
@@ -53,7 +53,7 @@ impl Database {
     }
 
     /// Reads one file after the other.
-    pub fn read(&self) -> impl Iterator<Item = Result<Parsed, Error>> {
+    pub fn read(&self) -> impl Iterator<Item = Result<ParsedFile, Error>> {
         self.files.iter().map(DomainFile::read)
     }
 

@@ -1,7 +1,7 @@
-//! The one module that knows `serde_yaml`: decodes a piece of YAML with all scalars as text.
+//! The one module that knows `serde_yaml`: decodes a fragment of YAML with all scalars as text.
 //!
 //! `serde_yaml` hands out the source text of a scalar only to those who ask for text, and fails
-//! when the value is something else. So a first pass learns the shape of the piece, and a second
+//! when the value is something else. So a first pass learns the shape of the fragment, and a second
 //! one asks for text where the shape has a scalar. Pieces are small and have no document marker,
 //! anchor, alias or tag; the callers see to that.
 
@@ -12,38 +12,38 @@ use serde::de::{DeserializeSeed, Error as _, MapAccess, SeqAccess, Visitor};
 
 use crate::value::{Mapping, Value};
 
-/// What a piece of YAML holds.
+/// What a fragment of YAML holds.
 #[derive(Debug)]
-pub(crate) struct Decoded {
+pub(crate) struct DecodedValue {
     pub(crate) value: Value,
     /// Keys that occur twice in one mapping; the first value was kept.
     pub(crate) duplicates: Vec<String>,
 }
 
-/// Why a piece could not be decoded.
+/// Why a fragment could not be decoded.
 #[derive(Debug)]
 pub(crate) struct DecodeError {
-    /// The line within the piece, from 0.
+    /// The line within the fragment, from 0.
     pub(crate) line: usize,
     /// The column, from 1.
     pub(crate) column: usize,
     pub(crate) message: String,
 }
 
-/// Decodes one piece.
-pub(crate) fn decode(piece: &str) -> Result<Decoded, DecodeError> {
+/// Decodes one fragment.
+pub(crate) fn decode(fragment: &str) -> Result<DecodedValue, DecodeError> {
     let mut duplicates = Vec::new();
-    let shape = ShapeSeed
-        .deserialize(serde_yaml::Deserializer::from_str(piece))
+    let kind = NodeKindSeed
+        .deserialize(serde_yaml::Deserializer::from_str(fragment))
         .map_err(error)?;
     let reader = TextSeed {
-        shape: &shape,
+        kind: &kind,
         duplicates: &mut duplicates,
     };
     let value = reader
-        .deserialize(serde_yaml::Deserializer::from_str(piece))
+        .deserialize(serde_yaml::Deserializer::from_str(fragment))
         .map_err(error)?;
-    Ok(Decoded { value, duplicates })
+    Ok(DecodedValue { value, duplicates })
 }
 
 #[expect(
@@ -70,33 +70,33 @@ fn error(error: serde_yaml::Error) -> DecodeError {
 
 /// Where the scalars are.
 #[derive(Debug)]
-enum Shape {
+enum NodeKind {
     Scalar,
-    List(Vec<Shape>),
-    Map(Vec<Shape>),
+    Sequence(Vec<NodeKind>),
+    Mapping(Vec<NodeKind>),
 }
 
-/// Reads any value for its [`Shape`].
-struct ShapeSeed;
+/// Reads any value for its [`NodeKind`].
+struct NodeKindSeed;
 
-impl<'de> DeserializeSeed<'de> for ShapeSeed {
-    type Value = Shape;
+impl<'de> DeserializeSeed<'de> for NodeKindSeed {
+    type Value = NodeKind;
 
-    fn deserialize<D: Deserializer<'de>>(self, deserializer: D) -> Result<Shape, D::Error> {
+    fn deserialize<D: Deserializer<'de>>(self, deserializer: D) -> Result<NodeKind, D::Error> {
         deserializer.deserialize_any(self)
     }
 }
 
 macro_rules! scalars {
-    ($($visit:ident($kind:ty)),*) => {
-        $(fn $visit<E>(self, _: $kind) -> Result<Shape, E> {
-            Ok(Shape::Scalar)
+    ($($visit:ident($scalar:ty)),*) => {
+        $(fn $visit<E>(self, _: $scalar) -> Result<NodeKind, E> {
+            Ok(NodeKind::Scalar)
         })*
     };
 }
 
-impl<'de> Visitor<'de> for ShapeSeed {
-    type Value = Shape;
+impl<'de> Visitor<'de> for NodeKindSeed {
+    type Value = NodeKind;
 
     fn expecting(&self, f: &mut fmt::Formatter) -> fmt::Result {
         f.write_str("text, a list or a mapping without tags")
@@ -111,39 +111,39 @@ impl<'de> Visitor<'de> for ShapeSeed {
     );
     scalars!(visit_f64(f64), visit_str(&str));
 
-    fn visit_none<E>(self) -> Result<Shape, E> {
-        Ok(Shape::Scalar)
+    fn visit_none<E>(self) -> Result<NodeKind, E> {
+        Ok(NodeKind::Scalar)
     }
 
-    fn visit_unit<E>(self) -> Result<Shape, E> {
-        Ok(Shape::Scalar)
+    fn visit_unit<E>(self) -> Result<NodeKind, E> {
+        Ok(NodeKind::Scalar)
     }
 
-    fn visit_seq<A: SeqAccess<'de>>(self, mut items: A) -> Result<Shape, A::Error> {
-        let mut shapes = Vec::new();
-        while let Some(shape) = items.next_element_seed(ShapeSeed)? {
-            shapes.push(shape);
+    fn visit_seq<A: SeqAccess<'de>>(self, mut items: A) -> Result<NodeKind, A::Error> {
+        let mut kinds = Vec::new();
+        while let Some(kind) = items.next_element_seed(NodeKindSeed)? {
+            kinds.push(kind);
         }
-        Ok(Shape::List(shapes))
+        Ok(NodeKind::Sequence(kinds))
     }
 
-    fn visit_map<A: MapAccess<'de>>(self, mut pairs: A) -> Result<Shape, A::Error> {
-        let mut shapes = Vec::new();
-        while let Some(key) = pairs.next_key_seed(ShapeSeed)? {
-            if !matches!(key, Shape::Scalar) {
+    fn visit_map<A: MapAccess<'de>>(self, mut pairs: A) -> Result<NodeKind, A::Error> {
+        let mut kinds = Vec::new();
+        while let Some(key) = pairs.next_key_seed(NodeKindSeed)? {
+            if !matches!(key, NodeKind::Scalar) {
                 return Err(A::Error::custom(
                     "a key must be text, not a list or a mapping",
                 ));
             }
-            shapes.push(pairs.next_value_seed(ShapeSeed)?);
+            kinds.push(pairs.next_value_seed(NodeKindSeed)?);
         }
-        Ok(Shape::Map(shapes))
+        Ok(NodeKind::Mapping(kinds))
     }
 }
 
-/// Reads a value of a known shape, scalars as text.
+/// Reads a value of a known kind, scalars as text.
 struct TextSeed<'a> {
-    shape: &'a Shape,
+    kind: &'a NodeKind,
     duplicates: &'a mut Vec<String>,
 }
 
@@ -151,10 +151,10 @@ impl<'de> DeserializeSeed<'de> for TextSeed<'_> {
     type Value = Value;
 
     fn deserialize<D: Deserializer<'de>>(self, deserializer: D) -> Result<Value, D::Error> {
-        match self.shape {
-            Shape::Scalar => deserializer.deserialize_str(self),
-            Shape::List(_) => deserializer.deserialize_seq(self),
-            Shape::Map(_) => deserializer.deserialize_map(self),
+        match self.kind {
+            NodeKind::Scalar => deserializer.deserialize_str(self),
+            NodeKind::Sequence(_) => deserializer.deserialize_seq(self),
+            NodeKind::Mapping(_) => deserializer.deserialize_map(self),
         }
     }
 }
@@ -171,39 +171,39 @@ impl<'de> Visitor<'de> for TextSeed<'_> {
     }
 
     fn visit_seq<A: SeqAccess<'de>>(self, mut items: A) -> Result<Value, A::Error> {
-        let Shape::List(shapes) = self.shape else {
+        let NodeKind::Sequence(kinds) = self.kind else {
             return Err(A::Error::custom("unexpected list"));
         };
-        let mut values = Vec::with_capacity(shapes.len());
-        for shape in shapes {
+        let mut values = Vec::with_capacity(kinds.len());
+        for kind in kinds {
             values.extend(items.next_element_seed(TextSeed {
-                shape,
+                kind,
                 duplicates: self.duplicates,
             })?);
         }
         // serde_yaml wants to be asked for the end.
-        match items.next_element_seed(ShapeSeed)? {
+        match items.next_element_seed(NodeKindSeed)? {
             Some(_) => Err(A::Error::custom("unexpected item")),
             None => Ok(Value::List(values)),
         }
     }
 
     fn visit_map<A: MapAccess<'de>>(self, mut pairs: A) -> Result<Value, A::Error> {
-        let Shape::Map(shapes) = self.shape else {
+        let NodeKind::Mapping(kinds) = self.kind else {
             return Err(A::Error::custom("unexpected mapping"));
         };
-        let mut read: Vec<(String, Value)> = Vec::with_capacity(shapes.len());
-        for shape in shapes {
+        let mut read: Vec<(String, Value)> = Vec::with_capacity(kinds.len());
+        for kind in kinds {
             let Some(key) = pairs.next_key()? else { break };
             read.push((
                 key,
                 pairs.next_value_seed(TextSeed {
-                    shape,
+                    kind,
                     duplicates: self.duplicates,
                 })?,
             ));
         }
-        if pairs.next_key_seed(ShapeSeed)?.is_some() {
+        if pairs.next_key_seed(NodeKindSeed)?.is_some() {
             return Err(A::Error::custom("unexpected key"));
         }
         let keys: Vec<String> = read.iter().map(|(key, _)| key.clone()).collect();

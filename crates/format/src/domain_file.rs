@@ -9,8 +9,8 @@ use crate::document::Document;
 use crate::error::Error;
 use crate::finding::{Code, Finding};
 use crate::layout::Layout;
-use crate::read::read_pieces;
-use crate::record::{Lists, Metadata, Record};
+use crate::read::read_each;
+use crate::record::{ListOrder, Metadata, Record};
 use crate::split::split;
 use crate::value::Schema;
 
@@ -38,21 +38,21 @@ pub struct DomainFile {
 #[derive(Debug, Clone)]
 #[expect(clippy::large_enum_variant, reason = "nearly all are records")]
 pub(crate) enum Segment {
-    Record(Entry),
+    Record(RecordEntry),
     /// A document that is no record, as its source text.
     Broken(String),
 }
 
 /// A record and where it stands.
 #[derive(Debug, Clone)]
-pub struct Entry {
+pub struct RecordEntry {
     pub(crate) record: Record,
     pub(crate) layout: Layout,
     /// Whether the whole document was understood.
     pub(crate) intact: bool,
 }
 
-impl Entry {
+impl RecordEntry {
     /// The record.
     pub fn record(&self) -> &Record {
         &self.record
@@ -80,7 +80,7 @@ impl Entry {
 
 /// A domain file as read, and what is wrong with it so far.
 #[derive(Debug, Clone)]
-pub struct Parsed {
+pub struct ParsedFile {
     /// The file; what could not be understood is missing from its records.
     pub file: DomainFile,
     /// What is wrong, in the order of the lines. [`crate::lint`] finds more.
@@ -109,7 +109,7 @@ pub fn host_of(path: &Path) -> String {
 
 impl DomainFile {
     /// Reads the file at `path`.
-    pub fn read(path: impl AsRef<Path>) -> Result<Parsed, Error> {
+    pub fn read(path: impl AsRef<Path>) -> Result<ParsedFile, Error> {
         let path = path.as_ref();
         let bytes = urldb_files::read(path).map_err(|source| Error::Read {
             path: path.to_owned(),
@@ -119,7 +119,7 @@ impl DomainFile {
     }
 
     /// Reads `bytes` as the content of the file at `path`, which need not exist.
-    pub fn parse(path: impl AsRef<Path>, bytes: &[u8]) -> Parsed {
+    pub fn parse(path: impl AsRef<Path>, bytes: &[u8]) -> ParsedFile {
         let mut findings = Vec::new();
         let whole = decode_utf8(bytes, &mut findings);
         let text = whole.strip_prefix(BYTE_ORDER_MARK).unwrap_or(&whole);
@@ -143,7 +143,7 @@ impl DomainFile {
             .filter(|finding| BLOCKING.contains(&finding.code))
             .cloned()
             .collect();
-        Parsed { file, findings }
+        ParsedFile { file, findings }
     }
 
     fn empty(path: &Path) -> Self {
@@ -161,20 +161,25 @@ impl DomainFile {
     }
 
     fn read_text(&mut self, text: &str, findings: &mut Vec<Finding>) {
-        let split = split(text);
-        text[split.footer.clone()].clone_into(&mut self.footer);
+        let stream = split(text);
+        text[stream.footer.clone()].clone_into(&mut self.footer);
         let mut of_records = Vec::new();
-        self.segments.reserve(split.pieces.len());
+        self.segments.reserve(stream.documents.len());
         let mut is_first = true;
-        let found = read_pieces(text, &split.pieces, &Schema::DOMAIN_FILE, |mut document| {
-            if std::mem::take(&mut is_first) && document.mapping.get("_path").is_none() {
-                self.head = Some(Layout::new(&mut document, text));
-                self.metadata = Metadata::from_mapping(document.mapping);
-            } else {
-                let segment = read_record(document, text, &mut of_records);
-                self.segments.push(segment);
-            }
-        });
+        let found = read_each(
+            text,
+            &stream.documents,
+            &Schema::DOMAIN_FILE,
+            |mut document| {
+                if std::mem::take(&mut is_first) && document.mapping.get("_path").is_none() {
+                    self.head = Some(Layout::new(&mut document, text));
+                    self.metadata = Metadata::from_mapping(document.mapping);
+                } else {
+                    let segment = read_record(document, text, &mut of_records);
+                    self.segments.push(segment);
+                }
+            },
+        );
         findings.extend(found);
         if self.head.is_none() {
             let finding = Finding::new(
@@ -197,7 +202,7 @@ impl DomainFile {
         }
         let mut file = Self::empty(path);
         let mut head = Layout::first(String::new());
-        head.rewrite(&metadata.fields(Lists::Sorted), false);
+        head.rewrite(&metadata.fields(ListOrder::Sorted), false);
         (file.metadata, file.head) = (metadata, Some(head));
         Ok(file)
     }
@@ -223,7 +228,7 @@ impl DomainFile {
     }
 
     /// The records, in the order of the file.
-    pub fn records(&self) -> impl Iterator<Item = &Entry> {
+    pub fn records(&self) -> impl Iterator<Item = &RecordEntry> {
         self.segments.iter().filter_map(|segment| match segment {
             Segment::Record(entry) => Some(entry),
             Segment::Broken(_) => None,
@@ -274,7 +279,7 @@ fn read_record(mut document: Document, text: &str, findings: &mut Vec<Finding>) 
     let (intact, start) = (document.intact, document.start_line);
     let path_line = document.key_line("_path");
     if let Some(record) = Record::from_mapping(document.mapping) {
-        return Segment::Record(Entry {
+        return Segment::Record(RecordEntry {
             record,
             layout,
             intact,

@@ -3,14 +3,14 @@
 
 use std::collections::{BTreeMap, HashMap};
 
-use crate::domain_file::{DomainFile, Entry, Segment};
+use crate::domain_file::{DomainFile, RecordEntry, Segment};
 use crate::error::Error;
 use crate::layout::Layout;
-use crate::record::{Identity, Lists, Metadata, Record};
+use crate::record::{ListOrder, Metadata, Record, RecordIdentity};
 
 impl DomainFile {
     /// The record with this identity.
-    pub fn get(&self, identity: &Identity) -> Option<&Entry> {
+    pub fn get(&self, identity: &RecordIdentity) -> Option<&RecordEntry> {
         self.records().find(|entry| entry.is(identity))
     }
 
@@ -20,7 +20,7 @@ impl DomainFile {
         if let Some(entry) = self.get(&identity) {
             return Err(self.record_exists(entry));
         }
-        self.place(&identity, Entry::new(record));
+        self.place(&identity, RecordEntry::new(record));
         Ok(())
     }
 
@@ -29,7 +29,7 @@ impl DomainFile {
     /// Its comments stay with it. A change that changes nothing leaves its bytes alone.
     pub fn update(
         &mut self,
-        identity: &Identity,
+        identity: &RecordIdentity,
         change: impl FnOnce(&mut Record),
     ) -> Result<(), Error> {
         let index = self.find(identity)?;
@@ -61,8 +61,8 @@ impl DomainFile {
         let keyed = records
             .into_iter()
             .map(|record| (record.identity(), record));
-        let mut wanted: BTreeMap<Identity, Record> = keyed.collect();
-        let changed: HashMap<Identity, Record> = self.take_known(&mut wanted)?;
+        let mut wanted: BTreeMap<RecordIdentity, Record> = keyed.collect();
+        let changed: HashMap<RecordIdentity, Record> = self.take_known(&mut wanted)?;
         let mut new = wanted.into_iter().peekable();
         let size = self.segments.len() + new.len();
         let old = std::mem::replace(&mut self.segments, Vec::with_capacity(size));
@@ -74,7 +74,7 @@ impl DomainFile {
                 while let Some((_, record)) =
                     new.next_if(|(identity, _)| entry.comes_after(identity))
                 {
-                    self.append(Segment::Record(Entry::new(record)), true);
+                    self.append(Segment::Record(RecordEntry::new(record)), true);
                 }
                 let record = changed.get(&entry.record.identity());
                 if let Some(record) = record.filter(|record| **record != entry.record) {
@@ -86,7 +86,7 @@ impl DomainFile {
             self.append(segment, false);
         }
         for (_, record) in new {
-            self.append(Segment::Record(Entry::new(record)), true);
+            self.append(Segment::Record(RecordEntry::new(record)), true);
         }
         self.number_lines();
         Ok(())
@@ -95,8 +95,8 @@ impl DomainFile {
     /// Takes those out of `wanted` that the file has, each once and whole.
     fn take_known(
         &self,
-        wanted: &mut BTreeMap<Identity, Record>,
-    ) -> Result<HashMap<Identity, Record>, Error> {
+        wanted: &mut BTreeMap<RecordIdentity, Record>,
+    ) -> Result<HashMap<RecordIdentity, Record>, Error> {
         let mut known = HashMap::new();
         for entry in self.records() {
             let identity = entry.record.identity();
@@ -137,7 +137,7 @@ impl DomainFile {
     }
 
     /// Removes a record with the comments above it, and returns it.
-    pub fn remove(&mut self, identity: &Identity) -> Result<Record, Error> {
+    pub fn remove(&mut self, identity: &RecordIdentity) -> Result<Record, Error> {
         let index = self.find(identity)?;
         match self.take(index) {
             Segment::Record(entry) => Ok(entry.record),
@@ -169,7 +169,7 @@ impl DomainFile {
             });
         }
         let lines = head.line_count();
-        head.rewrite(&metadata.fields(Lists::Sorted), self.crlf);
+        head.rewrite(&metadata.fields(ListOrder::Sorted), self.crlf);
         let added = head.line_count();
         (self.metadata, self.head) = (metadata, Some(head));
         self.shift_lines(0, lines, added);
@@ -177,7 +177,7 @@ impl DomainFile {
     }
 
     /// Where the one record with this identity is, if it is safe to change.
-    fn find(&self, identity: &Identity) -> Result<usize, Error> {
+    fn find(&self, identity: &RecordIdentity) -> Result<usize, Error> {
         let mut found =
             self.segments
                 .iter()
@@ -194,7 +194,7 @@ impl DomainFile {
     }
 
     /// Puts an entry before the first record that comes after it.
-    fn place(&mut self, identity: &Identity, mut entry: Entry) {
+    fn place(&mut self, identity: &RecordIdentity, mut entry: RecordEntry) {
         let after = |segment: &Segment| matches!(segment, Segment::Record(other) if other.comes_after(identity));
         let index = self
             .segments
@@ -232,7 +232,7 @@ impl DomainFile {
         self.head = Some(head);
     }
 
-    fn replace(&mut self, index: usize, mut entry: Entry) {
+    fn replace(&mut self, index: usize, mut entry: RecordEntry) {
         let lines = entry.layout.line_count();
         entry.rewrite(self.crlf);
         let added = entry.layout.line_count();
@@ -255,7 +255,7 @@ impl DomainFile {
         }
     }
 
-    fn record_exists(&self, entry: &Entry) -> Error {
+    fn record_exists(&self, entry: &RecordEntry) -> Error {
         Error::RecordExists {
             path: self.path.clone(),
             line: entry.line(),
@@ -263,7 +263,7 @@ impl DomainFile {
         }
     }
 
-    fn unsafe_to_change(&self, entry: &Entry) -> Error {
+    fn unsafe_to_change(&self, entry: &RecordEntry) -> Error {
         Error::Unsafe {
             path: self.path.clone(),
             line: entry.line(),
@@ -271,7 +271,7 @@ impl DomainFile {
         }
     }
 
-    fn no_such_record(&self, identity: &Identity) -> Error {
+    fn no_such_record(&self, identity: &RecordIdentity) -> Error {
         Error::NoSuchRecord {
             path: self.path.clone(),
             record: identity.path.clone(),
@@ -279,7 +279,7 @@ impl DomainFile {
     }
 }
 
-impl Entry {
+impl RecordEntry {
     fn new(record: Record) -> Self {
         Self {
             record,
@@ -288,18 +288,18 @@ impl Entry {
         }
     }
 
-    fn is(&self, identity: &Identity) -> bool {
+    fn is(&self, identity: &RecordIdentity) -> bool {
         self.record.path == identity.path && self.record.request_key() == identity.request
     }
 
-    fn comes_after(&self, identity: &Identity) -> bool {
+    fn comes_after(&self, identity: &RecordIdentity) -> bool {
         self.record.path > identity.path
             || (self.record.path == identity.path && self.record.request_key() > identity.request)
     }
 
     fn rewrite(&mut self, crlf: bool) {
         self.layout
-            .rewrite(&self.record.fields(Lists::Sorted), crlf);
+            .rewrite(&self.record.fields(ListOrder::Sorted), crlf);
     }
 }
 

@@ -4,16 +4,16 @@
 
 use std::borrow::Cow;
 
-use crate::scalar::{self, Place, Style};
+use crate::scalar::{self, ScalarRole, ScalarStyle};
 use crate::value::{Mapping, Value};
 
 /// Writes each mapping as a document, keys sorted.
 pub fn write_documents<'a>(documents: impl IntoIterator<Item = &'a Mapping>) -> String {
-    let mut out = Writer::default();
+    let mut out = Emitter::default();
     for document in documents {
         out.document_start();
         for (key, value) in document.sorted() {
-            out.top_level_pair(key, &Field::from(value), Order::Sorted);
+            out.top_level_pair(key, &ValueRef::from(value), KeyOrder::Sorted);
         }
     }
     out.finish()
@@ -21,7 +21,7 @@ pub fn write_documents<'a>(documents: impl IntoIterator<Item = &'a Mapping>) -> 
 
 /// A top-level value, borrowed from wherever it lives.
 #[derive(Debug, Clone)]
-pub(crate) enum Field<'a> {
+pub(crate) enum ValueRef<'a> {
     Bool(bool),
     Int(u64),
     Text(&'a str),
@@ -30,7 +30,7 @@ pub(crate) enum Field<'a> {
     Map(&'a Mapping),
 }
 
-impl<'a> From<&'a Value> for Field<'a> {
+impl<'a> From<&'a Value> for ValueRef<'a> {
     fn from(value: &'a Value) -> Self {
         match value {
             Value::Bool(flag) => Self::Bool(*flag),
@@ -42,7 +42,7 @@ impl<'a> From<&'a Value> for Field<'a> {
     }
 }
 
-impl Field<'_> {
+impl ValueRef<'_> {
     /// The same value, owned.
     pub(crate) fn to_value(&self) -> Value {
         match self {
@@ -63,7 +63,7 @@ impl Field<'_> {
 
 /// The order of the keys of nested mappings.
 #[derive(Debug, Clone, Copy, PartialEq, Eq)]
-pub(crate) enum Order {
+pub(crate) enum KeyOrder {
     /// Sorted: the canonical form.
     Sorted,
     /// As read: to tell a wrong order from wrong formatting.
@@ -72,7 +72,7 @@ pub(crate) enum Order {
 
 /// What has been written, and what the place of the next character depends on.
 #[derive(Debug, Default)]
-pub(crate) struct Writer {
+pub(crate) struct Emitter {
     out: String,
     /// The line of each top-level key, from 0.
     pub(crate) key_lines: Vec<usize>,
@@ -87,7 +87,7 @@ pub(crate) struct Writer {
     indent: usize,
 }
 
-impl Writer {
+impl Emitter {
     pub(crate) fn finish(mut self) -> String {
         self.end_line();
         self.out
@@ -108,7 +108,7 @@ impl Writer {
     }
 
     /// Writes one key of a document.
-    pub(crate) fn top_level_pair(&mut self, key: &str, value: &Field, order: Order) {
+    pub(crate) fn top_level_pair(&mut self, key: &str, value: &ValueRef, order: KeyOrder) {
         self.end_line();
         self.key_lines.push(self.line);
         if !self.plain_pair(key, value) {
@@ -117,14 +117,14 @@ impl Writer {
     }
 
     /// The common case, `key: text`, without looking at more than it must.
-    fn plain_pair(&mut self, key: &str, value: &Field) -> bool {
-        let Field::Text(text) = value else {
+    fn plain_pair(&mut self, key: &str, value: &ValueRef) -> bool {
+        let ValueRef::Text(text) = value else {
             return false;
         };
         let short = key.len() < 100 && !text.contains(' ');
         let plain = short
-            && scalar::style(key, Place::Key) == Style::Plain
-            && scalar::style(text, Place::Value) == Style::Plain;
+            && scalar::style(key, ScalarRole::Key) == ScalarStyle::Plain
+            && scalar::style(text, ScalarRole::Value) == ScalarStyle::Plain;
         if plain {
             for part in [key, ": ", text, "\n"] {
                 self.out.push_str(part);
@@ -136,15 +136,15 @@ impl Writer {
     }
 
     /// Writes a key and its value, for a mapping indented by `indent`.
-    fn pair(&mut self, key: &str, value: &Field, indent: usize, order: Order) {
+    fn pair(&mut self, key: &str, value: &ValueRef, indent: usize, order: KeyOrder) {
         self.indent_to(indent);
         self.indent = indent + 2;
         if scalar::is_simple_key(key) {
-            scalar::write(self, key, Place::Key);
+            scalar::write(self, key, ScalarRole::Key);
             self.text(":");
         } else {
             self.dash("?");
-            scalar::write(self, key, Place::Value);
+            scalar::write(self, key, ScalarRole::Value);
             self.indent_to(indent);
             self.dash(":");
         }
@@ -152,24 +152,24 @@ impl Writer {
     }
 
     /// Writes a value that belongs to a collection indented by `indent`.
-    fn value(&mut self, value: &Field, indent: usize, order: Order) {
+    fn value(&mut self, value: &ValueRef, indent: usize, order: KeyOrder) {
         self.indent = indent + 2;
         match value {
-            Field::Bool(flag) => self.indicator(if *flag { "true" } else { "false" }),
-            Field::Int(number) => self.indicator(&number.to_string()),
-            Field::Text(text) => scalar::write(self, text, Place::Value),
-            Field::Texts(texts) => {
-                self.list(texts.iter().map(|text| Field::Text(text)), indent, order);
+            ValueRef::Bool(flag) => self.indicator(if *flag { "true" } else { "false" }),
+            ValueRef::Int(number) => self.indicator(&number.to_string()),
+            ValueRef::Text(text) => scalar::write(self, text, ScalarRole::Value),
+            ValueRef::Texts(texts) => {
+                self.list(texts.iter().map(|text| ValueRef::Text(text)), indent, order);
             }
-            Field::List(items) => self.list(items.iter().map(Field::from), indent, order),
-            Field::Map(mapping) if mapping.is_empty() => self.indicator("{}"),
-            Field::Map(mapping) => {
+            ValueRef::List(items) => self.list(items.iter().map(ValueRef::from), indent, order),
+            ValueRef::Map(mapping) if mapping.is_empty() => self.indicator("{}"),
+            ValueRef::Map(mapping) => {
                 let pairs = match order {
-                    Order::Sorted => mapping.sorted(),
-                    Order::Source => mapping.iter().collect(),
+                    KeyOrder::Sorted => mapping.sorted(),
+                    KeyOrder::Source => mapping.iter().collect(),
                 };
                 for (key, value) in pairs {
-                    self.pair(key, &Field::from(value), indent + 2, order);
+                    self.pair(key, &ValueRef::from(value), indent + 2, order);
                 }
             }
         }
@@ -177,9 +177,9 @@ impl Writer {
 
     fn list<'a>(
         &mut self,
-        items: impl ExactSizeIterator<Item = Field<'a>>,
+        items: impl ExactSizeIterator<Item = ValueRef<'a>>,
         indent: usize,
-        order: Order,
+        order: KeyOrder,
     ) {
         if items.len() == 0 {
             return self.indicator("[]");

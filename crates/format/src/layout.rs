@@ -3,7 +3,7 @@
 use std::collections::{HashMap, HashSet};
 
 use crate::document::Document;
-use crate::emit::{Field, Order, Writer};
+use crate::emit::{Emitter, KeyOrder, ValueRef};
 use crate::keys::{Key, intern};
 
 /// The part of a document that is not data.
@@ -77,8 +77,8 @@ impl Layout {
     /// Brings the fields, sorted by key, into the order of the source.
     pub(crate) fn in_source_order<'a>(
         &self,
-        fields: Vec<(&'a str, Field<'a>)>,
-    ) -> Vec<(&'a str, Field<'a>)> {
+        fields: Vec<(&'a str, ValueRef<'a>)>,
+    ) -> Vec<(&'a str, ValueRef<'a>)> {
         if fields.len() == self.keys.len()
             && fields
                 .iter()
@@ -96,13 +96,13 @@ impl Layout {
     }
 
     /// Writes the document with its comments.
-    pub(crate) fn render(&self, fields: &[(&str, Field)], order: Order) -> String {
+    pub(crate) fn render(&self, fields: &[(&str, ValueRef)], order: KeyOrder) -> String {
         self.write(fields, order).finish()
     }
 
     /// Writes the document anew, and takes that for its source.
-    pub(crate) fn rewrite(&mut self, fields: &[(&str, Field)], crlf: bool) {
-        let mut out = self.write(fields, Order::Sorted);
+    pub(crate) fn rewrite(&mut self, fields: &[(&str, ValueRef)], crlf: bool) {
+        let mut out = self.write(fields, KeyOrder::Sorted);
         let lines = std::mem::take(&mut out.key_lines);
         self.keys = fields
             .iter()
@@ -117,8 +117,8 @@ impl Layout {
         };
     }
 
-    fn write(&self, fields: &[(&str, Field)], order: Order) -> Writer {
-        let mut out = Writer::default();
+    fn write(&self, fields: &[(&str, ValueRef)], order: KeyOrder) -> Emitter {
+        let mut out = Emitter::default();
         for comment in &self.above {
             out.comment(comment);
         }
@@ -133,7 +133,12 @@ impl Layout {
         out
     }
 
-    fn render_with_comments(&self, out: &mut Writer, fields: &[(&str, Field)], order: Order) {
+    fn render_with_comments(
+        &self,
+        out: &mut Emitter,
+        fields: &[(&str, ValueRef)],
+        order: KeyOrder,
+    ) {
         let mut by_key: HashMap<&str, Vec<&str>> = HashMap::new();
         for (key, comment) in &self.comments {
             by_key.entry(key).or_default().push(comment);

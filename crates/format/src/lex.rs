@@ -1,4 +1,4 @@
-//! Finds what `serde_yaml` does not tell in a piece of YAML: comments, which we keep, and
+//! Finds what `serde_yaml` does not tell in a fragment of YAML: comments, which we keep, and
 //! anchors, aliases and tags, which we refuse; and refuses absurd nesting before anyone recurses.
 //!
 //! It follows YAML's tokens just far enough to know what is text: quotes, block scalars, flow
@@ -7,39 +7,39 @@
 /// Deeper than this no value is read.
 const MAX_DEPTH: usize = 64;
 
-/// What was found in a piece, with lines from 0 and columns from 1.
+/// What was found in a fragment, with lines from 0 and columns from 1.
 #[derive(Debug, Default)]
-pub(crate) struct Found<'a> {
+pub(crate) struct LexResult<'a> {
     /// The comments, from `#` on.
     pub(crate) comments: Vec<&'a str>,
     /// Where the first anchor, alias or tag is.
-    pub(crate) mark: Option<(usize, usize)>,
+    pub(crate) anchor_or_tag: Option<(usize, usize)>,
     /// The line that is nested too deeply.
     pub(crate) too_deep: Option<usize>,
 }
 
-/// Looks through one piece.
-pub(crate) fn lex(piece: &str) -> Found<'_> {
+/// Looks through one fragment.
+pub(crate) fn lex(fragment: &str) -> LexResult<'_> {
     let mut lexer = Lexer {
-        found: Found::default(),
+        result: LexResult::default(),
         line: 0,
-        state: State::Between,
+        state: LexerState::Between,
         depth: 0,
         parent: None,
     };
-    for (number, line) in piece.lines().enumerate() {
+    for (number, line) in fragment.lines().enumerate() {
         lexer.line = number;
         lexer.read_line(line);
-        if lexer.found.too_deep.is_some() {
+        if lexer.result.too_deep.is_some() {
             break;
         }
     }
-    lexer.found
+    lexer.result
 }
 
 /// Where a line starts.
 #[derive(Debug, Clone, Copy, PartialEq, Eq)]
-enum State {
+enum LexerState {
     /// Between tokens.
     Between,
     /// Inside quotes of this kind.
@@ -51,9 +51,9 @@ enum State {
 }
 
 struct Lexer<'a> {
-    found: Found<'a>,
+    result: LexResult<'a>,
     line: usize,
-    state: State,
+    state: LexerState,
     /// How many flow collections are open.
     depth: usize,
     /// The column of the key or dash that the current value belongs to.
@@ -66,11 +66,11 @@ impl<'a> Lexer<'a> {
         let blank = line.trim_matches([' ', '\t']).is_empty();
         let inside = self.parent.is_none_or(|parent| indent > parent);
         match self.state {
-            State::Quoted(_) => return self.read_tokens(line, 0),
-            State::Block if blank || inside => return,
-            State::Plain if blank => return,
-            State::Plain if self.depth == 0 && !inside => self.state = State::Between,
-            State::Block => self.state = State::Between,
+            LexerState::Quoted(_) => return self.read_tokens(line, 0),
+            LexerState::Block if blank || inside => return,
+            LexerState::Plain if blank => return,
+            LexerState::Plain if self.depth == 0 && !inside => self.state = LexerState::Between,
+            LexerState::Block => self.state = LexerState::Between,
             _ => {}
         }
         self.read_tokens(line, indent);
@@ -80,33 +80,35 @@ impl<'a> Lexer<'a> {
         let bytes = line.as_bytes();
         let mut at = start;
         let mut indicators = 0;
-        while at < bytes.len() && self.found.too_deep.is_none() {
+        while at < bytes.len() && self.result.too_deep.is_none() {
             let after_space = at == 0 || matches!(bytes[at - 1], b' ' | b'\t');
             let alone = bytes
                 .get(at + 1)
                 .is_none_or(|next| matches!(next, b' ' | b'\t'));
             match bytes[at] {
-                _ if matches!(self.state, State::Quoted(_)) => at = self.read_quoted(bytes, at),
+                _ if matches!(self.state, LexerState::Quoted(_)) => {
+                    at = self.read_quoted(bytes, at)
+                }
                 b' ' | b'\t' => at += 1,
                 b'#' if after_space => {
-                    if self.depth == 0 && self.state == State::Plain {
-                        self.state = State::Between;
+                    if self.depth == 0 && self.state == LexerState::Plain {
+                        self.state = LexerState::Between;
                     }
-                    self.found.comments.push(line[at..].trim_end());
+                    self.result.comments.push(line[at..].trim_end());
                     return;
                 }
                 byte if self.depth > 0 => at = self.read_flow(bytes, at, byte),
-                b'-' | b'?' if alone && self.state == State::Between => {
+                b'-' | b'?' if alone && self.state == LexerState::Between => {
                     self.parent = Some(at);
                     indicators += 1;
                     self.check_depth(indicators);
                     at += 1;
                 }
                 b':' if alone => {
-                    self.state = State::Between;
+                    self.state = LexerState::Between;
                     at += 1;
                 }
-                byte if self.state == State::Between => at = self.read_node(bytes, at, byte),
+                byte if self.state == LexerState::Between => at = self.read_node(bytes, at, byte),
                 _ => at = self.read_plain(bytes, at),
             }
         }
@@ -114,12 +116,12 @@ impl<'a> Lexer<'a> {
 
     fn check_depth(&mut self, depth: usize) {
         if depth > MAX_DEPTH {
-            self.found.too_deep = Some(self.line);
+            self.result.too_deep = Some(self.line);
         }
     }
 
-    fn mark(&mut self, bytes: &[u8], at: usize) -> usize {
-        self.found.mark.get_or_insert((self.line, at + 1));
+    fn read_anchor_or_tag(&mut self, bytes: &[u8], at: usize) -> usize {
+        self.result.anchor_or_tag.get_or_insert((self.line, at + 1));
         let length = bytes[at..]
             .iter()
             .take_while(|byte| !matches!(byte, b' ' | b'\t'))
@@ -130,9 +132,9 @@ impl<'a> Lexer<'a> {
     /// Reads the start of a value or key outside of flow collections.
     fn read_node(&mut self, bytes: &[u8], at: usize, byte: u8) -> usize {
         match byte {
-            b'&' | b'*' | b'!' => self.mark(bytes, at),
+            b'&' | b'*' | b'!' => self.read_anchor_or_tag(bytes, at),
             b'|' | b'>' => {
-                self.state = State::Block;
+                self.state = LexerState::Block;
                 // A comment may follow the header.
                 let header = bytes[at..]
                     .iter()
@@ -144,7 +146,7 @@ impl<'a> Lexer<'a> {
             b'[' | b'{' => self.open_flow(at),
             _ => {
                 self.note_key(bytes, at);
-                self.state = State::Plain;
+                self.state = LexerState::Plain;
                 self.read_plain(bytes, at)
             }
         }
@@ -168,20 +170,20 @@ impl<'a> Lexer<'a> {
         if self.depth == 0 {
             self.note_key(bytes, at);
         }
-        self.state = State::Quoted(quote);
+        self.state = LexerState::Quoted(quote);
         at + 1
     }
 
     fn open_flow(&mut self, at: usize) -> usize {
         self.depth += 1;
         self.check_depth(self.depth);
-        self.state = State::Between;
+        self.state = LexerState::Between;
         at + 1
     }
 
     /// Reads inside quotes up to their end or that of the line.
     fn read_quoted(&mut self, bytes: &[u8], mut at: usize) -> usize {
-        let State::Quoted(quote) = self.state else {
+        let LexerState::Quoted(quote) = self.state else {
             return at;
         };
         while at < bytes.len() {
@@ -191,7 +193,7 @@ impl<'a> Lexer<'a> {
                 b'\'' if bytes.get(at + 1) == Some(&b'\'') => at += 2,
                 _ => {
                     // What follows is an indicator or a mistake, which the decoder reports.
-                    self.state = State::Between;
+                    self.state = LexerState::Between;
                     return at + 1;
                 }
             }
@@ -227,22 +229,24 @@ impl<'a> Lexer<'a> {
             b'[' | b'{' => self.open_flow(at),
             b']' | b'}' => {
                 self.depth -= 1;
-                self.state = State::Between;
+                self.state = LexerState::Between;
                 at + 1
             }
             b',' => {
-                self.state = State::Between;
+                self.state = LexerState::Between;
                 at + 1
             }
-            b':' if ends_key || self.state == State::Between => {
-                self.state = State::Between;
+            b':' if ends_key || self.state == LexerState::Between => {
+                self.state = LexerState::Between;
                 at + 1
             }
-            b'?' if self.state == State::Between && next == Some(&b' ') => at + 1,
-            b'&' | b'*' | b'!' if self.state == State::Between => self.mark(bytes, at),
-            b'"' | b'\'' if self.state == State::Between => self.open_quote(bytes, at, byte),
+            b'?' if self.state == LexerState::Between && next == Some(&b' ') => at + 1,
+            b'&' | b'*' | b'!' if self.state == LexerState::Between => {
+                self.read_anchor_or_tag(bytes, at)
+            }
+            b'"' | b'\'' if self.state == LexerState::Between => self.open_quote(bytes, at, byte),
             _ => {
-                self.state = State::Plain;
+                self.state = LexerState::Plain;
                 self.read_plain(bytes, at)
             }
         }

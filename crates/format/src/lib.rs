@@ -10,13 +10,13 @@
 //! ```
 //!
 //! ```
-//! use urldb_format::{DomainFile, Identity, Record, lint};
+//! use urldb_format::{DomainFile, RecordIdentity, Record, lint};
 //!
 //! let mut parsed = DomainFile::parse("example.com.yaml", b"---\n---\n_path: /\n");
 //! assert!(lint(&parsed).is_empty());
 //! parsed.file.insert(Record::new("/a")).unwrap();
 //! assert_eq!(parsed.file.text(), "---\n---\n_path: /\n---\n_path: /a\n");
-//! assert_eq!(parsed.file.get(&Identity::get("/a")).unwrap().line(), 5);
+//! assert_eq!(parsed.file.get(&RecordIdentity::get("/a")).unwrap().line(), 5);
 //! ```
 //!
 //! What is wrong in a file is a [`Finding`], never a panic and never an [`Error`]; an error means
@@ -48,11 +48,11 @@ mod value;
 
 pub use database::Database;
 pub use document::Document;
-pub use domain_file::{DomainFile, Entry, Parsed, host_of};
+pub use domain_file::{DomainFile, ParsedFile, RecordEntry, host_of};
 pub use emit::write_documents;
 pub use error::Error;
 pub use finding::{Code, Finding, Severity};
 pub use lint::{lint, lint_values};
 pub use read::read_documents;
-pub use record::{Identity, Metadata, Record};
+pub use record::{Metadata, Record, RecordIdentity, is_sha256};
 pub use value::{Mapping, Schema, Value};

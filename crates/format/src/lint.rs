@@ -5,19 +5,19 @@ use std::collections::HashMap;
 use std::collections::hash_map::Entry as Slot;
 
 use crate::canonical::duplicate_record;
-use crate::domain_file::{DomainFile, Entry, Parsed, Segment};
-use crate::emit::{Field, Order};
+use crate::domain_file::{DomainFile, ParsedFile, RecordEntry, Segment};
+use crate::emit::{KeyOrder, ValueRef};
 use crate::finding::{Code, Finding};
 use crate::keys;
 use crate::layout::Layout;
 use crate::names::check_host;
-use crate::record::{Identity, Lists};
+use crate::record::{ListOrder, RecordIdentity};
 use crate::record_checks::{bad_value, check_record};
 use crate::split;
 use crate::value::{Mapping, Value};
 
 /// Everything that is wrong with a file, in the order of its lines.
-pub fn lint(parsed: &Parsed) -> Vec<Finding> {
+pub fn lint(parsed: &ParsedFile) -> Vec<Finding> {
     let file = &parsed.file;
     let mut findings = parsed.findings.clone();
     lint_file(file, &mut findings);
@@ -147,7 +147,7 @@ fn lint_metadata(file: &DomainFile, findings: &mut Vec<Finding>) {
             findings.extend(unknown_key(key, keys::METADATA, head.start + offset));
         }
     }
-    lint_form(file, head, metadata.fields(Lists::Source), findings);
+    lint_form(file, head, metadata.fields(ListOrder::Source), findings);
 }
 
 /// The names in `cnames`, each at its own line where the list has one line for each name.
@@ -177,7 +177,7 @@ fn lint_cnames(file: &DomainFile, head: &Layout, findings: &mut Vec<Finding>) {
     }
 }
 
-fn lint_record(file: &DomainFile, entry: &Entry, findings: &mut Vec<Finding>) {
+fn lint_record(file: &DomainFile, entry: &RecordEntry, findings: &mut Vec<Finding>) {
     let record = &entry.record;
     check_record(entry, findings);
     lint_list("categories", &record.categories, &entry.layout, findings);
@@ -197,7 +197,12 @@ fn lint_record(file: &DomainFile, entry: &Entry, findings: &mut Vec<Finding>) {
         }
     }
     if entry.intact {
-        lint_form(file, &entry.layout, record.fields(Lists::Source), findings);
+        lint_form(
+            file,
+            &entry.layout,
+            record.fields(ListOrder::Source),
+            findings,
+        );
     }
 }
 
@@ -248,7 +253,7 @@ fn lint_list(key: &str, items: &[String], layout: &Layout, findings: &mut Vec<Fi
 fn lint_form(
     file: &DomainFile,
     layout: &Layout,
-    fields: Vec<(&str, Field)>,
+    fields: Vec<(&str, ValueRef)>,
     findings: &mut Vec<Finding>,
 ) {
     // Blocking findings are in the order of their lines.
@@ -264,7 +269,7 @@ fn lint_form(
 }
 
 /// The order of the keys of a document, and of those in nested mappings.
-fn lint_key_order(layout: &Layout, fields: &[(&str, Field)], findings: &mut Vec<Finding>) {
+fn lint_key_order(layout: &Layout, fields: &[(&str, ValueRef)], findings: &mut Vec<Finding>) {
     let unsorted = layout.keys.windows(2).find(|pair| pair[0].0 > pair[1].0);
     if let Some([(before, _), (key, offset)]) = unsorted {
         let message = format!("`{key}` should come before `{before}`");
@@ -272,8 +277,8 @@ fn lint_key_order(layout: &Layout, fields: &[(&str, Field)], findings: &mut Vec<
         findings.push(finding.with_help("keys are sorted; formatting sorts them"));
     }
     let nested = fields.iter().find(|(_, field)| match field {
-        Field::Map(mapping) => !is_sorted_mapping(mapping),
-        Field::List(items) => !items.iter().all(is_sorted),
+        ValueRef::Map(mapping) => !is_sorted_mapping(mapping),
+        ValueRef::List(items) => !items.iter().all(is_sorted),
         _ => false,
     });
     if let Some((key, _)) = nested {
@@ -286,8 +291,8 @@ fn lint_key_order(layout: &Layout, fields: &[(&str, Field)], findings: &mut Vec<
 }
 
 /// Reports the first line of a document that differs from the canonical text in the same order.
-fn lint_text(layout: &Layout, fields: Vec<(&str, Field)>, findings: &mut Vec<Finding>) {
-    let canonical = layout.render(&layout.in_source_order(fields), Order::Source);
+fn lint_text(layout: &Layout, fields: Vec<(&str, ValueRef)>, findings: &mut Vec<Finding>) {
+    let canonical = layout.render(&layout.in_source_order(fields), KeyOrder::Source);
     let source = if layout.source.contains('\r') {
         Cow::Owned(layout.source.replace("\r\n", "\n"))
     } else {
@@ -330,8 +335,8 @@ fn is_sorted(value: &Value) -> bool {
 }
 
 /// Records for the same request as one before them, each with the first.
-fn repeated(file: &DomainFile) -> Vec<(&Entry, &Entry)> {
-    let mut seen: HashMap<Identity, &Entry> = HashMap::new();
+fn repeated(file: &DomainFile) -> Vec<(&RecordEntry, &RecordEntry)> {
+    let mut seen: HashMap<RecordIdentity, &RecordEntry> = HashMap::new();
     let mut repeated = vec![];
     for entry in file.records() {
         match seen.entry(entry.record.identity()) {
@@ -348,7 +353,7 @@ fn repeated(file: &DomainFile) -> Vec<(&Entry, &Entry)> {
 fn lint_order(file: &DomainFile, findings: &mut Vec<Finding>) {
     let repeated = repeated(file).into_iter();
     findings.extend(repeated.map(|(first, again)| duplicate_record(first, again)));
-    let mut previous: Option<(Identity, &Entry)> = None;
+    let mut previous: Option<(RecordIdentity, &RecordEntry)> = None;
     for entry in file.records() {
         let identity = entry.record.identity();
         if let Some((before, other)) = previous.replace((identity.clone(), entry))

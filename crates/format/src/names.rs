@@ -2,17 +2,17 @@
 
 /// What is wrong with a name, and the name that was probably meant.
 #[derive(Debug, Clone, PartialEq, Eq)]
-pub(crate) struct BadName {
+pub(crate) struct HostNameError {
     pub(crate) problem: &'static str,
     pub(crate) suggestion: Option<String>,
 }
 
 /// Checks that `name` is a host name in lower-case ASCII: no port, no final dot, valid labels.
-pub(crate) fn check_host(name: &str) -> Result<(), BadName> {
+pub(crate) fn check_host(name: &str) -> Result<(), HostNameError> {
     let Some(problem) = problem(name) else {
         return Ok(());
     };
-    Err(BadName {
+    Err(HostNameError {
         problem,
         suggestion: suggestion(name),
     })

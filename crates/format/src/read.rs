@@ -3,22 +3,22 @@
 use crate::document::Document;
 use crate::finding::{Code, Finding};
 use crate::scan::Scanner;
-use crate::split::{self, Line, Piece};
+use crate::split::{self, RawDocument, SourceLine};
 use crate::value::{Mapping, Schema};
 
 /// Reads all documents of `text`, and goes on after mistakes.
 pub fn read_documents(text: &str, schema: &Schema) -> (Vec<Document>, Vec<Finding>) {
-    let split = split::split(text);
-    let mut documents = Vec::with_capacity(split.pieces.len());
+    let stream = split::split(text);
+    let mut documents = Vec::with_capacity(stream.documents.len());
     let take = |document| documents.push(document);
-    let findings = read_pieces(text, &split.pieces, schema, take);
+    let findings = read_each(text, &stream.documents, schema, take);
     (documents, findings)
 }
 
-/// Reads the pieces that `text` has been cut into, and hands on one document after the other.
-pub(crate) fn read_pieces(
+/// Reads the documents that `text` has been cut into, and hands on one document after the other.
+pub(crate) fn read_each(
     text: &str,
-    pieces: &[Piece],
+    documents: &[RawDocument],
     schema: &Schema,
     mut take: impl FnMut(Document),
 ) -> Vec<Finding> {
@@ -26,16 +26,14 @@ pub(crate) fn read_pieces(
     let refused: Vec<usize> = findings.iter().map(|finding| finding.line).collect();
     findings.retain(|finding| !finding.message.is_empty());
     let mut scanner = Scanner::new(schema, &mut findings);
-    for piece in pieces {
-        let next = refused.partition_point(|line| *line < piece.lines.start);
-        let is_refused = refused
-            .get(next)
-            .is_some_and(|line| *line < piece.lines.end);
+    for raw in documents {
+        let next = refused.partition_point(|line| *line < raw.lines.start);
+        let is_refused = refused.get(next).is_some_and(|line| *line < raw.lines.end);
         let mut document = Document {
-            start_line: piece.lines.start,
-            end_line: piece.lines.end.saturating_sub(1),
-            range: piece.range.clone(),
-            above: piece
+            start_line: raw.lines.start,
+            end_line: raw.lines.end.saturating_sub(1),
+            range: raw.range.clone(),
+            above: raw
                 .above
                 .iter()
                 .map(|&comment| comment.to_owned())
@@ -46,7 +44,7 @@ pub(crate) fn read_pieces(
             intact: !is_refused,
         };
         if !is_refused {
-            scanner.scan(piece, &mut document);
+            scanner.scan(raw, &mut document);
         }
         take(document);
     }
@@ -86,7 +84,7 @@ fn refused_lines(text: &str) -> Vec<Finding> {
     findings
 }
 
-fn conflict(line: &Line, told: bool) -> Finding {
+fn conflict(line: &SourceLine, told: bool) -> Finding {
     let message = if told {
         "a merge left a conflict here"
     } else {

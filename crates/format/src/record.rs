@@ -4,7 +4,7 @@ use std::borrow::Cow;
 
 use urldb_canon::Scheme;
 
-use crate::emit::Field;
+use crate::emit::ValueRef;
 use crate::value::{Mapping, Value};
 
 /// One URL of a domain file, and what is promised about it.
@@ -49,14 +49,14 @@ pub struct Record {
 ///
 /// The order is that of the canonical form: by path as UTF-8 bytes, a plain GET first.
 #[derive(Debug, Clone, PartialEq, Eq, PartialOrd, Ord, Hash)]
-pub struct Identity {
+pub struct RecordIdentity {
     /// The `_path`.
     pub path: String,
     /// Method and body as query parameters, `__wb_method=POST&…`, unless the method is GET.
     pub request: Option<String>,
 }
 
-impl Identity {
+impl RecordIdentity {
     /// The identity of a record that asks for `path` with a plain GET.
     pub fn get(path: impl Into<String>) -> Self {
         Self {
@@ -86,8 +86,8 @@ impl Record {
     }
 
     /// What tells this record apart from the others in its file.
-    pub fn identity(&self) -> Identity {
-        Identity {
+    pub fn identity(&self) -> RecordIdentity {
+        RecordIdentity {
             path: self.path.clone(),
             request: self.request_key(),
         }
@@ -152,24 +152,24 @@ impl Record {
 
     /// The document that holds the record, as the canonical form has it.
     pub fn to_mapping(&self) -> Mapping {
-        to_mapping(self.fields(Lists::Sorted))
+        to_mapping(self.fields(ListOrder::Sorted))
     }
 
     /// The keys and values, sorted by key.
-    pub(crate) fn fields(&self, lists: Lists) -> Vec<(&str, Field<'_>)> {
+    pub(crate) fn fields(&self, lists: ListOrder) -> Vec<(&str, ValueRef<'_>)> {
         let mut fields = Vec::with_capacity(8 + self.extra.len());
-        fields.push(("_path", Field::Text(&self.path)));
+        fields.push(("_path", ValueRef::Text(&self.path)));
         fields.extend(
             self.catalogue
                 .as_ref()
-                .map(|mapping| ("catalogue", Field::Map(mapping))),
+                .map(|mapping| ("catalogue", ValueRef::Map(mapping))),
         );
         if !self.categories.is_empty() {
             fields.push(("categories", lists.field(&self.categories)));
         }
         fields.extend(
             self.content_length
-                .map(|length| ("content-length", Field::Int(length))),
+                .map(|length| ("content-length", ValueRef::Int(length))),
         );
         for (key, value) in [
             ("content-sha256", &self.content_sha256),
@@ -181,14 +181,14 @@ impl Record {
             ("request-body", &self.request_body),
             ("request-content-type", &self.request_content_type),
         ] {
-            fields.extend(value.as_deref().map(|text| (key, Field::Text(text))));
+            fields.extend(value.as_deref().map(|text| (key, ValueRef::Text(text))));
         }
         if !self.request_headers.is_empty() {
-            fields.push(("request-headers", Field::Map(&self.request_headers)));
+            fields.push(("request-headers", ValueRef::Map(&self.request_headers)));
         }
         fields.extend(
             self.status
-                .map(|status| ("status", Field::Int(status.into()))),
+                .map(|status| ("status", ValueRef::Int(status.into()))),
         );
         with_extra(fields, &self.extra)
     }
@@ -231,11 +231,11 @@ impl Metadata {
     /// use urldb_canon::Scheme::{Http, Https};
     /// use urldb_format::Metadata;
     ///
-    /// assert_eq!(Metadata::asked_over(&[Http]), Metadata::default());
-    /// assert_eq!(Metadata::asked_over(&[Https]).schemes(), [Https]);
-    /// assert_eq!(Metadata::asked_over(&[Https, Http]).schemes(), [Http, Https]);
+    /// assert_eq!(Metadata::for_schemes(&[Http]), Metadata::default());
+    /// assert_eq!(Metadata::for_schemes(&[Https]).schemes(), [Https]);
+    /// assert_eq!(Metadata::for_schemes(&[Https, Http]).schemes(), [Http, Https]);
     /// ```
-    pub fn asked_over(schemes: &[Scheme]) -> Self {
+    pub fn for_schemes(schemes: &[Scheme]) -> Self {
         Self {
             http: schemes.contains(&Scheme::Http),
             https: schemes.contains(&Scheme::Https),
@@ -281,24 +281,24 @@ impl Metadata {
 
     /// The document that holds the metadata, as the canonical form has it.
     pub fn to_mapping(&self) -> Mapping {
-        to_mapping(self.fields(Lists::Sorted))
+        to_mapping(self.fields(ListOrder::Sorted))
     }
 
     /// The keys and values, sorted by key.
-    pub(crate) fn fields(&self, lists: Lists) -> Vec<(&str, Field<'_>)> {
+    pub(crate) fn fields(&self, lists: ListOrder) -> Vec<(&str, ValueRef<'_>)> {
         let mut fields = Vec::new();
         fields.extend(
             self.case_sensitive_paths
-                .map(|flag| ("case-sensitive-paths", Field::Bool(flag))),
+                .map(|flag| ("case-sensitive-paths", ValueRef::Bool(flag))),
         );
         if !self.cnames.is_empty() {
             fields.push(("cnames", lists.field(&self.cnames)));
         }
         if !self.http {
-            fields.push(("http", Field::Bool(false)));
+            fields.push(("http", ValueRef::Bool(false)));
         }
         if self.https {
-            fields.push(("https", Field::Bool(true)));
+            fields.push(("https", ValueRef::Bool(true)));
         }
         with_extra(fields, &self.extra)
     }
@@ -306,22 +306,22 @@ impl Metadata {
 
 /// How lists are written whose order means nothing.
 #[derive(Debug, Clone, Copy, PartialEq, Eq)]
-pub(crate) enum Lists {
+pub(crate) enum ListOrder {
     /// Sorted and without repeats: the canonical form.
     Sorted,
     /// As read.
     Source,
 }
 
-impl Lists {
-    fn field(self, texts: &[String]) -> Field<'_> {
+impl ListOrder {
+    fn field(self, texts: &[String]) -> ValueRef<'_> {
         if self == Self::Source || texts.is_sorted_by(|a, b| a < b) {
-            return Field::Texts(Cow::Borrowed(texts));
+            return ValueRef::Texts(Cow::Borrowed(texts));
         }
         let mut texts = texts.to_vec();
         texts.sort();
         texts.dedup();
-        Field::Texts(Cow::Owned(texts))
+        ValueRef::Texts(Cow::Owned(texts))
     }
 }
 
@@ -347,14 +347,14 @@ fn is_header_mapping(headers: &Mapping) -> bool {
 
 /// Adds the other keys; a known key that has been set meanwhile wins.
 fn with_extra<'a>(
-    mut fields: Vec<(&'a str, Field<'a>)>,
+    mut fields: Vec<(&'a str, ValueRef<'a>)>,
     extra: &'a Mapping,
-) -> Vec<(&'a str, Field<'a>)> {
+) -> Vec<(&'a str, ValueRef<'a>)> {
     if !extra.is_empty() {
         let known = fields.len();
         for (key, value) in extra.iter() {
             if fields[..known].iter().all(|(other, _)| *other != key) {
-                fields.push((key, Field::from(value)));
+                fields.push((key, ValueRef::from(value)));
             }
         }
         fields.sort_by_key(|(key, _)| *key);
@@ -362,10 +362,16 @@ fn with_extra<'a>(
     fields
 }
 
-fn to_mapping(fields: Vec<(&str, Field)>) -> Mapping {
+fn to_mapping(fields: Vec<(&str, ValueRef)>) -> Mapping {
     let mut mapping = Mapping::new();
     for (key, field) in fields {
         mapping.push(key.to_owned(), field.to_value());
     }
     mapping
+}
+
+/// Whether `text` is a SHA-256 as `content-sha256` holds it: 64 lower-case hexadecimal digits.
+pub fn is_sha256(text: &str) -> bool {
+    let is_hex = |byte: u8| matches!(byte, b'0'..=b'9' | b'a'..=b'f');
+    text.len() == 64 && text.bytes().all(is_hex)
 }

@@ -4,12 +4,13 @@ use std::fmt::Write;
 
 use urldb_canon::PathError;
 
-use crate::domain_file::Entry;
+use crate::domain_file::RecordEntry;
 use crate::finding::{Code, Finding};
+use crate::record::is_sha256;
 use crate::value::{Mapping, Value};
 
 /// Adds what is wrong with the values of a record.
-pub(crate) fn check_record(entry: &Entry, findings: &mut Vec<Finding>) {
+pub(crate) fn check_record(entry: &RecordEntry, findings: &mut Vec<Finding>) {
     let record = entry.record();
     let line_of = |key: &str| entry.key_line(key).unwrap_or_else(|| entry.line());
     if let Err((column, problem, help)) = check_path(&record.path) {
@@ -31,12 +32,12 @@ pub(crate) fn check_record(entry: &Entry, findings: &mut Vec<Finding>) {
         )));
     }
     if let Some(digest) = &record.content_sha256
-        && !is_digest(digest)
+        && !is_sha256(digest)
     {
         let message = "`content-sha256` should be 64 lower-case hexadecimal digits";
         let mut finding = Finding::new(Code::BadDigest, line_of("content-sha256"), message);
         finding.help =
-            is_digest(&digest.to_ascii_lowercase()).then(|| "write it in lower case".to_owned());
+            is_sha256(&digest.to_ascii_lowercase()).then(|| "write it in lower case".to_owned());
         findings.push(finding);
     }
     if let Some(status) = record.status
@@ -125,13 +126,6 @@ fn abridged(text: &str) -> String {
 fn bad_status(found: &str, line: usize) -> Finding {
     let message = format!("`status` should be an HTTP status code, found `{found}`");
     Finding::new(Code::BadStatus, line, message).with_help("write three digits from 100 to 599")
-}
-
-fn is_digest(text: &str) -> bool {
-    text.len() == 64
-        && text
-            .bytes()
-            .all(|byte| matches!(byte, b'0'..=b'9' | b'a'..=b'f'))
 }
 
 /// The column within the path, what is wrong there, and what to do.

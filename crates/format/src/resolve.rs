@@ -55,23 +55,23 @@ fn is_integer(text: &str) -> bool {
             .bytes()
             .all(|byte| matches!(byte, b'0'..=b'7' | b'_'));
     }
-    starts_with_digit(text) && is_sexagesimal(text, Sixties::Any)
+    starts_with_digit(text) && is_sexagesimal(text, Base60Parts::Optional)
 }
 
 /// How many `:59` parts [`is_sexagesimal`] wants.
 #[derive(Clone, Copy, PartialEq)]
-enum Sixties {
-    Any,
-    Some,
+enum Base60Parts {
+    Optional,
+    Required,
 }
 
 /// Digits and underscores, then `:59` parts.
-fn is_sexagesimal(text: &str, parts: Sixties) -> bool {
+fn is_sexagesimal(text: &str, parts: Base60Parts) -> bool {
     let mut fields = text.split(':');
     let head = fields.next().unwrap_or_default();
     let has_parts = head.len() < text.len();
     all(head, is_digit_or_underscore)
-        && (has_parts || parts == Sixties::Any)
+        && (has_parts || parts == Base60Parts::Optional)
         && fields.all(|field| match field.as_bytes() {
             [ones] => ones.is_ascii_digit(),
             [tens, ones] => matches!(tens, b'0'..=b'5') && ones.is_ascii_digit(),
@@ -105,7 +105,7 @@ fn is_float(text: &str) -> bool {
     let no_exponent = fraction.len() == rest.len();
     fraction.bytes().all(is_digit_or_underscore)
         && ((exponent && whole.bytes().all(is_digit_or_underscore))
-            || (no_exponent && is_sexagesimal(whole, Sixties::Some)))
+            || (no_exponent && is_sexagesimal(whole, Base60Parts::Required)))
 }
 
 /// The digits before an exponent, and whether the exponent, if any, is well formed: `e+3`.

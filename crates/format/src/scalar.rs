@@ -4,7 +4,7 @@
 //! back as the same text, else single quotes, else double quotes; folded at the first single
 //! space beyond column 80.
 
-use crate::emit::Writer;
+use crate::emit::Emitter;
 use crate::resolve::reads_as_text;
 
 /// Beyond this column a text is folded at its next space.
@@ -12,15 +12,15 @@ const WIDTH: usize = 80;
 
 /// The styles that the canonical form uses.
 #[derive(Debug, Clone, Copy, PartialEq, Eq)]
-pub(crate) enum Style {
+pub(crate) enum ScalarStyle {
     Plain,
-    Single,
-    Double,
+    SingleQuoted,
+    DoubleQuoted,
 }
 
 /// Where a scalar stands.
 #[derive(Debug, Clone, Copy, PartialEq, Eq)]
-pub(crate) enum Place {
+pub(crate) enum ScalarRole {
     /// A key on one line with its value: never folded.
     Key,
     /// Anything else.
@@ -35,11 +35,11 @@ pub(crate) fn is_simple_key(text: &str) -> bool {
 }
 
 /// Writes `text` in the style that it needs.
-pub(crate) fn write(out: &mut Writer, text: &str, place: Place) {
-    match style(text, place) {
-        Style::Plain => write_plain(out, text, place),
-        Style::Single => write_single_quoted(out, text, place),
-        Style::Double => write_double_quoted(out, text, place),
+pub(crate) fn write(out: &mut Emitter, text: &str, role: ScalarRole) {
+    match style(text, role) {
+        ScalarStyle::Plain => write_plain(out, text, role),
+        ScalarStyle::SingleQuoted => write_single_quoted(out, text, role),
+        ScalarStyle::DoubleQuoted => write_double_quoted(out, text, role),
     }
 }
 
@@ -48,26 +48,26 @@ fn is_break(char: char) -> bool {
 }
 
 /// The style that `text` needs.
-pub(crate) fn style(text: &str, place: Place) -> Style {
+pub(crate) fn style(text: &str, role: ScalarRole) -> ScalarStyle {
     if is_harmless(text) {
         return if reads_as_text(text) {
-            Style::Plain
+            ScalarStyle::Plain
         } else {
-            Style::Single
+            ScalarStyle::SingleQuoted
         };
     }
     if needs_escapes(text) {
-        return Style::Double;
+        return ScalarStyle::DoubleQuoted;
     }
     let multiline = text.contains('\n');
-    if multiline && (place == Place::Key || has_space_at_break(text)) {
-        return Style::Double;
+    if multiline && (role == ScalarRole::Key || has_space_at_break(text)) {
+        return ScalarStyle::DoubleQuoted;
     }
     let padded = text.starts_with(' ') || text.ends_with(' ');
     if multiline || padded || has_indicator(text) || !reads_as_text(text) {
-        Style::Single
+        ScalarStyle::SingleQuoted
     } else {
-        Style::Plain
+        ScalarStyle::Plain
     }
 }
 
@@ -136,11 +136,11 @@ fn runs(text: &str) -> impl Iterator<Item = &str> {
     })
 }
 
-fn write_plain(out: &mut Writer, text: &str, place: Place) {
+fn write_plain(out: &mut Emitter, text: &str, role: ScalarRole) {
     out.space();
     for run in runs(text) {
         // A plain text never ends in a space, so each space has something after it.
-        if run == " " && out.column > WIDTH && place == Place::Value {
+        if run == " " && out.column > WIDTH && role == ScalarRole::Value {
             out.fold();
         } else {
             out.text(run);
@@ -148,14 +148,14 @@ fn write_plain(out: &mut Writer, text: &str, place: Place) {
     }
 }
 
-fn write_single_quoted(out: &mut Writer, text: &str, place: Place) {
+fn write_single_quoted(out: &mut Emitter, text: &str, role: ScalarRole) {
     out.indicator("'");
     let mut done = 0;
     for run in runs(text) {
         let start = done;
         done += run.len();
         let inside = start > 0 && done < text.len();
-        if run == " " && inside && out.column > WIDTH && place == Place::Value {
+        if run == " " && inside && out.column > WIDTH && role == ScalarRole::Value {
             out.fold();
         } else if run.starts_with('\n') {
             // One break alone would be folded into a space: write one more.
@@ -171,7 +171,7 @@ fn write_single_quoted(out: &mut Writer, text: &str, place: Place) {
     out.text("'");
 }
 
-fn write_doubling_quotes(out: &mut Writer, run: &str) {
+fn write_doubling_quotes(out: &mut Emitter, run: &str) {
     for (index, part) in run.split('\'').enumerate() {
         if index > 0 {
             out.text("''");
@@ -181,7 +181,7 @@ fn write_doubling_quotes(out: &mut Writer, run: &str) {
 }
 
 /// Writes escapes, and folds with `\` at a space or right after an escape.
-fn write_double_quoted(out: &mut Writer, text: &str, place: Place) {
+fn write_double_quoted(out: &mut Emitter, text: &str, role: ScalarRole) {
     out.indicator("\"");
     let length = text.chars().count();
     // What of `text` is not written yet starts at byte `start`.
@@ -197,7 +197,7 @@ fn write_double_quoted(out: &mut Writer, text: &str, place: Place) {
             column = out.column - 1;
         }
         let end = index.max(start);
-        let may_fold = number > 0 && number + 1 < length && place == Place::Value;
+        let may_fold = number > 0 && number + 1 < length && role == ScalarRole::Value;
         if may_fold && (char == ' ' || start == end) && column > WIDTH {
             out.text(&text[start..end]);
             start = end;
@@ -212,7 +212,7 @@ fn write_double_quoted(out: &mut Writer, text: &str, place: Place) {
     out.text("\"");
 }
 
-fn write_escape(out: &mut Writer, char: char) {
+fn write_escape(out: &mut Emitter, char: char) {
     let short = match char {
         '\0' => "\\0",
         '\x07' => "\\a",

@@ -4,11 +4,11 @@
 //! here. Everything else goes to [`crate::decode`], one key at a time, so that a mistake in one
 //! value leaves the other keys readable.
 
-use crate::decode::{Decoded, decode};
+use crate::decode::{DecodedValue, decode};
 use crate::document::Document;
 use crate::finding::{Code, Finding};
 use crate::lex::lex;
-use crate::split::{self, Line, Piece};
+use crate::split::{self, RawDocument, SourceLine};
 use crate::value::{Mapping, Schema, Value};
 
 /// Reads documents, one after the other.
@@ -19,7 +19,7 @@ pub(crate) struct Scanner<'a> {
 
 /// What has been read of a document.
 #[derive(Default)]
-struct Progress {
+struct DocumentBuilder {
     pairs: Vec<(String, Value)>,
     lines: Vec<usize>,
     /// Comments whose key is yet to come.
@@ -28,7 +28,7 @@ struct Progress {
     broken: bool,
 }
 
-impl Progress {
+impl DocumentBuilder {
     fn push(&mut self, key: String, value: Value, line: usize) {
         for comment in self.pending.drain(..) {
             self.comments.push((key.clone(), comment));
@@ -39,8 +39,8 @@ impl Progress {
 }
 
 /// The lines that make up one key and its value.
-struct Chunk<'t, 'l> {
-    lines: &'l [Line<'t>],
+struct PairSource<'t, 'l> {
+    lines: &'l [SourceLine<'t>],
     text: &'t str,
     /// The number of its first line in the file.
     line: usize,
@@ -51,29 +51,29 @@ impl<'a> Scanner<'a> {
         Self { schema, findings }
     }
 
-    /// Fills `document` with what `piece` holds.
-    pub(crate) fn scan(&mut self, piece: &Piece, document: &mut Document) {
-        let mut progress = Progress::default();
-        let lines: Vec<Line> = split::lines(piece.body).collect();
-        if piece.inline.starts_with('#') {
-            progress.pending.push(piece.inline.to_owned());
-            self.scan_lines(piece, &lines, &mut progress);
-        } else if !piece.inline.is_empty() {
-            self.scan_whole(piece, &mut progress);
+    /// Fills `document` with what `raw` holds.
+    pub(crate) fn scan(&mut self, raw: &RawDocument, document: &mut Document) {
+        let mut builder = DocumentBuilder::default();
+        let lines: Vec<SourceLine> = split::lines(raw.body).collect();
+        if raw.inline.starts_with('#') {
+            builder.pending.push(raw.inline.to_owned());
+            self.scan_lines(raw, &lines, &mut builder);
+        } else if !raw.inline.is_empty() {
+            self.scan_whole(raw, &mut builder);
         } else {
-            self.scan_lines(piece, &lines, &mut progress);
+            self.scan_lines(raw, &lines, &mut builder);
         }
-        self.finish(progress, document);
+        self.finish(builder, document);
     }
 
-    fn finish(&mut self, progress: Progress, document: &mut Document) {
-        let Progress {
+    fn finish(&mut self, builder: DocumentBuilder, document: &mut Document) {
+        let DocumentBuilder {
             pairs,
             mut lines,
             pending,
             comments,
             broken,
-        } = progress;
+        } = builder;
         let mut repeats: Vec<(usize, usize)> = Vec::new();
         document.mapping = Mapping::from_pairs(pairs, |first, again| repeats.push((first, again)));
         document.intact = !broken && repeats.is_empty();
@@ -96,35 +96,40 @@ impl<'a> Scanner<'a> {
     }
 
     /// Reads a document key by key, or as a whole if it does not start with a key.
-    fn scan_lines(&mut self, piece: &Piece, lines: &[Line], progress: &mut Progress) {
+    fn scan_lines(
+        &mut self,
+        raw: &RawDocument,
+        lines: &[SourceLine],
+        builder: &mut DocumentBuilder,
+    ) {
         let mut at = 0;
         while let Some(line) = lines.get(at) {
-            let number = piece.body_line + at;
+            let number = raw.body_line + at;
             let first = line.text.bytes().next();
             if line.is_blank() {
                 at += 1;
             } else if first == Some(b'#') {
-                progress.pending.push(line.text.trim_end().to_owned());
+                builder.pending.push(line.text.trim_end().to_owned());
                 at += 1;
             } else if is_end_marker(line.text) {
-                return self.check_end(piece, &lines[at + 1..], at + 1, progress);
-            } else if !starts_key(line.text) && progress.pairs.is_empty() && !progress.broken {
-                return self.scan_whole(piece, progress);
+                return self.check_end(raw, &lines[at + 1..], at + 1, builder);
+            } else if !starts_key(line.text) && builder.pairs.is_empty() && !builder.broken {
+                return self.scan_whole(raw, builder);
             } else if !starts_key(line.text) {
                 let message = "expected a key at the start of the line";
-                self.fail(Finding::new(Code::SyntaxError, number, message), progress);
+                self.fail(Finding::new(Code::SyntaxError, number, message), builder);
                 at += 1;
             } else {
-                let end = chunk_end(lines, at);
-                let chunk_lines = &lines[at..end];
-                let text = &piece.body[line.start..chunk_lines[chunk_lines.len() - 1].end];
-                self.scan_chunk(
-                    &Chunk {
-                        lines: chunk_lines,
+                let end = pair_end(lines, at);
+                let pair_lines = &lines[at..end];
+                let text = &raw.body[line.start..pair_lines[pair_lines.len() - 1].end];
+                self.scan_pair(
+                    &PairSource {
+                        lines: pair_lines,
                         text,
                         line: number,
                     },
-                    progress,
+                    builder,
                 );
                 at = end;
             }
@@ -132,34 +137,39 @@ impl<'a> Scanner<'a> {
     }
 
     /// After `...` a document is over.
-    fn check_end(&mut self, piece: &Piece, rest: &[Line], at: usize, progress: &mut Progress) {
+    fn check_end(
+        &mut self,
+        raw: &RawDocument,
+        rest: &[SourceLine],
+        at: usize,
+        builder: &mut DocumentBuilder,
+    ) {
         for (index, line) in rest.iter().enumerate() {
             if line.text.starts_with('#') {
-                progress.pending.push(line.text.trim_end().to_owned());
+                builder.pending.push(line.text.trim_end().to_owned());
             } else if !line.is_blank() {
                 let message = "there is text after `...`, which ends the document";
-                let finding =
-                    Finding::new(Code::SyntaxError, piece.body_line + at + index, message);
+                let finding = Finding::new(Code::SyntaxError, raw.body_line + at + index, message);
                 return self.fail(
                     finding.with_help("start the next document with `---`"),
-                    progress,
+                    builder,
                 );
             }
         }
     }
 
-    fn fail(&mut self, finding: Finding, progress: &mut Progress) {
+    fn fail(&mut self, finding: Finding, builder: &mut DocumentBuilder) {
         self.findings.push(finding);
-        progress.broken = true;
+        builder.broken = true;
     }
 
-    fn scan_chunk(&mut self, chunk: &Chunk, progress: &mut Progress) {
-        match plain_pair(chunk.lines) {
+    fn scan_pair(&mut self, pair: &PairSource, builder: &mut DocumentBuilder) {
+        match plain_pair(pair.lines) {
             Some((key, value)) => {
                 let value = self.typed(key, value);
-                progress.push(key.to_owned(), value, chunk.line);
+                builder.push(key.to_owned(), value, pair.line);
             }
-            None => self.scan_awkward(chunk.text, chunk.line, progress),
+            None => self.scan_decoded(pair.text, pair.line, builder),
         }
     }
 
@@ -170,80 +180,80 @@ impl<'a> Scanner<'a> {
         }
     }
 
-    /// Reads a chunk that is not plain, which must hold one key.
-    fn scan_awkward(&mut self, text: &str, line: usize, progress: &mut Progress) {
-        let Some(value) = self.decode(text, line, progress) else {
+    /// Reads a pair that is not plain, which must hold one key.
+    fn scan_decoded(&mut self, text: &str, line: usize, builder: &mut DocumentBuilder) {
+        let Some(value) = self.decode(text, line, builder) else {
             return;
         };
         match value {
-            Value::Map(mapping) if mapping.len() == 1 => self.push_all(mapping, line, progress),
+            Value::Map(mapping) if mapping.len() == 1 => self.push_all(mapping, line, builder),
             Value::Map(_) => {
                 let message = "expected one key here, and a line break after its value";
-                self.fail(Finding::new(Code::SyntaxError, line, message), progress);
+                self.fail(Finding::new(Code::SyntaxError, line, message), builder);
             }
-            other => self.not_a_mapping(&other, line, progress),
+            other => self.not_a_mapping(&other, line, builder),
         }
     }
 
     /// Reads a whole document that does not start with a key: `--- {}`, or an indented one.
-    fn scan_whole(&mut self, piece: &Piece, progress: &mut Progress) {
-        let has_inline = !piece.inline.is_empty();
-        let line = piece.body_line - usize::from(has_inline);
+    fn scan_whole(&mut self, raw: &RawDocument, builder: &mut DocumentBuilder) {
+        let has_inline = !raw.inline.is_empty();
+        let line = raw.body_line - usize::from(has_inline);
         let text = if has_inline {
-            format!("    {}\n{}", piece.inline, piece.body)
+            format!("    {}\n{}", raw.inline, raw.body)
         } else {
-            piece.body.to_owned()
+            raw.body.to_owned()
         };
         // Its comments come from the lexer, all of them.
-        progress.pending.clear();
+        builder.pending.clear();
         let text = cut_at_end_marker(&text);
-        let Some(value) = self.decode(text, line, progress) else {
+        let Some(value) = self.decode(text, line, builder) else {
             return;
         };
         match value {
-            Value::Map(mapping) => self.push_all(mapping, line, progress),
-            other => self.not_a_mapping(&other, line, progress),
+            Value::Map(mapping) => self.push_all(mapping, line, builder),
+            other => self.not_a_mapping(&other, line, builder),
         }
     }
 
-    fn not_a_mapping(&mut self, value: &Value, line: usize, progress: &mut Progress) {
+    fn not_a_mapping(&mut self, value: &Value, line: usize, builder: &mut DocumentBuilder) {
         let message = format!("expected `key: value`, found {}", value.kind());
-        self.fail(Finding::new(Code::NotAMapping, line, message), progress);
+        self.fail(Finding::new(Code::NotAMapping, line, message), builder);
     }
 
-    fn push_all(&mut self, mapping: Mapping, line: usize, progress: &mut Progress) {
+    fn push_all(&mut self, mapping: Mapping, line: usize, builder: &mut DocumentBuilder) {
         for (key, value) in mapping {
             let value = self.typed(&key, value);
-            progress.push(key, value, line);
+            builder.push(key, value, line);
         }
     }
 
     /// Decodes a text that starts on `line`, once its comments are kept and marks are excluded.
-    fn decode(&mut self, text: &str, line: usize, progress: &mut Progress) -> Option<Value> {
-        let found = lex(text);
-        progress
+    fn decode(&mut self, text: &str, line: usize, builder: &mut DocumentBuilder) -> Option<Value> {
+        let lexed = lex(text);
+        builder
             .pending
-            .extend(found.comments.iter().map(|&comment| comment.to_owned()));
-        if let Some(offset) = found.too_deep {
+            .extend(lexed.comments.iter().map(|&comment| comment.to_owned()));
+        if let Some(offset) = lexed.too_deep {
             let message = "lists or mappings are nested too deeply";
             self.fail(
                 Finding::new(Code::SyntaxError, line + offset, message),
-                progress,
+                builder,
             );
             return None;
         }
-        if let Some((offset, column)) = found.mark {
+        if let Some((offset, column)) = lexed.anchor_or_tag {
             let message = "anchors (`&`), aliases (`*`) and tags (`!`) are not part of the format";
             let help = "write the value out, or quote it if it is text";
             let finding = Finding::new(Code::AnchorOrTag, line + offset, message).at_column(column);
-            self.fail(finding.with_help(help), progress);
+            self.fail(finding.with_help(help), builder);
             return None;
         }
         match decode(text) {
-            Ok(Decoded { value, duplicates }) => {
+            Ok(DecodedValue { value, duplicates }) => {
                 for key in duplicates {
                     let message = format!("`{key}` is given twice in the value that starts here");
-                    self.fail(Finding::new(Code::DuplicateKey, line, message), progress);
+                    self.fail(Finding::new(Code::DuplicateKey, line, message), builder);
                 }
                 Some(value)
             }
@@ -255,7 +265,7 @@ impl<'a> Scanner<'a> {
                     error.message,
                 );
                 let help = "check the quotes, brackets and indentation of this value";
-                self.fail(finding.at_column(error.column).with_help(help), progress);
+                self.fail(finding.at_column(error.column).with_help(help), builder);
                 None
             }
         }
@@ -288,7 +298,7 @@ fn starts_key(line: &str) -> bool {
 
 /// The end of the lines that belong to the key at `start`: those indented, list items, and the
 /// comments between them.
-fn chunk_end(lines: &[Line], start: usize) -> usize {
+fn pair_end(lines: &[SourceLine], start: usize) -> usize {
     let long_key = lines[start].text.starts_with("? ") || lines[start].text == "?";
     let mut end = start + 1;
     let mut commented = false;
@@ -313,10 +323,10 @@ fn chunk_end(lines: &[Line], start: usize) -> usize {
 }
 
 /// Reads the common case: `key: plain text`, or `key:` and a list of plain texts.
-fn plain_pair<'t>(lines: &[Line<'t>]) -> Option<(&'t str, Value)> {
+fn plain_pair<'t>(lines: &[SourceLine<'t>]) -> Option<(&'t str, Value)> {
     let (first, rest) = lines.split_first()?;
     let (key, text) = plain_key(first.text)?;
-    if rest.iter().all(Line::is_blank) {
+    if rest.iter().all(SourceLine::is_blank) {
         return (text.is_empty() || is_plain(text)).then(|| (key, Value::from(text)));
     }
     if !text.is_empty() {

@@ -1,13 +1,13 @@
 //! Cuts a text into documents at its `---` lines, before anything is decoded.
 //!
-//! The pieces cover the text without gaps: comments right above a `---` belong to the document
+//! The documents cover the text without gaps: comments right above a `---` belong to the document
 //! that it opens, comments after the last document are the footer.
 
 use std::ops::Range;
 
 /// One line of a text.
 #[derive(Debug, Clone, Copy)]
-pub(crate) struct Line<'a> {
+pub(crate) struct SourceLine<'a> {
     /// The number, from 1.
     pub(crate) number: usize,
     /// The byte at which it starts.
@@ -18,7 +18,7 @@ pub(crate) struct Line<'a> {
     pub(crate) text: &'a str,
 }
 
-impl Line<'_> {
+impl SourceLine<'_> {
     pub(crate) fn is_blank(&self) -> bool {
         self.text.bytes().all(|byte| matches!(byte, b' ' | b'\t'))
     }
@@ -31,7 +31,7 @@ impl Line<'_> {
 }
 
 /// The lines of a text; `\n` and `\r\n` end a line.
-pub(crate) fn lines(text: &str) -> impl Iterator<Item = Line<'_>> {
+pub(crate) fn lines(text: &str) -> impl Iterator<Item = SourceLine<'_>> {
     let mut start = 0;
     text.split_inclusive('\n')
         .enumerate()
@@ -41,7 +41,7 @@ pub(crate) fn lines(text: &str) -> impl Iterator<Item = Line<'_>> {
             let text = whole
                 .strip_suffix('\n')
                 .map_or(whole, |text| text.strip_suffix('\r').unwrap_or(text));
-            Line {
+            SourceLine {
                 number: index + 1,
                 start: line_start,
                 end: start,
@@ -52,7 +52,7 @@ pub(crate) fn lines(text: &str) -> impl Iterator<Item = Line<'_>> {
 
 /// One document, not yet read.
 #[derive(Debug)]
-pub(crate) struct Piece<'a> {
+pub(crate) struct RawDocument<'a> {
     /// The comments above the `---`.
     pub(crate) above: Vec<&'a str>,
     /// What follows `---` on its line.
@@ -69,30 +69,30 @@ pub(crate) struct Piece<'a> {
 
 /// A text cut into documents.
 #[derive(Debug)]
-pub(crate) struct Split<'a> {
-    pub(crate) pieces: Vec<Piece<'a>>,
+pub(crate) struct RawStream<'a> {
+    pub(crate) documents: Vec<RawDocument<'a>>,
     /// The comments after the last document.
     pub(crate) footer: Range<usize>,
 }
 
 /// A document whose end is not known yet.
-struct Open<'a> {
-    start: Place,
+struct DocumentStart<'a> {
+    start: LineStart,
     above: Vec<&'a str>,
     inline: &'a str,
-    body: Place,
+    body: LineStart,
 }
 
 /// The start of a line.
 #[derive(Clone, Copy)]
-struct Place {
+struct LineStart {
     offset: usize,
     line: usize,
 }
 
-impl<'a> Open<'a> {
-    fn close(self, text: &'a str, end: Place) -> Piece<'a> {
-        Piece {
+impl<'a> DocumentStart<'a> {
+    fn close(self, text: &'a str, end: LineStart) -> RawDocument<'a> {
+        RawDocument {
             above: self.above,
             inline: self.inline,
             body: &text[self.body.offset.min(end.offset)..end.offset],
@@ -104,18 +104,18 @@ impl<'a> Open<'a> {
 }
 
 /// Cuts `text` into documents.
-pub(crate) fn split(text: &str) -> Split<'_> {
-    let mut pieces = Vec::new();
-    let mut open: Option<Open> = None;
+pub(crate) fn split(text: &str) -> RawStream<'_> {
+    let mut documents = Vec::new();
+    let mut open: Option<DocumentStart> = None;
     // The start of the comments after the last content.
-    let mut pending: Option<Place> = None;
-    let mut last = Place { offset: 0, line: 1 };
+    let mut pending: Option<LineStart> = None;
+    let mut last = LineStart { offset: 0, line: 1 };
     for line in lines(text) {
-        let here = Place {
+        let here = LineStart {
             offset: line.start,
             line: line.number,
         };
-        last = Place {
+        last = LineStart {
             offset: line.end,
             line: line.number + 1,
         };
@@ -124,12 +124,12 @@ pub(crate) fn split(text: &str) -> Split<'_> {
             let start = match open.take() {
                 Some(previous) => {
                     let start = pending.unwrap_or(here);
-                    pieces.push(previous.close(text, start));
+                    documents.push(previous.close(text, start));
                     start
                 }
-                None => Place { offset: 0, line: 1 },
+                None => LineStart { offset: 0, line: 1 },
             };
-            open = Some(Open {
+            open = Some(DocumentStart {
                 start,
                 above: comments(&text[start.offset..here.offset]),
                 inline: if marker { line.text[3..].trim() } else { "" },
@@ -143,15 +143,15 @@ pub(crate) fn split(text: &str) -> Split<'_> {
         }
     }
     let end = pending.unwrap_or(last);
-    pieces.extend(open.map(|open| open.close(text, end)));
-    let footer = if pieces.is_empty() { 0 } else { end.offset };
-    Split {
-        pieces,
+    documents.extend(open.map(|open| open.close(text, end)));
+    let footer = if documents.is_empty() { 0 } else { end.offset };
+    RawStream {
+        documents,
         footer: footer..text.len(),
     }
 }
 
-fn is_comment_or_blank(line: &Line) -> bool {
+fn is_comment_or_blank(line: &SourceLine) -> bool {
     line.text.starts_with('#') || line.is_blank()
 }
 

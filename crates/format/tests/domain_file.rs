@@ -4,7 +4,7 @@ use std::fmt::Write as _;
 use std::time::{Duration, Instant};
 
 use insta::assert_snapshot;
-use urldb_format::{Code, DomainFile, Error, Identity, Metadata, Record, Severity, lint};
+use urldb_format::{Code, DomainFile, Error, Metadata, Record, RecordIdentity, Severity, lint};
 
 fn file(text: &str) -> DomainFile {
     DomainFile::parse("example.com.yaml", text.as_bytes()).file
@@ -395,8 +395,10 @@ fn edits() {
     })
     .unwrap();
     file.insert(Record::new("/e")).unwrap();
-    file.update(&Identity::get("/d"), |record| record.path = "/a".to_owned())
-        .unwrap();
+    file.update(&RecordIdentity::get("/d"), |record| {
+        record.path = "/a".to_owned()
+    })
+    .unwrap();
     file.update_metadata(|metadata| metadata.cnames.push("www.example.com".to_owned()))
         .unwrap();
     assert_snapshot!(file.text(), @r#"
@@ -417,7 +419,7 @@ fn edits() {
     _path: /e
     "#);
     assert_eq!(
-        file.get(&Identity::get("/c"))
+        file.get(&RecordIdentity::get("/c"))
             .unwrap()
             .key_line("content-length"),
         Some(13)
@@ -427,15 +429,19 @@ fn edits() {
         Err(Error::RecordExists { line: 10, .. })
     ));
     assert!(matches!(
-        file.remove(&Identity::get("/x")),
+        file.remove(&RecordIdentity::get("/x")),
         Err(Error::NoSuchRecord { .. })
     ));
     assert!(matches!(
-        file.update(&Identity::get("/a"), |record| record.path = "/b".to_owned()),
+        file.update(&RecordIdentity::get("/a"), |record| record.path =
+            "/b".to_owned()),
         Err(Error::RecordExists { .. })
     ));
     assert_eq!(
-        file.remove(&Identity::get("/a")).unwrap().name.as_deref(),
+        file.remove(&RecordIdentity::get("/a"))
+            .unwrap()
+            .name
+            .as_deref(),
         Some("d")
     );
 }
@@ -444,7 +450,7 @@ fn edits() {
 fn a_damaged_record_is_not_edited() {
     let mut file = file("---\n---\n_path: /\nname: *x\n---\n_path: /b\n---\n_path: /b\n");
     for path in ["/", "/b"] {
-        let edit = file.update(&Identity::get(path), |record| {
+        let edit = file.update(&RecordIdentity::get(path), |record| {
             record.content_length = Some(1);
         });
         assert!(matches!(edit, Err(Error::Unsafe { .. })), "{edit:?}");

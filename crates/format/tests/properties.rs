@@ -2,8 +2,8 @@
 
 use proptest::prelude::*;
 use urldb_format::{
-    DomainFile, Entry, Error, Identity, Mapping, Record, Schema, Value, lint, read_documents,
-    write_documents,
+    DomainFile, Error, Mapping, Record, RecordEntry, RecordIdentity, Schema, Value, lint,
+    read_documents, write_documents,
 };
 
 /// Text with what is special in YAML, and what is not.
@@ -242,7 +242,7 @@ proptest! {
         prop_assert_eq!(put.is_ok(), done.is_ok());
         let expected = if put.is_ok() { &one_by_one } else { &before };
         prop_assert_eq!(at_once.text(), expected.text());
-        let lines = |file: &DomainFile| file.records().map(Entry::line).collect::<Vec<_>>();
+        let lines = |file: &DomainFile| file.records().map(RecordEntry::line).collect::<Vec<_>>();
         prop_assert_eq!(lines(&at_once), lines(expected));
     }
 
@@ -268,7 +268,7 @@ proptest! {
             }
         }
         for (path, description) in edits {
-            let identity = Identity::get(path.clone());
+            let identity = RecordIdentity::get(path.clone());
             let known = expected.iter().any(|(other, _)| *other == path);
             let changed = file.update(&identity, |record| record.name = Some(description.clone()));
             prop_assert_eq!(changed.is_ok(), known);

@@ -3,7 +3,7 @@
 use std::fs;
 use std::path::PathBuf;
 
-use urldb_format::{Database, DomainFile, Parsed, lint};
+use urldb_format::{Database, DomainFile, ParsedFile, lint};
 
 /// The files of the database, or none where it is not at hand.
 fn files() -> Vec<PathBuf> {
@@ -33,7 +33,7 @@ fn has_the_records_that_were_counted() {
     if files.is_empty() {
         return;
     }
-    let parsed: Vec<Parsed> = files
+    let parsed: Vec<ParsedFile> = files
         .iter()
         .map(|path| DomainFile::read(path).unwrap())
         .collect();

@@ -18,9 +18,11 @@ use urldb_warc::{
     StoredHead, WarcDate,
 };
 
-use crate::input::{Capped, Lines, MAX_UNPACKED};
-use crate::item::{At, Found, Item, Listed, Notice, Place, ReadError, Sink};
+use crate::input::{LimitedReader, LineReader, MAX_UNPACKED};
 use crate::json;
+use crate::model::{
+    DomainRecord, ListItem, Location, Notice, Position, ReadError, ReadEvent, Sink,
+};
 
 /// Reads a WARC file, plain or with a gzip member for each record.
 pub fn read_warc(path: &Path, shown: &Arc<str>, sink: &mut Sink<'_>) -> Result<(), ReadError> {
@@ -41,15 +43,19 @@ pub fn read_warc(path: &Path, shown: &Arc<str>, sink: &mut Sink<'_>) -> Result<(
     Ok(())
 }
 
-fn byte(file: &Arc<str>, offset: u64) -> Place {
-    Place {
+fn byte(file: &Arc<str>, offset: u64) -> Location {
+    Location {
         file: Arc::clone(file),
-        at: At::Byte(offset),
+        at: Position::Byte(offset),
     }
 }
 
 /// What a record of an archive says of its URL; `None` if it holds no capture.
-fn capture(header: &Header, block: &mut impl BufRead, place: Place) -> io::Result<Option<Found>> {
+fn capture(
+    header: &Header,
+    block: &mut impl BufRead,
+    place: Location,
+) -> io::Result<Option<ReadEvent>> {
     let Some(url) = header.target_uri() else {
         return Ok(None);
     };
@@ -86,7 +92,7 @@ fn capture(header: &Header, block: &mut impl BufRead, place: Place) -> io::Resul
         },
     };
     let date: Option<WarcDate> = header.get("WARC-Date").and_then(|date| date.parse().ok());
-    let item = Item::new(place, url).map(|mut item| {
+    let item = ListItem::new(place, url).map(|mut item| {
         item.moment = date.map(|date| date.to_timestamp14());
         item.record.content_length = Some(length);
         item.record.content_sha256 = hex(&digest);
@@ -122,7 +128,10 @@ fn payload<'a>(
         "" | "identity" => Ok(Box::new(whole)),
         "gzip" | "x-gzip" => {
             let unpacked = MultiGzDecoder::new(whole);
-            Ok(Box::new(Damaged(Capped::new(unpacked, MAX_UNPACKED))))
+            Ok(Box::new(DecodingReader(LimitedReader::new(
+                unpacked,
+                MAX_UNPACKED,
+            ))))
         }
         other => Err(other
             .chars()
@@ -133,9 +142,9 @@ fn payload<'a>(
 }
 
 /// A reader whose failures, but for those of the archive below, are damage of the body.
-struct Damaged<R>(R);
+struct DecodingReader<R>(R);
 
-impl<R: Read> Read for Damaged<R> {
+impl<R: Read> Read for DecodingReader<R> {
     fn read(&mut self, buffer: &mut [u8]) -> io::Result<usize> {
         self.0.read(buffer).map_err(|error| {
             let is_archive = error
@@ -163,9 +172,9 @@ pub fn read_cdxj(
     file: &Arc<str>,
     sink: &mut Sink<'_>,
 ) -> Result<(), ReadError> {
-    let mut lines = Lines::new(input);
+    let mut lines = LineReader::new(input);
     while let Some(line) = lines.next().map_err(ReadError::input(file))? {
-        let place = Place::line(file, line.number);
+        let place = Location::line(file, line.number);
         match line.text {
             Err(why) => sink(Notice::refused(place, "bad-line", why).into())?,
             // `!meta` and a first line ` CDX …` are about the index.
@@ -180,7 +189,7 @@ pub fn read_cdxj(
     Ok(())
 }
 
-fn line_of(text: &str, folder: &Path, place: Place) -> Option<Found> {
+fn line_of(text: &str, folder: &Path, place: Location) -> Option<ReadEvent> {
     let mut parts = text.splitn(3, ' ').skip(1);
     let (moment, object) = (
         parts.next().unwrap_or_default(),
@@ -206,7 +215,7 @@ fn line_of(text: &str, folder: &Path, place: Place) -> Option<Found> {
         }
         None => {}
     }
-    let item = Item::new(place, field("url")).map(|mut item| {
+    let item = ListItem::new(place, field("url")).map(|mut item| {
         item.moment = Some(moment.to_owned());
         item.record.content_sha256 = field("digest").parse().ok().and_then(|digest| hex(&digest));
         item.record.content_length = field("content-length").parse().ok();
@@ -219,8 +228,8 @@ fn line_of(text: &str, folder: &Path, place: Place) -> Option<Found> {
 fn stored(
     folder: &Path,
     fields: &Map<String, Json>,
-    place: &Place,
-) -> Option<io::Result<Option<Found>>> {
+    place: &Location,
+) -> Option<io::Result<Option<ReadEvent>>> {
     let name = fields.get("filename")?.as_str()?;
     let offset = fields.get("offset")?.as_str()?.parse().ok()?;
     let path = folder.join(name);
@@ -231,7 +240,7 @@ fn stored(
     Some(capture_at(&path, offset, place.clone()))
 }
 
-fn capture_at(path: &Path, offset: u64, place: Place) -> io::Result<Option<Found>> {
+fn capture_at(path: &Path, offset: u64, place: Location) -> io::Result<Option<ReadEvent>> {
     let mut reader = Reader::open_at(path, offset).map_err(io::Error::other)?;
     let Some(mut record) = reader.next_record().map_err(io::Error::other)? else {
         return Err(io::Error::other(
@@ -244,23 +253,23 @@ fn capture_at(path: &Path, offset: u64, place: Place) -> io::Result<Option<Found
 
 /// A line of an index for a record that promises a digest; a reader that looks for what it has
 /// captured already finds it by URL and digest. It names no archive, since there is none.
-pub fn cdxj_line(listed: &Listed<'_>, moment: &str) -> Option<String> {
-    let sha256 = listed
+pub fn cdxj_line(domain_record: &DomainRecord<'_>, moment: &str) -> Option<String> {
+    let sha256 = domain_record
         .record
         .content_sha256
         .as_deref()
         .and_then(crate::table::digest)?;
-    let (url, key) = (listed.url(), surt(&listed.url()));
+    let (url, key) = (domain_record.url(), surt(&domain_record.url()));
     if !key.bytes().all(|byte| byte.is_ascii_graphic()) {
         return None;
     }
     let mut fields = Map::new();
-    let mime = listed
+    let mime = domain_record
         .record
         .content_type
         .as_deref()
         .filter(|mime| mime.contains('/'));
-    let length = listed
+    let length = domain_record
         .record
         .content_length
         .map(|length| length.to_string());

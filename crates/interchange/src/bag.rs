@@ -8,8 +8,8 @@ use std::io::{self, ErrorKind};
 use std::path::Path;
 use std::sync::Arc;
 
-use crate::input::{self, Lines};
-use crate::item::{Found, Item, Notice, Place, ReadError, Sink};
+use crate::input::{self, LineReader};
+use crate::model::{ListItem, Location, Notice, ReadError, ReadEvent, Sink};
 use crate::sums;
 use crate::table::digest;
 
@@ -30,7 +30,7 @@ pub fn read(
     match input::open(&folder.join(FETCH)) {
         Ok(input) => {
             lines(input, &fetch, &mut |number, text| {
-                let place = Place::line(&fetch, number);
+                let place = Location::line(&fetch, number);
                 match fetched(text, place) {
                     Ok((name, item)) => drop(items.insert(name, item)),
                     Err(notice) => sink(notice.into())?,
@@ -44,7 +44,7 @@ pub fn read(
     let input = input::open(&folder.join(MANIFEST)).map_err(|error| explain(error, &manifest))?;
     let mut apart = 0u64;
     lines(input, &manifest, &mut |number, text| {
-        let place = Place::line(&manifest, number);
+        let place = Location::line(&manifest, number);
         let entry = text.split_once([' ', '\t']);
         let Some((sha256, name)) = entry.and_then(|(sum, name)| Some((digest(sum)?, name))) else {
             let message = "the line is not DIGEST, blanks, NAME, with a SHA-256";
@@ -69,8 +69,10 @@ pub fn read(
         let message = format!(
             "{apart} files of the bag have no URL in {FETCH}; --base URL says where they are served"
         );
-        let place = Place::line(&manifest, 1);
-        sink(Found::Notice(Notice::left_out(place, "no-url", message)))?;
+        let place = Location::line(&manifest, 1);
+        sink(ReadEvent::Notice(Notice::left_out(
+            place, "no-url", message,
+        )))?;
     }
     Ok(())
 }
@@ -87,9 +89,9 @@ fn explain(error: io::Error, file: &Arc<str>) -> ReadError {
 type OnLine<'a> = dyn FnMut(u64, &str) -> Result<(), Box<dyn std::error::Error + Send + Sync>> + 'a;
 
 fn lines(input: impl io::BufRead, file: &Arc<str>, take: &mut OnLine<'_>) -> Result<(), ReadError> {
-    let mut lines = Lines::new(input);
+    let mut lines = LineReader::new(input);
     while let Some(line) = lines.next().map_err(ReadError::input(file))? {
-        let place = Place::line(file, line.number);
+        let place = Location::line(file, line.number);
         let malformed = |why: &str| ReadError::Malformed {
             place,
             message: why.to_owned(),
@@ -103,7 +105,7 @@ fn lines(input: impl io::BufRead, file: &Arc<str>, take: &mut OnLine<'_>) -> Res
 }
 
 /// `URL LENGTH NAME`, the length perhaps unknown.
-fn fetched(line: &str, place: Place) -> Result<(String, Item), Notice> {
+fn fetched(line: &str, place: Location) -> Result<(String, ListItem), Notice> {
     let blanks = [' ', '\t'];
     let parts = line.split_once(blanks).and_then(|(url, rest)| {
         let (length, name) = rest.trim_start_matches(blanks).split_once(blanks)?;
@@ -113,7 +115,7 @@ fn fetched(line: &str, place: Place) -> Result<(String, Item), Notice> {
         let message = "the line is not URL, length, file name";
         return Err(Notice::refused(place, "bad-line", message));
     };
-    let mut item = Item::new(place.clone(), url)?;
+    let mut item = ListItem::new(place.clone(), url)?;
     if length != "-" {
         let number = length.parse().map_err(|_| {
             let message = format!("the length is neither a number nor `-`: {length}");

@@ -19,7 +19,7 @@ pub fn open(path: &Path) -> io::Result<Box<dyn BufRead>> {
 /// The same for what is open already.
 pub fn unpacked(mut input: impl BufRead + 'static) -> io::Result<Box<dyn BufRead>> {
     if input.fill_buf()?.starts_with(&[0x1f, 0x8b]) {
-        let unpacked = Capped::new(MultiGzDecoder::new(input), MAX_UNPACKED);
+        let unpacked = LimitedReader::new(MultiGzDecoder::new(input), MAX_UNPACKED);
         Ok(Box::new(BufReader::with_capacity(64 * 1024, unpacked)))
     } else {
         Ok(Box::new(input))
@@ -28,13 +28,13 @@ pub fn unpacked(mut input: impl BufRead + 'static) -> io::Result<Box<dyn BufRead
 
 /// A reader that fails beyond a number of bytes.
 #[derive(Debug)]
-pub(crate) struct Capped<R> {
+pub(crate) struct LimitedReader<R> {
     inner: R,
     left: u64,
     most: u64,
 }
 
-impl<R> Capped<R> {
+impl<R> LimitedReader<R> {
     pub(crate) fn new(inner: R, most: u64) -> Self {
         Self {
             inner,
@@ -44,12 +44,12 @@ impl<R> Capped<R> {
     }
 
     /// Lets `most` bytes more through.
-    pub(crate) fn renew(&mut self) {
+    pub(crate) fn reset(&mut self) {
         self.left = self.most;
     }
 }
 
-impl<R: Read> Read for Capped<R> {
+impl<R: Read> Read for LimitedReader<R> {
     fn read(&mut self, buffer: &mut [u8]) -> io::Result<usize> {
         let read = self.inner.read(buffer)?;
         self.left = self.left.checked_sub(read as u64).ok_or_else(|| {
@@ -64,7 +64,7 @@ impl<R: Read> Read for Capped<R> {
 
 /// The lines of an input, one at a time.
 #[derive(Debug)]
-pub(crate) struct Lines<R> {
+pub(crate) struct LineReader<R> {
     input: R,
     number: u64,
     bytes: Vec<u8>,
@@ -72,14 +72,14 @@ pub(crate) struct Lines<R> {
 
 /// A line without its end.
 #[derive(Debug)]
-pub(crate) struct Line<'a> {
+pub(crate) struct InputLine<'a> {
     /// From 1.
     pub(crate) number: u64,
     /// `Err` says why it cannot be read.
     pub(crate) text: Result<&'a str, &'static str>,
 }
 
-impl<R: BufRead> Lines<R> {
+impl<R: BufRead> LineReader<R> {
     pub(crate) fn new(input: R) -> Self {
         Self {
             input,
@@ -89,7 +89,7 @@ impl<R: BufRead> Lines<R> {
     }
 
     /// The next line; what is too long is passed over without being held.
-    pub(crate) fn next(&mut self) -> io::Result<Option<Line<'_>>> {
+    pub(crate) fn next(&mut self) -> io::Result<Option<InputLine<'_>>> {
         self.bytes.clear();
         let mut is_long = false;
         let mut has_begun = false;
@@ -120,7 +120,7 @@ impl<R: BufRead> Lines<R> {
         } else {
             std::str::from_utf8(&self.bytes).map_err(|_| "the line is not UTF-8")
         };
-        Ok(Some(Line {
+        Ok(Some(InputLine {
             number: self.number,
             text,
         }))

@@ -6,16 +6,16 @@ use std::sync::Arc;
 use serde_json::{Map, Value as Json};
 use urldb_format::Metadata;
 
-use crate::input::Lines;
-use crate::item::{Item, Listed, Notice, Place, ReadError, Sink};
+use crate::input::LineReader;
 use crate::json;
+use crate::model::{DomainRecord, ListItem, Location, Notice, ReadError, Sink};
 
 /// Reads a file of them. `url` is required; `domain` and the record's `_path`, where they are given,
 /// count for more.
 pub fn read(input: impl BufRead, file: &Arc<str>, sink: &mut Sink<'_>) -> Result<(), ReadError> {
-    let mut lines = Lines::new(input);
+    let mut lines = LineReader::new(input);
     while let Some(line) = lines.next().map_err(ReadError::input(file))? {
-        let place = Place::line(file, line.number);
+        let place = Location::line(file, line.number);
         let found = match line.text {
             Err(why) => Err(Notice::refused(place, "bad-line", why)),
             Ok(text) if text.trim().is_empty() => continue,
@@ -26,13 +26,13 @@ pub fn read(input: impl BufRead, file: &Arc<str>, sink: &mut Sink<'_>) -> Result
     Ok(())
 }
 
-fn parse(text: &str, place: &Place) -> Result<Item, Notice> {
+fn parse(text: &str, place: &Location) -> Result<ListItem, Notice> {
     let refused = |why: &str| Notice::refused(place.clone(), "bad-line", why);
     let Ok(Json::Object(object)) = serde_json::from_str(text) else {
         return Err(refused("the line is not a JSON object"));
     };
     let url = object.get("url").and_then(Json::as_str);
-    let mut item = Item::new(
+    let mut item = ListItem::new(
         place.clone(),
         url.ok_or_else(|| refused("there is no `url`"))?,
     )?;
@@ -56,11 +56,11 @@ fn parse(text: &str, place: &Place) -> Result<Item, Notice> {
 }
 
 /// Writes a line. The metadata is in it only where the URL would not lead to the same.
-pub fn write(output: &mut impl Write, listed: &Listed<'_>) -> io::Result<()> {
+pub fn write(output: &mut impl Write, domain_record: &DomainRecord<'_>) -> io::Result<()> {
     let mut object = Map::new();
-    object.insert("url".to_owned(), Json::from(listed.url()));
-    object.insert("domain".to_owned(), Json::from(listed.domain));
-    if let Some(metadata) = listed.stated_metadata(listed.scheme()) {
+    object.insert("url".to_owned(), Json::from(domain_record.url()));
+    object.insert("domain".to_owned(), Json::from(domain_record.domain));
+    if let Some(metadata) = domain_record.stated_metadata(domain_record.scheme()) {
         object.insert(
             "metadata".to_owned(),
             Json::Object(json::to_json(&metadata.to_mapping())),
@@ -68,7 +68,7 @@ pub fn write(output: &mut impl Write, listed: &Listed<'_>) -> io::Result<()> {
     }
     object.insert(
         "record".to_owned(),
-        Json::Object(json::to_json(&listed.record.to_mapping())),
+        Json::Object(json::to_json(&domain_record.record.to_mapping())),
     );
     writeln!(output, "{}", json::ascii(&Json::Object(object)))
 }

@@ -2,13 +2,13 @@
 //! `sha256sum` files, `BagIt` bags, WARC and CDXJ.
 //!
 //! A reader goes through its source once, without holding it in memory, and hands over what it
-//! [`Found`]: an [`Item`] for each URL, with what the source promises of it, or a [`Notice`] of what
-//! could not be taken. A writer is given [`Listed`] records. What each format can hold is in
+//! [`ReadEvent`]: an [`ListItem`] for each URL, with what the source promises of it, or a [`Notice`] of what
+//! could not be taken. A writer is given [`DomainRecord`] records. What each format can hold is in
 //! `docs/interchange.md`.
 //!
 //! | module | holds |
 //! |---|---|
-//! | [`item`], [`json`] | what all formats share |
+//! | [`model`], [`json`] | what all formats share |
 //! | [`input`] | files, unpacked, and their lines, both bounded |
 //! | [`ssd3`] | catalogues |
 //! | [`list`], [`sitemap`], [`table`], [`jsonl`], [`sums`] | the other lists |
@@ -21,13 +21,15 @@ pub mod archive;
 pub mod bag;
 mod escape;
 pub mod input;
-pub mod item;
 pub mod json;
 pub mod jsonl;
 pub mod list;
+pub mod model;
 pub mod sitemap;
 pub mod ssd3;
 pub mod sums;
 pub mod table;
 
-pub use item::{At, Found, Item, Listed, Notice, Place, ReadError, Sink, Weight};
+pub use model::{
+    DomainRecord, ListItem, Location, Notice, Position, ReadError, ReadEvent, Sink, Weight,
+};

@@ -3,14 +3,14 @@
 use std::io::{self, BufRead, Write};
 use std::sync::Arc;
 
-use crate::input::Lines;
-use crate::item::{Item, Listed, Notice, Place, ReadError, Sink};
+use crate::input::LineReader;
+use crate::model::{DomainRecord, ListItem, Location, Notice, ReadError, Sink};
 
 /// Reads a list.
 pub fn read(input: impl BufRead, file: &Arc<str>, sink: &mut Sink<'_>) -> Result<(), ReadError> {
-    let mut lines = Lines::new(input);
+    let mut lines = LineReader::new(input);
     while let Some(line) = lines.next().map_err(ReadError::input(file))? {
-        let place = Place::line(file, line.number);
+        let place = Location::line(file, line.number);
         let url = match line.text.map(str::trim) {
             Err(why) => {
                 sink(Notice::refused(place, "bad-line", why).into())?;
@@ -21,12 +21,12 @@ pub fn read(input: impl BufRead, file: &Arc<str>, sink: &mut Sink<'_>) -> Result
         };
         // Editors on Windows mark text files.
         let url = url.strip_prefix('\u{feff}').unwrap_or(url);
-        sink(Item::new(place, url).into())?;
+        sink(ListItem::new(place, url).into())?;
     }
     Ok(())
 }
 
 /// Writes a line.
-pub fn write(output: &mut impl Write, listed: &Listed<'_>) -> io::Result<()> {
-    writeln!(output, "{}", listed.url())
+pub fn write(output: &mut impl Write, domain_record: &DomainRecord<'_>) -> io::Result<()> {
+    writeln!(output, "{}", domain_record.url())
 }

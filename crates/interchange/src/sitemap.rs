@@ -15,8 +15,8 @@ use quick_xml::Reader;
 use quick_xml::events::Event;
 use urldb_canon::identify;
 
-use crate::input::{self, Capped};
-use crate::item::{Item, Listed, Notice, Place, ReadError, Sink};
+use crate::input::{self, LimitedReader};
+use crate::model::{DomainRecord, ListItem, Location, Notice, ReadError, Sink};
 
 /// The most that one file may hold, unpacked; the protocol says 50 MiB.
 const MAX_SIZE: u64 = 64 << 20;
@@ -32,7 +32,7 @@ const MAX_LOC: usize = 64 * 1024;
 
 /// What a `loc` names.
 #[derive(Debug, Clone, Copy, PartialEq, Eq)]
-pub enum Kind {
+pub enum LocTarget {
     /// A page.
     Url,
     /// A sitemap, in an index.
@@ -40,7 +40,7 @@ pub enum Kind {
 }
 
 /// Takes each `loc`: what it names, where it stands, its text.
-pub type OnLoc<'a> = dyn FnMut(Kind, Place, &str) -> Result<(), ReadError> + 'a;
+pub type OnLoc<'a> = dyn FnMut(LocTarget, Location, &str) -> Result<(), ReadError> + 'a;
 
 /// Reads a sitemap, or an index and the sitemaps beside it.
 pub fn read(path: &Path, shown: &Arc<str>, sink: &mut Sink<'_>) -> Result<(), ReadError> {
@@ -49,8 +49,8 @@ pub fn read(path: &Path, shown: &Arc<str>, sink: &mut Sink<'_>) -> Result<(), Re
     let input = File::open(path).and_then(|file| input::unpacked(BufReader::new(file)));
     let input = input.map_err(ReadError::input(shown))?;
     parse(input, shown, &mut |kind, place, loc| match kind {
-        Kind::Url => Ok(sink(Item::new(place, loc).into())?),
-        Kind::Sitemap => {
+        LocTarget::Url => Ok(sink(ListItem::new(place, loc).into())?),
+        LocTarget::Sitemap => {
             children.push((place, loc.to_owned()));
             Ok(())
         }
@@ -76,8 +76,8 @@ fn read_child(path: &Path, sink: &mut Sink<'_>) -> Result<(), ReadError> {
     let input = input::open(path).map_err(ReadError::input(&shown))?;
     parse(input, &shown, &mut |kind, place, loc| {
         let found = match kind {
-            Kind::Url => Item::new(place, loc).into(),
-            Kind::Sitemap => {
+            LocTarget::Url => ListItem::new(place, loc).into(),
+            LocTarget::Sitemap => {
                 let message = format!("an index names no other index, so {loc} is not looked for");
                 Notice::refused(place, "index-in-index", message).into()
             }
@@ -111,29 +111,29 @@ pub fn parse(
     file: &Arc<str>,
     on_loc: &mut OnLoc<'_>,
 ) -> Result<(), ReadError> {
-    let input = Counted {
-        inner: BufReader::new(Capped::new(input, MAX_SIZE)),
+    let input = LineCounter {
+        inner: BufReader::new(LimitedReader::new(input, MAX_SIZE)),
         line: 1,
     };
     let mut reader = Reader::from_reader(input);
     let mut buffer = Vec::new();
-    let mut at = Position::default();
+    let mut open = OpenElements::default();
     loop {
         buffer.clear();
         let event = reader.read_event_into(&mut buffer);
         let line = reader.get_ref().line;
-        let place = || Place::line(file, line);
+        let place = || Location::line(file, line);
         let malformed = |message: String| ReadError::Malformed {
             place: place(),
             message,
         };
         match event.map_err(|error| malformed(explain(&error)))? {
-            Event::Eof if at.kind.is_none() => {
+            Event::Eof if open.kind.is_none() => {
                 return Err(malformed(
                     "there is no sitemap in it: no `urlset` and no `sitemapindex`".to_owned(),
                 ));
             }
-            Event::Eof if at.depth > 0 => {
+            Event::Eof if open.depth > 0 => {
                 return Err(malformed("the file ends before its elements do".to_owned()));
             }
             Event::Eof => return Ok(()),
@@ -142,27 +142,27 @@ pub fn parse(
                     "a sitemap has no document type; entities are not expanded".to_owned(),
                 ));
             }
-            Event::Start(element) => at
+            Event::Start(element) => open
                 .enter(element.local_name().as_ref(), line)
                 .map_err(|why| malformed(why.to_owned()))?,
             Event::Empty(element) => {
-                at.enter(element.local_name().as_ref(), line)
+                open.enter(element.local_name().as_ref(), line)
                     .map_err(|why| malformed(why.to_owned()))?;
-                at.depth -= 1;
+                open.depth -= 1;
             }
             Event::End(_) => {
-                if let Some((kind, line, loc)) = at.leave() {
-                    on_loc(kind, Place::line(file, line), loc.trim())?;
+                if let Some((kind, line, loc)) = open.leave() {
+                    on_loc(kind, Location::line(file, line), loc.trim())?;
                 }
             }
-            Event::Text(text) => at.add(&text.xml10_content()),
-            Event::CData(text) => at.add(&text.xml10_content()),
-            Event::GeneralRef(reference) if at.loc.is_some() => {
+            Event::Text(text) => open.add(&text.xml10_content()),
+            Event::CData(text) => open.add(&text.xml10_content()),
+            Event::GeneralRef(reference) if open.loc.is_some() => {
                 let char = reference.resolve_char_ref().ok().flatten();
                 let named = quick_xml::escape::resolve_xml_entity(&reference);
                 match (char, named) {
-                    (Some(char), _) => at.add(char.encode_utf8(&mut [0; 4])),
-                    (None, Some(text)) => at.add(text),
+                    (Some(char), _) => open.add(char.encode_utf8(&mut [0; 4])),
+                    (None, Some(text)) => open.add(text),
                     (None, None) => {
                         return Err(malformed(
                             "the entity in `loc` is not one of XML's own".to_owned(),
@@ -181,23 +181,23 @@ fn explain(error: &quick_xml::Error) -> String {
 
 /// Where in a document.
 #[derive(Default)]
-struct Position {
+struct OpenElements {
     depth: usize,
-    kind: Option<Kind>,
+    kind: Option<LocTarget>,
     /// Whether the element on the second level is the one that has a `loc`.
     is_entry: bool,
     /// The line and the text of the `loc` that is open.
     loc: Option<(u64, String)>,
 }
 
-impl Position {
+impl OpenElements {
     fn enter(&mut self, name: &str, line: u64) -> Result<(), &'static str> {
         self.depth += 1;
         match (self.depth, self.kind) {
             (1, None) => {
                 self.kind = Some(match name {
-                    "urlset" => Kind::Url,
-                    "sitemapindex" => Kind::Sitemap,
+                    "urlset" => LocTarget::Url,
+                    "sitemapindex" => LocTarget::Sitemap,
                     _ => {
                         return Err(
                             "this is no sitemap: its root is neither `urlset` nor `sitemapindex`",
@@ -206,8 +206,8 @@ impl Position {
                 });
             }
             (1, Some(_)) => return Err("there is more than one root element"),
-            (2, Some(Kind::Url)) => self.is_entry = name == "url",
-            (2, Some(Kind::Sitemap)) => self.is_entry = name == "sitemap",
+            (2, Some(LocTarget::Url)) => self.is_entry = name == "url",
+            (2, Some(LocTarget::Sitemap)) => self.is_entry = name == "sitemap",
             (3, _) if self.is_entry && name == "loc" => self.loc = Some((line, String::new())),
             (MAX_DEPTH.., _) => return Err("elements are nested too deeply"),
             _ => {}
@@ -224,7 +224,7 @@ impl Position {
     }
 
     /// Leaves an element, and returns the `loc` that it was.
-    fn leave(&mut self) -> Option<(Kind, u64, String)> {
+    fn leave(&mut self) -> Option<(LocTarget, u64, String)> {
         let is_loc = self.depth == 3;
         self.depth = self.depth.saturating_sub(1);
         let (line, loc) = self.loc.take_if(|_| is_loc)?;
@@ -233,12 +233,12 @@ impl Position {
 }
 
 /// Counts the lines that are consumed.
-struct Counted<R> {
+struct LineCounter<R> {
     inner: R,
     line: u64,
 }
 
-impl<R: BufRead> Read for Counted<R> {
+impl<R: BufRead> Read for LineCounter<R> {
     fn read(&mut self, buffer: &mut [u8]) -> io::Result<usize> {
         let read = self.inner.fill_buf()?.read(buffer)?;
         self.consume(read);
@@ -246,7 +246,7 @@ impl<R: BufRead> Read for Counted<R> {
     }
 }
 
-impl<R: BufRead> BufRead for Counted<R> {
+impl<R: BufRead> BufRead for LineCounter<R> {
     fn fill_buf(&mut self) -> io::Result<&[u8]> {
         self.inner.fill_buf()
     }
@@ -276,8 +276,8 @@ impl<W: Write> Writer<W> {
     }
 
     /// Adds a URL. False if XML cannot hold it: it has a control character.
-    pub fn write(&mut self, listed: &Listed<'_>) -> io::Result<bool> {
-        let url = listed.url();
+    pub fn write(&mut self, domain_record: &DomainRecord<'_>) -> io::Result<bool> {
+        let url = domain_record.url();
         if url.contains(|char: char| char.is_control() || matches!(char, '\u{fffe}' | '\u{ffff}')) {
             return Ok(false);
         }

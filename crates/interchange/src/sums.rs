@@ -10,8 +10,8 @@ use std::sync::Arc;
 use urldb_canon::identify;
 
 use crate::escape::percent;
-use crate::input::Lines;
-use crate::item::{Item, Listed, Notice, Place, ReadError, Sink};
+use crate::input::LineReader;
+use crate::model::{DomainRecord, ListItem, Location, Notice, ReadError, Sink};
 use crate::table::digest;
 
 /// Reads a file of digests, of files below `base`: a URL that ends in `/`, or a scheme with `://`
@@ -22,9 +22,9 @@ pub fn read(
     base: &str,
     sink: &mut Sink<'_>,
 ) -> Result<(), ReadError> {
-    let mut lines = Lines::new(input);
+    let mut lines = LineReader::new(input);
     while let Some(line) = lines.next().map_err(ReadError::input(file))? {
-        let place = Place::line(file, line.number);
+        let place = Location::line(file, line.number);
         let found = match line.text {
             Err(why) => Err(Notice::refused(place, "bad-line", why)),
             Ok(text) if text.is_empty() || text.starts_with('#') => continue,
@@ -81,12 +81,17 @@ fn unescaped(name: &str) -> Option<String> {
 }
 
 /// A file below the base as an item with its digest.
-pub(crate) fn item(base: &str, name: &str, sha256: String, place: Place) -> Result<Item, Notice> {
+pub(crate) fn item(
+    base: &str,
+    name: &str,
+    sha256: String,
+    place: Location,
+) -> Result<ListItem, Notice> {
     let url = url_of(base, name).ok_or_else(|| {
         let message = format!("{name:?} is not the name of a file below the base");
         Notice::refused(place.clone(), "bad-name", message)
     })?;
-    let mut item = Item::new(place, &url)?;
+    let mut item = ListItem::new(place, &url)?;
     item.record.content_sha256 = Some(sha256);
     Ok(item)
 }
@@ -124,9 +129,17 @@ fn name_of(base: &str, url: &str) -> Option<String> {
 }
 
 /// Writes a line, if the record promises a digest and its URL is that of a file below the base.
-pub fn write(output: &mut impl Write, base: &str, listed: &Listed<'_>) -> io::Result<bool> {
-    let sha256 = listed.record.content_sha256.as_deref().and_then(digest);
-    let (Some(sha256), Some(name)) = (sha256, name_of(base, &listed.url())) else {
+pub fn write(
+    output: &mut impl Write,
+    base: &str,
+    domain_record: &DomainRecord<'_>,
+) -> io::Result<bool> {
+    let sha256 = domain_record
+        .record
+        .content_sha256
+        .as_deref()
+        .and_then(digest);
+    let (Some(sha256), Some(name)) = (sha256, name_of(base, &domain_record.url())) else {
         return Ok(false);
     };
     if name.contains(['\\', '\n', '\r']) {

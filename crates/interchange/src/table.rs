@@ -10,9 +10,9 @@ use std::sync::Arc;
 use serde_json::{Map, Value as Json};
 use urldb_format::{Mapping, Metadata, Value};
 
-use crate::input::Capped;
-use crate::item::{Item, Listed, Notice, Place, ReadError, Sink};
+use crate::input::LimitedReader;
 use crate::json;
+use crate::model::{DomainRecord, ListItem, Location, Notice, ReadError, Sink};
 
 /// The columns that are written, but for `url`, `extra` and `metadata`.
 const COLUMNS: [&str; 6] = [
@@ -57,7 +57,7 @@ pub fn read(
     let mut rows = csv::ReaderBuilder::new()
         .flexible(true)
         .terminator(csv::Terminator::Any(b'\n'))
-        .from_reader(Capped::new(input, MAX_ROW));
+        .from_reader(LimitedReader::new(input, MAX_ROW));
     let head = rows
         .headers()
         .map_err(|error| failed(&error, file))?
@@ -67,7 +67,7 @@ pub fn read(
         let message =
             "the first row names no column `url`; --column url=NAME says which it is".to_owned();
         return Err(ReadError::Malformed {
-            place: Place::line(file, 1),
+            place: Location::line(file, 1),
             message,
         });
     }
@@ -78,14 +78,14 @@ pub fn read(
     {
         let message =
             format!("the column {name:?} is not taken; --column KEY=NAME says what it holds");
-        sink(Notice::left_out(Place::line(file, 1), "unknown-column", message).into())?;
+        sink(Notice::left_out(Location::line(file, 1), "unknown-column", message).into())?;
     }
     let mut row = csv::StringRecord::new();
     while rows
         .read_record(&mut row)
         .map_err(|error| failed(&error, file))?
     {
-        let place = Place::line(file, row.position().map_or(0, csv::Position::line));
+        let place = Location::line(file, row.position().map_or(0, csv::Position::line));
         if row.iter().all(|cell| cell.trim().is_empty()) {
             continue;
         }
@@ -97,14 +97,14 @@ pub fn read(
         let cells = columns.iter().zip(cells);
         let cells = cells.filter_map(|(column, cell)| Some((column.as_deref()?, cell)));
         sink(parse(cells, &place).into())?;
-        rows.get_mut().renew();
+        rows.get_mut().reset();
     }
     Ok(())
 }
 
 fn failed(error: &csv::Error, file: &Arc<str>) -> ReadError {
     ReadError::Malformed {
-        place: Place::line(file, error.position().map_or(1, csv::Position::line)),
+        place: Location::line(file, error.position().map_or(1, csv::Position::line)),
         message: error.to_string(),
     }
 }
@@ -127,8 +127,8 @@ pub fn is_column(key: &str) -> bool {
 
 fn parse<'a>(
     cells: impl Iterator<Item = (&'a str, &'a str)>,
-    place: &Place,
-) -> Result<Item, Notice> {
+    place: &Location,
+) -> Result<ListItem, Notice> {
     let refused = |why: &str| Notice::refused(place.clone(), "bad-cell", why);
     let (mut url, mut document, mut metadata) = ("", Mapping::new(), None);
     for (column, cell) in cells.filter(|(_, cell)| !cell.is_empty()) {
@@ -167,7 +167,7 @@ fn parse<'a>(
             _ => drop(document.insert(column, cell)),
         }
     }
-    let mut item = Item::new(place.clone(), url)?;
+    let mut item = ListItem::new(place.clone(), url)?;
     item.metadata = metadata;
     item.with_record(document)
 }
@@ -175,7 +175,7 @@ fn parse<'a>(
 /// A SHA-256 in hexadecimal digits of either case, as the database has it.
 pub(crate) fn digest(text: &str) -> Option<String> {
     let digest = text.to_ascii_lowercase();
-    crate::ssd3::is_digest(&digest).then_some(digest)
+    urldb_format::is_sha256(&digest).then_some(digest)
 }
 
 fn object(text: &str) -> Result<Mapping, &'static str> {
@@ -202,16 +202,17 @@ impl<W: Write> Writer<W> {
     }
 
     /// Writes a row.
-    pub fn write(&mut self, listed: &Listed<'_>) -> io::Result<()> {
-        let mut rest = listed.record.to_mapping();
-        let mut row = vec![listed.url()];
-        let same = urldb_canon::identify(&row[0]).is_ok_and(|it| it.path == listed.record.path);
+    pub fn write(&mut self, domain_record: &DomainRecord<'_>) -> io::Result<()> {
+        let mut rest = domain_record.record.to_mapping();
+        let mut row = vec![domain_record.url()];
+        let same =
+            urldb_canon::identify(&row[0]).is_ok_and(|it| it.path == domain_record.record.path);
         if same {
             rest.remove("_path");
         }
         row.extend(COLUMNS.map(|column| take(&mut rest, column).unwrap_or_default()));
         row.push(cell(json::to_json(&rest), false));
-        let metadata = listed.stated_metadata(listed.scheme());
+        let metadata = domain_record.stated_metadata(domain_record.scheme());
         let metadata = metadata.map(|metadata| json::to_json(&metadata.to_mapping()));
         row.push(metadata.map_or_else(String::new, |metadata| cell(metadata, true)));
         Ok(self.0.write_record(row)?)

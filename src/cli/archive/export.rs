@@ -5,7 +5,7 @@ use std::fmt::Write as _;
 use std::io::Write;
 use std::path::PathBuf;
 
-use urldb_format::{Entry, Record};
+use urldb_format::{Record, RecordEntry};
 use urldb_warc::{CdxjLine, Digest, REVISIT_MIME};
 
 use super::{Catalogue, Context, ExitCode, Payload, Wanted, catalogue};
@@ -115,7 +115,7 @@ fn promised(args: &Args, context: &Context) -> anyhow::Result<Vec<Promised>> {
             continue;
         }
         let scheme = file.metadata().scheme().as_str();
-        let records = file.records().map(Entry::record).filter(|record| {
+        let records = file.records().map(RecordEntry::record).filter(|record| {
             record.is_static()
                 && record.identity().request.is_none()
                 && selection.wants_record(host, record)

@@ -5,7 +5,7 @@ use std::collections::BTreeMap;
 use std::time::{Duration, Instant};
 
 use urldb_canon::Identity as Url;
-use urldb_format::{DomainFile, Identity, Record};
+use urldb_format::{DomainFile, Record, RecordIdentity};
 
 use crate::cli::Context;
 use crate::cli::print::style::{self, count, plain};
@@ -114,7 +114,7 @@ impl<'a> Batch<'a> {
                 let Some(bytes) = promises.get(&record.path) else {
                     continue;
                 };
-                if record.identity() == Identity::get(&*record.path) {
+                if record.identity() == RecordIdentity::get(&*record.path) {
                     let mut record = record.clone();
                     bytes.promise_in(&mut record);
                     changed.push(record);

@@ -12,7 +12,7 @@ use std::collections::BTreeMap;
 use std::path::PathBuf;
 
 use anyhow::Context as _;
-use urldb_interchange::Found;
+use urldb_interchange::ReadEvent;
 
 use self::spool::Spool;
 use self::tally::Tally;
@@ -92,15 +92,15 @@ fn read(
 ) -> anyhow::Result<()> {
     source::read(args, context, &mut |found| {
         match found {
-            Found::Notice(notice) => tally.tell(&notice),
-            Found::Item(_) if spool.len() == args.max_urls => {
+            ReadEvent::Notice(notice) => tally.tell(&notice),
+            ReadEvent::Item(_) if spool.len() == args.max_urls => {
                 let message = format!(
                     "there are more than {} URLs; --max-urls takes more",
                     args.max_urls
                 );
                 return Err(message.into());
             }
-            Found::Item(item) => spool.push(&item)?,
+            ReadEvent::Item(item) => spool.push(&item)?,
         }
         Ok(())
     })

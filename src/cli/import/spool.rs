@@ -11,7 +11,7 @@ use anyhow::Context as _;
 use serde_json::{Map, Value as Json};
 use urldb_canon::Scheme;
 use urldb_format::{Mapping, Metadata, Record};
-use urldb_interchange::{At, Item, Place, json};
+use urldb_interchange::{ListItem, Location, Position, json};
 
 /// Before each entry: where its predecessor stands, and its own length.
 const HEAD: usize = 16;
@@ -44,7 +44,7 @@ impl Spool {
         self.items
     }
 
-    pub(super) fn push(&mut self, item: &Item) -> anyhow::Result<()> {
+    pub(super) fn push(&mut self, item: &ListItem) -> anyhow::Result<()> {
         let text = to_json(item).to_string();
         let last = self.last.get_mut(&item.host);
         let before = last.map_or(NONE, |last| std::mem::replace(last, self.end));
@@ -72,7 +72,7 @@ impl Spool {
     }
 
     /// The items of a host, in the order in which they were pushed.
-    pub(super) fn take(&mut self, host: &str) -> anyhow::Result<Vec<Item>> {
+    pub(super) fn take(&mut self, host: &str) -> anyhow::Result<Vec<ListItem>> {
         self.output.flush()?;
         let file = self.output.get_mut();
         let mut at = self.last.get(host).copied().unwrap_or(NONE);
@@ -94,10 +94,10 @@ impl Spool {
     }
 }
 
-fn to_json(item: &Item) -> Json {
+fn to_json(item: &ListItem) -> Json {
     let (unit, at) = match item.place.at {
-        At::Line(line) => ("line", line),
-        At::Byte(byte) => ("byte", byte),
+        Position::Line(line) => ("line", line),
+        Position::Byte(byte) => ("byte", byte),
     };
     let mut object = Map::new();
     object.insert("file".to_owned(), Json::from(&*item.place.file));
@@ -120,13 +120,19 @@ fn to_json(item: &Item) -> Json {
     Json::Object(object)
 }
 
-fn from_json(object: &Json, host: &str) -> Option<Item> {
+fn from_json(object: &Json, host: &str) -> Option<ListItem> {
     let text = |key| object.get(key).and_then(Json::as_str).map(str::to_owned);
     let mapping = |key| json::from_json(object.get(key)?.as_object()?).ok();
-    let line = object.get("line").and_then(Json::as_u64).map(At::Line);
-    let byte = object.get("byte").and_then(Json::as_u64).map(At::Byte);
-    Some(Item {
-        place: Place {
+    let line = object
+        .get("line")
+        .and_then(Json::as_u64)
+        .map(Position::Line);
+    let byte = object
+        .get("byte")
+        .and_then(Json::as_u64)
+        .map(Position::Byte);
+    Some(ListItem {
+        place: Location {
             file: text("file")?.into(),
             at: line.or(byte)?,
         },

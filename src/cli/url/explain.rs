@@ -4,7 +4,7 @@ use std::io::Write;
 
 use urldb_canon::rules::SiteRules;
 use urldb_canon::{Identity, surt};
-use urldb_format::{DomainFile, Entry};
+use urldb_format::{DomainFile, RecordEntry};
 
 use super::explanation::{Explanation, Record};
 use super::table;
@@ -80,7 +80,7 @@ fn explain(url: &str, context: &Context) -> anyhow::Result<Explanation> {
             cname: (kept.host != page.host).then_some(page.host),
             path: kept.path,
             known: has_database.then_some(entry.is_some()),
-            line: entry.map(Entry::line),
+            line: entry.map(RecordEntry::line),
         });
     }
     Ok(explanation)

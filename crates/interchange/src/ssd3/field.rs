@@ -4,7 +4,7 @@ use jiff::civil::DateTime;
 
 /// A field of section 3.
 #[derive(Debug)]
-pub struct Standard {
+pub struct StandardField {
     /// Its name, to the letter.
     pub name: &'static str,
     /// The section that defines it.
@@ -17,7 +17,7 @@ pub struct Standard {
 }
 
 /// All of them, in the order of the specification's first example, which is that of the writer.
-pub const STANDARD: [Standard; 9] = [
+pub const STANDARD_FIELDS: [StandardField; 9] = [
     required("URI", "3.1", "an absolute URI (RFC 3986)", is_uri),
     required("NAME", "3.2", "text", |_| true),
     optional("ID", "3.9", "a positive decimal integer", |value| {
@@ -40,8 +40,8 @@ const fn required(
     section: &'static str,
     wanted: &'static str,
     is_valid: fn(&str) -> bool,
-) -> Standard {
-    Standard {
+) -> StandardField {
+    StandardField {
         name,
         section,
         is_required: true,
@@ -55,17 +55,17 @@ const fn optional(
     section: &'static str,
     wanted: &'static str,
     is_valid: fn(&str) -> bool,
-) -> Standard {
-    Standard {
+) -> StandardField {
+    StandardField {
         is_required: false,
         ..required(name, section, wanted, is_valid)
     }
 }
 
-impl Standard {
+impl StandardField {
     /// The field of that name.
     pub fn find(name: &str) -> Option<&'static Self> {
-        STANDARD.iter().find(|field| field.name == name)
+        STANDARD_FIELDS.iter().find(|field| field.name == name)
     }
 
     /// Whether the field may hold the value, of which [`is_value`] holds already.

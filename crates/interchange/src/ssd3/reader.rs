@@ -7,8 +7,8 @@
 use std::collections::HashSet;
 use std::io::{self, BufRead, Seek, SeekFrom};
 
-use super::field::{self, Standard, is_allowed, is_name};
-use super::record::{Fault, Record};
+use super::field::{self, StandardField, is_allowed, is_name};
+use super::record::{CatalogueRecord, Fault};
 
 /// The longest line that is read or written, in bytes.
 pub const MAX_LINE: usize = 1024 * 1024;
@@ -46,16 +46,16 @@ pub enum Error {
 #[derive(Debug)]
 pub struct Reader<R> {
     input: R,
-    /// Whether lines end in LF alone, which has not been told yet while `is_told` is false.
+    /// Whether lines end in LF alone, which has not been told yet while `is_reported` is false.
     is_bare: bool,
-    is_told: bool,
+    is_reported: bool,
     /// The line that comes next, from 1.
     line: u64,
     ids: HashSet<Box<str>>,
 }
 
 /// A line without its end.
-struct Line {
+struct CatalogueLine {
     number: u64,
     /// `None` if it is too long.
     text: Option<String>,
@@ -88,7 +88,7 @@ impl<R: BufRead + Seek> Reader<R> {
         Ok(Self {
             input,
             is_bare: has_lf && !has_cr,
-            is_told: false,
+            is_reported: false,
             line: 1,
             ids: HashSet::new(),
         })
@@ -99,8 +99,8 @@ impl<R: BufRead + Seek> Reader<R> {
     pub fn next_record(
         &mut self,
         tell: &mut dyn FnMut(Diagnostic),
-    ) -> io::Result<Option<(u64, Record)>> {
-        if self.is_bare && !self.is_told {
+    ) -> io::Result<Option<(u64, CatalogueRecord)>> {
+        if self.is_bare && !self.is_reported {
             let message = "lines end in LF, not CRLF; read as if they did".to_owned();
             tell(Diagnostic {
                 line: 1,
@@ -108,20 +108,20 @@ impl<R: BufRead + Seek> Reader<R> {
                 message,
             });
         }
-        self.is_told = true;
-        let mut draft = Draft::default();
+        self.is_reported = true;
+        let mut builder = RecordBuilder::default();
         loop {
             let line = self.next_line()?;
             let ends = line
                 .as_ref()
                 .is_none_or(|line| line.text.as_deref() == Some(""));
             match line {
-                Some(line) if !ends => draft.take(&line, tell),
-                _ if draft.start.is_some() => {
-                    if let Some(done) = draft.finish(&mut self.ids, tell) {
+                Some(line) if !ends => builder.take(&line, tell),
+                _ if builder.start.is_some() => {
+                    if let Some(done) = builder.finish(&mut self.ids, tell) {
                         return Ok(Some(done));
                     }
-                    draft = Draft::default();
+                    builder = RecordBuilder::default();
                 }
                 _ => {}
             }
@@ -131,7 +131,7 @@ impl<R: BufRead + Seek> Reader<R> {
         }
     }
 
-    fn next_line(&mut self) -> io::Result<Option<Line>> {
+    fn next_line(&mut self) -> io::Result<Option<CatalogueLine>> {
         let number = self.line;
         let (mut bytes, mut length, mut last) = (Vec::new(), 0, 0);
         loop {
@@ -165,22 +165,22 @@ impl<R: BufRead + Seek> Reader<R> {
         let text = bytes.strip_suffix(ending).unwrap_or(&bytes);
         let is_whole = length == bytes.len() && text.len() <= MAX_LINE;
         let text = is_whole.then(|| String::from_utf8_lossy(text).into_owned());
-        Ok(Some(Line { number, text }))
+        Ok(Some(CatalogueLine { number, text }))
     }
 }
 
 /// A record being read.
 #[derive(Default)]
-struct Draft {
-    record: Record,
+struct RecordBuilder {
+    record: CatalogueRecord,
     /// Its first line.
     start: Option<u64>,
     /// The required field that was given twice, differently.
-    torn: Option<String>,
+    conflicting: Option<String>,
 }
 
-impl Draft {
-    fn take(&mut self, line: &Line, tell: &mut dyn FnMut(Diagnostic)) {
+impl RecordBuilder {
+    fn take(&mut self, line: &CatalogueLine, tell: &mut dyn FnMut(Diagnostic)) {
         self.start.get_or_insert(line.number);
         let text = line.text.as_deref();
         if let Err(fault) = text.ok_or(Fault::TooLong).and_then(|text| self.field(text)) {
@@ -208,9 +208,9 @@ impl Draft {
             .ok_or(Fault::Separator)?;
         let pushed = self.record.push(name, value);
         if pushed == Err(Fault::Duplicate) && self.record.get(name) != Some(value) {
-            let is_required = Standard::find(name).is_some_and(|field| field.is_required);
+            let is_required = StandardField::find(name).is_some_and(|field| field.is_required);
             if is_required {
-                self.torn.get_or_insert_with(|| name.to_owned());
+                self.conflicting.get_or_insert_with(|| name.to_owned());
             }
         }
         pushed
@@ -220,16 +220,16 @@ impl Draft {
         mut self,
         ids: &mut HashSet<Box<str>>,
         tell: &mut dyn FnMut(Diagnostic),
-    ) -> Option<(u64, Record)> {
+    ) -> Option<(u64, CatalogueRecord)> {
         let line = self.start?;
         let missing = self
             .record
             .missing()
             .map(|field| format!("it has no good {}", field.name));
-        let torn = self
-            .torn
+        let conflicting = self
+            .conflicting
             .map(|name| format!("it has two different values of {name}"));
-        if let Some(why) = missing.or(torn) {
+        if let Some(why) = missing.or(conflicting) {
             let message = format!("the record is discarded: {why}");
             tell(Diagnostic {
                 line,

@@ -3,12 +3,12 @@
 use std::collections::BTreeMap;
 use std::fmt;
 
-use super::field::{STANDARD, Standard, is_name, is_value};
+use super::field::{STANDARD_FIELDS, StandardField, is_name, is_value};
 
 /// What is wrong at some place of a document.
 #[derive(Debug, Clone, Copy, PartialEq, Eq)]
 pub enum Fault {
-    /// Lines end in LF alone throughout; accepted.
+    /// LineReader end in LF alone throughout; accepted.
     BareLf,
     /// A CR or LF that is not part of a CRLF, within a line.
     StrayBreak,
@@ -23,7 +23,7 @@ pub enum Fault {
     /// A line of more than [`MAX_LINE`](super::MAX_LINE) bytes: our own bound.
     TooLong,
     /// A value that the field may not have.
-    Value(&'static Standard),
+    Value(&'static StandardField),
     /// A field that is not of this version, and not an extension.
     Unrecognised,
     /// A field that the record has already.
@@ -36,13 +36,13 @@ pub enum Fault {
     RecommendedMissing,
 }
 
-impl PartialEq for Standard {
+impl PartialEq for StandardField {
     fn eq(&self, other: &Self) -> bool {
         self.name == other.name
     }
 }
 
-impl Eq for Standard {}
+impl Eq for StandardField {}
 
 impl Fault {
     /// The section of the specification that says so.
@@ -86,11 +86,11 @@ impl fmt::Display for Fault {
 
 /// Fields by name, each of which is good.
 #[derive(Debug, Clone, Default, PartialEq, Eq)]
-pub struct Record {
+pub struct CatalogueRecord {
     fields: BTreeMap<String, String>,
 }
 
-impl Record {
+impl CatalogueRecord {
     /// The value of a field.
     pub fn get(&self, name: &str) -> Option<&str> {
         self.fields.get(name).map(String::as_str)
@@ -107,7 +107,7 @@ impl Record {
         if !is_value(value) {
             return Err(Fault::ForbiddenCharacter);
         }
-        match Standard::find(name) {
+        match StandardField::find(name) {
             Some(field) if !field.takes(value) => return Err(Fault::Value(field)),
             None if !name.starts_with("X-") => return Err(Fault::Unrecognised),
             _ => {}
@@ -125,15 +125,15 @@ impl Record {
     }
 
     /// The first required field that it lacks.
-    pub fn missing(&self) -> Option<&'static Standard> {
-        let lacks = |field: &&Standard| field.is_required && self.get(field.name).is_none();
-        STANDARD.iter().find(lacks)
+    pub fn missing(&self) -> Option<&'static StandardField> {
+        let lacks = |field: &&StandardField| field.is_required && self.get(field.name).is_none();
+        STANDARD_FIELDS.iter().find(lacks)
     }
 
     /// The fields: those of the specification in the order of its example, then the extensions by
     /// name.
     pub fn fields(&self) -> impl Iterator<Item = (&str, &str)> {
-        let standard = STANDARD.iter().map(|field| field.name);
+        let standard = STANDARD_FIELDS.iter().map(|field| field.name);
         standard
             .filter_map(|name| Some((name, self.get(name)?)))
             .chain(self.extensions())

@@ -5,7 +5,7 @@ use std::io::{self, Write};
 
 use super::field;
 use super::reader::MAX_LINE;
-use super::record::Record;
+use super::record::CatalogueRecord;
 
 /// A record that cannot be written, or an output that fails.
 #[derive(Debug, thiserror::Error)]
@@ -52,7 +52,7 @@ impl<W: Write> Writer<W> {
     }
 
     /// Adds a record.
-    pub fn write(&mut self, record: &Record) -> Result<(), WriteError> {
+    pub fn write(&mut self, record: &CatalogueRecord) -> Result<(), WriteError> {
         if let Some(field) = record.missing() {
             return Err(WriteError::Missing { field: field.name });
         }

@@ -7,7 +7,7 @@ use std::path::PathBuf;
 use flate2::Compression;
 use flate2::write::GzEncoder;
 use urldb_interchange::archive::{read_cdxj, read_warc};
-use urldb_interchange::{Item, ReadError, Weight};
+use urldb_interchange::{ListItem, ReadError, Weight};
 
 use crate::common::{Taken, digest};
 
@@ -48,7 +48,7 @@ fn warc(records: &[Vec<u8>]) -> (Taken, Result<(), ReadError>) {
     Taken::with_result(|sink| read_warc(&path, &"a.warc".into(), sink))
 }
 
-fn promise(item: &Item) -> (u64, &str) {
+fn promise(item: &ListItem) -> (u64, &str) {
     (
         item.record.content_length.unwrap(),
         item.record.content_sha256.as_deref().unwrap(),

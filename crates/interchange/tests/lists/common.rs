@@ -1,11 +1,11 @@
 //! What the tests share.
 
-use urldb_interchange::{Found, Item, Notice, ReadError, Sink, Weight};
+use urldb_interchange::{ListItem, Notice, ReadError, ReadEvent, Sink, Weight};
 
 /// Everything that a reader hands over.
 #[derive(Debug, Default)]
 pub(crate) struct Taken {
-    pub(crate) items: Vec<Item>,
+    pub(crate) items: Vec<ListItem>,
     pub(crate) notices: Vec<Notice>,
 }
 
@@ -24,8 +24,8 @@ impl Taken {
         let mut taken = Self::default();
         let result = read(&mut |found| {
             match found {
-                Found::Item(item) => taken.items.push(*item),
-                Found::Notice(notice) => taken.notices.push(notice),
+                ReadEvent::Item(item) => taken.items.push(*item),
+                ReadEvent::Notice(notice) => taken.notices.push(notice),
             }
             Ok(())
         });
@@ -33,11 +33,11 @@ impl Taken {
     }
 
     pub(crate) fn urls(&self) -> Vec<String> {
-        let url = |item: &Item| format!("{}://{}{}", item.scheme, item.host, item.record.path);
+        let url = |item: &ListItem| format!("{}://{}{}", item.scheme, item.host, item.record.path);
         self.items.iter().map(url).collect()
     }
 
-    /// Place and code of each notice of this weight.
+    /// Location and code of each notice of this weight.
     pub(crate) fn codes(&self, weight: Weight) -> Vec<String> {
         let notices = self.notices.iter().filter(|notice| notice.weight == weight);
         notices

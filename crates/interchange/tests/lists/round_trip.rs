@@ -4,7 +4,7 @@ use std::collections::BTreeMap;
 
 use proptest::prelude::*;
 use urldb_format::{Mapping, Metadata, Record, Value};
-use urldb_interchange::{Listed, archive, jsonl, list, sitemap, sums, table};
+use urldb_interchange::{DomainRecord, archive, jsonl, list, sitemap, sums, table};
 
 use crate::common::Taken;
 
@@ -40,8 +40,8 @@ fn metadata() -> impl Strategy<Value = Metadata> {
 }
 
 /// The URL as `add` would have it, if it is the record's.
-fn own_url(listed: &Listed<'_>) -> Option<String> {
-    let url = listed.url();
+fn own_url(domain_record: &DomainRecord<'_>) -> Option<String> {
+    let url = domain_record.url();
     let identity = urldb_canon::identify(&url).ok()?;
     (identity.to_string() == url).then_some(url)
 }
@@ -49,15 +49,15 @@ fn own_url(listed: &Listed<'_>) -> Option<String> {
 proptest! {
     #[test]
     fn tables_and_json_lines_hold_everything(record in record(), metadata in metadata()) {
-        let listed = Listed { domain: "a.test", metadata: &metadata, record: &record };
+        let domain_record = DomainRecord { domain: "a.test", metadata: &metadata, record: &record };
         let (mut rows, mut lines) = (Vec::new(), Vec::new());
         let mut writer = table::Writer::new(&mut rows).unwrap();
-        writer.write(&listed).unwrap();
+        writer.write(&domain_record).unwrap();
         writer.finish().unwrap();
-        jsonl::write(&mut lines, &listed).unwrap();
-        // A path that no URL can have keeps the record from being listed by its URL.
-        if urldb_canon::identify(&listed.url()).is_ok() {
-            let stated = listed.stated_metadata(listed.scheme()).map(Metadata::to_mapping);
+        jsonl::write(&mut lines, &domain_record).unwrap();
+        // A path that no URL can have keeps the record from being domain_record by its URL.
+        if urldb_canon::identify(&domain_record.url()).is_ok() {
+            let stated = domain_record.stated_metadata(domain_record.scheme()).map(Metadata::to_mapping);
             let from_rows = Taken::of(|sink| table::read(&rows[..], &"t".into(), &BTreeMap::new(), sink));
             let from_lines = Taken::of(|sink| jsonl::read(&lines[..], &"j".into(), sink));
             for taken in [from_rows, from_lines] {
@@ -72,12 +72,12 @@ proptest! {
 
     #[test]
     fn lists_of_urls_hold_urls(record in record(), metadata in metadata()) {
-        let listed = Listed { domain: "a.test", metadata: &metadata, record: &record };
-        if let Some(url) = own_url(&listed) {
+        let domain_record = DomainRecord { domain: "a.test", metadata: &metadata, record: &record };
+        if let Some(url) = own_url(&domain_record) {
             let (mut lines, mut xml) = (Vec::new(), Vec::new());
-            list::write(&mut lines, &listed).unwrap();
+            list::write(&mut lines, &domain_record).unwrap();
             let mut writer = sitemap::Writer::new(&mut xml).unwrap();
-            prop_assert!(writer.write(&listed).unwrap());
+            prop_assert!(writer.write(&domain_record).unwrap());
             writer.finish().unwrap();
             prop_assert_eq!(Taken::of(|sink| list::read(&lines[..], &"l".into(), sink)).urls(), [url.as_str()]);
             let mut found = Vec::new();
@@ -91,18 +91,18 @@ proptest! {
 
     #[test]
     fn digests_lead_back_to_their_urls(record in record(), metadata in metadata()) {
-        let listed = Listed { domain: "a.test", metadata: &metadata, record: &record };
-        for base in [format!("{}://", listed.scheme()), format!("{}://a.test/a/", listed.scheme())] {
+        let domain_record = DomainRecord { domain: "a.test", metadata: &metadata, record: &record };
+        for base in [format!("{}://", domain_record.scheme()), format!("{}://a.test/a/", domain_record.scheme())] {
             let mut line = Vec::new();
-            if sums::write(&mut line, &base, &listed).unwrap() {
+            if sums::write(&mut line, &base, &domain_record).unwrap() {
                 let taken = Taken::of(|sink| sums::read(&line[..], &"sums".into(), &base, sink));
-                prop_assert_eq!(taken.urls(), [listed.url()], "{}", String::from_utf8_lossy(&line));
+                prop_assert_eq!(taken.urls(), [domain_record.url()], "{}", String::from_utf8_lossy(&line));
                 prop_assert_eq!(&taken.items[0].record.content_sha256, &record.content_sha256.as_ref().map(|text| text.to_lowercase()));
             } else {
                 prop_assert!(line.is_empty());
             }
         }
-        if let (Some(line), Some(url)) = (archive::cdxj_line(&listed, "20261121103000"), own_url(&listed)) {
+        if let (Some(line), Some(url)) = (archive::cdxj_line(&domain_record, "20261121103000"), own_url(&domain_record)) {
             let nowhere = std::path::Path::new("");
             let taken = Taken::of(|sink| archive::read_cdxj(line.as_bytes(), nowhere, &"i".into(), sink));
             prop_assert_eq!(taken.urls(), [url]);

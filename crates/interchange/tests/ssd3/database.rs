@@ -5,9 +5,9 @@ use std::fmt::Write as _;
 use std::io::Cursor;
 
 use jiff::civil::DateTime;
-use urldb_format::{Metadata, Record as Promise};
-use urldb_interchange::ssd3::{Record, from_database, parse_date, read, sort_key};
-use urldb_interchange::{Found, Item, Listed, Weight};
+use urldb_format::{Metadata, Record};
+use urldb_interchange::ssd3::{CatalogueRecord, from_database, parse_date, read, sort_key};
+use urldb_interchange::{DomainRecord, ListItem, ReadEvent, Weight};
 
 use crate::{vectors, write};
 
@@ -18,19 +18,19 @@ fn amended() -> DateTime {
 }
 
 /// One domain of a database.
-pub(crate) type Domain = (String, Metadata, Vec<Promise>);
+pub(crate) type Domain = (String, Metadata, Vec<Record>);
 
 /// The database as a catalogue.
-pub(crate) fn exported(domains: &[Domain]) -> Vec<Record> {
+pub(crate) fn exported(domains: &[Domain]) -> Vec<CatalogueRecord> {
     let records = domains.iter().flat_map(|(domain, metadata, records)| {
-        records.iter().map(move |record| Listed {
+        records.iter().map(move |record| DomainRecord {
             domain,
             metadata,
             record,
         })
     });
     let mut placed: Vec<_> = records
-        .map(|listed| from_database(&listed, amended()))
+        .map(|domain_record| from_database(&domain_record, amended()))
         .collect();
     placed.sort_by_key(sort_key);
     let mut ids = HashSet::new();
@@ -41,12 +41,12 @@ pub(crate) fn exported(domains: &[Domain]) -> Vec<Record> {
         .collect()
 }
 
-pub(crate) fn items(catalogue: &[u8]) -> Vec<Item> {
+pub(crate) fn items(catalogue: &[u8]) -> Vec<ListItem> {
     let mut items = Vec::new();
     read(Cursor::new(catalogue), &"a.uric".into(), &mut |found| {
         match found {
-            Found::Item(item) => items.push(*item),
-            Found::Notice(notice) => assert_eq!(notice.weight, Weight::Remark, "{notice}"),
+            ReadEvent::Item(item) => items.push(*item),
+            ReadEvent::Notice(notice) => assert_eq!(notice.weight, Weight::Remark, "{notice}"),
         }
         Ok(())
     })
@@ -55,21 +55,25 @@ pub(crate) fn items(catalogue: &[u8]) -> Vec<Item> {
 }
 
 /// The items as an empty database would have them.
-pub(crate) fn imported(items: Vec<Item>) -> Vec<Domain> {
-    let mut hosts: BTreeMap<String, Vec<Item>> = BTreeMap::new();
+pub(crate) fn imported(items: Vec<ListItem>) -> Vec<Domain> {
+    let mut hosts: BTreeMap<String, Vec<ListItem>> = BTreeMap::new();
     for item in items {
         hosts.entry(item.host.clone()).or_default().push(item);
     }
-    let domain = |(host, items): (String, Vec<Item>)| {
+    let domain = |(host, items): (String, Vec<ListItem>)| {
         let stated = items.iter().find_map(|item| item.metadata.clone());
-        let metadata = stated.unwrap_or_else(|| Metadata::asked_over(&[items[0].scheme]));
+        let metadata = stated.unwrap_or_else(|| Metadata::for_schemes(&[items[0].scheme]));
         let records = items.into_iter().map(|mut item| {
-            let listed = Listed {
+            let domain_record = DomainRecord {
                 domain: &host,
                 metadata: &metadata,
                 record: &item.record,
             };
-            if let Some(uri) = item.spelling.take().filter(|uri| *uri != listed.url()) {
+            if let Some(uri) = item
+                .spelling
+                .take()
+                .filter(|uri| *uri != domain_record.url())
+            {
                 item.record
                     .catalogue
                     .get_or_insert_default()
@@ -78,7 +82,7 @@ pub(crate) fn imported(items: Vec<Item>) -> Vec<Domain> {
             item.record
         });
         let mut records: Vec<_> = records.collect();
-        records.sort_by_key(Promise::identity);
+        records.sort_by_key(Record::identity);
         (host, metadata, records)
     };
     hosts.into_iter().map(domain).collect()
@@ -112,7 +116,7 @@ fn the_examples_of_the_specification_come_out_as_they_went_in() {
 
 #[test]
 fn what_only_the_format_wants_is_marked_and_dropped() {
-    let mut record = Promise::new("/caf%C3%A9?x=1");
+    let mut record = Record::new("/caf%C3%A9?x=1");
     record.name = Some("Café".to_owned());
     record.content_length = Some(3);
     record.content_type = Some("text/html".to_owned());

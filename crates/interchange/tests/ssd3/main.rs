@@ -11,7 +11,7 @@ mod reading;
 use std::io::Cursor;
 
 use serde_json::Value as Json;
-use urldb_interchange::ssd3::{Error, Reader, Record, WriteError, Writer};
+use urldb_interchange::ssd3::{CatalogueRecord, Error, Reader, WriteError, Writer};
 
 fn vectors() -> Vec<Json> {
     let file: Json = serde_json::from_str(include_str!("../ssd3.json")).unwrap();
@@ -19,7 +19,7 @@ fn vectors() -> Vec<Json> {
 }
 
 /// The records of a document, the codes of what was told, and whether it was refused as a whole.
-fn parse(text: &[u8]) -> (Vec<Record>, Vec<String>, bool) {
+fn parse(text: &[u8]) -> (Vec<CatalogueRecord>, Vec<String>, bool) {
     let mut told = Vec::new();
     let mut reader = match Reader::new(Cursor::new(text)) {
         Ok(reader) => reader,
@@ -41,7 +41,7 @@ fn parse(text: &[u8]) -> (Vec<Record>, Vec<String>, bool) {
     (records, told, false)
 }
 
-fn write(records: impl IntoIterator<Item = Record>) -> Result<Vec<u8>, WriteError> {
+fn write(records: impl IntoIterator<Item = CatalogueRecord>) -> Result<Vec<u8>, WriteError> {
     let mut writer = Writer::new(Vec::new());
     records
         .into_iter()

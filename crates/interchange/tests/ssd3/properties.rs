@@ -3,8 +3,8 @@
 use std::collections::{BTreeMap, HashSet};
 
 use proptest::prelude::*;
-use urldb_format::{Mapping, Metadata, Record as Promise, Value};
-use urldb_interchange::ssd3::{Record, format_date, parse_date};
+use urldb_format::{Mapping, Metadata, Record, Value};
+use urldb_interchange::ssd3::{CatalogueRecord, format_date, parse_date};
 
 use crate::database::{Domain, exported, imported, items, text};
 use crate::{parse, write};
@@ -29,8 +29,8 @@ prop_compose! {
         rating in proptest::option::of(1u8..=5),
         id in proptest::option::of("0{0,2}[1-9][0-9]{0,25}"),
         typed in any::<(bool, bool)>(),
-    ) -> Record {
-        let mut record = Record::default();
+    ) -> CatalogueRecord {
+        let mut record = CatalogueRecord::default();
         let date = parse_date("01/01/2001 00:00:00").unwrap().checked_add(jiff::SignedDuration::from_secs(seconds)).unwrap();
         let fields = [("URI", uri), ("NAME", name), ("DATE", format_date(date))];
         let rating = rating.map(|rating| ("RATING", rating.to_string()));
@@ -51,10 +51,10 @@ prop_compose! {
 }
 
 /// Records of different URLs and IDs, each host with one scheme.
-fn catalogue() -> impl Strategy<Value = Vec<Record>> {
+fn catalogue() -> impl Strategy<Value = Vec<CatalogueRecord>> {
     proptest::collection::vec(catalogue_record(), 0..12).prop_map(|records| {
         let (mut urls, mut ids, mut schemes) = (HashSet::new(), HashSet::new(), BTreeMap::new());
-        let is_new = |record: &Record| {
+        let is_new = |record: &CatalogueRecord| {
             let Some(identity) = record
                 .get("URI")
                 .and_then(|uri| urldb_canon::identify(uri).ok())
@@ -125,10 +125,10 @@ prop_compose! {
         x in mapping("X-[A-Z]{1,2}|X-DB-Extra|[a-z]{1,3}", extra_value()),
         extra in mapping("[a-z-]{1,6}", extra_value()),
         post in any::<bool>(),
-    ) -> Promise {
+    ) -> Record {
         let mut mapping: Mapping = extra;
         mapping.insert("_path", path);
-        let mut record = Promise::from_mapping(mapping).unwrap();
+        let mut record = Record::from_mapping(mapping).unwrap();
         (record.name, record.content_length, record.content_sha256, record.content_type) = (name, length, digest, content_type);
         record.categories = categories.into_iter().collect();
         record.method = post.then(|| "POST".to_owned());
@@ -154,7 +154,7 @@ prop_compose! {
 fn database() -> impl Strategy<Value = Vec<Domain>> {
     let domain = (metadata(), proptest::collection::vec(promise(), 1..5));
     proptest::collection::btree_map("[a-c]{1,2}\\.test", domain, 0..4).prop_map(|domains| {
-        let unique = |records: Vec<Promise>| {
+        let unique = |records: Vec<Record>| {
             let mut seen = HashSet::new();
             records
                 .into_iter()

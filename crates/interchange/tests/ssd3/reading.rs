@@ -3,11 +3,11 @@
 use std::collections::BTreeMap;
 use std::io::Cursor;
 
-use urldb_interchange::ssd3::{Reader, Record, WriteError};
+use urldb_interchange::ssd3::{CatalogueRecord, Reader, WriteError};
 
 use crate::{parse, vectors, write};
 
-fn as_json(record: &Record) -> BTreeMap<&str, &str> {
+fn as_json(record: &CatalogueRecord) -> BTreeMap<&str, &str> {
     record.fields().collect()
 }
 
@@ -117,7 +117,7 @@ fn an_endless_line_is_discarded_without_being_held() {
 
 #[test]
 fn values_are_checked_as_their_sections_say() {
-    let mut record = Record::default();
+    let mut record = CatalogueRecord::default();
     let mut good = |name, value| {
         let good = record.push(name, value).is_ok();
         record.remove(name);
@@ -173,7 +173,7 @@ fn values_are_checked_as_their_sections_say() {
 
 #[test]
 fn the_writer_refuses_what_a_reader_would_discard() {
-    let mut record = Record::default();
+    let mut record = CatalogueRecord::default();
     record.push("URI", "http://a.test/").unwrap();
     assert!(matches!(
         write([record.clone()]),

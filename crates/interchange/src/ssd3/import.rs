@@ -5,16 +5,16 @@ use std::sync::Arc;
 
 use serde_json::Value as Json;
 use urldb_canon::identify;
-use urldb_format::{Mapping, Metadata, Value};
+use urldb_format::{Mapping, Metadata, Value, is_sha256};
 
-use super::mapping::{
-    CNAMES, DOMAIN, EXTRA, LENGTH, METADATA, OURS, PATH, POSITION, SHA256, catalogued, is_digest,
-    key_of, synthesized, unescaped,
+use super::extensions::{
+    CNAMES, DOMAIN, EXTRA, LENGTH, METADATA, OURS, PATH, POSITION, SHA256, catalogued, key_of,
+    synthesized, unescaped,
 };
 use super::reader::{Diagnostic, Error, Reader};
-use super::record::{Fault, Record};
-use crate::item::{Found, Item, Notice, Place, ReadError, Sink, Weight};
+use super::record::{CatalogueRecord, Fault};
 use crate::json;
+use crate::model::{ListItem, Location, Notice, ReadError, ReadEvent, Sink, Weight};
 
 /// Reads a catalogue into items for the database.
 pub fn read(
@@ -25,7 +25,7 @@ pub fn read(
     let mut reader = Reader::new(input).map_err(|error| match error {
         Error::Input(source) => ReadError::input(file)(source),
         Error::Forbidden { line, .. } => ReadError::Malformed {
-            place: Place::line(file, line),
+            place: Location::line(file, line),
             message: error.to_string(),
         },
     })?;
@@ -39,7 +39,7 @@ pub fn read(
         let Some((line, record)) = next else {
             break;
         };
-        sink(Found::from(into_item(&record, file, line, index)))?;
+        sink(ReadEvent::from(into_item(&record, file, line, index)))?;
     }
     Ok(())
 }
@@ -47,7 +47,7 @@ pub fn read(
 fn notice(diagnostic: Diagnostic, file: &Arc<str>) -> Notice {
     let fault = diagnostic.fault;
     Notice {
-        place: Place::line(file, diagnostic.line),
+        place: Location::line(file, diagnostic.line),
         weight: match fault {
             Fault::BareLf | Fault::RecommendedMissing => Weight::Remark,
             _ => Weight::LeftOut,
@@ -59,10 +59,15 @@ fn notice(diagnostic: Diagnostic, file: &Arc<str>) -> Notice {
 }
 
 /// The record of a catalogue, the `index`-th from 1, as an item for the database.
-pub fn into_item(record: &Record, file: &Arc<str>, line: u64, index: u64) -> Result<Item, Notice> {
-    let place = Place::line(file, line);
+pub fn into_item(
+    record: &CatalogueRecord,
+    file: &Arc<str>,
+    line: u64,
+    index: u64,
+) -> Result<ListItem, Notice> {
+    let place = Location::line(file, line);
     let uri = record.get("URI").unwrap_or_default();
-    let mut item = Item::new(place, uri).map_err(|notice| Notice {
+    let mut item = ListItem::new(place, uri).map_err(|notice| Notice {
         section: Some("3.1"),
         ..notice
     })?;
@@ -103,12 +108,12 @@ pub fn into_item(record: &Record, file: &Arc<str>, line: u64, index: u64) -> Res
     item.with_record(document)
 }
 
-fn bad(item: &Item, field: &str, why: &str) -> Notice {
+fn bad(item: &ListItem, field: &str, why: &str) -> Notice {
     let message = format!("{field} cannot be read: {why}");
     Notice::refused(item.place.clone(), "bad-extension", message)
 }
 
-fn path_of(record: &Record, item: &Item) -> Result<String, Notice> {
+fn path_of(record: &CatalogueRecord, item: &ListItem) -> Result<String, Notice> {
     match record.get(PATH).map(unescaped) {
         None => Ok(item.record.path.clone()),
         Some(Some(path)) => Ok(path),
@@ -116,7 +121,7 @@ fn path_of(record: &Record, item: &Item) -> Result<String, Notice> {
     }
 }
 
-fn domain_of(domain: &str, item: &Item) -> Result<String, Notice> {
+fn domain_of(domain: &str, item: &ListItem) -> Result<String, Notice> {
     let same = |host: &String| host == domain;
     let identity = identify(&format!("http://{domain}/")).map(|identity| identity.host);
     identity
@@ -127,7 +132,7 @@ fn domain_of(domain: &str, item: &Item) -> Result<String, Notice> {
 
 /// Sets what our own extensions promise, and returns the others. One of ours that we cannot have
 /// written is somebody else's.
-fn read_extensions(record: &Record, document: &mut Mapping) -> Mapping {
+fn read_extensions(record: &CatalogueRecord, document: &mut Mapping) -> Mapping {
     let mut extensions = vec![];
     for (name, value) in record.extensions() {
         match name {
@@ -138,7 +143,7 @@ fn read_extensions(record: &Record, document: &mut Mapping) -> Mapping {
                 }
                 _ => {}
             },
-            SHA256 if is_digest(value) => {
+            SHA256 if is_sha256(value) => {
                 document.insert("content-sha256", value);
                 continue;
             }
@@ -190,7 +195,7 @@ fn sorted(mapping: Mapping) -> Mapping {
     pairs.into_iter().collect()
 }
 
-fn metadata_of(record: &Record) -> Result<Option<Metadata>, &'static str> {
+fn metadata_of(record: &CatalogueRecord) -> Result<Option<Metadata>, &'static str> {
     if record.get(CNAMES).is_none() && record.get(METADATA).is_none() {
         return Ok(None);
     }

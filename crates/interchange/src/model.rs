@@ -10,46 +10,46 @@ use urldb_format::{Mapping, Metadata, Record};
 
 /// Where in a source.
 #[derive(Debug, Clone, PartialEq, Eq)]
-pub struct Place {
+pub struct Location {
     /// The file, as people are shown it.
     pub file: Arc<str>,
     /// Where in the file.
-    pub at: At,
+    pub at: Position,
 }
 
 /// Where in a file.
 #[derive(Debug, Clone, Copy, PartialEq, Eq)]
-pub enum At {
+pub enum Position {
     /// The line, from 1.
     Line(u64),
     /// The byte, from 0.
     Byte(u64),
 }
 
-impl Place {
+impl Location {
     /// A line of a file.
     pub fn line(file: &Arc<str>, line: u64) -> Self {
         Self {
             file: Arc::clone(file),
-            at: At::Line(line),
+            at: Position::Line(line),
         }
     }
 }
 
-impl fmt::Display for Place {
+impl fmt::Display for Location {
     fn fmt(&self, f: &mut fmt::Formatter<'_>) -> fmt::Result {
         match self.at {
-            At::Line(line) => write!(f, "{}:{line}", self.file),
-            At::Byte(byte) => write!(f, "{} at byte {byte}", self.file),
+            Position::Line(line) => write!(f, "{}:{line}", self.file),
+            Position::Byte(byte) => write!(f, "{} at byte {byte}", self.file),
         }
     }
 }
 
 /// One URL, and what the source says of it.
 #[derive(Debug, Clone, PartialEq, Eq)]
-pub struct Item {
+pub struct ListItem {
     /// Where it stands.
-    pub place: Place,
+    pub place: Location,
     /// The scheme that it was written with.
     pub scheme: Scheme,
     /// The host, or the domain that the source assigns it to.
@@ -64,9 +64,9 @@ pub struct Item {
     pub moment: Option<String>,
 }
 
-impl Item {
+impl ListItem {
     /// An item with nothing but its URL; the notice says why the database cannot have it.
-    pub fn new(place: Place, url: &str) -> Result<Self, Notice> {
+    pub fn new(place: Location, url: &str) -> Result<Self, Notice> {
         match identify(url) {
             Ok(Identity { scheme, host, path }) => Ok(Self {
                 place,
@@ -82,7 +82,7 @@ impl Item {
     }
 }
 
-impl Item {
+impl ListItem {
     /// Gives the item the record that its source spells out. One whose path is none would make
     /// another host of its own.
     pub(crate) fn with_record(mut self, mut document: Mapping) -> Result<Self, Notice> {
@@ -114,7 +114,7 @@ pub enum Weight {
 #[derive(Debug, Clone, PartialEq, Eq)]
 pub struct Notice {
     /// Where.
-    pub place: Place,
+    pub place: Location,
     /// What it means.
     pub weight: Weight,
     /// A stable code.
@@ -126,7 +126,7 @@ pub struct Notice {
 }
 
 impl Notice {
-    fn new(place: Place, weight: Weight, code: &str, message: impl Into<String>) -> Self {
+    fn new(place: Location, weight: Weight, code: &str, message: impl Into<String>) -> Self {
         Self {
             place,
             weight,
@@ -137,17 +137,17 @@ impl Notice {
     }
 
     /// Something that cannot be taken.
-    pub fn refused(place: Place, code: &str, message: impl Into<String>) -> Self {
+    pub fn refused(place: Location, code: &str, message: impl Into<String>) -> Self {
         Self::new(place, Weight::Refused, code, message)
     }
 
     /// Something that was left out.
-    pub fn left_out(place: Place, code: &str, message: impl Into<String>) -> Self {
+    pub fn left_out(place: Location, code: &str, message: impl Into<String>) -> Self {
         Self::new(place, Weight::LeftOut, code, message)
     }
 
     /// Something worth knowing.
-    pub fn remark(place: Place, code: &str, message: impl Into<String>) -> Self {
+    pub fn remark(place: Location, code: &str, message: impl Into<String>) -> Self {
         Self::new(place, Weight::Remark, code, message)
     }
 }
@@ -164,33 +164,33 @@ impl fmt::Display for Notice {
 
 /// What a reader comes upon.
 #[derive(Debug, Clone, PartialEq, Eq)]
-pub enum Found {
+pub enum ReadEvent {
     /// A URL.
-    Item(Box<Item>),
+    Item(Box<ListItem>),
     /// Something to be told.
     Notice(Notice),
 }
 
-impl From<Notice> for Found {
+impl From<Notice> for ReadEvent {
     fn from(notice: Notice) -> Self {
         Self::Notice(notice)
     }
 }
 
-impl From<Item> for Found {
-    fn from(item: Item) -> Self {
+impl From<ListItem> for ReadEvent {
+    fn from(item: ListItem) -> Self {
         Self::Item(Box::new(item))
     }
 }
 
-impl<T: Into<Found>> From<Result<T, Notice>> for Found {
+impl<T: Into<ReadEvent>> From<Result<T, Notice>> for ReadEvent {
     fn from(result: Result<T, Notice>) -> Self {
         result.map_or_else(Self::Notice, Into::into)
     }
 }
 
 /// Takes what a reader finds. Its error ends the reading.
-pub type Sink<'a> = dyn FnMut(Found) -> Result<(), Box<dyn Error + Send + Sync>> + 'a;
+pub type Sink<'a> = dyn FnMut(ReadEvent) -> Result<(), Box<dyn Error + Send + Sync>> + 'a;
 
 /// Why a source could not be read to its end.
 #[derive(Debug, thiserror::Error)]
@@ -207,7 +207,7 @@ pub enum ReadError {
     #[error("{place}: {message}")]
     Malformed {
         /// Where.
-        place: Place,
+        place: Location,
         /// What is wrong.
         message: String,
     },
@@ -228,7 +228,7 @@ impl ReadError {
 
 /// A record of the database, with what it stands in.
 #[derive(Debug, Clone, Copy)]
-pub struct Listed<'a> {
+pub struct DomainRecord<'a> {
     /// The host that the domain file is named after.
     pub domain: &'a str,
     /// What the file says of the domain.
@@ -237,8 +237,8 @@ pub struct Listed<'a> {
     pub record: &'a Record,
 }
 
-impl Listed<'_> {
-    /// The scheme that the record is listed with.
+impl DomainRecord<'_> {
+    /// The scheme that the record is domain_record with.
     pub fn scheme(&self) -> Scheme {
         self.metadata.scheme()
     }
@@ -255,6 +255,6 @@ impl Listed<'_> {
 
     /// The metadata, unless a reader of this URL alone would come to the same.
     pub fn stated_metadata(&self, scheme: Scheme) -> Option<&Metadata> {
-        (*self.metadata != Metadata::asked_over(&[scheme])).then_some(self.metadata)
+        (*self.metadata != Metadata::for_schemes(&[scheme])).then_some(self.metadata)
     }
 }

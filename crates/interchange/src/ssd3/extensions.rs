@@ -14,8 +14,8 @@
 
 use serde_json::Value as Json;
 
-use super::field::{STANDARD, Standard};
-use super::record::Record;
+use super::field::{STANDARD_FIELDS, StandardField};
+use super::record::CatalogueRecord;
 use crate::json;
 
 pub(super) const LENGTH: &str = "X-Content-Length";
@@ -41,30 +41,24 @@ pub(super) const OURS: [&str; 8] = [
 pub(super) const POSITION: &str = "POSITION";
 
 /// The key of `catalogue` that a field stands under.
-pub(super) fn key_of(field: &Standard) -> String {
+pub(super) fn key_of(field: &StandardField) -> String {
     field.name.to_ascii_lowercase()
 }
 
 /// The fields that stand under `catalogue` as they are.
-pub(super) fn catalogued() -> impl Iterator<Item = &'static Standard> {
+pub(super) fn catalogued() -> impl Iterator<Item = &'static StandardField> {
     let apart = ["URI", "NAME", "DESCRIPTION"];
-    STANDARD
+    STANDARD_FIELDS
         .iter()
         .filter(move |field| !apart.contains(&field.name))
 }
 
 /// The fields of a record that only the format wants.
-pub fn synthesized(record: &Record) -> impl Iterator<Item = &str> {
+pub fn synthesized(record: &CatalogueRecord) -> impl Iterator<Item = &str> {
     record
         .get(SYNTHESIZED)
         .into_iter()
         .flat_map(|names| names.split(", "))
-}
-
-/// A promised digest, as the database has it.
-pub(crate) fn is_digest(text: &str) -> bool {
-    let is_hex = |byte: u8| matches!(byte, b'0'..=b'9' | b'a'..=b'f');
-    text.len() == 64 && text.bytes().all(is_hex)
 }
 
 /// Text as it stands between the quotes of JSON.

@@ -5,17 +5,17 @@ use std::collections::HashSet;
 use jiff::civil::DateTime;
 use serde_json::{Map, Value as Json};
 use urldb_canon::identify;
-use urldb_format::{Mapping, Metadata, Value};
+use urldb_format::{Mapping, Metadata, Value, is_sha256};
 
-use super::field::{self, Standard, is_name, is_value};
-use super::mapping::{
+use super::extensions::{
     CNAMES, DOMAIN, EXTRA, LENGTH, METADATA, OURS, PATH, POSITION, SHA256, SYNTHESIZED, catalogued,
-    escaped, is_digest, key_of,
+    escaped, key_of,
 };
-use super::record::Record;
+use super::field::{self, StandardField, is_name, is_value};
+use super::record::CatalogueRecord;
 use crate::escape::percent;
-use crate::item::Listed;
 use crate::json;
+use crate::model::DomainRecord;
 
 /// What records are ordered by: the place that they had in a catalogue; then DATE, NAME and ID.
 /// Never by URI or DESCRIPTION (3.1, 3.5).
@@ -23,29 +23,29 @@ pub type SortKey = (u64, Option<DateTime>, String, (usize, String));
 
 /// A record of the database as one of a catalogue, but for its place there.
 #[derive(Debug, Clone)]
-pub struct Placed {
-    record: Record,
+pub struct ConvertedRecord {
+    record: CatalogueRecord,
     extra: Map<String, Json>,
     synthesized: Vec<&'static str>,
     position: Option<u64>,
 }
 
 /// Orders records for the writer.
-pub fn sort_key(placed: &Placed) -> SortKey {
-    let get = |name| placed.record.get(name).unwrap_or_default();
+pub fn sort_key(converted: &ConvertedRecord) -> SortKey {
+    let get = |name| converted.record.get(name).unwrap_or_default();
     let id = field::number(get("ID")).unwrap_or_default();
     (
-        placed.position.unwrap_or(u64::MAX),
+        converted.position.unwrap_or(u64::MAX),
         field::parse_date(get("DATE")),
         get("NAME").to_owned(),
         (id.len(), id.to_owned()),
     )
 }
 
-impl Placed {
+impl ConvertedRecord {
     /// The record as it goes into the catalogue, as the `index`-th from 1. Of two records with one
     /// ID the later keeps it in `X-DB-Extra` only.
-    pub fn finish(mut self, index: u64, ids: &mut HashSet<String>) -> Record {
+    pub fn finish(mut self, index: u64, ids: &mut HashSet<String>) -> CatalogueRecord {
         match self.position {
             Some(position) if position == index => {}
             Some(position) => self.keep("position", position.to_string()),
@@ -59,14 +59,14 @@ impl Placed {
             self.keep("id", id);
         }
         if !self.extra.is_empty() {
-            put(
+            add_field(
                 &mut self.record,
                 EXTRA,
                 &json::ascii(&Json::Object(self.extra)),
             );
         }
         if !self.synthesized.is_empty() {
-            put(&mut self.record, SYNTHESIZED, &self.synthesized.join(", "));
+            add_field(&mut self.record, SYNTHESIZED, &self.synthesized.join(", "));
         }
         self.record
     }
@@ -83,43 +83,43 @@ impl Placed {
 }
 
 /// Adds a field that the caller knows to be good and new.
-fn put(record: &mut Record, name: &str, value: &str) {
+fn add_field(record: &mut CatalogueRecord, name: &str, value: &str) {
     let pushed = record.push(name, value);
     debug_assert_eq!(pushed, Ok(()), "{name}: {value}");
 }
 
 /// A record of the database as one of a catalogue. `amended` is its DATE if it has none.
-pub fn from_database(listed: &Listed<'_>, amended: DateTime) -> Placed {
-    let mut rest = listed.record.to_mapping();
+pub fn from_database(domain_record: &DomainRecord<'_>, amended: DateTime) -> ConvertedRecord {
+    let mut rest = domain_record.record.to_mapping();
     rest.remove("_path");
-    let mut catalogue = match listed.record.catalogue {
+    let mut catalogue = match domain_record.record.catalogue {
         Some(_) => rest
             .remove("catalogue")
             .and_then(into_map)
             .unwrap_or_default(),
         None => Mapping::new(),
     };
-    let is_empty_catalogue = listed
+    let is_empty_catalogue = domain_record
         .record
         .catalogue
         .as_ref()
         .is_some_and(Mapping::is_empty);
-    let mut placed = Placed {
-        record: Record::default(),
+    let mut converted = ConvertedRecord {
+        record: CatalogueRecord::default(),
         extra: Map::new(),
         synthesized: vec![],
         position: None,
     };
-    placed.position = take(&mut catalogue, "position", |text| {
+    converted.position = take(&mut catalogue, "position", |text| {
         text.parse::<u64>()
             .is_ok_and(|number| number > 0 && number.to_string() == text)
     })
     .and_then(|text| text.parse().ok());
-    let uri = place_uri(listed, &mut catalogue, &mut placed);
+    let uri = add_uri(domain_record, &mut catalogue, &mut converted);
     for standard in catalogued() {
         let good = |text: &str| is_value(text) && standard.takes(text);
         if let Some(value) = take(&mut catalogue, &key_of(standard), good) {
-            put(&mut placed.record, standard.name, &value);
+            add_field(&mut converted.record, standard.name, &value);
         }
     }
     for (key, name, stand_in) in [
@@ -127,44 +127,52 @@ pub fn from_database(listed: &Listed<'_>, amended: DateTime) -> Placed {
         ("description", "DESCRIPTION", None),
     ] {
         if let Some(value) = take(&mut rest, key, is_value) {
-            put(&mut placed.record, name, &value);
+            add_field(&mut converted.record, name, &value);
         } else {
             let lossy = rest.get(key).and_then(Value::as_text).map(printable);
             let lossy = lossy.filter(|text| !text.is_empty());
-            synthesize(&mut placed, name, lossy.or(stand_in));
+            synthesize(&mut converted, name, lossy.or(stand_in));
         }
     }
-    synthesize(&mut placed, "DATE", Some(field::format_date(amended)));
-    synthesize(&mut placed, "TYPE", listed.record.content_type.clone());
+    synthesize(&mut converted, "DATE", Some(field::format_date(amended)));
     synthesize(
-        &mut placed,
-        "CATEGORY",
-        Some(listed.record.categories.join(", ")),
+        &mut converted,
+        "TYPE",
+        domain_record.record.content_type.clone(),
     );
-    place_extensions(&mut catalogue, &mut placed);
-    place_promise(&mut rest, &mut placed);
+    synthesize(
+        &mut converted,
+        "CATEGORY",
+        Some(domain_record.record.categories.join(", ")),
+    );
+    add_extensions(&mut catalogue, &mut converted);
+    add_promise(&mut rest, &mut converted);
     if is_empty_catalogue || !catalogue.is_empty() {
         rest.insert("catalogue", catalogue);
     }
-    placed.extra = json::to_json(&rest);
-    placed
+    converted.extra = json::to_json(&rest);
+    converted
 }
 
 /// Gives a field that is still missing a value that the database does not have, if it is good.
-fn synthesize(placed: &mut Placed, name: &'static str, value: Option<String>) {
-    let is_missing = placed.record.get(name).is_none();
+fn synthesize(converted: &mut ConvertedRecord, name: &'static str, value: Option<String>) {
+    let is_missing = converted.record.get(name).is_none();
     if let Some(value) = value.filter(|_| is_missing)
-        && placed.record.push(name, &value).is_ok()
+        && converted.record.push(name, &value).is_ok()
     {
-        placed.synthesized.push(name);
+        converted.synthesized.push(name);
     }
 }
 
 /// The URI, and where the record stands if that does not say so.
-fn place_uri(listed: &Listed<'_>, catalogue: &mut Mapping, placed: &mut Placed) -> String {
-    let url = listed.url();
+fn add_uri(
+    domain_record: &DomainRecord<'_>,
+    catalogue: &mut Mapping,
+    converted: &mut ConvertedRecord,
+) -> String {
+    let url = domain_record.url();
     let is_good = |text: &str| {
-        let is_uri = Standard::find("URI").is_some_and(|field| field.takes(text));
+        let is_uri = StandardField::find("URI").is_some_and(|field| field.takes(text));
         is_value(text) && is_uri && identify(text).is_ok()
     };
     let spelled = take(catalogue, "uri", |text| text != url && is_good(text));
@@ -172,12 +180,12 @@ fn place_uri(listed: &Listed<'_>, catalogue: &mut Mapping, placed: &mut Placed) 
         Some(uri) => uri,
         None if is_good(&url) => url,
         None => {
-            placed.synthesized.push("URI");
+            converted.synthesized.push("URI");
             let encoded = format!(
                 "{}://{}{}",
-                listed.scheme(),
-                listed.domain,
-                percent(&listed.record.path, b"!$&()*+,;=:@/?'")
+                domain_record.scheme(),
+                domain_record.domain,
+                percent(&domain_record.record.path, b"!$&()*+,;=:@/?'")
             );
             // A file whose name is no host has no URL; its records stand for themselves.
             if is_good(&encoded) {
@@ -187,22 +195,30 @@ fn place_uri(listed: &Listed<'_>, catalogue: &mut Mapping, placed: &mut Placed) 
             }
         }
     };
-    put(&mut placed.record, "URI", &uri);
+    add_field(&mut converted.record, "URI", &uri);
     if let Ok(identity) = identify(&uri) {
-        if identity.host != listed.domain {
-            put(&mut placed.record, DOMAIN, &escaped(listed.domain));
+        if identity.host != domain_record.domain {
+            add_field(
+                &mut converted.record,
+                DOMAIN,
+                &escaped(domain_record.domain),
+            );
         }
-        if identity.path != listed.record.path {
-            put(&mut placed.record, PATH, &escaped(&listed.record.path));
+        if identity.path != domain_record.record.path {
+            add_field(
+                &mut converted.record,
+                PATH,
+                &escaped(&domain_record.record.path),
+            );
         }
-        if let Some(metadata) = listed.stated_metadata(identity.scheme) {
-            place_metadata(metadata, &mut placed.record);
+        if let Some(metadata) = domain_record.stated_metadata(identity.scheme) {
+            add_metadata(metadata, &mut converted.record);
         }
     }
     uri
 }
 
-fn place_metadata(metadata: &Metadata, record: &mut Record) {
+fn add_metadata(metadata: &Metadata, record: &mut CatalogueRecord) {
     let mut rest = metadata.to_mapping();
     let is_host = |name: &String| is_value(name) && !name.contains([',', ' ']) && !name.is_empty();
     if !metadata.cnames.is_empty() && metadata.cnames.iter().all(is_host) {
@@ -210,10 +226,10 @@ fn place_metadata(metadata: &Metadata, record: &mut Record) {
         let mut cnames = metadata.cnames.clone();
         cnames.sort();
         cnames.dedup();
-        put(record, CNAMES, &cnames.join(", "));
+        add_field(record, CNAMES, &cnames.join(", "));
     }
     if !rest.is_empty() || record.get(CNAMES).is_none() {
-        put(
+        add_field(
             record,
             METADATA,
             &json::ascii(&Json::Object(json::to_json(&rest))),
@@ -221,7 +237,7 @@ fn place_metadata(metadata: &Metadata, record: &mut Record) {
     }
 }
 
-fn place_extensions(catalogue: &mut Mapping, placed: &mut Placed) {
+fn add_extensions(catalogue: &mut Mapping, converted: &mut ConvertedRecord) {
     let Some(Value::Map(extensions)) = catalogue.get("x") else {
         return;
     };
@@ -237,8 +253,8 @@ fn place_extensions(catalogue: &mut Mapping, placed: &mut Placed) {
         return;
     }
     for (name, value) in &good {
-        put(
-            &mut placed.record,
+        add_field(
+            &mut converted.record,
             name,
             value.as_text().unwrap_or_default(),
         );
@@ -249,13 +265,13 @@ fn place_extensions(catalogue: &mut Mapping, placed: &mut Placed) {
     }
 }
 
-fn place_promise(rest: &mut Mapping, placed: &mut Placed) {
+fn add_promise(rest: &mut Mapping, converted: &mut ConvertedRecord) {
     if let Some(length) = rest.get("content-length").and_then(Value::as_int) {
         rest.remove("content-length");
-        put(&mut placed.record, LENGTH, &length.to_string());
+        add_field(&mut converted.record, LENGTH, &length.to_string());
     }
-    if let Some(digest) = take(rest, "content-sha256", is_digest) {
-        put(&mut placed.record, SHA256, &digest);
+    if let Some(digest) = take(rest, "content-sha256", is_sha256) {
+        add_field(&mut converted.record, SHA256, &digest);
     }
 }
 
