@@ -9,6 +9,7 @@
 use std::path::{Path, PathBuf};
 
 use anyhow::{Context, Result};
+use urldb_format::is_domain_file;
 
 use super::install::Hook;
 use super::paths;
@@ -123,14 +124,6 @@ pub fn pre_commit(
             work_tree: file.work_tree,
         });
     Ok(PreCommitOutcome::Passed(fixed.collect()))
-}
-
-/// `HOST.yaml`; a name that begins with a dot is an editor's or a tool's.
-fn is_domain_file(path: &Path) -> bool {
-    let hidden = path
-        .file_name()
-        .is_some_and(|name| name.as_encoded_bytes().starts_with(b"."));
-    !hidden && path.extension().is_some_and(|ext| ext == "yaml")
 }
 
 fn judge_entry(

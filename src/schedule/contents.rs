@@ -6,6 +6,7 @@ use std::io::{self, Read};
 use std::path::{Path, PathBuf};
 
 use sha2::{Digest, Sha256};
+use urldb_format::is_domain_file;
 
 /// The domain files of a folder, each with a digest of its bytes.
 #[derive(Debug, Default)]
@@ -40,15 +41,6 @@ impl Contents {
     pub(super) fn len(&self) -> usize {
         self.files.len()
     }
-}
-
-/// Whether this is the name of a domain file, which temporary files of ours and of editors
-/// (`.HOST.yaml.swp`, `HOST.yaml~`, `.#HOST.yaml`, `.tmpXXXX`) are not.
-pub(super) fn is_domain_file(path: &Path) -> bool {
-    let hidden = |name: &std::ffi::OsStr| name.as_encoded_bytes().starts_with(b".");
-    path.extension()
-        .is_some_and(|extension| extension == "yaml")
-        && path.file_name().is_some_and(|name| !hidden(name))
 }
 
 fn look(directory: &Path) -> io::Result<BTreeMap<PathBuf, Seen>> {

@@ -16,8 +16,7 @@ use notify_debouncer_full::{
     DebounceEventResult, DebouncedEvent, Debouncer, RecommendedCache, new_debouncer,
 };
 use tokio::sync::Notify;
-
-use super::contents::is_domain_file;
+use urldb_format::is_domain_file;
 
 /// How changes are noticed.
 #[derive(Debug)]
@@ -161,7 +160,7 @@ impl Todo {
         // A folder's own times change with every file in it.
         let replaced = !matches!(event.kind, EventKind::Modify(ModifyKind::Metadata(_)));
         Self {
-            look: event.paths.iter().any(|path| is_domain_file(path)),
+            look: event.paths.iter().any(is_domain_file),
             rearm: replaced && event.paths.iter().any(is_root),
         }
     }

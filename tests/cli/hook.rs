@@ -113,3 +113,56 @@ fn hooks_need_a_repository_and_a_name() {
         .code(2)
         .complains(&["hooks are pre-commit and pre-merge-commit"]);
 }
+
+#[test]
+fn list_lint_hook_and_watch_agree_on_which_file_is_a_domain_file() {
+    const BROKEN: &str = "---\n---\n_path: [\n";
+    let names = [
+        ("other.test.yaml", true),
+        ("Odd_Name.yaml", true),
+        (".x.test.yaml", false),
+        (".urldb-tmp-abc.yaml", false),
+        (".yaml", false),
+        ("x.test.yml", false),
+        ("x.test.yaml~", false),
+    ];
+    for (name, is_domain_file) in names {
+        let repository = Repository::new();
+        let sandbox = &repository.sandbox;
+        let file = format!("urldb/{name}");
+
+        // The daemon reports changed files in the order of their names: the marker is the last.
+        let marker = "urldb/zz.test.yaml";
+        let mut watch = sandbox.start(&["watch"]);
+        watch.expect("watching 0 files in ");
+        sandbox.write(&file, BROKEN);
+        sandbox.write(marker, BROKEN);
+        let first = watch.expect("has changed");
+        let expected = if is_domain_file { &file } else { marker };
+        assert!(first.contains(expected), "{name}: {first}");
+        drop(watch);
+        fs::remove_file(sandbox.path(marker)).unwrap();
+
+        let lint = sandbox.urldb(&["lint"]);
+        assert_eq!(lint.out.contains(&file), is_domain_file, "{lint:#?}");
+        assert_eq!(lint.code, i32::from(is_domain_file), "{lint:#?}");
+
+        repository.git(&["add", "-A"]);
+        let commit = repository.try_git(&["commit", "-q", "-m", "add a file"]);
+        assert_eq!(commit.status.success(), !is_domain_file, "{name}");
+
+        sandbox.write(&file, promises(&[("/listed", "x")]));
+        let list = sandbox.urldb(&["list"]).code(0);
+        assert_eq!(list.out.contains("/listed"), is_domain_file, "{list:#?}");
+    }
+}
+
+#[test]
+fn a_named_file_that_begins_with_a_dot_is_explained() {
+    let sandbox = Sandbox::new("");
+    sandbox.write("urldb/.x.test.yaml", promises(&[("/a", "x")]));
+    sandbox
+        .urldb(&["lint", "urldb/.x.test.yaml"])
+        .code(1)
+        .says(&["bad-file-name", "begins with a dot", "x.test.yaml"]);
+}

@@ -6,6 +6,7 @@ use std::path::{Path, PathBuf};
 
 use crate::domain_file::{DomainFile, ParsedFile};
 use crate::error::Error;
+use crate::names::{check_host, is_domain_file};
 
 /// A directory of domain files. Opening it reads no file.
 #[derive(Debug, Clone)]
@@ -15,11 +16,14 @@ pub struct Database {
 }
 
 impl Database {
-    /// Lists the `*.yaml` files directly in `directory`, sorted by name.
+    /// Lists the domain files ([`is_domain_file`]) directly in `directory`, sorted by name.
     ///
-    /// Folders in it are not looked into. What is neither folder nor file is listed, so that reading it
-    /// says what it is. A symbolic link that leads out of it, or nowhere, is
-    /// refused: a change of the database must not change a file elsewhere.
+    /// Folders are passed over. Pipes, sockets and devices are listed, so that reading one is an
+    /// error that names it.
+    ///
+    /// # Errors
+    /// [`Error::Read`] if the directory cannot be listed, or has a symbolic link that leads out of
+    /// it or nowhere: a change of the database must not change a file elsewhere.
     pub fn open(directory: impl AsRef<Path>) -> Result<Self, Error> {
         let directory = directory.as_ref().to_owned();
         let read = |path: &Path, source| Error::Read {
@@ -30,10 +34,8 @@ impl Database {
         let mut files = Vec::new();
         for entry in fs::read_dir(&directory).map_err(|source| read(&directory, source))? {
             let path = entry.map_err(|source| read(&directory, source))?.path();
-            if path
-                .extension()
-                .is_some_and(|extension| extension == "yaml")
-                && is_listed(&path, &root).map_err(|source| read(&path, source))?
+            if is_domain_file(&path)
+                && !is_folder(&path, &root).map_err(|source| read(&path, source))?
             {
                 files.push(path);
             }
@@ -59,19 +61,19 @@ impl Database {
 
     /// Where the file of a host is, or would be; `None` if `host` is not a valid host name.
     pub fn path_of(&self, host: &str) -> Option<PathBuf> {
-        crate::names::check_host(host).ok()?;
+        check_host(host).ok()?;
         Some(self.directory.join(format!("{host}.yaml")))
     }
 }
 
-/// Whether this is to be read.
-fn is_listed(path: &Path, root: &Path) -> io::Result<bool> {
+/// Whether `path` is a folder or a link to one; an error for a link that leads out of `root`.
+fn is_folder(path: &Path, root: &Path) -> io::Result<bool> {
     if !path.symlink_metadata()?.is_symlink() {
-        return Ok(!path.metadata()?.is_dir());
+        return Ok(path.metadata()?.is_dir());
     }
     let target = fs::canonicalize(path)?;
     if target.starts_with(root) {
-        Ok(!target.is_dir())
+        Ok(target.is_dir())
     } else {
         let message = format!(
             "it is a symbolic link to {}, outside of the database",

@@ -53,6 +53,7 @@ pub use emit::write_documents;
 pub use error::Error;
 pub use finding::{Code, Finding, Severity};
 pub use lint::{lint, lint_values};
+pub use names::is_domain_file;
 pub use read::read_documents;
 pub use record::{Metadata, Record, RecordIdentity, is_sha256};
 pub use value::{Mapping, Schema, Value};

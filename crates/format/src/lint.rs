@@ -10,7 +10,7 @@ use crate::emit::{KeyOrder, ValueRef};
 use crate::finding::{Code, Finding};
 use crate::keys;
 use crate::layout::Layout;
-use crate::names::check_host;
+use crate::names::{check_host, is_domain_file};
 use crate::record::{ListOrder, RecordIdentity};
 use crate::record_checks::{bad_value, check_record};
 use crate::split;
@@ -55,6 +55,14 @@ fn lint_file(file: &DomainFile, findings: &mut Vec<Finding>) {
         findings.push(
             Finding::new(Code::BadFileName, 1, message)
                 .with_help(format!("name it {}.yaml", name.trim_end_matches(".yml"))),
+        );
+    } else if !is_domain_file(&file.path) {
+        let message =
+            format!("the file name `{name}` begins with a dot, so urldb does not read it");
+        let host = file.host.trim_start_matches('.');
+        findings.push(
+            Finding::new(Code::BadFileName, 1, message)
+                .with_help(format!("name the file {host}.yaml, or remove it")),
         );
     } else if let Err(bad) = check_host(&file.host) {
         let message = format!(

@@ -1,4 +1,31 @@
-//! Host names, as they stand in file names and in `cnames`.
+//! The names of domain files, and the host names in them and in `cnames`.
+
+use std::path::Path;
+
+/// Whether the last component of `path` is the name of a domain file: it ends in `.yaml`, has
+/// something before that, and does not begin with a dot.
+///
+/// Every command, the git hook and the daemon use this one rule. Names that begin with a dot
+/// belong to editors and to the temporary files of [`urldb_files`]. Whether the rest of the name
+/// is a host is a finding (`bad-file-name`), so that a misnamed file is reported.
+///
+/// ```
+/// use urldb_format::is_domain_file;
+///
+/// assert!(is_domain_file("urldb/example.org.yaml"));
+/// assert!(!is_domain_file("urldb/.example.org.yaml"));
+/// assert!(!is_domain_file("urldb/example.org.yml"));
+/// ```
+pub fn is_domain_file(path: impl AsRef<Path>) -> bool {
+    let path = path.as_ref();
+    let begins_with_dot = path
+        .file_name()
+        .is_some_and(|name| name.as_encoded_bytes().starts_with(b"."));
+    !begins_with_dot
+        && path
+            .extension()
+            .is_some_and(|extension| extension == "yaml")
+}
 
 /// What is wrong with a name, and the name that was probably meant.
 #[derive(Debug, Clone, PartialEq, Eq)]
