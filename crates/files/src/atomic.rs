@@ -1,4 +1,4 @@
-//! Replaces a file so that a crash leaves its old bytes or its new ones, nothing between.
+//! Replaces a file in one step: temporary file, fsync, rename, fsync of the directory.
 
 use std::fs::{self, File, Permissions};
 use std::io::{self, Write};
@@ -8,20 +8,25 @@ use tempfile::{NamedTempFile, TempPath};
 
 use crate::reading::ensure_regular;
 
-/// The names of our temporary files start like this, so that strays can be told.
+/// The prefix of the names of temporary files, by which [`remove_stray_files`] finds them.
 const PREFIX: &str = ".urldb-tmp-";
 
-/// Writes `bytes` to `path` by way of a temporary file in the same directory.
+/// Writes `bytes` to `path`, through a temporary file in the same directory.
 ///
-/// An existing file keeps its mode; a new one gets that of any new file. Where `path` is a symbolic
-/// link, the file that it leads to is replaced and the link stays; one that leads nowhere is an error.
-/// So is what is no regular file.
+/// An existing file keeps its permissions; a new file gets those of any new file. If `path` is a
+/// symbolic link, the link stays and its target is replaced.
+///
+/// # Errors
+/// If the directory is missing or not writable, the link leads nowhere, or `path` exists and is not a
+/// regular file. The file at `path` is unchanged then.
 pub fn write_atomically(path: &Path, bytes: &[u8]) -> io::Result<()> {
     PendingWrite::new(path, bytes)?.commit()
 }
 
-/// The same for what is too large to hold, or may turn out not to be worth keeping: when `write`
-/// fails, `path` is as it was.
+/// Writes to `path` like [`write_atomically`], with content that `write` produces piece by piece.
+///
+/// # Errors
+/// As [`write_atomically`], and the errors of `write`. The file at `path` is unchanged then.
 pub fn write_atomically_with<E: From<io::Error>>(
     path: &Path,
     write: impl FnOnce(&mut File) -> Result<(), E>,
@@ -29,9 +34,9 @@ pub fn write_atomically_with<E: From<io::Error>>(
     Ok(PendingWrite::with(path, write)?.commit()?)
 }
 
-/// The bytes of a file, on disk under another name until they take its place; removed if they
-/// are dropped before. Several files are staged first and then committed, so that a full disk
-/// changes none of them.
+/// New content for a file, on disk under a temporary name until [`Self::commit`]. Dropping the value
+/// removes the temporary file. A caller that changes several files creates all values first and then
+/// commits them, so that a full disk changes none of the files.
 #[derive(Debug)]
 pub struct PendingWrite {
     temporary: TempPath,
@@ -39,12 +44,15 @@ pub struct PendingWrite {
 }
 
 impl PendingWrite {
-    /// Writes the bytes beside the file at `path`, as [`write_atomically`] would replace it.
+    /// Writes `bytes` to a temporary file beside `path`.
+    ///
+    /// # Errors
+    /// As [`write_atomically`].
     pub fn new(path: &Path, bytes: &[u8]) -> io::Result<Self> {
         Self::with(path, |file| file.write_all(bytes))
     }
 
-    /// The same for bytes that are written one after the other.
+    /// Like [`Self::new`], with content that `write` produces piece by piece.
     fn with<E: From<io::Error>>(
         path: &Path,
         write: impl FnOnce(&mut File) -> Result<(), E>,
@@ -61,7 +69,7 @@ impl PendingWrite {
         let mut temporary = temporary_file(permissions.clone(), directory_of(&target))?;
         write(temporary.as_file_mut())?;
         if let Some(permissions) = permissions {
-            // The umask had a say in those that it was made with.
+            // The umask has reduced the permissions with which the file was created.
             temporary.as_file().set_permissions(permissions)?;
         }
         temporary.as_file().sync_all()?;
@@ -69,7 +77,10 @@ impl PendingWrite {
         Ok(Self { temporary, target })
     }
 
-    /// Puts the bytes in the place of the file.
+    /// Replaces the file by the new content.
+    ///
+    /// # Errors
+    /// If the rename or the fsync of the directory fails.
     pub fn commit(self) -> io::Result<()> {
         let persisted = self.temporary.persist(&self.target);
         persisted.map_err(|error| error.error)?;
@@ -77,9 +88,13 @@ impl PendingWrite {
     }
 }
 
-/// Removes what killed writes left in `directory`; returns the files removed.
+/// Removes the temporary files that killed processes left in `directory`, and returns their paths,
+/// sorted.
 ///
-/// Only for a time when nobody else writes there: a temporary file in use looks the same.
+/// The caller must be the only writer in `directory`, because temporary files in use look the same.
+///
+/// # Errors
+/// If the directory cannot be listed or a file cannot be removed.
 pub fn remove_stray_files(directory: &Path) -> io::Result<Vec<PathBuf>> {
     let mut removed = Vec::new();
     for entry in fs::read_dir(directory)? {
@@ -93,8 +108,8 @@ pub fn remove_stray_files(directory: &Path) -> io::Result<Vec<PathBuf>> {
     Ok(removed)
 }
 
-/// What keeps us from making files in a directory; of the name that they would have had, nobody wants
-/// to hear.
+/// The error for a file that cannot be created in `directory`, without the name of the temporary
+/// file.
 fn unwritable(directory: &Path, error: &io::Error) -> io::Error {
     let (kind, directory) = (error.kind(), directory.display());
     let problem = match kind {
@@ -110,7 +125,7 @@ fn directory_of(path: &Path) -> &Path {
         .unwrap_or(Path::new("."))
 }
 
-/// Where the bytes for `path` are to stand.
+/// The file to replace: `path`, or the target of the link at `path`.
 fn followed(path: &Path) -> io::Result<PathBuf> {
     match fs::symlink_metadata(path) {
         Ok(metadata) if metadata.is_symlink() => fs::canonicalize(path).map_err(|error| {
@@ -123,7 +138,7 @@ fn followed(path: &Path) -> io::Result<PathBuf> {
     }
 }
 
-/// A file that nobody may read who may not read the one that it is to replace.
+/// A temporary file with the permissions of the file to replace, so that nobody else can read it.
 fn temporary_file(permissions: Option<Permissions>, directory: &Path) -> io::Result<NamedTempFile> {
     let mut builder = tempfile::Builder::new();
     builder.prefix(PREFIX);
@@ -135,7 +150,7 @@ fn temporary_file(permissions: Option<Permissions>, directory: &Path) -> io::Res
         .map_err(|error| unwritable(directory, &error))
 }
 
-/// What a new file gets, before the umask.
+/// The permissions of any new file, before the umask.
 #[cfg(unix)]
 #[expect(
     clippy::unnecessary_wraps,
@@ -151,13 +166,13 @@ fn of_any_new_file() -> Option<Permissions> {
     None
 }
 
-/// Makes a rename durable.
+/// Makes a rename in `directory` durable.
 #[cfg(unix)]
 fn sync_directory(directory: &Path) -> io::Result<()> {
     File::open(directory)?.sync_all()
 }
 
-/// Other systems cannot open a directory as a file.
+/// Does nothing: other systems cannot open a directory as a file.
 #[cfg(not(unix))]
 fn sync_directory(_: &Path) -> io::Result<()> {
     Ok(())

@@ -1,14 +1,14 @@
-//! The files of users: read if they are regular, replaced in one step, so that a crash leaves the
-//! old bytes or the new ones.
+//! Reads and writes the files of users. Only regular files are read. A file is replaced in one step,
+//! so that it has either its old bytes or its new bytes after a crash.
 //!
 //! ```
 //! # let folder = tempfile::tempdir()?;
 //! # let path = folder.path().join("page");
 //! urldb_files::write_atomically(&path, b"one")?;
 //! let (page, notes) = (path.with_extension("html"), path.with_extension("md"));
-//! // Of several files none is changed before all of them are on disk.
-//! let staged = [urldb_files::PendingWrite::new(&page, b"<p>")?, urldb_files::PendingWrite::new(&notes, b"#")?];
-//! staged.into_iter().try_for_each(urldb_files::PendingWrite::commit)?;
+//! // Both files are on disk under temporary names before either of them is replaced.
+//! let pending = [urldb_files::PendingWrite::new(&page, b"<p>")?, urldb_files::PendingWrite::new(&notes, b"#")?];
+//! pending.into_iter().try_for_each(urldb_files::PendingWrite::commit)?;
 //! # Ok::<(), std::io::Error>(())
 //! ```
 #![forbid(unsafe_code)]

@@ -1,27 +1,33 @@
-//! Reads regular files only: a pipe that nobody writes to would wait for ever, a device would never end.
+//! Reads regular files only: opening a pipe without a writer blocks, and a device may never end.
 
 use std::fs::{self, File, FileType};
 use std::io::{self, Read};
 use std::path::Path;
 
-/// Opens the file at `path`, through links.
+/// Opens the file at `path`, and follows links.
 ///
 /// # Errors
-/// Also where it is no regular file: a folder, a pipe, a socket, a device.
+/// If the file cannot be opened, or is a folder, a pipe, a socket or a device.
 pub fn open(path: &Path) -> io::Result<File> {
-    // Looked at before: the opening alone of a pipe waits.
+    // The type is checked first, because opening a pipe blocks.
     ensure_regular(fs::metadata(path)?.file_type())?;
     File::open(path)
 }
 
-/// The bytes of the file at `path`, as [`open`] opens it.
+/// The bytes of the file at `path`.
+///
+/// # Errors
+/// As [`open`], and if reading fails.
 pub fn read(path: &Path) -> io::Result<Vec<u8>> {
     let mut bytes = Vec::new();
     open(path)?.read_to_end(&mut bytes)?;
     Ok(bytes)
 }
 
-/// The text of the file at `path`, as [`open`] opens it.
+/// The text of the file at `path`.
+///
+/// # Errors
+/// As [`open`], and if reading fails or the file is not UTF-8.
 pub fn read_to_string(path: &Path) -> io::Result<String> {
     io::read_to_string(open(path)?)
 }

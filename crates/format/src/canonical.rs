@@ -9,11 +9,12 @@ use crate::record::{ListOrder, RecordIdentity};
 use crate::split::comments;
 
 impl DomainFile {
-    /// The text that says the same in the canonical form: keys, lists and records sorted, every
-    /// value written in one way. Comments stay with what they are above of.
+    /// The canonical text of the file: keys, lists and records sorted, every value written in its
+    /// one canonical way. Comments stay above the record or key that they stand above.
     ///
-    /// Fails with [`Error::NotNormalizable`] if something in the file was not understood, or if
-    /// two records for the same request differ.
+    /// # Errors
+    /// [`Error::NotNormalizable`] if some of the file was not understood, or if two records for the
+    /// same request differ.
     pub fn canonical(&self) -> Result<String, Error> {
         let refuse = |findings| Error::NotNormalizable {
             path: self.path.clone(),
@@ -35,7 +36,7 @@ impl DomainFile {
         let mut text = String::with_capacity(size);
         let bare = Layout::default();
         let head = self.head.as_ref().unwrap_or(&bare);
-        // A file of nothing but comments starts with them.
+        // A file of comments alone has no document that the comments could follow.
         let only_comments = self.head.is_none() && records.is_empty();
         if only_comments {
             text.push_str(&footer);
@@ -84,7 +85,7 @@ impl DomainFile {
     }
 }
 
-/// Says that `again` is for the same request as `first`.
+/// The finding that `again` is a record for the same request as `first`.
 pub(crate) fn duplicate_record(first: &RecordEntry, again: &RecordEntry) -> Finding {
     let method = again.record.method.as_deref();
     let method = method.map_or_else(String::new, |method| format!("{method} "));
@@ -102,7 +103,7 @@ pub(crate) fn duplicate_record(first: &RecordEntry, again: &RecordEntry) -> Find
 }
 
 impl RecordEntry {
-    /// Whether the two differ in comments and form at most.
+    /// Whether the two records are equal apart from comments and formatting.
     pub(crate) fn says_the_same_as(&self, other: &Self) -> bool {
         self.canonical_without_comments() == other.canonical_without_comments()
     }

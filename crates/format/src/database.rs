@@ -8,7 +8,7 @@ use crate::domain_file::{DomainFile, ParsedFile};
 use crate::error::Error;
 use crate::names::{check_host, is_domain_file};
 
-/// A directory of domain files. Opening it reads no file.
+/// A directory of domain files. Opening the directory reads none of the files.
 #[derive(Debug, Clone)]
 pub struct Database {
     directory: PathBuf,
@@ -44,7 +44,7 @@ impl Database {
         Ok(Self { directory, files })
     }
 
-    /// The directory.
+    /// The directory of the domain files.
     pub fn directory(&self) -> &Path {
         &self.directory
     }
@@ -54,12 +54,13 @@ impl Database {
         &self.files
     }
 
-    /// Reads one file after the other.
+    /// Reads the files, in the order of [`Self::files`].
     pub fn read(&self) -> impl Iterator<Item = Result<ParsedFile, Error>> {
         self.files.iter().map(DomainFile::read)
     }
 
-    /// Where the file of a host is, or would be; `None` if `host` is not a valid host name.
+    /// The path of a host's domain file, which need not exist; `None` if `host` is not a valid
+    /// host name.
     pub fn path_of(&self, host: &str) -> Option<PathBuf> {
         check_host(host).ok()?;
         Some(self.directory.join(format!("{host}.yaml")))

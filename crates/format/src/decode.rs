@@ -1,9 +1,9 @@
-//! The one module that knows `serde_yaml`: decodes a fragment of YAML with all scalars as text.
+//! Decodes a fragment of YAML with all scalars as text. Only this module uses `serde_yaml`.
 //!
-//! `serde_yaml` hands out the source text of a scalar only to those who ask for text, and fails
-//! when the value is something else. So a first pass learns the shape of the fragment, and a second
-//! one asks for text where the shape has a scalar. Pieces are small and have no document marker,
-//! anchor, alias or tag; the callers see to that.
+//! `serde_yaml` returns the source text of a scalar only if the caller asks for text, and fails if
+//! the node is a sequence or a mapping. So the first pass learns the kind of each node, and the
+//! second pass asks for text at each scalar. Callers pass only fragments without document markers,
+//! anchors, aliases and tags.
 
 use std::fmt;
 
@@ -12,18 +12,18 @@ use serde::de::{DeserializeSeed, Error as _, MapAccess, SeqAccess, Visitor};
 
 use crate::value::{Mapping, Value};
 
-/// What a fragment of YAML holds.
+/// The value of a fragment of YAML.
 #[derive(Debug)]
 pub(crate) struct DecodedValue {
     pub(crate) value: Value,
-    /// Keys that occur twice in one mapping; the first value was kept.
+    /// Keys that occur twice in one mapping; the value has the first of each.
     pub(crate) duplicates: Vec<String>,
 }
 
-/// Why a fragment could not be decoded.
+/// The reason why a fragment could not be decoded.
 #[derive(Debug)]
 pub(crate) struct DecodeError {
-    /// The line within the fragment, from 0.
+    /// The line in the fragment, from 0.
     pub(crate) line: usize,
     /// The column, from 1.
     pub(crate) column: usize,
@@ -48,14 +48,14 @@ pub(crate) fn decode(fragment: &str) -> Result<DecodedValue, DecodeError> {
 
 #[expect(
     clippy::needless_pass_by_value,
-    reason = "the shape that map_err wants"
+    reason = "map_err passes the error by value"
 )]
 fn error(error: serde_yaml::Error) -> DecodeError {
     let (line, column) = error.location().map_or((0, 1), |at| {
         (at.line().saturating_sub(1), at.column().max(1))
     });
     let message = error.to_string();
-    // The position is told apart from the message: ours is that of the file.
+    // The position in the message is that in the fragment; callers report that in the file.
     let message = message
         .split(" at line ")
         .next()
@@ -68,7 +68,7 @@ fn error(error: serde_yaml::Error) -> DecodeError {
     }
 }
 
-/// Where the scalars are.
+/// The kind of a YAML node, with the kinds of the nodes inside.
 #[derive(Debug)]
 enum NodeKind {
     Scalar,
@@ -76,7 +76,7 @@ enum NodeKind {
     Mapping(Vec<NodeKind>),
 }
 
-/// Reads any value for its [`NodeKind`].
+/// Reads any node and returns its [`NodeKind`].
 struct NodeKindSeed;
 
 impl<'de> DeserializeSeed<'de> for NodeKindSeed {
@@ -141,7 +141,7 @@ impl<'de> Visitor<'de> for NodeKindSeed {
     }
 }
 
-/// Reads a value of a known kind, scalars as text.
+/// Reads a node of a known kind, with scalars as text.
 struct TextSeed<'a> {
     kind: &'a NodeKind,
     duplicates: &'a mut Vec<String>,
@@ -163,7 +163,7 @@ impl<'de> Visitor<'de> for TextSeed<'_> {
     type Value = Value;
 
     fn expecting(&self, f: &mut fmt::Formatter) -> fmt::Result {
-        f.write_str("the value that was there in the first pass")
+        f.write_str("the same value as in the first pass")
     }
 
     fn visit_str<E>(self, text: &str) -> Result<Value, E> {
@@ -181,7 +181,7 @@ impl<'de> Visitor<'de> for TextSeed<'_> {
                 duplicates: self.duplicates,
             })?);
         }
-        // serde_yaml wants to be asked for the end.
+        // serde_yaml fails unless the end of the sequence was read.
         match items.next_element_seed(NodeKindSeed)? {
             Some(_) => Err(A::Error::custom("unexpected item")),
             None => Ok(Value::List(values)),

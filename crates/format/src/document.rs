@@ -1,4 +1,4 @@
-//! A document that was read: its values, and the lines of the document and of each key.
+//! A document as read: its values, and the lines of the document and of each key.
 
 use std::ops::Range;
 
@@ -7,22 +7,22 @@ use crate::value::Mapping;
 /// One document of a text.
 #[derive(Debug, Clone)]
 pub struct Document {
-    /// The first line, from 1: that of the first comment above it, or of its `---`.
+    /// The first line, from 1: the line of the first comment above the document, or of its `---`.
     pub start_line: usize,
-    /// The last line.
+    /// The last line, from 1.
     pub end_line: usize,
-    /// Its bytes in the text, comments above it included.
+    /// The bytes of the document in the text, from `start_line` on.
     pub range: Range<usize>,
-    /// The comments above its `---`, from `#` on.
+    /// The comments above the `---`, each from its `#` on.
     pub above: Vec<String>,
     /// The keys and values; empty if the document could not be read.
     pub mapping: Mapping,
-    /// The line of each key of `mapping`, in the same order.
+    /// The line of each key of `mapping`, in the order of `mapping`.
     pub key_lines: Vec<usize>,
-    /// The comments inside, each with the key that it belongs to.
+    /// The key and the text of each comment inside the document.
     pub comments: Vec<(String, String)>,
-    /// Whether all of it was understood. If not, the findings say why, and `mapping` may lack
-    /// some of it.
+    /// Whether the whole document was understood. If false, the findings say why, and `mapping`
+    /// may lack some keys.
     pub intact: bool,
 }
 

@@ -1,5 +1,5 @@
-//! A domain file in memory: metadata, records, and the source text of each, so that an edit
-//! leaves the bytes of all others alone.
+//! A domain file in memory: metadata, records, and the source text of each document, so that an
+//! edit leaves the bytes of all other documents alone.
 
 use std::path::{Path, PathBuf};
 
@@ -22,15 +22,15 @@ pub struct DomainFile {
     pub(crate) path: PathBuf,
     pub(crate) host: String,
     pub(crate) byte_order_mark: bool,
-    /// Whether lines end in `\r\n`, as the first one does.
+    /// Whether the first line ends in `\r\n`; edits end their lines likewise.
     pub(crate) crlf: bool,
     pub(crate) metadata: Metadata,
-    /// How the metadata document stands; `None` if the file has none.
+    /// The layout of the metadata document; `None` if the file has no such document.
     pub(crate) head: Option<Layout>,
     pub(crate) segments: Vec<Segment>,
     /// The comments after the last document.
     pub(crate) footer: String,
-    /// What keeps the file from being normalized.
+    /// The findings that prevent a canonical form, in the order of their lines.
     pub(crate) blocking: Vec<Finding>,
 }
 
@@ -39,11 +39,11 @@ pub struct DomainFile {
 #[expect(clippy::large_enum_variant, reason = "nearly all are records")]
 pub(crate) enum Segment {
     Record(RecordEntry),
-    /// A document that is no record, as its source text.
+    /// The source text of a document that is not a record.
     Broken(String),
 }
 
-/// A record and where it stands.
+/// A record with its position in the file.
 #[derive(Debug, Clone)]
 pub struct RecordEntry {
     pub(crate) record: Record,
@@ -58,7 +58,7 @@ impl RecordEntry {
         &self.record
     }
 
-    /// The line of its `_path`, from 1.
+    /// The line of the `_path`, from 1.
     pub fn line(&self) -> usize {
         self.layout.line_of("_path")
     }
@@ -69,7 +69,7 @@ impl RecordEntry {
         has_key.then(|| self.layout.line_of(key))
     }
 
-    /// Its keys in the order of the file, each with its line.
+    /// The keys in the order of the file, each with its line, from 1.
     pub fn key_lines(&self) -> impl Iterator<Item = (&str, usize)> {
         self.layout
             .keys
@@ -78,16 +78,16 @@ impl RecordEntry {
     }
 }
 
-/// A domain file as read, and what is wrong with it so far.
+/// A domain file as read, with the mistakes that reading found.
 #[derive(Debug, Clone)]
 pub struct ParsedFile {
-    /// The file; what could not be understood is missing from its records.
+    /// The file; documents that could not be understood are missing from its records.
     pub file: DomainFile,
-    /// What is wrong, in the order of the lines. [`crate::lint`] finds more.
+    /// The mistakes, in the order of the lines. [`crate::lint`] finds more.
     pub findings: Vec<Finding>,
 }
 
-/// The findings that mean that some of the file was not understood.
+/// The codes that mean that some of the file was not understood.
 const BLOCKING: &[Code] = &[
     Code::AnchorOrTag,
     Code::ConflictMarker,
@@ -98,7 +98,7 @@ const BLOCKING: &[Code] = &[
     Code::SyntaxError,
 ];
 
-/// The host that the domain file at `path` is named after.
+/// The host in the name of the domain file at `path`: the file name without `.yaml`.
 pub fn host_of(path: &Path) -> String {
     let name = path
         .file_name()
@@ -109,6 +109,9 @@ pub fn host_of(path: &Path) -> String {
 
 impl DomainFile {
     /// Reads the file at `path`.
+    ///
+    /// # Errors
+    /// [`Error::Read`] if `path` is not a regular file or cannot be read.
     pub fn read(path: impl AsRef<Path>) -> Result<ParsedFile, Error> {
         let path = path.as_ref();
         let bytes = urldb_files::read(path).map_err(|source| Error::Read {
@@ -192,7 +195,10 @@ impl DomainFile {
         findings.append(&mut of_records);
     }
 
-    /// A file to be written to `path`, without records. Fails if there is one.
+    /// A file without records, to be written to `path`.
+    ///
+    /// # Errors
+    /// [`Error::FileExists`] if there is anything at `path`.
     pub fn create(path: impl AsRef<Path>, metadata: Metadata) -> Result<Self, Error> {
         let path = path.as_ref();
         if path.symlink_metadata().is_ok() {
@@ -207,17 +213,17 @@ impl DomainFile {
         Ok(file)
     }
 
-    /// Where the file is.
+    /// The path of the file.
     pub fn path(&self) -> &Path {
         &self.path
     }
 
-    /// The domain, as the file name has it.
+    /// The host of the domain, from the file name.
     pub fn host(&self) -> &str {
         &self.host
     }
 
-    /// What the file says about its domain.
+    /// The metadata: the first document of the file.
     pub fn metadata(&self) -> &Metadata {
         &self.metadata
     }
@@ -235,7 +241,7 @@ impl DomainFile {
         })
     }
 
-    /// The text of the file, edits included.
+    /// The text of the file, with all edits.
     pub fn text(&self) -> String {
         let mut text = String::new();
         text.push_str(if self.byte_order_mark {
@@ -251,12 +257,18 @@ impl DomainFile {
         text
     }
 
-    /// Writes [`Self::text`] to the file, in one step.
+    /// Replaces the file by [`Self::text`] in one step.
+    ///
+    /// # Errors
+    /// [`Error::Write`] if the file cannot be replaced.
     pub fn write(&self) -> Result<(), Error> {
         self.write_text(&self.text())
     }
 
-    /// Writes another text to the file, in one step: the canonical form, say.
+    /// Replaces the file by another text in one step: the canonical form, for example.
+    ///
+    /// # Errors
+    /// [`Error::Write`] if the file cannot be replaced.
     pub fn write_text(&self, text: &str) -> Result<(), Error> {
         write_atomically(&self.path, text.as_bytes()).map_err(|source| Error::Write {
             path: self.path.clone(),
@@ -295,7 +307,8 @@ fn read_record(mut document: Document, text: &str, findings: &mut Vec<Finding>) 
     Segment::Broken(layout.source)
 }
 
-/// The text of the file; a byte that is not UTF-8 is reported and replaced.
+/// The text of the file, with U+FFFD for bytes that are not UTF-8; the first such byte is a
+/// finding.
 fn decode_utf8<'a>(bytes: &'a [u8], findings: &mut Vec<Finding>) -> std::borrow::Cow<'a, str> {
     if let Err(error) = std::str::from_utf8(bytes) {
         let offset = error.valid_up_to();

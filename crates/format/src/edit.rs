@@ -1,5 +1,5 @@
-//! Edits of a domain file, each of which rewrites one document and leaves the bytes of all
-//! others alone.
+//! Edits of a domain file. Each edit rewrites one document and leaves the bytes of all other
+//! documents alone.
 
 use std::collections::{BTreeMap, HashMap};
 
@@ -9,12 +9,15 @@ use crate::layout::Layout;
 use crate::record::{ListOrder, Metadata, Record, RecordIdentity};
 
 impl DomainFile {
-    /// The record with this identity.
+    /// The first record with this identity.
     pub fn get(&self, identity: &RecordIdentity) -> Option<&RecordEntry> {
         self.records().find(|entry| entry.is(identity))
     }
 
-    /// Adds a record at its place in the order.
+    /// Adds a record at its position in the sorted order.
+    ///
+    /// # Errors
+    /// [`Error::RecordExists`] if the file has a record with this identity.
     pub fn insert(&mut self, record: Record) -> Result<(), Error> {
         let identity = record.identity();
         if let Some(entry) = self.get(&identity) {
@@ -24,9 +27,14 @@ impl DomainFile {
         Ok(())
     }
 
-    /// Changes a record, which moves to its place in the order if its identity changes.
+    /// Changes a record. If the identity changes, the record moves to its position in the sorted
+    /// order.
     ///
-    /// Its comments stay with it. A change that changes nothing leaves its bytes alone.
+    /// Comments stay with the record. If `change` changes nothing, the bytes stay as they are.
+    ///
+    /// # Errors
+    /// [`Error::NoSuchRecord`], [`Error::Unsafe`], or [`Error::RecordExists`] if another record has
+    /// the new identity.
     pub fn update(
         &mut self,
         identity: &RecordIdentity,
@@ -54,9 +62,12 @@ impl DomainFile {
         Ok(())
     }
 
-    /// Adds each record at its place in the order, or puts it in place of the one with its
-    /// identity, as [`Self::insert`] and [`Self::update`] would; all in one pass over the file.
-    /// Of two with one identity the later counts. Fails before anything is changed.
+    /// Adds or replaces all records in one pass over the file, as [`Self::insert`] and
+    /// [`Self::update`] would do one by one. Of two records with one identity the later counts.
+    ///
+    /// # Errors
+    /// [`Error::Unsafe`] if a record to replace occurs twice or has mistakes. The file is unchanged
+    /// then.
     pub fn put_all(&mut self, records: impl IntoIterator<Item = Record>) -> Result<(), Error> {
         let keyed = records
             .into_iter()
@@ -92,7 +103,10 @@ impl DomainFile {
         Ok(())
     }
 
-    /// Takes those out of `wanted` that the file has, each once and whole.
+    /// Moves the records that the file already has out of `wanted`.
+    ///
+    /// # Errors
+    /// [`Error::Unsafe`] if the file has such a record twice or only partly understood.
     fn take_known(
         &self,
         wanted: &mut BTreeMap<RecordIdentity, Record>,
@@ -109,7 +123,8 @@ impl DomainFile {
         Ok(known)
     }
 
-    /// Adds a segment at the end, after its last line is complete; a changed one written anew.
+    /// Adds a segment at the end of the file, and completes the last line before it. A changed
+    /// segment is written in the canonical form.
     fn append(&mut self, mut segment: Segment, is_changed: bool) {
         if let Segment::Record(entry) = &mut segment
             && is_changed
@@ -125,7 +140,7 @@ impl DomainFile {
         self.segments.push(segment);
     }
 
-    /// Says anew on which line each record starts.
+    /// Recounts the line on which each record starts.
     fn number_lines(&mut self) {
         let mut line = 1 + self.head.as_ref().map_or(0, Layout::line_count);
         for segment in &mut self.segments {
@@ -136,7 +151,10 @@ impl DomainFile {
         }
     }
 
-    /// Removes a record with the comments above it, and returns it.
+    /// Removes a record and the comments above it, and returns the record.
+    ///
+    /// # Errors
+    /// [`Error::NoSuchRecord`] or [`Error::Unsafe`].
     pub fn remove(&mut self, identity: &RecordIdentity) -> Result<Record, Error> {
         let index = self.find(identity)?;
         match self.take(index) {
@@ -146,6 +164,9 @@ impl DomainFile {
     }
 
     /// Changes the metadata.
+    ///
+    /// # Errors
+    /// [`Error::NotNormalizable`] if some of the metadata document was not understood.
     pub fn update_metadata(&mut self, change: impl FnOnce(&mut Metadata)) -> Result<(), Error> {
         let mut metadata = self.metadata.clone();
         change(&mut metadata);
@@ -176,7 +197,7 @@ impl DomainFile {
         Ok(())
     }
 
-    /// Where the one record with this identity is, if it is safe to change.
+    /// The index of the segment with this identity, if the record is safe to change.
     fn find(&self, identity: &RecordIdentity) -> Result<usize, Error> {
         let mut found =
             self.segments
@@ -193,7 +214,7 @@ impl DomainFile {
         Ok(index)
     }
 
-    /// Puts an entry before the first record that comes after it.
+    /// Inserts an entry before the first record that sorts after `identity`.
     fn place(&mut self, identity: &RecordIdentity, mut entry: RecordEntry) {
         let after = |segment: &Segment| matches!(segment, Segment::Record(other) if other.comes_after(identity));
         let index = self
@@ -224,7 +245,7 @@ impl DomainFile {
         self.shift_lines(index + 1, 0, added);
     }
 
-    /// Gives a file of nothing but comments a metadata document; they stay on top.
+    /// Adds a metadata document to a file of comments alone. The comments stay above it.
     fn make_head(&mut self) {
         let mut head = Layout::first(std::mem::take(&mut self.footer));
         end_line(&mut head.source);
@@ -246,7 +267,7 @@ impl DomainFile {
         segment
     }
 
-    /// Moves the lines of all that follows `index`.
+    /// Corrects the line numbers of the segments from `index` on.
     fn shift_lines(&mut self, index: usize, removed: usize, added: usize) {
         for segment in &mut self.segments[index..] {
             if let Segment::Record(entry) = segment {
@@ -303,7 +324,7 @@ impl RecordEntry {
     }
 }
 
-/// Completes a last line that lacks its break.
+/// Adds the missing line break to the last line.
 fn end_line(source: &mut String) {
     if !source.is_empty() && !source.ends_with('\n') {
         source.push('\n');

@@ -1,6 +1,6 @@
-//! Writing documents in the canonical form: byte for byte what `PyYAML`'s
-//! `dump_all(docs, explicit_start=True, sort_keys=True)` writes, but for an empty document,
-//! which is a bare `---`.
+//! Writes documents in the canonical form: byte for byte like `PyYAML`'s
+//! `dump_all(docs, explicit_start=True, sort_keys=True)`, except that an empty document is a bare
+//! `---`.
 
 use std::borrow::Cow;
 
@@ -19,7 +19,7 @@ pub fn write_documents<'a>(documents: impl IntoIterator<Item = &'a Mapping>) -> 
     out.finish()
 }
 
-/// A top-level value, borrowed from wherever it lives.
+/// A borrowed value: from a [`Value`], or from a field of a record.
 #[derive(Debug, Clone)]
 pub(crate) enum ValueRef<'a> {
     Bool(bool),
@@ -66,11 +66,11 @@ impl ValueRef<'_> {
 pub(crate) enum KeyOrder {
     /// Sorted: the canonical form.
     Sorted,
-    /// As read: to tell a wrong order from wrong formatting.
+    /// As in the source, so that lint can report wrong order and wrong formatting apart.
     Source,
 }
 
-/// What has been written, and what the place of the next character depends on.
+/// The text so far, and the state that decides how the next token is placed.
 #[derive(Debug, Default)]
 pub(crate) struct Emitter {
     out: String,
@@ -83,7 +83,7 @@ pub(crate) struct Emitter {
     separated: bool,
     /// Whether the line holds nothing but indentation, dashes and question marks.
     indenting: bool,
-    /// The indentation of a folded scalar.
+    /// The indentation of the lines of a folded scalar, in columns.
     indent: usize,
 }
 
@@ -100,7 +100,7 @@ impl Emitter {
         (self.separated, self.indenting) = (true, true);
     }
 
-    /// Writes a comment on a line of its own.
+    /// Writes a comment on its own line.
     pub(crate) fn comment(&mut self, comment: &str) {
         self.end_line();
         self.out.push_str(comment);
@@ -116,7 +116,7 @@ impl Emitter {
         }
     }
 
-    /// The common case, `key: text`, without looking at more than it must.
+    /// The fast path for `key: text` in plain style; false if the pair needs another style.
     fn plain_pair(&mut self, key: &str, value: &ValueRef) -> bool {
         let ValueRef::Text(text) = value else {
             return false;
@@ -184,17 +184,17 @@ impl Emitter {
         if items.len() == 0 {
             return self.indicator("[]");
         }
-        // Dashes stand under the key when they follow it on a new line, else one step in.
+        // Dashes align with the key above; a list inside a list is indented by two columns.
         let indent = if self.indenting { indent + 2 } else { indent };
         for item in items {
             self.indent_to(indent);
             self.dash("-");
-            // Inside a list, a list is always one step in.
+            // A list directly in a list starts on the line of the outer dash.
             self.value(&item, indent, order);
         }
     }
 
-    /// Appends text that has no line break.
+    /// Appends text without line breaks.
     pub(crate) fn text(&mut self, text: &str) {
         self.out.push_str(text);
         self.column += if text.is_ascii() {
@@ -207,14 +207,14 @@ impl Emitter {
         }
     }
 
-    /// A space, unless there is one.
+    /// Appends a space, unless the last character separates tokens.
     pub(crate) fn space(&mut self) {
         if !self.separated {
             self.text(" ");
         }
     }
 
-    /// Appends a token, apart from the one before it.
+    /// Appends a token, separated from the previous token.
     pub(crate) fn indicator(&mut self, token: &str) {
         self.space();
         self.text(token);
@@ -227,13 +227,13 @@ impl Emitter {
         self.indenting = indenting;
     }
 
-    /// Goes to a new line inside a scalar.
+    /// Starts a new line inside a scalar.
     pub(crate) fn fold(&mut self) {
         self.indent_to(self.indent);
         (self.separated, self.indenting) = (false, false);
     }
 
-    /// Goes to column `indent`, on a new line unless this one is still only indentation.
+    /// Moves to column `indent`; starts a new line unless this line has only indentation so far.
     fn indent_to(&mut self, indent: usize) {
         if !self.indenting || self.column > indent || (self.column == indent && !self.separated) {
             self.line_break();

@@ -1,11 +1,11 @@
-//! Errors: why the crate could not do its work.
+//! The errors of the crate.
 
 use std::io;
 use std::path::PathBuf;
 
 use crate::finding::Finding;
 
-/// Why a file or directory could not be read, changed or written.
+/// The reason why a file or directory could not be read, changed or written.
 #[derive(Debug, thiserror::Error)]
 pub enum Error {
     /// A file or directory could not be read.
@@ -13,7 +13,7 @@ pub enum Error {
     Read {
         /// The file or directory.
         path: PathBuf,
-        /// What the system says.
+        /// The error of the operating system.
         source: io::Error,
     },
     /// A file could not be written.
@@ -21,16 +21,16 @@ pub enum Error {
     Write {
         /// The file.
         path: PathBuf,
-        /// What the system says.
+        /// The error of the operating system.
         source: io::Error,
     },
-    /// A new file would replace one.
+    /// A new file would replace an existing one.
     #[error("{} exists already", path.display())]
     FileExists {
         /// The file.
         path: PathBuf,
     },
-    /// There is a record for the same request.
+    /// The file already has a record for the same request.
     #[error("{}:{line}: there is a record for {record} already", path.display())]
     RecordExists {
         /// The file.
@@ -40,15 +40,15 @@ pub enum Error {
         /// The path of the record.
         record: String,
     },
-    /// There is no record for the request.
+    /// The file has no record for the request.
     #[error("{}: there is no record for {record}", path.display())]
     NoSuchRecord {
         /// The file.
         path: PathBuf,
-        /// The path that was asked for.
+        /// The requested path.
         record: String,
     },
-    /// The record to change occurs twice, or holds mistakes that a change would wipe out.
+    /// The record to change occurs twice, or has mistakes whose text a change would delete.
     #[error("{}:{line}: the record for {record} has mistakes that a change would wipe out; fix them by hand first", path.display())]
     Unsafe {
         /// The file.
@@ -63,7 +63,7 @@ pub enum Error {
     NotNormalizable {
         /// The file.
         path: PathBuf,
-        /// What stands in the way, at least one.
+        /// The findings that prevent it, at least one.
         findings: Vec<Finding>,
     },
 }

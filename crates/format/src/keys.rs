@@ -1,4 +1,4 @@
-//! The keys that the format knows.
+//! The known keys of the format.
 
 use std::borrow::Cow;
 
@@ -23,7 +23,7 @@ pub(crate) const RECORD: &[&str] = &[
     "status",
 ];
 
-/// A key, without an allocation of its own if it is a known one.
+/// A key; a known key needs no allocation.
 pub(crate) type Key = Cow<'static, str>;
 
 /// Makes a [`Key`].

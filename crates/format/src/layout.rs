@@ -1,4 +1,4 @@
-//! How a document stands in its file: the order of its keys, its comments, its source text.
+//! The layout of a document in its file: the order of its keys, its comments, its source text.
 
 use std::collections::{HashMap, HashSet};
 
@@ -6,17 +6,17 @@ use crate::document::Document;
 use crate::emit::{Emitter, KeyOrder, ValueRef};
 use crate::keys::{Key, intern};
 
-/// The part of a document that is not data.
+/// Everything about a document except its data.
 #[derive(Debug, Clone, Default)]
 pub(crate) struct Layout {
     /// The first line in the file, from 1.
     pub(crate) start: usize,
-    /// The keys in the order of the source, each with its line counted from `start`.
+    /// The keys in the order of the source, each with its line relative to `start`.
     pub(crate) keys: Vec<(Key, usize)>,
     above: Vec<String>,
-    /// Comments inside, each with the key that follows it.
+    /// The comments inside the document, each with the following key.
     comments: Vec<(String, String)>,
-    /// The bytes of the document, comments above it included.
+    /// The text of the document, with the comments above it.
     pub(crate) source: String,
 }
 
@@ -44,7 +44,7 @@ impl Layout {
         }
     }
 
-    /// The line of a key in the file, from 1; that of the document if it lacks the key.
+    /// The line of a key in the file, from 1; the first line of the document if it lacks the key.
     pub(crate) fn line_of(&self, key: &str) -> usize {
         self.start + self.offset_of(key).unwrap_or(0)
     }
@@ -60,7 +60,7 @@ impl Layout {
         self.source.matches('\n').count()
     }
 
-    /// Takes over the comments of another document that says the same.
+    /// Adds the comments of an equal document, without repeats.
     pub(crate) fn add_comments_of(&mut self, other: &Self) {
         for comment in &other.above {
             if !self.above.contains(comment) {
@@ -74,7 +74,7 @@ impl Layout {
         }
     }
 
-    /// Brings the fields, sorted by key, into the order of the source.
+    /// Reorders the fields, which are sorted by key, into the order of the source.
     pub(crate) fn in_source_order<'a>(
         &self,
         fields: Vec<(&'a str, ValueRef<'a>)>,
@@ -95,12 +95,12 @@ impl Layout {
             .collect()
     }
 
-    /// Writes the document with its comments.
+    /// The text of the document with its comments.
     pub(crate) fn render(&self, fields: &[(&str, ValueRef)], order: KeyOrder) -> String {
         self.write(fields, order).finish()
     }
 
-    /// Writes the document anew, and takes that for its source.
+    /// Writes the document in the canonical form, and stores the text as the source.
     pub(crate) fn rewrite(&mut self, fields: &[(&str, ValueRef)], crlf: bool) {
         let mut out = self.write(fields, KeyOrder::Sorted);
         let lines = std::mem::take(&mut out.key_lines);
@@ -144,7 +144,7 @@ impl Layout {
             by_key.entry(key).or_default().push(comment);
         }
         let kept: HashSet<&str> = fields.iter().map(|(key, _)| *key).collect();
-        // The comment on a key that was taken out still says something about the record.
+        // A comment on a removed key may be about the record, so it is kept.
         for (_, comment) in self
             .comments
             .iter()

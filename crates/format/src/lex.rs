@@ -1,24 +1,25 @@
-//! Finds what `serde_yaml` does not tell in a fragment of YAML: comments, which we keep, and
-//! anchors, aliases and tags, which we refuse; and refuses absurd nesting before anyone recurses.
+//! Finds the tokens of a fragment of YAML that `serde_yaml` does not report: comments, which are
+//! kept, and anchors, aliases and tags, which are refused. Also refuses deep nesting before any
+//! recursive code sees the fragment.
 //!
-//! It follows YAML's tokens just far enough to know what is text: quotes, block scalars, flow
-//! collections, and plain text that goes on over several lines.
+//! The lexer follows YAML only as far as is needed to recognize text: quotes, block scalars, flow
+//! collections, and plain text over several lines.
 
-/// Deeper than this no value is read.
+/// The greatest depth of nested collections.
 const MAX_DEPTH: usize = 64;
 
-/// What was found in a fragment, with lines from 0 and columns from 1.
+/// The result of lexing a fragment, with lines from 0 and columns from 1.
 #[derive(Debug, Default)]
 pub(crate) struct LexResult<'a> {
-    /// The comments, from `#` on.
+    /// The comments, each from its `#` on.
     pub(crate) comments: Vec<&'a str>,
-    /// Where the first anchor, alias or tag is.
+    /// The line and column of the first anchor, alias or tag.
     pub(crate) anchor_or_tag: Option<(usize, usize)>,
     /// The line that is nested too deeply.
     pub(crate) too_deep: Option<usize>,
 }
 
-/// Looks through one fragment.
+/// Lexes one fragment.
 pub(crate) fn lex(fragment: &str) -> LexResult<'_> {
     let mut lexer = Lexer {
         result: LexResult::default(),
@@ -37,16 +38,16 @@ pub(crate) fn lex(fragment: &str) -> LexResult<'_> {
     lexer.result
 }
 
-/// Where a line starts.
+/// The context in which a line starts.
 #[derive(Debug, Clone, Copy, PartialEq, Eq)]
 enum LexerState {
     /// Between tokens.
     Between,
     /// Inside quotes of this kind.
     Quoted(u8),
-    /// After plain text, which goes on if the line is indented more than the parent.
+    /// After plain text, which continues on a line that is indented more than the parent.
     Plain,
-    /// In a block scalar, which goes on while lines are indented more than the parent.
+    /// In a block scalar, which continues on lines that are indented more than the parent.
     Block,
 }
 
@@ -54,7 +55,7 @@ struct Lexer<'a> {
     result: LexResult<'a>,
     line: usize,
     state: LexerState,
-    /// How many flow collections are open.
+    /// The number of open flow collections.
     depth: usize,
     /// The column of the key or dash that the current value belongs to.
     parent: Option<usize>,
@@ -152,7 +153,7 @@ impl<'a> Lexer<'a> {
         }
     }
 
-    /// Remembers the column of what turns out to be a key on this line.
+    /// Stores the column of the token at `at` if the token is a key.
     fn note_key(&mut self, bytes: &[u8], at: usize) {
         let rest = &bytes[at..];
         let is_key = rest.iter().enumerate().any(|(index, byte)| {
@@ -181,7 +182,7 @@ impl<'a> Lexer<'a> {
         at + 1
     }
 
-    /// Reads inside quotes up to their end or that of the line.
+    /// Reads quoted text up to the closing quote or the end of the line.
     fn read_quoted(&mut self, bytes: &[u8], mut at: usize) -> usize {
         let LexerState::Quoted(quote) = self.state else {
             return at;
@@ -192,7 +193,7 @@ impl<'a> Lexer<'a> {
                 byte if byte != quote => at += 1,
                 b'\'' if bytes.get(at + 1) == Some(&b'\'') => at += 2,
                 _ => {
-                    // What follows is an indicator or a mistake, which the decoder reports.
+                    // After the quote comes an indicator, or a mistake that the decoder reports.
                     self.state = LexerState::Between;
                     return at + 1;
                 }

@@ -1,13 +1,16 @@
 //! The database format: reads, lints, edits and writes the domain files of a URL database.
 //!
 //! A domain file is a YAML file of several documents: metadata first, then one record for each
-//! URL. `docs/database-format.md` describes it. The way of a file through this crate:
+//! URL. `docs/database-format.md` describes the format. The modules, in the order in which data
+//! flows:
 //!
 //! ```text
-//! bytes ─split→ pieces ─scan→ documents ─record→ records ─lint→ findings
-//!                       ↓ lex, decode               ↓ layout, emit, scalar, resolve
-//!                       awkward values              canonical text, edited text ─atomic→ file
+//! bytes ─split→ raw documents ─read, scan→ documents ─record→ records ─lint→ findings
+//!                               ↑ lex, decode                   ↓ edit, canonical
+//!                               other than plain text           text: layout, emit, scalar, resolve
 //! ```
+//!
+//! `urldb-files` reads the bytes from disk and replaces the file with the text.
 //!
 //! ```
 //! use urldb_format::{DomainFile, RecordIdentity, Record, lint};
@@ -19,7 +22,7 @@
 //! assert_eq!(parsed.file.get(&RecordIdentity::get("/a")).unwrap().line(), 5);
 //! ```
 //!
-//! What is wrong in a file is a [`Finding`], never a panic and never an [`Error`]; an error means
+//! A mistake in a file is a [`Finding`], never a panic and never an [`Error`]. An [`Error`] means
 //! that a file could not be read, changed or written.
 #![forbid(unsafe_code)]
 

@@ -1,4 +1,4 @@
-//! Finds what is wrong with a domain file that could be read.
+//! Finds the mistakes in a domain file that could be read.
 
 use std::borrow::Cow;
 use std::collections::HashMap;
@@ -16,7 +16,7 @@ use crate::record_checks::{bad_value, check_record};
 use crate::split;
 use crate::value::{Mapping, Value};
 
-/// Everything that is wrong with a file, in the order of its lines.
+/// All mistakes in a file, in the order of the lines.
 pub fn lint(parsed: &ParsedFile) -> Vec<Finding> {
     let file = &parsed.file;
     let mut findings = parsed.findings.clone();
@@ -30,9 +30,9 @@ pub fn lint(parsed: &ParsedFile) -> Vec<Finding> {
     findings
 }
 
-/// What is wrong with the values of a file's records, or contradicts the record of
-/// the same request before: the part of [`lint`] that keeps a promise from being what
-/// its author meant, whatever its form.
+/// The mistakes that change the meaning of a promise: wrong values in records, and records that
+/// contradict an earlier record for the same request. [`lint`] reports them too, beside mistakes
+/// of form.
 pub fn lint_values(file: &DomainFile) -> Vec<Finding> {
     let mut findings = vec![];
     for entry in file.records() {
@@ -98,14 +98,14 @@ fn line_with_carriage_return(file: &DomainFile) -> Option<usize> {
     None
 }
 
-/// The line breaks of all documents, the footer apart.
+/// The number of line breaks in all documents, without the footer.
 fn line_count(file: &DomainFile) -> usize {
     let head = file.head.as_ref().map_or(0, Layout::line_count);
     let breaks = |segment: &Segment| segment.source().matches('\n').count();
     head + file.segments.iter().map(breaks).sum::<usize>()
 }
 
-/// The comments at the end, and the line break after the last line.
+/// Checks the comments at the end of the file, and the line break after the last line.
 fn lint_footer(file: &DomainFile, findings: &mut Vec<Finding>) {
     let last = file.segments.last().map(Segment::source);
     let last = last
@@ -158,7 +158,8 @@ fn lint_metadata(file: &DomainFile, findings: &mut Vec<Finding>) {
     lint_form(file, head, metadata.fields(ListOrder::Source), findings);
 }
 
-/// The names in `cnames`, each at its own line where the list has one line for each name.
+/// Checks the names in `cnames`. A finding is at the line of the name if the list has one line for
+/// each name, else at the line of the key.
 fn lint_cnames(file: &DomainFile, head: &Layout, findings: &mut Vec<Finding>) {
     let list_line = file.metadata_line("cnames");
     let mut lines = head.source.lines().skip(list_line - head.start + 1);
@@ -214,7 +215,7 @@ fn lint_record(file: &DomainFile, entry: &RecordEntry, findings: &mut Vec<Findin
     }
 }
 
-/// An unknown key that is probably a known one misspelled.
+/// The finding for an unknown key that is probably a misspelled known key.
 fn unknown_key(key: &str, known: &[&str], line: usize) -> Option<Finding> {
     if key.len() > 40 {
         return None;
@@ -257,7 +258,7 @@ fn lint_list(key: &str, items: &[String], layout: &Layout, findings: &mut Vec<Fi
     }
 }
 
-/// The order of the keys and the text of one document, unless a blocking finding is in it.
+/// Checks the order of the keys and the text of one document, unless it has a blocking finding.
 fn lint_form(
     file: &DomainFile,
     layout: &Layout,
@@ -276,7 +277,7 @@ fn lint_form(
     lint_text(layout, fields, findings);
 }
 
-/// The order of the keys of a document, and of those in nested mappings.
+/// Checks the order of the keys of a document, and of those in nested mappings.
 fn lint_key_order(layout: &Layout, fields: &[(&str, ValueRef)], findings: &mut Vec<Finding>) {
     let unsorted = layout.keys.windows(2).find(|pair| pair[0].0 > pair[1].0);
     if let Some([(before, _), (key, offset)]) = unsorted {
@@ -342,7 +343,7 @@ fn is_sorted(value: &Value) -> bool {
     }
 }
 
-/// Records for the same request as one before them, each with the first.
+/// The records for the same request as an earlier record, each with the first such record.
 fn repeated(file: &DomainFile) -> Vec<(&RecordEntry, &RecordEntry)> {
     let mut seen: HashMap<RecordIdentity, &RecordEntry> = HashMap::new();
     let mut repeated = vec![];
@@ -357,7 +358,7 @@ fn repeated(file: &DomainFile) -> Vec<(&RecordEntry, &RecordEntry)> {
     repeated
 }
 
-/// The order of the records, and records for the same request.
+/// Checks the order of the records, and reports records for the same request.
 fn lint_order(file: &DomainFile, findings: &mut Vec<Finding>) {
     let repeated = repeated(file).into_iter();
     findings.extend(repeated.map(|(first, again)| duplicate_record(first, again)));

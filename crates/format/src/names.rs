@@ -27,7 +27,7 @@ pub fn is_domain_file(path: impl AsRef<Path>) -> bool {
             .is_some_and(|extension| extension == "yaml")
 }
 
-/// What is wrong with a name, and the name that was probably meant.
+/// The mistake in a host name, and the valid name that was probably meant.
 #[derive(Debug, Clone, PartialEq, Eq)]
 pub(crate) struct HostNameError {
     pub(crate) problem: &'static str,

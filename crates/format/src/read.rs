@@ -6,7 +6,7 @@ use crate::scan::Scanner;
 use crate::split::{self, RawDocument, SourceLine};
 use crate::value::{Mapping, Schema};
 
-/// Reads all documents of `text`, and goes on after mistakes.
+/// Reads all documents of `text`. Mistakes become findings, and reading continues after them.
 pub fn read_documents(text: &str, schema: &Schema) -> (Vec<Document>, Vec<Finding>) {
     let stream = split::split(text);
     let mut documents = Vec::with_capacity(stream.documents.len());
@@ -15,7 +15,7 @@ pub fn read_documents(text: &str, schema: &Schema) -> (Vec<Document>, Vec<Findin
     (documents, findings)
 }
 
-/// Reads the documents that `text` has been cut into, and hands on one document after the other.
+/// Reads the `documents` that `text` was split into, and passes each to `take`.
 pub(crate) fn read_each(
     text: &str,
     documents: &[RawDocument],
@@ -51,8 +51,8 @@ pub(crate) fn read_each(
     findings
 }
 
-/// The lines that make their document unreadable, whatever it says: conflict markers and
-/// characters that YAML does not allow. The second and later lines of a conflict have no message.
+/// A finding for each line that makes its document unreadable: conflict markers, and characters
+/// that YAML does not allow. Only the first line of a conflict has a message.
 fn refused_lines(text: &str) -> Vec<Finding> {
     let plain = text
         .bytes()
@@ -105,8 +105,8 @@ fn conflict_marker(line: &str) -> Option<char> {
     (seven && (rest.is_empty() || rest.starts_with(' '))).then_some(marker)
 }
 
-/// The first character that may not stand in a line: controls but tabs, the line breaks that
-/// only YAML 1.1 knows, and what is no character at all.
+/// The first forbidden character of a line and its column, from 1. Forbidden are controls other
+/// than tabs, the line breaks that only YAML 1.1 knows, and noncharacters.
 fn forbidden_char(line: &str) -> Option<(usize, char)> {
     if line.bytes().all(|byte| (b' '..=b'~').contains(&byte)) {
         return None;

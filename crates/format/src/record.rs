@@ -1,4 +1,4 @@
-//! A record: one URL and what is promised about it. And the metadata of a file of them.
+//! A record (one URL and the promise about it), and the metadata of a domain file.
 
 use std::borrow::Cow;
 
@@ -7,10 +7,10 @@ use urldb_canon::Scheme;
 use crate::emit::ValueRef;
 use crate::value::{Mapping, Value};
 
-/// One URL of a domain file, and what is promised about it.
+/// One URL of a domain file, and the promise about it.
 ///
-/// A value of the wrong kind at a known key is kept in `extra`, so that nothing is lost between
-/// reading and writing.
+/// A value of the wrong kind at a known key is in `extra`, so that reading and writing lose
+/// nothing.
 #[derive(Debug, Clone, Default, PartialEq, Eq)]
 pub struct Record {
     /// `_path`: the absolute path with its query.
@@ -21,43 +21,43 @@ pub struct Record {
     pub content_sha256: Option<String>,
     /// `content-type`: a media type, or a pseudo type such as `X-301-Redirect`.
     pub content_type: Option<String>,
-    /// `categories`: tags, some of which have a meaning, such as `redirect-ok`.
+    /// `categories`: tags. urldb itself acts on some of them, such as `redirect-ok`.
     pub categories: Vec<String>,
-    /// `method`: of the request; GET if absent.
+    /// `method`: the method of the request; GET if absent.
     pub method: Option<String>,
-    /// `request-body`: what the request sends.
+    /// `request-body`: the body of the request.
     pub request_body: Option<String>,
-    /// `request-headers`: more header fields of the request, as text.
+    /// `request-headers`: additional header fields of the request, as text.
     pub request_headers: Mapping,
     /// `request-content-type`: the media type of `request-body`.
     pub request_content_type: Option<String>,
-    /// `status`: the status code that is expected.
+    /// `status`: the expected status code.
     pub status: Option<u16>,
-    /// `redirects-to`: the URL that the redirect is expected to name.
+    /// `redirects-to`: the expected target of the redirect.
     pub redirects_to: Option<String>,
-    /// `name`: what people call it.
+    /// `name`: a name for people.
     pub name: Option<String>,
-    /// `description`: prose.
+    /// `description`: a text for people.
     pub description: Option<String>,
-    /// `catalogue`: more about it, for interchange.
+    /// `catalogue`: data for interchange formats.
     pub catalogue: Option<Mapping>,
     /// Every other key.
     pub extra: Mapping,
 }
 
-/// What tells records apart: no two records of a file share it.
+/// The key of a record in its file: no two records of a file share it.
 ///
-/// The order is that of the canonical form: by path as UTF-8 bytes, a plain GET first.
+/// Identities order as records do in the canonical form: by path as UTF-8 bytes, a plain GET first.
 #[derive(Debug, Clone, PartialEq, Eq, PartialOrd, Ord, Hash)]
 pub struct RecordIdentity {
     /// The `_path`.
     pub path: String,
-    /// Method and body as query parameters, `__wb_method=POST&…`, unless the method is GET.
+    /// Method and body as query parameters, `__wb_method=POST&…`; `None` for a GET.
     pub request: Option<String>,
 }
 
 impl RecordIdentity {
-    /// The identity of a record that asks for `path` with a plain GET.
+    /// The identity of a record that requests `path` with a plain GET.
     pub fn get(path: impl Into<String>) -> Self {
         Self {
             path: path.into(),
@@ -67,7 +67,7 @@ impl RecordIdentity {
 }
 
 impl Record {
-    /// A record that promises no more than that `path` can be fetched.
+    /// A record that promises only that `path` can be fetched.
     pub fn new(path: impl Into<String>) -> Self {
         Self {
             path: path.into(),
@@ -85,7 +85,7 @@ impl Record {
         self.categories.iter().any(|other| other == category)
     }
 
-    /// What tells this record apart from the others in its file.
+    /// The key of this record in its file.
     pub fn identity(&self) -> RecordIdentity {
         RecordIdentity {
             path: self.path.clone(),
@@ -103,7 +103,7 @@ impl Record {
         request.query(urldb_canon::Compat::Spec)
     }
 
-    /// The media type of the body that the request sends, wherever the record says it.
+    /// The media type of the request body: `request-content-type`, else the header field.
     fn content_type_of_request(&self) -> Option<&str> {
         self.request_content_type.as_deref().or_else(|| {
             let mut headers = self.request_headers.iter();
@@ -112,7 +112,7 @@ impl Record {
         })
     }
 
-    /// The record that a document holds; `None` if it has no `_path`.
+    /// The record in a document; `None` if the document has no `_path` or a `_path` that is not text.
     pub fn from_mapping(mapping: Mapping) -> Option<Self> {
         let mut record = Self::default();
         let mut has_path = false;
@@ -150,7 +150,7 @@ impl Record {
         }
     }
 
-    /// The document that holds the record, as the canonical form has it.
+    /// The document of the record in the canonical form.
     pub fn to_mapping(&self) -> Mapping {
         to_mapping(self.fields(ListOrder::Sorted))
     }
@@ -194,19 +194,19 @@ impl Record {
     }
 }
 
-/// What the first document of a domain file says about the domain.
+/// The first document of a domain file: data about the domain.
 ///
-/// A value of the wrong kind at a known key, and a default that was written out, are kept in
+/// A value of the wrong kind at a known key, and an explicit default (`https: false`), are in
 /// `extra`.
 #[derive(Debug, Clone, PartialEq, Eq)]
 pub struct Metadata {
     /// `cnames`: other names of the domain.
     pub cnames: Vec<String>,
-    /// `https`: whether https is checked.
+    /// `https`: whether runs check the URLs over https.
     pub https: bool,
-    /// `http`: whether http is checked; true unless said otherwise.
+    /// `http`: whether runs check the URLs over http; true if absent.
     pub http: bool,
-    /// `case-sensitive-paths`: whether paths that differ in case are different.
+    /// `case-sensitive-paths`: whether paths that differ only in case are different.
     pub case_sensitive_paths: Option<bool>,
     /// Every other key.
     pub extra: Mapping,
@@ -225,7 +225,7 @@ impl Default for Metadata {
 }
 
 impl Metadata {
-    /// That the domain is asked over these schemes, and nothing else of it.
+    /// Metadata that says only over which schemes runs check the domain.
     ///
     /// ```
     /// use urldb_canon::Scheme::{Http, Https};
@@ -243,14 +243,14 @@ impl Metadata {
         }
     }
 
-    /// The schemes over which every record of the domain is asked for.
+    /// The schemes over which runs check every record of the domain.
     pub fn schemes(&self) -> Vec<Scheme> {
         let https = (self.https || !self.http).then_some(Scheme::Https);
         let http = self.http.then_some(Scheme::Http);
         http.into_iter().chain(https).collect()
     }
 
-    /// The one of them that stands in a URL where one URL stands for all.
+    /// The scheme for a URL that represents all schemes of the record: http if it is checked.
     pub fn scheme(&self) -> Scheme {
         if self.http {
             Scheme::Http
@@ -259,7 +259,7 @@ impl Metadata {
         }
     }
 
-    /// The metadata that a document holds.
+    /// The metadata in a document.
     pub fn from_mapping(mapping: Mapping) -> Self {
         let mut metadata = Self::default();
         for (key, value) in mapping {
@@ -279,7 +279,7 @@ impl Metadata {
         metadata
     }
 
-    /// The document that holds the metadata, as the canonical form has it.
+    /// The document of the metadata in the canonical form.
     pub fn to_mapping(&self) -> Mapping {
         to_mapping(self.fields(ListOrder::Sorted))
     }
@@ -304,12 +304,12 @@ impl Metadata {
     }
 }
 
-/// How lists are written whose order means nothing.
+/// The order of the items of lists whose order has no meaning.
 #[derive(Debug, Clone, Copy, PartialEq, Eq)]
 pub(crate) enum ListOrder {
     /// Sorted and without repeats: the canonical form.
     Sorted,
-    /// As read.
+    /// As in the source.
     Source,
 }
 
@@ -325,7 +325,7 @@ impl ListOrder {
     }
 }
 
-/// A list of one text or more. An empty one is not taken apart, so that it is written again.
+/// The texts of a list. An empty list is an `Err`, so that `extra` keeps it.
 fn into_texts(value: Value) -> Result<Vec<String>, Value> {
     match value {
         Value::List(items)
@@ -345,7 +345,7 @@ fn is_header_mapping(headers: &Mapping) -> bool {
     !headers.is_empty() && headers.iter().all(|(_, value)| value.as_text().is_some())
 }
 
-/// Adds the other keys; a known key that has been set meanwhile wins.
+/// Adds the other keys, except those that `fields` already has.
 fn with_extra<'a>(
     mut fields: Vec<(&'a str, ValueRef<'a>)>,
     extra: &'a Mapping,

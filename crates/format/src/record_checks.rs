@@ -1,4 +1,4 @@
-//! Checks the values of a record: whether each is what its key promises.
+//! Checks the values of a record against their keys.
 
 use std::fmt::Write;
 
@@ -9,7 +9,7 @@ use crate::finding::{Code, Finding};
 use crate::record::is_sha256;
 use crate::value::{Mapping, Value};
 
-/// Adds what is wrong with the values of a record.
+/// Adds a finding for each wrong value of a record.
 pub(crate) fn check_record(entry: &RecordEntry, findings: &mut Vec<Finding>) {
     let record = entry.record();
     let line_of = |key: &str| entry.key_line(key).unwrap_or_else(|| entry.line());
@@ -50,7 +50,7 @@ pub(crate) fn check_record(entry: &RecordEntry, findings: &mut Vec<Finding>) {
     }
 }
 
-/// A known key among the unknown ones holds a value of the wrong kind.
+/// The finding for a value in `extra` whose known key does not allow it.
 fn check_misfit(key: &str, value: &Value, line: impl Fn() -> usize) -> Option<Finding> {
     let wanted = match key {
         "content-length" => {
@@ -100,7 +100,7 @@ fn check_misfit(key: &str, value: &Value, line: impl Fn() -> usize) -> Option<Fi
     Some(bad_value(key, value, wanted, line()))
 }
 
-/// A value of the wrong kind.
+/// The finding for a value of the wrong kind.
 pub(crate) fn bad_value(key: &str, value: &Value, wanted: &str, line: usize) -> Finding {
     let found = match value {
         Value::Text(text) if text.is_empty() => "nothing".to_owned(),
@@ -128,10 +128,10 @@ fn bad_status(found: &str, line: usize) -> Finding {
     Finding::new(Code::BadStatus, line, message).with_help("write three digits from 100 to 599")
 }
 
-/// The column within the path, what is wrong there, and what to do.
+/// The column in the path, from 1; the mistake there; the advice.
 type PathProblem = (usize, String, String);
 
-/// Checks that a path can go into a request as it stands.
+/// Checks that a request can send the path without changes.
 fn check_path(path: &str) -> Result<(), PathProblem> {
     if !path.starts_with('/') {
         return Err((

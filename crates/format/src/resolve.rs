@@ -1,11 +1,11 @@
-//! What YAML 1.1 would make of a plain scalar: the reason why some texts need quotes.
+//! Tag resolution of plain scalars in YAML 1.1: the reason why some texts need quotes.
 //!
-//! `PyYAML` resolves a plain scalar by patterns; a text that matches one of them comes back as
-//! something else than text. The functions below are those patterns.
+//! `PyYAML` matches a plain scalar against patterns, and reads a scalar that matches as a number, a
+//! boolean, null or a timestamp. The functions below are those patterns.
 
 use crate::value::parse_boolean;
 
-/// Whether a plain scalar with this text would be read as text.
+/// Whether `PyYAML` reads a plain scalar with this text as text.
 pub(crate) fn reads_as_text(text: &str) -> bool {
     let Some(first) = text.bytes().next() else {
         return false;
@@ -26,7 +26,7 @@ fn unsigned(text: &str) -> &str {
     text.strip_prefix(['+', '-']).unwrap_or(text)
 }
 
-/// Not empty, and made of bytes that `accept` takes.
+/// Whether `text` is not empty and `accept` holds for every byte.
 fn all(text: &str, accept: impl Fn(u8) -> bool) -> bool {
     !text.is_empty() && text.bytes().all(accept)
 }
@@ -58,7 +58,7 @@ fn is_integer(text: &str) -> bool {
     starts_with_digit(text) && is_sexagesimal(text, Base60Parts::Optional)
 }
 
-/// How many `:59` parts [`is_sexagesimal`] wants.
+/// Whether [`is_sexagesimal`] requires a `:59` part.
 #[derive(Clone, Copy, PartialEq)]
 enum Base60Parts {
     Optional,
@@ -123,7 +123,7 @@ fn split_exponent(text: &str) -> (&str, bool) {
     }
 }
 
-/// Takes between `min` and `max` digits off the front.
+/// Removes up to `max` digits from the front; `None` if there are fewer than `min`.
 fn digits(text: &str, min: usize, max: usize) -> Option<&str> {
     let count = text
         .bytes()

@@ -1,13 +1,12 @@
-//! Writing one scalar: which style it needs, and where it is folded.
+//! Writes one scalar: chooses its style, and folds long lines.
 //!
-//! Both are as `PyYAML` does it, since the canonical form is defined by it: plain if that reads
-//! back as the same text, else single quotes, else double quotes; folded at the first single
-//! space beyond column 80.
+//! `PyYAML` defines both: plain style if YAML reads that back as the same text, else single quotes,
+//! else double quotes; a line is folded at the first single space beyond column 80.
 
 use crate::emit::Emitter;
 use crate::resolve::reads_as_text;
 
-/// Beyond this column a text is folded at its next space.
+/// A text is folded at the first space beyond this column.
 const WIDTH: usize = 80;
 
 /// The styles that the canonical form uses.
@@ -18,12 +17,12 @@ pub(crate) enum ScalarStyle {
     DoubleQuoted,
 }
 
-/// Where a scalar stands.
+/// The role of a scalar in its document.
 #[derive(Debug, Clone, Copy, PartialEq, Eq)]
 pub(crate) enum ScalarRole {
-    /// A key on one line with its value: never folded.
+    /// A key on one line with its value; never folded.
     Key,
-    /// Anything else.
+    /// A value, a list item, or a key in the long form.
     Value,
 }
 
@@ -71,7 +70,8 @@ pub(crate) fn style(text: &str, role: ScalarRole) -> ScalarStyle {
     }
 }
 
-/// Nothing but characters that mean themselves wherever they stand: most texts, told at once.
+/// Whether the text has only characters without a special meaning in YAML: the fast path for most
+/// texts.
 fn is_harmless(text: &str) -> bool {
     let starts =
         text.starts_with(|char: char| char.is_ascii_alphanumeric() || matches!(char, '/' | '_'));
@@ -81,18 +81,18 @@ fn is_harmless(text: &str) -> bool {
             .all(|byte| byte.is_ascii_alphanumeric() || matches!(byte, b'/' | b'_' | b'-' | b'.'))
 }
 
-/// Anything but printable ASCII and line feeds.
+/// Whether the text has other characters than printable ASCII and line feeds.
 fn needs_escapes(text: &str) -> bool {
     text.bytes()
         .any(|byte| byte != b'\n' && !(b' '..=b'~').contains(&byte))
 }
 
-/// A space next to a line feed would be lost in folding.
+/// Whether a space is next to a line feed: folding would lose the space.
 fn has_space_at_break(text: &str) -> bool {
     text.contains(" \n") || text.contains("\n ")
 }
 
-/// Characters that mean something else than themselves where they stand.
+/// Whether the text has a character that is a YAML indicator at its position.
 fn has_indicator(text: &str) -> bool {
     let bytes = text.as_bytes();
     let Some(&first) = bytes.first() else {
@@ -120,7 +120,7 @@ fn has_indicator(text: &str) -> bool {
             .any(|(index, byte)| *byte == b':' && alone(index))
 }
 
-/// Splits into runs of spaces and runs of anything else, line feeds apart.
+/// Splits the text into runs of spaces, runs of line feeds, and runs of other characters.
 fn runs(text: &str) -> impl Iterator<Item = &str> {
     let mut rest = text;
     std::iter::from_fn(move || {
@@ -139,7 +139,7 @@ fn runs(text: &str) -> impl Iterator<Item = &str> {
 fn write_plain(out: &mut Emitter, text: &str, role: ScalarRole) {
     out.space();
     for run in runs(text) {
-        // A plain text never ends in a space, so each space has something after it.
+        // A plain text never ends in a space, so other text follows each space.
         if run == " " && out.column > WIDTH && role == ScalarRole::Value {
             out.fold();
         } else {
@@ -158,7 +158,7 @@ fn write_single_quoted(out: &mut Emitter, text: &str, role: ScalarRole) {
         if run == " " && inside && out.column > WIDTH && role == ScalarRole::Value {
             out.fold();
         } else if run.starts_with('\n') {
-            // One break alone would be folded into a space: write one more.
+            // YAML reads a single break as a space, so one more break is written.
             out.line_break();
             for _ in run.chars() {
                 out.line_break();
@@ -180,15 +180,15 @@ fn write_doubling_quotes(out: &mut Emitter, run: &str) {
     }
 }
 
-/// Writes escapes, and folds with `\` at a space or right after an escape.
+/// Writes in double quotes, with escapes; folds with `\` at a space or right after an escape.
 fn write_double_quoted(out: &mut Emitter, text: &str, role: ScalarRole) {
     out.indicator("\"");
     let length = text.chars().count();
-    // What of `text` is not written yet starts at byte `start`.
+    // The bytes of `text` from `start` on are not written yet.
     let mut start = 0;
     for (number, (index, char)) in text.char_indices().enumerate() {
         let printable = (' '..='~').contains(&char) && char != '"' && char != '\\';
-        // The column that the last character written, or due to be, stands in.
+        // The column of the last character, written or not.
         let mut column = out.column + (index - start);
         if !printable {
             out.text(&text[start..index]);

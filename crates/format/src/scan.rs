@@ -1,7 +1,7 @@
-//! Reads one document: finds its keys line by line, and decodes each value by itself.
+//! Reads one document: finds its keys line by line, and decodes each value separately.
 //!
-//! What the canonical form writes most, plain text on one line and lists of it, is read right
-//! here. Everything else goes to [`crate::decode`], one key at a time, so that a mistake in one
+//! This module itself reads the most frequent values: plain text on one line, and lists of such
+//! texts. [`crate::decode`] reads all other values, one key at a time, so that a mistake in one
 //! value leaves the other keys readable.
 
 use crate::decode::{DecodedValue, decode};
@@ -11,18 +11,18 @@ use crate::lex::lex;
 use crate::split::{self, RawDocument, SourceLine};
 use crate::value::{Mapping, Schema, Value};
 
-/// Reads documents, one after the other.
+/// Reads documents, and collects the findings of all of them.
 pub(crate) struct Scanner<'a> {
     schema: &'a Schema,
     findings: &'a mut Vec<Finding>,
 }
 
-/// What has been read of a document.
+/// The parts of a document that have been read so far.
 #[derive(Default)]
 struct DocumentBuilder {
     pairs: Vec<(String, Value)>,
     lines: Vec<usize>,
-    /// Comments whose key is yet to come.
+    /// Comments whose key has not been read yet.
     pending: Vec<String>,
     comments: Vec<(String, String)>,
     broken: bool,
@@ -38,11 +38,11 @@ impl DocumentBuilder {
     }
 }
 
-/// The lines that make up one key and its value.
+/// The lines of one key and its value.
 struct PairSource<'t, 'l> {
     lines: &'l [SourceLine<'t>],
     text: &'t str,
-    /// The number of its first line in the file.
+    /// The first line in the file, from 1.
     line: usize,
 }
 
@@ -51,7 +51,7 @@ impl<'a> Scanner<'a> {
         Self { schema, findings }
     }
 
-    /// Fills `document` with what `raw` holds.
+    /// Reads `raw` into `document`.
     pub(crate) fn scan(&mut self, raw: &RawDocument, document: &mut Document) {
         let mut builder = DocumentBuilder::default();
         let lines: Vec<SourceLine> = split::lines(raw.body).collect();
@@ -95,7 +95,7 @@ impl<'a> Scanner<'a> {
         document.above.extend(pending);
     }
 
-    /// Reads a document key by key, or as a whole if it does not start with a key.
+    /// Reads a document key by key; as a whole if it does not start with a key.
     fn scan_lines(
         &mut self,
         raw: &RawDocument,
@@ -136,7 +136,7 @@ impl<'a> Scanner<'a> {
         }
     }
 
-    /// After `...` a document is over.
+    /// Checks that only comments follow `...`, the end of a document.
     fn check_end(
         &mut self,
         raw: &RawDocument,
@@ -180,7 +180,7 @@ impl<'a> Scanner<'a> {
         }
     }
 
-    /// Reads a pair that is not plain, which must hold one key.
+    /// Decodes the lines of a pair that is not plain. They must have exactly one key.
     fn scan_decoded(&mut self, text: &str, line: usize, builder: &mut DocumentBuilder) {
         let Some(value) = self.decode(text, line, builder) else {
             return;
@@ -204,7 +204,7 @@ impl<'a> Scanner<'a> {
         } else {
             raw.body.to_owned()
         };
-        // Its comments come from the lexer, all of them.
+        // The lexer finds all comments of the document again.
         builder.pending.clear();
         let text = cut_at_end_marker(&text);
         let Some(value) = self.decode(text, line, builder) else {
@@ -228,7 +228,8 @@ impl<'a> Scanner<'a> {
         }
     }
 
-    /// Decodes a text that starts on `line`, once its comments are kept and marks are excluded.
+    /// Decodes a text that starts on `line`, after keeping its comments and refusing anchors,
+    /// aliases, tags and deep nesting.
     fn decode(&mut self, text: &str, line: usize, builder: &mut DocumentBuilder) -> Option<Value> {
         let lexed = lex(text);
         builder
@@ -277,7 +278,7 @@ fn is_end_marker(line: &str) -> bool {
     rest.is_some_and(|rest| rest.is_empty() || rest.starts_with([' ', '\t']))
 }
 
-/// The text before a `...` line with nothing but comments after it.
+/// The text before a `...` line, if only blank lines follow that line.
 fn cut_at_end_marker(text: &str) -> &str {
     let marker = split::lines(text).find(|line| is_end_marker(line.text));
     match marker {
@@ -288,7 +289,7 @@ fn cut_at_end_marker(text: &str) -> &str {
     }
 }
 
-/// Whether a line that is not blank may start a key.
+/// Whether a key can start on this line, which is not blank.
 fn starts_key(line: &str) -> bool {
     !matches!(
         line.as_bytes(),
@@ -296,8 +297,8 @@ fn starts_key(line: &str) -> bool {
     )
 }
 
-/// The end of the lines that belong to the key at `start`: those indented, list items, and the
-/// comments between them.
+/// The end of the lines of the key at `start`: indented lines, list items, and comments between
+/// them.
 fn pair_end(lines: &[SourceLine], start: usize) -> usize {
     let long_key = lines[start].text.starts_with("? ") || lines[start].text == "?";
     let mut end = start + 1;
@@ -322,7 +323,7 @@ fn pair_end(lines: &[SourceLine], start: usize) -> usize {
     end
 }
 
-/// Reads the common case: `key: plain text`, or `key:` and a list of plain texts.
+/// Reads a plain pair: `key: plain text`, or `key:` and a list of plain texts.
 fn plain_pair<'t>(lines: &[SourceLine<'t>]) -> Option<(&'t str, Value)> {
     let (first, rest) = lines.split_first()?;
     let (key, text) = plain_key(first.text)?;
@@ -358,7 +359,8 @@ fn trim(text: &str) -> &str {
     text.trim_matches(' ')
 }
 
-/// Whether a text on one line is itself in YAML, by a rule that errs on the safe side.
+/// Whether YAML reads a text on one line as the same text. Texts that are rarely written may be
+/// refused.
 fn is_plain(text: &str) -> bool {
     let bytes = text.as_bytes();
     let starts_plain = bytes

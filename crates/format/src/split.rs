@@ -1,18 +1,18 @@
-//! Cuts a text into documents at its `---` lines, before anything is decoded.
+//! Splits a text into documents at its `---` lines, before any YAML is decoded.
 //!
-//! The documents cover the text without gaps: comments right above a `---` belong to the document
-//! that it opens, comments after the last document are the footer.
+//! Documents and footer cover the text without gaps. Comments right above a `---` belong to the
+//! document below, and comments after the last document are the footer.
 
 use std::ops::Range;
 
 /// One line of a text.
 #[derive(Debug, Clone, Copy)]
 pub(crate) struct SourceLine<'a> {
-    /// The number, from 1.
+    /// The line number, from 1.
     pub(crate) number: usize,
-    /// The byte at which it starts.
+    /// The offset of the first byte.
     pub(crate) start: usize,
-    /// The byte after its line break.
+    /// The offset after the line break.
     pub(crate) end: usize,
     /// The text without the line break.
     pub(crate) text: &'a str,
@@ -23,7 +23,7 @@ impl SourceLine<'_> {
         self.text.bytes().all(|byte| matches!(byte, b' ' | b'\t'))
     }
 
-    /// Whether a document starts here, whatever is before.
+    /// Whether the line starts a document: `---`, perhaps with text after a space.
     fn is_marker(&self) -> bool {
         let rest = self.text.strip_prefix("---");
         rest.is_some_and(|rest| rest.is_empty() || rest.starts_with([' ', '\t']))
@@ -50,16 +50,16 @@ pub(crate) fn lines(text: &str) -> impl Iterator<Item = SourceLine<'_>> {
         })
 }
 
-/// One document, not yet read.
+/// The source text of one document.
 #[derive(Debug)]
 pub(crate) struct RawDocument<'a> {
     /// The comments above the `---`.
     pub(crate) above: Vec<&'a str>,
-    /// What follows `---` on its line.
+    /// The text after `---` on the same line.
     pub(crate) inline: &'a str,
     /// The lines after the `---`.
     pub(crate) body: &'a str,
-    /// The number of the first line of the body.
+    /// The line number of the first line of the body.
     pub(crate) body_line: usize,
     /// The lines of the whole document, with the comments above it.
     pub(crate) lines: Range<usize>,
@@ -67,7 +67,7 @@ pub(crate) struct RawDocument<'a> {
     pub(crate) range: Range<usize>,
 }
 
-/// A text cut into documents.
+/// A text split into documents.
 #[derive(Debug)]
 pub(crate) struct RawStream<'a> {
     pub(crate) documents: Vec<RawDocument<'a>>,
@@ -75,7 +75,7 @@ pub(crate) struct RawStream<'a> {
     pub(crate) footer: Range<usize>,
 }
 
-/// A document whose end is not known yet.
+/// The start of a document whose end is not known yet.
 struct DocumentStart<'a> {
     start: LineStart,
     above: Vec<&'a str>,
@@ -103,11 +103,11 @@ impl<'a> DocumentStart<'a> {
     }
 }
 
-/// Cuts `text` into documents.
+/// Splits `text` into documents.
 pub(crate) fn split(text: &str) -> RawStream<'_> {
     let mut documents = Vec::new();
     let mut open: Option<DocumentStart> = None;
-    // The start of the comments after the last content.
+    // The first of the comments after the last content.
     let mut pending: Option<LineStart> = None;
     let mut last = LineStart { offset: 0, line: 1 };
     for line in lines(text) {

@@ -1,4 +1,4 @@
-//! The data model of a document: values are text, but for the few keys that a [`Schema`] names.
+//! The data model of a document: all values are text, except at the keys that a [`Schema`] names.
 
 use std::collections::HashMap;
 use std::collections::hash_map::Entry;
@@ -6,9 +6,9 @@ use std::collections::hash_map::Entry;
 /// A value in a document.
 #[derive(Debug, Clone, PartialEq, Eq)]
 pub enum Value {
-    /// A boolean, only at the keys that the [`Schema`] names.
+    /// A boolean; only at keys that the [`Schema`] names.
     Bool(bool),
-    /// A non-negative integer, only at the keys that the [`Schema`] names.
+    /// A non-negative integer; only at keys that the [`Schema`] names.
     Int(u64),
     /// Any other scalar, as its source text: `1.10` stays `1.10`.
     Text(String),
@@ -19,7 +19,7 @@ pub enum Value {
 }
 
 impl Value {
-    /// The text, if this is one.
+    /// The text, if the value is text.
     pub fn as_text(&self) -> Option<&str> {
         match self {
             Self::Text(text) => Some(text),
@@ -27,7 +27,7 @@ impl Value {
         }
     }
 
-    /// The integer, if this is one.
+    /// The integer, if the value is one.
     pub fn as_int(&self) -> Option<u64> {
         match self {
             Self::Int(number) => Some(*number),
@@ -35,7 +35,7 @@ impl Value {
         }
     }
 
-    /// The boolean, if this is one.
+    /// The boolean, if the value is one.
     pub fn as_bool(&self) -> Option<bool> {
         match self {
             Self::Bool(flag) => Some(*flag),
@@ -43,7 +43,7 @@ impl Value {
         }
     }
 
-    /// The mapping, if this is one.
+    /// The mapping, if the value is one.
     pub fn as_map(&self) -> Option<&Mapping> {
         match self {
             Self::Map(mapping) => Some(mapping),
@@ -51,7 +51,7 @@ impl Value {
         }
     }
 
-    /// What a person would call this kind of value.
+    /// The kind of the value, for messages: `text`, `a list`.
     pub fn kind(&self) -> &'static str {
         match self {
             Self::Bool(_) => "a boolean",
@@ -93,10 +93,10 @@ impl From<Mapping> for Value {
     }
 }
 
-/// Keys and values in the order in which they were read or pushed; they are sorted when written.
+/// Keys and values in the order in which they were added. Writing sorts them.
 ///
-/// Small on purpose: a record has a handful of keys, so lookups are linear. Whoever has many keys to
-/// set, as hostile files have, sets them with [`Extend`].
+/// Lookups are linear, because records have few keys. Use [`Extend`] to set many keys, because
+/// hostile files have many.
 #[derive(Debug, Clone, Default, PartialEq, Eq)]
 pub struct Mapping(Vec<(String, Value)>);
 
@@ -113,7 +113,7 @@ impl Mapping {
             .map(|(_, value)| value)
     }
 
-    /// Sets `key`, and returns the value it had.
+    /// Sets `key`, and returns its previous value.
     pub fn insert(&mut self, key: impl Into<String>, value: impl Into<Value>) -> Option<Value> {
         let (key, value) = (key.into(), value.into());
         if let Some((_, old)) = self.0.iter_mut().find(|(name, _)| *name == key) {
@@ -123,7 +123,7 @@ impl Mapping {
         None
     }
 
-    /// Takes `key` out.
+    /// Removes `key`, and returns its value.
     pub fn remove(&mut self, key: &str) -> Option<Value> {
         let index = self.0.iter().position(|(name, _)| name == key)?;
         Some(self.0.remove(index).1)
@@ -134,25 +134,25 @@ impl Mapping {
         self.0.iter().map(|(key, value)| (key.as_str(), value))
     }
 
-    /// How many keys there are.
+    /// The number of keys.
     pub fn len(&self) -> usize {
         self.0.len()
     }
 
-    /// Whether there is no key.
+    /// Whether the mapping has no keys.
     pub fn is_empty(&self) -> bool {
         self.0.is_empty()
     }
 
-    /// The pairs in the order in which they are written: by key, as UTF-8 bytes.
+    /// The pairs, sorted by key as UTF-8 bytes: the order in which they are written.
     pub fn sorted(&self) -> Vec<(&str, &Value)> {
         let mut pairs: Vec<_> = self.iter().collect();
         pairs.sort_by_key(|(key, _)| *key);
         pairs
     }
 
-    /// A mapping of pairs whose keys may repeat. The first pair with a key is kept; for each later
-    /// one `repeated` is called with the positions of both.
+    /// A mapping of pairs whose keys may repeat. The first pair with a key counts. `repeated` is
+    /// called for each later pair, with the indices of the first pair and of the later pair.
     pub(crate) fn from_pairs(
         pairs: Vec<(String, Value)>,
         mut repeated: impl FnMut(usize, usize),
@@ -180,7 +180,7 @@ impl Mapping {
         Self(kept)
     }
 
-    /// Adds a pair whose key the caller knows to be new.
+    /// Adds a pair. The mapping must not have the key yet.
     pub(crate) fn push(&mut self, key: String, value: Value) {
         self.0.push((key, value));
     }
@@ -196,7 +196,7 @@ impl FromIterator<(String, Value)> for Mapping {
 }
 
 impl Extend<(String, Value)> for Mapping {
-    /// As [`Self::insert`] of each pair, but in one pass: for mappings of any size.
+    /// Inserts each pair as [`Self::insert`] does, in linear time for all pairs together.
     fn extend<I: IntoIterator<Item = (String, Value)>>(&mut self, pairs: I) {
         let keys = self.0.iter().map(|(key, _)| key.clone());
         let mut known: HashMap<String, usize> = keys.zip(0..).collect();
@@ -221,7 +221,7 @@ impl IntoIterator for Mapping {
     }
 }
 
-/// Which top-level keys hold something else than text.
+/// The top-level keys whose values are integers or booleans. All other values are text.
 #[derive(Debug, Clone, Copy)]
 pub struct Schema {
     /// Keys whose value is an integer in decimal digits.
@@ -231,7 +231,7 @@ pub struct Schema {
 }
 
 impl Schema {
-    /// Everything is text.
+    /// All values are text.
     pub const TEXT: Self = Self {
         integers: &[],
         booleans: &[],
@@ -243,7 +243,7 @@ impl Schema {
         booleans: &["case-sensitive-paths", "http", "https"],
     };
 
-    /// Types the text at a top-level key; text that does not fit stays text.
+    /// The typed value of a text at a top-level key; `None` if it stays text.
     pub(crate) fn typed(&self, key: &str, text: &str) -> Option<Value> {
         if self.integers.contains(&key) {
             parse_integer(text).map(Value::Int)
