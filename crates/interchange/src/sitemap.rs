@@ -105,7 +105,11 @@ fn find(folder: &Path, loc: &str) -> Option<PathBuf> {
     candidates.into_iter().find(|path| path.is_file())
 }
 
-/// Goes through one document.
+/// Parses one sitemap or index, and calls `on_loc` for each `loc`.
+///
+/// # Errors
+/// [`ReadError::Malformed`] with the line of the first mistake, also if `input` fails; and the errors
+/// of `on_loc`.
 pub fn parse(
     input: impl BufRead,
     file: &Arc<str>,
@@ -122,55 +126,18 @@ pub fn parse(
         buffer.clear();
         let event = reader.read_event_into(&mut buffer);
         let line = reader.get_ref().line;
-        let place = || Location::line(file, line);
         let malformed = |message: String| ReadError::Malformed {
-            place: place(),
+            place: Location::line(file, line),
             message,
         };
-        match event.map_err(|error| malformed(explain(&error)))? {
-            Event::Eof if open.kind.is_none() => {
-                return Err(malformed(
-                    "there is no sitemap in it: no `urlset` and no `sitemapindex`".to_owned(),
-                ));
-            }
-            Event::Eof if open.depth > 0 => {
-                return Err(malformed("the file ends before its elements do".to_owned()));
-            }
-            Event::Eof => return Ok(()),
-            Event::DocType(_) => {
-                return Err(malformed(
-                    "a sitemap has no document type; entities are not expanded".to_owned(),
-                ));
-            }
-            Event::Start(element) => open
-                .enter(element.local_name().as_ref(), line)
-                .map_err(|why| malformed(why.to_owned()))?,
-            Event::Empty(element) => {
-                open.enter(element.local_name().as_ref(), line)
-                    .map_err(|why| malformed(why.to_owned()))?;
-                open.depth -= 1;
-            }
-            Event::End(_) => {
-                if let Some((kind, line, loc)) = open.leave() {
-                    on_loc(kind, Location::line(file, line), loc.trim())?;
-                }
-            }
-            Event::Text(text) => open.add(&text.xml10_content()),
-            Event::CData(text) => open.add(&text.xml10_content()),
-            Event::GeneralRef(reference) if open.loc.is_some() => {
-                let char = reference.resolve_char_ref().ok().flatten();
-                let named = quick_xml::escape::resolve_xml_entity(&reference);
-                match (char, named) {
-                    (Some(char), _) => open.add(char.encode_utf8(&mut [0; 4])),
-                    (None, Some(text)) => open.add(text),
-                    (None, None) => {
-                        return Err(malformed(
-                            "the entity in `loc` is not one of XML's own".to_owned(),
-                        ));
-                    }
-                }
-            }
-            _ => {}
+        let event = event.map_err(|error| malformed(explain(&error)))?;
+        if matches!(event, Event::Eof) {
+            return open.finish().map_err(|why| malformed(why.to_owned()));
+        }
+        let closed = open.take(&event, line);
+        let closed = closed.map_err(|why| malformed(why.to_owned()))?;
+        if let Some((target, line, loc)) = closed {
+            on_loc(target, Location::line(file, line), loc.trim())?;
         }
     }
 }
@@ -191,6 +158,50 @@ struct OpenElements {
 }
 
 impl OpenElements {
+    /// Follows one event, and returns the `loc` that it closes. `line` is the line of the event.
+    fn take(
+        &mut self,
+        event: &Event,
+        line: u64,
+    ) -> Result<Option<(LocTarget, u64, String)>, &'static str> {
+        match event {
+            Event::DocType(_) => {
+                return Err("a sitemap has no document type; entities are not expanded");
+            }
+            Event::Start(element) => self.enter(element.local_name().as_ref(), line)?,
+            Event::Empty(element) => {
+                self.enter(element.local_name().as_ref(), line)?;
+                // An empty `loc` names nothing, so it is closed without a result.
+                self.leave();
+            }
+            Event::End(_) => return Ok(self.leave()),
+            Event::Text(text) => self.add(&text.xml10_content()),
+            Event::CData(text) => self.add(&text.xml10_content()),
+            Event::GeneralRef(reference) if self.loc.is_some() => {
+                let char = reference.resolve_char_ref().ok().flatten();
+                let named = quick_xml::escape::resolve_xml_entity(reference);
+                match (char, named) {
+                    (Some(char), _) => self.add(char.encode_utf8(&mut [0; 4])),
+                    (None, Some(text)) => self.add(text),
+                    (None, None) => return Err("the entity in `loc` is not one of XML's own"),
+                }
+            }
+            _ => {}
+        }
+        Ok(None)
+    }
+
+    /// Checks that the document is complete.
+    fn finish(&self) -> Result<(), &'static str> {
+        if self.kind.is_none() {
+            Err("there is no sitemap in it: no `urlset` and no `sitemapindex`")
+        } else if self.depth > 0 {
+            Err("the file ends before its elements do")
+        } else {
+            Ok(())
+        }
+    }
+
     fn enter(&mut self, name: &str, line: u64) -> Result<(), &'static str> {
         self.depth += 1;
         match (self.depth, self.kind) {

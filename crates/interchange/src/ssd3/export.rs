@@ -88,70 +88,85 @@ fn add_field(record: &mut CatalogueRecord, name: &str, value: &str) {
     debug_assert_eq!(pushed, Ok(()), "{name}: {value}");
 }
 
-/// A record of the database as one of a catalogue. `amended` is its DATE if it has none.
+/// Converts a record of the database to a record of a catalogue. `amended` is its DATE if the
+/// database has none.
 pub fn from_database(domain_record: &DomainRecord<'_>, amended: DateTime) -> ConvertedRecord {
-    let mut rest = domain_record.record.to_mapping();
+    let record = domain_record.record;
+    let mut rest = record.to_mapping();
     rest.remove("_path");
-    let mut catalogue = match domain_record.record.catalogue {
-        Some(_) => rest
-            .remove("catalogue")
-            .and_then(into_map)
-            .unwrap_or_default(),
-        None => Mapping::new(),
-    };
-    let is_empty_catalogue = domain_record
-        .record
-        .catalogue
-        .as_ref()
-        .is_some_and(Mapping::is_empty);
+    let catalogue = record.catalogue.as_ref();
+    let has_empty_catalogue = catalogue.is_some_and(Mapping::is_empty);
+    let mut catalogue = match catalogue {
+        Some(_) => rest.remove("catalogue").and_then(into_map),
+        None => None,
+    }
+    .unwrap_or_default();
     let mut converted = ConvertedRecord {
         record: CatalogueRecord::default(),
         extra: Map::new(),
         synthesized: vec![],
-        position: None,
+        position: take_position(&mut catalogue),
     };
-    converted.position = take(&mut catalogue, "position", |text| {
-        text.parse::<u64>()
-            .is_ok_and(|number| number > 0 && number.to_string() == text)
-    })
-    .and_then(|text| text.parse().ok());
     let uri = add_uri(domain_record, &mut catalogue, &mut converted);
-    for standard in catalogued() {
-        let good = |text: &str| is_value(text) && standard.takes(text);
-        if let Some(value) = take(&mut catalogue, &key_of(standard), good) {
-            add_field(&mut converted.record, standard.name, &value);
-        }
-    }
-    for (key, name, stand_in) in [
-        ("name", "NAME", Some(uri)),
-        ("description", "DESCRIPTION", None),
+    add_catalogue(&mut catalogue, &mut converted.record);
+    add_text(&mut rest, ("name", "NAME"), Some(uri), &mut converted);
+    add_text(
+        &mut rest,
+        ("description", "DESCRIPTION"),
+        None,
+        &mut converted,
+    );
+    let categories = record.categories.join(", ");
+    for (name, value) in [
+        ("DATE", Some(field::format_date(amended))),
+        ("TYPE", record.content_type.clone()),
+        ("CATEGORY", Some(categories)),
     ] {
-        if let Some(value) = take(&mut rest, key, is_value) {
-            add_field(&mut converted.record, name, &value);
-        } else {
-            let lossy = rest.get(key).and_then(Value::as_text).map(printable);
-            let lossy = lossy.filter(|text| !text.is_empty());
-            synthesize(&mut converted, name, lossy.or(stand_in));
-        }
+        synthesize(&mut converted, name, value);
     }
-    synthesize(&mut converted, "DATE", Some(field::format_date(amended)));
-    synthesize(
-        &mut converted,
-        "TYPE",
-        domain_record.record.content_type.clone(),
-    );
-    synthesize(
-        &mut converted,
-        "CATEGORY",
-        Some(domain_record.record.categories.join(", ")),
-    );
     add_extensions(&mut catalogue, &mut converted);
     add_promise(&mut rest, &mut converted);
-    if is_empty_catalogue || !catalogue.is_empty() {
+    if has_empty_catalogue || !catalogue.is_empty() {
         rest.insert("catalogue", catalogue);
     }
     converted.extra = json::to_json(&rest);
     converted
+}
+
+/// Removes the position in an earlier catalogue, from 1, if it is written in canonical digits.
+fn take_position(catalogue: &mut Mapping) -> Option<u64> {
+    let is_position = |text: &str| {
+        text.parse::<u64>()
+            .is_ok_and(|number| number > 0 && number.to_string() == text)
+    };
+    take(catalogue, "position", is_position)?.parse().ok()
+}
+
+/// Adds the standard fields that `catalogue` has with good values.
+fn add_catalogue(catalogue: &mut Mapping, record: &mut CatalogueRecord) {
+    for field in catalogued() {
+        let is_good = |text: &str| is_value(text) && field.takes(text);
+        if let Some(value) = take(catalogue, &key_of(field), is_good) {
+            add_field(record, field.name, &value);
+        }
+    }
+}
+
+/// Adds the text at `key` as the field `name`. A text that the field cannot hold is added with `?`
+/// for its other characters; without a text the field gets `stand_in`. Both count as synthesized.
+fn add_text(
+    rest: &mut Mapping,
+    (key, name): (&str, &'static str),
+    stand_in: Option<String>,
+    converted: &mut ConvertedRecord,
+) {
+    if let Some(value) = take(rest, key, is_value) {
+        add_field(&mut converted.record, name, &value);
+        return;
+    }
+    let lossy = rest.get(key).and_then(Value::as_text).map(printable);
+    let lossy = lossy.filter(|text| !text.is_empty());
+    synthesize(converted, name, lossy.or(stand_in));
 }
 
 /// Gives a field that is still missing a value that the database does not have, if it is good.

@@ -56,6 +56,12 @@ fn the_text_of_each_loc_is_taken() {
 }
 
 #[test]
+fn an_empty_loc_does_not_take_the_text_of_the_next_element() {
+    let text = "<urlset><url><loc/><lastmod>2026-11-21</lastmod></url><url><loc>http://a.test/</loc></url></urlset>";
+    assert_eq!(parse(text.as_bytes()).unwrap(), ["s.xml:1 http://a.test/"]);
+}
+
+#[test]
 fn what_is_no_sitemap_is_refused() {
     let bomb = "<!DOCTYPE x [<!ENTITY a \"aaaaaaaaaa\"><!ENTITY b \"&a;&a;&a;\">]><urlset><url><loc>&b;</loc></url></urlset>";
     assert!(
