@@ -1,9 +1,9 @@
-//! Web archives: each page that was captured whole becomes a URL with the length and the SHA-256 of
-//! what was served, so that nothing needs to be fetched.
+//! Web archives: each complete capture becomes a URL with the length and the SHA-256 of its body, so
+//! that nothing needs to be fetched.
 //!
-//! Bytes are taken as urldb would be served them now: without transfer coding, and without gzip,
-//! which it does not ask for. Of several captures of a URL the latest counts. What was answered with
-//! another status than 200 promises nothing; revisits repeat what an earlier record says.
+//! The digest is that of the body as a server would send it to urldb today: without transfer coding,
+//! and without gzip, which urldb does not request. Of several captures of a URL the latest counts.
+//! Captures with another status than 200 promise nothing, and revisits repeat an earlier record.
 
 use std::error::Error;
 use std::io::{self, BufRead, BufReader, Read, Write};
@@ -24,15 +24,15 @@ use crate::model::{
     DomainRecord, ListItem, Location, Notice, Position, ReadError, ReadEvent, Sink,
 };
 
-/// Reads a WARC file, plain or with a gzip member for each record.
+/// Reads a WARC file, plain or with one gzip member for each record.
 pub fn read_warc(path: &Path, shown: &Arc<str>, sink: &mut Sink<'_>) -> Result<(), ReadError> {
     let malformed = |error: &WarcError| ReadError::Malformed {
-        place: byte(shown, error.offset),
+        place: at_byte(shown, error.offset),
         message: error.kind.to_string(),
     };
     let mut reader = Reader::open(path).map_err(|error| malformed(&error))?;
     while let Some(mut record) = reader.next_record().map_err(|error| malformed(&error))? {
-        let place = byte(shown, record.offset());
+        let place = at_byte(shown, record.offset());
         let header = record.header().clone();
         match capture(&header, &mut record, place) {
             Ok(Some(found)) => sink(found)?,
@@ -43,14 +43,14 @@ pub fn read_warc(path: &Path, shown: &Arc<str>, sink: &mut Sink<'_>) -> Result<(
     Ok(())
 }
 
-fn byte(file: &Arc<str>, offset: u64) -> Location {
+fn at_byte(file: &Arc<str>, offset: u64) -> Location {
     Location {
         file: Arc::clone(file),
         at: Position::Byte(offset),
     }
 }
 
-/// What a record of an archive says of its URL; `None` if it holds no capture.
+/// The event for one record of an archive; `None` if the record is not a capture.
 fn capture(
     header: &Header,
     block: &mut impl BufRead,
@@ -164,8 +164,8 @@ fn hex(digest: &Digest) -> Option<String> {
     is_sha256.then(|| digest.to_hex())
 }
 
-/// Reads a CDXJ index. Where the file that a line names lies beside the index, the capture is read;
-/// else the line's digest is all there is, if it is a SHA-256.
+/// Reads a CDXJ index. If the file that a line names is beside the index, the capture is read from
+/// it. Otherwise the digest of the line counts, if it is a SHA-256.
 pub fn read_cdxj(
     input: impl BufRead,
     folder: &Path,
@@ -180,7 +180,7 @@ pub fn read_cdxj(
             // `!meta` and a first line ` CDX …` are about the index.
             Ok(text) if text.trim().is_empty() || text.starts_with(['!', ' ']) => {}
             Ok(text) => {
-                if let Some(found) = line_of(text, folder, place) {
+                if let Some(found) = parse_line(text, folder, place) {
                     sink(found)?;
                 }
             }
@@ -189,7 +189,7 @@ pub fn read_cdxj(
     Ok(())
 }
 
-fn line_of(text: &str, folder: &Path, place: Location) -> Option<ReadEvent> {
+fn parse_line(text: &str, folder: &Path, place: Location) -> Option<ReadEvent> {
     let mut parts = text.splitn(3, ' ').skip(1);
     let (moment, object) = (
         parts.next().unwrap_or_default(),
@@ -208,7 +208,7 @@ fn line_of(text: &str, folder: &Path, place: Location) -> Option<ReadEvent> {
         let message = format!("{} was answered with {}", field("url"), field("status"));
         return Some(Notice::left_out(place, "status", message).into());
     }
-    match stored(folder, &fields, &place) {
+    match read_stored(folder, &fields, &place) {
         Some(Ok(found)) => return found,
         Some(Err(error)) => {
             return Some(Notice::refused(place, "archive", error.to_string()).into());
@@ -224,8 +224,8 @@ fn line_of(text: &str, folder: &Path, place: Location) -> Option<ReadEvent> {
     Some(item.into())
 }
 
-/// The capture that a line names, if its file lies beside the index.
-fn stored(
+/// The capture that a line names, if its file is in the folder of the index.
+fn read_stored(
     folder: &Path,
     fields: &Map<String, Json>,
     place: &Location,
@@ -251,8 +251,8 @@ fn capture_at(path: &Path, offset: u64, place: Location) -> io::Result<Option<Re
     capture(&header, &mut record, place)
 }
 
-/// A line of an index for a record that promises a digest; a reader that looks for what it has
-/// captured already finds it by URL and digest. It names no archive, since there is none.
+/// The index line for a record that promises a digest, so that a crawler can find known content by
+/// URL and digest. The line names no archive file, because there is none.
 pub fn cdxj_line(domain_record: &DomainRecord<'_>, moment: &str) -> Option<String> {
     let sha256 = domain_record
         .record
@@ -288,7 +288,7 @@ pub fn cdxj_line(domain_record: &DomainRecord<'_>, moment: &str) -> Option<Strin
     ))
 }
 
-/// Writes lines in the order of an index: that of their bytes.
+/// Writes the lines of an index, sorted by their bytes.
 pub fn write_cdxj(output: &mut impl Write, mut lines: Vec<String>) -> io::Result<()> {
     lines.sort();
     lines.iter().try_for_each(|line| writeln!(output, "{line}"))

@@ -1,7 +1,8 @@
-//! `BagIt` bags (RFC 8493): `manifest-sha256.txt` says the digests of files, `fetch.txt` where they are
-//! fetched from.
+//! `BagIt` bags (RFC 8493): `manifest-sha256.txt` has the digests of the files, and `fetch.txt` has the
+//! URLs of some of them.
 //!
-//! Both are in memory by the name of the file, since each is in an order of its own.
+//! The entries of `fetch.txt` are kept in memory by file name, because the two files are in different
+//! orders.
 
 use std::collections::BTreeMap;
 use std::io::{self, ErrorKind};
@@ -16,8 +17,8 @@ use crate::table::digest;
 const MANIFEST: &str = "manifest-sha256.txt";
 const FETCH: &str = "fetch.txt";
 
-/// Reads a bag. A file that `fetch.txt` names becomes the URL there; with a base URL every other
-/// file becomes one below it.
+/// Reads a bag. A file in `fetch.txt` becomes an item with the URL there. Every other file becomes an
+/// item below the base URL, if there is one.
 pub fn read(
     folder: &Path,
     shown: &str,
@@ -29,9 +30,9 @@ pub fn read(
     let mut items = BTreeMap::new();
     match input::open(&folder.join(FETCH)) {
         Ok(input) => {
-            lines(input, &fetch, &mut |number, text| {
+            for_each_line(input, &fetch, &mut |number, text| {
                 let place = Location::line(&fetch, number);
-                match fetched(text, place) {
+                match parse_fetch_line(text, place) {
                     Ok((name, item)) => drop(items.insert(name, item)),
                     Err(notice) => sink(notice.into())?,
                 }
@@ -42,32 +43,32 @@ pub fn read(
         Err(error) => return Err(ReadError::input(&fetch)(error)),
     }
     let input = input::open(&folder.join(MANIFEST)).map_err(|error| explain(error, &manifest))?;
-    let mut apart = 0u64;
-    lines(input, &manifest, &mut |number, text| {
+    let mut without_url = 0u64;
+    for_each_line(input, &manifest, &mut |number, text| {
         let place = Location::line(&manifest, number);
         let entry = text.split_once([' ', '\t']);
         let Some((sha256, name)) = entry.and_then(|(sum, name)| Some((digest(sum)?, name))) else {
             let message = "the line is not DIGEST, blanks, NAME, with a SHA-256";
             return sink(Notice::refused(place, "bad-line", message).into());
         };
-        let name = decoded(name.trim_start_matches([' ', '\t', '*']));
+        let name = decode_name(name.trim_start_matches([' ', '\t', '*']));
         if let Some(mut item) = items.remove(&name) {
             item.record.content_sha256 = Some(sha256);
             return sink(item.into());
         }
         if let Some(base) = base {
-            return sink(sums::item(base, &name, sha256, place).into());
+            return sink(sums::item_below(base, &name, sha256, place).into());
         }
-        apart += 1;
+        without_url += 1;
         Ok(())
     })?;
-    // What the manifest does not list has a length only.
+    // Files that the manifest does not list have only a length.
     for item in items.into_values() {
         sink(item.into())?;
     }
-    if apart > 0 {
+    if without_url > 0 {
         let message = format!(
-            "{apart} files of the bag have no URL in {FETCH}; --base URL says where they are served"
+            "{without_url} files of the bag have no URL in {FETCH}; --base URL says where they are served"
         );
         let place = Location::line(&manifest, 1);
         sink(ReadEvent::Notice(Notice::left_out(
@@ -79,7 +80,7 @@ pub fn read(
 
 fn explain(error: io::Error, file: &Arc<str>) -> ReadError {
     let error = if error.kind() == ErrorKind::NotFound {
-        io::Error::other("a bag is taken in by its SHA-256 manifest, and there is none")
+        io::Error::other("a bag is imported by its SHA-256 manifest, and this bag has none")
     } else {
         error
     };
@@ -88,7 +89,11 @@ fn explain(error: io::Error, file: &Arc<str>) -> ReadError {
 
 type OnLine<'a> = dyn FnMut(u64, &str) -> Result<(), Box<dyn std::error::Error + Send + Sync>> + 'a;
 
-fn lines(input: impl io::BufRead, file: &Arc<str>, take: &mut OnLine<'_>) -> Result<(), ReadError> {
+fn for_each_line(
+    input: impl io::BufRead,
+    file: &Arc<str>,
+    take: &mut OnLine<'_>,
+) -> Result<(), ReadError> {
     let mut lines = LineReader::new(input);
     while let Some(line) = lines.next().map_err(ReadError::input(file))? {
         let place = Location::line(file, line.number);
@@ -104,8 +109,8 @@ fn lines(input: impl io::BufRead, file: &Arc<str>, take: &mut OnLine<'_>) -> Res
     Ok(())
 }
 
-/// `URL LENGTH NAME`, the length perhaps unknown.
-fn fetched(line: &str, place: Location) -> Result<(String, ListItem), Notice> {
+/// Parses a line of `fetch.txt`: `URL LENGTH NAME`, with `-` for an unknown length.
+fn parse_fetch_line(line: &str, place: Location) -> Result<(String, ListItem), Notice> {
     let blanks = [' ', '\t'];
     let parts = line.split_once(blanks).and_then(|(url, rest)| {
         let (length, name) = rest.trim_start_matches(blanks).split_once(blanks)?;
@@ -123,11 +128,11 @@ fn fetched(line: &str, place: Location) -> Result<(String, ListItem), Notice> {
         })?;
         item.record.content_length = Some(number);
     }
-    Ok((decoded(name), item))
+    Ok((decode_name(name), item))
 }
 
-/// RFC 8493, 2.1.3: only line breaks and `%` are escaped.
-fn decoded(name: &str) -> String {
+/// Undoes the escapes of a file name: only line breaks and `%` are escaped (RFC 8493, 2.1.3).
+fn decode_name(name: &str) -> String {
     let mut name = name
         .replace("%0A", "\n")
         .replace("%0a", "\n")

@@ -1,6 +1,6 @@
-//! Percent escapes of whatever text.
+//! Percent-encoding.
 
-/// The text with escapes for all but unreserved characters and those that are `also` kept.
+/// Percent-encodes the text, except unreserved characters and those in `also`.
 pub(crate) fn percent(text: &str, also: &[u8]) -> String {
     let mut out = String::with_capacity(text.len());
     for byte in text.bytes() {

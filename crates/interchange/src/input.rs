@@ -1,22 +1,29 @@
-//! Files as readers get them: unpacked where they are gzip, and cut into lines; both bounded.
+//! Opens files for the readers: decompresses gzip, and splits the text into lines. Both have size
+//! limits.
 
 use std::io::{self, BufRead, BufReader, Read};
 use std::path::Path;
 
 use flate2::bufread::MultiGzDecoder;
 
-/// How many bytes a compressed file may unpack to.
+/// The size limit of a decompressed file, in bytes.
 pub const MAX_UNPACKED: u64 = 4 << 30;
 
-/// The longest line that is taken, in bytes; an index line with a long URL is shorter.
+/// The length limit of a line, in bytes. Index lines with long URLs are shorter.
 pub const MAX_LINE: usize = 1 << 20;
 
-/// Opens a regular file, which is unpacked if it begins as gzip does.
+/// Opens a regular file, and decompresses it if it is gzip.
+///
+/// # Errors
+/// If `path` is not a regular file or cannot be read. Reading fails beyond [`MAX_UNPACKED`].
 pub fn open(path: &Path) -> io::Result<Box<dyn BufRead>> {
     unpacked(BufReader::new(urldb_files::open(path)?))
 }
 
-/// The same for what is open already.
+/// Decompresses `input` if it is gzip.
+///
+/// # Errors
+/// If `input` fails. Reading fails beyond [`MAX_UNPACKED`].
 pub fn unpacked(mut input: impl BufRead + 'static) -> io::Result<Box<dyn BufRead>> {
     if input.fill_buf()?.starts_with(&[0x1f, 0x8b]) {
         let unpacked = LimitedReader::new(MultiGzDecoder::new(input), MAX_UNPACKED);
@@ -26,7 +33,7 @@ pub fn unpacked(mut input: impl BufRead + 'static) -> io::Result<Box<dyn BufRead
     }
 }
 
-/// A reader that fails beyond a number of bytes.
+/// A reader that fails after a number of bytes.
 #[derive(Debug)]
 pub(crate) struct LimitedReader<R> {
     inner: R,
@@ -43,7 +50,7 @@ impl<R> LimitedReader<R> {
         }
     }
 
-    /// Lets `most` bytes more through.
+    /// Starts counting from zero again.
     pub(crate) fn reset(&mut self) {
         self.left = self.most;
     }
@@ -55,14 +62,14 @@ impl<R: Read> Read for LimitedReader<R> {
         self.left = self.left.checked_sub(read as u64).ok_or_else(|| {
             let most = self.most >> 20;
             io::Error::other(format!(
-                "it holds more than {most} MiB at a stretch, which is more than is taken"
+                "it has more than {most} MiB in one piece, which is the limit"
             ))
         })?;
         Ok(read)
     }
 }
 
-/// The lines of an input, one at a time.
+/// Reads the lines of an input, one at a time.
 #[derive(Debug)]
 pub(crate) struct LineReader<R> {
     input: R,
@@ -70,12 +77,12 @@ pub(crate) struct LineReader<R> {
     bytes: Vec<u8>,
 }
 
-/// A line without its end.
+/// A line without its line break.
 #[derive(Debug)]
 pub(crate) struct InputLine<'a> {
-    /// From 1.
+    /// The line number, from 1.
     pub(crate) number: u64,
-    /// `Err` says why it cannot be read.
+    /// The text; `Err` says why the line cannot be read.
     pub(crate) text: Result<&'a str, &'static str>,
 }
 
@@ -88,7 +95,7 @@ impl<R: BufRead> LineReader<R> {
         }
     }
 
-    /// The next line; what is too long is passed over without being held.
+    /// The next line. Lines beyond [`MAX_LINE`] are skipped without being kept in memory.
     pub(crate) fn next(&mut self) -> io::Result<Option<InputLine<'_>>> {
         self.bytes.clear();
         let mut is_long = false;

@@ -1,14 +1,14 @@
-//! Mappings of the database as JSON, in ASCII, and back.
+//! Converts mappings of the database to JSON in ASCII, and back.
 //!
-//! Every value is text but for the few keys that [`Schema::DOMAIN_FILE`] types.
+//! All values are text, except at the keys that [`Schema::DOMAIN_FILE`] names.
 
 use serde_json::{Map, Value as Json};
 use urldb_format::{Mapping, Schema, Value};
 
-/// How deep values may nest: less than a domain file may, since they go into one.
+/// The depth limit of nested values. It is below the limit of domain files, which hold the values.
 const MAX_DEPTH: usize = 48;
 
-/// A mapping as a JSON object.
+/// The JSON object for a mapping.
 pub fn to_json(mapping: &Mapping) -> Map<String, Json> {
     let pairs = mapping.iter();
     pairs
@@ -26,7 +26,10 @@ fn value_to_json(value: &Value) -> Json {
     }
 }
 
-/// The document that a JSON object holds. `Err` says what the database has no place for.
+/// The document in a JSON object.
+///
+/// # Errors
+/// A text that says which value the database cannot hold: null, or values nested too deeply.
 pub fn from_json(object: &Map<String, Json>) -> Result<Mapping, &'static str> {
     let schema = Schema::DOMAIN_FILE;
     let pairs = object.iter().map(|(key, value)| {
@@ -66,7 +69,7 @@ fn value_from_json(value: &Json, depth: usize) -> Result<Value, &'static str> {
     })
 }
 
-/// JSON in printable ASCII: what is not becomes `\uXXXX`.
+/// JSON text in printable ASCII, with `\uXXXX` for all other characters.
 pub fn ascii(json: &Json) -> String {
     let text = json.to_string();
     let mut escaped = String::with_capacity(text.len());

@@ -1,4 +1,5 @@
-//! JSON lines: `{"url": …, "domain": …, "metadata": …, "record": …}`, which hold everything.
+//! JSON lines: `{"url": …, "domain": …, "metadata": …, "record": …}`, which hold all data of a
+//! record.
 
 use std::io::{self, BufRead, Write};
 use std::sync::Arc;
@@ -10,8 +11,8 @@ use crate::input::LineReader;
 use crate::json;
 use crate::model::{DomainRecord, ListItem, Location, Notice, ReadError, Sink};
 
-/// Reads a file of them. `url` is required; `domain` and the record's `_path`, where they are given,
-/// count for more.
+/// Reads JSON lines. `url` is required. `domain` and the record's `_path` override the host and the
+/// path of the URL.
 pub fn read(input: impl BufRead, file: &Arc<str>, sink: &mut Sink<'_>) -> Result<(), ReadError> {
     let mut lines = LineReader::new(input);
     while let Some(line) = lines.next().map_err(ReadError::input(file))? {
@@ -55,7 +56,7 @@ fn parse(text: &str, place: &Location) -> Result<ListItem, Notice> {
     item.with_record(mapping("record").map_err(refused)?.unwrap_or_default())
 }
 
-/// Writes a line. The metadata is in it only where the URL would not lead to the same.
+/// Writes a line. `metadata` is left out if a reader derives the same metadata from the URL.
 pub fn write(output: &mut impl Write, domain_record: &DomainRecord<'_>) -> io::Result<()> {
     let mut object = Map::new();
     object.insert("url".to_owned(), Json::from(domain_record.url()));

@@ -1,20 +1,20 @@
-//! Lists of URLs as they come and go: SSD3 catalogues, plain lists, sitemaps, CSV, JSON lines,
+//! Reads and writes lists of URLs: SSD3 catalogues, plain lists, sitemaps, CSV, JSON lines,
 //! `sha256sum` files, `BagIt` bags, WARC and CDXJ.
 //!
-//! A reader goes through its source once, without holding it in memory, and hands over what it
-//! [`ReadEvent`]: an [`ListItem`] for each URL, with what the source promises of it, or a [`Notice`] of what
-//! could not be taken. A writer is given [`DomainRecord`] records. What each format can hold is in
-//! `docs/interchange.md`.
+//! A reader streams its source and passes a [`ReadEvent`] for each URL: a [`ListItem`] with the
+//! promise that the source makes, or a [`Notice`] about input that is not imported. A writer takes
+//! one [`DomainRecord`] after the other. `docs/interchange.md` says what each format can hold.
 //!
-//! | module | holds |
+//! | module | content |
 //! |---|---|
-//! | [`model`], [`json`] | what all formats share |
-//! | [`input`] | files, unpacked, and their lines, both bounded |
+//! | [`model`], [`json`] | types that all formats share |
+//! | [`input`] | decompression and splitting into lines, both with size limits |
 //! | [`ssd3`] | catalogues |
-//! | [`list`], [`sitemap`], [`table`], [`jsonl`], [`sums`] | the other lists |
-//! | [`bag`], [`archive`] | what digests are taken from |
+//! | [`list`], [`sitemap`], [`table`], [`jsonl`], [`sums`] | other lists |
+//! | [`bag`], [`archive`] | bags and web archives, from which URLs get digests |
 //!
-//! Hostile input ends in a [`ReadError`] or a notice; it is never fetched, resolved or expanded.
+//! Hostile input ends in a [`ReadError`] or a notice. No reader fetches, resolves or expands
+//! anything.
 #![forbid(unsafe_code)]
 
 pub mod archive;

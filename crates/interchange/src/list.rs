@@ -1,4 +1,4 @@
-//! A plain list: a URL a line; lines that are empty or begin with `#` say nothing.
+//! A plain list: one URL on each line. Empty lines and lines that begin with `#` are skipped.
 
 use std::io::{self, BufRead, Write};
 use std::sync::Arc;
@@ -6,7 +6,7 @@ use std::sync::Arc;
 use crate::input::LineReader;
 use crate::model::{DomainRecord, ListItem, Location, Notice, ReadError, Sink};
 
-/// Reads a list.
+/// Reads a plain list.
 pub fn read(input: impl BufRead, file: &Arc<str>, sink: &mut Sink<'_>) -> Result<(), ReadError> {
     let mut lines = LineReader::new(input);
     while let Some(line) = lines.next().map_err(ReadError::input(file))? {
@@ -19,14 +19,14 @@ pub fn read(input: impl BufRead, file: &Arc<str>, sink: &mut Sink<'_>) -> Result
             Ok(text) if text.is_empty() || text.starts_with('#') => continue,
             Ok(text) => text,
         };
-        // Editors on Windows mark text files.
+        // Some editors on Windows write a byte order mark.
         let url = url.strip_prefix('\u{feff}').unwrap_or(url);
         sink(ListItem::new(place, url).into())?;
     }
     Ok(())
 }
 
-/// Writes a line.
+/// Writes the URL of a record on a line.
 pub fn write(output: &mut impl Write, domain_record: &DomainRecord<'_>) -> io::Result<()> {
     writeln!(output, "{}", domain_record.url())
 }

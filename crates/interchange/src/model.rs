@@ -1,4 +1,4 @@
-//! What readers hand over, and what writers are given.
+//! The types between readers, writers and the database.
 
 use std::error::Error;
 use std::fmt;
@@ -8,26 +8,26 @@ use std::sync::Arc;
 use urldb_canon::{Identity, Scheme, identify};
 use urldb_format::{Mapping, Metadata, Record};
 
-/// Where in a source.
+/// A location in a source.
 #[derive(Debug, Clone, PartialEq, Eq)]
 pub struct Location {
-    /// The file, as people are shown it.
+    /// The file name, as messages show it.
     pub file: Arc<str>,
-    /// Where in the file.
+    /// The position in the file.
     pub at: Position,
 }
 
-/// Where in a file.
+/// A position in a file.
 #[derive(Debug, Clone, Copy, PartialEq, Eq)]
 pub enum Position {
-    /// The line, from 1.
+    /// A line, from 1.
     Line(u64),
-    /// The byte, from 0.
+    /// A byte offset, from 0.
     Byte(u64),
 }
 
 impl Location {
-    /// A line of a file.
+    /// The location of a line, from 1.
     pub fn line(file: &Arc<str>, line: u64) -> Self {
         Self {
             file: Arc::clone(file),
@@ -45,27 +45,30 @@ impl fmt::Display for Location {
     }
 }
 
-/// One URL, and what the source says of it.
+/// One URL of a source, with the data that the source has about it.
 #[derive(Debug, Clone, PartialEq, Eq)]
 pub struct ListItem {
-    /// Where it stands.
+    /// The location in the source.
     pub place: Location,
-    /// The scheme that it was written with.
+    /// The scheme of the URL in the source.
     pub scheme: Scheme,
-    /// The host, or the domain that the source assigns it to.
+    /// The host of the URL, or the domain that the source assigns the URL to.
     pub host: String,
-    /// What the database is to hold of it.
+    /// The record for the database.
     pub record: Record,
-    /// What the source says of the domain.
+    /// The metadata of the domain, if the source has any.
     pub metadata: Option<Metadata>,
-    /// The URL as written, where the format promises to give it back.
+    /// The exact URL of the source, for formats that promise to return it unchanged.
     pub spelling: Option<String>,
-    /// `YYYYMMDDhhmmss` of a capture: the latest one counts.
+    /// The time of a capture, `YYYYMMDDhhmmss`; the latest capture counts.
     pub moment: Option<String>,
 }
 
 impl ListItem {
-    /// An item with nothing but its URL; the notice says why the database cannot have it.
+    /// An item with only a URL.
+    ///
+    /// # Errors
+    /// A notice that says why the database cannot hold the URL.
     pub fn new(place: Location, url: &str) -> Result<Self, Notice> {
         match identify(url) {
             Ok(Identity { scheme, host, path }) => Ok(Self {
@@ -83,8 +86,8 @@ impl ListItem {
 }
 
 impl ListItem {
-    /// Gives the item the record that its source spells out. One whose path is none would make
-    /// another host of its own.
+    /// Replaces the record by the one in the source. A path without a leading `/` is refused, because
+    /// it would change the host when it is appended to the host.
     pub(crate) fn with_record(mut self, mut document: Mapping) -> Result<Self, Notice> {
         if document.get("_path").is_none() {
             document.insert("_path", std::mem::take(&mut self.record.path));
@@ -162,12 +165,12 @@ impl fmt::Display for Notice {
     }
 }
 
-/// What a reader comes upon.
+/// An event of a reader.
 #[derive(Debug, Clone, PartialEq, Eq)]
 pub enum ReadEvent {
-    /// A URL.
+    /// A URL was read.
     Item(Box<ListItem>),
-    /// Something to be told.
+    /// Something in the source is worth reporting.
     Notice(Notice),
 }
 
@@ -189,29 +192,29 @@ impl<T: Into<ReadEvent>> From<Result<T, Notice>> for ReadEvent {
     }
 }
 
-/// Takes what a reader finds. Its error ends the reading.
+/// Receives the events of a reader. An error of the sink ends the reading.
 pub type Sink<'a> = dyn FnMut(ReadEvent) -> Result<(), Box<dyn Error + Send + Sync>> + 'a;
 
-/// Why a source could not be read to its end.
+/// The reason why a source could not be read to its end.
 #[derive(Debug, thiserror::Error)]
 pub enum ReadError {
-    /// The file could not be read, or unpacks to more than is taken.
+    /// The file could not be read, or is larger than the limit when decompressed.
     #[error("cannot read {file}: {source}")]
     Input {
         /// The file.
         file: Arc<str>,
-        /// What the system says.
+        /// The error of the operating system or of the decompression.
         source: io::Error,
     },
-    /// The file is not what it should be, from this place on.
+    /// The file does not have the format that the reader expects.
     #[error("{place}: {message}")]
     Malformed {
-        /// Where.
+        /// The location of the mistake.
         place: Location,
-        /// What is wrong.
+        /// The mistake, for people.
         message: String,
     },
-    /// The sink took no more.
+    /// The sink failed.
     #[error(transparent)]
     Sink(#[from] Box<dyn Error + Send + Sync>),
 }
@@ -226,19 +229,19 @@ impl ReadError {
     }
 }
 
-/// A record of the database, with what it stands in.
+/// A record of the database, with its domain.
 #[derive(Debug, Clone, Copy)]
 pub struct DomainRecord<'a> {
     /// The host that the domain file is named after.
     pub domain: &'a str,
-    /// What the file says of the domain.
+    /// The metadata of the domain file.
     pub metadata: &'a Metadata,
     /// The record.
     pub record: &'a Record,
 }
 
 impl DomainRecord<'_> {
-    /// The scheme that the record is domain_record with.
+    /// The scheme of the record's URL.
     pub fn scheme(&self) -> Scheme {
         self.metadata.scheme()
     }
@@ -248,12 +251,12 @@ impl DomainRecord<'_> {
         format!("{}://{}{}", self.scheme(), self.domain, self.record.path)
     }
 
-    /// Whether the record is what a plain GET of its URL is about, so that its URL says which.
+    /// Whether the record requests its URL with a plain GET, so that the URL identifies the record.
     pub fn is_plain(&self) -> bool {
         self.record.identity().request.is_none()
     }
 
-    /// The metadata, unless a reader of this URL alone would come to the same.
+    /// The metadata, unless a URL with this scheme implies the same metadata.
     pub fn stated_metadata(&self, scheme: Scheme) -> Option<&Metadata> {
         (*self.metadata != Metadata::for_schemes(&[scheme])).then_some(self.metadata)
     }

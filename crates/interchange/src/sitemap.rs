@@ -1,9 +1,9 @@
-//! Sitemaps and indexes of them (sitemaps.org, protocol 0.9), plain or gzip.
+//! Sitemaps and sitemap indexes (sitemaps.org, protocol 0.9), plain or gzip.
 //!
-//! Taken are the `loc` of each `url`; dates, frequencies and priorities are not promises. An index
-//! names its sitemaps by URL. Nothing is fetched: they are looked for beside the index, under the
-//! whole of host and path, the path, or its last name. A document type is refused, and with it every
-//! entity but the five of XML.
+//! The reader takes the `loc` of each `url` and ignores dates, frequencies and priorities. An index
+//! names its sitemaps by URL. The reader fetches nothing: it looks for the sitemaps beside the index,
+//! under host and path, the path, or the last component of the path. It refuses a document type, and
+//! so all entities except the five of XML.
 
 use std::collections::HashSet;
 use std::fs::File;
@@ -18,34 +18,34 @@ use urldb_canon::identify;
 use crate::input::{self, LimitedReader};
 use crate::model::{DomainRecord, ListItem, Location, Notice, ReadError, Sink};
 
-/// The most that one file may hold, unpacked; the protocol says 50 MiB.
+/// The size limit of one decompressed file, in bytes; the protocol says 50 MiB.
 const MAX_SIZE: u64 = 64 << 20;
 
-/// The most URLs that one file may have, by the protocol.
+/// The most URLs that the protocol allows in one file.
 pub const MAX_URLS: usize = 50_000;
 
-/// How deep elements may nest; the protocol needs three, its extensions a few more.
+/// The depth limit of elements; the protocol needs three levels, its extensions a few more.
 const MAX_DEPTH: usize = 32;
 
-/// The longest `loc` that is taken, in bytes.
+/// The length limit of a `loc`, in bytes.
 const MAX_LOC: usize = 64 * 1024;
 
-/// What a `loc` names.
+/// The kind of document that a `loc` names.
 #[derive(Debug, Clone, Copy, PartialEq, Eq)]
 pub enum LocTarget {
-    /// A page.
+    /// A page, in a sitemap.
     Url,
     /// A sitemap, in an index.
     Sitemap,
 }
 
-/// Takes each `loc`: what it names, where it stands, its text.
+/// Called for each `loc`, with its kind, its location and its text.
 pub type OnLoc<'a> = dyn FnMut(LocTarget, Location, &str) -> Result<(), ReadError> + 'a;
 
 /// Reads a sitemap, or an index and the sitemaps beside it.
 pub fn read(path: &Path, shown: &Arc<str>, sink: &mut Sink<'_>) -> Result<(), ReadError> {
     let mut children = Vec::new();
-    // Whoever names a list may name a pipe; an index may not.
+    // The user may name a pipe; the files that an index names must be regular.
     let input = File::open(path).and_then(|file| input::unpacked(BufReader::new(file)));
     let input = input.map_err(ReadError::input(shown))?;
     parse(input, shown, &mut |kind, place, loc| match kind {
@@ -86,12 +86,12 @@ fn read_child(path: &Path, sink: &mut Sink<'_>) -> Result<(), ReadError> {
     })
 }
 
-/// Where the sitemap of that URL lies, if it is somewhere below `folder`.
+/// The file below `folder` with the sitemap of the URL `loc`, if there is one.
 fn find(folder: &Path, loc: &str) -> Option<PathBuf> {
     let identity = identify(loc).ok()?;
     let path = identity.path.split('?').next().unwrap_or_default();
     let names: Vec<&str> = path.split('/').filter(|name| !name.is_empty()).collect();
-    // No dots are left in a canonical path, and escapes stay as they are written.
+    // A canonical path has no dot segments, and escapes are not decoded here.
     let whole: PathBuf = [identity.host.as_str()].iter().chain(&names).collect();
     let candidates = [whole, names.iter().collect(), names.last()?.into()];
     let candidates = candidates.iter().flat_map(|name| {
@@ -146,14 +146,14 @@ fn explain(error: &quick_xml::Error) -> String {
     format!("this is not XML as a sitemap has it: {error}")
 }
 
-/// Where in a document.
+/// The open elements of a document, as far as they matter.
 #[derive(Default)]
 struct OpenElements {
     depth: usize,
     kind: Option<LocTarget>,
-    /// Whether the element on the second level is the one that has a `loc`.
+    /// Whether the element on the second level is a `url` or `sitemap`, which has a `loc`.
     is_entry: bool,
-    /// The line and the text of the `loc` that is open.
+    /// The line and the text of the open `loc`.
     loc: Option<(u64, String)>,
 }
 
@@ -229,12 +229,12 @@ impl OpenElements {
     fn add(&mut self, text: &str) {
         if let Some((_, loc)) = &mut self.loc {
             let room = MAX_LOC.saturating_sub(loc.len());
-            // What is too long is refused as a URL, for its control character.
+            // A control character in place of too long text makes the URL invalid.
             loc.push_str(if text.len() > room { "\u{7f}" } else { text });
         }
     }
 
-    /// Leaves an element, and returns the `loc` that it was.
+    /// Closes an element, and returns the `loc` if the element was one.
     fn leave(&mut self) -> Option<(LocTarget, u64, String)> {
         let is_loc = self.depth == 3;
         self.depth = self.depth.saturating_sub(1);
@@ -243,7 +243,7 @@ impl OpenElements {
     }
 }
 
-/// Counts the lines that are consumed.
+/// Counts the lines of the consumed input.
 struct LineCounter<R> {
     inner: R,
     line: u64,
@@ -263,7 +263,7 @@ impl<R: BufRead> BufRead for LineCounter<R> {
     }
 
     fn consume(&mut self, amount: usize) {
-        // What was filled is still there: nothing is read here.
+        // The buffer is still filled, so this call reads nothing.
         if let Ok(chunk) = self.inner.fill_buf() {
             let breaks = chunk.iter().take(amount).filter(|byte| **byte == b'\n');
             self.line += breaks.count() as u64;
@@ -280,13 +280,16 @@ pub struct Writer<W> {
 }
 
 impl<W: Write> Writer<W> {
-    /// Begins it.
+    /// Starts a sitemap.
     pub fn new(mut output: W) -> io::Result<Self> {
         output.write_all(b"<?xml version=\"1.0\" encoding=\"UTF-8\"?>\n<urlset xmlns=\"http://www.sitemaps.org/schemas/sitemap/0.9\">\n")?;
         Ok(Self { output, urls: 0 })
     }
 
-    /// Adds a URL. False if XML cannot hold it: it has a control character.
+    /// Writes a URL; false if it has a control character, which XML cannot hold.
+    ///
+    /// # Errors
+    /// If the output fails, or the sitemap already has [`MAX_URLS`].
     pub fn write(&mut self, domain_record: &DomainRecord<'_>) -> io::Result<bool> {
         let url = domain_record.url();
         if url.contains(|char: char| char.is_control() || matches!(char, '\u{fffe}' | '\u{ffff}')) {
@@ -306,7 +309,7 @@ impl<W: Write> Writer<W> {
         Ok(true)
     }
 
-    /// Ends it.
+    /// Ends the sitemap and flushes the output.
     pub fn finish(mut self) -> io::Result<()> {
         self.output.write_all(b"</urlset>\n")?;
         self.output.flush()

@@ -1,8 +1,8 @@
-//! What `sha256sum` writes and checks: `DIGEST  NAME`, and `SHA256 (NAME) = DIGEST`.
+//! The format of `sha256sum`: `DIGEST  NAME`, and `SHA256 (NAME) = DIGEST`.
 //!
-//! A name is that of a file below the base URL, `http://example.org/data/`, whatever its
-//! characters. Written are only names that lead back to their URL: so no URL with a query, and
-//! none that ends in `/`.
+//! A name is the path of a file below the base URL (`http://example.org/data/`), with any
+//! characters. The writer writes only names from which the reader gets the same URL. So it leaves
+//! out URLs with a query and URLs that end in `/`.
 
 use std::io::{self, BufRead, Write};
 use std::sync::Arc;
@@ -14,8 +14,8 @@ use crate::input::LineReader;
 use crate::model::{DomainRecord, ListItem, Location, Notice, ReadError, Sink};
 use crate::table::digest;
 
-/// Reads a file of digests, of files below `base`: a URL that ends in `/`, or a scheme with `://`
-/// alone, where the names begin with a host.
+/// Reads the digests of files below `base`. `base` is a URL that ends in `/`, or only `http://` or
+/// `https://` if the names begin with a host.
 pub fn read(
     input: impl BufRead,
     file: &Arc<str>,
@@ -29,7 +29,7 @@ pub fn read(
             Err(why) => Err(Notice::refused(place, "bad-line", why)),
             Ok(text) if text.is_empty() || text.starts_with('#') => continue,
             Ok(text) => match parse(text) {
-                Some((sha256, name)) => item(base, &name, sha256, place),
+                Some((sha256, name)) => item_below(base, &name, sha256, place),
                 None => Err(Notice::refused(
                     place,
                     "bad-line",
@@ -62,7 +62,7 @@ fn parse(line: &str) -> Option<(String, String)> {
     Some((digest(sha256)?, name))
 }
 
-/// As GNU coreutils write names that have line breaks.
+/// Undoes the escapes with which GNU coreutils write names with line breaks.
 fn unescaped(name: &str) -> Option<String> {
     let mut out = String::with_capacity(name.len());
     let mut chars = name.chars();
@@ -80,8 +80,8 @@ fn unescaped(name: &str) -> Option<String> {
     Some(out)
 }
 
-/// A file below the base as an item with its digest.
-pub(crate) fn item(
+/// The item for a file below the base, with its digest.
+pub(crate) fn item_below(
     base: &str,
     name: &str,
     sha256: String,
@@ -107,7 +107,7 @@ fn url_of(base: &str, name: &str) -> Option<String> {
     Some(format!("{base}{path}"))
 }
 
-/// The file below the base that a URL is served from, if its name leads back to the URL.
+/// The name below the base for a URL, if the reader gets the same URL from that name.
 fn name_of(base: &str, url: &str) -> Option<String> {
     let path = url.strip_prefix(base)?;
     let mut bytes = Vec::with_capacity(path.len());
@@ -128,7 +128,7 @@ fn name_of(base: &str, url: &str) -> Option<String> {
     (back.to_string() == url).then_some(name)
 }
 
-/// Writes a line, if the record promises a digest and its URL is that of a file below the base.
+/// Writes a line; false if the record has no digest, or its URL has no name below the base.
 pub fn write(
     output: &mut impl Write,
     base: &str,

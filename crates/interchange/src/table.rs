@@ -1,7 +1,7 @@
 //! CSV with named columns (RFC 4180).
 //!
-//! A column is called as the key of the record that it holds, `url` holds the URL; `category` may
-//! stand for `categories`. `extra` and `metadata` hold, as JSON, what has no column.
+//! A column has the name of a key of the record. `url` is the URL, and `category` means `categories`.
+//! `extra` and `metadata` hold, as JSON, the keys that have no column.
 
 use std::collections::BTreeMap;
 use std::io::{self, BufRead, Write};
@@ -14,7 +14,7 @@ use crate::input::LimitedReader;
 use crate::json;
 use crate::model::{DomainRecord, ListItem, Location, Notice, ReadError, Sink};
 
-/// The columns that are written, but for `url`, `extra` and `metadata`.
+/// The columns that the writer writes between `url` and `extra`.
 const COLUMNS: [&str; 6] = [
     "content-length",
     "content-sha256",
@@ -24,10 +24,10 @@ const COLUMNS: [&str; 6] = [
     "description",
 ];
 
-/// Other keys that may have a column, and whose value is one text or number.
+/// Further columns that the reader accepts; their values are a text or a number.
 const ALSO: [&str; 4] = ["method", "status", "redirects-to", "request-body"];
 
-/// Names of columns that other programs use.
+/// Names that other programs use for columns.
 const ALIASES: [(&str, &str); 8] = [
     ("uri", "url"),
     ("loc", "url"),
@@ -39,28 +39,30 @@ const ALIASES: [(&str, &str); 8] = [
     ("title", "name"),
 ];
 
-/// Between the categories of a record.
+/// The separator between the categories of a record.
 const SEPARATOR: char = ';';
 
-/// How much may stand between two rows: a quote that is never closed reads on and on.
+/// The size limit of a row, in bytes: a quote that is never closed would extend to the end of file.
 const MAX_ROW: u64 = 1 << 24;
 
-/// Reads a table, whose first row names its columns. `names` says which key a column holds that
-/// is called otherwise.
+/// Reads a table whose first row names the columns. `names` maps further names of columns to keys.
+///
+/// # Errors
+/// [`ReadError::Malformed`] if no column is `url`, a row is too long, or `input` fails.
 pub fn read(
     input: impl BufRead,
     file: &Arc<str>,
     names: &BTreeMap<String, String>,
     sink: &mut Sink<'_>,
 ) -> Result<(), ReadError> {
-    // Only LF ends a row: of a CRLF the crate would count the line too late.
+    // Rows end in LF only: with CRLF the csv crate would count a line too late.
     let mut rows = csv::ReaderBuilder::new()
         .flexible(true)
         .terminator(csv::Terminator::Any(b'\n'))
         .from_reader(LimitedReader::new(input, MAX_ROW));
     let head = rows
         .headers()
-        .map_err(|error| failed(&error, file))?
+        .map_err(|error| malformed(&error, file))?
         .clone();
     let columns: Vec<Option<String>> = head.iter().map(|name| column(name, names)).collect();
     if !columns.iter().flatten().any(|column| column == "url") {
@@ -83,7 +85,7 @@ pub fn read(
     let mut row = csv::StringRecord::new();
     while rows
         .read_record(&mut row)
-        .map_err(|error| failed(&error, file))?
+        .map_err(|error| malformed(&error, file))?
     {
         let place = Location::line(file, row.position().map_or(0, csv::Position::line));
         if row.iter().all(|cell| cell.trim().is_empty()) {
@@ -102,7 +104,7 @@ pub fn read(
     Ok(())
 }
 
-fn failed(error: &csv::Error, file: &Arc<str>) -> ReadError {
+fn malformed(error: &csv::Error, file: &Arc<str>) -> ReadError {
     ReadError::Malformed {
         place: Location::line(file, error.position().map_or(1, csv::Position::line)),
         message: error.to_string(),
@@ -120,7 +122,7 @@ fn column(name: &str, names: &BTreeMap<String, String>) -> Option<String> {
     is_column(&key).then_some(key)
 }
 
-/// Whether a column may hold this.
+/// Whether a column can have this name.
 pub fn is_column(key: &str) -> bool {
     COLUMNS.contains(&key) || ALSO.contains(&key) || ["url", "extra", "metadata"].contains(&key)
 }
@@ -134,13 +136,15 @@ fn parse<'a>(
     for (column, cell) in cells.filter(|(_, cell)| !cell.is_empty()) {
         match column {
             "url" => url = cell,
-            "extra" => object(cell)
+            "extra" => parse_object(cell)
                 .map_err(refused)?
                 .into_iter()
                 .for_each(|(key, value)| {
                     document.insert(key, value);
                 }),
-            "metadata" => metadata = Some(Metadata::from_mapping(object(cell).map_err(refused)?)),
+            "metadata" => {
+                metadata = Some(Metadata::from_mapping(parse_object(cell).map_err(refused)?));
+            }
             "categories" => {
                 let categories = cell
                     .split(SEPARATOR)
@@ -172,13 +176,13 @@ fn parse<'a>(
     item.with_record(document)
 }
 
-/// A SHA-256 in hexadecimal digits of either case, as the database has it.
+/// Converts a SHA-256 in hexadecimal digits of either case to the form of the database.
 pub(crate) fn digest(text: &str) -> Option<String> {
     let digest = text.to_ascii_lowercase();
     urldb_format::is_sha256(&digest).then_some(digest)
 }
 
-fn object(text: &str) -> Result<Mapping, &'static str> {
+fn parse_object(text: &str) -> Result<Mapping, &'static str> {
     match serde_json::from_str(text) {
         Ok(Json::Object(object)) => json::from_json(&object),
         _ => Err("the cell is not a JSON object"),
@@ -190,7 +194,7 @@ fn object(text: &str) -> Result<Mapping, &'static str> {
 pub struct Writer<W: Write>(csv::Writer<W>);
 
 impl<W: Write> Writer<W> {
-    /// Writes the names of the columns.
+    /// Starts a table with the row of column names.
     pub fn new(output: W) -> io::Result<Self> {
         let mut writer = csv::WriterBuilder::new().from_writer(output);
         let columns = ["url"]
@@ -201,7 +205,7 @@ impl<W: Write> Writer<W> {
         Ok(Self(writer))
     }
 
-    /// Writes a row.
+    /// Writes the row of a record.
     pub fn write(&mut self, domain_record: &DomainRecord<'_>) -> io::Result<()> {
         let mut rest = domain_record.record.to_mapping();
         let mut row = vec![domain_record.url()];
@@ -231,7 +235,7 @@ fn cell(object: Map<String, Json>, even_empty: bool) -> String {
     json::ascii(&Json::Object(object))
 }
 
-/// The value of a column, if reading it gives the same again.
+/// Removes the value of a column from `rest`, if the reader gets the same value from the text.
 fn take(rest: &mut Mapping, column: &str) -> Option<String> {
     let text = match (column, rest.get(column)?) {
         ("content-length", Value::Int(length)) => length.to_string(),

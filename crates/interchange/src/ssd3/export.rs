@@ -1,4 +1,4 @@
-//! From the database to a catalogue.
+//! Converts records of the database to records of a catalogue.
 
 use std::collections::HashSet;
 
@@ -17,11 +17,11 @@ use crate::escape::percent;
 use crate::json;
 use crate::model::DomainRecord;
 
-/// What records are ordered by: the place that they had in a catalogue; then DATE, NAME and ID.
-/// Never by URI or DESCRIPTION (3.1, 3.5).
+/// The order of records: position in an earlier catalogue, then DATE, NAME and ID. The specification
+/// forbids an order by URI or DESCRIPTION (3.1, 3.5).
 pub type SortKey = (u64, Option<DateTime>, String, (usize, String));
 
-/// A record of the database as one of a catalogue, but for its place there.
+/// A record converted for a catalogue, before its position there is known.
 #[derive(Debug, Clone)]
 pub struct ConvertedRecord {
     record: CatalogueRecord,
@@ -30,7 +30,7 @@ pub struct ConvertedRecord {
     position: Option<u64>,
 }
 
-/// Orders records for the writer.
+/// The key by which records are sorted before they are finished and written.
 pub fn sort_key(converted: &ConvertedRecord) -> SortKey {
     let get = |name| converted.record.get(name).unwrap_or_default();
     let id = field::number(get("ID")).unwrap_or_default();
@@ -43,8 +43,8 @@ pub fn sort_key(converted: &ConvertedRecord) -> SortKey {
 }
 
 impl ConvertedRecord {
-    /// The record as it goes into the catalogue, as the `index`-th from 1. Of two records with one
-    /// ID the later keeps it in `X-DB-Extra` only.
+    /// The record at position `index` of the catalogue, from 1. If an earlier record in `ids` has the
+    /// same ID, the ID goes into `X-DB-Extra` only.
     pub fn finish(mut self, index: u64, ids: &mut HashSet<String>) -> CatalogueRecord {
         match self.position {
             Some(position) if position == index => {}
@@ -82,7 +82,7 @@ impl ConvertedRecord {
     }
 }
 
-/// Adds a field that the caller knows to be good and new.
+/// Adds a field. The field must be valid, and new in the record.
 fn add_field(record: &mut CatalogueRecord, name: &str, value: &str) {
     let pushed = record.push(name, value);
     debug_assert_eq!(pushed, Ok(()), "{name}: {value}");
@@ -169,7 +169,7 @@ fn add_text(
     synthesize(converted, name, lossy.or(stand_in));
 }
 
-/// Gives a field that is still missing a value that the database does not have, if it is good.
+/// Adds a field that only the format requires, if the record lacks it and the value is valid.
 fn synthesize(converted: &mut ConvertedRecord, name: &'static str, value: Option<String>) {
     let is_missing = converted.record.get(name).is_none();
     if let Some(value) = value.filter(|_| is_missing)
@@ -179,7 +179,7 @@ fn synthesize(converted: &mut ConvertedRecord, name: &'static str, value: Option
     }
 }
 
-/// The URI, and where the record stands if that does not say so.
+/// Adds the URI, and domain, path and metadata if the URI does not imply them. Returns the URI.
 fn add_uri(
     domain_record: &DomainRecord<'_>,
     catalogue: &mut Mapping,
@@ -202,7 +202,7 @@ fn add_uri(
                 domain_record.domain,
                 percent(&domain_record.record.path, b"!$&()*+,;=:@/?'")
             );
-            // A file whose name is no host has no URL; its records stand for themselves.
+            // A file whose name is not a host has no valid URL, so the extensions alone name it.
             if is_good(&encoded) {
                 encoded
             } else {
@@ -290,7 +290,7 @@ fn add_promise(rest: &mut Mapping, converted: &mut ConvertedRecord) {
     }
 }
 
-/// Takes the text at a key out if it is good.
+/// Removes the text at a key, if `is_good` holds for it.
 fn take(mapping: &mut Mapping, key: &str, is_good: impl Fn(&str) -> bool) -> Option<String> {
     mapping
         .get(key)
@@ -309,7 +309,7 @@ fn into_map(value: Value) -> Option<Mapping> {
     }
 }
 
-/// Text that a catalogue can hold, with `?` for what it cannot.
+/// The text with `?` for each character that a catalogue cannot hold.
 fn printable(text: &str) -> String {
     let allowed = |char: char| {
         if (' '..='~').contains(&char) {

@@ -1,16 +1,16 @@
-//! Between catalogues and the database, losing nothing either way but what
-//! `docs/interchange.md` lists.
+//! The extension fields of urldb, which carry data that a catalogue has no field for.
 //!
-//! NAME and DESCRIPTION are keys of the record; the other fields stand under its `catalogue`, the
-//! extensions there under `x`. What a catalogue has no field for travels in extensions of ours:
+//! NAME and DESCRIPTION are keys of the record. The other standard fields are under its `catalogue`,
+//! and the extensions of other programs are there under `x`. `docs/interchange.md` lists the losses of
+//! a conversion and back.
 //!
-//! | field | holds |
+//! | field | content |
 //! |---|---|
 //! | `X-Content-Length`, `X-Content-SHA256` | the promise |
-//! | `X-DB-Domain`, `X-DB-Path` | where the record stands, if the URI does not say so |
-//! | `X-DB-Cnames`, `X-DB-Metadata` | what its file says of the domain, if the URI does not say so |
+//! | `X-DB-Domain`, `X-DB-Path` | domain file and `_path`, if the URI does not imply them |
+//! | `X-DB-Cnames`, `X-DB-Metadata` | metadata of the domain, if the URI does not imply it |
 //! | `X-DB-Extra` | every other key, as JSON |
-//! | `X-DB-Synthesized` | the fields that only the format wants; dropped on the way back |
+//! | `X-DB-Synthesized` | names of fields that only the format requires; dropped on import |
 
 use serde_json::Value as Json;
 
@@ -37,15 +37,15 @@ pub(super) const OURS: [&str; 8] = [
     SYNTHESIZED,
 ];
 
-/// In [`SYNTHESIZED`]: the record had no place of its own.
+/// In [`SYNTHESIZED`]: the record had no position of its own.
 pub(super) const POSITION: &str = "POSITION";
 
-/// The key of `catalogue` that a field stands under.
+/// The key of `catalogue` for a field.
 pub(super) fn key_of(field: &StandardField) -> String {
     field.name.to_ascii_lowercase()
 }
 
-/// The fields that stand under `catalogue` as they are.
+/// The fields that `catalogue` holds unchanged.
 pub(super) fn catalogued() -> impl Iterator<Item = &'static StandardField> {
     let apart = ["URI", "NAME", "DESCRIPTION"];
     STANDARD_FIELDS
@@ -53,7 +53,7 @@ pub(super) fn catalogued() -> impl Iterator<Item = &'static StandardField> {
         .filter(move |field| !apart.contains(&field.name))
 }
 
-/// The fields of a record that only the format wants.
+/// The names of the fields of a record that only the format requires.
 pub fn synthesized(record: &CatalogueRecord) -> impl Iterator<Item = &str> {
     record
         .get(SYNTHESIZED)
@@ -61,13 +61,13 @@ pub fn synthesized(record: &CatalogueRecord) -> impl Iterator<Item = &str> {
         .flat_map(|names| names.split(", "))
 }
 
-/// Text as it stands between the quotes of JSON.
+/// Escapes the text as in a JSON string, without the quotes.
 pub(super) fn escaped(text: &str) -> String {
     let quoted = json::ascii(&Json::from(text));
     let inner = quoted
         .strip_prefix('"')
         .and_then(|text| text.strip_suffix('"'));
-    // A field must have a value (2.2); nothing else is written like this.
+    // A field must have a value (2.2), so this escape represents the empty text.
     inner
         .filter(|text| !text.is_empty())
         .unwrap_or("\\u0000")

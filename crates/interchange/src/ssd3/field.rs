@@ -1,22 +1,22 @@
-//! The fields that the specification defines, and what each may hold (section 3).
+//! The fields that the specification defines, and their valid values (section 3).
 
 use jiff::civil::DateTime;
 
-/// A field of section 3.
+/// A field that section 3 of the specification defines.
 #[derive(Debug)]
 pub struct StandardField {
-    /// Its name, to the letter.
+    /// The exact name.
     pub name: &'static str,
-    /// The section that defines it.
+    /// The section that defines the field.
     pub section: &'static str,
-    /// Whether a record without it is no record.
+    /// Whether a record without this field is discarded.
     pub is_required: bool,
-    /// What the value has to be; reads on from "it must be".
+    /// The kind of value, to follow "it must be" in a message.
     pub wanted: &'static str,
     is_valid: fn(&str) -> bool,
 }
 
-/// All of them, in the order of the specification's first example, which is that of the writer.
+/// All standard fields, in the order of the specification's first example. The writer uses this order.
 pub const STANDARD_FIELDS: [StandardField; 9] = [
     required("URI", "3.1", "an absolute URI (RFC 3986)", is_uri),
     required("NAME", "3.2", "text", |_| true),
@@ -63,34 +63,34 @@ const fn optional(
 }
 
 impl StandardField {
-    /// The field of that name.
+    /// The standard field with this name.
     pub fn find(name: &str) -> Option<&'static Self> {
         STANDARD_FIELDS.iter().find(|field| field.name == name)
     }
 
-    /// Whether the field may hold the value, of which [`is_value`] holds already.
+    /// Whether the value, for which [`is_value`] holds, is valid in this field.
     pub fn takes(&self, value: &str) -> bool {
         (self.is_valid)(value)
     }
 }
 
-/// Whether a byte may stand in a document (2.1.1: the codes there are decimal, so a tab may not).
+/// Whether a byte is allowed in a document (2.1.1). The codes there are decimal, so a tab is not.
 pub(crate) fn is_allowed(byte: u8) -> bool {
     matches!(byte, b'\n' | b'\r' | b' '..=b'~')
 }
 
-/// Whether the text may be the name of a field (2.1.3).
+/// Whether the text is a valid field name (2.1.3).
 pub fn is_name(text: &str) -> bool {
     let allowed = |byte: u8| byte.is_ascii_alphanumeric() || matches!(byte, b'-' | b'_');
     !text.is_empty() && text.bytes().all(allowed)
 }
 
-/// Whether the text may be the value of some field (2.1.1, 2.2).
+/// Whether the text is a valid value of some field (2.1.1, 2.2).
 pub fn is_value(text: &str) -> bool {
     !text.is_empty() && text.bytes().all(|byte| matches!(byte, b' '..=b'~'))
 }
 
-/// The instant that a DATE names, in UTC (3.3). A leap second is none.
+/// The date and time of a DATE, in UTC (3.3); `None` for a leap second.
 pub fn parse_date(text: &str) -> Option<DateTime> {
     let shape = text
         .bytes()
@@ -104,7 +104,7 @@ pub fn parse_date(text: &str) -> Option<DateTime> {
     DateTime::new(year, part(3..5)?, part(0..2)?, hour, minute, second, 0).ok()
 }
 
-/// A DATE. Years that four digits cannot write are moved to where they can.
+/// Formats a DATE. Years outside of 0 to 9999 become the nearest of these.
 pub fn format_date(date: DateTime) -> String {
     let year = date.year().clamp(0, 9999);
     format!(
@@ -117,15 +117,15 @@ pub fn format_date(date: DateTime) -> String {
     )
 }
 
-/// The digits of a positive decimal integer that count. Shorter is less; so is what sorts first
-/// among those of one length.
+/// The digits of a positive decimal integer without leading zeros; `None` if the text is not one.
+/// To compare two such integers, compare length and then digits.
 pub fn number(text: &str) -> Option<&str> {
     let digits = text.trim_start_matches('0');
     let is_number = !digits.is_empty() && digits.bytes().all(|byte| byte.is_ascii_digit());
     is_number.then_some(digits)
 }
 
-/// Whether the text is a `URI` of RFC 3986: with a scheme, and perhaps a fragment.
+/// Whether the text is a `URI` of RFC 3986: with a scheme, and optionally a fragment.
 fn is_uri(text: &str) -> bool {
     let Some((scheme, rest)) = text.split_once(':') else {
         return false;
@@ -147,7 +147,8 @@ fn is_uri(text: &str) -> bool {
         && is_authority(authority)
 }
 
-/// `[userinfo@]host[:port]`; what is in brackets is not looked into further.
+/// Whether the text is `[userinfo@]host[:port]`. An address in brackets is checked only for its
+/// characters.
 fn is_authority(authority: &str) -> bool {
     let host = match authority.rsplit_once('@') {
         Some((userinfo, host)) if is_encoded(userinfo, b":") => host,
@@ -169,7 +170,7 @@ fn is_authority(authority: &str) -> bool {
     is_encoded(host, b"") && port.bytes().all(|byte| byte.is_ascii_digit())
 }
 
-/// Whether the text is of unreserved characters, sub-delims, escapes and what is `also` allowed.
+/// Whether the text has only unreserved characters, sub-delims, percent escapes and bytes of `also`.
 fn is_encoded(text: &str, also: &[u8]) -> bool {
     let mut rest = text.as_bytes();
     while let [byte, after @ ..] = rest {
@@ -191,7 +192,8 @@ fn is_encoded(text: &str, also: &[u8]) -> bool {
     true
 }
 
-/// RFC 3066: two or three letters, or `i` or `x` with more behind; then parts of up to eight.
+/// Whether the text is a language tag (RFC 3066): two or three letters, or `i` or `x` and another
+/// subtag; then subtags of up to eight characters.
 fn is_language(text: &str) -> bool {
     let mut parts = text.split('-');
     let primary = parts.next().unwrap_or_default();
@@ -203,7 +205,7 @@ fn is_language(text: &str) -> bool {
     letters && (matches!(primary.len(), 2 | 3) || is_private) && parts.all(fits)
 }
 
-/// `type/subtype`, and perhaps parameters.
+/// Whether the text is `type/subtype`, optionally with parameters.
 fn is_media_type(text: &str) -> bool {
     let mut parts = text.split(';');
     let essence = parts.next().unwrap_or_default().trim_end_matches(' ');
@@ -224,7 +226,7 @@ fn is_media_type(text: &str) -> bool {
     is_essence && parts.all(is_parameter)
 }
 
-/// RFC 2045, 5.1.
+/// Whether the text is a `token` of RFC 2045, 5.1.
 fn is_token(text: &str) -> bool {
     let allowed = |byte: u8| byte.is_ascii_graphic() && !b"()<>@,;:\\\"/[]?=".contains(&byte);
     !text.is_empty() && text.bytes().all(allowed)

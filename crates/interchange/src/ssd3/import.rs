@@ -1,4 +1,4 @@
-//! From a catalogue to the database.
+//! Converts records of a catalogue to items for the database.
 
 use std::io::{BufRead, Seek};
 use std::sync::Arc;
@@ -16,7 +16,7 @@ use super::record::{CatalogueRecord, Fault};
 use crate::json;
 use crate::model::{ListItem, Location, Notice, ReadError, ReadEvent, Sink, Weight};
 
-/// Reads a catalogue into items for the database.
+/// Reads a catalogue, and passes an item for each record to the sink.
 pub fn read(
     input: impl BufRead + Seek,
     file: &Arc<str>,
@@ -58,7 +58,10 @@ fn notice(diagnostic: Diagnostic, file: &Arc<str>) -> Notice {
     }
 }
 
-/// The record of a catalogue, the `index`-th from 1, as an item for the database.
+/// Converts the record at position `index` of a catalogue, from 1, to an item. `line` is its first line.
+///
+/// # Errors
+/// A notice that says why the database cannot hold the record.
 pub fn into_item(
     record: &CatalogueRecord,
     file: &Arc<str>,
@@ -97,18 +100,18 @@ pub fn into_item(
         catalogue.insert("x", extensions);
     }
     if let Some(extra) = record.get(EXTRA) {
-        let extra = object(extra).map_err(|why| bad(&item, EXTRA, why))?;
+        let extra = parse_object(extra).map_err(|why| bad_extension(&item, EXTRA, why))?;
         overlay(&mut document, &mut catalogue, extra);
     }
     if !catalogue.is_empty() {
         document.insert("catalogue", sorted(catalogue));
     }
-    item.metadata = metadata_of(record).map_err(|why| bad(&item, METADATA, why))?;
+    item.metadata = metadata_of(record).map_err(|why| bad_extension(&item, METADATA, why))?;
     item.spelling = given("URI").map(str::to_owned);
     item.with_record(document)
 }
 
-fn bad(item: &ListItem, field: &str, why: &str) -> Notice {
+fn bad_extension(item: &ListItem, field: &str, why: &str) -> Notice {
     let message = format!("{field} cannot be read: {why}");
     Notice::refused(item.place.clone(), "bad-extension", message)
 }
@@ -117,7 +120,11 @@ fn path_of(record: &CatalogueRecord, item: &ListItem) -> Result<String, Notice> 
     match record.get(PATH).map(unescaped) {
         None => Ok(item.record.path.clone()),
         Some(Some(path)) => Ok(path),
-        Some(None) => Err(bad(item, PATH, "its escapes are not those of JSON")),
+        Some(None) => Err(bad_extension(
+            item,
+            PATH,
+            "its escapes are not those of JSON",
+        )),
     }
 }
 
@@ -127,11 +134,11 @@ fn domain_of(domain: &str, item: &ListItem) -> Result<String, Notice> {
     identity
         .ok()
         .filter(same)
-        .ok_or_else(|| bad(item, DOMAIN, "it is not a host name"))
+        .ok_or_else(|| bad_extension(item, DOMAIN, "it is not a host name"))
 }
 
-/// Sets what our own extensions promise, and returns the others. One of ours that we cannot have
-/// written is somebody else's.
+/// Sets the promise from urldb's own extensions, and returns all other extensions. A field with one
+/// of urldb's names but an invalid value counts as an extension of another program.
 fn read_extensions(record: &CatalogueRecord, document: &mut Mapping) -> Mapping {
     let mut extensions = vec![];
     for (name, value) in record.extensions() {
@@ -156,14 +163,15 @@ fn read_extensions(record: &CatalogueRecord, document: &mut Mapping) -> Mapping 
     extensions.into_iter().collect()
 }
 
-fn object(text: &str) -> Result<Mapping, &'static str> {
+fn parse_object(text: &str) -> Result<Mapping, &'static str> {
     match serde_json::from_str(text) {
         Ok(Json::Object(object)) => json::from_json(&object),
         _ => Err("it is not a JSON object"),
     }
 }
 
-/// Lays the other keys over what the fields say; `catalogue` and its `x` key by key.
+/// Adds the keys of `X-DB-Extra`, which override those from fields; `catalogue` and its `x` are
+/// merged key by key.
 fn overlay(document: &mut Mapping, catalogue: &mut Mapping, mut extra: Mapping) {
     extra.remove("_path");
     match extra.remove("catalogue") {
@@ -200,7 +208,7 @@ fn metadata_of(record: &CatalogueRecord) -> Result<Option<Metadata>, &'static st
         return Ok(None);
     }
     let mut metadata = match record.get(METADATA) {
-        Some(text) => Metadata::from_mapping(object(text)?),
+        Some(text) => Metadata::from_mapping(parse_object(text)?),
         None => Metadata::default(),
     };
     if let Some(cnames) = record.get(CNAMES) {

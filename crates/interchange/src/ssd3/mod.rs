@@ -1,12 +1,12 @@
 //! SSD3, the URI-Catalogue format: `text/vnd.si.uricatalogue`.
 //!
-//! `field` holds the fields of the specification, [`CatalogueRecord`] some of them, [`Reader`] and
-//! [`Writer`] go through a document; `mapping` says how the database has it, [`from_database`] and
-//! [`into_item`] go there and back.
+//! [`Reader`] and [`Writer`] stream a document of [`CatalogueRecord`]s, whose fields `field` defines.
+//! [`into_item`] and [`from_database`] convert a record to the database and back; `extensions` names
+//! the extension fields for data that the format has no field for.
 //!
-//! Where the specification is silent: of two equal fields the first is kept; two different values
-//! of a required field discard the record; a leap second and a RATING of `05` are refused; language
-//! tags and media types are checked for their form only; a blank line more or less is none.
+//! Where the specification is silent: the first of two equal fields counts; two different values of a
+//! required field discard the record; a leap second and a RATING of `05` are refused; language tags
+//! and media types are checked only for their form; additional blank lines are ignored.
 
 mod export;
 mod extensions;

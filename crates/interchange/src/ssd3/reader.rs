@@ -1,8 +1,8 @@
 //! Reads a catalogue record by record.
 //!
-//! The document is read twice: one forbidden character anywhere makes all of it worthless, and
-//! only the whole tells whether it has LF alone for its line ends. Neither reading holds more than
-//! a record, but for the IDs, which must not repeat.
+//! The document is read twice. The first pass refuses a document with a forbidden character, and
+//! learns whether all lines end in LF alone. Neither pass keeps more than one record in memory, except
+//! the IDs, which must be unique.
 
 use std::collections::HashSet;
 use std::io::{self, BufRead, Seek, SeekFrom};
@@ -24,13 +24,13 @@ pub struct Diagnostic {
     pub message: String,
 }
 
-/// Why a document cannot be read at all.
+/// The reason why a document cannot be read at all.
 #[derive(Debug, thiserror::Error)]
 pub enum Error {
     /// The input failed.
     #[error(transparent)]
     Input(#[from] io::Error),
-    /// There is a character that a catalogue may not have anywhere.
+    /// The document has a character that no catalogue may have.
     #[error(
         "line {line} has the forbidden character {code}: the document was damaged on its way, or is no catalogue (SSD3 2.1.1, 5.2)"
     )]
@@ -42,27 +42,31 @@ pub enum Error {
     },
 }
 
-/// Reads one document.
+/// Reads the records of one document.
 #[derive(Debug)]
 pub struct Reader<R> {
     input: R,
-    /// Whether lines end in LF alone, which has not been told yet while `is_reported` is false.
+    /// Whether all lines end in LF alone.
     is_bare: bool,
+    /// Whether `is_bare` has been reported.
     is_reported: bool,
-    /// The line that comes next, from 1.
+    /// The next line, from 1.
     line: u64,
     ids: HashSet<Box<str>>,
 }
 
-/// A line without its end.
+/// A line without its line break.
 struct CatalogueLine {
     number: u64,
-    /// `None` if it is too long.
+    /// `None` if the line is longer than [`MAX_LINE`].
     text: Option<String>,
 }
 
 impl<R: BufRead + Seek> Reader<R> {
-    /// Looks at every character of the document, which begins where `input` stands.
+    /// Checks every character of the document, which begins at the current position of `input`.
+    ///
+    /// # Errors
+    /// [`Error::Input`], or [`Error::Forbidden`] if no catalogue may have one of the characters.
     pub fn new(mut input: R) -> Result<Self, Error> {
         let start = input.stream_position()?;
         let (mut line, mut has_cr, mut has_lf) = (1, false, false);
@@ -94,8 +98,11 @@ impl<R: BufRead + Seek> Reader<R> {
         })
     }
 
-    /// The next record that is good, and the line it begins on. All that is discarded on the way
-    /// is told to `tell`.
+    /// The next valid record with its first line, from 1; `None` at the end. `tell` is called for each
+    /// field and record that is discarded.
+    ///
+    /// # Errors
+    /// If the input fails.
     pub fn next_record(
         &mut self,
         tell: &mut dyn FnMut(Diagnostic),
@@ -169,13 +176,13 @@ impl<R: BufRead + Seek> Reader<R> {
     }
 }
 
-/// A record being read.
+/// The part of a record that has been read so far.
 #[derive(Default)]
 struct RecordBuilder {
     record: CatalogueRecord,
-    /// Its first line.
+    /// The first line of the record.
     start: Option<u64>,
-    /// The required field that was given twice, differently.
+    /// The name of a required field with two different values.
     conflicting: Option<String>,
 }
 
@@ -262,7 +269,7 @@ impl RecordBuilder {
     }
 }
 
-/// Why a field is discarded, in words.
+/// The message for a discarded field.
 fn discarded(fault: Fault, text: &str) -> String {
     let name = text.split(':').next().unwrap_or_default();
     let why = match fault {

@@ -1,4 +1,4 @@
-//! A record, and what is wrong with one.
+//! A record of a catalogue, and the faults of documents.
 
 use std::collections::BTreeMap;
 use std::fmt;
@@ -8,7 +8,7 @@ use super::field::{STANDARD_FIELDS, StandardField, is_name, is_value};
 /// What is wrong at some place of a document.
 #[derive(Debug, Clone, Copy, PartialEq, Eq)]
 pub enum Fault {
-    /// LineReader end in LF alone throughout; accepted.
+    /// Lines end in LF alone throughout; accepted.
     BareLf,
     /// A CR or LF that is not part of a CRLF, within a line.
     StrayBreak,
@@ -84,7 +84,7 @@ impl fmt::Display for Fault {
     }
 }
 
-/// Fields by name, each of which is good.
+/// A record of a catalogue: valid fields by name.
 #[derive(Debug, Clone, Default, PartialEq, Eq)]
 pub struct CatalogueRecord {
     fields: BTreeMap<String, String>,
@@ -96,7 +96,10 @@ impl CatalogueRecord {
         self.fields.get(name).map(String::as_str)
     }
 
-    /// Adds a field, or says why it has to be discarded.
+    /// Adds a field.
+    ///
+    /// # Errors
+    /// The fault for which a reader has to discard the field.
     pub fn push(&mut self, name: &str, value: &str) -> Result<(), Fault> {
         if !is_name(name) {
             return Err(Fault::Name);
@@ -119,19 +122,19 @@ impl CatalogueRecord {
         Ok(())
     }
 
-    /// Takes a field out.
+    /// Removes a field, and returns its value.
     pub fn remove(&mut self, name: &str) -> Option<String> {
         self.fields.remove(name)
     }
 
-    /// The first required field that it lacks.
+    /// The first required field that the record lacks.
     pub fn missing(&self) -> Option<&'static StandardField> {
         let lacks = |field: &&StandardField| field.is_required && self.get(field.name).is_none();
         STANDARD_FIELDS.iter().find(lacks)
     }
 
-    /// The fields: those of the specification in the order of its example, then the extensions by
-    /// name.
+    /// The fields: first those of the specification, in the order of its example, then the extensions,
+    /// sorted by name.
     pub fn fields(&self) -> impl Iterator<Item = (&str, &str)> {
         let standard = STANDARD_FIELDS.iter().map(|field| field.name);
         standard
@@ -139,7 +142,7 @@ impl CatalogueRecord {
             .chain(self.extensions())
     }
 
-    /// The extension fields, by name.
+    /// The extension fields, sorted by name.
     pub fn extensions(&self) -> impl Iterator<Item = (&str, &str)> {
         let fields = self
             .fields

@@ -1,4 +1,4 @@
-//! Writes a catalogue record by record: CRLF throughout, no field that a reader would discard.
+//! Writes a catalogue record by record: with CRLF, and without fields that a reader would discard.
 
 use std::collections::HashSet;
 use std::io::{self, Write};
@@ -7,7 +7,7 @@ use super::field;
 use super::reader::MAX_LINE;
 use super::record::CatalogueRecord;
 
-/// A record that cannot be written, or an output that fails.
+/// The reason why a record could not be written.
 #[derive(Debug, thiserror::Error)]
 pub enum WriteError {
     /// The output failed.
@@ -16,24 +16,24 @@ pub enum WriteError {
     /// A required field is missing.
     #[error("the record has no {field} (SSD3 2.2)")]
     Missing {
-        /// Its name.
+        /// The name of the field.
         field: &'static str,
     },
-    /// The ID is another record's.
+    /// An earlier record has the same ID.
     #[error("two records have the ID {id} (SSD3 3.9)")]
     DuplicateId {
         /// The ID.
         id: String,
     },
-    /// A field is longer than we read.
+    /// A field is longer than [`MAX_LINE`], the limit of the reader.
     #[error("the field {field} is longer than {MAX_LINE} bytes")]
     TooLong {
-        /// Its name.
+        /// The name of the field.
         field: String,
     },
 }
 
-/// Writes one document.
+/// Writes the records of one document.
 #[derive(Debug)]
 pub struct Writer<W> {
     output: W,
@@ -42,7 +42,7 @@ pub struct Writer<W> {
 }
 
 impl<W: Write> Writer<W> {
-    /// A document without records so far.
+    /// Starts a document without records.
     pub fn new(output: W) -> Self {
         Self {
             output,
@@ -51,7 +51,10 @@ impl<W: Write> Writer<W> {
         }
     }
 
-    /// Adds a record.
+    /// Writes a record.
+    ///
+    /// # Errors
+    /// If the output fails, or a reader would discard the record or one of its fields.
     pub fn write(&mut self, record: &CatalogueRecord) -> Result<(), WriteError> {
         if let Some(field) = record.missing() {
             return Err(WriteError::Missing { field: field.name });
@@ -77,7 +80,10 @@ impl<W: Write> Writer<W> {
         Ok(())
     }
 
-    /// The output, flushed.
+    /// Flushes the output and returns it.
+    ///
+    /// # Errors
+    /// If the output fails.
     pub fn finish(mut self) -> io::Result<W> {
         self.output.flush()?;
         Ok(self.output)
