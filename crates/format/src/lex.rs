@@ -88,7 +88,7 @@ impl<'a> Lexer<'a> {
                 .is_none_or(|next| matches!(next, b' ' | b'\t'));
             match bytes[at] {
                 _ if matches!(self.state, LexerState::Quoted(_)) => {
-                    at = self.read_quoted(bytes, at)
+                    at = self.read_quoted(bytes, at);
                 }
                 b' ' | b'\t' => at += 1,
                 b'#' if after_space => {
