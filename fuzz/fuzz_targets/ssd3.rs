@@ -4,7 +4,7 @@
 use std::io::Cursor;
 
 use libfuzzer_sys::fuzz_target;
-use urldb_interchange::ssd3::{Reader, CatalogueRecord, Writer, into_item};
+use urldb_interchange::ssd3::{CatalogueRecord, Reader, Writer, into_item};
 
 fn read(bytes: &[u8]) -> Option<Vec<CatalogueRecord>> {
     let mut reader = Reader::new(Cursor::new(bytes)).ok()?;
