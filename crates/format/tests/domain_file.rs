@@ -396,7 +396,7 @@ fn edits() {
     .unwrap();
     file.insert(Record::new("/e")).unwrap();
     file.update(&RecordIdentity::get("/d"), |record| {
-        record.path = "/a".to_owned()
+        record.path = "/a".to_owned();
     })
     .unwrap();
     file.update_metadata(|metadata| metadata.cnames.push("www.example.com".to_owned()))
