@@ -211,7 +211,7 @@ impl Report {
             run,
             findings: self.findings,
             mistakes: self.misread.mistakes,
-            mended: self.misread.mended,
+            fixed: self.misread.mended,
             changes: self.changes,
             summary,
         };

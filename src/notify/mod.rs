@@ -10,9 +10,9 @@ use std::path::{Path, PathBuf};
 use std::time::Duration;
 
 use anyhow::Context;
-use urldb_email::Email;
-use urldb_html::HtmlReport;
-use urldb_protocol::{Answer, Envelope, Interest, Notifier, Outcome};
+use urldb_email::EmailNotifier;
+use urldb_html::HtmlNotifier;
+use urldb_protocol::{DeliveryOutcome, DeliveryReport, Envelope, Notifier, Trigger};
 
 pub use outbox::Outbox;
 
@@ -56,7 +56,7 @@ impl Notifiers {
         let mut waiting = self
             .0
             .iter()
-            .filter(|(_, notifier)| notifier.interest() == Interest::News);
+            .filter(|(_, notifier)| notifier.trigger() == Trigger::News);
         waiting.try_for_each(|(name, _)| outbox.put(name, envelope))
     }
 
@@ -71,16 +71,16 @@ impl Notifiers {
         for (name, notifier) in &self.0 {
             let deliver =
                 |envelope: &Envelope| runtime.block_on(within_time(notifier.as_ref(), envelope));
-            match notifier.interest() {
-                Interest::EveryRun => delivered.push(describe(name, deliver(envelope))),
-                Interest::News => {
+            match notifier.trigger() {
+                Trigger::EveryRun => delivered.push(describe(name, deliver(envelope))),
+                Trigger::News => {
                     for waiting in outbox.waiting(name) {
                         let done = waiting.and_then(|waiting| {
-                            let answer = deliver(&waiting.envelope);
-                            if answer.outcome != Outcome::Retry {
+                            let report = deliver(&waiting.envelope);
+                            if report.outcome != DeliveryOutcome::Retry {
                                 waiting.cross_off()?;
                             }
-                            Ok(describe(name, answer))
+                            Ok(describe(name, report))
                         });
                         delivered.push(done.unwrap_or_else(|error| trouble(name, &error)));
                     }
@@ -104,8 +104,9 @@ pub fn folders(config: &Config, outbox: &Outbox) -> Vec<PathBuf> {
     written.chain(outbox.folders()).collect()
 }
 
-async fn within_time(notifier: &dyn Notifier, envelope: &Envelope) -> Answer {
-    let late = || Answer::retry(format!("no answer within {} seconds", TIME_LIMIT.as_secs()));
+async fn within_time(notifier: &dyn Notifier, envelope: &Envelope) -> DeliveryReport {
+    let late =
+        || DeliveryReport::retry(format!("no answer within {} seconds", TIME_LIMIT.as_secs()));
     tokio::time::timeout(TIME_LIMIT, notifier.deliver(envelope))
         .await
         .unwrap_or_else(|_| late())
@@ -120,16 +121,16 @@ fn trouble(name: &str, error: &anyhow::Error) -> Delivered {
     }
 }
 
-fn describe(name: &str, answer: Answer) -> Delivered {
-    let message = match answer.outcome {
-        Outcome::Delivered => answer.message,
-        Outcome::Retry => format!("{}; the next run will try again", answer.message),
-        Outcome::Failed => format!("not delivered: {}", answer.message),
+fn describe(name: &str, report: DeliveryReport) -> Delivered {
+    let message = match report.outcome {
+        DeliveryOutcome::Delivered => report.message,
+        DeliveryOutcome::Retry => format!("{}; the next run will try again", report.message),
+        DeliveryOutcome::Failed => format!("not delivered: {}", report.message),
     };
     Delivered {
         notifier: name.to_owned(),
         message,
-        failed: answer.outcome == Outcome::Failed,
+        failed: report.outcome == DeliveryOutcome::Failed,
     }
 }
 
@@ -138,7 +139,7 @@ fn make(root: &Path, notify: &Notify) -> anyhow::Result<Box<dyn Notifier>> {
         Notify::Email(email) => Box::new(make_email(root, email)?),
         Notify::Html(NotifyHtml { path, templates }) => {
             let templates = Templates(templates.as_ref().map(|folder| root.join(folder)));
-            Box::new(HtmlReport::new(
+            Box::new(HtmlNotifier::new(
                 urldb_html::Settings {
                     path: root.join(path),
                 },
@@ -148,7 +149,7 @@ fn make(root: &Path, notify: &Notify) -> anyhow::Result<Box<dyn Notifier>> {
     })
 }
 
-fn make_email(root: &Path, email: &NotifyEmail) -> anyhow::Result<Email> {
+fn make_email(root: &Path, email: &NotifyEmail) -> anyhow::Result<EmailNotifier> {
     let transport = match &email.transport {
         EmailTransport::Folder(folder) => urldb_email::Transport::Folder(root.join(folder)),
         EmailTransport::Smtp {
@@ -187,7 +188,7 @@ fn make_email(root: &Path, email: &NotifyEmail) -> anyhow::Result<Email> {
         text: own.get("email.txt", include_str!("../../templates/email.txt"))?,
         html: own.get("email.html", include_str!("../../templates/email.html"))?,
     };
-    Ok(Email::new(settings, templates)?)
+    Ok(EmailNotifier::new(settings, templates)?)
 }
 
 /// User and password; the password comes from the environment only.

@@ -6,7 +6,7 @@ use std::net::TcpListener;
 use crate::mime::mail_of;
 use crate::sandbox::Sandbox;
 use crate::site::{Site, promises};
-use crate::smtp::{Answers, Received, Server};
+use crate::smtp::{Server, SmtpReplies, SmtpSession};
 
 /// A URL that is gone, and a mail server on this port to tell of it.
 fn broken(port: u16) -> (Site, Sandbox) {
@@ -38,7 +38,7 @@ fn waiting(sandbox: &Sandbox) -> usize {
     sandbox.files("status/outbox", ".json").len()
 }
 
-fn message_id(received: &Received) -> String {
+fn message_id(received: &SmtpSession) -> String {
     mail_of(&received.message).header("Message-ID").to_owned()
 }
 
@@ -59,7 +59,7 @@ fn what_cannot_be_sent_now_is_sent_by_the_next_run() {
     assert_eq!(waiting(&sandbox), 1);
     let run = run_of(&sandbox);
 
-    let server = Server::start(Answers::default());
+    let server = Server::start(SmtpReplies::default());
     send_to(&sandbox, server.port);
     sandbox.urldb(&["run"]).code(1);
     let received = server.received();
@@ -74,16 +74,16 @@ fn what_cannot_be_sent_now_is_sent_by_the_next_run() {
 
 #[test]
 fn a_message_that_was_put_off_keeps_its_id() {
-    let busy = Server::start(Answers {
+    let busy = Server::start(SmtpReplies {
         end: "451 come back later",
-        ..Answers::default()
+        ..SmtpReplies::default()
     });
     let (_site, sandbox) = broken(busy.port);
     sandbox.urldb(&["run"]).code(1).says(&["451", "try again"]);
     let first = message_id(&busy.received());
     assert_eq!(waiting(&sandbox), 1);
 
-    let ready = Server::start(Answers::default());
+    let ready = Server::start(SmtpReplies::default());
     send_to(&sandbox, ready.port);
     sandbox.urldb(&["run"]).code(1);
     assert_eq!(message_id(&ready.received()), first);
@@ -92,9 +92,9 @@ fn a_message_that_was_put_off_keeps_its_id() {
 
 #[test]
 fn a_refused_message_is_a_failure_and_not_tried_again() {
-    let server = Server::start(Answers {
+    let server = Server::start(SmtpReplies {
         rcpt: "550 no such user",
-        ..Answers::default()
+        ..SmtpReplies::default()
     });
     let (_site, sandbox) = broken(server.port);
     sandbox

@@ -3,7 +3,7 @@
 use crate::archive::records;
 use crate::sandbox::Sandbox;
 use crate::site::{Site, promises};
-use crate::smtp::{Answers, Server};
+use crate::smtp::{Server, SmtpReplies};
 use crate::support::Reply;
 
 const PASSWORD: &str = "hunter2-never-shown";
@@ -23,10 +23,10 @@ fn secrets_stay_between_those_who_need_them() {
     let site = Site::with(&[("/a", "first")]);
     site.serve("/away", Reply::redirect(302, "http://other.test/b"));
     site.serve("/b", Reply::ok("elsewhere"));
-    let mail = Server::start(Answers {
+    let mail = Server::start(SmtpReplies {
         ehlo: "250-mail.example.test\r\n250 AUTH PLAIN LOGIN",
         auth: "535 who are you?",
-        ..Answers::default()
+        ..SmtpReplies::default()
     });
     let sandbox = Sandbox::new(&format!(
         "[check]\nheaders = {{ X-Token = \"{TOKEN}\" }}\n\

@@ -1,66 +1,47 @@
 //! Sends a report by email, to a mail server or into a folder of `.eml` files.
 //!
-//! `settings` says where to, `message` composes, `courier` delivers. A message
-//! is the same, byte for byte, each time the same report is composed; its
-//! Message-ID too, so that a mail that arrives twice is recognized.
+//! `settings` holds addresses and the mail server, `message` composes, `transport` delivers.
+//! The same report always gives the same message, byte for byte. The Message-ID is the same too,
+//! so mail programs recognize a message that arrives twice.
 #![forbid(unsafe_code)]
 
 mod message;
 mod settings;
 mod transport;
 
-use lettre::message::Mailbox;
-use urldb_protocol::{Answer, Delivery, Envelope, Interest, Notifier};
-use urldb_render::Renderer;
+use urldb_protocol::{DeliveryFuture, DeliveryReport, Envelope, Notifier, Trigger};
 
+use message::Composer;
 pub use settings::{Credentials, Error, Security, Settings, Templates, Transport};
-use transport::Courier;
+use transport::MailTransport;
 
 /// The email notifier.
 #[derive(Debug)]
-pub struct Email {
-    from: Mailbox,
-    to: Vec<Mailbox>,
-    renderer: Renderer,
-    courier: Courier,
+pub struct EmailNotifier {
+    composer: Composer,
+    transport: MailTransport,
 }
 
-impl Email {
-    /// Reads the addresses and the templates, and prepares the way out. Sends nothing yet.
+impl EmailNotifier {
+    /// Parses the addresses and the templates, and prepares the connection. Sends nothing.
     pub fn new(settings: Settings, templates: Templates) -> Result<Self, Error> {
-        let from = settings::mailbox(&settings.from)?;
-        let to: Vec<_> = settings
-            .to
-            .iter()
-            .map(|to| settings::mailbox(to))
-            .collect::<Result<_, _>>()?;
-        if to.is_empty() {
-            return Err(Error::NoRecipient);
-        }
-        let renderer = Renderer::new([
-            (message::SUBJECT, templates.subject),
-            (message::TEXT, templates.text),
-            (message::HTML, templates.html),
-        ])?;
         Ok(Self {
-            from,
-            to,
-            renderer,
-            courier: Courier::new(settings.transport)?,
+            composer: Composer::new(&settings, templates)?,
+            transport: MailTransport::new(settings.transport)?,
         })
     }
 }
 
-impl Notifier for Email {
-    fn interest(&self) -> Interest {
-        Interest::News
+impl Notifier for EmailNotifier {
+    fn trigger(&self) -> Trigger {
+        Trigger::News
     }
 
-    fn deliver<'a>(&'a self, envelope: &'a Envelope) -> Delivery<'a> {
+    fn deliver<'a>(&'a self, envelope: &'a Envelope) -> DeliveryFuture<'a> {
         Box::pin(async move {
-            match message::compose(self, envelope) {
-                Ok(message) => self.courier.deliver(message).await,
-                Err(error) => Answer::failed(error.to_string()),
+            match self.composer.compose(envelope) {
+                Ok(message) => self.transport.deliver(message).await,
+                Err(error) => DeliveryReport::failed(error.to_string()),
             }
         })
     }

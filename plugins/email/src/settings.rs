@@ -1,4 +1,4 @@
-//! What the user has to say: who, where to, and how it should look.
+//! The settings of the email notifier: addresses, mail server, templates.
 
 use std::fmt;
 use std::net::IpAddr;
@@ -7,49 +7,49 @@ use std::time::Duration;
 
 use lettre::message::Mailbox;
 
-/// Where mail comes from and goes to.
+/// Addresses of a message, and how it is delivered.
 #[derive(Debug, Clone)]
 pub struct Settings {
     /// The sender, `name@host` or `Name <name@host>`.
     pub from: String,
     /// The recipients, in the same form; each gets the same message.
     pub to: Vec<String>,
-    /// The way out.
+    /// How the message is delivered.
     pub transport: Transport,
 }
 
-/// The way out.
+/// How a message is delivered.
 #[derive(Debug, Clone)]
 pub enum Transport {
     /// A mail server.
     Smtp {
-        /// Its name or address.
+        /// The host name or IP address.
         server: String,
-        /// Its port.
+        /// The TCP port.
         port: u16,
         /// How the connection is protected.
         security: Security,
-        /// How to log in.
+        /// User and password, if the server wants a login.
         credentials: Option<Credentials>,
-        /// How long one message may take, all in all.
+        /// Time limit for one message, from connecting to the final reply.
         timeout: Duration,
     },
-    /// A folder that gets one `.eml` file per message; the same report replaces its own.
+    /// A folder that gets one `.eml` file per message. The same report replaces its own file.
     Folder(PathBuf),
 }
 
 /// How the connection to a mail server is protected.
 #[derive(Debug, Clone, Copy, PartialEq, Eq)]
 pub enum Security {
-    /// Not at all. With credentials, only to this very machine.
+    /// No protection. With credentials, only a loopback address is allowed.
     None,
-    /// A plain connection that has to become a TLS one before anything is said.
+    /// STARTTLS, required: the connection becomes TLS before the login and the message.
     Starttls,
     /// TLS from the first byte.
     Implicit,
 }
 
-/// How to log in to a mail server. The password is never printed.
+/// The login at a mail server. `Debug` leaves out the password.
 #[derive(Clone)]
 pub struct Credentials {
     /// The user.
@@ -71,27 +71,27 @@ impl fmt::Debug for Credentials {
 pub struct Templates {
     /// The subject, one line.
     pub subject: String,
-    /// The body for those who read text.
+    /// The plain text body.
     pub text: String,
-    /// The body for those who read HTML.
+    /// The HTML body.
     pub html: String,
 }
 
-/// Settings or templates that cannot work.
+/// Invalid settings or templates.
 #[derive(Debug, thiserror::Error)]
 pub enum Error {
     /// Not an email address.
     #[error("{text:?} is not an email address: {why}")]
     Address {
-        /// What was given.
+        /// The text from the settings.
         text: String,
-        /// What is wrong with it, or what to write instead.
+        /// What is wrong with the text, or what to write instead.
         why: &'static str,
     },
-    /// Nobody to write to.
+    /// The list of recipients is empty.
     #[error("there is nobody to write to: `to` is empty")]
     NoRecipient,
-    /// A password on an open line.
+    /// A password that would go over an unencrypted connection.
     #[error(
         "the password would go to {server} unencrypted: set tls to \"starttls\" or \"implicit\""
     )]
@@ -99,21 +99,21 @@ pub enum Error {
         /// The mail server.
         server: String,
     },
-    /// The name of the server cannot stand in a certificate.
+    /// A server name that is not valid in a certificate.
     #[error("cannot connect to {server} with TLS: {source}")]
     Tls {
         /// The mail server.
         server: String,
-        /// What is wrong.
+        /// The error of the TLS library.
         source: lettre::transport::smtp::Error,
     },
-    /// A template cannot be read.
+    /// A template that does not parse.
     #[error(transparent)]
     Template(#[from] urldb_render::Error),
 }
 
-/// Reads an address. Only ASCII: an address that needs SMTPUTF8 would be refused
-/// by many servers, and only when there is something to tell.
+/// Parses an address. Only ASCII is allowed: many servers refuse an address that needs SMTPUTF8,
+/// and they refuse it only when a message is sent.
 pub(crate) fn mailbox(text: &str) -> Result<Mailbox, Error> {
     let wrong = |why| Error::Address {
         text: text.to_owned(),

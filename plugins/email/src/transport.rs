@@ -1,4 +1,4 @@
-//! Delivers a message: over SMTP, or into a folder.
+//! Delivers a message over SMTP or into a folder.
 
 use std::fs;
 use std::path::{Path, PathBuf};
@@ -12,23 +12,23 @@ use lettre::transport::smtp::client::{Tls, TlsParameters};
 use lettre::{AsyncSmtpTransport, AsyncTransport, Tokio1Executor};
 use tokio::task::JoinSet;
 use tokio::time::timeout;
-use urldb_protocol::Answer;
+use urldb_protocol::DeliveryReport;
 use urldb_render::{one_line, shorten};
 
-use crate::message::Composed;
+use crate::message::OutgoingMail;
 use crate::settings::{self, Credentials, Error, Security, Transport};
 
-/// The most that is repeated of what a server says, in characters.
+/// Longest quotation of a server's reply, in characters.
 const LONGEST_REPLY: usize = 500;
 
-/// The way out, ready to be used.
+/// A transport that is ready to deliver.
 #[derive(Debug)]
-pub(crate) enum Courier {
+pub(crate) enum MailTransport {
     Smtp(Box<Smtp>),
     Folder(PathBuf),
 }
 
-impl Courier {
+impl MailTransport {
     pub(crate) fn new(transport: Transport) -> Result<Self, Error> {
         match transport {
             Transport::Folder(folder) => Ok(Self::Folder(folder)),
@@ -62,10 +62,10 @@ impl Courier {
         }
     }
 
-    pub(crate) async fn deliver(&self, composed: Composed) -> Answer {
+    pub(crate) async fn deliver(&self, mail: OutgoingMail) -> DeliveryReport {
         match self {
-            Self::Smtp(smtp) => smtp.send(composed).await,
-            Self::Folder(folder) => store(folder, &composed),
+            Self::Smtp(smtp) => smtp.send(mail).await,
+            Self::Folder(folder) => store(folder, &mail),
         }
     }
 }
@@ -87,10 +87,10 @@ fn tls(server: &str, security: Security) -> Result<Tls, Error> {
 /// A mail server.
 pub(crate) struct Smtp {
     transport: AsyncSmtpTransport<Tokio1Executor>,
-    /// `server:port`, for people.
+    /// `server:port`, for messages.
     name: String,
     timeout: Duration,
-    /// Never to be printed, in any of the forms in which they are sent.
+    /// Every form in which the password is sent. Messages never contain them.
     secrets: Vec<String>,
 }
 
@@ -103,20 +103,22 @@ impl std::fmt::Debug for Smtp {
 }
 
 impl Smtp {
-    async fn send(&self, Composed { id, message }: Composed) -> Answer {
-        // In a task of its own, because a hostile server can make lettre 0.11.23
-        // panic (RUSTSEC-2026-0562). The set aborts it when it is dropped.
+    async fn send(&self, OutgoingMail { id, message }: OutgoingMail) -> DeliveryReport {
+        // A hostile server can make lettre 0.11.23 panic (RUSTSEC-2026-0562), so lettre runs in a
+        // task of its own. The set aborts the task when the set is dropped.
         let mut tasks = JoinSet::new();
         let transport = self.transport.clone();
         tasks.spawn(async move { transport.send(message).await });
         match timeout(self.timeout, tasks.join_next()).await {
-            Ok(Some(Ok(Ok(_)))) => Answer::delivered(format!("accepted by {} as {id}", self.name)),
+            Ok(Some(Ok(Ok(_)))) => {
+                DeliveryReport::delivered(format!("accepted by {} as {id}", self.name))
+            }
             Ok(Some(Ok(Err(error)))) => self.refusal(&error),
-            Ok(Some(Err(_)) | None) => Answer::retry(format!(
+            Ok(Some(Err(_)) | None) => DeliveryReport::retry(format!(
                 "the conversation with {} broke down: the server does not speak proper SMTP",
                 self.name
             )),
-            Err(_) => Answer::retry(format!(
+            Err(_) => DeliveryReport::retry(format!(
                 "{} did not take the message within {} s",
                 self.name,
                 self.timeout.as_secs_f32()
@@ -124,24 +126,24 @@ impl Smtp {
         }
     }
 
-    /// Only a definite no, or something that only the user can mend, is final.
-    fn refusal(&self, error: &SmtpError) -> Answer {
+    /// A refusal is final if the server says so (5xx), or if only the user can correct the cause.
+    fn refusal(&self, error: &SmtpError) -> DeliveryReport {
         let words = self.without_secrets(&error.to_string());
         if error.is_permanent() {
-            Answer::failed(format!("{} refused the message: {words}", self.name))
+            DeliveryReport::failed(format!("{} refused the message: {words}", self.name))
         } else if error.is_client() {
-            Answer::failed(format!(
+            DeliveryReport::failed(format!(
                 "cannot talk to {}: {words}: check server, port, tls and user",
                 self.name
             ))
         } else if error.is_transient() {
-            Answer::retry(format!("{} put the message off: {words}", self.name))
+            DeliveryReport::retry(format!("{} put the message off: {words}", self.name))
         } else {
-            Answer::retry(format!("cannot send through {}: {words}", self.name))
+            DeliveryReport::retry(format!("cannot send through {}: {words}", self.name))
         }
     }
 
-    /// A server may repeat what it was sent.
+    /// Redacts the password: a server may repeat what the client sent.
     fn without_secrets(&self, words: &str) -> String {
         let mut words = words.to_owned();
         for secret in &self.secrets {
@@ -151,7 +153,7 @@ impl Smtp {
     }
 }
 
-/// The password as it is, and as AUTH PLAIN and AUTH LOGIN send it.
+/// The password in plain text, and as AUTH PLAIN and AUTH LOGIN encode it.
 fn secrets(credentials: &Credentials) -> Vec<String> {
     let Credentials { user, password } = credentials;
     if password.is_empty() {
@@ -164,14 +166,14 @@ fn secrets(credentials: &Credentials) -> Vec<String> {
     ]
 }
 
-fn store(folder: &Path, Composed { id, message }: &Composed) -> Answer {
+fn store(folder: &Path, OutgoingMail { id, message }: &OutgoingMail) -> DeliveryReport {
     let path = folder.join(format!("{id}.eml"));
     let write = || {
         fs::create_dir_all(folder)?;
         urldb_files::write_atomically(&path, &message.formatted())
     };
     match write() {
-        Ok(()) => Answer::delivered(format!("written to {}", path.display())),
-        Err(error) => Answer::retry(format!("cannot write {}: {error}", path.display())),
+        Ok(()) => DeliveryReport::delivered(format!("written to {}", path.display())),
+        Err(error) => DeliveryReport::retry(format!("cannot write {}: {error}", path.display())),
     }
 }

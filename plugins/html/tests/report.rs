@@ -1,10 +1,10 @@
-//! The page that people open, and what must never get into it.
+//! The text of the page, and what the page must never contain.
 
 use std::fs;
 use std::path::Path;
 
-use urldb_html::{HtmlReport, Settings};
-use urldb_protocol::{Change, Envelope, Finding, Interest, Notifier, Outcome, State};
+use urldb_html::{HtmlNotifier, Settings};
+use urldb_protocol::{Change, DeliveryOutcome, Envelope, Finding, Notifier, State, Trigger};
 
 fn read(path: &str) -> String {
     let root = Path::new(env!("CARGO_MANIFEST_DIR")).join("../..");
@@ -15,17 +15,22 @@ fn envelope() -> Envelope {
     serde_json::from_str(&read("docs/envelope.example.json")).unwrap()
 }
 
-fn report_in(folder: &Path) -> HtmlReport {
+fn report_in(folder: &Path) -> HtmlNotifier {
     let settings = Settings {
         path: folder.to_owned(),
     };
-    HtmlReport::new(settings, read("templates/report.html")).unwrap()
+    HtmlNotifier::new(settings, read("templates/report.html")).unwrap()
 }
 
 async fn page(envelope: &Envelope) -> String {
     let folder = tempfile::tempdir().unwrap();
-    let answer = report_in(folder.path()).deliver(envelope).await;
-    assert_eq!(answer.outcome, Outcome::Delivered, "{}", answer.message);
+    let report = report_in(folder.path()).deliver(envelope).await;
+    assert_eq!(
+        report.outcome,
+        DeliveryOutcome::Delivered,
+        "{}",
+        report.message
+    );
     fs::read_to_string(folder.path().join("index.html")).unwrap()
 }
 
@@ -115,10 +120,10 @@ async fn data_is_neither_template_nor_markup() {
         mistake.message = hostile.to_owned();
         mistake.help = Some(hostile.to_owned());
     }
-    for mended in &mut envelope.mended {
-        mended.file = hostile.to_owned();
-        mended.code = hostile.to_owned();
-        mended.text = hostile.to_owned();
+    for fixed in &mut envelope.fixed {
+        fixed.file = hostile.to_owned();
+        fixed.code = hostile.to_owned();
+        fixed.text = hostile.to_owned();
     }
     for change in &mut envelope.changes {
         change.url = format!("https://example.org/{hostile}");
@@ -173,7 +178,7 @@ async fn long_lists_are_cut_and_say_so() {
         });
         envelope.findings.extend(findings);
         envelope.mistakes.push(example.mistakes[0].clone());
-        envelope.mended.push(example.mended[0].clone());
+        envelope.fixed.push(example.fixed[0].clone());
         let states = [
             (State::Ok, State::Gone),
             (State::Gone, State::Ok),
@@ -198,11 +203,11 @@ async fn every_run_replaces_the_page_whole() {
     let folder = tempfile::tempdir().unwrap();
     let path = folder.path().join("to/be/made");
     let report = report_in(&path);
-    assert_eq!(report.interest(), Interest::EveryRun);
+    assert_eq!(report.trigger(), Trigger::EveryRun);
     for _ in 0..2 {
         assert_eq!(
             report.deliver(&envelope()).await.outcome,
-            Outcome::Delivered
+            DeliveryOutcome::Delivered
         );
     }
     assert_eq!(
@@ -217,14 +222,14 @@ async fn a_folder_that_cannot_be_written_is_tried_again() {
     let folder = tempfile::tempdir().unwrap();
     let file = folder.path().join("file");
     fs::write(&file, "").unwrap();
-    let answer = report_in(&file).deliver(&envelope()).await;
-    assert_eq!(answer.outcome, Outcome::Retry);
-    assert!(answer.message.contains("index.html"), "{}", answer.message);
+    let report = report_in(&file).deliver(&envelope()).await;
+    assert_eq!(report.outcome, DeliveryOutcome::Retry);
+    assert!(report.message.contains("index.html"), "{}", report.message);
 }
 
 #[test]
 fn a_template_that_cannot_be_read_says_where() {
     let settings = Settings { path: "www".into() };
-    let error = HtmlReport::new(settings, "\n\n{% if %}".to_owned()).unwrap_err();
+    let error = HtmlNotifier::new(settings, "\n\n{% if %}".to_owned()).unwrap_err();
     assert_eq!((error.name.as_str(), error.line), ("report.html", 3));
 }

@@ -1,4 +1,4 @@
-//! What one run has to say, as one JSON document.
+//! The envelope: the JSON document that describes one run to notifiers.
 
 use std::collections::BTreeMap;
 
@@ -6,48 +6,49 @@ use jiff::Timestamp;
 use schemars::JsonSchema;
 use serde::{Deserialize, Serialize};
 
-use crate::{Finding, FixedMistake, Mistake, Severity, State};
+use crate::finding::{Finding, FixedMistake, Mistake, Severity};
+use crate::state::State;
 
-/// The protocol number. Read it before anything else of an envelope.
+/// The protocol number. A reader checks this number before any other field of an envelope.
 pub const PROTOCOL: u32 = 1;
 
-/// The report of one run: what a notifier is given.
+/// The report of one run, as notifiers get it.
 #[derive(Debug, Clone, PartialEq, Eq, Serialize, Deserialize, JsonSchema)]
 pub struct Envelope {
-    /// [`PROTOCOL`] of the program that wrote it.
+    /// [`PROTOCOL`] of the program that wrote the envelope.
     pub protocol: u32,
-    /// Which run this was.
+    /// The run that this envelope describes.
     pub run: RunInfo,
-    /// Everything wrong now, the worst first.
+    /// Everything that is wrong now, the worst first.
     pub findings: Vec<Finding>,
-    /// What keeps records from being read, or from meaning what their author meant.
+    /// Mistakes in domain files, because of which records cannot be read or are misunderstood.
     #[serde(default)]
     pub mistakes: Vec<Mistake>,
-    /// The mistakes of earlier runs that are there no longer.
-    #[serde(default)]
-    pub mended: Vec<FixedMistake>,
-    /// What is news of URLs since the last run.
+    /// Mistakes that earlier runs found and that are corrected now.
+    #[serde(default, rename = "mended")]
+    pub fixed: Vec<FixedMistake>,
+    /// URLs whose confirmed state changed since the last run.
     pub changes: Vec<Change>,
     /// Totals.
     pub summary: Summary,
 }
 
 impl Envelope {
-    /// Whether there is anything that people have not been told yet.
+    /// Whether the report contains anything that no earlier report contained as news.
     pub fn has_news(&self) -> bool {
         let has_new_mistake = self.mistakes.iter().any(|mistake| mistake.new);
-        has_new_mistake || !self.mended.is_empty() || !self.changes.is_empty()
+        has_new_mistake || !self.fixed.is_empty() || !self.changes.is_empty()
     }
 }
 
 /// One execution of urldb.
 #[derive(Debug, Clone, PartialEq, Eq, Serialize, Deserialize, JsonSchema)]
 pub struct RunInfo {
-    /// Unique and stable: a redelivery of the same report carries the same id.
+    /// Unique and stable: the same report has the same id when it is delivered again.
     pub id: String,
-    /// When it began.
+    /// When the run began.
     pub started: Timestamp,
-    /// When the last URL was done.
+    /// When the last URL was finished.
     pub finished: Timestamp,
     /// The version of urldb.
     pub version: String,
@@ -55,7 +56,7 @@ pub struct RunInfo {
     pub repository: String,
 }
 
-/// A URL whose settled state is not what it was.
+/// A change of the confirmed state of one URL.
 #[derive(Debug, Clone, PartialEq, Eq, Serialize, Deserialize, JsonSchema)]
 pub struct Change {
     /// The URL.
@@ -64,11 +65,11 @@ pub struct Change {
     pub file: String,
     /// The record's first line, counted from 1.
     pub line: usize,
-    /// The state it had.
+    /// The state before.
     pub from: State,
-    /// The state it has now.
+    /// The state now.
     pub to: State,
-    /// Since when it had had the former state.
+    /// When the URL entered the state before.
     #[serde(default, skip_serializing_if = "Option::is_none")]
     pub from_since: Option<Timestamp>,
     /// When the new state was first seen.
@@ -84,23 +85,23 @@ pub struct Summary {
     pub states: BTreeMap<State, u64>,
     /// How many findings are warnings.
     pub warnings: u64,
-    /// How much was looked at.
+    /// How much was checked.
     pub coverage: Coverage,
 }
 
-/// How much of what was due has been looked at.
+/// How much of what was due was checked.
 #[derive(Debug, Clone, Default, PartialEq, Eq, Serialize, Deserialize, JsonSchema)]
 pub struct Coverage {
     /// URLs that were due.
     pub due: u64,
-    /// URLs that were checked to a conclusion.
+    /// URLs for which the check reached a conclusion.
     pub checked: u64,
     /// Static URLs that were due.
     pub static_due: u64,
-    /// Static URLs whose every promised byte was compared and found right.
+    /// Static URLs whose bytes were all compared and are as promised.
     pub static_verified: u64,
-    /// Static URLs of which the server only said that they have not changed, as it may on the days
-    /// between two full reads.
+    /// Static URLs for which the server answered 304 Not Modified, which `rehash-every` allows on
+    /// the days between two full reads.
     #[serde(default)]
     pub not_modified: u64,
     /// Records that were not due because they are deprecated.
@@ -115,10 +116,10 @@ pub struct Coverage {
     pub milliseconds: u64,
 }
 
-/// What one job came to; the `results` of `check --format json`.
+/// The result of one job: an element of `results` in `check --format json`.
 #[derive(Debug, Clone, PartialEq, Eq, Serialize, Deserialize, JsonSchema)]
 pub struct JobResult {
-    /// The URL that was asked for.
+    /// The URL that was requested.
     pub url: String,
     /// The domain file of its record, relative to the root of the repository, with `/`.
     pub file: String,
@@ -128,21 +129,21 @@ pub struct JobResult {
     pub method: String,
     /// The state.
     pub state: State,
-    /// Which kind of the state.
+    /// The cause of the state, kebab-case.
     #[serde(default, skip_serializing_if = "Option::is_none")]
     pub reason: Option<String>,
     /// One sentence for people.
     pub message: String,
     /// What the record promises.
     pub promised: Promised,
-    /// What the last attempt saw.
+    /// What the last attempt observed.
     pub observed: Observed,
     /// Codes of warnings.
     #[serde(default, skip_serializing_if = "Vec::is_empty")]
     pub warnings: Vec<String>,
-    /// How many times it was fetched.
+    /// How many times the URL was fetched.
     pub attempts: usize,
-    /// [`Severity`] of the state; absent when all is well.
+    /// [`Severity`] of the state; absent for `ok`.
     #[serde(default, skip_serializing_if = "Option::is_none")]
     pub severity: Option<Severity>,
 }
@@ -162,36 +163,36 @@ pub struct Promised {
     /// Status code.
     #[serde(default, skip_serializing_if = "Option::is_none")]
     pub status: Option<u16>,
-    /// Where it must redirect to.
+    /// The target that the URL must redirect to.
     #[serde(default, skip_serializing_if = "Option::is_none")]
     pub redirects_to: Option<String>,
 }
 
-/// What the network answered, in the same terms.
+/// What the network answered; the fields correspond to [`Promised`].
 #[derive(Debug, Clone, Default, PartialEq, Eq, Serialize, Deserialize, JsonSchema)]
 pub struct Observed {
     /// Status of the last response.
     #[serde(default, skip_serializing_if = "Option::is_none")]
     pub status: Option<u16>,
-    /// The URL of the last response, where it is not the one asked for.
+    /// The URL of the last response, if it differs from the requested URL.
     #[serde(default, skip_serializing_if = "Option::is_none")]
     pub final_url: Option<String>,
-    /// Bytes of the body that were read.
+    /// How many bytes of the body were read.
     #[serde(default, skip_serializing_if = "Option::is_none")]
     pub length: Option<u64>,
     /// SHA-256 of a complete body, lower-case hex.
     #[serde(default, skip_serializing_if = "Option::is_none")]
     pub sha256: Option<String>,
-    /// The content type the server named.
+    /// The content type that the server sent.
     #[serde(default, skip_serializing_if = "Option::is_none")]
     pub content_type: Option<String>,
-    /// Status of the first response, where that redirects.
+    /// Status of the first response, if it is a redirect.
     #[serde(default, skip_serializing_if = "Option::is_none")]
     pub redirect_status: Option<u16>,
-    /// Where the first response redirects to.
+    /// The target of the first response, if it is a redirect.
     #[serde(default, skip_serializing_if = "Option::is_none")]
     pub redirect: Option<String>,
-    /// The address that answered.
+    /// The IP address that answered.
     #[serde(default, skip_serializing_if = "Option::is_none")]
     pub address: Option<String>,
 }

@@ -1,10 +1,10 @@
-//! Something wrong with a URL, or with the record of one, as people and programs are told of it.
+//! Findings about a URL or its record, as reports contain them.
 
 use jiff::Timestamp;
 use schemars::JsonSchema;
 use serde::{Deserialize, Serialize};
 
-use crate::State;
+use crate::state::State;
 
 /// How much a finding matters.
 #[derive(
@@ -25,7 +25,7 @@ pub struct Finding {
     pub code: String,
     /// How much it matters.
     pub severity: Severity,
-    /// The URL it is about.
+    /// The URL that the finding is about.
     pub url: String,
     /// The domain file of its record, relative to the root of the repository, with `/`.
     pub file: String,
@@ -38,19 +38,19 @@ pub struct Finding {
     /// Which kind of the state, kebab-case, such as `dns` or `digest`.
     #[serde(default, skip_serializing_if = "Option::is_none")]
     pub reason: Option<String>,
-    /// What was promised, for people, where that tells more than the message.
+    /// The promise, for people; absent where the message says as much.
     #[serde(default, skip_serializing_if = "Option::is_none")]
     pub expected: Option<String>,
-    /// What was seen instead; goes with `expected`.
+    /// What the server sent instead; present with `expected`.
     #[serde(default, skip_serializing_if = "Option::is_none")]
     pub observed: Option<String>,
-    /// How many times it was fetched.
+    /// How many times the URL was fetched.
     #[serde(default)]
     pub attempts: usize,
     /// When the URL entered this state.
     #[serde(default, skip_serializing_if = "Option::is_none")]
     pub since: Option<Timestamp>,
-    /// Not yet confirmed by enough runs: nobody has been told.
+    /// Not yet confirmed by enough runs: not reported as news.
     #[serde(default, skip_serializing_if = "std::ops::Not::not")]
     pub pending: bool,
 }
@@ -79,13 +79,13 @@ pub struct Mistake {
     pub new: bool,
 }
 
-/// A [`Mistake`] that a run before has seen, and that is there no longer.
+/// A [`Mistake`] that an earlier run found and this run did not find.
 #[derive(Debug, Clone, PartialEq, Eq, Serialize, Deserialize, JsonSchema)]
 pub struct FixedMistake {
-    /// Its code.
+    /// The code of the mistake.
     pub code: String,
     /// The domain file, relative to the root of the repository, with `/`.
     pub file: String,
-    /// What stood in its line.
+    /// The text of the line, as the earlier run found it.
     pub text: String,
 }

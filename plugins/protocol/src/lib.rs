@@ -1,11 +1,10 @@
 //! The vocabulary that urldb and its notifiers share.
 //!
-//! A run ends in one [`Envelope`]: what was checked, what is wrong now
-//! ([`Finding`]) and what is news ([`Change`]). A [`Notifier`] takes it out of
-//! the program and gives an [`Answer`]. Built-in notifiers implement the trait;
-//! the same envelope, as JSON, is what an external one reads.
+//! Each run writes one [`Envelope`]: how much was checked, what is wrong now ([`Finding`]) and what
+//! is news ([`Change`]). A [`Notifier`] delivers the envelope and returns a [`DeliveryReport`].
+//! Built-in notifiers implement the trait. External notifiers read the same envelope as JSON.
 //!
-//! Within one [`PROTOCOL`] number the envelope only ever gains fields.
+//! Within one [`PROTOCOL`] number the envelope only gains fields.
 #![forbid(unsafe_code)]
 
 mod envelope;
@@ -17,7 +16,7 @@ pub use envelope::{
     Change, Coverage, Envelope, JobResult, Observed, PROTOCOL, Promised, RunInfo, Summary,
 };
 pub use finding::{Finding, FixedMistake, Mistake, Severity};
-pub use notifier::{Answer, Delivery, Interest, Notifier, Outcome};
+pub use notifier::{DeliveryFuture, DeliveryOutcome, DeliveryReport, Notifier, Trigger};
 pub use state::{State, UnknownState};
 
 /// The JSON Schema of [`Envelope`], as published in docs/envelope.schema.json.

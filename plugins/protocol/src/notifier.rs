@@ -1,4 +1,4 @@
-//! The way out of the program.
+//! The interface between a run and a notifier.
 
 use std::future::Future;
 use std::pin::Pin;
@@ -6,71 +6,71 @@ use std::pin::Pin;
 use schemars::JsonSchema;
 use serde::{Deserialize, Serialize};
 
-use crate::Envelope;
+use crate::envelope::Envelope;
 
-/// A delivery under way.
-pub type Delivery<'a> = Pin<Box<dyn Future<Output = Answer> + Send + 'a>>;
+/// A delivery in progress.
+pub type DeliveryFuture<'a> = Pin<Box<dyn Future<Output = DeliveryReport> + Send + 'a>>;
 
-/// Takes a report out of the program.
+/// Delivers the report of a run to people or programs.
 pub trait Notifier: Send + Sync {
-    /// Which reports it wants.
-    fn interest(&self) -> Interest;
+    /// Which reports the notifier is called with.
+    fn trigger(&self) -> Trigger;
 
-    /// Delivers one report. The caller sets the time limit by dropping the future.
-    fn deliver<'a>(&'a self, envelope: &'a Envelope) -> Delivery<'a>;
+    /// Delivers one report. The caller enforces the time limit: it drops the future.
+    fn deliver<'a>(&'a self, envelope: &'a Envelope) -> DeliveryFuture<'a>;
 }
 
-/// Which reports a notifier wants to be given.
+/// Which reports a notifier is called with.
 #[derive(Debug, Clone, Copy, PartialEq, Eq)]
-pub enum Interest {
-    /// Only those with changes in them.
+pub enum Trigger {
+    /// Only reports that contain news ([`Envelope::has_news`]).
     News,
-    /// Every one.
+    /// The report of every run.
     EveryRun,
 }
 
 /// How a delivery ended.
 #[derive(Debug, Clone, Copy, PartialEq, Eq, Serialize, Deserialize, JsonSchema)]
 #[serde(rename_all = "kebab-case")]
-pub enum Outcome {
-    /// It has left our hands for good.
+pub enum DeliveryOutcome {
+    /// The notifier delivered the report. urldb forgets the report.
     Delivered,
-    /// It may work later: keep it and try again.
+    /// The delivery may work later. urldb keeps the report and tries again in the next run.
     Retry,
-    /// It will never work as it is: tell people.
+    /// The delivery cannot work until a person corrects something. urldb reports the failure.
     Failed,
 }
 
-/// What a notifier says of a delivery.
+/// What a notifier reports about one delivery.
 #[derive(Debug, Clone, PartialEq, Eq, Serialize, Deserialize, JsonSchema)]
-pub struct Answer {
-    /// How it ended.
-    pub outcome: Outcome,
-    /// For people: where it went, or what went wrong and what to do.
+pub struct DeliveryReport {
+    /// How the delivery ended.
+    pub outcome: DeliveryOutcome,
+    /// For people: the destination, or what went wrong and what to do.
     pub message: String,
 }
 
-impl Answer {
-    /// It arrived; `message` says where.
+impl DeliveryReport {
+    /// A successful delivery. `message` names the destination.
     pub fn delivered(message: impl Into<String>) -> Self {
         Self {
-            outcome: Outcome::Delivered,
+            outcome: DeliveryOutcome::Delivered,
             message: message.into(),
         }
     }
 
-    /// It may work later; `message` says what went wrong.
+    /// A delivery that may work later. `message` says what went wrong.
     pub fn retry(message: impl Into<String>) -> Self {
         Self {
-            outcome: Outcome::Retry,
+            outcome: DeliveryOutcome::Retry,
             message: message.into(),
         }
     }
 
-    /// It will not work; `message` says what went wrong and what to do.
+    /// A delivery that cannot work. `message` says what went wrong and what to do.
     pub fn failed(message: impl Into<String>) -> Self {
         Self {
-            outcome: Outcome::Failed,
+            outcome: DeliveryOutcome::Failed,
             message: message.into(),
         }
     }

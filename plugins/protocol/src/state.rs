@@ -1,4 +1,4 @@
-//! What a check concluded about one URL.
+//! The states of a URL.
 
 use std::fmt;
 use std::str::FromStr;
@@ -6,7 +6,7 @@ use std::str::FromStr;
 use schemars::JsonSchema;
 use serde::{Deserialize, Serialize};
 
-/// The state of one URL: the left column of the verdict table.
+/// The state of one URL, as the verdict table in docs/verdicts.md lists them.
 #[derive(
     Debug, Clone, Copy, PartialEq, Eq, PartialOrd, Ord, Hash, Serialize, Deserialize, JsonSchema,
 )]
@@ -14,25 +14,26 @@ use serde::{Deserialize, Serialize};
 pub enum State {
     /// The promise holds.
     Ok,
-    /// It answers, but not with the promised bytes or content type.
+    /// The server answers, but with other bytes or another content type than promised.
     Changed,
-    /// The body ended before its framing said it would.
+    /// The body ended before the end that its framing announced.
     Truncated,
-    /// 404 or 410.
+    /// Status 404 or 410.
     Gone,
-    /// It redirects otherwise than promised, or not at all.
+    /// The URL redirects otherwise than promised, or does not redirect.
     Redirected,
-    /// 401, 403 or 451.
+    /// Status 401, 403 or 451.
     Forbidden,
-    /// Another 4xx.
+    /// Another 4xx status.
     ClientError,
-    /// 5xx.
+    /// A 5xx status.
     ServerError,
-    /// No HTTP response could be had; the reason says why.
+    /// No valid HTTP response arrived. The reason says why.
     Unreachable,
-    /// The server turns us away as a robot: throttling, challenges, parking pages.
+    /// The server refuses robots: throttling, challenges, parking pages.
     Blocked,
-    /// Nothing can be said: refused by policy, out of time, or our own network is down.
+    /// The check reached no conclusion: refused by policy, out of time, or the local network is
+    /// down.
     Inconclusive,
 }
 
@@ -52,7 +53,7 @@ impl State {
         Self::Inconclusive,
     ];
 
-    /// The stable kebab-case name, which is also the code of its finding.
+    /// The stable kebab-case name, which is also the code of the finding.
     pub const fn as_str(self) -> &'static str {
         match self {
             Self::Ok => "ok",

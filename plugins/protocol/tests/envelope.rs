@@ -58,7 +58,7 @@ fn the_example_has_nothing_that_the_schema_does_not_describe() {
     for (list, name) in [
         ("findings", "Finding"),
         ("mistakes", "Mistake"),
-        ("mended", "Mended"),
+        ("mended", "FixedMistake"),
         ("changes", "Change"),
     ] {
         let required = schema["$defs"][name]["required"].as_array().unwrap();
@@ -86,7 +86,7 @@ fn a_report_of_an_earlier_version_can_be_read() {
     let fields = earlier.as_object_mut().unwrap();
     fields.remove("mended").unwrap();
     let envelope: Envelope = serde_json::from_value(earlier.clone()).unwrap();
-    assert!(!envelope.mistakes[0].new && envelope.mended.is_empty());
+    assert!(!envelope.mistakes[0].new && envelope.fixed.is_empty());
     earlier.as_object_mut().unwrap().remove("mistakes").unwrap();
     let envelope: Envelope = serde_json::from_value(earlier).unwrap();
     assert!(envelope.mistakes.is_empty());
@@ -97,7 +97,7 @@ fn news_is_whatever_nobody_was_told_of() {
     let example: Envelope = serde_json::from_str(&example()).unwrap();
     let mut quiet = example.clone();
     quiet.changes.clear();
-    quiet.mended.clear();
+    quiet.fixed.clear();
     quiet.mistakes[0].new = false;
     assert!(!quiet.has_news());
     for news in [
@@ -106,7 +106,7 @@ fn news_is_whatever_nobody_was_told_of() {
             ..quiet.clone()
         },
         Envelope {
-            mended: example.mended.clone(),
+            fixed: example.fixed.clone(),
             ..quiet.clone()
         },
         Envelope {

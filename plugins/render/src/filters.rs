@@ -1,9 +1,11 @@
-//! What templates can do with numbers, times and URLs.
+//! Template filters for numbers, times and URLs.
 
 use jiff::Timestamp;
 use minijinja::{Environment, Error, ErrorKind};
 
-/// Adds the filters; templates/email.txt describes them for people who override it.
+use crate::text;
+
+/// Adds the filters. templates/email.txt describes them for people who write templates.
 pub(crate) fn add_to(environment: &mut Environment<'static>) {
     environment.add_filter("number", number);
     environment.add_filter("plural", plural);
@@ -12,8 +14,8 @@ pub(crate) fn add_to(environment: &mut Environment<'static>) {
     environment.add_filter("moment", |text: &str| timestamp(text, "%Y-%m-%d %H:%M UTC"));
     environment.add_filter("day", |text: &str| timestamp(text, "%Y-%m-%d"));
     environment.add_filter("bare", |url: &str| bare(url).to_owned());
-    environment.add_filter("shorten", |text: &str, limit: usize| {
-        crate::shorten(text, limit)
+    environment.add_filter("shorten", |long: &str, limit: usize| {
+        text::shorten(long, limit)
     });
 }
 
@@ -30,8 +32,8 @@ fn number(number: u64) -> String {
     grouped
 }
 
-/// `1|plural("URL")` → `1 URL`, `2|plural("URL")` → `2 URLs`; a plural of its own
-/// may follow.
+/// `1|plural("URL")` → `1 URL`, `2|plural("URL")` → `2 URLs`. A second argument gives an irregular
+/// plural.
 fn plural(count: u64, one: &str, many: Option<&str>) -> String {
     let number = number(count);
     match (count, many) {
@@ -47,7 +49,7 @@ fn bytes(count: u64) -> String {
     if count < 1_000 {
         return plural(count, "byte", None);
     }
-    // In tenths, rounded down: never more than was read.
+    // In tenths, rounded down: the text never claims more than was read.
     let mut tenths = count / 100;
     let mut unit = 0;
     while tenths >= 10_000 && unit + 1 < UNITS.len() {
@@ -79,7 +81,7 @@ fn timestamp(text: &str, format: &str) -> Result<String, Error> {
     Ok(timestamp.strftime(format).to_string())
 }
 
-/// A URL as one says it: `https://example.org/a` → `example.org/a`.
+/// A URL without scheme and final slash: `https://example.org/a` → `example.org/a`.
 fn bare(url: &str) -> &str {
     let rest = url
         .strip_prefix("https://")

@@ -1,10 +1,8 @@
-//! Turns a report into text and HTML through templates: the one place that the
-//! email and HTML notifiers share.
+//! Renders a report as text and HTML. The email and HTML notifiers share this crate.
 //!
-//! A [`View`] is the envelope together with the lists that people want to read;
-//! a [`Renderer`] puts it into minijinja templates, which users may override.
-//! Everything in a view has been made harmless first: one line of bounded
-//! length, without control characters. HTML templates escape on top of that.
+//! A [`View`] is the envelope and the lists of URLs made from it. A [`Renderer`] renders the view
+//! with minijinja templates, which users may override. Every text in a view is sanitized: one line
+//! of bounded length, without control characters. HTML templates also escape every value.
 #![forbid(unsafe_code)]
 
 mod filters;
@@ -15,4 +13,4 @@ mod words;
 
 pub use renderer::{Error, Renderer};
 pub use text::{one_line, shorten};
-pub use view::{Group, Part, Row, Totals, View};
+pub use view::{MistakeList, UrlCounts, UrlGroup, UrlList, UrlRow, View};

@@ -4,21 +4,22 @@ use minijinja::syntax::SyntaxConfig;
 use minijinja::value::Serde;
 use minijinja::{Environment, UndefinedBehavior};
 
-use crate::{View, filters};
+use crate::filters;
+use crate::view::View;
 
-/// How many instructions one rendering may take. Our own templates need about
-/// a hundred for each line of a list; an endless loop in somebody's own ends here.
+/// Most instructions of one rendering. The built-in templates need about a hundred for each line of
+/// a list. This limit stops an endless loop in a user's template.
 const FUEL: u64 = 5_000_000;
 
-/// A template that cannot be read or rendered.
+/// A template that does not parse or cannot be rendered.
 #[derive(Debug, thiserror::Error)]
 #[error("template {name}, line {line}: {what}")]
 pub struct Error {
     /// The name of the template.
     pub name: String,
-    /// The line, counted from 1; 0 where none can be named.
+    /// The line, counted from 1; 0 if unknown.
     pub line: usize,
-    /// What is wrong with it.
+    /// What is wrong with the template.
     pub what: String,
     source: minijinja::Error,
 }
@@ -37,15 +38,15 @@ impl Error {
     }
 }
 
-/// Templates that have been read and can render views.
+/// Parsed templates that can render views.
 #[derive(Debug)]
 pub struct Renderer {
     environment: Environment<'static>,
 }
 
 impl Renderer {
-    /// Reads templates, each with the name that error messages and [`Self::render`]
-    /// use for it. Those whose name ends in `.html` escape what they print.
+    /// Parses templates. Error messages and [`Self::render`] use the given names. A template whose
+    /// name ends in `.html` escapes the values that it prints.
     pub fn new<const N: usize>(templates: [(&'static str, String); N]) -> Result<Self, Error> {
         let mut environment = Environment::new();
         environment.set_undefined_behavior(UndefinedBehavior::Strict);
@@ -69,7 +70,7 @@ impl Renderer {
     }
 }
 
-/// Lines that hold nothing but a block tag leave no trace in the output.
+/// A syntax in which a line that holds only a block tag adds nothing to the output.
 fn blocks_leave_no_lines() -> Result<SyntaxConfig, Error> {
     SyntaxConfig::builder()
         .trim_blocks(true)

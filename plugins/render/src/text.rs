@@ -1,11 +1,10 @@
-//! Making text from the network harmless, and short enough.
+//! Sanitizes text from the network, and shortens it.
 
-/// The longest text that a view holds, in characters.
+/// Longest text in a view, in characters.
 const LONGEST: usize = 2_000;
 
-/// The text on one line, at most 2,000 characters long, with everything that
-/// could start a line, move a cursor or turn the direction of writing replaced
-/// by `U+FFFD`.
+/// The text on one line, at most 2,000 characters long. `U+FFFD` replaces every character that
+/// could start a line, move a cursor or change the direction of writing.
 pub fn one_line(text: &str) -> String {
     let harmless: String = text
         .chars()
@@ -15,8 +14,8 @@ pub fn one_line(text: &str) -> String {
     shorten(&harmless, LONGEST)
 }
 
-/// The text cut to at most `limit` characters, ending in `…` where something is
-/// missing; at a space, where there is one near the end.
+/// The text, cut to at most `limit` characters. A cut text ends in `…`. The cut is at a space, if
+/// there is one in the last third.
 pub fn shorten(text: &str, limit: usize) -> String {
     if text.chars().count() <= limit {
         return text.to_owned();

@@ -1,4 +1,4 @@
-//! What a template is given: the envelope, and the lists that people want to read.
+//! The data of a template: the envelope, and lists of URLs made from it.
 
 use std::collections::HashMap;
 
@@ -10,96 +10,98 @@ use urldb_protocol::{Change, Envelope, Finding, FixedMistake, Mistake, Severity,
 use crate::text::one_line;
 use crate::words;
 
-/// The data of a template. Every text in it is one harmless line.
+/// The data of a template. Every text in a view is one sanitized line.
 #[derive(Debug, Clone, Serialize)]
 pub struct View {
-    /// The whole envelope: `protocol`, `run`, `findings`, `mistakes`, `mended`, `changes`,
-    /// `summary`.
+    /// The whole envelope, with the names of its JSON: `protocol`, `run`, `findings`, `mistakes`,
+    /// `mended`, `changes`, `summary`.
     #[serde(flatten)]
     envelope: Value,
-    /// How many URLs are how.
-    pub totals: Totals,
-    /// News: URLs whose promise held, and is broken now.
-    pub new_broken: Part,
-    /// News: URLs whose promise holds again.
-    pub recovered: Part,
-    /// News: URLs that went from one bad state to another, or that can no longer be judged.
-    pub moved: Part,
-    /// Broken, and no news.
-    pub still_broken: Part,
-    /// Broken for the first time; the next run will tell.
-    pub pending: Part,
-    /// Everything broken: what `new_broken`, `moved`, `still_broken` and `pending` are made of.
-    pub broken: Part,
-    /// URLs of which nothing can be said.
-    pub unsure: Part,
-    /// Promises that hold, with something worth knowing.
-    pub warnings: Part,
-    /// What is wrong in domain files.
-    pub misread: Mistakes<Mistake>,
-    /// News: what was wrong in domain files, and is no longer.
-    pub reread: Mistakes<FixedMistake>,
+    /// URL counts by outcome.
+    pub totals: UrlCounts,
+    /// News: URLs whose promise was kept before and is broken now.
+    pub new_broken: UrlList,
+    /// News: URLs whose promise is kept again.
+    pub recovered: UrlList,
+    /// News: URLs that changed from one bad state to another, or that can no longer be judged.
+    pub moved: UrlList,
+    /// Broken URLs that are not news.
+    pub still_broken: UrlList,
+    /// Broken URLs that another run must confirm.
+    pub pending: UrlList,
+    /// All broken URLs: those of `new_broken`, `moved`, `still_broken` and `pending`.
+    pub broken: UrlList,
+    /// URLs that could not be judged.
+    pub unsure: UrlList,
+    /// Kept promises with a warning.
+    pub warnings: UrlList,
+    /// Mistakes in domain files. Templates know them as `misread`.
+    #[serde(rename = "misread")]
+    pub mistakes: MistakeList<Mistake>,
+    /// News: mistakes in domain files that are corrected now. Templates know them as `reread`.
+    #[serde(rename = "reread")]
+    pub fixed: MistakeList<FixedMistake>,
 }
 
-/// How many URLs are how.
+/// URL counts by outcome.
 #[derive(Debug, Clone, Serialize)]
-pub struct Totals {
+pub struct UrlCounts {
     /// All URLs.
     pub urls: u64,
-    /// Those whose promise holds.
+    /// URLs whose promise is kept.
     pub kept: u64,
-    /// Those whose promise is broken, confirmed or not.
+    /// URLs whose promise is broken, confirmed or not.
     pub broken: u64,
-    /// Those that could not be judged.
+    /// URLs that could not be judged.
     pub unsure: u64,
 }
 
-/// Mistakes in domain files.
+/// A list of mistakes in domain files.
 #[derive(Debug, Clone, Serialize)]
-pub struct Mistakes<Row> {
-    /// How many there are, shown or not.
+pub struct MistakeList<T> {
+    /// How many mistakes there are, shown or not.
     pub total: usize,
-    /// How many of them are news, shown or not.
+    /// How many mistakes are news, shown or not.
     pub new: usize,
-    /// Those that are shown, news first.
-    pub rows: Vec<Row>,
+    /// The mistakes that are shown, news first.
+    pub rows: Vec<T>,
     /// How many are not shown.
     pub more: usize,
 }
 
-/// One list of URLs, grouped by what is the matter with them.
+/// A list of URLs, grouped by state and reason.
 #[derive(Debug, Clone, Default, Serialize)]
-pub struct Part {
+pub struct UrlList {
     /// How many URLs there are, shown or not.
     pub total: usize,
     /// The groups, in the order of the envelope.
-    pub groups: Vec<Group>,
+    pub groups: Vec<UrlGroup>,
 }
 
-/// URLs with the same thing the matter.
+/// URLs with the same state and reason.
 #[derive(Debug, Clone, Serialize)]
-pub struct Group {
+pub struct UrlGroup {
     /// The code of the findings: a state or a warning.
     pub code: String,
-    /// A heading, such as `Unreachable`.
+    /// The heading, such as `Unreachable`.
     pub title: String,
-    /// What exactly, such as `the name does not resolve`.
+    /// The reason in words, such as `the name does not resolve`.
     pub cause: Option<String>,
     /// How many URLs there are, shown or not.
     pub total: usize,
     /// The URLs that are shown.
-    pub rows: Vec<Row>,
+    pub rows: Vec<UrlRow>,
     /// How many are not shown.
     pub more: usize,
 }
 
-/// One URL.
+/// One URL in a list.
 #[derive(Debug, Clone, Serialize)]
-pub struct Row {
+pub struct UrlRow {
     /// The URL.
     pub url: String,
-    /// The URL again where it may become a link: it is http or https and nothing
-    /// in it had to be replaced.
+    /// The URL, if a link to it is safe: its scheme is http or https, and sanitizing changed
+    /// nothing.
     pub link: Option<String>,
     /// The domain file.
     pub file: String,
@@ -109,35 +111,35 @@ pub struct Row {
     pub state: State,
     /// One sentence.
     pub message: String,
-    /// What was promised.
+    /// The promise.
     pub expected: Option<String>,
-    /// What was seen instead.
+    /// What the server sent instead.
     pub observed: Option<String>,
-    /// Since when.
+    /// When the URL entered the state.
     pub since: Option<Timestamp>,
     /// News only: the state before.
     pub from: Option<State>,
-    /// News only: since when it had been so.
+    /// News only: when the URL entered the state before.
     pub from_since: Option<Timestamp>,
-    /// Whether this is news of this run.
+    /// Whether the state is news of this run.
     pub new: bool,
-    /// Whether another run has to confirm it.
+    /// Whether another run must confirm the state.
     pub pending: bool,
     #[serde(skip)]
     warning: bool,
     #[serde(skip)]
-    heading: Heading,
+    key: GroupKey,
 }
 
-/// What the rows of a group have in common.
+/// What all URLs of a group have in common.
 #[derive(Debug, Clone, PartialEq, Eq, Hash)]
-struct Heading {
+struct GroupKey {
     code: String,
     reason: Option<String>,
 }
 
 impl View {
-    /// Looks at `envelope`, showing at most `limit` URLs in each list.
+    /// Builds the view of `envelope`, with at most `limit` URLs in each list.
     pub fn new(envelope: &Envelope, limit: usize) -> Self {
         let changes: HashMap<_, _> = envelope
             .changes
@@ -152,19 +154,20 @@ impl View {
             .collect();
         let news = |wanted: fn(&Change) -> bool| {
             let wanted = envelope.changes.iter().filter(|c| wanted(c));
-            let rows = wanted.map(|c| Row::of_change(c, findings.get(&key_of_change(c)).copied()));
-            Part::new(rows, limit)
+            let rows =
+                wanted.map(|c| UrlRow::of_change(c, findings.get(&key_of_change(c)).copied()));
+            UrlList::new(rows, limit)
         };
-        let now = |wanted: &dyn Fn(&Row) -> bool| {
+        let now = |wanted: &dyn Fn(&UrlRow) -> bool| {
             let rows = envelope.findings.iter().map(|finding| {
                 let new = changes.contains_key(&key_of_finding(finding));
-                Row::of_finding(finding, new)
+                UrlRow::of_finding(finding, new)
             });
-            Part::new(rows.filter(|row| wanted(row)), limit)
+            UrlList::new(rows.filter(|row| wanted(row)), limit)
         };
-        let broken = |row: &Row| row.state.is_broken() && !row.warning;
+        let broken = |row: &UrlRow| row.state.is_broken() && !row.warning;
         Self {
-            totals: Totals::new(envelope),
+            totals: UrlCounts::new(envelope),
             new_broken: news(|c| c.to.is_broken() && !c.from.is_broken()),
             recovered: news(|c| c.to == State::Ok),
             moved: news(|c| c.to != State::Ok && (c.from.is_broken() || !c.to.is_broken())),
@@ -173,14 +176,14 @@ impl View {
             broken: now(&broken),
             unsure: now(&|row| row.state.is_unsure() && !row.warning),
             warnings: now(&|row| row.warning),
-            misread: misread(&envelope.mistakes, limit),
-            reread: reread(&envelope.mended, limit),
+            mistakes: list_mistakes(&envelope.mistakes, limit),
+            fixed: list_fixed(&envelope.fixed, limit),
             envelope: harmless(serde_json::to_value(envelope).unwrap_or_default()),
         }
     }
 }
 
-impl Totals {
+impl UrlCounts {
     fn new(envelope: &Envelope) -> Self {
         let count = |wanted: fn(State) -> bool| {
             let states = envelope.summary.states.iter();
@@ -198,37 +201,37 @@ impl Totals {
     }
 }
 
-fn misread(mistakes: &[Mistake], limit: usize) -> Mistakes<Mistake> {
+fn list_mistakes(mistakes: &[Mistake], limit: usize) -> MistakeList<Mistake> {
     let (new, known): (Vec<_>, Vec<_>) = mistakes.iter().partition(|mistake| mistake.new);
     let total = mistakes.len();
-    Mistakes {
+    MistakeList {
         total,
         new: new.len(),
         rows: new
             .into_iter()
             .chain(known)
             .take(limit)
-            .map(shown)
+            .map(sanitized)
             .collect(),
         more: total.saturating_sub(limit),
     }
 }
 
-fn reread(mended: &[FixedMistake], limit: usize) -> Mistakes<FixedMistake> {
-    let rows = mended.iter().take(limit).map(|mended| FixedMistake {
-        code: one_line(&mended.code),
-        file: one_line(&mended.file),
-        text: one_line(&mended.text),
+fn list_fixed(fixed: &[FixedMistake], limit: usize) -> MistakeList<FixedMistake> {
+    let rows = fixed.iter().take(limit).map(|mistake| FixedMistake {
+        code: one_line(&mistake.code),
+        file: one_line(&mistake.file),
+        text: one_line(&mistake.text),
     });
-    Mistakes {
-        total: mended.len(),
-        new: mended.len(),
+    MistakeList {
+        total: fixed.len(),
+        new: fixed.len(),
         rows: rows.collect(),
-        more: mended.len().saturating_sub(limit),
+        more: fixed.len().saturating_sub(limit),
     }
 }
 
-fn shown(mistake: &Mistake) -> Mistake {
+fn sanitized(mistake: &Mistake) -> Mistake {
     Mistake {
         code: one_line(&mistake.code),
         file: one_line(&mistake.file),
@@ -241,31 +244,31 @@ fn shown(mistake: &Mistake) -> Mistake {
     }
 }
 
-impl Part {
-    fn new(rows: impl Iterator<Item = Row>, limit: usize) -> Self {
-        let mut part = Self::default();
-        let mut index_of: HashMap<Heading, usize> = HashMap::new();
+impl UrlList {
+    fn new(rows: impl Iterator<Item = UrlRow>, limit: usize) -> Self {
+        let mut list = Self::default();
+        let mut index_of: HashMap<GroupKey, usize> = HashMap::new();
         for row in rows {
-            let index = *index_of.entry(row.heading.clone()).or_insert_with(|| {
-                part.groups.push(Group::new(&row));
-                part.groups.len() - 1
+            let index = *index_of.entry(row.key.clone()).or_insert_with(|| {
+                list.groups.push(UrlGroup::new(&row));
+                list.groups.len() - 1
             });
-            let group = &mut part.groups[index];
+            let group = &mut list.groups[index];
             group.total += 1;
-            if part.total < limit {
+            if list.total < limit {
                 group.rows.push(row);
             } else {
                 group.more += 1;
             }
-            part.total += 1;
+            list.total += 1;
         }
-        part
+        list
     }
 }
 
-impl Group {
-    fn new(row: &Row) -> Self {
-        let Heading { code, reason } = &row.heading;
+impl UrlGroup {
+    fn new(row: &UrlRow) -> Self {
+        let GroupKey { code, reason } = &row.key;
         let title = match code.parse() {
             Ok(state) => words::title(state).to_owned(),
             Err(_) => words::sentence(&one_line(code)),
@@ -283,7 +286,7 @@ impl Group {
     }
 }
 
-impl Row {
+impl UrlRow {
     fn of_finding(finding: &Finding, new: bool) -> Self {
         let url = one_line(&finding.url);
         Self {
@@ -301,7 +304,7 @@ impl Row {
             new,
             pending: finding.pending,
             warning: is_warning(finding),
-            heading: Heading {
+            key: GroupKey {
                 code: finding.code.clone(),
                 reason: finding.reason.clone(),
             },
@@ -325,7 +328,7 @@ impl Row {
             new: true,
             pending: false,
             warning: false,
-            heading: Heading {
+            key: GroupKey {
                 code: change.to.to_string(),
                 reason: finding.and_then(|f| f.reason.clone()),
             },
@@ -333,14 +336,14 @@ impl Row {
     }
 }
 
-/// `javascript:` and its like must never be clicked, nor anything that only looks
-/// like the URL it was.
+/// The URL if a link to it is safe. A link with another scheme (`javascript:`) could run code, and
+/// a sanitized URL is no longer the URL of the record.
 fn link(harmless: &str, url: &str) -> Option<String> {
     let web = url.starts_with("http://") || url.starts_with("https://");
     (web && harmless == url).then(|| url.to_owned())
 }
 
-/// A warning's code is its own; that of anything worse is its state, unless it is an error.
+/// Whether the finding is a warning about a kept promise: its code is then not the name of a state.
 fn is_warning(finding: &Finding) -> bool {
     finding.severity == Severity::Warning && finding.code != finding.state.as_str()
 }

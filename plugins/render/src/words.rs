@@ -1,8 +1,8 @@
-//! The words that people read for states and reasons.
+//! The words for states and reasons in reports.
 
 use urldb_protocol::State;
 
-/// A heading for the URLs in this state.
+/// The heading of a group of URLs in this state.
 pub(crate) fn title(state: State) -> &'static str {
     match state {
         State::Ok => "As promised",

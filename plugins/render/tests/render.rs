@@ -1,4 +1,4 @@
-//! Views, filters and the writing of files.
+//! Views, filters and rendering.
 
 use std::fs;
 use std::path::Path;
@@ -133,7 +133,7 @@ fn a_limit_hides_mistakes_but_not_their_number() {
         mistake.new = false;
     }
     let view = View::new(&envelope, 3);
-    let misread = &view.misread;
+    let misread = &view.mistakes;
     assert_eq!((misread.total, misread.rows.len(), misread.more), (5, 3, 2));
     assert_eq!(misread.new, 1);
     assert!(misread.rows[0].new, "news comes first");

@@ -60,7 +60,7 @@ fn write_json(out: &mut impl Write, outcome: &Outcome) -> anyhow::Result<()> {
         run,
         findings,
         mistakes,
-        mended,
+        fixed: mended,
         changes,
         summary,
     } = &outcome.envelope;
@@ -102,7 +102,7 @@ fn write_human(out: &mut impl Write, outcome: &Outcome, context: &Context) -> io
             change.from
         )?;
     }
-    for FixedMistake { code, file, text } in &outcome.envelope.mended {
+    for FixedMistake { code, file, text } in &outcome.envelope.fixed {
         let text = style::plain(text);
         writeln!(
             out,

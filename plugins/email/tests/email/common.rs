@@ -1,4 +1,4 @@
-//! What the tests share: the templates and the envelope that urldb ships.
+//! Shared by the tests: the templates and the example envelope of urldb.
 
 use std::fs;
 use std::path::Path;

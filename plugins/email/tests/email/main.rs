@@ -1,7 +1,7 @@
-//! The email notifier, from a report to what arrives.
+//! The email notifier, from the report to the delivered message.
 
-mod common; // the templates and the report that urldb ships
-mod message; // what people get to read, and what must never get into a message
-mod mime; // takes a message apart
-mod server; // a mail server that answers what it is told to
-mod smtp; // what mail servers answer, and what becomes of it
+mod common; // the templates and the example report of urldb
+mod message; // the text of messages, and what a message must never contain
+mod mime; // parses a message
+mod server; // a mail server with scripted replies
+mod smtp; // replies of mail servers, and the resulting delivery reports

@@ -1,11 +1,11 @@
-//! What people get to read, and what must never get into a message.
+//! The text of messages, and what a message must never contain.
 
 use std::fs;
 
 use crate::common::{envelope, settings, templates};
 use crate::mime::{Mail, mail_of};
-use urldb_email::{Credentials, Email, Error, Security, Settings, Templates, Transport};
-use urldb_protocol::{Envelope, Interest, Notifier, Outcome, State};
+use urldb_email::{Credentials, EmailNotifier, Error, Security, Settings, Templates, Transport};
+use urldb_protocol::{DeliveryOutcome, Envelope, Notifier, State, Trigger};
 
 /// The message about `envelope`, through the folder transport.
 async fn mail(envelope: &Envelope) -> Mail {
@@ -18,13 +18,18 @@ async fn mail_with(envelope: &Envelope, templates: Templates) -> Mail {
 
 async fn raw_with(envelope: &Envelope, templates: Templates) -> Vec<u8> {
     let folder = tempfile::tempdir().unwrap();
-    let email = Email::new(
+    let email = EmailNotifier::new(
         settings(Transport::Folder(folder.path().to_owned())),
         templates,
     )
     .unwrap();
-    let answer = email.deliver(envelope).await;
-    assert_eq!(answer.outcome, Outcome::Delivered, "{}", answer.message);
+    let report = email.deliver(envelope).await;
+    assert_eq!(
+        report.outcome,
+        DeliveryOutcome::Delivered,
+        "{}",
+        report.message
+    );
     let mut files = fs::read_dir(folder.path()).unwrap();
     let file = files.next().unwrap().unwrap();
     assert!(files.next().is_none(), "one file per message and no other");
@@ -54,7 +59,7 @@ async fn a_run_with_nothing_to_say_says_so() {
     envelope.changes.clear();
     envelope.summary.states = [(State::Ok, 16_234)].into();
     let mistakes = std::mem::take(&mut envelope.mistakes);
-    let mended = std::mem::take(&mut envelope.mended);
+    let fixed = std::mem::take(&mut envelope.fixed);
     let quiet = mail(&envelope).await;
     assert_eq!(
         quiet.header("Subject"),
@@ -73,10 +78,10 @@ async fn a_run_with_nothing_to_say_says_so() {
     );
 
     envelope.mistakes.clear();
-    envelope.mended = mended;
-    let mended = mail(&envelope).await;
+    envelope.fixed = fixed;
+    let fixed = mail(&envelope).await;
     assert_eq!(
-        mended.header("Subject"),
+        fixed.header("Subject"),
         "[urldb] 1 mistake mended in sky-survey-urls"
     );
 }
@@ -111,10 +116,14 @@ async fn the_same_report_is_the_same_message() {
 async fn a_redelivery_replaces_the_file() {
     let folder = tempfile::tempdir().unwrap();
     let mails = folder.path().join("to/be/made");
-    let email = Email::new(settings(Transport::Folder(mails.clone())), templates()).unwrap();
-    assert_eq!(email.interest(), Interest::News);
+    let email =
+        EmailNotifier::new(settings(Transport::Folder(mails.clone())), templates()).unwrap();
+    assert_eq!(email.trigger(), Trigger::News);
     for _ in 0..2 {
-        assert_eq!(email.deliver(&envelope()).await.outcome, Outcome::Delivered);
+        assert_eq!(
+            email.deliver(&envelope()).await.outcome,
+            DeliveryOutcome::Delivered
+        );
     }
     assert_eq!(fs::read_dir(mails).unwrap().count(), 1);
 }
@@ -124,8 +133,11 @@ async fn a_folder_that_cannot_be_written_is_tried_again() {
     let folder = tempfile::tempdir().unwrap();
     let file = folder.path().join("file");
     fs::write(&file, "").unwrap();
-    let email = Email::new(settings(Transport::Folder(file)), templates()).unwrap();
-    assert_eq!(email.deliver(&envelope()).await.outcome, Outcome::Retry);
+    let email = EmailNotifier::new(settings(Transport::Folder(file)), templates()).unwrap();
+    assert_eq!(
+        email.deliver(&envelope()).await.outcome,
+        DeliveryOutcome::Retry
+    );
 }
 
 #[tokio::test]
@@ -143,10 +155,10 @@ async fn nothing_injects_a_header_or_ends_the_message() {
         mistake.message = hostile.to_owned();
         mistake.help = Some(hostile.to_owned());
     }
-    for mended in &mut envelope.mended {
-        mended.file = hostile.to_owned();
-        mended.code = hostile.to_owned();
-        mended.text = hostile.to_owned();
+    for fixed in &mut envelope.fixed {
+        fixed.file = hostile.to_owned();
+        fixed.code = hostile.to_owned();
+        fixed.text = hostile.to_owned();
     }
     for finding in &mut envelope.findings {
         finding.url = format!("https://example.org/{hostile}");
@@ -263,11 +275,11 @@ async fn a_template_that_fails_says_where() {
     ] {
         let folder = tempfile::tempdir().unwrap();
         let settings = settings(Transport::Folder(folder.path().to_owned()));
-        let email = Email::new(settings, text_template(source)).unwrap();
-        let answer = email.deliver(&envelope()).await;
-        assert_eq!(answer.outcome, Outcome::Failed);
-        assert!(answer.message.contains("email.txt"), "{}", answer.message);
-        assert!(answer.message.contains(words), "{}", answer.message);
+        let email = EmailNotifier::new(settings, text_template(source)).unwrap();
+        let report = email.deliver(&envelope()).await;
+        assert_eq!(report.outcome, DeliveryOutcome::Failed);
+        assert!(report.message.contains("email.txt"), "{}", report.message);
+        assert!(report.message.contains(words), "{}", report.message);
     }
 }
 
@@ -277,7 +289,9 @@ fn settings_that_cannot_work_are_refused() {
     let with = |change: fn(&mut Settings)| {
         let mut settings = settings(folder.clone());
         change(&mut settings);
-        Email::new(settings, templates()).unwrap_err().to_string()
+        EmailNotifier::new(settings, templates())
+            .unwrap_err()
+            .to_string()
     };
     insta::assert_snapshot!(
         [
@@ -285,7 +299,7 @@ fn settings_that_cannot_work_are_refused() {
             with(|s| s.from = "nobody".to_owned()),
             with(|s| s.to.push("a@example.org\r\nBcc: b@example.org".to_owned())),
             with(|s| s.to.push("ä@example.org".to_owned())),
-            Email::new(settings(folder.clone()), text_template("\n{% if %}"))
+            EmailNotifier::new(settings(folder.clone()), text_template("\n{% if %}"))
                 .unwrap_err()
                 .to_string(),
         ]
@@ -305,7 +319,8 @@ fn a_password_never_travels_unencrypted_nor_is_it_printed() {
         }),
         timeout: std::time::Duration::from_secs(1),
     };
-    let email = |server, security| Email::new(settings(transport(server, security)), templates());
+    let email =
+        |server, security| EmailNotifier::new(settings(transport(server, security)), templates());
     for server in ["mail.example.org", "192.0.2.1", "localhost.example.org"] {
         assert!(matches!(
             email(server, Security::None),

@@ -1,4 +1,4 @@
-//! Takes a message apart, as strictly as the tests need.
+//! Parses a message, as strictly as the tests need.
 
 /// A multipart message: the header fields, unfolded, and the decoded bodies.
 pub(crate) struct Mail {

@@ -1,11 +1,11 @@
-//! A mail server for one connection, which answers what it is told to.
+//! A mail server for one connection, with scripted replies.
 
 use std::io::{BufRead, BufReader, Write};
 use std::net::{TcpListener, TcpStream};
 use std::thread::{self, JoinHandle};
 
-/// One answer per command; an empty one is never given.
-pub(crate) struct Answers {
+/// The reply to each command. The server sends no reply for an empty text.
+pub(crate) struct SmtpReplies {
     pub(crate) greeting: &'static str,
     pub(crate) ehlo: &'static str,
     pub(crate) auth: &'static str,
@@ -14,7 +14,7 @@ pub(crate) struct Answers {
     pub(crate) end: &'static str,
 }
 
-impl Default for Answers {
+impl Default for SmtpReplies {
     fn default() -> Self {
         Self {
             greeting: "220 mail.example.org ready",
@@ -27,10 +27,10 @@ impl Default for Answers {
     }
 }
 
-impl Answers {
-    /// The words of the answer that is not positive.
+impl SmtpReplies {
+    /// The text of the negative reply, without its code.
     pub(crate) fn not_positive(&self) -> &'static str {
-        let answers = [
+        let replies = [
             self.greeting,
             self.ehlo,
             self.auth,
@@ -38,51 +38,55 @@ impl Answers {
             self.rcpt,
             self.end,
         ];
-        let answer = answers.into_iter().find(|a| a.starts_with(['4', '5']));
+        let answer = replies.into_iter().find(|a| a.starts_with(['4', '5']));
         &answer.expect("a negative answer")[4..]
     }
 }
 
-/// What a client said.
+/// What a client sent.
 #[derive(Default)]
-pub(crate) struct Received {
+pub(crate) struct SmtpSession {
     pub(crate) commands: Vec<String>,
-    /// The message, with the dots taken out that SMTP puts in.
+    /// The message, after removal of the dots that SMTP adds.
     pub(crate) message: Vec<u8>,
 }
 
 pub(crate) struct Server {
     pub(crate) port: u16,
-    thread: JoinHandle<Received>,
+    thread: JoinHandle<SmtpSession>,
 }
 
 impl Server {
-    pub(crate) fn start(answers: Answers) -> Self {
+    pub(crate) fn start(replies: SmtpReplies) -> Self {
         let listener = TcpListener::bind("127.0.0.1:0").unwrap();
         let port = listener.local_addr().unwrap().port();
         let thread = thread::spawn(move || {
             let (stream, _) = listener.accept().unwrap();
-            let mut received = Received::default();
-            // An error is the client's going away.
-            let _ = converse(&stream, &answers, &mut received);
+            let mut received = SmtpSession::default();
+            // An error means that the client closed the connection.
+            let _ = converse(&stream, &replies, &mut received);
             received
         });
         Self { port, thread }
     }
 
     /// Waits for the end of the connection.
-    pub(crate) fn received(self) -> Received {
+    pub(crate) fn received(self) -> SmtpSession {
         self.thread.join().unwrap()
     }
 }
 
-fn converse(stream: &TcpStream, answers: &Answers, received: &mut Received) -> std::io::Result<()> {
+fn converse(
+    stream: &TcpStream,
+    replies: &SmtpReplies,
+    received: &mut SmtpSession,
+) -> std::io::Result<()> {
     let mut lines = BufReader::new(stream);
     let answer = |text: &str| match text {
         "" => Ok(()),
         text => write!(&mut &*stream, "{text}\r\n"),
     };
-    answer(answers.greeting)?;
+    answer(replies.greeting)?;
     loop {
         let mut line = String::new();
         if lines.read_line(&mut line)? == 0 {
@@ -92,14 +96,14 @@ fn converse(stream: &TcpStream, answers: &Answers, received: &mut Received) -> s
         let word = command.split(' ').next().unwrap_or_default().to_owned();
         received.commands.push(command);
         match word.as_str() {
-            "EHLO" => answer(answers.ehlo)?,
-            "AUTH" => answer(answers.auth)?,
-            "MAIL" => answer(answers.mail)?,
-            "RCPT" => answer(answers.rcpt)?,
+            "EHLO" => answer(replies.ehlo)?,
+            "AUTH" => answer(replies.auth)?,
+            "MAIL" => answer(replies.mail)?,
+            "RCPT" => answer(replies.rcpt)?,
             "DATA" => {
                 answer("354 go on")?;
                 received.message = message(&mut lines)?;
-                answer(answers.end)?;
+                answer(replies.end)?;
             }
             "QUIT" => return answer("221 bye"),
             _ => answer("500 what?")?,

@@ -1,12 +1,12 @@
-//! What mail servers answer, and what becomes of it.
+//! Replies of mail servers, and the resulting delivery reports.
 
 use std::time::Duration;
 
 use crate::common::{envelope, settings, templates};
 use crate::mime::mail_of;
-use crate::server::{Answers, Server};
-use urldb_email::{Credentials, Email, Security, Transport};
-use urldb_protocol::{Answer, Notifier, Outcome};
+use crate::server::{Server, SmtpReplies};
+use urldb_email::{Credentials, EmailNotifier, Security, Transport};
+use urldb_protocol::{DeliveryOutcome, DeliveryReport, Notifier};
 
 /// A way to `port` of this machine, without TLS.
 fn smtp(port: u16, credentials: Option<Credentials>) -> Transport {
@@ -28,8 +28,8 @@ fn with(
     }
 }
 
-async fn send_to(server: &Server, credentials: Option<Credentials>) -> Answer {
-    let email = Email::new(settings(smtp(server.port, credentials)), templates()).unwrap();
+async fn send_to(server: &Server, credentials: Option<Credentials>) -> DeliveryReport {
+    let email = EmailNotifier::new(settings(smtp(server.port, credentials)), templates()).unwrap();
     email.deliver(&envelope()).await
 }
 
@@ -42,9 +42,14 @@ fn password() -> Credentials {
 
 #[tokio::test]
 async fn a_message_arrives_whole() {
-    let server = Server::start(Answers::default());
-    let answer = send_to(&server, None).await;
-    assert_eq!(answer.outcome, Outcome::Delivered, "{}", answer.message);
+    let server = Server::start(SmtpReplies::default());
+    let report = send_to(&server, None).await;
+    assert_eq!(
+        report.outcome,
+        DeliveryOutcome::Delivered,
+        "{}",
+        report.message
+    );
     let received = server.received();
     for command in [
         "MAIL FROM:<urldb@watch.example.org>",
@@ -63,7 +68,7 @@ async fn a_message_arrives_whole() {
             .contains("https://data.example.org/catalogue/release-7/stars.fits")
     );
     assert!(
-        answer.message.contains(
+        report.message.contains(
             mail.header("Message-ID")
                 .split('@')
                 .next()
@@ -75,11 +80,14 @@ async fn a_message_arrives_whole() {
 
 #[tokio::test]
 async fn a_line_with_a_dot_does_not_end_the_message() {
-    let server = Server::start(Answers::default());
+    let server = Server::start(SmtpReplies::default());
     let mut templates = templates();
     templates.text = "before\n.\nQUIT\nafter\n".to_owned();
-    let email = Email::new(settings(smtp(server.port, None)), templates).unwrap();
-    assert_eq!(email.deliver(&envelope()).await.outcome, Outcome::Delivered);
+    let email = EmailNotifier::new(settings(smtp(server.port, None)), templates).unwrap();
+    assert_eq!(
+        email.deliver(&envelope()).await.outcome,
+        DeliveryOutcome::Delivered
+    );
     assert_eq!(
         mail_of(&server.received().message).text.trim_end(),
         "before\n.\nQUIT\nafter"
@@ -88,47 +96,52 @@ async fn a_line_with_a_dot_does_not_end_the_message() {
 
 #[tokio::test]
 async fn not_now_is_tried_again() {
-    for answers in [
-        Answers {
+    for replies in [
+        SmtpReplies {
             greeting: "421 too many connections",
-            ..Answers::default()
+            ..SmtpReplies::default()
         },
-        Answers {
+        SmtpReplies {
             rcpt: "451 greylisted, come back",
-            ..Answers::default()
+            ..SmtpReplies::default()
         },
-        Answers {
+        SmtpReplies {
             end: "452 disk full",
-            ..Answers::default()
+            ..SmtpReplies::default()
         },
     ] {
-        let words = answers.not_positive();
-        let answer = send_to(&Server::start(answers), None).await;
-        assert_eq!(answer.outcome, Outcome::Retry, "{}", answer.message);
-        assert!(answer.message.contains(words), "{}", answer.message);
+        let words = replies.not_positive();
+        let report = send_to(&Server::start(replies), None).await;
+        assert_eq!(report.outcome, DeliveryOutcome::Retry, "{}", report.message);
+        assert!(report.message.contains(words), "{}", report.message);
     }
 }
 
 #[tokio::test]
 async fn never_is_final() {
-    for answers in [
-        Answers {
+    for replies in [
+        SmtpReplies {
             mail: "550 you may not send",
-            ..Answers::default()
+            ..SmtpReplies::default()
         },
-        Answers {
+        SmtpReplies {
             rcpt: "550 no such user",
-            ..Answers::default()
+            ..SmtpReplies::default()
         },
-        Answers {
+        SmtpReplies {
             end: "554 looks like spam",
-            ..Answers::default()
+            ..SmtpReplies::default()
         },
     ] {
-        let words = answers.not_positive();
-        let answer = send_to(&Server::start(answers), None).await;
-        assert_eq!(answer.outcome, Outcome::Failed, "{}", answer.message);
-        assert!(answer.message.contains(words), "{}", answer.message);
+        let words = replies.not_positive();
+        let report = send_to(&Server::start(replies), None).await;
+        assert_eq!(
+            report.outcome,
+            DeliveryOutcome::Failed,
+            "{}",
+            report.message
+        );
+        assert!(report.message.contains(words), "{}", report.message);
     }
 }
 
@@ -138,30 +151,30 @@ async fn nobody_listening_is_tried_again() {
         let listener = std::net::TcpListener::bind("127.0.0.1:0").unwrap();
         listener.local_addr().unwrap().port()
     };
-    let email = Email::new(settings(smtp(port, None)), templates()).unwrap();
-    let answer = email.deliver(&envelope()).await;
-    assert_eq!(answer.outcome, Outcome::Retry, "{}", answer.message);
+    let email = EmailNotifier::new(settings(smtp(port, None)), templates()).unwrap();
+    let report = email.deliver(&envelope()).await;
+    assert_eq!(report.outcome, DeliveryOutcome::Retry, "{}", report.message);
     assert!(
-        answer.message.contains(&port.to_string()),
+        report.message.contains(&port.to_string()),
         "{}",
-        answer.message
+        report.message
     );
 }
 
 #[tokio::test]
 async fn nonsense_is_tried_again() {
     for greeting in ["SSH-2.0-OpenSSH_9.9", "220", "999 \u{0}"] {
-        let server = Server::start(Answers {
+        let server = Server::start(SmtpReplies {
             greeting,
             ehlo: "250 ",
-            ..Answers::default()
+            ..SmtpReplies::default()
         });
-        let answer = send_to(&server, None).await;
+        let report = send_to(&server, None).await;
         assert_eq!(
-            answer.outcome,
-            Outcome::Retry,
+            report.outcome,
+            DeliveryOutcome::Retry,
             "{greeting:?}: {}",
-            answer.message
+            report.message
         );
     }
 }
@@ -169,20 +182,20 @@ async fn nonsense_is_tried_again() {
 /// lettre 0.11.23 panics on a blank line in the answer to EHLO (RUSTSEC-2026-0562).
 #[tokio::test]
 async fn a_server_that_makes_the_library_panic_is_tried_again() {
-    let server = Server::start(Answers {
+    let server = Server::start(SmtpReplies {
         ehlo: "250-mail\r\n250-   \r\n250 HELP",
-        ..Answers::default()
+        ..SmtpReplies::default()
     });
-    let answer = send_to(&server, None).await;
-    assert_eq!(answer.outcome, Outcome::Retry, "{}", answer.message);
-    assert!(answer.message.contains("broke down"), "{}", answer.message);
+    let report = send_to(&server, None).await;
+    assert_eq!(report.outcome, DeliveryOutcome::Retry, "{}", report.message);
+    assert!(report.message.contains("broke down"), "{}", report.message);
 }
 
 #[tokio::test]
 async fn a_server_that_hangs_costs_no_more_than_the_timeout() {
-    let server = Server::start(Answers {
+    let server = Server::start(SmtpReplies {
         end: "",
-        ..Answers::default()
+        ..SmtpReplies::default()
     });
     let transport = with(
         server.port,
@@ -190,23 +203,23 @@ async fn a_server_that_hangs_costs_no_more_than_the_timeout() {
         Duration::from_millis(300),
         None,
     );
-    let email = Email::new(settings(transport), templates()).unwrap();
-    let answer = email.deliver(&envelope()).await;
-    assert_eq!(answer.outcome, Outcome::Retry, "{}", answer.message);
+    let email = EmailNotifier::new(settings(transport), templates()).unwrap();
+    let report = email.deliver(&envelope()).await;
+    assert_eq!(report.outcome, DeliveryOutcome::Retry, "{}", report.message);
     assert!(
-        answer.message.contains("within 0.3 s"),
+        report.message.contains("within 0.3 s"),
         "{}",
-        answer.message
+        report.message
     );
 }
 
 #[tokio::test]
 async fn dropping_a_delivery_closes_the_connection() {
-    let server = Server::start(Answers {
+    let server = Server::start(SmtpReplies {
         end: "",
-        ..Answers::default()
+        ..SmtpReplies::default()
     });
-    let email = Email::new(settings(smtp(server.port, None)), templates()).unwrap();
+    let email = EmailNotifier::new(settings(smtp(server.port, None)), templates()).unwrap();
     let envelope = envelope();
     let dropped = tokio::time::timeout(Duration::from_millis(500), email.deliver(&envelope)).await;
     assert!(dropped.is_err(), "the server never answers");
@@ -221,21 +234,26 @@ async fn dropping_a_delivery_closes_the_connection() {
 #[tokio::test]
 async fn a_server_that_repeats_the_password_does_not_spread_it() {
     // AUTH PLAIN sends "\0me\0hunter2" in base64.
-    let answers = Answers {
+    let replies = SmtpReplies {
         ehlo: "250-mail\r\n250 AUTH PLAIN LOGIN",
         auth: "535 no: AG1lAGh1bnRlcjI= is me and hunter2, aHVudGVyMg==",
-        ..Answers::default()
+        ..SmtpReplies::default()
     };
-    let server = Server::start(answers);
-    let answer = send_to(&server, Some(password())).await;
-    assert_eq!(answer.outcome, Outcome::Failed, "{}", answer.message);
-    assert!(
-        answer.message.contains("[redacted] is me"),
+    let server = Server::start(replies);
+    let report = send_to(&server, Some(password())).await;
+    assert_eq!(
+        report.outcome,
+        DeliveryOutcome::Failed,
         "{}",
-        answer.message
+        report.message
+    );
+    assert!(
+        report.message.contains("[redacted] is me"),
+        "{}",
+        report.message
     );
     for secret in ["hunter2", "AG1lAGh1bnRlcjI=", "aHVudGVyMg=="] {
-        assert!(!answer.message.contains(secret), "{}", answer.message);
+        assert!(!report.message.contains(secret), "{}", report.message);
     }
     assert!(
         server
@@ -247,28 +265,38 @@ async fn a_server_that_repeats_the_password_does_not_spread_it() {
 
 #[tokio::test]
 async fn a_server_without_logins_is_a_mistake_in_the_settings() {
-    let server = Server::start(Answers::default());
-    let answer = send_to(&server, Some(password())).await;
-    assert_eq!(answer.outcome, Outcome::Failed, "{}", answer.message);
-    assert!(
-        answer.message.contains("check server, port, tls and user"),
+    let server = Server::start(SmtpReplies::default());
+    let report = send_to(&server, Some(password())).await;
+    assert_eq!(
+        report.outcome,
+        DeliveryOutcome::Failed,
         "{}",
-        answer.message
+        report.message
+    );
+    assert!(
+        report.message.contains("check server, port, tls and user"),
+        "{}",
+        report.message
     );
 }
 
 #[tokio::test]
 async fn a_server_without_tls_is_given_nothing() {
-    let server = Server::start(Answers::default());
+    let server = Server::start(SmtpReplies::default());
     let transport = with(
         server.port,
         Security::Starttls,
         Duration::from_secs(20),
         Some(password()),
     );
-    let email = Email::new(settings(transport), templates()).unwrap();
-    let answer = email.deliver(&envelope()).await;
-    assert_eq!(answer.outcome, Outcome::Failed, "{}", answer.message);
+    let email = EmailNotifier::new(settings(transport), templates()).unwrap();
+    let report = email.deliver(&envelope()).await;
+    assert_eq!(
+        report.outcome,
+        DeliveryOutcome::Failed,
+        "{}",
+        report.message
+    );
     let commands = server.received().commands;
     assert!(
         commands
