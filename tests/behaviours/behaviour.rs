@@ -1,4 +1,4 @@
-//! What a behaviour consists of: what the server does, the record it is held against, the verdict.
+//! A behaviour: what the server does, the record that promises its URL, the expected verdict.
 
 use std::net::TcpStream;
 use std::ops::RangeInclusive;
@@ -9,13 +9,13 @@ use urldb_protocol::State;
 use urldb_verdict::Warning;
 
 use crate::certificates::Kind;
-use crate::play::Outcome;
+use crate::harness::Outcome;
 use crate::support::{Reply, Request};
 
 /// The bytes that are promised.
 pub(crate) const CONTENT: &[u8] = b"exactly these bytes\r\n";
 
-/// The record that promises them; `{length}` and `{sha256}` are theirs.
+/// The record that promises [`CONTENT`]; `{length}` and `{sha256}` stand for its values.
 pub(crate) const BYTES: &str = "content-length: {length}\ncontent-sha256: {sha256}";
 
 /// A record that promises the digest only.
@@ -24,78 +24,78 @@ pub(crate) const DIGEST: &str = "content-sha256: {sha256}";
 /// A record that promises an empty file.
 pub(crate) const NOTHING: &str = "content-length: 0\ncontent-sha256: e3b0c44298fc1c149afbf4c8996fb92427ae41e4649b934ca495991b7852b855";
 
-/// A record that promises nothing but an answer.
+/// A record that promises a response, but no bytes.
 pub(crate) const ANSWER: &str = "";
 
-/// One thing that a server may do, and what is to come of it.
+/// One thing that a server may do, and the expected verdict.
 pub(crate) struct Behaviour {
-    /// Its name.
+    /// The name of the behaviour.
     pub(crate) name: &'static str,
     /// What the server does: a sentence without its subject.
     pub(crate) does: &'static str,
     /// The keys of the record.
     pub(crate) record: &'static str,
-    /// What stands where the record's host should.
-    pub(crate) place: Place,
-    /// Whether the time that a fetch may take is expected to run out.
+    /// What answers at the address of the record's host.
+    pub(crate) endpoint: Endpoint,
+    /// Whether the fetch is expected to run into its timeout.
     pub(crate) runs_out_of_time: bool,
-    /// Whether `unsafe-methods` is set for its host.
+    /// Whether `unsafe-methods` is set for the host.
     pub(crate) unsafe_methods: bool,
-    /// Whether the promise is kept, as an onlooker with all knowledge would say.
+    /// Whether the server keeps the promise in truth.
     pub(crate) truth: Truth,
-    /// What the program says.
+    /// The expected verdict of the program.
     pub(crate) expected: Expected,
 }
 
-/// What stands at the other end.
-pub(crate) enum Place {
+/// What answers at the address of a host.
+pub(crate) enum Endpoint {
     /// A server.
     Http(Script),
-    /// A server that speaks TLS, with such a certificate.
+    /// A server that speaks TLS, with a certificate of this kind.
     Tls(Kind, Script),
-    /// Something that is asked in https and does this with each connection.
+    /// A listener for an https URL, which calls this function with each connection.
     TlsSocket(fn(TcpStream)),
-    /// A server that speaks TLS, but is asked without.
+    /// A server that speaks TLS, for an http URL.
     TlsAskedInPlain,
-    /// A port on which nobody listens.
+    /// A port without a listener.
     Nobody,
     /// A name that does not resolve.
     NoName,
 }
 
-/// What a server says to a request.
-pub(crate) type Script = Arc<dyn Fn(&Asked<'_>) -> Reply + Send + Sync>;
+/// Makes the reply to a request.
+pub(crate) type Script = Arc<dyn Fn(&RequestContext<'_>) -> Reply + Send + Sync>;
 
-/// A request, and what a script may need to know besides.
-pub(crate) struct Asked<'a> {
+/// A request, and what a script may need besides the request.
+pub(crate) struct RequestContext<'a> {
     /// The request.
     pub(crate) request: &'a Request,
-    /// How many requests came before it.
+    /// How many requests came before this request.
     pub(crate) before: usize,
-    /// The port of a listener that nothing may ever connect to.
+    /// The port of a listener that no client may connect to.
     pub(crate) trap: u16,
 }
 
-impl Asked<'_> {
-    /// What is asked for.
+impl RequestContext<'_> {
+    /// The request target.
     pub(crate) fn target(&self) -> &str {
         &self.request.target
     }
 
-    /// The host that is asked.
+    /// The value of the `Host` header.
     pub(crate) fn host(&self) -> &str {
         self.request.header("host").unwrap_or_default()
     }
 }
 
-/// What is the case.
+/// Whether the server keeps the promise in truth.
 #[derive(Debug, Clone, Copy, PartialEq, Eq)]
 pub(crate) enum Truth {
-    /// The server serves what is promised.
+    /// The server keeps the promise.
     Kept,
-    /// It does not.
+    /// The server breaks the promise.
     Broken(State),
-    /// Nobody could tell from here.
+    /// No client could know.
     Unknown,
 }
 
@@ -109,40 +109,40 @@ impl Truth {
         }
     }
 
-    /// Whether bytes are said to have changed that have not, or of which nobody could tell.
+    /// Whether the verdict `changed` is wrong or cannot be known.
     pub(crate) fn is_false_alarm(self, said: State) -> bool {
         said == State::Changed && self != Self::Broken(State::Changed)
     }
 
-    /// Whether a promise is said to be kept that is not, or of which nobody could tell.
+    /// Whether the verdict `ok` is wrong or cannot be known.
     pub(crate) fn is_false_ok(self, said: State) -> bool {
         said == State::Ok && self != Self::Kept
     }
 }
 
-/// `ok`, by the digest of what came before the connection ended wrongly.
+/// `ok`: the digest matches, although the connection ended wrongly.
 pub(crate) fn proven() -> Expected {
     ok(1).warning(Warning::FramingBroken)
 }
 
-/// The verdict.
+/// The expected verdict.
 #[derive(Debug, Clone, PartialEq, Eq)]
 pub(crate) struct Expected {
     /// The state.
     pub(crate) state: State,
-    /// Its reason.
+    /// The reason of the state.
     pub(crate) reason: Option<&'static str>,
-    /// Whether it is believed at once.
+    /// Whether the verdict is certain, so that no second run must confirm it.
     pub(crate) sure: bool,
-    /// The warning besides.
+    /// The warning.
     pub(crate) warning: Option<Warning>,
-    /// The requests that the server got.
+    /// How many requests the server received.
     pub(crate) requests: usize,
-    /// Seconds that the longest wait between two fetches takes, where the server has a say in it.
+    /// The longest wait between two fetches, in seconds, if the server can influence the wait.
     pub(crate) wait: Option<RangeInclusive<u64>>,
 }
 
-/// This state, for no particular reason, after so many requests.
+/// This state without a reason, after this number of requests.
 pub(crate) fn state(state: State, requests: usize) -> Expected {
     Expected {
         state,
@@ -162,18 +162,18 @@ pub(crate) fn ok(requests: usize) -> Expected {
     state(State::Ok, requests)
 }
 
-/// `changed`, because of this.
+/// `changed`, for this reason.
 pub(crate) fn changed(reason: &'static str, requests: usize) -> Expected {
     state(State::Changed, requests).because(reason)
 }
 
-/// `unreachable`, because of this.
+/// `unreachable`, for this reason.
 pub(crate) fn unreachable(reason: &'static str, requests: usize) -> Expected {
     state(State::Unreachable, requests).because(reason)
 }
 
 impl Expected {
-    /// With a reason.
+    /// Sets the reason.
     pub(crate) fn because(self, reason: &'static str) -> Self {
         Self {
             reason: Some(reason),
@@ -181,7 +181,7 @@ impl Expected {
         }
     }
 
-    /// With a warning.
+    /// Sets the warning.
     pub(crate) fn warning(self, warning: Warning) -> Self {
         Self {
             warning: Some(warning),
@@ -189,7 +189,7 @@ impl Expected {
         }
     }
 
-    /// Not believed at once, although such states are.
+    /// Not certain, although verdicts with this state usually are.
     pub(crate) fn doubtful(self) -> Self {
         Self {
             sure: false,
@@ -197,7 +197,7 @@ impl Expected {
         }
     }
 
-    /// After waiting for as many seconds as the server says.
+    /// Sets the longest wait, in seconds.
     pub(crate) fn after(self, seconds: RangeInclusive<u64>) -> Self {
         Self {
             wait: Some(seconds),
@@ -207,12 +207,12 @@ impl Expected {
 }
 
 impl Behaviour {
-    fn new(name: &'static str, does: &'static str, place: Place) -> Self {
+    fn new(name: &'static str, does: &'static str, endpoint: Endpoint) -> Self {
         Self {
             name,
             does,
             record: BYTES,
-            place,
+            endpoint,
             runs_out_of_time: false,
             unsafe_methods: false,
             truth: Truth::Kept,
@@ -220,31 +220,31 @@ impl Behaviour {
         }
     }
 
-    /// What a server does that answers by this script.
+    /// A server that replies by this script.
     pub(crate) fn http(
         name: &'static str,
         does: &'static str,
-        script: impl Fn(&Asked<'_>) -> Reply + Send + Sync + 'static,
+        script: impl Fn(&RequestContext<'_>) -> Reply + Send + Sync + 'static,
     ) -> Self {
-        Self::new(name, does, Place::Http(Arc::new(script)))
+        Self::new(name, does, Endpoint::Http(Arc::new(script)))
     }
 
-    /// What a server does that always says the same.
+    /// A server with the same reply to every request.
     pub(crate) fn says(name: &'static str, does: &'static str, reply: Reply) -> Self {
         Self::http(name, does, move |_| reply.clone())
     }
 
-    /// What something else does.
-    pub(crate) fn at(name: &'static str, does: &'static str, place: Place) -> Self {
-        Self::new(name, does, place)
+    /// Another endpoint.
+    pub(crate) fn at(name: &'static str, does: &'static str, endpoint: Endpoint) -> Self {
+        Self::new(name, does, endpoint)
     }
 
-    /// Held against a record with these keys.
+    /// Sets the keys of the record.
     pub(crate) fn of(self, record: &'static str) -> Self {
         Self { record, ..self }
     }
 
-    /// The time that a fetch may take runs out.
+    /// Expects that the fetch runs into its timeout.
     pub(crate) fn slowly(self) -> Self {
         Self {
             runs_out_of_time: true,
@@ -252,7 +252,7 @@ impl Behaviour {
         }
     }
 
-    /// `unsafe-methods` is set for its host.
+    /// Sets `unsafe-methods` for the host.
     pub(crate) fn unsafely(self) -> Self {
         Self {
             unsafe_methods: true,
@@ -260,17 +260,17 @@ impl Behaviour {
         }
     }
 
-    /// The promise is kept, and this is said.
+    /// The server keeps the promise.
     pub(crate) fn kept(self, expected: Expected) -> Self {
         self.judged(Truth::Kept, expected)
     }
 
-    /// The promise is broken as is said.
+    /// The server breaks the promise, and the state says how.
     pub(crate) fn broken(self, expected: Expected) -> Self {
         self.judged(Truth::Broken(expected.state), expected)
     }
 
-    /// Whether the promise is kept cannot be known from what comes.
+    /// No client could know whether the server keeps the promise.
     pub(crate) fn unknown(self, expected: Expected) -> Self {
         self.judged(Truth::Unknown, expected)
     }
@@ -283,12 +283,12 @@ impl Behaviour {
         }
     }
 
-    /// Whether its URL is one of https.
+    /// Whether the URL has the scheme https.
     pub(crate) fn is_https(&self) -> bool {
-        matches!(self.place, Place::Tls(..) | Place::TlsSocket(_))
+        matches!(self.endpoint, Endpoint::Tls(..) | Endpoint::TlsSocket(_))
     }
 
-    /// How the outcome differs from what is expected.
+    /// How the outcome differs from the expected verdict.
     pub(crate) fn complaint(&self, outcome: &Outcome) -> Option<String> {
         let Expected { wait, .. } = &self.expected;
         let seconds = |time: Duration| time.as_secs_f64().ceil();

@@ -10,7 +10,7 @@ use urldb_verdict::Warning;
 use crate::behaviour::{
     Behaviour, CONTENT, DIGEST, Expected, changed, ok, proven, state, unreachable,
 };
-use crate::play::MAX_BODY;
+use crate::harness::MAX_BODY;
 use crate::support::Reply;
 
 fn gzip(plain: &[u8]) -> Vec<u8> {

@@ -4,7 +4,7 @@ use std::time::Duration;
 
 use urldb_protocol::State;
 
-use crate::behaviour::{Behaviour, CONTENT, Place, changed, ok, state, unreachable};
+use crate::behaviour::{Behaviour, CONTENT, Endpoint, changed, ok, state, unreachable};
 use crate::support::Reply;
 
 /// Long enough for what was sent to arrive before what happens next.
@@ -20,8 +20,8 @@ fn dripping(start: Reply, bytes: &[u8]) -> Reply {
 }
 
 /// One reply to the first request, another one to those after it.
-fn first(asked: usize, first: &Reply) -> Reply {
-    if asked == 0 {
+fn first(before: usize, first: &Reply) -> Reply {
+    if before == 0 {
         first.clone()
     } else {
         Reply::ok(CONTENT)
@@ -38,9 +38,13 @@ pub(crate) fn behaviours() -> Vec<Behaviour> {
 fn without_an_answer() -> Vec<Behaviour> {
     let (says, at) = (Behaviour::says, Behaviour::at);
     vec![
-        at("refused", "does not listen", Place::Nobody).unknown(unreachable("connect", 0)),
-        at("no-name", "has a name that does not resolve", Place::NoName)
-            .unknown(unreachable("dns", 0)),
+        at("refused", "does not listen", Endpoint::Nobody).unknown(unreachable("connect", 0)),
+        at(
+            "no-name",
+            "has a name that does not resolve",
+            Endpoint::NoName,
+        )
+        .unknown(unreachable("dns", 0)),
         says(
             "reset-before-head",
             "resets the connection when asked",
@@ -149,7 +153,7 @@ fn that_recover() -> Vec<Behaviour> {
         Behaviour::http(
             "a-response-too-many-and-a-redirect",
             "redirects, and sends another response that could be taken for that to the next request",
-            move |asked| match asked.target() {
+            move |context| match context.target() {
                 "/file" => Reply::redirect(302, "/new").then(stale),
                 _ => Reply::ok(CONTENT),
             },
@@ -158,29 +162,29 @@ fn that_recover() -> Vec<Behaviour> {
         Behaviour::http(
             "closed-once",
             "closes the connection once, then sends the promised bytes",
-            |asked| first(asked.before, &Reply::default().close()),
+            |context| first(context.before, &Reply::default().close()),
         )
         .kept(ok(2)),
         Behaviour::http(
             "reset-once-within-body",
             "resets the connection within the body once",
-            |asked| {
+            |context| {
                 first(
-                    asked.before,
+                    context.before,
                     &Reply::raw(HEAD).then(&CONTENT[..10]).pause(MOMENT).reset(),
                 )
             },
         )
         .kept(ok(2)),
-        Behaviour::http("not-http-once", "answers with garbage once", |asked| {
-            first(asked.before, &Reply::raw("garbage\r\n\r\n").close())
+        Behaviour::http("not-http-once", "answers with garbage once", |context| {
+            first(context.before, &Reply::raw("garbage\r\n\r\n").close())
         })
         .kept(ok(2)),
         Behaviour::http(
             "truncated-then-lost",
             "closes within the body, then before the head",
-            |asked| {
-                if asked.before == 0 {
+            |context| {
+                if context.before == 0 {
                     Reply::raw(HEAD).then(&CONTENT[..10]).close()
                 } else {
                     Reply::default().close()
@@ -191,8 +195,8 @@ fn that_recover() -> Vec<Behaviour> {
         Behaviour::http(
             "lost-then-truncated",
             "closes before the head, then within the body",
-            |asked| {
-                if asked.before < 2 {
+            |context| {
+                if context.before < 2 {
                     Reply::default().close()
                 } else {
                     Reply::raw(HEAD).then(&CONTENT[..10]).close()
@@ -203,8 +207,8 @@ fn that_recover() -> Vec<Behaviour> {
         Behaviour::http(
             "other-then-lost",
             "sends other bytes once and then nothing any more",
-            |asked| {
-                if asked.before == 0 {
+            |context| {
+                if context.before == 0 {
                     Reply::ok("other")
                 } else {
                     Reply::default().close()
@@ -215,8 +219,8 @@ fn that_recover() -> Vec<Behaviour> {
         Behaviour::http(
             "other-lost-other",
             "sends other bytes, nothing, and other bytes again",
-            |asked| {
-                if asked.before == 1 {
+            |context| {
+                if context.before == 1 {
                     Reply::default().close()
                 } else {
                     Reply::ok("other")
@@ -227,7 +231,7 @@ fn that_recover() -> Vec<Behaviour> {
         Behaviour::http(
             "kept-alive-and-closed",
             "redirects, and closes the connection just as the next request comes",
-            |asked| match asked.before {
+            |context| match context.before {
                 0 => Reply::redirect(302, "/next"),
                 1 => Reply::default().close(),
                 _ => Reply::ok(CONTENT),

@@ -98,8 +98,8 @@ fn bytes() -> Vec<Behaviour> {
 
 fn votes() -> Vec<Behaviour> {
     let wrong_at = |name, does, wrong: fn(usize) -> bool| {
-        Behaviour::http(name, does, move |asked| {
-            Reply::ok(if wrong(asked.before) {
+        Behaviour::http(name, does, move |context| {
+            Reply::ok(if wrong(context.before) {
                 SAME_LENGTH
             } else {
                 CONTENT
@@ -122,20 +122,22 @@ fn votes() -> Vec<Behaviour> {
         Behaviour::http(
             "stale-cache",
             "sends other bytes unless caches are asked to stand aside",
-            |asked| {
-                let fresh = asked.request.header("cache-control") == Some("no-cache");
+            |context| {
+                let fresh = context.request.header("cache-control") == Some("no-cache");
                 Reply::ok(if fresh { CONTENT } else { SAME_LENGTH })
             },
         )
         .kept(ok(3).warning(Warning::ContentUnstable)),
-        Behaviour::http("other-each-time", "sends other bytes each time", |asked| {
-            Reply::ok(format!("request {}", asked.before))
-        })
+        Behaviour::http(
+            "other-each-time",
+            "sends other bytes each time",
+            |context| Reply::ok(format!("request {}", context.before)),
+        )
         .broken(changed("length", 2)),
         Behaviour::http(
             "wrong-error-right-right",
             "sends other bytes, then 500, then the promised bytes",
-            |asked| match asked.before {
+            |context| match context.before {
                 0 => Reply::ok(SAME_LENGTH),
                 1 => Reply::new("500 Oops", &[], ""),
                 _ => Reply::ok(CONTENT),

@@ -1,8 +1,8 @@
-//! What a check makes of everything that servers do: each behaviour is played by a
-//! socket on the loopback interface, fetched and judged as `urldb check` would, three times.
+//! The verdicts about everything that servers do. A socket on the loopback interface plays each
+//! behaviour. Each behaviour is fetched and judged three times, as `urldb check` would.
 //!
-//! `behaviour` is what a behaviour consists of, `play` the stage, `table` what is
-//! written of it into docs/verdicts.md; the other modules are the behaviours, by subject.
+//! `behaviour` defines a behaviour, `harness` plays the behaviours, `table` writes the table in
+//! docs/verdicts.md. The other modules are the behaviours, by subject.
 
 mod behaviour;
 mod certificates;
@@ -10,9 +10,9 @@ mod coding;
 mod connection;
 mod contents;
 mod framing;
+mod harness;
 mod heads;
 mod methods;
-mod play;
 mod redirects;
 mod status;
 #[path = "../support/mod.rs"]
@@ -26,7 +26,7 @@ mod weak;
 use std::collections::BTreeSet;
 
 use behaviour::Behaviour;
-use play::Stage;
+use harness::Harness;
 
 /// How often every behaviour is played.
 const RUNS: usize = 3;
@@ -51,9 +51,9 @@ fn subjects() -> Vec<(&'static str, Vec<Behaviour>)> {
 #[test]
 fn every_behaviour_is_judged_as_the_table_says_each_time() {
     let behaviours: Vec<Behaviour> = subjects().into_iter().flat_map(|(_, all)| all).collect();
-    let (stage, mut wrong) = (Stage::new(), Vec::new());
+    let (harness, mut wrong) = (Harness::new(), Vec::new());
     for run in 1..=RUNS {
-        for (behaviour, outcome) in behaviours.iter().zip(stage.play(&behaviours)) {
+        for (behaviour, outcome) in behaviours.iter().zip(harness.play(&behaviours)) {
             let complaint = behaviour.complaint(&outcome);
             let lies = [
                 behaviour

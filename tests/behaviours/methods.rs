@@ -3,7 +3,9 @@
 use urldb_protocol::State;
 use urldb_verdict::Warning;
 
-use crate::behaviour::{Asked, Behaviour, CONTENT, Place, changed, ok, state, unreachable};
+use crate::behaviour::{
+    Behaviour, CONTENT, Endpoint, RequestContext, changed, ok, state, unreachable,
+};
 use crate::support::Reply;
 
 /// A record of a POST that promises bytes.
@@ -13,7 +15,7 @@ const POST: &str = "content-length: {length}\ncontent-sha256: {sha256}\nmethod: 
 fn posted(
     name: &'static str,
     does: &'static str,
-    script: impl Fn(&Asked<'_>) -> Reply + Send + Sync + 'static,
+    script: impl Fn(&RequestContext<'_>) -> Reply + Send + Sync + 'static,
 ) -> Behaviour {
     Behaviour::http(name, does, script).of(POST).unsafely()
 }
@@ -27,8 +29,8 @@ fn content_if(is_it: bool) -> Reply {
 }
 
 /// The promised bytes for a POST with all that belongs to it, an error for everything else.
-fn for_the_post(asked: &Asked<'_>) -> Reply {
-    let request = asked.request;
+fn for_the_post(context: &RequestContext<'_>) -> Reply {
+    let request = context.request;
     let is_it = request.method == "POST"
         && request.body == b"a=b"
         && request.header("content-type") == Some("text/plain");
@@ -36,8 +38,8 @@ fn for_the_post(asked: &Asked<'_>) -> Reply {
 }
 
 /// The promised bytes for a GET without a trace of the POST before it.
-fn for_a_get(asked: &Asked<'_>) -> Reply {
-    let request = asked.request;
+fn for_a_get(context: &RequestContext<'_>) -> Reply {
+    let request = context.request;
     let is_it = request.method == "GET"
         && request.body.is_empty()
         && request.header("content-type").is_none()
@@ -80,7 +82,7 @@ fn safe() -> Vec<Behaviour> {
         Behaviour::http(
             "get-with-a-body-elsewhere",
             "redirects a GET that has a body to another host",
-            |asked| Reply::redirect(302, &format!("http://sister.{}/", asked.host())),
+            |context| Reply::redirect(302, &format!("http://sister.{}/", context.host())),
         )
         .of("request-body: a=b")
         .kept(ok(1).warning(Warning::RedirectToBroken)),
@@ -158,7 +160,7 @@ fn sent_once() -> Vec<Behaviour> {
             Reply::default().reset(),
         )
         .unknown(unreachable("connect", 1)),
-        Behaviour::at("post-refused", "does not listen", Place::Nobody)
+        Behaviour::at("post-refused", "does not listen", Endpoint::Nobody)
             .of(POST)
             .unsafely()
             .unknown(unreachable("connect", 0)),
@@ -170,11 +172,11 @@ fn to_new(
     name: &'static str,
     does: &'static str,
     status: u16,
-    end: fn(&Asked<'_>) -> Reply,
+    end: fn(&RequestContext<'_>) -> Reply,
 ) -> Behaviour {
-    posted(name, does, move |asked| match asked.target() {
+    posted(name, does, move |context| match context.target() {
         "/file" => Reply::redirect(status, "/new"),
-        _ => end(asked),
+        _ => end(context),
     })
 }
 
@@ -183,11 +185,11 @@ fn elsewhere(
     name: &'static str,
     does: &'static str,
     status: u16,
-    end: fn(&Asked<'_>) -> Reply,
+    end: fn(&RequestContext<'_>) -> Reply,
 ) -> Behaviour {
-    posted(name, does, move |asked| match asked.target() {
-        "/file" => Reply::redirect(status, &format!("http://sister.{}/new", asked.host())),
-        _ => end(asked),
+    posted(name, does, move |context| match context.target() {
+        "/file" => Reply::redirect(status, &format!("http://sister.{}/new", context.host())),
+        _ => end(context),
     })
 }
 

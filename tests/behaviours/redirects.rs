@@ -2,28 +2,30 @@
 
 use urldb_protocol::State;
 
-use crate::behaviour::{Asked, BYTES, Behaviour, CONTENT, changed, ok, state, unreachable};
+use crate::behaviour::{
+    BYTES, Behaviour, CONTENT, RequestContext, changed, ok, state, unreachable,
+};
 use crate::support::Reply;
 
 /// A redirect from the record's URL; whoever asks for another one gets the promised bytes.
-fn away(asked: &Asked<'_>, location: &str) -> Reply {
-    reply(asked, Reply::redirect(302, location))
+fn away(context: &RequestContext<'_>, location: &str) -> Reply {
+    reply(context, Reply::redirect(302, location))
 }
 
 /// This for the record's URL, the promised bytes for others.
-fn reply(asked: &Asked<'_>, first: Reply) -> Reply {
-    let is_first = asked.target() == "/file" && !asked.host().starts_with("sister.");
+fn reply(context: &RequestContext<'_>, first: Reply) -> Reply {
+    let is_first = context.target() == "/file" && !context.host().starts_with("sister.");
     if is_first { first } else { Reply::ok(CONTENT) }
 }
 
 /// A redirect to the promised bytes, if it is followed.
 fn to(name: &'static str, does: &'static str, location: &'static str) -> Behaviour {
-    Behaviour::http(name, does, move |asked| away(asked, location))
+    Behaviour::http(name, does, move |context| away(context, location))
 }
 
 /// A redirect to `/new`, and what comes from there.
 fn ending(name: &'static str, does: &'static str, end: Reply) -> Behaviour {
-    Behaviour::http(name, does, move |asked| match asked.target() {
+    Behaviour::http(name, does, move |context| match context.target() {
         "/file" => Reply::redirect(302, "/new"),
         _ => end.clone(),
     })
@@ -31,8 +33,8 @@ fn ending(name: &'static str, does: &'static str, end: Reply) -> Behaviour {
 
 /// A redirect to the listener that nothing may connect to.
 fn trap(name: &'static str, does: &'static str, host: &'static str) -> Behaviour {
-    Behaviour::http(name, does, move |asked| {
-        away(asked, &format!("http://{host}:{}/", asked.trap))
+    Behaviour::http(name, does, move |context| {
+        away(context, &format!("http://{host}:{}/", context.trap))
     })
     .unknown(state(State::Inconclusive, 1).because("refused"))
 }
@@ -49,16 +51,16 @@ pub(crate) fn behaviours() -> Vec<Behaviour> {
 
 fn followed() -> Vec<Behaviour> {
     vec![
-        Behaviour::http("chain-of-all-kinds", "redirects with 301, 302, 303, 307 and 308 in turn", |asked| {
-            match [301, 302, 303, 307, 308].get(asked.before) {
+        Behaviour::http("chain-of-all-kinds", "redirects with 301, 302, 303, 307 and 308 in turn", |context| {
+            match [301, 302, 303, 307, 308].get(context.before) {
                 Some(status) => Reply::redirect(*status, &format!("/{status}")),
                 None => Reply::ok(CONTENT),
             }
         })
         .kept(ok(6)),
         to("to-relative", "redirects to a relative URL", "../x/./y?q").kept(ok(2)),
-        Behaviour::http("to-protocol-relative", "redirects to a URL that begins with the host", |asked| {
-            away(asked, &format!("//sister.{}/file", asked.host()))
+        Behaviour::http("to-protocol-relative", "redirects to a URL that begins with the host", |context| {
+            away(context, &format!("//sister.{}/file", context.host()))
         })
         .kept(ok(2)),
         to("to-query", "redirects to another query only", "?q").kept(ok(2)),
@@ -66,34 +68,34 @@ fn followed() -> Vec<Behaviour> {
         to("to-backslash", "writes a backslash for a slash, as browsers let pass", "\\new").kept(ok(2)),
         to("to-padded", "writes spaces and tabs around the URL", " \t/new \t").kept(ok(2)),
         to("to-bad-percent", "redirects to a URL with a percent sign of its own", "/100%").kept(ok(2)),
-        Behaviour::http("to-capitals", "writes scheme and host in capitals", |asked| {
-            away(asked, &format!("HTTP://SISTER.{}/file", asked.host().to_uppercase()))
+        Behaviour::http("to-capitals", "writes scheme and host in capitals", |context| {
+            away(context, &format!("HTTP://SISTER.{}/file", context.host().to_uppercase()))
         })
         .kept(ok(2)),
-        Behaviour::http("to-final-dot", "writes a dot after the host", |asked| {
-            away(asked, &format!("http://sister.{}./file", asked.host()))
+        Behaviour::http("to-final-dot", "writes a dot after the host", |context| {
+            away(context, &format!("http://sister.{}./file", context.host()))
         })
         .kept(ok(2)),
-        Behaviour::http("to-default-port", "names the port that is meant anyway", |asked| {
-            away(asked, &format!("http://sister.{}:80/file", asked.host()))
+        Behaviour::http("to-default-port", "names the port that is meant anyway", |context| {
+            away(context, &format!("http://sister.{}:80/file", context.host()))
         })
         .kept(ok(2)),
         to("to-fragment", "redirects to a URL with a fragment", "/next#part").kept(ok(2)),
         to("to-odd-characters", "redirects to a URL with spaces and letters that it should encode", "/a b/\u{e9}?q=\u{e9} c").kept(ok(2)),
-        Behaviour::http("to-not-utf-8", "redirects to a URL that is not UTF-8", |asked| {
+        Behaviour::http("to-not-utf-8", "redirects to a URL that is not UTF-8", |context| {
             let head = b"HTTP/1.1 302 Found\r\nLocation: /caf\xe9\r\nContent-Length: 0\r\n\r\n";
-            reply(asked, Reply::raw(head))
+            reply(context, Reply::raw(head))
         })
         .kept(ok(2)),
-        Behaviour::http("to-another-host", "redirects to another host", |asked| {
-            away(asked, &format!("http://sister.{}/file", asked.host()))
+        Behaviour::http("to-another-host", "redirects to another host", |context| {
+            away(context, &format!("http://sister.{}/file", context.host()))
         })
         .kept(ok(2)),
-        Behaviour::http("to-another-host-without-secrets", "redirects to another host, which refuses what is meant for the first", |asked| {
+        Behaviour::http("to-another-host-without-secrets", "redirects to another host, which refuses what is meant for the first", |context| {
             let headers = ["authorization", "cookie", "x-own"];
-            let told = headers.iter().any(|name| asked.request.header(name).is_some());
-            match (asked.before, told) {
-                (0, true) => Reply::redirect(302, &format!("http://sister.{}/file", asked.host())),
+            let told = headers.iter().any(|name| context.request.header(name).is_some());
+            match (context.before, told) {
+                (0, true) => Reply::redirect(302, &format!("http://sister.{}/file", context.host())),
                 (1, false) => Reply::ok(CONTENT),
                 _ => Reply::new("400 Bad Request", &[], ""),
             }
@@ -102,9 +104,9 @@ fn followed() -> Vec<Behaviour> {
         .kept(ok(2)),
         ending("to-other-bytes", "redirects to other bytes than promised", Reply::ok("other")).broken(changed("length", 4)),
         ending("to-404", "redirects to something that is not there", Reply::new("404 Not Found", &[], "")).broken(state(State::Gone, 6)),
-        Behaviour::http("too-long-a-body-on-the-way", "redirects with a body that does not end", |asked| {
+        Behaviour::http("too-long-a-body-on-the-way", "redirects with a body that does not end", |context| {
             let endless = Reply::raw("HTTP/1.1 302 Found\r\nLocation: /next\r\n\r\n").then(vec![b'x'; 1 << 20]);
-            reply(asked, endless.hang())
+            reply(context, endless.hang())
         })
         .kept(ok(2)),
     ]
@@ -116,7 +118,7 @@ fn cookie_walls() -> Vec<Behaviour> {
         Behaviour::http(
             "cookie-wall",
             "redirects to the same URL until it is told a cookie again",
-            |asked| match asked.request.header("cookie") {
+            |context| match context.request.header("cookie") {
                 Some(_) => Reply::ok(CONTENT),
                 None => Reply::new("302 Found", &["Location: /file", "Set-Cookie: seen=1"], ""),
             },
@@ -125,7 +127,7 @@ fn cookie_walls() -> Vec<Behaviour> {
         Behaviour::http(
             "cookie-wall-and-back",
             "redirects to where a cookie is set, and back from there",
-            |asked| match (asked.target(), asked.request.header("cookie")) {
+            |context| match (context.target(), context.request.header("cookie")) {
                 (_, Some(_)) => Reply::ok(CONTENT),
                 ("/file", None) => Reply::redirect(302, "/set?back=/file"),
                 _ => Reply::new("302 Found", &["Location: /file", "Set-Cookie: seen=1"], ""),
@@ -142,10 +144,10 @@ fn not_followed() -> Vec<Behaviour> {
             Reply::redirect(301, "/file")
         })
         .unknown(unreachable("redirect-loop", 1)),
-        Behaviour::http("loop-of-two", "redirects back and forth", |asked| {
+        Behaviour::http("loop-of-two", "redirects back and forth", |context| {
             Reply::redirect(
                 302,
-                if asked.target() == "/file" {
+                if context.target() == "/file" {
                     "/back"
                 } else {
                     "/file"
@@ -156,7 +158,7 @@ fn not_followed() -> Vec<Behaviour> {
         Behaviour::http(
             "redirects-without-end",
             "redirects to ever new URLs",
-            |asked| Reply::redirect(302, &format!("/{}", asked.before)),
+            |context| Reply::redirect(302, &format!("/{}", context.before)),
         )
         .unknown(unreachable("redirect-limit", 11)),
         to(
@@ -194,10 +196,10 @@ fn not_followed() -> Vec<Behaviour> {
         Behaviour::http(
             "to-credentials",
             "redirects to a URL with a user name and a password",
-            |asked| {
+            |context| {
                 away(
-                    asked,
-                    &format!("http://user:secret@sister.{}/file", asked.host()),
+                    context,
+                    &format!("http://user:secret@sister.{}/file", context.host()),
                 )
             },
         )
@@ -205,9 +207,9 @@ fn not_followed() -> Vec<Behaviour> {
         Behaviour::http(
             "to-two-places",
             "redirects to two different places at once",
-            |asked| {
+            |context| {
                 reply(
-                    asked,
+                    context,
                     Reply::new("302 Found", &["Location: /one", "Location: /two"], ""),
                 )
             },
@@ -216,9 +218,9 @@ fn not_followed() -> Vec<Behaviour> {
         Behaviour::http(
             "to-one-place-twice",
             "says twice where it redirects to",
-            |asked| {
+            |context| {
                 reply(
-                    asked,
+                    context,
                     Reply::new("302 Found", &["Location: /one", "Location: /one"], ""),
                 )
             },
@@ -290,10 +292,10 @@ fn promised() -> Vec<Behaviour> {
         Behaviour::http(
             "redirects-to-written-otherwise",
             "redirects to where it is promised, in other words",
-            |asked| {
+            |context| {
                 away(
-                    asked,
-                    &format!("HTTP://{}:80/x/../new", asked.host().to_uppercase()),
+                    context,
+                    &format!("HTTP://{}:80/x/../new", context.host().to_uppercase()),
                 )
             },
         )
@@ -377,9 +379,9 @@ fn promised_in_other_bytes() -> Vec<Behaviour> {
         Behaviour::http(
             "redirects-to-not-utf-8",
             "redirects to where it is promised, in bytes that are not UTF-8",
-            |asked| {
+            |context| {
                 let head = b"HTTP/1.1 302 Found\r\nLocation: /caf\xe9\r\nContent-Length: 0\r\n\r\n";
-                reply(asked, Reply::raw(head))
+                reply(context, Reply::raw(head))
             },
         )
         .of("redirects-to: /caf%E9")

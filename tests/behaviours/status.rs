@@ -222,8 +222,8 @@ fn client_errors() -> Vec<Behaviour> {
         Behaviour::http(
             "404-once",
             "answers 404 once, then with the promised bytes",
-            |asked| {
-                if asked.before == 0 {
+            |context| {
+                if context.before == 0 {
                     with("404 Not Found", &[])
                 } else {
                     Reply::ok(CONTENT)
@@ -231,8 +231,8 @@ fn client_errors() -> Vec<Behaviour> {
             },
         )
         .kept(ok(2)),
-        Behaviour::http("404-after-500", "answers 500 once, then 404", |asked| {
-            if asked.before == 0 {
+        Behaviour::http("404-after-500", "answers 500 once, then 404", |context| {
+            if context.before == 0 {
                 with("500 Oops", &[])
             } else {
                 with("404 Not Found", &[])
@@ -271,7 +271,7 @@ fn client_errors() -> Vec<Behaviour> {
         Behaviour::http(
             "408-once",
             "answers 408 once and closes, as servers do when a connection was kept too long",
-            |asked| match asked.before {
+            |context| match context.before {
                 0 => with("408 Request Timeout", &["Connection: close"]).close(),
                 _ => Reply::ok(CONTENT),
             },
@@ -280,7 +280,7 @@ fn client_errors() -> Vec<Behaviour> {
         Behaviour::http(
             "425-once",
             "answers 425 once, then with the promised bytes",
-            |asked| match asked.before {
+            |context| match context.before {
                 0 => with("425 Too Early", &[]),
                 _ => Reply::ok(CONTENT),
             },
@@ -307,8 +307,8 @@ fn server_errors_and_cut_pages() -> Vec<Behaviour> {
         Behaviour::http(
             "500-twice",
             "answers 500 twice, then with the promised bytes",
-            |asked| {
-                if asked.before < 2 {
+            |context| {
+                if context.before < 2 {
                     with("500 Oops", &[])
                 } else {
                     Reply::ok(CONTENT)

@@ -10,7 +10,7 @@ use crate::{RUNS, subjects};
 const START: &str = "<!-- behaviours: written by tests/behaviours -->\n";
 const END: &str = "<!-- end of behaviours -->";
 
-/// With `UPDATE_DOCS=1` it writes the table instead.
+/// With `UPDATE_DOCS=1`, the test writes the table instead.
 #[test]
 fn the_table_of_behaviours_is_up_to_date() {
     let path = Path::new(env!("CARGO_MANIFEST_DIR")).join("docs/verdicts.md");
@@ -75,7 +75,7 @@ fn row(behaviour: &Behaviour) -> String {
     )
 }
 
-/// What the record promises, in brief.
+/// A short form of the promise.
 fn record(keys: &str) -> String {
     match keys {
         BYTES => "bytes".to_owned(),

@@ -9,7 +9,7 @@ use std::time::Duration;
 use urldb_protocol::State;
 
 use crate::behaviour::{
-    ANSWER, Behaviour, CONTENT, Place, changed, ok, proven, state, unreachable,
+    ANSWER, Behaviour, CONTENT, Endpoint, changed, ok, proven, state, unreachable,
 };
 use crate::certificates::Kind;
 use crate::support::Reply;
@@ -20,7 +20,7 @@ fn over_tls(name: &'static str, does: &'static str, kind: Kind, reply: &Reply) -
     Behaviour::at(
         name,
         does,
-        Place::Tls(kind, Arc::new(move |_| reply.clone())),
+        Endpoint::Tls(kind, Arc::new(move |_| reply.clone())),
     )
 }
 
@@ -157,7 +157,7 @@ fn endings() -> Vec<Behaviour> {
 }
 
 fn no_handshake() -> Vec<Behaviour> {
-    let socket = |name, does, act| Behaviour::at(name, does, Place::TlsSocket(act));
+    let socket = |name, does, act| Behaviour::at(name, does, Endpoint::TlsSocket(act));
     vec![
         socket(
             "plain-on-tls-port",
@@ -173,7 +173,7 @@ fn no_handshake() -> Vec<Behaviour> {
         Behaviour::at(
             "tls-on-plain-port",
             "speaks TLS where plain HTTP is asked",
-            Place::TlsAskedInPlain,
+            Endpoint::TlsAskedInPlain,
         )
         .unknown(unreachable("protocol", 0)),
         socket(

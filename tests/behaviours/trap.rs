@@ -1,8 +1,8 @@
-//! A listener at an address that must not be connected to.
+//! A listener at an address that no client may connect to.
 
 use std::net::TcpListener;
 
-/// It counts nothing and answers nobody: whoever comes waits in its queue.
+/// The trap never accepts a connection: clients wait in the listener's queue.
 #[derive(Debug)]
 pub(crate) struct Trap(TcpListener);
 
@@ -14,12 +14,12 @@ impl Trap {
         Self(listener)
     }
 
-    /// Its port.
+    /// The port of the trap.
     pub(crate) fn port(&self) -> u16 {
         self.0.local_addr().expect("a bound listener").port()
     }
 
-    /// Asserts that nobody has come.
+    /// Asserts that no client has connected.
     pub(crate) fn assert_untouched(&self) {
         let visitor = self.0.accept().ok();
         assert!(visitor.is_none(), "connected from {visitor:?}");

@@ -1,21 +1,21 @@
-//! Refusals that say when to come again.
+//! Refusals with `Retry-After`.
 
 use std::time::Duration;
 
 use jiff::Timestamp;
 use urldb_protocol::State;
 
-use crate::behaviour::{Asked, Behaviour, CONTENT, ok, state};
+use crate::behaviour::{Behaviour, CONTENT, RequestContext, ok, state};
 use crate::support::Reply;
 
-/// A refusal that says when to come again.
+/// A refusal with `Retry-After`.
 fn refusal(status: &str, retry_after: &str) -> Reply {
     Reply::new(status, &[&format!("Retry-After: {retry_after}")], "")
 }
 
-/// This refusal first, then the promised bytes.
-fn once(asked: &Asked<'_>, refusal: Reply) -> Reply {
-    if asked.before == 0 {
+/// This refusal for the first request, then the promised bytes.
+fn once(context: &RequestContext<'_>, refusal: Reply) -> Reply {
+    if context.before == 0 {
         refusal
     } else {
         Reply::ok(CONTENT)
@@ -79,10 +79,10 @@ pub(crate) fn behaviours() -> Vec<Behaviour> {
         Behaviour::http(
             "429-date",
             "answers 429 once and asks to be left alone until a date",
-            |asked| {
+            |context| {
                 let date = Timestamp::now() + Duration::from_mins(1);
                 once(
-                    asked,
+                    context,
                     refusal(
                         TOO_MANY,
                         &date.strftime("%a, %d %b %Y %H:%M:%S GMT").to_string(),
@@ -94,13 +94,13 @@ pub(crate) fn behaviours() -> Vec<Behaviour> {
         Behaviour::http(
             "429-then-ok",
             "answers 429 once, then with the promised bytes",
-            |asked| once(asked, refusal(TOO_MANY, "3")),
+            |context| once(context, refusal(TOO_MANY, "3")),
         )
         .kept(ok(2).after(3..=3)),
         Behaviour::http(
             "503-then-ok",
             "answers 503 once and asks for 5 seconds, then with the promised bytes",
-            |asked| once(asked, refusal(UNAVAILABLE, "5")),
+            |context| once(context, refusal(UNAVAILABLE, "5")),
         )
         .kept(ok(2).after(5..=5)),
         says(

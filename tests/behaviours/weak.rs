@@ -3,14 +3,14 @@
 use urldb_protocol::State;
 use urldb_verdict::Warning;
 
-use crate::behaviour::{ANSWER, Behaviour, CONTENT, Place, changed, ok, state, unreachable};
+use crate::behaviour::{ANSWER, Behaviour, CONTENT, Endpoint, changed, ok, state, unreachable};
 use crate::support::Reply;
 
 const TYPE: &str = "content-type: text/plain";
 
 /// A redirect from the record's URL to `/new`, and what comes from there.
 fn to(name: &'static str, does: &'static str, end: Reply) -> Behaviour {
-    Behaviour::http(name, does, move |asked| match asked.target() {
+    Behaviour::http(name, does, move |context| match context.target() {
         "/file" => Reply::redirect(301, "/new"),
         _ => end.clone(),
     })
@@ -98,7 +98,7 @@ fn any_answer() -> Vec<Behaviour> {
                 .close(),
         )
         .unknown(unreachable("protocol", 3)),
-        Behaviour::at("any-refused", "does not listen", Place::Nobody)
+        Behaviour::at("any-refused", "does not listen", Endpoint::Nobody)
             .unknown(unreachable("connect", 0)),
     ];
     all.into_iter().map(|one| one.of(ANSWER)).collect()
@@ -141,7 +141,7 @@ fn any_redirect() -> Vec<Behaviour> {
         Behaviour::http(
             "any-redirect-to-loopback",
             "redirects to a loopback address",
-            |asked| Reply::redirect(301, &format!("http://127.0.0.1:{}/", asked.trap)),
+            |context| Reply::redirect(301, &format!("http://127.0.0.1:{}/", context.trap)),
         )
         .kept(broken_behind(1)),
     ];

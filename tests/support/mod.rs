@@ -1,7 +1,7 @@
 //! A scripted HTTP server on the loopback interface, for tests of anything that fetches.
 //!
-//! It says exactly the bytes that a test gives it, wrong ones too, and remembers
-//! what it was asked. It stands on a free port and is reached with a mapping.
+//! The server sends exactly the bytes that a test gives, correct or not, and records the requests.
+//! The server listens on a free port. Tests reach the server with a host mapping.
 #![allow(
     dead_code,
     unreachable_pub,
@@ -15,10 +15,10 @@ use std::sync::{Arc, Mutex};
 use std::thread;
 use std::time::{Duration, Instant};
 
-/// How often a blocked connection looks whether the test is over.
+/// How often a blocked connection checks whether the test is over.
 const TICK: Duration = Duration::from_millis(20);
 
-/// One request as it came in.
+/// One request as the server received it.
 #[derive(Debug, Clone)]
 pub struct Request {
     /// The method.
@@ -31,7 +31,7 @@ pub struct Request {
     pub body: Vec<u8>,
     /// The number of the connection, from 0 in order of arrival.
     pub connection: usize,
-    /// When it came.
+    /// When the request arrived.
     pub at: Instant,
 }
 
@@ -43,26 +43,26 @@ impl Request {
     }
 }
 
-/// What the server does about a request: bytes and pauses, then perhaps the end of the connection.
+/// The reply to a request: bytes and pauses, then perhaps the end of the connection.
 #[derive(Debug, Clone, Default)]
 pub struct Reply {
-    parts: Vec<Part>,
-    end: Option<End>,
+    steps: Vec<ReplyStep>,
+    end: Option<ConnectionEnd>,
 }
 
 /// How a connection ends after a reply.
 #[derive(Debug, Clone, Copy)]
-enum End {
-    /// Without a word; over TLS too.
+enum ConnectionEnd {
+    /// TCP close. TLS sends no `close_notify`.
     Close,
-    /// Over TLS, after saying so.
+    /// TCP close. TLS sends `close_notify` first.
     Notice,
-    /// With everything on its way lost.
+    /// TCP reset, which loses all data in transit.
     Reset,
 }
 
 #[derive(Debug, Clone)]
-enum Part {
+enum ReplyStep {
     Bytes(Vec<u8>),
     Pause(Duration),
 }
@@ -93,56 +93,56 @@ impl Reply {
         )
     }
 
-    /// These bytes and nothing else.
+    /// Only these bytes, without status line and headers of its own.
     pub fn raw(bytes: impl AsRef<[u8]>) -> Self {
         Self::default().then(bytes)
     }
 
-    /// More bytes.
+    /// Adds bytes.
     pub fn then(mut self, bytes: impl AsRef<[u8]>) -> Self {
-        self.parts.push(Part::Bytes(bytes.as_ref().to_vec()));
+        self.steps.push(ReplyStep::Bytes(bytes.as_ref().to_vec()));
         self
     }
 
-    /// Nothing for a while.
+    /// Adds a pause.
     pub fn pause(mut self, time: Duration) -> Self {
-        self.parts.push(Part::Pause(time));
+        self.steps.push(ReplyStep::Pause(time));
         self
     }
 
-    /// Nothing more until the test is over.
+    /// Adds a pause until the test is over.
     pub fn hang(self) -> Self {
         self.pause(Duration::from_hours(1))
     }
 
-    /// The connection is closed after it.
+    /// Closes the connection after the reply.
     pub fn close(mut self) -> Self {
-        self.end = Some(End::Close);
+        self.end = Some(ConnectionEnd::Close);
         self
     }
 
-    /// The connection is closed after it; over TLS, that is announced.
+    /// Closes the connection after the reply. TLS sends `close_notify` first.
     pub fn close_with_notice(mut self) -> Self {
-        self.end = Some(End::Notice);
+        self.end = Some(ConnectionEnd::Notice);
         self
     }
 
-    /// The connection is reset after it.
+    /// Resets the connection after the reply.
     pub fn reset(mut self) -> Self {
-        self.end = Some(End::Reset);
+        self.end = Some(ConnectionEnd::Reset);
         self
     }
 }
 
-/// The server; it is gone when dropped.
+/// A running server. Dropping the server stops it.
 #[derive(Debug)]
 pub struct Server {
     address: SocketAddr,
-    shared: Arc<Shared>,
+    shared: Arc<ServerState>,
 }
 
 #[derive(Debug, Default)]
-struct Shared {
+struct ServerState {
     over: AtomicBool,
     connections: AtomicUsize,
     under_way: AtomicUsize,
@@ -153,7 +153,7 @@ struct Shared {
 trait Stream: Read + Write {
     fn socket(&self) -> &TcpStream;
 
-    /// Announces the end, where the protocol has words for it.
+    /// Sends `close_notify`, if the stream is TLS.
     fn give_notice(&mut self) -> io::Result<()>;
 }
 
@@ -179,7 +179,7 @@ impl Stream for rustls::StreamOwned<rustls::ServerConnection, TcpStream> {
 }
 
 impl Server {
-    /// A server that answers by this script.
+    /// A server that replies by this script.
     pub fn new(script: impl Fn(&Request) -> Reply + Send + Sync + 'static) -> Self {
         Self::start("127.0.0.1:0", None, script)
     }
@@ -204,7 +204,7 @@ impl Server {
     ) -> Self {
         let listener = TcpListener::bind(address).expect("a free port");
         let address = listener.local_addr().expect("a bound listener");
-        let shared = Arc::new(Shared::default());
+        let shared = Arc::new(ServerState::default());
         let (script, accepting) = (Arc::new(script), Arc::clone(&shared));
         thread::spawn(move || {
             for stream in listener.incoming() {
@@ -224,17 +224,17 @@ impl Server {
         Self { address, shared }
     }
 
-    /// Where it stands.
+    /// The socket address.
     pub fn address(&self) -> SocketAddr {
         self.address
     }
 
-    /// Its port.
+    /// The port.
     pub fn port(&self) -> u16 {
         self.address.port()
     }
 
-    /// What it was asked, in order.
+    /// The received requests, in order of arrival.
     pub fn requests(&self) -> Vec<Request> {
         self.shared
             .requests
@@ -243,12 +243,12 @@ impl Server {
             .clone()
     }
 
-    /// Connections that were made to it.
+    /// How many connections the server accepted.
     pub fn connections(&self) -> usize {
         self.shared.connections.load(Ordering::SeqCst)
     }
 
-    /// The most requests that were ever being answered at once.
+    /// The largest number of requests in progress at one time.
     pub fn most_under_way(&self) -> usize {
         self.shared.most_under_way.load(Ordering::SeqCst)
     }
@@ -257,7 +257,7 @@ impl Server {
 impl Drop for Server {
     fn drop(&mut self) {
         self.shared.over.store(true, Ordering::SeqCst);
-        // Wakes the listener up.
+        // Wakes the listener.
         let _ = TcpStream::connect(self.address);
     }
 }
@@ -274,7 +274,7 @@ fn open(stream: TcpStream, tls: Option<Arc<rustls::ServerConfig>>) -> io::Result
     })
 }
 
-impl Shared {
+impl ServerState {
     fn serve(
         &self,
         stream: &mut dyn Stream,
@@ -290,16 +290,16 @@ impl Shared {
             let under_way = self.under_way.fetch_add(1, Ordering::SeqCst) + 1;
             self.most_under_way.fetch_max(under_way, Ordering::SeqCst);
             let mut reply = script(&request);
-            let last = reply.parts.pop();
-            let written = self.write(stream, &reply.parts);
-            // Before the last bytes: whoever has them may ask again at once.
+            let last = reply.steps.pop();
+            let written = self.write(stream, &reply.steps);
+            // Before the last bytes: a client that has them may send its next request at once.
             self.under_way.fetch_sub(1, Ordering::SeqCst);
             written.and_then(|()| self.write(stream, last.as_slice()))?;
             match reply.end {
                 None => {}
-                Some(End::Close) => break,
-                Some(End::Notice) => return stream.give_notice(),
-                Some(End::Reset) => {
+                Some(ConnectionEnd::Close) => break,
+                Some(ConnectionEnd::Notice) => return stream.give_notice(),
+                Some(ConnectionEnd::Reset) => {
                     return socket2::SockRef::from(stream.socket())
                         .set_linger(Some(Duration::ZERO));
                 }
@@ -308,11 +308,11 @@ impl Shared {
         Ok(())
     }
 
-    fn write(&self, stream: &mut dyn Stream, parts: &[Part]) -> io::Result<()> {
-        for part in parts {
-            match part {
-                Part::Bytes(bytes) => stream.write_all(bytes).and_then(|()| stream.flush())?,
-                Part::Pause(time) => self.pause(*time)?,
+    fn write(&self, stream: &mut dyn Stream, steps: &[ReplyStep]) -> io::Result<()> {
+        for step in steps {
+            match step {
+                ReplyStep::Bytes(bytes) => stream.write_all(bytes).and_then(|()| stream.flush())?,
+                ReplyStep::Pause(time) => self.pause(*time)?,
             }
         }
         Ok(())
@@ -329,7 +329,7 @@ impl Shared {
         Ok(())
     }
 
-    /// The next request, or `None` when the client is done.
+    /// The next request, or `None` after the client has closed the connection.
     fn read(
         &self,
         stream: &mut dyn Stream,

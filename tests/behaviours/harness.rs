@@ -1,4 +1,4 @@
-//! The stage: servers for all behaviours at once, and a check of them all.
+//! The harness: starts a server for each behaviour, and checks all their URLs at once.
 
 use std::collections::BTreeMap;
 use std::net::{Ipv4Addr, SocketAddr, TcpListener};
@@ -15,35 +15,36 @@ use urldb::stop::Stop;
 use urldb_fetch::{FetchOptions, FetchedJob, Fetcher, HostOptions, Mapping, NetworkOptions, Next};
 use urldb_format::DomainFile;
 use urldb_protocol::State;
-use urldb_verdict::Observation;
-use urldb_verdict::{Cnames, Job, Keep, PlanOptions, Rehash, Selection};
-use urldb_verdict::{Decision, Verdict, VerdictOptions, Warning, decide, undecided};
+use urldb_verdict::{
+    Cnames, Decision, Job, Keep, Observation, PlanOptions, Rehash, Selection, Verdict,
+    VerdictOptions, Warning, decide, undecided,
+};
 
-use crate::behaviour::{Asked, Behaviour, CONTENT, Place, Script};
+use crate::behaviour::{Behaviour, CONTENT, Endpoint, RequestContext, Script};
 use crate::certificates::{Authority, Kind};
 use crate::support::{Reply, Request, Server};
 use crate::trap::Trap;
 
-/// The most that is read of a body.
+/// Most bytes that are read of a body.
 pub(crate) const MAX_BODY: u64 = 256 << 10;
 
-/// How long a fetch may take where that is expected to be too short.
-const HASTE: Duration = Duration::from_millis(600);
+/// The timeout of a fetch for behaviours that must run into the timeout.
+const SHORT_TIMEOUT: Duration = Duration::from_millis(600);
 
-/// How long it may take elsewhere: only a hanging test is cut short by it.
-const PATIENCE: Duration = Duration::from_mins(1);
+/// The timeout of a fetch for all other behaviours. Only a hanging test reaches this timeout.
+const LONG_TIMEOUT: Duration = Duration::from_mins(1);
 
-/// What servers ask us to wait is shortened to this.
+/// The harness waits this long at most, however long a server asks the client to wait.
 const LONGEST_WAIT: Duration = Duration::from_millis(20);
 
-/// How long a server may need to read what it was sent.
-const SETTLING: Duration = Duration::from_secs(5);
+/// How long a server may need to read its requests.
+const SETTLE_TIME: Duration = Duration::from_secs(5);
 
-/// A name that is longer than names can be: no resolver asks the network for it.
+/// A name that is too long to be valid, so no resolver sends a query for the name.
 const NO_NAME: &str =
     "a-name-of-more-than-sixty-three-characters-which-no-resolver-will-ask-for.test";
 
-/// What came of a behaviour.
+/// The verdict about a behaviour, and the requests that its server received.
 #[derive(Debug)]
 pub(crate) struct Outcome {
     pub(crate) state: State,
@@ -56,13 +57,13 @@ pub(crate) struct Outcome {
     pub(crate) message: String,
 }
 
-/// What is needed for all runs.
-pub(crate) struct Stage {
+/// What all runs share.
+pub(crate) struct Harness {
     authority: Authority,
     trap: Trap,
 }
 
-impl Stage {
+impl Harness {
     pub(crate) fn new() -> Self {
         Self {
             authority: Authority::new(),
@@ -70,58 +71,63 @@ impl Stage {
         }
     }
 
-    /// Plays all behaviours once, at the same time; outcomes in their order.
+    /// Plays all behaviours once, at the same time. The outcomes are in the order of the behaviours.
     pub(crate) fn play(&self, behaviours: &[Behaviour]) -> Vec<Outcome> {
-        let parts: Vec<Part> = (0..)
+        let hosted: Vec<HostedBehaviour> = (0..)
             .zip(behaviours)
-            .map(|(number, behaviour)| Part::new(self, number, behaviour))
+            .map(|(number, behaviour)| HostedBehaviour::new(self, number, behaviour))
             .collect();
-        let (hasty, patient): (Vec<&Part>, Vec<&Part>) = parts
+        let (short, long): (Vec<&HostedBehaviour>, Vec<&HostedBehaviour>) = hosted
             .iter()
-            .partition(|part| part.behaviour.runs_out_of_time);
+            .partition(|one| one.behaviour.runs_out_of_time);
         let mut judged = thread::scope(|threads| {
-            let hasty = threads.spawn(|| self.check(HASTE, &hasty));
-            let mut judged = self.check(PATIENCE, &patient);
-            judged.extend(hasty.join().expect("no panic"));
+            let short = threads.spawn(|| self.check(SHORT_TIMEOUT, &short));
+            let mut judged = self.check(LONG_TIMEOUT, &long);
+            judged.extend(short.join().expect("no panic"));
             judged
         });
         self.trap.assert_untouched();
-        let outcome = |part: &Part| {
-            let (verdict, longest_wait) = judged.remove(&part.host).expect("every job is finished");
+        let outcome = |one: &HostedBehaviour| {
+            let (verdict, longest_wait) = judged.remove(&one.host).expect("every job is finished");
             Outcome {
                 state: verdict.state(),
                 reason: verdict.classification.reason,
                 sure: verdict.sure,
                 warning: verdict.classification.warning,
-                requests: part.requests(),
+                requests: one.requests(),
                 longest_wait,
                 message: verdict.classification.message(),
             }
         };
-        parts.iter().map(outcome).collect()
+        hosted.iter().map(outcome).collect()
     }
 
-    /// As `run::observe` does it, but for waits, which are shortened and remembered, and the canary,
-    /// which would rightly think that no network is there where nothing works on purpose.
-    fn check(&self, timeout: Duration, parts: &[&Part]) -> BTreeMap<String, (Verdict, Duration)> {
-        let manners = HostOptions {
+    /// Fetches and judges as `run::observe` does, with two differences. Waits are recorded and then
+    /// shortened. There is no canary: where many hosts fail on purpose, the canary would rightly
+    /// conclude that the network is down.
+    fn check(
+        &self,
+        timeout: Duration,
+        hosted: &[&HostedBehaviour],
+    ) -> BTreeMap<String, (Verdict, Duration)> {
+        let default_host = HostOptions {
             host_interval: Duration::ZERO,
             timeout,
             connect_timeout: timeout,
             max_body: MAX_BODY,
             ..HostOptions::default()
         };
-        let with_leave = HostOptions {
+        let with_unsafe_methods = HostOptions {
             unsafe_methods: true,
-            ..manners.clone()
+            ..default_host.clone()
         };
-        let hosts_with_leave = parts.iter().filter(|part| part.behaviour.unsafe_methods);
+        let hosts_with_unsafe_methods = hosted.iter().filter(|one| one.behaviour.unsafe_methods);
         let fetch = FetchOptions {
-            concurrency: parts.len().max(1),
-            hosts: hosts_with_leave
-                .map(|part| (part.host.clone(), with_leave.clone()))
+            concurrency: hosted.len().max(1),
+            hosts: hosts_with_unsafe_methods
+                .map(|one| (one.host.clone(), with_unsafe_methods.clone()))
                 .collect(),
-            default_host: manners,
+            default_host,
             ..FetchOptions::default()
         };
         let options = VerdictOptions {
@@ -129,7 +135,7 @@ impl Stage {
             ..VerdictOptions::default()
         };
         let network = NetworkOptions {
-            map: parts.iter().flat_map(|part| part.mappings()).collect(),
+            map: hosted.iter().flat_map(|one| one.mappings()).collect(),
             ca_file: Some(self.authority.file().to_owned()),
             ..NetworkOptions::default()
         };
@@ -150,7 +156,7 @@ impl Stage {
         Fetcher::new(&fetch, &network)
             .expect("a valid configuration")
             .fetch_all(
-                parts.iter().map(|part| part.job()),
+                hosted.iter().map(|one| one.job()),
                 next,
                 |fetched| {
                     let FetchedJob {
@@ -178,58 +184,58 @@ impl Stage {
     }
 }
 
-/// A behaviour on stage.
-struct Part<'a> {
+/// A behaviour, its host and its running endpoint.
+struct HostedBehaviour<'a> {
     behaviour: &'a Behaviour,
     host: String,
-    set: Set,
+    endpoint: RunningEndpoint,
 }
 
-/// What was put up for it.
-enum Set {
+/// What answers at the address of a behaviour's host.
+enum RunningEndpoint {
     Server(Server),
-    /// Something that takes no requests.
+    /// A listener that does not count requests.
     Port(u16),
-    /// A port that is taken, and that nobody listens on.
+    /// A bound port without a listener, so connections are refused.
     Taken(Socket),
     NoName,
 }
 
-impl<'a> Part<'a> {
-    fn new(stage: &Stage, number: usize, behaviour: &'a Behaviour) -> Self {
+impl<'a> HostedBehaviour<'a> {
+    fn new(harness: &Harness, number: usize, behaviour: &'a Behaviour) -> Self {
         let host = format!("b{number}.test");
-        let tls = |kind| stage.authority.server(kind, &host);
-        let trap = stage.trap.port();
-        let set = match &behaviour.place {
-            Place::Http(script) => Set::Server(Server::new(counting(script, trap))),
-            Place::Tls(kind, script) => {
-                Set::Server(Server::tls(tls(*kind), counting(script, trap)))
+        let tls = |kind| harness.authority.server(kind, &host);
+        let trap = harness.trap.port();
+        let endpoint = match &behaviour.endpoint {
+            Endpoint::Http(script) => RunningEndpoint::Server(Server::new(counting(script, trap))),
+            Endpoint::Tls(kind, script) => {
+                RunningEndpoint::Server(Server::tls(tls(*kind), counting(script, trap)))
             }
-            Place::TlsAskedInPlain => {
-                Set::Server(Server::tls(tls(Kind::Good), |_| Reply::ok(CONTENT)))
+            Endpoint::TlsAskedInPlain => {
+                RunningEndpoint::Server(Server::tls(tls(Kind::Good), |_| Reply::ok(CONTENT)))
             }
-            Place::TlsSocket(act) => Set::Port(listen(*act)),
-            Place::Nobody => Set::Taken(taken_port()),
-            Place::NoName => Set::NoName,
+            Endpoint::TlsSocket(act) => RunningEndpoint::Port(listen(*act)),
+            Endpoint::Nobody => RunningEndpoint::Taken(taken_port()),
+            Endpoint::NoName => RunningEndpoint::NoName,
         };
         Self {
             behaviour,
             host,
-            set,
+            endpoint,
         }
     }
 
-    /// The host and its sisters stand at the server.
+    /// Maps the host and its sister host to the endpoint.
     fn mappings(&self) -> Vec<Mapping> {
-        let (to_host, to_port) = match &self.set {
-            Set::Server(server) => ("127.0.0.1", server.port()),
-            Set::Port(port) => ("127.0.0.1", *port),
-            Set::Taken(socket) => {
+        let (to_host, to_port) = match &self.endpoint {
+            RunningEndpoint::Server(server) => ("127.0.0.1", server.port()),
+            RunningEndpoint::Port(port) => ("127.0.0.1", *port),
+            RunningEndpoint::Taken(socket) => {
                 let address = socket.local_addr().expect("a bound socket");
                 let address = address.as_socket_ipv4().expect("one of IPv4");
                 ("127.0.0.1", address.port())
             }
-            Set::NoName => (NO_NAME, 80),
+            RunningEndpoint::NoName => (NO_NAME, 80),
         };
         [self.host.clone(), format!("sister.{}", self.host)]
             .into_iter()
@@ -242,7 +248,7 @@ impl<'a> Part<'a> {
             .collect()
     }
 
-    /// The job that its record makes.
+    /// The job of the behaviour's record.
     fn job(&self) -> Job {
         let keys = self
             .behaviour
@@ -274,12 +280,12 @@ impl<'a> Part<'a> {
         jobs.remove(0)
     }
 
-    /// Requests that came, when as many came as should, or no more will.
+    /// Counts the received requests, once the expected number has arrived or [`SETTLE_TIME`] is over.
     fn requests(&self) -> usize {
-        let Set::Server(server) = &self.set else {
+        let RunningEndpoint::Server(server) = &self.endpoint else {
             return 0;
         };
-        let until = Instant::now() + SETTLING;
+        let until = Instant::now() + SETTLE_TIME;
         while server.requests().len() < self.behaviour.expected.requests && Instant::now() < until {
             thread::sleep(Duration::from_millis(5));
         }
@@ -287,11 +293,11 @@ impl<'a> Part<'a> {
     }
 }
 
-/// The script, told how many requests came before.
+/// Calls the script with the number of earlier requests.
 fn counting(script: &Script, trap: u16) -> impl Fn(&Request) -> Reply + Send + Sync + 'static {
     let (script, count) = (Arc::clone(script), AtomicUsize::new(0));
     move |request| {
-        script(&Asked {
+        script(&RequestContext {
             request,
             before: count.fetch_add(1, Ordering::SeqCst),
             trap,
@@ -299,7 +305,7 @@ fn counting(script: &Script, trap: u16) -> impl Fn(&Request) -> Reply + Send + S
     }
 }
 
-/// Does this with each connection to a free port, until the tests are over.
+/// Listens on a free port, and calls `act` with each connection until the tests end.
 fn listen(act: fn(std::net::TcpStream)) -> u16 {
     let listener = TcpListener::bind("127.0.0.1:0").expect("a free port");
     let port = listener.local_addr().expect("a bound listener").port();
@@ -311,7 +317,7 @@ fn listen(act: fn(std::net::TcpStream)) -> u16 {
     port
 }
 
-/// A port that connections to are refused, and that nobody else can be given.
+/// A port that refuses connections. The socket keeps the port reserved.
 fn taken_port() -> Socket {
     let socket = Socket::new(Domain::IPV4, Type::STREAM, None).expect("a socket");
     let any = SocketAddr::from((Ipv4Addr::LOCALHOST, 0));
