@@ -1,6 +1,6 @@
-"""What archiving costs. 10,000 URLs of 4 KiB on nginx, archived for the first time beside
-`wget --warc-file --warc-cdx`, and unchanged on the second day beside `wget --warc-dedup`; then an
-archive of 200 MB, indexed beside cdxj-indexer and verified beside fastwarc. `.ci/long archive` runs it.
+"""Measures the cost of archiving. The script archives 10,000 URLs of 4 KiB on nginx for the first time, compared with
+`wget --warc-file --warc-cdx`, and again without changes, compared with `wget --warc-dedup`. Then it indexes an
+archive of 200 MB, compared with cdxj-indexer, and verifies it, compared with fastwarc. `.ci/long archive` runs it.
 """
 
 import base64
@@ -23,7 +23,7 @@ LARGE = 200_000_000
 
 
 def content(rng, size):
-    """Half of it compresses well, as of most of what is on the web."""
+    """Content of which half compresses well, like most content of the web."""
     text = b" ".join(b"%d" % rng.randrange(1000) for _ in range(size // 4))
     return (rng.randbytes(size // 2) + text)[:size].ljust(size, b".")
 
@@ -49,7 +49,7 @@ def size_of(files):
 
 
 def first_and_second(scratch, records, port):
-    """Seconds and bytes of the two runs of urldb, in a new repository."""
+    """Returns seconds and bytes of the two runs of urldb in a new repository."""
     repo = Path(scratch, "repo")
     shutil.rmtree(repo, ignore_errors=True)
     repository(repo, f'[check]\nhost-concurrency = {AT_ONCE}\nhost-interval = "0s"\n', {HOST: records})
@@ -64,7 +64,7 @@ def first_and_second(scratch, records, port):
 
 
 def wget_twice(scratch, port):
-    """The same of wget, which names its files itself."""
+    """Returns the same for wget, which chooses its own file names."""
     folder = Path(scratch, "wget")
     shutil.rmtree(folder, ignore_errors=True)
     folder.mkdir()
@@ -101,7 +101,7 @@ def archiving(scratch, rng):
 
 
 def record(number, body):
-    """One response, as a gzip member."""
+    """One response record as a gzip member."""
     head = b"HTTP/1.1 200 OK\r\nContent-Type: text/plain\r\nContent-Length: %d\r\n\r\n" % len(body)
     fields = (
         "WARC/1.1\r\nWARC-Type: response\r\n"
@@ -115,7 +115,7 @@ def record(number, body):
 
 
 def large_archive(scratch, rng):
-    """An archive of so many bytes in one file."""
+    """An archive of this many bytes in one file."""
     repo = Path(scratch, "large")
     repository(repo, "", {})
     (repo / "archive").mkdir()

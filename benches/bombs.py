@@ -1,5 +1,5 @@
-"""What bodies cost that are small on the wire and huge once their coding is undone, and bodies without end:
-`urldb check` on a loopback server, with time and peak of memory. Figures only. `.ci/long bombs` runs it.
+"""Measures the cost of bodies that are small when sent and huge when decoded, and of bodies without end: time and
+peak of memory of `urldb check` on a loopback server. The script only prints figures. `.ci/long bombs` runs it.
 """
 
 import gzip
@@ -18,7 +18,7 @@ PIECE = bytes(MIB)
 
 
 def zeros_in(wbits, mebibytes):
-    """So many MiB of zeros, compressed."""
+    """This many MiB of zeros, compressed."""
     coder = zlib.compressobj(9, wbits=wbits)
     return b"".join(coder.compress(PIECE) for _ in range(mebibytes)) + coder.flush()
 

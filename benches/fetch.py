@@ -1,5 +1,5 @@
-"""10,000 files of 4 KiB on nginx: `urldb check`, which compares every byte, beside lychee, which
-looks at the answers, and `curl --parallel`, which throws the bodies away. `.ci/long fetch` runs it.
+"""Compares `urldb check`, which compares every byte, with lychee, which checks statuses, and with `curl --parallel`,
+which discards the bodies. All fetch 10,000 files of 4 KiB from nginx. `.ci/long fetch` runs this script.
 """
 
 import hashlib
@@ -35,7 +35,7 @@ def main():
             if installed("lychee", "`cargo install --locked lychee` to compare with it"):
                 links = Path(scratch, "links.txt")
                 links.write_text("\n".join(urls))
-                # Its politeness is switched off as ours is, and the concurrency is the same.
+                # Like urldb here, lychee runs without intervals, and with the same concurrency.
                 gentle = ["--host-request-interval", "0ms", "--host-concurrency", str(AT_ONCE)]
                 lychee = ["lychee", "--quiet", "--no-progress", *gentle, "--max-concurrency", str(AT_ONCE), str(links)]
                 commands["lychee, answers only"] = (lychee, scratch)

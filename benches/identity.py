@@ -1,6 +1,6 @@
-"""The same million URLs through `urldb url surt` and `urldb url normalize`, and through Python's surt and
-url-normalize where this interpreter has them. `.ci/long identity` runs it. Site rules and request
-canonicalization are measured by the criterion benches of crates/canon.
+"""Compares `urldb url surt` and `urldb url normalize` with Python's surt and url-normalize, if this interpreter has
+them, on the same million URLs. `.ci/long identity` runs this script. The criterion benches of crates/canon measure
+site rules and request canonicalization.
 """
 
 import importlib.util
@@ -34,7 +34,7 @@ def urls(rng):
 
 
 def peer(scratch, module, function):
-    """The command that runs the list through `function`, if there is such a module."""
+    """The command that applies `function` to the list, if the module is installed."""
     if importlib.util.find_spec(module) is None:
         print(f"{module} is not installed: `{sys.executable} -m pip install {module.replace('_', '-')}`")
         return {}

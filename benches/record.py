@@ -1,6 +1,6 @@
-"""One record of 5 GiB (SIZE, in bytes): seconds and memory of each command for an archive with it, as
-gzip and plain, beside warcio and fastwarc; then of runs that fetch such a file, archive it, and see it
-unchanged. `.ci/long record` runs it; it needs four times the space, in TMPDIR.
+"""Measures seconds and memory of each archive command for one record of 5 GiB (SIZE, in bytes), as gzip and plain,
+compared with warcio and fastwarc. Then it measures runs that fetch such a file, archive it, and find it unchanged.
+`.ci/long record` runs this script, which needs four times the space in TMPDIR.
 """
 
 import hashlib
@@ -19,7 +19,7 @@ DATE = "2026-11-20T06:00:00Z"
 
 
 class Gzip:
-    """Writes gzip members of pieces that are compressed once each: so many bytes would take minutes otherwise."""
+    """Writes gzip members from chunks that are compressed once: compressing all would take minutes."""
 
     def __init__(self, path):
         self.file, self.known = open(path, "wb"), {}
@@ -37,7 +37,7 @@ class Gzip:
 
 
 class Plain:
-    """Writes them as they are."""
+    """Writes chunks without compression."""
 
     def __init__(self, path):
         self.file = open(path, "wb")
@@ -47,7 +47,7 @@ class Plain:
 
 
 def record(number, path, body):
-    """The pieces of a response with this body, which is made of pieces too."""
+    """The chunks of a response record with this body, which is a list of chunks too."""
     length = sum(map(len, body))
     head = b"HTTP/1.1 200 OK\r\nContent-Type: text/plain\r\nContent-Length: %d\r\n\r\n" % length
     payload, block = hashlib.sha256(), hashlib.sha256(head)
@@ -64,14 +64,14 @@ def record(number, path, body):
 
 
 def content(rng):
-    """Half of it compresses well, as of most of what is on the web."""
+    """Content of which half compresses well, like most content of the web."""
     text = [b" ".join(b"%d" % rng.randrange(1000) for _ in range(PIECE // 3))[:PIECE] for _ in range(8)]
     pieces = [piece for pair in zip([rng.randbytes(PIECE) for _ in range(8)], text) for piece in pair]
     return [pieces[number % len(pieces)] for number in range(SIZE // PIECE)]
 
 
 def archives(scratch, rng):
-    """A repository for each way to store the record between two small ones; and the promise of its bytes."""
+    """Creates a repository per storage form, with the record between two small ones, and a promise."""
     large, digest = record(2, "/large", content(rng))
     small = [record(number, f"/small/{number}", [b"small"])[0] for number in (1, 3)]
     promise = f"---\n---\n_path: /large\ncontent-length: {SIZE}\ncontent-sha256: {digest}\n"
@@ -92,7 +92,7 @@ def archives(scratch, rng):
 
 
 def reading(name, repo, file):
-    """Everything that leaves the archive as it is."""
+    """Runs all commands that do not change the archive."""
     url = f"http://{HOST}/large"
     commands = {
         "archive index": ["index"],
@@ -112,7 +112,7 @@ def reading(name, repo, file):
 
 
 def repairing(name, repo, file, starts):
-    """The last record cut in its middle; and then the beginning of the large one overwritten."""
+    """Repairs an archive whose last record is truncated, then one whose large record has an overwritten start."""
     repair = (["urldb", "archive", "repair", "--quiet"], repo)
     os.truncate(file, (starts[2] + file.stat().st_size) // 2)
     measured({f"{name}, urldb archive repair, small record cut": repair}, 1)
@@ -123,7 +123,7 @@ def repairing(name, repo, file, starts):
 
 
 def writing(scratch, promise, rng):
-    """A run that fetches the file, and a second one."""
+    """Runs urldb twice on the file: the second run finds it unchanged."""
     www, repo = Path(scratch, "www"), Path(scratch, "repo")
     www.mkdir()
     with open(www / "large", "wb") as file:

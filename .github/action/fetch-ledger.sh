@@ -2,7 +2,7 @@
 source "$GITHUB_ACTION_PATH/.github/action/git.sh"
 [ -n "$STATE_BRANCH" ] || { echo 'The ledger is part of the checkout.'; exit 0; }
 
-# Nothing that is not a branch name gets any further; the message does not repeat it.
+# Rejects everything that is not a branch name. The message does not repeat the text.
 { git check-ref-format --branch "$STATE_BRANCH" && git check-ref-format "refs/heads/$STATE_BRANCH"; } >/dev/null 2>&1 ||
   fail 'state-branch is not a valid branch name'
 [ "$STATE_BRANCH" != "${GITHUB_REF_NAME:-}" ] ||
@@ -22,5 +22,5 @@ elif [ $? -eq 2 ]; then
 else
   fail 'the state branch could not be asked for'
 fi
-git worktree prune # a cleaned workspace may still know the one of the run before
+git worktree prune # a cleaned workspace may still list the worktree of an earlier run
 git worktree add --quiet --detach -- "$LEDGER" "$start"

@@ -1,9 +1,9 @@
-# What the two steps that talk to the state branch share; sourced, not run.
+# Shared by the two steps that use the state branch. Other scripts source this file.
 set -euo pipefail
 
-# The checkout need not leave its token behind for everything that runs later: git is given it here,
-# through the environment, for this server only. The empty value first drops any header that
-# the checkout did leave.
+# git gets the token here, through the environment, for this server only. So the checkout need not
+# store the token for all later steps. The empty value first removes a header that the checkout
+# stored nevertheless.
 if [ -n "${TOKEN:-}" ]; then
   header="http.${GITHUB_SERVER_URL:-https://github.com}/.extraheader"
   basic=$(printf 'x-access-token:%s' "$TOKEN" | base64 | tr -d '\r\n')

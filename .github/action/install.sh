@@ -1,4 +1,4 @@
-# Puts urldb where the later steps expect it: the one given as BINARY, or one built from this action's source.
+# Installs urldb for the later steps: the binary at BINARY, or a build of this action's source.
 set -euo pipefail
 
 if [ -n "$BINARY" ]; then

@@ -1,4 +1,4 @@
-# Fails the job where it should: on broken URLs if that is wanted, and always when urldb could not work.
+# Fails the job on broken URLs if FAIL is true, and always if urldb could not do its work.
 set -euo pipefail
 
 case $EXIT_CODE in

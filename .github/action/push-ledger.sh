@@ -1,9 +1,9 @@
-# Commits the ledger and pushes it to the state branch; another run may be doing the same.
+# Commits the ledger and pushes it to the state branch. Another run may push at the same time.
 source "$GITHUB_ACTION_PATH/.github/action/git.sh"
 [ -n "$STATE_BRANCH" ] && [ "$COMMIT_LEDGER" = true ] || { echo 'The ledger is not pushed.'; exit 0; }
 
 cd -- "$WORKING_DIRECTORY/$LEDGER"
-# Two runs only ever add lines to the history, so both sides of a conflict there are kept.
+# Runs only append lines to the history, so a merge keeps the lines of both sides.
 [ -e .gitattributes ] || echo 'history.jsonl merge=union' >.gitattributes
 git add --all
 git diff --cached --quiet && { echo 'The ledger has not changed.'; exit 0; }

@@ -1,4 +1,4 @@
-# Runs urldb and passes its exit code on as an output: the ledger must be pushed whatever it found.
+# Runs urldb and makes its exit code an output: later steps push the ledger, whatever the result.
 set -euo pipefail
 
 args=()
@@ -9,6 +9,6 @@ done <<<"$ARGS"
 
 cd -- "$WORKING_DIRECTORY"
 code=0
-# The expansion is spelled so that bash 3.2, which macOS has, takes an empty list.
+# This form of the expansion works with an empty list in bash 3.2, the version of macOS.
 "$RUNNER_TEMP/urldb/bin/urldb" run --github ${args[@]+"${args[@]}"} || code=$?
 echo "exit-code=$code" >>"$GITHUB_OUTPUT"

@@ -1,4 +1,4 @@
-"""What the scripts of benches/ share: an nginx on loopback, a repository, and commands measured in turn."""
+"""Shared by the scripts of benches/: an nginx on loopback, a repository, and commands measured in turn."""
 
 import contextlib
 import shutil
@@ -12,14 +12,14 @@ from pathlib import Path
 
 
 def free_port():
-    """A port of 127.0.0.1 that nobody listens on."""
+    """A free port of 127.0.0.1."""
     with socket.create_server(("127.0.0.1", 0)) as listener:
         return listener.getsockname()[1]
 
 
 @contextlib.contextmanager
 def nginx(scratch, www):
-    """Serves the folder `www` whatever host is asked for; gives the port."""
+    """Serves the folder `www` for every host name, and returns the port."""
     port = free_port()
     Path(scratch, "nginx.conf").write_text(
         "daemon off; master_process off; pid nginx.pid; error_log nginx.log;\n"
@@ -48,13 +48,13 @@ def repository(folder, settings, domains):
 
 
 def high_water(pid):
-    """Its peak of memory so far, in KiB. What wait4 tells counts this script too, whose child it was."""
+    """The peak of memory of the process so far, in KiB. wait4 would count the parent process too."""
     status = Path(f"/proc/{pid}/status").read_text()
     return next((int(line.split()[1]) for line in status.splitlines() if line.startswith("VmHWM")), 0)
 
 
 def timed(command, cwd, expected=(0,)):
-    """Runs a command (argument list or shell text): seconds, peak of memory in MiB, what it printed."""
+    """Runs a command (argument list or shell text). Returns seconds, peak of memory in MiB, and the output."""
     began, peak = time.monotonic(), 0
     with tempfile.TemporaryFile() as output:
         child = subprocess.Popen(command, cwd=cwd, shell=isinstance(command, str), stdout=output, stderr=output)
@@ -70,11 +70,10 @@ def timed(command, cwd, expected=(0,)):
 
 
 def measured(commands, attempts=5, expected=(0,)):
-    """Runs the commands in turn, so that what else goes on here meets all of them alike.
+    """Runs the commands in turn, so that other load on this machine affects all of them equally.
 
     `commands` maps a name to (argument list or shell text, working folder). Prints the wall-clock
-    time of each attempt and the peak of memory (of a shell text, not that of its parts); returns
-    the median times.
+    time of each attempt and, for an argument list, the peak of memory. Returns the median times.
     """
     seconds = {name: [] for name in commands}
     peaks = {name: [] for name in commands}
@@ -91,7 +90,7 @@ def measured(commands, attempts=5, expected=(0,)):
 
 
 def installed(program, how):
-    """Whether a peer is there to be measured; says how to get it where it is not."""
+    """Whether a program is installed for comparison. If not, prints how to install it."""
     if shutil.which(program):
         return True
     print(f"{program} is not installed: {how}")
