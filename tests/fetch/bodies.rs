@@ -5,8 +5,7 @@ use std::time::Duration;
 
 use flate2::Compression;
 use flate2::write::GzEncoder;
-use urldb_verdict::{BodyEnd, Decoded, FailureKind, Observation, PAGE};
-use urldb_verdict::{BodyUse, Job};
+use urldb_verdict::{BodyEnd, BodyUse, Decoded, FailureKind, Job, Observation, PAGE};
 
 use crate::support::{Reply, Server};
 use crate::{fetch, get, job, kind, network, quick, quick_with, sha256};
@@ -123,9 +122,9 @@ fn a_body_is_cut_one_byte_after_it_is_too_long() {
         at_most: 1000,
         keep: true,
     };
-    let capped = quick_with(|manners| manners.max_body = 1000);
-    for (check, job) in [(quick(), promised), (capped, job("http://example.test/"))] {
-        let mut seen = fetch(&check, &network, job);
+    let capped = quick_with(|options| options.max_body = 1000);
+    for (options, job) in [(quick(), promised), (capped, job("http://example.test/"))] {
+        let mut seen = fetch(&options, &network, job);
         assert_eq!(seen.failure, None);
         let body = seen.body.as_ref().unwrap();
         assert_eq!((body.length, body.end), (1001, BodyEnd::Cut));
@@ -167,7 +166,7 @@ fn a_body_that_nobody_wants_does_not_spoil_the_connection_nor_hold_it_up() {
         _ => Reply::raw("HTTP/1.1 200 OK\r\nContent-Length: 1000000000\r\n\r\nx").hang(),
     });
     let network = network(&[("example.test", &server)]);
-    let one = quick_with(|manners| manners.host_concurrency = 1);
+    let one = quick_with(|options| options.host_concurrency = 1);
     let jobs = vec![skip("small"), skip("small"), skip("large")];
     for (_, seen) in crate::fetch_all(&one, &network, jobs) {
         assert_eq!(seen.failure, None);
@@ -247,7 +246,7 @@ fn what_follows_a_response_is_not_taken_for_the_next_one() {
             "/first" => Reply::raw([first, fake].concat()),
             _ => Reply::ok("right"),
         });
-        let one = quick_with(|manners| manners.host_concurrency = 1);
+        let one = quick_with(|options| options.host_concurrency = 1);
         let jobs =
             ["first", "second", "third"].map(|path| job(&format!("http://example.test/{path}")));
         let seen = crate::fetch_all(&one, &network(&[("example.test", &server)]), jobs.into());

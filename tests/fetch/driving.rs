@@ -1,14 +1,11 @@
-//! Many jobs at once: shares, pace, retries, and the end of a run.
+//! Many jobs at once: concurrency, intervals, retries, and the end of a run.
 
 use std::collections::{BTreeSet, HashMap};
 use std::time::{Duration, Instant};
 
 use urldb::stop::Stop;
-use urldb_fetch::FetchOptions;
-use urldb_fetch::HostOptions;
-use urldb_fetch::{Fetcher, Next};
-use urldb_verdict::{BodyUse, Job};
-use urldb_verdict::{FailureKind, Observation};
+use urldb_fetch::{FetchOptions, FetchedJob, Fetcher, HostOptions, Next};
+use urldb_verdict::{BodyUse, FailureKind, Job, Observation};
 
 use crate::support::{Reply, Server};
 use crate::{fetch_all, job, kind, network, quick, quick_with};
@@ -20,15 +17,15 @@ fn jobs(host: &str, count: usize) -> Vec<Job> {
 }
 
 #[test]
-fn a_host_gets_no_more_than_its_share() {
+fn a_host_gets_no_more_requests_than_its_limit() {
     let server = Server::new(|_| {
         Reply::default()
             .pause(Duration::from_millis(10))
             .then("HTTP/1.1 204 None\r\n\r\n")
     });
-    let check = quick_with(|manners| manners.host_concurrency = 3);
+    let options = quick_with(|options| options.host_concurrency = 3);
     let seen = fetch_all(
-        &check,
+        &options,
         &network(&[("example.test", &server)]),
         jobs("example.test", 30),
     );
@@ -39,9 +36,9 @@ fn a_host_gets_no_more_than_its_share() {
 #[test]
 fn connections_are_used_again() {
     let server = Server::new(|_| Reply::ok("hello"));
-    let check = quick_with(|manners| manners.host_concurrency = 1);
+    let options = quick_with(|options| options.host_concurrency = 1);
     let hosts = network(&[("example.test", &server)]);
-    fetch_all(&check, &hosts, jobs("example.test", 100));
+    fetch_all(&options, &hosts, jobs("example.test", 100));
     assert_eq!(server.connections(), 1);
 }
 
@@ -54,12 +51,12 @@ fn all_hosts_together_get_no_more_than_the_whole() {
     });
     let hosts = ["a.test", "b.test", "c.test", "d.test"];
     let mapped: Vec<(&str, &Server)> = hosts.iter().map(|host| (*host, &server)).collect();
-    let check = FetchOptions {
+    let options = FetchOptions {
         concurrency: 5,
         ..quick()
     };
     let all = hosts.iter().flat_map(|host| jobs(host, 6)).collect();
-    assert_eq!(fetch_all(&check, &network(&mapped), all).len(), 24);
+    assert_eq!(fetch_all(&options, &network(&mapped), all).len(), 24);
     assert_eq!(server.most_under_way(), 5);
 }
 
@@ -67,12 +64,12 @@ fn all_hosts_together_get_no_more_than_the_whole() {
 fn a_host_that_hangs_holds_up_nobody_else() {
     let hanging = Server::new(|_| Reply::default().hang());
     let lively = Server::new(|_| Reply::ok("hello"));
-    let check = FetchOptions {
+    let options = FetchOptions {
         concurrency: 3,
-        ..quick_with(|manners| manners.host_concurrency = 2)
+        ..quick_with(|options| options.host_concurrency = 2)
     };
     let hosts = network(&[("hanging.test", &hanging), ("lively.test", &lively)]);
-    let fetcher = Fetcher::new(&check, &hosts).unwrap();
+    let fetcher = Fetcher::new(&options, &hosts).unwrap();
     let all = jobs("hanging.test", 4)
         .into_iter()
         .chain(jobs("lively.test", 20));
@@ -80,7 +77,7 @@ fn a_host_that_hangs_holds_up_nobody_else() {
     fetcher.fetch_all(
         all,
         |_, _| Next::Done(()),
-        |urldb_fetch::FetchedJob { observations, .. }| {
+        |FetchedJob { observations, .. }| {
             order.push(kind(&observations[0]));
             if order.len() == 20 {
                 stop.set();
@@ -100,10 +97,10 @@ fn requests_to_a_host_keep_their_distance_redirects_too() {
         _ => Reply::ok(""),
     });
     let interval = Duration::from_millis(40);
-    let check = quick_with(|manners| manners.host_interval = interval);
+    let options = quick_with(|options| options.host_interval = interval);
     let started = Instant::now();
     fetch_all(
-        &check,
+        &options,
         &network(&[("example.test", &server)]),
         jobs("example.test", 3),
     );
@@ -118,17 +115,17 @@ fn requests_to_a_host_keep_their_distance_redirects_too() {
 
 /// Runs jobs with a rule for fetching again.
 fn run(
-    check: &FetchOptions,
+    options: &FetchOptions,
     server: &Server,
     all: Vec<Job>,
     next: impl Fn(&Job, &[Observation]) -> Next<()> + Sync,
 ) -> Vec<Vec<Observation>> {
-    let fetcher = Fetcher::new(check, &network(&[("example.test", server)])).unwrap();
+    let fetcher = Fetcher::new(options, &network(&[("example.test", server)])).unwrap();
     let mut seen = Vec::new();
     fetcher.fetch_all(
         all.into_iter(),
         next,
-        |urldb_fetch::FetchedJob { observations, .. }| seen.push(observations),
+        |FetchedJob { observations, .. }| seen.push(observations),
         &Stop::new(),
     );
     seen
@@ -198,18 +195,18 @@ fn only_the_last_three_bodies_are_kept() {
 }
 
 #[test]
-fn waiting_takes_no_place() {
+fn waiting_takes_no_slot() {
     let server = Server::new(|_| Reply::ok("hello"));
-    let check = FetchOptions {
+    let options = FetchOptions {
         concurrency: 1,
-        ..quick_with(|manners| manners.host_concurrency = 1)
+        ..quick_with(|options| options.host_concurrency = 1)
     };
     let wait = Duration::from_millis(150);
     let again = |job: &Job, seen: &[Observation]| match (job.url.ends_with("/0"), seen.len()) {
         (true, 1) => Next::Retry { wait, fresh: false },
         _ => Next::Done(()),
     };
-    run(&check, &server, jobs("example.test", 5), again);
+    run(&options, &server, jobs("example.test", 5), again);
     let targets: Vec<String> = server
         .requests()
         .iter()
@@ -233,7 +230,7 @@ fn stopping_gives_up_what_is_left_at_once() {
     fetcher.fetch_all(
         jobs("example.test", 500).into_iter(),
         |_, _| Next::Done(()),
-        |urldb_fetch::FetchedJob {
+        |FetchedJob {
              job, observations, ..
          }| {
             stop.set();
@@ -254,7 +251,7 @@ fn stopping_gives_up_what_is_left_at_once() {
 #[test]
 fn the_deadline_of_the_run_ends_retries_too() {
     let server = Server::new(|_| Reply::ok("hello"));
-    let check = FetchOptions {
+    let options = FetchOptions {
         deadline: Some(Duration::from_millis(600)),
         ..quick()
     };
@@ -262,7 +259,7 @@ fn the_deadline_of_the_run_ends_retries_too() {
         wait: Duration::from_hours(1),
         fresh: false,
     };
-    let seen = run(&check, &server, jobs("example.test", 2), again);
+    let seen = run(&options, &server, jobs("example.test", 2), again);
     for observations in seen {
         let kinds: Vec<_> = observations.iter().map(kind).collect();
         assert_eq!(kinds, [None, Some(FailureKind::RunEnded)]);
@@ -298,7 +295,7 @@ fn a_fetcher_serves_more_than_one_run() {
         fetcher.fetch_all(
             jobs("example.test", 3).into_iter(),
             |_, _| Next::Done(()),
-            |urldb_fetch::FetchedJob { observations, .. }| {
+            |FetchedJob { observations, .. }| {
                 seen += usize::from(observations[0].failure.is_none())
             },
             &Stop::new(),
@@ -307,17 +304,17 @@ fn a_fetcher_serves_more_than_one_run() {
     }
 }
 
-/// `quick`, and these manners for one host.
-fn treating(host: &str, change: impl FnOnce(&mut HostOptions)) -> FetchOptions {
-    let mut check = quick();
-    let mut manners = check.default_host.clone();
-    change(&mut manners);
-    check.hosts.insert(host.to_owned(), manners);
-    check
+/// `quick`, with other options for one host.
+fn quick_with_host(host: &str, change: impl FnOnce(&mut HostOptions)) -> FetchOptions {
+    let mut options = quick();
+    let mut host_options = options.default_host.clone();
+    change(&mut host_options);
+    options.hosts.insert(host.to_owned(), host_options);
+    options
 }
 
 #[test]
-fn a_host_of_its_own_manners_gets_them_by_redirect_too() {
+fn options_of_a_host_apply_after_a_redirect_too() {
     let slowly = |body: &str| {
         Reply::default()
             .pause(Duration::from_millis(20))
@@ -330,16 +327,16 @@ fn a_host_of_its_own_manners_gets_them_by_redirect_too() {
     let front = Server::new(|request| {
         Reply::redirect(302, &format!("http://frail.test{}", request.target))
     });
-    let check = treating("frail.test", |manners| {
-        manners.host_concurrency = 1;
-        manners.user_agent = "gently".to_owned();
-        manners.timeout = Duration::from_millis(100);
+    let options = quick_with_host("frail.test", |options| {
+        options.host_concurrency = 1;
+        options.user_agent = "gently".to_owned();
+        options.timeout = Duration::from_millis(100);
     });
     let network = network(&[("frail.test", &frail), ("front.test", &front)]);
     let all = jobs("front.test", 12)
         .into_iter()
         .chain(jobs("frail.test", 6));
-    let seen = fetch_all(&check, &network, all.collect());
+    let seen = fetch_all(&options, &network, all.collect());
     assert_eq!(seen.len(), 18);
     for (url, seen) in &seen {
         // Waiting for a turn is no fault of the server's.
@@ -365,17 +362,17 @@ fn a_host_that_keeps_redirects_waiting_holds_up_nobody_else() {
         "/9" => Reply::ok("hello"),
         _ => Reply::redirect(302, "http://frail.test/"),
     });
-    let check = FetchOptions {
+    let options = FetchOptions {
         concurrency: 2,
-        ..treating("frail.test", |manners| manners.host_concurrency = 1)
+        ..quick_with_host("frail.test", |options| options.host_concurrency = 1)
     };
     let network = network(&[("frail.test", &frail), ("front.test", &front)]);
-    let fetcher = Fetcher::new(&check, &network).unwrap();
+    let fetcher = Fetcher::new(&options, &network).unwrap();
     let (stop, mut order) = (Stop::new(), Vec::new());
     fetcher.fetch_all(
         jobs("front.test", 10).into_iter(),
         |_, _| Next::Done(()),
-        |urldb_fetch::FetchedJob { observations, .. }| {
+        |FetchedJob { observations, .. }| {
             order.push((kind(&observations[0]), observations[0].hops.len()));
             stop.set();
         },
@@ -389,13 +386,13 @@ fn a_host_that_keeps_redirects_waiting_holds_up_nobody_else() {
 #[test]
 fn after_its_byte_budget_a_run_begins_nothing_more() {
     let server = Server::new(|_| Reply::ok("0123456789"));
-    let check = FetchOptions {
+    let options = FetchOptions {
         concurrency: 1,
         byte_budget: Some(25),
         ..quick()
     };
     let seen = fetch_all(
-        &check,
+        &options,
         &network(&[("example.test", &server)]),
         jobs("example.test", 10),
     );

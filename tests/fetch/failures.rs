@@ -61,7 +61,7 @@ fn nobody_listening_is_no_connection() {
 
 #[test]
 fn time_runs_out_anywhere() {
-    let check = quick_with(|manners| manners.timeout = Duration::from_millis(150));
+    let options = quick_with(|options| options.timeout = Duration::from_millis(150));
     let slow_head = Reply::raw("HTTP/1.1 200 OK\r\nContent-").hang();
     let slow_body = Reply::raw("HTTP/1.1 200 OK\r\nContent-Length: 9\r\n\r\nhello").hang();
     let trickle = (0..100).fold(Reply::raw("HTTP/1.1 200 OK\r\n\r\n"), |reply, _| {
@@ -73,14 +73,14 @@ fn time_runs_out_anywhere() {
         (
             slow_body,
             1,
-            "150ms were over (timeout) after 5 bytes of the body",
+            "the fetch exceeded 150ms (timeout) after 5 bytes of the body",
         ),
         (trickle, 1, "(timeout) after"),
     ] {
         let server = Server::new(move |_| reply.clone());
         let started = Instant::now();
         let seen = fetch(
-            &check,
+            &options,
             &network(&[("example.test", &server)]),
             job("http://example.test/"),
         );
@@ -100,7 +100,7 @@ fn a_kept_connection_that_closes_under_us_is_no_failure() {
         _ if request.connection == 0 => Reply::default().close(),
         _ => Reply::ok("again"),
     });
-    let one = quick_with(|manners| manners.host_concurrency = 1);
+    let one = quick_with(|options| options.host_concurrency = 1);
     let jobs = vec![
         job("http://example.test/first"),
         job("http://example.test/second"),
@@ -113,9 +113,9 @@ fn a_kept_connection_that_closes_under_us_is_no_failure() {
 
 #[test]
 fn heads_and_bodies_have_deadlines_of_their_own() {
-    let check = quick_with(|manners| {
-        manners.head_timeout = Duration::from_millis(150);
-        manners.idle_timeout = Duration::from_millis(200);
+    let options = quick_with(|options| {
+        options.head_timeout = Duration::from_millis(150);
+        options.idle_timeout = Duration::from_millis(200);
     });
     let pause = Duration::from_millis(50);
     let early = "HTTP/1.1 103 Early Hints\r\nLink: </a>\r\n\r\n";
@@ -135,12 +135,12 @@ fn heads_and_bodies_have_deadlines_of_their_own() {
         (
             stuck,
             1,
-            "nothing more came within 200ms (idle-timeout) after 5 bytes of the body",
+            "no data came within 200ms (idle-timeout) after 5 bytes of the body",
         ),
     ] {
         let server = Server::new(move |_| reply.clone());
         let seen = fetch(
-            &check,
+            &options,
             &network(&[("example.test", &server)]),
             job("http://example.test/"),
         );
@@ -153,14 +153,14 @@ fn heads_and_bodies_have_deadlines_of_their_own() {
 
 #[test]
 fn a_slow_body_that_keeps_coming_is_waited_for() {
-    let check = quick_with(|manners| manners.idle_timeout = Duration::from_millis(500));
+    let options = quick_with(|options| options.idle_timeout = Duration::from_millis(500));
     let slow = (0..10).fold(
         Reply::raw("HTTP/1.1 200 OK\r\nContent-Length: 10\r\n\r\n"),
         |reply, _| reply.pause(Duration::from_millis(80)).then("x"),
     );
     let server = Server::new(move |_| slow.clone());
     let seen = fetch(
-        &check,
+        &options,
         &network(&[("example.test", &server)]),
         job("http://example.test/"),
     );
@@ -182,7 +182,7 @@ fn a_head_has_bounds() {
         let expected = (!fits).then_some(FailureKind::Protocol);
         assert_eq!(kind(&seen), expected, "{:?}", seen.failure);
         if let Some(failure) = seen.failure {
-            let said = "the head of the response is larger than what is read: 256 headers, 300 kB";
+            let said = "the head of the response exceeds the limit of 256 headers or 300 kB";
             assert_eq!(failure.detail, said);
         }
     }

@@ -8,10 +8,10 @@ mod policy;
 mod proxy;
 mod redirects;
 mod requests;
-mod silence;
 #[path = "../support/mod.rs"]
 mod support;
 mod tls;
+mod unresponsive;
 
 use std::sync::Mutex;
 use std::time::Duration;
@@ -19,11 +19,8 @@ use std::time::Duration;
 use sha2::{Digest, Sha256};
 use urldb::stop::Stop;
 use urldb_canon::Scheme;
-use urldb_fetch::FetchOptions;
-use urldb_fetch::{Fetcher, Next};
-use urldb_fetch::{HostOptions, Mapping, NetworkOptions};
-use urldb_verdict::{BodyUse, Job, JobKey, Promise, Request};
-use urldb_verdict::{FailureKind, Observation};
+use urldb_fetch::{FetchOptions, FetchedJob, Fetcher, HostOptions, Mapping, NetworkOptions, Next};
+use urldb_verdict::{BodyUse, FailureKind, Job, JobKey, Observation, Promise, Request};
 
 use support::Server;
 
@@ -40,11 +37,11 @@ fn quick() -> FetchOptions {
     }
 }
 
-/// The same with other manners.
+/// The same with other options of all hosts.
 fn quick_with(change: impl FnOnce(&mut HostOptions)) -> FetchOptions {
-    let mut check = quick();
-    change(&mut check.default_host);
-    check
+    let mut options = quick();
+    change(&mut options.default_host);
+    options
 }
 
 /// A network in which these hosts stand at these servers.
@@ -89,9 +86,9 @@ fn job(url: &str) -> Job {
 }
 
 /// Fetches one job once.
-fn fetch(check: &FetchOptions, network: &NetworkOptions, job: Job) -> Observation {
+fn fetch(options: &FetchOptions, network: &NetworkOptions, job: Job) -> Observation {
     fetch_by(
-        &Fetcher::new(check, network).expect("a valid configuration"),
+        &Fetcher::new(options, network).expect("a valid configuration"),
         job,
     )
 }
@@ -102,7 +99,7 @@ fn fetch_by(fetcher: &Fetcher, job: Job) -> Observation {
     fetcher.fetch_all(
         std::iter::once(job),
         |_, _| Next::Done(()),
-        |urldb_fetch::FetchedJob { observations, .. }| seen.extend(observations),
+        |FetchedJob { observations, .. }| seen.extend(observations),
         &Stop::new(),
     );
     assert_eq!(seen.len(), 1);
@@ -120,16 +117,16 @@ fn get(server: &Server) -> Observation {
 
 /// Fetches jobs once each; URLs and observations in the order of finishing.
 fn fetch_all(
-    check: &FetchOptions,
+    options: &FetchOptions,
     network: &NetworkOptions,
     jobs: Vec<Job>,
 ) -> Vec<(String, Observation)> {
-    let fetcher = Fetcher::new(check, network).expect("a valid configuration");
+    let fetcher = Fetcher::new(options, network).expect("a valid configuration");
     let all = Mutex::new(Vec::new());
     fetcher.fetch_all(
         jobs.into_iter(),
         |_, _| Next::Done(()),
-        |urldb_fetch::FetchedJob {
+        |FetchedJob {
              job, observations, ..
          }| {
             let mut all = all.lock().expect("no panic under the lock");

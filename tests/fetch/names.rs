@@ -6,10 +6,8 @@ use std::io;
 use std::net::{IpAddr, SocketAddr, TcpListener};
 use std::sync::{Arc, Mutex};
 
-use urldb_fetch::NetworkOptions;
-use urldb_fetch::{Fetcher, Lookup};
-use urldb_verdict::FailureKind;
-use urldb_verdict::Job;
+use urldb_fetch::{Fetcher, Lookup, NetworkOptions};
+use urldb_verdict::{FailureKind, Job};
 
 use crate::support::{Reply, Server};
 use crate::{fetch_by, job, kind, quick, quick_with};
@@ -178,8 +176,8 @@ fn where_ipv6_is_dead_ipv4_is_tried() {
     let server = Server::new(|_| Reply::ok("four"));
     let names = Scripted::new(&[&["::1", "127.0.0.1"]]);
     let network = allowing(&["::1/128", "127.0.0.1/32"]);
-    let check = quick_with(|manners| manners.unsafe_methods = true);
-    let fetcher = Fetcher::with_lookup(&check, &network, names).unwrap();
+    let options = quick_with(|options| options.unsafe_methods = true);
+    let fetcher = Fetcher::with_lookup(&options, &network, names).unwrap();
     for method in ["GET", "POST"] {
         let mut job = at_port(server.port());
         job.request.method = method.to_owned();

@@ -3,9 +3,9 @@
 use std::net::IpAddr;
 
 use proptest::prelude::*;
-use urldb_fetch::policy::Policy;
+use urldb_fetch::AddressPolicy;
 
-fn permitted(policy: &Policy, address: &str) -> bool {
+fn permitted(policy: &AddressPolicy, address: &str) -> bool {
     let address: IpAddr = address
         .parse()
         .unwrap_or_else(|_| panic!("{address} is no address"));
@@ -98,7 +98,7 @@ const SPECIAL: &[&str] = &[
 
 #[test]
 fn only_public_addresses_are_permitted() {
-    let policy = Policy::default();
+    let policy = AddressPolicy::default();
     for address in PUBLIC {
         assert!(permitted(&policy, address), "{address} is public");
     }
@@ -109,7 +109,7 @@ fn only_public_addresses_are_permitted() {
 
 #[test]
 fn a_range_is_permitted_in_every_disguise_and_nothing_beside_it() {
-    let policy = Policy::new(&["10.1.0.0/16".parse().unwrap(), "fd00::/8".parse().unwrap()]);
+    let policy = AddressPolicy::new(&["10.1.0.0/16".parse().unwrap(), "fd00::/8".parse().unwrap()]);
     for address in [
         "10.1.2.3",
         "::ffff:10.1.2.3",
@@ -126,7 +126,7 @@ fn a_range_is_permitted_in_every_disguise_and_nothing_beside_it() {
 
 #[test]
 fn a_refusal_says_what_to_do() {
-    let refused = Policy::default()
+    let refused = AddressPolicy::default()
         .check("10.0.0.1".parse().unwrap())
         .unwrap_err();
     insta::assert_snapshot!(refused, @"10.0.0.1 is a private address; list it under `[network] allow` to permit it");
@@ -136,7 +136,7 @@ proptest! {
     #[test]
     fn a_mapped_address_is_judged_as_the_one_it_maps(bits: u32) {
         let plain = std::net::Ipv4Addr::from(bits);
-        let policy = Policy::default();
+        let policy = AddressPolicy::default();
         let verdict = policy.check(plain.into()).is_ok();
         prop_assert_eq!(policy.check(plain.to_ipv6_mapped().into()).is_ok(), verdict);
     }

@@ -5,10 +5,8 @@ use std::net::{SocketAddr, TcpListener, TcpStream};
 use std::sync::{Arc, Mutex};
 use std::thread;
 
-use urldb_fetch::{Fetcher, Lookup};
-use urldb_fetch::{NetworkOptions, Proxy};
-use urldb_verdict::Job;
-use urldb_verdict::{FailureKind, Observation};
+use urldb_fetch::{Fetcher, Lookup, NetworkOptions, Proxy};
+use urldb_verdict::{FailureKind, Job, Observation};
 
 use crate::support::{Reply, Server};
 use crate::tls::{Authority, params};
@@ -172,7 +170,7 @@ fn what_a_proxy_refuses_is_no_answer_of_the_server() {
         assert_eq!(failure.kind, FailureKind::Connect, "{answer}");
         let is_said = failure
             .detail
-            .starts_with("the proxy makes no connection: ");
+            .starts_with("the proxy cannot connect to the server: ");
         assert!(is_said, "{}", failure.detail);
     }
     // Without a proxy 407 is an answer like others.

@@ -49,14 +49,14 @@ fn loops_and_limits_end_it_after_the_hop_was_recorded() {
         }
     });
     let network = network(&[("example.test", &server)]);
-    let check = FetchOptions {
+    let options = FetchOptions {
         max_redirects: 3,
         ..quick()
     };
-    let looped = fetch(&check, &network, job("http://example.test/0"));
+    let looped = fetch(&options, &network, job("http://example.test/0"));
     assert_eq!(kind(&looped), Some(FailureKind::RedirectLoop));
     assert_eq!(looped.hops.len(), 1);
-    let long = fetch(&check, &network, job("http://example.test/1"));
+    let long = fetch(&options, &network, job("http://example.test/1"));
     assert_eq!(kind(&long), Some(FailureKind::RedirectLimit));
     assert_eq!(long.hops.len(), 4);
 }
@@ -135,15 +135,15 @@ fn headers_stay_at_the_origin_for_good() {
         "/3" => Reply::redirect(307, "http://example.test/4"),
         _ => Reply::ok(""),
     });
-    let mut check = quick();
-    check
+    let mut options = quick();
+    options
         .default_host
         .headers
         .insert("X-Token".to_owned(), "secret".to_owned());
     let mut job = job("http://example.test/1");
     job.request.headers = vec![("Authorization".to_owned(), "Basic secret".to_owned())];
     let hosts = network(&[("example.test", &server), ("other.test", &server)]);
-    let seen = fetch(&check, &hosts, job);
+    let seen = fetch(&options, &hosts, job);
     assert_eq!(seen.hops.len(), 4);
     let sent: Vec<_> = server
         .requests()
@@ -178,8 +178,8 @@ fn a_post_goes_along_or_becomes_a_get() {
         job.request.method = "POST".to_owned();
         job.request.body = Some("q=1".to_owned());
         job.request.headers = vec![("Content-Type".to_owned(), "text/plain".to_owned())];
-        let check = quick_with(|manners| manners.unsafe_methods = true);
-        assert_eq!(fetch(&check, &hosts, job).failure, None);
+        let options = quick_with(|options| options.unsafe_methods = true);
+        assert_eq!(fetch(&options, &hosts, job).failure, None);
         let requests = server.requests();
         let last = requests.last().unwrap();
         assert_eq!(
@@ -202,7 +202,7 @@ fn neither_a_body_nor_what_may_change_something_leaves_its_origin() {
         _ => Reply::ok(""),
     });
     let hosts = network(&[("example.test", &server), ("other.test", &server)]);
-    let check = quick_with(|manners| manners.unsafe_methods = true);
+    let options = quick_with(|options| options.unsafe_methods = true);
     for (method, body, path, expected) in [
         ("POST", Some("q=1"), "away", Some("POST and its body to")),
         ("DELETE", None, "away", Some("DELETE to")),
@@ -215,7 +215,7 @@ fn neither_a_body_nor_what_may_change_something_leaves_its_origin() {
         job.request.method = method.to_owned();
         job.request.body = body.map(str::to_owned);
         let before = server.requests().len();
-        let seen = fetch(&check, &hosts, job);
+        let seen = fetch(&options, &hosts, job);
         let Some(expected) = expected else {
             assert_eq!(seen.failure, None, "{method} {path}");
             continue;

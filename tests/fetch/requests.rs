@@ -1,7 +1,6 @@
 //! What is sent, and where to.
 
-use urldb_fetch::Fetcher;
-use urldb_fetch::{Mapping, NetworkOptions};
+use urldb_fetch::{Fetcher, Mapping, NetworkOptions};
 use urldb_verdict::FailureKind;
 
 use crate::support::{Reply, Server};
@@ -35,8 +34,8 @@ fn a_request_body_is_recorded_with_its_length() {
         ("X-Twice".to_owned(), "1".to_owned()),
         ("X-Twice".to_owned(), "2".to_owned()),
     ];
-    let check = quick_with(|manners| manners.unsafe_methods = true);
-    let seen = fetch(&check, &network(&[("example.test", &server)]), job);
+    let options = quick_with(|options| options.unsafe_methods = true);
+    let seen = fetch(&options, &network(&[("example.test", &server)]), job);
     let request = &server.requests()[0];
     assert_eq!(request.body, b"hello");
     let recorded: Vec<&str> = seen.hops[0]
@@ -60,13 +59,13 @@ fn a_request_body_is_recorded_with_its_length() {
 fn what_may_change_something_is_not_sent_without_leave() {
     let server = Server::new(|_| Reply::ok(""));
     let network = network(&[("example.test", &server), ("other.test", &server)]);
-    let mut check = quick();
-    let with_leave = quick_with(|manners| manners.unsafe_methods = true).default_host;
-    check.hosts.insert("other.test".to_owned(), with_leave);
+    let mut options = quick();
+    let with_leave = quick_with(|options| options.unsafe_methods = true).default_host;
+    options.hosts.insert("other.test".to_owned(), with_leave);
     for method in ["POST", "PUT", "PATCH", "DELETE", "TRACE", "CONNECT", "get"] {
         let mut job = job("http://example.test/");
         job.request.method = method.to_owned();
-        let failure = fetch(&check, &network, job).failure.unwrap();
+        let failure = fetch(&options, &network, job).failure.unwrap();
         assert_eq!(failure.kind, FailureKind::UnsafeMethod, "{method}");
         let said = format!(
             "{method} may change something on the server: set `unsafe-methods = true` under \
@@ -77,23 +76,27 @@ fn what_may_change_something_is_not_sent_without_leave() {
     assert_eq!(server.connections(), 0);
     let mut permitted = job("http://other.test/");
     permitted.request.method = "DELETE".to_owned();
-    assert_eq!(fetch(&check, &network, permitted).failure, None);
+    assert_eq!(fetch(&options, &network, permitted).failure, None);
     assert_eq!(server.requests()[0].method, "DELETE");
 }
 
 #[test]
 fn what_may_change_something_has_a_connection_of_its_own() {
     let server = Server::new(|_| Reply::ok(""));
-    let check = quick_with(|manners| {
-        manners.unsafe_methods = true;
-        manners.host_concurrency = 1;
+    let options = quick_with(|options| {
+        options.unsafe_methods = true;
+        options.host_concurrency = 1;
     });
     let jobs = ["GET", "POST", "GET", "POST"].map(|method| {
         let mut job = job("http://example.test/");
         job.request.method = method.to_owned();
         job
     });
-    fetch_all(&check, &network(&[("example.test", &server)]), jobs.into());
+    fetch_all(
+        &options,
+        &network(&[("example.test", &server)]),
+        jobs.into(),
+    );
     let requests = server.requests();
     let asked: Vec<_> = requests
         .iter()
@@ -118,12 +121,12 @@ fn headers_that_would_break_the_connection_are_refused() {
             Some(FailureKind::Refused),
             "{name}"
         );
-        let mut check = quick();
-        check
+        let mut options = quick();
+        options
             .default_host
             .headers
             .insert(name.to_owned(), value.to_owned());
-        let error = Fetcher::new(&check, &network).unwrap_err();
+        let error = Fetcher::new(&options, &network).unwrap_err();
         assert!(error.to_string().contains(name), "{error}");
     }
     assert_eq!(server.connections(), 0);

@@ -6,8 +6,7 @@ use rcgen::{BasicConstraints, CertificateParams, DnType, IsCa, Issuer, KeyPair, 
 use rustls::ServerConfig;
 use rustls::pki_types::{PrivateKeyDer, PrivatePkcs8KeyDer};
 use tempfile::NamedTempFile;
-use urldb_fetch::Fetcher;
-use urldb_fetch::NetworkOptions;
+use urldb_fetch::{Fetcher, NetworkOptions};
 use urldb_verdict::{BodyEnd, FailureKind};
 
 use crate::support::{Reply, Server};

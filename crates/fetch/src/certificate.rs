@@ -1,4 +1,4 @@
-//! What a server's certificate says of itself, when it was accepted and when it was not.
+//! Reads server certificates, accepted ones and rejected ones.
 
 use std::sync::Arc;
 
@@ -12,8 +12,8 @@ use x509_parser::certificate::X509Certificate;
 use x509_parser::prelude::FromDer;
 use x509_parser::time::ASN1Time;
 
-/// Reads a certificate from DER; `None` when the bytes are not a certificate.
-pub(super) fn read_certificate(der: &[u8]) -> Option<Certificate> {
+/// Reads a certificate from DER; `None` if the bytes are no certificate.
+pub(crate) fn read_certificate(der: &[u8]) -> Option<Certificate> {
     let (_, read) = X509Certificate::from_der(der).ok()?;
     Some(Certificate {
         subject: read.subject().to_string(),
@@ -27,18 +27,18 @@ fn timestamp(time: ASN1Time) -> Option<Timestamp> {
     Timestamp::from_second(time.timestamp()).ok()
 }
 
-/// A certificate that was not accepted, and why.
+/// A certificate that the verifier rejected, and the reason.
 #[derive(Debug, thiserror::Error)]
 #[error("{error}; the certificate is {certificate}")]
-pub(super) struct Rejected {
-    /// What the verifier said.
-    pub(super) error: rustls::Error,
+pub(crate) struct RejectedCertificate {
+    /// The error of the verifier.
+    pub(crate) error: rustls::Error,
     certificate: Certificate,
 }
 
-impl Rejected {
-    /// Finds one inside an error of TLS.
-    pub(super) fn within(error: &rustls::Error) -> Option<&Self> {
+impl RejectedCertificate {
+    /// The rejected certificate inside a TLS error.
+    pub(crate) fn within(error: &rustls::Error) -> Option<&Self> {
         match error {
             rustls::Error::InvalidCertificate(CertificateError::Other(OtherError(inner))) => {
                 inner.downcast_ref()
@@ -48,9 +48,9 @@ impl Rejected {
     }
 }
 
-/// The system's verifier, which adds to a rejection what was rejected.
+/// The system's verifier; adds the certificate to the error when it rejects one.
 #[derive(Debug)]
-pub(super) struct RecordingVerifier(pub(super) Verifier);
+pub(crate) struct RecordingVerifier(pub(crate) Verifier);
 
 impl ServerCertVerifier for RecordingVerifier {
     fn verify_server_cert(
@@ -67,7 +67,7 @@ impl ServerCertVerifier for RecordingVerifier {
         verified.map_err(|error| match read_certificate(end_entity) {
             None => error,
             Some(certificate) => {
-                let rejected = Arc::new(Rejected { error, certificate });
+                let rejected = Arc::new(RejectedCertificate { error, certificate });
                 rustls::Error::InvalidCertificate(CertificateError::Other(OtherError(rejected)))
             }
         })
@@ -116,7 +116,7 @@ mod tests {
     }
 
     #[test]
-    fn dates_are_read_and_names_cannot_steer_a_terminal() {
+    fn dates_are_read_and_names_contain_no_terminal_escapes() {
         let read = read_certificate(&der()).unwrap();
         assert_eq!(
             (read.not_before.to_string(), read.not_after.to_string()),
@@ -129,7 +129,7 @@ mod tests {
 
     proptest! {
         #[test]
-        fn damaged_certificates_are_survived(at: prop::sample::Index, byte: u8, cut: prop::sample::Index) {
+        fn damaged_certificates_do_not_panic(at: prop::sample::Index, byte: u8, cut: prop::sample::Index) {
             let mut der = der();
             let at = at.index(der.len());
             der[at] = byte;

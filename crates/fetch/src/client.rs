@@ -1,8 +1,8 @@
-//! The HTTP clients: one pair for the open network, one per target of a mapping.
+//! HTTP clients: one pair for the open network or the proxy, and one pair for each target of a mapping.
 //!
-//! A mapping keeps the URL's host, and so the name that TLS asks for and checks;
-//! only the port is rewritten, and the client's own resolver leads to the target.
-//! Hence a pair of clients per target: their pools never mix two places.
+//! A mapped request keeps the host of its URL, so TLS still checks that name. Only the port changes,
+//! and the resolver of the client returns the target's address. Each target has its own clients, so
+//! that connections to different targets never share a pool.
 
 use std::collections::HashMap;
 use std::net::IpAddr;
@@ -20,80 +20,88 @@ use rustls::pki_types::pem::PemObject;
 use rustls_platform_verifier::Verifier;
 use url::{Host, Url};
 
-use super::certificate::RecordingVerifier;
-use super::policy::{Policy, Refused};
-use super::resolve::{Fixed, Lookup, Vetted};
-use crate::{Mapping, NetworkOptions};
+use crate::certificate::RecordingVerifier;
+use crate::mapping::Mapping;
+use crate::options::NetworkOptions;
+use crate::policy::{AddressPolicy, ForbiddenAddress};
+use crate::proxy::Proxy;
+use crate::resolve::{FixedHostResolver, Lookup, PolicyResolver};
 
-/// Idle connections are dropped soon: a run meets many hosts, and file descriptors are few.
-const IDLE: Duration = Duration::from_secs(2);
+/// Lifetime of an idle connection; short, since a run contacts many hosts and file descriptors are
+/// few.
+const IDLE_TIMEOUT: Duration = Duration::from_secs(2);
 
-/// Response headers that are read at most.
-pub(super) const MAX_HEADERS: usize = 256;
+/// Most headers of a response.
+pub(crate) const MAX_HEADERS: usize = 256;
 
-/// Where a run may go, and how it knows whom it meets there.
+/// The connection settings of a run, shared by all clients: TLS, names, addresses, mappings, proxy.
 #[derive(Debug)]
-pub(super) struct Connectors {
+pub(crate) struct Connectors {
     tls: ClientConfig,
     lookup: Arc<dyn Lookup>,
-    policy: Arc<Policy>,
+    policy: Arc<AddressPolicy>,
     mappings: Arc<[Mapping]>,
-    proxy: Option<Proxy>,
+    proxy: Option<ClientProxy>,
 }
 
-/// What requests go through.
+/// The proxy as the clients use it.
 #[derive(Debug, Clone)]
-struct Proxy {
-    /// With its credentials.
-    library: reqwest::Proxy,
+struct ClientProxy {
+    /// The setting of the HTTP library, with credentials.
+    setting: reqwest::Proxy,
     host: String,
 }
 
-/// The clients for all ways, which give up connecting after the same time.
+/// The clients of all hosts with one connect timeout.
 #[derive(Debug)]
-pub(super) struct Clients {
-    open: Pair,
-    mapped: HashMap<String, Pair>,
-    policy: Arc<Policy>,
+pub(crate) struct Clients {
+    /// For the open network, or through the proxy.
+    unmapped: ClientPair,
+    /// For the targets of mappings, by target host.
+    mapped: HashMap<String, ClientPair>,
+    policy: Arc<AddressPolicy>,
     mappings: Arc<[Mapping]>,
     is_proxied: bool,
 }
 
-/// Two clients that differ in whether they reuse connections.
+/// Two clients: one reuses connections, one never does.
 #[derive(Debug)]
-struct Pair {
+struct ClientPair {
     pooled: Client,
     fresh: Client,
 }
 
-/// One request, ready to be sent to wherever it is to go.
+/// A complete request, before mappings apply.
 #[derive(Debug, Clone)]
-pub(super) struct Outgoing {
-    /// The method.
-    pub(super) method: reqwest::Method,
-    /// The URL, as the record or a redirect has it.
-    pub(super) url: Url,
-    /// The headers, `Host` among them.
-    pub(super) headers: HeaderMap,
-    /// The body.
-    pub(super) body: Option<String>,
+pub(crate) struct OutgoingRequest {
+    /// Request method.
+    pub(crate) method: reqwest::Method,
+    /// URL of the record or of a redirect.
+    pub(crate) url: Url,
+    /// All request headers, `Host` included.
+    pub(crate) headers: HeaderMap,
+    /// Request body.
+    pub(crate) body: Option<String>,
 }
 
 impl Connectors {
-    /// Fails on an unreadable `ca-file`, when no certificate authority is known at all, or when
-    /// the proxy's password is not in the environment.
-    pub(super) fn new(network: &NetworkOptions, lookup: Arc<dyn Lookup>) -> anyhow::Result<Self> {
+    /// Reads the certificate authorities and the proxy's password.
+    ///
+    /// # Errors
+    /// `ca-file` is unreadable, no certificate authority is known, or the environment lacks the
+    /// proxy's password.
+    pub(crate) fn new(network: &NetworkOptions, lookup: Arc<dyn Lookup>) -> anyhow::Result<Self> {
         Ok(Self {
             tls: tls(network)?,
             lookup,
-            policy: Arc::new(Policy::new(&network.allow)),
+            policy: Arc::new(AddressPolicy::new(&network.allow)),
             mappings: network.map.iter().map(normalized).collect(),
-            proxy: network.proxy.as_ref().map(proxy).transpose()?,
+            proxy: network.proxy.as_ref().map(client_proxy).transpose()?,
         })
     }
 
-    fn fixed(&self, host: &str) -> Arc<dyn Resolve> {
-        Arc::new(Fixed {
+    fn resolver_to(&self, host: &str) -> Arc<dyn Resolve> {
+        Arc::new(FixedHostResolver {
             lookup: Arc::clone(&self.lookup),
             host: host.to_owned(),
         })
@@ -101,28 +109,31 @@ impl Connectors {
 }
 
 impl Clients {
-    /// Builds them.
-    pub(super) fn new(connectors: &Connectors, connect_timeout: Duration) -> anyhow::Result<Self> {
-        let pair = |resolver: &Arc<dyn Resolve>, proxy: Option<&Proxy>| {
-            Pair::new(&connectors.tls, connect_timeout, resolver, proxy)
+    /// Builds the clients for all targets.
+    pub(crate) fn new(connectors: &Connectors, connect_timeout: Duration) -> anyhow::Result<Self> {
+        let pair = |resolver: &Arc<dyn Resolve>, proxy: Option<&ClientProxy>| {
+            ClientPair::new(&connectors.tls, connect_timeout, resolver, proxy)
         };
         let mut mapped = HashMap::new();
         for Mapping { to_host, .. } in &*connectors.mappings {
             if !mapped.contains_key(to_host) {
-                mapped.insert(to_host.clone(), pair(&connectors.fixed(to_host), None)?);
+                mapped.insert(
+                    to_host.clone(),
+                    pair(&connectors.resolver_to(to_host), None)?,
+                );
             }
         }
         let proxy = connectors.proxy.as_ref();
         let resolver = match proxy {
-            // The only name that is left to us is the proxy's own.
-            Some(proxy) => connectors.fixed(&proxy.host),
-            None => Arc::new(Vetted {
+            // Behind a proxy, we resolve only the name of the proxy.
+            Some(proxy) => connectors.resolver_to(&proxy.host),
+            None => Arc::new(PolicyResolver {
                 lookup: Arc::clone(&connectors.lookup),
                 policy: Arc::clone(&connectors.policy),
             }),
         };
         Ok(Self {
-            open: pair(&resolver, proxy)?,
+            unmapped: pair(&resolver, proxy)?,
             is_proxied: proxy.is_some(),
             mapped,
             policy: Arc::clone(&connectors.policy),
@@ -130,7 +141,8 @@ impl Clients {
         })
     }
 
-    fn mapping(&self, url: &Url) -> Option<(&Mapping, &Pair)> {
+    /// The mapping of a URL and the clients of its target.
+    fn mapping(&self, url: &Url) -> Option<(&Mapping, &ClientPair)> {
         let host = url.host_str().map(host_name).unwrap_or_default();
         let port = url.port_or_known_default();
         let mapping = self
@@ -139,43 +151,45 @@ impl Clients {
             .filter(|mapping| {
                 mapping.host == host && (mapping.port.is_none() || mapping.port == port)
             })
-            // The first of equals: what was typed comes before what is configured.
+            // A mapping with a port wins; among equals the first, so `--map` wins over urldb.toml.
             .min_by_key(|mapping| mapping.port.is_none())?;
         Some((mapping, self.mapped.get(&mapping.to_host)?))
     }
 
     /// Whether requests for this URL go through a proxy.
-    pub(super) fn is_proxied(&self, url: &Url) -> bool {
+    pub(crate) fn is_proxied(&self, url: &Url) -> bool {
         self.is_proxied && self.mapping(url).is_none()
     }
 
-    /// Where a URL leads: the client to use, and the URL to give it.
-    fn route(&self, url: &Url) -> Result<(&Pair, Url), Refused> {
+    /// The clients for a URL, and the URL after mapping.
+    fn route(&self, url: &Url) -> Result<(&ClientPair, Url), ForbiddenAddress> {
         let Some((mapping, pair)) = self.mapping(url) else {
-            // Which places may be asked is, where there is a proxy, for that to say.
-            if let Some(address) = literal(url).filter(|_| !self.is_proxied) {
+            // Behind a proxy, the proxy decides which addresses are allowed.
+            if let Some(address) = ip_address(url).filter(|_| !self.is_proxied) {
                 self.policy.check(address)?;
             }
-            return Ok((&self.open, url.clone()));
+            return Ok((&self.unmapped, url.clone()));
         };
         let mut target = url.clone();
-        // Neither can fail: the URL has a host.
+        // Neither setter can fail: the URL has a host.
         let _ = target.set_port(mapping.to_port.or(url.port_or_known_default()));
-        if literal(url).is_some() {
-            // The library does not resolve addresses, so the target itself must stand here.
+        if ip_address(url).is_some() {
+            // The library does not resolve IP addresses, so the URL names the target itself.
             let _ = target.set_host(Some(&bracketed(&mapping.to_host)));
         }
         Ok((pair, target))
     }
 
-    /// Sends a request; `fresh` on a connection of its own.
+    /// Sends a request; a `fresh` request uses a new connection.
     ///
-    /// The outer error is our own refusal, the inner one comes from the network.
-    pub(super) async fn send(
+    /// # Errors
+    /// The outer error means that the address policy forbids the request, the inner error comes from
+    /// the network.
+    pub(crate) async fn send(
         &self,
-        outgoing: Outgoing,
+        outgoing: OutgoingRequest,
         fresh: bool,
-    ) -> Result<reqwest::Result<reqwest::Response>, Refused> {
+    ) -> Result<reqwest::Result<reqwest::Response>, ForbiddenAddress> {
         let (pair, url) = self.route(&outgoing.url)?;
         let mut request = reqwest::Request::new(outgoing.method, url);
         *request.headers_mut() = outgoing.headers;
@@ -185,14 +199,14 @@ impl Clients {
     }
 }
 
-impl Pair {
+impl ClientPair {
     fn new(
         tls: &ClientConfig,
         connect_timeout: Duration,
         resolver: &Arc<dyn Resolve>,
-        proxy: Option<&Proxy>,
+        proxy: Option<&ClientProxy>,
     ) -> anyhow::Result<Self> {
-        let build = |idle| {
+        let build = |max_idle| {
             let builder = Client::builder()
                 .tls_backend_preconfigured(tls.clone())
                 .tls_info(true)
@@ -201,14 +215,14 @@ impl Pair {
                 .redirect(reqwest::redirect::Policy::none())
                 .retry(reqwest::retry::never())
                 .referer(false)
-                // Not those of the environment either, which others set for their own ends.
+                // Ignores HTTP_PROXY and similar variables: urldb.toml alone names the proxy.
                 .no_proxy()
                 .connect_timeout(connect_timeout)
-                .pool_idle_timeout(IDLE)
-                .pool_max_idle_per_host(idle)
+                .pool_idle_timeout(IDLE_TIMEOUT)
+                .pool_max_idle_per_host(max_idle)
                 .dns_resolver(Arc::clone(resolver));
             let builder = match proxy {
-                Some(proxy) => builder.proxy(proxy.library.clone()),
+                Some(proxy) => builder.proxy(proxy.setting.clone()),
                 None => builder,
             };
             builder.build().context("the HTTP client cannot be set up")
@@ -220,7 +234,7 @@ impl Pair {
     }
 }
 
-/// TLS with the system's authorities and those of `ca-file`.
+/// TLS settings with the certificate authorities of the system and of `ca-file`.
 fn tls(network: &NetworkOptions) -> anyhow::Result<ClientConfig> {
     let provider = Arc::new(rustls::crypto::ring::default_provider());
     let mut extra = Vec::new();
@@ -249,27 +263,28 @@ fn tls(network: &NetworkOptions) -> anyhow::Result<ClientConfig> {
         .with_custom_certificate_verifier(Arc::new(RecordingVerifier(verifier)))
         .with_no_client_auth();
     config.alpn_protocols = vec![b"http/1.1".to_vec()];
-    // A resumed session would not show us the certificate of today.
+    // A resumed session shows no certificate, and an observation records the current one.
     config.resumption = Resumption::disabled();
     Ok(config)
 }
 
-/// The proxy, with the password that the environment holds.
-fn proxy(proxy: &crate::Proxy) -> anyhow::Result<Proxy> {
-    let mut library = reqwest::Proxy::all(proxy.address.as_str())
+/// The proxy with its password from the environment.
+fn client_proxy(proxy: &Proxy) -> anyhow::Result<ClientProxy> {
+    let mut setting = reqwest::Proxy::all(proxy.address.as_str())
         .map_err(|error| anyhow::anyhow!("the proxy cannot be used: {}", error.without_url()))?;
     if let (Some(user), Some(name)) = (&proxy.user, &proxy.password_env) {
         let password = std::env::var(name).with_context(|| {
             format!("the proxy's password should be in the environment variable {name}")
         })?;
-        library = library.basic_auth(user, &password);
+        setting = setting.basic_auth(user, &password);
     }
-    Ok(Proxy {
-        library,
+    Ok(ClientProxy {
+        setting,
         host: proxy.address.host().to_owned(),
     })
 }
 
+/// A mapping with normalized host names.
 fn normalized(mapping: &Mapping) -> Mapping {
     Mapping {
         host: host_name(&mapping.host),
@@ -278,7 +293,8 @@ fn normalized(mapping: &Mapping) -> Mapping {
     }
 }
 
-/// A host as mappings compare it: ASCII, lower case, without brackets and final dot.
+/// The normalized host name for comparison with mappings: ASCII, lower case, without brackets and
+/// final dot.
 fn host_name(host: &str) -> String {
     let bare = host.trim_start_matches('[').trim_end_matches(']');
     let bare = bare.strip_suffix('.').unwrap_or(bare);
@@ -297,7 +313,8 @@ fn bracketed(host: &str) -> String {
     }
 }
 
-fn literal(url: &Url) -> Option<IpAddr> {
+/// The IP address in a URL without a host name.
+fn ip_address(url: &Url) -> Option<IpAddr> {
     match url.host()? {
         Host::Domain(_) => None,
         Host::Ipv4(address) => Some(address.into()),

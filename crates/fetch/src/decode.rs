@@ -1,82 +1,82 @@
-//! Undoes a content coding that nobody asked for, on the side and within bounds.
+//! Decodes an unrequested Content-Encoding, with a size limit.
 
 use std::io::{self, Write};
 
 use flate2::write::MultiGzDecoder;
 use flate2::{Decompress, FlushDecompress, Status};
 use sha2::{Digest, Sha256};
-
 use urldb_verdict::{Coding, Decoded, coding_of};
 
-/// How much is decoded at most where the record does not promise a length: a few kilobytes may
-/// stand for gigabytes, and hashing those holds up others.
-const CAP: u64 = 256 << 20;
+/// Most decoded bytes if the record promises no length: a few kilobytes may decode to gigabytes, and
+/// their hashing delays other requests.
+const DEFAULT_LIMIT: u64 = 256 << 20;
 
-/// Decodes what it is given; only length and digest of the result are kept.
+/// Decodes a stream; keeps only length and digest of the result.
 #[derive(Debug)]
-pub(super) struct Decoder {
-    coding: Codec,
+pub(crate) struct Decoder {
+    codec: Codec,
 }
 
 #[derive(Debug)]
 enum Codec {
-    Gzip(MultiGzDecoder<Sink>),
-    /// `deflate`, until its first two bytes tell which of its two forms it is.
-    Unsure(Vec<u8>, Sink),
+    Gzip(MultiGzDecoder<HashingWriter>),
+    /// `deflate`, until the first two bytes tell which of its two forms the stream has.
+    UnknownDeflate(Vec<u8>, HashingWriter),
     Deflate(Inflater),
-    /// Given up beyond this many bytes.
+    /// The output exceeded this many bytes.
     TooLong(u64),
-    /// Not what it said it was.
+    /// The stream does not have its declared coding.
     Failed,
 }
 
 impl Decoder {
-    /// A decoder for a `Content-Encoding` it knows, up to the length that the record promises;
-    /// beyond `max_body` in no case.
-    pub(super) fn new(encoding: &str, promised: Option<u64>, max_body: u64) -> Option<Self> {
-        let sink = Sink {
+    /// A decoder for a known `Content-Encoding`, up to the promised length and never beyond
+    /// `max_body`, in bytes; `None` for other codings.
+    pub(crate) fn new(encoding: &str, promised: Option<u64>, max_body: u64) -> Option<Self> {
+        let writer = HashingWriter {
             hasher: Sha256::new(),
             length: 0,
-            cap: promised.unwrap_or(CAP).min(max_body),
+            limit: promised.unwrap_or(DEFAULT_LIMIT).min(max_body),
         };
-        let coding = match coding_of(encoding)? {
-            Coding::Gzip => Codec::Gzip(MultiGzDecoder::new(sink)),
-            Coding::Deflate => Codec::Unsure(Vec::new(), sink),
+        let codec = match coding_of(encoding)? {
+            Coding::Gzip => Codec::Gzip(MultiGzDecoder::new(writer)),
+            Coding::Deflate => Codec::UnknownDeflate(Vec::new(), writer),
             Coding::Identity => return None,
         };
-        Some(Self { coding })
+        Some(Self { codec })
     }
 
     /// Decodes the next bytes.
-    pub(super) fn push(&mut self, bytes: &[u8]) {
-        let coding = std::mem::replace(&mut self.coding, Codec::Failed);
-        self.coding = coding.push(bytes).unwrap_or_else(|error| given_up(&error));
+    pub(crate) fn push(&mut self, bytes: &[u8]) {
+        let codec = std::mem::replace(&mut self.codec, Codec::Failed);
+        self.codec = codec.push(bytes).unwrap_or_else(|error| failed(&error));
     }
 
-    /// What came out, if the coded stream was whole or too long.
-    pub(super) fn finish(self) -> Option<Decoded> {
-        let sink = match self.coding {
+    /// The result, if the coded stream was complete or its output too long.
+    pub(crate) fn finish(self) -> Option<Decoded> {
+        let writer = match self.codec {
             Codec::Gzip(decoder) => match decoder.finish() {
-                Ok(sink) => sink,
+                Ok(writer) => writer,
                 Err(error) => {
-                    let coding = given_up(&error);
-                    return Self { coding }.finish();
+                    let codec = failed(&error);
+                    return Self { codec }.finish();
                 }
             },
-            Codec::Deflate(inflater) if inflater.ended => inflater.sink,
-            Codec::TooLong(cap) => return Some(Decoded::LongerThan(cap)),
-            Codec::Deflate(_) | Codec::Unsure(..) | Codec::Failed => return None,
+            Codec::Deflate(inflater) if inflater.has_ended => inflater.writer,
+            Codec::TooLong(limit) => return Some(Decoded::LongerThan(limit)),
+            Codec::Deflate(_) | Codec::UnknownDeflate(..) | Codec::Failed => return None,
         };
         Some(Decoded::Whole {
-            length: sink.length,
-            sha256: sink.hasher.finalize().into(),
+            length: writer.length,
+            sha256: writer.hasher.finalize().into(),
         })
     }
 }
 
-fn given_up(error: &io::Error) -> Codec {
+/// The codec after an error.
+fn failed(error: &io::Error) -> Codec {
     let too_long = error.get_ref().and_then(|error| error.downcast_ref());
-    too_long.map_or(Codec::Failed, |TooLong(cap)| Codec::TooLong(*cap))
+    too_long.map_or(Codec::Failed, |OutputTooLong(limit)| Codec::TooLong(*limit))
 }
 
 impl Codec {
@@ -85,42 +85,43 @@ impl Codec {
             Self::Gzip(decoder) => decoder.write_all(bytes)?,
             Self::Deflate(inflater) => inflater.push(bytes)?,
             Self::TooLong(_) | Self::Failed => {}
-            Self::Unsure(..) => return self.decide(bytes),
+            Self::UnknownDeflate(..) => return self.detect_deflate(bytes),
         }
         Ok(self)
     }
 
-    /// RFC 9110 means the zlib format by `deflate`; some servers send bare deflate.
-    fn decide(self, bytes: &[u8]) -> io::Result<Self> {
-        let Self::Unsure(mut start, sink) = self else {
+    /// Detects the form of `deflate`: RFC 9110, section 8.4.1.2, means the zlib format, and some
+    /// servers send bare deflate.
+    fn detect_deflate(self, bytes: &[u8]) -> io::Result<Self> {
+        let Self::UnknownDeflate(mut start, writer) = self else {
             return Ok(self);
         };
         start.extend_from_slice(bytes);
         let [first, second, ..] = start[..] else {
-            return Ok(Self::Unsure(start, sink));
+            return Ok(Self::UnknownDeflate(start, writer));
         };
         let is_zlib = first & 0x0f == 8 && u16::from_be_bytes([first, second]) % 31 == 0;
         let inflater = Inflater {
             state: Decompress::new(is_zlib),
-            sink,
-            ended: false,
+            writer,
+            has_ended: false,
         };
         Self::Deflate(inflater).push(&start)
     }
 }
 
-/// Undoes deflate, and knows whether it came to its end, as the library's writers do not.
+/// Decodes deflate and knows whether the stream has ended; the writers of the library do not.
 #[derive(Debug)]
 struct Inflater {
     state: Decompress,
-    sink: Sink,
-    ended: bool,
+    writer: HashingWriter,
+    has_ended: bool,
 }
 
 impl Inflater {
     fn push(&mut self, mut bytes: &[u8]) -> io::Result<()> {
         let mut plain = [0; 8 << 10];
-        while !self.ended {
+        while !self.has_ended {
             let (read, written) = (self.state.total_in(), self.state.total_out());
             let status = self
                 .state
@@ -130,38 +131,38 @@ impl Inflater {
                 self.state.total_out() - written,
             ]
             .map(|count| usize::try_from(count).unwrap_or(usize::MAX));
-            self.sink.write_all(&plain[..written])?;
+            self.writer.write_all(&plain[..written])?;
             bytes = &bytes[read..];
-            self.ended = status == Status::StreamEnd;
+            self.has_ended = status == Status::StreamEnd;
             if bytes.is_empty() && written < plain.len() {
                 return Ok(());
             }
             if read == 0 && written == 0 {
-                return Err(io::Error::other("no way on"));
+                return Err(io::Error::other("the decoder makes no progress"));
             }
         }
         Ok(())
     }
 }
 
-/// Hashes what is written to it, and fails beyond its cap.
+/// Hashes written bytes; fails beyond its limit.
 #[derive(Debug)]
-struct Sink {
+struct HashingWriter {
     hasher: Sha256,
     length: u64,
-    cap: u64,
+    limit: u64,
 }
 
-/// More came out than may.
+/// The decoded output exceeds this many bytes.
 #[derive(Debug, thiserror::Error)]
 #[error("longer than {0} bytes")]
-struct TooLong(u64);
+struct OutputTooLong(u64);
 
-impl Write for Sink {
+impl Write for HashingWriter {
     fn write(&mut self, bytes: &[u8]) -> io::Result<usize> {
         self.length += bytes.len() as u64;
-        if self.length > self.cap {
-            return Err(io::Error::other(TooLong(self.cap)));
+        if self.length > self.limit {
+            return Err(io::Error::other(OutputTooLong(self.limit)));
         }
         self.hasher.update(bytes);
         Ok(bytes.len())
@@ -196,7 +197,7 @@ mod tests {
     }
 
     #[test]
-    fn every_form_is_undone() {
+    fn every_form_is_decoded() {
         let mut zlib = ZlibEncoder::new(Vec::new(), Compression::default());
         zlib.write_all(PLAIN).unwrap();
         let mut deflate = DeflateEncoder::new(Vec::new(), Compression::default());
@@ -221,7 +222,7 @@ mod tests {
     }
 
     #[test]
-    fn nothing_is_decoded_beyond_the_most_that_is_read() {
+    fn output_never_exceeds_the_body_limit() {
         let bomb = gzip(&vec![0; 1 << 20]);
         for promised in [None, Some(1 << 20), Some(1 << 10)] {
             let too_long = Some(Decoded::LongerThan(1 << 10));
@@ -230,7 +231,7 @@ mod tests {
     }
 
     #[test]
-    fn what_cannot_be_decoded_is_none() {
+    fn a_damaged_or_unknown_coding_gives_none() {
         let coded = gzip(PLAIN);
         let mut zlib = ZlibEncoder::new(Vec::new(), Compression::default());
         zlib.write_all(PLAIN).unwrap();

@@ -1,4 +1,4 @@
-//! Runs jobs: takes them in as there is room, fetches, asks whether to fetch again, hands them out.
+//! Runs all jobs of one run: starts requests, follows redirects, retries, and hands out finished jobs.
 
 use std::collections::VecDeque;
 use std::time::{Duration, Instant};
@@ -8,52 +8,55 @@ use futures_util::stream::{FuturesUnordered, StreamExt};
 use jiff::Timestamp;
 use tokio::sync::mpsc::Sender;
 use url::Url;
+use urldb_verdict::{Failure, FailureKind, Job, Observation};
 
-use super::chain::{Chain, Permit, Shared, Step};
-use super::limits::Limits;
-use super::queue::{HostId, Queue};
-use super::slots::SOON;
-use super::unresponsive::Unresponsive;
-use super::{FetchedJob, Next, after};
-use urldb_verdict::Job;
-use urldb_verdict::{Failure, FailureKind, Observation};
+use crate::chain::{Chain, FetchContext, Step};
+use crate::deadline::deadline_in;
+use crate::exchange::Permit;
+use crate::job::{FetchedJob, Next};
+use crate::limits::Limits;
+use crate::queue::{HostId, Queue};
+use crate::slots::SLOT_WAIT;
+use crate::unresponsive::UnresponsiveHosts;
 
-/// Jobs that are taken in ahead of their time at most, in search of hosts that are free.
+/// Most jobs that are queued ahead, in search of hosts that may be asked.
 const LOOKAHEAD: usize = 100_000;
 
-/// Jobs that are taken in at a stretch.
-const STRETCH: usize = 64;
+/// Most jobs that are queued before the driver looks after its requests again.
+const QUEUE_BATCH: usize = 64;
 
-/// Finished jobs that may wait to be taken before no more are started.
-const OUTBOX: usize = 16;
+/// No request starts while this many finished jobs wait for the caller.
+const MAX_FINISHED: usize = 16;
 
-/// Bodies kept of one job: as many as are compared with each other.
-const KEPT: usize = 3;
+/// Bodies kept of one job: the verdict compares at most this many with each other.
+const KEPT_BODIES: usize = 3;
 
-/// A job and what was seen of it so far.
+/// A job that is not finished, and its observations so far.
 #[derive(Debug)]
-struct Work {
+struct PendingJob {
     job: Job,
     observations: Vec<Observation>,
+    /// Whether the next fetch uses new connections and no caches.
     fresh: bool,
-    /// A fetch that a redirect leads on.
-    begun: Option<Box<Chain>>,
+    /// A fetch that waits for its next request, after a redirect.
+    chain: Option<Box<Chain>>,
 }
 
-impl Work {
-    /// In a box, for it is moved about, and waits in queues that grow.
+impl PendingJob {
+    /// A job without observations. The box keeps moves and long queues cheap.
     fn new(job: Job) -> Box<Self> {
         Box::new(Self {
             job,
             observations: Vec::new(),
             fresh: false,
-            begun: None,
+            chain: None,
         })
     }
 
+    /// Adds an observation, and drops all but the last kept bodies.
     fn add(&mut self, observation: Observation) {
         self.observations.push(observation);
-        let older = self.observations.len().saturating_sub(KEPT);
+        let older = self.observations.len().saturating_sub(KEPT_BODIES);
         for observation in &mut self.observations[..older] {
             if let Some(body) = &mut observation.body {
                 body.bytes = None;
@@ -61,17 +64,21 @@ impl Work {
         }
     }
 
-    /// The next step, with the caller's decision if the caller was asked; `None` while a fetch is
-    /// under way.
-    fn decide<D>(&self, next: impl Fn(&Job, &[Observation]) -> Next<D>) -> Option<Next<Option<D>>> {
-        if self.begun.is_some() {
+    fn last_failure(&self) -> Option<FailureKind> {
+        let failure = self.observations.last()?.failure.as_ref()?;
+        Some(failure.kind)
+    }
+
+    /// The next step; without a decision if the run has ended, and `None` while a fetch waits for its
+    /// next request.
+    fn next_step<D>(
+        &self,
+        next: impl Fn(&Job, &[Observation]) -> Next<D>,
+    ) -> Option<Next<Option<D>>> {
+        if self.chain.is_some() {
             return None;
         }
-        let failure = self
-            .observations
-            .last()
-            .and_then(|last| last.failure.as_ref());
-        if failure.is_some_and(|failure| failure.kind == FailureKind::RunEnded) {
+        if self.last_failure() == Some(FailureKind::RunEnded) {
             return Some(Next::Done(None));
         }
         Some(match next(&self.job, &self.observations) {
@@ -80,21 +87,17 @@ impl Work {
         })
     }
 
-    /// Whether our own rules kept the last request from being sent.
+    /// Whether our own rules forbade the last request.
     fn was_refused(&self) -> bool {
-        let last = self.observations.last();
-        let failure = last.and_then(|last| last.failure.as_ref());
-        failure.is_some_and(|failure| {
-            matches!(
-                failure.kind,
-                FailureKind::Refused | FailureKind::UnsafeMethod
-            )
-        })
+        matches!(
+            self.last_failure(),
+            Some(FailureKind::Refused | FailureKind::UnsafeMethod)
+        )
     }
 
     fn give_up<D>(mut self, failure: Failure) -> FetchedJob<D> {
-        let observation = match self.begun.take() {
-            Some(chain) => chain.given_up(failure),
+        let observation = match self.chain.take() {
+            Some(chain) => chain.abandon(failure),
             None => Observation::of_nothing(failure, Timestamp::now()),
         };
         self.add(observation);
@@ -110,247 +113,262 @@ impl Work {
     }
 }
 
-/// Runs all jobs; returns when every one has been handed out, or nobody takes them any more.
-pub(super) async fn drive<D>(
-    shared: &Shared,
+/// Runs all jobs; returns when all jobs are handed out, or the receiver is dropped.
+pub(crate) async fn drive<D>(
+    context: &FetchContext,
     jobs: impl Iterator<Item = Job>,
     next: impl Fn(&Job, &[Observation]) -> Next<D>,
-    out: Sender<FetchedJob<D>>,
+    sender: Sender<FetchedJob<D>>,
     limits: Limits,
 ) {
-    let mut run = Run {
-        shared,
-        next,
-        jobs: jobs.fuse(),
-        more: true,
-        stretch: STRETCH,
-        queue: Queue::new(),
-        unresponsive: Unresponsive::default(),
-        outbox: VecDeque::new(),
-        over: None,
-    };
+    let mut driver = Driver::new(context, jobs.fuse(), next);
     let mut running = FuturesUnordered::new();
-    let mut reached = std::pin::pin!(limits.reached());
+    let mut run_end = std::pin::pin!(limits.run_end());
     loop {
-        run.stretch = STRETCH;
-        if run.over.is_none()
-            && let Some(failure) = limits.is_spent()
+        driver.batch_left = QUEUE_BATCH;
+        if driver.ended.is_none()
+            && let Some(failure) = limits.budget_failure()
         {
-            run.end(failure);
+            driver.end(failure);
         }
-        let slots = shared.slots.number(shared.check.concurrency);
+        let slots = context.slots.limit(context.options.concurrency);
         while running.len() < slots
-            && let Some((host, work)) = run.start()
+            && let Some((host, job)) = driver.start()
         {
-            let turn = run.turn(host);
-            running.push(fetch(shared, &limits, host, work, turn));
+            let permit = driver.permit(host);
+            running.push(send_request(context, &limits, host, job, permit));
         }
-        if running.is_empty() && run.is_finished() {
+        if running.is_empty() && driver.is_finished() {
             return;
         }
-        let wakes = run.wakes().filter(|_| running.len() < slots);
-        let wake: OptionFuture<_> = wakes.map(|at| tokio::time::sleep_until(at.into())).into();
+        let next_start = driver.next_start().filter(|_| running.len() < slots);
+        let timer: OptionFuture<_> = next_start
+            .map(|at| tokio::time::sleep_until(at.into()))
+            .into();
         tokio::select! {
             biased;
-            failure = &mut reached, if run.over.is_none() => run.end(failure),
-            Some(fetched) = running.next(), if !running.is_empty() => run.settle(fetched),
-            permit = out.reserve(), if !run.outbox.is_empty() => {
+            failure = &mut run_end, if driver.ended.is_none() => driver.end(failure),
+            Some(result) = running.next(), if !running.is_empty() => driver.handle(result),
+            permit = sender.reserve(), if !driver.finished.is_empty() => {
                 let Ok(permit) = permit else { return };
-                if let Some(finished) = run.outbox.pop_front() {
+                if let Some(finished) = driver.finished.pop_front() {
                     permit.send(finished);
                 }
             }
-            Some(()) = wake => {}
-            () = shared.slots.changed(), if running.len() >= slots => {}
-            () = tokio::task::yield_now(), if run.stretch == 0 => {}
+            Some(()) = timer => {}
+            () = context.slots.changed(), if running.len() >= slots => {}
+            () = tokio::task::yield_now(), if driver.batch_left == 0 => {}
         }
     }
 }
 
-/// What a run keeps account of, besides the fetches under way.
-struct Run<'a, J, N, D> {
-    shared: &'a Shared,
+/// The state of a run, except for the requests under way.
+struct Driver<'a, J, N, D> {
+    context: &'a FetchContext,
     next: N,
     jobs: J,
     /// Whether `jobs` may have more.
-    more: bool,
-    /// Jobs that may still be taken in at this stretch.
-    stretch: usize,
-    queue: Queue<Box<Work>>,
-    unresponsive: Unresponsive,
-    outbox: VecDeque<FetchedJob<D>>,
-    /// Set once the run is over.
-    over: Option<Failure>,
+    has_more_jobs: bool,
+    /// Jobs that may still be queued in this batch.
+    batch_left: usize,
+    queue: Queue<Box<PendingJob>>,
+    unresponsive: UnresponsiveHosts,
+    /// Finished jobs that wait for the caller.
+    finished: VecDeque<FetchedJob<D>>,
+    /// Set once the run has ended: no request starts any more.
+    ended: Option<Failure>,
 }
 
-impl<J, N, D> Run<'_, J, N, D>
+impl<'a, J, N, D> Driver<'a, J, N, D>
 where
     J: Iterator<Item = Job>,
     N: Fn(&Job, &[Observation]) -> Next<D>,
 {
-    /// The next work that may start now; takes in jobs in search of it.
-    fn start(&mut self) -> Option<(HostId, Box<Work>)> {
-        while self.outbox.len() < OUTBOX {
-            let start = self.queue.start(Instant::now());
-            if start.is_some() || !self.more || self.stretch == 0 || self.queue.len() >= LOOKAHEAD {
-                return start;
+    fn new(context: &'a FetchContext, jobs: J, next: N) -> Self {
+        Self {
+            context,
+            next,
+            jobs,
+            has_more_jobs: true,
+            batch_left: QUEUE_BATCH,
+            queue: Queue::new(),
+            unresponsive: UnresponsiveHosts::default(),
+            finished: VecDeque::new(),
+            ended: None,
+        }
+    }
+
+    /// Starts the next job that may start now; queues further jobs in search of one.
+    fn start(&mut self) -> Option<(HostId, Box<PendingJob>)> {
+        while self.finished.len() < MAX_FINISHED {
+            let started = self.queue.start(Instant::now());
+            let is_search_over =
+                !self.has_more_jobs || self.batch_left == 0 || self.queue.len() >= LOOKAHEAD;
+            if started.is_some() || is_search_over {
+                return started;
             }
-            self.take_in();
+            self.queue_job();
         }
         None
     }
 
-    /// The terms of a request that starts now. Those to a host that owes answers already would
-    /// only fill all places, again and again.
-    fn turn(&mut self, host: HostId) -> Permit {
+    /// The permit of a request that starts now. A request to a silent host gets no time in a slot:
+    /// requests to silent hosts would otherwise fill all slots, again and again.
+    fn permit(&mut self, host: HostId) -> Permit {
         let now = Instant::now();
-        let owes = self.unresponsive.owes(host, now, SOON);
+        let is_silent = self.unresponsive.is_silent(host, now, SLOT_WAIT);
         Permit {
-            soon: if owes { Duration::ZERO } else { SOON },
-            heard: self.unresponsive.asked(host, now),
+            slot_wait: if is_silent { Duration::ZERO } else { SLOT_WAIT },
+            has_response: self.unresponsive.request_started(host, now),
         }
     }
 
-    fn take_in(&mut self) {
-        self.stretch -= 1;
-        match (self.jobs.next(), &self.over) {
+    /// Takes one job from the caller and queues it, unless the job is given up at once.
+    fn queue_job(&mut self) {
+        self.batch_left -= 1;
+        match (self.jobs.next(), &self.ended) {
             (Some(job), None) => {
                 let host = host_of(&job);
-                let work = Work::new(job);
+                let job = PendingJob::new(job);
                 let known = self.queue.id_of(&host);
-                if let Some(failure) = known.and_then(|id| self.given_up(id)) {
-                    self.outbox.push_back(work.give_up(failure));
+                if let Some(failure) = known.and_then(|id| self.unresponsive_failure(id)) {
+                    self.finished.push_back(job.give_up(failure));
                     return;
                 }
-                let share = self.shared.hosts.of(&host).share();
-                self.queue.push(&host, share, work);
+                let rate_limit = self.context.hosts.of(&host).rate_limit();
+                self.queue.push(&host, rate_limit, job);
             }
             (Some(job), Some(failure)) => self
-                .outbox
-                .push_back(Work::new(job).give_up(failure.clone())),
-            (None, _) => self.more = false,
+                .finished
+                .push_back(PendingJob::new(job).give_up(failure.clone())),
+            (None, _) => self.has_more_jobs = false,
         }
     }
 
-    /// A fetch has come back: the job is finished, goes on elsewhere, or will be fetched again.
-    fn settle(&mut self, fetched: Fetched) {
-        let Fetched {
+    /// Handles the result of a request: the job is finished, redirected, or fetched again.
+    fn handle(&mut self, result: RequestResult) {
+        let RequestResult {
             host,
-            mut work,
-            answered,
-        } = fetched;
+            mut job,
+            is_answered,
+        } = result;
         self.queue.release(host);
-        if answered {
-            self.unresponsive.answered(host);
+        if is_answered {
+            self.unresponsive.response_finished(host);
         }
-        let finished = match (work.decide(&self.next), &self.over) {
-            (None, None) => return self.lead_on(work),
-            (None | Some(Next::Retry { .. }), Some(failure)) => work.give_up(failure.clone()),
+        let finished = match (job.next_step(&self.next), &self.ended) {
+            (None, None) => return self.queue_redirect(job),
+            (None | Some(Next::Retry { .. }), Some(failure)) => job.give_up(failure.clone()),
             (Some(Next::Done(decision)), _) => {
-                self.unresponsive.came_to_nothing(host);
-                work.finish(decision)
+                self.unresponsive.job_finished(host);
+                job.finish(decision)
             }
             (Some(Next::Retry { wait, fresh }), None) => {
-                let Some(failure) = self.given_up(host) else {
-                    work.fresh = fresh;
-                    return self.queue.push_later(host, after(wait), work);
+                let Some(failure) = self.unresponsive_failure(host) else {
+                    job.fresh = fresh;
+                    return self.queue.push_delayed(host, deadline_in(wait), job);
                 };
-                work.give_up(failure)
+                job.give_up(failure)
             }
         };
-        self.outbox.push_back(finished);
-        if !answered && let Some(failure) = self.given_up(host) {
-            let left = self.queue.drain_host(host).into_iter();
-            let left = left.map(|work| work.give_up(failure.clone()));
-            self.outbox.extend(left);
+        self.finished.push_back(finished);
+        if !is_answered && let Some(failure) = self.unresponsive_failure(host) {
+            let jobs = self.queue.drain_host(host).into_iter();
+            self.finished
+                .extend(jobs.map(|job| job.give_up(failure.clone())));
         }
     }
 
-    /// What it means for a host's work that it has been silent for too long.
-    fn given_up(&self, id: HostId) -> Option<Failure> {
+    /// The failure of all remaining jobs of a host that has been silent for its `host-patience`.
+    fn unresponsive_failure(&self, id: HostId) -> Option<Failure> {
         let host = self.queue.name_of(id);
-        let patience = self.shared.hosts.of(host).options.host_patience;
-        let is_over = self.unresponsive.is_over(id, Instant::now(), patience);
-        is_over.then(|| Failure {
-            kind: FailureKind::HostSilent,
-            detail: format!("{host} has answered nothing for {patience:?} (host-patience)"),
-        })
+        let patience = self.context.hosts.of(host).options.host_patience;
+        let now = Instant::now();
+        self.unresponsive
+            .is_given_up(id, now, patience)
+            .then(|| Failure {
+                kind: FailureKind::HostSilent,
+                detail: format!("{host} sent no response for {patience:?} (host-patience)"),
+            })
     }
 
-    /// Waits for a turn at the host that a redirect leads to.
-    fn lead_on(&mut self, work: Box<Work>) {
-        let Some(chain) = &work.begun else { return };
-        let host = chain.host().to_owned();
-        let share = self.shared.hosts.of(&host).share();
-        self.queue.push_begun(&host, share, work);
+    /// Queues a job at the host that a redirect leads to.
+    fn queue_redirect(&mut self, job: Box<PendingJob>) {
+        let Some(chain) = &job.chain else { return };
+        let host = chain.next_host().to_owned();
+        let rate_limit = self.context.hosts.of(&host).rate_limit();
+        self.queue.push_redirected(&host, rate_limit, job);
     }
 
-    /// The run is over: nothing starts any more.
+    /// Ends the run: no request starts any more.
     fn end(&mut self, failure: Failure) {
-        let left = self.queue.drain().into_iter();
-        self.outbox
-            .extend(left.map(|work| work.give_up(failure.clone())));
-        self.over = Some(failure);
+        let jobs = self.queue.drain().into_iter();
+        self.finished
+            .extend(jobs.map(|job| job.give_up(failure.clone())));
+        self.ended = Some(failure);
     }
 
-    /// When to look again for something to start; never while finished jobs pile up.
-    fn wakes(&self) -> Option<Instant> {
-        self.queue.wakes().filter(|_| self.outbox.len() < OUTBOX)
+    /// When a delayed request may start; `None` while too many finished jobs wait for the caller.
+    fn next_start(&self) -> Option<Instant> {
+        self.queue
+            .next_start()
+            .filter(|_| self.finished.len() < MAX_FINISHED)
     }
 
     fn is_finished(&self) -> bool {
-        !self.more && self.queue.len() == 0 && self.outbox.is_empty()
+        !self.has_more_jobs && self.queue.len() == 0 && self.finished.is_empty()
     }
 }
 
-/// A work after a request.
-struct Fetched {
+/// A job after one request.
+struct RequestResult {
     host: HostId,
-    work: Box<Work>,
-    /// Whether the head of an answer has come, or none is owed: what we do not send has none.
-    answered: bool,
+    job: Box<PendingJob>,
+    /// Whether the head of a response has come; also true for a request that our rules forbade,
+    /// since the host owes no response.
+    is_answered: bool,
 }
 
-/// Sends one request for a job, and takes in what comes.
-async fn fetch(
-    shared: &Shared,
+/// Sends the next request of a job and reads its response.
+async fn send_request(
+    context: &FetchContext,
     limits: &Limits,
     host: HostId,
-    mut work: Box<Work>,
-    turn: Permit,
-) -> Fetched {
-    let chain = match work.begun.take() {
+    mut job: Box<PendingJob>,
+    permit: Permit,
+) -> RequestResult {
+    let chain = match job.chain.take() {
         Some(chain) => Ok(*chain),
-        None => Chain::begin(shared, &work.job, work.fresh),
+        None => Chain::new(context, &job.job, job.fresh),
     };
-    let mut before = 0;
+    let mut responses_before = 0;
     let step = match chain {
         Ok(chain) => {
-            before = chain.answers();
-            chain.step(shared, &work.job, limits, turn).await
+            responses_before = chain.response_count();
+            chain.step(context, &job.job, limits, permit).await
         }
         Err(failure) => Step::Done(Observation::of_nothing(failure, Timestamp::now())),
     };
-    let answers = match step {
+    let responses = match step {
         Step::Done(observation) => {
-            let answers = observation.hops.len();
-            work.add(observation);
-            answers
+            let responses = observation.hops.len();
+            job.add(observation);
+            responses
         }
-        Step::Further(chain) => {
-            let answers = chain.answers();
-            work.begun = Some(Box::new(chain));
-            answers
+        Step::Redirect(chain) => {
+            let responses = chain.response_count();
+            job.chain = Some(Box::new(chain));
+            responses
         }
     };
-    Fetched {
+    RequestResult {
         host,
-        answered: answers > before || work.was_refused(),
-        work,
+        is_answered: responses > responses_before || job.was_refused(),
+        job,
     }
 }
 
-/// The host that a job's share of requests is counted for.
+/// The host whose rate limit counts the first request of a job.
 fn host_of(job: &Job) -> String {
     let url = Url::parse(&job.url).ok();
     let host = url.as_ref().and_then(Url::host_str);

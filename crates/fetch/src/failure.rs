@@ -1,26 +1,27 @@
-//! Which [`FailureKind`] an error of the HTTP library is.
+//! Maps errors of the HTTP library to [`FailureKind`]s.
 //!
-//! The library tells little by itself; the truth is in the chain of sources.
+//! The outermost error says little; the cause is in its chain of sources.
 
 use std::error::Error;
 use std::io;
 
 use rustls::CertificateError;
-
-use super::certificate::Rejected;
-use super::client::MAX_HEADERS;
-use super::policy::Refused;
-use crate::HostOptions;
 use urldb_verdict::{Failure, FailureKind};
 
-/// How the library says that a head is too large; it tells clients in no other way.
+use crate::certificate::RejectedCertificate;
+use crate::client::MAX_HEADERS;
+use crate::options::HostOptions;
+use crate::policy::ForbiddenAddress;
+
+/// The message of the library for a head that is too large; no error type says so.
 const HEAD_TOO_LARGE: &str = "message head is too large";
 
-/// ENFILE and EMFILE of Unix, WSAEMFILE of Windows; Rust has no names for them.
+/// ENFILE and EMFILE of Unix, WSAEMFILE of Windows; the standard library has no names for these codes.
 const TOO_MANY_FILES: [i32; 3] = [23, 24, 10024];
 
-/// What an error of the library means. It never carries the URL, which may hold secrets.
-pub(super) fn classify(error: reqwest::Error, options: &HostOptions) -> Failure {
+/// The failure that an error of the library means. The detail never contains the URL, which may
+/// hold secrets.
+pub(crate) fn failure_of(error: reqwest::Error, options: &HostOptions) -> Failure {
     let error = error.without_url();
     let chain = chain(&error);
     Failure {
@@ -30,7 +31,7 @@ pub(super) fn classify(error: reqwest::Error, options: &HostOptions) -> Failure 
 }
 
 fn kind(error: &reqwest::Error, chain: &[&(dyn Error + 'static)]) -> FailureKind {
-    if find::<Refused>(chain).is_some() {
+    if find::<ForbiddenAddress>(chain).is_some() {
         FailureKind::Refused
     } else if is_own_limit(chain) {
         FailureKind::OwnLimit
@@ -42,7 +43,7 @@ fn kind(error: &reqwest::Error, chain: &[&(dyn Error + 'static)]) -> FailureKind
         FailureKind::Timeout
     } else if error.is_connect() {
         FailureKind::Connect
-    } else if was_lost(chain) {
+    } else if is_disconnect(chain) {
         FailureKind::Disconnected
     } else {
         FailureKind::Protocol
@@ -51,7 +52,7 @@ fn kind(error: &reqwest::Error, chain: &[&(dyn Error + 'static)]) -> FailureKind
 
 fn tls_kind(error: &rustls::Error) -> FailureKind {
     use CertificateError as C;
-    let error = Rejected::within(error).map_or(error, |rejected| &rejected.error);
+    let error = RejectedCertificate::within(error).map_or(error, |rejected| &rejected.error);
     let rustls::Error::InvalidCertificate(error) = error else {
         return FailureKind::Tls;
     };
@@ -59,20 +60,21 @@ fn tls_kind(error: &rustls::Error) -> FailureKind {
         C::Expired | C::ExpiredContext { .. } => FailureKind::TlsExpired,
         C::NotValidYet | C::NotValidYetContext { .. } => FailureKind::TlsNotYetValid,
         C::NotValidForName | C::NotValidForNameContext { .. } => FailureKind::TlsWrongHost,
-        // An impostor of an authority has a bad signature; `Other` is how an authority's own
-        // certificate on a server is reported.
+        // A forged authority has a bad signature; rustls reports an authority's own certificate on
+        // a server as `Other`.
         C::UnknownIssuer | C::BadSignature | C::Other(_) => FailureKind::TlsUntrusted,
         _ => FailureKind::Tls,
     }
 }
 
-/// Whether the system gave us no socket, for it has given enough.
+/// Whether the system refused a socket because too many files are open.
 fn is_own_limit(chain: &[&(dyn Error + 'static)]) -> bool {
     let code = find::<io::Error>(chain).and_then(io::Error::raw_os_error);
     code.is_some_and(|code| TOO_MANY_FILES.contains(&code))
 }
 
-fn was_lost(chain: &[&(dyn Error + 'static)]) -> bool {
+/// Whether the connection ended before the response did.
+fn is_disconnect(chain: &[&(dyn Error + 'static)]) -> bool {
     use io::ErrorKind as K;
     let hyper = find::<hyper::Error>(chain).is_some_and(|error| {
         error.is_incomplete_message() || error.is_canceled() || error.is_closed()
@@ -102,11 +104,10 @@ fn detail(
         );
     }
     if is_own_limit(chain) {
-        return "too many files are open here: raise the limit of this process (ulimit -n), or \
-                lower `concurrency`"
+        return "this process has too many open files: raise its limit (ulimit -n), or lower `concurrency`"
             .to_owned();
     }
-    if let Some(rejected) = find::<rustls::Error>(chain).and_then(Rejected::within) {
+    if let Some(rejected) = find::<rustls::Error>(chain).and_then(RejectedCertificate::within) {
         return rejected.to_string();
     }
     let cause = chain
@@ -114,13 +115,13 @@ fn detail(
         .map_or_else(|| error.to_string(), ToString::to_string);
     if cause == HEAD_TOO_LARGE {
         return format!(
-            "the head of the response is larger than what is read: {MAX_HEADERS} headers, 300 kB"
+            "the head of the response exceeds the limit of {MAX_HEADERS} headers or 300 kB"
         );
     }
     if let Some(cause) = cause.strip_prefix("tunnel error: ") {
-        return format!("the proxy makes no connection: {cause}");
+        return format!("the proxy cannot connect to the server: {cause}");
     }
-    if error.is_dns() && find::<Refused>(chain).is_none() {
+    if error.is_dns() && find::<ForbiddenAddress>(chain).is_none() {
         return format!("the name does not resolve: {cause}");
     }
     cause
@@ -130,7 +131,8 @@ fn find<'a, E: Error + 'static>(chain: &[&'a (dyn Error + 'static)]) -> Option<&
     chain.iter().find_map(|error| error.downcast_ref())
 }
 
-/// An error and all its causes. An [`io::Error`] hides what it wraps from `source`.
+/// An error and all its causes. `source` of an [`io::Error`] skips the error inside, so the function
+/// unwraps an [`io::Error`] itself.
 fn chain<'a>(error: &'a (dyn Error + 'static)) -> Vec<&'a (dyn Error + 'static)> {
     let mut chain = vec![error];
     let mut at = error;

@@ -1,27 +1,26 @@
-//! The headers of a request: what is sent, and what of it may be shown.
+//! Request headers: the ones to send, and their form for archives and messages, without secrets.
 
 use std::collections::BTreeMap;
 
 use anyhow::Context;
 use reqwest::header::{self, HeaderMap, HeaderName, HeaderValue};
 use url::{Position, Url};
+use urldb_verdict::{Failure, FailureKind, Request, Validators};
 
-use super::redirect::NextRequest;
-use crate::HostOptions;
-use urldb_verdict::{Failure, FailureKind};
-use urldb_verdict::{Request, Validators};
+use crate::options::HostOptions;
+use crate::redirect::NextRequest;
 
-/// What is shown in place of a secret.
+/// Replaces the value of a secret header.
 const REDACTED: &[u8] = b"[redacted]";
 
-/// Headers whose values are secrets wherever they come from.
+/// Headers whose values are always secret.
 const SECRET: [HeaderName; 3] = [
     header::AUTHORIZATION,
     header::COOKIE,
     header::PROXY_AUTHORIZATION,
 ];
 
-/// Headers that are the connection's own business, and would break its framing.
+/// Headers that only the connection may set: another value would break its framing.
 const FRAMING: [HeaderName; 8] = [
     header::HOST,
     header::CONNECTION,
@@ -33,7 +32,7 @@ const FRAMING: [HeaderName; 8] = [
     header::EXPECT,
 ];
 
-/// Headers that ask for some versions or parts of a content only.
+/// Headers that make a request conditional or ask for a range.
 const CONDITIONS: [HeaderName; 6] = [
     header::IF_MATCH,
     header::IF_NONE_MATCH,
@@ -43,16 +42,16 @@ const CONDITIONS: [HeaderName; 6] = [
     header::RANGE,
 ];
 
-/// The headers that the configuration adds to requests.
+/// The request headers of one host, from its configuration.
 #[derive(Debug)]
-pub(super) struct Headers {
+pub(crate) struct RequestHeaders {
     user_agent: HeaderValue,
     configured: Vec<(HeaderName, HeaderValue)>,
 }
 
-impl Headers {
-    /// Reads them from the configuration.
-    pub(super) fn new(options: &HostOptions) -> anyhow::Result<Self> {
+impl RequestHeaders {
+    /// Reads the headers of a host from its options; fails on a header that cannot be sent.
+    pub(crate) fn new(options: &HostOptions) -> anyhow::Result<Self> {
         let user_agent = HeaderValue::from_str(&options.user_agent).with_context(|| {
             format!(
                 "user-agent {:?} cannot be sent as a header",
@@ -65,15 +64,15 @@ impl Headers {
         })
     }
 
-    /// The headers of one request. `fresh` asks caches to stand aside.
-    pub(super) fn of(
+    /// The headers of one request; `fresh` makes caches ask the origin.
+    pub(crate) fn of(
         &self,
-        ask: &NextRequest,
+        next: &NextRequest,
         request: &Request,
         fresh: bool,
     ) -> Result<HeaderMap, Failure> {
         let mut headers = HeaderMap::new();
-        headers.insert(header::HOST, host(&ask.url)?);
+        headers.insert(header::HOST, host_header(&next.url)?);
         headers.insert(header::USER_AGENT, self.user_agent.clone());
         headers.insert(header::ACCEPT, HeaderValue::from_static("*/*"));
         headers.insert(
@@ -84,44 +83,45 @@ impl Headers {
             headers.insert(header::CACHE_CONTROL, HeaderValue::from_static("no-cache"));
             headers.insert(header::PRAGMA, HeaderValue::from_static("no-cache"));
         }
-        if ask.at_home {
+        if next.is_same_origin {
             for (name, value) in &self.configured {
                 headers.insert(name.clone(), value.clone());
             }
-            let own = own(request, ask.with_body)?;
-            for (name, _) in &own {
+            let record_headers = record_headers(request, next.with_body)?;
+            for (name, _) in &record_headers {
                 headers.remove(name);
             }
-            for (name, value) in own {
+            for (name, value) in record_headers {
                 headers.append(name, value);
             }
         }
-        if let Some(body) = request.body.as_ref().filter(|_| ask.with_body) {
+        if let Some(body) = request.body.as_ref().filter(|_| next.with_body) {
             headers.insert(header::CONTENT_LENGTH, HeaderValue::from(body.len()));
         }
         Ok(headers)
     }
 
-    /// Headers as they may be shown and archived: in order, secrets redacted.
-    pub(super) fn shown(&self, headers: &HeaderMap) -> Vec<(String, Vec<u8>)> {
-        let secret = |name: &HeaderName| {
+    /// The headers for messages and archives: in order, secret values redacted.
+    pub(crate) fn redacted(&self, headers: &HeaderMap) -> Vec<(String, Vec<u8>)> {
+        let is_secret = |name: &HeaderName| {
             SECRET.contains(name) || self.configured.iter().any(|(known, _)| known == name)
         };
-        let show = |(name, value): (&HeaderName, &HeaderValue)| {
-            let value = if secret(name) {
+        let redact = |(name, value): (&HeaderName, &HeaderValue)| {
+            let value = if is_secret(name) {
                 REDACTED
             } else {
                 value.as_bytes()
             };
             (name.as_str().to_owned(), value.to_owned())
         };
-        headers.iter().map(show).collect()
+        headers.iter().map(redact).collect()
     }
 }
 
-/// Asks to be answered 304 if the content is the one that is known; unless the request is about
-/// versions or parts already. Returns whether it does.
-pub(super) fn add_validators(headers: &mut HeaderMap, known: &Validators) -> bool {
+/// Makes a request conditional: the server answers 304 if the content has the known validators.
+/// Returns whether the request is conditional by that; a request that is conditional already, or for
+/// a range, stays as it is.
+pub(crate) fn add_validators(headers: &mut HeaderMap, known: &Validators) -> bool {
     if CONDITIONS.iter().any(|name| headers.contains_key(name)) {
         return false;
     }
@@ -140,6 +140,7 @@ pub(super) fn add_validators(headers: &mut HeaderMap, known: &Validators) -> boo
     is_added
 }
 
+/// The `headers` of a host's configuration.
 fn configured(
     headers: &BTreeMap<String, String>,
 ) -> anyhow::Result<Vec<(HeaderName, HeaderValue)>> {
@@ -150,7 +151,7 @@ fn configured(
             !FRAMING.contains(&known),
             "the header {name:?} under `headers` is set by the connection itself: remove it"
         );
-        // The value may be a secret: it is not shown.
+        // No value in the message: it may be a secret.
         let value = HeaderValue::from_str(value).with_context(|| {
             format!("the value of the header {name:?} under `headers` cannot be sent")
         })?;
@@ -159,8 +160,12 @@ fn configured(
     headers.iter().map(read).collect()
 }
 
-fn own(request: &Request, with_body: bool) -> Result<Vec<(HeaderName, HeaderValue)>, Failure> {
-    let mut own = Vec::with_capacity(request.headers.len());
+/// The request headers of a record.
+fn record_headers(
+    request: &Request,
+    with_body: bool,
+) -> Result<Vec<(HeaderName, HeaderValue)>, Failure> {
+    let mut headers = Vec::with_capacity(request.headers.len());
     for (name, value) in &request.headers {
         let refuse = || Failure {
             kind: FailureKind::Refused,
@@ -171,18 +176,18 @@ fn own(request: &Request, with_body: bool) -> Result<Vec<(HeaderName, HeaderValu
         if FRAMING.contains(&name) {
             return Err(refuse());
         }
-        let about_body = name.as_str().starts_with("content-");
-        if with_body || !about_body {
-            own.push((name, value));
+        let is_about_body = name.as_str().starts_with("content-");
+        if with_body || !is_about_body {
+            headers.push((name, value));
         }
     }
-    Ok(own)
+    Ok(headers)
 }
 
-fn host(url: &Url) -> Result<HeaderValue, Failure> {
+fn host_header(url: &Url) -> Result<HeaderValue, Failure> {
     let authority = &url[Position::BeforeHost..Position::AfterPort];
     HeaderValue::from_str(authority).map_err(|_| Failure {
         kind: FailureKind::Refused,
-        detail: format!("{authority:?} cannot be asked as a host"),
+        detail: format!("{authority:?} cannot be sent as a Host header"),
     })
 }

@@ -1,40 +1,43 @@
-//! How each host is treated, ready for use: its options, its headers, its clients.
+//! Settings of each host, ready for use: options, headers, HTTP clients.
 
 use std::collections::HashMap;
 use std::collections::hash_map::Entry;
 use std::sync::Arc;
 use std::time::Duration;
 
-use super::client::{Clients, Connectors};
-use super::headers::Headers;
-use super::queue::RateLimit;
-use super::resolve::Lookup;
-use crate::{FetchOptions, HostOptions, NetworkOptions};
+use crate::client::{Clients, Connectors};
+use crate::headers::RequestHeaders;
+use crate::options::{FetchOptions, HostOptions, NetworkOptions};
+use crate::queue::RateLimit;
+use crate::resolve::Lookup;
 
-/// All hosts of a run.
+/// The settings of all hosts of a run.
 #[derive(Debug)]
-pub(super) struct Hosts {
-    general: HostSettings,
-    named: HashMap<String, HostSettings>,
+pub(crate) struct Hosts {
+    default: HostSettings,
+    configured: HashMap<String, HostSettings>,
 }
 
-/// How one host is treated.
+/// The settings of one host.
 #[derive(Debug)]
-pub(super) struct HostSettings {
-    pub(super) options: HostOptions,
-    pub(super) headers: Headers,
-    pub(super) clients: Arc<Clients>,
+pub(crate) struct HostSettings {
+    pub(crate) options: HostOptions,
+    pub(crate) headers: RequestHeaders,
+    pub(crate) clients: Arc<Clients>,
 }
 
 impl Hosts {
-    /// Sets them up; fails on what the configuration asks for and cannot be had.
-    pub(super) fn new(
-        check: &FetchOptions,
+    /// Prepares the settings of all configured hosts.
+    ///
+    /// # Errors
+    /// As [`Fetcher::new`](crate::Fetcher::new).
+    pub(crate) fn new(
+        options: &FetchOptions,
         network: &NetworkOptions,
         lookup: Arc<dyn Lookup>,
     ) -> anyhow::Result<Self> {
         let connectors = Connectors::new(network, lookup)?;
-        // Connections are shared by all hosts that are connected to alike.
+        // All hosts with the same connect timeout share clients and their connections.
         let mut clients: HashMap<Duration, Arc<Clients>> = HashMap::new();
         let mut settings = |options: &HostOptions| {
             let clients = match clients.entry(options.connect_timeout) {
@@ -46,13 +49,13 @@ impl Hosts {
             };
             anyhow::Ok(HostSettings {
                 options: options.clone(),
-                headers: Headers::new(options)?,
+                headers: RequestHeaders::new(options)?,
                 clients,
             })
         };
         Ok(Self {
-            general: settings(&check.default_host)?,
-            named: check
+            default: settings(&options.default_host)?,
+            configured: options
                 .hosts
                 .iter()
                 .map(|(name, options)| Ok((name.clone(), settings(options)?)))
@@ -60,18 +63,18 @@ impl Hosts {
         })
     }
 
-    /// How this host is treated; its name as in a URL.
-    pub(super) fn of(&self, host: &str) -> &HostSettings {
+    /// The settings of a host; `host` is spelled as in a URL.
+    pub(crate) fn of(&self, host: &str) -> &HostSettings {
         let name = host.strip_suffix('.').unwrap_or(host);
-        self.named.get(name).unwrap_or(&self.general)
+        self.configured.get(name).unwrap_or(&self.default)
     }
 }
 
 impl HostSettings {
-    /// What the host may be asked to bear.
-    pub(super) fn share(&self) -> RateLimit {
+    /// The rate limit of the host.
+    pub(crate) fn rate_limit(&self) -> RateLimit {
         RateLimit {
-            at_once: self.options.host_concurrency,
+            concurrency: self.options.host_concurrency,
             interval: self.options.host_interval,
         }
     }

@@ -1,57 +1,58 @@
-//! When a run is over before its jobs are: stopped, out of time, or out of bytes.
+//! Limits of a whole run: interruption, deadline and byte budget.
 
 use std::sync::atomic::{AtomicU64, Ordering};
 use std::time::Instant;
 
 use futures_util::future::OptionFuture;
-
-use super::after;
-use crate::FetchOptions;
-use crate::stop::Stop;
 use urldb_verdict::{Failure, FailureKind};
 
-/// The bounds of one run.
+use crate::deadline::deadline_in;
+use crate::options::FetchOptions;
+use crate::stop::Stop;
+
+/// The limits of one run, and the bytes read so far.
 #[derive(Debug)]
-pub(super) struct Limits {
+pub(crate) struct Limits {
     stop: Stop,
     deadline: Option<Instant>,
-    budget: Option<u64>,
-    read: AtomicU64,
+    byte_budget: Option<u64>,
+    bytes_read: AtomicU64,
 }
 
 impl Limits {
-    /// Those of a run that starts now.
-    pub(super) fn new(stop: &Stop, check: &FetchOptions) -> Self {
+    /// The limits of a run that starts now.
+    pub(crate) fn new(stop: &Stop, options: &FetchOptions) -> Self {
         Self {
             stop: stop.clone(),
-            deadline: check.deadline.map(after),
-            budget: check.byte_budget,
-            read: AtomicU64::new(0),
+            deadline: options.deadline.map(deadline_in),
+            byte_budget: options.byte_budget,
+            bytes_read: AtomicU64::new(0),
         }
     }
 
-    /// Returns once even what is under way must end, with what that means for a job.
-    pub(super) async fn reached(&self) -> Failure {
-        let over: OptionFuture<_> = self
+    /// Waits until the run is stopped or reaches its deadline; returns the failure of every
+    /// unfinished job.
+    pub(crate) async fn run_end(&self) -> Failure {
+        let deadline: OptionFuture<_> = self
             .deadline
             .map(|at| tokio::time::sleep_until(at.into()))
             .into();
         tokio::select! {
             biased;
             () = self.stop.wait() => failure("the run was interrupted"),
-            Some(()) = over => failure("the run's time was over"),
+            Some(()) = deadline => failure("the run reached its deadline"),
         }
     }
 
-    /// Takes note of body bytes that were read.
-    pub(super) fn count(&self, bytes: usize) {
-        self.read.fetch_add(bytes as u64, Ordering::Relaxed);
+    /// Counts body bytes against the budget.
+    pub(crate) fn count_bytes(&self, bytes: usize) {
+        self.bytes_read.fetch_add(bytes as u64, Ordering::Relaxed);
     }
 
-    /// What it means for jobs not begun when too much was read to begin more.
-    pub(super) fn is_spent(&self) -> Option<Failure> {
-        let budget = self.budget?;
-        (self.read.load(Ordering::Relaxed) >= budget).then(|| {
+    /// The failure of every job without a request under way, once the byte budget is used up.
+    pub(crate) fn budget_failure(&self) -> Option<Failure> {
+        let budget = self.byte_budget?;
+        (self.bytes_read.load(Ordering::Relaxed) >= budget).then(|| {
             failure(&format!(
                 "the run's byte budget of {budget} bytes is used up"
             ))

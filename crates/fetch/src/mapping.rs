@@ -1,22 +1,22 @@
-//! `--map HOST[:PORT]=HOST[:PORT]`: connect somewhere else, and ask for the same thing.
+//! `--map HOST[:PORT]=HOST[:PORT]`: connects to another address and sends the same request.
 
 use std::fmt;
 use std::str::FromStr;
 
-/// One mapping. The request keeps the `Host` header and the SNI of the URL.
+/// Another address for a host. Requests keep the `Host` header and the SNI of the URL.
 #[derive(Debug, Clone, PartialEq, Eq)]
 pub struct Mapping {
     /// The host of the URL, in lower case.
     pub host: String,
-    /// Its port; any when absent.
+    /// The port of the URL; `None` for any port.
     pub port: Option<u16>,
     /// The host to connect to instead: a name or an address, without brackets.
     pub to_host: String,
-    /// The port to connect to instead; the same when absent.
+    /// The port to connect to instead; `None` for the same port.
     pub to_port: Option<u16>,
 }
 
-/// A text that is no mapping.
+/// The error for a text that is no mapping.
 #[derive(Debug, Clone, PartialEq, Eq)]
 pub struct InvalidMapping;
 
@@ -97,7 +97,7 @@ mod tests {
     }
 
     #[test]
-    fn what_is_no_mapping_is_refused() {
+    fn an_invalid_mapping_is_an_error() {
         for text in [
             "",
             "a",

@@ -1,4 +1,4 @@
-//! How requests are made: `[check]` and `[network]` of urldb.toml, as far as fetching reads them.
+//! Options of fetching: the keys of `[check]` and `[network]` in urldb.toml that this crate uses.
 
 use std::collections::BTreeMap;
 use std::path::PathBuf;
@@ -6,58 +6,59 @@ use std::time::Duration;
 
 use ipnet::IpNet;
 
-use crate::{Mapping, Proxy};
+use crate::mapping::Mapping;
+use crate::proxy::Proxy;
 
 /// Limits of a whole run, and the options of each host.
 #[derive(Debug, Clone)]
 pub struct FetchOptions {
-    /// Requests under way at once, over all hosts.
+    /// Most requests under way at once, over all hosts.
     pub concurrency: usize,
-    /// Longest time for all jobs; every job that is left then is observed as [`RunEnded`].
+    /// Time limit of the run; every unfinished job then gets a [`RunEnded`] observation.
     ///
     /// [`RunEnded`]: urldb_verdict::FailureKind::RunEnded
     pub deadline: Option<Duration>,
-    /// Body bytes after which no further job begins.
+    /// Body bytes of a run after which no further job starts.
     pub byte_budget: Option<u64>,
-    /// Redirects followed in one fetch.
+    /// Most redirects followed in one fetch.
     pub max_redirects: usize,
-    /// Options of every host that is not in `hosts`.
+    /// Options of hosts that are not in `hosts`.
     pub default_host: HostOptions,
-    /// `[check.host.NAME]`: options of these hosts; names as URLs have them.
+    /// Options of single hosts (`[check.host.NAME]`), by host name as in URLs.
     pub hosts: BTreeMap<String, HostOptions>,
 }
 
-/// How one host is treated: the keys of `[check]` that `[check.host.NAME]` has too.
+/// Options of one host: the keys of `[check]` that `[check.host.NAME]` has too.
 #[derive(Debug, Clone, PartialEq, Eq)]
 pub struct HostOptions {
-    /// Requests under way at once.
+    /// Most requests under way at once to the host.
     pub host_concurrency: usize,
-    /// The least time between the starts of two requests.
+    /// Shortest time between the starts of two requests.
     pub host_interval: Duration,
-    /// How long the host may leave everything without an answer before it is given up.
+    /// How long the host may send no response before its remaining jobs are given up.
     pub host_patience: Duration,
-    /// The most time for one fetch, redirects and body included.
+    /// Time limit of one fetch, redirects and body included.
     pub timeout: Duration,
-    /// The most time to connect, TLS included.
+    /// Time limit of connecting, TLS included.
     pub connect_timeout: Duration,
-    /// The most time until the head of a response is complete, connecting included.
+    /// Time limit until the head of a response is complete, connecting included.
     pub head_timeout: Duration,
-    /// The most time without a byte of a body.
+    /// Longest pause between two chunks of a body.
     pub idle_timeout: Duration,
-    /// Bytes of a body that are read at most.
+    /// Most bytes read of a body.
     pub max_body: u64,
     /// The `User-Agent` header.
     pub user_agent: String,
-    /// More request headers; dropped when a redirect leaves the origin.
+    /// Further request headers; dropped when a redirect leaves the origin.
     pub headers: BTreeMap<String, String>,
-    /// Whether requests are sent that may change something.
+    /// Whether requests with unsafe methods, which may change something on the server, are sent.
     pub unsafe_methods: bool,
-    /// Whether its HTML pages must name their official URL.
+    /// Whether the canonical link of HTML pages is checked.
     pub canonical: bool,
 }
 
 impl FetchOptions {
-    /// The options of a host; its name as in a URL.
+    /// The options of a host; `host` is spelled as in a URL.
     pub fn of_host(&self, host: &str) -> &HostOptions {
         self.hosts.get(host).unwrap_or(&self.default_host)
     }
@@ -101,15 +102,15 @@ impl Default for HostOptions {
     }
 }
 
-/// `[network]`: which addresses may be contacted, and how.
+/// Options of `[network]`: permitted addresses, certificate authorities, mappings and proxy.
 #[derive(Debug, Clone, Default)]
 pub struct NetworkOptions {
-    /// Ranges that are not public and may be contacted all the same.
+    /// Permitted address ranges besides public addresses.
     pub allow: Vec<IpNet>,
     /// A PEM file of further certificate authorities.
     pub ca_file: Option<PathBuf>,
-    /// Other addresses for some hosts; also `--map`.
+    /// Other addresses for some hosts, from the configuration and from `--map`.
     pub map: Vec<Mapping>,
-    /// The proxy of all requests, except of those that a mapping leads elsewhere.
+    /// The proxy of all requests, except requests with a mapping.
     pub proxy: Option<Proxy>,
 }

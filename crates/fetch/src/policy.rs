@@ -1,53 +1,55 @@
-//! Which addresses may be connected to. Pure.
+//! The address policy: which addresses the program may connect to. Pure.
 //!
-//! Only globally routable unicast addresses may, so that a record or a redirect
-//! cannot make us talk to machines that only we can reach; `[network] allow`
-//! adds ranges. The registries of special-purpose addresses of IANA are the
-//! source of the tables.
+//! The policy permits globally routable unicast addresses only, so a record or a redirect cannot
+//! reach machines of the local network; `[network] allow` adds ranges. The tables follow the
+//! special-purpose address registries of IANA (RFC 6890).
 
 use std::net::{IpAddr, Ipv4Addr, Ipv6Addr};
 
 use ipnet::{IpNet, Ipv4Net, Ipv6Net};
 
-/// The policy of one run.
+/// The address policy of one run.
 #[derive(Debug, Clone, Default)]
-pub struct Policy {
+pub struct AddressPolicy {
     allow: Vec<IpNet>,
 }
 
-/// An address that must not be connected to, and why.
+/// An address that the policy forbids.
 #[derive(Debug, Clone, PartialEq, Eq, thiserror::Error)]
-#[error("{address} is {what}; list it under `[network] allow` to permit it")]
-pub struct Refused {
+#[error("{address} is {kind}; list it under `[network] allow` to permit it")]
+pub struct ForbiddenAddress {
     /// The address.
     pub address: IpAddr,
-    /// What kind of address it is, with an article.
-    pub what: &'static str,
+    /// The kind of address, with an article.
+    pub kind: &'static str,
 }
 
-impl Policy {
-    /// A policy that permits these ranges besides the public ones.
+impl AddressPolicy {
+    /// A policy that permits these ranges besides public addresses.
     pub fn new(allow: &[IpNet]) -> Self {
         Self {
             allow: allow.to_vec(),
         }
     }
 
-    /// Whether this address may be connected to.
-    pub fn check(&self, address: IpAddr) -> Result<(), Refused> {
+    /// Checks one address.
+    ///
+    /// # Errors
+    /// The policy forbids the address.
+    pub fn check(&self, address: IpAddr) -> Result<(), ForbiddenAddress> {
         let inner = embedded(address);
         let allowed = |address: &IpAddr| self.allow.iter().any(|range| range.contains(address));
         if allowed(&address) || inner.as_ref().is_some_and(allowed) {
             return Ok(());
         }
-        match special(inner.unwrap_or(address)) {
+        match special_kind(inner.unwrap_or(address)) {
             None => Ok(()),
-            Some(what) => Err(Refused { address, what }),
+            Some(kind) => Err(ForbiddenAddress { address, kind }),
         }
     }
 }
 
-/// The IPv4 address that packets to this IPv6 address end up at.
+/// The IPv4 address that an IPv6 address embeds and routes to: IPv4-mapped, NAT64 or 6to4.
 fn embedded(address: IpAddr) -> Option<IpAddr> {
     let IpAddr::V6(address) = address else {
         return None;
@@ -74,17 +76,17 @@ fn embedded(address: IpAddr) -> Option<IpAddr> {
     None
 }
 
-/// What is special about an address that is not globally routable unicast.
-fn special(address: IpAddr) -> Option<&'static str> {
+/// The kind of an address that is not globally routable unicast; `None` for a public address.
+fn special_kind(address: IpAddr) -> Option<&'static str> {
     match address {
         IpAddr::V4(address) => V4
             .iter()
             .find(|(range, _)| range.contains(&address))
-            .map(|(_, what)| *what),
+            .map(|(_, kind)| *kind),
         IpAddr::V6(address) => V6
             .iter()
             .find(|(range, _)| range.contains(&address))
-            .map(|(_, what)| *what)
+            .map(|(_, kind)| *kind)
             .or_else(|| (!GLOBAL.contains(&address)).then_some("not a global unicast address")),
     }
 }

@@ -1,31 +1,31 @@
-//! The proxy that requests go through, and its credentials.
+//! Proxy settings: address and credentials.
 
 use std::str::FromStr;
 
 use url::Url;
 
-/// What stands between us and every server.
+/// An HTTP proxy for all requests.
 #[derive(Debug, Clone, PartialEq, Eq)]
 pub struct Proxy {
-    /// Where it is.
+    /// Address of the proxy.
     pub address: ProxyAddress,
-    /// User name.
+    /// User name for the proxy.
     pub user: Option<String>,
     /// The environment variable that holds the password.
     pub password_env: Option<String>,
 }
 
-/// Where a proxy is: a URL of nothing but `http`, host and port.
+/// The address of a proxy: a URL of only `http`, host and port.
 #[derive(Debug, Clone, PartialEq, Eq)]
 pub struct ProxyAddress(Url);
 
 impl ProxyAddress {
-    /// The URL.
+    /// The address as a URL.
     pub fn as_str(&self) -> &str {
         self.0.as_str()
     }
 
-    /// The host: a name or an address, without brackets.
+    /// The host of the proxy: a name or an address, without brackets.
     pub fn host(&self) -> &str {
         let host = self.0.host_str().unwrap_or_default();
         host.trim_start_matches('[').trim_end_matches(']')

@@ -1,226 +1,233 @@
-//! Which work starts next: a queue per host, so that a slow host holds up nobody else.
+//! Which job starts next: one queue for each host, so that a slow host does not delay other hosts.
 //!
-//! Hosts take turns, but one that was asked already comes before those that were not: its
-//! connections are open, and a thousand open at once would be many. A host takes part while it
-//! has work waiting, fewer than its share of requests under way, and its interval allows. Knows
-//! nothing of networks or clocks; the time is always told.
+//! Ready hosts take turns. A host that was asked before comes ahead of a host that was not: its
+//! connections are open, and a thousand open connections would be many. A host is ready while it has
+//! jobs waiting, runs fewer requests than its rate limit allows, and its interval has passed.
+//!
+//! The module knows neither network nor clock: callers pass the time.
 
 use std::cmp::Reverse;
 use std::collections::{BinaryHeap, HashMap, VecDeque};
 use std::time::{Duration, Instant};
 
-use super::AGES;
+use crate::deadline::LONGEST_WAIT;
 
 /// A host's number in its queue.
 #[derive(Debug, Clone, Copy, PartialEq, Eq, PartialOrd, Ord, Hash)]
-pub(super) struct HostId(usize);
+pub(crate) struct HostId(usize);
 
-/// What one host may be asked to bear.
+/// The rate limit of one host.
 #[derive(Debug, Clone, Copy)]
-pub(super) struct RateLimit {
-    /// Requests under way at once; one at least.
-    pub(super) at_once: usize,
-    /// The least time between the starts of two requests.
-    pub(super) interval: Duration,
+pub(crate) struct RateLimit {
+    /// Most requests under way at once; at least one.
+    pub(crate) concurrency: usize,
+    /// Shortest time between the starts of two requests.
+    pub(crate) interval: Duration,
 }
 
-/// Work, host by host.
+/// Jobs that wait to start, by host.
 #[derive(Debug)]
-pub(super) struct Queue<T> {
+pub(crate) struct Queue<T> {
     ids: HashMap<String, HostId>,
     hosts: Vec<Host<T>>,
-    /// Hosts that may start something now, in turn.
+    /// Hosts that may start a job now, in turn.
     ready: VecDeque<HostId>,
-    /// Hosts that would be ready but for their interval.
-    parked: BinaryHeap<Reverse<(Instant, HostId)>>,
-    /// Work that waits for its time, by number.
-    later: BinaryHeap<Reverse<(Instant, u64)>>,
-    sleeping: HashMap<u64, (HostId, T)>,
-    serial: u64,
+    /// Hosts that wait for their interval only.
+    paused: BinaryHeap<Reverse<(Instant, HostId)>>,
+    /// Start times of delayed jobs, with their keys in `delayed`.
+    delayed_starts: BinaryHeap<Reverse<(Instant, u64)>>,
+    delayed: HashMap<u64, (HostId, T)>,
+    next_key: u64,
+    /// Jobs in the `waiting` lists of all hosts.
     waiting: usize,
 }
 
 #[derive(Debug)]
 struct Host<T> {
     name: String,
-    share: RateLimit,
+    rate_limit: RateLimit,
     waiting: VecDeque<T>,
     running: usize,
-    /// The interval keeps it closed until then.
-    opens: Option<Instant>,
-    /// Whether it stands in `ready` or `parked`.
-    listed: bool,
+    /// The interval permits no start before this time.
+    paused_until: Option<Instant>,
+    /// Whether the host is in `ready` or `paused`.
+    is_listed: bool,
 }
 
 impl<T> Queue<T> {
     /// An empty queue.
-    pub(super) fn new() -> Self {
+    pub(crate) fn new() -> Self {
         Self {
             ids: HashMap::new(),
             hosts: Vec::new(),
             ready: VecDeque::new(),
-            parked: BinaryHeap::new(),
-            later: BinaryHeap::new(),
-            sleeping: HashMap::new(),
-            serial: 0,
+            paused: BinaryHeap::new(),
+            delayed_starts: BinaryHeap::new(),
+            delayed: HashMap::new(),
+            next_key: 0,
             waiting: 0,
         }
     }
 
-    /// How much has not been started.
-    pub(super) fn len(&self) -> usize {
-        self.waiting + self.sleeping.len()
+    /// The number of jobs that have not started.
+    pub(crate) fn len(&self) -> usize {
+        self.waiting + self.delayed.len()
     }
 
-    /// Adds work that may start at once. The share is that of the host, always the same one.
-    pub(super) fn push(&mut self, host: &str, share: RateLimit, work: T) {
-        let id = self.host(host, share);
-        self.hosts[id.0].waiting.push_back(work);
+    /// Adds a job that may start at once. The rate limit of a host is the same in every call.
+    pub(crate) fn push(&mut self, host: &str, rate_limit: RateLimit, job: T) {
+        let id = self.host_id(host, rate_limit);
+        self.hosts[id.0].waiting.push_back(job);
         self.waiting += 1;
-        if self.list(id) {
+        if self.mark_listed(id) {
             self.ready.push_back(id);
         }
     }
 
-    /// Adds work that was begun elsewhere: it comes before what was not.
-    pub(super) fn push_begun(&mut self, host: &str, share: RateLimit, work: T) {
-        let id = self.host(host, share);
-        self.push_front(id, work);
+    /// Adds a job that a redirect brought to this host, ahead of jobs that have not begun.
+    pub(crate) fn push_redirected(&mut self, host: &str, rate_limit: RateLimit, job: T) {
+        let id = self.host_id(host, rate_limit);
+        self.push_front(id, job);
     }
 
-    /// Adds work that may start from `when` on.
-    pub(super) fn push_later(&mut self, host: HostId, when: Instant, work: T) {
-        self.later.push(Reverse((when, self.serial)));
-        self.sleeping.insert(self.serial, (host, work));
-        self.serial += 1;
+    /// Adds a job that may start from `start` on.
+    pub(crate) fn push_delayed(&mut self, host: HostId, start: Instant, job: T) {
+        self.delayed_starts.push(Reverse((start, self.next_key)));
+        self.delayed.insert(self.next_key, (host, job));
+        self.next_key += 1;
     }
 
-    /// Starts something, if anything may start now. [`Queue::release`] must follow when it is over.
-    pub(super) fn start(&mut self, now: Instant) -> Option<(HostId, T)> {
-        self.wake_up(now);
+    /// Starts the next job, if any job may start now. The caller calls [`Queue::release`] at its end.
+    pub(crate) fn start(&mut self, now: Instant) -> Option<(HostId, T)> {
+        self.end_pauses(now);
         while let Some(id) = self.ready.pop_front() {
             let host = &mut self.hosts[id.0];
-            if let Some(opens) = host.opens.filter(|opens| *opens > now) {
-                self.parked.push(Reverse((opens, id)));
+            if let Some(paused_until) = host.paused_until.filter(|until| *until > now) {
+                self.paused.push(Reverse((paused_until, id)));
                 continue;
             }
-            host.listed = false;
-            let Some(work) = host.waiting.pop_front() else {
+            host.is_listed = false;
+            let Some(job) = host.waiting.pop_front() else {
                 continue;
             };
             host.running += 1;
-            host.opens = (!host.share.interval.is_zero()).then(|| now + host.share.interval);
+            let interval = host.rate_limit.interval;
+            host.paused_until = (!interval.is_zero()).then(|| now + interval);
             self.waiting -= 1;
-            if self.list(id) {
+            if self.mark_listed(id) {
                 self.ready.push_back(id);
             }
-            return Some((id, work));
+            return Some((id, job));
         }
         None
     }
 
-    /// Gives back the place that a started work had taken.
-    pub(super) fn release(&mut self, id: HostId) {
+    /// Ends a started job: its host may start another one.
+    pub(crate) fn release(&mut self, id: HostId) {
         let host = &mut self.hosts[id.0];
         host.running = host.running.saturating_sub(1);
-        if self.list(id) {
+        if self.mark_listed(id) {
             self.ready.push_front(id);
         }
     }
 
-    /// When something may start that may not start yet, unless a release comes first.
-    pub(super) fn wakes(&self) -> Option<Instant> {
-        let parked = self.parked.peek().map(|Reverse((when, _))| *when);
-        let later = self.later.peek().map(|Reverse((when, _))| *when);
-        parked.into_iter().chain(later).min()
+    /// The earliest time at which an interval or a delay ends.
+    pub(crate) fn next_start(&self) -> Option<Instant> {
+        let paused = self.paused.peek().map(|Reverse((until, _))| *until);
+        let delayed = self.delayed_starts.peek().map(|Reverse((start, _))| *start);
+        paused.into_iter().chain(delayed).min()
     }
 
-    /// The number of a host that work has been added for.
-    pub(super) fn id_of(&self, host: &str) -> Option<HostId> {
+    /// The number of a host that has or had a job in the queue.
+    pub(crate) fn id_of(&self, host: &str) -> Option<HostId> {
         self.ids.get(host).copied()
     }
 
-    /// Its name.
-    pub(super) fn name_of(&self, id: HostId) -> &str {
+    /// The name of a host.
+    pub(crate) fn name_of(&self, id: HostId) -> &str {
         &self.hosts[id.0].name
     }
 
-    /// Takes out all of one host's work that was not started.
-    pub(super) fn drain_host(&mut self, id: HostId) -> Vec<T> {
-        let mut work: Vec<T> = self.hosts[id.0].waiting.drain(..).collect();
-        self.waiting -= work.len();
-        let asleep = self.sleeping.extract_if(|_, (host, _)| *host == id);
-        work.extend(asleep.map(|(_, (_, work))| work));
-        work
+    /// Removes all jobs of one host that have not started.
+    pub(crate) fn drain_host(&mut self, id: HostId) -> Vec<T> {
+        let mut jobs: Vec<T> = self.hosts[id.0].waiting.drain(..).collect();
+        self.waiting -= jobs.len();
+        let delayed = self.delayed.extract_if(|_, (host, _)| *host == id);
+        jobs.extend(delayed.map(|(_, (_, job))| job));
+        jobs
     }
 
-    /// Takes out all that was not started.
-    pub(super) fn drain(&mut self) -> Vec<T> {
-        let mut all: Vec<T> = self
+    /// Removes all jobs that have not started.
+    pub(crate) fn drain(&mut self) -> Vec<T> {
+        let mut jobs: Vec<T> = self
             .hosts
             .iter_mut()
             .flat_map(|host| host.waiting.drain(..))
             .collect();
-        all.extend(self.sleeping.drain().map(|(_, (_, work))| work));
+        jobs.extend(self.delayed.drain().map(|(_, (_, job))| job));
         self.ready.clear();
-        self.parked.clear();
-        self.later.clear();
+        self.paused.clear();
+        self.delayed_starts.clear();
         self.waiting = 0;
         for host in &mut self.hosts {
-            host.listed = false;
+            host.is_listed = false;
         }
-        all
+        jobs
     }
 
-    fn push_front(&mut self, id: HostId, work: T) {
-        self.hosts[id.0].waiting.push_front(work);
+    fn push_front(&mut self, id: HostId, job: T) {
+        self.hosts[id.0].waiting.push_front(job);
         self.waiting += 1;
-        if self.list(id) {
+        if self.mark_listed(id) {
             self.ready.push_front(id);
         }
     }
 
-    fn host(&mut self, name: &str, share: RateLimit) -> HostId {
+    /// The number of a host; a new host is added.
+    fn host_id(&mut self, name: &str, rate_limit: RateLimit) -> HostId {
         if let Some(id) = self.ids.get(name) {
             return *id;
         }
         let id = HostId(self.hosts.len());
         self.hosts.push(Host {
             name: name.to_owned(),
-            share: RateLimit {
-                at_once: share.at_once.max(1),
-                interval: share.interval.min(AGES),
+            rate_limit: RateLimit {
+                concurrency: rate_limit.concurrency.max(1),
+                interval: rate_limit.interval.min(LONGEST_WAIT),
             },
             waiting: VecDeque::new(),
             running: 0,
-            opens: None,
-            listed: false,
+            paused_until: None,
+            is_listed: false,
         });
         self.ids.insert(name.to_owned(), id);
         id
     }
 
-    /// Whether the host is to stand among the ready from now on.
-    fn list(&mut self, id: HostId) -> bool {
+    /// Marks a host as listed if it can start a job and is not listed yet; returns whether the caller
+    /// must add the host to `ready`.
+    fn mark_listed(&mut self, id: HostId) -> bool {
         let host = &mut self.hosts[id.0];
-        let joins = !host.listed && !host.waiting.is_empty() && host.running < host.share.at_once;
-        host.listed |= joins;
-        joins
+        let can_start = !host.waiting.is_empty() && host.running < host.rate_limit.concurrency;
+        let is_new = !host.is_listed && can_start;
+        host.is_listed |= is_new;
+        is_new
     }
 
-    fn wake_up(&mut self, now: Instant) {
-        while let Some(Reverse((when, serial))) = self.later.peek().copied()
-            && when <= now
+    /// Moves delayed jobs and paused hosts whose time has come to the front.
+    fn end_pauses(&mut self, now: Instant) {
+        while let Some(Reverse((start, key))) = self.delayed_starts.peek().copied()
+            && start <= now
         {
-            self.later.pop();
-            if let Some((id, work)) = self.sleeping.remove(&serial) {
-                self.push_front(id, work);
+            self.delayed_starts.pop();
+            if let Some((id, job)) = self.delayed.remove(&key) {
+                self.push_front(id, job);
             }
         }
-        while let Some(Reverse((when, id))) = self.parked.peek().copied()
-            && when <= now
+        while let Some(Reverse((until, id))) = self.paused.peek().copied()
+            && until <= now
         {
-            self.parked.pop();
+            self.paused.pop();
             self.ready.push_front(id);
         }
     }
@@ -230,21 +237,24 @@ impl<T> Queue<T> {
 mod tests {
     use super::*;
 
-    fn share(at_once: usize, interval: Duration) -> RateLimit {
-        RateLimit { at_once, interval }
+    fn rate_limit(concurrency: usize, interval: Duration) -> RateLimit {
+        RateLimit {
+            concurrency,
+            interval,
+        }
     }
 
     fn started(queue: &mut Queue<&'static str>, now: Instant) -> Vec<&'static str> {
-        std::iter::from_fn(|| queue.start(now).map(|(_, work)| work)).collect()
+        std::iter::from_fn(|| queue.start(now).map(|(_, job)| job)).collect()
     }
 
     #[test]
-    fn hosts_take_turns_within_their_share() {
+    fn hosts_take_turns_within_their_rate_limit() {
         let now = Instant::now();
         let mut queue = Queue::new();
-        for work in ["a1", "a2", "a3", "b1", "b2"] {
-            let at_once = if work.starts_with('a') { 2 } else { 1 };
-            queue.push(&work[..1], share(at_once, Duration::ZERO), work);
+        for job in ["a1", "a2", "a3", "b1", "b2"] {
+            let concurrency = if job.starts_with('a') { 2 } else { 1 };
+            queue.push(&job[..1], rate_limit(concurrency, Duration::ZERO), job);
         }
         assert_eq!(started(&mut queue, now), ["a1", "b1", "a2"]);
         queue.release(HostId(0));
@@ -255,49 +265,49 @@ mod tests {
     }
 
     #[test]
-    fn the_interval_parks_a_host_and_nobody_else() {
+    fn the_interval_pauses_one_host_only() {
         let (now, interval) = (Instant::now(), Duration::from_secs(10));
         let mut queue = Queue::new();
-        for work in ["a1", "a2", "b1"] {
-            queue.push(&work[..1], share(4, interval), work);
+        for job in ["a1", "a2", "b1"] {
+            queue.push(&job[..1], rate_limit(4, interval), job);
         }
         assert_eq!(started(&mut queue, now), ["a1", "b1"]);
-        assert_eq!(queue.wakes(), Some(now + interval));
+        assert_eq!(queue.next_start(), Some(now + interval));
         assert_eq!(started(&mut queue, now + interval), ["a2"]);
     }
 
     #[test]
-    fn later_work_takes_no_place_and_then_comes_first() {
+    fn a_delayed_job_takes_no_slot_and_then_comes_first() {
         let (now, wait, one) = (
             Instant::now(),
             Duration::from_secs(5),
-            share(1, Duration::ZERO),
+            rate_limit(1, Duration::ZERO),
         );
         let mut queue = Queue::new();
         queue.push("a", one, "first");
-        let (id, work) = queue.start(now).unwrap();
-        queue.push_later(id, now + wait, work);
+        let (id, job) = queue.start(now).unwrap();
+        queue.push_delayed(id, now + wait, job);
         queue.release(id);
         queue.push("a", one, "second");
         queue.push("a", one, "third");
         assert_eq!(started(&mut queue, now), ["second"]);
         queue.release(id);
-        assert_eq!(queue.wakes(), Some(now + wait));
+        assert_eq!(queue.next_start(), Some(now + wait));
         assert_eq!(started(&mut queue, now + wait), ["first"]);
         assert_eq!(queue.drain(), ["third"]);
         assert_eq!(queue.len(), 0);
     }
 
     #[test]
-    fn what_was_begun_elsewhere_takes_its_place_at_the_new_host() {
-        let (now, one) = (Instant::now(), share(1, Duration::ZERO));
+    fn a_redirected_job_takes_a_slot_at_the_new_host() {
+        let (now, one) = (Instant::now(), rate_limit(1, Duration::ZERO));
         let mut queue = Queue::new();
-        for (host, work) in [("a", "a1"), ("b", "b1"), ("b", "b2")] {
-            queue.push(host, one, work);
+        for (host, job) in [("a", "a1"), ("b", "b1"), ("b", "b2")] {
+            queue.push(host, one, job);
         }
         assert_eq!(started(&mut queue, now), ["a1", "b1"]);
         queue.release(HostId(0));
-        queue.push_begun("b", one, "a1");
+        queue.push_redirected("b", one, "a1");
         assert_eq!(started(&mut queue, now), [""; 0]);
         queue.release(HostId(1));
         assert_eq!(started(&mut queue, now), ["a1"]);

@@ -1,28 +1,29 @@
-//! Where a redirect leads. Pure.
+//! The requests of a fetch: the first one, and the target of each redirect. Pure.
 
 use std::collections::HashSet;
 
+use reqwest::header::{self, HeaderMap, HeaderValue};
 use reqwest::{Method, StatusCode};
 use url::{Position, Url};
-
 use urldb_verdict::{Failure, FailureKind, becomes_get, location_text};
 
-/// What is asked in one hop.
+/// One request of a fetch: the first one, or the target of a redirect.
 #[derive(Debug, Clone, PartialEq, Eq)]
-pub(super) struct NextRequest {
+pub(crate) struct NextRequest {
     /// The method.
-    pub(super) method: Method,
+    pub(crate) method: Method,
     /// The URL, without fragment.
-    pub(super) url: Url,
-    /// Whether the job's request body goes along.
-    pub(super) with_body: bool,
-    /// Whether no redirect has left the origin of the job's URL yet; only then the job's own headers go along.
-    pub(super) at_home: bool,
+    pub(crate) url: Url,
+    /// Whether the request has the job's request body.
+    pub(crate) with_body: bool,
+    /// Whether no redirect has left the origin of the job's URL; only then the request has the
+    /// headers of the record and of the configuration.
+    pub(crate) is_same_origin: bool,
 }
 
 impl NextRequest {
-    /// What a job asks first.
-    pub(super) fn first(method: &str, url: &str) -> Result<Self, Failure> {
+    /// The first request of a job.
+    pub(crate) fn first(method: &str, url: &str) -> Result<Self, Failure> {
         let refuse = |detail| Failure {
             kind: FailureKind::Refused,
             detail,
@@ -30,12 +31,12 @@ impl NextRequest {
         let method = Method::from_bytes(method.as_bytes())
             .map_err(|_| refuse(format!("{method:?} is not a method")))?;
         if url.contains(char::is_control) {
-            // Parsing drops some of them, and another URL would be asked for than is written.
-            return Err(refuse("the URL has control characters in it".into()));
+            // The parser drops some control characters: the request would be for another URL.
+            return Err(refuse("the URL contains control characters".into()));
         }
-        let mut url = Url::parse(url)
-            .map_err(|error| refuse(format!("the URL cannot be asked for: {error}")))?;
-        if let Some(problem) = unfollowable(&url) {
+        let mut url =
+            Url::parse(url).map_err(|error| refuse(format!("the URL is invalid: {error}")))?;
+        if let Some(problem) = url_problem(&url) {
             return Err(refuse(format!("{} {problem}", redacted(&url))));
         }
         url.set_fragment(None);
@@ -43,29 +44,32 @@ impl NextRequest {
             method,
             url,
             with_body: true,
-            at_home: true,
+            is_same_origin: true,
         })
     }
 
-    /// What is asked after this response, with these different `Location`s; `None` when it is the last one.
-    pub(super) fn next(
+    /// The request after a response with this status and these distinct `Location` values; `None` if
+    /// the response is no redirect.
+    pub(crate) fn after(
         &self,
         status: StatusCode,
         locations: &[&[u8]],
     ) -> Result<Option<Self>, Failure> {
         let location = match locations {
-            [_, _, ..] if follows(status) => {
-                // Clients differ in which of them they follow, if any.
-                return Err(invalid("the redirect leads to two places at once".into()));
+            [_, _, ..] if is_redirect(status) => {
+                // Clients differ in which of several targets they follow, if any.
+                return Err(invalid(
+                    "the redirect names several targets: its Location headers differ".into(),
+                ));
             }
-            [location] if follows(status) => location,
+            [location] if is_redirect(status) => location,
             _ => return Ok(None),
         };
         let mut url = self
             .url
             .join(&location_text(location))
             .map_err(|error| invalid(format!("the redirect leads to an invalid URL: {error}")))?;
-        if let Some(problem) = unfollowable(&url) {
+        if let Some(problem) = url_problem(&url) {
             return Err(invalid(format!(
                 "the redirect leads to {}, which {problem}",
                 redacted(&url)
@@ -80,37 +84,49 @@ impl NextRequest {
                 self.method.clone()
             },
             with_body: self.with_body && !to_get,
-            at_home: self.at_home && url.origin() == self.url.origin(),
+            is_same_origin: self.is_same_origin && url.origin() == self.url.origin(),
             url,
         }))
     }
 }
 
-/// What was asked so far in one fetch.
+/// The requests of one fetch so far.
 #[derive(Debug, Default)]
-pub(super) struct Visited {
-    seen: HashSet<(Method, String)>,
+pub(crate) struct Visited {
+    requests: HashSet<(Method, String)>,
 }
 
 impl Visited {
-    /// Takes note of a request that is about to be sent.
-    pub(super) fn enter(&mut self, ask: &NextRequest, max_redirects: usize) -> Result<(), Failure> {
-        let url = ask.url.to_string();
-        if self.seen.contains(&(ask.method.clone(), url.clone())) {
+    /// Adds the next request; fails on a loop and beyond `max_redirects`.
+    pub(crate) fn visit(
+        &mut self,
+        next: &NextRequest,
+        max_redirects: usize,
+    ) -> Result<(), Failure> {
+        let url = next.url.to_string();
+        if self.requests.contains(&(next.method.clone(), url.clone())) {
             return Err(Failure {
                 kind: FailureKind::RedirectLoop,
                 detail: format!("the redirect leads back to {url}"),
             });
         }
-        if self.seen.len() > max_redirects {
+        if self.requests.len() > max_redirects {
             return Err(Failure {
                 kind: FailureKind::RedirectLimit,
                 detail: format!("more than {max_redirects} redirects"),
             });
         }
-        self.seen.insert((ask.method.clone(), url));
+        self.requests.insert((next.method.clone(), url));
         Ok(())
     }
+}
+
+/// The distinct `Location` values of a response.
+pub(crate) fn locations(headers: &HeaderMap) -> Vec<&[u8]> {
+    let all = headers.get_all(header::LOCATION).iter();
+    let mut locations: Vec<&[u8]> = all.map(HeaderValue::as_bytes).collect();
+    locations.dedup();
+    locations
 }
 
 fn invalid(detail: String) -> Failure {
@@ -120,11 +136,12 @@ fn invalid(detail: String) -> Failure {
     }
 }
 
-fn follows(status: StatusCode) -> bool {
+fn is_redirect(status: StatusCode) -> bool {
     matches!(status.as_u16(), 301 | 302 | 303 | 307 | 308)
 }
 
-fn unfollowable(url: &Url) -> Option<&'static str> {
+/// Why a URL cannot be requested; follows the URL in a message.
+fn url_problem(url: &Url) -> Option<&'static str> {
     if !matches!(url.scheme(), "http" | "https") {
         Some("is neither http nor https")
     } else if !url.username().is_empty() || url.password().is_some() {
@@ -136,7 +153,7 @@ fn unfollowable(url: &Url) -> Option<&'static str> {
     }
 }
 
-/// The URL as it may be shown: without credentials, and without what can carry a payload.
+/// The URL for messages: without credentials, and without the content of `data:` and similar URLs.
 fn redacted(url: &Url) -> String {
     if url.cannot_be_a_base() {
         return format!("a {}: URL", url.scheme());
@@ -155,8 +172,8 @@ mod tests {
 
     use super::*;
 
-    fn ask(method: &str, url: &str) -> NextRequest {
-        NextRequest::first(method, url).expect("a URL that can be asked")
+    fn request(method: &str, url: &str) -> NextRequest {
+        NextRequest::first(method, url).expect("a valid URL")
     }
 
     fn step(
@@ -165,12 +182,12 @@ mod tests {
         location: &str,
     ) -> Result<Option<NextRequest>, Failure> {
         let status = StatusCode::from_u16(status).expect("a status");
-        from.next(status, &[location.as_bytes()])
+        from.after(status, &[location.as_bytes()])
     }
 
     #[test]
     fn only_five_statuses_are_followed() {
-        let from = ask("GET", "http://a.test/x/y");
+        let from = request("GET", "http://a.test/x/y");
         for status in [200, 201, 300, 304, 305, 306, 404] {
             assert_eq!(step(&from, status, "/z"), Ok(None), "{status}");
         }
@@ -178,12 +195,12 @@ mod tests {
             let next = step(&from, status, "../z#f").unwrap().unwrap();
             assert_eq!(next.url.as_str(), "http://a.test/z", "{status}");
         }
-        assert_eq!(from.next(StatusCode::FOUND, &[]), Ok(None));
+        assert_eq!(from.after(StatusCode::FOUND, &[]), Ok(None));
     }
 
     #[test]
     fn a_post_becomes_a_get_where_the_status_says_so() {
-        let from = ask("POST", "http://a.test/");
+        let from = request("POST", "http://a.test/");
         for (status, method, with_body) in [
             (301, "GET", false),
             (302, "GET", false),
@@ -198,36 +215,36 @@ mod tests {
                 "{status}"
             );
         }
-        let put = step(&ask("PUT", "http://a.test/"), 302, "/z")
+        let put = step(&request("PUT", "http://a.test/"), 302, "/z")
             .unwrap()
             .unwrap();
         assert_eq!((put.method.as_str(), put.with_body), ("PUT", true));
-        let head = step(&ask("HEAD", "http://a.test/"), 303, "/z")
+        let head = step(&request("HEAD", "http://a.test/"), 303, "/z")
             .unwrap()
             .unwrap();
         assert_eq!(head.method, Method::HEAD);
     }
 
     #[test]
-    fn home_is_left_for_good() {
-        let home = ask("GET", "http://a.test/");
+    fn a_left_origin_is_left_for_good() {
+        let origin = request("GET", "http://a.test/");
         for elsewhere in ["https://a.test/", "http://a.test:81/", "http://b.test/"] {
-            let away = step(&home, 302, elsewhere).unwrap().unwrap();
-            assert!(!away.at_home, "{elsewhere}");
+            let away = step(&origin, 302, elsewhere).unwrap().unwrap();
+            assert!(!away.is_same_origin, "{elsewhere}");
             let back = step(&away, 302, "http://a.test/2").unwrap().unwrap();
-            assert!(!back.at_home, "{elsewhere}");
+            assert!(!back.is_same_origin, "{elsewhere}");
         }
         assert!(
-            step(&home, 302, "http://A.test:80/2")
+            step(&origin, 302, "http://A.test:80/2")
                 .unwrap()
                 .unwrap()
-                .at_home
+                .is_same_origin
         );
     }
 
     #[test]
     fn what_cannot_be_followed_is_said_without_secrets() {
-        let from = ask("GET", "http://a.test/");
+        let from = request("GET", "http://a.test/");
         for location in [
             "file:///etc/passwd",
             "ftp://b.test/",
@@ -253,7 +270,7 @@ mod tests {
     }
 
     #[test]
-    fn a_url_with_line_ends_in_it_is_not_asked_for() {
+    fn a_url_with_control_characters_is_refused() {
         for url in [
             "http://a.test/\r\nX: y",
             "http://a.test/\n",
@@ -267,9 +284,9 @@ mod tests {
 
     #[test]
     fn bytes_that_are_not_utf8_are_kept() {
-        let from = ask("GET", "http://a.test/");
+        let from = request("GET", "http://a.test/");
         let next = from
-            .next(StatusCode::FOUND, &[b"/caf\xe9"])
+            .after(StatusCode::FOUND, &[b"/caf\xe9"])
             .unwrap()
             .unwrap();
         assert_eq!(next.url.as_str(), "http://a.test/caf%E9");
@@ -277,12 +294,12 @@ mod tests {
 
     proptest! {
         #[test]
-        fn no_location_leads_anywhere_else(location: Vec<u8>, tail in "[ -~]{0,40}", status in 300u16..400) {
-            let from = ask("GET", "http://a.test/x");
+        fn every_followed_location_is_an_http_url(location: Vec<u8>, tail in "[ -~]{0,40}", status in 300u16..400) {
+            let from = request("GET", "http://a.test/x");
             let status = StatusCode::from_u16(status).unwrap();
             for location in [location.as_slice(), tail.as_bytes(), format!("http:{tail}").as_bytes()] {
-                if let Ok(Some(next)) = from.next(status, &[location]) {
-                    prop_assert!(unfollowable(&next.url).is_none());
+                if let Ok(Some(next)) = from.after(status, &[location]) {
+                    prop_assert!(url_problem(&next.url).is_none());
                     prop_assert!(next.url.host_str().is_some_and(|host| !host.is_empty()));
                     prop_assert!(next.url.fragment().is_none());
                 }

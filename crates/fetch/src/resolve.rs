@@ -1,4 +1,4 @@
-//! Names to addresses: vetted ones for the open network, any for a mapping.
+//! Names to addresses: permitted addresses only, or any address of a configured host.
 
 use std::fmt;
 use std::io;
@@ -7,63 +7,66 @@ use std::sync::Arc;
 
 use reqwest::dns::{Addrs, Name, Resolve, Resolving};
 
-use super::policy::{Policy, Refused};
+use crate::policy::{AddressPolicy, ForbiddenAddress};
 
-/// Looks names up.
+/// Looks up the addresses of names.
 pub trait Lookup: fmt::Debug + Send + Sync {
-    /// The addresses of a name, the one to be tried first in front. Their ports mean nothing. May block.
+    /// The addresses of a name, in the order to try them; their ports are ignored. May block.
+    ///
+    /// # Errors
+    /// The name does not resolve, or the resolver does not answer.
     fn addresses(&self, name: &str) -> io::Result<Vec<SocketAddr>>;
 }
 
-/// The lookup of the system.
+/// The resolver of the operating system.
 #[derive(Debug, Clone, Copy)]
-pub struct System;
+pub struct SystemLookup;
 
-impl Lookup for System {
+impl Lookup for SystemLookup {
     fn addresses(&self, name: &str) -> io::Result<Vec<SocketAddr>> {
         (name, 0).to_socket_addrs().map(Iterator::collect)
     }
 }
 
-/// Keeps only addresses that the policy permits.
+/// Resolves names to the addresses that the policy permits.
 ///
-/// The connection is made to the very addresses that were vetted, so a name
-/// that answers differently a moment later gains nothing.
+/// The client connects to exactly the addresses that were checked, so DNS rebinding (another answer
+/// a moment later) gains nothing.
 #[derive(Debug)]
-pub(super) struct Vetted {
-    pub(super) lookup: Arc<dyn Lookup>,
-    pub(super) policy: Arc<Policy>,
+pub(crate) struct PolicyResolver {
+    pub(crate) lookup: Arc<dyn Lookup>,
+    pub(crate) policy: Arc<AddressPolicy>,
 }
 
-impl Resolve for Vetted {
+impl Resolve for PolicyResolver {
     fn resolve(&self, name: Name) -> Resolving {
         let (lookup, policy) = (Arc::clone(&self.lookup), Arc::clone(&self.policy));
         Box::pin(async move {
             let all = look_up(lookup, name.as_str().to_owned()).await?;
-            let mut refused: Option<Refused> = None;
+            let mut forbidden: Option<ForbiddenAddress> = None;
             let mut permitted = Vec::with_capacity(all.len());
             for address in all {
                 match policy.check(address.ip()) {
                     Ok(()) => permitted.push(address),
-                    Err(refusal) => refused = Some(refusal),
+                    Err(error) => forbidden = Some(error),
                 }
             }
-            match refused {
-                Some(refusal) if permitted.is_empty() => Err(refusal.into()),
+            match forbidden {
+                Some(error) if permitted.is_empty() => Err(error.into()),
                 _ => Ok(Box::new(permitted.into_iter()) as Addrs),
             }
         })
     }
 }
 
-/// Resolves every name to one host, which the configuration names, whatever its address.
+/// Resolves every name to one host of the configuration, whatever the host's address.
 #[derive(Debug)]
-pub(super) struct Fixed {
-    pub(super) lookup: Arc<dyn Lookup>,
-    pub(super) host: String,
+pub(crate) struct FixedHostResolver {
+    pub(crate) lookup: Arc<dyn Lookup>,
+    pub(crate) host: String,
 }
 
-impl Resolve for Fixed {
+impl Resolve for FixedHostResolver {
     fn resolve(&self, _: Name) -> Resolving {
         let (lookup, host) = (Arc::clone(&self.lookup), self.host.clone());
         Box::pin(async move {
@@ -73,14 +76,15 @@ impl Resolve for Fixed {
     }
 }
 
-/// Looks a name up on a thread that may block; an address stands for itself.
+/// Looks a name up on a blocking thread; an address needs no lookup.
 async fn look_up(lookup: Arc<dyn Lookup>, host: String) -> io::Result<Vec<SocketAddr>> {
     if let Ok(address) = host.parse::<IpAddr>() {
         return Ok(vec![SocketAddr::new(address, 0)]);
     }
     let all = tokio::task::spawn_blocking(move || lookup.addresses(&host)).await??;
     if all.is_empty() {
-        return Err(io::Error::new(io::ErrorKind::NotFound, "it has no address"));
+        let error = io::Error::new(io::ErrorKind::NotFound, "the name has no address");
+        return Err(error);
     }
     Ok(all)
 }

@@ -1,8 +1,8 @@
-//! Places for requests under way, and who may do without one.
+//! Slots for requests under way, and when a waiting request gives up its slot.
 //!
 //! `concurrency` bounds the work that is done at once. A request that only waits for a slow server
-//! does no work: it lends its place to others until the head of the answer comes, so that hosts
-//! that hang hold up nobody else.
+//! does no work: the request gives up its slot until the head of the response comes, so that hosts
+//! that hang do not delay other hosts.
 
 use std::future::Future;
 use std::pin::pin;
@@ -11,57 +11,62 @@ use std::time::Duration;
 
 use tokio::sync::Notify;
 
-/// After this, who has no answer yet only waits.
-pub(super) const SOON: Duration = Duration::from_secs(1);
+/// A request unanswered this long gives up its slot.
+pub(crate) const SLOT_WAIT: Duration = Duration::from_secs(1);
 
-/// Requests under way at most, those that only wait included: connections are files, of which a
-/// process often may open no more than 1024.
-const MOST: usize = 512;
+/// Most requests under way, waiting ones included: each connection is a file, and a process often
+/// may open no more than 1024.
+const MAX_REQUESTS: usize = 512;
 
-/// How many places are lent.
+/// Counts the requests that gave up their slot.
 #[derive(Debug, Default)]
-pub(super) struct Slots {
-    lent: AtomicUsize,
+pub(crate) struct Slots {
+    waiting: AtomicUsize,
     changed: Notify,
 }
 
 impl Slots {
-    /// Waits for an answer, and has a place no longer than this meanwhile.
-    pub(super) async fn wait<T>(&self, at_most: Duration, answer: impl Future<Output = T>) -> T {
-        let mut answer = pin!(answer);
-        if let Ok(answer) = tokio::time::timeout(at_most, &mut answer).await {
-            return answer;
+    /// Waits for a response; after `slot_wait` the request gives up its slot.
+    pub(crate) async fn wait_for<T>(
+        &self,
+        response: impl Future<Output = T>,
+        slot_wait: Duration,
+    ) -> T {
+        let mut response = pin!(response);
+        if let Ok(response) = tokio::time::timeout(slot_wait, &mut response).await {
+            return response;
         }
-        let _lent = SlotLoan::new(self);
-        answer.await
+        let _waiting = WaitingRequest::new(self);
+        response.await
     }
 
-    /// How many requests may be under way.
-    pub(super) fn number(&self, concurrency: usize) -> usize {
+    /// The number of requests that may be under way, for this configured concurrency.
+    pub(crate) fn limit(&self, concurrency: usize) -> usize {
         let concurrency = concurrency.max(1);
-        (concurrency + self.lent.load(Ordering::Relaxed)).min(MOST.max(concurrency))
+        let waiting = self.waiting.load(Ordering::Relaxed);
+        (concurrency + waiting).min(MAX_REQUESTS.max(concurrency))
     }
 
-    /// Returns once there may be more places than before.
-    pub(super) async fn changed(&self) {
+    /// Returns once the limit may have grown.
+    pub(crate) async fn changed(&self) {
         self.changed.notified().await;
     }
 }
 
-/// A place that is lent; given back when dropped.
-struct SlotLoan<'a>(&'a Slots);
+/// Counts one request as waiting, until dropped.
+struct WaitingRequest<'a>(&'a Slots);
 
-impl<'a> SlotLoan<'a> {
+impl<'a> WaitingRequest<'a> {
     fn new(slots: &'a Slots) -> Self {
-        slots.lent.fetch_add(1, Ordering::Relaxed);
+        slots.waiting.fetch_add(1, Ordering::Relaxed);
         slots.changed.notify_one();
         Self(slots)
     }
 }
 
-impl Drop for SlotLoan<'_> {
+impl Drop for WaitingRequest<'_> {
     fn drop(&mut self) {
-        self.0.lent.fetch_sub(1, Ordering::Relaxed);
+        self.0.waiting.fetch_sub(1, Ordering::Relaxed);
     }
 }
 
@@ -70,22 +75,22 @@ mod tests {
     use super::*;
 
     #[tokio::test(start_paused = true)]
-    async fn who_waits_long_lends_its_place_until_the_answer() {
+    async fn a_request_that_waits_long_gives_up_its_slot_until_the_response() {
         let slots = Slots::default();
-        let waiting = slots.wait(SOON, tokio::time::sleep(SOON * 3));
+        let waiting = slots.wait_for(tokio::time::sleep(SLOT_WAIT * 3), SLOT_WAIT);
         let watching = async {
-            assert_eq!(slots.number(4), 4);
+            assert_eq!(slots.limit(4), 4);
             slots.changed().await;
-            assert_eq!(slots.number(4), 5);
+            assert_eq!(slots.limit(4), 5);
         };
         tokio::join!(waiting, watching);
-        assert_eq!(slots.number(4), 4);
+        assert_eq!(slots.limit(4), 4);
     }
 
     #[test]
-    fn a_concurrency_that_was_asked_for_is_had() {
+    fn a_configured_concurrency_is_never_reduced() {
         let slots = Slots::default();
-        assert_eq!(slots.number(0), 1);
-        assert_eq!(slots.number(MOST * 2), MOST * 2);
+        assert_eq!(slots.limit(0), 1);
+        assert_eq!(slots.limit(MAX_REQUESTS * 2), MAX_REQUESTS * 2);
     }
 }

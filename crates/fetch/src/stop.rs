@@ -1,6 +1,6 @@
-//! Asking work under way to end: a flag that threads and tasks can look at or wait for.
+//! A stop flag that threads and tasks can check or wait for.
 //!
-//! The starter of the work makes one [`Stop`] and hands clones of it down.
+//! The caller creates one [`Stop`] and passes clones to threads and tasks.
 
 use std::sync::atomic::{AtomicBool, Ordering};
 use std::sync::{Arc, Condvar, Mutex, PoisonError};
@@ -8,50 +8,50 @@ use std::time::Duration;
 
 use tokio::sync::Notify;
 
-/// A request to end, shared by all its clones. It is set once and stays set.
+/// A stop flag, shared by all its clones. Once set, the flag stays set.
 #[derive(Debug, Clone, Default)]
 pub struct Stop(Arc<Shared>);
 
 #[derive(Debug, Default)]
 struct Shared {
-    set: AtomicBool,
+    is_set: AtomicBool,
     tasks: Notify,
     lock: Mutex<()>,
     threads: Condvar,
 }
 
 impl Stop {
-    /// One that is not set.
+    /// A flag that is not set.
     pub fn new() -> Self {
         Self::default()
     }
 
-    /// Asks everything that holds a clone to end.
+    /// Sets the flag and wakes all waiting threads and tasks.
     pub fn set(&self) {
-        self.0.set.store(true, Ordering::SeqCst);
+        self.0.is_set.store(true, Ordering::SeqCst);
         self.0.tasks.notify_waiters();
-        // The lock keeps the wake-up from falling between a thread's look at the flag and its sleep.
+        // The lock prevents a lost wake-up between a thread's check of the flag and its sleep.
         let _guard = self.0.lock.lock().unwrap_or_else(PoisonError::into_inner);
         self.0.threads.notify_all();
     }
 
-    /// Whether an end was asked for; cheap enough for an inner loop.
+    /// Whether the flag is set; cheap enough for an inner loop.
     pub fn is_set(&self) -> bool {
-        self.0.set.load(Ordering::SeqCst)
+        self.0.is_set.load(Ordering::SeqCst)
     }
 
-    /// Waits, as a task, until an end is asked for. Dropping the future loses nothing.
+    /// Waits in a task until the flag is set. The future is cancel-safe.
     pub async fn wait(&self) {
         let woken = self.0.tasks.notified();
         tokio::pin!(woken);
-        // Enlisted before the look, so that a `set` in between is not missed.
+        // Registered before the check: a `set` between the two still wakes the task.
         woken.as_mut().enable();
         if !self.is_set() {
             woken.await;
         }
     }
 
-    /// Waits, as a thread, at most this long; says whether an end was asked for.
+    /// Blocks the thread until the flag is set, at most this long; returns whether the flag is set.
     pub fn wait_timeout(&self, longest: Duration) -> bool {
         let guard = self.0.lock.lock().unwrap_or_else(PoisonError::into_inner);
         let _woken = self

@@ -1,75 +1,84 @@
 //! Hosts that do not answer, and when to stop asking them.
 //!
-//! A dead host with a thousand records would keep a run busy for hours, only to say the same a
-//! thousand times. Once one job has come to nothing there, and nothing else has been answered for
-//! as long as the host's patience goes, the rest is not asked for. Knows no clock; the time is told.
+//! A dead host with a thousand records would keep a run busy for hours, only to fail the same way a
+//! thousand times. A host is given up once one of its jobs has failed without a response and the host
+//! has sent no response head for its `host-patience`; its remaining jobs are then not fetched.
+//!
+//! The module reads no clock: callers pass the time.
 
 use std::collections::HashMap;
 use std::sync::Arc;
 use std::sync::atomic::{AtomicBool, Ordering};
 use std::time::{Duration, Instant};
 
-use super::queue::HostId;
+use crate::queue::HostId;
 
-/// The hosts that owe answers.
+/// Hosts with requests that have no response yet.
 #[derive(Debug, Default)]
-pub(super) struct Unresponsive {
-    hosts: HashMap<HostId, Quiet>,
+pub(crate) struct UnresponsiveHosts {
+    hosts: HashMap<HostId, UnansweredRequests>,
 }
 
+/// Requests to one host since its last complete response.
 #[derive(Debug)]
-struct Quiet {
-    /// When the first request was made that nothing has been answered since.
+struct UnansweredRequests {
+    /// When the first of these requests was sent.
     since: Instant,
-    /// Whether a job has come to its end without an answer.
-    came_to_nothing: bool,
-    heard: Heard,
+    /// Whether a job has finished without a response.
+    has_failed_job: bool,
+    has_response: ResponseFlag,
 }
 
-/// Whether the head of an answer has come: a host that is sending a long body is not silent.
-pub(super) type Heard = Arc<AtomicBool>;
+/// Set once the head of a response has come: a host that sends a long body is responsive.
+pub(crate) type ResponseFlag = Arc<AtomicBool>;
 
-impl Quiet {
-    /// For how long nothing has been heard.
-    fn lasts(&self, now: Instant) -> Option<Duration> {
-        let heard = self.heard.load(Ordering::Relaxed);
-        (!heard).then(|| now.saturating_duration_since(self.since))
+impl UnansweredRequests {
+    /// How long the host has sent nothing; `None` once a head has come.
+    fn silence(&self, now: Instant) -> Option<Duration> {
+        let has_response = self.has_response.load(Ordering::Relaxed);
+        (!has_response).then(|| now.saturating_duration_since(self.since))
     }
 }
 
-impl Unresponsive {
-    /// A request is made; what comes back is to be set once its head has come.
-    pub(super) fn asked(&mut self, host: HostId, now: Instant) -> Heard {
-        let quiet = self.hosts.entry(host).or_insert_with(|| Quiet {
-            since: now,
-            came_to_nothing: false,
-            heard: Heard::default(),
-        });
-        Arc::clone(&quiet.heard)
+impl UnresponsiveHosts {
+    /// Notes a request that starts now. The caller sets the returned flag once the head of the
+    /// response has come.
+    pub(crate) fn request_started(&mut self, host: HostId, now: Instant) -> ResponseFlag {
+        let requests = self
+            .hosts
+            .entry(host)
+            .or_insert_with(|| UnansweredRequests {
+                since: now,
+                has_failed_job: false,
+                has_response: ResponseFlag::default(),
+            });
+        Arc::clone(&requests.has_response)
     }
 
-    /// An answer has come to its end.
-    pub(super) fn answered(&mut self, host: HostId) {
+    /// Notes that a response has ended.
+    pub(crate) fn response_finished(&mut self, host: HostId) {
         self.hosts.remove(&host);
     }
 
-    /// A job is finished, and has had no answer.
-    pub(super) fn came_to_nothing(&mut self, host: HostId) {
-        if let Some(quiet) = self.hosts.get_mut(&host) {
-            quiet.came_to_nothing = true;
+    /// Notes that a job is finished; without effect if the host has answered meanwhile.
+    pub(crate) fn job_finished(&mut self, host: HostId) {
+        if let Some(requests) = self.hosts.get_mut(&host) {
+            requests.has_failed_job = true;
         }
     }
 
-    /// Whether the host has owed an answer for longer than this.
-    pub(super) fn owes(&self, host: HostId, now: Instant, at_least: Duration) -> bool {
-        let lasts = self.hosts.get(&host).and_then(|quiet| quiet.lasts(now));
-        lasts.is_some_and(|lasts| lasts > at_least)
+    /// Whether the host has sent nothing for longer than `duration`.
+    pub(crate) fn is_silent(&self, host: HostId, now: Instant, duration: Duration) -> bool {
+        let requests = self.hosts.get(&host);
+        let silence = requests.and_then(|requests| requests.silence(now));
+        silence.is_some_and(|silence| silence > duration)
     }
 
-    /// Whether the host is not asked any more.
-    pub(super) fn is_over(&self, host: HostId, now: Instant, patience: Duration) -> bool {
-        self.hosts.get(&host).is_some_and(|quiet| {
-            quiet.came_to_nothing && quiet.lasts(now).is_some_and(|lasts| lasts >= patience)
+    /// Whether the host is asked no more.
+    pub(crate) fn is_given_up(&self, host: HostId, now: Instant, patience: Duration) -> bool {
+        self.hosts.get(&host).is_some_and(|requests| {
+            let silence = requests.silence(now);
+            requests.has_failed_job && silence.is_some_and(|silence| silence >= patience)
         })
     }
 }
@@ -81,28 +90,29 @@ mod tests {
 
     #[test]
     fn a_host_is_given_up_only_after_a_job_and_its_time_and_until_it_answers() {
-        let share = RateLimit {
-            at_once: 1,
+        let rate_limit = RateLimit {
+            concurrency: 1,
             interval: Duration::ZERO,
         };
         let mut queue = Queue::new();
-        queue.push("a", share, ());
+        queue.push("a", rate_limit, ());
         let (now, (host, ())) = (
             Instant::now(),
-            queue.start(Instant::now()).expect("it may start"),
+            queue.start(Instant::now()).expect("a job that may start"),
         );
         let patience = Duration::from_secs(10);
-        let mut unresponsive = Unresponsive::default();
-        unresponsive.asked(host, now);
-        assert!(!unresponsive.is_over(host, now + patience, patience));
-        unresponsive.came_to_nothing(host);
-        assert!(!unresponsive.is_over(host, now + patience / 2, patience));
-        assert!(unresponsive.is_over(host, now + patience, patience));
-        unresponsive.asked(host, now + patience);
-        assert!(unresponsive.is_over(host, now + patience, patience));
-        unresponsive.asked(host, now).store(true, Ordering::Relaxed);
-        assert!(!unresponsive.is_over(host, now + patience, patience));
-        unresponsive.answered(host);
-        assert!(!unresponsive.is_over(host, now + patience, patience));
+        let mut unresponsive = UnresponsiveHosts::default();
+        unresponsive.request_started(host, now);
+        assert!(!unresponsive.is_given_up(host, now + patience, patience));
+        unresponsive.job_finished(host);
+        assert!(!unresponsive.is_given_up(host, now + patience / 2, patience));
+        assert!(unresponsive.is_given_up(host, now + patience, patience));
+        unresponsive.request_started(host, now + patience);
+        assert!(unresponsive.is_given_up(host, now + patience, patience));
+        let flag = unresponsive.request_started(host, now);
+        flag.store(true, Ordering::Relaxed);
+        assert!(!unresponsive.is_given_up(host, now + patience, patience));
+        unresponsive.response_finished(host);
+        assert!(!unresponsive.is_given_up(host, now + patience, patience));
     }
 }

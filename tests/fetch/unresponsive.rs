@@ -12,16 +12,20 @@ const JOBS: usize = 24;
 
 /// Patience for less than half of all jobs, if all of them hang.
 fn impatient() -> FetchOptions {
-    quick_with(|manners| {
-        manners.host_concurrency = 1;
-        manners.head_timeout = Duration::from_millis(100);
-        manners.host_patience = Duration::from_secs(1);
+    quick_with(|options| {
+        options.host_concurrency = 1;
+        options.head_timeout = Duration::from_millis(100);
+        options.host_patience = Duration::from_secs(1);
     })
 }
 
-fn kinds(check: &FetchOptions, server: &Server) -> Vec<Option<FailureKind>> {
+fn kinds(options: &FetchOptions, server: &Server) -> Vec<Option<FailureKind>> {
     let jobs = (0..JOBS).map(|number| job(&format!("http://silent.test/{number}")));
-    let seen = fetch_all(check, &network(&[("silent.test", server)]), jobs.collect());
+    let seen = fetch_all(
+        options,
+        &network(&[("silent.test", server)]),
+        jobs.collect(),
+    );
     assert_eq!(seen.len(), JOBS);
     seen.iter()
         .map(|(_, observation)| kind(observation))
@@ -59,11 +63,11 @@ fn any_answer_shows_that_a_host_is_there() {
 #[test]
 fn a_host_that_hangs_up_is_silent_too() {
     let server = Server::new(|_| Reply::default().close());
-    let check = quick_with(|manners| {
-        manners.host_concurrency = 1;
-        manners.host_patience = Duration::ZERO;
+    let options = quick_with(|options| {
+        options.host_concurrency = 1;
+        options.host_patience = Duration::ZERO;
     });
-    let kinds = kinds(&check, &server);
+    let kinds = kinds(&options, &server);
     assert_eq!(kinds[0], Some(FailureKind::Disconnected));
     let mut others = kinds[1..].iter();
     assert!(others.all(|kind| *kind == Some(FailureKind::HostSilent)));
@@ -72,9 +76,9 @@ fn a_host_that_hangs_up_is_silent_too() {
 #[test]
 fn a_host_that_is_not_asked_owes_nothing() {
     let server = Server::new(|_| Reply::ok(""));
-    let check = quick_with(|manners| {
-        manners.host_concurrency = 1;
-        manners.host_patience = Duration::ZERO;
+    let options = quick_with(|options| {
+        options.host_concurrency = 1;
+        options.host_patience = Duration::ZERO;
     });
     let posts = (0..10).map(|number| {
         let mut job = job(&format!("http://silent.test/{number}"));
@@ -82,7 +86,7 @@ fn a_host_that_is_not_asked_owes_nothing() {
         job
     });
     let seen = fetch_all(
-        &check,
+        &options,
         &network(&[("silent.test", &server)]),
         posts.collect(),
     );
@@ -104,13 +108,13 @@ fn a_host_that_is_sending_is_not_silent() {
             Reply::default().hang()
         }
     });
-    let check = quick_with(|manners| {
-        manners.host_concurrency = 2;
-        manners.timeout = Duration::from_mins(1);
-        manners.head_timeout = Duration::from_millis(150);
-        manners.host_patience = Duration::from_millis(400);
+    let options = quick_with(|options| {
+        options.host_concurrency = 2;
+        options.timeout = Duration::from_mins(1);
+        options.head_timeout = Duration::from_millis(150);
+        options.host_patience = Duration::from_millis(400);
     });
-    let kinds = kinds(&check, &server);
+    let kinds = kinds(&options, &server);
     let hung = kinds
         .iter()
         .filter(|kind| **kind == Some(FailureKind::Timeout));

@@ -1,0 +1,118 @@
+//! The blocking entry point: owns the async runtime and hands finished jobs to the caller's thread.
+
+use std::sync::Arc;
+use std::time::Duration;
+
+use anyhow::Context;
+use tokio::runtime::{Builder, Runtime};
+use tokio::sync::mpsc;
+use urldb_verdict::{Job, Observation};
+
+use crate::chain::FetchContext;
+use crate::driver::drive;
+use crate::hosts::Hosts;
+use crate::job::{FetchedJob, Next};
+use crate::limits::Limits;
+use crate::options::{FetchOptions, NetworkOptions};
+use crate::resolve::{Lookup, SystemLookup};
+use crate::slots::Slots;
+use crate::stop::Stop;
+
+/// Capacity of the channel from the network's thread to the caller's, in finished jobs.
+const CHANNEL_CAPACITY: usize = 64;
+
+/// Pause of the caller's thread after a small batch of finished jobs: a wake-up for each job would
+/// cost more than handling the job.
+const BATCH_PAUSE: Duration = Duration::from_millis(1);
+
+/// Fetches jobs under one configuration.
+#[derive(Debug)]
+pub struct Fetcher {
+    context: FetchContext,
+    /// `None` only inside `drop`.
+    runtime: Option<Runtime>,
+}
+
+impl Fetcher {
+    /// Creates a fetcher that resolves names with the system's resolver.
+    ///
+    /// # Errors
+    /// The configuration names an unreadable `ca-file`, a missing password variable of the proxy,
+    /// or a header that cannot be sent; or the system has no certificate authorities.
+    pub fn new(options: &FetchOptions, network: &NetworkOptions) -> anyhow::Result<Self> {
+        Self::with_lookup(options, network, Arc::new(SystemLookup))
+    }
+
+    /// Creates a fetcher that resolves names with `lookup`.
+    ///
+    /// # Errors
+    /// As [`Fetcher::new`].
+    pub fn with_lookup(
+        options: &FetchOptions,
+        network: &NetworkOptions,
+        lookup: Arc<dyn Lookup>,
+    ) -> anyhow::Result<Self> {
+        let runtime = Builder::new_current_thread()
+            .enable_all()
+            .build()
+            .context("the network runtime cannot be started")?;
+        Ok(Self {
+            context: FetchContext {
+                options: options.clone(),
+                hosts: Hosts::new(options, network, lookup)?,
+                slots: Slots::default(),
+            },
+            runtime: Some(runtime),
+        })
+    }
+
+    /// Fetches every job; returns when all jobs are finished or given up.
+    ///
+    /// `next` is pure: from a job and all its observations so far, oldest first, `next` decides
+    /// whether the job is fetched again. `done` receives each job when the job finishes, on the
+    /// calling thread. The last three bodies of a job are kept.
+    ///
+    /// Once `stop` is set or the deadline of the configuration has passed, every remaining job gets
+    /// a [`RunEnded`] observation at once. Once the byte budget is used up, every job without a
+    /// request under way gets one.
+    ///
+    /// The call blocks: async code calls `fetch_all` through `spawn_blocking`.
+    ///
+    /// [`RunEnded`]: urldb_verdict::FailureKind::RunEnded
+    pub fn fetch_all<D: Send>(
+        &self,
+        jobs: impl Iterator<Item = Job> + Send,
+        next: impl Fn(&Job, &[Observation]) -> Next<D> + Sync,
+        mut done: impl FnMut(FetchedJob<D>),
+        stop: &Stop,
+    ) {
+        let Some(runtime) = &self.runtime else { return };
+        let (sender, mut finished) = mpsc::channel(CHANNEL_CAPACITY);
+        let limits = Limits::new(stop, &self.context.options);
+        std::thread::scope(|threads| {
+            let next = &next;
+            let run = drive(&self.context, jobs, next, sender, limits);
+            threads.spawn(move || runtime.block_on(run));
+            let mut batch = Vec::with_capacity(CHANNEL_CAPACITY);
+            while finished.blocking_recv_many(&mut batch, CHANNEL_CAPACITY) > 0 {
+                let is_small = batch.len() < CHANNEL_CAPACITY / 2;
+                for fetched in batch.drain(..) {
+                    done(fetched);
+                }
+                if is_small {
+                    std::thread::sleep(BATCH_PAUSE);
+                }
+            }
+            // A panic in `done` drops the receiver, and the closed channel ends the network thread.
+        });
+    }
+}
+
+impl Drop for Fetcher {
+    /// Abandons name lookups that hang: nothing can interrupt a lookup.
+    fn drop(&mut self) {
+        if let Some(runtime) = self.runtime.take() {
+            runtime.shutdown_background();
+        }
+    }
+}
