@@ -275,7 +275,7 @@ fn finding(judged: &ReportedJob<'_>) -> Option<Finding> {
         line: judged.job.line,
         message,
         state: classification.state,
-        reason: classification.reason.map(str::to_owned),
+        reason: classification.reason.map(|reason| reason.to_string()),
         expected: expected(judged),
         observed: classification
             .expected
@@ -377,7 +377,7 @@ fn result(judged: &ReportedJob<'_>, misnamed: Option<&Misnamed>) -> JobResult {
         line: judged.job.line,
         method: judged.job.request.method.clone(),
         state: classification.state,
-        reason: classification.reason.map(str::to_owned),
+        reason: classification.reason.map(|reason| reason.to_string()),
         message: message(judged),
         promised: promised(&judged.job.promise),
         observed: judged

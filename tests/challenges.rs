@@ -5,7 +5,7 @@ use std::collections::BTreeSet;
 use std::time::Duration;
 
 use jiff::Timestamp;
-use urldb_protocol::State;
+use urldb_protocol::{Reason, State};
 use urldb_verdict::ChallengeRule;
 use urldb_verdict::Promise;
 use urldb_verdict::{Beginning, Hop, Observation, Sent};
@@ -252,7 +252,11 @@ fn each_rule_recognizes_its_answer() {
         let rule = known_challenges().iter().find(|rule| rule.name == *name);
         let parked = rule.is_some_and(|rule| rule.parked);
         let reason = if parked { "parked" } else { "challenge" };
-        assert_eq!(classification.reason, Some(reason), "{name}");
+        assert_eq!(
+            classification.reason.map(Reason::as_str),
+            Some(reason),
+            "{name}"
+        );
     }
 }
 

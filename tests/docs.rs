@@ -7,8 +7,7 @@ use std::path::{Path, PathBuf};
 use urldb::database::site_rules::CODES;
 use urldb::report::ALIAS_DIFFERS;
 use urldb_format::Code;
-use urldb_protocol::State;
-use urldb_verdict::FailureKind;
+use urldb_protocol::{Reason, State};
 use urldb_verdict::Warning;
 
 fn root() -> &'static Path {
@@ -52,26 +51,8 @@ fn every_code_of_a_finding_is_explained() {
 #[test]
 fn every_reason_is_explained() {
     let page = read("docs/findings.md");
-    let source = read("src/verdict/look.rs");
-    let mut reasons = reasons_in(&source);
-    reasons.extend(FailureKind::ALL.map(FailureKind::as_str));
-    // A lost connection is `connect`, or the state `truncated`.
-    reasons.remove(FailureKind::Disconnected.as_str());
+    let reasons = Reason::ALL.map(Reason::as_str).into();
     assert_eq!(headings(&page, "Reasons"), reasons);
-}
-
-/// The texts of the verdict that are reasons: those of lower-case letters and hyphens only.
-fn reasons_in(source: &str) -> BTreeSet<&str> {
-    source
-        .lines()
-        .filter(|line| !line.trim_start().starts_with("//"))
-        .flat_map(|line| line.split('"').skip(1).step_by(2))
-        .filter(|text| !text.is_empty() && *text != "nothing")
-        .filter(|text| {
-            text.bytes()
-                .all(|byte| byte.is_ascii_lowercase() || byte == b'-')
-        })
-        .collect()
 }
 
 #[test]

@@ -235,3 +235,16 @@ fn parse(domain: &str, text: &str) -> anyhow::Result<Domain> {
         entries: entries.collect::<anyhow::Result<_>>()?,
     })
 }
+
+#[cfg(test)]
+mod tests {
+    use super::*;
+
+    #[test]
+    fn a_reason_of_a_newer_program_survives() {
+        let text = "---\n---\n_path: /a\nreason: sunspots\nsince: '2026-11-21T11:11:06Z'\n\
+                    state: unreachable\n";
+        let domain = parse("example.org", text).unwrap();
+        assert_eq!(write_documents(&domain.to_documents()), text);
+    }
+}

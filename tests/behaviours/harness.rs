@@ -14,7 +14,7 @@ use socket2::{Domain, Socket, Type};
 use urldb::stop::Stop;
 use urldb_fetch::{FetchOptions, FetchedJob, Fetcher, HostOptions, Mapping, NetworkOptions, Next};
 use urldb_format::DomainFile;
-use urldb_protocol::State;
+use urldb_protocol::{Reason, State};
 use urldb_verdict::{
     Cnames, Decision, Job, Keep, Observation, PlanOptions, Rehash, Selection, Verdict,
     VerdictOptions, Warning, decide, undecided,
@@ -91,7 +91,7 @@ impl Harness {
             let (verdict, longest_wait) = judged.remove(&one.host).expect("every job is finished");
             Outcome {
                 state: verdict.state(),
-                reason: verdict.classification.reason,
+                reason: verdict.classification.reason.map(Reason::as_str),
                 sure: verdict.sure,
                 warning: verdict.classification.warning,
                 requests: one.requests(),

@@ -305,7 +305,7 @@ fn what_can_be_promised_stands_at_the_end_of_the_chain_and_is_whole() {
     ] {
         let classification = promisable(&seen, &[]).unwrap_err();
         assert_eq!(
-            (classification.state, classification.reason),
+            (classification.state, reason_of(&classification)),
             expected,
             "{seen:?}"
         );

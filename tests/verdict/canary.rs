@@ -31,7 +31,11 @@ fn states(settled: &[JudgedJob]) -> Vec<(&str, State, Option<&str>)> {
     let states = settled.iter();
     states
         .map(|JudgedJob { job, verdict, .. }| {
-            (&*job.url, verdict.state(), verdict.classification.reason)
+            (
+                &*job.url,
+                verdict.state(),
+                reason_of(&verdict.classification),
+            )
         })
         .collect()
 }
@@ -63,7 +67,7 @@ fn when_nobody_answers_it_may_be_us() {
             ..
         } = verdict;
         assert_eq!(classification.state, State::Inconclusive);
-        assert_eq!(classification.reason, Some("own-network"));
+        assert_eq!(reason_of(&classification), Some("own-network"));
         assert!(
             !sure && classification.observed.contains("because"),
             "{classification:?}"

@@ -10,14 +10,14 @@ use std::time::Duration;
 
 use jiff::{Timestamp, ToSpan};
 use urldb_canon::Scheme;
-use urldb_protocol::State;
+use urldb_protocol::{Reason, State};
 use urldb_verdict::{
     Beginning, Body, BodyEnd, Decoded, Failure, FailureKind, Hop, Observation, Sent,
 };
 use urldb_verdict::{BodyUse, Job, JobKey, Promise, Request};
 use urldb_verdict::{
-    Canary, Decision, JudgedJob, Transition, UrlStatus, Verdict, VerdictOptions, Warning, decide,
-    promisable,
+    Canary, Classification, Decision, JudgedJob, Transition, UrlStatus, Verdict, VerdictOptions,
+    Warning, decide, promisable,
 };
 
 const RIGHT: [u8; 32] = [1; 32];
@@ -166,11 +166,20 @@ fn wants_more(promise: &Promise, seen: &[Observation]) -> Duration {
     }
 }
 
+/// The text of a reason, as the ledger and the envelope have it.
+fn reason_of(classification: &Classification) -> Option<&'static str> {
+    classification.reason.map(Reason::as_str)
+}
+
 /// Asserts that after the observations the state is reached, for a reason, surely or not.
 fn assert_state(promise: &Promise, seen: &[Observation], expected: (State, Option<&str>, bool)) {
     let verdict = settled(promise, seen);
     assert_eq!(
-        (verdict.state(), verdict.classification.reason, verdict.sure),
+        (
+            verdict.state(),
+            reason_of(&verdict.classification),
+            verdict.sure
+        ),
         expected
     );
 }

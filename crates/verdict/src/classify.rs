@@ -2,7 +2,7 @@
 
 use std::borrow::Cow;
 
-use urldb_protocol::State;
+use urldb_protocol::{Reason, State};
 
 use super::{Warning, challenge, coding, media_type, patience};
 use crate::ChallengeRule;
@@ -15,8 +15,8 @@ use crate::{Body, BodyEnd, Decoded, Failure, FailureKind, Hop, Observation};
 pub struct Classification {
     /// The state.
     pub state: State,
-    /// Which kind of it, kebab-case, where the state has several.
-    pub reason: Option<&'static str>,
+    /// Why, where the state has several causes.
+    pub reason: Option<Reason>,
     /// What was promised, for people.
     pub expected: Option<String>,
     /// What came, for people.
@@ -36,11 +36,7 @@ impl Classification {
         }
     }
 
-    fn new(
-        state: State,
-        reason: impl Into<Option<&'static str>>,
-        observed: impl Into<String>,
-    ) -> Self {
+    fn new(state: State, reason: impl Into<Option<Reason>>, observed: impl Into<String>) -> Self {
         Self {
             state,
             reason: reason.into(),
@@ -53,7 +49,7 @@ impl Classification {
     pub(super) fn given_up() -> Self {
         Self::new(
             State::Inconclusive,
-            "run-ended",
+            Reason::RunEnded,
             "the run ended before it could be judged",
         )
     }
@@ -61,7 +57,7 @@ impl Classification {
     pub(super) fn own_network(observed: &str) -> Self {
         Self::new(
             State::Inconclusive,
-            "own-network",
+            Reason::OwnNetwork,
             format!("no host answered in this run, so it may be our own network: {observed}"),
         )
     }
@@ -162,12 +158,12 @@ fn other_redirect(first: &Hop, kept: bool, promised: &str) -> Option<Classificat
     let classification = match first.redirect_target() {
         Some(target) => Classification::new(
             State::Redirected,
-            "other-redirect",
+            Reason::OtherRedirect,
             format!("redirects with status {} to {target}", first.status),
         ),
         None => Classification::new(
             State::Redirected,
-            "no-redirect",
+            Reason::NoRedirect,
             format!("answers {} and does not redirect", status_text(first)),
         ),
     };
@@ -201,7 +197,11 @@ fn end_of_chain(
 }
 
 fn blocked(rule: &ChallengeRule) -> Classification {
-    let reason = if rule.parked { "parked" } else { "challenge" };
+    let reason = if rule.parked {
+        Reason::Parked
+    } else {
+        Reason::Challenge
+    };
     let observed = format!("answers with {}", rule.name);
     Classification::new(State::Blocked, reason, observed)
 }
@@ -219,7 +219,7 @@ fn last_answer(promise: &Promise, seen: &Observation) -> Classification {
         return failed(failure, seen.body.as_ref());
     }
     let Some(last) = seen.last() else {
-        return Classification::new(State::Inconclusive, "not-asked", "was not asked");
+        return Classification::new(State::Inconclusive, Reason::NotAsked, "was not asked");
     };
     if let Some(promised) = promise.status {
         let hop = if (300..400).contains(&promised) {
@@ -230,7 +230,7 @@ fn last_answer(promise: &Promise, seen: &Observation) -> Classification {
         if hop.status != promised && !is_error(hop.status) {
             return Classification::new(
                 State::Changed,
-                "status",
+                Reason::Status,
                 format!("answers {}", status_text(hop)),
             )
             .expecting(format!("status {promised}"));
@@ -246,14 +246,14 @@ fn last_answer(promise: &Promise, seen: &Observation) -> Classification {
         },
         100..200 | 206 | 304 => Classification::new(
             State::Unreachable,
-            "protocol",
+            Reason::Protocol,
             format!("answers {}, which nobody asked for", status_text(last)),
         ),
         200..300 => content(promise, last, seen.body.as_ref()),
         300..400 if !promise.is_static() && promise.content_type.is_none() => Classification::ok(),
         300..400 => Classification::new(
             State::Unreachable,
-            "redirect-invalid",
+            Reason::RedirectInvalid,
             format!("answers {} without saying where to", status_text(last)),
         ),
         _ => error_status(last),
@@ -269,12 +269,9 @@ fn failed(failure: &Failure, body: Option<&Body>) -> Classification {
             | FailureKind::HostSilent
             | FailureKind::OwnLimit),
             _,
-        ) => Classification::new(State::Inconclusive, kind.as_str(), &failure.detail),
+        ) => Classification::new(State::Inconclusive, kind.reason(), &failure.detail),
         (FailureKind::Disconnected, Some(body)) => truncated(body, &failure.detail),
-        (FailureKind::Disconnected, None) => {
-            Classification::new(State::Unreachable, "connect", &failure.detail)
-        }
-        (kind, _) => Classification::new(State::Unreachable, kind.as_str(), &failure.detail),
+        (kind, _) => Classification::new(State::Unreachable, kind.reason(), &failure.detail),
     }
 }
 
@@ -286,7 +283,7 @@ fn error_status(last: &Hop) -> Classification {
     let (state, reason) = match last.status {
         404 | 410 => (State::Gone, None),
         401 | 403 | 451 => (State::Forbidden, None),
-        429 => (State::Blocked, Some("too-many-requests")),
+        429 => (State::Blocked, Some(Reason::TooManyRequests)),
         400..500 => (State::ClientError, None),
         // RFC 9110, 15: what is no status counts as 5xx.
         _ => (State::ServerError, None),
@@ -323,7 +320,7 @@ fn content(promise: &Promise, last: &Hop, body: Option<&Body>) -> Classification
             };
             return Classification::new(
                 State::Changed,
-                "content-type",
+                Reason::ContentType,
                 format!("serves {observed}"),
             )
             .expecting(promised.clone());
@@ -338,7 +335,7 @@ fn promised_bytes(promise: &Promise, last: &Hop, body: Option<&Body>) -> Classif
     match coding::hidden_by(last) {
         Some(coding) if classification.state == State::Changed => Classification::new(
             State::Unreachable,
-            "protocol",
+            Reason::Protocol,
             format!("answers in the coding {coding:?}, which nobody asked for"),
         ),
         _ => classification,
@@ -347,7 +344,11 @@ fn promised_bytes(promise: &Promise, last: &Hop, body: Option<&Body>) -> Classif
 
 fn compare_bytes(promise: &Promise, body: Option<&Body>) -> Classification {
     let Some(body) = body else {
-        return Classification::new(State::Inconclusive, "not-read", "the body was not read");
+        return Classification::new(
+            State::Inconclusive,
+            Reason::NotRead,
+            "the body was not read",
+        );
     };
     if let Some(classification) = kept(promise, body) {
         return classification;
@@ -361,19 +362,19 @@ fn compare_bytes(promise: &Promise, body: Option<&Body>) -> Classification {
         {
             Classification::new(
                 State::Changed,
-                "length",
+                Reason::Length,
                 format!("more than {} bytes", body.length - 1),
             )
             .expecting(bytes_text(promise))
         }
         BodyEnd::Cut => Classification::new(
             State::Inconclusive,
-            "too-large",
+            Reason::TooLarge,
             format!("more than {} bytes, the most that is read", body.length - 1),
         ),
         BodyEnd::Complete if let Some(cap) = hides_too_much(promise, body) => Classification::new(
             State::Inconclusive,
-            "too-large",
+            Reason::TooLarge,
             format!("more than {cap} bytes, the most that is read, once its coding is undone"),
         ),
         BodyEnd::Complete => Classification::new(
@@ -422,14 +423,14 @@ fn hides_too_much(promise: &Promise, body: &Body) -> Option<u64> {
     }
 }
 
-fn mismatch(promise: &Promise, length: u64, sha256: &[u8; 32]) -> Option<&'static str> {
+fn mismatch(promise: &Promise, length: u64, sha256: &[u8; 32]) -> Option<Reason> {
     if promise.length.is_some_and(|promised| promised != length) {
-        return Some("length");
+        return Some(Reason::Length);
     }
     promise
         .sha256
         .is_some_and(|promised| promised != *sha256)
-        .then_some("digest")
+        .then_some(Reason::Digest)
 }
 
 fn truncated(body: &Body, detail: &str) -> Classification {

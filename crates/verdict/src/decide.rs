@@ -2,7 +2,7 @@
 
 use std::time::Duration;
 
-use urldb_protocol::State;
+use urldb_protocol::{Reason, State};
 
 use super::patience::{backoff, retry_after};
 use super::{Classification, Verdict, VerdictOptions, Warning, classify};
@@ -175,15 +175,9 @@ fn is_worth_a_retry(classification: &Classification, seen: &[Observation]) -> bo
         // About the connection rather than the URL; the first often comes on one that was kept.
         State::ClientError => matches!(status, Some(408 | 421 | 425)),
         State::Gone | State::Truncated | State::ServerError => true,
-        State::Unreachable => {
-            matches!(
-                classification.reason,
-                Some("dns" | "connect" | "timeout" | "protocol" | "tls")
-            )
+        State::Unreachable | State::Blocked | State::Inconclusive => {
+            classification.reason.is_some_and(Reason::is_transient)
         }
-        State::Blocked => classification.reason == Some("too-many-requests"),
-        // Other connections end meanwhile.
-        State::Inconclusive => classification.reason == Some("own-limit"),
         _ => false,
     }
 }

@@ -9,8 +9,8 @@ use std::net::SocketAddr;
 use std::time::Duration;
 
 use jiff::Timestamp;
-
 use urldb_files::Spool;
+use urldb_protocol::Reason;
 
 /// How much of an HTML page is kept where its head is to be read, in bytes.
 pub const PAGE: usize = 256 << 10;
@@ -209,27 +209,35 @@ impl FailureKind {
         Self::OwnLimit,
     ];
 
-    /// The kebab-case reason.
+    /// The reason that this kind of failure is for a fetch without a body.
+    pub const fn reason(self) -> Reason {
+        match self {
+            Self::Dns => Reason::Dns,
+            Self::Connect | Self::Disconnected => Reason::Connect,
+            Self::TlsExpired => Reason::TlsExpired,
+            Self::TlsNotYetValid => Reason::TlsNotYetValid,
+            Self::TlsUntrusted => Reason::TlsUntrusted,
+            Self::TlsWrongHost => Reason::TlsWrongHost,
+            Self::Tls => Reason::Tls,
+            Self::Timeout => Reason::Timeout,
+            Self::Protocol => Reason::Protocol,
+            Self::RedirectLoop => Reason::RedirectLoop,
+            Self::RedirectLimit => Reason::RedirectLimit,
+            Self::RedirectInvalid => Reason::RedirectInvalid,
+            Self::Refused => Reason::Refused,
+            Self::UnsafeMethod => Reason::UnsafeMethod,
+            Self::RunEnded => Reason::RunEnded,
+            Self::HostSilent => Reason::HostSilent,
+            Self::OwnLimit => Reason::OwnLimit,
+        }
+    }
+
+    /// The kebab-case name: that of the reason, except for `disconnected`, which depends on how
+    /// much had arrived.
     pub const fn as_str(self) -> &'static str {
         match self {
-            Self::Dns => "dns",
-            Self::Connect => "connect",
-            Self::TlsExpired => "tls-expired",
-            Self::TlsNotYetValid => "tls-not-yet-valid",
-            Self::TlsUntrusted => "tls-untrusted",
-            Self::TlsWrongHost => "tls-wrong-host",
-            Self::Tls => "tls",
-            Self::Timeout => "timeout",
-            Self::Protocol => "protocol",
             Self::Disconnected => "disconnected",
-            Self::RedirectLoop => "redirect-loop",
-            Self::RedirectLimit => "redirect-limit",
-            Self::RedirectInvalid => "redirect-invalid",
-            Self::Refused => "refused",
-            Self::UnsafeMethod => "unsafe-method",
-            Self::RunEnded => "run-ended",
-            Self::HostSilent => "host-silent",
-            Self::OwnLimit => "own-limit",
+            other => other.reason().as_str(),
         }
     }
 }

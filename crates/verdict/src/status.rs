@@ -12,7 +12,7 @@ pub struct UrlStatus {
     pub state: State,
     /// When it was first seen.
     pub since: Timestamp,
-    /// Which kind of the state.
+    /// The text of a [`Reason`](urldb_protocol::Reason). Text, since the ledger may hold a reason of a newer program.
     pub reason: Option<String>,
     /// Another state that was seen lately and is not believed yet.
     pub pending: Option<Pending>,
@@ -73,7 +73,7 @@ impl UrlStatus {
             return (known, None);
         }
         if state == known.state {
-            let reason = seen.classification.reason.map(str::to_owned);
+            let reason = seen.classification.reason.map(|reason| reason.to_string());
             return (
                 Self {
                     reason,
@@ -107,7 +107,7 @@ impl UrlStatus {
             Self {
                 state,
                 since,
-                reason: seen.classification.reason.map(str::to_owned),
+                reason: seen.classification.reason.map(|reason| reason.to_string()),
                 pending: None,
             },
             Some(news),

@@ -129,7 +129,7 @@ pub struct JobResult {
     pub method: String,
     /// The state.
     pub state: State,
-    /// The cause of the state, kebab-case.
+    /// The text of the reason, such as `dns` or `digest`; a newer program may have further ones.
     #[serde(default, skip_serializing_if = "Option::is_none")]
     pub reason: Option<String>,
     /// One sentence for people.

@@ -35,7 +35,7 @@ pub struct Finding {
     pub message: String,
     /// The state of the URL.
     pub state: State,
-    /// Which kind of the state, kebab-case, such as `dns` or `digest`.
+    /// The text of the reason, such as `dns` or `digest`; a newer program may have further ones.
     #[serde(default, skip_serializing_if = "Option::is_none")]
     pub reason: Option<String>,
     /// The promise, for people; absent where the message says as much.

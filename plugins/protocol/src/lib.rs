@@ -10,6 +10,7 @@
 mod envelope;
 mod finding;
 mod notifier;
+mod reason;
 mod state;
 
 pub use envelope::{
@@ -17,6 +18,7 @@ pub use envelope::{
 };
 pub use finding::{Finding, FixedMistake, Mistake, Severity};
 pub use notifier::{DeliveryFuture, DeliveryOutcome, DeliveryReport, Notifier, Trigger};
+pub use reason::{Reason, UnknownReason};
 pub use state::{State, UnknownState};
 
 /// The JSON Schema of [`Envelope`], as published in docs/envelope.schema.json.

@@ -1,6 +1,6 @@
 //! The words for states and reasons in reports.
 
-use urldb_protocol::State;
+use urldb_protocol::{Reason, State};
 
 /// The heading of a group of URLs in this state.
 pub(crate) fn title(state: State) -> &'static str {
@@ -19,40 +19,11 @@ pub(crate) fn title(state: State) -> &'static str {
     }
 }
 
-/// What a reason means; one that is not known here stands for itself.
+/// What a reason means; a reason of a newer program stands for itself.
 pub(crate) fn cause(reason: &str) -> &str {
-    match reason {
-        "dns" => "the name does not resolve",
-        "connect" => "no connection",
-        "tls-expired" => "the certificate has expired",
-        "tls-untrusted" => "the certificate is not trusted",
-        "tls-wrong-host" => "the certificate is for another host",
-        "tls-not-yet-valid" => "the certificate is not valid yet",
-        "tls" => "no secure connection",
-        "timeout" => "no answer in time",
-        "protocol" => "the answer is not proper HTTP",
-        "redirect-loop" => "redirects in a circle",
-        "redirect-limit" => "too many redirects",
-        "redirect-invalid" => "redirects to nowhere",
-        "digest" => "other bytes",
-        "length" => "another length",
-        "content-type" => "another content type",
-        "status" => "another status",
-        "other-redirect" => "to another place",
-        "no-redirect" => "not at all",
-        "too-many-requests" => "too many requests",
-        "challenge" => "a challenge for browsers",
-        "parked" => "a page that offers the domain for sale",
-        "refused" => "our own rules forbid to connect there",
-        "unsafe-method" => "the request may change something",
-        "run-ended" => "the run was over",
-        "host-silent" => "the host answers nothing",
-        "own-limit" => "too many open files here",
-        "own-network" => "perhaps it is our own network",
-        "too-large" => "larger than what is read",
-        "not-read" => "the body was not read",
-        "not-asked" => "it was not asked for",
-        other => other,
+    match reason.parse::<Reason>() {
+        Ok(known) => known.explanation(),
+        Err(_) => reason,
     }
 }
 
