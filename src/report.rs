@@ -1,4 +1,4 @@
-//! Turns verdicts into what people and programs are told.
+//! Turns verdicts into the report of a run: findings, changes, totals, exit code.
 
 use std::collections::BTreeMap;
 use std::time::Duration;
@@ -8,32 +8,32 @@ use urldb_protocol::{
     Change, Coverage, Envelope, Finding, FixedMistake, JobResult, Mistake, Observed, PROTOCOL,
     Promised, RunInfo, Severity, State, Summary,
 };
+use urldb_verdict::{
+    BodyEnd, CanonicalMismatch, Expiry, Job, JudgedJob, Observation, Promise, SkippedRecords,
+    Transition, UrlStatus, Verdict, Warning,
+};
 
 use crate::exit::ExitCode;
 use crate::hex;
-use urldb_verdict::JudgedJob;
-use urldb_verdict::{BodyEnd, Observation};
-use urldb_verdict::{Expiry, Misnamed, Transition, UrlStatus, Verdict, Warning};
-use urldb_verdict::{Job, LeftOut, Promise};
 
-/// The code of a finding about a cname: its state says in which way it differs.
+/// The code of a finding about a cname; the finding's state says how the cname differs.
 pub const ALIAS_DIFFERS: &str = "alias-differs";
 
-/// One job, judged.
+/// A judged job, and its status after the run.
 #[derive(Debug)]
 pub struct ReportedJob<'a> {
     /// The job.
     pub job: &'a Job,
-    /// All that was observed, in order.
+    /// All observations, oldest first.
     pub observations: &'a [Observation],
-    /// What this run says.
+    /// The verdict of the run.
     pub verdict: &'a Verdict,
-    /// What is believed now and whether that is news; absent where no ledger is kept.
+    /// The status after the run, and the transition to it; absent for a command without ledger.
     pub url_status: Option<&'a (UrlStatus, Option<Transition>)>,
 }
 
 impl<'a> ReportedJob<'a> {
-    /// A judged job, with its status after the run where the run remembers.
+    /// Borrows a judged job.
     pub fn new(
         judged: &'a JudgedJob,
         url_status: Option<&'a (UrlStatus, Option<Transition>)>,
@@ -47,74 +47,73 @@ impl<'a> ReportedJob<'a> {
     }
 }
 
-/// What is wrong in domain files.
+/// Mistakes in domain files.
 #[derive(Debug, Default)]
 pub struct Mistakes {
-    /// What keeps records from being read, or from meaning what their author meant.
-    pub mistakes: Vec<Mistake>,
-    /// What did so in earlier runs, and does no longer.
-    pub mended: Vec<FixedMistake>,
+    /// Mistakes that keep records from being read as they are meant.
+    pub current: Vec<Mistake>,
+    /// Mistakes of earlier runs that are gone.
+    pub fixed: Vec<FixedMistake>,
 }
 
-/// Collects what a run has to say.
+/// Collects the judged jobs of a run.
 #[derive(Debug, Default)]
 pub struct Report {
     findings: Vec<Finding>,
-    misread: Mistakes,
+    mistakes: Mistakes,
     changes: Vec<Change>,
     states: BTreeMap<State, u64>,
-    /// The states as they count for the exit code.
+    /// Number of URLs by the state that counts for the exit code.
     weighed: BTreeMap<State, u64>,
     coverage: Coverage,
     unverified: Vec<String>,
     results: Option<Vec<JobResult>>,
-    /// How long before its end a certificate is worth a warning.
+    /// How long before it expires a certificate is a warning.
     expiry_warning: Duration,
-    /// One warning for each host, however many URLs it has.
+    /// One warning for each host.
     certificates: BTreeMap<String, Finding>,
 }
 
 impl Report {
-    /// An empty report of a run that leaves so much out and cannot read so much. The
-    /// result of every job, good ones too, is kept only where it is asked for: there
-    /// may be very many.
+    /// An empty report. `skipped` and `mistakes` come from planning. The report holds the result of
+    /// every job only if `with_results`, since a database may have very many.
     pub fn new(
         with_results: bool,
         expiry_warning: Duration,
-        left_out: LeftOut,
-        misread: Mistakes,
+        skipped: SkippedRecords,
+        mistakes: Mistakes,
     ) -> Self {
         Self {
             expiry_warning,
             coverage: Coverage {
-                deprecated: left_out.deprecated,
-                not_selected: left_out.not_selected,
+                deprecated: skipped.deprecated,
+                not_selected: skipped.not_selected,
                 ..Coverage::default()
             },
-            misread,
+            mistakes,
             results: with_results.then(Vec::new),
             ..Self::default()
         }
     }
 
-    /// Takes one judged job in.
+    /// Adds one judged job.
     pub fn add(&mut self, judged: &ReportedJob<'_>) {
         let state = judged.verdict.state();
         *self.states.entry(state).or_default() += 1;
         *self.weighed.entry(weighed(judged)).or_default() += 1;
         self.cover(judged);
         self.findings.extend(finding(judged));
-        let misnamed = misnamed(judged);
-        let finding = |misnamed: &Misnamed| {
-            warning_finding(judged, misnamed.warning, misnamed.message.clone())
+        let mismatch = canonical_mismatch(judged);
+        let finding = |mismatch: &CanonicalMismatch| {
+            warning_finding(judged, mismatch.warning, mismatch.message.clone())
         };
-        self.findings.extend(misnamed.as_ref().map(finding));
+        self.findings.extend(mismatch.as_ref().map(finding));
         self.warn_of_certificates(judged);
-        if let Some((url_status, Some(news))) = judged.url_status {
-            self.changes.push(change(judged, url_status, news));
+        if let Some((url_status, Some(transition))) = judged.url_status {
+            self.changes.push(change(judged, url_status, transition));
         }
         if let Some(results) = &mut self.results {
-            results.push(result(judged, misnamed.as_ref()));
+            results.push(result(judged, mismatch.as_ref()));
         }
     }
 
@@ -137,7 +136,8 @@ impl Report {
         }
     }
 
-    /// Of a host's URLs the first in the database stands for all, in whatever order they come.
+    /// Adds a warning for each host whose certificate expires soon, at the host's first record in the
+    /// database.
     fn warn_of_certificates(&mut self, judged: &ReportedJob<'_>) {
         let seen = judged.observations.iter();
         for Expiry { host, message } in
@@ -152,7 +152,7 @@ impl Report {
         }
     }
 
-    /// How many URLs were seen in each state.
+    /// Number of URLs seen in each state.
     pub fn states(&self) -> &BTreeMap<State, u64> {
         &self.states
     }
@@ -164,12 +164,12 @@ impl Report {
         urls
     }
 
-    /// What is news.
+    /// The transitions of the run.
     pub fn changes(&self) -> &[Change] {
         &self.changes
     }
 
-    /// The exit code: 1 if a promise is known to be broken, else 3 if anything could not be judged.
+    /// The exit code: 1 if a promise is believed to be broken, else 3 if a URL could not be judged.
     pub fn exit_code(&self) -> ExitCode {
         let of = |state: &State| {
             if state.is_broken() {
@@ -183,7 +183,7 @@ impl Report {
         self.weighed.keys().map(of).max().unwrap_or_default()
     }
 
-    /// The finished report, and the results of all jobs if they were kept.
+    /// The finished report, and the results of all jobs if the report holds them.
     pub fn finish(mut self, run: RunInfo) -> (Envelope, Option<Vec<JobResult>>) {
         self.findings.extend(self.certificates.into_values());
         self.findings.sort_by(|a, b| {
@@ -210,8 +210,8 @@ impl Report {
             protocol: PROTOCOL,
             run,
             findings: self.findings,
-            mistakes: self.misread.mistakes,
-            fixed: self.misread.mended,
+            mistakes: self.mistakes.current,
+            fixed: self.mistakes.fixed,
             changes: self.changes,
             summary,
         };
@@ -219,14 +219,14 @@ impl Report {
     }
 }
 
-/// Whether the server only said that the content is the one that is known.
+/// Whether the verdict rests on a 304 only.
 fn is_not_modified(judged: &ReportedJob<'_>) -> bool {
     let seen = judged.observations.get(judged.verdict.observation);
     seen.is_some_and(Observation::is_not_modified)
 }
 
-/// The place of a finding: what is broken, what may be, what could not be judged, what is just
-/// worth knowing.
+/// The order of findings: broken promises, those not confirmed yet, URLs that could not be judged,
+/// other warnings.
 fn rank(finding: &Finding) -> (u8, State) {
     let class = match finding.severity {
         Severity::Error => u8::from(finding.pending),
@@ -236,8 +236,8 @@ fn rank(finding: &Finding) -> (u8, State) {
     (class, finding.state)
 }
 
-/// The state that counts for the exit code: a bad one that is not believed yet
-/// leaves the URL unsure, and leaves it broken if it was.
+/// The state that counts for the exit code. A URL with a pending bad state counts as unsure, or as
+/// broken if that is what is believed.
 fn weighed(judged: &ReportedJob<'_>) -> State {
     let seen = judged.verdict.state();
     match judged.url_status {
@@ -247,7 +247,7 @@ fn weighed(judged: &ReportedJob<'_>) -> State {
     }
 }
 
-/// What is wrong with this URL now, if anything is.
+/// The finding about the URL's state, unless its promise holds without a remark.
 fn finding(judged: &ReportedJob<'_>) -> Option<Finding> {
     let Verdict { classification, .. } = judged.verdict;
     let code = match (classification.state, classification.warning) {
@@ -289,16 +289,16 @@ fn finding(judged: &ReportedJob<'_>) -> Option<Finding> {
     })
 }
 
-/// What is wrong with the canonical URL of a page that is as promised; the page of an alias is
-/// that of the domain.
-fn misnamed(judged: &ReportedJob<'_>) -> Option<Misnamed> {
+/// The mismatch of the canonical URL, if the page is as promised. Aliases serve the domain's pages, so
+/// they are not compared.
+fn canonical_mismatch(judged: &ReportedJob<'_>) -> Option<CanonicalMismatch> {
     let Verdict { observation, .. } = judged.verdict;
     let seen = judged.observations.get(*observation)?;
     let counts = judged.verdict.state() == State::Ok && judged.job.key.alias.is_none();
-    urldb_verdict::misnamed(judged.job, seen).filter(|_| counts)
+    urldb_verdict::canonical_mismatch(judged.job, seen).filter(|_| counts)
 }
 
-/// A warning that has nothing to do with how the URL was judged.
+/// A warning that is independent of the verdict.
 fn warning_finding(judged: &ReportedJob<'_>, warning: Warning, message: String) -> Finding {
     Finding {
         code: warning.as_str().to_owned(),
@@ -317,7 +317,7 @@ fn warning_finding(judged: &ReportedJob<'_>, warning: Warning, message: String) 
     }
 }
 
-/// One sentence for people; of an alias, with both names.
+/// One sentence for people; with both names for an alias.
 fn message(judged: &ReportedJob<'_>) -> String {
     let message = judged.verdict.classification.message();
     match alias_of(judged.job) {
@@ -347,20 +347,20 @@ fn since(url_status: &UrlStatus, state: State) -> Timestamp {
     pending.map_or(url_status.since, |pending| pending.first)
 }
 
-fn change(judged: &ReportedJob<'_>, url_status: &UrlStatus, news: &Transition) -> Change {
+fn change(judged: &ReportedJob<'_>, url_status: &UrlStatus, transition: &Transition) -> Change {
     Change {
         url: judged.job.url.clone(),
         file: judged.job.file.to_string(),
         line: judged.job.line,
-        from: news.from,
-        to: news.to,
-        from_since: news.from_since,
+        from: transition.from,
+        to: transition.to,
+        from_since: transition.from_since,
         since: url_status.since,
         message: message(judged),
     }
 }
 
-fn result(judged: &ReportedJob<'_>, misnamed: Option<&Misnamed>) -> JobResult {
+fn result(judged: &ReportedJob<'_>, mismatch: Option<&CanonicalMismatch>) -> JobResult {
     let Verdict {
         classification,
         observation,
@@ -388,7 +388,7 @@ fn result(judged: &ReportedJob<'_>, misnamed: Option<&Misnamed>) -> JobResult {
         warnings: classification
             .warning
             .into_iter()
-            .chain(misnamed.map(|misnamed| misnamed.warning))
+            .chain(mismatch.map(|mismatch| mismatch.warning))
             .map(|warning| warning.as_str().to_owned())
             .collect(),
         attempts: judged.observations.len(),

@@ -7,7 +7,7 @@ use proptest::prelude::*;
 use urldb_canon::Scheme;
 use urldb_verdict::{Beginning, Hop, Observation, PAGE, Sent};
 use urldb_verdict::{BodyUse, Job, JobKey, Promise, Request};
-use urldb_verdict::{Misnamed, Warning, misnamed};
+use urldb_verdict::{CanonicalMismatch, Warning, canonical_mismatch};
 
 const URL: &str = "http://example.test/dir/page?a=1";
 
@@ -33,7 +33,7 @@ fn job() -> Job {
             body: None,
         },
         body: BodyUse::Skip,
-        known: None,
+        validators: None,
     }
 }
 
@@ -71,7 +71,7 @@ fn warning(headers: &[&str], page: &str) -> Option<Warning> {
         .map(|value| ("link", value.as_bytes()))
         .collect();
     let seen = answer(URL, 200, &headers, page.as_bytes());
-    misnamed(&job(), &seen).map(|misnamed| misnamed.warning)
+    canonical_mismatch(&job(), &seen).map(|canonical_mismatch| canonical_mismatch.warning)
 }
 
 fn is_missing(page: &str) -> bool {
@@ -169,7 +169,7 @@ fn another_url_differs_wherever_it_is_named() {
         );
     }
     let seen = answer(URL, 200, &[], b"<link rel=canonical href=/other>");
-    let Misnamed { message, .. } = misnamed(&job(), &seen).unwrap();
+    let CanonicalMismatch { message, .. } = canonical_mismatch(&job(), &seen).unwrap();
     assert_eq!(
         message,
         "the page names http://example.test/other as canonical; \
@@ -179,8 +179,8 @@ fn another_url_differs_wherever_it_is_named() {
         "<link rel=canonical href='http://[\u{9b}{}'>",
         "x".repeat(9999)
     );
-    let Misnamed { message, .. } =
-        misnamed(&job(), &answer(URL, 200, &[], long.as_bytes())).unwrap();
+    let CanonicalMismatch { message, .. } =
+        canonical_mismatch(&job(), &answer(URL, 200, &[], long.as_bytes())).unwrap();
     assert!(
         message.len() < 400 && !message.contains('\u{9b}'),
         "{message}"
@@ -189,7 +189,9 @@ fn another_url_differs_wherever_it_is_named() {
 
 #[test]
 fn only_a_good_page_of_the_url_itself_is_looked_at() {
-    let look = |seen: Observation| misnamed(&job(), &seen).map(|misnamed| misnamed.warning);
+    let look = |seen: Observation| {
+        canonical_mismatch(&job(), &seen).map(|canonical_mismatch| canonical_mismatch.warning)
+    };
     let missing = Some(Warning::CanonicalMissing);
     assert_eq!(look(answer(URL, 200, &[], b"x")), missing);
     assert_eq!(
@@ -214,14 +216,20 @@ fn only_a_good_page_of_the_url_itself_is_looked_at() {
     assert_eq!(look(other), None, "not HTML, or it broke off");
     let mut unasked = job();
     unasked.promise.canonical = None;
-    assert_eq!(misnamed(&unasked, &answer(URL, 200, &[], b"x")), None);
+    assert_eq!(
+        canonical_mismatch(&unasked, &answer(URL, 200, &[], b"x")),
+        None
+    );
     // The page of another spelling is that of the official URL.
     let mut spelling = job();
     spelling.promise.canonical = Some("http://example.test/official".into());
     let page = b"<link rel=canonical href='/official'>";
-    assert_eq!(misnamed(&spelling, &answer(URL, 200, &[], page)), None);
     assert_eq!(
-        misnamed(
+        canonical_mismatch(&spelling, &answer(URL, 200, &[], page)),
+        None
+    );
+    assert_eq!(
+        canonical_mismatch(
             &spelling,
             &answer("http://example.test/official", 200, &[], page)
         ),
@@ -232,7 +240,8 @@ fn only_a_good_page_of_the_url_itself_is_looked_at() {
 #[test]
 fn a_page_that_is_too_long_is_not_said_to_lack_it_anywhere() {
     let page = vec![b' '; PAGE];
-    let Misnamed { message, .. } = misnamed(&job(), &answer(URL, 200, &[], &page)).unwrap();
+    let CanonicalMismatch { message, .. } =
+        canonical_mismatch(&job(), &answer(URL, 200, &[], &page)).unwrap();
     assert!(message.contains("in its first 256 KiB"), "{message}");
 }
 
@@ -240,8 +249,8 @@ proptest! {
     #[test]
     fn nothing_panics(header in ".{0,60}", page in ".{0,200}", junk in any::<Vec<u8>>()) {
         let headers = [("link", header.as_bytes()), ("link", junk.as_slice())];
-        let _ = misnamed(&job(), &answer(URL, 200, &headers, page.as_bytes()));
-        let _ = misnamed(&job(), &answer(URL, 200, &[], &junk));
+        let _ = canonical_mismatch(&job(), &answer(URL, 200, &headers, page.as_bytes()));
+        let _ = canonical_mismatch(&job(), &answer(URL, 200, &[], &junk));
     }
 
     #[test]
@@ -250,7 +259,7 @@ proptest! {
         page in "(<link|<base|<body|<script|</|>| rel=canonical| href=|'|\"|/|#|\\?){0,30}",
     ) {
         let headers = [("link", header.as_bytes())];
-        let _ = misnamed(&job(), &answer(URL, 200, &headers, page.as_bytes()));
+        let _ = canonical_mismatch(&job(), &answer(URL, 200, &headers, page.as_bytes()));
     }
 
     #[test]
@@ -265,6 +274,6 @@ proptest! {
         let page = format!("<link rel=canonical href=\"{}\">", identity.path.replace('&', "&amp;"));
         // Two slashes would begin a host.
         prop_assume!(!identity.path.starts_with("//"));
-        prop_assert_eq!(misnamed(&own, &answer(&own.url, 200, &[], page.as_bytes())), None);
+        prop_assert_eq!(canonical_mismatch(&own, &answer(&own.url, 200, &[], page.as_bytes())), None);
     }
 }

@@ -1,4 +1,4 @@
-//! The rules of src/verdict/challenges.toml, each with an answer that it recognizes, and with
+//! The rules of crates/verdict/src/challenges.toml, each with an answer that it recognizes, and with
 //! answers that look a little like it. The texts are ours; what they imitate are the marks.
 
 use std::collections::BTreeSet;

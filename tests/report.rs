@@ -6,9 +6,10 @@ use jiff::{Timestamp, ToSpan};
 use urldb::report::{Mistakes, Report, ReportedJob};
 use urldb_canon::Scheme;
 use urldb_protocol::{Envelope, RunInfo, Severity};
-use urldb_verdict::{Beginning, Certificate, Hop, Observation, Sent};
-use urldb_verdict::{BodyUse, Job, JobKey, LeftOut, Promise, Request};
-use urldb_verdict::{Verdict, classify};
+use urldb_verdict::{
+    Beginning, BodyUse, Certificate, Hop, Job, JobKey, Observation, Promise, Request, Sent,
+    SkippedRecords, Verdict, classify,
+};
 
 const NOW: Timestamp = Timestamp::UNIX_EPOCH;
 
@@ -36,7 +37,7 @@ fn job(url: &str, line: usize) -> Job {
             body: None,
         },
         body: BodyUse::Skip,
-        known: None,
+        validators: None,
     }
 }
 
@@ -66,7 +67,7 @@ fn report(seen: Vec<(Job, Vec<Hop>)>) -> Envelope {
     let mut report = Report::new(
         false,
         Duration::from_hours(14 * 24),
-        LeftOut::default(),
+        SkippedRecords::default(),
         Mistakes::default(),
     );
     for (job, hops) in seen {

@@ -7,6 +7,7 @@ use std::io::{self, BufRead, IsTerminal, Write};
 use anyhow::Context as _;
 use urldb_format::{DomainFile, Record, RecordIdentity};
 use urldb_protocol::{JobResult, State};
+use urldb_verdict::JudgedJob;
 
 use super::Context;
 use super::args::TargetArgs;
@@ -17,7 +18,6 @@ use crate::database::edit::Edit;
 use crate::exit::ExitCode;
 use crate::run::{self, Progress, RunOptions};
 use crate::stop::{Stop, stop_on_signals};
-use urldb_verdict::JudgedJob;
 
 /// Make what is served now the new promise, where it has changed on purpose
 ///

@@ -7,19 +7,20 @@ use anyhow::Context as _;
 use urldb_canon::rules::{ResolveError, UrlParts};
 use urldb_canon::{Identity, Scheme};
 use urldb_format::{DomainFile, Metadata, Record, RecordEntry, RecordIdentity};
+use urldb_verdict::{BodyUse, Request};
 
 use super::Context;
 use super::args::MapArgs;
 use super::args::RecordArgs;
+use super::print::progress::Bar;
 use super::print::style;
-use super::probe::{self, Bytes};
 use crate::config::Config;
 use crate::database::aliases::{Aliases, read_if_there};
 use crate::database::edit::Edit;
 use crate::database::site_rules;
 use crate::exit::ExitCode;
+use crate::run::{self, ServedBytes};
 use crate::stop::{Stop, stop_on_signals};
-use urldb_verdict::{BodyUse, Request};
 
 /// Add URLs to the database
 ///
@@ -60,9 +61,9 @@ pub(super) fn run(args: &Args, context: &mut Context) -> anyhow::Result<ExitCode
     );
     let asked = args.request.record(&context.directory)?;
     let wanted = pages(&read_urls(&args.urls)?, context)?;
-    let Fetched { seen, exit } = if args.no_fetch {
+    let Fetched { candidates, exit } = if args.no_fetch {
         Fetched {
-            seen: wanted.into_iter().map(Seen::unfetched).collect(),
+            candidates: wanted.into_iter().map(Candidate::unfetched).collect(),
             exit: ExitCode::Success,
         }
     } else {
@@ -73,8 +74,8 @@ pub(super) fn run(args: &Args, context: &mut Context) -> anyhow::Result<ExitCode
         categories: &args.categories,
     };
     let mut out = anstream::stdout().lock();
-    let added = write(&seen, &wish, context)?;
-    for Seen { identity, .. } in &seen {
+    let added = write(&candidates, &wish, context)?;
+    for Candidate { identity, .. } in &candidates {
         let Some(Added { done, is_asked }) = added.get(identity) else {
             continue;
         };
@@ -97,10 +98,10 @@ pub(super) fn run(args: &Args, context: &mut Context) -> anyhow::Result<ExitCode
     Ok(exit)
 }
 
-/// Says so if a request is one that runs will not send.
+/// A warning if runs will not send this request.
 fn unsent(asked: &Record, identity: &Identity, config: &Config) -> Option<String> {
-    let manners = config.check.fetch.of_host(&identity.host);
-    let is_sent = Request::of(asked).is_safe() || manners.unsafe_methods;
+    let options = config.check.fetch.of_host(&identity.host);
+    let is_sent = Request::of(asked).is_safe() || options.unsafe_methods;
     let method = asked.method.as_deref()?;
     (!is_sent).then(|| {
         format!(
@@ -111,7 +112,7 @@ fn unsent(asked: &Record, identity: &Identity, config: &Config) -> Option<String
     })
 }
 
-/// The page of each URL, once, in the spelling of the site rules and of `cnames`.
+/// The page of each URL, without duplicates, spelled as the site rules and `cnames` have it.
 fn pages(urls: &[String], context: &Context) -> anyhow::Result<Vec<Identity>> {
     let aliases = Aliases::load(&context.config)?;
     let rules = site_rules::load(&context.config)?;
@@ -152,14 +153,14 @@ fn read_urls(arguments: &[String]) -> anyhow::Result<Vec<String>> {
     Ok(urls)
 }
 
-/// A URL to be added, and what it serves.
-struct Seen {
+/// A URL to add.
+struct Candidate {
     identity: Identity,
-    /// Where they were asked for.
-    bytes: Option<Bytes>,
+    /// The bytes that it serves, with `--static`.
+    bytes: Option<ServedBytes>,
 }
 
-impl Seen {
+impl Candidate {
     fn unfetched(identity: Identity) -> Self {
         Self {
             identity,
@@ -168,14 +169,14 @@ impl Seen {
     }
 }
 
-/// What came of fetching.
+/// The result of fetching.
 struct Fetched {
-    /// The URLs that answer as they should.
-    seen: Vec<Seen>,
+    /// The URLs that can be added.
+    candidates: Vec<Candidate>,
     exit: ExitCode,
 }
 
-/// Fetches each URL. Those that do not answer as they should are told of.
+/// Fetches each URL, and warns of those that cannot be added.
 fn fetch(
     args: &Args,
     context: &Context,
@@ -183,7 +184,7 @@ fn fetch(
     wanted: Vec<Identity>,
 ) -> anyhow::Result<Fetched> {
     let body = if args.is_static {
-        probe::hashed(context)
+        run::probe_body(&context.config)
     } else {
         BodyUse::Skip
     };
@@ -191,19 +192,22 @@ fn fetch(
     stop_on_signals(&stop)?;
     let jobs = wanted
         .iter()
-        .map(|identity| probe::job(identity, asked, body));
+        .map(|identity| run::probe_job(identity, asked, body));
     let mut results = HashMap::new();
-    probe::ask(context, jobs, &stop, |job, served| {
+    let bar = Bar::new(wanted.len() as u64, context.quiet);
+    let probed = run::probe(&context.config, &stop, &bar, jobs, |job, served| {
         results.insert(job.url, served);
-    })?;
+    });
+    bar.finish();
+    probed?;
     let mut fetched = Fetched {
-        seen: vec![],
+        candidates: vec![],
         exit: ExitCode::Success,
     };
     for identity in wanted {
         let url = identity.to_string();
         match results.remove(&url) {
-            Some(Ok(bytes)) => fetched.seen.push(Seen { identity, bytes }),
+            Some(Ok(bytes)) => fetched.candidates.push(Candidate { identity, bytes }),
             Some(Err(_)) | None if stop.is_set() => {}
             Some(Err(problem)) => {
                 style::print_warning(format!("{url} was not added: {}", style::plain(&problem)));
@@ -219,7 +223,7 @@ fn fetch(
     Ok(fetched)
 }
 
-/// What adding a URL came to.
+/// What happened to the record of a URL.
 #[derive(Debug, Clone, Copy, PartialEq, Eq)]
 enum Done {
     Added,
@@ -237,35 +241,38 @@ impl std::fmt::Display for Done {
     }
 }
 
-/// What became of a URL.
+/// The result of adding a URL.
 struct Added {
     done: Done,
-    /// Whether its domain is asked over its scheme.
+    /// Whether runs request the domain over the URL's scheme.
     is_asked: bool,
 }
 
-/// Adds all URLs. No domain file is changed before all are on disk, and they are read only now: they
-/// may have changed while the network was asked.
+/// Adds all URLs. The new domain files replace the old ones only when all are on disk. The files are
+/// read only now, since they may have changed during the fetches.
 fn write<'a>(
-    seen: &'a [Seen],
+    candidates: &'a [Candidate],
     wish: &Wish<'_>,
     context: &Context,
 ) -> anyhow::Result<HashMap<&'a Identity, Added>> {
     let mut edit = Edit::begin(&context.database())?;
-    let mut by_host: BTreeMap<&str, Vec<&Seen>> = BTreeMap::new();
-    for seen in seen {
-        let host = by_host.entry(&seen.identity.host).or_default();
-        host.push(seen);
+    let mut by_host: BTreeMap<&str, Vec<&Candidate>> = BTreeMap::new();
+    for candidate in candidates {
+        let host = by_host.entry(&candidate.identity.host).or_default();
+        host.push(candidate);
     }
     let mut all = HashMap::new();
-    for (host, seen) in by_host {
+    for (host, candidates) in by_host {
         let path = context.domain_file(host);
-        let schemes: Vec<Scheme> = seen.iter().map(|seen| seen.identity.scheme).collect();
+        let schemes: Vec<Scheme> = candidates
+            .iter()
+            .map(|candidate| candidate.identity.scheme)
+            .collect();
         let mut file = match read_if_there(&path)? {
             Some(file) => file,
             None => DomainFile::create(path, Metadata::for_schemes(&schemes))?,
         };
-        let added = wish.add_to(&mut file, &seen)?;
+        let added = wish.add_to(&mut file, &candidates)?;
         if added.iter().any(|(_, added)| added.done != Done::Known) {
             edit.stage(&file)?;
         }
@@ -275,19 +282,19 @@ fn write<'a>(
     Ok(all)
 }
 
-/// What is to be said of every URL.
+/// What all records get.
 struct Wish<'a> {
-    /// Its request.
+    /// The request.
     asked: &'a Record,
     categories: &'a [String],
 }
 
 impl Wish<'_> {
-    /// Adds records to a file, or to those that it has what they lack.
+    /// Adds the records to a file, or completes the records that it already has.
     fn add_to<'a>(
         &self,
         file: &mut DomainFile,
-        seen: &[&'a Seen],
+        candidates: &[&'a Candidate],
     ) -> anyhow::Result<Vec<(&'a Identity, Added)>> {
         let schemes = file.metadata().schemes();
         let entries = file.records().map(RecordEntry::record);
@@ -295,29 +302,32 @@ impl Wish<'_> {
             .map(|record| (record.identity(), record.clone()))
             .collect();
         let (mut changed, mut all) = (vec![], vec![]);
-        for seen in seen {
-            let (record, done) = self.applied(seen, &known);
+        for candidate in candidates {
+            let (record, done) = self.applied(candidate, &known);
             if done != Done::Known {
                 known.insert(record.identity(), record.clone());
                 changed.push(record);
             }
-            let is_asked = schemes.contains(&seen.identity.scheme);
-            all.push((&seen.identity, Added { done, is_asked }));
+            let is_asked = schemes.contains(&candidate.identity.scheme);
+            all.push((&candidate.identity, Added { done, is_asked }));
         }
         file.put_all(changed)?;
         Ok(all)
     }
 
-    /// The record of a URL as it is to be. What it promises already is not touched: that is what
-    /// `accept` is for.
-    fn applied(&self, seen: &Seen, known: &HashMap<RecordIdentity, Record>) -> (Record, Done) {
+    /// The new record of a URL. Existing promises stay, since `accept` is the command to change them.
+    fn applied(
+        &self,
+        candidate: &Candidate,
+        known: &HashMap<RecordIdentity, Record>,
+    ) -> (Record, Done) {
         let wanted = Record {
-            path: seen.identity.path.clone(),
+            path: candidate.identity.path.clone(),
             ..self.asked.clone()
         };
         let before = known.get(&wanted.identity());
         let mut record = before.cloned().unwrap_or(wanted);
-        if let Some(bytes) = &seen.bytes {
+        if let Some(bytes) = &candidate.bytes {
             bytes.promise_in(&mut record);
         }
         let categories = self.categories.iter().filter(|name| !name.is_empty());

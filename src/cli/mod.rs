@@ -18,7 +18,6 @@ mod init;
 mod lint;
 mod list;
 mod print;
-mod probe;
 mod rm;
 mod url;
 mod watch;

@@ -1,41 +1,39 @@
-//! One document of a ledger file.
+//! One document of a ledger file: what is remembered of one job.
 
 use anyhow::Context;
 use jiff::Timestamp;
 use urldb_canon::Scheme;
 use urldb_format::{Mapping, Schema, Value};
 use urldb_protocol::State;
+use urldb_verdict::{Doubt, JobKey, Pending, UrlStatus};
 
-use urldb_verdict::JobKey;
-use urldb_verdict::{Doubt, Pending, UrlStatus};
-
-/// Which keys of a ledger file are not text.
+/// The keys of a ledger file whose values are not text.
 pub(super) const SCHEMA: Schema = Schema {
     integers: &["pending-count", "pending-other-count"],
     booleans: &[],
 };
 
-/// What is known of one job.
+/// What is remembered of one job.
 #[derive(Debug, Clone, PartialEq, Eq)]
 pub struct Entry {
-    /// What is believed of it.
+    /// State, reason and pending doubt.
     pub url_status: UrlStatus,
-    /// The content that was last seen whole.
+    /// The content that was last seen complete.
     pub content: Option<Content>,
 }
 
-/// Content that was seen whole.
+/// Content that was seen complete.
 #[derive(Debug, Clone, PartialEq, Eq)]
 pub struct Content {
-    /// Its digest, as `sha256:` and lower-case hex.
+    /// Digest of the content, as `sha256:` and lower-case hex.
     pub digest: String,
-    /// The validator that came with it.
+    /// `ETag` of its response.
     pub etag: Option<String>,
-    /// The other validator that came with it.
+    /// `Last-Modified` of its response.
     pub last_modified: Option<String>,
-    /// The digest of the redirects that led to it, as they were archived last.
+    /// Digest of the redirects that led to it, as they were archived last.
     pub redirects: Option<String>,
-    /// Where it is archived in full.
+    /// The record with its full capture.
     pub capture: Option<Capture>,
 }
 
@@ -105,7 +103,7 @@ impl Entry {
         };
         let url_status = UrlStatus {
             state: needed(mapping, "state")?.parse()?,
-            since: moment(mapping, "since")?,
+            since: timestamp(mapping, "since")?,
             reason: text(mapping, "reason"),
             pending: pending(mapping)?,
         };
@@ -158,14 +156,14 @@ fn pending(mapping: &Mapping) -> anyhow::Result<Option<Pending>> {
     let state: State = state.parse()?;
     let other = match mapping.get("pending-other-since") {
         Some(_) => Some(Doubt {
-            first: moment(mapping, "pending-other-since")?,
+            first: timestamp(mapping, "pending-other-since")?,
             count: count(mapping, "pending-other-count"),
         }),
         None => None,
     };
     Ok(Some(Pending {
         state,
-        first: moment(mapping, "pending-since")?,
+        first: timestamp(mapping, "pending-since")?,
         count: count(mapping, "pending-count"),
         other,
     }))
@@ -190,7 +188,7 @@ fn needed(mapping: &Mapping, key: &str) -> anyhow::Result<String> {
     text(mapping, key).with_context(|| format!("`{key}` is missing"))
 }
 
-fn moment(mapping: &Mapping, key: &str) -> anyhow::Result<Timestamp> {
+fn timestamp(mapping: &Mapping, key: &str) -> anyhow::Result<Timestamp> {
     let text = needed(mapping, key)?;
     text.parse()
         .with_context(|| format!("`{key}` is no point in time: {text}"))

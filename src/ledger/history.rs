@@ -1,4 +1,4 @@
-//! `history.jsonl`: a line for each run, and one for each change of state.
+//! `history.jsonl`: a line for each run, and a line for each change of a believed state.
 
 use std::collections::BTreeMap;
 use std::fs::{self, OpenOptions};
@@ -9,35 +9,34 @@ use anyhow::Context;
 use jiff::Timestamp;
 use serde::{Deserialize, Serialize};
 use urldb_protocol::State;
-
 use urldb_verdict::Selection;
 
-/// One line.
+/// One line of the history.
 #[derive(Debug, Clone, Serialize)]
 #[serde(tag = "kind", rename_all = "kebab-case")]
-pub enum Line {
+pub enum HistoryLine {
     /// A run took place.
     Run(RunLine),
     /// A URL's believed state has become another.
     Change(ChangeLine),
 }
 
-/// What one run did.
+/// The line of one run.
 #[derive(Debug, Clone, Serialize)]
 pub struct RunLine {
     /// The run's id.
     pub run: String,
     /// When it began.
     pub at: Timestamp,
-    /// Which records were looked at; absent when it was all of them.
+    /// Which records were checked; absent if the run checked all of them.
     #[serde(skip_serializing_if = "Option::is_none")]
     pub selection: Option<Selection>,
-    /// How many URLs were due.
+    /// Number of URLs that were due.
     pub due: u64,
-    /// How many are in each state, as seen.
+    /// Number of URLs seen in each state.
     pub states: BTreeMap<State, u64>,
-    /// Static URLs that were due and whose bytes were not verified. Every
-    /// other static URL of the selection was: so "last verified" can be computed.
+    /// Static URLs that were due and not verified. Every other static URL of the selection was
+    /// verified, so the last verification of a URL can be computed.
     pub unverified: Vec<String>,
 }
 
@@ -46,19 +45,21 @@ pub struct RunLine {
 pub struct ChangeLine {
     /// The run that brought it.
     pub run: String,
-    /// When.
+    /// When the run ended.
     pub at: Timestamp,
     /// The URL.
     pub url: String,
-    /// What was believed.
+    /// The state that was believed.
     pub from: State,
-    /// What is believed now.
+    /// The state that is believed now.
     pub to: State,
 }
 
-/// Appends lines to the history in `folder`, all or, if the disk is full, none that counts:
-/// a line that was cut short by an earlier crash is ended first, so it spoils no other.
-pub fn append(folder: &Path, lines: &[Line]) -> anyhow::Result<()> {
+/// Appends lines to the history in `folder`.
+///
+/// If an earlier crash cut the last line short, a line end comes first, so that only this line is
+/// lost.
+pub fn append(folder: &Path, lines: &[HistoryLine]) -> anyhow::Result<()> {
     let path = folder.join("history.jsonl");
     let mut bytes = Vec::new();
     for line in lines {
@@ -69,10 +70,10 @@ pub fn append(folder: &Path, lines: &[Line]) -> anyhow::Result<()> {
     write(&path, bytes).with_context(|| format!("cannot append to {}", path.display()))
 }
 
-/// When the last run over everything began.
+/// When the last run over the whole database began.
 ///
 /// # Errors
-/// When the history is there and cannot be read; a line that is not ours is passed over.
+/// When the history exists and cannot be read. Lines of other programs are skipped.
 pub fn last_run(folder: &Path) -> anyhow::Result<Option<Timestamp>> {
     let path = folder.join("history.jsonl");
     let reading = || format!("cannot read {}", path.display());
@@ -83,19 +84,20 @@ pub fn last_run(folder: &Path) -> anyhow::Result<Option<Timestamp>> {
     let mut last = None;
     for line in BufReader::new(file).split(b'\n') {
         let line = line.with_context(reading)?;
-        if let Ok(begun) = serde_json::from_slice::<Begun>(&line)
-            && begun.kind == "run"
-            && begun.selection.is_none()
+        if let Ok(start) = serde_json::from_slice::<RunStart>(&line)
+            && start.kind == "run"
+            && start.selection.is_none()
         {
-            last = last.max(Some(begun.at));
+            last = last.max(Some(start.at));
         }
     }
     Ok(last)
 }
 
-/// The part of a line that says whether it is about a run over everything, and when that was.
+/// The part of a line that shows whether it is about a run over the whole database, and when that
+/// run began.
 #[derive(Deserialize)]
-struct Begun {
+struct RunStart {
     kind: String,
     at: Timestamp,
     selection: Option<serde::de::IgnoredAny>,

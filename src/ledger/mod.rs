@@ -1,10 +1,12 @@
-//! What is known of every URL between runs: text, small, in git.
+//! What is remembered of every URL between runs: small text files in git.
 //!
-//! `HOST.yaml` has the shape of a domain file, with one document for each
-//! thing checked, after one that says what was wrong in the domain file itself; `history.jsonl` has a line for each run and each change. A
-//! run that brings nothing new appends one line and rewrites no file. The
-//! ledger is enough to decide what is news and to write a correct revisit
-//! record, so a fresh checkout needs no archive.
+//! - `HOST.yaml` has the shape of a domain file. Its metadata lists the mistakes in the domain file;
+//!   each further document is about one job.
+//! - `history.jsonl` has a line for each run and for each change of a believed state.
+//!
+//! A run without changes appends one line to the history and rewrites no other file. The ledger alone
+//! is enough to detect transitions and to write correct revisit records, so a fresh checkout needs no
+//! archive.
 
 mod entry;
 mod history;
@@ -16,11 +18,10 @@ use std::path::{Path, PathBuf};
 
 use anyhow::Context;
 use urldb_format::{Mapping, Value, read_documents, write_documents};
+use urldb_verdict::JobKey;
 
 pub use entry::{Capture, Content, Entry};
-pub use history::{ChangeLine, Line, RunLine, append, last_run};
-
-use urldb_verdict::JobKey;
+pub use history::{ChangeLine, HistoryLine, RunLine, append, last_run};
 
 /// The state of every URL, read from and written to one folder.
 #[derive(Debug)]
@@ -30,21 +31,20 @@ pub struct Ledger {
     changed: BTreeSet<String>,
 }
 
-/// What is known of one domain.
+/// The ledger file of one domain.
 #[derive(Debug, Default)]
 struct Domain {
-    /// The mistakes in its file, by the names that they are known again by, sorted.
+    /// The names of the mistakes in the domain file, sorted.
     mistakes: Vec<String>,
     entries: BTreeMap<JobKey, Entry>,
 }
 
 impl Ledger {
-    /// Reads what is known of these domains. A folder or file that is not
-    /// there yet means that nothing is known.
+    /// Reads the ledger files of these domains. A domain without a file has no entries.
     ///
     /// # Errors
-    /// When a file cannot be read, or is not what this program writes: what is
-    /// known must not be forgotten in silence.
+    /// When a file cannot be read, or has another form than this program writes: nothing is forgotten
+    /// silently.
     pub fn load<'a>(
         folder: &Path,
         domains: impl IntoIterator<Item = &'a str>,
@@ -71,12 +71,12 @@ impl Ledger {
         })
     }
 
-    /// What is known of one job.
+    /// The entry of one job.
     pub fn get(&self, key: &JobKey) -> Option<&Entry> {
         self.domains.get(&key.domain)?.entries.get(key)
     }
 
-    /// Replaces what is known of one job.
+    /// Replaces the entry of one job.
     pub fn set(&mut self, key: &JobKey, entry: Entry) {
         if self.get(key) == Some(&entry) {
             return;
@@ -86,7 +86,7 @@ impl Ledger {
         domain.entries.insert(key.clone(), entry);
     }
 
-    /// Forgets one job.
+    /// Removes the entry of one job.
     pub fn forget(&mut self, key: &JobKey) {
         let known = self.domains.get_mut(&key.domain);
         if known.is_some_and(|known| known.entries.remove(key).is_some()) {
@@ -94,7 +94,7 @@ impl Ledger {
         }
     }
 
-    /// Forgets the jobs of a domain that are not in `due`: their records are gone.
+    /// Removes the entries of a domain that are not in `due`: their records are gone.
     pub fn keep_only(&mut self, domain: &str, due: &BTreeSet<JobKey>) {
         if let Some(Domain { entries, .. }) = self.domains.get_mut(domain) {
             let before = entries.len();
@@ -105,7 +105,8 @@ impl Ledger {
         }
     }
 
-    /// Forgets the captures in these archive files: their content will be captured again.
+    /// Removes references to captures in these archive files, so that the next run captures their
+    /// content again.
     pub fn forget_captures(&mut self, files: &BTreeSet<String>) {
         for (name, domain) in &mut self.domains {
             for content in domain
@@ -123,8 +124,7 @@ impl Ledger {
         }
     }
 
-    /// Replaces the names of the mistakes in a domain file, which are sorted, and returns those
-    /// that were known.
+    /// Replaces the sorted names of the mistakes in a domain file, and returns the former names.
     pub fn replace_mistakes(&mut self, domain: &str, mistakes: Vec<String>) -> Vec<String> {
         let known = self.domains.get(domain);
         if known.map_or(&[][..], |known| &known.mistakes) == mistakes {
@@ -135,7 +135,7 @@ impl Ledger {
         std::mem::replace(&mut known.mistakes, mistakes)
     }
 
-    /// Removes what is known of all domains but these: their files are gone.
+    /// Removes the ledger files of all other domains: their domain files are gone.
     pub fn forget_others<'a>(
         &self,
         hosts: impl IntoIterator<Item = &'a str>,
@@ -161,7 +161,7 @@ impl Ledger {
         Ok(())
     }
 
-    /// Writes the files whose entries have changed, each atomically.
+    /// Writes the files that have changed, each atomically.
     pub fn save(&mut self) -> anyhow::Result<()> {
         if self.changed.is_empty() {
             return Ok(());
@@ -183,7 +183,7 @@ fn file_of(folder: &Path, domain: &str) -> PathBuf {
     folder.join(format!("{domain}.yaml"))
 }
 
-/// Whether a file is one that [`Ledger::save`] wrote: nobody else's is removed.
+/// Whether [`Ledger::save`] wrote this file. Other files are never removed.
 fn is_ours(path: &Path) -> bool {
     let domain = path
         .file_name()

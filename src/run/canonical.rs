@@ -1,14 +1,15 @@
-//! Which pages are to name which official URL.
+//! Marks the jobs whose pages must name their official URL.
+
+use urldb_verdict::{Job, JobKey};
 
 use crate::config::Config;
 use crate::database::site_rules;
-use urldb_verdict::{Job, JobKey};
 
-/// Has the pages looked at of hosts where that is configured. What the site rules do not admit is
-/// not asked for anything: `lint` tells of it.
-pub(super) fn want(jobs: &mut [Vec<Job>], config: &Config) -> anyhow::Result<()> {
+/// Marks the pages whose canonical URL is compared, at hosts with `canonical = true`. A URL that the
+/// site rules do not admit is not marked, since `lint` reports it.
+pub(super) fn mark(jobs: &mut [Vec<Job>], config: &Config) -> anyhow::Result<()> {
     let is_wanted = |key: &JobKey| {
-        // Only GET asks for a page.
+        // Only a GET request fetches a page.
         config.check.fetch.of_host(&key.domain).canonical && key.request.is_none()
     };
     let jobs = jobs.iter_mut().flatten();

@@ -1,27 +1,27 @@
-//! Which mistakes in domain files are news.
+//! Tells new mistakes in domain files from known ones.
 //!
-//! A mistake is known if one with the same code was in a line with the same text of the same file:
-//! the lines above may come and go, and its message may be put in better words one day.
+//! A mistake is known if the last run saw a mistake with the same code in a line with the same text
+//! of the same file. Its line number may change, and so may the wording of its message.
 
 use std::collections::BTreeMap;
 
 use urldb_protocol::{FixedMistake, Mistake};
 
-use super::domains::ReadFile;
+use super::domain_files::ReadFile;
 use crate::ledger::Ledger;
 use crate::report::Mistakes;
 
-/// What is wrong in these files, for those who remember nothing.
-pub(super) fn all(files: Vec<ReadFile>) -> Mistakes {
+/// The mistakes in these files, for a command that has no ledger.
+pub(super) fn current(files: Vec<ReadFile>) -> Mistakes {
     Mistakes {
-        mistakes: files.into_iter().flat_map(|file| file.mistakes).collect(),
-        mended: vec![],
+        current: files.into_iter().flat_map(|file| file.mistakes).collect(),
+        fixed: vec![],
     }
 }
 
-/// The same beside what was wrong in them before. What is wrong now is remembered.
-pub(super) fn beside(ledger: &mut Ledger, mut files: Vec<ReadFile>) -> Mistakes {
-    let mut mended = vec![];
+/// Compares the mistakes in these files with those in the ledger, and stores the new set there.
+pub(super) fn compared(ledger: &mut Ledger, mut files: Vec<ReadFile>) -> Mistakes {
+    let mut fixed = vec![];
     for file in &mut files {
         let mut names: Vec<String> = file.mistakes.iter().map(name).collect();
         names.sort();
@@ -37,18 +37,19 @@ pub(super) fn beside(ledger: &mut Ledger, mut files: Vec<ReadFile>) -> Mistakes 
         }
         for (name, count) in known {
             let (code, text) = name.split_once(": ").unwrap_or((&name, ""));
-            let gone = FixedMistake {
+            let mistake = FixedMistake {
                 code: code.to_owned(),
                 file: file.name.to_string(),
                 text: text.to_owned(),
             };
-            mended.extend(std::iter::repeat_n(gone, count));
+            fixed.extend(std::iter::repeat_n(mistake, count));
         }
     }
-    let mistakes = all(files).mistakes;
-    Mistakes { mistakes, mended }
+    let current = current(files).current;
+    Mistakes { current, fixed }
 }
 
+/// The name of a mistake in the ledger: its code, and the text of its line.
 fn name(mistake: &Mistake) -> String {
     format!("{}: {}", mistake.code, mistake.text)
 }

@@ -16,7 +16,7 @@ use urldb_fetch::{FetchOptions, FetchedJob, Fetcher, HostOptions, Mapping, Netwo
 use urldb_format::DomainFile;
 use urldb_protocol::{Reason, State};
 use urldb_verdict::{
-    Cnames, Decision, Job, Keep, Observation, PlanOptions, Rehash, Selection, Verdict,
+    Cnames, Decision, Job, KeptBodies, Observation, PlanOptions, Rehash, Selection, Verdict,
     VerdictOptions, Warning, decide, undecided,
 };
 
@@ -268,7 +268,7 @@ impl<'a> HostedBehaviour<'a> {
         let options = PlanOptions {
             max_body: MAX_BODY,
             whole: false,
-            keep: Keep::None,
+            kept_bodies: KeptBodies::None,
             cnames: Cnames::None,
             day: 0,
             rehash: Rehash::ALWAYS,

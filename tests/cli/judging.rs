@@ -178,6 +178,42 @@ fn a_run_in_which_nobody_answers_says_nothing() {
 }
 
 #[test]
+fn add_and_accept_blame_no_host_when_nobody_answers() {
+    // A port on which nobody listens any more.
+    let port = std::net::TcpListener::bind("127.0.0.1:0")
+        .unwrap()
+        .local_addr()
+        .unwrap();
+    let maps = format!("[network]\nmap = [\"example.test={port}\", \"other.test={port}\"]\n");
+    let sandbox = Sandbox::new(&maps);
+    let (here, there) = ("http://example.test/a", "http://other.test/a");
+    let cause = "no host answered in this run, so it may be our own network";
+    sandbox
+        .urldb(&["add", "--static", here, there])
+        .code(1)
+        .complains(&[
+            &format!("{here} was not added: {cause}"),
+            &format!("{there} was not added: {cause}"),
+        ]);
+    // Of a single host nobody can tell.
+    let alone = sandbox.urldb(&["add", "--static", here]).code(1);
+    assert!(!alone.err.contains("our own network"), "{alone:#?}");
+
+    sandbox.write("urls.txt", format!("{here}\n{there}\n"));
+    let import = ["import", "list", "urls.txt", "--static"];
+    sandbox.urldb(&import).code(1).complains(&[
+        &format!("{here} has no digest: {cause}"),
+        &format!("{there} has no digest: {cause}"),
+    ]);
+    sandbox
+        .urldb(&["accept", "--all", "--yes"])
+        .code(1)
+        .complains(&[&format!(
+            "{here} is inconclusive, which cannot be accepted: {cause}"
+        )]);
+}
+
+#[test]
 fn files_that_we_may_not_open_are_no_failure_of_servers() {
     let site = Site::new();
     // Each connection is held for a while, and not kept.

@@ -81,7 +81,7 @@ fn job(url: &str) -> Job {
             at_most: 1 << 20,
             keep: true,
         },
-        known: None,
+        validators: None,
     }
 }
 

@@ -5,14 +5,14 @@ use super::*;
 #[test]
 fn gone_needs_every_attempt() {
     for code in [404, 410] {
-        wants_more(&Promise::default(), &[status(code), status(code)]);
-        let verdict = settled(
+        retry_wait(&Promise::default(), &[status(code), status(code)]);
+        let verdict = verdict_of(
             &Promise::default(),
             &[status(code), status(code), status(code)],
         );
         assert_eq!((verdict.state(), verdict.sure), (State::Gone, true));
     }
-    let mixed = settled(
+    let mixed = verdict_of(
         &Promise::default(),
         &[status(500), status(404), status(404)],
     );
@@ -66,7 +66,7 @@ fn redirected_only_where_promised_otherwise() {
         &[to_c],
         (State::Redirected, Some("other-redirect"), true),
     );
-    let gone = settled(&named, &[status(404), status(404), status(404)]);
+    let gone = verdict_of(&named, &[status(404), status(404), status(404)]);
     assert_eq!(
         gone.state(),
         State::Gone,
@@ -127,19 +127,19 @@ fn a_content_type_is_compared_at_the_end_of_the_chain() {
 #[test]
 fn a_redirect_to_an_error_is_a_warning_unless_bytes_are_promised() {
     let chain = || seen(vec![redirect(301, "/b"), hop(404, &[])]);
-    let verdict = settled(&Promise::default(), &[chain()]);
+    let verdict = verdict_of(&Promise::default(), &[chain()]);
     assert_eq!(
         (verdict.state(), verdict.classification.warning),
         (State::Ok, Some(Warning::RedirectToBroken))
     );
-    let verdict = settled(&bytes_promised(), &[chain(), chain(), chain()]);
+    let verdict = verdict_of(&bytes_promised(), &[chain(), chain(), chain()]);
     assert_eq!((verdict.state(), verdict.sure), (State::Gone, true));
 
     let refused = Observation {
         hops: vec![redirect(301, "http://other.example/")],
         ..failed(FailureKind::Refused)
     };
-    let verdict = settled(&Promise::default(), &[refused]);
+    let verdict = verdict_of(&Promise::default(), &[refused]);
     assert_eq!(
         verdict.classification.warning,
         Some(Warning::RedirectToBroken)

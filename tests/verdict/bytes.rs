@@ -14,8 +14,8 @@ fn changed_is_the_best_of_three() {
     let promise = bytes_promised();
     // A server in the middle of a deployment has time to end it.
     let waits = [
-        wants_more(&promise, &[bad()]),
-        wants_more(&promise, &[bad(), good()]),
+        retry_wait(&promise, &[bad()]),
+        retry_wait(&promise, &[bad(), good()]),
     ];
     for (wait, usual) in waits.into_iter().zip([2, 4]) {
         let usual = Duration::from_secs(usual);
@@ -32,7 +32,7 @@ fn changed_is_the_best_of_three() {
         (State::Changed, Some("digest"), true),
     );
 
-    let unstable = settled(&promise, &[bad(), good(), good()]);
+    let unstable = verdict_of(&promise, &[bad(), good(), good()]);
     assert_eq!(
         (unstable.state(), unstable.classification.warning),
         (State::Ok, Some(Warning::ContentUnstable))
@@ -96,7 +96,7 @@ fn what_was_never_sent_may_be_sent_again() {
 #[test]
 fn one_odd_body_and_then_silence_is_not_believed() {
     let promise = bytes_promised();
-    wants_more(&promise, &[bad(), failed(FailureKind::Timeout)]);
+    retry_wait(&promise, &[bad(), failed(FailureKind::Timeout)]);
     let seen = [
         bad(),
         failed(FailureKind::Timeout),
@@ -171,7 +171,7 @@ fn unasked_content_coding_is_undone() {
         length: 10,
         sha256: RIGHT,
     });
-    let verdict = settled(&bytes_promised(), &[gzipped]);
+    let verdict = verdict_of(&bytes_promised(), &[gzipped]);
     assert_eq!(
         (verdict.state(), verdict.classification.warning),
         (State::Ok, Some(Warning::ContentEncoded))
@@ -199,8 +199,8 @@ fn what_is_too_long_to_be_decoded_is_no_change_unless_it_is_longer_than_promised
 #[test]
 fn truncated_needs_every_attempt() {
     let promise = bytes_promised();
-    wants_more(&promise, &[truncated()]);
-    wants_more(&promise, &[truncated(), truncated()]);
+    retry_wait(&promise, &[truncated()]);
+    retry_wait(&promise, &[truncated(), truncated()]);
     assert_state(
         &promise,
         &[truncated(), truncated(), truncated()],
@@ -227,7 +227,7 @@ fn a_digest_proves_bytes_however_the_connection_ended() {
         FailureKind::RunEnded,
     ] {
         for promise in [bytes_promised(), digest_only.clone()] {
-            let verdict = settled(&promise, &[broken(10, RIGHT, kind)]);
+            let verdict = verdict_of(&promise, &[broken(10, RIGHT, kind)]);
             assert_eq!(
                 (verdict.state(), verdict.classification.warning),
                 (State::Ok, Some(Warning::FramingBroken)),
@@ -240,7 +240,7 @@ fn a_digest_proves_bytes_however_the_connection_ended() {
         length: 10,
         sha256: RIGHT,
     });
-    let verdict = settled(&digest_only, &[coded]);
+    let verdict = verdict_of(&digest_only, &[coded]);
     assert_eq!(verdict.classification.warning, Some(Warning::FramingBroken));
 
     // As many bytes as promised may be others, and nothing is the start of everything.

@@ -9,7 +9,7 @@ fn at_host(host: &str, seen: Observation) -> JudgedJob {
     job.url = format!("http://{host}/a");
     let seen: Vec<_> = std::iter::repeat_with(|| clone(&seen)).take(3).collect();
     let Decision::Final(verdict) = decide(&job, &seen, &policy()) else {
-        panic!("not settled");
+        panic!("no verdict yet");
     };
     JudgedJob {
         job,
@@ -27,8 +27,8 @@ fn clone(seen: &Observation) -> Observation {
     }
 }
 
-fn states(settled: &[JudgedJob]) -> Vec<(&str, State, Option<&str>)> {
-    let states = settled.iter();
+fn states(judged: &[JudgedJob]) -> Vec<(&str, State, Option<&str>)> {
+    let states = judged.iter();
     states
         .map(|JudgedJob { job, verdict, .. }| {
             (

@@ -22,7 +22,7 @@ fn forbidden_and_client_errors_wait_for_other_runs() {
 
 #[test]
 fn server_errors_are_retried_and_then_wait_for_other_runs() {
-    wants_more(&Promise::default(), &[status(500)]);
+    retry_wait(&Promise::default(), &[status(500)]);
     let seen = [status(500), status(502), status(503)];
     assert_state(
         &Promise::default(),
@@ -42,7 +42,7 @@ fn unreachable_has_a_reason_for_each_cause() {
         (FailureKind::Tls, "tls"),
     ];
     for (kind, reason) in transient {
-        wants_more(&Promise::default(), &[failed(kind)]);
+        retry_wait(&Promise::default(), &[failed(kind)]);
         let seen = [failed(kind), failed(kind), failed(kind)];
         assert_state(
             &Promise::default(),
@@ -80,21 +80,21 @@ fn unreachable_has_a_reason_for_each_cause() {
 fn blocked_obeys_retry_after_within_bounds() {
     let busy = |after: &str| seen(vec![hop(429, &[("retry-after", after)])]);
     assert_eq!(
-        wants_more(&Promise::default(), &[busy("7")]),
+        retry_wait(&Promise::default(), &[busy("7")]),
         Duration::from_secs(7)
     );
     assert_eq!(
-        wants_more(&Promise::default(), &[busy("99999999999")]),
+        retry_wait(&Promise::default(), &[busy("99999999999")]),
         Duration::from_mins(2)
     );
     assert_eq!(
-        wants_more(
+        retry_wait(
             &Promise::default(),
             &[busy("Thu, 01 Jan 1970 00:00:30 GMT")]
         ),
         Duration::from_secs(30)
     );
-    assert!(wants_more(&Promise::default(), &[busy("soon")]) < Duration::from_secs(3));
+    assert!(retry_wait(&Promise::default(), &[busy("soon")]) < Duration::from_secs(3));
     let seen = [busy("1"), busy("1"), busy("1")];
     assert_state(
         &Promise::default(),
@@ -107,7 +107,7 @@ fn blocked_obeys_retry_after_within_bounds() {
 fn a_wait_too_long_for_a_run_is_told() {
     let message = |status, after: &str| {
         let busy = || seen(vec![hop(status, &[("retry-after", after)])]);
-        let verdict = settled(&Promise::default(), &[busy(), busy(), busy()]);
+        let verdict = verdict_of(&Promise::default(), &[busy(), busy(), busy()]);
         verdict.classification.message()
     };
     assert_eq!(

@@ -4,7 +4,7 @@ mod answers;
 mod bytes;
 mod canary;
 mod failures;
-mod url_statuses;
+mod statuses;
 
 use std::time::Duration;
 
@@ -12,12 +12,9 @@ use jiff::{Timestamp, ToSpan};
 use urldb_canon::Scheme;
 use urldb_protocol::{Reason, State};
 use urldb_verdict::{
-    Beginning, Body, BodyEnd, Decoded, Failure, FailureKind, Hop, Observation, Sent,
-};
-use urldb_verdict::{BodyUse, Job, JobKey, Promise, Request};
-use urldb_verdict::{
-    Canary, Classification, Decision, JudgedJob, Transition, UrlStatus, Verdict, VerdictOptions,
-    Warning, decide, promisable,
+    Beginning, Body, BodyEnd, BodyUse, Canary, Classification, Decision, Decoded, Failure,
+    FailureKind, Hop, Job, JobKey, JudgedJob, Observation, Promise, Request, Sent, Transition,
+    UrlStatus, Verdict, VerdictOptions, Warning, decide, promisable,
 };
 
 const RIGHT: [u8; 32] = [1; 32];
@@ -145,24 +142,24 @@ fn job(promise: &Promise, path: &str) -> Job {
             body: None,
         },
         body: BodyUse::Skip,
-        known: None,
+        validators: None,
     }
 }
 
-fn settled(promise: &Promise, seen: &[Observation]) -> Verdict {
+fn verdict_of(promise: &Promise, seen: &[Observation]) -> Verdict {
     match decide(&job(promise, "/a"), seen, &policy()) {
         Decision::Final(verdict) => verdict,
-        Decision::Retry { .. } => panic!("not settled after {} observations", seen.len()),
+        Decision::Retry { .. } => panic!("no verdict after {} observations", seen.len()),
     }
 }
 
-fn wants_more(promise: &Promise, seen: &[Observation]) -> Duration {
+fn retry_wait(promise: &Promise, seen: &[Observation]) -> Duration {
     match decide(&job(promise, "/a"), seen, &policy()) {
         Decision::Retry { wait, fresh } => {
             assert!(fresh, "a second look must not be answered by a cache");
             wait
         }
-        Decision::Final(verdict) => panic!("settled too early: {verdict:?}"),
+        Decision::Final(verdict) => panic!("a verdict too early: {verdict:?}"),
     }
 }
 
@@ -173,7 +170,7 @@ fn reason_of(classification: &Classification) -> Option<&'static str> {
 
 /// Asserts that after the observations the state is reached, for a reason, surely or not.
 fn assert_state(promise: &Promise, seen: &[Observation], expected: (State, Option<&str>, bool)) {
-    let verdict = settled(promise, seen);
+    let verdict = verdict_of(promise, seen);
     assert_eq!(
         (
             verdict.state(),

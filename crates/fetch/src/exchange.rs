@@ -166,7 +166,7 @@ impl Exchange<'_> {
         let request_headers = &self.settings.headers;
         let mut headers = request_headers.of(next, &self.job.request, fresh)?;
         let known =
-            self.job.known.as_ref().filter(|known| {
+            self.job.validators.as_ref().filter(|known| {
                 !fresh && next.method == Method::GET && known.url == next.url.as_str()
             });
         let is_conditional = known.is_some_and(|known| add_validators(&mut headers, known));

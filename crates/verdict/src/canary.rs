@@ -1,45 +1,36 @@
-//! Whether it is us: when nobody at all answers, the likeliest cause is our own network.
+//! Tells failures of hosts from failures of our own network.
 //!
-//! What failed before any answer came is held back until some host has answered; from then
-//! on everything goes straight through. So what is held at most is one run's worth of failures
-//! without an answer among them.
+//! If no host answers at all, our own network is the likeliest cause. So the canary holds back jobs
+//! that failed without any answer until some host has answered. From then on, jobs pass at once.
+//! The canary holds at most the unanswered failures of one run.
 
 use std::collections::BTreeSet;
 
 use urldb_protocol::State;
 
-use crate::{Classification, FailureKind, Job, Observation, Verdict};
+use crate::classify::Classification;
+use crate::observation::{FailureKind, Observation};
+use crate::verdict::{JudgedJob, Verdict};
 
-/// A job, its observations in order, and their verdict.
-#[derive(Debug)]
-pub struct JudgedJob {
-    /// The job.
-    pub job: Job,
-    /// All observations of the job in one run, oldest first.
-    pub observations: Vec<Observation>,
-    /// What the observations amount to.
-    pub verdict: Verdict,
-}
-
-/// Waits for a sign of life.
+/// Holds back unanswered failures until some host has answered.
 #[derive(Debug, Default)]
 pub struct Canary {
-    somebody_answered: bool,
-    /// Aliases do not count by themselves: as a rule they are the same server.
+    some_host_answered: bool,
+    /// Domains without an answer. Aliases count as their domain: as a rule they are one server.
     silent_domains: BTreeSet<String>,
     held: Vec<JudgedJob>,
 }
 
 impl Canary {
-    /// Takes a judged job, and returns the jobs whose verdicts are known to hold by now.
+    /// Takes a judged job, and returns the jobs whose verdicts are final by now.
     pub fn pass(&mut self, judged: JudgedJob) -> Vec<JudgedJob> {
-        self.somebody_answered |= judged.observations.iter().any(is_answered);
-        if self.somebody_answered {
-            let mut free = std::mem::take(&mut self.held);
-            free.push(judged);
-            return free;
+        self.some_host_answered |= judged.observations.iter().any(is_answered);
+        if self.some_host_answered {
+            let mut released = std::mem::take(&mut self.held);
+            released.push(judged);
+            return released;
         }
-        if !judged.observations.iter().any(is_silence) {
+        if !judged.observations.iter().any(is_unanswered) {
             return vec![judged];
         }
         self.silent_domains.insert(judged.job.key.domain.clone());
@@ -50,11 +41,11 @@ impl Canary {
     /// Returns the jobs still held, once all jobs are judged. If more than one host was silent, our
     /// own network is at fault. The silence of a single host shows nothing about our network.
     pub fn end(self) -> Vec<JudgedJob> {
-        let is_us = self.silent_domains.len() > 1;
+        let is_own_network = self.silent_domains.len() > 1;
         let held = self.held.into_iter();
         held.map(|judged| JudgedJob {
-            verdict: if is_us {
-                ours(judged.verdict)
+            verdict: if is_own_network {
+                blame_own_network(judged.verdict)
             } else {
                 judged.verdict
             },
@@ -64,7 +55,7 @@ impl Canary {
     }
 }
 
-fn ours(verdict: Verdict) -> Verdict {
+fn blame_own_network(verdict: Verdict) -> Verdict {
     match verdict.state() {
         State::Unreachable => Verdict {
             classification: Classification::own_network(&verdict.classification.observed),
@@ -75,8 +66,8 @@ fn ours(verdict: Verdict) -> Verdict {
     }
 }
 
-/// Whether anybody was there. One who shows an outdated certificate was, and one who speaks
-/// something else than HTTP; whoever shows a wrong certificate may stand in our own network.
+/// Whether a host answered. A server with an outdated certificate or with another protocol than HTTP
+/// has answered; a server with a wrong certificate may stand in our own network.
 fn is_answered(seen: &Observation) -> bool {
     let failure = seen.failure.as_ref().map(|failure| failure.kind);
     let spoke = matches!(
@@ -86,8 +77,8 @@ fn is_answered(seen: &Observation) -> bool {
     spoke || !seen.hops.is_empty()
 }
 
-/// Whether somebody was asked, and nobody answered.
-fn is_silence(seen: &Observation) -> bool {
+/// Whether a request was made and no host answered.
+fn is_unanswered(seen: &Observation) -> bool {
     use FailureKind as K;
     let failure = seen.failure.as_ref().map(|failure| failure.kind);
     matches!(

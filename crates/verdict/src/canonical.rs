@@ -1,31 +1,33 @@
-//! Whether a page names its official URL: by a `Link` header, or `<link rel="canonical">`.
+//! Compares the canonical URL that a page names with its official URL.
+//!
+//! A page names its canonical URL by a `Link` header or by `<link rel="canonical">`.
 
 use url::Url;
 use urldb_canon::identify;
 
-use super::Warning;
-use super::links::{Head, in_header};
-use crate::Job;
-use crate::{Hop, Observation, PAGE};
+use crate::job::Job;
+use crate::links::{Head, in_header};
+use crate::observation::{Hop, Observation, PAGE};
+use crate::warning::Warning;
 
-/// Characters of a URL that people are shown.
+/// Most characters of a URL in a message.
 const SHOWN: usize = 200;
 
 /// A page that does not name its official URL.
 #[derive(Debug, Clone, PartialEq, Eq)]
-pub struct Misnamed {
+pub struct CanonicalMismatch {
     /// [`Warning::CanonicalMissing`] or [`Warning::CanonicalDiffers`].
     pub warning: Warning,
     /// One sentence for people.
     pub message: String,
 }
 
-/// What is wrong with the canonical URL that was seen, where the job is to verify it.
+/// The mismatch between the page in `seen` and the job's official URL; `None` if they agree, or if
+/// the job does not ask for the comparison.
 ///
-/// Only a page that came from the record's own URL, or from its official one, is looked at: of a
-/// page elsewhere nothing is promised. A coding that nobody asked for hides the page. Scheme and
-/// fragment do not count.
-pub fn misnamed(job: &Job, seen: &Observation) -> Option<Misnamed> {
+/// Only a page from the record's own URL or from its official URL counts, since a page elsewhere is
+/// not promised. A page in a content coding is not compared. Scheme and fragment do not count.
+pub fn canonical_mismatch(job: &Job, seen: &Observation) -> Option<CanonicalMismatch> {
     let official = job.promise.canonical.as_deref()?;
     let (page, last) = (seen.page.as_deref()?, seen.last()?);
     let is_good = (200..300).contains(&last.status);
@@ -40,7 +42,7 @@ pub fn misnamed(job: &Job, seen: &Observation) -> Option<Misnamed> {
         } else {
             format!(" in its first {} KiB", PAGE >> 10)
         };
-        return Some(Misnamed {
+        return Some(CanonicalMismatch {
             warning: Warning::CanonicalMissing,
             message: format!(
                 "the page names no canonical URL{place}; its official one is {official}"
@@ -48,7 +50,7 @@ pub fn misnamed(job: &Job, seen: &Observation) -> Option<Misnamed> {
         });
     }
     let other = named.iter().find(|url| !is_same(url, official))?;
-    Some(Misnamed {
+    Some(CanonicalMismatch {
         warning: Warning::CanonicalDiffers,
         message: format!(
             "the page names {} as canonical; its official URL is {official}",
@@ -57,7 +59,7 @@ pub fn misnamed(job: &Job, seen: &Observation) -> Option<Misnamed> {
     })
 }
 
-/// The URLs that are named as canonical, absolute where they can be made so.
+/// The URLs that the response names as canonical, absolute where possible.
 fn named(page: &[u8], last: &Hop) -> Option<Vec<String>> {
     let url = Url::parse(&last.url).ok()?;
     let absolute = |base: &Url, target: &str| {
@@ -92,7 +94,7 @@ fn is_same(one: &str, other: &str) -> bool {
     }
 }
 
-/// No more of it than a line can bear, and without what a terminal could take for a command.
+/// The URL truncated and escaped for one line.
 fn shown(url: &str) -> String {
     let mut shown: String = url
         .chars()

@@ -1,12 +1,12 @@
-//! Answers that are meant for robots, or for buyers of a domain: they say nothing about the content.
+//! Recognizes responses that say nothing about the content: challenges for browsers, parking pages.
 //!
-//! `challenges.toml` says how ours are recognized, `[[check.challenge]]` how the user's are.
+//! `challenges.toml` has the built-in rules, `[[check.challenge]]` of urldb.toml the user's.
 
 use std::sync::LazyLock;
 
 use serde::Deserialize;
 
-use crate::{Hop, Observation};
+use crate::observation::{Hop, Observation};
 
 /// How an answer that says nothing about the content is recognized: `[[check.challenge]]` of
 /// urldb.toml. A rule matches an answer that shows everything the rule names.
@@ -42,12 +42,12 @@ static KNOWN: LazyLock<Vec<ChallengeRule>> = LazyLock::new(|| {
     file.challenge
 });
 
-/// The program's own rules.
+/// The built-in rules.
 pub fn known_challenges() -> &'static [ChallengeRule] {
     &KNOWN
 }
 
-/// Which challenge the last response is, if it is one. The user's rules come first.
+/// The rule that matches the last response, if one does. The user's rules come first.
 pub(super) fn recognize<'a>(
     seen: &Observation,
     own: &'a [ChallengeRule],

@@ -1,27 +1,27 @@
-//! What one observation shows, held against one promise.
+//! Classifies one observation against one promise.
 
 use std::borrow::Cow;
 
 use urldb_protocol::{Reason, State};
 
-use super::{Warning, challenge, coding, media_type, patience};
-use crate::ChallengeRule;
-use crate::Promise;
-use crate::hex;
-use crate::{Body, BodyEnd, Decoded, Failure, FailureKind, Hop, Observation};
+use crate::challenge::{self, ChallengeRule};
+use crate::observation::{Body, BodyEnd, Decoded, Failure, FailureKind, Hop, Observation};
+use crate::promise::Promise;
+use crate::warning::Warning;
+use crate::{backoff, coding, hex, media_type};
 
-/// What one observation shows.
+/// What one observation shows about the promise.
 #[derive(Debug, Clone, PartialEq, Eq)]
 pub struct Classification {
     /// The state.
     pub state: State,
-    /// Why, where the state has several causes.
+    /// The reason, where the state has several.
     pub reason: Option<Reason>,
-    /// What was promised, for people.
+    /// The promise, for people; absent where `observed` says enough.
     pub expected: Option<String>,
-    /// What came, for people.
+    /// The observation, for people.
     pub observed: String,
-    /// What is worth knowing besides.
+    /// A remark besides the state.
     pub warning: Option<Warning>,
 }
 
@@ -85,8 +85,7 @@ impl Classification {
     }
 }
 
-/// What `seen` shows of a URL of which `promise` is promised. `challenges` are looked for
-/// besides those that are known anyway.
+/// Classifies `seen` against `promise`. The rules `challenges` come before the built-in ones.
 pub fn classify(
     promise: &Promise,
     seen: &Observation,
@@ -96,11 +95,11 @@ pub fn classify(
     first_answer(promise, seen, mark).unwrap_or_else(|| end_of_chain(promise, seen, mark))
 }
 
-/// The bytes at the end of the chain, if they can be promised; else what a promise of bytes would
-/// come to.
+/// The body at the end of the redirects, if a record can promise its bytes.
 ///
 /// # Errors
-/// Where [`classify`] is content with a redirect, this is not: it has to lead to a good answer, whole.
+/// The classification that a promise of bytes would have. Unlike [`classify`], a redirect is not
+/// enough: it has to lead to a complete 2xx response.
 pub fn promisable<'a>(
     seen: &'a Observation,
     challenges: &[ChallengeRule],
@@ -120,8 +119,8 @@ pub fn promisable<'a>(
     }
 }
 
-/// Promises about the redirect itself, and those that are kept by any first
-/// answer. `None` when the end of the chain decides.
+/// Classifies the first response: promises about the redirect itself, and promises that any redirect
+/// keeps. `None` if the last response decides.
 fn first_answer(
     promise: &Promise,
     seen: &Observation,
@@ -149,8 +148,8 @@ fn first_answer(
     })
 }
 
-/// `redirected`, unless the promise about the redirect is kept; but an error is
-/// an error first, and is left to the end of the chain.
+/// `redirected`, unless the promise about the redirect is kept. An error status is left to
+/// [`end_of_chain`].
 fn other_redirect(first: &Hop, kept: bool, promised: &str) -> Option<Classification> {
     if kept || is_error(first.status) {
         return None;
@@ -170,7 +169,7 @@ fn other_redirect(first: &Hop, kept: bool, promised: &str) -> Option<Classificat
     Some(classification.expecting(promised))
 }
 
-/// The first answer redirects, which is enough; the rest of the chain is worth a warning.
+/// `ok`, since the first response redirects; a warning if the redirects lead to an error.
 fn passes(seen: &Observation, mark: Option<&ChallengeRule>) -> Classification {
     let end = end_of_chain(&Promise::default(), seen, mark);
     match end.state {
@@ -183,7 +182,7 @@ fn passes(seen: &Observation, mark: Option<&ChallengeRule>) -> Classification {
     }
 }
 
-/// What the end of the chain says. Where the promised bytes are, no mark of a challenge counts.
+/// Classifies the end of the redirects. Promised bytes count more than the mark of a challenge.
 fn end_of_chain(
     promise: &Promise,
     seen: &Observation,
@@ -206,14 +205,14 @@ fn blocked(rule: &ChallengeRule) -> Classification {
     Classification::new(State::Blocked, reason, observed)
 }
 
-/// What the last response, or the failure to get one, says.
+/// Classifies the last response, or the failure to get one.
 fn last_answer(promise: &Promise, seen: &Observation) -> Classification {
     let bytes_matter = |last: &Hop| {
         promise.is_static() && (!is_error(last.status) || promise.status == Some(last.status))
     };
-    // Neither where the head is enough nor where all bytes are there a failure after them matters.
+    // A later failure does not matter if the head is enough, or if all promised bytes are there.
     let is_enough = seen.body.as_ref().is_some_and(|body| {
-        !seen.last().is_some_and(bytes_matter) || kept(promise, body).is_some()
+        !seen.last().is_some_and(bytes_matter) || promise_kept(promise, body).is_some()
     });
     if let Some(failure) = seen.failure.as_ref().filter(|_| !is_enough) {
         return failed(failure, seen.body.as_ref());
@@ -289,13 +288,13 @@ fn error_status(last: &Hop) -> Classification {
         _ => (State::ServerError, None),
     };
     let mut observed = format!("answers {}", status_text(last));
-    if let Some(wait) = patience::too_long_a_wait(last) {
+    if let Some(wait) = backoff::too_long_a_wait(last) {
         observed = format!("{observed} and {wait}");
     }
     Classification::new(state, reason, observed)
 }
 
-/// The body and the content type of a good last response.
+/// Classifies body and content type of a good last response.
 fn content(promise: &Promise, last: &Hop, body: Option<&Body>) -> Classification {
     let bytes = if promise.is_static() {
         promised_bytes(promise, last, body)
@@ -350,7 +349,7 @@ fn compare_bytes(promise: &Promise, body: Option<&Body>) -> Classification {
             "the body was not read",
         );
     };
-    if let Some(classification) = kept(promise, body) {
+    if let Some(classification) = promise_kept(promise, body) {
         return classification;
     }
     match body.end {
@@ -392,7 +391,7 @@ fn compare_bytes(promise: &Promise, body: Option<&Body>) -> Classification {
 
 /// `ok`, where what came is what is promised. A digest proves that all of it came, however the
 /// connection ended; but nothing at all proves nothing.
-fn kept(promise: &Promise, body: &Body) -> Option<Classification> {
+fn promise_kept(promise: &Promise, body: &Body) -> Option<Classification> {
     let is_all = match body.end {
         BodyEnd::Complete => true,
         BodyEnd::Broken => promise.sha256.is_some() && body.length > 0,

@@ -1,8 +1,8 @@
-//! Codings that nobody asked for and that are not undone: they hide what the content is.
+//! Content codings: which ones urldb can undo, and which ones hide the content.
 
-use crate::Hop;
+use crate::observation::Hop;
 
-/// A content coding that is undone.
+/// A content coding that urldb can undo.
 #[derive(Debug, Clone, Copy, PartialEq, Eq)]
 pub enum Coding {
     /// `gzip` (RFC 9110, 8.4.1.3).
@@ -32,7 +32,7 @@ pub fn coding_of(content_encoding: &str) -> Option<Coding> {
     }
 }
 
-/// The first such coding of a response, in the words of its headers.
+/// The first coding of a response that urldb cannot undo, as its headers name it.
 pub(super) fn hidden_by(hop: &Hop) -> Option<String> {
     let content = hop.list("content-encoding");
     let transfer = hop.list("transfer-encoding");
@@ -45,8 +45,8 @@ pub(super) fn hidden_by(hop: &Hop) -> Option<String> {
     }
 }
 
-/// Chunks are undone by the HTTP library if they are what is named last, even before a comma. It
-/// knows no other transfer coding.
+/// Whether the HTTP library undoes these transfer codings: it knows `chunked` only, and only as the
+/// last coding.
 fn is_undone_on_the_way(codings: &str) -> bool {
     let codings = codings.split(',');
     let codings: Vec<String> = codings

@@ -1,29 +1,32 @@
-//! What a run's observations of one job come to, or that another is needed.
+//! Combines a run's observations of one job into a verdict, or asks for another observation.
 
 use std::time::Duration;
 
 use urldb_protocol::{Reason, State};
 
-use super::patience::{backoff, retry_after};
-use super::{Classification, Verdict, VerdictOptions, Warning, classify};
-use crate::Job;
-use crate::{FailureKind, Observation};
+use crate::backoff::{backoff, retry_after};
+use crate::classify::{Classification, classify};
+use crate::job::Job;
+use crate::observation::{FailureKind, Observation};
+use crate::options::VerdictOptions;
+use crate::verdict::Verdict;
+use crate::warning::Warning;
 
-/// Whether enough has been seen.
+/// A verdict, or the need for another observation.
 #[derive(Debug, Clone, PartialEq, Eq)]
 pub enum Decision {
     /// Fetch the job again.
     Retry {
-        /// After this long.
+        /// Time before the retry.
         wait: Duration,
-        /// On a new connection, past caches.
+        /// Whether to use a new connection and to bypass caches.
         fresh: bool,
     },
-    /// This is what the run says.
+    /// The verdict of the run.
     Final(Verdict),
 }
 
-/// Decides what `seen`, all observations of a job in one run, oldest first, amount to.
+/// Decides what the observations `seen` of a job in one run, oldest first, amount to.
 pub fn decide(job: &Job, seen: &[Observation], options: &VerdictOptions) -> Decision {
     let attempts = classify_all(job, seen, options);
     let Some(last) = attempts.last() else {
@@ -33,7 +36,7 @@ pub fn decide(job: &Job, seen: &[Observation], options: &VerdictOptions) -> Deci
         };
     };
     let opinion = if !job.request.is_safe() && seen.iter().any(may_have_arrived) {
-        Some(seen_once(last, &job.request.method, seen))
+        Some(opinion_of_one(last, &job.request.method, seen))
     } else if attempts.iter().any(is_content_doubt) {
         best_of_three(&attempts, options.retries)
     } else if !is_worth_a_retry(last, seen) || seen.len() > options.retries {
@@ -44,7 +47,7 @@ pub fn decide(job: &Job, seen: &[Observation], options: &VerdictOptions) -> Deci
     match opinion {
         Some(opinion) => Decision::Final(opinion.into_verdict(attempts)),
         None => Decision::Retry {
-            // Votes keep their distance too: a file that is being replaced is complete a little later.
+            // Votes wait too: a file that is being replaced is complete a little later.
             wait: seen
                 .last()
                 .and_then(Observation::last)
@@ -89,14 +92,14 @@ impl Opinion {
     }
 }
 
-/// Whether the server may have got a request: it is then not sent again if it may change something.
+/// Whether the request may have reached the server. An unsafe request is then not repeated.
 fn may_have_arrived(seen: &Observation) -> bool {
     let failure = seen.failure.as_ref().map(|failure| failure.kind);
     !(seen.hops.is_empty() && matches!(failure, Some(FailureKind::Dns | FailureKind::Connect)))
 }
 
-/// What cannot be looked at a second time in this run; so later runs must confirm it.
-fn seen_once(classification: &Classification, method: &str, seen: &[Observation]) -> Opinion {
+/// The opinion on a request that cannot be repeated in this run; later runs must confirm it.
+fn opinion_of_one(classification: &Classification, method: &str, seen: &[Observation]) -> Opinion {
     let mut classification = classification.clone();
     if is_content_doubt(&classification) || is_worth_a_retry(&classification, seen) {
         classification.observed = format!(
@@ -108,13 +111,13 @@ fn seen_once(classification: &Classification, method: &str, seen: &[Observation]
     opinion(classification, seen.len() - 1, sure)
 }
 
-/// Other bytes, type or status than promised: caches and mirrors may disagree about those.
+/// Whether bytes, type or status differ: caches and mirrors may disagree about them.
 fn is_content_doubt(classification: &Classification) -> bool {
     classification.state == State::Changed
 }
 
-/// Two of three decide; fetches that failed have no vote. `None` when another one is needed: the
-/// first vote is cast over whatever connection there was, the others are independent of it.
+/// Two of three observations decide; failed fetches have no vote. `None` if another observation is
+/// needed. Retries use new connections, so their votes are independent of the first one.
 fn best_of_three(classifications: &[Classification], retries: usize) -> Option<Opinion> {
     let votes = |state: State| {
         classifications
@@ -165,14 +168,14 @@ fn opinion(classification: Classification, observation: usize, sure: bool) -> Op
     }
 }
 
-/// Whether the same question may be answered better a little later.
+/// Whether the same request may have another result a little later.
 fn is_worth_a_retry(classification: &Classification, seen: &[Observation]) -> bool {
     let status = seen
         .last()
         .and_then(Observation::last)
         .map(|last| last.status);
     match classification.state {
-        // About the connection rather than the URL; the first often comes on one that was kept.
+        // These statuses are about the connection; a server often sends them on a reused one.
         State::ClientError => matches!(status, Some(408 | 421 | 425)),
         State::Gone | State::Truncated | State::ServerError => true,
         State::Unreachable | State::Blocked | State::Inconclusive => {

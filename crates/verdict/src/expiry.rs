@@ -1,21 +1,21 @@
-//! Certificates that will be a failure before long.
+//! Finds certificates that expire soon.
 
 use std::time::Duration;
 
 use url::{Position, Url};
 
-use crate::{Hop, Observation};
+use crate::observation::{Hop, Observation};
 
-/// A certificate whose end is near.
+/// A certificate that expires soon.
 #[derive(Debug, Clone, PartialEq, Eq)]
 pub struct Expiry {
-    /// The host that showed it, with its port if that is not the usual one.
+    /// The host that sent the certificate, with its port unless it is the default port.
     pub host: String,
     /// One sentence for people.
     pub message: String,
 }
 
-/// The certificates seen on the way that end within `ahead`.
+/// The certificates of all responses in `seen` that expire within `ahead` of the response.
 pub fn expiring(seen: &Observation, ahead: Duration) -> impl Iterator<Item = Expiry> {
     seen.hops.iter().filter_map(move |hop| expiry(hop, ahead))
 }

@@ -1,13 +1,14 @@
-//! One request to make.
+//! One request to make, and its key between runs.
 
 use std::sync::Arc;
 
 use sha2::{Digest, Sha256};
 use urldb_canon::Scheme;
 
-use crate::{Promise, Request, Validators};
+use crate::promise::Promise;
+use crate::request::Request;
 
-/// What names one job between runs.
+/// Identifies one job between runs.
 #[derive(Debug, Clone, PartialEq, Eq, PartialOrd, Ord, Hash)]
 pub struct JobKey {
     /// The host that the domain file is named after.
@@ -16,15 +17,15 @@ pub struct JobKey {
     pub path: String,
     /// The canonical request, when it is not a plain GET.
     pub request: Option<String>,
-    /// A cname of the domain that is asked instead of it.
+    /// The cname that is asked in place of the domain.
     pub alias: Option<String>,
-    /// The scheme that is asked for.
+    /// The scheme of the URL.
     pub scheme: Scheme,
 }
 
 impl JobKey {
-    /// A number that is always the same for this job and this `salt`, and spread evenly over
-    /// jobs: chance without chance.
+    /// Deterministic pseudo-randomness: a number that depends on this key and `salt` alone, and is
+    /// spread evenly over keys.
     pub fn spread(&self, salt: u64) -> u64 {
         let mut hasher = Sha256::new();
         hasher.update(salt.to_le_bytes());
@@ -49,34 +50,45 @@ impl JobKey {
 /// One request to make.
 #[derive(Debug, Clone)]
 pub struct Job {
-    /// What names it between runs.
+    /// Identifies the job between runs.
     pub key: JobKey,
-    /// The URL to ask for.
+    /// The URL to request.
     pub url: String,
     /// The domain file, relative to the root, with `/`.
     pub file: Arc<str>,
     /// The first line of the record in it, counted from 1.
     pub line: usize,
-    /// What must come back.
+    /// The promise about the answer.
     pub promise: Promise,
-    /// What is sent.
+    /// Method, headers and body of the request.
     pub request: Request,
-    /// What is done with the body that comes back.
+    /// Use of the response's body.
     pub body: BodyUse,
-    /// What is known of the content, where it will do that it has not changed.
-    pub known: Option<Box<Validators>>,
+    /// Validators for a conditional request, where an answer of 304 is enough.
+    pub validators: Option<Box<Validators>>,
 }
 
-/// What is done with the body of the last response.
+/// Validators of known content, for a conditional request (RFC 9110, 8.8).
+#[derive(Debug, Clone, PartialEq, Eq)]
+pub struct Validators {
+    /// The URL that served the content.
+    pub url: String,
+    /// `ETag` of the content.
+    pub etag: Option<String>,
+    /// `Last-Modified` of the content.
+    pub last_modified: Option<String>,
+}
+
+/// Use of the body of the last response.
 #[derive(Debug, Clone, Copy, PartialEq, Eq)]
 pub enum BodyUse {
-    /// Nothing: the connection is let go after the head (or a small body is drained for reuse).
+    /// None: the fetcher closes the connection after the head, or drains a small body for reuse.
     Skip,
-    /// Hashed, and given up once it is longer than this many bytes.
+    /// The body is hashed; reading stops once it is longer than `at_most`.
     Hash {
-        /// The promised length, or the cap.
+        /// The promised length, or the cap, in bytes.
         at_most: u64,
-        /// Whether its bytes are kept for the archive.
+        /// Whether the bytes are kept for the archive.
         keep: bool,
     },
 }

@@ -3,7 +3,7 @@
 use html5gum::{DefaultEmitter, StartTag, Token, Tokenizer};
 use url::Url;
 
-/// What the value of a `Link` header (RFC 8288) gives as canonical.
+/// The canonical URLs in the value of a `Link` header (RFC 8288), as written.
 pub(super) fn in_header(value: &str) -> Vec<&str> {
     let mut targets = Vec::new();
     let mut rest = value;
@@ -13,7 +13,7 @@ pub(super) fn in_header(value: &str) -> Vec<&str> {
     {
         let (parameters, following) = parameters(after);
         let has = |name: &str| parameters.iter().find(|(known, _)| known == name);
-        // With an anchor, it is about something else than the response.
+        // A link with an anchor is about another resource than the response.
         if has("anchor").is_none() && has("rel").is_some_and(|(_, rel)| is_canonical(rel)) {
             targets.push(target);
         }
@@ -57,7 +57,7 @@ fn is_canonical(rel: &str) -> bool {
         .any(|relation| relation.eq_ignore_ascii_case("canonical"))
 }
 
-/// The tags that a head may have, and those around it (HTML, 13.2.6.4.4).
+/// The tags in and around a head (HTML, 13.2.6.4.4).
 const IN_HEAD: [&[u8]; 12] = [
     b"html",
     b"head",
@@ -73,7 +73,7 @@ const IN_HEAD: [&[u8]; 12] = [
     b"title",
 ];
 
-/// What the head of an HTML page gives as canonical, and what its URLs are relative to.
+/// The canonical URLs in the head of an HTML page, and the page's base URL.
 #[derive(Debug)]
 pub(super) struct Head {
     /// The base of the page.
@@ -88,7 +88,7 @@ impl Head {
         let mut base = None;
         let mut canonical = Vec::new();
         let mut emitter = DefaultEmitter::default();
-        // What looks like a tag within a script is none.
+        // A tag within a script is text.
         emitter.naively_switch_states(true);
         for Ok(token) in Tokenizer::new_with_emitter(page, emitter) {
             let Token::StartTag(tag) = token else {
@@ -100,7 +100,7 @@ impl Head {
                     canonical.extend(attribute(&tag, "href"));
                 }
                 name if IN_HEAD.contains(&name) => {}
-                // Anything else begins the body, whether that is said or not.
+                // Any other tag begins the body, also without a `<body>`.
                 _ => break,
             }
         }

@@ -1,13 +1,13 @@
-//! When two media types are the same one.
+//! Compares a promised media type with an observed one.
 
-/// What the original program let pass: a promised type, and one that may come instead.
+/// Pairs of a promised type and another type that the original program accepted for it.
 const TOLERATED: [(&str, &str); 2] = [
     ("application/javascript", "application/x-javascript"),
     ("application/x-zip-compressed", "application/zip"),
 ];
 
-/// Whether `observed` keeps the promise of `promised`: without regard to case
-/// and, unless parameters are promised, to parameters.
+/// Whether `observed` keeps the promise of `promised`. Case does not count, nor do parameters
+/// unless `promised` has some.
 pub(super) fn matches(promised: &str, observed: &str) -> bool {
     if promised.contains(';') {
         return normalize(promised) == normalize(observed);

@@ -1,7 +1,7 @@
-//! What the network answered, as plain data.
+//! The answer of the network, as plain data.
 //!
-//! A failure of the network is an observation, never an `Err`; nothing here
-//! says whether what was seen is good or bad.
+//! A failure of the network is an observation, never an `Err`. Observations do not say whether an
+//! answer is good or bad.
 
 use std::borrow::Cow;
 use std::fmt;
@@ -12,41 +12,43 @@ use jiff::Timestamp;
 use urldb_files::Spool;
 use urldb_protocol::Reason;
 
-/// How much of an HTML page is kept where its head is to be read, in bytes.
+use crate::redirect::location_text;
+
+/// Most bytes of an HTML page that are kept for reading its head.
 pub const PAGE: usize = 256 << 10;
 
-/// One fetch of a job: every response on the way, and how it ended.
+/// One fetch of a job: every response, and the failure that ended the fetch, if one did.
 #[derive(Debug)]
 pub struct Observation {
     /// When the first request was sent.
     pub started: Timestamp,
-    /// How long it all took, not counting the turns at hosts that redirects waited for.
+    /// Duration of the fetch, without the time that redirects waited for a connection slot.
     pub elapsed: Duration,
     /// The responses in order; all but the last are redirects that were followed.
     pub hops: Vec<Hop>,
-    /// The body of the last response, when its head arrived and it was read.
+    /// The body of the last response, if it was read.
     pub body: Option<Body>,
-    /// The first 4 KiB of the last response, as sent, where it is HTML: challenges are known by it.
+    /// The first 4 KiB of the last response, as sent, if it is HTML. Challenge rules match on it.
     pub start: Vec<u8>,
-    /// The first [`PAGE`] bytes of the last response, as sent, where it is HTML and
-    /// its head is to be read. Absent when it broke off before that.
+    /// The first [`PAGE`] bytes of the last response, as sent, if it is HTML and the job compares
+    /// its canonical URL. Absent if the connection was lost before.
     pub page: Option<Vec<u8>>,
-    /// What ended the fetch before its time.
+    /// The failure that ended the fetch.
     pub failure: Option<Failure>,
 }
 
 /// One response.
 #[derive(Debug, Clone)]
 pub struct Hop {
-    /// The URL that was asked.
+    /// The requested URL.
     pub url: String,
-    /// When.
+    /// When the response began.
     pub at: Timestamp,
     /// The address that answered.
     pub address: Option<SocketAddr>,
-    /// The certificate that it showed, over https.
+    /// The server's certificate, over https.
     pub certificate: Option<Certificate>,
-    /// What was sent.
+    /// The request.
     pub sent: Sent,
     /// `HTTP/1.1` or `HTTP/1.0`.
     pub version: &'static str,
@@ -56,7 +58,7 @@ pub struct Hop {
     pub reason_phrase: String,
     /// The response headers; names in lower case, in order of first appearance.
     pub headers: Vec<(String, Vec<u8>)>,
-    /// What was read of the body, of a redirect that was followed.
+    /// The beginning of the body of a redirect that was followed.
     pub beginning: Beginning,
 }
 
@@ -73,79 +75,79 @@ pub struct Certificate {
     pub not_after: Timestamp,
 }
 
-/// What was sent with one request, besides the URL.
+/// One request, without its URL.
 #[derive(Debug, Clone, Default)]
 pub struct Sent {
     /// The method.
     pub method: String,
     /// The headers, in order; secrets redacted.
     pub headers: Vec<(String, Vec<u8>)>,
-    /// Whether the job's request body went along.
+    /// Whether the request had the job's body.
     pub with_body: bool,
-    /// Whether 304 is an answer to it: a content was named that is known already.
+    /// Whether the request was conditional, so that 304 answers it.
     pub is_conditional: bool,
 }
 
-/// The beginning of a body that nobody wants.
+/// The beginning of a body that is not read to its end.
 #[derive(Debug, Clone, Default)]
 pub struct Beginning {
     /// Bytes, as sent.
     pub bytes: Vec<u8>,
-    /// Whether these are all of it.
+    /// Whether the bytes are the whole body.
     pub is_whole: bool,
 }
 
 /// The body of the last response.
 #[derive(Debug)]
 pub struct Body {
-    /// Bytes that were read, as sent.
+    /// Number of bytes read, as sent.
     pub length: u64,
     /// SHA-256 of those bytes.
     pub sha256: [u8; 32],
     /// How it ended.
     pub end: BodyEnd,
-    /// What it is after undoing a content coding that nobody asked for; absent when the coded
-    /// stream is not whole, however the body ended.
+    /// The body after undoing an unrequested content coding; absent if the coded stream is
+    /// incomplete.
     pub decoded: Option<Decoded>,
-    /// The bytes, where they were to be kept and the disk had room.
+    /// The bytes, if the job keeps them and the disk had room.
     pub bytes: Option<Spool>,
 }
 
 /// How a body ended.
 #[derive(Debug, Clone, Copy, PartialEq, Eq)]
 pub enum BodyEnd {
-    /// Where its framing said.
+    /// The body ended where its framing said.
     Complete,
-    /// We stopped reading: it is longer than the job had any use for.
+    /// Reading stopped: the body is longer than [`BodyUse::Hash`](crate::BodyUse::Hash) allows.
     Cut,
-    /// Before its framing said.
+    /// The body ended before its framing said.
     Broken,
 }
 
 /// A body with its content coding undone.
 #[derive(Debug, Clone, Copy, PartialEq, Eq)]
 pub enum Decoded {
-    /// To its end.
+    /// The coding was undone to the end.
     Whole {
         /// Bytes.
         length: u64,
         /// Their SHA-256.
         sha256: [u8; 32],
     },
-    /// Given up: it is longer than this many bytes.
+    /// Decoding stopped after this many bytes.
     LongerThan(u64),
 }
 
-/// What ended a fetch before its time.
+/// A failure that ended a fetch.
 #[derive(Debug, Clone, PartialEq, Eq)]
 pub struct Failure {
-    /// Which kind.
+    /// The kind of failure.
     pub kind: FailureKind,
-    /// For people: the cause in the words of the network.
+    /// The cause, for people.
     pub detail: String,
 }
 
-/// The kinds of failure that are told apart.
+/// The kinds of failure. [`FailureKind::reason`] gives the [`Reason`] of each.
 #[derive(Debug, Clone, Copy, PartialEq, Eq, Hash)]
 pub enum FailureKind {
     /// The name did not resolve.
@@ -154,35 +156,35 @@ pub enum FailureKind {
     Connect,
     /// The certificate is past its end.
     TlsExpired,
-    /// The certificate's time has not come.
+    /// The certificate is not valid yet.
     TlsNotYetValid,
     /// The certificate's issuer is not trusted.
     TlsUntrusted,
     /// The certificate is for another name.
     TlsWrongHost,
-    /// TLS failed otherwise.
+    /// TLS failed for another cause.
     Tls,
     /// Time ran out.
     Timeout,
-    /// What came was not HTTP, or not an answer to what was asked.
+    /// The answer was not HTTP, or did not fit the request.
     Protocol,
     /// The connection was lost before or within the response.
     Disconnected,
-    /// A redirect leads back to where it came from.
+    /// A redirect leads back to an earlier URL.
     RedirectLoop,
     /// Too many redirects.
     RedirectLimit,
-    /// A redirect to something that cannot be followed.
+    /// A redirect has no target that can be followed.
     RedirectInvalid,
-    /// Our own policy forbids to connect there.
+    /// Our own policy forbids the request.
     Refused,
-    /// The request may change something, and nobody has said that it may.
+    /// The request may change something on the server, and `unsafe-methods` does not permit it.
     UnsafeMethod,
-    /// The run's own time was over, or it was interrupted.
+    /// The run's deadline passed, or the run was interrupted.
     RunEnded,
-    /// The host has answered nothing for so long that it is not asked any more.
+    /// The host has not answered for `host-patience`, so it gets no more requests.
     HostSilent,
-    /// This program has as many files open as it may, and a connection is one.
+    /// This process has too many open files for another connection.
     OwnLimit,
 }
 
@@ -266,7 +268,7 @@ impl fmt::Display for Certificate {
 }
 
 impl Observation {
-    /// What is observed when nothing is asked.
+    /// The observation of a job without any request.
     pub fn of_nothing(failure: Failure, at: Timestamp) -> Self {
         Self {
             started: at,
@@ -289,7 +291,7 @@ impl Observation {
         self.hops.last()
     }
 
-    /// Whether it ends in a good answer that arrived whole.
+    /// Whether the last response is a complete 2xx response.
     pub fn is_whole(&self) -> bool {
         let is_good = self
             .last()
@@ -297,8 +299,8 @@ impl Observation {
         is_good && self.complete_body().is_some()
     }
 
-    /// Whether it ends in a good answer with the bytes that this digest proves to be whole, however
-    /// the connection ended.
+    /// Whether the last response is a 2xx response whose bytes have this digest. The digest proves
+    /// that the bytes are complete, however the connection ended.
     pub fn is_proven(&self, sha256: Option<&[u8; 32]>) -> bool {
         let is_good = self
             .last()
@@ -307,13 +309,13 @@ impl Observation {
         is_good && body.is_some_and(|body| sha256 == Some(&body.sha256))
     }
 
-    /// Whether it ends in the answer that a content known already has not changed.
+    /// Whether the last response is a 304 to a conditional request.
     pub fn is_not_modified(&self) -> bool {
         self.last()
             .is_some_and(|last| last.status == 304 && last.sent.is_conditional)
     }
 
-    /// The whole body, when it arrived whole.
+    /// The body, if it is complete.
     pub fn complete_body(&self) -> Option<&Body> {
         self.body
             .as_ref()
@@ -322,7 +324,7 @@ impl Observation {
 }
 
 impl Hop {
-    /// The first value of a header, as text where it is text.
+    /// The first value of a header, if it is UTF-8.
     pub fn header(&self, name: &str) -> Option<&str> {
         let (_, value) = self
             .headers
@@ -331,19 +333,19 @@ impl Hop {
         std::str::from_utf8(value).ok()
     }
 
-    /// All values of a header; what is not UTF-8 in them is replaced.
+    /// All values of a header; bytes that are not UTF-8 are replaced.
     pub fn values(&self, name: &str) -> impl Iterator<Item = Cow<'_, str>> {
         let lines = self.headers.iter();
         let lines = lines.filter(move |(known, _)| known.eq_ignore_ascii_case(name));
         lines.map(|(_, value)| String::from_utf8_lossy(value))
     }
 
-    /// The same as one list: it means the same whether a list stands in one line or in several.
+    /// All values of a header joined with commas (RFC 9110, 5.3).
     pub fn list(&self, name: &str) -> String {
         self.values(name).collect::<Vec<_>>().join(", ")
     }
 
-    /// Where the response redirects to, as an absolute URL; as it stands where it makes none.
+    /// The target of a redirect: an absolute URL, or the `Location` as sent if it makes none.
     pub fn redirect_target(&self) -> Option<String> {
         if !matches!(self.status, 301 | 302 | 303 | 307 | 308) {
             return None;
@@ -352,7 +354,7 @@ impl Hop {
             .headers
             .iter()
             .find(|(name, _)| name.eq_ignore_ascii_case("location"))?;
-        let location = crate::location_text(location);
+        let location = location_text(location);
         let joined = url::Url::parse(&self.url).ok()?.join(&location);
         Some(joined.map_or(location, String::from))
     }

@@ -1,21 +1,21 @@
-//! What must come back.
+//! What a record promises.
 
-/// What a record promises of the answer.
+/// What a record promises about the response.
 #[derive(Debug, Clone, Default, PartialEq, Eq)]
 pub struct Promise {
     /// Length of the body in bytes.
     pub length: Option<u64>,
     /// SHA-256 of the body.
     pub sha256: Option<[u8; 32]>,
-    /// Media type at the end of the chain.
+    /// Media type of the last response.
     pub content_type: Option<String>,
     /// Status that the pseudo type `X-NNN-Redirect` names.
     pub redirect_status: Option<u16>,
-    /// Status at the end of the chain.
+    /// Status of the last response.
     pub status: Option<u16>,
     /// Where the first response must redirect to, as an absolute URL.
     pub redirects_to: Option<String>,
-    /// The official URL that an HTML page must name, where that is verified.
+    /// The official URL that an HTML page must name as canonical, where that is checked.
     pub canonical: Option<String>,
     /// Category `redirect-ok`.
     pub redirect_ok: bool,
@@ -24,7 +24,7 @@ pub struct Promise {
 }
 
 impl Promise {
-    /// Whether bytes are promised, not just an answer.
+    /// Whether the record promises bytes.
     pub fn is_static(&self) -> bool {
         self.length.is_some() || self.sha256.is_some()
     }

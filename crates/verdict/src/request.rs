@@ -1,8 +1,8 @@
-//! What a job sends.
+//! The request of a job.
 
 use urldb_format::Record;
 
-/// What is sent.
+/// Method, headers and body.
 #[derive(Debug, Clone, PartialEq, Eq)]
 pub struct Request {
     /// The method, upper case.
@@ -14,7 +14,7 @@ pub struct Request {
 }
 
 impl Request {
-    /// What a record asks.
+    /// The request that a record describes.
     pub fn of(record: &Record) -> Self {
         let own = record.request_headers.iter();
         let mut headers: Vec<(String, String)> = own
@@ -30,14 +30,14 @@ impl Request {
         }
     }
 
-    /// Whether it may be sent without leave, and as often as one likes.
+    /// Whether the request may be sent without `unsafe-methods`, and repeated.
     pub fn is_safe(&self) -> bool {
         is_safe_method(&self.method)
     }
 }
 
-/// Whether a request with this method changes nothing on the server. RFC 9110, 9.2.1, but for
-/// TRACE, which shows what was sent to whoever asks.
+/// Whether a request with this method changes nothing on the server (RFC 9110, 9.2.1). TRACE does
+/// not count as safe: its response repeats the request, secrets included.
 pub fn is_safe_method(method: &str) -> bool {
     matches!(method, "GET" | "HEAD" | "OPTIONS")
 }

@@ -3,18 +3,19 @@
 use jiff::Timestamp;
 use urldb_protocol::State;
 
-use super::{Verdict, VerdictOptions};
+use crate::options::VerdictOptions;
+use crate::verdict::Verdict;
 
-/// What is believed of one job.
+/// What is believed of one job between runs.
 #[derive(Debug, Clone, PartialEq, Eq)]
 pub struct UrlStatus {
     /// The believed state.
     pub state: State,
-    /// When it was first seen.
+    /// When that state was first seen.
     pub since: Timestamp,
     /// The text of a [`Reason`](urldb_protocol::Reason). Text, since the ledger may hold a reason of a newer program.
     pub reason: Option<String>,
-    /// Another state that was seen lately and is not believed yet.
+    /// Another state that the last run saw, and that is not believed yet.
     pub pending: Option<Pending>,
 }
 
@@ -25,101 +26,110 @@ pub struct Pending {
     pub state: State,
     /// When the doubt began.
     pub first: Timestamp,
-    /// How many runs in a row have seen it.
+    /// Number of consecutive runs that have seen it.
     pub count: u32,
-    /// The other doubt, where both last: that it fails, or that it is turned away.
+    /// The other kind of doubt, if both last: that the URL fails, or that it is blocked.
     pub other: Option<Doubt>,
 }
 
-/// A doubt beside that of the state seen last.
+/// How long, and in how many runs, a kind of bad state has been seen.
 #[derive(Debug, Clone, Copy, PartialEq, Eq)]
 pub struct Doubt {
-    /// When it began.
+    /// When the first of these runs saw it.
     pub first: Timestamp,
-    /// How many runs have confirmed it.
+    /// Number of runs that have seen it.
     pub count: u32,
 }
 
-/// The believed state has become another.
+/// A change of the believed state.
 #[derive(Debug, Clone, Copy, PartialEq, Eq)]
 pub struct Transition {
-    /// What was believed.
+    /// The state that was believed.
     pub from: State,
-    /// Since when.
+    /// Since when it was believed; `None` for a URL without a previous status.
     pub from_since: Option<Timestamp>,
-    /// What is believed now.
+    /// The state that is believed now.
     pub to: State,
 }
 
 impl UrlStatus {
-    /// What is believed after `seen` at `now`, and whether that is news.
+    /// The status after the verdict `seen` at `now`, and the transition to it, if there is one.
     ///
-    /// A URL that was never seen before is believed to be as promised, so its
-    /// first good classification is no news, and its first bad one is.
+    /// A URL without a previous status is believed to be as promised: its first good verdict is no
+    /// transition, and its first bad one is.
     pub fn after(
         previous: Option<&Self>,
         seen: &Verdict,
         now: Timestamp,
-        policy: &VerdictOptions,
+        options: &VerdictOptions,
     ) -> (Self, Option<Transition>) {
-        let known = previous.cloned().unwrap_or(Self {
-            state: State::Ok,
-            since: now,
-            reason: None,
-            pending: None,
-        });
+        let believed = previous.cloned().unwrap_or_else(|| Self::as_promised(now));
         let state = seen.state();
         if state == State::Inconclusive {
-            return (known, None);
+            return (believed, None);
         }
-        if state == known.state {
-            let reason = seen.classification.reason.map(|reason| reason.to_string());
+        if state == believed.state {
+            return (believed.confirmed(seen), None);
+        }
+        let pending = believed.pending_after(state, now);
+        if !pending.is_believed(seen, now, options) {
+            let pending = Some(pending);
             return (
                 Self {
-                    reason,
-                    pending: None,
-                    ..known
+                    pending,
+                    ..believed
                 },
                 None,
             );
         }
-        let pending = known.pending_after(state, now);
-        if !pending.is_believed(seen, now, policy) {
-            return (
-                Self {
-                    pending: Some(pending),
-                    ..known
-                },
-                None,
-            );
-        }
-        let news = Transition {
-            from: known.state,
-            from_since: previous.map(|url_status| url_status.since),
+        let transition = Transition {
+            from: believed.state,
+            from_since: previous.map(|status| status.since),
             to: state,
         };
-        let since = if state == State::Ok {
-            now
-        } else {
-            pending.first
-        };
-        (
-            Self {
-                state,
-                since,
-                reason: seen.classification.reason.map(|reason| reason.to_string()),
-                pending: None,
-            },
-            Some(news),
-        )
+        (Self::replaced(seen, &pending, now), Some(transition))
     }
 
-    /// Whether it is believed to be as promised, without a doubt.
+    fn as_promised(since: Timestamp) -> Self {
+        Self {
+            state: State::Ok,
+            since,
+            reason: None,
+            pending: None,
+        }
+    }
+
+    /// The same state, seen once more.
+    fn confirmed(self, seen: &Verdict) -> Self {
+        Self {
+            reason: reason_text(seen),
+            pending: None,
+            ..self
+        }
+    }
+
+    /// The state of `seen`, believed from now on. A recovery dates from now, any other state from
+    /// the first run that saw it.
+    fn replaced(seen: &Verdict, pending: &Pending, now: Timestamp) -> Self {
+        let state = seen.state();
+        Self {
+            state,
+            since: if state == State::Ok {
+                now
+            } else {
+                pending.first
+            },
+            reason: reason_text(seen),
+            pending: None,
+        }
+    }
+
+    /// Whether the promise is believed to hold, and no other state is pending.
     pub fn is_untroubled(&self) -> bool {
         self.state == State::Ok && self.pending.is_none()
     }
 
-    /// Whether this state is believed, or was seen last time.
+    /// Whether `state` is believed, or was seen by the last run.
     pub fn has_seen(&self, state: State) -> bool {
         self.state == state
             || self
@@ -128,9 +138,9 @@ impl UrlStatus {
                 .is_some_and(|pending| pending.state == state)
     }
 
-    /// The doubt, one run older. A URL that fails now in one way and now in
-    /// another is failing all the time; only being turned away as a robot is
-    /// another matter, and has a clock of its own. Neither stops that of the other.
+    /// The pending state after a run that saw `state`. A URL that fails in changing ways is failing
+    /// all the time, so these runs count together. Runs in which the URL is blocked count apart.
+    /// Neither count stops the other.
     fn pending_after(&self, state: State, now: Timestamp) -> Pending {
         let (mut same, mut other) = (None, None);
         if let Some(pending) = &self.pending {
@@ -153,14 +163,19 @@ impl UrlStatus {
     }
 }
 
+fn reason_text(seen: &Verdict) -> Option<String> {
+    let reason = seen.classification.reason;
+    reason.map(|reason| reason.to_string())
+}
+
 impl Pending {
-    fn is_believed(&self, seen: &Verdict, now: Timestamp, policy: &VerdictOptions) -> bool {
+    fn is_believed(&self, seen: &Verdict, now: Timestamp, options: &VerdictOptions) -> bool {
         if seen.sure {
             return true;
         }
         if self.state == State::Blocked {
-            return now.duration_since(self.first).unsigned_abs() >= policy.blocked_after;
+            return now.duration_since(self.first).unsigned_abs() >= options.blocked_after;
         }
-        self.count >= policy.confirm
+        self.count >= options.confirm
     }
 }

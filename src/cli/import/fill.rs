@@ -1,42 +1,46 @@
-//! `--static`: what has no digest is fetched, and written as it comes. Whoever interrupts it runs the
-//! import again: what has a digest by then is not fetched again.
+//! `import --static`: fetches the URLs without a digest, and writes their digests in batches.
+//!
+//! After an interruption, the same import goes on: URLs that have a digest by then are not fetched
+//! again.
 
 use std::collections::BTreeMap;
 use std::time::{Duration, Instant};
 
 use urldb_canon::Identity as Url;
 use urldb_format::{DomainFile, Record, RecordIdentity};
-
-use crate::cli::Context;
-use crate::cli::print::style::{self, count, plain};
-use crate::cli::probe::{self, Bytes};
-use crate::database::edit::Edit;
-use crate::exit::ExitCode;
-use crate::stop::{Stop, stop_on_signals};
 use urldb_verdict::Job;
 
-/// After so many answers they are written.
+use crate::cli::Context;
+use crate::cli::print::progress::Bar;
+use crate::cli::print::style::{self, count, plain};
+use crate::database::edit::Edit;
+use crate::exit::ExitCode;
+use crate::run::{self, ServedBytes};
+use crate::stop::{Stop, stop_on_signals};
+
+/// Number of answers after which a batch is written.
 const BATCH: usize = 500;
 
-/// After so long they are written, however few they are.
+/// Time after which a batch is written, however small it is.
 const LONGEST: Duration = Duration::from_secs(20);
 
-/// What a host serves, by path.
-type Promises = BTreeMap<String, Bytes>;
+/// The bytes that a host serves, by path.
+type Promises = BTreeMap<String, ServedBytes>;
 
-/// Fetches all URLs. `exit` is how the import without it ends.
+/// Fetches the URLs `lacking`, which have no digest. `exit` is the exit code of the import so far.
 pub(super) fn fill(context: &Context, lacking: &[Url], exit: ExitCode) -> anyhow::Result<ExitCode> {
     if lacking.is_empty() {
         return Ok(exit);
     }
     let stop = Stop::new();
     stop_on_signals(&stop)?;
-    let (get, body) = (Record::default(), probe::hashed(context));
-    let jobs = lacking.iter().map(|url| probe::job(url, &get, body));
+    let (get, body) = (Record::default(), run::probe_body(&context.config));
+    let jobs = lacking.iter().map(|url| run::probe_job(url, &get, body));
     let mut batch = Batch::new(context);
     let mut outcome = Ok(());
     let mut refused = 0;
-    probe::ask(context, jobs, &stop, |job, served| {
+    let bar = Bar::new(lacking.len() as u64, context.quiet);
+    let probed = run::probe(&context.config, &stop, &bar, jobs, |job, served| {
         match served {
             Ok(bytes) => batch.push(job, bytes),
             Err(_) if stop.is_set() => {}
@@ -52,7 +56,9 @@ pub(super) fn fill(context: &Context, lacking: &[Url], exit: ExitCode) -> anyhow
                 stop.set();
             }
         }
-    })?;
+    });
+    bar.finish();
+    probed?;
     outcome?;
     batch.write()?;
     if !context.quiet {
@@ -73,7 +79,7 @@ pub(super) fn fill(context: &Context, lacking: &[Url], exit: ExitCode) -> anyhow
     })
 }
 
-/// What was fetched and is not written yet.
+/// Digests that are not written yet.
 struct Batch<'a> {
     context: &'a Context,
     domains: BTreeMap<String, Promises>,
@@ -93,7 +99,7 @@ impl<'a> Batch<'a> {
         }
     }
 
-    fn push(&mut self, job: Job, bytes: Option<Bytes>) {
+    fn push(&mut self, job: Job, bytes: Option<ServedBytes>) {
         let promises = self.domains.entry(job.key.domain).or_default();
         promises.extend(bytes.map(|bytes| (job.key.path, bytes)));
         self.size += 1;
@@ -103,7 +109,7 @@ impl<'a> Batch<'a> {
         self.size >= BATCH || (self.size > 0 && self.since.elapsed() >= LONGEST)
     }
 
-    /// Writes it into records that still promise no bytes; they may have changed meanwhile.
+    /// Writes the digests into the records that still promise no bytes.
     fn write(&mut self) -> anyhow::Result<()> {
         let mut edit = Edit::begin(&self.context.database())?;
         for (domain, promises) in std::mem::take(&mut self.domains) {

@@ -1,17 +1,18 @@
-//! What is asked of a domain's other names.
+//! Jobs for the cnames of a domain.
 //!
-//! Usually one thing a day and name, and another the day after, until everything has had its
-//! turn. Which, is a matter of the date alone, so that no run has to remember it.
+//! By default one record a day is requested from each cname, all records in turn. The date alone
+//! selects the record, so no run has to remember it.
 
-use super::{Cnames, Known, PlanOptions};
-use crate::{BodyUse, Job, JobKey, Promise};
+use super::options::{Cnames, PastRuns, PlanOptions};
+use crate::job::{BodyUse, Job, JobKey};
+use crate::promise::Promise;
 
 /// The jobs of one cname, made from those of the domain itself.
 pub(super) fn jobs_of(
     cname: &str,
     jobs: &[Job],
     options: PlanOptions,
-    known: &impl Known,
+    past: &impl PastRuns,
 ) -> Vec<Job> {
     let mut jobs: Vec<Job> = jobs
         .iter()
@@ -24,13 +25,14 @@ pub(super) fn jobs_of(
         Cnames::Rotate => {
             let turn = turn(&jobs, options.day).cloned();
             let has_turn = |key: &JobKey| turn.as_ref() == Some(key);
-            jobs.retain(|job| has_turn(&job.key) || known.is_in_doubt(&job.key));
+            jobs.retain(|job| has_turn(&job.key) || past.is_in_doubt(&job.key));
         }
     }
     jobs
 }
 
-/// Whose turn it is: in an order without neighbours, all come once before any comes twice.
+/// The key whose turn it is today. Every key has one turn before any key has a second one; the order
+/// is pseudo-random, so that neighbours in the file are not neighbours in time.
 fn turn(jobs: &[Job], day: u64) -> Option<&JobKey> {
     let mut keys: Vec<&JobKey> = jobs.iter().map(|job| &job.key).collect();
     keys.sort_by_cached_key(|key| (key.spread(0), *key));
@@ -38,14 +40,14 @@ fn turn(jobs: &[Job], day: u64) -> Option<&JobKey> {
     keys.get(usize::try_from(index).ok()?).copied()
 }
 
-/// The same question, asked elsewhere.
+/// The same request to a cname.
 fn alias_of(job: &Job, cname: &str) -> Job {
     let key = JobKey {
         alias: Some(cname.to_owned()),
         ..job.key.clone()
     };
     let url = format!("{}://{cname}{}", key.scheme, key.path);
-    // What is as promised is in the archive under its own name.
+    // Content that is as promised is in the archive under the domain's own name.
     let body = match job.body {
         BodyUse::Hash { at_most, .. } if job.promise.is_static() => BodyUse::Hash {
             at_most,
@@ -57,12 +59,12 @@ fn alias_of(job: &Job, cname: &str) -> Job {
         key,
         url,
         body,
-        known: None,
+        validators: None,
         ..job.clone()
     }
 }
 
-/// An alias may well redirect to the domain first: nothing is wrong with that.
+/// Whether a promise is about redirects. An alias may redirect to the domain, which breaks no promise.
 fn is_about_redirects(promise: &Promise) -> bool {
     promise.redirects_to.is_some()
         || promise.redirect_status.is_some()

@@ -1,166 +1,117 @@
-//! Which requests there are to make: records in, [`Job`]s out. Pure.
+//! Turns records into [`Job`]s. Pure.
 
 mod aliases;
-mod left_out;
+mod options;
 mod rehash;
 mod selection;
+mod skipped;
 
 use std::collections::HashSet;
 use std::sync::Arc;
 
-use urldb_format::{DomainFile, Record};
+use urldb_canon::Scheme;
+use urldb_format::{DomainFile, Entry, Record};
 
-use crate::{BodyUse, Job, JobKey, Promise, Request, hex};
+use crate::hex;
+use crate::job::{BodyUse, Job, JobKey};
+use crate::promise::Promise;
+use crate::request::Request;
 
-pub use left_out::LeftOut;
-pub use rehash::{Rehash, Validators};
+pub use options::{Cnames, KeptBodies, PastRuns, PlanOptions};
+pub use rehash::Rehash;
 pub use selection::Selection;
+pub use skipped::SkippedRecords;
 
-/// Which records are asked of a domain's other names too.
-#[derive(Debug, Clone, Copy, PartialEq, Eq)]
-pub enum Cnames {
-    /// One for each name and day, all in turn.
-    Rotate,
-    /// All.
-    All,
-    /// None.
-    None,
-}
-
-/// What planning needs to know besides the records.
-#[derive(Debug, Clone, Copy)]
-pub struct PlanOptions {
-    /// Bytes of a body that are read at most.
-    pub max_body: u64,
-    /// Whether bodies are read to the end even where they are longer than promised.
-    pub whole: bool,
-    /// Whose bodies are kept for the archive.
-    pub keep: Keep,
-    /// Which records are asked of cnames too.
-    pub cnames: Cnames,
-    /// The number of today, by which cnames rotate.
-    pub day: u64,
-    /// Which records are read in full.
-    pub rehash: Rehash,
-}
-
-/// Whose bodies are kept for the archive.
-#[derive(Debug, Clone, Copy, PartialEq, Eq)]
-pub enum Keep {
-    /// Nobody's.
-    None,
-    /// Those of static records.
-    Static,
-    /// All.
-    All,
-}
-
-/// What is known of jobs from earlier runs.
-pub trait Known {
-    /// Whether the archive holds a job's content with this digest already, so that its bytes
-    /// need not be kept a second time.
-    fn is_archived(&self, key: &JobKey, digest: &[u8; 32]) -> bool;
-
-    /// What to ask by whether a job's content is still the one with this digest, if that was what
-    /// it served last.
-    fn validators(&self, _: &JobKey, _: &[u8; 32]) -> Option<Validators> {
-        None
-    }
-
-    /// Whether a job was not as promised last time, so that it is asked again whoever's turn it is.
-    fn is_in_doubt(&self, key: &JobKey) -> bool;
-}
-
-/// Nothing is known.
-impl Known for () {
-    fn is_archived(&self, _: &JobKey, _: &[u8; 32]) -> bool {
-        false
-    }
-
-    fn is_in_doubt(&self, _: &JobKey) -> bool {
-        false
-    }
-}
-
-/// The jobs of one domain file.
+/// The jobs of one domain file, which is called `name` in messages.
+///
+/// Of several records for one request, the first counts. Aliases have no jobs if the selection names
+/// single records.
 pub fn jobs_of(
     file: &DomainFile,
     name: &Arc<str>,
     selection: &Selection,
     options: PlanOptions,
-    known: &impl Known,
+    past: &impl PastRuns,
 ) -> Vec<Job> {
     let host = file.host();
     if !selection.wants_domain(host) {
         return vec![];
     }
     let schemes = file.metadata().schemes();
-    // Of several records for one request, the first counts.
-    let mut seen = HashSet::new();
-    let wanted = file
-        .records()
-        .filter(|entry| selection.asks_for(host, entry.record()))
-        .filter(|entry| seen.insert(entry.record().identity()));
+    let mut identities = HashSet::new();
     let mut jobs = Vec::with_capacity(file.records().count() * schemes.len());
-    let own = wanted
-        .flat_map(|entry| schemes.iter().map(move |scheme| (entry, *scheme)))
-        .map(|(entry, scheme)| {
-            let record = entry.record();
-            let key = JobKey {
-                domain: host.to_owned(),
-                path: record.path.clone(),
-                request: record.identity().request,
-                alias: None,
-                scheme,
-            };
-            let url = format!("{scheme}://{host}{}", record.path);
-            let promise = promise(record, &url);
-            let is_archived = promise
-                .sha256
-                .is_some_and(|digest| known.is_archived(&key, &digest));
-            let body = body_use(&promise, options, is_archived);
-            let is_known = promise.sha256.filter(|_| !options.rehash.is_due(&key));
-            let validators = is_known.and_then(|digest| known.validators(&key, &digest));
-            Job {
-                key,
-                url,
-                file: Arc::clone(name),
-                line: entry.line(),
-                promise,
-                request: Request::of(record),
-                body,
-                known: validators.map(Box::new),
+    for entry in file.records() {
+        let record = entry.record();
+        if selection.asks_for(host, record) && identities.insert(record.identity()) {
+            for scheme in &schemes {
+                jobs.push(job_of(entry, *scheme, host, name, options, past));
             }
-        });
-    jobs.extend(own);
-    // Whoever names a URL means this URL.
+        }
+    }
     if selection.records.is_empty() {
         let cnames = file.metadata().cnames.iter();
         let aliases: Vec<Job> = cnames
-            .flat_map(|cname| aliases::jobs_of(cname, &jobs, options, known))
+            .flat_map(|cname| aliases::jobs_of(cname, &jobs, options, past))
             .collect();
         jobs.extend(aliases);
     }
     jobs
 }
 
-fn body_use(promise: &Promise, options: PlanOptions, known: bool) -> BodyUse {
+/// The job of one record over one scheme.
+fn job_of(
+    entry: &Entry,
+    scheme: Scheme,
+    host: &str,
+    name: &Arc<str>,
+    options: PlanOptions,
+    past: &impl PastRuns,
+) -> Job {
+    let record = entry.record();
+    let key = JobKey {
+        domain: host.to_owned(),
+        path: record.path.clone(),
+        request: record.identity().request,
+        alias: None,
+        scheme,
+    };
+    let url = format!("{scheme}://{host}{}", record.path);
+    let promise = promise(record, &url);
+    let is_archived = promise
+        .sha256
+        .is_some_and(|digest| past.is_archived(&key, &digest));
+    let body = body_use(&promise, options, is_archived);
+    let digest = promise.sha256.filter(|_| !options.rehash.is_due(&key));
+    let validators = digest.and_then(|digest| past.validators(&key, &digest));
+    Job {
+        key,
+        url,
+        file: Arc::clone(name),
+        line: entry.line(),
+        promise,
+        request: Request::of(record),
+        body,
+        validators: validators.map(Box::new),
+    }
+}
+
+fn body_use(promise: &Promise, options: PlanOptions, is_archived: bool) -> BodyUse {
     let promised = promise.length.filter(|_| !options.whole);
     let at_most = promised.map_or(options.max_body, |length| length.min(options.max_body));
-    match (promise.is_static(), options.keep) {
-        (true, Keep::None) => BodyUse::Hash {
+    match (promise.is_static(), options.kept_bodies) {
+        (true, KeptBodies::None) => BodyUse::Hash {
             at_most,
             keep: false,
         },
-        (true, Keep::Static | Keep::All) => BodyUse::Hash {
+        (true, KeptBodies::Static | KeptBodies::All) => BodyUse::Hash {
             at_most,
-            keep: !known,
+            keep: !is_archived,
         },
-        (false, Keep::All) => BodyUse::Hash {
+        (false, KeptBodies::All) => BodyUse::Hash {
             at_most,
             keep: true,
         },
-        (false, Keep::None | Keep::Static) => BodyUse::Skip,
+        (false, KeptBodies::None | KeptBodies::Static) => BodyUse::Skip,
     }
 }
 
@@ -224,12 +175,12 @@ content-type: X-302-Redirect
 redirects-to: /elsewhere
 ";
 
-    fn jobs(selection: &Selection, keep: Keep) -> Vec<Job> {
+    fn jobs(selection: &Selection, kept_bodies: KeptBodies) -> Vec<Job> {
         let file = DomainFile::parse(Path::new("example.org.yaml"), FILE.as_bytes()).file;
         let options = PlanOptions {
             max_body: 100,
             whole: false,
-            keep,
+            kept_bodies,
             cnames: Cnames::Rotate,
             day: 0,
             rehash: Rehash::ALWAYS,
@@ -244,7 +195,7 @@ redirects-to: /elsewhere
 
     #[test]
     fn both_schemes_are_asked_and_deprecated_records_are_not() {
-        let jobs = jobs(&Selection::default(), Keep::Static);
+        let jobs = jobs(&Selection::default(), KeptBodies::Static);
         assert_eq!(
             urls(&jobs),
             [
@@ -271,18 +222,18 @@ redirects-to: /elsewhere
         assert_eq!(jobs[2].line, 12);
     }
 
-    fn aliases(cnames: Cnames, day: u64, known: &impl Known) -> Vec<String> {
+    fn aliases(cnames: Cnames, day: u64, past: &impl PastRuns) -> Vec<String> {
         let text = FILE.replacen("https: true", "cnames:\n- a.org\n- b.org\nhttps: true", 1);
         let file = DomainFile::parse(Path::new("example.org.yaml"), text.as_bytes()).file;
         let options = PlanOptions {
             max_body: 100,
             whole: false,
-            keep: Keep::None,
+            kept_bodies: KeptBodies::None,
             cnames,
             day,
             rehash: Rehash::ALWAYS,
         };
-        let jobs = jobs_of(&file, &"".into(), &Selection::default(), options, known);
+        let jobs = jobs_of(&file, &"".into(), &Selection::default(), options, past);
         let aliases = jobs.iter().filter(|job| job.key.alias.is_some());
         aliases
             .map(|job| {
@@ -324,7 +275,7 @@ redirects-to: /elsewhere
     #[test]
     fn an_alias_in_doubt_is_asked_out_of_turn() {
         struct Doubtful;
-        impl Known for Doubtful {
+        impl PastRuns for Doubtful {
             fn is_archived(&self, _: &JobKey, _: &[u8; 32]) -> bool {
                 false
             }
@@ -339,7 +290,7 @@ redirects-to: /elsewhere
 
     #[test]
     fn selections_narrow_what_is_asked() {
-        let only = |selection| urls(&jobs(&selection, Keep::None)).len();
+        let only = |selection| urls(&jobs(&selection, KeptBodies::None)).len();
         assert_eq!(
             only(Selection {
                 categories: vec!["core".into()],

@@ -1,42 +1,32 @@
-//! Which static records are read in full, and which are only asked whether they have changed.
+//! Which static records a run reads in full, and which it fetches with a conditional request.
 //!
-//! Each has its day, every so many days, evenly spread; which one is a matter of its name alone.
+//! Each record has one day in every N days. The day depends on the record's key alone, and records
+//! are spread evenly over the days.
 
 use crate::JobKey;
 
-/// Tells this spreading from others.
+/// Makes this spreading independent of others by [`JobKey::spread`].
 const SALT: u64 = u64::from_le_bytes(*b"rehashed");
 
-/// What the archive and the ledger know a content by, to ask whether it is still that.
-#[derive(Debug, Clone, PartialEq, Eq)]
-pub struct Validators {
-    /// The URL that served it.
-    pub url: String,
-    /// Its `ETag`.
-    pub etag: Option<String>,
-    /// Its `Last-Modified`.
-    pub last_modified: Option<String>,
-}
-
-/// The days whose records are due now.
+/// The days whose records are read in full now.
 #[derive(Debug, Clone, Copy, PartialEq, Eq)]
 pub struct Rehash {
     every: u64,
     today: u64,
-    /// How many days are made up for, today included.
+    /// Number of days to catch up on, today included.
     days: u64,
 }
 
 impl Rehash {
-    /// Everything is read in full.
+    /// Every record is read in full.
     pub const ALWAYS: Self = Self {
         every: 1,
         today: 0,
         days: 1,
     };
 
-    /// Each record once in `every` days. Days are numbered; those since the last run are made up
-    /// for, and all if there was none.
+    /// Each record once in `every` days. `today` and `last`, the day of the last run, are numbers of
+    /// days; days between them are caught up on. Without a last run, every record is due.
     pub fn new(every: u64, today: u64, last: Option<u64>) -> Self {
         let days = last.map_or(every, |last| today.saturating_sub(last).max(1));
         Self { every, today, days }

@@ -1,9 +1,9 @@
-//! Which records of the database a run is about.
+//! Selects records of the database.
 
 use serde::Serialize;
 use urldb_format::Record;
 
-/// Which records are looked at.
+/// Which records a command is about.
 #[derive(Debug, Clone, Default, PartialEq, Eq, Serialize)]
 pub struct Selection {
     /// Only these domains, by the names of their files; all when empty.
@@ -44,8 +44,8 @@ impl Selection {
         by_name && by_category && by_prefix
     }
 
-    /// Whether this record of a wanted domain is asked for: one of category
-    /// `deprecated` is not, unless it is named.
+    /// Whether this record of a wanted domain has jobs. A record of category `deprecated` has none,
+    /// unless it is named.
     pub(super) fn asks_for(&self, host: &str, record: &Record) -> bool {
         self.wants_record(host, record)
             && (!record.has_category("deprecated") || self.names(host, record))

@@ -1,37 +1,36 @@
-//! From the database to the jobs of a run.
+//! Reads domain files and plans the jobs of a run.
 //!
-//! A domain file is in memory only while its jobs are planned: a database may be far larger than
-//! what is kept of it.
+//! Only one domain file is in memory at a time, since a database may be large.
 
 use std::path::PathBuf;
 use std::sync::Arc;
 
 use urldb_format::{DomainFile, Finding, Severity};
 use urldb_protocol::Mistake;
+use urldb_verdict::{Job, PastRuns, PlanOptions, Selection, SkippedRecords};
 
 use crate::config::Config;
-use urldb_verdict::{Job, Known, LeftOut, PlanOptions, Selection};
 
-/// Characters of a line that a mistake is told with, at most.
+/// Most characters of a line in a mistake.
 const MOST_TEXT: usize = 100;
 
-/// The domain files of a selection, not read yet.
-pub(super) struct Domains<'a> {
+/// The paths of all domain files, and the selection among their records.
+pub(super) struct DomainFiles<'a> {
     config: &'a Config,
     selection: &'a Selection,
     files: Vec<PathBuf>,
 }
 
-/// What the domain files come to.
-pub(super) struct Planned {
+/// The jobs of a run, and what reading the domain files has shown.
+pub(super) struct Plan {
     /// The requests to make, file by file.
     pub(super) jobs: Vec<Vec<Job>>,
-    /// What is wrong with records, or keeps them from being read at all, each with its file.
+    /// Mistakes that keep records from being read as they are meant, each with its file.
     pub(super) unreadable: Vec<(PathBuf, Finding)>,
     /// The files that were read.
     pub(super) files: Vec<ReadFile>,
-    /// What is not asked for.
-    pub(super) left_out: LeftOut,
+    /// Number of records without jobs.
+    pub(super) skipped: SkippedRecords,
 }
 
 /// A domain file that was read.
@@ -40,11 +39,11 @@ pub(super) struct ReadFile {
     pub(super) host: String,
     /// Its path from the root of the repository, with `/`.
     pub(super) name: Arc<str>,
-    /// What was not understood in it. Where there is nothing, what it does not name is gone.
+    /// Mistakes in the file. Without mistakes, a record that the file does not have is gone.
     pub(super) mistakes: Vec<Mistake>,
 }
 
-impl<'a> Domains<'a> {
+impl<'a> DomainFiles<'a> {
     pub(super) fn list(config: &'a Config, selection: &'a Selection) -> anyhow::Result<Self> {
         Ok(Self {
             config,
@@ -53,7 +52,7 @@ impl<'a> Domains<'a> {
         })
     }
 
-    /// The hosts that can have jobs.
+    /// The hosts of the selection.
     pub(super) fn hosts(&self) -> Vec<String> {
         let hosts = self.files.iter().map(|path| urldb_format::host_of(path));
         hosts
@@ -61,18 +60,18 @@ impl<'a> Domains<'a> {
             .collect()
     }
 
-    /// Reads one file after the other.
-    pub(super) fn plan(&self, options: PlanOptions, known: &impl Known) -> anyhow::Result<Planned> {
-        let mut planned = Planned {
+    /// Reads one file after the other, and plans its jobs.
+    pub(super) fn plan(&self, options: PlanOptions, past: &impl PastRuns) -> anyhow::Result<Plan> {
+        let mut plan = Plan {
             jobs: vec![],
             unreadable: vec![],
             files: vec![],
-            left_out: LeftOut::default(),
+            skipped: SkippedRecords::default(),
         };
         for path in &self.files {
             let parsed = DomainFile::read(path)?;
             let file = parsed.file;
-            planned.left_out.count(&file, self.selection);
+            plan.skipped.count(&file, self.selection);
             if !self.selection.wants_domain(file.host()) {
                 continue;
             }
@@ -80,34 +79,34 @@ impl<'a> Domains<'a> {
             let mut errors = parsed.findings;
             errors.extend(urldb_format::lint_values(&file));
             errors.retain(|finding| finding.severity == Severity::Error);
-            planned.files.push(ReadFile {
+            plan.files.push(ReadFile {
                 host: file.host().to_owned(),
                 name: Arc::clone(&name),
                 mistakes: mistakes(&file, &name, &errors),
             });
             let errors = errors.into_iter().map(|finding| (path.clone(), finding));
-            planned.unreadable.extend(errors);
-            let jobs = urldb_verdict::plan::jobs_of(&file, &name, self.selection, options, known);
+            plan.unreadable.extend(errors);
+            let jobs = urldb_verdict::plan::jobs_of(&file, &name, self.selection, options, past);
             if !jobs.is_empty() {
-                planned.jobs.push(jobs);
+                plan.jobs.push(jobs);
             }
         }
-        // A typo in a filter must not pass for a good result.
+        // A typo in a filter must not look like a good result.
         anyhow::ensure!(
-            !planned.jobs.is_empty() || self.selection.is_everything(),
+            !plan.jobs.is_empty() || self.selection.is_everything(),
             "no record is selected; `urldb list` with the same options shows what there is"
         );
-        Ok(planned)
+        Ok(plan)
     }
 }
 
-/// The hosts whose files were understood as a whole: what these do not name is gone.
+/// The hosts whose files have no mistakes: a record that such a file does not have is gone.
 pub(super) fn understood(files: &[ReadFile]) -> Vec<String> {
     let whole = files.iter().filter(|file| file.mistakes.is_empty());
     whole.map(|file| file.host.clone()).collect()
 }
 
-/// What was found in a file, as the report has it.
+/// Converts findings of a file for the report.
 fn mistakes(file: &DomainFile, name: &str, findings: &[Finding]) -> Vec<Mistake> {
     if findings.is_empty() {
         return vec![];

@@ -1,20 +1,20 @@
-//! What a run does not ask for, so that its coverage can be told.
+//! Counts the records that a run does not check, for the coverage in its report.
 
 use urldb_format::DomainFile;
 
-use super::Selection;
+use super::selection::Selection;
 
-/// What is not asked for, by reason.
+/// Number of records that a run does not check, by cause.
 #[derive(Debug, Clone, Copy, Default, PartialEq, Eq)]
-pub struct LeftOut {
-    /// Records that are selected, but of category `deprecated` and not named.
+pub struct SkippedRecords {
+    /// Selected records of category `deprecated` that are not named.
     pub deprecated: u64,
     /// Records that are not selected.
     pub not_selected: u64,
 }
 
-impl LeftOut {
-    /// Counts the records of a file that `selection` leaves out.
+impl SkippedRecords {
+    /// Adds the records of `file` that `selection` leaves out.
     pub fn count(&mut self, file: &DomainFile, selection: &Selection) {
         let host = file.host();
         let wants_domain = selection.wants_domain(host);

@@ -1,13 +1,13 @@
-//! What a run knows from those before it, and leaves to those after it.
+//! What a run takes from earlier runs, and leaves to later ones.
 
 use std::collections::BTreeSet;
 
 use urldb_protocol::Envelope;
+use urldb_verdict::{JobKey, PastRuns, Selection, Validators};
 
-use crate::ledger::{ChangeLine, Ledger, Line, RunLine};
-use urldb_verdict::{JobKey, Known, Selection, Validators};
+use crate::ledger::{ChangeLine, HistoryLine, Ledger, RunLine};
 
-impl Known for Ledger {
+impl PastRuns for Ledger {
     fn is_archived(&self, key: &JobKey, digest: &[u8; 32]) -> bool {
         let content = self.get(key).and_then(|entry| entry.content.as_ref());
         let digest = urldb_warc::Digest::sha256(*digest).to_string();
@@ -33,7 +33,8 @@ impl Known for Ledger {
     }
 }
 
-/// Forgets what is no longer in the database.
+/// Removes jobs and domains from the ledger that are no longer in the database. `understood` are the
+/// hosts whose files have no mistakes, `due` the jobs of this run.
 pub(super) fn forget(
     ledger: &mut Ledger,
     hosts: &[String],
@@ -46,14 +47,14 @@ pub(super) fn forget(
     ledger.forget_others(hosts.iter().map(String::as_str))
 }
 
-/// The lines of a run in the history.
-pub(super) fn history(
+/// The lines of a run for the history.
+pub(super) fn history_lines(
     envelope: &Envelope,
     selection: &Selection,
     unverified: Vec<String>,
-) -> Vec<Line> {
+) -> Vec<HistoryLine> {
     let run = &envelope.run;
-    let mut lines = vec![Line::Run(RunLine {
+    let mut lines = vec![HistoryLine::Run(RunLine {
         run: run.id.clone(),
         at: run.started,
         selection: (!selection.is_everything()).then(|| selection.clone()),
@@ -62,7 +63,7 @@ pub(super) fn history(
         unverified,
     })];
     lines.extend(envelope.changes.iter().map(|change| {
-        Line::Change(ChangeLine {
+        HistoryLine::Change(ChangeLine {
             run: run.id.clone(),
             at: run.finished,
             url: change.url.clone(),

@@ -1,0 +1,69 @@
+//! What planning needs to know besides the records.
+
+use super::rehash::Rehash;
+use crate::job::{JobKey, Validators};
+
+/// How planning turns records into jobs.
+#[derive(Debug, Clone, Copy)]
+pub struct PlanOptions {
+    /// Most bytes of a body to read.
+    pub max_body: u64,
+    /// Whether bodies longer than promised are read to their end.
+    pub whole: bool,
+    /// Which bodies are kept for the archive.
+    pub kept_bodies: KeptBodies,
+    /// Which records are also requested from cnames.
+    pub cnames: Cnames,
+    /// The number of today, by which cnames rotate.
+    pub day: u64,
+    /// Which static records are read in full.
+    pub rehash: Rehash,
+}
+
+/// Which records are also requested from a domain's cnames.
+#[derive(Debug, Clone, Copy, PartialEq, Eq)]
+pub enum Cnames {
+    /// One record for each cname and day, all in turn.
+    Rotate,
+    /// Every record.
+    All,
+    /// No record.
+    None,
+}
+
+/// Which bodies are kept for the archive.
+#[derive(Debug, Clone, Copy, PartialEq, Eq)]
+pub enum KeptBodies {
+    /// No body.
+    None,
+    /// The bodies of static records.
+    Static,
+    /// Every body.
+    All,
+}
+
+/// What earlier runs have left behind about jobs.
+pub trait PastRuns {
+    /// Whether the archive already holds content of this job with this digest, so that the bytes
+    /// need not be kept again.
+    fn is_archived(&self, key: &JobKey, digest: &[u8; 32]) -> bool;
+
+    /// Validators for a conditional request, if the job last served content with this digest.
+    fn validators(&self, _: &JobKey, _: &[u8; 32]) -> Option<Validators> {
+        None
+    }
+
+    /// Whether the job was not as promised last time. An alias in doubt is requested every day.
+    fn is_in_doubt(&self, key: &JobKey) -> bool;
+}
+
+/// There are no earlier runs.
+impl PastRuns for () {
+    fn is_archived(&self, _: &JobKey, _: &[u8; 32]) -> bool {
+        false
+    }
+
+    fn is_in_doubt(&self, _: &JobKey) -> bool {
+        false
+    }
+}

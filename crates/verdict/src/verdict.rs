@@ -1,0 +1,38 @@
+//! The verdict of one run on one job.
+
+use urldb_protocol::State;
+
+use crate::classify::Classification;
+use crate::job::Job;
+use crate::observation::Observation;
+
+/// What all observations of a job in one run amount to.
+#[derive(Debug, Clone, PartialEq, Eq)]
+pub struct Verdict {
+    /// The state, its reason, and the texts for people.
+    pub classification: Classification,
+    /// Index of the observation that the verdict rests on.
+    pub observation: usize,
+    /// Whether the state is believed at once.
+    pub sure: bool,
+    /// Classification of each observation, oldest first.
+    pub attempts: Vec<Classification>,
+}
+
+impl Verdict {
+    /// The state of the classification.
+    pub fn state(&self) -> State {
+        self.classification.state
+    }
+}
+
+/// A job, its observations in order, and their verdict.
+#[derive(Debug)]
+pub struct JudgedJob {
+    /// The job.
+    pub job: Job,
+    /// All observations of the job in one run, oldest first.
+    pub observations: Vec<Observation>,
+    /// What the observations amount to.
+    pub verdict: Verdict,
+}

@@ -1,0 +1,259 @@
+//! The pipeline: the one module that joins all stages.
+//!
+//! - [`check`] fetches the selected URLs and judges them. It writes nothing.
+//! - [`run`] also archives, updates the ledger and notifies. A kill at any point loses nothing,
+//!   because `run` writes captures first, then the message, then the ledger, and only then delivers
+//!   the message and removes it from the outbox.
+//! - [`probe`] fetches URLs whose bytes a command wants to promise.
+
+mod canonical;
+mod domain_files;
+mod mistakes;
+mod observe;
+mod options;
+mod outcome;
+mod past_runs;
+mod pool;
+mod probe;
+mod recorder;
+
+use std::collections::BTreeSet;
+use std::path::Path;
+
+use jiff::Timestamp;
+use urldb_protocol::RunInfo;
+use urldb_verdict::{Cnames, Job, JudgedJob, KeptBodies, PlanOptions, Rehash, SkippedRecords};
+
+use crate::archive::Archive;
+use crate::config::{ArchiveRecords, Config};
+use crate::explain::explain;
+use crate::ledger::{self, Ledger};
+use crate::notify::{self, Notifiers, Outbox};
+use crate::report::{Mistakes, Report, ReportedJob};
+
+use domain_files::{DomainFiles, Plan};
+use observe::observe;
+use outcome::{Messages, combined};
+use recorder::Recorder;
+
+pub use options::{Progress, RunOptions};
+pub use outcome::Outcome;
+pub use probe::{ServedBytes, probe, probe_body, probe_job};
+
+/// Seconds in a day.
+const DAY: i64 = 24 * 60 * 60;
+
+/// Checks every selected URL. Writes nothing and notifies nobody.
+pub fn check(options: &RunOptions<'_>) -> anyhow::Result<Outcome> {
+    let started = (options.ambient.now)();
+    let domain_files = DomainFiles::list(options.config, options.selection)?;
+    let Plan {
+        mut jobs,
+        files,
+        unreadable,
+        skipped,
+    } = domain_files.plan(plan_options(options, KeptBodies::None, started), &())?;
+    canonical::mark(&mut jobs, options.config)?;
+    let mut report = new_report(options, skipped, mistakes::current(files));
+    observe_planned(options, jobs, |judged| {
+        report.add(&ReportedJob::new(&judged, None));
+    })?;
+    let exit_code = report.exit_code();
+    let (envelope, results) = report.finish(run_info(options, started));
+    Ok(Outcome {
+        exit_code: combined(exit_code, &unreadable, &[]),
+        envelope,
+        results,
+        unreadable,
+        troubles: vec![],
+        notes: vec![],
+    })
+}
+
+/// Checks every selected URL, archives the observations, updates the ledger, and notifies people of
+/// transitions.
+pub fn run(options: &RunOptions<'_>) -> anyhow::Result<Outcome> {
+    let (config, started) = (options.config, (options.ambient.now)());
+    let domain_files = DomainFiles::list(config, options.selection)?;
+    let hosts = domain_files.hosts();
+    let notifiers = Notifiers::new(config)?;
+    let folder = config.root.join(&config.ledger.path);
+    let outbox = Outbox::new(&folder);
+    remove_strays(config, &outbox, &folder);
+    let mut ledger = Ledger::load(&folder, hosts.iter().map(String::as_str))?;
+    let Plan {
+        mut jobs,
+        files,
+        unreadable,
+        skipped,
+    } = domain_files.plan(plan_options_of_run(options, started, &folder)?, &ledger)?;
+    canonical::mark(&mut jobs, config)?;
+    let due = jobs.iter().flatten().map(|job| job.key.clone()).collect();
+    let understood = domain_files::understood(&files);
+    let mistakes = mistakes::compared(&mut ledger, files);
+
+    let mut messages = Messages::default();
+    let report = new_report(options, skipped, mistakes);
+    let report = check_and_archive(options, jobs, report, &mut ledger, &mut messages)?;
+    let (exit_code, unverified) = (report.exit_code(), report.unverified());
+    let (envelope, results) = report.finish(run_info(options, started));
+    if options.selection.is_everything() {
+        let forgotten = past_runs::forget(&mut ledger, &hosts, &understood, &due);
+        messages.add_failure(forgotten);
+    }
+    // A transition that could not be written is not in the ledger, so the next run sees it again.
+    let lines = past_runs::history_lines(&envelope, options.selection, unverified);
+    let remembered = notifiers
+        .post(&outbox, &envelope)
+        .and_then(|()| ledger.save())
+        .and_then(|()| ledger::append(&folder, &lines));
+    messages.add_failure(remembered);
+    messages.add_deliveries(notifiers.deliver(&outbox, &envelope)?);
+    let Messages { troubles, notes } = messages;
+    let exit_code = combined(exit_code, &unreadable, &troubles);
+    Ok(Outcome {
+        envelope,
+        results,
+        unreadable,
+        troubles,
+        notes,
+        exit_code,
+    })
+}
+
+/// Removes temporary files of killed runs. No other process writes there meanwhile.
+fn remove_strays(config: &Config, outbox: &Outbox, ledger_folder: &Path) {
+    let mut folders = notify::folders(config, outbox);
+    folders.push(ledger_folder.to_owned());
+    for folder in folders {
+        // A file that cannot be removed, or a folder that does not exist yet, is no obstacle.
+        let _ = urldb_files::remove_stray_files(&folder);
+    }
+}
+
+/// Checks all jobs, and records them in archive, ledger and report.
+fn check_and_archive(
+    options: &RunOptions<'_>,
+    jobs: Vec<Vec<Job>>,
+    report: Report,
+    ledger: &mut Ledger,
+    messages: &mut Messages,
+) -> anyhow::Result<Report> {
+    let config = options.config;
+    let folder = config.root.join(&config.archive.path);
+    let (archive, notes) = Archive::open(&folder, &config.archive, options.ambient)?;
+    messages.notes.extend(notes);
+    let mut recorder = Recorder {
+        options: &config.check.verdict,
+        ambient: options.ambient,
+        ledger,
+        report,
+        trouble: None,
+        files: BTreeSet::new(),
+    };
+    recorder.record_all(&archive, |take| observe_planned(options, jobs, take))?;
+    let Recorder {
+        report,
+        trouble,
+        files,
+        ..
+    } = recorder;
+    messages.troubles.extend(trouble);
+    match archive.finish() {
+        Ok(files) => {
+            let archived = |path| format!("archived in {}", config.relative_name(path));
+            messages
+                .notes
+                .extend(files.iter().map(|path| archived(path)));
+        }
+        Err(error) => messages.troubles.push(explain(&error)),
+    }
+    if !messages.troubles.is_empty() {
+        // The ledger must not refer to captures in a file that could not be finished.
+        let unfinished = files.into_iter();
+        let unfinished = unfinished.filter(|name| !folder.join(name).is_file());
+        ledger.forget_captures(&unfinished.collect());
+    }
+    Ok(report)
+}
+
+fn new_report(options: &RunOptions<'_>, skipped: SkippedRecords, mistakes: Mistakes) -> Report {
+    let expiry_warning = options.config.check.expiry_warning;
+    Report::new(options.with_results, expiry_warning, skipped, mistakes)
+}
+
+fn plan_options(options: &RunOptions<'_>, kept_bodies: KeptBodies, now: Timestamp) -> PlanOptions {
+    PlanOptions {
+        max_body: options.config.check.fetch.largest_body(),
+        whole: options.whole,
+        kept_bodies,
+        // The bytes of an alias are never promised.
+        cnames: if options.whole {
+            Cnames::None
+        } else {
+            options.config.check.cnames
+        },
+        day: day_of(now),
+        rehash: Rehash::ALWAYS,
+    }
+}
+
+/// The options of `run`. The day of the run is the day on which it begins, as in the history, so that
+/// a run over midnight skips no day.
+fn plan_options_of_run(
+    options: &RunOptions<'_>,
+    started: Timestamp,
+    ledger_folder: &Path,
+) -> anyhow::Result<PlanOptions> {
+    let kept_bodies = match options.config.archive.records {
+        ArchiveRecords::Static => KeptBodies::Static,
+        ArchiveRecords::All => KeptBodies::All,
+    };
+    let plan = plan_options(options, kept_bodies, started);
+    let every = options.config.check.rehash_every;
+    if every == 1 {
+        return Ok(plan);
+    }
+    let last = ledger::last_run(ledger_folder)?.map(day_of);
+    Ok(PlanOptions {
+        rehash: Rehash::new(every, plan.day, last),
+        ..plan
+    })
+}
+
+/// The number of a day, in UTC.
+fn day_of(time: Timestamp) -> u64 {
+    u64::try_from(time.as_second() / DAY).unwrap_or_default()
+}
+
+fn run_info(options: &RunOptions<'_>, started: Timestamp) -> RunInfo {
+    let [a, b, c, d, ..] = (options.ambient.random)();
+    let root =
+        std::path::absolute(&options.config.root).unwrap_or_else(|_| options.config.root.clone());
+    let repository = root
+        .file_name()
+        .map(|name| name.to_string_lossy().into_owned())
+        .unwrap_or_default();
+    RunInfo {
+        id: format!(
+            "{}-{a:02x}{b:02x}{c:02x}{d:02x}",
+            started.strftime("%Y%m%dT%H%M%SZ")
+        ),
+        started,
+        finished: (options.ambient.now)(),
+        version: env!("CARGO_PKG_VERSION").to_owned(),
+        repository,
+    }
+}
+
+/// Observes the jobs of a plan, one list for each domain file.
+fn observe_planned(
+    options: &RunOptions<'_>,
+    jobs: Vec<Vec<Job>>,
+    take: impl FnMut(JudgedJob),
+) -> anyhow::Result<()> {
+    options.progress.planned(&jobs);
+    // The iterator drops the jobs that the fetcher has taken.
+    let jobs = jobs.into_iter().flatten();
+    observe(options.config, options.stop, options.progress, jobs, take)
+}

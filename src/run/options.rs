@@ -1,0 +1,53 @@
+//! What a run works with, and what it tells while it goes on.
+
+use urldb_verdict::{Job, JudgedJob, Selection};
+
+use crate::ambient::Ambient;
+use crate::config::Config;
+use crate::stop::Stop;
+
+/// What a run works with.
+pub struct RunOptions<'a> {
+    /// The configuration.
+    pub config: &'a Config,
+    /// Which records are checked.
+    pub selection: &'a Selection,
+    /// Time and randomness.
+    pub ambient: Ambient,
+    /// Ends the run early.
+    pub stop: &'a Stop,
+    /// Receives progress events.
+    pub progress: &'a dyn Progress,
+    /// Whether the outcome has the result of every job.
+    pub with_results: bool,
+    /// Whether bodies longer than promised are read to their end.
+    pub whole: bool,
+}
+
+/// Receives progress events of a run.
+pub trait Progress {
+    /// The run has planned these jobs, one list for each domain file.
+    fn planned(&self, _jobs: &[Vec<Job>]) {}
+    /// A job is finished, with the verdict of this job alone.
+    fn finished(&self, _judged: &JudgedJob) {}
+    /// The final verdict of a job, after the canary.
+    fn judged(&self, _judged: &JudgedJob) {}
+}
+
+/// Both receive every event.
+impl<A: Progress, B: Progress> Progress for (&A, &B) {
+    fn planned(&self, jobs: &[Vec<Job>]) {
+        self.0.planned(jobs);
+        self.1.planned(jobs);
+    }
+
+    fn finished(&self, judged: &JudgedJob) {
+        self.0.finished(judged);
+        self.1.finished(judged);
+    }
+
+    fn judged(&self, judged: &JudgedJob) {
+        self.0.judged(judged);
+        self.1.judged(judged);
+    }
+}

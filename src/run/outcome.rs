@@ -1,0 +1,81 @@
+//! The outcome of a run.
+
+use std::path::PathBuf;
+
+use urldb_format::Finding;
+use urldb_protocol::{Envelope, JobResult};
+
+use crate::exit::ExitCode;
+use crate::explain::explain;
+use crate::notify::Delivered;
+
+/// The outcome of a run.
+pub struct Outcome {
+    /// The report.
+    pub envelope: Envelope,
+    /// The result of every job, if [`RunOptions::with_results`] asked for it.
+    ///
+    /// [`RunOptions::with_results`]: super::RunOptions::with_results
+    pub results: Option<Vec<JobResult>>,
+    /// Mistakes that keep records from being read as they are meant, each with its file.
+    pub unreadable: Vec<(PathBuf, Finding)>,
+    /// Errors besides the verdicts: the archive is full, a message was refused.
+    pub troubles: Vec<String>,
+    /// Successes that are worth a line.
+    pub notes: Vec<String>,
+    /// The exit code, by the table of docs/verdicts.md.
+    pub exit_code: ExitCode,
+}
+
+/// Lines for people besides the report.
+#[derive(Default)]
+pub(super) struct Messages {
+    /// Errors, which make the run exit with 2.
+    pub(super) troubles: Vec<String>,
+    /// Successes.
+    pub(super) notes: Vec<String>,
+}
+
+impl Messages {
+    /// Adds the error, if `result` is one.
+    pub(super) fn add_failure(&mut self, result: anyhow::Result<()>) {
+        self.troubles
+            .extend(result.err().map(|error| explain(&error)));
+    }
+
+    /// Adds what became of each delivery.
+    pub(super) fn add_deliveries(&mut self, delivered: Vec<Delivered>) {
+        for Delivered {
+            notifier,
+            message,
+            failed,
+        } in delivered
+        {
+            let lines = if failed {
+                &mut self.troubles
+            } else {
+                &mut self.notes
+            };
+            lines.push(format!("{notifier}: {message}"));
+        }
+    }
+}
+
+/// The exit code of a run: the most severe of its parts.
+pub(super) fn combined(
+    verdicts: ExitCode,
+    unreadable: &[(PathBuf, Finding)],
+    troubles: &[String],
+) -> ExitCode {
+    let files = if unreadable.is_empty() {
+        ExitCode::Success
+    } else {
+        ExitCode::Findings
+    };
+    let work = if troubles.is_empty() {
+        ExitCode::Success
+    } else {
+        ExitCode::Failure
+    };
+    verdicts.max(files).max(work)
+}

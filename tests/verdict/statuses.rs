@@ -1,0 +1,132 @@
+//! What is believed between runs, and when it is news.
+
+use super::*;
+
+fn unsure(code: u16) -> Verdict {
+    Verdict {
+        sure: false,
+        ..verdict_on_status(code)
+    }
+}
+
+fn verdict_on_status(code: u16) -> Verdict {
+    let seen: Vec<_> = (0..3).map(|_| status(code)).collect();
+    let needed = if code == 200 { 1 } else { 3 };
+    verdict_of(&Promise::default(), &seen[..needed])
+}
+
+fn step(
+    previous: Option<&UrlStatus>,
+    seen: &Verdict,
+    now: Timestamp,
+) -> (UrlStatus, Option<Transition>) {
+    UrlStatus::after(previous, seen, now, &policy())
+}
+
+#[test]
+fn a_first_good_sight_is_no_news() {
+    let (url_status, transition) = step(None, &verdict_on_status(200), at(100));
+    assert_eq!(
+        (url_status.state, url_status.since, transition),
+        (State::Ok, at(100), None)
+    );
+}
+
+#[test]
+fn a_sure_state_is_news_at_once_and_only_once() {
+    let (url_status, transition) = step(None, &verdict_on_status(404), at(100));
+    assert_eq!(
+        transition,
+        Some(Transition {
+            from: State::Ok,
+            from_since: None,
+            to: State::Gone
+        })
+    );
+    let (url_status, transition) = step(Some(&url_status), &verdict_on_status(404), at(200));
+    assert_eq!((url_status.since, transition), (at(100), None));
+    let (url_status, transition) = step(Some(&url_status), &verdict_on_status(200), at(300));
+    assert_eq!((url_status.state, url_status.since), (State::Ok, at(300)));
+    assert_eq!(
+        transition,
+        Some(Transition {
+            from: State::Gone,
+            from_since: Some(at(100)),
+            to: State::Ok
+        })
+    );
+}
+
+#[test]
+fn a_doubtful_state_is_news_when_confirmed_and_dates_from_its_first_sight() {
+    let (url_status, transition) = step(None, &unsure(500), at(100));
+    assert_eq!((url_status.state, transition), (State::Ok, None));
+    let (url_status, transition) = step(Some(&url_status), &unsure(403), at(200));
+    assert_eq!(
+        (url_status.state, url_status.since, url_status.pending),
+        (State::Forbidden, at(100), None)
+    );
+    assert_eq!(
+        transition.map(|transition| transition.to),
+        Some(State::Forbidden)
+    );
+}
+
+#[test]
+fn a_good_run_between_ends_the_doubt() {
+    let (url_status, _) = step(None, &unsure(500), at(100));
+    let (url_status, transition) = step(Some(&url_status), &verdict_on_status(200), at(200));
+    assert_eq!((url_status.pending.clone(), transition), (None, None));
+    let (_, transition) = step(Some(&url_status), &unsure(500), at(300));
+    assert_eq!(transition, None);
+}
+
+#[test]
+fn blocked_is_news_only_after_its_time() {
+    let week = at(100) + (7 * 24).hours();
+    let (url_status, _) = step(None, &unsure(429), at(100));
+    let (url_status, transition) = step(Some(&url_status), &unsure(429), week - 1.second());
+    assert_eq!((url_status.state, transition), (State::Ok, None));
+    let (url_status, transition) = step(Some(&url_status), &unsure(429), week);
+    assert_eq!(
+        (url_status.state, transition.map(|transition| transition.to)),
+        (State::Blocked, Some(State::Blocked))
+    );
+}
+
+#[test]
+fn failing_and_being_turned_away_in_turns_end_neither_doubt() {
+    let (url_status, _) = step(None, &unsure(500), at(100));
+    let (url_status, transition) = step(Some(&url_status), &unsure(429), at(200));
+    assert_eq!(transition, None);
+    let (failing, transition) = step(Some(&url_status), &unsure(503), at(300));
+    assert_eq!(
+        transition.map(|transition| transition.to),
+        Some(State::ServerError)
+    );
+    assert_eq!((failing.since, failing.pending), (at(100), None));
+
+    let week = at(200) + (7 * 24).hours();
+    let patient = VerdictOptions {
+        confirm: 3,
+        ..policy()
+    };
+    let step = |url_status, seen, now| UrlStatus::after(Some(url_status), &seen, now, &patient);
+    let (url_status, _) = step(&url_status, unsure(503), at(300));
+    let (blocked, transition) = step(&url_status, unsure(429), week);
+    assert_eq!(
+        transition.map(|transition| transition.to),
+        Some(State::Blocked)
+    );
+    assert_eq!(blocked.since, at(200));
+    let (url_status, _) = step(&url_status, verdict_on_status(200), at(400));
+    assert_eq!(url_status.pending, None, "a good run ends both");
+}
+
+#[test]
+fn inconclusive_changes_nothing() {
+    let (before, _) = step(None, &unsure(500), at(100));
+    let inconclusive = verdict_of(&Promise::default(), &[failed(FailureKind::Refused)]);
+    let (after, transition) = step(Some(&before), &inconclusive, at(200));
+    assert_eq!((after, transition), (before, None));
+}
