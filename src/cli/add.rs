@@ -61,22 +61,22 @@ pub(super) fn run(args: &Args, context: &mut Context) -> anyhow::Result<ExitCode
     );
     let asked = args.request.record(&context.directory)?;
     let wanted = pages(&read_urls(&args.urls)?, context)?;
-    let Fetched { candidates, exit } = if args.no_fetch {
-        Fetched {
+    let FetchResult { candidates, exit } = if args.no_fetch {
+        FetchResult {
             candidates: wanted.into_iter().map(Candidate::unfetched).collect(),
             exit: ExitCode::Success,
         }
     } else {
         fetch(args, context, &asked, wanted)?
     };
-    let wish = Wish {
+    let keys = RecordKeys {
         asked: &asked,
         categories: &args.categories,
     };
     let mut out = anstream::stdout().lock();
-    let added = write(&candidates, &wish, context)?;
+    let added = write(&candidates, &keys, context)?;
     for Candidate { identity, .. } in &candidates {
-        let Some(Added { done, is_asked }) = added.get(identity) else {
+        let Some(AddResult { change, is_asked }) = added.get(identity) else {
             continue;
         };
         let Identity { scheme, host, .. } = identity;
@@ -84,7 +84,7 @@ pub(super) fn run(args: &Args, context: &mut Context) -> anyhow::Result<ExitCode
             let file = context.shown(&context.domain_file(host));
             let method = asked.method.as_deref();
             let method = method.map_or_else(String::new, |method| format!("{method} "));
-            writeln!(out, "{done} {method}{identity} in {file}")?;
+            writeln!(out, "{change} {method}{identity} in {file}")?;
         }
         if let Some(warning) = unsent(&asked, identity, &context.config) {
             style::print_warning(warning);
@@ -170,7 +170,7 @@ impl Candidate {
 }
 
 /// The result of fetching.
-struct Fetched {
+struct FetchResult {
     /// The URLs that can be added.
     candidates: Vec<Candidate>,
     exit: ExitCode,
@@ -182,7 +182,7 @@ fn fetch(
     context: &Context,
     asked: &Record,
     wanted: Vec<Identity>,
-) -> anyhow::Result<Fetched> {
+) -> anyhow::Result<FetchResult> {
     let body = if args.is_static {
         run::probe_body(&context.config)
     } else {
@@ -200,7 +200,7 @@ fn fetch(
     });
     bar.finish();
     probed?;
-    let mut fetched = Fetched {
+    let mut fetched = FetchResult {
         candidates: vec![],
         exit: ExitCode::Success,
     };
@@ -225,13 +225,13 @@ fn fetch(
 
 /// What happened to the record of a URL.
 #[derive(Debug, Clone, Copy, PartialEq, Eq)]
-enum Done {
+enum RecordChange {
     Added,
     Updated,
     Known,
 }
 
-impl std::fmt::Display for Done {
+impl std::fmt::Display for RecordChange {
     fn fmt(&self, f: &mut std::fmt::Formatter<'_>) -> std::fmt::Result {
         f.write_str(&match self {
             Self::Added => style::paint(style::GOOD, "added"),
@@ -242,8 +242,8 @@ impl std::fmt::Display for Done {
 }
 
 /// The result of adding a URL.
-struct Added {
-    done: Done,
+struct AddResult {
+    change: RecordChange,
     /// Whether runs request the domain over the URL's scheme.
     is_asked: bool,
 }
@@ -252,9 +252,9 @@ struct Added {
 /// read only now, since they may have changed during the fetches.
 fn write<'a>(
     candidates: &'a [Candidate],
-    wish: &Wish<'_>,
+    keys: &RecordKeys<'_>,
     context: &Context,
-) -> anyhow::Result<HashMap<&'a Identity, Added>> {
+) -> anyhow::Result<HashMap<&'a Identity, AddResult>> {
     let mut edit = Edit::begin(&context.database())?;
     let mut by_host: BTreeMap<&str, Vec<&Candidate>> = BTreeMap::new();
     for candidate in candidates {
@@ -272,8 +272,11 @@ fn write<'a>(
             Some(file) => file,
             None => DomainFile::create(path, Metadata::for_schemes(&schemes))?,
         };
-        let added = wish.add_to(&mut file, &candidates)?;
-        if added.iter().any(|(_, added)| added.done != Done::Known) {
+        let added = keys.add_to(&mut file, &candidates)?;
+        if added
+            .iter()
+            .any(|(_, added)| added.change != RecordChange::Known)
+        {
             edit.stage(&file)?;
         }
         all.extend(added);
@@ -283,19 +286,19 @@ fn write<'a>(
 }
 
 /// What all records get.
-struct Wish<'a> {
+struct RecordKeys<'a> {
     /// The request.
     asked: &'a Record,
     categories: &'a [String],
 }
 
-impl Wish<'_> {
+impl RecordKeys<'_> {
     /// Adds the records to a file, or completes the records that it already has.
     fn add_to<'a>(
         &self,
         file: &mut DomainFile,
         candidates: &[&'a Candidate],
-    ) -> anyhow::Result<Vec<(&'a Identity, Added)>> {
+    ) -> anyhow::Result<Vec<(&'a Identity, AddResult)>> {
         let schemes = file.metadata().schemes();
         let entries = file.records().map(RecordEntry::record);
         let mut known: HashMap<_, _> = entries
@@ -303,13 +306,13 @@ impl Wish<'_> {
             .collect();
         let (mut changed, mut all) = (vec![], vec![]);
         for candidate in candidates {
-            let (record, done) = self.applied(candidate, &known);
-            if done != Done::Known {
+            let (record, change) = self.applied(candidate, &known);
+            if change != RecordChange::Known {
                 known.insert(record.identity(), record.clone());
                 changed.push(record);
             }
             let is_asked = schemes.contains(&candidate.identity.scheme);
-            all.push((&candidate.identity, Added { done, is_asked }));
+            all.push((&candidate.identity, AddResult { change, is_asked }));
         }
         file.put_all(changed)?;
         Ok(all)
@@ -320,7 +323,7 @@ impl Wish<'_> {
         &self,
         candidate: &Candidate,
         known: &HashMap<RecordIdentity, Record>,
-    ) -> (Record, Done) {
+    ) -> (Record, RecordChange) {
         let wanted = Record {
             path: candidate.identity.path.clone(),
             ..self.asked.clone()
@@ -334,11 +337,11 @@ impl Wish<'_> {
         record.categories.extend(categories.cloned());
         record.categories.sort();
         record.categories.dedup();
-        let done = match before {
-            None => Done::Added,
-            Some(before) if *before == record => Done::Known,
-            Some(_) => Done::Updated,
+        let change = match before {
+            None => RecordChange::Added,
+            Some(before) if *before == record => RecordChange::Known,
+            Some(_) => RecordChange::Updated,
         };
-        (record, done)
+        (record, change)
     }
 }

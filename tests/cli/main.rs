@@ -10,7 +10,7 @@
 //! - `check`: what one look finds, for people and as JSON, and how it is narrowed.
 //! - `rules`: site rules, and what they do to records.
 //! - `run`: the loop over several runs: archive, ledger, history, mail, doubt.
-//! - `misread`: domain files with mistakes: what is still checked, and who hears of it.
+//! - `mistakes`: domain files with mistakes: what is still checked, and who hears of it.
 //! - `outbox`: mail that cannot be delivered now, or never.
 //! - `archive`: what the WARC files and the index hold, read back.
 //! - `archive_conditional`: asking whether something has changed, and what that proves.
@@ -50,7 +50,7 @@ mod files;
 mod hook;
 mod importing;
 mod judging;
-mod misread;
+mod mistakes;
 mod outbox;
 mod pipes;
 mod proxy;
