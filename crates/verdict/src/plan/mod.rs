@@ -10,7 +10,7 @@ use std::collections::HashSet;
 use std::sync::Arc;
 
 use urldb_canon::Scheme;
-use urldb_format::{DomainFile, Entry, Record};
+use urldb_format::{DomainFile, Record, RecordEntry};
 
 use crate::hex;
 use crate::job::{BodyUse, Job, JobKey};
@@ -60,7 +60,7 @@ pub fn jobs_of(
 
 /// The job of one record over one scheme.
 fn job_of(
-    entry: &Entry,
+    entry: &RecordEntry,
     scheme: Scheme,
     host: &str,
     name: &Arc<str>,
