@@ -58,10 +58,7 @@ impl Recorder<'_> {
                 move |task: ArchiveTask| task.archive(&mut archivist)
             });
             let observed = observe(&mut |judged| {
-                let archived = match self.archive_task(judged) {
-                    Ok(task) => pool.submit(task),
-                    Err(job) => Some(job),
-                };
+                let archived = self.archive(judged, &mut pool);
                 for archived in archived.into_iter().chain(pool.ready()) {
                     self.record(archived);
                 }
@@ -73,8 +70,12 @@ impl Recorder<'_> {
         })
     }
 
-    /// The task to archive a job, or the job itself if nothing of it is archived.
-    fn archive_task(&self, judged: JudgedJob) -> Result<ArchiveTask, ArchivedJob> {
+    /// Gives a job to the pool if its observation is archived. Returns the job if no thread has it.
+    fn archive<W: FnMut(ArchiveTask) -> ArchivedJob + Send>(
+        &self,
+        judged: JudgedJob,
+        pool: &mut Pool<ArchiveTask, ArchivedJob, W>,
+    ) -> Option<ArchivedJob> {
         let JudgedJob {
             job,
             observations,
@@ -85,9 +86,9 @@ impl Recorder<'_> {
         let content = entry.and_then(|entry| entry.content.clone());
         let seen = observations.get(verdict.observation);
         if seen.is_some_and(|seen| is_worth_archiving(job, seen, verdict, is_repeated)) {
-            Ok(ArchiveTask { judged, content })
+            pool.submit(ArchiveTask { judged, content })
         } else {
-            Err(ArchivedJob {
+            Some(ArchivedJob {
                 judged,
                 content,
                 trouble: None,

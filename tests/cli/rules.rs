@@ -85,7 +85,7 @@ fn what_no_rule_admits_is_not_added() {
     ]);
     add("http://en.example.org/fr/x")
         .code(2)
-        .complains(&["`language` is `en` and `fr`"]);
+        .complains(&["the URL gives `language` two values, `en` and `fr`"]);
     assert!(sandbox.files("urldb", ".yaml").is_empty());
 }
 
