@@ -148,8 +148,8 @@ fn database(section: Section<'_>) -> Database {
 fn check(section: Section<'_>) -> Check {
     let default = Check::default();
     let check = Check {
-        fetch: fetch_options(&section, default.fetch),
-        verdict: verdict_options(&section, default.verdict),
+        fetch: fetch_options(&section, &default.fetch),
+        verdict: verdict_options(&section, &default.verdict),
         expiry_warning: section
             .duration("expiry-warning")
             .unwrap_or(default.expiry_warning),
@@ -171,7 +171,7 @@ fn check(section: Section<'_>) -> Check {
     check
 }
 
-fn fetch_options(section: &Section<'_>, default: FetchOptions) -> FetchOptions {
+fn fetch_options(section: &Section<'_>, default: &FetchOptions) -> FetchOptions {
     let default_host = host_options(section, &default.default_host);
     let hosts = section.named_sections("host").into_iter();
     FetchOptions {
@@ -186,7 +186,7 @@ fn fetch_options(section: &Section<'_>, default: FetchOptions) -> FetchOptions {
     }
 }
 
-fn verdict_options(section: &Section<'_>, default: VerdictOptions) -> VerdictOptions {
+fn verdict_options(section: &Section<'_>, default: &VerdictOptions) -> VerdictOptions {
     VerdictOptions {
         retries: small(section.count("retries", 0)).unwrap_or(default.retries),
         retry_wait: section.duration("retry-wait").unwrap_or(default.retry_wait),
