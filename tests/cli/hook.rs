@@ -152,8 +152,8 @@ fn list_lint_hook_and_watch_agree_on_which_file_is_a_domain_file() {
         assert_eq!(commit.status.success(), !is_domain_file, "{name}");
 
         sandbox.write(&file, promises(&[("/listed", "x")]));
-        let list = sandbox.urldb(&["list"]).code(0);
-        assert_eq!(list.out.contains("/listed"), is_domain_file, "{list:#?}");
+        let listed = sandbox.urldb(&["list"]).code(0);
+        assert_eq!(listed.out.contains("/listed"), is_domain_file, "{list:#?}");
     }
 }
 

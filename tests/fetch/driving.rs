@@ -296,7 +296,7 @@ fn a_fetcher_serves_more_than_one_run() {
             jobs("example.test", 3).into_iter(),
             |_, _| Next::Done(()),
             |FetchedJob { observations, .. }| {
-                seen += usize::from(observations[0].failure.is_none())
+                seen += usize::from(observations[0].failure.is_none());
             },
             &Stop::new(),
         );
