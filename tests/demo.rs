@@ -1,13 +1,27 @@
-//! `urldb demo`, as a newcomer runs it. It tests itself as it goes along: what matters here is
-//! that it comes to its end, shows what it should, and leaves nothing behind.
+//! `urldb demo`, as a newcomer runs it: what it prints, what its runs leave in the repository, and
+//! that nothing else is left behind.
 
+use std::collections::BTreeMap;
 use std::fs;
-use std::path::Path;
+use std::path::{Path, PathBuf};
+use std::process;
 use std::time::Duration;
 
 use assert_cmd::Command;
+use mail_parser::MessageParser;
+use serde_json::Value;
+use urldb_warc::{Reader, RecordType};
 
-/// Far more than it needs; a demo that hangs must fail all the same.
+/// The URLs that break, each with the state that the third run must find.
+const BROKEN: [(&str, &str); 5] = [
+    ("http://demo.example/data/m31.fits", "truncated"),
+    ("http://demo.example/data/m51.csv", "changed"),
+    ("http://demo.example/docs/manual.txt", "gone"),
+    ("http://demo.example/id/m51", "redirected"),
+    ("http://demo.example/search?q=m51", "unreachable"),
+];
+
+/// Far more than the demo needs; a demo that hangs must fail all the same.
 const PATIENCE: Duration = Duration::from_mins(2);
 
 /// The command, with `folder` for its temporary files.
@@ -51,8 +65,8 @@ fn it_shows_five_broken_promises_and_leaves_nothing_behind() {
         "map = [\"demo.example=127.0.0.1:",
         "urldb: normalized urldb/demo.example.yaml",
         "(exit code 0: all is as promised)",
-        "4 captures, 0 revisits",
-        "0 captures, 4 revisits",
+        "  200  response  ",
+        "  200  revisit   ",
         "(exit code 1: promises are broken)",
         "Subject: [urldb] 5 broken in promises",
         "/promises/site/index.html",
@@ -89,6 +103,159 @@ fn it_keeps_its_folder_when_asked_to() {
         text.contains(&format!("rm -r {}", kept.display())),
         "{text}"
     );
+}
+
+/// What the three runs have left, held against what each of them should have done.
+#[test]
+fn its_runs_archive_remember_and_notify_exactly_what_happened() {
+    let folder = tempfile::tempdir().expect("a temporary folder");
+    demo(folder.path()).arg("--keep").assert().code(0);
+    let [kept] = entries(folder.path())
+        .try_into()
+        .expect("one folder is left");
+    let repository = folder.path().join(kept).join("promises");
+
+    let history = read(&repository.join("status/history.jsonl"));
+    let runs: Vec<&str> = history
+        .lines()
+        .filter(|line| kind_of(line) == "run")
+        .collect();
+    assert_eq!(runs.len(), 3, "{history}");
+    let expected: BTreeMap<String, String> = BROKEN
+        .iter()
+        .map(|(url, state)| ((*url).to_owned(), (*state).to_owned()))
+        .collect();
+    assert_eq!(changes(&history), expected);
+    assert_eq!(
+        history
+            .lines()
+            .filter(|line| kind_of(line) == "change")
+            .count(),
+        BROKEN.len()
+    );
+    for commit in ["HEAD~1", "HEAD"] {
+        let before = git_show(&repository, &format!("{commit}:status/history.jsonl"));
+        assert!(!before.is_empty());
+        assert_eq!(changes(&before), BTreeMap::new(), "at {commit}");
+    }
+
+    let [first, second, third] = archive(&repository)
+        .try_into()
+        .expect("each run archives into a file of its own");
+    assert_eq!(first, (4, 0), "captures and revisits of the first run");
+    assert_eq!(second, (0, 4), "captures and revisits of the second run");
+    let (captures, revisits) = third;
+    assert!(captures > 0, "the third run captures what has changed");
+    assert_eq!(
+        revisits, 1,
+        "of four static files, only docs/licence.txt is unchanged"
+    );
+
+    let [mail] = files(&repository.join("mail"), "eml")
+        .try_into()
+        .expect("only the third run has news, and sends one mail");
+    let mail = read_mail(&fs::read(&mail).expect("the mail can be read"));
+    assert!(
+        mail.starts_with("To: maintainer@demo.example\nSubject: [urldb] 5 broken in promises"),
+        "{mail}"
+    );
+    for (url, _) in BROKEN {
+        assert!(mail.contains(url), "{url} is missing in:\n{mail}");
+    }
+    assert!(repository.join("site/index.html").is_file());
+}
+
+fn read(path: &Path) -> String {
+    fs::read_to_string(path).unwrap_or_else(|error| panic!("{}: {error}", path.display()))
+}
+
+fn kind_of(line: &str) -> String {
+    let line: Value = serde_json::from_str(line).expect("a line of history is JSON");
+    line["kind"].as_str().expect("a kind").to_owned()
+}
+
+/// Every URL whose state has changed, with its new state.
+fn changes(history: &str) -> BTreeMap<String, String> {
+    let mut changes = BTreeMap::new();
+    for line in history.lines() {
+        let line: Value = serde_json::from_str(line).expect("a line of history is JSON");
+        if let (Some(url), Some(to)) = (line["url"].as_str(), line["to"].as_str()) {
+            changes.insert(url.to_owned(), to.to_owned());
+        }
+    }
+    changes
+}
+
+fn git_show(repository: &Path, object: &str) -> String {
+    let output = process::Command::new("git")
+        .arg("-C")
+        .arg(repository)
+        .args(["show", object])
+        .output()
+        .expect("git runs");
+    assert!(output.status.success(), "{object}");
+    String::from_utf8(output.stdout).expect("the history is text")
+}
+
+/// How many captures and revisits each WARC file of the archive has, the oldest file first.
+fn archive(repository: &Path) -> Vec<(u64, u64)> {
+    let count = |path: &PathBuf| {
+        let mut reader = Reader::open(path).expect("a WARC file");
+        let (mut captures, mut revisits) = (0, 0);
+        while let Some(record) = reader.next_record().expect("a whole record") {
+            match record.header().record_type() {
+                Some(RecordType::Response) => captures += 1,
+                Some(RecordType::Revisit) => revisits += 1,
+                _ => {}
+            }
+        }
+        (captures, revisits)
+    };
+    files(&repository.join("archive"), "gz")
+        .iter()
+        .map(count)
+        .collect()
+}
+
+/// The files of a folder with this extension, sorted.
+fn files(folder: &Path, extension: &str) -> Vec<PathBuf> {
+    let mut files: Vec<PathBuf> = entries(folder)
+        .into_iter()
+        .map(|name| folder.join(name))
+        .filter(|path| path.extension().is_some_and(|found| found == extension))
+        .collect();
+    files.sort();
+    files
+}
+
+/// Recipient, subject and plain text of a mail, decoded.
+fn read_mail(mail: &[u8]) -> String {
+    let message = MessageParser::default().parse(mail).expect("a mail");
+    let to = message.to().and_then(|to| to.first());
+    let to = to.and_then(|to| to.address()).expect("a recipient");
+    let subject = message.subject().expect("a subject");
+    let text = message.body_text(0).expect("a text");
+    format!(
+        "To: {to}\nSubject: {subject}\n\n{}",
+        text.replace("\r\n", "\n").trim_end()
+    )
+}
+
+#[test]
+fn a_mail_is_decoded() {
+    let mail = "From: a@b.example\r\nTo: c@d.example\r\n\
+        Subject: [urldb] 1 broken: =?utf-8?b?4oCm?=\r\n\
+        Content-Type: multipart/alternative; boundary=\"=_x\"\r\n\r\n\
+        --=_x\r\nContent-Type: text/plain; charset=utf-8\r\n\
+        Content-Transfer-Encoding: quoted-printable\r\n\r\n\
+        a long=\r\n line, 1 =3D 1\r\n\
+        --=_x\r\nContent-Type: text/html\r\n\r\n<p>no\r\n--=_x--\r\n";
+    insta::assert_snapshot!(read_mail(mail.as_bytes()), @r"
+    To: c@d.example
+    Subject: [urldb] 1 broken: …
+
+    a long line, 1 = 1
+    ");
 }
 
 #[cfg(unix)]

@@ -1,31 +1,40 @@
 //! `urldb demo`: the whole program at work, in a few seconds and without a network.
 //!
-//! It is a test of this machine as well: what it shows is done by this very
-//! binary and by git, and anything that is not as the story has it is an error.
+//! Every command of the story is run as a user would type it, by this very binary and by git. The
+//! demo stops at a command whose exit code is not the expected one.
 //!
-//! - `stage`: the temporary folder, and commands that run there
-//! - `site`: a web server that can be broken on purpose; `world`: what it
-//!   serves, and how it breaks
-//! - `script`: what happens, step by step
-//! - `evidence`: what the runs have left behind
-//! - `narrator`: what people see of it
+//! - `workspace`: the temporary folder with the repository, and commands that run there
+//! - `site`: the web server, its pages, and how they break
+//! - `narrator`: headings, prose and commands in 80 columns
 
-mod evidence;
 mod narrator;
-mod script;
 mod site;
-mod stage;
-mod world;
+mod workspace;
+
+use std::fs;
+use std::io::Write;
+use std::path::{Path, PathBuf};
+use std::time::Duration;
 
 use anstream::ColorChoice;
-use anyhow::Context as _;
+use anyhow::{Context as _, Result, ensure};
 
+use self::narrator::Narrator;
+use self::site::{BREAKAGES, HOST, LIVE, STATIC, Site};
+use self::workspace::Workspace;
 use crate::exit::ExitCode;
 use crate::stop::{Stop, stop_on_signals};
-use narrator::Narrator;
-use script::Script;
-use site::Site;
-use stage::Stage;
+
+/// How long a signal may take to arrive here after it has ended a command.
+const SIGNAL_DELAY: Duration = Duration::from_millis(50);
+
+/// A record as an editor leaves it: out of order, and so are its keys.
+const UNSORTED_RECORD: &str = "\
+---
+redirects-to: http://demo.example/objects/m51
+description: cited in papers
+_path: /id/m51
+";
 
 /// Show urldb at work, in a few seconds and offline
 ///
@@ -42,30 +51,247 @@ pub(super) struct Args {
     keep: bool,
 }
 
-pub(super) fn run(args: &Args) -> anyhow::Result<ExitCode> {
+pub(super) fn run(args: &Args) -> Result<ExitCode> {
     let stop = Stop::new();
     stop_on_signals(&stop).context("cannot listen for Ctrl-C")?;
     let out = anstream::stdout();
-    let mut stage = Stage::build(out.current_choice() != ColorChoice::Never)?;
-    stage.keep(args.keep);
-    let site = Site::open().context("cannot open a port on 127.0.0.1 for the demo's site")?;
-    world::set_up(&site);
-
-    let mut script = Script {
+    let mut workspace = Workspace::create(out.current_choice() != ColorChoice::Never)?;
+    workspace.keep(args.keep);
+    let mut demo = Demo {
         narrator: Narrator::new(out.lock()),
-        stage: &stage,
-        site: &site,
+        workspace: &workspace,
+        site: Site::open().context("cannot open a port on 127.0.0.1 for the demo's site")?,
         stop: &stop,
     };
-    let played = script.play();
+    let result = demo.play();
     if args.keep {
-        script.leave_open()?;
+        demo.explain_what_is_left()?;
     } else {
-        stage.strike()?;
+        workspace.remove()?;
     }
-    match played {
+    match result {
         Err(_) if stop.is_set() => Ok(ExitCode::Interrupted),
         Err(error) => Err(error.context("the demo did not go as it should")),
         Ok(()) => Ok(ExitCode::Success),
     }
+}
+
+struct Demo<'a, W> {
+    narrator: Narrator<W>,
+    workspace: &'a Workspace,
+    site: Site,
+    stop: &'a Stop,
+}
+
+impl<W: Write> Demo<'_, W> {
+    fn play(&mut self) -> Result<()> {
+        let (folder, address) = (self.workspace.folder().display(), self.site.address());
+        self.narrator.say(&format!(
+            "This is urldb at work: a small site makes promises, keeps them for a while and breaks five of them. \
+             All of it really happens, in {folder}, with a web server on {address} that plays http://{HOST}/. \
+             Nothing leaves this machine."
+        ))?;
+        self.set_up()?;
+        self.promise()?;
+        self.commit()?;
+        self.first_run()?;
+        self.second_run()?;
+        self.third_run()?;
+        self.show_reports()
+    }
+
+    fn set_up(&mut self) -> Result<()> {
+        self.narrator.step("Make a place for promises")?;
+        self.narrator.say(
+            "Any git repository will do. The hook keeps the promises in order at each commit.",
+        )?;
+        self.command(&["git", "init", "--quiet"])?;
+        self.command(&["urldb", "init"])?;
+        self.command(&["urldb", "hook", "install"])?;
+        self.narrator.say(
+            "No DNS server knows the demo's host, so urldb.toml maps it to the port. A response that takes \
+             more than a second is too late. One run is enough to report a broken promise: normally, \
+             two runs in a row must find it. Mail goes into a folder.",
+        )?;
+        let settings = self.settings();
+        self.narrator.file("urldb.toml", &settings)?;
+        fs::write(self.workspace.repository().join("urldb.toml"), settings)
+            .context("cannot write urldb.toml")
+    }
+
+    fn settings(&self) -> String {
+        let address = self.site.address();
+        format!(
+            "[network]\n\
+             map = [\"{HOST}={address}\"]\n\n\
+             [check]\n\
+             timeout = \"1s\"\n\
+             retry-wait = \"100ms\"\n\
+             confirm = 1\n\n\
+             [notify.mail]\n\
+             type = \"email\"\n\
+             from = \"urldb@{HOST}\"\n\
+             to = [\"maintainer@{HOST}\"]\n\
+             folder = \"mail\"\n\n\
+             [notify.page]\n\
+             type = \"html\"\n\
+             path = \"site\"\n"
+        )
+    }
+
+    fn promise(&mut self) -> Result<()> {
+        self.narrator.step("Promise URLs")?;
+        self.narrator.say(
+            "urldb downloads a static URL once; the length and the SHA-256 of its bytes are the promise.",
+        )?;
+        self.command(&[&["urldb", "add", "--static"], &STATIC[..]].concat())?;
+        self.narrator
+            .say("Other URLs have to answer, with any content.")?;
+        self.command(&[&["urldb", "add"], &LIVE[..]].concat())?;
+        self.narrator
+            .say("The database is text, so an editor can add a permalink.")?;
+        self.narrator.file(&domain_file(), UNSORTED_RECORD)?;
+        let path = self.workspace.repository().join(domain_file());
+        fs::OpenOptions::new()
+            .append(true)
+            .open(&path)
+            .and_then(|mut file| file.write_all(UNSORTED_RECORD.as_bytes()))
+            .with_context(|| format!("cannot add to {}", path.display()))
+    }
+
+    fn commit(&mut self) -> Result<()> {
+        self.narrator
+            .step("Commit them; the hook puts them in order")?;
+        self.command(&["git", "add", "."])?;
+        self.command(&["git", "commit", "--quiet", "-m", "Promise seven URLs"])?;
+        self.narrator
+            .say("The commit has the records sorted, and the keys in each:")?;
+        self.command(&["git", "show", &format!("HEAD:{}", domain_file())])
+    }
+
+    fn first_run(&mut self) -> Result<()> {
+        self.narrator.step("The first run captures what is there")?;
+        self.urldb_run(0, "all is as promised")?;
+        self.narrator
+            .say("The archive has the bytes of each static URL now, for example:")?;
+        self.command(&["urldb", "archive", "list", STATIC[1]])?;
+        self.narrator.say(
+            "The ledger says what is known of every URL. It is text as well, and belongs in git.",
+        )?;
+        self.command(&["git", "add", "status"])?;
+        self.command(&["git", "commit", "--quiet", "-m", "First run"])
+    }
+
+    fn second_run(&mut self) -> Result<()> {
+        self.narrator
+            .step("The second run finds nothing new, and is silent")?;
+        self.urldb_run(0, "all is as promised")?;
+        self.narrator.say(
+            "No mail. The bytes are the same, so the archive gets short revisit records in their place, \
+             and the ledger one line:",
+        )?;
+        self.command(&["urldb", "archive", "list", STATIC[1]])?;
+        self.command(&["git", "diff", "--stat"])?;
+        self.command(&["git", "commit", "--quiet", "-a", "-m", "Second run"])
+    }
+
+    fn third_run(&mut self) -> Result<()> {
+        self.narrator
+            .step("The site breaks in five ways, and the third run finds them")?;
+        self.narrator.list(&BREAKAGES)?;
+        self.site.break_pages();
+        self.urldb_run(1, "promises are broken")
+    }
+
+    fn show_reports(&mut self) -> Result<()> {
+        self.narrator.step("What people get to see")?;
+        let mail = first_file(&self.workspace.repository().join("mail"))?;
+        let text =
+            fs::read_to_string(&mail).with_context(|| format!("cannot read {}", mail.display()))?;
+        self.narrator
+            .say("The mail, which was sent because there is news, up to its HTML part:")?;
+        let plain_part = text.split("Content-Type: text/html").next();
+        self.narrator.quote(plain_part.unwrap_or(&text))?;
+        self.narrator.say("The web page, which each run renews:")?;
+        let page = self.workspace.repository().join("site").join("index.html");
+        self.narrator.quote(&file_url(&page))?;
+        self.narrator
+            .say("The archive, with the response of the third run as evidence:")?;
+        self.command(&["urldb", "archive", "list", STATIC[1]])?;
+        self.narrator
+            .say("And the ledger, which remembers for the next run:")?;
+        self.command(&["git", "diff", "--stat"])?;
+        self.command(&["git", "diff", "--unified=0", &format!("status/{HOST}.yaml")])?;
+        self.narrator.step("That was all")?;
+        self.narrator.say(
+            "Five promises were broken, five were found, and nothing else was reported. \
+             To watch URLs of your own: `urldb init` in a git repository of yours.",
+        )?;
+        Ok(())
+    }
+
+    fn explain_what_is_left(&mut self) -> Result<()> {
+        let (folder, repository) = (self.workspace.folder(), self.workspace.repository());
+        let [folder, repository] = [folder, &repository].map(Path::to_string_lossy);
+        self.narrator
+            .say("Everything is still there, except the web server. To look around:")?;
+        self.narrator.command(&["cd", &repository])?;
+        self.narrator.command(&["git", "log", "--patch"])?;
+        self.narrator.command(&["urldb", "list"])?;
+        self.narrator.say("And when you have seen enough:")?;
+        self.narrator.command(&["rm", "-r", &folder])?;
+        Ok(())
+    }
+
+    fn urldb_run(&mut self, expected: i32, meaning: &str) -> Result<()> {
+        self.command_with_exit_code(&["urldb", "run"], expected)?;
+        self.narrator
+            .remark(&format!("exit code {expected}: {meaning}"))?;
+        Ok(())
+    }
+
+    fn command(&mut self, words: &[&str]) -> Result<()> {
+        self.command_with_exit_code(words, 0)
+    }
+
+    /// Shows a command and its output while it runs.
+    ///
+    /// # Errors
+    /// When the command cannot run, ends with another exit code, or the user has pressed Ctrl-C.
+    fn command_with_exit_code(&mut self, words: &[&str], expected: i32) -> Result<()> {
+        self.narrator.command(words)?;
+        let narrator = &mut self.narrator;
+        let code = self.workspace.run(words, |line| Ok(narrator.output(line)?));
+        // Ctrl-C reaches the command too, which may end before the signal is noticed here.
+        let delay = if matches!(code, Ok(0)) {
+            Duration::ZERO
+        } else {
+            SIGNAL_DELAY
+        };
+        ensure!(!self.stop.wait_timeout(delay), "interrupted");
+        let code = code?;
+        ensure!(
+            code == expected,
+            "`{}` ended with exit code {code} instead of {expected}",
+            words.join(" ")
+        );
+        Ok(())
+    }
+}
+
+fn domain_file() -> String {
+    format!("urldb/{HOST}.yaml")
+}
+
+/// The first file in a folder.
+fn first_file(folder: &Path) -> Result<PathBuf> {
+    let entry = fs::read_dir(folder)
+        .with_context(|| format!("cannot read {}", folder.display()))?
+        .next()
+        .with_context(|| format!("the run wrote no mail into {}", folder.display()))??;
+    Ok(entry.path())
+}
+
+fn file_url(path: &Path) -> String {
+    url::Url::from_file_path(path).map_or_else(|()| path.display().to_string(), String::from)
 }

@@ -1,4 +1,4 @@
-//! What people see of the demo: headings, prose, commands and what came of them, in 80 columns.
+//! The demo's output: headings, prose, commands and their output, in 80 columns.
 
 use std::io::{self, Write};
 
@@ -6,18 +6,18 @@ use anstyle::{AnsiColor, Style};
 
 use crate::cli::print::style::DIM;
 
-/// The width that prose and commands keep to.
+/// The width of prose and commands, in characters.
 const WIDTH: usize = 78;
 
 const HEADING: Style = Style::new().bold().underline();
 const COMMAND: Style = AnsiColor::Cyan.on_default().bold();
 
-/// Writes to a stream that takes colours, or strips them.
+/// Writes the demo's text to a stream that takes colours, or strips them.
 pub(super) struct Narrator<W> {
     out: W,
     step: usize,
-    /// Whether the last line is a command, which another may follow without a gap.
-    tight: bool,
+    /// Whether the last line is a command; the next command then follows without a gap.
+    after_command: bool,
 }
 
 impl<W: Write> Narrator<W> {
@@ -25,7 +25,7 @@ impl<W: Write> Narrator<W> {
         Self {
             out,
             step: 0,
-            tight: false,
+            after_command: false,
         }
     }
 
@@ -46,7 +46,7 @@ impl<W: Write> Narrator<W> {
     }
 
     /// Short items, each in a line.
-    pub(super) fn list(&mut self, items: &[String]) -> io::Result<()> {
+    pub(super) fn list(&mut self, items: &[&str]) -> io::Result<()> {
         self.gap()?;
         for item in items {
             writeln!(self.out, "  - {item}")?;
@@ -54,12 +54,12 @@ impl<W: Write> Narrator<W> {
         Ok(())
     }
 
-    /// A command as it would be typed.
+    /// A command as a user would type it.
     pub(super) fn command(&mut self, words: &[&str]) -> io::Result<()> {
-        if !self.tight {
+        if !self.after_command {
             self.gap()?;
         }
-        self.tight = true;
+        self.after_command = true;
         let mut prompt = "$";
         for line in command_lines(words, WIDTH - 4) {
             writeln!(
@@ -71,20 +71,20 @@ impl<W: Write> Narrator<W> {
         Ok(())
     }
 
-    /// A line that a command printed, with the colours it has.
+    /// A line of a command's output, with its colours.
     pub(super) fn output(&mut self, line: &str) -> io::Result<()> {
-        self.tight = false;
+        self.after_command = false;
         writeln!(self.out, "{}", format!("    {line}").trim_end())
     }
 
-    /// What a user writes into a file with an editor.
-    pub(super) fn edit(&mut self, file: &str, text: &str) -> io::Result<()> {
+    /// Text that a user writes into a file with an editor.
+    pub(super) fn file(&mut self, file: &str, text: &str) -> io::Result<()> {
         self.gap()?;
         writeln!(self.out, "  {DIM}in{DIM:#} {COMMAND}{file}{COMMAND:#}")?;
         self.quote(text)
     }
 
-    /// The content of something, as it is.
+    /// Text that is shown as it is.
     pub(super) fn quote(&mut self, text: &str) -> io::Result<()> {
         for line in text.lines() {
             let line = format!("{DIM}|{DIM:#} {line}");
@@ -95,12 +95,12 @@ impl<W: Write> Narrator<W> {
 
     /// A remark about the command above it.
     pub(super) fn remark(&mut self, text: &str) -> io::Result<()> {
-        self.tight = false;
+        self.after_command = false;
         writeln!(self.out, "    {DIM}({text}){DIM:#}")
     }
 
     fn gap(&mut self) -> io::Result<()> {
-        self.tight = false;
+        self.after_command = false;
         writeln!(self.out)
     }
 }
@@ -124,7 +124,7 @@ fn wrap(prose: &str, width: usize) -> Vec<String> {
     lines
 }
 
-/// A command, quoted for a shell, with `\` where a line goes on.
+/// A command, quoted for a shell, with `\` at the end of a line that continues.
 fn command_lines(words: &[&str], width: usize) -> Vec<String> {
     let mut lines = vec![String::new()];
     for word in words.iter().map(|word| shell_word(word)) {
@@ -157,7 +157,7 @@ fn shell_word(word: &str) -> String {
 mod tests {
     use super::*;
 
-    /// What a narrator writes, without colours.
+    /// The narrator's text without colours.
     fn narrated(
         tell: impl FnOnce(&mut Narrator<&mut anstream::StripStream<Vec<u8>>>) -> io::Result<()>,
     ) -> String {
@@ -171,13 +171,13 @@ mod tests {
         let text = narrated(|narrator| {
             narrator.step("A heading")?;
             narrator.say(&"word ".repeat(20))?;
-            narrator.list(&["one".into(), "two".into()])?;
+            narrator.list(&["one", "two"])?;
             narrator.command(&["git", "add", "."])?;
             narrator.command(&["urldb", "add", "http://demo.example/search?q=m51", "it's"])?;
             narrator.output("added")?;
             narrator.output("")?;
             narrator.remark("exit code 0")?;
-            narrator.edit("a.toml", "[a]\n\nb = 1\n")?;
+            narrator.file("a.toml", "[a]\n\nb = 1\n")?;
             narrator.step("Another")
         });
         insta::assert_snapshot!(text, @r"

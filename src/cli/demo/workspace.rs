@@ -1,4 +1,4 @@
-//! The temporary folder that the demo plays in, and commands that run there as a user's would.
+//! The demo's temporary folder, and commands that run there as a user would run them.
 
 use std::env;
 use std::ffi::OsString;
@@ -13,10 +13,10 @@ use tempfile::TempDir;
 
 /// The name of the repository's folder, which reports show.
 const REPOSITORY: &str = "promises";
-/// The name of the folder that `urldb` is found in.
+/// The name of the folder on PATH that has `urldb`.
 const PROGRAMS: &str = "bin";
 
-/// All that git is to know of its user: nothing of the real configuration applies.
+/// Git's only configuration: that of the real user does not apply.
 const GIT_CONFIG: &str = "\
 [user]
 \tname = A. Maintainer
@@ -33,34 +33,39 @@ const GIT_CONFIG: &str = "\
 \tauto = false
 ";
 
-/// The folder. It is removed when this is dropped.
-pub(super) struct Stage {
+/// The folder, removed when this is dropped.
+pub(super) struct Workspace {
     folder: TempDir,
     path: OsString,
     colour: bool,
 }
 
-impl Stage {
-    /// Makes the folder. Commands are asked for colours if `colour`.
-    pub(super) fn build(colour: bool) -> Result<Self> {
+impl Workspace {
+    /// Makes the folder. `colour` asks commands for colours.
+    pub(super) fn create(colour: bool) -> Result<Self> {
         let folder = tempfile::Builder::new()
             .prefix("urldb-demo-")
             .tempdir()
             .with_context(|| format!("cannot make a folder in {}", env::temp_dir().display()))?;
         let path = path_with(folder.path().join(PROGRAMS))?;
-        let stage = Self {
+        let workspace = Self {
             folder,
             path,
             colour,
         };
-        for folder in [stage.repository(), stage.programs(), stage.scratch()] {
+        for folder in [
+            workspace.repository(),
+            workspace.programs(),
+            workspace.scratch(),
+        ] {
             fs::create_dir(&folder).with_context(|| format!("cannot make {}", folder.display()))?;
         }
-        put_program(&stage.programs()).context("cannot put urldb on the PATH of the demo")?;
+        put_program(&workspace.programs()).context("cannot put urldb on the PATH of the demo")?;
         let colours = if colour { "always" } else { "never" };
         let config = format!("{GIT_CONFIG}[color]\n\tui = {colours}\n");
-        fs::write(stage.git_config(), config).context("cannot write a configuration for git")?;
-        Ok(stage)
+        fs::write(workspace.git_config(), config)
+            .context("cannot write a configuration for git")?;
+        Ok(workspace)
     }
 
     /// The whole folder.
@@ -73,21 +78,21 @@ impl Stage {
         self.folder().join(REPOSITORY)
     }
 
-    /// Whether the folder stays where it is for good.
+    /// Keeps the folder when this is dropped.
     pub(super) fn keep(&mut self, keep: bool) {
         self.folder.disable_cleanup(keep);
     }
 
     /// Removes the folder.
-    pub(super) fn strike(self) -> Result<()> {
+    pub(super) fn remove(self) -> Result<()> {
         let path = self.folder().to_owned();
         self.folder
             .close()
             .with_context(|| format!("cannot remove {}", path.display()))
     }
 
-    /// Runs a command in the repository and hands on each line that it prints, while it runs.
-    /// Returns its exit code.
+    /// Runs a command in the repository and passes on each line that it prints, while it runs.
+    /// Returns the exit code of the command.
     pub(super) fn run(
         &self,
         words: &[&str],
@@ -100,13 +105,13 @@ impl Stage {
             .stdout(writer.try_clone()?)
             .stderr(writer);
         let mut child = command.spawn().with_context(|| cannot_run(words))?;
-        // It holds our ends of the pipe, which would never come to an end.
+        // `command` holds the writing end of the pipe; while that is open, reading never ends.
         drop(command);
-        let told = BufReader::new(reader)
+        let passed_on = BufReader::new(reader)
             .split(b'\n')
             .try_for_each(|text| line(String::from_utf8_lossy(&text?).trim_end_matches('\r')));
         let status = child.wait()?;
-        told?;
+        passed_on?;
         status
             .code()
             .with_context(|| format!("`{}` was ended by a signal", words.join(" ")))
@@ -140,7 +145,7 @@ impl Stage {
         self.folder().join(PROGRAMS)
     }
 
-    /// For the temporary files of commands, so that none outlives the demo.
+    /// The folder for temporary files of commands, so that none outlives the demo.
     fn scratch(&self) -> PathBuf {
         self.folder().join("tmp")
     }
@@ -157,7 +162,7 @@ fn path_with(first: PathBuf) -> Result<OsString> {
     env::join_paths(folders).context("the temporary folder cannot be put on PATH")
 }
 
-/// Makes this very program available as `urldb`: to the demo, and to the hook that git runs.
+/// Makes this very program available as `urldb`, to the demo and to the hook that git runs.
 fn put_program(folder: &Path) -> Result<()> {
     let program = env::current_exe()?;
     let name = format!("urldb{}", env::consts::EXE_SUFFIX);
@@ -178,31 +183,31 @@ mod tests {
     use super::*;
 
     #[test]
-    fn git_sees_the_stage_and_nothing_else() {
-        let stage = Stage::build(false).expect("a temporary folder");
+    fn git_sees_the_workspace_and_nothing_else() {
+        let workspace = Workspace::create(false).expect("a temporary folder");
         let mut lines = vec![];
         for words in [
             &["git", "init", "--quiet"][..],
             &["git", "config", "--list", "--name-only"],
         ] {
-            let code = stage.run(words, |line| {
+            let code = workspace.run(words, |line| {
                 lines.push(line.to_owned());
                 Ok(())
             });
             assert_eq!(code.expect("git runs"), 0);
         }
         assert!(lines.contains(&"user.email".to_owned()), "{lines:?}");
-        assert!(stage.repository().join(".git").is_dir());
-        let folder = stage.folder().to_owned();
-        stage.strike().expect("the folder can be removed");
+        assert!(workspace.repository().join(".git").is_dir());
+        let folder = workspace.folder().to_owned();
+        workspace.remove().expect("the folder can be removed");
         assert!(!folder.exists());
     }
 
     #[test]
-    fn a_failure_is_an_exit_code_and_its_words_are_handed_on() {
-        let stage = Stage::build(false).expect("a temporary folder");
+    fn a_failure_is_an_exit_code_and_its_message_is_passed_on() {
+        let workspace = Workspace::create(false).expect("a temporary folder");
         let mut words = String::new();
-        let code = stage.run(&["git", "log"], |line| {
+        let code = workspace.run(&["git", "log"], |line| {
             words.push_str(line);
             Ok(())
         });
@@ -212,8 +217,8 @@ mod tests {
 
     #[test]
     fn a_missing_program_is_named() {
-        let stage = Stage::build(false).expect("a temporary folder");
-        let error = stage
+        let workspace = Workspace::create(false).expect("a temporary folder");
+        let error = workspace
             .run(&["urldb-demo-no-such-program"], |_| Ok(()))
             .expect_err("it does not exist");
         assert!(
