@@ -1,8 +1,8 @@
-//! Time and chance, which tests replace.
+//! The clock and the random numbers of a run, which tests replace.
 
 use jiff::Timestamp;
 
-/// Where a run takes the time and its random numbers from.
+/// The sources of the time and of random numbers.
 #[derive(Debug, Clone, Copy)]
 pub struct Ambient {
     /// The time.
@@ -12,13 +12,13 @@ pub struct Ambient {
 }
 
 impl Ambient {
-    /// The system's.
+    /// The sources of the operating system.
     pub const SYSTEM: Self = Self {
         now: system_now,
         random: system_random,
     };
 
-    /// The time to the second: fine enough for what is kept in files.
+    /// The time in whole seconds, for files.
     pub fn now_in_seconds(&self) -> Timestamp {
         Timestamp::from_second((self.now)().as_second()).unwrap_or(Timestamp::UNIX_EPOCH)
     }
@@ -29,8 +29,8 @@ fn system_now() -> Timestamp {
     Timestamp::from_millisecond(now.as_millisecond()).unwrap_or(now)
 }
 
-/// The system's random bytes. Where it has none, the time has to do: what is
-/// made of them must be unique, not secret.
+/// Random bytes of the system; without any, the time. Identities made of them
+/// must be unique, not secret.
 fn system_random() -> [u8; 16] {
     let mut bytes = [0; 16];
     if getrandom::fill(&mut bytes).is_err() {

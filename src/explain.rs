@@ -1,7 +1,7 @@
 //! An error and its causes, as one line for people.
 
-/// The error and what caused it. A library's message often ends with its cause
-/// already: what has been said is not said again.
+/// Joins the error and its causes. A library's message often ends with its
+/// cause already: such a cause is not repeated.
 pub(crate) fn explain(error: &anyhow::Error) -> String {
     let mut text = String::new();
     for cause in error.chain().map(ToString::to_string) {
@@ -19,7 +19,7 @@ mod tests {
     use anyhow::{Context, anyhow};
 
     #[test]
-    fn a_cause_is_told_once() {
+    fn a_cause_is_named_once() {
         let error = Err::<(), _>(anyhow!("disk full"))
             .context("cannot write x: disk full")
             .context("no archive");

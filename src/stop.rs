@@ -4,10 +4,10 @@ pub use urldb_fetch::Stop;
 
 use crate::exit::ExitCode;
 
-/// Sets `stop` at the first SIGINT or SIGTERM (elsewhere than on Unix: Ctrl-C); at the second
-/// the process exits at once with 130, for whoever does not want to wait for the end.
+/// Sets `stop` at the first SIGINT or SIGTERM (on Windows: Ctrl-C). At the second signal the
+/// process exits at once with 130.
 ///
-/// It works for the rest of the process, on a thread of its own.
+/// A thread of its own waits for signals until the process ends.
 ///
 /// # Errors
 /// When the handlers cannot be installed.

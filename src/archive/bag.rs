@@ -1,6 +1,6 @@
 //! A `BagIt` bag (RFC 8493) of files by host and path, each with its SHA-256.
 //!
-//! The bag is made beside its place and moved there when it is whole.
+//! The bag is made in a temporary folder beside its target and renamed when complete.
 
 use std::collections::BTreeSet;
 use std::fs::{self, File};
@@ -13,10 +13,10 @@ use tempfile::TempDir;
 
 use crate::hex;
 
-/// As much of one part of a path as file systems take, with room for what is added.
+/// Longest path component, in bytes; file systems allow more, for a suffix.
 const LONGEST_PART: usize = 200;
 
-/// As much of a whole path.
+/// Longest path, in bytes.
 const LONGEST_PATH: usize = 1000;
 
 /// A bag that is being filled.
@@ -24,22 +24,22 @@ const LONGEST_PATH: usize = 1000;
 pub struct Bag {
     target: PathBuf,
     draft: TempDir,
-    files: Vec<Filed>,
+    files: Vec<BagFile>,
 }
 
 /// One file of the bag.
 #[derive(Debug)]
-struct Filed {
+struct BagFile {
     name: String,
     length: u64,
     sha256: [u8; 32],
 }
 
 impl Bag {
-    /// A bag that is to stand at `target`.
+    /// Begins a bag that will be moved to `target`.
     ///
     /// # Errors
-    /// When there is something already, or no place for it.
+    /// When `target` exists and is not an empty folder, or its parent cannot hold it.
     pub fn begin(target: &Path) -> anyhow::Result<Self> {
         let is_free = match fs::read_dir(target) {
             Ok(mut entries) => entries.next().is_none(),
@@ -68,22 +68,22 @@ impl Bag {
         })
     }
 
-    /// Adds a file that `fill` writes, under a name of [`names`]. If `fill` fails, or refuses what it
-    /// has written by its length and SHA-256, there is no such file, and its error is returned.
+    /// Adds a file that `fill` writes, under a name of [`names`]. If `fill` fails, the file is removed
+    /// and the inner result is its error.
     ///
     /// # Errors
     /// When the bag cannot be written.
     pub fn add(
         &mut self,
         name: &str,
-        fill: impl FnOnce(&mut Hashing) -> anyhow::Result<()>,
+        fill: impl FnOnce(&mut HashingWriter) -> anyhow::Result<()>,
     ) -> anyhow::Result<anyhow::Result<()>> {
         let name = format!("data/{name}");
         let path = self.draft.path().join(&name);
         let at = || format!("cannot write {name} of the bag");
         fs::create_dir_all(path.parent().unwrap_or(&path)).with_context(at)?;
         let created = File::create_new(&path).with_context(at)?;
-        let mut output = Hashing {
+        let mut output = HashingWriter {
             output: BufWriter::new(created),
             hasher: Sha256::new(),
             length: 0,
@@ -101,7 +101,7 @@ impl Bag {
         }
         output.flush().with_context(at)?;
         let (length, sha256) = (output.length(), output.sha256());
-        self.files.push(Filed {
+        self.files.push(BagFile {
             name,
             length,
             sha256,
@@ -109,8 +109,8 @@ impl Bag {
         Ok(Ok(()))
     }
 
-    /// Writes what tells a bag from a folder, with `tags` (names and contents) beside it, and moves
-    /// the bag to its place. Returns how many bytes it holds.
+    /// Writes the manifests and the tag files, `tags` (names and contents) among them, and moves the
+    /// bag to its target. Returns the bytes of its payload.
     pub fn finish(mut self, date: &str, tags: &[(&str, String)]) -> anyhow::Result<u64> {
         let total = self.files.iter().map(|file| file.length).sum();
         self.files.sort_by(|a, b| a.name.cmp(&b.name));
@@ -131,7 +131,7 @@ impl Bag {
             .iter()
             .map(|(name, text)| line(&Sha256::digest(text).into(), name));
         tags.push(("tagmanifest-sha256.txt", manifest.collect()));
-        // A bag has this folder, even if it is empty.
+        // RFC 8493 wants this folder, even if it is empty.
         fs::create_dir_all(self.draft.path().join("data")).context("cannot write the bag")?;
         for (name, text) in &tags {
             let path = self.draft.path().join(name);
@@ -140,13 +140,13 @@ impl Bag {
         let target = &self.target;
         fs::rename(self.draft.path(), target)
             .with_context(|| format!("cannot move the bag to {}", target.display()))?;
-        // It is at its place now, and no longer to be removed.
+        // The bag was renamed: the temporary folder no longer exists.
         let _ = self.draft.keep();
         Ok(total)
     }
 }
 
-/// A line of a manifest. None of our names has a character that would have to be escaped in it.
+/// A line of a manifest. Names from [`names`] need no escapes.
 fn line(sha256: &[u8; 32], name: &str) -> String {
     format!("{}  {name}\n", hex::encode(sha256))
 }
@@ -162,29 +162,29 @@ fn draft_folder() -> tempfile::Builder<'static, 'static> {
     builder
 }
 
-/// A file that is being written, and what it comes to.
+/// Writes a file, and computes its length and SHA-256.
 #[derive(Debug)]
-pub struct Hashing {
+pub struct HashingWriter {
     output: BufWriter<File>,
     hasher: Sha256,
     length: u64,
-    /// Whether it could not be written, rather than its content not be read.
+    /// Whether writing failed, rather than reading the content.
     has_failed: bool,
 }
 
-impl Hashing {
-    /// In bytes.
+impl HashingWriter {
+    /// The bytes written so far.
     pub fn length(&self) -> u64 {
         self.length
     }
 
-    /// Of what was written so far.
+    /// The SHA-256 of the bytes written so far.
     pub fn sha256(&self) -> [u8; 32] {
         self.hasher.clone().finalize().into()
     }
 }
 
-impl Write for Hashing {
+impl Write for HashingWriter {
     fn write(&mut self, bytes: &[u8]) -> io::Result<usize> {
         let written = self.output.write(bytes);
         self.has_failed |= written.is_err();
@@ -199,9 +199,8 @@ impl Write for Hashing {
     }
 }
 
-/// Names for the files at these hosts and paths: relative, of folders and a file, and no two of them
-/// the same to any file system. A file that has the name of a folder, or of another file but for
-/// case, gets a number.
+/// Relative file names for these hosts and paths, distinct on any file system. A file whose name
+/// equals that of a folder, or that of another file in other case, gets a number.
 pub fn names<'a>(places: impl Iterator<Item = (&'a str, &'a str)>) -> Vec<String> {
     let names: Vec<String> = places.map(|(host, path)| name(host, path)).collect();
     let parents = names.iter().flat_map(|name| {
@@ -218,8 +217,8 @@ pub fn names<'a>(places: impl Iterator<Item = (&'a str, &'a str)>) -> Vec<String
     names.into_iter().map(unused).collect()
 }
 
-/// `HOST/PATH`, with all that could mean something else written as `=XX`; the query belongs to the
-/// last part. Not as `%XX`: programs disagree on how a manifest writes that.
+/// `HOST/PATH`, with special characters as `=XX`; the query belongs to the last component. `%XX` is
+/// not used, since programs disagree on how a manifest writes it.
 fn name(host: &str, path: &str) -> String {
     let (path, query) = path.split_at(path.find('?').unwrap_or(path.len()));
     let (folders, file) = path.rsplit_once('/').unwrap_or(("", path));

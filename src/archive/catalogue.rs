@@ -1,4 +1,4 @@
-//! Which captures the archive holds, by its index.
+//! Looks captures up in the index of the archive.
 
 use std::cell::RefCell;
 use std::collections::HashMap;
@@ -9,34 +9,34 @@ use urldb_warc::{CdxjIndex, CdxjLine, INDEX_FILE_NAME, REVISIT_MIME, StoredReque
 
 use super::keys::key_of;
 
-/// What is said of an index that cannot be used.
+/// The message about an index that cannot be used.
 const DAMAGED: &str = "the index is damaged; `urldb archive index` makes it anew";
 
-/// The index of an archive, to be looked up.
+/// An archive, looked up by its index.
 #[derive(Debug)]
 pub struct Catalogue {
     folder: PathBuf,
     index: PathBuf,
-    /// The index, once something was looked up.
+    /// The index, opened by the first lookup.
     opened: RefCell<Option<CdxjIndex>>,
 }
 
 /// One capture of a URL.
 #[derive(Debug, Clone)]
 pub struct Capture {
-    /// What the index says of it.
+    /// The line of the index.
     pub line: CdxjLine,
-    /// The status; of a revisit that of the capture with the same bytes, if the index has that.
+    /// The status. For a revisit: that of a capture with the same bytes, if the index has one.
     pub status: Option<u16>,
 }
 
 impl Capture {
-    /// Whether it only says that the bytes are those of an earlier one.
+    /// Whether the record refers to the bytes of an earlier capture.
     pub fn is_revisit(&self) -> bool {
         self.line.mime == REVISIT_MIME
     }
 
-    /// What was asked, for people: the URL, after the method if that is not GET.
+    /// The request, for people: the URL, with the method in front unless it is GET.
     pub fn name(&self) -> String {
         let line = &self.line;
         match &line.request {
@@ -45,7 +45,7 @@ impl Capture {
         }
     }
 
-    /// Whether the server answered with what was asked for.
+    /// Whether the status is 2xx.
     pub fn is_good(&self) -> bool {
         self.status
             .is_some_and(|status| (200..300).contains(&status))
@@ -56,7 +56,7 @@ impl Catalogue {
     /// Opens the archive in a folder.
     ///
     /// # Errors
-    /// When it has no index; says what makes one.
+    /// When the archive has no index; the message says how to make one.
     pub fn open(folder: &Path) -> anyhow::Result<Self> {
         let index = folder.join(INDEX_FILE_NAME);
         anyhow::ensure!(
@@ -74,7 +74,7 @@ impl Catalogue {
     /// The archive file that a line of the index is about.
     pub fn file_of(&self, line: &CdxjLine) -> anyhow::Result<PathBuf> {
         let name = Path::new(&line.filename);
-        // The index may come with somebody else's commit.
+        // The index may come from somebody else's commit.
         let is_inside = name
             .components()
             .all(|part| matches!(part, Component::Normal(_)));
@@ -92,12 +92,12 @@ impl Catalogue {
         Ok(lines.map(|line| line.context(DAMAGED)))
     }
 
-    /// The answers to a request of a URL (a GET if there is none), oldest first. Where none has exactly
-    /// this URL, those of the URLs that are the same to an index: in other case, with `www.` or
-    /// without, over the other scheme.
+    /// The responses to a request of a URL (without `request`: a GET), oldest first. Without a capture of
+    /// exactly this URL, those of URLs with the same index key: in other case, with or without `www.`,
+    /// over the other scheme.
     ///
     /// # Errors
-    /// When there are none; says what there is instead.
+    /// When there are none; the message says what there is instead.
     pub fn captures_of(
         &self,
         url: &str,
@@ -110,12 +110,12 @@ impl Catalogue {
         Ok(captures)
     }
 
-    /// As [`Catalogue::captures_of`], and empty when there are none.
+    /// Like [`Catalogue::captures_of`], but empty when there are none.
     pub fn find(&self, url: &str, request: Option<&StoredRequest>) -> anyhow::Result<Vec<Capture>> {
         self.find_at(&key_of(url, request), url)
     }
 
-    /// The captures of a URL that the index has under a key, oldest first.
+    /// The captures of a URL under one key of the index, oldest first.
     pub(super) fn find_at(&self, key: &str, url: &str) -> anyhow::Result<Vec<Capture>> {
         let lines = self.with_index(|index| {
             let found = index.captures(key)?;
@@ -135,11 +135,11 @@ impl Catalogue {
         })
     }
 
-    /// All captures of a URL: the answers to GET, and then those to each other request; of each the
-    /// oldest first.
+    /// All captures of a URL: the responses to GET, then those to each other request; oldest first within
+    /// each.
     ///
     /// # Errors
-    /// When there are none; suggests a URL that there is.
+    /// When there are none; the message suggests a similar URL.
     pub fn all_of(&self, url: &str) -> anyhow::Result<Vec<Capture>> {
         let mut captures = self.find(url, None)?;
         captures.extend(self.other_answers(url)?);
@@ -149,8 +149,8 @@ impl Catalogue {
         Ok(captures)
     }
 
-    /// The captures of a URL that answer other requests than GET. They may stand anywhere among those of
-    /// its path: keys have their parameters in order, and the request is some of them.
+    /// The captures of a URL that answer other requests than GET. Their keys contain the request among
+    /// sorted parameters, so they may be anywhere among the keys of the same path.
     fn other_answers(&self, url: &str) -> anyhow::Result<Vec<Capture>> {
         let key = urldb_canon::surt(url);
         let path = key.split('?').next().unwrap_or_default();
@@ -172,13 +172,13 @@ impl Catalogue {
     }
 
     fn not_found(&self, url: &str, request: Option<&StoredRequest>) -> anyhow::Error {
-        match self.what_instead(url, request) {
-            Ok(instead) => anyhow::anyhow!(instead),
+        match self.suggestion(url, request) {
+            Ok(suggestion) => anyhow::anyhow!(suggestion),
             Err(error) => error,
         }
     }
 
-    fn what_instead(&self, url: &str, request: Option<&StoredRequest>) -> anyhow::Result<String> {
+    fn suggestion(&self, url: &str, request: Option<&StoredRequest>) -> anyhow::Result<String> {
         let others = self.other_answers(url)?;
         if let Some(request) = request
             && !(others.is_empty() && self.find(url, None)?.is_empty())
@@ -203,7 +203,7 @@ impl Catalogue {
         Ok(format!("{url} is not in the archive; {instead}"))
     }
 
-    /// The URL in the archive that is spelt most like this one, if any is near enough.
+    /// The archived URL that is spelled most like this one, if any is similar enough.
     fn nearest(&self, url: &str) -> anyhow::Result<Option<String>> {
         let mut best: Option<(usize, String)> = None;
         let mut last = String::new();
@@ -223,12 +223,12 @@ impl Catalogue {
     }
 }
 
-/// How many letters may be other ones before it is another URL altogether.
+/// The largest edit distance of a suggestion.
 fn allowed(url: &str) -> usize {
     2 + url.len() / 10
 }
 
-/// Those of exactly this URL, or all, where none is.
+/// The lines of exactly this URL, or all lines if there is none.
 fn of_url(mut lines: Vec<CdxjLine>, url: &str) -> Vec<CdxjLine> {
     if lines.iter().any(|line| line.url == url) {
         lines.retain(|line| line.url == url);
@@ -236,7 +236,7 @@ fn of_url(mut lines: Vec<CdxjLine>, url: &str) -> Vec<CdxjLine> {
     lines
 }
 
-/// Captures of a URL, oldest first, each revisit with the status of the response that it stands for.
+/// Captures of a URL, oldest first, each revisit with the status of its original response.
 fn with_status(mut lines: Vec<CdxjLine>) -> Vec<Capture> {
     // Within a second, files are numbered.
     lines.sort_by(|a, b| place(a).cmp(&place(b)));

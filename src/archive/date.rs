@@ -1,44 +1,44 @@
-//! Points in time as people name captures by: a date, with or without a time, in UTC.
+//! Dates that select captures: a year or more precise, in UTC.
 
 use std::fmt;
 use std::str::FromStr;
 
 use jiff::civil::Date;
 
-/// A year, or a month, a day or a time in one: the end of it counts.
+/// A year, a month, a day or a time; its end counts.
 #[derive(Debug, Clone, PartialEq, Eq)]
-pub struct Moment(String);
+pub struct PartialDate(String);
 
-/// The text names no point in time.
+/// The text is not a date.
 #[derive(Debug, Clone, PartialEq, Eq, thiserror::Error)]
 #[error(
     "{text:?} is not a date in UTC, such as 2026-11, 2026-11-20, 2026-11-20T06:00:00Z or 20261120060000"
 )]
-pub struct InvalidMoment {
+pub struct InvalidDate {
     text: String,
 }
 
-impl Moment {
-    /// Whether a capture with this timestamp (`YYYYMMDDhhmmss`) was made by then.
-    pub fn has_come(&self, timestamp: &str) -> bool {
+impl PartialDate {
+    /// Whether a timestamp (`YYYYMMDDhhmmss`) is not later than the end of this date.
+    pub fn ends_after(&self, timestamp: &str) -> bool {
         let common = timestamp.len().min(self.0.len());
         timestamp.get(..common) <= self.0.get(..common)
     }
 }
 
-impl FromStr for Moment {
-    type Err = InvalidMoment;
+impl FromStr for PartialDate {
+    type Err = InvalidDate;
 
     fn from_str(text: &str) -> Result<Self, Self::Err> {
         let valid = digits(text).filter(|digits| is_on_the_calendar(digits));
-        valid.map(Self).ok_or_else(|| InvalidMoment {
+        valid.map(Self).ok_or_else(|| InvalidDate {
             text: text.to_owned(),
         })
     }
 }
 
-/// The digits of a date and perhaps a time, with separators where they belong or without. A fraction of
-/// a second is left out, as in an index.
+/// The digits of a date with an optional time, written with or without separators. Drops fractions of
+/// a second, as an index does.
 fn digits(text: &str) -> Option<String> {
     let text = text.strip_suffix('Z').unwrap_or(text);
     let (year, mut rest) = text.split_at_checked(4)?;
@@ -69,7 +69,7 @@ fn is_on_the_calendar(digits: &str) -> bool {
     year.is_some_and(|year| day(year).is_ok()) && within(8, 23) && within(10, 59) && within(12, 60)
 }
 
-impl fmt::Display for Moment {
+impl fmt::Display for PartialDate {
     fn fmt(&self, f: &mut fmt::Formatter<'_>) -> fmt::Result {
         f.write_str(&shown(&self.0))
     }
@@ -98,23 +98,23 @@ mod tests {
     use super::*;
 
     #[test]
-    fn the_end_of_what_is_named_counts() {
-        let has_come =
-            |moment: &str, timestamp| moment.parse::<Moment>().unwrap().has_come(timestamp);
-        assert!(has_come("2026", "20261231235959"));
-        assert!(!has_come("2026", "20270101000000"));
-        assert!(has_come("2026-11-20", "20261120235959"));
-        assert!(!has_come("2026-11-20", "20261121000000"));
-        assert!(has_come("2026-11-20T06:00", "20261120060059"));
-        assert!(has_come("2026-11-20T06:00:00Z", "20261120060000"));
-        assert!(!has_come("20261120060000", "20261120060001"));
-        assert!(has_come("2026-11-20 06:00:00.5", "20261120060000"));
-        assert!(!has_come("2026-11-20T06:00:00.5Z", "20261120060001"));
-        assert!(has_come("2028-02-29", "20280229000000"));
+    fn the_end_of_a_date_counts() {
+        let ends_after =
+            |date: &str, timestamp| date.parse::<PartialDate>().unwrap().ends_after(timestamp);
+        assert!(ends_after("2026", "20261231235959"));
+        assert!(!ends_after("2026", "20270101000000"));
+        assert!(ends_after("2026-11-20", "20261120235959"));
+        assert!(!ends_after("2026-11-20", "20261121000000"));
+        assert!(ends_after("2026-11-20T06:00", "20261120060059"));
+        assert!(ends_after("2026-11-20T06:00:00Z", "20261120060000"));
+        assert!(!ends_after("20261120060000", "20261120060001"));
+        assert!(ends_after("2026-11-20 06:00:00.5", "20261120060000"));
+        assert!(!ends_after("2026-11-20T06:00:00.5Z", "20261120060001"));
+        assert!(ends_after("2028-02-29", "20280229000000"));
     }
 
     #[test]
-    fn what_is_no_date_is_refused() {
+    fn other_texts_are_refused() {
         for text in [
             "",
             "x",
@@ -141,7 +141,7 @@ mod tests {
             "202611200600000",
             "२०२६",
         ] {
-            assert!(text.parse::<Moment>().is_err(), "{text}");
+            assert!(text.parse::<PartialDate>().is_err(), "{text}");
         }
     }
 

@@ -1,8 +1,7 @@
-//! The keys of the index: where pywb looks a capture up.
+//! The keys of the index, as pywb looks captures up.
 //!
-//! pywb makes query parameters of the method and body that it is asked with, and looks for the
-//! capture under the URL with these, in its own reading of the specification. Hence
-//! [`Compat::Pywb`]: under any other key it would not find a thing.
+//! pywb turns the method and body of a request into query parameters, and looks the capture up under
+//! the URL with these, in its own reading of the specification. [`Compat::Pywb`] makes the same keys.
 
 use percent_encoding::{AsciiSet, CONTROLS, utf8_percent_encode};
 use urldb_canon::{Compat, Request, surt};
@@ -36,10 +35,10 @@ pub fn key_of(url: &str, request: Option<&StoredRequest>) -> String {
 
 /// The URL under which the answer to a request is found, fit for a header.
 ///
-/// A revisit of an answer to a POST says that it refers to this, not to the URL itself: pywb looks
-/// for the original with nothing but what the revisit says.
+/// A revisit of a response to a POST refers to this URL, not to the URL itself: pywb looks for the
+/// original with the fields of the revisit only.
 pub(super) fn lookup_url(url: &str, request: &StoredRequest) -> String {
-    // What a key leaves out is left out; what it escapes is escaped.
+    // The URL leaves out and escapes the same characters as a key.
     let url = canonical(request).append_to(url, Compat::Pywb);
     let url = url.replace(['\r', '\n', '\t'], "");
     let url = url.trim_matches([' ', '\x0b', '\x0c']);

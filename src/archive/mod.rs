@@ -1,24 +1,24 @@
-//! The archive of a repository: what runs put into it, and what people take out.
+//! The archive of a repository: runs write captures, commands list, read and export them.
 //!
-//! - [`store`]: keeps what was seen; `answer` makes records of it, `volumes` files of those.
-//! - [`bag`]: a folder of files for those who want them back.
-//! - [`catalogue`]: which captures there are, by the index.
-//! - [`keys`]: where the index has an answer to something else than GET.
-//! - [`retrieve`]: the bytes of one, verified, wherever they are kept.
-//! - [`date`]: the points in time that people name.
+//! - [`store`]: archives observations; `job_response` builds records, `output_files` writes files.
+//! - [`bag`]: a `BagIt` folder of exported files.
+//! - [`catalogue`]: looks captures up in the index.
+//! - [`keys`]: the index keys of responses, also to other methods than GET.
+//! - [`retrieve`]: the verified bytes of a capture.
+//! - [`date`]: dates that select captures.
 
-mod answer;
 pub mod bag;
 pub mod catalogue;
 pub mod date;
+mod job_response;
 pub mod keys;
+mod output_files;
 pub mod retrieve;
 pub mod store;
-mod volumes;
 
 pub use catalogue::{Capture, Catalogue};
-pub use date::Moment;
+pub use date::PartialDate;
 pub use keys::Keys;
-pub use retrieve::{Payload, Wanted};
-pub use store::{Archive, Archivist};
-pub use volumes::describe;
+pub use output_files::describe_recovered;
+pub use retrieve::{CaptureQuery, Payload};
+pub use store::{Archive, ArchiveWriter};

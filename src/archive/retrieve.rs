@@ -1,33 +1,33 @@
-//! The bytes of a capture, wherever they are kept, and only if they are what their digest says.
+//! The bytes of a capture, from the record that has them, verified by their digest.
 
 use std::fs::File;
 use std::io::{Read, Write};
 
 use anyhow::Context;
+use urldb_verdict::becomes_get;
 use urldb_warc::{
     CdxjLine, Digest, DigestHasher, Header, Reader, Record, RecordType, StoredBody, StoredHead,
     StoredRequest, Version, WarcDate,
 };
 
-use super::{Capture, Catalogue, Moment, date};
-use urldb_verdict::becomes_get;
+use super::{Capture, Catalogue, PartialDate, date};
 
-/// Bytes that are copied at a time.
+/// Bytes copied at a time.
 const CHUNK: usize = 64 << 10;
 
-/// As many archived redirects as are followed.
+/// The largest number of archived redirects that a lookup follows.
 const MAX_REDIRECTS: usize = 10;
 
-/// What is looked for.
+/// Selects a capture.
 #[derive(Debug, Clone, Copy)]
-pub struct Wanted<'a> {
+pub struct CaptureQuery<'a> {
     /// The URL.
     pub url: &'a str,
-    /// What was asked, if not a GET.
+    /// The request, unless a GET.
     pub request: Option<&'a StoredRequest>,
-    /// As it was then; as it was last when absent.
-    pub at: Option<&'a Moment>,
-    /// Whether error pages, redirects and bodies that are not whole will do.
+    /// The last capture by the end of this date; without one, the last of all.
+    pub at: Option<&'a PartialDate>,
+    /// Whether error pages, redirects and incomplete bodies count.
     pub any: bool,
 }
 
@@ -35,39 +35,38 @@ pub struct Wanted<'a> {
 #[derive(Debug)]
 pub struct Payload<'a> {
     catalogue: &'a Catalogue,
-    /// The capture that was looked for.
+    /// The capture that was found.
     pub capture: Capture,
-    /// Where its bytes are kept: in itself, or in the response that it refers to.
+    /// The record with its bytes: the capture itself, or the response that it refers to.
     stored: CdxjLine,
-    /// The digest that they must have, if the record says.
+    /// The digest of the bytes, if the record has one.
     pub digest: Option<Digest>,
-    /// Later captures that will not do: error pages, redirects, half bodies.
+    /// Later captures that do not count: error pages, redirects, incomplete bodies.
     pub passed_over: Vec<Capture>,
 }
 
 impl Catalogue {
-    /// Finds the last capture that will do. Where that is a redirect, what it led to is meant,
-    /// unless anything will do.
+    /// Finds the last capture that counts, and follows archived redirects unless `query.any`.
     ///
     /// # Errors
-    /// When there is none, with what there is instead; or when a file is damaged or missing.
-    pub fn take(&self, wanted: Wanted<'_>) -> anyhow::Result<Payload<'_>> {
-        let (mut url, mut request) = (wanted.url.to_owned(), wanted.request);
+    /// When there is none (the message says what there is instead), or when a file is damaged or missing.
+    pub fn find_payload(&self, query: CaptureQuery<'_>) -> anyhow::Result<Payload<'_>> {
+        let (mut url, mut request) = (query.url.to_owned(), query.request);
         for redirects in 0..=MAX_REDIRECTS {
-            let step = Wanted {
+            let step = CaptureQuery {
                 url: &url,
                 request,
-                ..wanted
+                ..query
             };
-            match self.take_step(step, redirects > 0)? {
-                Step::Found(payload) => return Ok(*payload),
-                Step::Redirect { target, status } => {
+            match self.find_step(step, redirects > 0)? {
+                LookupStep::Found(payload) => return Ok(*payload),
+                LookupStep::Redirect { target, status } => {
                     url = target;
                     request = request.filter(|asked| !becomes_get(&asked.method, status));
                 }
             }
         }
-        anyhow::bail!("{} redirects too often in the archive", wanted.url)
+        anyhow::bail!("{} redirects too often in the archive", query.url)
     }
 
     /// The last capture before this one that has other bytes, if there is one.
@@ -91,37 +90,41 @@ impl Catalogue {
         Ok(None)
     }
 
-    fn take_step(&self, wanted: Wanted<'_>, is_redirected: bool) -> anyhow::Result<Step<'_>> {
-        let mut captures = self.captures_of(wanted.url, wanted.request)?;
-        if let Some(at) = wanted.at {
+    fn find_step(
+        &self,
+        query: CaptureQuery<'_>,
+        is_redirected: bool,
+    ) -> anyhow::Result<LookupStep<'_>> {
+        let mut captures = self.captures_of(query.url, query.request)?;
+        if let Some(at) = query.at {
             let first = captures.first().map(|first| first.line.timestamp.clone());
-            let has_come = |capture: &Capture| at.has_come(&capture.line.timestamp);
-            let by_then = captures.partition_point(has_come);
-            // What a redirect led to was captured just after it.
+            let ends_after = |capture: &Capture| at.ends_after(&capture.line.timestamp);
+            let by_then = captures.partition_point(ends_after);
+            // The target of a redirect was captured just after it.
             captures.truncate(by_then.max(usize::from(is_redirected)));
             anyhow::ensure!(
                 !captures.is_empty(),
                 "{} was not captured by {at}; the first capture is of {}",
-                wanted.url,
+                query.url,
                 date::shown(&first.unwrap_or_default())
             );
         }
         let mut passed_over = vec![];
         while let Some(capture) = captures.pop() {
-            if !wanted.any
+            if !query.any
                 && let Some(status) = capture.status
                 && let Some(target) = self.target_of(&capture)?
             {
-                return Ok(Step::Redirect { target, status });
+                return Ok(LookupStep::Redirect { target, status });
             }
-            if wanted.any || capture.is_good() || capture.status.is_none() {
+            if query.any || capture.is_good() || capture.status.is_none() {
                 let (payload, is_whole) = self.payload_of(capture)?;
-                if is_whole || wanted.any {
+                if is_whole || query.any {
                     let payload = Payload {
                         passed_over,
                         ..payload
                     };
-                    return Ok(Step::Found(Box::new(payload)));
+                    return Ok(LookupStep::Found(Box::new(payload)));
                 }
                 passed_over.push(payload.capture);
             } else {
@@ -136,7 +139,7 @@ impl Catalogue {
         });
         anyhow::bail!(
             "{} was never captured whole and with a good status; the last capture is of {}, which --any takes",
-            wanted.url,
+            query.url,
             last.unwrap_or_default()
         )
     }
@@ -168,7 +171,7 @@ impl Catalogue {
         Ok(self.payload_of(Capture { line, status })?.0)
     }
 
-    /// The bytes of a capture, and whether they are all there.
+    /// The bytes of a capture, and whether the body is complete.
     fn payload_of(&self, capture: Capture) -> anyhow::Result<(Payload<'_>, bool)> {
         let stored = if capture.is_revisit() {
             self.original_of(&capture.line)?
@@ -203,8 +206,8 @@ impl Catalogue {
         let is_same = |capture: &Capture| {
             !capture.is_revisit() && digest.is_some() && capture.line.digest.parse().ok() == digest
         };
-        // That of an answer to a POST is where the revisit is, or the URL leads there: it has the
-        // request in it, if we wrote it.
+        // The original of a response to a POST has the same key as the revisit, or the URL contains
+        // the request, as we write it.
         let mut originals = if url == revisit.url {
             self.find_at(&revisit.key, url)?
         } else {
@@ -228,7 +231,7 @@ impl Catalogue {
         })
     }
 
-    /// Works with the record that a line of the index is about, standing after its HTTP head.
+    /// Calls `work` with the record of an index line, positioned after its HTTP head.
     fn with_record<T>(
         &self,
         line: &CdxjLine,
@@ -255,7 +258,7 @@ impl Catalogue {
             line.extent.offset,
             path.display()
         );
-        // The type that an ARC record states is that of the payload.
+        // An ARC record states the type of the payload.
         let is_arc = record.version() == Version::Arc;
         let is_http =
             header.is_http() || is_arc && record.record_type() == Some(RecordType::Response);
@@ -270,13 +273,13 @@ impl Catalogue {
     }
 }
 
-enum Step<'a> {
+enum LookupStep<'a> {
     Found(Box<Payload<'a>>),
     Redirect { target: String, status: u16 },
 }
 
 impl Payload<'_> {
-    /// Whether both are one and the same capture.
+    /// Whether both are the same capture.
     pub fn is_of(&self, other: &Self) -> bool {
         let place = |payload: &Self| {
             let line = &payload.capture.line;
@@ -285,16 +288,16 @@ impl Payload<'_> {
         place(self) == place(other)
     }
 
-    /// The URL whose bytes these are: another one than was asked for where that redirects.
+    /// The URL of the capture: the target, where the requested URL redirects.
     pub fn url(&self) -> &str {
         &self.capture.line.url
     }
 
-    /// Copies the bytes, without chunks and with their content coding, and returns how many there are.
+    /// Copies the bytes, dechunked but with their content coding, and returns their number.
     ///
     /// # Errors
-    /// When they cannot be read or written, and when they are not what their digest says: what
-    /// was written must then not be used.
+    /// When the bytes cannot be read or written, or do not match their digest: the output must then
+    /// not be used.
     pub fn copy_to(&self, output: &mut impl Write) -> anyhow::Result<u64> {
         let path = self.catalogue.file_of(&self.stored)?;
         let place = || {

@@ -1,38 +1,37 @@
-//! Keeps what was seen: a full capture of each content, and revisits while it stays the same.
+//! Archives observations: a full capture of each content, and revisits while the content stays the same.
 //!
-//! Several threads may do so at once. What costs time is done by each for itself, and only the finished
-//! records are written one after another.
+//! Several threads archive at once. Each compresses its own records; only the finished records are
+//! written one after another.
 //!
-//! What the ledger says of a URL's last capture decides whether a revisit will do. Redirects on the
-//! way are captured when they are first seen and when they change, and a failure to get any answer
-//! is put down once, when it begins.
+//! The ledger's entry about a URL's last capture decides between capture and revisit. Redirects are
+//! captured when they are new or have changed. A failure without any response is recorded once, when
+//! it begins.
 
 use std::path::{Path, PathBuf};
 use std::sync::{Mutex, PoisonError};
 
 use anyhow::Context;
 use sha2::{Digest as _, Sha256};
+use urldb_files::Spool;
+use urldb_verdict::{Body, BodyEnd, BodyUse, Failure, FailureKind, Hop, Job, Observation};
 use urldb_warc::{
     Digest, DigestAlgorithm, Exchange, OriginalCapture, Packer, RecordId, TruncationReason,
     WriteOptions,
 };
 
-use super::answer::Answer;
+use super::job_response::JobResponse;
 use super::keys::lookup_url;
-use super::volumes::{Record, Volumes, random_id, warc_date, write_options};
+use super::output_files::{OutputFiles, PendingRecord, random_id, warc_date, write_options};
 use crate::ambient::Ambient;
 use crate::config::{self, ArchiveRequests};
 use crate::ledger::{Capture, Content};
-use urldb_files::Spool;
-use urldb_verdict::{Body, BodyEnd, Failure, FailureKind, Hop, Observation};
-use urldb_verdict::{BodyUse, Job};
 
-/// Bodies up to this many bytes are compressed before it is their turn to be written.
+/// Bodies up to this many bytes are compressed in advance, in memory.
 const SMALL: u64 = 64 * 1024;
 
 /// The archive of a run.
 pub struct Archive {
-    volumes: Mutex<Volumes>,
+    files: Mutex<OutputFiles>,
     ambient: Ambient,
     options: WriteOptions,
     digest: DigestAlgorithm,
@@ -40,16 +39,16 @@ pub struct Archive {
 }
 
 impl Archive {
-    /// Opens the archive in a folder. What a killed run has left there is made
-    /// whole first; each line of the returned list says what was found.
+    /// Opens the archive in a folder. Recovers the files of a killed run first; each
+    /// line of the returned list describes one recovery.
     pub fn open(
         folder: &Path,
         how: &config::Archive,
         ambient: Ambient,
     ) -> anyhow::Result<(Self, Vec<String>)> {
-        let (volumes, notes) = Volumes::open(folder, how, ambient)?;
+        let (files, notes) = OutputFiles::open(folder, how, ambient)?;
         let archive = Self {
-            volumes: Mutex::new(volumes),
+            files: Mutex::new(files),
             ambient,
             options: write_options(how),
             digest: how.digest,
@@ -58,9 +57,9 @@ impl Archive {
         Ok((archive, notes))
     }
 
-    /// Somebody who archives; each thread has one.
-    pub fn archivist(&self) -> Archivist<'_> {
-        Archivist {
+    /// A per-thread archive writer.
+    pub fn writer(&self) -> ArchiveWriter<'_> {
+        ArchiveWriter {
             archive: self,
             packer: Packer::new(self.options),
         }
@@ -68,23 +67,23 @@ impl Archive {
 
     /// Closes the last file and merges all lines into the index. Returns the files.
     pub fn finish(self) -> anyhow::Result<Vec<PathBuf>> {
-        let volumes = self.volumes.into_inner();
-        volumes.unwrap_or_else(PoisonError::into_inner).finish()
+        let files = self.files.into_inner();
+        files.unwrap_or_else(PoisonError::into_inner).finish()
     }
 }
 
-/// Makes records of what was seen, and writes them.
-pub struct Archivist<'a> {
+/// Builds records of observations, and writes them. Each thread has one.
+pub struct ArchiveWriter<'a> {
     archive: &'a Archive,
     packer: Packer,
 }
 
-impl Archivist<'_> {
-    /// Archives one observation of a job, and returns what the ledger is to remember of the content;
-    /// `None` if nothing new.
+impl ArchiveWriter<'_> {
+    /// Archives one observation of a job, and returns the content for the ledger; `None` if the ledger's
+    /// entry stays.
     ///
     /// # Errors
-    /// When it cannot be written. What was written before is good.
+    /// When a record cannot be written. Earlier records are complete.
     pub fn store(
         &mut self,
         job: &Job,
@@ -94,10 +93,10 @@ impl Archivist<'_> {
         if job.body == BodyUse::Skip {
             return Ok(None);
         }
-        let way = fingerprint(redirects(seen));
+        let chain = fingerprint(redirects(seen));
         let is_kept = seen.body.as_ref().is_none_or(|body| body.bytes.is_some());
-        let was = known.map(|content| &content.redirects);
-        if was.map_or(is_kept && way.is_some(), |was| *was != way) {
+        let known_chain = known.map(|content| &content.redirects);
+        if known_chain.map_or(is_kept && chain.is_some(), |known| *known != chain) {
             self.store_redirects(job, redirects(seen))?;
         }
         if let (None, Some(failure)) = (&seen.body, &seen.failure) {
@@ -111,12 +110,12 @@ impl Archivist<'_> {
             self.store_end(job, seen, known)?
         };
         Ok(content.map(|content| Content {
-            redirects: way,
+            redirects: chain,
             ..content
         }))
     }
 
-    /// Archives the last answer, as a capture or as a revisit.
+    /// Archives the last response, as a capture or as a revisit.
     fn store_end(
         &mut self,
         job: &Job,
@@ -128,7 +127,7 @@ impl Archivist<'_> {
         let (Some(hop), Some(body)) = (hops.last(), body.as_mut()) else {
             return Ok(None);
         };
-        let answer = Answer {
+        let response = JobResponse {
             job,
             hop,
             digest: Digest::sha256(body.sha256),
@@ -139,7 +138,7 @@ impl Archivist<'_> {
             BodyEnd::Cut => Some(TruncationReason::Length),
             BodyEnd::Broken => Some(TruncationReason::Disconnect),
         };
-        let digest = answer.digest.to_string();
+        let digest = response.digest.to_string();
         let same = known.filter(|content| {
             content.digest == digest && truncated != Some(TruncationReason::Disconnect)
         });
@@ -148,11 +147,11 @@ impl Archivist<'_> {
             ..
         }) = same
         {
-            self.store_revisit(&answer, capture)?;
+            self.store_revisit(&response, capture)?;
             return Ok(same.cloned());
         }
-        let capture = self.store_response(&answer, body, truncated)?;
-        // What is always cut is remembered too, or it would be captured again and again.
+        let capture = self.store_response(&response, body, truncated)?;
+        // A body that is always cut is remembered too; else every run would capture it again.
         let is_cut =
             truncated == Some(TruncationReason::Length) && (200..300).contains(&hop.status);
         let is_remembered = is_whole || is_cut && known.is_none();
@@ -168,29 +167,33 @@ impl Archivist<'_> {
         }))
     }
 
-    fn store_revisit(&mut self, answer: &Answer<'_>, capture: &Capture) -> anyhow::Result<()> {
-        let mut original = original(capture, &answer.digest)?;
-        let asked = answer.asked();
-        if let Some(asked) = &asked {
-            original.target_uri = lookup_url(&original.target_uri, asked);
+    fn store_revisit(
+        &mut self,
+        response: &JobResponse<'_>,
+        capture: &Capture,
+    ) -> anyhow::Result<()> {
+        let mut original = original(capture, &response.digest)?;
+        let non_get = response.stored_request();
+        if let Some(non_get) = &non_get {
+            original.target_uri = lookup_url(&original.target_uri, non_get);
         }
         let id = self.new_id();
-        let date = warc_date(answer.hop.at)?;
-        let exchange = answer.exchange(&date);
+        let date = warc_date(response.hop.at)?;
+        let exchange = response.exchange(&date);
         let draft = exchange.revisit_identical(&id, &original, vec![])?;
-        // Without its request, a revisit of an answer to a POST could not be indexed anew.
-        let with_request = self.archive.requests == ArchiveRequests::All || asked.is_some();
-        let mut records = vec![Record {
-            asked,
-            ..Record::without_body(draft)
+        // Without its request, a revisit of a response to a POST could not be indexed anew.
+        let with_request = self.archive.requests == ArchiveRequests::All || non_get.is_some();
+        let mut records = vec![PendingRecord {
+            request: non_get,
+            ..PendingRecord::without_body(draft)
         }];
         if with_request {
-            records.push(self.request(answer, &exchange, &id)?);
+            records.push(self.request(response, &exchange, &id)?);
         }
         self.write(records).map(drop)
     }
 
-    /// Writes that the server said 304, with the head that it said it in.
+    /// Writes a server-not-modified revisit for a 304, with the head of the response.
     fn store_not_modified(
         &mut self,
         job: &Job,
@@ -203,21 +206,24 @@ impl Archivist<'_> {
         };
         let digest: Digest = known.digest.parse().context(BAD_LEDGER)?;
         let original = original(capture, &digest)?;
-        let answer = Answer { job, hop, digest };
+        let response = JobResponse { job, hop, digest };
         let (id, head_id) = (self.new_id(), self.new_id());
         let date = warc_date(hop.at)?;
-        let exchange = answer.exchange(&date);
+        let exchange = response.exchange(&date);
         let revisit = exchange.revisit_not_modified(&id, &original)?;
-        let head = answer.response_head(0)?;
+        let head = response.response_head(0)?;
         let head = exchange.not_modified_head(&head_id, &id, &head)?;
-        let mut records = vec![Record::without_body(revisit), Record::without_body(head)];
+        let mut records = vec![
+            PendingRecord::without_body(revisit),
+            PendingRecord::without_body(head),
+        ];
         if self.archive.requests == ArchiveRequests::All {
-            records.push(self.request(&answer, &exchange, &id)?);
+            records.push(self.request(&response, &exchange, &id)?);
         }
         self.write(records).map(drop)
     }
 
-    /// Writes each redirect on the way as a capture of its own, with as much of its body as was read.
+    /// Writes each redirect as a capture of its own, with the part of its body that was read.
     fn store_redirects(&mut self, job: &Job, redirects: &[Hop]) -> anyhow::Result<()> {
         for hop in redirects {
             let mut spool = Spool::new();
@@ -232,12 +238,12 @@ impl Archivist<'_> {
             };
             let truncated = (!hop.beginning.is_whole).then_some(TruncationReason::Length);
             let digest = Digest::sha256(sha256);
-            self.store_response(&Answer { job, hop, digest }, &mut body, truncated)?;
+            self.store_response(&JobResponse { job, hop, digest }, &mut body, truncated)?;
         }
         Ok(())
     }
 
-    /// Writes why there was no answer. What we did not ask says nothing about the URL.
+    /// Writes why there was no response, unless the request was never sent.
     fn store_failure(
         &mut self,
         job: &Job,
@@ -269,13 +275,14 @@ impl Archivist<'_> {
         let detail = failure.detail.replace(char::is_control, " ");
         let fields = [("failure", failure.kind.as_str()), ("detail", &*detail)];
         let draft = exchange.metadata(&self.new_id(), None, &fields)?;
-        self.write(vec![Record::without_body(draft)]).map(drop)
+        self.write(vec![PendingRecord::without_body(draft)])
+            .map(drop)
     }
 
-    /// Writes request and response. `None` when the body was not kept.
+    /// Writes request and response. Returns `None` when the body was not kept.
     fn store_response(
         &mut self,
-        answer: &Answer<'_>,
+        response: &JobResponse<'_>,
         body: &mut Body,
         truncated: Option<TruncationReason>,
     ) -> anyhow::Result<Option<Capture>> {
@@ -284,41 +291,41 @@ impl Archivist<'_> {
         };
         let length = bytes.length();
         let id = self.new_id();
-        let date = warc_date(answer.hop.at)?;
-        let exchange = answer.exchange(&date);
+        let date = warc_date(response.hop.at)?;
+        let exchange = response.exchange(&date);
         let digest = self.archive.digest;
         let payload = match digest {
-            DigestAlgorithm::Sha256 => answer.digest.clone(),
+            DigestAlgorithm::Sha256 => response.digest.clone(),
             DigestAlgorithm::Sha1 => Digest::of(DigestAlgorithm::Sha1, bytes.reader()?)?.0,
         };
-        let head = answer.response_head(length)?;
+        let head = response.response_head(length)?;
         let mut draft = exchange.response(&id, head, &payload, truncated)?;
         draft.add_block_digest(digest, bytes.reader()?)?;
-        let response = Record {
-            asked: answer.asked(),
-            ..Record::new(draft, bytes.reader()?, length)
+        let captured = PendingRecord {
+            request: response.stored_request(),
+            ..PendingRecord::new(draft, bytes.reader()?, length)
         };
-        let request = self.request(answer, &exchange, &id)?;
-        let file = self.write(vec![response, request])?;
+        let request = self.request(response, &exchange, &id)?;
+        let file = self.write(vec![captured, request])?;
         Ok(Some(Capture {
             record: id.as_str().to_owned(),
             date: date.as_str().to_owned(),
-            uri: answer.hop.url.clone(),
+            uri: response.hop.url.clone(),
             file,
-            digest: (payload != answer.digest).then(|| payload.to_string()),
+            digest: (payload != response.digest).then(|| payload.to_string()),
         }))
     }
 
-    /// What was asked, as a record beside the one about the answer.
+    /// The request record that belongs to a response record.
     fn request<'a>(
         &self,
-        answer: &'a Answer<'_>,
+        response: &'a JobResponse<'_>,
         exchange: &Exchange<'_>,
         about: &RecordId,
-    ) -> anyhow::Result<Record<'a>> {
-        let draft = exchange.request(&self.new_id(), about, answer.request_head()?)?;
-        let body = answer.request_body();
-        Ok(Record::new(draft, body, body.len() as u64))
+    ) -> anyhow::Result<PendingRecord<'a>> {
+        let draft = exchange.request(&self.new_id(), about, response.request_head()?)?;
+        let body = response.request_body();
+        Ok(PendingRecord::new(draft, body, body.len() as u64))
     }
 
     fn new_id(&self) -> RecordId {
@@ -326,16 +333,16 @@ impl Archivist<'_> {
     }
 
     /// Writes records that belong together, and returns the name of the file that has the first.
-    fn write(&mut self, records: Vec<Record<'_>>) -> anyhow::Result<String> {
+    fn write(&mut self, records: Vec<PendingRecord<'_>>) -> anyhow::Result<String> {
         let records = records.into_iter();
         let records: Vec<_> = records
             .map(|record| record.pack(&mut self.packer, SMALL))
             .collect::<Result<_, _>>()?;
-        let volumes = self.archive.volumes.lock();
-        let mut volumes = volumes.unwrap_or_else(PoisonError::into_inner);
+        let files = self.archive.files.lock();
+        let mut files = files.unwrap_or_else(PoisonError::into_inner);
         let mut first = None;
         for record in records {
-            let name = volumes.append(record)?;
+            let name = files.append(record)?;
             first.get_or_insert(name);
         }
         Ok(first.unwrap_or_default())
@@ -357,7 +364,7 @@ fn original(capture: &Capture, digest: &Digest) -> anyhow::Result<OriginalCaptur
     })
 }
 
-/// The answers before the last: all of them, where there was no last one.
+/// The responses before the final one: all of them, without a final one.
 fn redirects(seen: &Observation) -> &[Hop] {
     match (&seen.body, seen.hops.split_last()) {
         (Some(_), Some((_, redirects))) => redirects,
@@ -365,8 +372,8 @@ fn redirects(seen: &Observation) -> &[Hop] {
     }
 }
 
-/// What tells one way from another: where it began, and where each redirect led. Their bodies and
-/// other fields may well be different each time.
+/// A digest of a chain of redirects: URLs, statuses and targets. Bodies and other fields may differ
+/// each time.
 fn fingerprint(redirects: &[Hop]) -> Option<String> {
     let mut hasher = Sha256::new();
     for hop in redirects {

@@ -11,7 +11,7 @@ use urldb_verdict::JudgedJob;
 
 use super::Context;
 use super::args::TargetArgs;
-use super::print::progress::Bar;
+use super::print::progress::ProgressLine;
 use super::print::style::{self, BAD, GOOD, paint, plain};
 use crate::ambient::Ambient;
 use crate::database::edit::Edit;
@@ -165,7 +165,7 @@ fn look(args: &Args, context: &Context) -> anyhow::Result<Vec<(JobResult, bool)>
     let selection = args.targets.resolve(context)?;
     let stop = Stop::new();
     stop_on_signals(&stop)?;
-    let bar = Bar::new(0, context.quiet);
+    let bar = ProgressLine::new(0, context.quiet);
     let unstable = Unstable::default();
     let options = RunOptions {
         config: &context.config,

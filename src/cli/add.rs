@@ -12,7 +12,7 @@ use urldb_verdict::{BodyUse, Request};
 use super::Context;
 use super::args::MapArgs;
 use super::args::RecordArgs;
-use super::print::progress::Bar;
+use super::print::progress::ProgressLine;
 use super::print::style;
 use crate::config::Config;
 use crate::database::aliases::{Aliases, read_if_there};
@@ -194,7 +194,7 @@ fn fetch(
         .iter()
         .map(|identity| run::probe_job(identity, asked, body));
     let mut results = HashMap::new();
-    let bar = Bar::new(wanted.len() as u64, context.quiet);
+    let bar = ProgressLine::new(wanted.len() as u64, context.quiet);
     let probed = run::probe(&context.config, &stop, &bar, jobs, |job, served| {
         results.insert(job.url, served);
     });
@@ -277,7 +277,7 @@ fn write<'a>(
             .iter()
             .any(|(_, added)| added.change != RecordChange::Known)
         {
-            edit.stage(&file)?;
+            edit.prepare(&file)?;
         }
         all.extend(added);
     }

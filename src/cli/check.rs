@@ -1,18 +1,19 @@
 //! `urldb check` and `urldb run`.
 
+use urldb_verdict::Selection;
+
 use super::Context;
 use super::args::TargetArgs;
-use super::print::attempts::{Stories, Tell};
-use super::print::progress::Bar;
+use super::print::attempts::{AttemptLog, LogDetail};
+use super::print::progress::ProgressLine;
 use super::print::style::Format;
 use super::print::{github, outcome};
 use crate::ambient::Ambient;
 use crate::exit::ExitCode;
 use crate::run::{self, Outcome, RunOptions};
 use crate::stop::{Stop, stop_on_signals};
-use urldb_verdict::Selection;
 
-/// Fetch URLs and compare them with what is promised; write nothing, tell nobody
+/// Fetch URLs and compare them with their promises; write nothing, notify nobody
 #[derive(Debug, clap::Args)]
 #[command(after_help = "\
 Examples:
@@ -23,12 +24,12 @@ Examples:
 pub(super) struct CheckArgs {
     #[command(flatten)]
     targets: TargetArgs,
-    /// For people, or one JSON document with the result of every URL
+    /// Output for people, or one JSON document with the result of every URL
     #[arg(long, default_value = "human")]
     format: Format,
 }
 
-/// Check, archive what was seen, update the ledger, and tell people what is news
+/// Check URLs, archive the responses, update the ledger, and notify people of news
 #[derive(Debug, clap::Args)]
 #[command(after_help = "\
 Examples:
@@ -38,7 +39,7 @@ Examples:
 pub(super) struct RunArgs {
     #[command(flatten)]
     targets: TargetArgs,
-    /// For people, or one JSON document with the result of every URL
+    /// Output for people, or one JSON document with the result of every URL
     #[arg(long, default_value = "human")]
     format: Format,
     /// Write annotations and a job summary for GitHub Actions
@@ -47,21 +48,22 @@ pub(super) struct RunArgs {
 }
 
 pub(super) fn check(args: &CheckArgs, context: &mut Context) -> anyhow::Result<ExitCode> {
-    let (outcome, interrupted) = look(&args.targets, context, args.format, run::check)?;
+    let (outcome, interrupted) =
+        execute_and_print(&args.targets, context, args.format, run::check)?;
     Ok(exit(&outcome, interrupted))
 }
 
 pub(super) fn run(args: &RunArgs, context: &mut Context) -> anyhow::Result<ExitCode> {
-    let _owner = context.own()?;
-    let (outcome, interrupted) = look(&args.targets, context, args.format, run::run)?;
+    let _lock = context.lock_repository()?;
+    let (outcome, interrupted) = execute_and_print(&args.targets, context, args.format, run::run)?;
     if args.github {
         github::write(&outcome, context)?;
     }
     Ok(exit(&outcome, interrupted))
 }
 
-/// Does the work and prints what came of it.
-fn look(
+/// Runs `work` on the targets, and prints the outcome.
+fn execute_and_print(
     targets: &TargetArgs,
     context: &mut Context,
     format: Format,
@@ -72,38 +74,38 @@ fn look(
     let stop = Stop::new();
     stop_on_signals(&stop)?;
     let with_results = format == Format::Json;
-    let (outcome, stories) = execute(context, &selection, &stop, with_results, work)?;
-    outcome::print(&outcome, &stories, format, context)?;
+    let (outcome, attempts) = execute(context, &selection, &stop, with_results, work)?;
+    outcome::print(&outcome, &attempts, format, context)?;
     Ok((outcome, stop.is_set()))
 }
 
-/// Does the work with a progress bar, and collects the stories of its URLs if they are asked for.
+/// Runs `work` with a progress line, and collects attempts for `--verbose`.
 pub(super) fn execute(
     context: &Context,
     selection: &Selection,
     stop: &Stop,
     with_results: bool,
     work: fn(&RunOptions<'_>) -> anyhow::Result<Outcome>,
-) -> anyhow::Result<(Outcome, Stories)> {
-    let bar = Bar::new(0, context.quiet);
-    let tell = match context.verbose {
-        false => Tell::Nothing,
-        true if selection.records.is_empty() => Tell::NotPlainlyOk,
-        true => Tell::Everything,
+) -> anyhow::Result<(Outcome, AttemptLog)> {
+    let bar = ProgressLine::new(0, context.quiet);
+    let detail = match context.verbose {
+        false => LogDetail::None,
+        true if selection.records.is_empty() => LogDetail::Problems,
+        true => LogDetail::All,
     };
-    let stories = Stories::new(tell);
+    let attempts = AttemptLog::new(detail);
     let options = RunOptions {
         config: &context.config,
         selection,
         ambient: Ambient::SYSTEM,
         stop,
-        progress: &(&bar, &stories),
+        progress: &(&bar, &attempts),
         with_results,
         whole: false,
     };
     let outcome = work(&options);
     bar.finish();
-    Ok((outcome?, stories))
+    Ok((outcome?, attempts))
 }
 
 fn exit(outcome: &Outcome, interrupted: bool) -> ExitCode {

@@ -31,7 +31,7 @@ pub(super) struct Args {
     format: Format,
     #[command(flatten)]
     select: SelectArgs,
-    /// Of `sha256sum`: name files as they lie below this URL; without it names begin with the host
+    /// For `sha256sum`: name files relative to this URL; without it names begin with the host
     #[arg(long, value_name = "URL", value_parser = parse_base)]
     base: Option<String>,
 }
@@ -41,17 +41,17 @@ pub(super) struct Args {
 enum Format {
     /// SSD3 URI-Catalogue
     Ssd3,
-    /// A URL a line
+    /// One URL per line
     List,
     /// One sitemap
     Sitemap,
     /// A table whose first row names the columns
     Csv,
-    /// A JSON object a line, with all that the database has
+    /// One JSON object per line, with everything in the database
     Jsonl,
-    /// What `sha256sum -c` checks
+    /// Input of `sha256sum -c`
     Sha256sum,
-    /// An index of what is promised, by URL and digest
+    /// An index of the promises, by URL and digest
     Cdxj,
 }
 
@@ -105,20 +105,20 @@ pub(super) fn run(args: &Args, context: &Context) -> anyhow::Result<ExitCode> {
     Ok(ExitCode::Success)
 }
 
-/// Whether the record is about a plain GET of what can be written as a URL.
+/// Whether the record is a plain GET of a valid URL.
 fn is_url(listed: &DomainRecord<'_>) -> bool {
     listed.is_plain() && urldb_canon::identify(&listed.url()).is_ok()
 }
 
-/// Calls `write` for each record that is selected, in the order of the database, with the moment at
-/// which its file was last amended; counts those that it leaves out.
+/// Calls `write` for each selected record, in the order of the database, with the date of its file's
+/// last change. Returns how many records `write` left out.
 fn each(
     args: &Args,
     context: &Context,
-    mut write: impl FnMut(&DomainRecord<'_>, &Amended<'_>) -> anyhow::Result<bool>,
+    mut write: impl FnMut(&DomainRecord<'_>, &AmendmentDate<'_>) -> anyhow::Result<bool>,
 ) -> anyhow::Result<u64> {
     let selection = args.select.resolve(context)?;
-    // What git refuses has no commits that we could ask for.
+    // A repository that git refuses has no commit dates for us.
     let repository = Repository::discover(&context.config.root, GitEnv::from_process());
     let repository = repository.ok().flatten();
     let mut left_out = 0;
@@ -128,7 +128,7 @@ fn each(
         if !selection.wants_domain(domain) {
             continue;
         }
-        let amended = Amended::new(file.path(), repository.as_ref());
+        let amended = AmendmentDate::new(file.path(), repository.as_ref());
         for entry in file
             .records()
             .filter(|entry| selection.wants_record(domain, entry.record()))
@@ -155,7 +155,7 @@ fn lines<W: Write>(
     Ok(left_out)
 }
 
-/// All records are in memory: their order is not that of the database.
+/// Holds all records in memory, since their order differs from the database's.
 fn catalogue(args: &Args, context: &Context, out: impl Write) -> anyhow::Result<u64> {
     let mut placed = vec![];
     let left_out = each(args, context, |listed, amended| {
@@ -175,7 +175,7 @@ fn catalogue(args: &Args, context: &Context, out: impl Write) -> anyhow::Result<
     Ok(left_out)
 }
 
-/// All lines are in memory: they are sorted by other keys than the database.
+/// Holds all lines in memory, since their order differs from the database's.
 fn index(args: &Args, context: &Context, mut out: impl Write) -> anyhow::Result<u64> {
     let mut lines = vec![];
     let left_out = each(args, context, |listed, amended| {
@@ -190,15 +190,15 @@ fn index(args: &Args, context: &Context, mut out: impl Write) -> anyhow::Result<
     Ok(left_out)
 }
 
-/// When a file was last amended: its last commit, or else what the file system says. Asked only when
-/// it is needed.
-struct Amended<'a> {
+/// The date of a file's last change: its last commit, or else the file system's date. Determined at the
+/// first use.
+struct AmendmentDate<'a> {
     path: &'a Path,
     repository: Option<&'a Repository>,
     date: std::cell::OnceCell<DateTime>,
 }
 
-impl<'a> Amended<'a> {
+impl<'a> AmendmentDate<'a> {
     fn new(path: &'a Path, repository: Option<&'a Repository>) -> Self {
         Self {
             path,

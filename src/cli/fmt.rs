@@ -13,8 +13,8 @@ use crate::exit::ExitCode;
 
 /// Make domain files canonical: keys, lists and records sorted, one spelling for everything
 ///
-/// Comments are kept. A file in which something cannot be understood is left
-/// as it is, and said so.
+/// Comments are kept. A file with text that cannot be understood is reported
+/// and left as it is.
 #[derive(Debug, clap::Args)]
 #[command(after_help = "\
 Examples:
@@ -88,7 +88,7 @@ pub(super) fn files(named: &[PathBuf], context: &Context) -> anyhow::Result<Vec<
         .collect())
 }
 
-/// A link out of the repository may come with somebody else's commit; it is not written through.
+/// Refuses a link out of the repository, which may come from somebody else's commit.
 fn ensure_inside(path: &Path, root: &Path) -> anyhow::Result<()> {
     if path.is_symlink() {
         let target = path.canonicalize()?;
@@ -102,7 +102,7 @@ fn ensure_inside(path: &Path, root: &Path) -> anyhow::Result<()> {
     Ok(())
 }
 
-/// Compares bytes, not text: what could not be decoded is not equal to anything.
+/// Compares bytes, not text: undecodable bytes are never canonical.
 fn is_as_stored(path: &Path, canonical: &str) -> anyhow::Result<bool> {
     Ok(urldb_files::read(path)? == canonical.as_bytes())
 }

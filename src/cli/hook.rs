@@ -11,14 +11,16 @@ use super::print::style;
 use crate::database::edit::Edit;
 use crate::database::site_rules::{self, Problem};
 use crate::exit::ExitCode;
-use crate::git::{GitEnv, Hook, Installed, Judged, Message, Repository, pre_commit};
+use crate::git::{
+    CheckedFolder, FileCheck, GitEnv, Hook, Installation, Message, Repository, pre_commit,
+};
 
 /// Install or run the git hooks that keep domain files canonical
 #[derive(Debug, clap::Args)]
 #[command(after_help = "\
 Examples:
   urldb hook install           from now on, commits are normalized
-  urldb hook run pre-commit    what the installed hook does")]
+  urldb hook run pre-commit    the installed hook does this")]
 pub(super) struct Args {
     #[command(subcommand)]
     command: Command,
@@ -26,9 +28,9 @@ pub(super) struct Args {
 
 #[derive(Debug, Subcommand)]
 enum Command {
-    /// Install the hooks beside any that are there
+    /// Install the hooks; existing hooks run first
     Install,
-    /// Run one hook on what is staged
+    /// Run one hook on the staged files
     Run {
         /// pre-commit or pre-merge-commit
         #[arg(value_parser = parse_hook)]
@@ -58,19 +60,19 @@ fn install(repository: &Repository) -> anyhow::Result<ExitCode> {
     let mut out = anstream::stdout().lock();
     for hook in Hook::ALL {
         match repository.install_hook(hook)? {
-            Installed::New(path) => writeln!(
+            Installation::New(path) => writeln!(
                 out,
                 "{} {}",
                 style::paint(style::GOOD, "installed"),
                 path.display()
             )?,
-            Installed::Already(path) => writeln!(
+            Installation::Existing(path) => writeln!(
                 out,
                 "{} {}",
                 style::paint(style::DIM, "already there:"),
                 path.display()
             )?,
-            Installed::Chained { hook, before } => {
+            Installation::Chained { hook, before } => {
                 let done = style::paint(style::GOOD, "installed");
                 writeln!(
                     out,
@@ -86,7 +88,18 @@ fn install(repository: &Repository) -> anyhow::Result<ExitCode> {
 
 fn run_hook(repository: &Repository, hook: Hook, context: &Context) -> anyhow::Result<ExitCode> {
     let _edit = Edit::begin(&context.database())?;
-    let outcome = pre_commit(repository, &context.database(), judge)?;
+    let folder = repository.relative(&context.database())?;
+    let folders = [
+        CheckedFolder {
+            path: folder.clone(),
+            is_checked: |path| urldb_format::is_domain_file(path),
+        },
+        CheckedFolder {
+            path: folder.join(site_rules::FOLDER),
+            is_checked: site_rules::is_rules_file,
+        },
+    ];
+    let outcome = pre_commit(repository, &folders, check)?;
     write!(
         anstream::stderr(),
         "{}",
@@ -99,17 +112,17 @@ fn run_hook(repository: &Repository, hook: Hook, context: &Context) -> anyhow::R
     })
 }
 
-/// What can be put in order is; any other mistake stops the commit.
-fn judge(path: &Path, bytes: &[u8]) -> Judged {
+/// Normalizes a domain file. A mistake that cannot be normalized stops the commit.
+fn check(path: &Path, bytes: &[u8]) -> FileCheck {
     if site_rules::is_rules_file(path) {
-        return judge_rules(&site_rules::check_bytes(path, bytes));
+        return check_rules(&site_rules::check_bytes(path, bytes));
     }
     let parsed = DomainFile::parse(path, bytes);
     let canonical = match parsed.file.canonical() {
         Ok(canonical) => canonical,
-        Err(Error::NotNormalizable { findings, .. }) => return refuse(&findings),
+        Err(Error::NotNormalizable { findings, .. }) => return reject(&findings),
         Err(error) => {
-            return Judged::Refused(vec![Message {
+            return FileCheck::Rejected(vec![Message {
                 line: 1,
                 column: 1,
                 text: error.to_string(),
@@ -119,23 +132,23 @@ fn judge(path: &Path, bytes: &[u8]) -> Judged {
     let mut remaining = urldb_format::lint(&DomainFile::parse(path, canonical.as_bytes()));
     remaining.retain(|finding| finding.severity == Severity::Error);
     if !remaining.is_empty() {
-        // Told with the lines of what is staged, where the mistakes show there too.
+        // Lines of the staged text help more than lines of the canonical text.
         let codes: Vec<_> = remaining.iter().map(|finding| finding.code).collect();
         let mut staged = urldb_format::lint(&parsed);
         staged.retain(|finding| codes.contains(&finding.code));
-        return refuse(if staged.is_empty() {
+        return reject(if staged.is_empty() {
             &remaining
         } else {
             &staged
         });
     }
     if canonical.as_bytes() == bytes {
-        return Judged::Clean;
+        return FileCheck::Clean;
     }
-    Judged::Fixed(canonical.into_bytes(), notes(&urldb_format::lint(&parsed)))
+    FileCheck::Normalized(canonical.into_bytes(), notes(&urldb_format::lint(&parsed)))
 }
 
-fn judge_rules(problems: &[Problem]) -> Judged {
+fn check_rules(problems: &[Problem]) -> FileCheck {
     let errors = problems.iter().filter(|problem| problem.is_error());
     let messages: Vec<_> = errors
         .map(|problem| Message {
@@ -145,22 +158,22 @@ fn judge_rules(problems: &[Problem]) -> Judged {
         })
         .collect();
     if messages.is_empty() {
-        Judged::Clean
+        FileCheck::Clean
     } else {
-        Judged::Refused(messages)
+        FileCheck::Rejected(messages)
     }
 }
 
-fn refuse(findings: &[Finding]) -> Judged {
+fn reject(findings: &[Finding]) -> FileCheck {
     let messages = findings.iter().map(|finding| Message {
         line: finding.line,
         column: finding.column,
         text: format!("{}: {}", finding.code.as_str(), finding.message),
     });
-    Judged::Refused(messages.collect())
+    FileCheck::Rejected(messages.collect())
 }
 
-/// Each kind of thing that was put in order, once.
+/// The kinds of findings that normalizing removes, each once.
 fn notes(findings: &[Finding]) -> Vec<String> {
     let mut notes: Vec<String> = findings
         .iter()

@@ -11,16 +11,16 @@ use super::print::style;
 use crate::config::FILE_NAME;
 use crate::exit::ExitCode;
 
-/// Make a repository ready: urldb.toml, the database folder, and what git should know
+/// Set up a repository: urldb.toml, the database folder, and settings for git
 ///
-/// Nothing that is there is overwritten.
+/// Existing files are not overwritten.
 #[derive(Debug, clap::Args)]
 #[command(after_help = "\
 Examples:
   urldb init             in the current directory
   urldb init promises/   in another one")]
 pub(super) struct Args {
-    /// Where; made if it does not exist
+    /// Directory to initialize (created if missing)
     dir: Option<PathBuf>,
 }
 
@@ -29,10 +29,10 @@ const CONFIG: &str = include_str!("../../templates/init.toml");
 /// The history of a ledger only grows, at its end: a merge takes the lines of both sides.
 const HISTORY: &str = "status/history.jsonl merge=union";
 
-/// So does the index of an archive, but for its order, and that is seen to.
+/// The index merges too; the next run sorts it.
 const INDEX: &str = "archive/index.cdxj merge=union";
 
-/// The archive's lock, and its list of the files that are indexed: of this machine only.
+/// The archive's lock and its list of indexed files belong to this machine only.
 const IGNORED: &str = "archive/.*";
 
 pub(super) fn run(args: &Args, global: &GlobalArgs) -> anyhow::Result<ExitCode> {

@@ -7,13 +7,13 @@ use urldb_format::{DomainFile, Severity};
 
 use super::print::style;
 use super::{Context, fmt};
-use crate::database::site_rules::{self, Pages, Problem};
+use crate::database::site_rules::{self, PageCheck, Problem};
 use crate::exit::ExitCode;
 
 /// Find mistakes in domain files and site rules
 ///
-/// Where there are site rules, records are held against them too. Every finding
-/// has a code, explained in docs/findings.md.
+/// With site rules, records are compared with them too. docs/findings.md
+/// explains the code of each finding.
 #[derive(Debug, clap::Args)]
 #[command(after_help = "\
 Examples:
@@ -40,7 +40,7 @@ pub(super) fn run(args: &Args, context: &Context) -> anyhow::Result<ExitCode> {
             problems.extend(site_rules::check(path)?);
         }
     }
-    let mut pages = Pages::new(&loaded.rules);
+    let mut pages = PageCheck::new(&loaded.rules);
     let mut out = anstream::stdout().lock();
     let (mut errors, mut warnings) = (0, 0);
     let mut count = |severity| match severity {

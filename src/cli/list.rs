@@ -22,7 +22,7 @@ Examples:
 pub(super) struct Args {
     #[command(flatten)]
     select: SelectArgs,
-    /// One URL a line, or one JSON object a line
+    /// One URL per line, or one JSON object per line
     #[arg(long, default_value = "human")]
     format: Format,
     #[command(flatten)]
@@ -31,7 +31,7 @@ pub(super) struct Args {
 
 /// One line of `--format json`.
 #[derive(Serialize)]
-struct Listed<'a> {
+struct RecordLine<'a> {
     url: String,
     #[serde(skip_serializing_if = "Option::is_none")]
     name: Option<&'a str>,
@@ -73,7 +73,7 @@ pub(super) fn run(args: &Args, context: &Context) -> anyhow::Result<ExitCode> {
                 Format::Json => {
                     let group = rank.as_ref().and_then(Rank::heading);
                     let place = (&*name, entry.line());
-                    serde_json::to_string(&listed(url, place, group, record))?
+                    serde_json::to_string(&record_line(url, place, group, record))?
                 }
             };
             if let Some(rank) = rank {
@@ -89,7 +89,7 @@ pub(super) fn run(args: &Args, context: &Context) -> anyhow::Result<ExitCode> {
     Ok(ExitCode::Success)
 }
 
-/// Writes what was searched for, under headings if it is grouped; objects have them in themselves.
+/// Writes the records that were found, under headings if they are grouped; JSON objects contain theirs.
 fn write_found(out: &mut impl Write, found: &[(Rank, String)], args: &Args) -> io::Result<()> {
     for group in found.chunk_by(|one, other| one.0.heading() == other.0.heading()) {
         let heading = group.first().and_then(|(rank, _)| rank.heading());
@@ -103,13 +103,13 @@ fn write_found(out: &mut impl Write, found: &[(Rank, String)], args: &Args) -> i
     Ok(())
 }
 
-fn listed<'a>(
+fn record_line<'a>(
     url: String,
     (file, line): (&'a str, usize),
     group: Option<&'a str>,
     record: &'a Record,
-) -> Listed<'a> {
-    Listed {
+) -> RecordLine<'a> {
+    RecordLine {
         url,
         name: record.name.as_deref(),
         group,

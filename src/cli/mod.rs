@@ -1,7 +1,7 @@
 //! The command line: a file for each subcommand, and what they share.
 //!
-//! A subcommand has `Args`, which is exactly what was typed, and `run`, which
-//! does it and says how the program is to exit.
+//! A subcommand has `Args`, the arguments as typed, and `run`, which returns the
+//! exit code.
 
 mod accept;
 mod add;
@@ -78,7 +78,7 @@ enum Command {
 pub fn main() -> std::process::ExitCode {
     let cli = Cli::parse();
     cli.global.apply_color();
-    // Someone who reads only the first lines (`| head`) is not an error.
+    // A reader that closes the pipe early (`| head`) is no error.
     dispatch(&cli)
         .unwrap_or_else(|error| {
             if is_broken_pipe(&error) {

@@ -11,7 +11,7 @@ use super::print::style;
 use crate::database::edit::Edit;
 use crate::exit::ExitCode;
 
-/// Take URLs out of the database
+/// Remove URLs from the database
 #[derive(Debug, clap::Args)]
 #[command(after_help = "\
 Example:
@@ -39,7 +39,7 @@ pub(super) fn run(args: &Args, context: &Context) -> anyhow::Result<ExitCode> {
         for identity in &named {
             file.remove(identity)?;
         }
-        edit.stage(&file)?;
+        edit.prepare(&file)?;
     }
     edit.commit()?;
     if context.quiet {

@@ -5,6 +5,7 @@ use std::io::Write;
 use std::path::PathBuf;
 
 use urldb_format::{DomainFile, Record};
+use urldb_verdict::Selection;
 
 use super::Context;
 use super::args::MapArgs;
@@ -14,13 +15,12 @@ use super::print::{outcome, style};
 use crate::config::{Config, Schedule};
 use crate::exit::ExitCode;
 use crate::run;
-use crate::schedule::{Cron, Handlers, Notice, Settings, SystemClock, watch};
+use crate::schedule::{Cron, Handlers, SystemClock, WatchEvent, WatchOptions, watch};
 use crate::stop::{Stop, stop_on_signals};
-use urldb_verdict::Selection;
 
-/// Follow the database, check what is added or changed in it, and run by schedule
+/// Follow the database, check added and changed records, and run by schedule
 ///
-/// Every `[[schedule]]` of urldb.toml starts a `urldb run`. Ends on Ctrl-C and SIGTERM.
+/// Every `[[schedule]]` of urldb.toml starts a `urldb run`. Ctrl-C and SIGTERM end it.
 #[derive(Debug, clap::Args)]
 pub(super) struct Args {
     #[command(flatten)]
@@ -29,16 +29,16 @@ pub(super) struct Args {
 
 pub(super) fn run(args: &Args, context: &mut Context) -> anyhow::Result<ExitCode> {
     context.add_maps(&args.map.maps);
-    let _owner = context.own()?;
+    let _lock = context.lock_repository()?;
     let schedules: Result<Vec<Cron>, _> = context
         .config
         .schedules
         .iter()
         .map(|schedule| Cron::parse(&schedule.cron, &schedule.timezone))
         .collect();
-    let settings = Settings {
+    let settings = WatchOptions {
         schedules: schedules?,
-        ..Settings::new(context.database())
+        ..WatchOptions::new(context.database())
     };
     let stop = Stop::new();
     stop_on_signals(&stop)?;
@@ -51,17 +51,17 @@ pub(super) fn run(args: &Args, context: &mut Context) -> anyhow::Result<ExitCode
     Ok(ExitCode::Success)
 }
 
-/// Does what the loop calls for. A run that fails is told of; the watch goes on.
+/// Handles the events of the loop. A failed run prints its error, and the loop goes on.
 struct Worker<'a> {
     context: &'a Context,
     stop: &'a Stop,
-    /// The records as they were last seen, to find those that changed.
+    /// The records at the last look, to find those that changed.
     known: BTreeMap<PathBuf, Vec<Record>>,
 }
 
 impl Handlers for Worker<'_> {
     fn files_changed(&mut self, changed: &[PathBuf]) {
-        if let Err(error) = self.look_at(changed) {
+        if let Err(error) = self.check_files(changed) {
             style::print_error(&error);
         }
     }
@@ -76,10 +76,10 @@ impl Handlers for Worker<'_> {
         }
     }
 
-    fn notice(&mut self, notice: &Notice) {
-        match notice {
-            Notice::Problem(problem) => style::print_warning(problem),
-            notice => self.say(&notice.to_string()),
+    fn log(&mut self, event: &WatchEvent) {
+        match event {
+            WatchEvent::Problem(problem) => style::print_warning(problem),
+            event => self.say(&event.to_string()),
         }
     }
 }
@@ -88,7 +88,7 @@ impl Worker<'_> {
     fn say(&self, text: &str) {
         if !self.context.quiet {
             let now = jiff::Timestamp::now().strftime("%H:%M:%SZ").to_string();
-            // A daemon whose output nobody reads any more goes on.
+            // The daemon goes on when its output is closed.
             let _ = writeln!(
                 anstream::stdout(),
                 "{} {text}",
@@ -97,8 +97,8 @@ impl Worker<'_> {
         }
     }
 
-    /// Lints the changed files, and checks the records in them that are new or other than before.
-    fn look_at(&mut self, changed: &[PathBuf]) -> anyhow::Result<()> {
+    /// Lints the changed files, and checks their new and changed records.
+    fn check_files(&mut self, changed: &[PathBuf]) -> anyhow::Result<()> {
         let mut records = vec![];
         for path in changed {
             let name = self.context.shown(path);
@@ -139,8 +139,8 @@ impl Worker<'_> {
         selection: &Selection,
         work: fn(&run::RunOptions<'_>) -> anyhow::Result<run::Outcome>,
     ) -> anyhow::Result<()> {
-        let (outcome, stories) = execute(self.context, selection, self.stop, false, work)?;
-        outcome::print(&outcome, &stories, Format::Human, self.context)
+        let (outcome, attempts) = execute(self.context, selection, self.stop, false, work)?;
+        outcome::print(&outcome, &attempts, Format::Human, self.context)
     }
 }
 

@@ -1,4 +1,4 @@
-//! Finds urldb.toml and makes a [`Config`] of it.
+//! Finds urldb.toml and reads it into a [`Config`].
 
 use std::collections::BTreeMap;
 use std::fmt;
@@ -7,6 +7,8 @@ use std::path::{Path, PathBuf};
 
 use toml::de::DeTable;
 use url::Host;
+use urldb_fetch::{FetchOptions, HostOptions, NetworkOptions};
+use urldb_verdict::{Cnames, VerdictOptions};
 use urldb_warc::{DigestAlgorithm, Version};
 
 use super::challenge;
@@ -16,8 +18,6 @@ use super::{
     Archive, ArchiveRecords, ArchiveRequests, Check, Config, Database, EmailTransport, Ledger,
     Notify, NotifyEmail, NotifyHtml, Schedule, SmtpSecurity,
 };
-use urldb_fetch::{FetchOptions, HostOptions, NetworkOptions};
-use urldb_verdict::{Cnames, VerdictOptions};
 
 /// The name of the configuration file.
 pub const FILE_NAME: &str = "urldb.toml";
@@ -33,16 +33,16 @@ pub enum ConfigError {
         /// Why.
         source: io::Error,
     },
-    /// Something is wrong in the file: everything, in one go.
+    /// The file has mistakes: all of them.
     #[error("{0}")]
-    Invalid(Complaints),
+    Invalid(ProblemList),
 }
 
-/// Everything that is wrong in one file, a line each.
+/// The problems of one file, one per line.
 #[derive(Debug)]
-pub struct Complaints(Vec<String>);
+pub struct ProblemList(Vec<String>);
 
-impl fmt::Display for Complaints {
+impl fmt::Display for ProblemList {
     fn fmt(&self, f: &mut fmt::Formatter<'_>) -> fmt::Result {
         f.write_str(&self.0.join("\n"))
     }
@@ -81,12 +81,12 @@ pub fn load(path: &Path) -> Result<Config, ConfigError> {
     parse(&text, root).map_err(|problems| {
         let lines = problems
             .iter()
-            .map(|problem| complaint(path, &text, problem));
-        ConfigError::Invalid(Complaints(lines.collect()))
+            .map(|problem| format_problem(path, &text, problem));
+        ConfigError::Invalid(ProblemList(lines.collect()))
     })
 }
 
-fn complaint(path: &Path, text: &str, problem: &Problem) -> String {
+fn format_problem(path: &Path, text: &str, problem: &Problem) -> String {
     let before = text.get(..problem.offset).unwrap_or(text);
     let line = before.matches('\n').count() + 1;
     let column = before
@@ -212,7 +212,7 @@ fn host(name: &str, section: Section<'_>, general: &HostOptions) -> Option<(Stri
     Some((host.ok()?, host_options))
 }
 
-/// What the section says; for the rest, `general` holds.
+/// The options of the section, and those of `general` where it has none.
 fn host_options(section: &Section<'_>, general: &HostOptions) -> HostOptions {
     let time = |key, otherwise| section.duration(key).unwrap_or(otherwise);
     HostOptions {
@@ -236,7 +236,7 @@ fn host_options(section: &Section<'_>, general: &HostOptions) -> HostOptions {
     }
 }
 
-/// Headers are added up; one that both have is that of the section.
+/// The headers of both; the section's value counts for a header in both.
 fn headers(section: &Section<'_>, general: &BTreeMap<String, String>) -> BTreeMap<String, String> {
     let mut headers = section.texts_by_name("headers").unwrap_or_default();
     let missing: Vec<_> = general
@@ -426,7 +426,7 @@ mod tests {
         let problems = parse(text, Path::new("/r")).unwrap_err();
         problems
             .iter()
-            .map(|problem| complaint(Path::new("urldb.toml"), text, problem))
+            .map(|problem| format_problem(Path::new("urldb.toml"), text, problem))
             .collect()
     }
 

@@ -1,7 +1,7 @@
 //! What urldb.toml says: one struct a section, every key with a default.
 //!
-//! [`discover`] finds the file and [`load`] reads it, and reports everything wrong with it in
-//! one pass. Flags are laid over the result by the command line.
+//! [`discover`] finds the file and [`load`] reads it, and reports all mistakes in one pass. The
+//! command line overrides values of the result.
 
 mod challenge;
 mod load;
@@ -16,7 +16,7 @@ use urldb_fetch::{FetchOptions, NetworkOptions};
 use urldb_verdict::{Cnames, VerdictOptions};
 use urldb_warc::{DigestAlgorithm, Version};
 
-pub use load::{Complaints, ConfigError, FILE_NAME, discover, load};
+pub use load::{ConfigError, FILE_NAME, ProblemList, discover, load};
 
 /// The whole configuration of one repository.
 #[derive(Debug, Clone, Default)]
@@ -95,20 +95,20 @@ pub struct Check {
     pub cnames: Cnames,
 }
 
-/// `[archive]`: where what was seen is kept.
+/// `[archive]`: where and how responses are archived.
 #[derive(Debug, Clone)]
 pub struct Archive {
     /// The folder of WARC files.
     pub path: PathBuf,
     /// Which records are archived.
     pub records: ArchiveRecords,
-    /// Beside what the request is archived too.
+    /// Which records get a request record.
     pub requests: ArchiveRequests,
     /// The version of WARC that is written.
     pub version: Version,
-    /// What the digests in the archive are.
+    /// The algorithm of the archive's digests.
     pub digest: DigestAlgorithm,
-    /// Bytes of a WARC file after which another one begins.
+    /// Bytes of a WARC file after which the next file begins.
     pub max_size: u64,
 }
 
@@ -121,7 +121,7 @@ pub enum ArchiveRecords {
     All,
 }
 
-/// Beside what the request is archived too.
+/// Which records get a request record.
 #[derive(Debug, Clone, Copy, PartialEq, Eq)]
 pub enum ArchiveRequests {
     /// Full captures.

@@ -1,4 +1,4 @@
-//! Reads one table of urldb.toml key by key, and collects everything that is wrong with it.
+//! Reads one table of urldb.toml key by key, and collects its mistakes.
 
 use std::cell::RefCell;
 use std::collections::BTreeMap;
@@ -37,7 +37,7 @@ impl Problems {
     }
 }
 
-/// One table being read. Every key that is asked for counts as known.
+/// One table. Every key that is read counts as known.
 pub(super) struct Section<'a> {
     name: String,
     offset: usize,
@@ -62,7 +62,7 @@ impl<'a> Section<'a> {
         }
     }
 
-    /// Reports the keys that nobody has asked for.
+    /// Reports the keys that were not read.
     pub(super) fn finish(self) {
         let known = self.known.borrow();
         for (key, _) in self.table {
@@ -270,7 +270,7 @@ fn is_not_bare(char: char) -> bool {
     !char.is_ascii_alphanumeric() && char != '-' && char != '_'
 }
 
-/// The name that was meant, if one is near enough.
+/// The most similar known name, if any is similar enough.
 pub(crate) fn nearest<'a>(name: &str, known: impl Iterator<Item = &'a str>) -> Option<&'a str> {
     known
         .map(|candidate| {

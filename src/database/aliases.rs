@@ -1,4 +1,4 @@
-//! In which domain file the records of a host stand, and what is in one.
+//! The domain file of each host, and the records in one.
 
 use std::collections::{BTreeMap, BTreeSet};
 use std::path::Path;
@@ -7,11 +7,11 @@ use urldb_format::DomainFile;
 
 use crate::config::Config;
 
-/// Cnames, and the hosts that they are aliases of.
+/// Cnames, each with the host whose domain file names it.
 pub(crate) struct Aliases(BTreeMap<String, String>);
 
 impl Aliases {
-    /// Reads one file of the database after the other.
+    /// Reads the metadata of every domain file.
     pub(crate) fn load(config: &Config) -> anyhow::Result<Self> {
         let (mut aliases, mut hosts) = (BTreeMap::new(), vec![]);
         for parsed in config.open_database()?.read() {
@@ -20,14 +20,14 @@ impl Aliases {
             aliases.extend(cnames.map(|cname| (cname.clone(), file.host().to_owned())));
             hosts.push(file.host().to_owned());
         }
-        // A host that has a file is nobody's alias.
+        // A host with a file of its own is no alias.
         for host in hosts {
             aliases.remove(&host);
         }
         Ok(Self(aliases))
     }
 
-    /// The host in whose file a host's records stand.
+    /// The host whose domain file has the records of `host`.
     pub(crate) fn primary_host(&self, host: &str) -> String {
         self.0.get(host).map_or(host, String::as_str).to_owned()
     }

@@ -1,7 +1,7 @@
-//! One urldb at a time edits the database, so that none writes over what another has just written;
-//! and of several files none is changed before all are on disk.
+//! Edits of the database, one process at a time, so that no process overwrites another's changes. No
+//! file is replaced before all new files are on disk.
 //!
-//! The lock is on the folder itself: it needs no file, and the kernel gives it up for whoever dies.
+//! The lock is on the folder itself: it needs no file, and the kernel releases it when a process ends.
 
 use std::fs::{File, TryLockError};
 use std::path::Path;
@@ -12,22 +12,22 @@ use anyhow::Context as _;
 use urldb_files::PendingWrite;
 use urldb_format::DomainFile;
 
-/// How long another may edit. What is read under the lock is written at once, without asking the
-/// network or a person, so that more than this means that something is stuck.
+/// The longest wait for another process. No edit waits for the network or a person under the lock, so a
+/// longer wait means that a process hangs.
 const PATIENCE: Duration = Duration::from_secs(10);
 
-/// The right to read files of the database and write them back, given up when dropped.
+/// An exclusive edit of the database; dropping it releases the lock.
 #[derive(Debug)]
 pub(crate) struct Edit {
-    /// Locked as long as it is open.
+    /// Locked while open.
     _folder: Option<File>,
-    staged: Vec<PendingWrite>,
+    pending: Vec<PendingWrite>,
 }
 
 impl Edit {
-    /// Waits for whoever edits, and removes what killed edits have left.
+    /// Waits for the lock, and removes temporary files of killed edits.
     pub(crate) fn begin(database: &Path) -> anyhow::Result<Self> {
-        // Not every system opens folders; where there is none, nothing can be written over; a
+        // Not every system opens folders. Without a folder there is nothing to protect. Opening a
         // pipe in its place would wait for a writer.
         let opened = database.is_dir().then(|| File::open(database));
         let Some(Ok(folder)) = opened else {
@@ -45,11 +45,11 @@ impl Edit {
                     database.display(),
                     PATIENCE.as_secs()
                 ),
-                // A file system without locks is not a reason to refuse work.
+                // On a file system without locks the edit goes on unprotected.
                 Err(TryLockError::Error(_)) => return Ok(Self::of(None)),
             }
         }
-        // One that cannot be removed is no obstacle: it is in nobody's way.
+        // A temporary file that cannot be removed does no harm.
         let _ = urldb_files::remove_stray_files(database);
         Ok(Self::of(Some(folder)))
     }
@@ -57,24 +57,24 @@ impl Edit {
     fn of(folder: Option<File>) -> Self {
         Self {
             _folder: folder,
-            staged: vec![],
+            pending: vec![],
         }
     }
 
-    /// Puts a file on disk, to take its place when all are there.
-    pub(crate) fn stage(&mut self, file: &DomainFile) -> anyhow::Result<()> {
-        let staged = PendingWrite::new(file.path(), file.text().as_bytes());
+    /// Writes a file under a temporary name; [`Self::commit`] renames it.
+    pub(crate) fn prepare(&mut self, file: &DomainFile) -> anyhow::Result<()> {
+        let write = PendingWrite::new(file.path(), file.text().as_bytes());
         let failed = || {
             let path = file.path().display();
             format!("cannot write {path}; nothing was changed")
         };
-        self.staged.push(staged.with_context(failed)?);
+        self.pending.push(write.with_context(failed)?);
         Ok(())
     }
 
-    /// Puts the files that were staged in their places.
+    /// Renames all prepared files.
     pub(crate) fn commit(self) -> anyhow::Result<()> {
-        for file in self.staged {
+        for file in self.pending {
             file.commit()
                 .context("cannot write a domain file; do it again to complete it")?;
         }

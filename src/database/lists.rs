@@ -1,5 +1,5 @@
-//! One domain file with what lists say of it: what is new is added, what lacks something is given it,
-//! what is promised already stays.
+//! Merges items of imported lists into a domain file: new records are added, known records get the keys
+//! that they lack, and promises stay.
 
 use std::collections::{BTreeMap, HashMap};
 use std::path::Path;
@@ -10,33 +10,33 @@ use urldb_interchange::{DomainRecord, ListItem, Location, Notice};
 
 use crate::database::aliases::read_if_there;
 
-/// What became of a URL.
+/// The result for one URL.
 #[derive(Debug, Clone, Copy, PartialEq, Eq)]
-pub(crate) enum Done {
+pub(crate) enum MergeResult {
     Added,
     Merged,
     Known,
 }
 
-/// A domain file, before.
-pub(crate) struct Merge<'a> {
+/// A merge of list items into one domain file.
+pub(crate) struct ListMerge<'a> {
     file: DomainFile,
     is_new: bool,
     categories: &'a [String],
     known: HashMap<RecordIdentity, (Record, usize)>,
 }
 
-/// A domain file, after.
-pub(crate) struct Merged {
+/// A domain file with merged records, not written yet.
+pub(crate) struct MergedFile {
     file: DomainFile,
-    records: Vec<(Record, Done)>,
-    /// What is to be told.
+    records: Vec<(Record, MergeResult)>,
+    /// Notices for the user.
     pub(crate) notices: Vec<Notice>,
-    /// The scheme of some URL that the domain is not asked over.
+    /// The scheme of an item that the domain's metadata does not enable.
     pub(crate) unasked: Option<Scheme>,
 }
 
-impl<'a> Merge<'a> {
+impl<'a> ListMerge<'a> {
     /// The file at `path`, or a new one for `items`.
     pub(crate) fn new(
         path: &Path,
@@ -62,8 +62,8 @@ impl<'a> Merge<'a> {
         })
     }
 
-    /// Merges all items. `name` is what people call the file.
-    pub(crate) fn all(self, items: Vec<ListItem>, name: &str) -> Merged {
+    /// Merges all items. `name` is the file's name in notices.
+    pub(crate) fn all(self, items: Vec<ListItem>, name: &str) -> MergedFile {
         let mut notices = vec![];
         let asked = self.file.metadata().schemes();
         let unasked = items
@@ -83,7 +83,7 @@ impl<'a> Merge<'a> {
         let mut records = vec![];
         for (identity, item) in wanted {
             let Some((known, line)) = self.known.get(&identity) else {
-                records.push((item.record, Done::Added));
+                records.push((item.record, MergeResult::Added));
                 continue;
             };
             let place = Location::line(&name.into(), *line as u64);
@@ -93,15 +93,15 @@ impl<'a> Merge<'a> {
                 Ok(lost) => {
                     notices.extend(lost);
                     let done = if record == *known {
-                        Done::Known
+                        MergeResult::Known
                     } else {
-                        Done::Merged
+                        MergeResult::Merged
                     };
                     records.push((record, done));
                 }
             }
         }
-        Merged {
+        MergedFile {
             file: self.file,
             records,
             notices,
@@ -109,7 +109,7 @@ impl<'a> Merge<'a> {
         }
     }
 
-    /// The item as its record is to be, but for what is there already.
+    /// The item with its categories and spelling in the record.
     fn prepared(&self, mut item: ListItem) -> ListItem {
         let categories = self
             .categories
@@ -137,23 +137,23 @@ impl<'a> Merge<'a> {
     }
 }
 
-impl Merged {
-    /// What became of each URL.
-    pub(crate) fn done(&self) -> impl Iterator<Item = (Done, String)> {
+impl MergedFile {
+    /// The result for each URL.
+    pub(crate) fn done(&self) -> impl Iterator<Item = (MergeResult, String)> {
         self.records
             .iter()
             .map(|(record, done)| (*done, self.listed(record).url()))
     }
 
-    /// How many URLs this became of.
-    pub(crate) fn count(&self, what: Done) -> u64 {
+    /// The number of URLs with this result.
+    pub(crate) fn count(&self, what: MergeResult) -> u64 {
         self.records
             .iter()
             .filter(|(_, done)| *done == what)
             .count() as u64
     }
 
-    /// The URLs whose bytes nothing promises.
+    /// The URLs without promised bytes.
     pub(crate) fn lacking(&self) -> impl Iterator<Item = Url> {
         let plain = self
             .records
@@ -174,12 +174,12 @@ impl Merged {
         }
     }
 
-    /// The file with all of it, if anything changes.
+    /// The file to write; `None` if nothing changes.
     pub(crate) fn file(mut self) -> anyhow::Result<Option<DomainFile>> {
         let records = self
             .records
             .into_iter()
-            .filter(|(_, done)| *done != Done::Known);
+            .filter(|(_, done)| *done != MergeResult::Known);
         let records: Vec<Record> = records.map(|(record, _)| record).collect();
         if records.is_empty() {
             return Ok(None);
@@ -189,8 +189,7 @@ impl Merged {
     }
 }
 
-/// What the items say of their domain: what one of them states, or else that it is asked over the
-/// schemes that they are written with.
+/// The metadata for a new domain file: that of an item, or else the schemes of the items' URLs.
 fn metadata_of(items: &[ListItem]) -> Metadata {
     let stated = items.iter().find_map(|item| item.metadata.clone());
     stated.unwrap_or_else(|| {
@@ -199,7 +198,7 @@ fn metadata_of(items: &[ListItem]) -> Metadata {
     })
 }
 
-/// Adds to an item what another says of the same URL. Of two captures the later one counts.
+/// Adds the keys of another item of the same URL. Of two captures the later one counts.
 fn combine(first: &mut ListItem, mut again: ListItem) -> Option<Notice> {
     if let (Some(before), Some(after)) = (&first.moment, &again.moment) {
         if before > after {
@@ -221,8 +220,7 @@ fn combine(first: &mut ListItem, mut again: ListItem) -> Option<Notice> {
     fill(&mut first.record, again.record, &again.place, &place).unwrap_or_else(Some)
 }
 
-/// Gives a record what it lacks. `Err` if the two promise other things; a notice if they say other
-/// things of what is no promise.
+/// Adds missing keys to a record. `Err` if promises differ; a notice if other keys differ.
 fn fill(
     record: &mut Record,
     more: Record,
@@ -261,9 +259,9 @@ fn fill(
         record.categories.dedup();
     }
     if let Some(catalogue) = more.catalogue {
-        is_lost |= lay_under(record.catalogue.get_or_insert_default(), catalogue);
+        is_lost |= add_missing(record.catalogue.get_or_insert_default(), catalogue);
     }
-    is_lost |= lay_under(&mut record.extra, more.extra);
+    is_lost |= add_missing(&mut record.extra, more.extra);
     let message = || {
         format!(
             "{} is listed in {there} already; what differs was left out",
@@ -277,9 +275,9 @@ fn differ<T: PartialEq>(one: Option<&T>, other: Option<&T>) -> bool {
     matches!((one, other), (Some(one), Some(other)) if one != other)
 }
 
-/// Adds the keys that are missing; says whether others had another value. The place in a catalogue
-/// is no loss.
-fn lay_under(mapping: &mut Mapping, more: Mapping) -> bool {
+/// Adds missing keys, and returns whether another value was dropped. The position in a catalogue does
+/// not count.
+fn add_missing(mapping: &mut Mapping, more: Mapping) -> bool {
     let known: HashMap<&str, &Value> = mapping.iter().collect();
     let (mut new, mut is_lost) = (vec![], false);
     for (key, value) in more {

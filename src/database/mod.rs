@@ -1,5 +1,5 @@
-//! Domain files as commands and the hook use them: locked edits, aliases, site rules, and lists
-//! merged in.
+//! What commands and the hook do with domain files: locked edits, aliases, site rules, and imported
+//! lists.
 
 pub(crate) mod aliases;
 pub(crate) mod edit;

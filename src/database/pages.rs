@@ -1,4 +1,4 @@
-//! What the rules make of the records there are: pages that have two records, or none they may have.
+//! Compares records with the site rules: pages with two records, and records that the rules reject.
 
 use std::collections::{BTreeMap, BTreeSet};
 use std::path::PathBuf;
@@ -8,23 +8,22 @@ use urldb_format::DomainFile;
 
 use super::site_rules::Problem;
 
-/// Takes domain files in, and says what is wrong with their records. Domains without rules cost
-/// nothing but the question.
+/// Collects records of domain files, and finds those that contradict the site rules.
 #[derive(Debug)]
-pub struct Pages<'a> {
+pub struct PageCheck<'a> {
     rules: &'a SiteRules,
     /// Cnames, and the hosts that they are aliases of.
     aliases: BTreeMap<String, String>,
     /// The hosts that have a file.
     hosts: BTreeSet<String>,
     /// The records of each page: its host, its path, and the request if that is not GET.
-    records: BTreeMap<(String, String, Option<String>), Vec<Place>>,
+    records: BTreeMap<(String, String, Option<String>), Vec<RecordLocation>>,
     problems: Vec<Problem>,
 }
 
-/// A record, and where it stands.
+/// The place of a record.
 #[derive(Debug, Clone)]
-struct Place {
+struct RecordLocation {
     path: PathBuf,
     line: usize,
     host: String,
@@ -33,7 +32,7 @@ struct Place {
     has_path_of_page: bool,
 }
 
-impl<'a> Pages<'a> {
+impl<'a> PageCheck<'a> {
     /// With these rules.
     pub fn new(rules: &'a SiteRules) -> Self {
         Self {
@@ -45,7 +44,7 @@ impl<'a> Pages<'a> {
         }
     }
 
-    /// Takes in the records of a file.
+    /// Adds the records of a file.
     pub fn add(&mut self, file: &DomainFile) {
         let metadata = file.metadata();
         let host = file.host();
@@ -63,7 +62,7 @@ impl<'a> Pages<'a> {
             }
             match trace.outcome.and_then(|resolution| resolution.record) {
                 Ok(page) => {
-                    let place = Place {
+                    let place = RecordLocation {
                         path: file.path().to_owned(),
                         line: entry.line(),
                         host: host.to_owned(),
@@ -84,7 +83,7 @@ impl<'a> Pages<'a> {
 
     /// What is wrong, by file and line.
     pub fn finish(mut self) -> Vec<Problem> {
-        let mut pages: BTreeMap<_, Vec<Place>> = BTreeMap::new();
+        let mut pages: BTreeMap<_, Vec<RecordLocation>> = BTreeMap::new();
         for ((host, path, request), places) in self.records {
             // A website may be a cname, whose records stand in the file of another host.
             let alias = self
@@ -108,14 +107,14 @@ impl<'a> Pages<'a> {
 }
 
 /// What is wrong with the records of one page.
-fn problems_of_page(host: &str, path: &str, places: &[Place]) -> Vec<Problem> {
-    let is_own = |place: &&Place| place.host == host && place.has_path_of_page;
+fn problems_of_page(host: &str, path: &str, places: &[RecordLocation]) -> Vec<Problem> {
+    let is_own = |place: &&RecordLocation| place.host == host && place.has_path_of_page;
     // Of several, the one that is spelled as the page stays.
     let Some(kept) = places.iter().find(is_own).or(places.first()) else {
         return vec![];
     };
-    let problem = |place: &Place| {
-        let Place { line, url, .. } = place;
+    let problem = |place: &RecordLocation| {
+        let RecordLocation { line, url, .. } = place;
         let (code, message) = if !std::ptr::eq(place, kept) {
             let message = format!(
                 "{url}: to the rules this is {host}{path}, which has a record already: {}",

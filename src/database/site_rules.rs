@@ -1,7 +1,7 @@
 //! The site rules of a database: the files in its folder `rules`.
 //!
-//! [`read`] takes them all, with what is wrong with them; [`load`] is for those who can do
-//! nothing with rules that have errors. [`Pages`] says what rules make of the records there are.
+//! [`read`] returns all rules with their problems; [`load`] fails on rules with errors. [`PageCheck`]
+//! compares records with the rules.
 
 use std::fmt;
 use std::fs::{self, File};
@@ -13,7 +13,7 @@ use urldb_canon::rules::{
     Compilation, Diagnostic, DomainScript, ScriptFile, Severity, SiteRules, WebsiteScript,
 };
 
-pub use super::pages::Pages;
+pub use super::pages::PageCheck;
 
 use crate::config::Config;
 
@@ -116,7 +116,7 @@ impl fmt::Display for Problem {
 
 /// The rules of a database.
 #[derive(Debug, Default)]
-pub struct Loaded {
+pub struct LoadedRules {
     /// Those without errors.
     pub rules: SiteRules,
     /// Their files, sorted.
@@ -152,8 +152,8 @@ pub fn is_rules_file(path: &Path) -> bool {
 ///
 /// # Errors
 /// When files cannot be listed or read; never about what one says.
-pub fn read(database: &Path) -> anyhow::Result<Loaded> {
-    let mut loaded = Loaded::default();
+pub fn read(database: &Path) -> anyhow::Result<LoadedRules> {
+    let mut loaded = LoadedRules::default();
     let mut websites = vec![];
     for path in list(&database.join(FOLDER))? {
         let (script, source, problems) = check_file(&path)?;

@@ -8,8 +8,8 @@ use anyhow::{Context, Result, bail};
 
 use super::env::LOCAL;
 
-/// `git`, to be run in `dir` for whatever repository stands there: nothing
-/// that a surrounding hook says about its own repository reaches it.
+/// A `git` command for the repository of `dir`, without the variables that a
+/// surrounding hook sets for its own repository.
 pub fn command(dir: &Path) -> Command {
     let mut git = Command::new("git");
     git.current_dir(dir);
@@ -19,18 +19,19 @@ pub fn command(dir: &Path) -> Command {
     git
 }
 
-/// What came of a git command that was run to its end.
-pub(super) enum Ran {
-    /// It succeeded and printed this.
-    Done(Vec<u8>),
-    /// It failed and complained of this.
-    Failed(String),
+/// The result of a git command that ran to its end.
+pub(super) enum CommandResult {
+    /// Exit status 0, with this standard output.
+    Success(Vec<u8>),
+    /// Another exit status, with standard error (or the status, if that is empty).
+    Failure(String),
 }
 
 /// Runs `git` with `input` on its standard input.
 ///
-/// An `Err` means that it could not be run at all.
-pub(super) fn run(git: &mut Command, input: &[u8]) -> Result<Ran> {
+/// # Errors
+/// When git could not be run at all.
+pub(super) fn run(git: &mut Command, input: &[u8]) -> Result<CommandResult> {
     // Messages are compared and shown: keep them in one language.
     git.env("LC_ALL", "C")
         .stdin(Stdio::piped())
@@ -38,29 +39,28 @@ pub(super) fn run(git: &mut Command, input: &[u8]) -> Result<Ran> {
         .stderr(Stdio::piped());
     let output = feed(git, input).context("cannot run `git`; is it installed and on PATH?")?;
     if output.status.success() {
-        return Ok(Ran::Done(output.stdout));
+        return Ok(CommandResult::Success(output.stdout));
     }
     let complaint = String::from_utf8_lossy(&output.stderr).trim().to_owned();
-    Ok(Ran::Failed(if complaint.is_empty() {
+    Ok(CommandResult::Failure(if complaint.is_empty() {
         output.status.to_string()
     } else {
         complaint
     }))
 }
 
-/// The output of `git`, where a failure of git's is an error.
+/// The output of `git`; its failure is an error.
 pub(super) fn output(git: &mut Command, input: &[u8]) -> Result<Vec<u8>> {
     match run(git, input)? {
-        Ran::Done(output) => Ok(output),
-        Ran::Failed(complaint) => {
+        CommandResult::Success(output) => Ok(output),
+        CommandResult::Failure(complaint) => {
             let args: Vec<_> = git.get_args().map(|a| a.to_string_lossy()).collect();
             bail!("`git {}` failed: {complaint}", args.join(" "))
         }
     }
 }
 
-/// Writes the input beside reading the output, so that neither pipe can fill
-/// up and stop both.
+/// Writes the input while reading the output, so that no full pipe stops both.
 fn feed(git: &mut Command, input: &[u8]) -> std::io::Result<Output> {
     let mut child = git.spawn()?;
     let stdin = child.stdin.take();

@@ -1,8 +1,8 @@
 //! The variables by which git tells its children which repository they serve.
 //!
-//! Inside a hook they point at the user's repository, and at the index of the
-//! commit being made, which is often not `.git/index`. They must be obeyed for
-//! that repository and must not reach git when it is run for another one.
+//! Inside a hook these variables point at the user's repository, and at the
+//! index of the commit being made, which is often not `.git/index`. They hold
+//! for that repository only, and must not reach git for another one.
 
 use std::collections::BTreeMap;
 use std::ffi::{OsStr, OsString};
@@ -27,7 +27,7 @@ pub const LOCAL: [&str; 16] = [
     "GIT_WORK_TREE",
 ];
 
-/// Those of [`LOCAL`] that [`super::Repository`] can obey without git's help.
+/// Those of [`LOCAL`] that [`super::Repository`] handles without git's help.
 const EASY: [&str; 5] = [
     "GIT_CONFIG",
     "GIT_CONFIG_COUNT",
@@ -38,13 +38,13 @@ const EASY: [&str; 5] = [
 
 /// The git variables in force for one repository.
 ///
-/// A value, so that a test can state them: the process's own are shared by
-/// every test that runs beside it.
+/// A value, so that a test can set variables: all tests of a process share its
+/// environment.
 #[derive(Debug, Clone, Default)]
 pub struct GitEnv(BTreeMap<OsString, OsString>);
 
 impl GitEnv {
-    /// Those that this process was started with.
+    /// The variables that this process was started with.
     pub fn from_process() -> Self {
         let set = LOCAL
             .iter()
@@ -52,7 +52,7 @@ impl GitEnv {
         Self(set.collect())
     }
 
-    /// The same, and `name` set to `value`.
+    /// The same variables, with `name` set to `value`.
     #[must_use]
     pub fn with(mut self, name: impl Into<OsString>, value: impl Into<OsString>) -> Self {
         self.0.insert(name.into(), value.into());
@@ -64,15 +64,15 @@ impl GitEnv {
         self.0.get(OsStr::new(name)).map(OsString::as_os_str)
     }
 
-    /// Whether anything says that the repository is elsewhere, or unusual, so
-    /// that git itself has to be asked.
+    /// Whether a variable moves or changes the repository, so that only git
+    /// itself can find it.
     pub(super) fn redirects(&self) -> bool {
         LOCAL
             .iter()
             .any(|name| !EASY.contains(name) && self.get(name).is_some())
     }
 
-    /// All of them, to be set for a child.
+    /// All variables, to be set for a child.
     pub(super) fn iter(&self) -> impl Iterator<Item = (&OsString, &OsString)> {
         self.0.iter()
     }

@@ -1,22 +1,21 @@
-//! Git: what is staged, staged files rewritten, hooks installed.
+//! Git: lists staged files, replaces staged bytes, and installs hooks.
 //!
-//! Nothing else in the program runs or links git, and nothing here knows what
-//! a domain file says: [`pre_commit()`] hands the staged bytes to a judge.
+//! Nothing else in the program runs or links git. Nothing here knows what a
+//! domain file is: the caller of [`pre_commit()`] says which files are
+//! checked, and checks their bytes.
 //!
-//! Reading goes through libgit2, which costs no process. Whatever libgit2
-//! refuses (SHA-256, reftable, split and sparse indexes, an environment that
-//! redirects more than the index) is asked of the `git` executable instead;
-//! only when that fails too is it an error. Writing the index is always
-//! git's own work, since only git knows every index format.
+//! Reading goes through libgit2, which needs no process. The `git` executable
+//! answers where libgit2 cannot: SHA-256, reftable, split and sparse indexes,
+//! and an environment that redirects more than the index. Only git writes the
+//! index, since only git knows every index format.
 //!
 //! - [`env`](mod@env): the variables by which git tells a hook where it is.
-//! - `command`: running the executable; `paths`: as git and as people write
-//!   them.
-//! - [`repository`]: where everything stands; blobs.
-//! - [`staged`]: what the next commit would change.
-//! - [`restage`]: putting other bytes in its place.
+//! - `command`: runs the executable; `paths`: paths for git and for people.
+//! - [`repository`]: the folders of a repository, and its blobs.
+//! - [`staged`]: the files that the next commit would change.
+//! - [`restage`]: replaces staged bytes.
 //! - [`pre_commit`](mod@pre_commit): the hook itself.
-//! - [`install`]: putting the hook's shim where git looks for it.
+//! - [`install`]: writes the hook's shim where git looks for it.
 
 mod command;
 pub mod env;
@@ -29,8 +28,8 @@ pub mod staged;
 
 pub use command::command;
 pub use env::GitEnv;
-pub use install::{Hook, Installed};
-pub use pre_commit::{Judged, Message, PreCommitOutcome, pre_commit};
+pub use install::{Hook, Installation};
+pub use pre_commit::{CheckedFolder, FileCheck, Message, PreCommitOutcome, pre_commit};
 pub use repository::Repository;
-pub use restage::{Restaged, WorkTree};
-pub use staged::{Kind, Staged};
+pub use restage::{RestagedFile, WorkTreeUpdate};
+pub use staged::{EntryKind, StagedFile};

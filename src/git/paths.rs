@@ -29,7 +29,7 @@ pub(super) fn to_bytes(path: &Path) -> Vec<u8> {
     bytes
 }
 
-/// `path` with every symbolic link resolved, in as far as it exists.
+/// `path` with every symbolic link resolved in the part of it that exists.
 pub(super) fn resolve(path: &Path) -> Result<PathBuf> {
     let absolute = std::path::absolute(path).with_context(|| shown(path))?;
     for known in absolute.ancestors() {
@@ -44,7 +44,7 @@ pub(super) fn resolve(path: &Path) -> Result<PathBuf> {
     Ok(absolute)
 }
 
-/// `path` as seen from the folder `from`, where both are relative to one root.
+/// `path` relative to the folder `from`; both are relative to one root.
 pub(super) fn relative(path: &Path, from: &Path) -> PathBuf {
     let shared = path
         .components()

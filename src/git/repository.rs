@@ -1,4 +1,4 @@
-//! One repository: where its parts stand, and the blobs in it.
+//! One repository: its folders, and the blobs in it.
 
 use std::path::{Path, PathBuf};
 use std::process::Command;
@@ -6,7 +6,7 @@ use std::process::Command;
 use anyhow::{Context, Result, bail};
 use git2::RepositoryOpenFlags;
 
-use super::command::{Ran, command, output, run};
+use super::command::{CommandResult, command, output, run};
 use super::env::GitEnv;
 use super::paths;
 
@@ -31,30 +31,26 @@ impl Repository {
         let dir = paths::resolve(dir)?;
         let lib = open(&dir, &env);
         let found = if let Some(lib) = &lib {
-            Some(Slots {
+            Some(RepositoryPaths {
                 git_dir: lib.path().to_owned(),
                 common_dir: lib.commondir().to_owned(),
                 work_tree: lib.workdir().map(Path::to_owned),
             })
         } else {
-            ask(&dir, &env)?
+            locate_with_git(&dir, &env)?
         };
-        let Some(places) = found else {
+        let Some(found) = found else {
             return Ok(None);
         };
-        let work_tree = places
-            .work_tree
-            .as_deref()
-            .map(paths::resolve)
-            .transpose()?;
+        let work_tree = found.work_tree.as_deref().map(paths::resolve).transpose()?;
         let prefix = match (env.get("GIT_PREFIX"), &work_tree) {
             (Some(prefix), _) => PathBuf::from(prefix),
             (None, Some(top)) => dir.strip_prefix(top).unwrap_or(Path::new("")).to_owned(),
             (None, None) => PathBuf::new(),
         };
         Ok(Some(Self {
-            git_dir: paths::resolve(&places.git_dir)?,
-            common_dir: paths::resolve(&places.common_dir)?,
+            git_dir: paths::resolve(&found.git_dir)?,
+            common_dir: paths::resolve(&found.common_dir)?,
             work_tree,
             prefix,
             env,
@@ -85,8 +81,8 @@ impl Repository {
         &self.common_dir
     }
 
-    /// Where the user stands, relative to the work tree: git runs a hook at
-    /// the top, whatever folder the user committed from.
+    /// The user's folder, relative to the work tree. Git runs a hook at the
+    /// top, whatever folder the user committed from.
     pub fn prefix(&self) -> &Path {
         &self.prefix
     }
@@ -107,8 +103,8 @@ impl Repository {
         }
     }
 
-    /// When a file was last changed by a commit, in seconds since 1970; `None` if it never was, or
-    /// git cannot say.
+    /// The time of the last commit that changed a file, in seconds since 1970; `None` if there is no
+    /// such commit, or git cannot say.
     pub fn last_commit_of(&self, path: &Path) -> Option<i64> {
         let path = self.relative(path).ok()?;
         let mut git = self.git();
@@ -117,7 +113,7 @@ impl Repository {
         seconds.parse().ok()
     }
 
-    /// The bytes of a blob, as they are in the repository: no filter applied.
+    /// The bytes of a blob as stored, without filters.
     pub fn read_blob(&self, id: &str) -> Result<Vec<u8>> {
         if let Some(lib) = &self.lib {
             let blob = git2::Oid::from_str(id).and_then(|oid| lib.find_blob(oid));
@@ -125,11 +121,11 @@ impl Repository {
                 return Ok(blob.content().to_owned());
             }
         }
-        // Git also fetches what a partial clone has left behind.
+        // Git also fetches blobs that a partial clone lacks.
         output(self.git().args(["cat-file", "blob", id]), b"")
     }
 
-    /// Stores a blob and gives its id.
+    /// Stores a blob and returns its id.
     pub fn write_blob(&self, bytes: &[u8]) -> Result<String> {
         if let Some(Ok(id)) = self.lib.as_ref().map(|lib| lib.blob(bytes)) {
             return Ok(id.to_string());
@@ -138,7 +134,7 @@ impl Repository {
         line(id)
     }
 
-    /// The index of the commit being made, or else the usual one.
+    /// The index of the commit being made, or else the repository's index.
     pub(super) fn index_file(&self) -> PathBuf {
         let index = Path::new(self.env.get("GIT_INDEX_FILE").unwrap_or("index".as_ref()));
         let base = match (self.env.get("GIT_INDEX_FILE"), &self.work_tree) {
@@ -149,12 +145,12 @@ impl Repository {
         base.join(index)
     }
 
-    /// libgit2's view, where there is one.
+    /// The repository in libgit2, unless libgit2 refuses it.
     pub(super) fn lib(&self) -> Option<&git2::Repository> {
         self.lib.as_ref()
     }
 
-    /// `git`, to be run for this repository and index from the top.
+    /// A `git` command for this repository and index, run at the top.
     pub(super) fn git(&self) -> Command {
         let mut git = command(self.work_tree.as_deref().unwrap_or(&self.git_dir));
         git.envs(self.env.iter())
@@ -168,8 +164,8 @@ impl Repository {
     }
 }
 
-/// Where the parts of a repository stand.
-struct Slots {
+/// The folders of a repository.
+struct RepositoryPaths {
     git_dir: PathBuf,
     common_dir: PathBuf,
     work_tree: Option<PathBuf>,
@@ -180,13 +176,13 @@ fn open(dir: &Path, env: &GitEnv) -> Option<git2::Repository> {
         return None;
     }
     let no_ceilings: [&Path; 0] = [];
-    // Why it refuses does not matter: git is asked next, and says why itself.
+    // The reason of a refusal does not matter: git is next, and gives its own.
     git2::Repository::open_ext(dir, RepositoryOpenFlags::empty(), no_ceilings).ok()
 }
 
-/// Asks git where the repository is. One question a process, because a folder
-/// name may hold a line feed.
-fn ask(dir: &Path, env: &GitEnv) -> Result<Option<Slots>> {
+/// Asks git where the repository is, one path per process: a folder name may
+/// hold a line feed.
+fn locate_with_git(dir: &Path, env: &GitEnv) -> Result<Option<RepositoryPaths>> {
     let rev_parse = |question: &str| {
         let mut git = command(dir);
         git.envs(env.iter()).args(["rev-parse", question]);
@@ -197,26 +193,32 @@ fn ask(dir: &Path, env: &GitEnv) -> Result<Option<Slots>> {
         dir.join(paths::from_bytes(answer))
     };
     let git_dir = match rev_parse("--absolute-git-dir")? {
-        Ran::Done(answer) => path(answer),
-        Ran::Failed(complaint) if complaint.contains("not a git repository") => return Ok(None),
-        Ran::Failed(complaint) => bail!("git refuses {}: {complaint}", paths::shown(dir)),
+        CommandResult::Success(answer) => path(answer),
+        CommandResult::Failure(complaint) if complaint.contains("not a git repository") => {
+            return Ok(None);
+        }
+        CommandResult::Failure(complaint) => {
+            bail!("git refuses {}: {complaint}", paths::shown(dir))
+        }
     };
     let common_dir = match rev_parse("--git-common-dir")? {
-        Ran::Done(answer) => path(answer),
-        Ran::Failed(complaint) => bail!("git refuses {}: {complaint}", paths::shown(dir)),
+        CommandResult::Success(answer) => path(answer),
+        CommandResult::Failure(complaint) => {
+            bail!("git refuses {}: {complaint}", paths::shown(dir))
+        }
     };
     let work_tree = match rev_parse("--show-toplevel")? {
-        Ran::Done(answer) => Some(path(answer)),
-        Ran::Failed(_) => None,
+        CommandResult::Success(answer) => Some(path(answer)),
+        CommandResult::Failure(_) => None,
     };
-    Ok(Some(Slots {
+    Ok(Some(RepositoryPaths {
         git_dir,
         common_dir,
         work_tree,
     }))
 }
 
-/// The one line that git printed.
+/// The only line that git printed.
 pub(super) fn line(output: Vec<u8>) -> Result<String> {
     let text = String::from_utf8(output).context("git printed an id that is not text")?;
     Ok(text.trim_end().to_owned())

@@ -1,4 +1,4 @@
-//! Putting other bytes in the place of staged ones.
+//! Replaces staged bytes.
 
 use std::ffi::OsString;
 use std::fs;
@@ -10,32 +10,32 @@ use urldb_files::write_atomically;
 use super::command::output;
 use super::paths;
 use super::repository::{Repository, line};
-use super::staged::Staged;
+use super::staged::StagedFile;
 
-/// One file whose staged bytes were replaced.
+/// A file whose staged bytes were replaced.
 #[derive(Debug, Clone, PartialEq, Eq)]
-pub struct Restaged {
+pub struct RestagedFile {
     /// Relative to the top of the work tree.
     pub path: PathBuf,
-    /// What became of the file itself.
-    pub work_tree: WorkTree,
+    /// What happened to the file in the work tree.
+    pub work_tree: WorkTreeUpdate,
 }
 
-/// What became of a file whose staged version was replaced.
+/// What happened to the work tree's copy of a restaged file.
 #[derive(Debug, Clone, Copy, PartialEq, Eq)]
-pub enum WorkTree {
-    /// It was what had been staged, and has been replaced too.
+pub enum WorkTreeUpdate {
+    /// The copy had the staged bytes, and was replaced too.
     Updated,
-    /// It had changes of its own, or was not there, and is as it was.
+    /// The copy had unstaged changes, or was missing, and was not touched.
     LeftAlone,
 }
 
 impl Repository {
-    /// Replaces staged files, in one write of the index, and then those files
-    /// of the work tree that still are what had been staged.
+    /// Replaces staged files in one write of the index, and then their copies
+    /// in the work tree.
     ///
-    /// A file that has further changes is left alone: it is being edited.
-    pub fn restage(&self, replacements: &[(Staged, Vec<u8>)]) -> Result<Vec<Restaged>> {
+    /// A copy with unstaged changes is left alone: somebody is editing it.
+    pub fn restage(&self, replacements: &[(StagedFile, Vec<u8>)]) -> Result<Vec<RestagedFile>> {
         let mut lines = Vec::new();
         let mut ids = Vec::new();
         for (old, bytes) in replacements {
@@ -55,7 +55,7 @@ impl Repository {
                 .update_file(old, bytes, id)
                 .with_context(|| format!("cannot update {}", paths::shown(&old.path)))?;
             let path = old.path.clone();
-            restaged.push(Restaged { path, work_tree });
+            restaged.push(RestagedFile { path, work_tree });
         }
         Ok(restaged)
     }
@@ -67,10 +67,10 @@ impl Repository {
         output(&mut git, lines).map(drop)
     }
 
-    /// The real index to be, while `git commit -- PATH` makes its commit from
-    /// an index of its own. Git has prepared both, adds the same files to
-    /// both, and renames this one into place when the commit is made; without
-    /// the replacement, the file would look modified right after its commit.
+    /// The next real index, while `git commit -- PATH` makes its commit from a
+    /// temporary index. Git adds the same files to both, and renames this one
+    /// into place after the commit. Without the replacement here, the file
+    /// would look modified right after its commit.
     fn pending_index(&self) -> Option<PathBuf> {
         let of_the_commit = self.index_file();
         let name = of_the_commit.file_name()?.to_string_lossy();
@@ -78,23 +78,23 @@ impl Repository {
         (name.starts_with("next-index-") && pending.exists()).then_some(pending)
     }
 
-    fn update_file(&self, old: &Staged, bytes: &[u8], new_id: &str) -> Result<WorkTree> {
+    fn update_file(&self, old: &StagedFile, bytes: &[u8], new_id: &str) -> Result<WorkTreeUpdate> {
         let file = self.work_tree()?.join(&old.path);
         if !fs::symlink_metadata(&file).is_ok_and(|meta| meta.is_file()) {
-            return Ok(WorkTree::LeftAlone);
+            return Ok(WorkTreeUpdate::LeftAlone);
         }
         let present = fs::read(&file)?;
         if present == self.read_blob(&old.id)? {
             write_atomically(&file, bytes)?;
-            return Ok(WorkTree::Updated);
+            return Ok(WorkTreeUpdate::Updated);
         }
-        // With autocrlf or another filter the file is never the blob itself.
+        // With autocrlf or another filter the file always differs from the blob.
         let mut as_path = OsString::from("--path=");
         as_path.push(&old.path);
         let mut clean = self.git();
         clean.arg("hash-object").arg(&as_path).arg("--stdin");
         if line(output(&mut clean, &present)?)? != old.id {
-            return Ok(WorkTree::LeftAlone);
+            return Ok(WorkTreeUpdate::LeftAlone);
         }
         let mut smudge = self.git();
         smudge
@@ -102,6 +102,6 @@ impl Repository {
             .arg(&as_path)
             .arg(new_id);
         write_atomically(&file, &output(&mut smudge, b"")?)?;
-        Ok(WorkTree::Updated)
+        Ok(WorkTreeUpdate::Updated)
     }
 }

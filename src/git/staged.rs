@@ -1,4 +1,4 @@
-//! What the next commit would change.
+//! Lists the staged files.
 
 use std::collections::BTreeMap;
 use std::path::{Path, PathBuf};
@@ -6,13 +6,13 @@ use std::path::{Path, PathBuf};
 use anyhow::{Context, Result};
 use git2::{ErrorCode, IndexEntryExtendedFlag, ObjectType, Tree};
 
-use super::command::{Ran, output, run};
+use super::command::{CommandResult, output, run};
 use super::paths;
 use super::repository::{Repository, line};
 
 /// A file of the index that differs from HEAD.
 #[derive(Debug, Clone, PartialEq, Eq)]
-pub struct Staged {
+pub struct StagedFile {
     /// Relative to the top of the work tree.
     pub path: PathBuf,
     /// The blob, in hexadecimal; the commit of a submodule.
@@ -21,9 +21,9 @@ pub struct Staged {
     pub mode: u32,
 }
 
-/// What a staged entry is.
+/// The kind of a staged entry.
 #[derive(Debug, Clone, Copy, PartialEq, Eq)]
-pub enum Kind {
+pub enum EntryKind {
     /// A regular file, executable or not.
     File,
     /// A symbolic link.
@@ -34,24 +34,23 @@ pub enum Kind {
     Unmerged,
 }
 
-impl Staged {
-    /// What it is, by its mode.
-    pub fn kind(&self) -> Kind {
+impl StagedFile {
+    /// The kind, from the mode.
+    pub fn kind(&self) -> EntryKind {
         match self.mode {
-            0 => Kind::Unmerged,
-            0o120_000 => Kind::Symlink,
-            0o160_000 => Kind::Submodule,
-            _ => Kind::File,
+            0 => EntryKind::Unmerged,
+            0o120_000 => EntryKind::Symlink,
+            0o160_000 => EntryKind::Submodule,
+            _ => EntryKind::File,
         }
     }
 }
 
 impl Repository {
-    /// What is staged directly in the folders `dirs` (relative to the work
-    /// tree) and differs from HEAD, by folder and path. A renamed file counts
-    /// as added; deletions and files that are only intended to be added are
-    /// left out.
-    pub fn staged(&self, dirs: &[&Path]) -> Result<Vec<Staged>> {
+    /// The staged files directly in the folders `dirs` (relative to the work
+    /// tree) that differ from HEAD, by folder and path. A renamed file counts
+    /// as added; deletions and files marked with `git add -N` are left out.
+    pub fn staged(&self, dirs: &[&Path]) -> Result<Vec<StagedFile>> {
         let dirs: Vec<_> = dirs.iter().map(|dir| paths::to_bytes(dir)).collect();
         if let Some(lib) = self.lib()
             && let Ok(staged) = staged_by_lib(lib, &self.index_file(), &dirs)
@@ -62,15 +61,15 @@ impl Repository {
         Ok(staged?.concat())
     }
 
-    fn staged_by_git(&self, dir: &[u8]) -> Result<Vec<Staged>> {
+    fn staged_by_git(&self, dir: &[u8]) -> Result<Vec<StagedFile>> {
         let head = match run(
             self.git()
                 .args(["rev-parse", "--verify", "-q", "HEAD^{tree}"]),
             b"",
         )? {
-            Ran::Done(id) => line(id)?,
-            // No commit yet: everything is new, compared with the empty tree.
-            Ran::Failed(_) => line(output(
+            CommandResult::Success(id) => line(id)?,
+            // Before the first commit, the empty tree stands for HEAD.
+            CommandResult::Failure(_) => line(output(
                 self.git().args(["hash-object", "-t", "tree", "--stdin"]),
                 b"",
             )?)?,
@@ -99,11 +98,11 @@ impl Repository {
 }
 
 /// Reads `:OLDMODE MODE OLDID ID STATUS`.
-fn parse_change(change: &[u8], path: &[u8]) -> Option<Staged> {
+fn parse_change(change: &[u8], path: &[u8]) -> Option<StagedFile> {
     let text = std::str::from_utf8(change).ok()?;
     let mut words = text.strip_prefix(':')?.split(' ').skip(1);
     let mode = u32::from_str_radix(words.next()?, 8).ok()?;
-    Some(Staged {
+    Some(StagedFile {
         path: paths::from_bytes(path),
         id: words.nth(1)?.to_owned(),
         mode,
@@ -114,7 +113,7 @@ fn staged_by_lib(
     lib: &git2::Repository,
     index: &Path,
     dirs: &[Vec<u8>],
-) -> Result<Vec<Staged>, git2::Error> {
+) -> Result<Vec<StagedFile>, git2::Error> {
     let index = git2::Index::open(index)?;
     let staged: Result<Vec<_>, _> = dirs.iter().map(|dir| staged_in(lib, &index, dir)).collect();
     Ok(staged?.concat())
@@ -124,7 +123,7 @@ fn staged_in(
     lib: &git2::Repository,
     index: &git2::Index,
     dir: &[u8],
-) -> Result<Vec<Staged>, git2::Error> {
+) -> Result<Vec<StagedFile>, git2::Error> {
     let head = head_folder(lib, dir)?;
     let mut staged = BTreeMap::new();
     for entry in index.iter() {
@@ -138,7 +137,7 @@ fn staged_in(
         let same = known
             .is_some_and(|k| k.id() == entry.id && k.filemode_raw().cast_unsigned() == entry.mode);
         if unmerged || !same {
-            let change = Staged {
+            let change = StagedFile {
                 path: paths::from_bytes(&entry.path),
                 id: entry.id.to_string(),
                 mode: if unmerged { 0 } else { entry.mode },
@@ -149,11 +148,11 @@ fn staged_in(
     Ok(staged.into_values().collect())
 }
 
-/// The bits of an index entry's flags that number the side of a conflict.
+/// The bits of an index entry's flags that hold git's stage number: 0 without a conflict.
 const INDEX_STAGE: u16 = 0x3000;
 
-/// The folder `dir` as HEAD has it; `None` when HEAD has no such folder, or
-/// when there is no commit yet.
+/// The folder `dir` in HEAD; `None` without such a folder, or without any
+/// commit.
 fn head_folder<'r>(lib: &'r git2::Repository, dir: &[u8]) -> Result<Option<Tree<'r>>, git2::Error> {
     let tree = match lib.head() {
         Ok(head) => head.peel_to_tree()?,

@@ -1,8 +1,8 @@
-//! Takes reports out, through the notifiers that urldb.toml names.
+//! Delivers reports through the notifiers that urldb.toml names.
 //!
-//! What is news is put into the [`Outbox`] first, and crossed off when it has
-//! been delivered: a run that is killed between loses no message, and one that
-//! could not deliver leaves it to the next.
+//! A report with news goes into the [`Outbox`] first, and leaves it after its
+//! delivery. A run that is killed in between loses no message, and the next
+//! run repeats a failed delivery.
 
 mod outbox;
 
@@ -25,44 +25,46 @@ const TIME_LIMIT: Duration = Duration::from_mins(2);
 /// The notifiers of one configuration.
 pub struct Notifiers(Vec<(String, Box<dyn Notifier>)>);
 
-/// What became of one delivery.
+/// The result of one delivery.
 #[derive(Debug, Clone, PartialEq, Eq)]
-pub struct Delivered {
+pub struct Delivery {
     /// The notifier's name in urldb.toml.
     pub notifier: String,
-    /// What it says.
+    /// The result, for people.
     pub message: String,
-    /// Whether trying again will not help.
+    /// Whether the delivery failed for good, so that another attempt is useless.
     pub failed: bool,
 }
 
 impl Notifiers {
-    /// Makes the notifiers that urldb.toml names. A notifier that cannot work
-    /// is an error here, before anything has been fetched.
+    /// Makes the notifiers that urldb.toml names.
+    ///
+    /// # Errors
+    /// When a notifier cannot work: a run learns this before it fetches anything.
     pub fn new(config: &Config) -> anyhow::Result<Self> {
         let made = config.notifiers.iter().map(|(name, notify)| {
-            let notifier = make(&config.root, notify)
+            let notifier = new_notifier(&config.root, notify)
                 .with_context(|| format!("[notify.{name}] cannot work"))?;
             Ok((name.clone(), notifier))
         });
         made.collect::<anyhow::Result<_>>().map(Self)
     }
 
-    /// Puts what is news into the outbox, for each notifier that waits for news.
+    /// Puts a report with news into the outbox, for each notifier that wants news.
     pub fn post(&self, outbox: &Outbox, envelope: &Envelope) -> anyhow::Result<()> {
         if !envelope.has_news() {
             return Ok(());
         }
-        let mut waiting = self
+        let mut pending = self
             .0
             .iter()
             .filter(|(_, notifier)| notifier.trigger() == Trigger::News);
-        waiting.try_for_each(|(name, _)| outbox.put(name, envelope))
+        pending.try_for_each(|(name, _)| outbox.put(name, envelope))
     }
 
-    /// Delivers what is in the outbox, old things first, and gives this run's
-    /// report to those that want every one.
-    pub fn deliver(&self, outbox: &Outbox, envelope: &Envelope) -> anyhow::Result<Vec<Delivered>> {
+    /// Delivers the messages in the outbox, the oldest first, and this run's
+    /// report to the notifiers that want every report.
+    pub fn deliver(&self, outbox: &Outbox, envelope: &Envelope) -> anyhow::Result<Vec<Delivery>> {
         let runtime = tokio::runtime::Builder::new_current_thread()
             .enable_all()
             .build()
@@ -72,17 +74,17 @@ impl Notifiers {
             let deliver =
                 |envelope: &Envelope| runtime.block_on(within_time(notifier.as_ref(), envelope));
             match notifier.trigger() {
-                Trigger::EveryRun => delivered.push(describe(name, deliver(envelope))),
+                Trigger::EveryRun => delivered.push(delivery(name, deliver(envelope))),
                 Trigger::News => {
-                    for waiting in outbox.waiting(name) {
-                        let done = waiting.and_then(|waiting| {
-                            let report = deliver(&waiting.envelope);
+                    for pending in outbox.pending(name) {
+                        let done = pending.and_then(|pending| {
+                            let report = deliver(&pending.envelope);
                             if report.outcome != DeliveryOutcome::Retry {
-                                waiting.cross_off()?;
+                                pending.remove()?;
                             }
-                            Ok(describe(name, report))
+                            Ok(delivery(name, report))
                         });
-                        delivered.push(done.unwrap_or_else(|error| trouble(name, &error)));
+                        delivered.push(done.unwrap_or_else(|error| failed_delivery(name, &error)));
                     }
                 }
             }
@@ -91,7 +93,7 @@ impl Notifiers {
     }
 }
 
-/// Where delivering writes files.
+/// The folders that deliveries write to.
 pub fn folders(config: &Config, outbox: &Outbox) -> Vec<PathBuf> {
     let written = config.notifiers.values().filter_map(|notify| match notify {
         Notify::Html(html) => Some(config.root.join(&html.path)),
@@ -112,31 +114,31 @@ async fn within_time(notifier: &dyn Notifier, envelope: &Envelope) -> DeliveryRe
         .unwrap_or_else(|_| late())
 }
 
-/// One message that cannot be dealt with keeps neither the others nor the verdicts back.
-fn trouble(name: &str, error: &anyhow::Error) -> Delivered {
-    Delivered {
+/// The result for a message that cannot be read or removed; other messages still go out.
+fn failed_delivery(name: &str, error: &anyhow::Error) -> Delivery {
+    Delivery {
         notifier: name.to_owned(),
         message: explain(error),
         failed: true,
     }
 }
 
-fn describe(name: &str, report: DeliveryReport) -> Delivered {
+fn delivery(name: &str, report: DeliveryReport) -> Delivery {
     let message = match report.outcome {
         DeliveryOutcome::Delivered => report.message,
         DeliveryOutcome::Retry => format!("{}; the next run will try again", report.message),
         DeliveryOutcome::Failed => format!("not delivered: {}", report.message),
     };
-    Delivered {
+    Delivery {
         notifier: name.to_owned(),
         message,
         failed: report.outcome == DeliveryOutcome::Failed,
     }
 }
 
-fn make(root: &Path, notify: &Notify) -> anyhow::Result<Box<dyn Notifier>> {
+fn new_notifier(root: &Path, notify: &Notify) -> anyhow::Result<Box<dyn Notifier>> {
     Ok(match notify {
-        Notify::Email(email) => Box::new(make_email(root, email)?),
+        Notify::Email(email) => Box::new(new_email(root, email)?),
         Notify::Html(NotifyHtml { path, templates }) => {
             let templates = Templates(templates.as_ref().map(|folder| root.join(folder)));
             Box::new(HtmlNotifier::new(
@@ -149,7 +151,7 @@ fn make(root: &Path, notify: &Notify) -> anyhow::Result<Box<dyn Notifier>> {
     })
 }
 
-fn make_email(root: &Path, email: &NotifyEmail) -> anyhow::Result<EmailNotifier> {
+fn new_email(root: &Path, email: &NotifyEmail) -> anyhow::Result<EmailNotifier> {
     let transport = match &email.transport {
         EmailTransport::Folder(folder) => urldb_email::Transport::Folder(root.join(folder)),
         EmailTransport::Smtp {
@@ -191,7 +193,7 @@ fn make_email(root: &Path, email: &NotifyEmail) -> anyhow::Result<EmailNotifier>
     Ok(EmailNotifier::new(settings, templates)?)
 }
 
-/// User and password; the password comes from the environment only.
+/// User name and password. The password comes from the environment only.
 fn credentials(
     user: Option<&str>,
     password_env: Option<&str>,
@@ -211,11 +213,11 @@ fn credentials(
     }
 }
 
-/// The folder of a user's own templates, if there is one.
+/// The folder of the user's own templates, if any.
 struct Templates(Option<PathBuf>);
 
 impl Templates {
-    /// The user's template of this name, or ours.
+    /// The user's template of this name, or else the built-in one.
     fn get(&self, name: &str, ours: &str) -> anyhow::Result<String> {
         let Some(path) = self.0.as_ref().map(|folder| folder.join(name)) else {
             return Ok(ours.to_owned());

@@ -1,4 +1,4 @@
-//! Messages that have not been delivered yet: `outbox/NOTIFIER/RUN.json` in the ledger's folder.
+//! Undelivered messages: `outbox/NOTIFIER/RUN.json` in the ledger's folder.
 
 use std::fs;
 use std::io;
@@ -7,13 +7,13 @@ use std::path::{Path, PathBuf};
 use anyhow::Context;
 use urldb_protocol::{Envelope, PROTOCOL};
 
-/// The folder of messages that wait.
+/// The folder of undelivered messages.
 #[derive(Debug)]
 pub struct Outbox(PathBuf);
 
-/// One message that waits.
+/// One undelivered message.
 #[derive(Debug)]
-pub(super) struct Waiting {
+pub(super) struct PendingMessage {
     /// The report.
     pub(super) envelope: Envelope,
     path: PathBuf,
@@ -25,7 +25,7 @@ impl Outbox {
         Self(ledger.join("outbox"))
     }
 
-    /// Puts a report in for one notifier. Putting it in twice changes nothing.
+    /// Adds a report for one notifier. Adding the same report twice changes nothing.
     pub(super) fn put(&self, notifier: &str, envelope: &Envelope) -> anyhow::Result<()> {
         let folder = self.0.join(notifier);
         let path = folder.join(format!("{}.json", envelope.run.id));
@@ -35,15 +35,15 @@ impl Outbox {
             .with_context(|| format!("cannot write {}", path.display()))
     }
 
-    /// What waits for one notifier, the oldest first; what cannot be read, as errors.
-    pub(super) fn waiting(&self, notifier: &str) -> Vec<anyhow::Result<Waiting>> {
+    /// The messages for one notifier, the oldest first. A file that cannot be read is an error.
+    pub(super) fn pending(&self, notifier: &str) -> Vec<anyhow::Result<PendingMessage>> {
         match self.paths(notifier) {
-            Ok(paths) => paths.into_iter().map(Waiting::read).collect(),
+            Ok(paths) => paths.into_iter().map(PendingMessage::read).collect(),
             Err(error) => vec![Err(error)],
         }
     }
 
-    /// The folders that messages are written to.
+    /// The folders with messages.
     pub(super) fn folders(&self) -> Vec<PathBuf> {
         let entries = fs::read_dir(&self.0).into_iter().flatten().flatten();
         entries.map(|entry| entry.path()).collect()
@@ -68,7 +68,7 @@ impl Outbox {
     }
 }
 
-impl Waiting {
+impl PendingMessage {
     fn read(path: PathBuf) -> anyhow::Result<Self> {
         let read = || -> anyhow::Result<Envelope> {
             let value: serde_json::Value = serde_json::from_slice(&urldb_files::read(&path)?)?;
@@ -88,11 +88,11 @@ impl Waiting {
         Ok(Self { envelope, path })
     }
 
-    /// It has been dealt with.
-    pub(super) fn cross_off(self) -> anyhow::Result<()> {
+    /// Removes the message after its delivery.
+    pub(super) fn remove(self) -> anyhow::Result<()> {
         fs::remove_file(&self.path)
             .with_context(|| format!("cannot remove {}", self.path.display()))?;
-        // An outbox that is empty leaves no trace; one that is not stays.
+        // Empty folders are removed too.
         for folder in self.path.ancestors().skip(1).take(2) {
             if fs::remove_dir(folder).is_err() {
                 break;

@@ -7,7 +7,7 @@ use urldb_protocol::{Envelope, JobResult};
 
 use crate::exit::ExitCode;
 use crate::explain::explain;
-use crate::notify::Delivered;
+use crate::notify::Delivery;
 
 /// The outcome of a run.
 pub struct Outcome {
@@ -44,8 +44,8 @@ impl Messages {
     }
 
     /// Adds what became of each delivery.
-    pub(super) fn add_deliveries(&mut self, delivered: Vec<Delivered>) {
-        for Delivered {
+    pub(super) fn add_deliveries(&mut self, delivered: Vec<Delivery>) {
+        for Delivery {
             notifier,
             message,
             failed,

@@ -11,7 +11,7 @@ use urldb_verdict::{BodyUse, Job, JudgedJob, Observation, UrlStatus, Verdict, Ve
 
 use super::pool::Pool;
 use crate::ambient::Ambient;
-use crate::archive::{Archive, Archivist};
+use crate::archive::{Archive, ArchiveWriter};
 use crate::explain::explain;
 use crate::ledger::{Content, Entry, Ledger};
 use crate::report::{Report, ReportedJob};
@@ -54,8 +54,8 @@ impl Recorder<'_> {
     ) -> R {
         thread::scope(|scope| {
             let mut pool = Pool::start(scope, || {
-                let mut archivist = archive.archivist();
-                move |task: ArchiveTask| task.archive(&mut archivist)
+                let mut writer = archive.writer();
+                move |task: ArchiveTask| task.archive(&mut writer)
             });
             let observed = observe(&mut |judged| {
                 let archived = self.archive(judged, &mut pool);
@@ -147,7 +147,7 @@ impl Recorder<'_> {
 impl ArchiveTask {
     /// Archives the observation that the verdict rests on. An error is returned with the job, so
     /// that a full disk keeps nobody from being notified.
-    fn archive(self, archivist: &mut Archivist<'_>) -> ArchivedJob {
+    fn archive(self, writer: &mut ArchiveWriter<'_>) -> ArchivedJob {
         let Self {
             mut judged,
             content: known,
@@ -158,7 +158,7 @@ impl ArchiveTask {
             verdict,
         } = &mut judged;
         let stored = match observations.get_mut(verdict.observation) {
-            Some(seen) => archivist.store(job, seen, known.as_ref()),
+            Some(seen) => writer.store(job, seen, known.as_ref()),
             None => Ok(None),
         };
         let (stored, trouble) = match stored {

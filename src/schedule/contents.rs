@@ -1,4 +1,4 @@
-//! What the domain files of a database contain, so that a change can be told from a touch.
+//! Digests of the domain files of a database, which tell a change from a touch.
 
 use std::collections::BTreeMap;
 use std::fs::File;
@@ -11,24 +11,24 @@ use urldb_format::is_domain_file;
 /// The domain files of a folder, each with a digest of its bytes.
 #[derive(Debug, Default)]
 pub(super) struct Contents {
-    files: BTreeMap<PathBuf, Seen>,
+    files: BTreeMap<PathBuf, FileContent>,
 }
 
-/// What was seen of one file.
+/// The content of one file at the last scan.
 #[derive(Debug, PartialEq, Eq)]
-enum Seen {
-    Bytes([u8; 32]),
+enum FileContent {
+    Digest([u8; 32]),
     Unreadable,
 }
 
 impl Contents {
-    /// Looks at the folder again; gives the files that were changed, added or removed since the
-    /// last look, sorted. A folder that is not there is an empty one.
+    /// Scans the folder again; returns the files that were changed, added or removed since the
+    /// last scan, sorted. A missing folder counts as empty.
     ///
     /// # Errors
-    /// When the folder cannot be listed; what was seen before then still stands.
-    pub(super) fn look_again(&mut self, directory: &Path) -> io::Result<Vec<PathBuf>> {
-        let now = look(directory)?;
+    /// When the folder cannot be listed; the last scan then still counts.
+    pub(super) fn rescan(&mut self, directory: &Path) -> io::Result<Vec<PathBuf>> {
+        let now = scan(directory)?;
         let differs = |path: &&PathBuf| self.files.get(*path) != now.get(*path);
         let gone = self.files.keys().filter(|path| !now.contains_key(*path));
         let mut changed: Vec<PathBuf> = now.keys().chain(gone).filter(differs).cloned().collect();
@@ -43,7 +43,7 @@ impl Contents {
     }
 }
 
-fn look(directory: &Path) -> io::Result<BTreeMap<PathBuf, Seen>> {
+fn scan(directory: &Path) -> io::Result<BTreeMap<PathBuf, FileContent>> {
     let entries = match std::fs::read_dir(directory) {
         Ok(entries) => entries,
         Err(error) if error.kind() == io::ErrorKind::NotFound => return Ok(BTreeMap::new()),
@@ -52,12 +52,12 @@ fn look(directory: &Path) -> io::Result<BTreeMap<PathBuf, Seen>> {
     let mut files = BTreeMap::new();
     for entry in entries {
         let path = entry?.path();
-        // Only what is a file, also through a link: opening a pipe would wait for ever.
+        // Only a file, also through a link: opening a pipe would wait for ever.
         if is_domain_file(&path) && path.is_file() {
             match digest(&path) {
-                Ok(digest) => files.insert(path, Seen::Bytes(digest)),
+                Ok(digest) => files.insert(path, FileContent::Digest(digest)),
                 Err(error) if error.kind() == io::ErrorKind::NotFound => None,
-                Err(_) => files.insert(path, Seen::Unreadable),
+                Err(_) => files.insert(path, FileContent::Unreadable),
             };
         }
     }

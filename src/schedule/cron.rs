@@ -1,33 +1,33 @@
 //! Cron expressions that mean what crontab(5) says.
 //!
-//! The `cron` crate finds dates, but reads expressions in a way of its own: it
-//! wants seconds, counts weekdays from 1, demands that day of month *and* day
-//! of week fit, and loses or doubles firings when clocks change. So [`Cron`]
-//! reads the fields itself, hands them over as plain lists of numbers, and asks
-//! the crate only about a wall clock that never changes; where that wall clock
-//! differs from real time is decided here, with jiff. All seconds in between
-//! are `i64`: wall-clock seconds count from 1970 as the wall clock shows it.
+//! The `cron` crate finds dates, but differs from crontab(5): it wants seconds,
+//! counts weekdays from 1, demands that day of month *and* day of week fit, and
+//! loses or doubles firings when clocks change. [`Cron`] therefore reads the
+//! fields itself and passes plain lists of numbers to the crate, for a wall
+//! clock that never changes. The difference between that wall clock and real
+//! time is computed here, with jiff. Wall-clock seconds are `i64`, counted from
+//! 1970 as the wall clock shows it.
 
 use std::fmt;
 
 use jiff::tz::TimeZone;
 use jiff::{SignedDuration, Timestamp};
 
-use super::field::{Field, KINDS, SUNDAY_AGAIN};
+use super::field::{FIELD_KINDS, Field, FieldError, SUNDAY_AGAIN};
 
-/// When something is to happen, again and again.
+/// A cron expression in a time zone.
 #[derive(Debug, Clone)]
 pub struct Cron {
     expression: String,
     zone_name: String,
     zone: TimeZone,
-    /// Whichever fires first: two when either of two days will do, one otherwise.
+    /// The earliest counts: two schedules when day of month or day of week suffices, one otherwise.
     either: Vec<cron::Schedule>,
-    /// Whether it fires by elapsed time (`*` hours) rather than at set hours of the day.
+    /// Whether the schedule fires by elapsed time (`*` hours) rather than at set hours of the day.
     elapsed: bool,
 }
 
-/// Why an expression is no use.
+/// Why an expression is invalid.
 #[derive(Debug, Clone, PartialEq, Eq, thiserror::Error)]
 pub enum CronError {
     /// There are too few fields, or too many.
@@ -43,18 +43,9 @@ pub enum CronError {
         count: usize,
     },
     /// One field cannot be read.
-    #[error("{field} {text:?}: {problem}; allowed are {allowed}, lists, ranges and steps")]
-    Field {
-        /// What the field is called.
-        field: &'static str,
-        /// Its text.
-        text: String,
-        /// What is wrong with it.
-        problem: String,
-        /// The numbers and names that may stand in it.
-        allowed: String,
-    },
-    /// A word with `@` that means no time.
+    #[error(transparent)]
+    Field(#[from] FieldError),
+    /// An unknown word with `@`.
     #[error(
         "{0:?} is not a time; known are @hourly, @daily, @midnight, @weekly, @monthly, @yearly and @annually"
     )]
@@ -65,17 +56,17 @@ pub enum CronError {
     /// No such time zone.
     #[error("unknown time zone {name:?}; {hint}")]
     Zone {
-        /// The name that was given.
+        /// The given name.
         name: String,
-        /// What to do about it.
+        /// What to write instead.
         hint: String,
     },
-    /// The `cron` crate did not take what was made of the expression.
+    /// The `cron` crate rejected the translated expression.
     #[error("the cron expression {expression:?} cannot be scheduled: {problem}")]
     Engine {
         /// The expression.
         expression: String,
-        /// What the crate said.
+        /// The crate's message.
         problem: String,
     },
 }
@@ -119,9 +110,9 @@ impl Cron {
     pub fn next_after(&self, now: Timestamp) -> Option<Timestamp> {
         let mut offset = self.offset(now);
         let mut begin = now.as_second();
-        let mut wall = self.wall_already_lived(now).max(begin + offset);
+        let mut wall = self.latest_wall_time(now).max(begin + offset);
         let mut changes = self.zone.following(now);
-        // One turn for each stretch of time in which the offset stays the same.
+        // One iteration for each period in which the offset stays the same.
         loop {
             let at = (self.wall_after(wall)? - offset).max(begin);
             let change = changes
@@ -137,9 +128,9 @@ impl Cron {
         }
     }
 
-    /// The wall clock that set hours have lived through by `now`: more than it shows while it
-    /// repeats itself. The least number when that makes no difference.
-    fn wall_already_lived(&self, now: Timestamp) -> i64 {
+    /// The latest wall-clock time that set hours have passed by `now`: later than the wall clock
+    /// shows while it repeats an hour. `i64::MIN` where no hour repeats.
+    fn latest_wall_time(&self, now: Timestamp) -> i64 {
         let including_now = now.checked_add(SignedDuration::from_nanos(1));
         let change = including_now.map(|now| self.zone.preceding(now).next());
         match change {
@@ -155,8 +146,8 @@ impl Cron {
         i64::from(self.zone.to_offset(at).seconds())
     }
 
-    /// The first firing later than `wall`, both in wall-clock seconds: the one place where
-    /// chrono, which the `cron` crate speaks, is met.
+    /// The first firing later than `wall`, both in wall-clock seconds. Only here chrono is used, for
+    /// the `cron` crate.
     fn wall_after(&self, wall: i64) -> Option<i64> {
         let after = chrono::DateTime::from_timestamp(wall.max(0), 0)?;
         self.either
@@ -199,7 +190,7 @@ fn fields(expression: &str) -> Result<[Field; 6], CronError> {
             count: texts.len(),
         });
     };
-    let [second, minute, hour, day, month, weekday] = &KINDS;
+    let [second, minute, hour, day, month, weekday] = &FIELD_KINDS;
     Ok([
         second.parse(texts[0])?,
         minute.parse(texts[1])?,
@@ -210,7 +201,7 @@ fn fields(expression: &str) -> Result<[Field; 6], CronError> {
     ])
 }
 
-/// What crontab(5) says a word is short for.
+/// The expression that crontab(5) gives for a word.
 fn word(word: &str) -> Result<&'static str, CronError> {
     Ok(match word {
         "@hourly" => "0 * * * *",
@@ -225,11 +216,11 @@ fn word(word: &str) -> Result<&'static str, CronError> {
 /// The fields, with one of them unrestricted.
 fn without(fields: &[Field; 6], index: usize) -> Result<[Field; 6], CronError> {
     let mut fields = fields.clone();
-    fields[index] = KINDS[index].parse("*")?;
+    fields[index] = FIELD_KINDS[index].parse("*")?;
     Ok(fields)
 }
 
-/// The crate's schedule for fields that must all fit.
+/// The crate's schedule of times at which all fields fit.
 fn engine(expression: &str, fields: &[Field; 6]) -> Result<cron::Schedule, CronError> {
     let mut text: Vec<String> = fields.iter().map(|field| list(&field.values)).collect();
     // Here Sunday is 0 and 7 and Friday is 5; in the crate Sunday is 1 and Friday is 6.
@@ -255,7 +246,7 @@ fn zone(name: &str) -> Result<TimeZone, CronError> {
     })
 }
 
-/// Names much like this one; the city alone will do.
+/// Suggests similar names; the city alone suffices.
 fn zone_hint(name: &str) -> String {
     const ALIKE: f64 = 0.85;
     let wanted = name.to_lowercase();

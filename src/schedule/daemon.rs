@@ -1,7 +1,7 @@
-//! The loop: waits for the time or for a change, and calls the one who does the work.
+//! The loop: waits for a scheduled time or a change, and calls the handler.
 //!
-//! Everything happens on the thread that calls [`watch`], one thing after the
-//! other, so runs cannot overlap.
+//! Everything happens on the thread that calls [`watch`], one after the other,
+//! so runs cannot overlap.
 
 use std::fmt;
 use std::path::PathBuf;
@@ -13,21 +13,20 @@ use super::cron::Cron;
 use super::watcher::Watcher;
 use crate::stop::Stop;
 
-/// What is watched, and when.
+/// Which folder is watched, how, and when runs are due.
 #[derive(Debug, Clone)]
-pub struct Settings {
+pub struct WatchOptions {
     /// The folder of domain files; it may be missing for a while.
     pub directory: PathBuf,
-    /// How long files must be quiet before a change counts.
+    /// How long no event may come before a change counts.
     pub debounce: Duration,
-    /// Look at the files this often in place of using file events, which network file systems
-    /// do not have.
+    /// Scan the files at this interval in place of file events, which network file systems lack.
     pub polling: Option<Duration>,
-    /// When a run is due.
+    /// The times of runs.
     pub schedules: Vec<Cron>,
 }
 
-impl Settings {
+impl WatchOptions {
     /// For a folder, with a debounce time of half a second, file events, and no schedule.
     pub fn new(directory: impl Into<PathBuf>) -> Self {
         Self {
@@ -39,30 +38,30 @@ impl Settings {
     }
 }
 
-/// Who does the work. A handler that takes long holds a clone of the loop's [`Stop`] and ends
-/// early when it is set.
+/// What the loop calls. A slow handler holds a clone of the loop's [`Stop`] and ends early when
+/// that is set.
 pub trait Handlers {
-    /// The contents of these domain files were changed, added or removed; sorted. What changes
-    /// while a handler works comes in one call afterwards.
+    /// These domain files were changed, added or removed; sorted. Changes during a handler's work
+    /// come in one call afterwards.
     fn files_changed(&mut self, changed: &[PathBuf]);
 
-    /// The schedule with this index in [`Settings::schedules`] is due.
+    /// The schedule with this index in [`WatchOptions::schedules`] is due.
     fn scheduled(&mut self, index: usize);
 
-    /// Something happened that belongs into the log.
-    fn notice(&mut self, notice: &Notice);
+    /// An event for the log.
+    fn log(&mut self, event: &WatchEvent);
 }
 
-/// Something for the log.
+/// An event for the log.
 #[derive(Debug, Clone, PartialEq, Eq)]
-pub enum Notice {
+pub enum WatchEvent {
     /// The loop is ready: later changes will be seen.
     Watching {
         /// The folder.
         directory: PathBuf,
-        /// How many domain files it has.
+        /// The number of domain files in the folder.
         files: usize,
-        /// The next firing of any schedule.
+        /// The next time of any schedule.
         next: Option<Timestamp>,
     },
     /// A schedule was due while its own run was still going.
@@ -73,23 +72,23 @@ pub enum Notice {
         at: Timestamp,
     },
     /// A schedule was due more than once while the machine slept or its clock was set forward;
-    /// it is run once.
+    /// the loop runs it once.
     CaughtUp {
         /// The schedule.
         schedule: String,
         /// The first time that was missed.
         since: Timestamp,
     },
-    /// The clock was set back by hours: the schedules go by the new time.
+    /// The clock was set back by hours: the schedules follow the new time.
     ClockSetBack {
-        /// What it shows now.
+        /// The new time.
         now: Timestamp,
     },
-    /// The files cannot be followed as they should be.
+    /// The files cannot be followed as configured.
     Problem(String),
 }
 
-impl fmt::Display for Notice {
+impl fmt::Display for WatchEvent {
     fn fmt(&self, f: &mut fmt::Formatter<'_>) -> fmt::Result {
         match self {
             Self::Watching {
@@ -128,12 +127,12 @@ impl fmt::Display for Notice {
     }
 }
 
-/// Where the time comes from.
+/// A source of the time, which tests replace.
 pub trait Clock {
     /// The time.
     fn now(&self) -> Timestamp;
 
-    /// Waits until then, or less; by and by is good enough.
+    /// Waits until this time, or for less: the loop asks again.
     fn sleep_until(&self, at: Timestamp) -> impl Future<Output = ()>;
 }
 
@@ -147,19 +146,19 @@ impl Clock for SystemClock {
     }
 
     async fn sleep_until(&self, at: Timestamp) {
-        // Timers stand still while a machine sleeps, and do not follow a clock that is set.
+        // Timers stop while a machine sleeps, and do not follow a clock that is set.
         const LONGEST: Duration = Duration::from_secs(20);
         let left = Duration::try_from(at.duration_since(self.now())).unwrap_or_default();
         tokio::time::sleep(left.min(LONGEST)).await;
     }
 }
 
-/// Watches until `stop` is set. Blocks, and is not for calling from a task.
+/// Watches until `stop` is set. Blocks: not for async code.
 ///
 /// # Errors
 /// When the folder is there and cannot be listed, or the system gives no timer.
 pub fn watch<C: Clock, H: Handlers>(
-    settings: &Settings,
+    settings: &WatchOptions,
     clock: &C,
     handlers: &mut H,
     stop: &Stop,
@@ -169,34 +168,34 @@ pub fn watch<C: Clock, H: Handlers>(
         .build()?;
     let (mut watcher, warning) =
         Watcher::start(&settings.directory, settings.debounce, settings.polling)?;
-    let mut agenda = Agenda::new(&settings.schedules, clock.now());
+    let mut due_times = DueTimes::new(&settings.schedules, clock.now());
     if let Some(warning) = warning {
-        handlers.notice(&Notice::Problem(warning));
+        handlers.log(&WatchEvent::Problem(warning));
     }
-    handlers.notice(&Notice::Watching {
+    handlers.log(&WatchEvent::Watching {
         directory: settings.directory.clone(),
         files: watcher.files(),
-        next: agenda.next(),
+        next: due_times.next(),
     });
     while !stop.is_set() {
-        let look = watcher.look();
-        for problem in look.problems {
-            handlers.notice(&Notice::Problem(problem));
+        let scan = watcher.scan();
+        for problem in scan.problems {
+            handlers.log(&WatchEvent::Problem(problem));
         }
-        let changed = !look.changed.is_empty();
+        let changed = !scan.changed.is_empty();
         if changed {
-            handlers.files_changed(&look.changed);
+            handlers.files_changed(&scan.changed);
         }
-        let ran = !stop.is_set() && agenda.run_due(clock, handlers);
-        // After work, which took its time, there may be more of it.
+        let ran = !stop.is_set() && due_times.run_due(clock, handlers);
+        // Handlers take time: more may be due by now.
         if !changed && !ran {
-            runtime.block_on(wake(&watcher, agenda.next(), clock, stop));
+            runtime.block_on(wake(&watcher, due_times.next(), clock, stop));
         }
     }
     Ok(())
 }
 
-/// Waits for whatever comes first.
+/// Waits for the stop signal, a due scan or the next scheduled time.
 async fn wake<C: Clock>(watcher: &Watcher, next: Option<Timestamp>, clock: &C, stop: &Stop) {
     let due = async {
         match next {
@@ -207,20 +206,20 @@ async fn wake<C: Clock>(watcher: &Watcher, next: Option<Timestamp>, clock: &C, s
     tokio::select! {
         biased;
         () = stop.wait() => {}
-        () = watcher.hint() => {}
+        () = watcher.wait() => {}
         () = due => {}
     }
 }
 
-/// When each schedule is due next.
-struct Agenda<'a> {
+/// The next time of each schedule.
+struct DueTimes<'a> {
     schedules: &'a [Cron],
     next: Vec<Option<Timestamp>>,
-    /// The latest time that was seen.
+    /// The latest time that the clock has shown.
     latest: Timestamp,
 }
 
-impl<'a> Agenda<'a> {
+impl<'a> DueTimes<'a> {
     fn new(schedules: &'a [Cron], now: Timestamp) -> Self {
         Self {
             schedules,
@@ -233,10 +232,10 @@ impl<'a> Agenda<'a> {
         self.next.iter().flatten().min().copied()
     }
 
-    /// Runs the schedule that has been due longest; whether there was one.
+    /// Runs the schedule that has been due longest. Returns whether one was due.
     fn run_due<C: Clock, H: Handlers>(&mut self, clock: &C, handlers: &mut H) -> bool {
         let now = clock.now();
-        self.mind_clock_set_back(now, handlers);
+        self.follow_clock_set_back(now, handlers);
         let due = self.next.iter().enumerate();
         let due = due.filter_map(|(index, at)| at.filter(|at| *at <= now).map(|at| (at, index)));
         let Some((since, index)) = due.min() else {
@@ -245,7 +244,7 @@ impl<'a> Agenda<'a> {
         let cron = &self.schedules[index];
         let after = |at| cron.next_after(at);
         if after(since).is_some_and(|second| second <= now) {
-            handlers.notice(&Notice::CaughtUp {
+            handlers.log(&WatchEvent::CaughtUp {
                 schedule: cron.to_string(),
                 since,
             });
@@ -253,7 +252,7 @@ impl<'a> Agenda<'a> {
         handlers.scheduled(index);
         let end = clock.now().max(now);
         if let Some(at) = after(now).filter(|at| *at <= end) {
-            handlers.notice(&Notice::Skipped {
+            handlers.log(&WatchEvent::Skipped {
                 schedule: cron.to_string(),
                 at,
             });
@@ -262,13 +261,14 @@ impl<'a> Agenda<'a> {
         true
     }
 
-    /// A clock corrected by a little must not fire twice; one that was far ahead must not
-    /// leave the schedules waiting for it. The border is that of Vixie's cron.
-    fn mind_clock_set_back<H: Handlers>(&mut self, now: Timestamp, handlers: &mut H) {
-        const A_CORRECTION: SignedDuration = SignedDuration::from_hours(3);
-        if self.latest.duration_since(now) > A_CORRECTION {
+    /// Restarts the schedules after a clock was set back by hours, so that they do not wait for the
+    /// old time. A small correction changes nothing, so that no time fires twice. The limit is
+    /// that of Vixie's cron.
+    fn follow_clock_set_back<H: Handlers>(&mut self, now: Timestamp, handlers: &mut H) {
+        const LARGEST_CORRECTION: SignedDuration = SignedDuration::from_hours(3);
+        if self.latest.duration_since(now) > LARGEST_CORRECTION {
             *self = Self::new(self.schedules, now);
-            handlers.notice(&Notice::ClockSetBack { now });
+            handlers.log(&WatchEvent::ClockSetBack { now });
         }
         self.latest = self.latest.max(now);
     }

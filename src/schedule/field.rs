@@ -6,12 +6,10 @@
 
 use std::collections::BTreeSet;
 
-use super::cron::CronError;
-
-/// What kind of field it is: what people call it and what may stand in it.
+/// One kind of field: its name, its numbers and their names.
 #[derive(Debug)]
-pub(super) struct Kind {
-    /// What people call it.
+pub(super) struct FieldKind {
+    /// The name in messages.
     pub(super) name: &'static str,
     /// The smallest number.
     min: u32,
@@ -21,13 +19,13 @@ pub(super) struct Kind {
     names: &'static [&'static str],
 }
 
-/// The six fields, in the order in which they are written.
-pub(super) static KINDS: [Kind; 6] = [
-    Kind::numbers("second", 0, 59),
-    Kind::numbers("minute", 0, 59),
-    Kind::numbers("hour", 0, 23),
-    Kind::numbers("day of month", 1, 31),
-    Kind {
+/// The six kinds of fields, in the order of an expression.
+pub(super) static FIELD_KINDS: [FieldKind; 6] = [
+    FieldKind::numbers("second", 0, 59),
+    FieldKind::numbers("minute", 0, 59),
+    FieldKind::numbers("hour", 0, 23),
+    FieldKind::numbers("day of month", 1, 31),
+    FieldKind {
         name: "month",
         min: 1,
         max: 12,
@@ -35,7 +33,7 @@ pub(super) static KINDS: [Kind; 6] = [
             "jan", "feb", "mar", "apr", "may", "jun", "jul", "aug", "sep", "oct", "nov", "dec",
         ],
     },
-    Kind {
+    FieldKind {
         name: "day of week",
         min: 0,
         max: SUNDAY_AGAIN,
@@ -43,19 +41,33 @@ pub(super) static KINDS: [Kind; 6] = [
     },
 ];
 
-/// crontab(5) lets a week begin and end with Sunday.
+/// The second number of Sunday: crontab(5) lets a week begin and end with it.
 pub(super) const SUNDAY_AGAIN: u32 = 7;
 
-/// A field that was understood.
+/// A field that cannot be read.
+#[derive(Debug, Clone, PartialEq, Eq, thiserror::Error)]
+#[error("{field} {text:?}: {problem}; allowed are {allowed}, lists, ranges and steps")]
+pub struct FieldError {
+    /// The name of the field.
+    pub field: &'static str,
+    /// The text of the field.
+    pub text: String,
+    /// What is wrong with the text.
+    pub problem: String,
+    /// The numbers and names that the field allows.
+    pub allowed: String,
+}
+
+/// A parsed field.
 #[derive(Debug, Clone)]
 pub(super) struct Field {
-    /// Whether its text begins with `*`, which is what crontab calls unrestricted.
+    /// Whether the text begins with `*`, which crontab(5) calls unrestricted.
     pub(super) star: bool,
-    /// The numbers that it means, as written: a Sunday may be 0 or 7.
+    /// The numbers as written: a Sunday may be 0 or 7.
     pub(super) values: BTreeSet<u32>,
 }
 
-impl Kind {
+impl FieldKind {
     const fn numbers(name: &'static str, min: u32, max: u32) -> Self {
         Self {
             name,
@@ -66,10 +78,10 @@ impl Kind {
     }
 
     /// Reads a field of this kind.
-    pub(super) fn parse(&self, text: &str) -> Result<Field, CronError> {
+    pub(super) fn parse(&self, text: &str) -> Result<Field, FieldError> {
         let mut values = BTreeSet::new();
         for item in text.split(',') {
-            let (first, last, step) = self.item(item).map_err(|problem| CronError::Field {
+            let (first, last, step) = self.item(item).map_err(|problem| FieldError {
                 field: self.name,
                 text: text.to_owned(),
                 problem,
@@ -153,7 +165,7 @@ fn step(text: &str) -> Result<usize, String> {
         .ok_or_else(|| format!("the step {text:?} is not a number from 1 on"))
 }
 
-/// A number without a sign. One that is too large for any field is as good as the largest.
+/// Reads a number without a sign. A number too large for `u32` becomes the largest, which no field allows.
 fn digits(text: &str) -> Option<u32> {
     let is_number = !text.is_empty() && text.bytes().all(|b| b.is_ascii_digit());
     is_number.then(|| text.parse().unwrap_or(u32::MAX))

@@ -1,17 +1,18 @@
-//! The daemon: when to look again, because of the time or because of a change to a file.
+//! The daemon: starts work at scheduled times and after changes to files.
 //!
-//! [`watch`] is the loop. [`Cron`] says when a schedule fires, the watcher says
-//! which domain files have new contents, and [`Owner`] keeps a second urldb off
-//! the repository meanwhile.
+//! [`watch`] is the loop. [`Cron`] computes the times of a schedule, the watcher
+//! lists domain files with new contents, and [`RepositoryLock`] keeps a second
+//! urldb off the repository meanwhile.
 
+mod change_source;
 mod contents;
 mod cron;
 mod daemon;
 mod field;
-mod follow;
-mod owner;
+mod lock;
 mod watcher;
 
 pub use cron::{Cron, CronError};
-pub use daemon::{Clock, Handlers, Notice, Settings, SystemClock, watch};
-pub use owner::{Holder, Owner, OwnerError};
+pub use daemon::{Clock, Handlers, SystemClock, WatchEvent, WatchOptions, watch};
+pub use field::FieldError;
+pub use lock::{LockError, LockHolder, RepositoryLock};

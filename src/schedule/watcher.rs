@@ -1,7 +1,7 @@
-//! Follows the domain files: says which of them have other contents than before.
+//! Follows the domain files, and lists those whose contents have changed.
 //!
-//! What the operating system reports is only a hint to look again, since events
-//! get lost, come twice, or tell of a touch; [`Contents`] decides.
+//! An event of the operating system only starts a scan, since events get lost,
+//! come twice, or report a touch; [`Contents`] decides.
 
 use std::path::{Path, PathBuf};
 use std::sync::Arc;
@@ -9,14 +9,14 @@ use std::time::Duration;
 
 use tokio::time::Instant;
 
+use super::change_source::{ChangeSource, EventSignal, PendingActions};
 use super::contents::Contents;
-use super::follow::{Follow, Hints, Todo};
 
-/// How often a folder that gives no events is looked at; and one that does, to see that it is
-/// still the same one.
+/// How often a folder without events is scanned, and how often the identity of a followed folder
+/// is compared.
 const POLL: Duration = Duration::from_secs(3);
 
-/// What is asked for is kept within these bounds: no spinning, no overflow.
+/// Bounds of the configured times: no busy loop, no overflow.
 const SHORTEST: Duration = Duration::from_millis(10);
 const LONGEST: Duration = Duration::from_hours(24);
 
@@ -25,26 +25,26 @@ const LONGEST: Duration = Duration::from_hours(24);
 pub(super) struct Watcher {
     directory: PathBuf,
     contents: Contents,
-    hints: Arc<Hints>,
-    follow: Follow,
+    signal: Arc<EventSignal>,
+    follow: ChangeSource,
     next_poll: Instant,
     poll: Duration,
     /// Why the folder could not be listed the last time.
     unlistable: Option<String>,
 }
 
-/// What a look brought.
+/// The result of a scan.
 #[derive(Debug, Default)]
-pub(super) struct Look {
+pub(super) struct ScanResult {
     /// Files changed, added or removed, sorted.
     pub(super) changed: Vec<PathBuf>,
-    /// What went wrong, for people.
+    /// Errors, for people.
     pub(super) problems: Vec<String>,
 }
 
 impl Watcher {
-    /// Starts following; `polling` asks for looks that far apart in place of events. Also gives
-    /// a warning, when events were wanted and are not to be had.
+    /// Starts to follow the folder; `polling` asks for scans at this interval in place of events.
+    /// Also returns a warning when events are not available.
     ///
     /// # Errors
     /// When the folder is there and cannot be listed.
@@ -53,22 +53,24 @@ impl Watcher {
         debounce: Duration,
         polling: Option<Duration>,
     ) -> std::io::Result<(Self, Option<String>)> {
-        let hints = Arc::<Hints>::default();
+        let signal = Arc::<EventSignal>::default();
         let (follow, warning) = match polling {
-            Some(_) => (Follow::Polling, None),
-            None => match Follow::events(directory, debounce.clamp(SHORTEST, LONGEST), &hints) {
-                Ok(follow) => (follow, None),
-                Err(error) => (Follow::Polling, Some(no_events(&error))),
-            },
+            Some(_) => (ChangeSource::Polling, None),
+            None => {
+                match ChangeSource::events(directory, debounce.clamp(SHORTEST, LONGEST), &signal) {
+                    Ok(follow) => (follow, None),
+                    Err(error) => (ChangeSource::Polling, Some(no_events(&error))),
+                }
+            }
         };
         let mut contents = Contents::default();
-        // After the events have begun, so that nothing falls in between.
-        contents.look_again(directory)?;
+        // The scan comes after the start of events, so that no change is lost in between.
+        contents.rescan(directory)?;
         let poll = polling.unwrap_or(POLL).clamp(SHORTEST, LONGEST);
         let watcher = Self {
             directory: directory.to_owned(),
             contents,
-            hints,
+            signal,
             follow,
             next_poll: Instant::now() + poll,
             poll,
@@ -82,51 +84,51 @@ impl Watcher {
         self.contents.len()
     }
 
-    /// Waits until there is a reason to look. Dropping the future loses nothing.
-    pub(super) async fn hint(&self) {
+    /// Waits until a scan is due. Dropping the future loses nothing.
+    pub(super) async fn wait(&self) {
         tokio::select! {
-            () = self.hints.news() => {}
+            () = self.signal.wait() => {}
             () = tokio::time::sleep_until(self.next_poll) => {}
         }
     }
 
-    /// Looks, if there is a reason to.
-    pub(super) fn look(&mut self) -> Look {
-        let todo = self.todo();
-        let mut look = Look::default();
-        if todo.rearm
+    /// Scans the folder, if a scan is due.
+    pub(super) fn scan(&mut self) -> ScanResult {
+        let actions = self.pending_actions();
+        let mut result = ScanResult::default();
+        if actions.rearm
             && let Err(error) = self.follow.arm()
         {
-            self.follow = Follow::Polling;
-            look.problems.push(no_events(&error));
+            self.follow = ChangeSource::Polling;
+            result.problems.push(no_events(&error));
         }
-        if todo.look || todo.rearm {
+        if actions.scan || actions.rearm {
             let before = self.unlistable.take();
-            match self.contents.look_again(&self.directory) {
-                Ok(changed) => look.changed = changed,
+            match self.contents.rescan(&self.directory) {
+                Ok(changed) => result.changed = changed,
                 Err(error) => {
                     let problem = format!("cannot list {}: {error}", self.directory.display());
-                    // Said once, however often it is tried again.
+                    // Reported once, however often the scan is tried again.
                     if before.as_ref() != Some(&problem) {
-                        look.problems.push(problem.clone());
+                        result.problems.push(problem.clone());
                     }
                     self.unlistable = Some(problem);
                 }
             }
         }
-        look
+        result
     }
 
-    /// What the events have left to do, and, now and then, what they may have missed.
-    fn todo(&mut self) -> Todo {
-        let mut todo = self.hints.take();
+    /// What events have asked for, and, at intervals, what they may have missed.
+    fn pending_actions(&mut self) -> PendingActions {
+        let mut actions = self.signal.take();
         let now = Instant::now();
         if now >= self.next_poll {
             self.next_poll = now + self.poll;
-            todo.look |= matches!(self.follow, Follow::Polling);
-            todo.rearm |= self.follow.is_astray();
+            actions.scan |= matches!(self.follow, ChangeSource::Polling);
+            actions.rearm |= self.follow.folder_was_replaced();
         }
-        todo
+        actions
     }
 }
 

@@ -2,9 +2,9 @@
 
 use std::path::Path;
 
-use urldb::git::{GitEnv, Hook, Repository, pre_commit};
+use urldb::git::{GitEnv, Hook, Repository};
 
-use crate::sandbox::{SETTINGS, Sandbox, command_in, git_executable, judge, run};
+use crate::sandbox::{SETTINGS, Sandbox, check_staged, command_in, git_executable, run};
 
 const FILE: &str = "urldb/example.com.yaml";
 
@@ -24,7 +24,7 @@ fn as_the_hook() {
         .unwrap()
         .unwrap();
     let database = repo.work_tree().unwrap().join("urldb");
-    let outcome = pre_commit(&repo, &database, judge).unwrap();
+    let outcome = check_staged(&repo, &database).unwrap();
     eprint!("{}", outcome.render(hook, repo.prefix()));
     std::process::exit(i32::from(!outcome.lets_commit(hook)));
 }
@@ -82,7 +82,7 @@ fn one_path_while_another_is_staged() {
 }
 
 #[test]
-fn one_path_judges_what_that_commit_has() {
+fn a_commit_of_one_path_checks_what_that_commit_has() {
     let sandbox = Sandbox::with_hook();
     sandbox.write("urldb/staged.example.yaml", "bad\n");
     sandbox.git(&["add", "."]);

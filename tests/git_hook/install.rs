@@ -3,7 +3,7 @@
 use std::fs;
 use std::os::unix::fs::PermissionsExt;
 
-use urldb::git::{Hook, Installed};
+use urldb::git::{Hook, Installation};
 
 use crate::sandbox::{Sandbox, command_in, env, git_executable, make_executable};
 
@@ -14,7 +14,7 @@ fn installed_once_it_stays() {
     let repo = sandbox.repository();
     assert_eq!(
         repo.install_hook(Hook::PreCommit).unwrap(),
-        Installed::New(hook.clone())
+        Installation::New(hook.clone())
     );
     assert_eq!(
         fs::metadata(&hook).unwrap().permissions().mode() & 0o777,
@@ -24,7 +24,7 @@ fn installed_once_it_stays() {
     fs::write(&hook, &edited).unwrap();
     assert_eq!(
         repo.install_hook(Hook::PreCommit).unwrap(),
-        Installed::Already(hook.clone())
+        Installation::Existing(hook.clone())
     );
     assert_eq!(fs::read_to_string(&hook).unwrap(), edited);
 }
@@ -41,7 +41,7 @@ fn the_shim_runs_the_hook_that_was_there_first() {
     );
     let installed = sandbox.repository().install_hook(Hook::PreCommit).unwrap();
     let before = sandbox.top.join(".git/hooks/pre-commit.before-urldb");
-    assert!(matches!(installed, Installed::Chained { before: b, .. } if b == before));
+    assert!(matches!(installed, Installation::Chained { before: b, .. } if b == before));
 
     let path = format!(
         "{}:{}",
@@ -112,7 +112,7 @@ fn the_repositorys_own_hooks_path_is_used() {
     let installed = sandbox.repository().install_hook(Hook::PreCommit).unwrap();
     assert_eq!(
         installed,
-        Installed::New(sandbox.top.join(".githooks/pre-commit"))
+        Installation::New(sandbox.top.join(".githooks/pre-commit"))
     );
 }
 
@@ -128,7 +128,7 @@ fn a_linked_work_tree_installs_for_all() {
     let installed = repo.install_hook(Hook::PreMergeCommit).unwrap();
     assert_eq!(
         installed,
-        Installed::New(sandbox.top.join(".git/hooks/pre-merge-commit"))
+        Installation::New(sandbox.top.join(".git/hooks/pre-merge-commit"))
     );
 }
 

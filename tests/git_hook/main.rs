@@ -1,10 +1,10 @@
 //! The git hook in real, temporary repositories.
 //!
 //! - `commit`: `git commit` itself runs the hook, in all its ways.
-//! - `staged`: what is judged, whatever backend answers; odd names and entries.
+//! - `staged`: which files are checked, with libgit2 and with git; odd names and entries.
 //! - `install`: where the shim goes, and whom it leaves alone.
 //! - `paths`: where the repository is, from wherever one looks.
-//! - `sandbox`: the repositories, and the judge.
+//! - `sandbox`: the repositories, and the check.
 #![cfg(unix)]
 
 mod commit;

@@ -1,14 +1,17 @@
-//! A repository in a temporary folder, and a judge that knows no YAML: lines
-//! must be sorted (which can be fixed), and none may say `bad` (which cannot).
+//! A repository in a temporary folder, and a check that knows no YAML: lines
+//! must be sorted (the hook can fix that), and none may say `bad` (it cannot).
 
 use std::ffi::OsStr;
 use std::fs;
 use std::path::{Path, PathBuf};
 use std::process::{Command, Output};
 
+use anyhow::Result;
 use tempfile::TempDir;
+use urldb::database::site_rules::{FOLDER, is_rules_file};
 use urldb::git::{
-    GitEnv, Hook, Judged, Message, PreCommitOutcome, Repository, command, pre_commit,
+    CheckedFolder, FileCheck, GitEnv, Hook, Message, PreCommitOutcome, Repository, command,
+    pre_commit,
 };
 
 /// Nothing of the machine's own configuration, and a name to commit under.
@@ -136,7 +139,7 @@ impl Sandbox {
     }
 
     pub(crate) fn pre_commit(&self) -> PreCommitOutcome {
-        pre_commit(&self.repository(), &self.top.join("urldb"), judge).unwrap()
+        check_staged(&self.repository(), &self.top.join("urldb")).unwrap()
     }
 
     /// What the hook says, to a user at the top.
@@ -180,7 +183,23 @@ pub(crate) fn run(git: &mut Command) -> String {
     String::from_utf8_lossy(&output.stdout).into_owned()
 }
 
-pub(crate) fn judge(_path: &Path, bytes: &[u8]) -> Judged {
+/// Runs the hook on the domain files and site rules of a database.
+pub(crate) fn check_staged(repo: &Repository, database: &Path) -> Result<PreCommitOutcome> {
+    let folder = repo.relative(database)?;
+    let folders = [
+        CheckedFolder {
+            path: folder.clone(),
+            is_checked: |path| urldb_format::is_domain_file(path),
+        },
+        CheckedFolder {
+            path: folder.join(FOLDER),
+            is_checked: is_rules_file,
+        },
+    ];
+    pre_commit(repo, &folders, check)
+}
+
+fn check(_path: &Path, bytes: &[u8]) -> FileCheck {
     let text = String::from_utf8_lossy(bytes);
     let mut lines: Vec<&str> = text.lines().collect();
     let bad: Vec<Message> = (1..)
@@ -193,14 +212,14 @@ pub(crate) fn judge(_path: &Path, bytes: &[u8]) -> Judged {
         })
         .collect();
     if !bad.is_empty() {
-        return Judged::Refused(bad);
+        return FileCheck::Rejected(bad);
     }
     lines.sort_unstable();
     let sorted: String = lines.iter().flat_map(|line| [line, "\n"]).collect();
     if sorted.as_bytes() == bytes {
-        Judged::Clean
+        FileCheck::Clean
     } else {
-        Judged::Fixed(sorted.into_bytes(), vec!["lines sorted".to_owned()])
+        FileCheck::Normalized(sorted.into_bytes(), vec!["lines sorted".to_owned()])
     }
 }
 

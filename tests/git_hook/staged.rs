@@ -1,4 +1,4 @@
-//! What is judged, and what is written back, from states of the index.
+//! Which staged files the hook checks, and what it writes back.
 
 use std::ffi::OsStr;
 use std::fs;
@@ -7,9 +7,9 @@ use std::os::unix::fs::PermissionsExt;
 use std::path::Path;
 
 use proptest::prelude::*;
-use urldb::git::{GitEnv, Hook, Kind, PreCommitOutcome, WorkTree, pre_commit};
+use urldb::git::{EntryKind, GitEnv, Hook, PreCommitOutcome, WorkTreeUpdate};
 
-use crate::sandbox::{Sandbox, env, judge};
+use crate::sandbox::{Sandbox, check_staged, env};
 
 const FILE: &str = "urldb/example.com.yaml";
 
@@ -52,7 +52,7 @@ fn a_file_missing_from_the_work_tree_stays_missing() {
     let PreCommitOutcome::Passed(fixed) = sandbox.pre_commit() else {
         panic!("stopped");
     };
-    assert_eq!(fixed[0].work_tree, WorkTree::LeftAlone);
+    assert_eq!(fixed[0].work_tree, WorkTreeUpdate::LeftAlone);
     assert_eq!(sandbox.staged_text(FILE), "a\nb\n");
     assert!(!sandbox.top.join(FILE).exists());
 }
@@ -68,7 +68,7 @@ fn a_file_that_became_a_link_is_not_written_through() {
 }
 
 #[test]
-fn only_domain_files_that_differ_from_head_are_judged() {
+fn only_domain_files_that_differ_from_head_are_checked() {
     let sandbox = Sandbox::new();
     sandbox.write("urldb/committed.example.yaml", "bad\n");
     sandbox.write("urldb/deleted.example.yaml", "bad\n");
@@ -83,10 +83,9 @@ fn only_domain_files_that_differ_from_head_are_judged() {
     sandbox.git(&["add", "-N", "urldb/intended.example.yaml"]);
     sandbox.write("urldb/untracked.example.yaml", "bad\n");
     assert!(passed_with_nothing(&sandbox));
-    let by_git = pre_commit(
+    let by_git = check_staged(
         &sandbox.repository_with(sandbox.env_for_git()),
         &sandbox.top.join("urldb"),
-        judge,
     );
     assert_eq!(by_git.unwrap(), PreCommitOutcome::Passed(Vec::new()));
 }
@@ -104,7 +103,7 @@ fn a_file_intended_to_be_added_is_not_staged() {
 }
 
 #[test]
-fn a_renamed_file_is_judged() {
+fn a_renamed_file_is_checked() {
     let sandbox = Sandbox::new();
     sandbox.write(FILE, "b\na\n");
     sandbox.commit_unchecked("one");
@@ -162,12 +161,8 @@ fn any_file_name_is_fixed_and_shown_safely() {
         for name in names {
             sandbox.stage("100644", OsStr::from_bytes(name), "b\na\n");
         }
-        let outcome = pre_commit(
-            &sandbox.repository_with(env),
-            &sandbox.top.join("urldb"),
-            judge,
-        )
-        .unwrap();
+        let outcome =
+            check_staged(&sandbox.repository_with(env), &sandbox.top.join("urldb")).unwrap();
         insta::allow_duplicates! {
             insta::assert_snapshot!(outcome.render(Hook::PreCommit, Path::new("urldb")), @r#"
             urldb: normalized :(glob)*.yaml (lines sorted) in the commit only: the file has unstaged changes
@@ -253,7 +248,7 @@ fn in_an_unborn_repository_of_any_kind_everything_is_new() {
         sandbox.git(&["add", "."]);
         let staged = sandbox.repository().staged(&[Path::new("urldb")]).unwrap();
         assert_eq!(staged.len(), 1, "{options:?}");
-        assert_eq!(staged[0].kind(), Kind::File);
+        assert_eq!(staged[0].kind(), EntryKind::File);
     }
 }
 
@@ -264,7 +259,7 @@ fn the_top_can_be_the_database() {
     sandbox.write("sub/example.com.yaml", "bad\n");
     sandbox.git(&["add", "."]);
     for env in [env(), sandbox.env_for_git()] {
-        let outcome = pre_commit(&sandbox.repository_with(env), &sandbox.top, judge).unwrap();
+        let outcome = check_staged(&sandbox.repository_with(env), &sandbox.top).unwrap();
         assert!(matches!(outcome, PreCommitOutcome::Passed(_)));
     }
     assert_eq!(sandbox.staged_text("example.com.yaml"), "a\nb\n");
@@ -273,8 +268,7 @@ fn the_top_can_be_the_database() {
 #[test]
 fn a_database_outside_of_the_repository_is_an_error() {
     let sandbox = Sandbox::new();
-    let error =
-        pre_commit(&sandbox.repository(), sandbox.top.parent().unwrap(), judge).unwrap_err();
+    let error = check_staged(&sandbox.repository(), sandbox.top.parent().unwrap()).unwrap_err();
     assert!(
         error.to_string().contains("is outside of the repository"),
         "{error}"

@@ -7,7 +7,7 @@ use std::sync::mpsc::{Receiver, Sender, channel};
 use std::thread::JoinHandle;
 use std::time::Duration;
 
-use urldb::schedule::{Handlers, Notice, Settings, SystemClock, watch};
+use urldb::schedule::{Handlers, SystemClock, WatchEvent, WatchOptions, watch};
 use urldb::stop::Stop;
 
 /// Far more than anything takes: only a failing test waits that long.
@@ -17,7 +17,7 @@ const DEBOUNCE: Duration = Duration::from_millis(40);
 /// Sends on what it is told, and then waits for leave where there is a gate.
 struct Report {
     changes: Sender<Vec<String>>,
-    notices: Sender<Notice>,
+    notices: Sender<WatchEvent>,
     gate: Option<Receiver<()>>,
 }
 
@@ -35,7 +35,7 @@ impl Handlers for Report {
         unreachable!("there is no schedule");
     }
 
-    fn notice(&mut self, notice: &Notice) {
+    fn log(&mut self, notice: &WatchEvent) {
         let _ = self.notices.send(notice.clone());
     }
 }
@@ -64,10 +64,10 @@ impl Watched {
             notices: notices_in,
             gate: gated.then_some(gate),
         };
-        let settings = Settings {
+        let settings = WatchOptions {
             debounce: DEBOUNCE,
             polling,
-            ..Settings::new(&directory)
+            ..WatchOptions::new(&directory)
         };
         let stop = Stop::new();
         let thread = std::thread::spawn({
@@ -75,7 +75,7 @@ impl Watched {
             move || watch(&settings, &SystemClock, &mut report, &stop).unwrap()
         });
         match notices.recv_timeout(LONG).unwrap() {
-            Notice::Watching { files: 2, .. } => {}
+            WatchEvent::Watching { files: 2, .. } => {}
             other => panic!("{other}"),
         }
         Self {

@@ -4,7 +4,7 @@ use std::cell::Cell;
 use std::path::PathBuf;
 
 use jiff::{SignedDuration, Timestamp};
-use urldb::schedule::{Clock, Cron, Handlers, Notice, Settings, watch};
+use urldb::schedule::{Clock, Cron, Handlers, WatchEvent, WatchOptions, watch};
 use urldb::stop::Stop;
 
 /// A clock that sleeps by setting itself.
@@ -54,8 +54,8 @@ impl<F: FnMut(&FakeClock, usize)> Handlers for Log<'_, F> {
         (self.during)(self.clock, index);
     }
 
-    fn notice(&mut self, notice: &Notice) {
-        if !matches!(notice, Notice::Watching { .. }) {
+    fn log(&mut self, notice: &WatchEvent) {
+        if !matches!(notice, WatchEvent::Watching { .. }) {
             self.lines.push(notice.to_string());
         }
     }
@@ -69,7 +69,7 @@ fn log(
     mut during: impl FnMut(&FakeClock, usize),
 ) -> Vec<String> {
     let folder = tempfile::tempdir().unwrap();
-    let mut settings = Settings::new(folder.path());
+    let mut settings = WatchOptions::new(folder.path());
     settings.schedules = schedules
         .iter()
         .map(|cron| Cron::parse(cron, "UTC").unwrap())
@@ -184,6 +184,12 @@ fn a_stop_before_the_start_is_the_end_too() {
         lines: Vec::new(),
         during: |_: &FakeClock, _| {},
     };
-    watch(&Settings::new(folder.path()), &clock, &mut handlers, &stop).unwrap();
+    watch(
+        &WatchOptions::new(folder.path()),
+        &clock,
+        &mut handlers,
+        &stop,
+    )
+    .unwrap();
     assert!(handlers.lines.is_empty());
 }

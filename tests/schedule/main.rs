@@ -5,6 +5,6 @@ mod cron;
 mod cron_clocks;
 mod cron_oracle;
 mod files;
+mod lock;
 mod looping;
-mod owner;
 mod stop;

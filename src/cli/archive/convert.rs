@@ -13,7 +13,7 @@ use urldb_warc::{
 
 use super::{Context, ExitCode, archive_folder, write_json};
 use crate::archive::Keys;
-use crate::cli::print::progress::Bar;
+use crate::cli::print::progress::ProgressLine;
 use crate::cli::print::style::Format;
 use crate::cli::print::style::{count, print_error};
 use crate::database::edit::Edit;
@@ -21,27 +21,27 @@ use crate::explain::explain;
 
 /// Write the archive in another version of WARC, into another folder
 ///
-/// Each file is converted record by record, and the copy gets an index of its
-/// own. A damaged file is left out, and the exit code is then 1. A conversion
-/// that was cut short goes on when it is started again.
+/// Converts each file record by record, and makes an index of the copy. A
+/// damaged file is left out, and the exit code is then 1. An interrupted
+/// conversion continues when it is started again.
 #[derive(Debug, clap::Args)]
 #[command(after_help = "\
 Examples:
   urldb archive convert --to 1.0 -o archive-1.0")]
 pub(super) struct Args {
-    /// The version that is written
+    /// The version to write
     #[arg(long, value_name = "VERSION")]
-    to: Target,
-    /// The folder that is written into; made if it does not exist
+    to: TargetVersion,
+    /// Folder for the copy (created if missing)
     #[arg(short, long, value_name = "DIR")]
     output: PathBuf,
-    /// For people, or one JSON object a line: files, then a summary
+    /// Output for people, or one JSON object per line: files, then a summary
     #[arg(long, default_value = "human")]
     format: Format,
 }
 
 #[derive(Debug, Clone, Copy, ValueEnum)]
-enum Target {
+enum TargetVersion {
     #[value(name = "1.1")]
     Warc11,
     #[value(name = "1.0")]
@@ -50,12 +50,12 @@ enum Target {
     Warc09,
 }
 
-impl From<Target> for Version {
-    fn from(target: Target) -> Self {
+impl From<TargetVersion> for Version {
+    fn from(target: TargetVersion) -> Self {
         match target {
-            Target::Warc11 => Self::Warc11,
-            Target::Warc10 => Self::Warc10,
-            Target::Warc09 => Self::Warc09,
+            TargetVersion::Warc11 => Self::Warc11,
+            TargetVersion::Warc10 => Self::Warc10,
+            TargetVersion::Warc09 => Self::Warc09,
         }
     }
 }
@@ -63,7 +63,7 @@ impl From<Target> for Version {
 /// One line of `--format json`.
 #[derive(Serialize)]
 #[serde(tag = "kind", rename_all = "kebab-case")]
-enum Line<'a> {
+enum JsonLine<'a> {
     Converted {
         file: &'a str,
         /// The path of the copy.
@@ -92,8 +92,8 @@ pub(super) fn run(args: &Args, context: &Context) -> anyhow::Result<ExitCode> {
         args.output.display()
     );
     let _edit = Edit::begin(&target)?;
-    let bar = Bar::new(files.len() as u64, context.quiet);
-    let mut tally = Tally::default();
+    let bar = ProgressLine::new(files.len() as u64, context.quiet);
+    let mut report = ConvertReport::default();
     for file in &files {
         let copy = target.join(name_of_copy(file));
         let made = convert(file, &copy, args.to.into());
@@ -104,17 +104,17 @@ pub(super) fn run(args: &Args, context: &Context) -> anyhow::Result<ExitCode> {
             }
             made => made,
         };
-        bar.suspend(|| tally.add(args.format, (&file, &copy), made));
+        bar.suspend(|| report.add(args.format, (&file, &copy), made));
         bar.advance();
     }
     bar.finish();
     urldb_warc::rebuild_index(&target, &Keys).context("cannot make the index")?;
-    let exit = if tally.not_converted == 0 {
+    let exit = if report.not_converted == 0 {
         ExitCode::Success
     } else {
         ExitCode::Findings
     };
-    tally.end(args, context)?;
+    report.end(args, context)?;
     Ok(exit)
 }
 
@@ -123,24 +123,24 @@ fn is_same(one: &Path, other: &Path) -> bool {
     matches!(real, [Ok(one), Ok(other)] if one == other)
 }
 
-/// What has been done so far.
+/// Counts of converted files.
 #[derive(Default)]
-struct Tally {
+struct ConvertReport {
     converted: u64,
     not_converted: u64,
     records: u64,
-    /// Why it could not be told; what is to be done is done all the same.
+    /// The first error of standard output; the conversion goes on.
     failure: Option<io::Error>,
 }
 
-impl Tally {
-    /// Counts what became of a file, and tells it.
+impl ConvertReport {
+    /// Counts and prints the result of a file.
     fn add(&mut self, format: Format, (file, copy): (&str, &str), made: anyhow::Result<u64>) {
         let told = match made {
             Ok(records) => {
                 self.converted += 1;
                 self.records += records;
-                let line = Line::Converted {
+                let line = JsonLine::Converted {
                     file,
                     copy,
                     records,
@@ -153,7 +153,7 @@ impl Tally {
                 if format == Format::Human {
                     print_error(&anyhow::anyhow!("{file} is not converted: {message}"));
                 }
-                write_line(format, &Line::NotConverted { file, message })
+                write_line(format, &JsonLine::NotConverted { file, message })
             }
         };
         self.failure = self.failure.take().or(told.err());
@@ -170,7 +170,7 @@ impl Tally {
             let mut out = anstream::stdout().lock();
             writeln!(out, "converted {files} with {records} into {target}")?;
         }
-        let line = Line::Summary {
+        let line = JsonLine::Summary {
             converted: self.converted,
             not_converted: self.not_converted,
             records: self.records,
@@ -179,22 +179,22 @@ impl Tally {
     }
 }
 
-/// Only for programs.
-fn write_line(format: Format, line: &Line<'_>) -> io::Result<()> {
+/// Writes a line of `--format json`.
+fn write_line(format: Format, line: &JsonLine<'_>) -> io::Result<()> {
     match format {
         Format::Human => Ok(()),
         Format::Json => write_json(&mut anstream::stdout().lock(), line),
     }
 }
 
-/// Converts one file, and returns how many records it has. A copy that is there already, since the
-/// conversion was cut short before its end, stays if it is the very one.
+/// Converts one file, and returns the number of its records. An existing copy of an interrupted
+/// conversion is kept if it has the same bytes.
 fn convert(file: &Path, copy: &Path, version: Version) -> anyhow::Result<u64> {
     if copy.exists() {
-        let mut known = Known::open(copy)?;
+        let mut known = ExistingCopy::open(copy)?;
         let written = write(file, version, &mut known);
         let is_same = known.is_same() || written.is_err() && !known.differs;
-        anyhow::ensure!(is_same, Other(copy.to_owned()));
+        anyhow::ensure!(is_same, CopyDiffers(copy.to_owned()));
         return written;
     }
     let mut records = 0;
@@ -213,16 +213,16 @@ fn write(file: &Path, version: Version, output: &mut impl Write) -> anyhow::Resu
     Ok(records)
 }
 
-/// Whether it is the file that is to blame, and others can still be converted.
+/// Whether the error is about this file only, so that others can still be converted.
 fn is_finding(error: &anyhow::Error) -> bool {
-    error.is::<Other>()
+    error.is::<CopyDiffers>()
         || matches!(
             error.downcast_ref(),
             Some(ConvertError::Read(fault)) if fault.is_damage()
         )
 }
 
-/// What is wrong with a file, and what to do about damage.
+/// The error of a file, with advice about damage.
 fn advised(error: &anyhow::Error) -> String {
     let advice = if error.is::<ConvertError>() {
         "; `urldb archive repair` sets aside what is damaged"
@@ -235,15 +235,15 @@ fn advised(error: &anyhow::Error) -> String {
 /// Another file has the name of a copy.
 #[derive(Debug, thiserror::Error)]
 #[error("{} is there already, and is another file than this would make", .0.display())]
-struct Other(PathBuf);
+struct CopyDiffers(PathBuf);
 
-/// A file that something else is compared with, as that is written.
-struct Known {
+/// An existing copy; bytes written to it are compared with the file.
+struct ExistingCopy {
     file: BufReader<File>,
     differs: bool,
 }
 
-impl Known {
+impl ExistingCopy {
     fn open(path: &Path) -> anyhow::Result<Self> {
         let file = File::open(path).with_context(|| format!("cannot read {}", path.display()))?;
         Ok(Self {
@@ -252,13 +252,13 @@ impl Known {
         })
     }
 
-    /// Whether what was written is all that the file has.
+    /// Whether the written bytes were all the bytes of the file.
     fn is_same(&mut self) -> bool {
         !self.differs && self.file.fill_buf().is_ok_and(<[u8]>::is_empty)
     }
 }
 
-impl Write for Known {
+impl Write for ExistingCopy {
     fn write(&mut self, bytes: &[u8]) -> io::Result<usize> {
         let known = self.file.fill_buf()?;
         let length = known.len().min(bytes.len());

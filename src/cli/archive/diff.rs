@@ -8,48 +8,51 @@ use anyhow::Context as _;
 use similar::TextDiff;
 use urldb_warc::StoredRequest;
 
-use super::{Catalogue, Context, ExitCode, Moment, Payload, RequestArgs, Wanted, catalogue};
+use super::{
+    CaptureQuery, Catalogue, Context, ExitCode, PartialDate, Payload, RequestArgs, catalogue,
+};
 use crate::archive::date;
 use crate::cli::print::style::{BAD, DIM, GOOD, count, paint, plain};
 use crate::hex;
 
-/// Texts of up to this many bytes and lines are compared line by line: each line takes memory several
-/// times over.
+/// The largest texts that are compared line by line, in bytes and lines: the comparison takes several
+/// times their memory.
 const LONGEST_TEXT: u64 = 8 << 20;
 const MOST_TEXT_LINES: usize = 500_000;
 
-/// What is said where that was too much.
+/// The message for longer texts.
 const TOO_LONG: &str =
     "not compared line by line, as only texts of up to 8 MiB and 500000 lines are";
 
-/// As many lines of differences as anyone reads, and as much of each.
+/// The longest output, in lines and in characters per line.
 const MOST_LINES: usize = 1000;
 const LONGEST_LINE: usize = 1000;
 
-/// After this long the differences that are found need not be the smallest.
+/// After this time the differences need not be the smallest.
 const PATIENCE: Duration = Duration::from_secs(5);
 
 /// Bytes in a line of a hex dump, and lines of it around the first difference.
 const DUMP_WIDTH: usize = 16;
 const DUMP_LINES: u64 = 4;
 
-/// What is said of the copies that are compared.
+/// The message about copies that cannot be made.
 const NO_COPY: &str = "cannot use a temporary file (TMPDIR says where they are)";
 
 /// Show how two captures of a URL differ
 ///
-/// Without --at, the last two contents that were captured; with one, what was
-/// then and what was last; with two, those. The exit code is 1 if they differ.
+/// Without --at: the last two different contents. With one: the capture of that
+/// date and the last one. With two: the captures of both dates. The exit code
+/// is 1 if they differ.
 #[derive(Debug, clap::Args)]
 #[command(after_help = "\
 Examples:
   urldb archive diff http://example.org/m51.csv
   urldb archive diff http://example.org/m51.csv --at 2026-10 --at 2026-11")]
 pub(super) struct Args {
-    /// What was then: the last capture by the end of that time, in UTC; may be given twice
+    /// Compare the last capture by the end of this date, in UTC; may be given twice
     #[arg(long, value_name = "DATE")]
-    at: Vec<Moment>,
-    /// Also error pages, redirects, and bodies that are not whole
+    at: Vec<PartialDate>,
+    /// Accept error pages, redirects and incomplete bodies too
     #[arg(long)]
     any: bool,
     #[command(flatten)]
@@ -79,7 +82,7 @@ pub(super) fn run(args: &Args, context: &Context) -> anyhow::Result<ExitCode> {
         }
         return Ok(ExitCode::Success);
     }
-    let (mut old, mut new) = (Side::load(&old)?, Side::load(&new)?);
+    let (mut old, mut new) = (DiffSide::load(&old)?, DiffSide::load(&new)?);
     let Some(first) = first_difference(&mut old, &mut new).context(NO_COPY)? else {
         if !context.quiet {
             let (old, new) = (&old.date, &new.date);
@@ -107,14 +110,14 @@ pub(super) fn run(args: &Args, context: &Context) -> anyhow::Result<ExitCode> {
     Ok(ExitCode::Findings)
 }
 
-/// The two that are compared, the older first; `None` if there is only one content.
+/// The two captures to compare, the older first; `None` if there is only one content.
 fn sides<'a>(
     args: &Args,
     request: Option<&StoredRequest>,
     catalogue: &'a Catalogue,
 ) -> anyhow::Result<Option<(Payload<'a>, Payload<'a>)>> {
     let take = |at| {
-        catalogue.take(Wanted {
+        catalogue.find_payload(CaptureQuery {
             url: &args.url,
             request,
             at,
@@ -133,22 +136,22 @@ fn sides<'a>(
     }
 }
 
-/// What is compared: lines, or only bytes.
+/// How a side can be compared: by lines, or by bytes only.
 enum Content {
     Text(String),
     TooLong,
     Binary,
 }
 
-/// One of the two, copied out of the archive and so found undamaged.
-struct Side {
+/// One side, copied out of the archive and verified.
+struct DiffSide {
     name: String,
     date: String,
     length: u64,
     file: File,
 }
 
-impl Side {
+impl DiffSide {
     fn load(payload: &Payload<'_>) -> anyhow::Result<Self> {
         let file = tempfile::tempfile().context(NO_COPY)?;
         let mut output = BufWriter::new(&file);
@@ -187,8 +190,8 @@ impl Side {
     }
 }
 
-/// Where the two differ first, in bytes from the beginning.
-fn first_difference(old: &mut Side, new: &mut Side) -> io::Result<Option<u64>> {
+/// The offset of the first difference, in bytes.
+fn first_difference(old: &mut DiffSide, new: &mut DiffSide) -> io::Result<Option<u64>> {
     let (mut old, mut new) = (old.from(0)?, new.from(0)?);
     let mut offset = 0;
     loop {
@@ -231,7 +234,7 @@ fn write_texts(
     }
 }
 
-/// A line of the archive without what a terminal could take for a command.
+/// Replaces control characters of an archived line, which could inject terminal escapes, and shortens it.
 fn shown(line: &str) -> String {
     let shown = |c: char| {
         if c.is_control() && c != '\t' {
@@ -247,7 +250,12 @@ fn shown(line: &str) -> String {
     text
 }
 
-fn write_bytes(out: &mut impl Write, old: &mut Side, new: &mut Side, first: u64) -> io::Result<()> {
+fn write_bytes(
+    out: &mut impl Write,
+    old: &mut DiffSide,
+    new: &mut DiffSide,
+    first: u64,
+) -> io::Result<()> {
     writeln!(
         out,
         "{}",
@@ -279,7 +287,7 @@ fn write_bytes(out: &mut impl Write, old: &mut Side, new: &mut Side, first: u64)
     Ok(())
 }
 
-fn row(side: &mut Side, offset: u64) -> io::Result<Vec<u8>> {
+fn row(side: &mut DiffSide, offset: u64) -> io::Result<Vec<u8>> {
     let mut bytes = vec![];
     side.from(offset)?
         .take(DUMP_WIDTH as u64)

@@ -8,7 +8,7 @@ use std::path::PathBuf;
 use urldb_format::{Record, RecordEntry};
 use urldb_warc::{CdxjLine, Digest, REVISIT_MIME};
 
-use super::{Catalogue, Context, ExitCode, Payload, Wanted, catalogue};
+use super::{CaptureQuery, Catalogue, Context, ExitCode, Payload, catalogue};
 use crate::ambient::Ambient;
 use crate::archive::{bag, date};
 use crate::cli::args::SelectArgs;
@@ -16,10 +16,10 @@ use crate::cli::print::style::{count, plain, print_warning};
 use crate::explain::explain;
 use crate::hex;
 
-/// Take the promised bytes of all static records out of the archive
+/// Copy the promised bytes of all static records out of the archive
 ///
-/// What one needs to put lost files back. A record whose bytes the archive
-/// does not hold is named, and the exit code is 1.
+/// Use it to restore lost files. The command names each record whose bytes the
+/// archive lacks; the exit code is then 1.
 #[derive(Debug, clap::Args)]
 #[command(after_help = "\
 Examples:
@@ -28,13 +28,13 @@ Examples:
 pub(super) struct Args {
     #[command(flatten)]
     select: SelectArgs,
-    /// Make a bag (RFC 8493) there, with SHA-256 manifests; `urls.tsv` in it says what each file is
+    /// Make a bag (RFC 8493) in DIR, with SHA-256 manifests; its `urls.tsv` names the URL of each file
     #[arg(long = "bagit", value_name = "DIR")]
     target: PathBuf,
 }
 
-/// A static record of a plain GET.
-struct Promised {
+/// The promise of a static record whose request is a plain GET.
+struct PromisedFile {
     host: String,
     url: String,
     path: String,
@@ -80,7 +80,7 @@ pub(super) fn run(args: &Args, context: &Context) -> anyhow::Result<ExitCode> {
     })
 }
 
-impl Promised {
+impl PromisedFile {
     fn of(host: &str, scheme: &str, record: &Record) -> Self {
         Self {
             host: host.to_owned(),
@@ -105,7 +105,7 @@ impl Promised {
     }
 }
 
-fn promised(args: &Args, context: &Context) -> anyhow::Result<Vec<Promised>> {
+fn promised(args: &Args, context: &Context) -> anyhow::Result<Vec<PromisedFile>> {
     let selection = args.select.resolve(context)?;
     let mut promised = vec![];
     for parsed in context.config.open_database()?.read() {
@@ -120,15 +120,15 @@ fn promised(args: &Args, context: &Context) -> anyhow::Result<Vec<Promised>> {
                 && record.identity().request.is_none()
                 && selection.wants_record(host, record)
         });
-        promised.extend(records.map(|record| Promised::of(host, scheme, record)));
+        promised.extend(records.map(|record| PromisedFile::of(host, scheme, record)));
     }
     Ok(promised)
 }
 
-/// The responses with each of the promised digests, anywhere in the archive.
+/// The responses with each promised digest, of any URL.
 fn copies(
     catalogue: &Catalogue,
-    promised: &[Promised],
+    promised: &[PromisedFile],
 ) -> anyhow::Result<HashMap<Digest, Vec<CdxjLine>>> {
     let digests = promised.iter().filter_map(|promised| promised.sha256);
     let mut copies: HashMap<Digest, Vec<CdxjLine>> = digests
@@ -146,18 +146,17 @@ fn copies(
     Ok(copies)
 }
 
-/// Where the bytes may be: wherever their digest is, if that is promised; else in what the URL served
-/// last.
+/// The captures that may have the bytes: those with the promised digest, or else the last of the URL.
 fn sources<'a>(
     catalogue: &'a Catalogue,
-    promised: &'a Promised,
+    promised: &'a PromisedFile,
     copies: &'a HashMap<Digest, Vec<CdxjLine>>,
 ) -> Box<dyn Iterator<Item = anyhow::Result<Payload<'a>>> + 'a> {
     if let Some(digest) = promised.sha256 {
         let lines = copies.get(&Digest::sha256(digest)).into_iter().flatten();
         return Box::new(lines.map(|line| catalogue.payload_at(line.clone())));
     }
-    let wanted = Wanted {
+    let query = CaptureQuery {
         url: &promised.url,
         request: None,
         at: None,
@@ -165,17 +164,17 @@ fn sources<'a>(
     };
     Box::new(match catalogue.find(&promised.url, None) {
         Ok(captures) if captures.is_empty() => None.into_iter(),
-        Ok(_) => Some(catalogue.take(wanted)).into_iter(),
+        Ok(_) => Some(catalogue.find_payload(query)).into_iter(),
         Err(error) => Some(Err(error)).into_iter(),
     })
 }
 
-/// Adds the bytes of the first source that has them, and returns when they were captured. If none has,
-/// says so, and what is wrong with the first.
+/// Adds the bytes of the first source that has them, and returns the date of that capture. Without such
+/// a source, prints a warning with the problem of the first one.
 fn add<'a>(
     bag: &mut bag::Bag,
     name: &str,
-    promised: &Promised,
+    promised: &PromisedFile,
     sources: impl Iterator<Item = anyhow::Result<Payload<'a>>>,
 ) -> anyhow::Result<Option<String>> {
     let mut problem = None;

@@ -3,15 +3,14 @@
 use std::io::{self, BufWriter, Write};
 use std::path::PathBuf;
 
-use super::{Context, ExitCode, Moment, Payload, RequestArgs, Wanted, catalogue};
+use super::{CaptureQuery, Context, ExitCode, PartialDate, Payload, RequestArgs, catalogue};
 use crate::archive::date;
 use crate::cli::print::style::{count, plain, print_warning};
 
-/// Take the bytes of a URL out of the archive
+/// Copy the bytes of a URL out of the archive
 ///
-/// Of the last capture with a good status whose body is whole. They are
-/// written as they were sent, with their content coding; never other bytes
-/// than their digest says.
+/// Uses the latest complete 2xx capture. The bytes are written as the server
+/// sent them, with their content coding, and only if they match their digest.
 #[derive(Debug, clap::Args)]
 #[command(after_help = "\
 Examples:
@@ -19,13 +18,13 @@ Examples:
   urldb archive get http://example.org/m51.csv --at 2026-11-20 | sha256sum
   urldb archive get --data @query.json --content-type application/json http://example.org/search")]
 pub(super) struct Args {
-    /// As it was then: the last capture by the end of that time, in UTC
+    /// Use the last capture by the end of this date, in UTC
     #[arg(long, value_name = "DATE")]
-    at: Option<Moment>,
-    /// Also an error page, a redirect, or a body that is not whole
+    at: Option<PartialDate>,
+    /// Accept an error page, a redirect or an incomplete body too
     #[arg(long)]
     any: bool,
-    /// Write a file, once the bytes are known to be right; `-` is standard output
+    /// Write this file, once the bytes are verified; `-` is standard output
     #[arg(short, long, value_name = "FILE")]
     output: Option<PathBuf>,
     #[command(flatten)]
@@ -38,13 +37,13 @@ pub(super) struct Args {
 pub(super) fn run(args: &Args, context: &Context) -> anyhow::Result<ExitCode> {
     let catalogue = catalogue(context)?;
     let request = args.request.stored(&context.directory)?;
-    let payload = catalogue.take(Wanted {
+    let payload = catalogue.find_payload(CaptureQuery {
         url: &args.url,
         request: request.as_ref(),
         at: args.at.as_ref(),
         any: args.any,
     })?;
-    tell(&payload, args, context);
+    print_notes(&payload, args, context);
     match &args.output {
         Some(output) if output.as_os_str() != "-" => write_file(&payload, output, context)?,
         _ => write_out(&payload)?,
@@ -52,8 +51,8 @@ pub(super) fn run(args: &Args, context: &Context) -> anyhow::Result<ExitCode> {
     Ok(ExitCode::Success)
 }
 
-/// What the bytes alone do not show.
-fn tell(payload: &Payload<'_>, args: &Args, context: &Context) {
+/// Prints on standard error what the bytes alone do not show.
+fn print_notes(payload: &Payload<'_>, args: &Args, context: &Context) {
     if let Some(last) = payload.passed_over.first() {
         let status = last
             .status
@@ -66,7 +65,7 @@ fn tell(payload: &Payload<'_>, args: &Args, context: &Context) {
     }
     if payload.url() != args.url && !context.quiet {
         let url = plain(payload.url());
-        // There is nobody to tell that standard error is closed.
+        // A closed standard error is no error.
         let _ = writeln!(anstream::stderr(), "these are the bytes of {url}");
     }
     if payload.digest.is_none() {
@@ -105,7 +104,7 @@ fn write_file(
     Ok(())
 }
 
-/// Reads them twice: what has gone down a pipe cannot be taken back.
+/// Reads the bytes twice, to verify them before the first goes down a pipe.
 fn write_out(payload: &Payload<'_>) -> anyhow::Result<()> {
     payload.copy_to(&mut io::sink())?;
     let mut out = BufWriter::new(io::stdout().lock());

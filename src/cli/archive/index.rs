@@ -8,7 +8,7 @@ use super::{Context, ExitCode, archive_folder};
 use crate::archive::Keys;
 use crate::cli::print::style::{count, print_warning};
 
-/// Make the index of the archive anew, of the files that are there
+/// Rebuild the index of the archive from its files
 #[derive(Debug, clap::Args)]
 #[command(after_help = "\
 Examples:
@@ -16,7 +16,7 @@ Examples:
 pub(super) struct Args {}
 
 pub(super) fn run(_: &Args, context: &Context) -> anyhow::Result<ExitCode> {
-    let _owner = context.own()?;
+    let _lock = context.lock_repository()?;
     let made = urldb_warc::rebuild_index(&archive_folder(context)?, &Keys)
         .context("cannot make the index")?;
     for error in &made.damaged {

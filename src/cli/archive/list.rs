@@ -15,10 +15,10 @@ use crate::cli::print::style::{count, plain};
 /// Characters of a request's body that people are shown.
 const LONGEST_BODY: usize = 60;
 
-/// List what is in the archive: all URLs, or all captures of one
+/// List the archive: all URLs, or all captures of one
 ///
-/// Answers to other requests than GET stand under the method, the URL and what
-/// was sent.
+/// Responses to other requests than GET are listed with the method, the URL
+/// and the body of the request.
 #[derive(Debug, clap::Args)]
 #[command(after_help = "\
 Examples:
@@ -27,24 +27,24 @@ Examples:
   urldb archive list --data q=m51 --content-type application/x-www-form-urlencoded http://example.org/
   urldb archive list --format json | jq -r 'select(.contents > 1) | .url'")]
 pub(super) struct Args {
-    /// For people, or one JSON object a line
+    /// Output for people, or one JSON object per line
     #[arg(long, default_value = "human")]
     format: Format,
     #[command(flatten)]
     request: RequestArgs,
-    /// Only this URL, capture by capture
+    /// List each capture of this URL
     #[arg(value_name = "URL")]
     url: Option<String>,
 }
 
-/// What was asked.
+/// The request that captures answer.
 #[derive(Debug, Clone, PartialEq, Eq, PartialOrd, Ord, Serialize)]
 struct Subject {
     url: String,
-    /// Both are there if it was no GET.
+    /// Method and body are there unless the request was a GET.
     #[serde(skip_serializing_if = "Option::is_none")]
     method: Option<String>,
-    /// What was sent, as the index has it.
+    /// The body, as the index has it.
     #[serde(skip_serializing_if = "Option::is_none")]
     request_body: Option<String>,
 }
@@ -60,7 +60,7 @@ impl Subject {
     }
 }
 
-/// For people: the URL, between method and body if it was no GET.
+/// For people: the URL, between method and body unless the request was a GET.
 impl fmt::Display for Subject {
     fn fmt(&self, f: &mut fmt::Formatter<'_>) -> fmt::Result {
         if let Some(method) = &self.method {
@@ -78,9 +78,9 @@ impl fmt::Display for Subject {
     }
 }
 
-/// One capture, as `--format json` has it.
+/// One capture, for `--format json`.
 #[derive(Serialize)]
-struct Listed<'a> {
+struct CaptureLine<'a> {
     #[serde(flatten)]
     subject: Subject,
     date: String,
@@ -97,7 +97,7 @@ struct Listed<'a> {
     offset: u64,
 }
 
-/// All answers to one request in a few numbers.
+/// Numbers about all responses to one request.
 #[derive(Serialize)]
 struct Summary {
     captures: u64,
@@ -108,7 +108,7 @@ struct Summary {
     digests: BTreeSet<String>,
 }
 
-/// The same, as `--format json` has it.
+/// The same, for `--format json`.
 #[derive(Serialize)]
 struct SummaryLine<'a> {
     #[serde(flatten)]
@@ -142,15 +142,15 @@ pub(super) fn run(args: &Args, context: &Context) -> anyhow::Result<ExitCode> {
 fn list_captures(out: &mut impl Write, captures: &[Capture], format: Format) -> io::Result<()> {
     let mut last = None;
     for capture in captures {
-        let listed = listed(capture);
+        let capture_line = capture_line(capture);
         if format == Format::Json {
-            write_json(out, &listed)?;
+            write_json(out, &capture_line)?;
             continue;
         }
-        let status = listed
+        let status = capture_line
             .status
             .map_or("-".to_owned(), |status| status.to_string());
-        let Listed {
+        let CaptureLine {
             subject,
             date,
             kind,
@@ -159,7 +159,7 @@ fn list_captures(out: &mut impl Write, captures: &[Capture], format: Format) -> 
             file,
             offset,
             ..
-        } = listed;
+        } = capture_line;
         if last.as_ref() != Some(&subject) {
             writeln!(out, "{subject}")?;
             last = Some(subject);
@@ -173,10 +173,10 @@ fn list_captures(out: &mut impl Write, captures: &[Capture], format: Format) -> 
     Ok(())
 }
 
-fn listed(capture: &Capture) -> Listed<'_> {
+fn capture_line(capture: &Capture) -> CaptureLine<'_> {
     let line = &capture.line;
     let is_revisit = capture.is_revisit();
-    Listed {
+    CaptureLine {
         subject: Subject::of(line),
         date: date::shown(&line.timestamp),
         status: capture.status,
@@ -189,13 +189,13 @@ fn listed(capture: &Capture) -> Listed<'_> {
     }
 }
 
-/// The first digits of a digest, which tell contents apart.
+/// The first digits of a digest, enough to tell contents apart.
 fn short(digest: &str) -> &str {
     let (_, digits) = digest.split_once(':').unwrap_or(("", digest));
     digits.get(..12).unwrap_or(digits)
 }
 
-/// The index is sorted by key; what was asked under one key is gathered until the next begins.
+/// Lists all URLs. The index is sorted by key: requests of one key are collected until the next key.
 fn list_urls(out: &mut impl Write, catalogue: &Catalogue, format: Format) -> anyhow::Result<()> {
     let mut key = String::new();
     let mut summaries: BTreeMap<Subject, Summary> = BTreeMap::new();

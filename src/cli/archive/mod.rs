@@ -16,11 +16,11 @@ use clap::Subcommand;
 use serde::Serialize;
 
 use super::Context;
-use crate::archive::{Catalogue, Moment, Payload, Wanted};
+use crate::archive::{CaptureQuery, Catalogue, PartialDate, Payload};
 use crate::cli::args::RequestArgs;
 use crate::exit::ExitCode;
 
-/// Look into the archive, and take out of it
+/// List, read, verify and convert the archive
 #[derive(Debug, clap::Args)]
 pub(super) struct Args {
     #[command(subcommand)]
@@ -41,7 +41,6 @@ enum Command {
 
 pub(super) fn run(args: &Args, context: &Context) -> anyhow::Result<ExitCode> {
     let done = dispatch(&args.command, context);
-    // Whatever else can fail is said with the failure.
     done.map_err(|error| match error.chain().next() {
         Some(bare) if bare.is::<io::Error>() => error.context("cannot write to standard output"),
         _ => error,
@@ -61,7 +60,10 @@ fn dispatch(command: &Command, context: &Context) -> anyhow::Result<ExitCode> {
     }
 }
 
-/// The folder of the repository's archive, which is there.
+/// The folder of the repository's archive.
+///
+/// # Errors
+/// When there is none; the message says what makes one.
 fn archive_folder(context: &Context) -> anyhow::Result<PathBuf> {
     let folder = context.config.root.join(&context.config.archive.path);
     anyhow::ensure!(

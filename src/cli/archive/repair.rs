@@ -8,22 +8,22 @@ use serde::Serialize;
 use urldb_warc::{RepairReport, repair};
 
 use super::{Context, ExitCode, archive_folder, write_json};
-use crate::archive::{Keys, describe};
+use crate::archive::{Keys, describe_recovered};
 use crate::cli::print::style::Format;
 use crate::cli::print::style::{GOOD, count, paint, plain};
 
-/// Set aside what is damaged in the archive, keep the rest, and make the index anew
+/// Set aside the damaged parts of the archive, keep the rest, and rebuild the index
 ///
-/// Nothing is deleted: the damaged parts are in files beside, which end with
-/// `.damaged`. Where records shared a gzip member, that is the whole file, and
-/// each record gets a member of its own.
+/// Nothing is deleted: damaged parts go into files that end with `.damaged`.
+/// Where records share a gzip member, the whole file is set aside, and each
+/// good record gets a member of its own.
 #[derive(Debug, clap::Args)]
 #[command(after_help = "\
 Examples:
   urldb archive repair && urldb archive verify
   urldb archive repair --format json | jq -r '.damaged[]?'")]
 pub(super) struct Args {
-    /// For people, or one JSON object a line: files, then a summary
+    /// Output for people, or one JSON object per line: files, then a summary
     #[arg(long, default_value = "human")]
     format: Format,
 }
@@ -31,10 +31,10 @@ pub(super) struct Args {
 /// One line of `--format json`.
 #[derive(Serialize)]
 #[serde(tag = "kind", rename_all = "kebab-case")]
-enum Line<'a> {
-    /// A file that a dead process left unfinished.
-    Recovered(Outcome<'a>),
-    Repaired(Outcome<'a>),
+enum JsonLine<'a> {
+    /// A file that a killed process left unfinished.
+    Recovered(RepairedFile<'a>),
+    Repaired(RepairedFile<'a>),
     Summary {
         recovered: usize,
         repaired: usize,
@@ -42,31 +42,31 @@ enum Line<'a> {
 }
 
 #[derive(Serialize)]
-struct Outcome<'a> {
-    /// What holds the good records, under its final name; a recovered file without any has none.
+struct RepairedFile<'a> {
+    /// The file with the good records; absent if there are none.
     #[serde(skip_serializing_if = "Option::is_none")]
     file: Option<String>,
     records: u64,
-    /// What was set aside.
+    /// The files with the damaged parts.
     damaged: Vec<String>,
     faults: Vec<&'a str>,
 }
 
 pub(super) fn run(args: &Args, context: &Context) -> anyhow::Result<ExitCode> {
-    let _owner = context.own()?;
+    let _lock = context.lock_repository()?;
     let folder = archive_folder(context)?;
     let done = repair(&folder, &Keys).context("cannot repair the archive")?;
     let mut out = anstream::stdout().lock();
     match args.format {
-        Format::Human => write_story(&mut out, &done, context)?,
-        Format::Json => write_lines(&mut out, &done, context)?,
+        Format::Human => write_human(&mut out, &done, context)?,
+        Format::Json => write_json_lines(&mut out, &done, context)?,
     }
     Ok(ExitCode::Success)
 }
 
-fn write_story(out: &mut impl Write, done: &RepairReport, context: &Context) -> io::Result<()> {
+fn write_human(out: &mut impl Write, done: &RepairReport, context: &Context) -> io::Result<()> {
     for recovered in &done.recovered {
-        writeln!(out, "{}", describe(recovered))?;
+        writeln!(out, "{}", describe_recovered(recovered))?;
     }
     for file in &done.repaired {
         let what = format!("repaired, {} kept", count(file.records, "record"));
@@ -86,27 +86,31 @@ fn write_story(out: &mut impl Write, done: &RepairReport, context: &Context) -> 
     Ok(())
 }
 
-fn write_lines(out: &mut impl Write, done: &RepairReport, context: &Context) -> io::Result<()> {
+fn write_json_lines(
+    out: &mut impl Write,
+    done: &RepairReport,
+    context: &Context,
+) -> io::Result<()> {
     let shown = |path: &PathBuf| context.shown(path);
     for recovered in &done.recovered {
-        let outcome = Outcome {
+        let outcome = RepairedFile {
             file: recovered.file.as_ref().map(shown),
             records: recovered.records,
             damaged: recovered.damaged.iter().map(shown).collect(),
             faults: recovered.fault.iter().map(String::as_str).collect(),
         };
-        write_json(out, &Line::Recovered(outcome))?;
+        write_json(out, &JsonLine::Recovered(outcome))?;
     }
     for repaired in &done.repaired {
-        let outcome = Outcome {
+        let outcome = RepairedFile {
             file: Some(shown(&repaired.file)),
             records: repaired.records,
             damaged: repaired.damaged.iter().map(shown).collect(),
             faults: repaired.faults.iter().map(String::as_str).collect(),
         };
-        write_json(out, &Line::Repaired(outcome))?;
+        write_json(out, &JsonLine::Repaired(outcome))?;
     }
-    let summary = Line::Summary {
+    let summary = JsonLine::Summary {
         recovered: done.recovered.len(),
         repaired: done.repaired.len(),
     };

@@ -11,21 +11,21 @@ use urldb_warc::{
 
 use super::{Context, ExitCode, archive_folder, write_json};
 use crate::archive::Keys;
-use crate::cli::print::progress::Bar;
+use crate::cli::print::progress::ProgressLine;
 use crate::cli::print::style::Format;
 use crate::cli::print::style::{BAD, DIM, WARN, count, paint, plain};
 
-/// Read every byte of the archive, and say what is wrong with it
+/// Read every byte of the archive, and report what is wrong
 ///
-/// Framing, compression, digests, fields, what records say of each other, and
-/// the index. The exit code is 1 if anything is lost or wrong.
+/// Checks framing, compression, digests, fields, references between records,
+/// and the index. The exit code is 1 if there is an error.
 #[derive(Debug, clap::Args)]
 #[command(after_help = "\
 Examples:
   urldb archive verify
   urldb archive verify --format json | jq -r 'select(.severity == \"error\") | .code'")]
 pub(super) struct Args {
-    /// For people, or one JSON object a line: findings, then a summary
+    /// Output for people, or one JSON object per line: findings, then a summary
     #[arg(long, default_value = "human")]
     format: Format,
 }
@@ -33,7 +33,7 @@ pub(super) struct Args {
 /// One line of `--format json`.
 #[derive(Serialize)]
 #[serde(tag = "kind", rename_all = "kebab-case")]
-enum Line<'a> {
+enum JsonLine<'a> {
     Finding {
         code: &'static str,
         severity: &'static str,
@@ -56,8 +56,8 @@ enum Line<'a> {
 pub(super) fn run(args: &Args, context: &Context) -> anyhow::Result<ExitCode> {
     let folder = archive_folder(context)?;
     let files = archive_files(&folder).context("cannot read the folder of the archive")?;
-    let bar = Bar::new(files.len() as u64, context.quiet);
-    let mut output = Output {
+    let bar = ProgressLine::new(files.len() as u64, context.quiet);
+    let mut output = FindingPrinter {
         context,
         format: args.format,
         file: PathBuf::new(),
@@ -83,16 +83,16 @@ pub(super) fn run(args: &Args, context: &Context) -> anyhow::Result<ExitCode> {
     })
 }
 
-/// Writes findings as they turn up.
-struct Output<'a> {
+/// Prints findings as the verifier finds them.
+struct FindingPrinter<'a> {
     context: &'a Context,
     format: Format,
-    /// The file of the last one.
+    /// The file of the last finding.
     file: PathBuf,
     failure: Option<io::Error>,
 }
 
-impl Output<'_> {
+impl FindingPrinter<'_> {
     fn add(&mut self, finding: &ArchiveFinding) {
         if self.failure.is_none() {
             self.failure = self.write(finding).err();
@@ -104,7 +104,7 @@ impl Output<'_> {
         let severity = finding.code.severity();
         let file = self.context.shown(&finding.file);
         if self.format == Format::Json {
-            let line = Line::Finding {
+            let line = JsonLine::Finding {
                 code: finding.code.name(),
                 severity: severity.name(),
                 file: &file,
@@ -146,7 +146,7 @@ impl Output<'_> {
         } = *summary;
         let mut out = anstream::stdout().lock();
         if self.format == Format::Json {
-            let line = Line::Summary {
+            let line = JsonLine::Summary {
                 files,
                 records,
                 bytes,

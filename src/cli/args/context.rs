@@ -1,14 +1,14 @@
-//! What every subcommand starts from: the options that all share, and the configuration.
+//! The context of every subcommand: the global options and the configuration.
 
 use std::path::{Path, PathBuf};
 
 use anyhow::Context as _;
 use clap::{Args, ValueEnum};
+use urldb_fetch::Mapping;
 
 use crate::config::{self, Config};
 use crate::git::{GitEnv, Repository};
-use crate::schedule::Owner;
-use urldb_fetch::Mapping;
+use crate::schedule::RepositoryLock;
 
 /// Options that go with every subcommand.
 #[derive(Debug, Args)]
@@ -23,10 +23,10 @@ pub struct GlobalArgs {
     /// When to use colour
     #[arg(long, value_name = "WHEN", global = true, default_value = "auto")]
     color: Color,
-    /// Say only what is wrong
+    /// Print only problems
     #[arg(short, long, global = true, conflicts_with = "verbose")]
     quiet: bool,
-    /// Say more
+    /// Print more
     #[arg(short, long, global = true)]
     verbose: bool,
 }
@@ -109,19 +109,19 @@ impl Context {
     }
 
     /// Makes this process the only urldb that writes to the repository.
-    pub(crate) fn own(&self) -> anyhow::Result<Owner> {
+    pub(crate) fn lock_repository(&self) -> anyhow::Result<RepositoryLock> {
         let repository = Repository::discover(&self.config.root, GitEnv::from_process())?;
         let folder = repository
             .as_ref()
             .map_or(self.config.root.as_path(), Repository::common_dir);
-        Ok(Owner::acquire(&folder.join("urldb.lock"))?)
+        Ok(RepositoryLock::acquire(&folder.join("urldb.lock"))?)
     }
 }
 
 /// `--map`, for every subcommand that fetches.
 #[derive(Debug, Args)]
 pub(crate) struct MapArgs {
-    /// Connect to another place for a host, and ask for the same thing
+    /// Send the requests for a host to another host or port
     #[arg(long = "map", value_name = "HOST[:PORT]=HOST[:PORT]")]
     pub(crate) maps: Vec<Mapping>,
 }

@@ -47,7 +47,7 @@ impl RecordArgs {
         let body = self.request.body(folder)?;
         let mut record = Record {
             method: self.request.method()?,
-            request_body: body.map(Body::into_text).transpose()?,
+            request_body: body.map(RequestBody::into_text).transpose()?,
             request_content_type: content_type.clone(),
             ..Record::default()
         };
@@ -109,22 +109,22 @@ impl RequestArgs {
         Ok(Some(method.to_owned()).filter(|method| method != "GET"))
     }
 
-    fn body(&self, folder: &Path) -> anyhow::Result<Option<Body>> {
+    fn body(&self, folder: &Path) -> anyhow::Result<Option<RequestBody>> {
         self.data
             .as_deref()
-            .map(|data| Body::read(data, folder))
+            .map(|data| RequestBody::read(data, folder))
             .transpose()
     }
 }
 
 /// What `--data` names.
-struct Body {
+struct RequestBody {
     bytes: Vec<u8>,
     /// Where it comes from, for people.
     source: String,
 }
 
-impl Body {
+impl RequestBody {
     fn read(data: &str, folder: &Path) -> anyhow::Result<Self> {
         let (mut bytes, mut source) = (data.as_bytes().to_owned(), "the body".to_owned());
         if let Some(name) = data.strip_prefix('@') {

@@ -15,31 +15,31 @@ pub(crate) struct SearchArgs {
     /// Only records with all these words in name, description or category
     #[arg(long, value_name = "WORDS")]
     search: Option<String>,
-    /// Only records of this language, or a variety of it: `en` is also `en-gb`
+    /// Only records of this language or its varieties: `en` includes `en-gb`
     #[arg(long, value_name = "LANGUAGE")]
     language: Option<String>,
-    /// Only records of this media type; `text/*` is any of the kind
+    /// Only records of this media type; `text/*` is any text type
     #[arg(long = "type", value_name = "TYPE")]
     media_type: Option<String>,
-    /// Only records rated so: `3`, `3..`, `..2` or `2..4`
+    /// Only records with this rating: `3`, `3..`, `..2` or `2..4`
     #[arg(long, value_name = "RATING")]
-    rating: Option<Ratings>,
-    /// By `name`, `date`, `rating` (best first) or `id`; what lacks it comes last
+    rating: Option<RatingRange>,
+    /// Sort by `name`, `date`, `rating` (best first) or `id`; records without it come last
     #[arg(long, value_name = "KEY")]
-    sort: Option<Sort>,
-    /// Under headings, by `category`, `language`, `type`, `rating`, `name` or `date`
+    sort: Option<SortField>,
+    /// Group under headings by `category`, `language`, `type`, `rating`, `name` or `date`
     #[arg(long, value_name = "KEY")]
-    group: Option<Group>,
+    group: Option<GroupField>,
 }
 
-/// Ratings from one to another.
+/// The least and the greatest rating.
 #[derive(Debug, Clone, Copy)]
-struct Ratings {
+struct RatingRange {
     least: u8,
     most: u8,
 }
 
-impl FromStr for Ratings {
+impl FromStr for RatingRange {
     type Err = String;
 
     fn from_str(text: &str) -> Result<Self, String> {
@@ -62,14 +62,14 @@ impl FromStr for Ratings {
 
 /// What records may be ordered by.
 #[derive(Debug, Clone, Copy, PartialEq, Eq)]
-enum Sort {
+enum SortField {
     Name,
     Date,
     Rating,
     Id,
 }
 
-impl FromStr for Sort {
+impl FromStr for SortField {
     type Err = String;
 
     fn from_str(text: &str) -> Result<Self, String> {
@@ -85,7 +85,7 @@ impl FromStr for Sort {
 
 /// What records may be grouped by.
 #[derive(Debug, Clone, Copy, PartialEq, Eq)]
-enum Group {
+enum GroupField {
     Category,
     Language,
     Type,
@@ -94,7 +94,7 @@ enum Group {
     Date,
 }
 
-impl FromStr for Group {
+impl FromStr for GroupField {
     type Err = String;
 
     fn from_str(text: &str) -> Result<Self, String> {
@@ -134,12 +134,12 @@ fn refusal(key: &str, how: &str, allowed: &str) -> String {
 pub(crate) struct Rank {
     group: (bool, String),
     is_missing: bool,
-    key: Key,
+    key: SortKey,
     name: String,
 }
 
 #[derive(Debug, Clone, PartialEq, Eq, PartialOrd, Ord)]
-enum Key {
+enum SortKey {
     Text(String),
     Date(Option<DateTime>),
     /// What is missing from the best.
@@ -196,18 +196,18 @@ impl SearchArgs {
     pub(crate) fn rank(&self, record: &Record) -> Rank {
         let name = record.name.clone().unwrap_or_default();
         let date = || catalogued(record, "date").and_then(parse_date);
-        let (is_missing, key) = match self.sort.unwrap_or(Sort::Name) {
-            Sort::Name => (record.name.is_none(), Key::Text(name.to_lowercase())),
-            Sort::Date => (date().is_none(), Key::Date(date())),
-            Sort::Rating => (
+        let (is_missing, key) = match self.sort.unwrap_or(SortField::Name) {
+            SortField::Name => (record.name.is_none(), SortKey::Text(name.to_lowercase())),
+            SortField::Date => (date().is_none(), SortKey::Date(date())),
+            SortField::Rating => (
                 rating(record).is_none(),
-                Key::Rating(5 - rating(record).unwrap_or_default()),
+                SortKey::Rating(5 - rating(record).unwrap_or_default()),
             ),
-            Sort::Id => {
+            SortField::Id => {
                 let id = catalogued(record, "id")
                     .and_then(number)
                     .unwrap_or_default();
-                (id.is_empty(), Key::Id(id.len(), id.to_owned()))
+                (id.is_empty(), SortKey::Id(id.len(), id.to_owned()))
             }
         };
         let heading = self.group.and_then(|group| heading(record, group));
@@ -220,14 +220,14 @@ impl SearchArgs {
     }
 }
 
-fn heading(record: &Record, group: Group) -> Option<String> {
+fn heading(record: &Record, group: GroupField) -> Option<String> {
     match group {
-        Group::Category => category(record),
-        Group::Language => catalogued(record, "language").map(str::to_lowercase),
-        Group::Type => media_type(record),
-        Group::Rating => rating(record).map(|rating| rating.to_string()),
-        Group::Name => record.name.clone(),
-        Group::Date => Some(
+        GroupField::Category => category(record),
+        GroupField::Language => catalogued(record, "language").map(str::to_lowercase),
+        GroupField::Type => media_type(record),
+        GroupField::Rating => rating(record).map(|rating| rating.to_string()),
+        GroupField::Name => record.name.clone(),
+        GroupField::Date => Some(
             catalogued(record, "date")
                 .and_then(parse_date)?
                 .date()

@@ -6,13 +6,13 @@ use std::collections::{BTreeSet, HashMap};
 use clap::Args;
 use urldb_canon::Identity;
 use urldb_format::Database;
+use urldb_verdict::Selection;
 
 use super::context::MapArgs;
 use crate::cli::Context;
 use crate::config::section::nearest;
 use crate::database::aliases::{Aliases, paths_in};
 use crate::database::site_rules;
-use urldb_verdict::Selection;
 
 /// Which records.
 #[derive(Debug, Default, Args)]
@@ -23,7 +23,7 @@ pub(crate) struct SelectArgs {
     /// Only records of this category
     #[arg(short, long = "category", value_name = "CATEGORY")]
     categories: Vec<String>,
-    /// Only paths that begin like this
+    /// Only paths that begin with this text
     #[arg(long, value_name = "PREFIX")]
     path_prefix: Option<String>,
 }
@@ -95,9 +95,9 @@ pub(crate) fn find_records(
     if urls.is_empty() {
         return Ok(vec![]);
     }
-    // Those with mistakes are no help here, and `lint` tells of them.
+    // Rules with mistakes are ignored here; `lint` reports them.
     let rules = site_rules::read(&context.database())?.rules;
-    let mut known = Known {
+    let mut lookup = RecordLookup {
         context,
         aliases: Aliases::load(&context.config)?,
         paths: HashMap::new(),
@@ -105,26 +105,26 @@ pub(crate) fn find_records(
     urls.iter()
         .map(|url| {
             let identity = urldb_canon::identify(url)?;
-            if let Some(found) = known.record(&identity)? {
+            if let Some(found) = lookup.record(&identity)? {
                 return Ok(found);
             }
             let page = rules.resolve(url).ok().and_then(|found| found.record.ok());
-            match page.map(|page| known.record(&page)).transpose()?.flatten() {
+            match page.map(|page| lookup.record(&page)).transpose()?.flatten() {
                 Some(found) => Ok(found),
-                None => Err(known.explain(url, &identity)?),
+                None => Err(lookup.not_found(url, &identity)?),
             }
         })
         .collect()
 }
 
-/// The records that there are, as far as they were asked for: the paths of each host.
-struct Known<'a> {
+/// Looks records up by URL; caches the paths of each host.
+struct RecordLookup<'a> {
     context: &'a Context,
     aliases: Aliases,
     paths: HashMap<String, BTreeSet<String>>,
 }
 
-impl Known<'_> {
+impl RecordLookup<'_> {
     /// Host and path of the record of a URL, if it has one.
     fn record(&mut self, url: &Identity) -> anyhow::Result<Option<(String, String)>> {
         let host = self.aliases.primary_host(&url.host);
@@ -132,8 +132,8 @@ impl Known<'_> {
         Ok(is_known.then(|| (host, url.path.clone())))
     }
 
-    /// That a URL has none.
-    fn explain(&mut self, typed: &str, url: &Identity) -> anyhow::Result<anyhow::Error> {
+    /// The error about a URL without a record.
+    fn not_found(&mut self, typed: &str, url: &Identity) -> anyhow::Result<anyhow::Error> {
         let host = self.aliases.primary_host(&url.host);
         let paths = self.paths(&host)?.iter().map(String::as_str);
         Ok(match nearest(&url.path, paths) {

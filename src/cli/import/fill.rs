@@ -11,7 +11,7 @@ use urldb_format::{DomainFile, Record, RecordIdentity};
 use urldb_verdict::Job;
 
 use crate::cli::Context;
-use crate::cli::print::progress::Bar;
+use crate::cli::print::progress::ProgressLine;
 use crate::cli::print::style::{self, count, plain};
 use crate::database::edit::Edit;
 use crate::exit::ExitCode;
@@ -39,7 +39,7 @@ pub(super) fn fill(context: &Context, lacking: &[Url], exit: ExitCode) -> anyhow
     let mut batch = Batch::new(context);
     let mut outcome = Ok(());
     let mut refused = 0;
-    let bar = Bar::new(lacking.len() as u64, context.quiet);
+    let bar = ProgressLine::new(lacking.len() as u64, context.quiet);
     let probed = run::probe(&context.config, &stop, &bar, jobs, |job, served| {
         match served {
             Ok(bytes) => batch.push(job, bytes),
@@ -128,7 +128,7 @@ impl<'a> Batch<'a> {
             }
             self.written += changed.len() as u64;
             file.put_all(changed)?;
-            edit.stage(&file)?;
+            edit.prepare(&file)?;
         }
         edit.commit()?;
         (self.size, self.since) = (0, Instant::now());

@@ -1,12 +1,12 @@
 //! `urldb import`: lists of URLs into the database, all or nothing.
 //!
-//! `source` reads the list, `spool` holds what it says on disk until each domain file is made in one
-//! go, `merge` makes it, `tally` tells, `fill` fetches what has no digest.
+//! `source` reads the lists, `spool` holds their items on disk until `database::lists` merges them into
+//! each domain file, `report` prints, `fill` fetches URLs without a digest.
 
 mod fill;
+mod report;
 mod source;
 mod spool;
-mod tally;
 
 use std::collections::BTreeMap;
 use std::path::PathBuf;
@@ -14,22 +14,22 @@ use std::path::PathBuf;
 use anyhow::Context as _;
 use urldb_interchange::ReadEvent;
 
+use self::report::ImportReport;
 use self::spool::Spool;
-use self::tally::Tally;
 use super::Context;
 use crate::cli::args::MapArgs;
 use crate::database::aliases::Aliases;
 use crate::database::edit::Edit;
-use crate::database::lists::Merge;
+use crate::database::lists::ListMerge;
 use crate::exit::ExitCode;
 use source::Format;
 
 pub(super) use source::parse_base;
 
-/// Take lists of URLs into the database
+/// Import lists of URLs into the database
 ///
-/// A URL that is new is added; to one that is known, what it lacks. What is promised already is kept.
-/// If a URL is refused, nothing is written at all, unless with --keep-going.
+/// New URLs are added; known URLs get the keys that they lack, and keep their promises. If a URL is
+/// refused, nothing is written, except with --keep-going.
 #[derive(Debug, clap::Args)]
 #[command(after_help = "\
 Examples:
@@ -39,27 +39,27 @@ Examples:
   urldb import csv links.csv --column url=Link --column name=Title
   urldb import warc crawl.warc.gz -c crawled")]
 pub(super) struct Args {
-    /// What the files are
+    /// The format of the files
     format: Format,
-    /// Files; `-` is standard input. Of `bagit`, the folder of the bag
+    /// Files; `-` is standard input. For `bagit`, the folder of the bag
     #[arg(value_name = "FILE", required = true)]
     files: Vec<PathBuf>,
-    /// What would be added, merged and refused; nothing is written
+    /// Show what would be added, merged and refused; write nothing
     #[arg(short = 'n', long)]
     dry_run: bool,
-    /// Import the others when some URLs are refused
+    /// Import the other URLs when some are refused
     #[arg(short, long)]
     keep_going: bool,
-    /// Fetch what has no digest, and promise the bytes that are served now; run it again to go on
+    /// Fetch URLs without a digest, and promise the bytes that they serve now; run it again to continue
     #[arg(long = "static", conflicts_with = "dry_run")]
     is_static: bool,
     /// Put the records into a category
     #[arg(short, long = "category", value_name = "CATEGORY")]
     categories: Vec<String>,
-    /// Where the files of `sha256sum` and `bagit` are served; `http://` if their names begin with a host
+    /// The URL of the folder with the files of `sha256sum` and `bagit`; `http://` if names begin with a host
     #[arg(long, value_name = "URL", value_parser = source::parse_base)]
     base: Option<String>,
-    /// Which column of `csv` holds what: `url`, or the key of a record
+    /// Name of the `csv` column for a KEY: `url`, or the key of a record
     #[arg(long = "column", value_name = "KEY=NAME", value_parser = source::parse_column)]
     columns: Vec<(String, String)>,
     /// Refuse a list of more URLs than this
@@ -71,16 +71,16 @@ pub(super) struct Args {
 
 pub(super) fn run(args: &Args, context: &mut Context) -> anyhow::Result<ExitCode> {
     context.add_maps(&args.map.maps);
-    let mut tally = Tally::new(context);
+    let mut report = ImportReport::new(context);
     let mut spool = Spool::new()?;
-    read(args, context, &mut spool, &mut tally).context("nothing was imported")?;
-    let lacking = write(args, context, &mut spool, &mut tally)?;
-    if args.is_static && !tally.stops(args.keep_going) {
-        tally.finish(args.dry_run, args.keep_going)?;
-        return fill::fill(context, &lacking, tally.exit());
+    read(args, context, &mut spool, &mut report).context("nothing was imported")?;
+    let lacking = write(args, context, &mut spool, &mut report)?;
+    if args.is_static && !report.stops(args.keep_going) {
+        report.finish(args.dry_run, args.keep_going)?;
+        return fill::fill(context, &lacking, report.exit());
     }
-    tally.finish(args.dry_run, args.keep_going)?;
-    Ok(tally.exit())
+    report.finish(args.dry_run, args.keep_going)?;
+    Ok(report.exit())
 }
 
 /// Reads all lists into the spool.
@@ -88,11 +88,11 @@ fn read(
     args: &Args,
     context: &Context,
     spool: &mut Spool,
-    tally: &mut Tally,
+    report: &mut ImportReport,
 ) -> anyhow::Result<()> {
     source::read(args, context, &mut |found| {
         match found {
-            ReadEvent::Notice(notice) => tally.tell(&notice),
+            ReadEvent::Notice(notice) => report.add_notice(&notice),
             ReadEvent::Item(_) if spool.len() == args.max_urls => {
                 let message = format!(
                     "there are more than {} URLs; --max-urls takes more",
@@ -106,13 +106,13 @@ fn read(
     })
 }
 
-/// Writes every domain file that changes, once all of them are on disk; returns the URLs whose bytes
-/// nothing promises.
+/// Writes the changed domain files, once all of them are on disk. Returns the URLs without promised
+/// bytes.
 fn write(
     args: &Args,
     context: &Context,
     spool: &mut Spool,
-    tally: &mut Tally,
+    report: &mut ImportReport,
 ) -> anyhow::Result<Vec<urldb_canon::Identity>> {
     let mut edit = Edit::begin(&context.database())?;
     let aliases = Aliases::load(&context.config)?;
@@ -123,25 +123,25 @@ fn write(
             items.extend(spool.take(&host)?);
         }
         let path = context.domain_file(&domain);
-        let merge = Merge::new(&path, &items, &args.categories)?;
+        let merge = ListMerge::new(&path, &items, &args.categories)?;
         let name = context.shown(&path);
         let merged = merge.all(items, &name);
-        tally.take(&merged, &name)?;
+        report.add_file(&merged, &name)?;
         if args.is_static {
             lacking.extend(merged.lacking());
         }
         let file = merged.file()?;
-        if let Some(file) = file.filter(|_| !args.dry_run && !tally.stops(args.keep_going)) {
-            edit.stage(&file)?;
+        if let Some(file) = file.filter(|_| !args.dry_run && !report.stops(args.keep_going)) {
+            edit.prepare(&file)?;
         }
     }
-    if !tally.stops(args.keep_going) {
+    if !report.stops(args.keep_going) {
         edit.commit()?;
     }
     Ok(lacking)
 }
 
-/// The domain files, each with the hosts whose records it is to hold: itself, and its cnames.
+/// The domains, each with the hosts of its records: itself, and its cnames.
 fn domains(aliases: &Aliases, hosts: Vec<String>) -> BTreeMap<String, Vec<String>> {
     let mut domains: BTreeMap<String, Vec<String>> = BTreeMap::new();
     for host in hosts {

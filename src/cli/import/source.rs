@@ -1,4 +1,4 @@
-//! Which reader a list wants, and from where.
+//! The reader for each format, and its input.
 
 use std::collections::BTreeMap;
 use std::fs::File;
@@ -18,13 +18,13 @@ use super::Args;
 pub(super) enum Format {
     /// SSD3 URI-Catalogue
     Ssd3,
-    /// A URL a line
+    /// One URL per line
     List,
     /// A sitemap, or an index with its sitemaps beside it; gzip too
     Sitemap,
     /// A table whose first row names the columns
     Csv,
-    /// What `urldb export jsonl` writes
+    /// Output of `urldb export jsonl`
     Jsonl,
     /// Digests of files below --base
     Sha256sum,
@@ -42,20 +42,20 @@ pub(super) fn read(args: &Args, context: &Context, sink: &mut Sink<'_>) -> anyho
         let path = context.directory.join(file);
         let shown: Arc<str> = file.display().to_string().into();
         if file.as_os_str() == "-" {
-            one(
+            read_one(
                 args,
                 &spooled(io::stdin().lock())?,
                 &"standard input".into(),
                 sink,
             )?;
         } else {
-            one(args, &Source::File(&path), &shown, sink)?;
+            read_one(args, &Source::File(&path), &shown, sink)?;
         }
     }
     Ok(())
 }
 
-/// Where a list is read from.
+/// The input of a list.
 enum Source<'a> {
     File(&'a Path),
     /// Standard input, since some formats are read twice.
@@ -95,7 +95,7 @@ impl Source<'_> {
     }
 }
 
-fn one(
+fn read_one(
     args: &Args,
     source: &Source<'_>,
     shown: &Arc<str>,

@@ -1,4 +1,4 @@
-//! What `--verbose` tells: a URL's whole story, attempt by attempt and hop by hop.
+//! The output of `--verbose`: each attempt of a URL, hop by hop.
 
 use std::cell::RefCell;
 use std::fmt::Write as _;
@@ -6,76 +6,76 @@ use std::io::{self, Write};
 use std::time::Duration;
 
 use urldb_protocol::State;
+use urldb_verdict::{
+    Body, BodyEnd, Classification, Decoded, Hop, Job, JudgedJob, Observation, Verdict,
+};
 
 use super::style::{BAD, DIM, GOOD, WARN, count, paint, plain};
 use crate::hex;
 use crate::run::Progress;
-use urldb_verdict::{Body, BodyEnd, Decoded, Hop, Observation};
-use urldb_verdict::{Classification, Verdict};
-use urldb_verdict::{Job, JudgedJob};
 
-/// Whose stories are told.
+/// Which URLs are logged.
 #[derive(Debug, Clone, Copy, PartialEq, Eq)]
-pub(crate) enum Tell {
-    /// Nobody's.
-    Nothing,
-    /// Those of URLs that are not simply as promised.
-    NotPlainlyOk,
-    /// Those of all.
-    Everything,
+pub(crate) enum LogDetail {
+    /// No URLs.
+    None,
+    /// URLs with a problem, a warning or several attempts.
+    Problems,
+    /// All URLs.
+    All,
 }
 
-/// Collects stories while a run goes on.
-pub(crate) struct Stories {
-    tell: Tell,
-    told: RefCell<Vec<Story>>,
+/// Collects attempts while a run goes on.
+pub(crate) struct AttemptLog {
+    detail: LogDetail,
+    entries: RefCell<Vec<LogEntry>>,
 }
 
-/// One story, and what it is sorted by.
+/// The log of one URL, with its sort key.
 #[derive(PartialEq, Eq, PartialOrd, Ord)]
-struct Story {
+struct LogEntry {
     file: String,
     line: usize,
     url: String,
     text: String,
 }
 
-impl Stories {
-    /// Collects the stories that `tell` asks for.
-    pub(crate) fn new(tell: Tell) -> Self {
+impl AttemptLog {
+    /// Collects the attempts of the URLs that `detail` names.
+    pub(crate) fn new(detail: LogDetail) -> Self {
         Self {
-            tell,
-            told: RefCell::default(),
+            detail,
+            entries: RefCell::default(),
         }
     }
 
-    /// Writes the stories in the order of the records.
+    /// Writes the attempts in the order of the records.
     pub(crate) fn write(&self, out: &mut impl Write) -> io::Result<()> {
-        let mut told = self.told.borrow_mut();
-        told.sort_unstable();
-        let mut told = told.iter();
-        told.try_for_each(|story| out.write_all(story.text.as_bytes()))
+        let mut entries = self.entries.borrow_mut();
+        entries.sort_unstable();
+        let mut entries = entries.iter();
+        entries.try_for_each(|entry| out.write_all(entry.text.as_bytes()))
     }
 }
 
-impl Progress for Stories {
+impl Progress for AttemptLog {
     fn judged(&self, judged: &JudgedJob) {
         let JudgedJob {
             job,
             observations: seen,
             verdict,
         } = judged;
-        let is_wanted = match self.tell {
-            Tell::Nothing => false,
-            Tell::NotPlainlyOk => !is_plainly_ok(seen, verdict),
-            Tell::Everything => true,
+        let is_wanted = match self.detail {
+            LogDetail::None => false,
+            LogDetail::Problems => !is_plainly_ok(seen, verdict),
+            LogDetail::All => true,
         };
         if is_wanted {
-            self.told.borrow_mut().push(Story {
+            self.entries.borrow_mut().push(LogEntry {
                 file: job.file.to_string(),
                 line: job.line,
                 url: job.url.clone(),
-                text: tell(job, seen, verdict),
+                text: format_job(job, seen, verdict),
             });
         }
     }
@@ -86,7 +86,7 @@ fn is_plainly_ok(seen: &[Observation], verdict: &Verdict) -> bool {
     state == State::Ok && warning.is_none() && seen.len() == 1
 }
 
-fn tell(job: &Job, seen: &[Observation], verdict: &Verdict) -> String {
+fn format_job(job: &Job, seen: &[Observation], verdict: &Verdict) -> String {
     let mut text = format!(
         "{} {}\n  {} {}:{}\n",
         job.request.method,
@@ -104,7 +104,7 @@ fn tell(job: &Job, seen: &[Observation], verdict: &Verdict) -> String {
             _ => observation.started.strftime("%FT%TZ").to_string(),
         };
         line(&mut text, 2, &format!("attempt {number}, {when}"));
-        tell_attempt(&mut text, observation);
+        format_attempt(&mut text, observation);
         line(
             &mut text,
             4,
@@ -116,12 +116,12 @@ fn tell(job: &Job, seen: &[Observation], verdict: &Verdict) -> String {
     text
 }
 
-fn tell_attempt(text: &mut String, observation: &Observation) {
+fn format_attempt(text: &mut String, observation: &Observation) {
     for hop in &observation.hops {
-        tell_hop(text, hop, observation);
+        format_hop(text, hop, observation);
     }
     if let Some(body) = &observation.body {
-        tell_body(text, body);
+        format_body(text, body);
     }
     if let Some(failure) = &observation.failure {
         let what = format!("failed ({}): {}", failure.kind, failure.detail);
@@ -130,7 +130,7 @@ fn tell_attempt(text: &mut String, observation: &Observation) {
     line(text, 4, &format!("took {}", time(observation.elapsed)));
 }
 
-fn tell_hop(text: &mut String, hop: &Hop, observation: &Observation) {
+fn format_hop(text: &mut String, hop: &Hop, observation: &Observation) {
     let at = Duration::try_from(hop.at.duration_since(observation.started)).unwrap_or_default();
     let status = format!("{} {}", hop.status, hop.reason_phrase);
     let address = hop
@@ -167,7 +167,7 @@ fn tell_hop(text: &mut String, hop: &Hop, observation: &Observation) {
     }
 }
 
-fn tell_body(text: &mut String, body: &Body) {
+fn format_body(text: &mut String, body: &Body) {
     let end = match body.end {
         BodyEnd::Complete => "whole",
         BodyEnd::Cut => "not read to its end",

@@ -6,7 +6,7 @@ use std::io::{self, Write};
 use serde::Serialize;
 use urldb_protocol::{Envelope, Finding, FixedMistake, JobResult, Mistake, State, Summary};
 
-use super::attempts::Stories;
+use super::attempts::AttemptLog;
 use super::findings;
 use super::style::Format;
 use super::style::{self, BAD, DIM, GOOD, WARN, count, paint};
@@ -16,21 +16,21 @@ use crate::run::Outcome;
 /// Prints an outcome: what was found on standard output, what went wrong on standard error.
 pub(crate) fn print(
     outcome: &Outcome,
-    stories: &Stories,
+    attempts: &AttemptLog,
     format: Format,
     context: &Context,
 ) -> anyhow::Result<()> {
     match format {
         Format::Human => {
             let mut out = anstream::stdout().lock();
-            stories.write(&mut out)?;
+            attempts.write(&mut out)?;
             write_unreadable(&mut out, outcome, context)?;
             write_human(&mut out, outcome, context)?;
         }
         Format::Json => {
             // The document is for programs; this is for whoever started them.
             let mut err = anstream::stderr().lock();
-            stories.write(&mut err)?;
+            attempts.write(&mut err)?;
             write_unreadable(&mut err, outcome, context)?;
             write_json(&mut io::stdout().lock(), outcome)?;
         }

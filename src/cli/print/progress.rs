@@ -1,30 +1,29 @@
-//! A line that shows long work going on; there is none where nobody looks at it.
+//! The progress line of long work; drawn on a terminal only.
 
 use std::cell::{Cell, RefCell};
 use std::collections::{BTreeSet, HashMap};
 use std::time::Duration;
 
 use indicatif::{ProgressBar, ProgressDrawTarget, ProgressStyle};
+use urldb_verdict::{Job, JudgedJob};
 
 use crate::run::Progress;
-use urldb_verdict::Job;
-use urldb_verdict::JudgedJob;
 
-/// How many hosts are named as those that are waited for.
+/// The number of hosts named in the line.
 const NAMED: usize = 3;
 
 /// The message fills what is left of the width and is cut there: a line that wraps could not be
 /// taken away again.
 const TEMPLATE: &str = "{pos}/{len} {bar:10} {per_sec}, {eta} left{wide_msg}";
 
-/// The progress of a known number of things.
-pub(crate) struct Bar {
+/// A progress line on standard error.
+pub(crate) struct ProgressLine {
     line: ProgressBar,
     failures: Cell<u64>,
-    left: RefCell<Left>,
+    remaining: RefCell<RemainingJobs>,
 }
 
-impl Bar {
+impl ProgressLine {
     /// Draws on standard error, if that is a terminal.
     pub(crate) fn new(total: u64, quiet: bool) -> Self {
         let target = if quiet {
@@ -40,7 +39,7 @@ impl Bar {
         Self {
             line: bar,
             failures: Cell::new(0),
-            left: RefCell::default(),
+            remaining: RefCell::default(),
         }
     }
 
@@ -64,15 +63,15 @@ impl Bar {
         } else {
             format!(", {failures} broken")
         };
-        format!("{failures}{}", self.left.borrow().names())
+        format!("{failures}{}", self.remaining.borrow().names())
     }
 }
 
-impl Progress for Bar {
+impl Progress for ProgressLine {
     fn planned(&self, jobs: &[Vec<Job>]) {
         self.line.set_length(jobs.iter().flatten().count() as u64);
         if !self.line.is_hidden() {
-            *self.left.borrow_mut() = Left::of(jobs);
+            *self.remaining.borrow_mut() = RemainingJobs::of(jobs);
             self.line.set_message(self.message());
         }
     }
@@ -82,21 +81,21 @@ impl Progress for Bar {
         let broken = u64::from(verdict.state().is_broken());
         self.failures.set(self.failures.get() + broken);
         if !self.line.is_hidden() {
-            self.left.borrow_mut().take(host_of(job));
+            self.remaining.borrow_mut().take(host_of(job));
             self.line.set_message(self.message());
         }
         self.line.inc(1);
     }
 }
 
-/// How many jobs each host has left: those with the most are the ones that keep us waiting.
+/// The jobs that each host has left. The run waits longest for the hosts with the most jobs.
 #[derive(Debug, Default)]
-struct Left {
+struct RemainingJobs {
     jobs: HashMap<String, u64>,
     ranked: BTreeSet<(u64, String)>,
 }
 
-impl Left {
+impl RemainingJobs {
     fn of(jobs: &[Vec<Job>]) -> Self {
         let mut left = Self::default();
         for job in jobs.iter().flatten() {

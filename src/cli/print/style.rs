@@ -31,14 +31,14 @@ pub(crate) fn paint(style: Style, text: impl Display) -> String {
     format!("{style}{text}{style:#}")
 }
 
-/// Text from the network without what a terminal could take for a command.
+/// Replaces control characters, which could inject terminal escapes.
 pub(crate) fn plain(text: &str) -> String {
     text.replace(char::is_control, "\u{fffd}")
 }
 
 /// An error and its causes, on standard error.
 pub(crate) fn print_error(error: &anyhow::Error) {
-    // There is nobody to tell that standard error is closed.
+    // A closed standard error is no error.
     let _ = writeln!(
         anstream::stderr(),
         "{} {}",

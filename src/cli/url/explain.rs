@@ -6,7 +6,7 @@ use urldb_canon::rules::SiteRules;
 use urldb_canon::{Identity, surt};
 use urldb_format::{DomainFile, RecordEntry};
 
-use super::explanation::{Explanation, Record};
+use super::explanation::{Explanation, RecordLocation};
 use super::table;
 use crate::cli::Context;
 use crate::cli::print::style::Format;
@@ -16,9 +16,9 @@ use crate::exit::ExitCode;
 
 /// Show each step from a URL to its record
 ///
-/// What the URL is made of, which site rules were tried and which was taken,
-/// what they make of it, and whether the database has it. Nothing is asked of
-/// the network. The exit code is 1 for a URL that cannot be a record.
+/// Shows the parts of the URL, the site rules that were tried and the one that
+/// was taken, the resulting page, and whether the database has it. Works
+/// without network. The exit code is 1 for a URL that cannot be a record.
 #[derive(Debug, clap::Args)]
 #[command(after_help = "\
 Examples:
@@ -75,7 +75,7 @@ fn explain(url: &str, context: &Context) -> anyhow::Result<Explanation> {
         let file = read_if_there(&path)?;
         let mut records = file.iter().flat_map(DomainFile::records);
         let entry = records.find(|entry| entry.record().path == kept.path);
-        explanation.record = Some(Record {
+        explanation.record = Some(RecordLocation {
             file: context.shown(&path),
             cname: (kept.host != page.host).then_some(page.host),
             path: kept.path,

@@ -17,23 +17,23 @@ pub(super) struct Explanation {
     pub(super) parts: Option<UrlParts>,
     pub(super) registrable_domain: Option<String>,
     /// The rules of the domain; null where there are none.
-    pub(super) domain_rules: Option<Script>,
+    pub(super) domain_rules: Option<RuleFile>,
     pub(super) website: Option<String>,
     /// The rules of the website; null where there are none.
-    pub(super) website_rules: Option<Script>,
+    pub(super) website_rules: Option<RuleFile>,
     pub(super) variables: Vec<Variable>,
     /// Options and other variables by name.
     pub(super) options: BTreeMap<String, String>,
     pub(super) page_url: Option<String>,
     pub(super) official_url: Option<String>,
     /// The record that it is, or would be.
-    pub(super) record: Option<Record>,
+    pub(super) record: Option<RecordLocation>,
     /// The key of the record's URL in the archive's index; that of the URL where it is no record.
     pub(super) surt: Option<String>,
     /// The folder of the database; null where there is none.
     pub(super) database: Option<String>,
     /// Why there is no record.
-    pub(super) problem: Option<Problem>,
+    pub(super) problem: Option<UrlProblem>,
 }
 
 #[derive(Debug, Serialize)]
@@ -47,7 +47,7 @@ pub(super) struct UrlParts {
 
 /// The rules of a file that were tried, in order.
 #[derive(Debug, Serialize)]
-pub(super) struct Script {
+pub(super) struct RuleFile {
     pub(super) file: String,
     /// The name of the rule that was taken.
     pub(super) taken: Option<String>,
@@ -81,7 +81,7 @@ pub(super) struct Variable {
 }
 
 #[derive(Debug, Serialize)]
-pub(super) struct Record {
+pub(super) struct RecordLocation {
     /// The domain file.
     pub(super) file: String,
     /// The host of the page, where it is another name of the domain.
@@ -94,7 +94,7 @@ pub(super) struct Record {
 }
 
 #[derive(Debug, Serialize)]
-pub(super) struct Problem {
+pub(super) struct UrlProblem {
     pub(super) code: &'static str,
     pub(super) message: String,
 }
@@ -113,7 +113,7 @@ impl Explanation {
         };
         let script = |tried: &Option<Vec<RuleAttempt>>, file| {
             let tried = tried.as_ref()?;
-            Some(Script::new(file, tried))
+            Some(RuleFile::new(file, tried))
         };
         Self {
             url: trace.parts.as_ref().map(ToString::to_string),
@@ -129,7 +129,7 @@ impl Explanation {
             record: None,
             surt: trace.parts.as_ref().map(|parts| surt(&parts.to_string())),
             database: None,
-            problem: failure.map(Problem::new),
+            problem: failure.map(UrlProblem::new),
         }
     }
 }
@@ -146,7 +146,7 @@ impl UrlParts {
     }
 }
 
-impl Script {
+impl RuleFile {
     fn new(file: String, tried: &[RuleAttempt]) -> Self {
         let is_taken = |tried: &&RuleAttempt| {
             matches!(
@@ -204,7 +204,7 @@ impl Variable {
     }
 }
 
-impl Problem {
+impl UrlProblem {
     fn new(failure: &ResolveError) -> Self {
         Self {
             code: failure.code(),

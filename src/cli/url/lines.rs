@@ -25,7 +25,7 @@ pub(super) fn answer_each<T: Display, E: Display>(
     urls: &[String],
     answer: impl Fn(&str) -> Result<T, E>,
 ) -> anyhow::Result<ExitCode> {
-    let mut answers = Answers {
+    let mut answers = AnswerWriter {
         out: BufWriter::with_capacity(BUFFER, io::stdout().lock()),
         exit: ExitCode::Success,
         answer,
@@ -41,13 +41,13 @@ pub(super) fn answer_each<T: Display, E: Display>(
     Ok(answers.exit)
 }
 
-struct Answers<F> {
+struct AnswerWriter<F> {
     out: BufWriter<StdoutLock<'static>>,
     exit: ExitCode,
     answer: F,
 }
 
-impl<T: Display, E: Display, F: Fn(&str) -> Result<T, E>> Answers<F> {
+impl<T: Display, E: Display, F: Fn(&str) -> Result<T, E>> AnswerWriter<F> {
     fn answer_lines<R: io::Read>(&mut self, mut input: BufReader<R>) -> anyhow::Result<()> {
         let mut line = Vec::new();
         for number in 1u64.. {
@@ -75,14 +75,14 @@ impl<T: Display, E: Display, F: Fn(&str) -> Result<T, E>> Answers<F> {
             Ok("") => {}
             Ok(url) => match (self.answer)(url) {
                 Ok(answer) => write!(self.out, "{answer}")?,
-                Err(error) => self.complain(place, &error),
+                Err(error) => self.report_problem(place, &error),
             },
-            Err(problem) => self.complain(place, &problem),
+            Err(problem) => self.report_problem(place, &problem),
         }
         self.out.write_all(b"\n")
     }
 
-    fn complain(&mut self, place: &dyn Display, error: &dyn Display) {
+    fn report_problem(&mut self, place: &dyn Display, error: &dyn Display) {
         style::print_warning(format_args!(
             "{place}: {}",
             style::plain(&error.to_string())

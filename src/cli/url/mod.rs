@@ -12,10 +12,9 @@ use clap::Subcommand;
 use super::Context;
 use crate::exit::ExitCode;
 
-/// Look at URLs as urldb does
+/// Show how urldb reads URLs
 ///
-/// For pipes, and for questions. Nothing is asked of the network, and no database
-/// is needed.
+/// Works in pipes, without network and without a database.
 #[derive(Debug, clap::Args)]
 pub(super) struct Args {
     #[command(subcommand)]

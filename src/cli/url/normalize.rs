@@ -3,11 +3,11 @@
 use super::lines::answer_each;
 use crate::exit::ExitCode;
 
-/// Print the spelling of URLs under which the database keeps them
+/// Print URLs in the canonical spelling of the database
 ///
-/// One line for each URL, from arguments or from standard input. For what is
-/// no URL the line is empty, standard error says why, and the exit code is 1
-/// at the end. Site rules have no say: `urldb url explain` shows what they do.
+/// Prints one line for each URL, from arguments or from standard input. For an
+/// invalid URL the line is empty, standard error has the reason, and the exit
+/// code is 1. Site rules are not applied: `urldb url explain` shows their effect.
 #[derive(Debug, clap::Args)]
 #[command(after_help = "\
 Examples:
@@ -15,7 +15,7 @@ Examples:
   urldb url normalize < list-of-urls.txt
   paste urls.txt <(urldb url normalize < urls.txt)")]
 pub(super) struct Args {
-    /// URLs; without any, one is read from each line of standard input
+    /// URLs; without any, each line of standard input is one
     #[arg(value_name = "URL")]
     urls: Vec<String>,
 }

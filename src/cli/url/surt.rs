@@ -7,16 +7,16 @@ use crate::exit::ExitCode;
 
 /// Print the keys of URLs in the indexes of web archives
 ///
-/// One line for each URL, from arguments or from standard input: the SURT that
-/// CDXJ files are sorted by, as pywb and Python's surt write it. Anything has
-/// a key, even what is no URL; two URLs may have the same.
+/// Prints one line for each URL, from arguments or from standard input: the
+/// SURT that CDXJ files are sorted by, as pywb and Python's surt write it. Any
+/// text has a key, even an invalid URL; two URLs may have the same key.
 #[derive(Debug, clap::Args)]
 #[command(after_help = "\
 Examples:
   urldb url surt 'http://www.example.org/B?b=2&a=1'
   urldb url surt < list-of-urls.txt | sort -u")]
 pub(super) struct Args {
-    /// URLs; without any, one is read from each line of standard input
+    /// URLs; without any, each line of standard input is one
     #[arg(value_name = "URL")]
     urls: Vec<String>,
 }

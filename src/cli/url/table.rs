@@ -2,7 +2,7 @@
 
 use std::io::{self, Write};
 
-use super::explanation::{Explanation, Record, Rule, Script, Variable};
+use super::explanation::{Explanation, RecordLocation, Rule, RuleFile, Variable};
 use crate::cli::print::style::{BAD, DIM, paint, plain};
 
 /// Writes an explanation, section by section.
@@ -100,7 +100,7 @@ fn rest(explanation: &Explanation) -> Rows {
 }
 
 /// The file, and each rule that was tried.
-fn rules(script: &Script) -> Rows {
+fn rules(script: &RuleFile) -> Rows {
     let mut rows = vec![row(["rules", &script.file])];
     rows.extend(script.tried.iter().map(|rule| {
         let name = format!("rule {:?}, line {}", rule.name, rule.line);
@@ -165,7 +165,7 @@ fn result(explanation: &Explanation) -> Rows {
     rows
 }
 
-fn file(record: &Record) -> String {
+fn file(record: &RecordLocation) -> String {
     match &record.cname {
         Some(cname) => format!("{}, which has {cname} among its cnames", record.file),
         None => record.file.clone(),
@@ -178,7 +178,7 @@ fn known(explanation: &Explanation) -> String {
         (_, None) => "no, and it cannot be".to_owned(),
         (
             _,
-            Some(Record {
+            Some(RecordLocation {
                 line: Some(line), ..
             }),
         ) => format!("yes, line {line}"),

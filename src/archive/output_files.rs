@@ -1,4 +1,4 @@
-//! The files that a run writes, and the lines about them.
+//! The archive files that a run writes, and their index lines.
 
 use std::io::{self, Read};
 use std::path::{Path, PathBuf};
@@ -17,27 +17,27 @@ use crate::config;
 const NOT_INDEXED: &str = "cannot update the archive's index";
 
 /// A record on its way into a file.
-pub(super) struct Record<'a> {
+pub(super) struct PendingRecord<'a> {
     pub(super) draft: RecordDraft,
-    pub(super) block: Block<'a>,
-    /// The request that it is the answer to, if that was no GET: its line's key has it.
-    pub(super) asked: Option<StoredRequest>,
+    pub(super) block: RecordBlock<'a>,
+    /// The request of a response, unless it was a GET: the index key contains it.
+    pub(super) request: Option<StoredRequest>,
 }
 
-/// What a record is made of.
-pub(super) enum Block<'a> {
-    /// All of it is there.
+/// The block of a record.
+pub(super) enum RecordBlock<'a> {
+    /// Compressed already.
     Packed(PackedRecord),
-    /// Its body is read when it is written, so many bytes.
+    /// A body of this many bytes, read while the record is written.
     Streamed(Box<dyn Read + 'a>, u64),
 }
 
-impl<'a> Record<'a> {
+impl<'a> PendingRecord<'a> {
     pub(super) fn new(draft: RecordDraft, body: impl Read + 'a, length: u64) -> Self {
         Self {
             draft,
-            block: Block::Streamed(Box::new(body), length),
-            asked: None,
+            block: RecordBlock::Streamed(Box::new(body), length),
+            request: None,
         }
     }
 
@@ -45,19 +45,19 @@ impl<'a> Record<'a> {
         Self::new(draft, io::empty(), 0)
     }
 
-    /// Compresses it now, if its body is not longer than `small`.
+    /// Compresses the record now, if its body has at most `small` bytes.
     pub(super) fn pack(mut self, packer: &mut Packer, small: u64) -> anyhow::Result<Self> {
-        if let Block::Streamed(body, length) = &mut self.block
+        if let RecordBlock::Streamed(body, length) = &mut self.block
             && *length <= small
         {
-            self.block = Block::Packed(packer.pack(&self.draft, body, *length)?);
+            self.block = RecordBlock::Packed(packer.pack(&self.draft, body, *length)?);
         }
         Ok(self)
     }
 }
 
 /// Archive files, the first of which exists once there is something to write.
-pub(super) struct Volumes {
+pub(super) struct OutputFiles {
     folder: PathBuf,
     ambient: Ambient,
     version: Version,
@@ -65,9 +65,9 @@ pub(super) struct Volumes {
     lines: Vec<CdxjLine>,
 }
 
-impl Volumes {
-    /// New files in a folder. What a killed run has left there is made whole first; each line of
-    /// the returned list says what was found.
+impl OutputFiles {
+    /// New files in a folder. Recovers the files of a killed run first; each line of the returned list
+    /// describes one recovery.
     pub(super) fn open(
         folder: &Path,
         how: &config::Archive,
@@ -76,9 +76,9 @@ impl Volumes {
         let mut notes = vec![];
         if folder.is_dir() {
             for recovered in recover(folder).context("cannot recover an unfinished archive file")? {
-                notes.push(describe(&recovered));
+                notes.push(describe_recovered(&recovered));
             }
-            // Those that were just recovered, and those of runs that died before the index.
+            // Recovered files, and files of runs that ended before they wrote the index.
             let mut update = IndexUpdate::new(&index_in(folder));
             for file in urldb_warc::unindexed_files(folder).context("cannot use the index")? {
                 if let Err(error) = update.add_file(&file, &Keys) {
@@ -101,8 +101,8 @@ impl Volumes {
         Ok((volumes, notes))
     }
 
-    /// Writes a record, and returns the name of the file that it is in.
-    pub(super) fn append(&mut self, record: Record<'_>) -> anyhow::Result<String> {
+    /// Writes a record, and returns the name of its file.
+    pub(super) fn append(&mut self, record: PendingRecord<'_>) -> anyhow::Result<String> {
         let ambient = self.ambient;
         let file = self.series.file(
             || {
@@ -113,14 +113,14 @@ impl Volumes {
             },
             |date, name| warcinfo(self.version, &random_id(ambient), date, name),
         )?;
-        let Record {
+        let PendingRecord {
             draft,
             block,
-            asked,
+            request,
         } = record;
         let extent = match block {
-            Block::Packed(packed) => file.append_packed(&packed),
-            Block::Streamed(body, length) => file.append(&draft, body, length),
+            RecordBlock::Packed(packed) => file.append_packed(&packed),
+            RecordBlock::Streamed(body, length) => file.append(&draft, body, length),
         }?;
         let location = RecordLocation {
             filename: file.name(),
@@ -132,8 +132,8 @@ impl Volumes {
             location,
             urldb_canon::surt,
         );
-        if let (Some(line), Some(asked)) = (&mut line, &asked) {
-            line.set_request(asked, &Keys);
+        if let (Some(line), Some(request)) = (&mut line, &request) {
+            line.set_request(request, &Keys);
         }
         self.lines.extend(line);
         Ok(file.name().to_owned())
@@ -158,7 +158,7 @@ pub(super) fn write_options(how: &config::Archive) -> WriteOptions {
     }
 }
 
-/// The head of a stored answer, for its line.
+/// The head of a stored response, for its index line.
 fn http_head(draft: &RecordDraft) -> anyhow::Result<Option<StoredHead>> {
     if draft.header.record_type() != Some(RecordType::Response) {
         return Ok(None);
@@ -187,13 +187,13 @@ fn warcinfo(
     Ok(urldb_warc::warcinfo(id, date, name, &fields)?)
 }
 
-/// To the second, so that an index finds the record by the very time it is asked for.
+/// A date in whole seconds, so that an index finds the record by the exact time.
 pub(super) fn warc_date(at: Timestamp) -> anyhow::Result<WarcDate> {
     Ok(at.strftime("%Y-%m-%dT%H:%M:%SZ").to_string().parse()?)
 }
 
-/// What became of a file that a killed run has left, for people.
-pub fn describe(recovered: &RecoveredFile) -> String {
+/// Describes the recovery of a killed run's file, for people.
+pub fn describe_recovered(recovered: &RecoveredFile) -> String {
     let kept = recovered.file.as_ref().map_or_else(
         || "nothing of it was whole".to_owned(),
         |file| format!("{} records kept in {}", recovered.records, file.display()),

@@ -1,23 +1,21 @@
-//! One answer of the network, on its way into records.
+//! One response of a job, from which records are built.
 
 use std::net::IpAddr;
 
+use urldb_verdict::{Hop, Job};
 use urldb_warc::{
     Digest, Exchange, HttpVersion, ResponseHead, StoredRequest, WarcDate, render_request_head,
 };
 
-use urldb_verdict::Hop;
-use urldb_verdict::Job;
-
-/// An answer, and the job that it is to.
-pub(super) struct Answer<'a> {
+/// A response, and the job that it answers.
+pub(super) struct JobResponse<'a> {
     pub(super) job: &'a Job,
     pub(super) hop: &'a Hop,
     /// The SHA-256 of its body.
     pub(super) digest: Digest,
 }
 
-impl Answer<'_> {
+impl JobResponse<'_> {
     /// What all records about it share.
     pub(super) fn exchange<'b>(&'b self, date: &'b WarcDate) -> Exchange<'b> {
         let ip_address: Option<IpAddr> = self.hop.address.map(|address| address.ip());
@@ -44,7 +42,7 @@ impl Answer<'_> {
         Ok(head.render()?)
     }
 
-    /// What was asked, before its body.
+    /// The head of the request.
     pub(super) fn request_head(&self) -> anyhow::Result<Vec<u8>> {
         let url = url::Url::parse(&self.hop.url)?;
         let target = &url[url::Position::BeforePath..url::Position::AfterQuery];
@@ -52,8 +50,8 @@ impl Answer<'_> {
         Ok(render_request_head(&sent.method, target, &sent.headers)?)
     }
 
-    /// What was asked, if it was no GET.
-    pub(super) fn asked(&self) -> Option<StoredRequest> {
+    /// The request, unless it was a GET.
+    pub(super) fn stored_request(&self) -> Option<StoredRequest> {
         let sent = &self.hop.sent;
         let mut headers = sent.headers.iter();
         let content_type = headers.find(|(name, _)| name.eq_ignore_ascii_case("content-type"));
@@ -65,7 +63,7 @@ impl Answer<'_> {
         })
     }
 
-    /// The body that was asked with.
+    /// The body of the request; empty without one.
     pub(super) fn request_body(&self) -> &[u8] {
         let body = self.job.request.body.as_deref();
         let sent = body.filter(|_| self.hop.sent.with_body);

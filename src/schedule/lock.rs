@@ -1,7 +1,7 @@
-//! One owner for a repository: a lock that the kernel gives up for whoever dies.
+//! The lock of a repository, which the kernel releases when its process ends.
 //!
-//! The lock is on a file that stays where it is; what is written in it only
-//! tells others whom they are waiting for.
+//! The lock is on a file that is never removed. The text in the file only tells
+//! other processes who holds the lock.
 
 use std::fs::{File, OpenOptions, TryLockError};
 use std::io::{Read, Seek, Write};
@@ -9,17 +9,17 @@ use std::path::{Path, PathBuf};
 
 use jiff::Timestamp;
 
-/// The right to work on a repository, given up when dropped or when the process ends.
+/// The exclusive lock on a repository, released when dropped or when the process ends.
 #[derive(Debug)]
-pub struct Owner {
-    /// Locked as long as it is open.
+pub struct RepositoryLock {
+    /// Locked while open.
     file: File,
 }
 
-/// Why the right was not given.
+/// Why the lock was not acquired.
 #[derive(Debug, thiserror::Error)]
-pub enum OwnerError {
-    /// Somebody has it.
+pub enum LockError {
+    /// Another process holds the lock.
     #[error(
         "another urldb{} owns this repository ({}); wait for it, or stop it",
         match holder { Some(holder) => format!(" ({holder})"), None => String::new() },
@@ -28,10 +28,10 @@ pub enum OwnerError {
     Taken {
         /// The lock file.
         path: PathBuf,
-        /// Who has it, if that could be read.
-        holder: Option<Holder>,
+        /// That process, if the file names it.
+        holder: Option<LockHolder>,
     },
-    /// The file could not be opened, locked or written.
+    /// The lock file could not be opened, locked or written.
     #[error("cannot lock {}: {source}", path.display())]
     Io {
         /// The lock file.
@@ -41,20 +41,23 @@ pub enum OwnerError {
     },
 }
 
-/// Who has the right.
+/// The process that holds the lock.
 #[derive(Debug, Clone, Copy, PartialEq, Eq)]
-pub struct Holder {
-    /// Its process id.
+pub struct LockHolder {
+    /// The process id.
     pub pid: u32,
-    /// When it got the right.
+    /// When the process acquired the lock.
     pub since: Timestamp,
 }
 
-impl Owner {
-    /// Takes the right, or says at once who has it. The file's folder must exist; a file left
-    /// by an earlier owner is no obstacle.
-    pub fn acquire(path: &Path) -> Result<Self, OwnerError> {
-        let failed = |source| OwnerError::Io {
+impl RepositoryLock {
+    /// Acquires the lock without waiting. The file's folder must exist; a file of an earlier holder
+    /// is no obstacle.
+    ///
+    /// # Errors
+    /// When another process holds the lock, or the file cannot be used.
+    pub fn acquire(path: &Path) -> Result<Self, LockError> {
+        let failed = |source| LockError::Io {
             path: path.to_owned(),
             source,
         };
@@ -68,27 +71,29 @@ impl Owner {
         match file.try_lock() {
             Ok(()) => {}
             Err(TryLockError::WouldBlock) => {
-                return Err(OwnerError::Taken {
+                return Err(LockError::Taken {
                     path: path.to_owned(),
-                    holder: Holder::read(file),
+                    holder: LockHolder::read(file),
                 });
             }
             Err(TryLockError::Error(source)) => return Err(failed(source)),
         }
-        Holder::this_process().write(&mut file).map_err(failed)?;
+        LockHolder::this_process()
+            .write(&mut file)
+            .map_err(failed)?;
         Ok(Self { file })
     }
 }
 
-impl Drop for Owner {
-    /// Closing the file is not enough: a process that another thread is just starting has it open
-    /// too, until it becomes another program. What cannot be unlocked is when that is closed.
+impl Drop for RepositoryLock {
+    /// Closing the file is not enough: a child that another thread is starting also has the file
+    /// open until it executes its program. If unlocking fails, that close releases the lock.
     fn drop(&mut self) {
         let _ = self.file.unlock();
     }
 }
 
-impl Holder {
+impl LockHolder {
     fn this_process() -> Self {
         Self {
             pid: std::process::id(),
@@ -115,7 +120,7 @@ impl Holder {
 }
 
 /// `pid 123, since 2024-03-31T01:00:00Z`
-impl std::fmt::Display for Holder {
+impl std::fmt::Display for LockHolder {
     fn fmt(&self, f: &mut std::fmt::Formatter<'_>) -> std::fmt::Result {
         write!(f, "pid {}, since {:.0}", self.pid, self.since)
     }
@@ -126,13 +131,13 @@ mod tests {
     use super::*;
 
     #[test]
-    fn what_is_given_up_is_free_even_where_a_copy_is_open() {
+    fn a_dropped_lock_is_free_even_while_a_copy_of_the_file_is_open() {
         let folder = tempfile::tempdir().unwrap();
         let path = folder.path().join("lock");
-        let owner = Owner::acquire(&path).unwrap();
-        // As a process that another thread starts has one for a moment.
-        let _copy = owner.file.try_clone().unwrap();
-        drop(owner);
-        Owner::acquire(&path).unwrap();
+        let lock = RepositoryLock::acquire(&path).unwrap();
+        // A process that another thread starts has such a copy for a moment.
+        let _copy = lock.file.try_clone().unwrap();
+        drop(lock);
+        RepositoryLock::acquire(&path).unwrap();
     }
 }

@@ -1,4 +1,4 @@
-//! What an import came to, for people.
+//! The report of an import, for people.
 
 use std::fmt::Write as _;
 use std::io::Write as _;
@@ -7,14 +7,14 @@ use urldb_interchange::{Notice, Weight};
 
 use crate::cli::Context;
 use crate::cli::print::style::{self, BAD, DIM, GOOD, count, paint, plain};
-use crate::database::lists::{Done, Merged};
+use crate::database::lists::{MergeResult, MergedFile};
 use crate::exit::ExitCode;
 
-/// How many notices are shown: a list of ten million lines may be wrong in every one.
+/// The number of notices shown: a list of ten million lines may be wrong in each.
 const SHOWN: u64 = 100;
 
-/// Counts, and what is to be said at the end.
-pub(super) struct Tally {
+/// Counts, and the text for the end.
+pub(super) struct ImportReport {
     quiet: bool,
     verbose: bool,
     added: u64,
@@ -26,7 +26,7 @@ pub(super) struct Tally {
     lines: String,
 }
 
-impl Tally {
+impl ImportReport {
     pub(super) fn new(context: &Context) -> Self {
         Self {
             quiet: context.quiet,
@@ -40,8 +40,8 @@ impl Tally {
         }
     }
 
-    /// Tells of a notice, unless there were many.
-    pub(super) fn tell(&mut self, notice: &Notice) {
+    /// Counts and prints a notice, unless there were too many.
+    pub(super) fn add_notice(&mut self, notice: &Notice) {
         let (number, word) = match notice.weight {
             Weight::Remark if self.verbose => (0, paint(DIM, "note:")),
             Weight::Remark => return,
@@ -59,14 +59,14 @@ impl Tally {
             number if number == SHOWN + 1 => "more, which are not shown".to_owned(),
             _ => return,
         };
-        // There is nobody to tell that standard error is closed.
+        // A closed standard error is no error.
         let _ = writeln!(anstream::stderr(), "{word} {text}");
     }
 
-    /// Takes a domain file into the account.
-    pub(super) fn take(&mut self, merged: &Merged, name: &str) -> anyhow::Result<()> {
+    /// Counts the records of a domain file.
+    pub(super) fn add_file(&mut self, merged: &MergedFile, name: &str) -> anyhow::Result<()> {
         for notice in &merged.notices {
-            self.tell(notice);
+            self.add_notice(notice);
         }
         if let Some(scheme) = merged.unasked {
             style::print_warning(format!(
@@ -76,15 +76,15 @@ impl Tally {
         if self.verbose {
             for (done, url) in merged.done() {
                 let word = match done {
-                    Done::Added => paint(GOOD, "added"),
-                    Done::Merged => paint(GOOD, "merged"),
-                    Done::Known => paint(DIM, "known"),
+                    MergeResult::Added => paint(GOOD, "added"),
+                    MergeResult::Merged => paint(GOOD, "merged"),
+                    MergeResult::Known => paint(DIM, "known"),
                 };
                 writeln!(self.lines, "{word} {url}")?;
             }
         }
-        let [added, others, known] =
-            [Done::Added, Done::Merged, Done::Known].map(|what| merged.count(what));
+        let [added, others, known] = [MergeResult::Added, MergeResult::Merged, MergeResult::Known]
+            .map(|what| merged.count(what));
         self.added += added;
         self.merged += others;
         self.known += known;
@@ -103,7 +103,7 @@ impl Tally {
         self.refused > 0 && !keep_going
     }
 
-    /// Says what it came to.
+    /// Prints the totals.
     pub(super) fn finish(&self, dry_run: bool, keep_going: bool) -> anyhow::Result<()> {
         if self.stops(keep_going) {
             let refused = count(self.refused, "refusal");
@@ -141,7 +141,7 @@ impl Tally {
     }
 }
 
-/// `3 added, 1 known`: what there is of it.
+/// `3 added, 1 known`: the numbers above zero.
 fn sum(parts: &[(u64, &str)]) -> String {
     let parts = parts.iter().filter(|(number, _)| *number > 0);
     let parts: Vec<String> = parts

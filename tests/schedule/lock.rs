@@ -3,7 +3,7 @@
 use std::path::Path;
 use std::time::Duration;
 
-use urldb::schedule::{Owner, OwnerError};
+use urldb::schedule::{LockError, RepositoryLock};
 
 use crate::child::{Other, argument};
 
@@ -11,11 +11,11 @@ use crate::child::{Other, argument};
 fn the_second_is_told_who_the_first_is() {
     let folder = tempfile::tempdir().unwrap();
     let path = folder.path().join("lock");
-    let first = Owner::acquire(&path).unwrap();
-    let Err(refused) = Owner::acquire(&path) else {
+    let first = RepositoryLock::acquire(&path).unwrap();
+    let Err(refused) = RepositoryLock::acquire(&path) else {
         panic!("two owners");
     };
-    let OwnerError::Taken { holder, .. } = &refused else {
+    let LockError::Taken { holder, .. } = &refused else {
         panic!("{refused}");
     };
     #[cfg(unix)]
@@ -26,7 +26,7 @@ fn the_second_is_told_who_the_first_is() {
         "{refused}"
     );
     drop(first);
-    Owner::acquire(&path).unwrap();
+    RepositoryLock::acquire(&path).unwrap();
 }
 
 #[test]
@@ -38,7 +38,7 @@ fn a_stale_file_is_no_obstacle() {
         "1 2020-01-01T00:00:00Z\nand much more than fits a line",
     )
     .unwrap();
-    let _owner = Owner::acquire(&path).unwrap();
+    let _owner = RepositoryLock::acquire(&path).unwrap();
     #[cfg(unix)]
     {
         let text = std::fs::read_to_string(&path).unwrap();
@@ -54,7 +54,7 @@ fn a_stale_file_is_no_obstacle() {
 fn without_a_folder_the_message_names_the_file() {
     let folder = tempfile::tempdir().unwrap();
     let path = folder.path().join("missing").join("lock");
-    let Err(OwnerError::Io { path: named, .. }) = Owner::acquire(&path) else {
+    let Err(LockError::Io { path: named, .. }) = RepositoryLock::acquire(&path) else {
         panic!("locked a file in a folder that is not there");
     };
     assert_eq!(named, path);
@@ -63,19 +63,19 @@ fn without_a_folder_the_message_names_the_file() {
 #[test]
 fn who_is_killed_owns_nothing() {
     if let Some(path) = argument() {
-        let _owner = Owner::acquire(Path::new(&path)).unwrap();
+        let _owner = RepositoryLock::acquire(Path::new(&path)).unwrap();
         println!("locked");
         std::thread::sleep(Duration::from_mins(1));
         return;
     }
     let folder = tempfile::tempdir().unwrap();
     let path = folder.path().join("lock");
-    let mut other = Other::start("owner::who_is_killed_owns_nothing", path.to_str().unwrap());
+    let mut other = Other::start("lock::who_is_killed_owns_nothing", path.to_str().unwrap());
     other.expect("locked");
     assert!(matches!(
-        Owner::acquire(&path),
-        Err(OwnerError::Taken { .. })
+        RepositoryLock::acquire(&path),
+        Err(LockError::Taken { .. })
     ));
     drop(other);
-    Owner::acquire(&path).unwrap();
+    RepositoryLock::acquire(&path).unwrap();
 }
