@@ -153,7 +153,11 @@ fn list_lint_hook_and_watch_agree_on_which_file_is_a_domain_file() {
 
         sandbox.write(&file, promises(&[("/listed", "x")]));
         let listed = sandbox.urldb(&["list"]).code(0);
-        assert_eq!(listed.out.contains("/listed"), is_domain_file, "{listed:#?}");
+        assert_eq!(
+            listed.out.contains("/listed"),
+            is_domain_file,
+            "{listed:#?}"
+        );
     }
 }
 
