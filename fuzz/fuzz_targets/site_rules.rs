@@ -1,18 +1,20 @@
-//! Any two scripts compile or have diagnostics, and the page of every URL resolves to itself.
+//! Any two scripts compile or have findings, and the page of every URL resolves to itself.
 //!
 //! The input is a domain script, a website script and a URL, separated by NULs, which no string of a
 //! script can have.
 #![no_main]
 
 use libfuzzer_sys::fuzz_target;
-use urldb_canon::rules::{Diagnostic, DomainScript, SiteRules, WebsiteScript, registrable_domain};
+use urldb_canon::rules::{DomainScript, SiteRules, WebsiteScript, registrable_domain};
+use urldb_text::Finding;
 
 /// Positions are inside the script.
-fn check(source: &str, diagnostics: &[Diagnostic]) {
-    for diagnostic in diagnostics {
-        assert!(diagnostic.line <= source.len() + 1 && diagnostic.column <= source.len() + 1);
-        assert!(diagnostic.length <= source.len().max(1));
-        let _ = diagnostic.excerpt(source);
+fn check(source: &str, findings: &[Finding]) {
+    for finding in findings {
+        assert!(finding.line <= source.len() + 1 && finding.column <= source.len() + 1);
+        let excerpt = finding.excerpt.as_ref().expect("an excerpt");
+        assert!(excerpt.length <= source.len().max(1));
+        let _ = excerpt.lines();
     }
 }
 
@@ -22,8 +24,8 @@ fuzz_target!(|input: &str| {
     let (domain, website, url) = (next(), next(), next());
     let domain_script = DomainScript::compile(domain);
     let website_script = WebsiteScript::compile(website);
-    check(domain, &domain_script.diagnostics);
-    check(website, &website_script.diagnostics);
+    check(domain, &domain_script.findings);
+    check(website, &website_script.findings);
 
     let mut rules = SiteRules::new();
     let Some(parts) = rules.explain(url).parts else {

@@ -57,7 +57,7 @@ pub(super) fn run(args: &RunArgs, context: &mut Context) -> anyhow::Result<ExitC
     let _lock = context.lock_repository()?;
     let (outcome, interrupted) = execute_and_print(&args.targets, context, args.format, run::run)?;
     if args.github {
-        github::write(&outcome, context)?;
+        github::write(&outcome)?;
     }
     Ok(exit(&outcome, interrupted))
 }

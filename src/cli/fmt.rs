@@ -45,8 +45,8 @@ pub(super) fn run(args: &Args, context: &Context) -> anyhow::Result<ExitCode> {
         let canonical = match file.canonical() {
             Ok(canonical) => canonical,
             Err(Error::NotNormalizable { findings, .. }) => {
-                for finding in &findings {
-                    style::write_finding(&mut out, &name, finding)?;
+                for finding in findings {
+                    style::write_finding(&mut out, context, &finding.in_file(&path))?;
                 }
                 exit = ExitCode::Findings;
                 continue;

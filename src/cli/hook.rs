@@ -4,16 +4,15 @@ use std::io::Write;
 use std::path::Path;
 
 use clap::Subcommand;
-use urldb_format::{DomainFile, Error, Finding, Severity};
+use urldb_format::{DomainFile, Error};
+use urldb_text::Finding;
 
 use super::Context;
 use super::print::style;
 use crate::database::edit::Edit;
-use crate::database::site_rules::{self, Problem};
+use crate::database::site_rules;
 use crate::exit::ExitCode;
-use crate::git::{
-    CheckedFolder, FileCheck, GitEnv, Hook, Installation, Message, Repository, pre_commit,
-};
+use crate::git::{CheckedFolder, FileCheck, GitEnv, Hook, Installation, Repository, pre_commit};
 
 /// Install or run the git hooks that keep domain files canonical
 #[derive(Debug, clap::Args)]
@@ -113,64 +112,43 @@ fn run_hook(repository: &Repository, hook: Hook, context: &Context) -> anyhow::R
 }
 
 /// Normalizes a domain file. A mistake that cannot be normalized stops the commit.
-fn check(path: &Path, bytes: &[u8]) -> FileCheck {
+fn check(path: &Path, bytes: &[u8]) -> anyhow::Result<FileCheck> {
     if site_rules::is_rules_file(path) {
-        return check_rules(&site_rules::check_bytes(path, bytes));
+        return Ok(check_rules(site_rules::check_bytes(path, bytes)));
     }
     let parsed = DomainFile::parse(path, bytes);
     let canonical = match parsed.file.canonical() {
         Ok(canonical) => canonical,
-        Err(Error::NotNormalizable { findings, .. }) => return reject(&findings),
-        Err(error) => {
-            return FileCheck::Rejected(vec![Message {
-                line: 1,
-                column: 1,
-                text: error.to_string(),
-            }]);
-        }
+        Err(Error::NotNormalizable { findings, .. }) => return Ok(FileCheck::Rejected(findings)),
+        Err(error) => return Err(error.into()),
     };
     let mut remaining = urldb_format::lint(&DomainFile::parse(path, canonical.as_bytes()));
-    remaining.retain(|finding| finding.severity == Severity::Error);
+    remaining.retain(Finding::is_error);
     if !remaining.is_empty() {
         // Lines of the staged text help more than lines of the canonical text.
         let codes: Vec<_> = remaining.iter().map(|finding| finding.code).collect();
         let mut staged = urldb_format::lint(&parsed);
         staged.retain(|finding| codes.contains(&finding.code));
-        return reject(if staged.is_empty() {
-            &remaining
+        return Ok(FileCheck::Rejected(if staged.is_empty() {
+            remaining
         } else {
-            &staged
-        });
+            staged
+        }));
     }
     if canonical.as_bytes() == bytes {
-        return FileCheck::Clean;
+        return Ok(FileCheck::Clean);
     }
-    FileCheck::Normalized(canonical.into_bytes(), notes(&urldb_format::lint(&parsed)))
+    let notes = notes(&urldb_format::lint(&parsed));
+    Ok(FileCheck::Normalized(canonical.into_bytes(), notes))
 }
 
-fn check_rules(problems: &[Problem]) -> FileCheck {
-    let errors = problems.iter().filter(|problem| problem.is_error());
-    let messages: Vec<_> = errors
-        .map(|problem| Message {
-            line: problem.line,
-            column: problem.column,
-            text: format!("{}: {}", problem.code, problem.message),
-        })
-        .collect();
-    if messages.is_empty() {
+fn check_rules(mut findings: Vec<Finding>) -> FileCheck {
+    findings.retain(Finding::is_error);
+    if findings.is_empty() {
         FileCheck::Clean
     } else {
-        FileCheck::Rejected(messages)
+        FileCheck::Rejected(findings)
     }
-}
-
-fn reject(findings: &[Finding]) -> FileCheck {
-    let messages = findings.iter().map(|finding| Message {
-        line: finding.line,
-        column: finding.column,
-        text: format!("{}: {}", finding.code.as_str(), finding.message),
-    });
-    FileCheck::Rejected(messages.collect())
 }
 
 /// The kinds of findings that normalizing removes, each once.

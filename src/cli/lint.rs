@@ -3,11 +3,12 @@
 use std::io::Write;
 use std::path::PathBuf;
 
-use urldb_format::{DomainFile, Severity};
+use urldb_format::DomainFile;
+use urldb_text::{Finding, Severity};
 
 use super::print::style;
 use super::{Context, fmt};
-use crate::database::site_rules::{self, PageCheck, Problem};
+use crate::database::site_rules::{self, PageCheck};
 use crate::exit::ExitCode;
 
 /// Find mistakes in domain files and site rules
@@ -31,13 +32,13 @@ pub(super) fn run(args: &Args, context: &Context) -> anyhow::Result<ExitCode> {
         .into_iter()
         .partition(|path| site_rules::is_rules_file(path));
     let loaded = site_rules::read(&context.database())?;
-    let rules_hold = !loaded.files.is_empty() && !loaded.problems.iter().any(Problem::is_error);
-    let mut problems = vec![];
+    let rules_hold = !loaded.files.is_empty() && !loaded.findings.iter().any(Finding::is_error);
+    let mut findings = vec![];
     if args.files.is_empty() {
-        (scripts, problems) = (loaded.files, loaded.problems);
+        (scripts, findings) = (loaded.files, loaded.findings);
     } else {
         for path in &scripts {
-            problems.extend(site_rules::check(path)?);
+            findings.extend(site_rules::check(path)?);
         }
     }
     let mut pages = PageCheck::new(&loaded.rules);
@@ -48,20 +49,19 @@ pub(super) fn run(args: &Args, context: &Context) -> anyhow::Result<ExitCode> {
         Severity::Warning => warnings += 1,
     };
     for path in &files {
-        let name = context.shown(path);
         let parsed = DomainFile::read(path)?;
         for finding in urldb_format::lint(&parsed) {
             count(finding.severity);
-            style::write_finding(&mut out, &name, &finding)?;
+            style::write_finding(&mut out, context, &finding.in_file(path))?;
         }
         if rules_hold {
             pages.add(&parsed.file);
         }
     }
-    problems.extend(pages.finish());
-    for problem in &problems {
-        count(problem.severity);
-        style::write_problem(&mut out, &context.shown(&problem.path), problem)?;
+    findings.extend(pages.finish());
+    for finding in &findings {
+        count(finding.severity);
+        style::write_finding(&mut out, context, finding)?;
     }
     if !context.quiet {
         let files = style::count((files.len() + scripts.len()) as u64, "file");

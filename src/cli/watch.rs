@@ -110,7 +110,11 @@ impl Worker<'_> {
             self.say(&format!("{name} has changed"));
             let parsed = DomainFile::read(path)?;
             for finding in urldb_format::lint(&parsed) {
-                style::write_finding(&mut anstream::stdout(), &name, &finding)?;
+                style::write_finding(
+                    &mut anstream::stdout(),
+                    self.context,
+                    &finding.in_file(path),
+                )?;
             }
             let host = parsed.file.host().to_owned();
             let now: Vec<Record> = parsed

@@ -5,8 +5,7 @@ use std::path::PathBuf;
 
 use urldb_canon::rules::SiteRules;
 use urldb_format::DomainFile;
-
-use super::site_rules::Problem;
+use urldb_text::{Code, Finding};
 
 /// Collects records of domain files, and finds those that contradict the site rules.
 #[derive(Debug)]
@@ -18,7 +17,7 @@ pub struct PageCheck<'a> {
     hosts: BTreeSet<String>,
     /// The records of each page: its host, its path, and the request if that is not GET.
     records: BTreeMap<(String, String, Option<String>), Vec<RecordLocation>>,
-    problems: Vec<Problem>,
+    findings: Vec<Finding>,
 }
 
 /// The place of a record.
@@ -40,7 +39,7 @@ impl<'a> PageCheck<'a> {
             aliases: BTreeMap::new(),
             hosts: BTreeSet::new(),
             records: BTreeMap::new(),
-            problems: vec![],
+            findings: vec![],
         }
     }
 
@@ -74,15 +73,15 @@ impl<'a> PageCheck<'a> {
                 }
                 Err(failure) => {
                     let message = format!("{url}: {failure} ({})", failure.code());
-                    let problem = Problem::new(file.path(), entry.line(), "not-admitted", message);
-                    self.problems.push(problem);
+                    let finding = Finding::new(Code::NotAdmitted, entry.line(), message);
+                    self.findings.push(finding.in_file(file.path()));
                 }
             }
         }
     }
 
     /// What is wrong, by file and line.
-    pub fn finish(mut self) -> Vec<Problem> {
+    pub fn finish(mut self) -> Vec<Finding> {
         let mut pages: BTreeMap<_, Vec<RecordLocation>> = BTreeMap::new();
         for ((host, path, request), places) in self.records {
             // A website may be a cname, whose records stand in the file of another host.
@@ -97,37 +96,37 @@ impl<'a> PageCheck<'a> {
                 .extend(places);
         }
         for ((host, path, _), places) in pages {
-            self.problems
-                .extend(problems_of_page(&host, &path, &places));
+            self.findings
+                .extend(findings_of_page(&host, &path, &places));
         }
-        self.problems
-            .sort_by(|a, b| (&a.path, a.line).cmp(&(&b.path, b.line)));
-        self.problems
+        self.findings
+            .sort_by(|a, b| (&a.file, a.line).cmp(&(&b.file, b.line)));
+        self.findings
     }
 }
 
 /// What is wrong with the records of one page.
-fn problems_of_page(host: &str, path: &str, places: &[RecordLocation]) -> Vec<Problem> {
+fn findings_of_page(host: &str, path: &str, places: &[RecordLocation]) -> Vec<Finding> {
     let is_own = |place: &&RecordLocation| place.host == host && place.has_path_of_page;
     // Of several, the one that is spelled as the page stays.
     let Some(kept) = places.iter().find(is_own).or(places.first()) else {
         return vec![];
     };
-    let problem = |place: &RecordLocation| {
+    let finding = |place: &RecordLocation| {
         let RecordLocation { line, url, .. } = place;
         let (code, message) = if !std::ptr::eq(place, kept) {
             let message = format!(
                 "{url}: to the rules this is {host}{path}, which has a record already: {}",
                 kept.url
             );
-            ("same-page", message)
+            (Code::SamePage, message)
         } else if is_own(&place) {
             return None;
         } else {
             let message = format!("{url}: `urldb add` would write this page as {host}{path}");
-            ("page-not-canonical", message)
+            (Code::PageNotCanonical, message)
         };
-        Some(Problem::new(&place.path, *line, code, message))
+        Some(Finding::new(code, *line, message).in_file(&place.path))
     };
-    places.iter().filter_map(problem).collect()
+    places.iter().filter_map(finding).collect()
 }

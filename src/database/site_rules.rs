@@ -3,15 +3,13 @@
 //! [`read`] returns all rules with their problems; [`load`] fails on rules with errors. [`PageCheck`]
 //! compares records with the rules.
 
-use std::fmt;
 use std::fs::{self, File};
 use std::io::{self, Read};
 use std::path::{Path, PathBuf};
 
 use anyhow::Context;
-use urldb_canon::rules::{
-    Compilation, Diagnostic, DomainScript, ScriptFile, Severity, SiteRules, WebsiteScript,
-};
+use urldb_canon::rules::{Compilation, DomainScript, ScriptFile, SiteRules, WebsiteScript};
+use urldb_text::{Code, Finding};
 
 pub use super::pages::PageCheck;
 
@@ -23,97 +21,6 @@ pub const FOLDER: &str = "rules";
 /// No script is longer; `rule-too-large` says so.
 const LONGEST: u64 = 64 << 10;
 
-/// The codes of problems, besides those of scripts themselves.
-pub const CODES: [&str; 4] = [
-    "not-admitted",
-    "page-not-canonical",
-    "rule-file",
-    "same-page",
-];
-
-/// Something wrong with a file of rules, or with what rules make of a record.
-#[derive(Debug, Clone, PartialEq, Eq)]
-pub struct Problem {
-    /// The file that has to change.
-    pub path: PathBuf,
-    /// The line, from 1.
-    pub line: usize,
-    /// The column in characters, from 1.
-    pub column: usize,
-    /// The stable code.
-    pub code: &'static str,
-    /// How bad it is.
-    pub severity: Severity,
-    /// What is wrong, for people.
-    pub message: String,
-    /// The line, and carets under what is meant.
-    pub excerpt: Option<String>,
-}
-
-impl Problem {
-    /// At the start of a line.
-    pub(super) fn new(
-        path: &Path,
-        line: usize,
-        code: &'static str,
-        message: impl Into<String>,
-    ) -> Self {
-        let is_spelling = code == "page-not-canonical";
-        Self {
-            path: path.to_owned(),
-            line,
-            column: 1,
-            code,
-            severity: if is_spelling {
-                Severity::Warning
-            } else {
-                Severity::Error
-            },
-            message: message.into(),
-            excerpt: None,
-        }
-    }
-
-    fn of_file(path: &Path, line: usize, message: &str) -> Self {
-        Self::new(path, line, "rule-file", message)
-    }
-
-    fn of_script(path: &Path, diagnostic: &Diagnostic, source: &str) -> Self {
-        Self {
-            path: path.to_owned(),
-            line: diagnostic.line,
-            column: diagnostic.column,
-            code: diagnostic.code.as_str(),
-            severity: diagnostic.severity(),
-            message: diagnostic.message.clone(),
-            excerpt: Some(diagnostic.excerpt(source)),
-        }
-    }
-
-    /// Whether the file has to change.
-    pub fn is_error(&self) -> bool {
-        self.severity == Severity::Error
-    }
-}
-
-/// `LINE:COLUMN: CODE: MESSAGE`, and the excerpt below.
-impl fmt::Display for Problem {
-    fn fmt(&self, f: &mut fmt::Formatter<'_>) -> fmt::Result {
-        let Self {
-            line,
-            column,
-            code,
-            message,
-            ..
-        } = self;
-        write!(f, "{line}:{column}: {code}: {message}")?;
-        for line in self.excerpt.iter().flat_map(|excerpt| excerpt.lines()) {
-            write!(f, "\n  {line}")?;
-        }
-        Ok(())
-    }
-}
-
 /// The rules of a database.
 #[derive(Debug, Default)]
 pub struct LoadedRules {
@@ -122,7 +29,7 @@ pub struct LoadedRules {
     /// Their files, sorted.
     pub files: Vec<PathBuf>,
     /// What is wrong with them, by file and line.
-    pub problems: Vec<Problem>,
+    pub findings: Vec<Finding>,
 }
 
 /// Where the rules of a registrable domain are, or would be.
@@ -156,8 +63,8 @@ pub fn read(database: &Path) -> anyhow::Result<LoadedRules> {
     let mut loaded = LoadedRules::default();
     let mut websites = vec![];
     for path in list(&database.join(FOLDER))? {
-        let (script, source, problems) = check_file(&path)?;
-        loaded.problems.extend(problems);
+        let (script, source, findings) = check_file(&path)?;
+        loaded.findings.extend(findings);
         match script {
             Some(Script::Domain(domain, script)) => loaded.rules.insert_domain(&domain, script),
             Some(Script::Website(website, script)) => {
@@ -168,16 +75,15 @@ pub fn read(database: &Path) -> anyhow::Result<LoadedRules> {
         }
         loaded.files.push(path);
     }
-    for (website, diagnostic) in loaded.rules.conflicts() {
-        let file = websites.iter().find(|(name, ..)| name == website);
-        let problem = |(_, path, source): &(_, PathBuf, String)| {
-            Problem::of_script(path, &diagnostic, source)
-        };
-        loaded.problems.extend(file.map(problem));
+    let file_of = |website: &str| websites.iter().find(|(name, ..)| name == website);
+    let source_of = |website: &str| file_of(website).map_or("", |(_, _, source)| source);
+    for (website, finding) in loaded.rules.conflicts(source_of) {
+        let file = file_of(website).map(|(_, path, _)| finding.in_file(path));
+        loaded.findings.extend(file);
     }
     loaded
-        .problems
-        .sort_by(|a, b| (&a.path, a.line, a.column).cmp(&(&b.path, b.line, b.column)));
+        .findings
+        .sort_by(|a, b| (&a.file, a.line, a.column).cmp(&(&b.file, b.line, b.column)));
     Ok(loaded)
 }
 
@@ -187,9 +93,12 @@ pub fn read(database: &Path) -> anyhow::Result<LoadedRules> {
 /// When they cannot be read, or have errors: all are named, each with its place.
 pub fn load(config: &Config) -> anyhow::Result<SiteRules> {
     let loaded = read(&config.root.join(&config.database.path))?;
-    let errors = loaded.problems.iter().filter(|problem| problem.is_error());
+    let errors = loaded.findings.into_iter().filter(Finding::is_error);
     let errors: Vec<String> = errors
-        .map(|problem| format!("{}:{problem}", config.relative_name(&problem.path)))
+        .map(|mut finding| {
+            finding.file = finding.file.map(|file| config.relative_name(&file).into());
+            format!("{finding:#}")
+        })
         .collect();
     anyhow::ensure!(
         errors.is_empty(),
@@ -203,12 +112,12 @@ pub fn load(config: &Config) -> anyhow::Result<SiteRules> {
 ///
 /// # Errors
 /// When it cannot be read.
-pub fn check(path: &Path) -> anyhow::Result<Vec<Problem>> {
+pub fn check(path: &Path) -> anyhow::Result<Vec<Finding>> {
     Ok(check_file(path)?.2)
 }
 
 /// What is wrong with a file of rules of this name and content.
-pub fn check_bytes(path: &Path, bytes: &[u8]) -> Vec<Problem> {
+pub fn check_bytes(path: &Path, bytes: &[u8]) -> Vec<Finding> {
     compile(path, bytes).2
 }
 
@@ -234,11 +143,11 @@ enum Script {
     Website(String, WebsiteScript),
 }
 
-fn check_file(path: &Path) -> anyhow::Result<(Option<Script>, String, Vec<Problem>)> {
+fn check_file(path: &Path) -> anyhow::Result<(Option<Script>, String, Vec<Finding>)> {
     let context = || format!("cannot read the site rules in {}", path.display());
     if !path.symlink_metadata().with_context(context)?.is_file() {
-        let problem = Problem::of_file(path, 1, "is no regular file");
-        return Ok((None, String::new(), vec![problem]));
+        let finding = bad_file(path, 1, "is no regular file");
+        return Ok((None, String::new(), vec![finding]));
     }
     let mut bytes = vec![];
     let file = File::open(path).with_context(context)?;
@@ -250,16 +159,12 @@ fn check_file(path: &Path) -> anyhow::Result<(Option<Script>, String, Vec<Proble
 }
 
 /// The script, if it is good, its text, and what is wrong with it.
-fn compile(path: &Path, bytes: &[u8]) -> (Option<Script>, String, Vec<Problem>) {
+fn compile(path: &Path, bytes: &[u8]) -> (Option<Script>, String, Vec<Finding>) {
     let name = path.file_name().and_then(|name| name.to_str());
     let Some(subject) = name.and_then(ScriptFile::of) else {
         let message = "the name should be that of a registrable domain plus `.rules`, or of a \
                        website plus `.website.rules`, in lower case and Punycode";
-        return (
-            None,
-            String::new(),
-            vec![Problem::of_file(path, 1, message)],
-        );
+        return (None, String::new(), vec![bad_file(path, 1, message)]);
     };
     let source = match String::from_utf8(bytes.to_vec()) {
         Ok(source) => source,
@@ -270,35 +175,32 @@ fn compile(path: &Path, bytes: &[u8]) -> (Option<Script>, String, Vec<Problem>) 
         Err(error) => {
             let good = &bytes[..error.utf8_error().valid_up_to()];
             let line = good.split(|byte| *byte == b'\n').count();
-            let problem = Problem::of_file(path, line, "bytes that are not UTF-8");
-            return (None, String::new(), vec![problem]);
+            let finding = bad_file(path, line, "bytes that are not UTF-8");
+            return (None, String::new(), vec![finding]);
         }
     };
-    let (script, diagnostics) = match subject {
+    let (script, findings) = match subject {
         ScriptFile::Domain(domain) => {
-            let Compilation {
-                script,
-                diagnostics,
-            } = DomainScript::compile(&source);
+            let Compilation { script, findings } = DomainScript::compile(&source);
             (
                 script.map(|script| Script::Domain(domain, script)),
-                diagnostics,
+                findings,
             )
         }
         ScriptFile::Website(website) => {
-            let Compilation {
-                script,
-                diagnostics,
-            } = WebsiteScript::compile(&source);
+            let Compilation { script, findings } = WebsiteScript::compile(&source);
             (
                 script.map(|script| Script::Website(website, script)),
-                diagnostics,
+                findings,
             )
         }
     };
-    let problems = diagnostics
-        .iter()
-        .map(|diagnostic| Problem::of_script(path, diagnostic, &source))
-        .collect();
-    (script, source, problems)
+    let findings = findings.into_iter().map(|finding| finding.in_file(path));
+    let findings = findings.collect();
+    (script, source, findings)
+}
+
+/// What is wrong with a file as a whole.
+fn bad_file(path: &Path, line: usize, message: &str) -> Finding {
+    Finding::new(Code::RuleFile, line, message).in_file(path)
 }

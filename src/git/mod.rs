@@ -29,7 +29,7 @@ pub mod staged;
 pub use command::command;
 pub use env::GitEnv;
 pub use install::{Hook, Installation};
-pub use pre_commit::{CheckedFolder, FileCheck, Message, PreCommitOutcome, pre_commit};
+pub use pre_commit::{CheckedFolder, FileCheck, PreCommitOutcome, pre_commit};
 pub use repository::Repository;
 pub use restage::{RestagedFile, WorkTreeUpdate};
 pub use staged::{EntryKind, StagedFile};

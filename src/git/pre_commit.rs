@@ -8,6 +8,7 @@
 use std::path::{Path, PathBuf};
 
 use anyhow::{Context, Result};
+use urldb_text::{Code, Finding};
 
 use super::install::Hook;
 use super::paths;
@@ -22,19 +23,8 @@ pub enum FileCheck {
     Clean,
     /// These bytes can be committed instead; the notes say what was changed.
     Normalized(Vec<u8>, Vec<String>),
-    /// The bytes cannot be committed.
-    Rejected(Vec<Message>),
-}
-
-/// Why a file cannot be committed.
-#[derive(Debug, Clone, PartialEq, Eq)]
-pub struct Message {
-    /// Counted from 1.
-    pub line: usize,
-    /// Counted from 1.
-    pub column: usize,
-    /// What is wrong, for people.
-    pub text: String,
+    /// The bytes cannot be committed because of these errors.
+    Rejected(Vec<Finding>),
 }
 
 /// A file that was normalized.
@@ -54,7 +44,7 @@ pub struct RejectedFile {
     /// Relative to the top of the work tree.
     pub path: PathBuf,
     /// The reasons.
-    pub messages: Vec<Message>,
+    pub findings: Vec<Finding>,
 }
 
 /// The result of the hook.
@@ -80,11 +70,11 @@ pub struct CheckedFolder {
 /// `check` gets a path relative to the top of the work tree, and the staged bytes.
 ///
 /// # Errors
-/// When git fails, or the repository is bare; never about the content of a file.
+/// When git or `check` fails, or the repository is bare; never about the content of a file.
 pub fn pre_commit(
     repo: &Repository,
     folders: &[CheckedFolder],
-    check: impl Fn(&Path, &[u8]) -> FileCheck,
+    check: impl Fn(&Path, &[u8]) -> Result<FileCheck>,
 ) -> Result<PreCommitOutcome> {
     let mut replacements = Vec::new();
     let mut all_notes = Vec::new();
@@ -103,9 +93,9 @@ pub fn pre_commit(
                 replacements.push((staged, bytes));
                 all_notes.push(notes);
             }
-            FileCheck::Rejected(messages) => rejected.push(RejectedFile {
+            FileCheck::Rejected(findings) => rejected.push(RejectedFile {
                 path: staged.path,
-                messages,
+                findings,
             }),
         }
     }
@@ -130,9 +120,9 @@ pub fn pre_commit(
 fn check_file(
     repo: &Repository,
     staged: &StagedFile,
-    check: impl Fn(&Path, &[u8]) -> FileCheck,
+    check: impl Fn(&Path, &[u8]) -> Result<FileCheck>,
 ) -> Result<FileCheck> {
-    let why = match staged.kind() {
+    let (code, why) = match staged.kind() {
         EntryKind::File => {
             let bytes = repo.read_blob(&staged.id).with_context(|| {
                 format!(
@@ -140,17 +130,22 @@ fn check_file(
                     paths::shown(&staged.path)
                 )
             })?;
-            return Ok(check(&staged.path, &bytes));
+            return check(&staged.path, &bytes);
         }
-        EntryKind::Symlink => "is a symbolic link; a file of the database must be a regular file",
-        EntryKind::Submodule => "is a submodule; a file of the database must be a regular file",
-        EntryKind::Unmerged => "has a conflict; resolve it and `git add` the file",
+        EntryKind::Symlink => (
+            Code::NotAFile,
+            "is a symbolic link; a file of the database must be a regular file",
+        ),
+        EntryKind::Submodule => (
+            Code::NotAFile,
+            "is a submodule; a file of the database must be a regular file",
+        ),
+        EntryKind::Unmerged => (
+            Code::UnmergedFile,
+            "has a conflict; resolve it and `git add` the file",
+        ),
     };
-    Ok(FileCheck::Rejected(vec![Message {
-        line: 1,
-        column: 1,
-        text: why.to_owned(),
-    }]))
+    Ok(FileCheck::Rejected(vec![Finding::new(code, 1, why)]))
 }
 
 impl PreCommitOutcome {
@@ -204,10 +199,9 @@ fn render_normalized(file: &NormalizedFile, from: &Path) -> String {
 }
 
 fn render_rejected(file: &RejectedFile, from: &Path) -> String {
-    let path = paths::shown(&paths::relative(&file.path, from));
-    let lines = file
-        .messages
-        .iter()
-        .map(|Message { line, column, text }| format!("{path}:{line}:{column}: {text}\n"));
-    lines.collect()
+    let path = paths::relative(&file.path, from);
+    let findings = file.findings.iter();
+    findings
+        .map(|finding| format!("{}\n", finding.clone().in_file(&path)))
+        .collect()
 }

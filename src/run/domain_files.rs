@@ -5,8 +5,9 @@
 use std::path::PathBuf;
 use std::sync::Arc;
 
-use urldb_format::{DomainFile, Finding, Severity};
+use urldb_format::DomainFile;
 use urldb_protocol::Mistake;
+use urldb_text::Finding;
 use urldb_verdict::{Job, PastRuns, PlanOptions, Selection, SkippedRecords};
 
 use crate::config::Config;
@@ -25,8 +26,6 @@ pub(super) struct DomainFiles<'a> {
 pub(super) struct Plan {
     /// The requests to make, file by file.
     pub(super) jobs: Vec<Vec<Job>>,
-    /// Mistakes that keep records from being read as they are meant, each with its file.
-    pub(super) unreadable: Vec<(PathBuf, Finding)>,
     /// The files that were read.
     pub(super) files: Vec<ReadFile>,
     /// Number of records without jobs.
@@ -64,7 +63,6 @@ impl<'a> DomainFiles<'a> {
     pub(super) fn plan(&self, options: PlanOptions, past: &impl PastRuns) -> anyhow::Result<Plan> {
         let mut plan = Plan {
             jobs: vec![],
-            unreadable: vec![],
             files: vec![],
             skipped: SkippedRecords::default(),
         };
@@ -78,14 +76,12 @@ impl<'a> DomainFiles<'a> {
             let name: Arc<str> = self.config.relative_name(path).into();
             let mut errors = parsed.findings;
             errors.extend(urldb_format::lint_values(&file));
-            errors.retain(|finding| finding.severity == Severity::Error);
+            errors.retain(Finding::is_error);
             plan.files.push(ReadFile {
                 host: file.host().to_owned(),
                 name: Arc::clone(&name),
                 mistakes: mistakes(&file, &name, &errors),
             });
-            let errors = errors.into_iter().map(|finding| (path.clone(), finding));
-            plan.unreadable.extend(errors);
             let jobs = urldb_verdict::plan::jobs_of(&file, &name, self.selection, options, past);
             if !jobs.is_empty() {
                 plan.jobs.push(jobs);

@@ -50,7 +50,6 @@ pub fn check(options: &RunOptions<'_>) -> anyhow::Result<Outcome> {
     let Plan {
         mut jobs,
         files,
-        unreadable,
         skipped,
     } = domain_files.plan(plan_options(options, KeptBodies::None, started), &())?;
     canonical::mark(&mut jobs, options.config)?;
@@ -61,10 +60,9 @@ pub fn check(options: &RunOptions<'_>) -> anyhow::Result<Outcome> {
     let exit_code = report.exit_code();
     let (envelope, results) = report.finish(run_info(options, started));
     Ok(Outcome {
-        exit_code: combined(exit_code, &unreadable, &[]),
+        exit_code: combined(exit_code, &envelope.mistakes, &[]),
         envelope,
         results,
-        unreadable,
         troubles: vec![],
         notes: vec![],
     })
@@ -84,7 +82,6 @@ pub fn run(options: &RunOptions<'_>) -> anyhow::Result<Outcome> {
     let Plan {
         mut jobs,
         files,
-        unreadable,
         skipped,
     } = domain_files.plan(plan_options_of_run(options, started, &folder)?, &ledger)?;
     canonical::mark(&mut jobs, config)?;
@@ -110,11 +107,10 @@ pub fn run(options: &RunOptions<'_>) -> anyhow::Result<Outcome> {
     messages.add_failure(remembered);
     messages.add_deliveries(notifiers.deliver(&outbox, &envelope)?);
     let Messages { troubles, notes } = messages;
-    let exit_code = combined(exit_code, &unreadable, &troubles);
+    let exit_code = combined(exit_code, &envelope.mistakes, &troubles);
     Ok(Outcome {
         envelope,
         results,
-        unreadable,
         troubles,
         notes,
         exit_code,

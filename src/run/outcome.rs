@@ -1,9 +1,6 @@
 //! The outcome of a run.
 
-use std::path::PathBuf;
-
-use urldb_format::Finding;
-use urldb_protocol::{Envelope, JobResult};
+use urldb_protocol::{Envelope, JobResult, Mistake};
 
 use crate::exit::ExitCode;
 use crate::explain::explain;
@@ -17,8 +14,6 @@ pub struct Outcome {
     ///
     /// [`RunOptions::with_results`]: super::RunOptions::with_results
     pub results: Option<Vec<JobResult>>,
-    /// Mistakes that keep records from being read as they are meant, each with its file.
-    pub unreadable: Vec<(PathBuf, Finding)>,
     /// Errors besides the verdicts: the archive is full, a message was refused.
     pub troubles: Vec<String>,
     /// Successes that are worth a line.
@@ -62,12 +57,8 @@ impl Messages {
 }
 
 /// The exit code of a run: the most severe of its parts.
-pub(super) fn combined(
-    verdicts: ExitCode,
-    unreadable: &[(PathBuf, Finding)],
-    troubles: &[String],
-) -> ExitCode {
-    let files = if unreadable.is_empty() {
+pub(super) fn combined(verdicts: ExitCode, mistakes: &[Mistake], troubles: &[String]) -> ExitCode {
+    let files = if mistakes.is_empty() {
         ExitCode::Success
     } else {
         ExitCode::Findings

@@ -101,7 +101,7 @@ fn a_refused_file_stops_the_commit_and_changes_nothing() {
     let output = sandbox.try_git(&["commit", "-q", "-m", "one"]);
     assert!(!output.status.success());
     insta::assert_snapshot!(String::from_utf8_lossy(&output.stderr), @r"
-    urldb/example.org.yaml:2:1: a bad line
+    urldb/example.org.yaml:2:1: syntax-error: a bad line
     urldb: commit stopped; nothing was changed
     ");
     assert_eq!(sandbox.read(FILE), "b\na\n");
@@ -117,7 +117,7 @@ fn from_a_subfolder() {
     let mut git = command_in(&sandbox.top.join("docs/deep"));
     let output = git.args(["commit", "-q", "-m", "one"]).output().unwrap();
     insta::assert_snapshot!(String::from_utf8_lossy(&output.stderr), @r"
-    ../../urldb/example.com.yaml:1:1: a bad line
+    ../../urldb/example.com.yaml:1:1: syntax-error: a bad line
     urldb: commit stopped; nothing was changed
     ");
 }
@@ -199,7 +199,7 @@ fn a_resolved_merge() {
     sandbox.commit_unchecked("main");
     assert!(!sandbox.try_git(&["merge", "-q", "side"]).status.success());
     insta::assert_snapshot!(sandbox.report(), @r"
-    urldb/example.com.yaml:1:1: has a conflict; resolve it and `git add` the file
+    urldb/example.com.yaml:1:1: unmerged-file: has a conflict; resolve it and `git add` the file
     urldb: commit stopped; nothing was changed
     ");
     sandbox.write(FILE, "m\nside\nmain\n");

@@ -10,9 +10,9 @@ use anyhow::Result;
 use tempfile::TempDir;
 use urldb::database::site_rules::{FOLDER, is_rules_file};
 use urldb::git::{
-    CheckedFolder, FileCheck, GitEnv, Hook, Message, PreCommitOutcome, Repository, command,
-    pre_commit,
+    CheckedFolder, FileCheck, GitEnv, Hook, PreCommitOutcome, Repository, command, pre_commit,
 };
+use urldb_text::{Code, Finding};
 
 /// Nothing of the machine's own configuration, and a name to commit under.
 pub(crate) const SETTINGS: [(&str, &str); 7] = [
@@ -199,28 +199,24 @@ pub(crate) fn check_staged(repo: &Repository, database: &Path) -> Result<PreComm
     pre_commit(repo, &folders, check)
 }
 
-fn check(_path: &Path, bytes: &[u8]) -> FileCheck {
+fn check(_path: &Path, bytes: &[u8]) -> Result<FileCheck> {
     let text = String::from_utf8_lossy(bytes);
     let mut lines: Vec<&str> = text.lines().collect();
-    let bad: Vec<Message> = (1..)
+    let bad: Vec<Finding> = (1..)
         .zip(&lines)
         .filter(|(_, line)| line.contains("bad"))
-        .map(|(line, _)| Message {
-            line,
-            column: 1,
-            text: "a bad line".to_owned(),
-        })
+        .map(|(line, _)| Finding::new(Code::SyntaxError, line, "a bad line"))
         .collect();
     if !bad.is_empty() {
-        return FileCheck::Rejected(bad);
+        return Ok(FileCheck::Rejected(bad));
     }
     lines.sort_unstable();
     let sorted: String = lines.iter().flat_map(|line| [line, "\n"]).collect();
-    if sorted.as_bytes() == bytes {
+    Ok(if sorted.as_bytes() == bytes {
         FileCheck::Clean
     } else {
         FileCheck::Normalized(sorted.into_bytes(), vec!["lines sorted".to_owned()])
-    }
+    })
 }
 
 pub(crate) fn make_executable(file: &Path) {

@@ -141,8 +141,8 @@ fn links_and_submodules_are_refused_with_words() {
     let gitlink = format!("160000,{},urldb/module.example.yaml", head.trim());
     sandbox.git(&["update-index", "--add", "--cacheinfo", &gitlink]);
     insta::assert_snapshot!(sandbox.report(), @r"
-    urldb/link.example.yaml:1:1: is a symbolic link; a file of the database must be a regular file
-    urldb/module.example.yaml:1:1: is a submodule; a file of the database must be a regular file
+    urldb/link.example.yaml:1:1: not-a-file: is a symbolic link; a file of the database must be a regular file
+    urldb/module.example.yaml:1:1: not-a-file: is a submodule; a file of the database must be a regular file
     urldb: commit stopped; nothing was changed
     ");
 }

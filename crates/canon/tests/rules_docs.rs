@@ -2,13 +2,14 @@
 //!
 //! The scripts of a section, ```` ```rules DOMAIN ```` or ```` ```rules website WEBSITE ````, are the
 //! rules for the tables below them. The heading of each column selects the value to compare. A block of
-//! ```` ```text ```` right after a script has the diagnostics of that script.
+//! ```` ```text ```` right after a script has the findings of that script.
 
 use std::collections::BTreeSet;
 use std::fs;
 use std::path::Path;
 
-use urldb_canon::rules::{Code, Compilation, Diagnostic, DomainScript, SiteRules, WebsiteScript};
+use urldb_canon::rules::{Compilation, DomainScript, SiteRules, WebsiteScript};
+use urldb_text::{Code, Finding, Subject};
 
 /// The text of the page; `None` in a published package, which has this crate alone.
 fn page() -> Option<String> {
@@ -55,26 +56,20 @@ fn cells(row: &str) -> Vec<&str> {
     inside.map(|cell| cell.trim().trim_matches('`')).collect()
 }
 
-/// Adds the script of a block to `rules`, and returns its diagnostics.
-fn insert(rules: &mut SiteRules, info: &str, source: &str) -> Vec<Diagnostic> {
+/// Adds the script of a block to `rules`, and returns its findings.
+fn insert(rules: &mut SiteRules, info: &str, source: &str) -> Vec<Finding> {
     if let Some(website) = info.strip_prefix("website ") {
-        let Compilation {
-            script,
-            diagnostics,
-        } = WebsiteScript::compile(source);
+        let Compilation { script, findings } = WebsiteScript::compile(source);
         if let Some(script) = script {
             rules.insert_website(website, script);
         }
-        diagnostics
+        findings
     } else {
-        let Compilation {
-            script,
-            diagnostics,
-        } = DomainScript::compile(source);
+        let Compilation { script, findings } = DomainScript::compile(source);
         if let Some(script) = script {
             rules.insert_domain(info, script);
         }
-        diagnostics
+        findings
     }
 }
 
@@ -109,21 +104,21 @@ fn column(rules: &SiteRules, url: &str, head: &str) -> String {
 fn examples_do_what_the_page_says() {
     let Some(page) = page() else { return };
     let mut rules = SiteRules::new();
-    let mut diagnostics: Vec<Diagnostic> = Vec::new();
+    let mut findings: Vec<Finding> = Vec::new();
     let mut compared = 0;
     for doc_block in blocks(&page) {
         match doc_block {
             DocBlock::Heading => {
-                assert_eq!(diagnostics, [], "a script of the page");
+                assert_eq!(findings, [], "a script of the page");
                 rules = SiteRules::new();
             }
-            DocBlock::Code("text", block) if !diagnostics.is_empty() => {
-                let told: Vec<_> = diagnostics.drain(..).map(|d| d.to_string()).collect();
+            DocBlock::Code("text", block) if !findings.is_empty() => {
+                let told: Vec<_> = findings.drain(..).map(|d| d.to_string()).collect();
                 assert_eq!(told.join("\n"), block);
             }
             DocBlock::Code(info, source) => {
                 if let Some(about) = info.strip_prefix("rules ") {
-                    diagnostics = insert(&mut rules, about, &source);
+                    findings = insert(&mut rules, about, &source);
                 }
             }
             DocBlock::Table(rows) => {
@@ -131,7 +126,7 @@ fn examples_do_what_the_page_says() {
                 if head[0] != "URL" {
                     continue;
                 }
-                assert_eq!(diagnostics, [], "the script above {rows:?}");
+                assert_eq!(findings, [], "the script above {rows:?}");
                 for row in rows.iter().skip(1) {
                     for (head, expected) in head.iter().zip(row).skip(1) {
                         assert_eq!(column(&rules, row[0], head), *expected, "{head} of {row:?}");
@@ -152,6 +147,8 @@ fn every_code_has_a_section() {
         .filter_map(|line| line.strip_prefix("### `rule-")?.strip_suffix('`'))
         .map(|name| format!("rule-{name}"))
         .collect();
-    let codes = Code::ALL.iter().map(|code| code.as_str().to_owned());
+    let codes = Code::ALL.iter();
+    let codes = codes.filter(|code| code.subject() == Subject::RuleScript);
+    let codes = codes.map(|code| code.as_str().to_owned());
     assert_eq!(told, codes.collect());
 }

@@ -2,7 +2,8 @@
 
 use proptest::prelude::*;
 use urldb_canon::identify;
-use urldb_canon::rules::{Diagnostic, DomainScript, SiteRules, WebsiteScript};
+use urldb_canon::rules::{DomainScript, SiteRules, WebsiteScript};
+use urldb_text::Finding;
 
 /// Text of which some parts look like a script.
 fn scribble() -> impl Strategy<Value = String> {
@@ -159,27 +160,32 @@ fn rules(domain: &str, website: &str) -> SiteRules {
     rules
 }
 
-/// Diagnostics point into the text of the script.
-fn check_places(source: &str, diagnostics: &[Diagnostic]) {
+/// Findings point into the text of the script.
+fn check_places(source: &str, findings: &[Finding]) {
     let unix = source.replace("\r\n", "\n").replace('\r', "\n");
-    for diagnostic in diagnostics {
-        let line = unix.split('\n').nth(diagnostic.line - 1);
+    for finding in findings {
+        let excerpt = finding.excerpt.as_ref().expect("an excerpt");
+        let line = unix.split('\n').nth(finding.line - 1);
         let length = line.expect("a line of the script").chars().count();
         // A missing token is reported one column after the line.
-        assert!(diagnostic.column <= length + 1, "{diagnostic:?}");
+        assert!(finding.column <= length + 1, "{finding:?}");
         assert!(
-            diagnostic.length == 1 || diagnostic.column + diagnostic.length <= length + 1,
-            "{diagnostic:?}"
+            excerpt.length == 1 || finding.column + excerpt.length <= length + 1,
+            "{finding:?}"
         );
-        assert_eq!(diagnostic.excerpt(source).lines().count(), 2);
+        let [text, carets] = excerpt.lines();
+        assert!(
+            !text.contains(['\r', '\n']) && carets.ends_with('^'),
+            "{finding:?}"
+        );
     }
 }
 
 proptest! {
     #[test]
     fn no_script_panics(source in scribble()) {
-        check_places(&source, &DomainScript::compile(&source).diagnostics);
-        check_places(&source, &WebsiteScript::compile(&source).diagnostics);
+        check_places(&source, &DomainScript::compile(&source).findings);
+        check_places(&source, &WebsiteScript::compile(&source).findings);
     }
 
     #[test]

@@ -2,9 +2,10 @@
 
 use serde_json::{Map, Value, json};
 use urldb_canon::rules::{
-    Compilation, Diagnostic, DomainScript, MatchResult, Resolution, ResolveError, SiteRules, Trace,
+    Compilation, DomainScript, MatchResult, Resolution, ResolveError, SiteRules, Trace,
     WebsiteScript, registrable_domain,
 };
+use urldb_text::Finding;
 
 fn vectors(kind: &str) -> Vec<Value> {
     let all: Value =
@@ -21,29 +22,26 @@ fn text<'a>(vector: &'a Value, key: &str) -> &'a str {
 
 /// The script of a compilation that must have no errors.
 fn good<S>(compiled: Compilation<S>, vector: &Value) -> S {
-    let Compilation {
-        script,
-        diagnostics,
-    } = compiled;
-    script.unwrap_or_else(|| panic!("{vector}: {diagnostics:?}"))
+    let Compilation { script, findings } = compiled;
+    script.unwrap_or_else(|| panic!("{vector}: {findings:?}"))
 }
 
-/// Whether the script compiles, and its diagnostics.
-fn outcome<S>(compiled: Compilation<S>) -> (bool, Vec<Diagnostic>) {
-    (compiled.script.is_some(), compiled.diagnostics)
+/// Whether the script compiles, and its findings.
+fn outcome<S>(compiled: Compilation<S>) -> (bool, Vec<Finding>) {
+    (compiled.script.is_some(), compiled.findings)
 }
 
 #[test]
 fn scripts_compile_or_not() {
     for vector in vectors("compile") {
         let source = text(&vector, "rules");
-        let (ok, diagnostics) = if text(&vector, "language") == "domain" {
+        let (ok, findings) = if text(&vector, "language") == "domain" {
             outcome(DomainScript::compile(source))
         } else {
             outcome(WebsiteScript::compile(source))
         };
         let expected = vector["expect"]["ok"] == json!(true);
-        assert_eq!(ok, expected, "{vector}: {diagnostics:?}");
+        assert_eq!(ok, expected, "{vector}: {findings:?}");
     }
 }
 

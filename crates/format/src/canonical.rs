@@ -1,9 +1,10 @@
 //! The canonical form of a domain file.
 
+use urldb_text::{Code, Finding};
+
 use crate::domain_file::{DomainFile, RecordEntry};
 use crate::emit::KeyOrder;
 use crate::error::Error;
-use crate::finding::{Code, Finding};
 use crate::layout::Layout;
 use crate::record::{ListOrder, RecordIdentity};
 use crate::split::comments;

@@ -4,10 +4,10 @@
 use std::path::{Path, PathBuf};
 
 use urldb_files::write_atomically;
+use urldb_text::{Code, Finding};
 
 use crate::document::Document;
 use crate::error::Error;
-use crate::finding::{Code, Finding};
 use crate::layout::Layout;
 use crate::read::read_each;
 use crate::record::{ListOrder, Metadata, Record};

@@ -3,7 +3,7 @@
 use std::io;
 use std::path::PathBuf;
 
-use crate::finding::Finding;
+use urldb_text::Finding;
 
 /// The reason why a file or directory could not be read, changed or written.
 #[derive(Debug, thiserror::Error)]

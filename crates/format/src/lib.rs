@@ -22,7 +22,7 @@
 //! assert_eq!(parsed.file.get(&RecordIdentity::get("/a")).unwrap().line(), 5);
 //! ```
 //!
-//! A mistake in a file is a [`Finding`], never a panic and never an [`Error`]. An [`Error`] means
+//! A mistake in a file is a [`Finding`](urldb_text::Finding), never a panic and never an [`Error`]. An [`Error`] means
 //! that a file could not be read, changed or written.
 #![forbid(unsafe_code)]
 
@@ -34,7 +34,6 @@ mod domain_file;
 mod edit;
 mod emit;
 mod error;
-mod finding;
 mod keys;
 mod layout;
 mod lex;
@@ -54,7 +53,6 @@ pub use document::Document;
 pub use domain_file::{DomainFile, ParsedFile, RecordEntry, host_of};
 pub use emit::write_documents;
 pub use error::Error;
-pub use finding::{Code, Finding, Severity};
 pub use lint::{lint, lint_values};
 pub use names::is_domain_file;
 pub use read::read_documents;

@@ -4,10 +4,11 @@ use std::borrow::Cow;
 use std::collections::HashMap;
 use std::collections::hash_map::Entry as Slot;
 
+use urldb_text::{Code, Finding};
+
 use crate::canonical::duplicate_record;
 use crate::domain_file::{DomainFile, ParsedFile, RecordEntry, Segment};
 use crate::emit::{KeyOrder, ValueRef};
-use crate::finding::{Code, Finding};
 use crate::keys;
 use crate::layout::Layout;
 use crate::names::{check_host, is_domain_file};
@@ -67,13 +68,12 @@ fn lint_file(file: &DomainFile, findings: &mut Vec<Finding>) {
     } else if let Err(bad) = check_host(&file.host) {
         let message = format!(
             "the host in the file name, `{}`, {}",
-            file.host.escape_debug(),
-            bad.problem
+            file.host, bad.problem
         );
         let mut finding = Finding::new(Code::BadFileName, 1, message);
-        finding.help = bad
-            .suggestion
-            .map(|name| format!("name the file {name}.yaml"));
+        if let Some(name) = bad.suggestion {
+            finding = finding.with_help(format!("name the file {name}.yaml"));
+        }
         findings.push(finding);
     }
     if let Some(line) = line_with_carriage_return(file) {
@@ -181,7 +181,9 @@ fn lint_cnames(file: &DomainFile, head: &Layout, findings: &mut Vec<Finding>) {
         let line = list_line + if has_own_line { 1 + index } else { 0 };
         let message = format!("the cname `{name}` {problem}");
         let mut finding = Finding::new(Code::BadCname, line, message);
-        finding.help = help;
+        if let Some(help) = help {
+            finding = finding.with_help(help);
+        }
         findings.push(finding);
     }
 }
@@ -220,19 +222,7 @@ fn unknown_key(key: &str, known: &[&str], line: usize) -> Option<Finding> {
     if key.len() > 40 {
         return None;
     }
-    let folded = |key: &str| {
-        key.to_ascii_lowercase()
-            .replace(['_', ' '], "-")
-            .trim_matches('-')
-            .to_owned()
-    };
-    let typed = folded(key);
-    let close = |other: &&&str| {
-        let allowed = if other.len() > 5 { 2 } else { 1 };
-        let other = folded(other);
-        typed == other || strsim::osa_distance(&typed, &other) <= allowed
-    };
-    let other = known.iter().find(close)?;
+    let other = urldb_text::nearest(key, known)?;
     let finding = Finding::new(
         Code::UnknownKey,
         line,

@@ -1,7 +1,8 @@
 //! Reads the documents of a text, and continues after mistakes.
 
+use urldb_text::{Code, Finding};
+
 use crate::document::Document;
-use crate::finding::{Code, Finding};
 use crate::scan::Scanner;
 use crate::split::{self, RawDocument, SourceLine};
 use crate::value::{Mapping, Schema};

@@ -3,9 +3,9 @@
 use std::fmt::Write;
 
 use urldb_canon::PathError;
+use urldb_text::{Code, Finding};
 
 use crate::domain_file::RecordEntry;
-use crate::finding::{Code, Finding};
 use crate::record::is_sha256;
 use crate::value::{Mapping, Value};
 

@@ -4,9 +4,10 @@
 //! texts. [`crate::decode`] reads all other values, one key at a time, so that a mistake in one
 //! value leaves the other keys readable.
 
+use urldb_text::{Code, Finding};
+
 use crate::decode::{DecodedValue, decode};
 use crate::document::Document;
-use crate::finding::{Code, Finding};
 use crate::lex::lex;
 use crate::split::{self, RawDocument, SourceLine};
 use crate::value::{Mapping, Schema, Value};

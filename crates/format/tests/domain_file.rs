@@ -4,7 +4,8 @@ use std::fmt::Write as _;
 use std::time::{Duration, Instant};
 
 use insta::assert_snapshot;
-use urldb_format::{Code, DomainFile, Error, Metadata, Record, RecordIdentity, Severity, lint};
+use urldb_format::{DomainFile, Error, Metadata, Record, RecordIdentity, lint};
+use urldb_text::Code;
 
 fn file(text: &str) -> DomainFile {
     DomainFile::parse("example.com.yaml", text.as_bytes()).file
@@ -14,7 +15,13 @@ fn file(text: &str) -> DomainFile {
 fn findings_in(name: &str, bytes: &[u8]) -> String {
     let mut lines = String::new();
     for finding in lint(&DomainFile::parse(name, bytes)) {
-        writeln!(lines, "{finding}").unwrap();
+        let (line, column) = (finding.line, finding.column);
+        let (severity, code, message) = (finding.severity, finding.code, &finding.message);
+        write!(lines, "{line}:{column}: {severity}[{code}]: {message}").unwrap();
+        if let Some(help) = &finding.help {
+            write!(lines, " ({help})").unwrap();
+        }
+        lines.push('\n');
     }
     lines
 }
@@ -455,11 +462,4 @@ fn a_damaged_record_is_not_edited() {
         });
         assert!(matches!(edit, Err(Error::Unsafe { .. })), "{edit:?}");
     }
-}
-
-#[test]
-fn codes_are_sorted_and_described() {
-    assert!(Code::ALL.is_sorted_by_key(|code| code.as_str()));
-    assert!(Code::ALL.iter().all(|code| !code.description().is_empty()));
-    assert_eq!(Code::UnknownKey.severity(), Severity::Warning);
 }

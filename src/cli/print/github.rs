@@ -5,9 +5,8 @@ use std::fs::OpenOptions;
 use std::io::{self, Write};
 
 use anyhow::Context as _;
-use urldb_protocol::{Finding, Severity};
+use urldb_protocol::{Finding, Mistake, Severity};
 
-use crate::cli::Context;
 use crate::run::Outcome;
 
 /// A step shows no more than this many annotations of a kind; the rest is in the summary.
@@ -17,10 +16,10 @@ const ANNOTATIONS: usize = 10;
 const FINDINGS: usize = 1000;
 
 /// Writes annotations to standard output, and the summary to where the runner wants it.
-pub(crate) fn write(outcome: &Outcome, context: &Context) -> anyhow::Result<()> {
+pub(crate) fn write(outcome: &Outcome) -> anyhow::Result<()> {
     let mut out = io::stdout().lock();
-    for (path, finding) in outcome.unreadable.iter().take(ANNOTATIONS) {
-        writeln!(out, "{}", file_annotation(&context.shown(path), finding))?;
+    for mistake in outcome.envelope.mistakes.iter().take(ANNOTATIONS) {
+        writeln!(out, "{}", file_annotation(mistake))?;
     }
     for finding in outcome
         .envelope
@@ -43,14 +42,14 @@ pub(crate) fn write(outcome: &Outcome, context: &Context) -> anyhow::Result<()> 
 }
 
 /// Of a record that could not be read as it was meant.
-fn file_annotation(file: &str, finding: &urldb_format::Finding) -> String {
+fn file_annotation(mistake: &Mistake) -> String {
     format!(
         "::error file={},line={},col={},title={}::{}",
-        property(file),
-        finding.line,
-        finding.column,
-        finding.code,
-        data(&finding.message)
+        property(&mistake.file),
+        mistake.line,
+        mistake.column,
+        property(&mistake.code),
+        data(&mistake.message)
     )
 }
 

@@ -24,14 +24,14 @@ pub(crate) fn print(
         Format::Human => {
             let mut out = anstream::stdout().lock();
             attempts.write(&mut out)?;
-            write_unreadable(&mut out, outcome, context)?;
+            write_mistakes(&mut out, outcome)?;
             write_human(&mut out, outcome, context)?;
         }
         Format::Json => {
             // The document is for programs; this is for whoever started them.
             let mut err = anstream::stderr().lock();
             attempts.write(&mut err)?;
-            write_unreadable(&mut err, outcome, context)?;
+            write_mistakes(&mut err, outcome)?;
             write_json(&mut io::stdout().lock(), outcome)?;
         }
     }
@@ -80,10 +80,9 @@ fn write_json(out: &mut impl Write, outcome: &Outcome) -> anyhow::Result<()> {
     Ok(())
 }
 
-fn write_unreadable(out: &mut impl Write, outcome: &Outcome, context: &Context) -> io::Result<()> {
-    let mut unreadable = outcome.unreadable.iter();
-    unreadable
-        .try_for_each(|(path, finding)| style::write_finding(out, &context.shown(path), finding))
+fn write_mistakes(out: &mut impl Write, outcome: &Outcome) -> io::Result<()> {
+    let mut mistakes = outcome.envelope.mistakes.iter();
+    mistakes.try_for_each(|mistake| style::write_mistake(out, mistake))
 }
 
 fn write_human(out: &mut impl Write, outcome: &Outcome, context: &Context) -> io::Result<()> {

@@ -5,9 +5,10 @@ use std::io::{self, Write};
 
 use anstyle::{AnsiColor, Style};
 use clap::ValueEnum;
-use urldb_format::{Finding, Severity};
+use urldb_protocol::Mistake;
+use urldb_text::{Excerpt, Finding, Severity};
 
-use crate::database::site_rules::Problem;
+use crate::cli::Context;
 use crate::explain::explain;
 
 /// The form of a command's output.
@@ -52,35 +53,46 @@ pub(crate) fn print_warning(text: impl Display) {
     let _ = writeln!(anstream::stderr(), "{} {text}", paint(WARN, "warning:"));
 }
 
-/// A finding about a domain file, in the form that editors and terminals make clickable.
-pub(crate) fn write_finding(out: &mut impl Write, file: &str, finding: &Finding) -> io::Result<()> {
-    let style = of_severity(finding.severity);
+/// A finding in a file, in the form that editors and terminals make clickable.
+pub(crate) fn write_finding(
+    out: &mut impl Write,
+    context: &Context,
+    finding: &Finding,
+) -> io::Result<()> {
+    let file = finding.file.as_deref().map(|file| context.shown(file));
+    let file = file.unwrap_or_default();
     let Finding {
         line,
         column,
         message,
         ..
     } = finding;
-    let code = paint(style, finding.code.as_str());
+    let code = paint(of_severity(finding.severity), finding.code);
     writeln!(out, "{file}:{line}:{column}: {code}: {message}")?;
-    match &finding.help {
-        Some(help) => writeln!(out, "  {} {help}", paint(DIM, "help:")),
-        None => Ok(()),
-    }
+    write_help(out, finding.help.as_deref())?;
+    let mut excerpt = finding.excerpt.iter().flat_map(Excerpt::lines);
+    excerpt.try_for_each(|line| writeln!(out, "  {line}"))
 }
 
-/// The same for something wrong with site rules, or with a record because of them.
-pub(crate) fn write_problem(out: &mut impl Write, file: &str, problem: &Problem) -> io::Result<()> {
-    let Problem {
+/// The same for a mistake of a report: all of these are errors.
+pub(crate) fn write_mistake(out: &mut impl Write, mistake: &Mistake) -> io::Result<()> {
+    let Mistake {
+        file,
         line,
         column,
         message,
         ..
-    } = problem;
-    let code = paint(of_severity(problem.severity), problem.code);
+    } = mistake;
+    let code = paint(BAD, &mistake.code);
     writeln!(out, "{file}:{line}:{column}: {code}: {message}")?;
-    let mut excerpt = problem.excerpt.iter().flat_map(|excerpt| excerpt.lines());
-    excerpt.try_for_each(|line| writeln!(out, "  {line}"))
+    write_help(out, mistake.help.as_deref())
+}
+
+fn write_help(out: &mut impl Write, help: Option<&str>) -> io::Result<()> {
+    match help {
+        Some(help) => writeln!(out, "  {} {help}", paint(DIM, "help:")),
+        None => Ok(()),
+    }
 }
 
 fn of_severity(severity: Severity) -> Style {

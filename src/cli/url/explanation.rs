@@ -93,6 +93,7 @@ pub(super) struct RecordLocation {
     pub(super) line: Option<usize>,
 }
 
+/// Why a URL has no record. A URL that was typed has no file and line, so this is no finding in a file.
 #[derive(Debug, Serialize)]
 pub(super) struct UrlProblem {
     pub(super) code: &'static str,

@@ -2,11 +2,13 @@
 
 use std::collections::{HashMap, HashSet};
 
-use super::diagnostic::{Code, Cursor, Report};
+use urldb_text::{Code, Cursor};
+
 use super::lex::StringLiteral;
 use super::namespace::Namespace;
 use super::parse::{Declaration, ParsedRule, RuleItem, Spanned};
 use super::pattern::{Matcher, RulePattern};
+use super::report::Report;
 use super::script::{QueryVariable, VariableSequence};
 use super::trace::RuleRef;
 use super::url_parts::UrlPart;

@@ -1,7 +1,8 @@
 //! Checks of variables: pattern, replacement and default.
 
+use urldb_text::Code;
+
 use super::check::Checker;
-use super::diagnostic::Code;
 use super::namespace::Namespace;
 use super::parse::{Declaration, VariableFunction};
 use super::pattern::{Pattern, RulePattern};

@@ -1,8 +1,10 @@
-//! Compilation of scripts: parse, check, and collect diagnostics.
+//! Compilation of scripts: parse, check, and collect findings.
+
+use urldb_text::{Code, Cursor, Finding};
 
 use super::check::{CheckedRule, Checker};
-use super::diagnostic::{Code, Cursor, Diagnostic, Report};
 use super::parse::{Language, parse};
+use super::report::Report;
 use super::script::{DomainRule, DomainScript, WebsiteRule, WebsiteScript};
 
 /// The longest script, in bytes.
@@ -13,17 +15,17 @@ const MAX_RULES: usize = 64;
 /// The result of compiling a script.
 #[derive(Debug, Clone)]
 pub struct Compilation<S> {
-    /// The script; `None` if a diagnostic is an error.
+    /// The script; `None` if a finding is an error.
     pub script: Option<S>,
     /// The errors and warnings, in the order of the text.
-    pub diagnostics: Vec<Diagnostic>,
+    pub findings: Vec<Finding>,
 }
 
 impl<S> Compilation<S> {
     fn map<T>(self, into: impl FnOnce(S) -> T) -> Compilation<T> {
         Compilation {
             script: self.script.map(into),
-            diagnostics: self.diagnostics,
+            findings: self.findings,
         }
     }
 }
@@ -80,6 +82,6 @@ fn compile_rules<R>(
     }
     Compilation {
         script: (report.errors == 0).then_some(rules),
-        diagnostics: report.finish(source),
+        findings: report.finish(source),
     }
 }

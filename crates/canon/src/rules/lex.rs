@@ -6,7 +6,9 @@
 
 use std::ops::Range;
 
-use super::diagnostic::{Code, Report};
+use urldb_text::Code;
+
+use super::report::Report;
 
 /// The kind of a token.
 #[derive(Debug, Clone, PartialEq, Eq)]

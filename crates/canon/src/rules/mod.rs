@@ -12,7 +12,6 @@
 mod check;
 mod check_variable;
 mod compile;
-mod diagnostic;
 mod error;
 mod evaluate;
 mod lex;
@@ -21,6 +20,7 @@ mod namespace;
 mod parse;
 mod pattern;
 mod query;
+mod report;
 mod resolve;
 mod script;
 mod set;
@@ -30,7 +30,6 @@ mod variable;
 mod write;
 
 pub use compile::Compilation;
-pub use diagnostic::{Code, Diagnostic, Severity};
 pub use error::{RejectedUrl, ResolveError};
 pub use names::{ScriptFile, registrable_domain};
 pub use namespace::Namespace;

@@ -3,8 +3,10 @@
 
 use std::ops::Range;
 
-use super::diagnostic::{Code, Report};
+use urldb_text::Code;
+
 use super::lex::{StringLiteral, Token, TokenKind, tokenize};
+use super::report::Report;
 use super::url_parts::UrlPart;
 
 /// The language of a script.

@@ -8,10 +8,11 @@ use std::ops::Range;
 use regex::bytes::{Captures, Regex, RegexBuilder};
 use regex_syntax::hir::{Class, Hir, HirKind};
 use regex_syntax::{Error, ParserBuilder};
+use urldb_text::Code;
 
-use super::diagnostic::{Code, Report};
 use super::lex::StringLiteral;
 use super::parse::Spanned;
+use super::report::Report;
 use super::url_parts::UrlPart;
 
 /// The largest compiled regular expression of a rule, in bytes.

@@ -2,7 +2,8 @@
 
 use std::collections::{BTreeMap, HashSet};
 
-use super::diagnostic::{Code, Diagnostic};
+use urldb_text::{Code, Finding};
+
 use super::names::registrable_domain;
 use super::namespace::Namespace;
 use super::script::{DomainScript, WebsiteScript};
@@ -40,9 +41,9 @@ impl SiteRules {
         self.websites.get(website)
     }
 
-    /// Conflicts between scripts that are valid by themselves: the website, and a diagnostic of its
-    /// script. In the order of websites.
-    pub fn conflicts(&self) -> Vec<(&str, Diagnostic)> {
+    /// Conflicts between scripts that are valid by themselves: the website, and a finding in its
+    /// script. In the order of websites. `source` is the text of a website's script, for excerpts.
+    pub fn conflicts<'a>(&self, source: impl Fn(&str) -> &'a str) -> Vec<(&str, Finding)> {
         let mut conflicts = Vec::new();
         for (website, script) in &self.websites {
             let Some(domain) = self.domain(registrable_domain(website)) else {
@@ -55,17 +56,15 @@ impl SiteRules {
                 .filter(|variable| in_domain.contains(variable.name.as_str()));
             for variable in conflicting {
                 let (line, column) = variable.position;
-                let diagnostic = Diagnostic {
-                    code: Code::RuleOfficial,
-                    line,
-                    column,
-                    length: variable.name.len(),
-                    message: format!(
-                        "`{}` has an official position in the rules of the domain already",
-                        variable.name
-                    ),
-                };
-                conflicts.push((website.as_str(), diagnostic));
+                let message = format!(
+                    "`{}` has an official position in the rules of the domain already",
+                    variable.name
+                );
+                let text = urldb_text::lines(source(website)).nth(line - 1);
+                let finding = Finding::new(Code::RuleOfficial, line, message)
+                    .at_column(column)
+                    .with_excerpt(text.unwrap_or(""), variable.name.len());
+                conflicts.push((website.as_str(), finding));
             }
         }
         conflicts

@@ -1,27 +1,34 @@
-//! Site rules: diagnostics report every mistake in a script, with its position.
+//! Site rules: findings report every mistake in a script, with its position.
 
 use std::collections::BTreeSet;
 
-use urldb_canon::rules::{Code, Diagnostic, DomainScript, SiteRules, WebsiteScript};
+use urldb_canon::rules::{DomainScript, SiteRules, WebsiteScript};
+use urldb_text::{Code, Finding, Subject};
 
-fn domain(source: &str) -> Vec<Diagnostic> {
-    DomainScript::compile(source).diagnostics
+fn domain(source: &str) -> Vec<Finding> {
+    DomainScript::compile(source).findings
 }
 
-fn website(source: &str) -> Vec<Diagnostic> {
-    WebsiteScript::compile(source).diagnostics
+fn website(source: &str) -> Vec<Finding> {
+    WebsiteScript::compile(source).findings
 }
 
 /// `LINE:COLUMN+LENGTH CODE`, without the prefix of all codes.
-fn brief(diagnostics: &[Diagnostic]) -> Vec<String> {
-    let brief = |d: &Diagnostic| {
-        let code = d.code.as_str().trim_start_matches("rule-");
-        format!("{}:{}+{} {code}", d.line, d.column, d.length)
+fn brief(findings: &[Finding]) -> Vec<String> {
+    let brief = |found: &Finding| {
+        let code = found.code.as_str().trim_start_matches("rule-");
+        let length = found.excerpt.as_ref().expect("an excerpt").length;
+        format!("{}:{}+{length} {code}", found.line, found.column)
     };
-    diagnostics.iter().map(brief).collect()
+    findings.iter().map(brief).collect()
 }
 
-/// Scripts of domains, and their diagnostics.
+fn excerpt_of(finding: &Finding) -> String {
+    let excerpt = finding.excerpt.as_ref().expect("an excerpt");
+    excerpt.lines().join("\n")
+}
+
+/// Scripts of domains, and their findings.
 const DOMAIN: &[(&str, &[&str])] = &[
     ("", &["1:1+1 empty"]),
     (" // nothing", &["1:12+1 empty"]),
@@ -135,7 +142,7 @@ const DOMAIN: &[(&str, &[&str])] = &[
     ("a { protocol = 'any'; };", &["1:5+8 syntax"]),
 ];
 
-/// Scripts of websites, and their diagnostics.
+/// Scripts of websites, and their findings.
 const WEBSITE: &[(&str, &[&str])] = &[
     ("a { protocol = 'any'; port = '080'; };", &[]),
     (
@@ -204,7 +211,9 @@ fn all_that_is_wrong_is_told() {
     }
     assert_eq!(wrong, [""; 0]);
     seen.insert(Code::RuleTooLarge); // below
-    assert_eq!(seen.into_iter().collect::<Vec<_>>(), Code::ALL);
+    let codes = Code::ALL.iter().copied();
+    let codes = codes.filter(|code| code.subject() == Subject::RuleScript);
+    assert_eq!(seen, codes.collect());
 }
 
 #[test]
@@ -251,13 +260,12 @@ fn patterns_are_bounded_together() {
 fn an_excerpt_shows_the_place() {
     let source = "a {\n\toptional b = 'c\u{1b}.' 'd';\n};";
     let found = domain(source);
-    let excerpt = found.last().expect("one").excerpt(source);
     assert_eq!(
-        excerpt,
+        excerpt_of(found.last().expect("one")),
         " optional b = 'c\u{fffd}.' 'd';\n                    ^^^"
     );
     let long = format!("a {{ optional b = {}'c' 'd'; }};", " ".repeat(1000));
-    let excerpt = domain(&long)[0].excerpt(&long);
+    let excerpt = excerpt_of(&domain(&long)[0]);
     let lines: Vec<_> = excerpt.lines().collect();
     assert_eq!(lines[0].find("'d'"), lines[1].find("^^^"));
     assert!(lines[0].len() < 130);
@@ -267,17 +275,22 @@ fn an_excerpt_shows_the_place() {
 fn scripts_can_be_in_conflict() {
     let official = "optional canonalize::lang = flag";
     let domain = DomainScript::compile(&format!("a {{ {official}('en.'); }};")).script;
-    let website = WebsiteScript::compile(&format!("a {{\n  {official}('en/'); }};")).script;
+    let source = format!("a {{\n  {official}('en/'); }};");
+    let website = WebsiteScript::compile(&source).script;
     let mut rules = SiteRules::new();
     rules.insert_website("www.example.org", website.expect("good"));
-    assert_eq!(rules.conflicts(), []);
+    assert_eq!(rules.conflicts(|_| &source), []);
     rules.insert_domain("example.org", domain.expect("good"));
-    let [(website, diagnostic)] = &rules.conflicts()[..] else {
+    let [(website, finding)] = &rules.conflicts(|_| &source)[..] else {
         panic!("one conflict");
     };
     assert_eq!(*website, "www.example.org");
     assert_eq!(
-        diagnostic.to_string(),
+        finding.to_string(),
         "2:24: rule-official: `lang` has an official position in the rules of the domain already"
+    );
+    assert_eq!(
+        excerpt_of(finding),
+        "  optional canonalize::lang = flag('en/'); };\n                       ^^^^"
     );
 }

@@ -1,0 +1,167 @@
+//! What can be wrong in a text file: a code for each, which never changes its meaning.
+
+use std::fmt;
+
+/// How bad a finding is.
+#[derive(Debug, Clone, Copy, PartialEq, Eq, PartialOrd, Ord, Hash)]
+#[cfg_attr(
+    feature = "schemars",
+    derive(serde::Serialize, serde::Deserialize, schemars::JsonSchema),
+    serde(rename_all = "kebab-case")
+)]
+pub enum Severity {
+    /// Something has to change: a promise is broken, a file cannot be used, data is lost.
+    Error,
+    /// Worth knowing: it works, but perhaps not as meant.
+    Warning,
+}
+
+impl Severity {
+    /// `error` or `warning`.
+    pub fn as_str(self) -> &'static str {
+        match self {
+            Self::Error => "error",
+            Self::Warning => "warning",
+        }
+    }
+}
+
+impl fmt::Display for Severity {
+    fn fmt(&self, f: &mut fmt::Formatter<'_>) -> fmt::Result {
+        f.write_str(self.as_str())
+    }
+}
+
+/// What a finding is about.
+#[derive(Debug, Clone, Copy, PartialEq, Eq)]
+pub enum Subject {
+    /// A domain file: `docs/findings.md`.
+    DomainFile,
+    /// A file of site rules, or a record that goes against them: `docs/findings.md`.
+    SiteRules,
+    /// The language of site rules: `docs/site-rules.md`.
+    RuleScript,
+    /// `urldb.toml`: `docs/configuration.md`.
+    Configuration,
+}
+
+/// Declares [`Code`] with subjects, severities, names and descriptions in one place.
+macro_rules! codes {
+    ($($subject:ident { $($variant:ident $severity:ident $name:literal $description:literal,)* })*) => {
+        /// The stable code of a finding in a text file.
+        #[derive(Debug, Clone, Copy, PartialEq, Eq, PartialOrd, Ord, Hash)]
+        pub enum Code {
+            $($(#[doc = $description] $variant,)*)*
+        }
+
+        impl Code {
+            /// Every code: by subject, and in alphabetical order.
+            pub const ALL: &'static [Self] = &[$($(Self::$variant,)*)*];
+
+            /// The code in kebab case, as users see it.
+            pub fn as_str(self) -> &'static str {
+                match self { $($(Self::$variant => $name,)*)* }
+            }
+
+            /// One line that says what the code means.
+            pub fn description(self) -> &'static str {
+                match self { $($(Self::$variant => $description,)*)* }
+            }
+
+            /// How bad a finding with this code is.
+            pub fn severity(self) -> Severity {
+                match self { $($(Self::$variant => Severity::$severity,)*)* }
+            }
+
+            /// What a finding with this code is about.
+            pub fn subject(self) -> Subject {
+                match self { $($(Self::$variant => Subject::$subject,)*)* }
+            }
+        }
+    };
+}
+
+codes! {
+    DomainFile {
+        AnchorOrTag Error "anchor-or-tag" "an anchor, alias or tag, which the format does not have",
+        BadCname Error "bad-cname" "a cname that is not a valid host name, or repeats the file's own",
+        BadContentLength Error "bad-content-length" "a `content-length` that is not a number of bytes",
+        BadDigest Error "bad-digest" "a `content-sha256` that is not 64 lower-case hexadecimal digits",
+        BadFileName Error "bad-file-name" "a file name that is not a host name in lower case plus `.yaml`",
+        BadPath Error "bad-path" "a `_path` that no HTTP request could carry as it stands",
+        BadStatus Error "bad-status" "a `status` that is not an HTTP status code",
+        BadValue Error "bad-value" "a value of the wrong kind for its key",
+        ByteOrderMark Error "byte-order-mark" "a byte order mark at the start of the file",
+        ConflictMarker Error "conflict-marker" "a conflict marker left by a merge",
+        DuplicateKey Error "duplicate-key" "a key that occurs twice in one mapping",
+        DuplicateRecord Error "duplicate-record" "two records for the same request",
+        InvalidUtf8 Error "invalid-utf8" "bytes that are not UTF-8",
+        MissingMetadata Error "missing-metadata" "a file that does not start with a metadata document",
+        MissingPath Error "missing-path" "a record without `_path`",
+        NotAFile Error "not-a-file" "a symbolic link or a submodule in the place of a regular file",
+        NotAMapping Error "not-a-mapping" "a document that is not a mapping of keys to values",
+        NotCanonical Error "not-canonical" "formatting that differs from the canonical form",
+        PathNotCanonical Warning "path-not-canonical" "a `_path` that `add` would spell in another way",
+        SyntaxError Error "syntax-error" "text that is not YAML",
+        UnknownKey Warning "unknown-key" "a key that looks like a misspelling of a known one",
+        UnmergedFile Error "unmerged-file" "a staged file with a merge conflict that is not resolved",
+        UnsortedKeys Error "unsorted-keys" "keys that are not in sorted order",
+        UnsortedList Error "unsorted-list" "a list that is not sorted, or repeats an item",
+        UnsortedRecords Error "unsorted-records" "records that are not in the order of their paths",
+    }
+    SiteRules {
+        NotAdmitted Error "not-admitted" "a record whose URL the site rules refuse",
+        PageNotCanonical Warning "page-not-canonical" "a record that `add` would spell in another way because of site rules",
+        RuleFile Error "rule-file" "a file of site rules whose name or bytes cannot be right",
+        SamePage Error "same-page" "two records for what is one page to the site rules",
+    }
+    RuleScript {
+        RuleAnchor Warning "rule-anchor" "an anchor or word boundary in a pattern, which is anchored anyway",
+        RuleControlCharacter Warning "rule-control-character" "a control character in a pattern, such as the backspace that `\\b` is in a string",
+        RuleDuplicate Error "rule-duplicate" "a rule, variable or setting that is there twice",
+        RuleEmpty Error "rule-empty" "a script without rules, or a rule or namespace with nothing in it",
+        RuleEscape Error "rule-escape" "an escape in a string that stands for no character",
+        RuleNamespace Error "rule-namespace" "a namespace that does not exist",
+        RuleOfficial Error "rule-official" "two official positions for one name",
+        RulePattern Error "rule-pattern" "a pattern that is not a regular expression, is too large, or captures more than once",
+        RulePort Error "rule-port" "a port that is not a number from 1 to 65535",
+        RuleProtocol Error "rule-protocol" "a protocol other than HTTP, HTTPS, HTTP|HTTPS and any",
+        RuleReplacement Error "rule-replacement" "a replacement that cannot stand in a host or path",
+        RuleReplacementUnmatched Warning "rule-replacement-unmatched" "a replacement that its own pattern does not match",
+        RuleRequiredDefault Error "rule-required-default" "a default for a flag that is required",
+        RuleRequiredFlag Warning "rule-required-flag" "a required flag, without which the page is not admitted",
+        RuleSemicolon Warning "rule-semicolon" "a semicolon missing after the closing brace of a rule",
+        RuleSeparator Warning "rule-separator" "a pattern that does not end in a separator",
+        RuleSyntax Error "rule-syntax" "text that is not in the language of site rules",
+        RuleTooLarge Error "rule-too-large" "a script over 64 KiB, more than 64 rules, or more than 32 variables in a rule",
+    }
+    Configuration {
+        BadConfiguration Error "bad-configuration" "a key or value that `urldb.toml` may not have",
+    }
+}
+
+impl fmt::Display for Code {
+    fn fmt(&self, f: &mut fmt::Formatter<'_>) -> fmt::Result {
+        f.write_str(self.as_str())
+    }
+}
+
+#[cfg(test)]
+mod tests {
+    use std::collections::BTreeSet;
+
+    use super::*;
+
+    #[test]
+    fn codes_are_unique_kebab_case_and_in_order() {
+        let names: BTreeSet<_> = Code::ALL.iter().map(|code| code.as_str()).collect();
+        assert_eq!(names.len(), Code::ALL.len());
+        let is_kebab = |byte| matches!(byte, b'a'..=b'z' | b'0'..=b'9' | b'-');
+        assert!(names.iter().all(|name| name.bytes().all(is_kebab)));
+        let in_order = |pair: &[Code]| {
+            pair[0].subject() != pair[1].subject() || pair[0].as_str() < pair[1].as_str()
+        };
+        assert!(Code::ALL.windows(2).all(in_order));
+        assert!(Code::ALL.iter().all(|code| !code.description().is_empty()));
+    }
+}

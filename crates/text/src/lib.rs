@@ -1,0 +1,21 @@
+//! Text that people read, in a terminal, a log, a mail or a page.
+//!
+//! | item | what it is for |
+//! |---|---|
+//! | [`Finding`], [`Code`], [`Severity`] | something wrong in a text file, with its place |
+//! | [`Cursor`], [`lines`] | byte positions as lines and columns |
+//! | [`sanitize`] | text from outside, which must not control what shows it |
+//! | [`nearest`] | "did you mean …?" |
+#![forbid(unsafe_code)]
+
+mod code;
+mod finding;
+mod position;
+mod sanitize;
+mod suggest;
+
+pub use code::{Code, Severity, Subject};
+pub use finding::{Excerpt, Finding};
+pub use position::{Cursor, lines};
+pub use sanitize::{is_unsafe, sanitize, sanitize_lines};
+pub use suggest::nearest;

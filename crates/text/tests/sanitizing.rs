@@ -1,0 +1,81 @@
+//! Nothing that comes out of the sanitizer can control what shows it.
+
+use proptest::prelude::*;
+use regex::Regex;
+use urldb_text::{is_unsafe, sanitize, sanitize_lines};
+
+/// What must never be shown, by the tables of another library.
+const FORBIDDEN: &str = r"[\p{Cc}\p{Zl}\p{Zp}\p{Bidi_Control}\p{Default_Ignorable_Code_Point}]";
+
+/// Format characters with a glyph, and the others, which have none.
+const VISIBLE: &str = r"^\p{Prepended_Concatenation_Mark}$";
+
+#[test]
+fn every_character_of_unicode_is_in_its_class() {
+    let forbidden = Regex::new(FORBIDDEN).unwrap();
+    let format = Regex::new(r"\p{Cf}").unwrap();
+    let visible = Regex::new(VISIBLE).unwrap();
+    for char in '\0'..=char::MAX {
+        let text = char.to_string();
+        let is_invisible = format.is_match(&text) && !visible.is_match(&text);
+        let expected = forbidden.is_match(&text) || is_invisible;
+        assert_eq!(is_unsafe(char), expected, "U+{:04X}", u32::from(char));
+    }
+}
+
+#[test]
+fn what_is_safe_stays() {
+    let text = "grüße 漢字 العربية ½ € 😀 <b>&amp; `x` \u{fffd}";
+    assert_eq!(sanitize(text), text);
+    assert_eq!(sanitize_lines("a\nb"), "a\nb");
+}
+
+#[test]
+fn what_is_unsafe_goes() {
+    let hostile = "a\u{1b}[2Jb\r\nc\td\u{9b}e\u{202e}f\u{200b}g\u{2028}h\u{feff}i\u{e0041}j";
+    assert_eq!(
+        sanitize(hostile),
+        "a\u{fffd}[2Jb\u{fffd}\u{fffd}c d\u{fffd}e\u{fffd}f\u{fffd}g\u{fffd}h\u{fffd}i\u{fffd}j"
+    );
+    assert_eq!(sanitize_lines("a\r\n\u{1b}b\tc"), "a\u{fffd}\n\u{fffd}b c");
+}
+
+/// Text with many characters that are forbidden.
+fn hostile() -> impl Strategy<Value = String> {
+    let char = prop_oneof![
+        any::<char>(),
+        proptest::char::ranges(std::borrow::Cow::Borrowed(&[
+            '\0'..='\u{ff}',
+            '\u{2000}'..='\u{2070}',
+            '\u{fe00}'..='\u{ffff}',
+            '\u{e0000}'..='\u{e0fff}',
+        ])),
+    ];
+    proptest::collection::vec(char, 0..80).prop_map(String::from_iter)
+}
+
+proptest! {
+    #[test]
+    fn nothing_forbidden_comes_out(text in hostile()) {
+        let forbidden = Regex::new(FORBIDDEN).unwrap();
+        let safe = sanitize(&text);
+        prop_assert!(!forbidden.is_match(&safe), "{safe:?}");
+        prop_assert_eq!(safe.chars().count(), text.chars().count());
+        let lines = sanitize_lines(&text);
+        prop_assert!(!forbidden.is_match(&lines.replace('\n', "")), "{lines:?}");
+        prop_assert_eq!(lines.matches('\n').count(), text.matches('\n').count());
+    }
+
+    #[test]
+    fn a_second_time_changes_nothing(text in hostile()) {
+        let safe = sanitize(&text);
+        prop_assert_eq!(&sanitize(&safe), &safe);
+        let lines = sanitize_lines(&text);
+        prop_assert_eq!(&sanitize_lines(&lines), &lines);
+    }
+
+    #[test]
+    fn safe_text_is_left_alone(text in "[ -~\u{a1}-\u{ac}\u{4e00}-\u{4eff}]{0,40}") {
+        prop_assert_eq!(sanitize(&text), text.as_str());
+    }
+}
