@@ -13,7 +13,6 @@ pub mod database;
 pub mod exit;
 mod explain;
 pub mod git;
-mod hex;
 pub mod ledger;
 pub mod notify;
 pub mod report;

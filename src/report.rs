@@ -3,6 +3,7 @@
 use std::collections::BTreeMap;
 use std::time::Duration;
 
+use data_encoding::HEXLOWER;
 use jiff::Timestamp;
 use urldb_protocol::{
     Change, Coverage, Envelope, Finding, FixedMistake, JobResult, Mistake, Observed, PROTOCOL,
@@ -14,7 +15,6 @@ use urldb_verdict::{
 };
 
 use crate::exit::ExitCode;
-use crate::hex;
 
 /// The code of a finding about a cname; the finding's state says how the cname differs.
 pub const ALIAS_DIFFERS: &str = "alias-differs";
@@ -399,7 +399,10 @@ fn result(judged: &ReportedJob<'_>, mismatch: Option<&CanonicalMismatch>) -> Job
 fn promised(promise: &Promise) -> Promised {
     Promised {
         length: promise.length,
-        sha256: promise.sha256.as_ref().map(|digest| hex::encode(digest)),
+        sha256: promise
+            .sha256
+            .as_ref()
+            .map(|digest| HEXLOWER.encode(digest)),
         content_type: promise.content_type.clone(),
         status: promise.status,
         redirects_to: promise.redirects_to.clone(),
@@ -420,7 +423,7 @@ fn observed(job: &Job, seen: &Observation) -> Observed {
         length: body.map(|body| body.length),
         sha256: body
             .filter(|body| body.end == BodyEnd::Complete)
-            .map(|body| hex::encode(&body.sha256)),
+            .map(|body| HEXLOWER.encode(&body.sha256)),
         content_type: last
             .and_then(|hop| hop.header("content-type"))
             .map(str::to_owned),

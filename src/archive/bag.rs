@@ -8,10 +8,9 @@ use std::io::{self, BufWriter, Write};
 use std::path::{Path, PathBuf};
 
 use anyhow::Context;
+use data_encoding::{HEXLOWER, HEXUPPER};
 use sha2::{Digest, Sha256};
 use tempfile::TempDir;
-
-use crate::hex;
 
 /// Longest path component, in bytes; file systems allow more, for a suffix.
 const LONGEST_PART: usize = 200;
@@ -148,7 +147,7 @@ impl Bag {
 
 /// A line of a manifest. Names from [`names`] need no escapes.
 fn line(sha256: &[u8; 32], name: &str) -> String {
-    format!("{}  {name}\n", hex::encode(sha256))
+    format!("{}  {name}\n", HEXLOWER.encode(sha256))
 }
 
 fn draft_folder() -> tempfile::Builder<'static, 'static> {
@@ -227,7 +226,7 @@ fn name(host: &str, path: &str) -> String {
     parts.push(part(&format!("{file}{query}")));
     let name = parts.join("/");
     if name.len() > LONGEST_PATH {
-        return format!("{}/={}", part(host), hex::encode(&Sha256::digest(name)));
+        return format!("{}/={}", part(host), HEXLOWER.encode(&Sha256::digest(name)));
     }
     name
 }
@@ -245,14 +244,14 @@ fn part(text: &str) -> String {
             part.push(char::from(byte));
         } else {
             part.push('=');
-            part.push_str(&hex::encode(&[byte]).to_uppercase());
+            part.push_str(&HEXUPPER.encode(&[byte]));
         }
     }
     match part.len() {
         0 => "=".to_owned(),
         1..=LONGEST_PART => part,
         _ => {
-            let digest = hex::encode(&Sha256::digest(text));
+            let digest = HEXLOWER.encode(&Sha256::digest(text));
             format!("{}={}", &part[..LONGEST_PART / 2], &digest[..32])
         }
     }

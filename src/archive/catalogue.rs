@@ -203,29 +203,19 @@ impl Catalogue {
         Ok(format!("{url} is not in the archive; {instead}"))
     }
 
-    /// The archived URL that is spelled most like this one, if any is similar enough.
+    /// The archived URL that this one is probably a misspelling of.
     fn nearest(&self, url: &str) -> anyhow::Result<Option<String>> {
-        let mut best: Option<(usize, String)> = None;
-        let mut last = String::new();
-        for line in self.lines()? {
-            let candidate = line?.url;
-            if candidate == last || candidate.len().abs_diff(url.len()) > allowed(url) {
-                continue;
-            }
-            let distance = strsim::damerau_levenshtein(url, &candidate);
-            let is_best = best.as_ref().is_none_or(|(known, _)| distance < *known);
-            if is_best && distance <= allowed(url) {
-                best = Some((distance, candidate.clone()));
-            }
-            last = candidate;
+        let mut failure = None;
+        let candidates = self
+            .lines()?
+            .map_while(|line| line.map_err(|error| failure = Some(error)).ok())
+            .map(|line| line.url);
+        let near = urldb_text::nearest(url, candidates);
+        match failure {
+            Some(error) => Err(error.into()),
+            None => Ok(near),
         }
-        Ok(best.map(|(_, url)| url))
     }
-}
-
-/// The largest edit distance of a suggestion.
-fn allowed(url: &str) -> usize {
-    2 + url.len() / 10
 }
 
 /// The lines of exactly this URL, or all lines if there is none.

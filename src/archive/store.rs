@@ -13,6 +13,7 @@ use std::sync::{Mutex, PoisonError};
 use anyhow::Context;
 use sha2::{Digest as _, Sha256};
 use urldb_files::Spool;
+use urldb_text::sanitize;
 use urldb_verdict::{Body, BodyEnd, BodyUse, Failure, FailureKind, Hop, Job, Observation};
 use urldb_warc::{
     Digest, DigestAlgorithm, Exchange, OriginalCapture, Packer, RecordId, TruncationReason,
@@ -272,7 +273,7 @@ impl ArchiveWriter<'_> {
             date: &date,
             ip_address: None,
         };
-        let detail = failure.detail.replace(char::is_control, " ");
+        let detail = sanitize(&failure.detail);
         let fields = [("failure", failure.kind.as_str()), ("detail", &*detail)];
         let draft = exchange.metadata(&self.new_id(), None, &fields)?;
         self.write(vec![PendingRecord::without_body(draft)])

@@ -7,12 +7,13 @@ use std::io::{self, BufRead, IsTerminal, Write};
 use anyhow::Context as _;
 use urldb_format::{DomainFile, Record, RecordIdentity};
 use urldb_protocol::{JobResult, State};
+use urldb_text::sanitize;
 use urldb_verdict::JudgedJob;
 
 use super::Context;
 use super::args::TargetArgs;
 use super::print::progress::ProgressLine;
-use super::print::style::{self, BAD, GOOD, paint, plain};
+use super::print::style::{self, BAD, GOOD, paint};
 use crate::ambient::Ambient;
 use crate::database::edit::Edit;
 use crate::exit::ExitCode;
@@ -55,7 +56,7 @@ pub(super) fn run(args: &Args, context: &mut Context) -> anyhow::Result<ExitCode
         if result.state == State::Ok && (!is_unstable || args.force) {
             tally.kept += 1;
         } else if let Some(problem) = problem(&result, is_unstable, args.force) {
-            style::print_warning(format!("{} {}", result.url, plain(&problem)));
+            style::print_warning(format!("{} {}", result.url, sanitize(&problem)));
             tally.refused += 1;
         } else {
             // Before anything is written: that may move the other records of a file.
@@ -253,7 +254,7 @@ fn show<T: std::fmt::Display + PartialEq>(
     writeln!(out, "    {}", paint(BAD, format!("- {promised}")))?;
     let observed = observed.map_or_else(
         || "nothing".to_owned(),
-        |observed| plain(&observed.to_string()),
+        |observed| sanitize(&observed.to_string()).into_owned(),
     );
     writeln!(out, "    {}", paint(GOOD, format!("+ {observed}")))
 }

@@ -7,6 +7,7 @@ use anyhow::Context as _;
 use urldb_canon::rules::{ResolveError, UrlParts};
 use urldb_canon::{Identity, Scheme};
 use urldb_format::{DomainFile, Metadata, Record, RecordEntry, RecordIdentity};
+use urldb_text::sanitize;
 use urldb_verdict::{BodyUse, Request};
 
 use super::Context;
@@ -210,7 +211,7 @@ fn fetch(
             Some(Ok(bytes)) => fetched.candidates.push(Candidate { identity, bytes }),
             Some(Err(_)) | None if stop.is_set() => {}
             Some(Err(problem)) => {
-                style::print_warning(format!("{url} was not added: {}", style::plain(&problem)));
+                style::print_warning(format!("{url} was not added: {}", sanitize(&problem)));
                 fetched.exit = ExitCode::Findings;
             }
             None => {}

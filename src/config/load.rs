@@ -8,12 +8,13 @@ use std::path::{Path, PathBuf};
 use toml::de::DeTable;
 use url::Host;
 use urldb_fetch::{FetchOptions, HostOptions, NetworkOptions};
+use urldb_text::Finding;
 use urldb_verdict::{Cnames, VerdictOptions};
 use urldb_warc::{DigestAlgorithm, Version};
 
 use super::challenge;
 use super::proxy;
-use super::section::{Problem, Problems, Section};
+use super::section::{Problems, Section};
 use super::{
     Archive, ArchiveRecords, ArchiveRequests, Check, Config, Database, EmailTransport, Ledger,
     Notify, NotifyEmail, NotifyHtml, Schedule, SmtpSecurity,
@@ -78,36 +79,33 @@ pub fn load(path: &Path) -> Result<Config, ConfigError> {
         .parent()
         .filter(|parent| !parent.as_os_str().is_empty())
         .unwrap_or(Path::new("."));
-    parse(&text, root).map_err(|problems| {
-        let lines = problems
-            .iter()
-            .map(|problem| format_problem(path, &text, problem));
+    parse(&text, root).map_err(|findings| {
+        let lines = findings.iter().map(|finding| format_finding(path, finding));
         ConfigError::Invalid(ProblemList(lines.collect()))
     })
 }
 
-fn format_problem(path: &Path, text: &str, problem: &Problem) -> String {
-    let before = text.get(..problem.offset).unwrap_or(text);
-    let line = before.matches('\n').count() + 1;
-    let column = before
-        .rsplit('\n')
-        .next()
-        .unwrap_or_default()
-        .chars()
-        .count()
-        + 1;
-    format!("{}:{line}:{column}: {}", path.display(), problem.message)
+/// A finding as a line of an error. The code is left out: all findings have the same.
+fn format_finding(path: &Path, finding: &Finding) -> String {
+    let Finding {
+        line,
+        column,
+        message,
+        ..
+    } = finding;
+    format!("{}:{line}:{column}: {message}", path.display())
 }
 
-fn parse(text: &str, root: &Path) -> Result<Config, Vec<Problem>> {
-    let table = DeTable::parse(text).map_err(|error| {
-        let offset = error.span().map_or(0, |span| span.start);
-        vec![Problem {
-            offset,
-            message: error.message().to_owned(),
-        }]
-    })?;
+fn parse(text: &str, root: &Path) -> Result<Config, Vec<Finding>> {
     let problems = Problems::default();
+    let table = match DeTable::parse(text) {
+        Ok(table) => table,
+        Err(error) => {
+            let offset = error.span().map_or(0, |span| span.start);
+            problems.push(offset, error.message());
+            return Err(problems.into_findings(text));
+        }
+    };
     let top = Section::new("", &table, &problems);
     let config = Config {
         root: root.to_owned(),
@@ -128,11 +126,11 @@ fn parse(text: &str, root: &Path) -> Result<Config, Vec<Problem>> {
             .collect(),
     };
     top.finish();
-    let problems = problems.into_sorted();
-    if problems.is_empty() {
+    let findings = problems.into_findings(text);
+    if findings.is_empty() {
         Ok(config)
     } else {
-        Err(problems)
+        Err(findings)
     }
 }
 
@@ -423,10 +421,10 @@ mod tests {
     use super::*;
 
     fn problems(text: &str) -> Vec<String> {
-        let problems = parse(text, Path::new("/r")).unwrap_err();
-        problems
-            .iter()
-            .map(|problem| format_problem(Path::new("urldb.toml"), text, problem))
+        let findings = parse(text, Path::new("/r")).unwrap_err();
+        let findings = findings.iter();
+        findings
+            .map(|finding| format_finding(Path::new("urldb.toml"), finding))
             .collect()
     }
 

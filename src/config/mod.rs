@@ -13,6 +13,7 @@ use std::path::{Path, PathBuf};
 use std::time::Duration;
 
 use urldb_fetch::{FetchOptions, NetworkOptions};
+use urldb_text::sanitize;
 use urldb_verdict::{Cnames, VerdictOptions};
 use urldb_warc::{DigestAlgorithm, Version};
 
@@ -59,16 +60,8 @@ impl Config {
     pub fn relative_name(&self, path: &Path) -> String {
         let relative = path.strip_prefix(&self.root).unwrap_or(path);
         let parts: Vec<_> = relative.iter().map(|part| part.to_string_lossy()).collect();
-        let mut name = String::new();
-        for char in parts.join("/").chars() {
-            // A name with a line break could pass for a line of ours, or for a workflow command.
-            if char.is_control() {
-                name.extend(char.escape_default());
-            } else {
-                name.push(char);
-            }
-        }
-        name
+        // A name with a line break could pass for a line of ours, or for a workflow command.
+        sanitize(&parts.join("/")).into_owned()
     }
 }
 

@@ -8,32 +8,28 @@ use std::time::Duration;
 use jiff::{Span, SpanRelativeTo};
 use toml::Spanned;
 use toml::de::{DeTable, DeValue};
+use urldb_text::{Code, Cursor, Finding, nearest};
 
-/// What is wrong at one place of the file.
-#[derive(Debug, Clone, PartialEq, Eq)]
-pub(super) struct Problem {
-    /// Byte offset in the file.
-    pub(super) offset: usize,
-    /// What is wrong, and what would be right.
-    pub(super) message: String,
-}
-
-/// Collects problems over all sections.
+/// Collects mistakes over all sections, by byte offsets.
 #[derive(Debug, Default)]
-pub(super) struct Problems(RefCell<Vec<Problem>>);
+pub(super) struct Problems(RefCell<Vec<(usize, String)>>);
 
 impl Problems {
+    /// Adds a mistake at a byte offset: what is wrong, and what would be right.
     pub(super) fn push(&self, offset: usize, message: impl Into<String>) {
-        self.0.borrow_mut().push(Problem {
-            offset,
-            message: message.into(),
-        });
+        self.0.borrow_mut().push((offset, message.into()));
     }
 
-    pub(super) fn into_sorted(self) -> Vec<Problem> {
+    /// The mistakes in the order of `text`, the file that was read.
+    pub(super) fn into_findings(self, text: &str) -> Vec<Finding> {
         let mut problems = self.0.into_inner();
-        problems.sort_by_key(|problem| problem.offset);
-        problems
+        problems.sort_by_key(|(offset, _)| *offset);
+        let mut cursor = Cursor::default();
+        let finding = |(offset, message)| {
+            let (line, column) = cursor.place(text, offset);
+            Finding::new(Code::BadConfiguration, line, message).at_column(column)
+        };
+        problems.into_iter().map(finding).collect()
     }
 }
 
@@ -268,20 +264,6 @@ impl<'a> Section<'a> {
 /// Whether a key with this character must stand in quotes.
 fn is_not_bare(char: char) -> bool {
     !char.is_ascii_alphanumeric() && char != '-' && char != '_'
-}
-
-/// The most similar known name, if any is similar enough.
-pub(crate) fn nearest<'a>(name: &str, known: impl Iterator<Item = &'a str>) -> Option<&'a str> {
-    known
-        .map(|candidate| {
-            (
-                strsim::damerau_levenshtein(&name.replace('_', "-"), candidate),
-                candidate,
-            )
-        })
-        .filter(|(distance, candidate)| *distance <= 1 + candidate.len() / 5)
-        .min()
-        .map(|(_, candidate)| candidate)
 }
 
 fn integer(value: &DeValue<'_>) -> Option<u64> {

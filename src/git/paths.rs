@@ -3,6 +3,7 @@
 use std::path::{Component, Path, PathBuf};
 
 use anyhow::{Context, Result};
+use urldb_text::sanitize;
 
 /// A path from git's bytes.
 #[cfg(unix)]
@@ -55,15 +56,7 @@ pub(super) fn relative(path: &Path, from: &Path) -> PathBuf {
     up.chain(path.components().skip(shared)).collect()
 }
 
-/// `path` for a terminal: a name may hold anything, escape sequences too.
+/// `path` for people: a name may hold anything, escape sequences too.
 pub(super) fn shown(path: &Path) -> String {
-    let mut text = String::new();
-    for c in path.to_string_lossy().chars() {
-        if c.is_control() {
-            text.extend(c.escape_default());
-        } else {
-            text.push(c);
-        }
-    }
-    text
+    sanitize(&path.to_string_lossy()).into_owned()
 }

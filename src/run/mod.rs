@@ -20,6 +20,7 @@ mod recorder;
 use std::collections::BTreeSet;
 use std::path::Path;
 
+use data_encoding::HEXLOWER;
 use jiff::Timestamp;
 use urldb_protocol::RunInfo;
 use urldb_verdict::{Cnames, Job, JudgedJob, KeptBodies, PlanOptions, Rehash, SkippedRecords};
@@ -223,7 +224,7 @@ fn day_of(time: Timestamp) -> u64 {
 }
 
 fn run_info(options: &RunOptions<'_>, started: Timestamp) -> RunInfo {
-    let [a, b, c, d, ..] = (options.ambient.random)();
+    let random = (options.ambient.random)();
     let root =
         std::path::absolute(&options.config.root).unwrap_or_else(|_| options.config.root.clone());
     let repository = root
@@ -232,8 +233,9 @@ fn run_info(options: &RunOptions<'_>, started: Timestamp) -> RunInfo {
         .unwrap_or_default();
     RunInfo {
         id: format!(
-            "{}-{a:02x}{b:02x}{c:02x}{d:02x}",
-            started.strftime("%Y%m%dT%H%M%SZ")
+            "{}-{}",
+            started.strftime("%Y%m%dT%H%M%SZ"),
+            HEXLOWER.encode(&random[..4])
         ),
         started,
         finished: (options.ambient.now)(),

@@ -1,5 +1,6 @@
 //! Fetches URLs whose bytes a command wants to promise: `add` and `import --static`.
 
+use data_encoding::HEXLOWER;
 use urldb_canon::Identity;
 use urldb_format::Record;
 use urldb_verdict::{
@@ -9,7 +10,6 @@ use urldb_verdict::{
 use super::observe::observe;
 use super::options::Progress;
 use crate::config::Config;
-use crate::hex;
 use crate::stop::Stop;
 
 /// Length and digest of a body that a URL serves.
@@ -24,7 +24,7 @@ impl ServedBytes {
     pub fn promise_in(&self, record: &mut Record) {
         if !record.is_static() {
             record.content_length = Some(self.length);
-            record.content_sha256 = Some(hex::encode(&self.sha256));
+            record.content_sha256 = Some(HEXLOWER.encode(&self.sha256));
         }
     }
 }

@@ -246,15 +246,8 @@ fn zone(name: &str) -> Result<TimeZone, CronError> {
     })
 }
 
-/// Suggests similar names; the city alone suffices.
+/// Suggests the name that was probably meant; the city alone suffices.
 fn zone_hint(name: &str) -> String {
-    const ALIKE: f64 = 0.85;
-    let wanted = name.to_lowercase();
-    let likeness = |known: &str| {
-        let known = known.to_lowercase();
-        let city = known.rsplit('/').next().unwrap_or_default();
-        strsim::jaro_winkler(&known, &wanted).max(strsim::jaro_winkler(city, &wanted))
-    };
     let known: Vec<String> = jiff::tz::db()
         .available()
         .map(|known| known.as_str().to_owned())
@@ -262,17 +255,15 @@ fn zone_hint(name: &str) -> String {
     if known.is_empty() {
         return "this machine has no time zone database; install tzdata or use UTC".to_owned();
     }
-    let mut near: Vec<(f64, String)> = known
-        .into_iter()
-        .map(|known| (likeness(&known), known))
-        .filter(|(likeness, _)| *likeness >= ALIKE)
-        .collect();
-    near.sort_by(|a, b| b.0.total_cmp(&a.0).then_with(|| a.1.cmp(&b.1)));
-    match near.as_slice() {
-        [] => "give an IANA name such as Europe/Berlin or UTC".to_owned(),
-        near => {
-            let names: Vec<&str> = near.iter().take(3).map(|(_, name)| name.as_str()).collect();
-            format!("did you mean {}?", names.join(" or "))
-        }
+    let cities = || known.iter().filter_map(|known| known.rsplit('/').next());
+    let zone_of = |city: &str| {
+        let mut known = known.iter();
+        known.find(|known| known.rsplit('/').next() == Some(city))
+    };
+    let near = urldb_text::nearest(name, &known);
+    let near = near.or_else(|| urldb_text::nearest(name, cities()).and_then(zone_of));
+    match near {
+        None => "give an IANA name such as Europe/Berlin or UTC".to_owned(),
+        Some(near) => format!("did you mean {near}?"),
     }
 }

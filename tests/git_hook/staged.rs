@@ -167,7 +167,7 @@ fn any_file_name_is_fixed_and_shown_safely() {
             insta::assert_snapshot!(outcome.render(Hook::PreCommit, Path::new("urldb")), @r#"
             urldb: normalized :(glob)*.yaml (lines sorted) in the commit only: the file has unstaged changes
             urldb: normalized a b.yaml (lines sorted) in the commit only: the file has unstaged changes
-            urldb: normalized line\nfeed\u{1b}[31m.yaml (lines sorted) in the commit only: the file has unstaged changes
+            urldb: normalized line�feed�[31m.yaml (lines sorted) in the commit only: the file has unstaged changes
             urldb: normalized not�utf8.yaml (lines sorted) in the commit only: the file has unstaged changes
             urldb: normalized quote"d'.yaml (lines sorted) in the commit only: the file has unstaged changes
             "#);

@@ -2,6 +2,7 @@
 
 use std::borrow::Cow;
 
+use data_encoding::HEXLOWER_PERMISSIVE;
 use urldb_canon::Scheme;
 
 use crate::emit::ValueRef;
@@ -78,6 +79,13 @@ impl Record {
     /// Whether the record promises the bytes of the body: it has a length or a digest.
     pub fn is_static(&self) -> bool {
         self.content_length.is_some() || self.content_sha256.is_some()
+    }
+
+    /// The promised SHA-256; `None` if there is none, or if it is not 64 hexadecimal digits.
+    pub fn sha256(&self) -> Option<[u8; 32]> {
+        let digits = self.content_sha256.as_ref()?.as_bytes();
+        let digest = HEXLOWER_PERMISSIVE.decode(digits).ok()?;
+        digest.try_into().ok()
     }
 
     /// Whether the record has the category.

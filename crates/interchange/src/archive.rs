@@ -95,7 +95,7 @@ fn capture(
     let item = ListItem::new(place, url).map(|mut item| {
         item.moment = date.map(|date| date.to_timestamp14());
         item.record.content_length = Some(length);
-        item.record.content_sha256 = hex(&digest);
+        item.record.content_sha256 = sha256(&digest);
         item
     });
     Ok(Some(item.into()))
@@ -159,7 +159,7 @@ impl<R: Read> Read for DecodingReader<R> {
     }
 }
 
-fn hex(digest: &Digest) -> Option<String> {
+fn sha256(digest: &Digest) -> Option<String> {
     let is_sha256 = digest.algorithm() == DigestAlgorithm::Sha256;
     is_sha256.then(|| digest.to_hex())
 }
@@ -217,7 +217,10 @@ fn parse_line(text: &str, folder: &Path, place: Location) -> Option<ReadEvent> {
     }
     let item = ListItem::new(place, field("url")).map(|mut item| {
         item.moment = Some(moment.to_owned());
-        item.record.content_sha256 = field("digest").parse().ok().and_then(|digest| hex(&digest));
+        item.record.content_sha256 = field("digest")
+            .parse()
+            .ok()
+            .and_then(|digest| sha256(&digest));
         item.record.content_length = field("content-length").parse().ok();
         item
     });

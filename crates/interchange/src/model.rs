@@ -113,7 +113,11 @@ pub enum Weight {
     Refused,
 }
 
-/// Something to be told about a source.
+/// Something to be told about a source of an import.
+///
+/// This is no finding in a file of the user, which would have to change: it says what became of an
+/// entry, in a file of somebody else that may be binary, so that its place may be a byte. Its codes
+/// include those of the formats' specifications.
 #[derive(Debug, Clone, PartialEq, Eq)]
 pub struct Notice {
     /// Where.

@@ -2,7 +2,7 @@
 
 use std::fmt;
 
-/// How bad a finding is.
+/// How much a finding matters.
 #[derive(Debug, Clone, Copy, PartialEq, Eq, PartialOrd, Ord, Hash)]
 #[cfg_attr(
     feature = "schemars",
@@ -10,9 +10,9 @@ use std::fmt;
     serde(rename_all = "kebab-case")
 )]
 pub enum Severity {
-    /// Something has to change: a promise is broken, a file cannot be used, data is lost.
+    /// A promise is broken, a file has to change, or data is lost.
     Error,
-    /// Worth knowing: it works, but perhaps not as meant.
+    /// Worth knowing; the promise holds, the file can be used.
     Warning,
 }
 
@@ -163,5 +163,7 @@ mod tests {
         };
         assert!(Code::ALL.windows(2).all(in_order));
         assert!(Code::ALL.iter().all(|code| !code.description().is_empty()));
+        assert_eq!(Code::UnknownKey.severity(), Severity::Warning);
+        assert_eq!(Code::BadPath.severity(), Severity::Error);
     }
 }

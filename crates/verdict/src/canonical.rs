@@ -4,6 +4,7 @@
 
 use url::Url;
 use urldb_canon::identify;
+use urldb_text::sanitize;
 
 use crate::job::Job;
 use crate::links::{Head, in_header};
@@ -94,13 +95,9 @@ fn is_same(one: &str, other: &str) -> bool {
     }
 }
 
-/// The URL truncated and escaped for one line.
+/// The URL, sanitized and cut for one line.
 fn shown(url: &str) -> String {
-    let mut shown: String = url
-        .chars()
-        .take(SHOWN)
-        .flat_map(char::escape_debug)
-        .collect();
+    let mut shown: String = sanitize(url).chars().take(SHOWN).collect();
     if url.chars().nth(SHOWN).is_some() {
         shown.push_str("...");
     }

@@ -2,13 +2,14 @@
 
 use std::borrow::Cow;
 
+use data_encoding::HEXLOWER;
 use urldb_protocol::{Reason, State};
 
 use crate::challenge::{self, ChallengeRule};
 use crate::observation::{Body, BodyEnd, Decoded, Failure, FailureKind, Hop, Observation};
 use crate::promise::Promise;
 use crate::warning::Warning;
-use crate::{backoff, coding, hex, media_type};
+use crate::{backoff, coding, media_type};
 
 /// What one observation shows about the promise.
 #[derive(Debug, Clone, PartialEq, Eq)]
@@ -382,7 +383,7 @@ fn compare_bytes(promise: &Promise, body: Option<&Body>) -> Classification {
             format!(
                 "{} bytes with sha256 {}",
                 body.length,
-                hex::encode(&body.sha256)
+                HEXLOWER.encode(&body.sha256)
             ),
         )
         .expecting(bytes_text(promise)),
@@ -443,10 +444,10 @@ fn truncated(body: &Body, detail: &str) -> Classification {
 fn bytes_text(promise: &Promise) -> String {
     match (promise.length, &promise.sha256) {
         (Some(length), Some(sha256)) => {
-            format!("{length} bytes with sha256 {}", hex::encode(sha256))
+            format!("{length} bytes with sha256 {}", HEXLOWER.encode(sha256))
         }
         (Some(length), None) => format!("{length} bytes"),
-        (None, Some(sha256)) => format!("sha256 {}", hex::encode(sha256)),
+        (None, Some(sha256)) => format!("sha256 {}", HEXLOWER.encode(sha256)),
         (None, None) => "nothing".into(),
     }
 }

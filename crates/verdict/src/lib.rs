@@ -21,7 +21,6 @@ mod classify;
 mod coding;
 mod decide;
 mod expiry;
-mod hex;
 mod job;
 mod links;
 mod media_type;
@@ -42,7 +41,6 @@ pub use classify::{Classification, classify, promisable};
 pub use coding::{Coding, coding_of};
 pub use decide::{Decision, decide, undecided};
 pub use expiry::{Expiry, expiring};
-pub use hex::{decode_sha256, encode as encode_hex};
 pub use job::{BodyUse, Job, JobKey, Validators};
 pub use observation::{
     Beginning, Body, BodyEnd, Certificate, Decoded, Failure, FailureKind, Hop, Observation, PAGE,

@@ -11,6 +11,7 @@ use std::time::Duration;
 use jiff::Timestamp;
 use urldb_files::Spool;
 use urldb_protocol::Reason;
+use urldb_text::sanitize;
 
 use crate::redirect::location_text;
 
@@ -259,7 +260,7 @@ impl fmt::Display for Certificate {
             ..
         } = self;
         // The server chooses the issuer's name: the name must not control a terminal.
-        let issuer = issuer.escape_debug();
+        let issuer = sanitize(issuer);
         write!(
             f,
             "issued by {issuer}, valid from {not_before} to {not_after}"

@@ -2,24 +2,7 @@
 
 use std::fmt;
 
-/// The severity of a finding.
-#[derive(Clone, Copy, Debug, PartialEq, Eq, Hash, PartialOrd, Ord)]
-pub enum Severity {
-    /// Readable, but against the standard or common practice.
-    Warning,
-    /// Content is lost, wrong, or cannot be trusted.
-    Error,
-}
-
-impl Severity {
-    /// `warning` or `error`.
-    pub fn name(self) -> &'static str {
-        match self {
-            Self::Warning => "warning",
-            Self::Error => "error",
-        }
-    }
-}
+pub use urldb_text::Severity;
 
 macro_rules! codes {
     ($($variant:ident $severity:ident $name:literal $meaning:literal)*) => {

@@ -5,8 +5,9 @@ use std::collections::BTreeMap;
 use jiff::Timestamp;
 use schemars::JsonSchema;
 use serde::{Deserialize, Serialize};
+use urldb_text::Severity;
 
-use crate::finding::{Finding, FixedMistake, Mistake, Severity};
+use crate::finding::{Finding, FixedMistake, Mistake};
 use crate::state::State;
 
 /// The protocol number. A reader checks this number before any other field of an envelope.

@@ -3,20 +3,9 @@
 use jiff::Timestamp;
 use schemars::JsonSchema;
 use serde::{Deserialize, Serialize};
+use urldb_text::Severity;
 
 use crate::state::State;
-
-/// How much a finding matters.
-#[derive(
-    Debug, Clone, Copy, PartialEq, Eq, PartialOrd, Ord, Hash, Serialize, Deserialize, JsonSchema,
-)]
-#[serde(rename_all = "kebab-case")]
-pub enum Severity {
-    /// The promise is broken.
-    Error,
-    /// Worth knowing; the promise holds.
-    Warning,
-}
 
 /// Something wrong with one URL now.
 #[derive(Debug, Clone, PartialEq, Eq, Serialize, Deserialize, JsonSchema)]

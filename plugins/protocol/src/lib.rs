@@ -16,10 +16,11 @@ mod state;
 pub use envelope::{
     Change, Coverage, Envelope, JobResult, Observed, PROTOCOL, Promised, RunInfo, Summary,
 };
-pub use finding::{Finding, FixedMistake, Mistake, Severity};
+pub use finding::{Finding, FixedMistake, Mistake};
 pub use notifier::{DeliveryFuture, DeliveryOutcome, DeliveryReport, Notifier, Trigger};
 pub use reason::{Reason, UnknownReason};
 pub use state::{State, UnknownState};
+pub use urldb_text::Severity;
 
 /// The JSON Schema of [`Envelope`], as published in docs/envelope.schema.json.
 pub fn envelope_schema() -> serde_json::Value {

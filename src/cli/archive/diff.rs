@@ -5,15 +5,16 @@ use std::io::{self, BufRead, BufReader, BufWriter, Read, Seek, SeekFrom, Write};
 use std::time::Duration;
 
 use anyhow::Context as _;
+use data_encoding::HEXLOWER;
 use similar::TextDiff;
+use urldb_text::sanitize;
 use urldb_warc::StoredRequest;
 
 use super::{
     CaptureQuery, Catalogue, Context, ExitCode, PartialDate, Payload, RequestArgs, catalogue,
 };
 use crate::archive::date;
-use crate::cli::print::style::{BAD, DIM, GOOD, count, paint, plain};
-use crate::hex;
+use crate::cli::print::style::{BAD, DIM, GOOD, count, paint};
 
 /// The largest texts that are compared line by line, in bytes and lines: the comparison takes several
 /// times their memory.
@@ -67,14 +68,15 @@ pub(super) fn run(args: &Args, context: &Context) -> anyhow::Result<ExitCode> {
     let request = args.request.stored(&context.directory)?;
     let Some((old, new)) = sides(args, request.as_ref(), &catalogue)? else {
         if !context.quiet {
-            writeln!(anstream::stdout(), "{} never changed", plain(&args.url))?;
+            writeln!(anstream::stdout(), "{} never changed", sanitize(&args.url))?;
         }
         return Ok(ExitCode::Success);
     };
     if old.is_of(&new) {
         if !context.quiet {
             let date = date::shown(&new.capture.line.timestamp);
-            let name = plain(&new.capture.name());
+            let name = new.capture.name();
+            let name = sanitize(&name);
             writeln!(
                 anstream::stdout(),
                 "both are the capture of {name} of {date}"
@@ -167,7 +169,7 @@ impl DiffSide {
     }
 
     fn title(&self) -> String {
-        format!("{} of {}", plain(&self.name), self.date)
+        format!("{} of {}", sanitize(&self.name), self.date)
     }
 
     fn from(&mut self, offset: u64) -> io::Result<impl BufRead + '_> {
@@ -234,20 +236,13 @@ fn write_texts(
     }
 }
 
-/// Replaces control characters of an archived line, which could inject terminal escapes, and shortens it.
+/// A line of the archive, sanitized and cut. Tabs stay, since texts may differ in tabs alone.
 fn shown(line: &str) -> String {
-    let shown = |c: char| {
-        if c.is_control() && c != '\t' {
-            '\u{fffd}'
-        } else {
-            c
-        }
-    };
-    let mut text: String = line.chars().map(shown).take(LONGEST_LINE).collect();
-    if line.chars().nth(LONGEST_LINE).is_some() {
-        text.push_str("...");
-    }
-    text
+    let end = line.char_indices().nth(LONGEST_LINE);
+    let shown = end.map_or(line, |(end, _)| &line[..end]);
+    let pieces: Vec<_> = shown.split('\t').map(sanitize).collect();
+    let more = if end.is_some() { "..." } else { "" };
+    pieces.join("\t") + more
 }
 
 fn write_bytes(
@@ -304,7 +299,7 @@ fn dump(out: &mut impl Write, mark: char, offset: u64, bytes: &[u8]) -> io::Resu
         '+' => GOOD,
         _ => DIM,
     };
-    let digits: Vec<String> = bytes.iter().map(|byte| hex::encode(&[*byte])).collect();
+    let digits: Vec<String> = bytes.iter().map(|byte| HEXLOWER.encode(&[*byte])).collect();
     let text: String = bytes
         .iter()
         .map(|byte| {

@@ -6,15 +6,15 @@ use std::io::Write;
 use std::path::PathBuf;
 
 use urldb_format::{Record, RecordEntry};
+use urldb_text::sanitize;
 use urldb_warc::{CdxjLine, Digest, REVISIT_MIME};
 
 use super::{CaptureQuery, Catalogue, Context, ExitCode, Payload, catalogue};
 use crate::ambient::Ambient;
 use crate::archive::{bag, date};
 use crate::cli::args::SelectArgs;
-use crate::cli::print::style::{count, plain, print_warning};
+use crate::cli::print::style::{count, print_warning};
 use crate::explain::explain;
-use crate::hex;
 
 /// Copy the promised bytes of all static records out of the archive
 ///
@@ -87,10 +87,7 @@ impl PromisedFile {
             url: format!("{scheme}://{host}{}", record.path),
             path: record.path.clone(),
             length: record.content_length,
-            sha256: record
-                .content_sha256
-                .as_deref()
-                .and_then(hex::decode_sha256),
+            sha256: record.sha256(),
         }
     }
 
@@ -191,9 +188,12 @@ fn add<'a>(
             Err(error) => problem.get_or_insert(error),
         };
     }
-    let url = plain(&promised.url);
+    let url = sanitize(&promised.url);
     print_warning(match problem {
-        Some(problem) => format!("not in the archive: {url}: {}", plain(&explain(&problem))),
+        Some(problem) => format!(
+            "not in the archive: {url}: {}",
+            sanitize(&explain(&problem))
+        ),
         None => format!("not in the archive: {url}"),
     });
     Ok(None)

@@ -3,9 +3,11 @@
 use std::io::{self, BufWriter, Write};
 use std::path::PathBuf;
 
+use urldb_text::sanitize;
+
 use super::{CaptureQuery, Context, ExitCode, PartialDate, Payload, RequestArgs, catalogue};
 use crate::archive::date;
-use crate::cli::print::style::{count, plain, print_warning};
+use crate::cli::print::style::{count, print_warning};
 
 /// Copy the bytes of a URL out of the archive
 ///
@@ -64,7 +66,7 @@ fn print_notes(payload: &Payload<'_>, args: &Args, context: &Context) {
         ));
     }
     if payload.url() != args.url && !context.quiet {
-        let url = plain(payload.url());
+        let url = sanitize(payload.url());
         // A closed standard error is no error.
         let _ = writeln!(anstream::stderr(), "these are the bytes of {url}");
     }

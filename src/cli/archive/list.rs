@@ -5,12 +5,13 @@ use std::fmt;
 use std::io::{self, BufWriter, Write};
 
 use serde::Serialize;
+use urldb_text::sanitize;
 use urldb_warc::CdxjLine;
 
 use super::{Context, ExitCode, RequestArgs, catalogue, write_json};
 use crate::archive::{Capture, Catalogue, date};
 use crate::cli::print::style::Format;
-use crate::cli::print::style::{count, plain};
+use crate::cli::print::style::count;
 
 /// Characters of a request's body that people are shown.
 const LONGEST_BODY: usize = 60;
@@ -64,16 +65,16 @@ impl Subject {
 impl fmt::Display for Subject {
     fn fmt(&self, f: &mut fmt::Formatter<'_>) -> fmt::Result {
         if let Some(method) = &self.method {
-            write!(f, "{} ", plain(method))?;
+            write!(f, "{} ", sanitize(method))?;
         }
-        f.write_str(&plain(&self.url))?;
+        f.write_str(&sanitize(&self.url))?;
         match self.request_body.as_deref() {
             None | Some("") => Ok(()),
             Some(body) if body.chars().nth(LONGEST_BODY).is_some() => {
                 let beginning: String = body.chars().take(LONGEST_BODY).collect();
-                write!(f, "  {}...", plain(&beginning))
+                write!(f, "  {}...", sanitize(&beginning))
             }
-            Some(body) => write!(f, "  {}", plain(body)),
+            Some(body) => write!(f, "  {}", sanitize(body)),
         }
     }
 }
@@ -164,7 +165,7 @@ fn list_captures(out: &mut impl Write, captures: &[Capture], format: Format) -> 
             writeln!(out, "{subject}")?;
             last = Some(subject);
         }
-        let (digest, file) = (plain(short(digest)), plain(file));
+        let (digest, file) = (sanitize(short(digest)), sanitize(file));
         writeln!(
             out,
             "  {date}  {status:>3}  {kind:<8}  {digest:<12}  {bytes:>9}  {file}:{offset}"

@@ -5,12 +5,13 @@ use std::path::PathBuf;
 
 use anyhow::Context as _;
 use serde::Serialize;
+use urldb_text::sanitize;
 use urldb_warc::{RepairReport, repair};
 
 use super::{Context, ExitCode, archive_folder, write_json};
 use crate::archive::{Keys, describe_recovered};
 use crate::cli::print::style::Format;
-use crate::cli::print::style::{GOOD, count, paint, plain};
+use crate::cli::print::style::{GOOD, count, paint};
 
 /// Set aside the damaged parts of the archive, keep the rest, and rebuild the index
 ///
@@ -72,7 +73,7 @@ fn write_human(out: &mut impl Write, done: &RepairReport, context: &Context) -> 
         let what = format!("repaired, {} kept", count(file.records, "record"));
         writeln!(out, "{}: {}", context.shown(&file.file), paint(GOOD, what))?;
         for fault in &file.faults {
-            writeln!(out, "  {}", plain(fault))?;
+            writeln!(out, "  {}", sanitize(fault))?;
         }
         for damaged in &file.damaged {
             writeln!(out, "  set aside in {}", context.shown(damaged))?;

@@ -5,6 +5,7 @@ use std::path::PathBuf;
 
 use anyhow::Context as _;
 use serde::Serialize;
+use urldb_text::sanitize;
 use urldb_warc::{
     ArchiveFinding, INDEX_FILE_NAME, Severity, Verifier, VerifySummary, archive_files,
 };
@@ -13,7 +14,7 @@ use super::{Context, ExitCode, archive_folder, write_json};
 use crate::archive::Keys;
 use crate::cli::print::progress::ProgressLine;
 use crate::cli::print::style::Format;
-use crate::cli::print::style::{BAD, DIM, WARN, count, paint, plain};
+use crate::cli::print::style::{BAD, DIM, WARN, count, paint};
 
 /// Read every byte of the archive, and report what is wrong
 ///
@@ -106,7 +107,7 @@ impl FindingPrinter<'_> {
         if self.format == Format::Json {
             let line = JsonLine::Finding {
                 code: finding.code.name(),
-                severity: severity.name(),
+                severity: severity.as_str(),
                 file: &file,
                 offset: finding.offset,
                 record_id: finding.record_id.as_deref(),
@@ -126,9 +127,9 @@ impl FindingPrinter<'_> {
         let place = finding
             .offset
             .map_or(String::new(), |offset| format!("at byte {offset}, "));
-        writeln!(out, "  {place}{code}: {}", plain(&finding.message))?;
+        writeln!(out, "  {place}{code}: {}", sanitize(&finding.message))?;
         match &finding.record_id {
-            Some(id) if self.context.verbose => writeln!(out, "    {}", paint(DIM, plain(id))),
+            Some(id) if self.context.verbose => writeln!(out, "    {}", paint(DIM, sanitize(id))),
             _ => Ok(()),
         }
     }

@@ -6,11 +6,11 @@ use std::collections::{BTreeSet, HashMap};
 use clap::Args;
 use urldb_canon::Identity;
 use urldb_format::Database;
+use urldb_text::nearest;
 use urldb_verdict::Selection;
 
 use super::context::MapArgs;
 use crate::cli::Context;
-use crate::config::section::nearest;
 use crate::database::aliases::{Aliases, paths_in};
 use crate::database::site_rules;
 

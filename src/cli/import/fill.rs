@@ -8,11 +8,12 @@ use std::time::{Duration, Instant};
 
 use urldb_canon::Identity as Url;
 use urldb_format::{DomainFile, Record, RecordIdentity};
+use urldb_text::sanitize;
 use urldb_verdict::Job;
 
 use crate::cli::Context;
 use crate::cli::print::progress::ProgressLine;
-use crate::cli::print::style::{self, count, plain};
+use crate::cli::print::style::{self, count};
 use crate::database::edit::Edit;
 use crate::exit::ExitCode;
 use crate::run::{self, ServedBytes};
@@ -46,7 +47,7 @@ pub(super) fn fill(context: &Context, lacking: &[Url], exit: ExitCode) -> anyhow
             Err(_) if stop.is_set() => {}
             Err(problem) => {
                 refused += 1;
-                let problem = plain(&problem);
+                let problem = sanitize(&problem);
                 style::print_warning(format!("{} has no digest: {problem}", job.url));
             }
         }

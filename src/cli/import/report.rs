@@ -4,9 +4,10 @@ use std::fmt::Write as _;
 use std::io::Write as _;
 
 use urldb_interchange::{Notice, Weight};
+use urldb_text::sanitize;
 
 use crate::cli::Context;
-use crate::cli::print::style::{self, BAD, DIM, GOOD, count, paint, plain};
+use crate::cli::print::style::{self, BAD, DIM, GOOD, count, paint};
 use crate::database::lists::{MergeResult, MergedFile};
 use crate::exit::ExitCode;
 
@@ -55,7 +56,7 @@ impl ImportReport {
             }
         };
         let text = match number {
-            0..=SHOWN => plain(&notice.to_string()),
+            0..=SHOWN => sanitize(&notice.to_string()).into_owned(),
             number if number == SHOWN + 1 => "more, which are not shown".to_owned(),
             _ => return,
         };

@@ -5,13 +5,14 @@ use std::fmt::Write as _;
 use std::io::{self, Write};
 use std::time::Duration;
 
+use data_encoding::HEXLOWER;
 use urldb_protocol::State;
+use urldb_text::sanitize;
 use urldb_verdict::{
     Body, BodyEnd, Classification, Decoded, Hop, Job, JudgedJob, Observation, Verdict,
 };
 
-use super::style::{BAD, DIM, GOOD, WARN, count, paint, plain};
-use crate::hex;
+use super::style::{BAD, DIM, GOOD, WARN, count, paint};
 use crate::run::Progress;
 
 /// Which URLs are logged.
@@ -125,7 +126,7 @@ fn format_attempt(text: &mut String, observation: &Observation) {
     }
     if let Some(failure) = &observation.failure {
         let what = format!("failed ({}): {}", failure.kind, failure.detail);
-        line(text, 4, &plain(&what));
+        line(text, 4, &sanitize(&what));
     }
     line(text, 4, &format!("took {}", time(observation.elapsed)));
 }
@@ -143,16 +144,16 @@ fn format_hop(text: &mut String, hop: &Hop, observation: &Observation) {
         hop.version,
         status.trim_end()
     );
-    line(text, 4, &plain(&what));
+    line(text, 4, &sanitize(&what));
     if let Some(certificate) = &hop.certificate {
         let what = format!(
             "certificate of {}, valid from {} to {}, issued by {}",
             certificate.subject, certificate.not_before, certificate.not_after, certificate.issuer
         );
-        line(text, 6, &plain(&what));
+        line(text, 6, &sanitize(&what));
     }
     if let Some(target) = hop.redirect_target() {
-        line(text, 6, &plain(&format!("redirects to {target}")));
+        line(text, 6, &sanitize(&format!("redirects to {target}")));
     }
     for name in [
         "content-type",
@@ -162,7 +163,7 @@ fn format_hop(text: &mut String, hop: &Hop, observation: &Observation) {
         "server",
     ] {
         if let Some(value) = hop.header(name) {
-            line(text, 6, &plain(&format!("{name}: {value}")));
+            line(text, 6, &sanitize(&format!("{name}: {value}")));
         }
     }
 }
@@ -174,11 +175,15 @@ fn format_body(text: &mut String, body: &Body) {
         BodyEnd::Broken => "broken off",
     };
     let bytes = count(body.length, "byte");
-    let digest = hex::encode(&body.sha256);
+    let digest = HEXLOWER.encode(&body.sha256);
     line(text, 4, &format!("body {end}: {bytes}, sha256 {digest}"));
     let decoded = match &body.decoded {
         Some(Decoded::Whole { length, sha256 }) => {
-            format!("{}, sha256 {}", count(*length, "byte"), hex::encode(sha256))
+            format!(
+                "{}, sha256 {}",
+                count(*length, "byte"),
+                HEXLOWER.encode(sha256)
+            )
         }
         Some(Decoded::LongerThan(cap)) => format!("more than {}, given up", count(*cap, "byte")),
         None => return,
@@ -208,7 +213,7 @@ fn described(classification: &Classification) -> String {
     format!(
         "{}: {}{warning}",
         named(classification),
-        plain(&classification.message())
+        sanitize(&classification.message())
     )
 }
 

@@ -6,8 +6,9 @@ use std::io::{self, Write};
 
 use url::Url;
 use urldb_protocol::{Finding, Severity, State};
+use urldb_text::sanitize;
 
-use super::style::{BAD, DIM, WARN, count, paint, plain};
+use super::style::{BAD, DIM, WARN, count, paint};
 
 /// How many URLs of a block are shown unless all are asked for.
 const SHOWN: usize = 10;
@@ -125,10 +126,10 @@ fn place(finding: &Finding) -> String {
 fn write_explanation(out: &mut impl Write, finding: &Finding, attempts: &str) -> io::Result<()> {
     match (&finding.expected, &finding.observed) {
         (Some(expected), Some(observed)) => {
-            writeln!(out, "  promised: {}", plain(expected))?;
-            writeln!(out, "  observed: {}{attempts}", plain(observed))
+            writeln!(out, "  promised: {}", sanitize(expected))?;
+            writeln!(out, "  observed: {}{attempts}", sanitize(observed))
         }
-        _ => writeln!(out, "  {}{attempts}", plain(&finding.message)),
+        _ => writeln!(out, "  {}{attempts}", sanitize(&finding.message)),
     }
 }
 

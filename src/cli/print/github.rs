@@ -6,6 +6,7 @@ use std::io::{self, Write};
 
 use anyhow::Context as _;
 use urldb_protocol::{Finding, Mistake, Severity};
+use urldb_text::sanitize;
 
 use crate::run::Outcome;
 
@@ -67,11 +68,10 @@ fn annotation(finding: &Finding) -> String {
     )
 }
 
-/// The escapes of workflow commands: without them a URL could end one command and begin another.
+/// Text of a workflow command: sanitized, so that it cannot end one command and begin another, and
+/// with the escape that a command takes off again.
 fn data(text: &str) -> String {
-    text.replace('%', "%25")
-        .replace('\r', "%0D")
-        .replace('\n', "%0A")
+    sanitize(text).replace('%', "%25")
 }
 
 fn property(text: &str) -> String {
@@ -132,11 +132,8 @@ fn write_more(text: &mut String, total: usize) {
 
 /// Text in a cell of a Markdown table: as code, so that nothing in it is markup.
 fn cell(text: &str) -> String {
-    let plain: String = text
-        .chars()
-        .map(|char| if char.is_control() { ' ' } else { char })
-        .collect();
-    format!("`` {} ``", plain.replace('`', "'").replace('|', "\\|"))
+    let text = sanitize(text).replace('`', "'").replace('|', "\\|");
+    format!("`` {text} ``")
 }
 
 #[cfg(test)]
@@ -145,8 +142,8 @@ mod tests {
 
     #[test]
     fn hostile_text_stays_within_its_command_and_its_cell() {
-        assert_eq!(data("a\r\n::error::x%"), "a%0D%0A::error::x%25");
+        assert_eq!(data("a\r\n::error::x%"), "a\u{fffd}\u{fffd}::error::x%25");
         assert_eq!(property("a:b,c"), "a%3Ab%2Cc");
-        assert_eq!(cell("a|b`c\n"), "`` a\\|b'c  ``");
+        assert_eq!(cell("a|b`c\n"), "`` a\\|b'c\u{fffd} ``");
     }
 }

@@ -5,6 +5,7 @@ use std::io::{self, Write};
 
 use serde::Serialize;
 use urldb_protocol::{Envelope, Finding, FixedMistake, JobResult, Mistake, State, Summary};
+use urldb_text::sanitize;
 
 use super::attempts::AttemptLog;
 use super::findings;
@@ -102,7 +103,7 @@ fn write_human(out: &mut impl Write, outcome: &Outcome, context: &Context) -> io
         )?;
     }
     for FixedMistake { code, file, text } in &outcome.envelope.fixed {
-        let text = style::plain(text);
+        let (code, file, text) = (sanitize(code), sanitize(file), sanitize(text));
         writeln!(
             out,
             "{}: {file}: {code}, in `{text}`",
@@ -113,7 +114,7 @@ fn write_human(out: &mut impl Write, outcome: &Outcome, context: &Context) -> io
         return Ok(());
     }
     for note in &outcome.notes {
-        writeln!(out, "{}", paint(DIM, note))?;
+        writeln!(out, "{}", paint(DIM, sanitize(note)))?;
     }
     writeln!(out, "{}", summary_line(&outcome.envelope))
 }

@@ -6,7 +6,7 @@ use std::io::{self, Write};
 use anstyle::{AnsiColor, Style};
 use clap::ValueEnum;
 use urldb_protocol::Mistake;
-use urldb_text::{Excerpt, Finding, Severity};
+use urldb_text::{Excerpt, Finding, Severity, sanitize_lines};
 
 use crate::cli::Context;
 use crate::explain::explain;
@@ -32,11 +32,6 @@ pub(crate) fn paint(style: Style, text: impl Display) -> String {
     format!("{style}{text}{style:#}")
 }
 
-/// Replaces control characters, which could inject terminal escapes.
-pub(crate) fn plain(text: &str) -> String {
-    text.replace(char::is_control, "\u{fffd}")
-}
-
 /// An error and its causes, on standard error.
 pub(crate) fn print_error(error: &anyhow::Error) {
     // A closed standard error is no error.
@@ -44,12 +39,14 @@ pub(crate) fn print_error(error: &anyhow::Error) {
         anstream::stderr(),
         "{} {}",
         paint(BAD, "error:"),
-        explain(error)
+        sanitize_lines(&explain(error))
     );
 }
 
 /// A warning, on standard error.
 pub(crate) fn print_warning(text: impl Display) {
+    let text = text.to_string();
+    let text = sanitize_lines(&text);
     let _ = writeln!(anstream::stderr(), "{} {text}", paint(WARN, "warning:"));
 }
 

@@ -5,6 +5,7 @@ use std::io::{self, BufRead, BufReader, BufWriter, StdoutLock, Write};
 use std::str;
 
 use anyhow::Context as _;
+use urldb_text::sanitize;
 
 use crate::cli::print::style;
 use crate::exit::ExitCode;
@@ -83,10 +84,7 @@ impl<T: Display, E: Display, F: Fn(&str) -> Result<T, E>> AnswerWriter<F> {
     }
 
     fn report_problem(&mut self, place: &dyn Display, error: &dyn Display) {
-        style::print_warning(format_args!(
-            "{place}: {}",
-            style::plain(&error.to_string())
-        ));
+        style::print_warning(format_args!("{place}: {}", sanitize(&error.to_string())));
         self.exit = ExitCode::Findings;
     }
 }

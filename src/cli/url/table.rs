@@ -2,8 +2,10 @@
 
 use std::io::{self, Write};
 
+use urldb_text::sanitize;
+
 use super::explanation::{Explanation, RecordLocation, Rule, RuleFile, Variable};
-use crate::cli::print::style::{BAD, DIM, paint, plain};
+use crate::cli::print::style::{BAD, DIM, paint};
 
 /// Writes an explanation, section by section.
 pub(super) fn write(out: &mut impl Write, explanation: &Explanation) -> io::Result<()> {
@@ -27,7 +29,7 @@ pub(super) fn write(out: &mut impl Write, explanation: &Explanation) -> io::Resu
         if explanation.url.is_some() {
             writeln!(out)?;
         }
-        writeln!(out, "{code}: {}", plain(&problem.message))?;
+        writeln!(out, "{code}: {}", sanitize(&problem.message))?;
     }
     Ok(())
 }
@@ -60,7 +62,10 @@ fn section(out: &mut impl Write, title: &str, rows: &Rows) -> io::Result<()> {
 }
 
 fn row<const N: usize>(cells: [&str; N]) -> Vec<String> {
-    cells.iter().map(|cell| plain(cell)).collect()
+    cells
+        .iter()
+        .map(|cell| sanitize(cell).into_owned())
+        .collect()
 }
 
 fn parts(explanation: &Explanation) -> Rows {

@@ -309,7 +309,7 @@ fn into_map(value: Value) -> Option<Mapping> {
     }
 }
 
-/// The text with `?` for each character that a catalogue cannot hold.
+/// The text with `?` for each character that a catalogue cannot hold: all but printable ASCII.
 fn printable(text: &str) -> String {
     let allowed = |char: char| {
         if (' '..='~').contains(&char) {

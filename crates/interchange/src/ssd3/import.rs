@@ -11,7 +11,7 @@ use super::extensions::{
     CNAMES, DOMAIN, EXTRA, LENGTH, METADATA, OURS, PATH, POSITION, SHA256, catalogued, key_of,
     synthesized, unescaped,
 };
-use super::reader::{Diagnostic, Error, Reader};
+use super::reader::{Error, LineFault, Reader};
 use super::record::{CatalogueRecord, Fault};
 use crate::json;
 use crate::model::{ListItem, Location, Notice, ReadError, ReadEvent, Sink, Weight};
@@ -31,10 +31,10 @@ pub fn read(
     })?;
     let mut told = Vec::new();
     for index in 1.. {
-        let next = reader.next_record(&mut |diagnostic| told.push(diagnostic));
+        let next = reader.next_record(&mut |fault| told.push(fault));
         let next = next.map_err(ReadError::input(file))?;
-        for diagnostic in told.drain(..) {
-            sink(notice(diagnostic, file).into())?;
+        for fault in told.drain(..) {
+            sink(notice(fault, file).into())?;
         }
         let Some((line, record)) = next else {
             break;
@@ -44,16 +44,16 @@ pub fn read(
     Ok(())
 }
 
-fn notice(diagnostic: Diagnostic, file: &Arc<str>) -> Notice {
-    let fault = diagnostic.fault;
+fn notice(found: LineFault, file: &Arc<str>) -> Notice {
+    let fault = found.fault;
     Notice {
-        place: Location::line(file, diagnostic.line),
+        place: Location::line(file, found.line),
         weight: match fault {
             Fault::BareLf | Fault::RecommendedMissing => Weight::Remark,
             _ => Weight::LeftOut,
         },
         code: fault.to_string(),
-        message: diagnostic.message,
+        message: found.message,
         section: Some(fault.section()),
     }
 }

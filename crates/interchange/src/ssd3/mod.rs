@@ -22,6 +22,6 @@ pub use field::{
     STANDARD_FIELDS, StandardField, format_date, is_name, is_value, number, parse_date,
 };
 pub use import::{into_item, read};
-pub use reader::{Diagnostic, Error, MAX_LINE, Reader};
+pub use reader::{Error, LineFault, MAX_LINE, Reader};
 pub use record::{CatalogueRecord, Fault};
 pub use writer::{WriteError, Writer};

@@ -7,15 +7,20 @@
 use std::collections::HashSet;
 use std::io::{self, BufRead, Seek, SeekFrom};
 
+use urldb_text::sanitize;
+
 use super::field::{self, StandardField, is_allowed, is_name};
 use super::record::{CatalogueRecord, Fault};
 
 /// The longest line that is read or written, in bytes.
 pub const MAX_LINE: usize = 1024 * 1024;
 
-/// What is wrong, and where.
+/// A fault of a catalogue, with its place.
+///
+/// This is no finding in a file of the user: its codes are those of the specification, some with the
+/// name of a field, and instead of a severity it has what the specification makes of the fault.
 #[derive(Debug, Clone, PartialEq, Eq)]
-pub struct Diagnostic {
+pub struct LineFault {
     /// The line, from 1.
     pub line: u64,
     /// What it is.
@@ -105,11 +110,11 @@ impl<R: BufRead + Seek> Reader<R> {
     /// If the input fails.
     pub fn next_record(
         &mut self,
-        tell: &mut dyn FnMut(Diagnostic),
+        tell: &mut dyn FnMut(LineFault),
     ) -> io::Result<Option<(u64, CatalogueRecord)>> {
         if self.is_bare && !self.is_reported {
             let message = "lines end in LF, not CRLF; read as if they did".to_owned();
-            tell(Diagnostic {
+            tell(LineFault {
                 line: 1,
                 fault: Fault::BareLf,
                 message,
@@ -187,12 +192,12 @@ struct RecordBuilder {
 }
 
 impl RecordBuilder {
-    fn take(&mut self, line: &CatalogueLine, tell: &mut dyn FnMut(Diagnostic)) {
+    fn take(&mut self, line: &CatalogueLine, tell: &mut dyn FnMut(LineFault)) {
         self.start.get_or_insert(line.number);
         let text = line.text.as_deref();
         if let Err(fault) = text.ok_or(Fault::TooLong).and_then(|text| self.field(text)) {
             let message = discarded(fault, text.unwrap_or_default());
-            tell(Diagnostic {
+            tell(LineFault {
                 line: line.number,
                 fault,
                 message,
@@ -226,7 +231,7 @@ impl RecordBuilder {
     fn finish(
         mut self,
         ids: &mut HashSet<Box<str>>,
-        tell: &mut dyn FnMut(Diagnostic),
+        tell: &mut dyn FnMut(LineFault),
     ) -> Option<(u64, CatalogueRecord)> {
         let line = self.start?;
         let missing = self
@@ -238,7 +243,7 @@ impl RecordBuilder {
             .map(|name| format!("it has two different values of {name}"));
         if let Some(why) = missing.or(conflicting) {
             let message = format!("the record is discarded: {why}");
-            tell(Diagnostic {
+            tell(LineFault {
                 line,
                 fault: Fault::RecordDiscarded,
                 message,
@@ -251,7 +256,7 @@ impl RecordBuilder {
         {
             let id = self.record.remove("ID").unwrap_or_default();
             let message = format!("the field is discarded: an earlier record has the ID {id}");
-            tell(Diagnostic {
+            tell(LineFault {
                 line,
                 fault: Fault::DuplicateId,
                 message,
@@ -259,7 +264,7 @@ impl RecordBuilder {
         }
         if self.record.get("DESCRIPTION").is_none() {
             let message = "a description is recommended".to_owned();
-            tell(Diagnostic {
+            tell(LineFault {
                 line,
                 fault: Fault::RecommendedMissing,
                 message,
@@ -286,5 +291,5 @@ fn discarded(fault: Fault, text: &str) -> String {
         other => other.to_string(),
     };
     let why: String = why.chars().take(200).collect();
-    format!("the field is discarded: {}", why.escape_debug())
+    format!("the field is discarded: {}", sanitize(&why))
 }

@@ -12,7 +12,6 @@ use std::sync::Arc;
 use urldb_canon::Scheme;
 use urldb_format::{DomainFile, Record, RecordEntry};
 
-use crate::hex;
 use crate::job::{BodyUse, Job, JobKey};
 use crate::promise::Promise;
 use crate::request::Request;
@@ -118,10 +117,7 @@ fn body_use(promise: &Promise, options: PlanOptions, is_archived: bool) -> BodyU
 fn promise(record: &Record, url: &str) -> Promise {
     Promise {
         length: record.content_length,
-        sha256: record
-            .content_sha256
-            .as_deref()
-            .and_then(hex::decode_sha256),
+        sha256: record.sha256(),
         content_type: record.content_type.clone(),
         redirect_status: record.content_type.as_deref().and_then(pseudo_type),
         status: record.status,

@@ -28,7 +28,7 @@ impl fmt::Display for ArchiveFinding {
             write!(f, ":{offset}")?;
         }
         let Self { code, message, .. } = self;
-        write!(f, ": {}: {message} [{code}]", code.severity().name())
+        write!(f, ": {}: {message} [{code}]", code.severity())
     }
 }
 

@@ -334,7 +334,7 @@ fn codes_are_distinct_and_described() {
     for code in FindingCode::ALL {
         let row = format!(
             "| `{code}` | {} | {} |",
-            code.severity().name(),
+            code.severity().as_str(),
             code.meaning()
         );
         assert!(page.contains(&row), "docs/warc-verify.md lacks: {row}");
