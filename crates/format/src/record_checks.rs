@@ -1,7 +1,6 @@
 //! Checks the values of a record against their keys.
 
-use std::fmt::Write;
-
+use percent_encoding::{NON_ALPHANUMERIC, percent_encode};
 use urldb_canon::PathError;
 use urldb_text::{Code, Finding};
 
@@ -157,7 +156,10 @@ fn check_path(path: &str) -> Result<(), PathProblem> {
             '!'..='~' => continue,
             _ => (
                 format!("has the character U+{:04X}", u32::from(char)),
-                format!("write it as {}", percent_encoded(char)),
+                format!(
+                    "write it as {}",
+                    percent_encode(char.encode_utf8(&mut [0; 4]).as_bytes(), NON_ALPHANUMERIC)
+                ),
             ),
         };
         return Err((index + 1, problem, help));
@@ -167,13 +169,4 @@ fn check_path(path: &str) -> Result<(), PathProblem> {
 
 fn is_escape(text: &str) -> bool {
     matches!(text.as_bytes(), [b'%', high, low, ..] if high.is_ascii_hexdigit() && low.is_ascii_hexdigit())
-}
-
-fn percent_encoded(char: char) -> String {
-    let mut buffer = [0; 4];
-    let mut encoded = String::new();
-    for byte in char.encode_utf8(&mut buffer).bytes() {
-        let _ = write!(encoded, "%{byte:02X}");
-    }
-    encoded
 }

@@ -1,20 +1,30 @@
-//! Percent-encoding.
+//! Percent escapes (RFC 3986, section 2.1): the sets of characters that this crate escapes.
 
-/// Percent-encodes the text, except unreserved characters and those in `also`.
-pub(crate) fn percent(text: &str, also: &[u8]) -> String {
-    let mut out = String::with_capacity(text.len());
-    for byte in text.bytes() {
-        if byte.is_ascii_alphanumeric() || b"-._~".contains(&byte) || also.contains(&byte) {
-            out.push(char::from(byte));
-        } else {
-            out.extend(['%', digit(byte >> 4), digit(byte & 15)]);
-        }
-    }
-    out
-}
+use percent_encoding::{AsciiSet, NON_ALPHANUMERIC};
 
-fn digit(value: u8) -> char {
-    char::from_digit(value.into(), 16)
-        .unwrap_or('0')
-        .to_ascii_uppercase()
-}
+/// All characters that RFC 3986 does not call unreserved.
+const RESERVED: &AsciiSet = &NON_ALPHANUMERIC
+    .remove(b'-')
+    .remove(b'.')
+    .remove(b'_')
+    .remove(b'~');
+
+/// Characters that a path of a URL escapes (RFC 3986, section 3.3).
+pub(crate) const PATH: &AsciiSet = &RESERVED
+    .remove(b'!')
+    .remove(b'$')
+    .remove(b'&')
+    .remove(b'\'')
+    .remove(b'(')
+    .remove(b')')
+    .remove(b'*')
+    .remove(b'+')
+    .remove(b',')
+    .remove(b';')
+    .remove(b'=')
+    .remove(b':')
+    .remove(b'@')
+    .remove(b'/');
+
+/// Characters that a path with its query escapes.
+pub(crate) const PATH_AND_QUERY: &AsciiSet = &PATH.remove(b'?');

@@ -7,9 +7,10 @@
 use std::io::{self, BufRead, Write};
 use std::sync::Arc;
 
+use percent_encoding::{percent_decode_str, utf8_percent_encode};
 use urldb_canon::identify;
 
-use crate::escape::percent;
+use crate::escape::PATH;
 use crate::input::LineReader;
 use crate::model::{DomainRecord, ListItem, Location, Notice, ReadError, Sink};
 use crate::table::digest;
@@ -103,24 +104,14 @@ fn url_of(base: &str, name: &str) -> Option<String> {
     if name.split('/').any(is_apart) {
         return None;
     }
-    let path = percent(name, b"!$&'()*+,;=:@/");
+    let path = utf8_percent_encode(name, PATH);
     Some(format!("{base}{path}"))
 }
 
 /// The name below the base for a URL, if the reader gets the same URL from that name.
 fn name_of(base: &str, url: &str) -> Option<String> {
     let path = url.strip_prefix(base)?;
-    let mut bytes = Vec::with_capacity(path.len());
-    let mut rest = path.as_bytes();
-    while let [first, after @ ..] = rest {
-        let escape = path
-            .get(path.len() - after.len()..)?
-            .get(..2)
-            .filter(|_| *first == b'%');
-        let decoded = escape.and_then(|digits| u8::from_str_radix(digits, 16).ok());
-        bytes.push(decoded.unwrap_or(*first));
-        rest = after.get(if decoded.is_some() { 2 } else { 0 }..)?;
-    }
+    let bytes = percent_decode_str(path).collect();
     let name = String::from_utf8(bytes)
         .ok()
         .filter(|name| !name.contains('\0'))?;

@@ -13,9 +13,9 @@ use std::io;
 use std::ops::ControlFlow;
 use std::ops::Range;
 use std::path::Path;
-use std::sync::mpsc::{Receiver, Sender, channel};
-use std::sync::{Arc, Mutex, PoisonError};
 use std::thread;
+
+use crossbeam_channel::{Receiver, Sender, bounded, unbounded};
 
 use crate::reader::{Deviation, ReadError, ReadErrorKind, Reader, Record, SkippedRange};
 use crate::version::Version;
@@ -102,12 +102,10 @@ fn read_divided<T: MemorySize>(
     if division.threads < 2 || length < 2 * division.range_length {
         return collector.read_sequentially(u64::MAX);
     }
-    let (jobs, queue) = channel();
-    // The queue is dropped with the last worker, so sending never blocks.
-    let queue = Arc::new(Mutex::new(queue));
+    let (jobs, queue) = unbounded();
     thread::scope(|scope| {
         let start = |_: &usize| {
-            let queue = Arc::clone(&queue);
+            let queue = queue.clone();
             let work = move || run_worker(path, &queue, read_items);
             thread::Builder::new().spawn_scoped(scope, work).is_ok()
         };
@@ -158,15 +156,11 @@ struct RangeResult<T> {
 /// then reads it again and reports the error.
 fn run_worker<T: MemorySize>(
     path: &Path,
-    queue: &Mutex<Receiver<RangeJob<T>>>,
+    queue: &Receiver<RangeJob<T>>,
     read_items: &impl ReadItems<T>,
 ) {
     let mut reader = Reader::open(path);
-    loop {
-        let job = queue.lock().unwrap_or_else(PoisonError::into_inner).recv();
-        let Ok(RangeJob { range, result }) = job else {
-            return;
-        };
+    for RangeJob { range, result } in queue {
         if let Ok(reader) = &mut reader
             && let Ok(Some(start)) = reader.find_record(&range)
         {
@@ -293,7 +287,7 @@ impl<T: MemorySize, M: ReadItems<T>> Collector<'_, T, M> {
                 // A range within one record has no result.
                 && let Some(range) = ranges.find(|range| range.end > position)
             {
-                let (result, receiver) = channel();
+                let (result, receiver) = bounded(1);
                 pending.push_back((range.end, receiver));
                 // Without a worker, the range is read sequentially below.
                 let _ = jobs.send(RangeJob { range, result });

@@ -3,6 +3,7 @@
 use std::collections::HashSet;
 
 use jiff::civil::DateTime;
+use percent_encoding::utf8_percent_encode;
 use serde_json::{Map, Value as Json};
 use urldb_canon::identify;
 use urldb_format::{Mapping, Metadata, Value, is_sha256};
@@ -13,7 +14,7 @@ use super::extensions::{
 };
 use super::field::{self, StandardField, is_name, is_value};
 use super::record::CatalogueRecord;
-use crate::escape::percent;
+use crate::escape::PATH_AND_QUERY;
 use crate::json;
 use crate::model::DomainRecord;
 
@@ -200,7 +201,7 @@ fn add_uri(
                 "{}://{}{}",
                 domain_record.scheme(),
                 domain_record.domain,
-                percent(&domain_record.record.path, b"!$&()*+,;=:@/?'")
+                utf8_percent_encode(&domain_record.record.path, PATH_AND_QUERY)
             );
             // A file whose name is not a host has no valid URL, so the extensions alone name it.
             if is_good(&encoded) {

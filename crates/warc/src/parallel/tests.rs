@@ -222,7 +222,7 @@ fn ranges_within_one_record_get_no_job() {
         position: Some(0),
         version: None,
     };
-    let (jobs, queue) = channel();
+    let (jobs, queue) = unbounded();
     // Takes jobs and sends no results.
     let taken = thread::spawn(move || queue.into_iter().count());
     collector
