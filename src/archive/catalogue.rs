@@ -212,7 +212,7 @@ impl Catalogue {
             .map(|line| line.url);
         let near = urldb_text::nearest(url, candidates);
         match failure {
-            Some(error) => Err(error.into()),
+            Some(error) => Err(error),
             None => Ok(near),
         }
     }

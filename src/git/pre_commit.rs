@@ -202,6 +202,6 @@ fn render_rejected(file: &RejectedFile, from: &Path) -> String {
     let path = paths::relative(&file.path, from);
     let findings = file.findings.iter();
     findings
-        .map(|finding| format!("{}\n", finding.clone().in_file(&path)))
+        .map(|finding| finding.clone().in_file(&path).to_string() + "\n")
         .collect()
 }

@@ -196,10 +196,10 @@ pub(crate) fn check_staged(repo: &Repository, database: &Path) -> Result<PreComm
             is_checked: is_rules_file,
         },
     ];
-    pre_commit(repo, &folders, check)
+    pre_commit(repo, &folders, |path, bytes| Ok(check(path, bytes)))
 }
 
-fn check(_path: &Path, bytes: &[u8]) -> Result<FileCheck> {
+fn check(_path: &Path, bytes: &[u8]) -> FileCheck {
     let text = String::from_utf8_lossy(bytes);
     let mut lines: Vec<&str> = text.lines().collect();
     let bad: Vec<Finding> = (1..)
@@ -208,15 +208,15 @@ fn check(_path: &Path, bytes: &[u8]) -> Result<FileCheck> {
         .map(|(line, _)| Finding::new(Code::SyntaxError, line, "a bad line"))
         .collect();
     if !bad.is_empty() {
-        return Ok(FileCheck::Rejected(bad));
+        return FileCheck::Rejected(bad);
     }
     lines.sort_unstable();
     let sorted: String = lines.iter().flat_map(|line| [line, "\n"]).collect();
-    Ok(if sorted.as_bytes() == bytes {
+    if sorted.as_bytes() == bytes {
         FileCheck::Clean
     } else {
         FileCheck::Normalized(sorted.into_bytes(), vec!["lines sorted".to_owned()])
-    })
+    }
 }
 
 pub(crate) fn make_executable(file: &Path) {
