@@ -11,6 +11,7 @@ use urldb_verdict::{Doubt, JobKey, Pending, UrlStatus};
 pub(super) const SCHEMA: Schema = Schema {
     integers: &["pending-count", "pending-other-count"],
     booleans: &[],
+    is_known: |_| true,
 };
 
 /// What is remembered of one job.

@@ -1,23 +1,31 @@
-//! Decodes a fragment of YAML with all scalars as text. Only this module uses `serde_yaml`.
+//! Decodes a fragment of YAML, with its comments. Only this module uses `serde_yaml`.
 //!
 //! `serde_yaml` returns the source text of a scalar only if the caller asks for text, and fails if
 //! the node is a sequence or a mapping. So the first pass learns the kind of each node, and the
 //! second pass asks for text at each scalar. Callers pass only fragments without document markers,
 //! anchors, aliases and tags.
+//!
+//! `serde_yaml` reports neither comments nor quotes. Both passes find them with a changed fragment,
+//! so that the parser itself decides: [`mask`] and [`comments`].
 
-use std::fmt;
+use std::borrow::Cow;
+use std::collections::HashSet;
+use std::fmt::{self, Write};
 
 use serde::Deserializer;
 use serde::de::{DeserializeSeed, Error as _, MapAccess, SeqAccess, Visitor};
 
+use crate::resolve::reads_as_text;
 use crate::value::{Mapping, Value};
 
 /// The value of a fragment of YAML.
 #[derive(Debug)]
-pub(crate) struct DecodedValue {
+pub(crate) struct DecodedValue<'a> {
     pub(crate) value: Value,
     /// Keys that occur twice in one mapping; the value has the first of each.
     pub(crate) duplicates: Vec<String>,
+    /// The comments, each from its `#` to the end of the line.
+    pub(crate) comments: Vec<&'a str>,
 }
 
 /// The reason why a fragment could not be decoded.
@@ -31,19 +39,147 @@ pub(crate) struct DecodeError {
 }
 
 /// Decodes one fragment.
-pub(crate) fn decode(fragment: &str) -> Result<DecodedValue, DecodeError> {
-    let mut duplicates = Vec::new();
+pub(crate) fn decode(fragment: &str) -> Result<DecodedValue<'_>, DecodeError> {
     let kind = NodeKindSeed
-        .deserialize(serde_yaml::Deserializer::from_str(fragment))
+        .deserialize(serde_yaml::Deserializer::from_str(&mask(fragment)))
         .map_err(error)?;
+    let (value, duplicates) = decode_text(fragment, &kind)?;
+    let comments = comments(fragment, &kind, &value)?;
+    Ok(DecodedValue {
+        value,
+        duplicates,
+        comments,
+    })
+}
+
+/// The value of a fragment with nodes of these kinds, and the keys that occur twice.
+fn decode_text(fragment: &str, kind: &NodeKind) -> Result<(Value, Vec<String>), DecodeError> {
+    let mut duplicates = Vec::new();
     let reader = TextSeed {
-        kind: &kind,
+        kind,
         duplicates: &mut duplicates,
     };
     let value = reader
         .deserialize(serde_yaml::Deserializer::from_str(fragment))
         .map_err(error)?;
-    Ok(DecodedValue { value, duplicates })
+    Ok((value, duplicates))
+}
+
+/// The fragment with digits in place of every word that YAML 1.1 does not read as text.
+///
+/// Such a word is then an integer to `serde_yaml` if it is a scalar of its own without quotes, and
+/// part of a text otherwise. `serde_yaml` reads YAML 1.2, in which `yes` and `2020-01-01` are text.
+fn mask(fragment: &str) -> Cow<'_, str> {
+    const SEPARATORS: &[char] = &[' ', '\t', '\r', '\n', ',', '[', ']', '{', '}', '\'', '"'];
+    let mut masked = String::new();
+    // The bytes of `fragment` up to `done` are in `masked`.
+    let (mut done, mut at) = (0, 0);
+    while let Some(start) = fragment[at..].find(|char| !SEPARATORS.contains(&char)) {
+        let start = at + start;
+        let word_end = |from: usize| {
+            let end = fragment[from..].find(SEPARATORS);
+            end.map_or(fragment.len(), |end| from + end)
+        };
+        let end = word_end(start);
+        at = end;
+        let colons = |char| char == ':';
+        let first = start + (end - start - fragment[start..end].trim_start_matches(colons).len());
+        if first == end {
+            continue;
+        }
+        // A timestamp has up to three words: date, time, zone.
+        let mut ends = vec![end];
+        if fragment.as_bytes()[first].is_ascii_digit() {
+            for _ in 0..2 {
+                let last = ends[ends.len() - 1];
+                let space =
+                    fragment[last..].len() - fragment[last..].trim_start_matches([' ', '\t']).len();
+                if space == 0 || word_end(last + space) == last + space {
+                    break;
+                }
+                ends.push(word_end(last + space));
+            }
+        }
+        let longest = ends.into_iter().rev().find_map(|end| {
+            let scalar = fragment[first..end].trim_end_matches(colons);
+            (!scalar.is_empty() && !reads_as_text(scalar)).then_some(first + scalar.len())
+        });
+        if let Some(end) = longest {
+            masked.push_str(&fragment[done..first]);
+            masked.extend(std::iter::repeat_n('7', end - first));
+            (done, at) = (end, at.max(end));
+        }
+    }
+    if done == 0 {
+        return Cow::Borrowed(fragment);
+    }
+    masked.push_str(&fragment[done..]);
+    Cow::Owned(masked)
+}
+
+/// The comments of a fragment.
+///
+/// Each `#` gets a mark behind it. A mark that is in the decoded value belongs to a text, and any
+/// other mark belongs to a comment.
+fn comments<'a>(
+    fragment: &'a str,
+    kind: &NodeKind,
+    value: &Value,
+) -> Result<Vec<&'a str>, DecodeError> {
+    if !fragment.contains('#') {
+        return Ok(Vec::new());
+    }
+    let mut used = HashSet::new();
+    used.extend(fragment.chars());
+    for_each_text(value, &mut |text| used.extend(text.chars()));
+    let mut unused = ('\u{E000}'..='\u{F8FF}').filter(|char| !used.contains(char));
+    let Some(mark) = unused.next() else {
+        return Err(DecodeError {
+            line: 0,
+            column: 1,
+            message: "the comments of this value cannot be told apart from its text".to_owned(),
+        });
+    };
+    let mut marked = String::with_capacity(fragment.len() * 2);
+    for (number, part) in fragment.split('#').enumerate() {
+        if number > 0 {
+            let _ = write!(marked, "#{mark}{number}{mark}");
+        }
+        marked.push_str(part);
+    }
+    let (value, _) = decode_text(&marked, kind)?;
+    let mut in_text: HashSet<usize> = HashSet::new();
+    for_each_text(&value, &mut |text| {
+        // Between two marks is a number, so every second part is one.
+        let numbers = text.split(mark).skip(1).step_by(2);
+        in_text.extend(numbers.filter_map(|number| number.parse::<usize>().ok()));
+    });
+    let mut comments: Vec<&str> = Vec::new();
+    let mut end = 0;
+    for (index, (at, _)) in fragment.match_indices('#').enumerate() {
+        if at >= end && !in_text.contains(&(index + 1)) {
+            end = fragment[at..]
+                .find('\n')
+                .map_or(fragment.len(), |length| at + length);
+            comments.push(fragment[at..end].trim_end());
+        }
+    }
+    Ok(comments)
+}
+
+/// Calls `see` with each key and each scalar of a value.
+fn for_each_text(value: &Value, see: &mut impl FnMut(&str)) {
+    match value {
+        Value::Text(text) | Value::Plain(text) => see(text),
+        Value::List(items) => items.iter().for_each(|item| for_each_text(item, see)),
+        Value::Map(mapping) => {
+            for (key, value) in mapping.iter() {
+                see(key);
+                for_each_text(value, see);
+            }
+        }
+        Value::Bool(_) | Value::Int(_) => {}
+    }
 }
 
 #[expect(
@@ -71,7 +207,10 @@ fn error(error: serde_yaml::Error) -> DecodeError {
 /// The kind of a YAML node, with the kinds of the nodes inside.
 #[derive(Debug)]
 enum NodeKind {
-    Scalar,
+    /// Text to YAML 1.2; any scalar in quotes is.
+    Text,
+    /// Any other scalar.
+    Plain,
     Sequence(Vec<NodeKind>),
     Mapping(Vec<NodeKind>),
 }
@@ -90,7 +229,7 @@ impl<'de> DeserializeSeed<'de> for NodeKindSeed {
 macro_rules! scalars {
     ($($visit:ident($scalar:ty)),*) => {
         $(fn $visit<E>(self, _: $scalar) -> Result<NodeKind, E> {
-            Ok(NodeKind::Scalar)
+            Ok(NodeKind::Plain)
         })*
     };
 }
@@ -109,14 +248,18 @@ impl<'de> Visitor<'de> for NodeKindSeed {
         visit_i128(i128),
         visit_u128(u128)
     );
-    scalars!(visit_f64(f64), visit_str(&str));
+    scalars!(visit_f64(f64));
+
+    fn visit_str<E>(self, _: &str) -> Result<NodeKind, E> {
+        Ok(NodeKind::Text)
+    }
 
     fn visit_none<E>(self) -> Result<NodeKind, E> {
-        Ok(NodeKind::Scalar)
+        Ok(NodeKind::Plain)
     }
 
     fn visit_unit<E>(self) -> Result<NodeKind, E> {
-        Ok(NodeKind::Scalar)
+        Ok(NodeKind::Plain)
     }
 
     fn visit_seq<A: SeqAccess<'de>>(self, mut items: A) -> Result<NodeKind, A::Error> {
@@ -130,7 +273,7 @@ impl<'de> Visitor<'de> for NodeKindSeed {
     fn visit_map<A: MapAccess<'de>>(self, mut pairs: A) -> Result<NodeKind, A::Error> {
         let mut kinds = Vec::new();
         while let Some(key) = pairs.next_key_seed(NodeKindSeed)? {
-            if !matches!(key, NodeKind::Scalar) {
+            if !matches!(key, NodeKind::Text | NodeKind::Plain) {
                 return Err(A::Error::custom(
                     "a key must be text, not a list or a mapping",
                 ));
@@ -141,7 +284,7 @@ impl<'de> Visitor<'de> for NodeKindSeed {
     }
 }
 
-/// Reads a node of a known kind, with scalars as text.
+/// Reads a node of a known kind, with scalars as their source text.
 struct TextSeed<'a> {
     kind: &'a NodeKind,
     duplicates: &'a mut Vec<String>,
@@ -152,7 +295,7 @@ impl<'de> DeserializeSeed<'de> for TextSeed<'_> {
 
     fn deserialize<D: Deserializer<'de>>(self, deserializer: D) -> Result<Value, D::Error> {
         match self.kind {
-            NodeKind::Scalar => deserializer.deserialize_str(self),
+            NodeKind::Text | NodeKind::Plain => deserializer.deserialize_str(self),
             NodeKind::Sequence(_) => deserializer.deserialize_seq(self),
             NodeKind::Mapping(_) => deserializer.deserialize_map(self),
         }
@@ -167,7 +310,10 @@ impl<'de> Visitor<'de> for TextSeed<'_> {
     }
 
     fn visit_str<E>(self, text: &str) -> Result<Value, E> {
-        Ok(Value::from(text))
+        Ok(match self.kind {
+            NodeKind::Plain => Value::unquoted(text),
+            _ => Value::from(text),
+        })
     }
 
     fn visit_seq<A: SeqAccess<'de>>(self, mut items: A) -> Result<Value, A::Error> {

@@ -25,6 +25,7 @@ pub(crate) enum ValueRef<'a> {
     Bool(bool),
     Int(u64),
     Text(&'a str),
+    Plain(&'a str),
     Texts(Cow<'a, [String]>),
     List(&'a [Value]),
     Map(&'a Mapping),
@@ -36,6 +37,7 @@ impl<'a> From<&'a Value> for ValueRef<'a> {
             Value::Bool(flag) => Self::Bool(*flag),
             Value::Int(number) => Self::Int(*number),
             Value::Text(text) => Self::Text(text),
+            Value::Plain(text) => Self::Plain(text),
             Value::List(items) => Self::List(items),
             Value::Map(mapping) => Self::Map(mapping),
         }
@@ -49,6 +51,7 @@ impl ValueRef<'_> {
             Self::Bool(flag) => Value::Bool(*flag),
             Self::Int(number) => Value::Int(*number),
             Self::Text(text) => Value::from(*text),
+            Self::Plain(text) => Value::Plain((*text).to_owned()),
             Self::Texts(texts) => Value::List(
                 texts
                     .iter()
@@ -158,6 +161,7 @@ impl Emitter {
             ValueRef::Bool(flag) => self.indicator(if *flag { "true" } else { "false" }),
             ValueRef::Int(number) => self.indicator(&number.to_string()),
             ValueRef::Text(text) => scalar::write(self, text, ScalarRole::Value),
+            ValueRef::Plain(text) => self.indicator(text),
             ValueRef::Texts(texts) => {
                 self.list(texts.iter().map(|text| ValueRef::Text(text)), indent, order);
             }

@@ -23,6 +23,11 @@ pub(crate) const RECORD: &[&str] = &[
     "status",
 ];
 
+/// Whether the format knows the key, in records or in metadata.
+pub(crate) fn is_known(key: &str) -> bool {
+    RECORD.contains(&key) || METADATA.contains(&key)
+}
+
 /// A key; a known key needs no allocation.
 pub(crate) type Key = Cow<'static, str>;
 

@@ -1,6 +1,5 @@
-//! Finds the tokens of a fragment of YAML that `serde_yaml` does not report: comments, which are
-//! kept, and anchors, aliases and tags, which are refused. Also refuses deep nesting before any
-//! recursive code sees the fragment.
+//! Finds the tokens of a fragment of YAML that are refused and that `serde_yaml` does not report:
+//! anchors, aliases and tags. Also refuses deep nesting before any recursive code sees the fragment.
 //!
 //! The lexer follows YAML only as far as is needed to recognize text: quotes, block scalars, flow
 //! collections, and plain text over several lines.
@@ -10,9 +9,7 @@ const MAX_DEPTH: usize = 64;
 
 /// The result of lexing a fragment, with lines from 0 and columns from 1.
 #[derive(Debug, Default)]
-pub(crate) struct LexResult<'a> {
-    /// The comments, each from its `#` on.
-    pub(crate) comments: Vec<&'a str>,
+pub(crate) struct LexResult {
     /// The line and column of the first anchor, alias or tag.
     pub(crate) anchor_or_tag: Option<(usize, usize)>,
     /// The line that is nested too deeply.
@@ -20,7 +17,7 @@ pub(crate) struct LexResult<'a> {
 }
 
 /// Lexes one fragment.
-pub(crate) fn lex(fragment: &str) -> LexResult<'_> {
+pub(crate) fn lex(fragment: &str) -> LexResult {
     let mut lexer = Lexer {
         result: LexResult::default(),
         line: 0,
@@ -51,8 +48,8 @@ enum LexerState {
     Block,
 }
 
-struct Lexer<'a> {
-    result: LexResult<'a>,
+struct Lexer {
+    result: LexResult,
     line: usize,
     state: LexerState,
     /// The number of open flow collections.
@@ -61,8 +58,8 @@ struct Lexer<'a> {
     parent: Option<usize>,
 }
 
-impl<'a> Lexer<'a> {
-    fn read_line(&mut self, line: &'a str) {
+impl Lexer {
+    fn read_line(&mut self, line: &str) {
         let indent = line.bytes().take_while(|byte| *byte == b' ').count();
         let blank = line.trim_matches([' ', '\t']).is_empty();
         let inside = self.parent.is_none_or(|parent| indent > parent);
@@ -77,7 +74,7 @@ impl<'a> Lexer<'a> {
         self.read_tokens(line, indent);
     }
 
-    fn read_tokens(&mut self, line: &'a str, start: usize) {
+    fn read_tokens(&mut self, line: &str, start: usize) {
         let bytes = line.as_bytes();
         let mut at = start;
         let mut indicators = 0;
@@ -95,7 +92,6 @@ impl<'a> Lexer<'a> {
                     if self.depth == 0 && self.state == LexerState::Plain {
                         self.state = LexerState::Between;
                     }
-                    self.result.comments.push(line[at..].trim_end());
                     return;
                 }
                 byte if self.depth > 0 => at = self.read_flow(bytes, at, byte),
@@ -168,11 +164,15 @@ impl<'a> Lexer<'a> {
     }
 
     fn open_quote(&mut self, bytes: &[u8], at: usize, quote: u8) -> usize {
-        if self.depth == 0 {
-            self.note_key(bytes, at);
-        }
         self.state = LexerState::Quoted(quote);
-        at + 1
+        let end = self.read_quoted(bytes, at + 1);
+        if self.depth == 0 && self.state == LexerState::Between {
+            let rest = bytes[end..].iter().skip_while(|byte| **byte == b' ');
+            if matches!(rest.copied().next(), Some(b':')) {
+                self.parent = Some(at);
+            }
+        }
+        end
     }
 
     fn open_flow(&mut self, at: usize) -> usize {

@@ -113,7 +113,7 @@ impl<'a> Scanner<'a> {
                 builder.pending.push(line.text.trim_end().to_owned());
                 at += 1;
             } else if is_end_marker(line.text) {
-                return self.check_end(raw, &lines[at + 1..], at + 1, builder);
+                return self.check_end(raw, &lines[at..], at, builder);
             } else if !starts_key(line.text) && builder.pairs.is_empty() && !builder.broken {
                 return self.scan_whole(raw, builder);
             } else if !starts_key(line.text) {
@@ -137,7 +137,7 @@ impl<'a> Scanner<'a> {
         }
     }
 
-    /// Checks that only comments follow `...`, the end of a document.
+    /// Checks that only comments follow `...`, the end of a document, on the first line of `rest`.
     fn check_end(
         &mut self,
         raw: &RawDocument,
@@ -146,9 +146,14 @@ impl<'a> Scanner<'a> {
         builder: &mut DocumentBuilder,
     ) {
         for (index, line) in rest.iter().enumerate() {
-            if line.text.starts_with('#') {
-                builder.pending.push(line.text.trim_end().to_owned());
-            } else if !line.is_blank() {
+            let text = if index == 0 {
+                line.text["...".len()..].trim_start()
+            } else {
+                line.text
+            };
+            if text.starts_with('#') {
+                builder.pending.push(text.trim_end().to_owned());
+            } else if !text.trim().is_empty() {
                 let message = "there is text after `...`, which ends the document";
                 let finding = Finding::new(Code::SyntaxError, raw.body_line + at + index, message);
                 return self.fail(
@@ -167,17 +172,10 @@ impl<'a> Scanner<'a> {
     fn scan_pair(&mut self, pair: &PairSource, builder: &mut DocumentBuilder) {
         match plain_pair(pair.lines) {
             Some((key, value)) => {
-                let value = self.typed(key, value);
+                let value = self.schema.typed(key, value);
                 builder.push(key.to_owned(), value, pair.line);
             }
             None => self.scan_decoded(pair.text, pair.line, builder),
-        }
-    }
-
-    fn typed(&self, key: &str, value: Value) -> Value {
-        match &value {
-            Value::Text(text) => self.schema.typed(key, text).unwrap_or(value),
-            _ => value,
         }
     }
 
@@ -205,7 +203,7 @@ impl<'a> Scanner<'a> {
         } else {
             raw.body.to_owned()
         };
-        // The lexer finds all comments of the document again.
+        // Decoding finds all comments of the document again.
         builder.pending.clear();
         let text = cut_at_end_marker(&text);
         let Some(value) = self.decode(text, line, builder) else {
@@ -224,18 +222,15 @@ impl<'a> Scanner<'a> {
 
     fn push_all(&mut self, mapping: Mapping, line: usize, builder: &mut DocumentBuilder) {
         for (key, value) in mapping {
-            let value = self.typed(&key, value);
+            let value = self.schema.typed(&key, value);
             builder.push(key, value, line);
         }
     }
 
-    /// Decodes a text that starts on `line`, after keeping its comments and refusing anchors,
-    /// aliases, tags and deep nesting.
+    /// Decodes a text that starts on `line`, and keeps its comments. Refuses anchors, aliases, tags
+    /// and deep nesting first.
     fn decode(&mut self, text: &str, line: usize, builder: &mut DocumentBuilder) -> Option<Value> {
         let lexed = lex(text);
-        builder
-            .pending
-            .extend(lexed.comments.iter().map(|&comment| comment.to_owned()));
         if let Some(offset) = lexed.too_deep {
             let message = "lists or mappings are nested too deeply";
             self.fail(
@@ -252,7 +247,13 @@ impl<'a> Scanner<'a> {
             return None;
         }
         match decode(text) {
-            Ok(DecodedValue { value, duplicates }) => {
+            Ok(DecodedValue {
+                value,
+                duplicates,
+                comments,
+            }) => {
+                let comments = comments.into_iter().map(str::to_owned);
+                builder.pending.extend(comments);
                 for key in duplicates {
                     let message = format!("`{key}` is given twice in the value that starts here");
                     self.fail(Finding::new(Code::DuplicateKey, line, message), builder);
@@ -279,13 +280,11 @@ fn is_end_marker(line: &str) -> bool {
     rest.is_some_and(|rest| rest.is_empty() || rest.starts_with([' ', '\t']))
 }
 
-/// The text before a `...` line, if only blank lines follow that line.
+/// The text before a `...` line, if the rest of the text is blank.
 fn cut_at_end_marker(text: &str) -> &str {
     let marker = split::lines(text).find(|line| is_end_marker(line.text));
     match marker {
-        Some(line) if split::lines(&text[line.end..]).all(|line| line.is_blank()) => {
-            &text[..line.start]
-        }
+        Some(line) if text[line.start + "...".len()..].trim().is_empty() => &text[..line.start],
         _ => text,
     }
 }
@@ -329,7 +328,7 @@ fn plain_pair<'t>(lines: &[SourceLine<'t>]) -> Option<(&'t str, Value)> {
     let (first, rest) = lines.split_first()?;
     let (key, text) = plain_key(first.text)?;
     if rest.iter().all(SourceLine::is_blank) {
-        return (text.is_empty() || is_plain(text)).then(|| (key, Value::from(text)));
+        return (text.is_empty() || is_plain(text)).then(|| (key, Value::unquoted(text)));
     }
     if !text.is_empty() {
         return None;
@@ -340,7 +339,7 @@ fn plain_pair<'t>(lines: &[SourceLine<'t>]) -> Option<(&'t str, Value)> {
 
 fn plain_item(line: &str) -> Option<Value> {
     let text = trim(line.strip_prefix("- ")?);
-    is_plain(text).then(|| Value::from(text))
+    is_plain(text).then(|| Value::unquoted(text))
 }
 
 fn plain_key(line: &str) -> Option<(&str, &str)> {

@@ -1,7 +1,11 @@
-//! The data model of a document: all values are text, except at the keys that a [`Schema`] names.
+//! The data model of a document: a [`Schema`] says at which keys values are text, integers or
+//! booleans, and at which keys scalars keep their source text.
 
 use std::collections::HashMap;
 use std::collections::hash_map::Entry;
+
+use crate::keys;
+use crate::resolve::reads_as_text;
 
 /// A value in a document.
 #[derive(Debug, Clone, PartialEq, Eq)]
@@ -10,8 +14,11 @@ pub enum Value {
     Bool(bool),
     /// A non-negative integer; only at keys that the [`Schema`] names.
     Int(u64),
-    /// Any other scalar, as its source text: `1.10` stays `1.10`.
+    /// A text: `1.10` at one of our keys stays `1.10`.
     Text(String),
+    /// A scalar without quotes that YAML does not read as text, as its source text: `5`, `1.10`,
+    /// `null`, `2020-01-01`. Only at keys that the [`Schema`] does not know.
+    Plain(String),
     /// A list.
     List(Vec<Value>),
     /// A nested mapping.
@@ -57,8 +64,39 @@ impl Value {
             Self::Bool(_) => "a boolean",
             Self::Int(_) => "an integer",
             Self::Text(_) => "text",
+            Self::Plain(_) => "a number, boolean, date or null",
             Self::List(_) => "a list",
             Self::Map(_) => "a mapping",
+        }
+    }
+
+    /// The value of a scalar without quotes: [`Self::Text`] if YAML reads the scalar as text.
+    pub fn unquoted(text: &str) -> Self {
+        if reads_as_text(text) {
+            Self::from(text)
+        } else {
+            Self::Plain(text.to_owned())
+        }
+    }
+
+    /// The same value with text in place of every [`Self::Plain`].
+    pub(crate) fn into_text(self) -> Self {
+        match self {
+            Self::Plain(text) => Self::Text(text),
+            Self::List(items) => Self::List(items.into_iter().map(Self::into_text).collect()),
+            Self::Map(mapping) => Self::Map(mapping.map_values(Self::into_text)),
+            other => other,
+        }
+    }
+
+    /// The same value with `null` in place of every scalar that is empty in the source.
+    pub(crate) fn with_explicit_null(self) -> Self {
+        let explicit = Self::with_explicit_null;
+        match self {
+            Self::Plain(text) if text.is_empty() => Self::Plain("null".to_owned()),
+            Self::List(items) => Self::List(items.into_iter().map(explicit).collect()),
+            Self::Map(mapping) => Self::Map(mapping.map_values(explicit)),
+            other => other,
         }
     }
 }
@@ -180,6 +218,12 @@ impl Mapping {
         Self(kept)
     }
 
+    /// The same keys with changed values.
+    fn map_values(self, mut change: impl FnMut(Value) -> Value) -> Self {
+        let pairs = self.0.into_iter();
+        Self(pairs.map(|(key, value)| (key, change(value))).collect())
+    }
+
     /// Adds a pair. The mapping must not have the key yet.
     pub(crate) fn push(&mut self, key: String, value: Value) {
         self.0.push((key, value));
@@ -221,13 +265,16 @@ impl IntoIterator for Mapping {
     }
 }
 
-/// The top-level keys whose values are integers or booleans. All other values are text.
+/// The kinds of the values at top-level keys. The values of known keys are text, integers or
+/// booleans; scalars at other keys keep their source text.
 #[derive(Debug, Clone, Copy)]
 pub struct Schema {
     /// Keys whose value is an integer in decimal digits.
     pub integers: &'static [&'static str],
     /// Keys whose value is a boolean, in any of the spellings of YAML 1.1.
     pub booleans: &'static [&'static str],
+    /// Whether a key is known.
+    pub is_known: fn(&str) -> bool,
 }
 
 impl Schema {
@@ -235,23 +282,32 @@ impl Schema {
     pub const TEXT: Self = Self {
         integers: &[],
         booleans: &[],
+        is_known: |_| true,
     };
 
     /// The schema of a domain file.
     pub const DOMAIN_FILE: Self = Self {
         integers: &["content-length", "status"],
         booleans: &["case-sensitive-paths", "http", "https"],
+        is_known: keys::is_known,
     };
 
-    /// The typed value of a text at a top-level key; `None` if it stays text.
-    pub(crate) fn typed(&self, key: &str, text: &str) -> Option<Value> {
-        if self.integers.contains(&key) {
-            parse_integer(text).map(Value::Int)
-        } else if self.booleans.contains(&key) {
-            parse_boolean(text).map(Value::Bool)
-        } else {
-            None
+    /// The value as the schema has it at a top-level key.
+    pub(crate) fn typed(&self, key: &str, value: Value) -> Value {
+        if !(self.is_known)(key) {
+            return value.with_explicit_null();
         }
+        let value = value.into_text();
+        let typed = match &value {
+            Value::Text(text) if self.integers.contains(&key) => {
+                parse_integer(text).map(Value::Int)
+            }
+            Value::Text(text) if self.booleans.contains(&key) => {
+                parse_boolean(text).map(Value::Bool)
+            }
+            _ => None,
+        };
+        typed.unwrap_or(value)
     }
 }
 

@@ -4,7 +4,7 @@ use std::fmt::Write as _;
 use std::time::{Duration, Instant};
 
 use insta::assert_snapshot;
-use urldb_format::{DomainFile, Error, Metadata, Record, RecordIdentity, lint};
+use urldb_format::{DomainFile, Error, Metadata, Record, RecordIdentity, Value, lint};
 use urldb_text::Code;
 
 fn file(text: &str) -> DomainFile {
@@ -71,9 +71,108 @@ fn values_are_text() {
             let parsed = file(&text);
             let record = parsed.records().next().unwrap().record();
             assert_eq!(record.content_sha256.as_deref(), Some(digest.as_str()));
-            assert_eq!(record.extra.get("version").unwrap().as_text(), Some("1.10"));
-            assert!(parsed.canonical().unwrap().contains("version: '1.10'\n"));
+            assert_eq!(
+                record.extra.get("version"),
+                Some(&Value::Plain("1.10".to_owned()))
+            );
+            assert!(parsed.canonical().unwrap().contains("version: 1.10\n"));
         }
+    }
+}
+
+#[test]
+fn own_keys_keep_their_type() {
+    let scalars = [
+        "5",
+        "'5'",
+        "1.10",
+        "0x1f",
+        "017",
+        "1_000",
+        "0b11",
+        "1:30",
+        "yes",
+        "'yes'",
+        "Off",
+        "null",
+        "'null'",
+        "~",
+        "''",
+        "-.inf",
+        "2020-01-01",
+        "'2020-01-01'",
+        "2020-01-01 10:20:30 +1:00",
+        "'2020-01-01 10:20:30'",
+        "1e5",
+        "089",
+        "text",
+    ];
+    for scalar in scalars {
+        for own in [
+            format!("priority: {scalar}"),
+            format!("priority:\n- {scalar}\n- a b"),
+            format!("priority:\n- - {scalar}\n- '5': {scalar}"),
+            format!("priority:\n  high: {scalar}"),
+        ] {
+            let text = format!("---\nown: {scalar}\n---\n_path: /\n{own}\n");
+            assert_eq!(findings(&text), "", "{text}");
+            assert_eq!(file(&text).canonical().unwrap(), text);
+        }
+        let flow = format!("---\n---\n_path: /\nz: [\"5\", {scalar}, {{\"k\":{scalar}}}] # why\n");
+        let block = format!("---\n---\n_path: /\n# why\nz:\n- '5'\n- {scalar}\n- k: {scalar}\n");
+        assert_eq!(file(&flow).canonical().unwrap(), block);
+    }
+    let empty = "---\n---\n_path: /\nempty:\nlist:\n-\n- a\nname:\n";
+    assert_eq!(
+        file(empty).canonical().unwrap(),
+        "---\n---\n_path: /\nempty: null\nlist:\n- null\n- a\nname: ''\n"
+    );
+    let known = "---\n---\n_path: /\ncatalogue:\n  id: 5\nname: 5\n";
+    assert_eq!(
+        file(known).canonical().unwrap(),
+        known.replace('5', "'5'"),
+        "the values of our keys are text"
+    );
+}
+
+#[test]
+fn every_comment_occurs_once_after_formatting() {
+    let records = [
+        "description: |\n   text\n # 1\nname: x\n",
+        "description: >2\n   text # no comment\n # 1\nname: x\n",
+        "own:\n  a: |-\n      text\n    # 1\n  b: y # 2\n",
+        "? \"x: y\"\n: |\n  # no comment\n  text\n",
+        "? \"a\n  # no comment\"\n: b # 1\n",
+        "'k # no comment': v #1\n",
+        "\"k\\\" # no comment\" : |\n  text\n# 1\n",
+        "name: \"x\"# 1\n",
+        "own: [a, 'b']#1\n",
+        "own: {a: b, #1\n  'c # no comment': d} # 2\n",
+        "own: |# 1\n  text\n",
+        "own:\n# 1\n- a # 2\n # 3\n- 'b # no comment' # 4 # still 4\n",
+        "name: x\n... # 1\n# 2\n",
+    ];
+    for record in records {
+        let text = format!("---\n---\n_path: /\n{record}");
+        let canonical = file(&text).canonical().unwrap();
+        let comments = record.lines().filter_map(|line| {
+            let at = line
+                .match_indices('#')
+                .find(|(at, _)| !line[*at..].starts_with("# no"))?
+                .0;
+            Some(&line[at..])
+        });
+        let comments: Vec<&str> = comments.collect();
+        let above: Vec<&str> = canonical
+            .lines()
+            .filter(|line| line.starts_with('#'))
+            .collect();
+        assert_eq!(above, comments, "{text}\n{canonical}");
+        assert_eq!(
+            canonical.matches("# no").count(),
+            record.matches("# no").count()
+        );
+        assert_eq!(file(&canonical).canonical().unwrap(), canonical);
     }
 }
 
@@ -190,8 +289,8 @@ fn names_and_keys() {
         ---\n_path: /\ncontent_type: a\nhttps: true\nmy-own-key: b\n";
     assert_snapshot!(findings(text), @r#"
     2:1: warning[unknown-key]: `case_sensitive_paths` means nothing here (did you mean `case-sensitive-paths`?)
-    2:1: error[not-canonical]: this is not in canonical form (the line should be `case_sensitive_paths: 'true'`; formatting does it)
     4:1: error[bad-cname]: the cname `Bücher.example` is not in ASCII; international names are written in punycode (write xn--bcher-kva.example)
+    4:1: error[not-canonical]: this is not in canonical form (the line should be `- "B\xFCcher.example"`; formatting does it)
     5:1: error[bad-cname]: the cname `WWW.example.org` has upper-case letters (write www.example.org)
     6:1: error[bad-cname]: the cname `a.org:80` has a port; a domain file is for the default ports (write a.org)
     7:1: error[bad-cname]: the cname `example.com` is the domain of the file itself (remove it)

@@ -81,6 +81,46 @@ fn path() -> impl Strategy<Value = String> {
     "/[a-z]{0,2}"
 }
 
+/// The source text of a value in any style, with line breaks where a comment may stand, or where
+/// ` #` is text.
+fn own_value() -> impl Strategy<Value = String> {
+    let scalar = prop_oneof![
+        Just("5"),
+        Just("'5'"),
+        Just("\"5\""),
+        Just("yes"),
+        Just("null"),
+        Just("'a # b'"),
+        Just("\"a \\\" # b\""),
+        Just("'it''s # b'"),
+        Just("2020-01-01 1:02:03"),
+        Just("a'b"),
+        Just("'x: y'"),
+        Just("\"# x: y\""),
+    ];
+    let scalars = prop::collection::vec(scalar, 1..4);
+    (scalars, 0..5usize).prop_map(|(scalars, style)| match style {
+        0 => format!("{}\n", scalars[0]),
+        1 => format!(
+            "\n{}",
+            scalars
+                .iter()
+                .map(|text| format!("- {text}\n"))
+                .collect::<String>()
+        ),
+        2 => format!("[{}]\n", scalars.join(",\n  ")),
+        3 => format!(
+            "\n{}",
+            scalars
+                .iter()
+                .enumerate()
+                .map(|(number, text)| format!("  k{number}: {text}\n"))
+                .collect::<String>()
+        ),
+        _ => "|\n".to_owned(),
+    })
+}
+
 fn record() -> impl Strategy<Value = Record> {
     (
         path(),
@@ -184,6 +224,23 @@ proptest! {
     fn any_mutation_of_a_file_is_read(text in mutated()) {
         check_file(text.as_bytes())?;
         check_file(text.replace('\n', "\r\n").as_bytes())?;
+    }
+
+    #[test]
+    fn comments_and_quotes_survive(values in prop::collection::vec((own_value(), any::<bool>()), 1..5)) {
+        let mut text = "---\n---\n_path: /\n".to_owned();
+        for (number, (value, comment)) in values.iter().enumerate() {
+            let end = if *comment { format!(" #c{number}\n") } else { "\n".to_owned() };
+            text += &format!("k{number}: {}", value.replace('\n', &end));
+        }
+        let file = DomainFile::parse("example.com.yaml", text.as_bytes()).file;
+        if let Ok(canonical) = file.canonical() {
+            for (number, (value, comment)) in values.iter().enumerate() {
+                let count = if *comment { value.matches('\n').count() } else { 0 };
+                prop_assert_eq!(canonical.matches(&format!("#c{number}")).count(), count, "{}{}", text, canonical);
+            }
+            prop_assert_eq!(canonical.matches("'5'").count(), text.matches("'5'").count() + text.matches("\"5\"").count());
+        }
     }
 
     #[test]

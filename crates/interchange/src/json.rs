@@ -1,6 +1,6 @@
 //! Converts mappings of the database to JSON in ASCII, and back.
 //!
-//! All values are text, except at the keys that [`Schema::DOMAIN_FILE`] names.
+//! [`Schema::DOMAIN_FILE`] says at which keys values are text.
 
 use serde_json::{Map, Value as Json};
 use urldb_format::{Mapping, Schema, Value};
@@ -21,15 +21,24 @@ fn value_to_json(value: &Value) -> Json {
         Value::Bool(flag) => Json::from(*flag),
         Value::Int(number) => Json::from(*number),
         Value::Text(text) => Json::from(text.as_str()),
+        Value::Plain(text) => plain_to_json(text),
         Value::List(items) => items.iter().map(value_to_json).collect(),
         Value::Map(mapping) => Json::Object(to_json(mapping)),
     }
 }
 
+/// The number, boolean or null of a plain scalar; a string if JSON would spell the value differently.
+fn plain_to_json(text: &str) -> Json {
+    let json = serde_json::from_str(text).ok();
+    let same = json.filter(|json: &Json| json.to_string() == text);
+    same.unwrap_or_else(|| Json::from(text))
+}
+
 /// The document in a JSON object.
 ///
 /// # Errors
-/// A text that says which value the database cannot hold: null, or values nested too deeply.
+/// A text that says which value the database cannot hold: null at a known key, or values nested too
+/// deeply.
 pub fn from_json(object: &Map<String, Json>) -> Result<Mapping, &'static str> {
     let schema = Schema::DOMAIN_FILE;
     let pairs = object.iter().map(|(key, value)| {
@@ -40,30 +49,49 @@ pub fn from_json(object: &Map<String, Json>) -> Result<Mapping, &'static str> {
                 None => Value::Text(number.to_string()),
             },
             Json::Bool(flag) if schema.booleans.contains(&name) => Value::Bool(*flag),
-            other => value_from_json(other, 0)?,
+            other if (schema.is_known)(name) => value_from_json(other, 0, &text_of)?,
+            other => value_from_json(other, 0, &own_value)?,
         };
         Ok((key.clone(), value))
     });
     pairs.collect()
 }
 
-fn value_from_json(value: &Json, depth: usize) -> Result<Value, &'static str> {
+/// The text of a number or a boolean at a known key.
+fn text_of(scalar: &Json) -> Result<Value, &'static str> {
+    match scalar {
+        Json::Null => Err("the value of this key cannot be null"),
+        other => Ok(Value::from(other.to_string())),
+    }
+}
+
+/// The value of a number, a boolean or null at another key.
+#[expect(clippy::unnecessary_wraps, reason = "the signature of `text_of`")]
+fn own_value(scalar: &Json) -> Result<Value, &'static str> {
+    Ok(Value::unquoted(&scalar.to_string()))
+}
+
+/// The value in JSON. `convert` takes the scalars that are no strings.
+fn value_from_json(
+    value: &Json,
+    depth: usize,
+    convert: &impl Fn(&Json) -> Result<Value, &'static str>,
+) -> Result<Value, &'static str> {
     if depth > MAX_DEPTH {
         return Err("values are nested too deeply");
     }
     Ok(match value {
-        Json::Null => return Err("there is no null in the database"),
-        Json::Bool(flag) => Value::from(flag.to_string()),
-        Json::Number(number) => Value::from(number.to_string()),
+        Json::Null | Json::Bool(_) | Json::Number(_) => convert(value)?,
         Json::String(text) => Value::from(text.as_str()),
         Json::Array(items) => {
-            let items = items.iter().map(|item| value_from_json(item, depth + 1));
+            let items = items.iter();
+            let items = items.map(|item| value_from_json(item, depth + 1, convert));
             Value::List(items.collect::<Result<_, _>>()?)
         }
         Json::Object(object) => {
             let pairs = object
                 .iter()
-                .map(|(key, value)| Ok((key.clone(), value_from_json(value, depth + 1)?)));
+                .map(|(key, value)| Ok((key.clone(), value_from_json(value, depth + 1, convert)?)));
             Value::Map(pairs.collect::<Result<Mapping, &str>>()?)
         }
     })

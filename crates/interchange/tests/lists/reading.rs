@@ -6,6 +6,7 @@ use std::io::Write;
 
 use flate2::Compression;
 use flate2::write::GzEncoder;
+use urldb_format::Value;
 use urldb_interchange::{ReadError, Weight, bag, input, jsonl, list, sums, table};
 
 use crate::common::{Taken, digest};
@@ -76,13 +77,13 @@ fn a_table_without_urls_or_without_end_is_none() {
 
 #[test]
 fn json_lines_are_objects_with_a_url() {
-    let text = "{\"url\":\"http://a.test/\",\"record\":{\"status\":204,\"x\":1.50}}\n\n[]\n{\"record\":{}}\n{\"url\":\"http://a.test/\",\"record\":{\"x\":null}}\n{\"url\":\"http://a.test/\",\"domain\":\"../x\"}\n{\"url\":\"http://a.test/\",\"record\":{\"_path\":\".evil.test/\"}}\n";
+    let text = "{\"url\":\"http://a.test/\",\"record\":{\"status\":204,\"x\":1.50}}\n\n[]\n{\"record\":{}}\n{\"url\":\"http://a.test/\",\"record\":{\"name\":null}}\n{\"url\":\"http://a.test/\",\"domain\":\"../x\"}\n{\"url\":\"http://a.test/\",\"record\":{\"_path\":\".evil.test/\"}}\n";
     let taken = Taken::of(|sink| jsonl::read(text.as_bytes(), &"j".into(), sink));
     assert_eq!(taken.urls(), ["http://a.test/"]);
     assert_eq!(taken.items[0].record.status, Some(204));
     assert_eq!(
-        taken.items[0].record.extra.get("x").unwrap().as_text(),
-        Some("1.5")
+        taken.items[0].record.extra.get("x"),
+        Some(&Value::Plain("1.5".to_owned()))
     );
     assert_eq!(
         taken.refused(),
