@@ -333,3 +333,40 @@ fn registrable_domains() {
         assert_eq!(registrable_domain(host), domain, "{host}");
     }
 }
+
+#[test]
+fn a_rule_without_protocol_keeps_the_scheme() {
+    let record = |script: &str| {
+        let [_, official, record] = outcome(&rules("", script), "https://www.example.org/x?b=1");
+        assert_eq!(official, record);
+        record
+    };
+    assert_eq!(
+        record("main { query optional b = \"[0-9]\"; };"),
+        "https://www.example.org/x?b=1"
+    );
+    assert_eq!(
+        record("main { protocol = \"any\"; query optional b = \"[0-9]\"; };"),
+        "http://www.example.org/x?b=1"
+    );
+}
+
+#[test]
+fn declared_parameters_have_one_order() {
+    let script = "main {
+        query optional b = \"[0-9]\";
+        query optional a = website(\"[0-9]\", \"0\");
+        query optional sort = flag(\"[a-z]+\");
+    };";
+    let rules = rules("", script);
+    let urls = [
+        "?b=1&x=2&a=3&y=4",
+        "?a=3&b=1&x=2&y=4",
+        "?x=2&y=4&sort=name&a=3&b=1",
+        "?x=2&b=1&y=4",
+    ];
+    for query in urls {
+        let [_, _, record] = outcome(&rules, &format!("http://www.example.org/{query}"));
+        assert_eq!(record, "http://www.example.org/?b=1&a=0&x=2&y=4", "{query}");
+    }
+}

@@ -9,7 +9,7 @@ use super::namespace::Namespace;
 use super::parse::{Declaration, ParsedRule, RuleItem, Spanned};
 use super::pattern::{Matcher, RulePattern};
 use super::report::Report;
-use super::script::{QueryVariable, VariableSequence};
+use super::script::{Protocol, QueryVariable, VariableSequence};
 use super::trace::RuleRef;
 use super::url_parts::UrlPart;
 use super::variable::CompiledVariable;
@@ -21,7 +21,7 @@ const MAX_VARIABLES: usize = 32;
 /// A rule of either language without errors.
 pub(crate) struct CheckedRule {
     pub(crate) rule: RuleRef,
-    pub(crate) scheme: Option<Scheme>,
+    pub(crate) protocol: Protocol,
     pub(crate) port: Option<u16>,
     pub(crate) host: VariableSequence,
     pub(crate) path: VariableSequence,
@@ -59,7 +59,7 @@ impl Checker<'_> {
                 .add(Code::RuleTooLarge, extra.name.span.clone(), message);
             return None;
         }
-        let (scheme, port) = self.scheme_and_port(rule);
+        let (protocol, port) = self.protocol_and_port(rule);
         let mut parts = self.variables(declarations);
         if self.report.errors > errors {
             return None;
@@ -75,7 +75,7 @@ impl Checker<'_> {
                 name: rule.name.node.clone(),
                 line,
             },
-            scheme,
+            protocol,
             port,
             host: self.sequence(host, UrlPart::Host, &rule.name)?,
             path: self.sequence(path, UrlPart::Path, &rule.name)?,
@@ -86,8 +86,8 @@ impl Checker<'_> {
         })
     }
 
-    /// The scheme and port of a rule; `None` for any.
-    fn scheme_and_port(&mut self, rule: &ParsedRule) -> (Option<Scheme>, Option<u16>) {
+    /// The protocol and port of a rule; `None` for any port.
+    fn protocol_and_port(&mut self, rule: &ParsedRule) -> (Protocol, Option<u16>) {
         let mut schemes: Vec<Option<Scheme>> = Vec::new();
         let mut ports: Vec<Option<u16>> = Vec::new();
         for item in &rule.items {
@@ -97,7 +97,12 @@ impl Checker<'_> {
                 RuleItem::Declaration(_) => {}
             }
         }
-        (schemes.pop().flatten(), ports.pop().flatten())
+        let protocol = match schemes.pop() {
+            None => Protocol::Unstated,
+            Some(None) => Protocol::Both,
+            Some(Some(scheme)) => Protocol::Only(scheme),
+        };
+        (protocol, ports.pop().flatten())
     }
 
     /// The variables of a rule with their patterns, by part and in order.

@@ -46,7 +46,7 @@ impl WebsiteScript {
     pub fn compile(source: &str) -> Compilation<Self> {
         compile_rules(source, Language::Website, |checked| WebsiteRule {
             rule: checked.rule,
-            scheme: checked.scheme,
+            protocol: checked.protocol,
             port: checked.port,
             query: checked.query,
             path: checked.path,

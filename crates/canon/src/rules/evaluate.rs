@@ -6,7 +6,7 @@ use super::error::ResolveError;
 use super::names::registrable_domain;
 use super::namespace::Namespace;
 use super::query::{lower_case, parameters};
-use super::script::{DomainScript, QueryVariable, WebsiteRule, WebsiteScript};
+use super::script::{DomainScript, Protocol, QueryVariable, WebsiteRule, WebsiteScript};
 use super::set::SiteRules;
 use super::trace::{MatchResult, RuleAttempt, RuleRef, Variable};
 use super::url_parts::UrlParts;
@@ -222,7 +222,7 @@ fn match_rule<'r>(
     parts: &UrlParts,
     lower_case: bool,
 ) -> Result<(WebsiteMatch<'r>, MatchResult), MatchResult> {
-    if rule.scheme.is_some_and(|scheme| scheme != parts.scheme) {
+    if matches!(rule.protocol, Protocol::Only(scheme) if scheme != parts.scheme) {
         return Err(MatchResult::Protocol);
     }
     if rule.port.is_some_and(|port| port != parts.port) {

@@ -24,12 +24,22 @@ pub(crate) struct DomainRule {
     pub(crate) host: VariableSequence,
 }
 
+/// The schemes of the URLs that a website rule matches.
+#[derive(Debug, Clone, Copy, PartialEq, Eq)]
+pub(crate) enum Protocol {
+    /// Both, since the rule does not name any: a page keeps the scheme of its URL.
+    Unstated,
+    /// Both, and `http` for pages.
+    Both,
+    /// Only this one.
+    Only(Scheme),
+}
+
 /// A rule about protocol, port, query and path.
 #[derive(Debug, Clone)]
 pub(crate) struct WebsiteRule {
     pub(crate) rule: RuleRef,
-    /// The only scheme; `None` for both.
-    pub(crate) scheme: Option<Scheme>,
+    pub(crate) protocol: Protocol,
     /// The only port; `None` for all.
     pub(crate) port: Option<u16>,
     pub(crate) query: Vec<QueryVariable>,

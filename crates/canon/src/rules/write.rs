@@ -3,6 +3,7 @@
 use super::evaluate::{Evaluation, host_below};
 use super::namespace::Namespace;
 use super::query::{format_parameter, lower_case, parameters};
+use super::script::Protocol;
 use super::url_parts::UrlParts;
 use super::variable::{BoundVariable, VariableKind};
 use crate::identity::Scheme;
@@ -47,18 +48,19 @@ impl Evaluation<'_> {
         .to_string()
     }
 
-    /// The scheme of the rule. If the rule allows both, `http`, which the specification prefers; but
-    /// the scheme of the URL where its port is not the default one, or the rule has a port.
+    /// The scheme of the rule. If the rule allows both by name, `http`, which the specification
+    /// prefers; but the scheme of the URL where the rule names none, where the port of the URL is not
+    /// the default one, or where the rule has a port.
     fn scheme(&self) -> Scheme {
         let UrlParts { scheme, port, .. } = self.parts;
         match self.site.rule {
-            Some(rule) => rule.scheme.unwrap_or_else(|| {
-                if rule.port.is_some() || port != scheme.default_port() {
-                    scheme
-                } else {
+            Some(rule) => match rule.protocol {
+                Protocol::Only(only) => only,
+                Protocol::Both if rule.port.is_none() && port == scheme.default_port() => {
                     Scheme::Http
                 }
-            }),
+                Protocol::Both | Protocol::Unstated => scheme,
+            },
             None => scheme,
         }
     }
@@ -126,27 +128,35 @@ impl Evaluation<'_> {
         (!value.is_empty()).then_some(value)
     }
 
+    /// The query: the declared parameters of the page in the order of the rule, then the others in
+    /// the order of the URL, then the flags in the order of the rule.
     fn query(&self, flags: FlagSpelling) -> Option<String> {
+        // The declared parameters, each with its position in the rule.
+        let mut declared: Vec<(usize, String)> = Vec::new();
         let mut written: Vec<String> = Vec::new();
         for parameter in self.parts.query.iter().flat_map(|query| parameters(query)) {
             let lower = self.site.lower_case.then(|| lower_case(parameter.raw));
             let raw = lower.as_deref().unwrap_or(parameter.raw);
             let name = raw.split_once('=').map_or(raw, |(name, _)| name);
-            let bound = self.site.query.iter().find(|b| b.variable.name == name);
-            match bound.map(|bound| &bound.variable.kind) {
-                None => written.push(parameter.raw.to_owned()),
-                Some(VariableKind::Group) => written.push(raw.to_owned()),
-                Some(VariableKind::Website(replacement)) => {
-                    written.push(format_parameter(name, replacement));
+            let mut query = self.site.query.iter();
+            let position = query.position(|bound| bound.variable.name == name);
+            let Some(position) = position else {
+                written.push(parameter.raw.to_owned());
+                continue;
+            };
+            match &self.site.query[position].variable.kind {
+                VariableKind::Group => declared.push((position, raw.to_owned())),
+                VariableKind::Website(replacement) => {
+                    declared.push((position, format_parameter(name, replacement)));
                 }
-                Some(VariableKind::Flag(_)) => {}
+                VariableKind::Flag(_) => {}
             }
         }
-        for bound in &self.site.query {
+        for (position, bound) in self.site.query.iter().enumerate() {
             let name = &bound.variable.name;
             match &bound.variable.kind {
                 VariableKind::Website(replacement) if bound.text.is_none() => {
-                    written.push(format_parameter(name, replacement));
+                    declared.push((position, format_parameter(name, replacement)));
                 }
                 _ => written.extend(
                     self.flag_value(bound, flags)
@@ -154,6 +164,9 @@ impl Evaluation<'_> {
                 ),
             }
         }
-        Some(written.join("&")).filter(|query| !query.is_empty())
+        declared.sort_by_key(|(position, _)| *position);
+        let declared = declared.into_iter().map(|(_, parameter)| parameter);
+        let query: Vec<String> = declared.chain(written).collect();
+        Some(query.join("&")).filter(|query| !query.is_empty())
     }
 }
