@@ -134,7 +134,8 @@ impl ImportReport {
     }
 
     pub(super) fn exit(&self) -> ExitCode {
-        if self.refused > 0 {
+        let taken = self.added + self.merged + self.known;
+        if self.refused > 0 || (self.left_out > 0 && taken == 0) {
             ExitCode::Findings
         } else {
             ExitCode::Success

@@ -5,6 +5,7 @@ use std::collections::HashSet;
 use jiff::civil::DateTime;
 use percent_encoding::utf8_percent_encode;
 use serde_json::{Map, Value as Json};
+use sha2::{Digest, Sha256};
 use urldb_canon::identify;
 use urldb_format::{Mapping, Metadata, Value, is_sha256};
 
@@ -18,9 +19,10 @@ use crate::escape::PATH_AND_QUERY;
 use crate::json;
 use crate::model::DomainRecord;
 
-/// The order of records: position in an earlier catalogue, then DATE, NAME and ID. The specification
-/// forbids an order by URI or DESCRIPTION (3.1, 3.5).
-pub type SortKey = (u64, Option<DateTime>, String, (usize, String));
+/// The order of records: position in an earlier catalogue, then DATE, NAME, ID and a digest. The
+/// specification forbids an order by URI or DESCRIPTION (3.1, 3.5), so a NAME that repeats the URI
+/// does not count, and the digest decides where nothing else does.
+pub type SortKey = (u64, Option<DateTime>, String, (usize, String), [u8; 32]);
 
 /// A record converted for a catalogue, before its position there is known.
 #[derive(Debug, Clone)]
@@ -35,11 +37,18 @@ pub struct ConvertedRecord {
 pub fn sort_key(converted: &ConvertedRecord) -> SortKey {
     let get = |name| converted.record.get(name).unwrap_or_default();
     let id = field::number(get("ID")).unwrap_or_default();
+    let name = Some(get("NAME")).filter(|name| *name != get("URI"));
+    let extra = json::ascii(&Json::Object(converted.extra.clone()));
+    let digest = Sha256::new()
+        .chain_update(get("URI"))
+        .chain_update([0])
+        .chain_update(extra);
     (
         converted.position.unwrap_or(u64::MAX),
         field::parse_date(get("DATE")),
-        get("NAME").to_owned(),
+        name.unwrap_or_default().to_owned(),
         (id.len(), id.to_owned()),
+        digest.finalize().into(),
     )
 }
 

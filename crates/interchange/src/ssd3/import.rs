@@ -1,9 +1,11 @@
 //! Converts records of a catalogue to items for the database.
 
+use std::collections::HashSet;
 use std::io::{BufRead, Seek};
 use std::sync::Arc;
 
 use serde_json::Value as Json;
+use sha2::{Digest, Sha256};
 use urldb_canon::identify;
 use urldb_format::{Mapping, Metadata, Value, is_sha256};
 
@@ -16,7 +18,8 @@ use super::record::{CatalogueRecord, Fault};
 use crate::json;
 use crate::model::{ListItem, Location, Notice, ReadError, ReadEvent, Sink, Weight};
 
-/// Reads a catalogue, and passes an item for each record to the sink.
+/// Reads a catalogue, and passes an item for each record to the sink. Of two records for one request
+/// the second is discarded.
 pub fn read(
     input: impl BufRead + Seek,
     file: &Arc<str>,
@@ -30,6 +33,7 @@ pub fn read(
         },
     })?;
     let mut told = Vec::new();
+    let mut requests: HashSet<[u8; 32]> = HashSet::new();
     for index in 1.. {
         let next = reader.next_record(&mut |fault| told.push(fault));
         let next = next.map_err(ReadError::input(file))?;
@@ -39,9 +43,39 @@ pub fn read(
         let Some((line, record)) = next else {
             break;
         };
-        sink(ReadEvent::from(into_item(&record, file, line, index)))?;
+        let item = into_item(&record, file, line, index);
+        if let Ok(item) = &item
+            && !requests.insert(digest_of(item))
+        {
+            sink(repeated(item).into())?;
+            continue;
+        }
+        sink(ReadEvent::from(item))?;
     }
     Ok(())
+}
+
+/// A digest of host, path and request.
+fn digest_of(item: &ListItem) -> [u8; 32] {
+    let identity = item.record.identity();
+    let request = identity.request.unwrap_or_default();
+    let digest = [&item.host, &identity.path, &request]
+        .into_iter()
+        .fold(Sha256::new(), |digest, part| {
+            digest.chain_update(part).chain_update([0])
+        });
+    digest.finalize().into()
+}
+
+fn repeated(item: &ListItem) -> Notice {
+    let message = format!(
+        "the catalogue has an earlier record for {}://{}{}; this record is discarded",
+        item.scheme, item.host, item.record.path
+    );
+    Notice {
+        section: Some("3.1"),
+        ..Notice::left_out(item.place.clone(), "repeated-uri", message)
+    }
 }
 
 fn notice(found: LineFault, file: &Arc<str>) -> Notice {

@@ -132,3 +132,50 @@ fn what_only_the_format_wants_is_marked_and_dropped() {
     );
     assert_eq!(text(&imported(items(output.as_bytes()))), text(&domains));
 }
+
+#[test]
+fn nothing_that_repeats_the_uri_orders_a_catalogue() {
+    let paths = ["/a", "/b", "/c", "/d", "/e", "/f", "/g", "/h"];
+    let records: Vec<Record> = paths.into_iter().map(Record::new).collect();
+    let domain = ("a.test".to_owned(), Metadata::default(), records);
+    let catalogue = exported(&[domain.clone()]);
+    let uris: Vec<_> = catalogue
+        .iter()
+        .filter_map(|record| record.get("URI"))
+        .collect();
+    assert_eq!(uris.len(), paths.len());
+    assert!(
+        !uris.is_sorted() && !uris.iter().rev().is_sorted(),
+        "{uris:?}"
+    );
+    let mut reversed = domain;
+    reversed.2.reverse();
+    assert_eq!(
+        exported(&[reversed]),
+        catalogue,
+        "the order does not depend on the source"
+    );
+}
+
+#[test]
+fn a_second_record_for_one_request_is_discarded() {
+    let date = "DATE: 01/01/2020 00:00:00\r\n";
+    let one = format!("URI: http://a.test/\r\nNAME: first\r\n{date}");
+    let again = format!("URI: HTTP://A.test:80/\r\nNAME: second\r\nRATING: 5\r\n{date}");
+    let text = format!("{one}\r\n{again}");
+    let (mut items, mut notices) = (vec![], vec![]);
+    read(Cursor::new(text), &"a.uric".into(), &mut |found| {
+        match found {
+            ReadEvent::Item(item) => items.push(*item),
+            ReadEvent::Notice(notice) if notice.weight == Weight::LeftOut => {
+                notices.push(notice.code)
+            }
+            ReadEvent::Notice(_) => {}
+        }
+        Ok(())
+    })
+    .unwrap();
+    assert_eq!(items.len(), 1);
+    assert_eq!(items[0].record.name.as_deref(), Some("first"));
+    assert_eq!(notices, ["repeated-uri"]);
+}
