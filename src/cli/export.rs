@@ -122,12 +122,10 @@ fn each(
     let repository = Repository::discover(&context.config.root, GitEnv::from_process());
     let repository = repository.ok().flatten();
     let mut left_out = 0;
-    for parsed in context.config.open_database()?.read() {
+    let database = context.config.open_database()?;
+    for parsed in database.read_where(|host| selection.wants_domain(host)) {
         let file: DomainFile = parsed?.file;
         let domain = file.host();
-        if !selection.wants_domain(domain) {
-            continue;
-        }
         let amended = AmendmentDate::new(file.path(), repository.as_ref());
         for entry in file
             .records()

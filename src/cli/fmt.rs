@@ -40,7 +40,11 @@ pub(super) fn run(args: &Args, context: &Context) -> anyhow::Result<ExitCode> {
     let mut exit = ExitCode::Success;
     let mut out = anstream::stdout().lock();
     for path in files(&args.files, context)? {
-        let file = DomainFile::read(&path)?.file;
+        let file = if args.files.is_empty() {
+            DomainFile::read_or_report(&path).file
+        } else {
+            DomainFile::read(&path)?.file
+        };
         let name = context.shown(&path);
         let canonical = match file.canonical() {
             Ok(canonical) => canonical,

@@ -98,7 +98,10 @@ fn run_hook(repository: &Repository, hook: Hook, context: &Context) -> anyhow::R
             is_checked: site_rules::is_rules_file,
         },
     ];
-    let outcome = pre_commit(repository, &folders, check)?;
+    let own_keys = &context.config.lint.keys;
+    let outcome = pre_commit(repository, &folders, |path, bytes| {
+        check(path, bytes, own_keys)
+    })?;
     write!(
         anstream::stderr(),
         "{}",
@@ -112,7 +115,7 @@ fn run_hook(repository: &Repository, hook: Hook, context: &Context) -> anyhow::R
 }
 
 /// Normalizes a domain file. A mistake that cannot be normalized stops the commit.
-fn check(path: &Path, bytes: &[u8]) -> anyhow::Result<FileCheck> {
+fn check(path: &Path, bytes: &[u8], own_keys: &[String]) -> anyhow::Result<FileCheck> {
     if site_rules::is_rules_file(path) {
         return Ok(check_rules(site_rules::check_bytes(path, bytes)));
     }
@@ -122,12 +125,13 @@ fn check(path: &Path, bytes: &[u8]) -> anyhow::Result<FileCheck> {
         Err(Error::NotNormalizable { findings, .. }) => return Ok(FileCheck::Rejected(findings)),
         Err(error) => return Err(error.into()),
     };
-    let mut remaining = urldb_format::lint(&DomainFile::parse(path, canonical.as_bytes()));
+    let mut remaining =
+        urldb_format::lint(&DomainFile::parse(path, canonical.as_bytes()), own_keys);
     remaining.retain(Finding::is_error);
     if !remaining.is_empty() {
         // Lines of the staged text help more than lines of the canonical text.
         let codes: Vec<_> = remaining.iter().map(|finding| finding.code).collect();
-        let mut staged = urldb_format::lint(&parsed);
+        let mut staged = urldb_format::lint(&parsed, own_keys);
         staged.retain(|finding| codes.contains(&finding.code));
         return Ok(FileCheck::Rejected(if staged.is_empty() {
             remaining
@@ -138,7 +142,7 @@ fn check(path: &Path, bytes: &[u8]) -> anyhow::Result<FileCheck> {
     if canonical.as_bytes() == bytes {
         return Ok(FileCheck::Clean);
     }
-    let notes = notes(&urldb_format::lint(&parsed));
+    let notes = notes(&urldb_format::lint(&parsed, own_keys));
     Ok(FileCheck::Normalized(canonical.into_bytes(), notes))
 }
 

@@ -49,13 +49,23 @@ pub(super) fn run(args: &Args, context: &Context) -> anyhow::Result<ExitCode> {
         Severity::Warning => warnings += 1,
     };
     for path in &files {
-        let parsed = DomainFile::read(path)?;
-        for finding in urldb_format::lint(&parsed) {
+        let parsed = if args.files.is_empty() {
+            DomainFile::read_or_report(path)
+        } else {
+            DomainFile::read(path)?
+        };
+        for finding in urldb_format::lint(&parsed, &context.config.lint.keys) {
             count(finding.severity);
             style::write_finding(&mut out, context, &finding.in_file(path))?;
         }
         if rules_hold {
             pages.add(&parsed.file);
+        }
+    }
+    if args.files.is_empty() {
+        for path in context.config.open_database()?.misnamed() {
+            let misnamed = urldb_format::lint_misnamed(path).into_iter();
+            findings.extend(misnamed.map(|finding| finding.in_file(path)));
         }
     }
     findings.extend(pages.finish());

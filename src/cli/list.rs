@@ -53,12 +53,10 @@ pub(super) fn run(args: &Args, context: &Context) -> anyhow::Result<ExitCode> {
     let selection = args.select.resolve(context)?;
     let mut out = std::io::BufWriter::new(std::io::stdout().lock());
     let mut found: Vec<(Rank, String)> = vec![];
-    for parsed in context.config.open_database()?.read() {
+    let database = context.config.open_database()?;
+    for parsed in database.read_where(|host| selection.wants_domain(host)) {
         let file = parsed?.file;
         let (host, name) = (file.host(), context.shown(file.path()));
-        if !selection.wants_domain(host) {
-            continue;
-        }
         let scheme = file.metadata().scheme();
         for entry in file
             .records()

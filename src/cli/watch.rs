@@ -1,10 +1,11 @@
 //! `urldb watch`.
 
-use std::collections::BTreeMap;
+use std::collections::{BTreeMap, HashSet};
 use std::io::Write;
 use std::path::PathBuf;
 
-use urldb_format::{DomainFile, Record};
+use urldb_format::{DomainFile, Metadata, Record};
+use urldb_text::{Code, Finding};
 use urldb_verdict::Selection;
 
 use super::Context;
@@ -45,7 +46,7 @@ pub(super) fn run(args: &Args, context: &mut Context) -> anyhow::Result<ExitCode
     let mut worker = Worker {
         context,
         stop: &stop,
-        known: known_records(&context.config)?,
+        known: known_files(&context.config)?,
     };
     watch(&settings, &SystemClock, &mut worker, &stop)?;
     Ok(ExitCode::Success)
@@ -55,8 +56,24 @@ pub(super) fn run(args: &Args, context: &mut Context) -> anyhow::Result<ExitCode
 struct Worker<'a> {
     context: &'a Context,
     stop: &'a Stop,
-    /// The records at the last look, to find those that changed.
-    known: BTreeMap<PathBuf, Vec<Record>>,
+    /// The domain files as they were last read, to find what changed in them.
+    known: BTreeMap<PathBuf, KnownFile>,
+}
+
+/// The promises in a domain file.
+#[derive(Debug, Default)]
+struct KnownFile {
+    metadata: Metadata,
+    records: Vec<Record>,
+}
+
+impl KnownFile {
+    fn of(file: &DomainFile) -> Self {
+        Self {
+            metadata: file.metadata().clone(),
+            records: file.records().map(|entry| entry.record().clone()).collect(),
+        }
+    }
 }
 
 impl Handlers for Worker<'_> {
@@ -97,45 +114,56 @@ impl Worker<'_> {
         }
     }
 
-    /// Lints the changed files, and checks their new and changed records.
+    /// Lints the changed files, and checks their new and changed records; all records of a file whose
+    /// metadata changed.
     fn check_files(&mut self, changed: &[PathBuf]) -> anyhow::Result<()> {
-        let mut records = vec![];
+        let (mut records, mut domains) = (vec![], vec![]);
         for path in changed {
             let name = self.context.shown(path);
-            let before = self.known.remove(path).unwrap_or_default();
-            if !path.exists() {
+            if path.symlink_metadata().is_err() {
+                self.known.remove(path);
                 self.say(&format!("{name} is gone"));
                 continue;
             }
             self.say(&format!("{name} has changed"));
-            let parsed = DomainFile::read(path)?;
-            for finding in urldb_format::lint(&parsed) {
+            let parsed = DomainFile::read_or_report(path);
+            for finding in urldb_format::lint(&parsed, &self.context.config.lint.keys) {
                 style::write_finding(
                     &mut anstream::stdout(),
                     self.context,
                     &finding.in_file(path),
                 )?;
             }
+            let is_unreadable = |finding: &Finding| finding.code == Code::UnreadableFile;
+            if parsed.findings.iter().any(is_unreadable) {
+                continue;
+            }
             let host = parsed.file.host().to_owned();
-            let now: Vec<Record> = parsed
-                .file
-                .records()
-                .map(|entry| entry.record().clone())
-                .collect();
-            let new = now.iter().filter(|record| !before.contains(record));
-            records.extend(new.map(|record| (host.clone(), record.path.clone())));
+            let now = KnownFile::of(&parsed.file);
+            let before = self.known.remove(path).unwrap_or_default();
+            if before.metadata == now.metadata {
+                let known: HashSet<String> = before.records.iter().map(text_of).collect();
+                let new = now.records.iter();
+                let new = new.filter(|record| !known.contains(&text_of(record)));
+                records.extend(new.map(|record| (host.clone(), record.path.clone())));
+            } else if !now.records.is_empty() {
+                domains.push(host);
+            }
             self.known.insert(path.clone(), now);
         }
-        if records.is_empty() {
-            return Ok(());
-        }
-        self.execute(
-            &Selection {
-                records,
-                ..Selection::default()
-            },
-            run::check,
-        )
+        let records = (!records.is_empty()).then(|| Selection {
+            records,
+            ..Selection::default()
+        });
+        let domains = (!domains.is_empty()).then(|| Selection {
+            domains,
+            ..Selection::default()
+        });
+        let checks = records.iter().chain(&domains);
+        let results: Vec<_> = checks
+            .map(|selection| self.execute(selection, run::check))
+            .collect();
+        results.into_iter().collect()
     }
 
     fn execute(
@@ -156,14 +184,16 @@ fn selection_of(schedule: &Schedule) -> Selection {
     }
 }
 
-fn known_records(config: &Config) -> anyhow::Result<BTreeMap<PathBuf, Vec<Record>>> {
-    let mut known = BTreeMap::new();
-    for parsed in config.open_database()?.read() {
-        let file = parsed?.file;
-        known.insert(
-            file.path().to_owned(),
-            file.records().map(|entry| entry.record().clone()).collect(),
-        );
-    }
-    Ok(known)
+/// The record as text, to compare records in a set.
+fn text_of(record: &Record) -> String {
+    urldb_format::write_documents([&record.to_mapping()])
+}
+
+/// The files that can be read; runs report the others.
+fn known_files(config: &Config) -> anyhow::Result<BTreeMap<PathBuf, KnownFile>> {
+    let database = config.open_database()?;
+    let files = database.read().filter_map(Result::ok);
+    Ok(files
+        .map(|parsed| (parsed.file.path().to_owned(), KnownFile::of(&parsed.file)))
+        .collect())
 }

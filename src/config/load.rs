@@ -17,7 +17,7 @@ use super::proxy;
 use super::section::{Problems, Section};
 use super::{
     Archive, ArchiveRecords, ArchiveRequests, Check, Config, Database, EmailTransport, Ledger,
-    Notify, NotifyEmail, NotifyHtml, Schedule, SmtpSecurity,
+    Lint, Notify, NotifyEmail, NotifyHtml, Schedule, SmtpSecurity,
 };
 
 /// The name of the configuration file.
@@ -110,6 +110,7 @@ fn parse(text: &str, root: &Path) -> Result<Config, Vec<Finding>> {
     let config = Config {
         root: root.to_owned(),
         database: top.section("database").map(database).unwrap_or_default(),
+        lint: top.section("lint").map(lint).unwrap_or_default(),
         check: top.section("check").map(check).unwrap_or_default(),
         network: top.section("network").map(network).unwrap_or_default(),
         archive: top.section("archive").map(archive).unwrap_or_default(),
@@ -141,6 +142,14 @@ fn database(section: Section<'_>) -> Database {
     };
     section.finish();
     database
+}
+
+fn lint(section: Section<'_>) -> Lint {
+    let lint = Lint {
+        keys: section.list("keys", "a list of texts").unwrap_or_default(),
+    };
+    section.finish();
+    lint
 }
 
 fn check(section: Section<'_>) -> Check {

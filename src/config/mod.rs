@@ -26,6 +26,8 @@ pub struct Config {
     pub root: PathBuf,
     /// `[database]`.
     pub database: Database,
+    /// `[lint]`.
+    pub lint: Lint,
     /// `[check]`.
     pub check: Check,
     /// `[network]`.
@@ -70,6 +72,13 @@ impl Config {
 pub struct Database {
     /// The folder of domain files.
     pub path: PathBuf,
+}
+
+/// `[lint]`: what is no mistake in domain files.
+#[derive(Debug, Clone, Default)]
+pub struct Lint {
+    /// Keys of the user's own, which are never misspellings of known keys.
+    pub keys: Vec<String>,
 }
 
 /// `[check]`: how URLs are fetched and judged.

@@ -12,10 +12,26 @@ pub(crate) struct Aliases(BTreeMap<String, String>);
 
 impl Aliases {
     /// Reads the metadata of every domain file.
+    ///
+    /// # Errors
+    /// When a file cannot be read: the host of a new record could be an alias in this file.
     pub(crate) fn load(config: &Config) -> anyhow::Result<Self> {
+        let database = config.open_database()?;
+        let files = database.read().map(|parsed| Ok(parsed?.file));
+        Self::of(files)
+    }
+
+    /// The aliases in the files that can be read.
+    pub(crate) fn load_readable(config: &Config) -> anyhow::Result<Self> {
+        let database = config.open_database()?;
+        let files = database.files().iter();
+        Self::of(files.map(|path| Ok(DomainFile::read_or_report(path).file)))
+    }
+
+    fn of(files: impl Iterator<Item = anyhow::Result<DomainFile>>) -> anyhow::Result<Self> {
         let (mut aliases, mut hosts) = (BTreeMap::new(), vec![]);
-        for parsed in config.open_database()?.read() {
-            let file = parsed?.file;
+        for file in files {
+            let file = file?;
             let cnames = file.metadata().cnames.iter();
             aliases.extend(cnames.map(|cname| (cname.clone(), file.host().to_owned())));
             hosts.push(file.host().to_owned());

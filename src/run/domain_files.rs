@@ -20,6 +20,7 @@ pub(super) struct DomainFiles<'a> {
     config: &'a Config,
     selection: &'a Selection,
     files: Vec<PathBuf>,
+    misnamed: Vec<PathBuf>,
 }
 
 /// The jobs of a run, and what reading the domain files has shown.
@@ -44,10 +45,12 @@ pub(super) struct ReadFile {
 
 impl<'a> DomainFiles<'a> {
     pub(super) fn list(config: &'a Config, selection: &'a Selection) -> anyhow::Result<Self> {
+        let database = config.open_database()?;
         Ok(Self {
             config,
             selection,
-            files: config.open_database()?.files().to_vec(),
+            files: database.files().to_vec(),
+            misnamed: database.misnamed().to_vec(),
         })
     }
 
@@ -67,7 +70,7 @@ impl<'a> DomainFiles<'a> {
             skipped: SkippedRecords::default(),
         };
         for path in &self.files {
-            let parsed = DomainFile::read(path)?;
+            let parsed = DomainFile::read_or_report(path);
             let file = parsed.file;
             plan.skipped.count(&file, self.selection);
             if !self.selection.wants_domain(file.host()) {
@@ -75,21 +78,41 @@ impl<'a> DomainFiles<'a> {
             }
             let name: Arc<str> = self.config.relative_name(path).into();
             let mut errors = parsed.findings;
-            errors.extend(urldb_format::lint_values(&file));
+            let own_keys = &self.config.lint.keys;
+            errors.extend(urldb_format::lint_values(&file, own_keys));
             errors.retain(Finding::is_error);
             plan.files.push(ReadFile {
                 host: file.host().to_owned(),
                 name: Arc::clone(&name),
                 mistakes: mistakes(&file, &name, &errors),
             });
-            let jobs = urldb_verdict::plan::jobs_of(&file, &name, self.selection, options, past);
+            let jobs =
+                urldb_verdict::plan::jobs_of(&file, &name, self.selection, own_keys, options, past);
             if !jobs.is_empty() {
                 plan.jobs.push(jobs);
             }
         }
+        for path in &self.misnamed {
+            let findings = urldb_format::lint_misnamed(path);
+            let file = DomainFile::parse(path, b"").file;
+            if !self
+                .selection
+                .wants_domain(file.host().trim_end_matches(".yml"))
+            {
+                continue;
+            }
+            let name: Arc<str> = self.config.relative_name(path).into();
+            plan.files.push(ReadFile {
+                host: file.host().to_owned(),
+                name: Arc::clone(&name),
+                mistakes: mistakes(&file, &name, &findings),
+            });
+        }
         // A typo in a filter must not look like a good result.
         anyhow::ensure!(
-            !plan.jobs.is_empty() || self.selection.is_everything(),
+            !plan.jobs.is_empty()
+                || plan.files.iter().any(|file| !file.mistakes.is_empty())
+                || self.selection.is_everything(),
             "no record is selected; `urldb list` with the same options shows what there is"
         );
         Ok(plan)

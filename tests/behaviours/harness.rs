@@ -275,7 +275,7 @@ impl<'a> HostedBehaviour<'a> {
         };
         let selection = Selection::default();
         let mut jobs =
-            urldb_verdict::plan::jobs_of(&parsed.file, &name.into(), &selection, options, &());
+            urldb_verdict::plan::jobs_of(&parsed.file, &name.into(), &selection, &[], options, &());
         assert_eq!(jobs.len(), 1, "{text}");
         jobs.remove(0)
     }

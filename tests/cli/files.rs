@@ -126,10 +126,12 @@ fn a_link_out_of_the_repository_is_not_written_through() {
     std::fs::write(&outside, text).unwrap();
     let link = sandbox.path("urldb/example.test.yaml");
     std::os::unix::fs::symlink(&outside, link).unwrap();
-    for arguments in [&["fmt"][..], &["fmt", "urldb/example.test.yaml"]] {
-        let parts = ["symbolic link to", "outside of the"];
-        sandbox.urldb(arguments).code(2).complains(&parts);
-    }
+    let parts = ["symbolic link to", "outside of the"];
+    sandbox.urldb(&["fmt"]).code(1).says(&parts);
+    sandbox
+        .urldb(&["fmt", "urldb/example.test.yaml"])
+        .code(2)
+        .complains(&parts);
     assert_eq!(std::fs::read_to_string(outside).unwrap(), text);
 }
 

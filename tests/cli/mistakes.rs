@@ -244,3 +244,88 @@ fn strange_lines_are_known_again() {
     sandbox.urldb(&["run"]).code(1);
     assert!(subjects(&sandbox).is_empty());
 }
+
+#[test]
+fn an_unreadable_file_is_a_mistake_and_the_others_are_checked() {
+    let (site, sandbox) = watched();
+    let outside = sandbox.root.parent().unwrap().join("outside.yaml");
+    std::fs::write(&outside, "---\n---\n_path: /c\n").unwrap();
+    std::os::unix::fs::symlink(&outside, sandbox.path("urldb/linked.test.yaml")).unwrap();
+    sandbox.write("urldb/misnamed.test.yml", "---\n---\n_path: /d\n");
+    let found = [
+        "2 ok",
+        "urldb/linked.test.yaml:1:1: unreadable-file",
+        "urldb/misnamed.test.yml:1:1: bad-file-name",
+    ];
+    sandbox.urldb(&["check"]).code(1).says(&found);
+    sandbox.urldb(&["lint"]).code(1).says(&found[1..]);
+    sandbox.urldb(&["run"]).code(1).says(&found);
+    assert_eq!(subjects(&sandbox).len(), 1, "people are told");
+    sandbox.urldb(&["run"]).code(1).says(&found);
+    assert_eq!(subjects(&sandbox), [""; 0], "and told once");
+    for command in ["check", "list"] {
+        sandbox.urldb(&[command, "-d", "example.test"]).code(0);
+    }
+    sandbox
+        .urldb(&["check", "http://example.test/a"])
+        .code(0)
+        .says(&["1 ok"]);
+    let asked = site.requests();
+    assert!(
+        asked
+            .iter()
+            .all(|request| request.target == "/a" || request.target == "/b")
+    );
+}
+
+#[test]
+fn a_misspelled_promise_is_an_error_that_stops_commits_and_is_not_fetched() {
+    let (site, sandbox) = watched();
+    let text = "---\n---\n_path: /a\ncontent-sha265: x\n---\n_path: /b\ncategories:\n- redirect_ok\n---\n_path: /c\n";
+    sandbox.write(FILE, text);
+    let found = [
+        "urldb/example.test.yaml:4:1: unknown-key",
+        "urldb/example.test.yaml:6:1: unknown-category",
+    ];
+    // The list is on the line of its key.
+    let found = [found[0], &found[1].replace(":6:", ":7:")].map(str::to_owned);
+    let found: Vec<&str> = found.iter().map(String::as_str).collect();
+    sandbox.urldb(&["lint"]).code(1).says(&found);
+    for command in ["check", "run"] {
+        sandbox
+            .urldb(&[command])
+            .code(1)
+            .says(&["1 ok"])
+            .says(&found);
+    }
+    assert!(site.requests().iter().all(|request| request.target == "/c"));
+    let declared = format!(
+        "{}\n[lint]\nkeys = [\"content-sha265\"]\n",
+        sandbox.read("urldb.toml")
+    );
+    sandbox.write("urldb.toml", declared);
+    sandbox.write(FILE, text.replace("redirect_ok", "redirect-ok"));
+    sandbox.urldb(&["lint"]).code(0);
+    sandbox.urldb(&["check"]).code(0).says(&["3 ok"]);
+}
+
+#[test]
+fn a_path_without_slash_never_becomes_part_of_a_host() {
+    let site = Site::with(&[("/x", "stolen")]);
+    let maps = ["a.test", "a.test.other.test", "other.test"].map(|host| site.map(host));
+    let sandbox = Sandbox::new(&format!("[network]\nmap = {maps:?}\n"));
+    sandbox.write(
+        "urldb/a.test.yaml",
+        "---\ncnames:\n- a.test@other.test\n---\n_path: .other.test/x\n---\n_path: '@other.test/x'\n",
+    );
+    sandbox.write("urldb/b.test@other.test.yaml", "---\n---\n_path: /x\n");
+    for command in ["check", "run"] {
+        sandbox.urldb(&[command]).code(1).says(&[
+            "urldb/a.test.yaml:3:1: bad-cname",
+            "urldb/a.test.yaml:5:8: bad-path",
+            "urldb/a.test.yaml:7:8: bad-path",
+            "urldb/b.test@other.test.yaml:1:1: bad-file-name",
+        ]);
+    }
+    assert_eq!(site.requests().len(), 0);
+}

@@ -44,11 +44,15 @@ fn what_is_named_is_said_to_be_no_file() {
 fn a_pipe_in_the_database_is_not_passed_over() {
     let sandbox = Sandbox::new("");
     make_pipe(&sandbox, FILE);
-    for command in ["fmt", "lint", "list", "check", "run"] {
+    sandbox
+        .urldb(&["list"])
+        .code(2)
+        .complains(&[FILE, "it is a named pipe"]);
+    for command in ["fmt", "lint", "check", "run"] {
         sandbox
             .urldb(&[command])
-            .code(2)
-            .complains(&[FILE, "it is a named pipe"]);
+            .code(1)
+            .says(&[FILE, "unreadable-file", "it is a named pipe"]);
     }
 }
 

@@ -48,6 +48,36 @@ fn a_mistake_is_told_and_the_watch_goes_on() {
 }
 
 #[test]
+fn an_unreadable_file_hides_no_other_change() {
+    let (_site, sandbox) = watched("");
+    let mut watch = start(&sandbox);
+    let outside = sandbox.root.parent().unwrap().join("outside.yaml");
+    std::fs::write(&outside, "---\n---\n_path: /\n").unwrap();
+    std::os::unix::fs::symlink(&outside, sandbox.path("urldb/a.test.yaml")).unwrap();
+    sandbox.write(FILE, sandbox.read(FILE) + &promise("/c", "third"));
+    watch.expect("urldb/a.test.yaml:1:1: unreadable-file");
+    watch.expect("gone: http://example.test/c");
+    watch.signal("-TERM");
+    assert_eq!(watch.end().code(), Some(0));
+}
+
+#[test]
+fn a_change_of_metadata_checks_the_domain() {
+    let (site, sandbox) = watched("");
+    let config = sandbox.read("urldb.toml");
+    let maps = [site.map("example.test"), site.map("www.example.test")];
+    let config = config.replace(&format!("{:?}", [&maps[0]]), &format!("{maps:?}"));
+    sandbox.write("urldb.toml", config);
+    let mut watch = start(&sandbox);
+    let text = sandbox.read(FILE);
+    let with_cname = text.replacen("---\n", "---\ncnames:\n- www.example.test\n", 1);
+    sandbox.write(FILE, with_cname);
+    watch.expect("checked 2 of 2 URLs: 2 ok");
+    watch.signal("-TERM");
+    assert_eq!(watch.end().code(), Some(0));
+}
+
+#[test]
 fn a_schedule_starts_runs() {
     let (_site, sandbox) = watched("[[schedule]]\ncron = \"* * * * * *\"\n");
     let mut watch = start(&sandbox);

@@ -71,6 +71,39 @@ impl fmt::Display for Identity {
     }
 }
 
+/// The URL of a request: a scheme, a host in the spelling of domain files, and a path that begins
+/// with a slash, so that no part of the path can become part of the host.
+///
+/// ```
+/// use urldb_canon::{RequestUrl, Scheme};
+///
+/// let url = RequestUrl::new(Scheme::Http, "a.test", "/x").unwrap();
+/// assert_eq!(url.as_str(), "http://a.test/x");
+/// assert!(RequestUrl::new(Scheme::Http, "a.test", ".other.test/x").is_none());
+/// assert!(RequestUrl::new(Scheme::Http, "a.test@other.test", "/x").is_none());
+/// ```
+#[derive(Debug, Clone, PartialEq, Eq)]
+pub struct RequestUrl(String);
+
+impl RequestUrl {
+    /// The URL of `path` at `host`; `None` if one of them is not valid.
+    pub fn new(scheme: Scheme, host: &str, path: &str) -> Option<Self> {
+        let is_host = canonical_host(host).is_ok_and(|canonical| canonical == host);
+        (is_host && path.starts_with('/')).then(|| Self(format!("{scheme}://{host}{path}")))
+    }
+
+    /// The URL as text.
+    pub fn as_str(&self) -> &str {
+        &self.0
+    }
+}
+
+impl From<RequestUrl> for String {
+    fn from(url: RequestUrl) -> Self {
+        url.0
+    }
+}
+
 /// The identity of the URL `input`.
 ///
 /// # Errors

@@ -24,6 +24,6 @@ pub mod rules;
 mod surt;
 
 pub use error::{PathError, UrlError};
-pub use identity::{Identity, Scheme, check_path, identify};
+pub use identity::{Identity, RequestUrl, Scheme, check_path, identify};
 pub use request::{Compat, Request};
 pub use surt::{Canonicalizer, SurtOptions, surt, surt_with};

@@ -1,10 +1,9 @@
 //! A database: the domain files of a directory.
 
 use std::fs;
-use std::io;
 use std::path::{Path, PathBuf};
 
-use crate::domain_file::{DomainFile, ParsedFile};
+use crate::domain_file::{DomainFile, ParsedFile, host_of};
 use crate::error::Error;
 use crate::names::{check_host, is_domain_file};
 
@@ -13,35 +12,44 @@ use crate::names::{check_host, is_domain_file};
 pub struct Database {
     directory: PathBuf,
     files: Vec<PathBuf>,
+    misnamed: Vec<PathBuf>,
 }
 
 impl Database {
     /// Lists the domain files ([`is_domain_file`]) directly in `directory`, sorted by name.
     ///
-    /// Folders are passed over. Pipes, sockets and devices are listed, so that reading one is an
-    /// error that names it.
+    /// Folders are passed over. Pipes, sockets, devices and links that lead nowhere or out of the
+    /// directory are listed, so that reading one is an error that names it.
     ///
     /// # Errors
-    /// [`Error::Read`] if the directory cannot be listed, or has a symbolic link that leads out of
-    /// it or nowhere: a change of the database must not change a file elsewhere.
+    /// [`Error::Read`] if the directory cannot be listed.
     pub fn open(directory: impl AsRef<Path>) -> Result<Self, Error> {
         let directory = directory.as_ref().to_owned();
-        let read = |path: &Path, source| Error::Read {
-            path: path.to_owned(),
+        let read = |source| Error::Read {
+            path: directory.clone(),
             source,
         };
-        let root = fs::canonicalize(&directory).map_err(|source| read(&directory, source))?;
-        let mut files = Vec::new();
-        for entry in fs::read_dir(&directory).map_err(|source| read(&directory, source))? {
-            let path = entry.map_err(|source| read(&directory, source))?.path();
-            if is_domain_file(&path)
-                && !is_folder(&path, &root).map_err(|source| read(&path, source))?
-            {
+        let (mut files, mut misnamed) = (Vec::new(), Vec::new());
+        for entry in fs::read_dir(&directory).map_err(read)? {
+            let path = entry.map_err(read)?.path();
+            if path.is_dir() && !path.is_symlink() {
+                continue;
+            }
+            if is_domain_file(&path) && !is_link_to_folder(&path, &directory) {
                 files.push(path);
+            } else if is_domain_file(path.with_extension("yaml"))
+                && path.extension().is_some_and(|extension| extension == "yml")
+            {
+                misnamed.push(path);
             }
         }
         files.sort();
-        Ok(Self { directory, files })
+        misnamed.sort();
+        Ok(Self {
+            directory,
+            files,
+            misnamed,
+        })
     }
 
     /// The directory of the domain files.
@@ -54,9 +62,26 @@ impl Database {
         &self.files
     }
 
+    /// The files that end in `.yml`, sorted by name: no domain files, but probably meant as such.
+    pub fn misnamed(&self) -> &[PathBuf] {
+        &self.misnamed
+    }
+
     /// Reads the files, in the order of [`Self::files`].
     pub fn read(&self) -> impl Iterator<Item = Result<ParsedFile, Error>> {
         self.files.iter().map(DomainFile::read)
+    }
+
+    /// Reads the files of the hosts that are wanted. A file that cannot be read stops only commands
+    /// that want its host.
+    pub fn read_where(
+        &self,
+        wants: impl Fn(&str) -> bool,
+    ) -> impl Iterator<Item = Result<ParsedFile, Error>> {
+        let files = self.files.iter();
+        files
+            .filter(move |path| wants(&host_of(path)))
+            .map(DomainFile::read)
     }
 
     /// The path of a host's domain file, which need not exist; `None` if `host` is not a valid
@@ -67,19 +92,11 @@ impl Database {
     }
 }
 
-/// Whether `path` is a folder or a link to one; an error for a link that leads out of `root`.
-fn is_folder(path: &Path, root: &Path) -> io::Result<bool> {
-    if !path.symlink_metadata()?.is_symlink() {
-        return Ok(path.metadata()?.is_dir());
-    }
-    let target = fs::canonicalize(path)?;
-    if target.starts_with(root) {
-        Ok(target.is_dir())
-    } else {
-        let message = format!(
-            "it is a symbolic link to {}, outside of the database",
-            target.display()
-        );
-        Err(io::Error::other(message))
-    }
+/// Whether `path` is a link to a folder inside of `directory`.
+fn is_link_to_folder(path: &Path, directory: &Path) -> bool {
+    let inside = |target: PathBuf| {
+        let root = fs::canonicalize(directory).ok()?;
+        Some(target.starts_with(root) && target.is_dir())
+    };
+    fs::canonicalize(path).ok().and_then(inside) == Some(true)
 }

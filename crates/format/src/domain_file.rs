@@ -2,6 +2,7 @@
 //! edit leaves the bytes of all other documents alone.
 
 use std::path::{Path, PathBuf};
+use std::{fs, io};
 
 use urldb_files::write_atomically;
 use urldb_text::{Code, Finding};
@@ -58,6 +59,11 @@ impl RecordEntry {
         &self.record
     }
 
+    /// Whether the whole document was understood.
+    pub fn is_intact(&self) -> bool {
+        self.intact
+    }
+
     /// The line of the `_path`, from 1.
     pub fn line(&self) -> usize {
         self.layout.line_of("_path")
@@ -96,7 +102,25 @@ const BLOCKING: &[Code] = &[
     Code::MissingPath,
     Code::NotAMapping,
     Code::SyntaxError,
+    Code::UnreadableFile,
 ];
+
+/// Refuses a symbolic link whose target is not in the directory of the link.
+fn ensure_inside(path: &Path) -> io::Result<()> {
+    if !path.is_symlink() {
+        return Ok(());
+    }
+    let target = fs::canonicalize(path)?;
+    let directory = path.parent().filter(|parent| *parent != Path::new(""));
+    let directory = fs::canonicalize(directory.unwrap_or(Path::new(".")))?;
+    if target.starts_with(directory) {
+        return Ok(());
+    }
+    let target = target.display();
+    Err(io::Error::other(format!(
+        "it is a symbolic link to {target}, outside of the database"
+    )))
+}
 
 /// The host in the name of the domain file at `path`: the file name without `.yaml`.
 pub fn host_of(path: &Path) -> String {
@@ -111,14 +135,35 @@ impl DomainFile {
     /// Reads the file at `path`.
     ///
     /// # Errors
-    /// [`Error::Read`] if `path` is not a regular file or cannot be read.
+    /// [`Error::Read`] if `path` is not a regular file, cannot be read, or is a symbolic link that
+    /// leads out of its directory: a change of the database must not change a file elsewhere.
     pub fn read(path: impl AsRef<Path>) -> Result<ParsedFile, Error> {
         let path = path.as_ref();
-        let bytes = urldb_files::read(path).map_err(|source| Error::Read {
+        let bytes = ensure_inside(path).and_then(|()| urldb_files::read(path));
+        let bytes = bytes.map_err(|source| Error::Read {
             path: path.to_owned(),
             source,
         })?;
         Ok(Self::parse(path, &bytes))
+    }
+
+    /// Reads the file at `path`. A file that cannot be read has no records, and one finding with
+    /// the cause.
+    pub fn read_or_report(path: impl AsRef<Path>) -> ParsedFile {
+        let path = path.as_ref();
+        let message = match Self::read(path) {
+            Ok(parsed) => return parsed,
+            Err(Error::Read { source, .. }) => format!("the file cannot be read: {source}"),
+            Err(other) => other.to_string(),
+        };
+        let help = "correct the file or remove it; urldb checks the other files meanwhile";
+        let finding = Finding::new(Code::UnreadableFile, 1, message).with_help(help);
+        let mut file = Self::empty(path);
+        file.blocking = vec![finding.clone()];
+        ParsedFile {
+            file,
+            findings: vec![finding],
+        }
     }
 
     /// Reads `bytes` as the content of the file at `path`, which need not exist.

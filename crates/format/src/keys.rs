@@ -23,6 +23,9 @@ pub(crate) const RECORD: &[&str] = &[
     "status",
 ];
 
+/// The categories that urldb acts on, sorted.
+pub(crate) const CATEGORIES: &[&str] = &["content-type-change-ok", "deprecated", "redirect-ok"];
+
 /// Whether the format knows the key, in records or in metadata.
 pub(crate) fn is_known(key: &str) -> bool {
     RECORD.contains(&key) || METADATA.contains(&key)

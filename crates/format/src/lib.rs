@@ -16,7 +16,7 @@
 //! use urldb_format::{DomainFile, RecordIdentity, Record, lint};
 //!
 //! let mut parsed = DomainFile::parse("example.com.yaml", b"---\n---\n_path: /\n");
-//! assert!(lint(&parsed).is_empty());
+//! assert!(lint(&parsed, &[]).is_empty());
 //! parsed.file.insert(Record::new("/a")).unwrap();
 //! assert_eq!(parsed.file.text(), "---\n---\n_path: /\n---\n_path: /a\n");
 //! assert_eq!(parsed.file.get(&RecordIdentity::get("/a")).unwrap().line(), 5);
@@ -53,7 +53,7 @@ pub use document::Document;
 pub use domain_file::{DomainFile, ParsedFile, RecordEntry, host_of};
 pub use emit::write_documents;
 pub use error::Error;
-pub use lint::{lint, lint_values};
+pub use lint::{lint, lint_misnamed, lint_promise, lint_values};
 pub use names::is_domain_file;
 pub use read::read_documents;
 pub use record::{Metadata, Record, RecordIdentity, is_sha256};

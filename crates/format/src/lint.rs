@@ -3,6 +3,7 @@
 use std::borrow::Cow;
 use std::collections::HashMap;
 use std::collections::hash_map::Entry as Slot;
+use std::path::Path;
 
 use urldb_text::{Code, Finding};
 
@@ -17,27 +18,31 @@ use crate::record_checks::{bad_value, check_record};
 use crate::split;
 use crate::value::{Mapping, Value};
 
-/// All mistakes in a file, in the order of the lines.
-pub fn lint(parsed: &ParsedFile) -> Vec<Finding> {
+/// All mistakes in a file, in the order of the lines. A key in `own_keys` is never a misspelling.
+pub fn lint(parsed: &ParsedFile, own_keys: &[String]) -> Vec<Finding> {
     let file = &parsed.file;
     let mut findings = parsed.findings.clone();
     lint_file(file, &mut findings);
-    lint_metadata(file, &mut findings);
+    lint_metadata(file, own_keys, &mut findings);
     for entry in file.records() {
-        lint_record(file, entry, &mut findings);
+        lint_record(file, entry, own_keys, &mut findings);
     }
     lint_order(file, &mut findings);
     findings.sort_by_key(|finding| (finding.line, finding.column));
     findings
 }
 
-/// The mistakes that change the meaning of a promise: wrong values in records, and records that
-/// contradict an earlier record for the same request. [`lint`] reports them too, beside mistakes
-/// of form.
-pub fn lint_values(file: &DomainFile) -> Vec<Finding> {
+/// The mistakes that change the meaning of a promise: mistakes in the file name, in the metadata and
+/// in single records ([`lint_promise`]), and records that contradict an earlier record for the same request. [`lint`]
+/// reports them too, beside mistakes of form.
+pub fn lint_values(file: &DomainFile, own_keys: &[String]) -> Vec<Finding> {
     let mut findings = vec![];
+    check_file_name(file, &mut findings);
+    if let Some(head) = &file.head {
+        check_metadata(file, head, own_keys, &mut findings);
+    }
     for entry in file.records() {
-        check_record(entry, &mut findings);
+        findings.extend(lint_promise(entry, own_keys));
     }
     let contradicted = repeated(file).into_iter();
     let contradicted = contradicted.filter(|(first, again)| !first.says_the_same_as(again));
@@ -45,7 +50,28 @@ pub fn lint_values(file: &DomainFile) -> Vec<Finding> {
     findings
 }
 
-fn lint_file(file: &DomainFile, findings: &mut Vec<Finding>) {
+/// The mistakes that change the meaning of one record: wrong values, and misspelled keys and
+/// categories. A record with an error among them must not be fetched.
+pub fn lint_promise(entry: &RecordEntry, own_keys: &[String]) -> Vec<Finding> {
+    let mut findings = vec![];
+    check_record(entry, &mut findings);
+    for category in &entry.record.categories {
+        findings.extend(unknown_category(category, &entry.layout));
+    }
+    for (key, line) in entry.key_lines() {
+        if keys::METADATA.contains(&key) && !own_keys.iter().any(|own| own == key) {
+            let message = format!("`{key}` means nothing in a record");
+            let finding = Finding::new(Code::UnknownKey, line, message);
+            findings.push(finding.with_help("it belongs in the first document, the metadata"));
+        } else {
+            findings.extend(unknown_key(key, keys::RECORD, own_keys, line));
+        }
+    }
+    findings
+}
+
+/// Checks that the file is named after a host.
+fn check_file_name(file: &DomainFile, findings: &mut Vec<Finding>) {
     let name = file
         .path
         .file_name()
@@ -76,6 +102,17 @@ fn lint_file(file: &DomainFile, findings: &mut Vec<Finding>) {
         }
         findings.push(finding);
     }
+}
+
+/// The finding for a file of the database whose name ends in `.yml`. No command reads such a file.
+pub fn lint_misnamed(path: &Path) -> Vec<Finding> {
+    let mut findings = vec![];
+    check_file_name(&DomainFile::parse(path, b"").file, &mut findings);
+    findings
+}
+
+fn lint_file(file: &DomainFile, findings: &mut Vec<Finding>) {
+    check_file_name(file, findings);
     if let Some(line) = line_with_carriage_return(file) {
         let finding = Finding::new(Code::NotCanonical, line, "lines end in CR LF");
         findings.push(finding.with_help("end them in LF alone; formatting does so"));
@@ -134,11 +171,23 @@ fn lint_footer(file: &DomainFile, findings: &mut Vec<Finding>) {
     }
 }
 
-fn lint_metadata(file: &DomainFile, findings: &mut Vec<Finding>) {
+fn lint_metadata(file: &DomainFile, own_keys: &[String], findings: &mut Vec<Finding>) {
     let Some(head) = &file.head else { return };
     let metadata = &file.metadata;
-    lint_cnames(file, head, findings);
+    check_metadata(file, head, own_keys, findings);
     lint_list("cnames", &metadata.cnames, head, findings);
+    lint_form(file, head, metadata.fields(ListOrder::Source), findings);
+}
+
+/// Checks the values of the metadata against their keys.
+fn check_metadata(
+    file: &DomainFile,
+    head: &Layout,
+    own_keys: &[String],
+    findings: &mut Vec<Finding>,
+) {
+    let metadata = &file.metadata;
+    lint_cnames(file, head, findings);
     for (key, value) in metadata.extra.iter() {
         let bad = |wanted| bad_value(key, value, wanted, head.line_of(key));
         match key {
@@ -151,11 +200,13 @@ fn lint_metadata(file: &DomainFile, findings: &mut Vec<Finding>) {
         }
     }
     for (key, offset) in &head.keys {
-        if !keys::METADATA.contains(&&**key) {
-            findings.extend(unknown_key(key, keys::METADATA, head.start + offset));
-        }
+        findings.extend(unknown_key(
+            key,
+            keys::METADATA,
+            own_keys,
+            head.start + offset,
+        ));
     }
-    lint_form(file, head, metadata.fields(ListOrder::Source), findings);
 }
 
 /// Checks the names in `cnames`. A finding is at the line of the name if the list has one line for
@@ -188,25 +239,15 @@ fn lint_cnames(file: &DomainFile, head: &Layout, findings: &mut Vec<Finding>) {
     }
 }
 
-fn lint_record(file: &DomainFile, entry: &RecordEntry, findings: &mut Vec<Finding>) {
+fn lint_record(
+    file: &DomainFile,
+    entry: &RecordEntry,
+    own_keys: &[String],
+    findings: &mut Vec<Finding>,
+) {
     let record = &entry.record;
-    check_record(entry, findings);
+    findings.extend(lint_promise(entry, own_keys));
     lint_list("categories", &record.categories, &entry.layout, findings);
-    for (key, line) in entry.key_lines() {
-        if keys::RECORD.contains(&key) {
-            continue;
-        }
-        if keys::METADATA.contains(&key) {
-            let finding = Finding::new(
-                Code::UnknownKey,
-                line,
-                format!("`{key}` means nothing in a record"),
-            );
-            findings.push(finding.with_help("it belongs in the first document, the metadata"));
-        } else {
-            findings.extend(unknown_key(key, keys::RECORD, line));
-        }
-    }
     if entry.intact {
         lint_form(
             file,
@@ -218,17 +259,35 @@ fn lint_record(file: &DomainFile, entry: &RecordEntry, findings: &mut Vec<Findin
 }
 
 /// The finding for an unknown key that is probably a misspelled known key.
-fn unknown_key(key: &str, known: &[&str], line: usize) -> Option<Finding> {
-    if key.len() > 40 {
+fn unknown_key(key: &str, known: &[&str], own_keys: &[String], line: usize) -> Option<Finding> {
+    if own_keys.iter().any(|own| own == key) {
         return None;
     }
-    let other = urldb_text::nearest(key, known)?;
+    let other = misspelled(key, known)?;
     let finding = Finding::new(
         Code::UnknownKey,
         line,
         format!("`{key}` means nothing here"),
     );
+    Some(finding.with_help(format!(
+        "did you mean `{other}`? If the key is your own, name it in urldb.toml: [lint] keys = [\"{key}\"]"
+    )))
+}
+
+/// The finding for a category that is probably a misspelled category with a meaning.
+fn unknown_category(category: &str, layout: &Layout) -> Option<Finding> {
+    let other = misspelled(category, keys::CATEGORIES)?;
+    let message = format!("urldb does not act on the category `{category}`");
+    let finding = Finding::new(Code::UnknownCategory, layout.line_of("categories"), message);
     Some(finding.with_help(format!("did you mean `{other}`?")))
+}
+
+/// The known word that `word` probably misspells; `None` for a known word.
+fn misspelled<'a>(word: &str, known: &[&'a str]) -> Option<&'a str> {
+    if known.contains(&word) {
+        return None;
+    }
+    urldb_text::nearest(word, known.iter().copied())
 }
 
 fn lint_list(key: &str, items: &[String], layout: &Layout, findings: &mut Vec<Finding>) {

@@ -4,7 +4,7 @@ use std::fmt::Write as _;
 use std::time::{Duration, Instant};
 
 use insta::assert_snapshot;
-use urldb_format::{DomainFile, Error, Metadata, Record, RecordIdentity, Value, lint};
+use urldb_format::{DomainFile, Error, Metadata, Record, RecordIdentity, Value, lint, lint_values};
 use urldb_text::Code;
 
 fn file(text: &str) -> DomainFile {
@@ -14,7 +14,7 @@ fn file(text: &str) -> DomainFile {
 /// The findings in the file of a name, one to a line.
 fn findings_in(name: &str, bytes: &[u8]) -> String {
     let mut lines = String::new();
-    for finding in lint(&DomainFile::parse(name, bytes)) {
+    for finding in lint(&DomainFile::parse(name, bytes), &[]) {
         let (line, column) = (finding.line, finding.column);
         let (severity, code, message) = (finding.severity, finding.code, &finding.message);
         write!(lines, "{line}:{column}: {severity}[{code}]: {message}").unwrap();
@@ -31,7 +31,7 @@ fn findings(text: &str) -> String {
 }
 
 fn codes(text: &str) -> Vec<Code> {
-    lint(&DomainFile::parse("example.com.yaml", text.as_bytes()))
+    lint(&DomainFile::parse("example.com.yaml", text.as_bytes()), &[])
         .into_iter()
         .map(|finding| finding.code)
         .collect()
@@ -288,14 +288,14 @@ fn names_and_keys() {
     let text = "---\ncase_sensitive_paths: true\ncnames:\n- Bücher.example\n- WWW.example.org\n- a.org:80\n- example.com\n\
         ---\n_path: /\ncontent_type: a\nhttps: true\nmy-own-key: b\n";
     assert_snapshot!(findings(text), @r#"
-    2:1: warning[unknown-key]: `case_sensitive_paths` means nothing here (did you mean `case-sensitive-paths`?)
+    2:1: error[unknown-key]: `case_sensitive_paths` means nothing here (did you mean `case-sensitive-paths`? If the key is your own, name it in urldb.toml: [lint] keys = ["case_sensitive_paths"])
     4:1: error[bad-cname]: the cname `Bücher.example` is not in ASCII; international names are written in punycode (write xn--bcher-kva.example)
     4:1: error[not-canonical]: this is not in canonical form (the line should be `- "B\xFCcher.example"`; formatting does it)
     5:1: error[bad-cname]: the cname `WWW.example.org` has upper-case letters (write www.example.org)
     6:1: error[bad-cname]: the cname `a.org:80` has a port; a domain file is for the default ports (write a.org)
     7:1: error[bad-cname]: the cname `example.com` is the domain of the file itself (remove it)
-    10:1: warning[unknown-key]: `content_type` means nothing here (did you mean `content-type`?)
-    11:1: warning[unknown-key]: `https` means nothing in a record (it belongs in the first document, the metadata)
+    10:1: error[unknown-key]: `content_type` means nothing here (did you mean `content-type`? If the key is your own, name it in urldb.toml: [lint] keys = ["content_type"])
+    11:1: error[unknown-key]: `https` means nothing in a record (it belongs in the first document, the metadata)
     "#);
     let names = [
         "Example.com.yaml",
@@ -315,6 +315,20 @@ fn names_and_keys() {
     1:1: error[bad-file-name]: the host in the file name, `a..b`, has a part that is empty, too long, or starts or ends with `-`
     1:1: error[bad-file-name]: the file name `example.com.yml` does not end in `.yaml` (name it example.com.yaml)
     "#);
+}
+
+#[test]
+fn misspelled_promises_are_errors_unless_declared() {
+    let text = "---\n---\n_path: /\ncategories:\n- deprecated\n- mine\n- redirect_ok\ncontent-sha265: a\nstate: b\n";
+    assert_snapshot!(findings(text), @r#"
+    4:1: error[unknown-category]: urldb does not act on the category `redirect_ok` (did you mean `redirect-ok`?)
+    8:1: error[unknown-key]: `content-sha265` means nothing here (did you mean `content-sha256`? If the key is your own, name it in urldb.toml: [lint] keys = ["content-sha265"])
+    9:1: error[unknown-key]: `state` means nothing here (did you mean `status`? If the key is your own, name it in urldb.toml: [lint] keys = ["state"])
+    "#);
+    let parsed = DomainFile::parse("example.com.yaml", text.as_bytes());
+    let left = lint_values(&parsed.file, &["state".to_owned()]);
+    let codes: Vec<_> = left.iter().map(|finding| finding.code).collect();
+    assert_eq!(codes, [Code::UnknownCategory, Code::UnknownKey]);
 }
 
 #[test]

@@ -4,7 +4,8 @@
 use std::fs;
 use std::os::unix::fs::symlink;
 
-use urldb_format::{Database, DomainFile, Error, Metadata, Record};
+use urldb_format::{Database, DomainFile, Error, Metadata, Record, lint_misnamed};
+use urldb_text::Code;
 
 #[test]
 fn a_file_is_created_written_and_listed() {
@@ -57,9 +58,23 @@ fn a_symlink_out_of_the_database_is_refused() {
     symlink("a.org.yaml", inside.path().join("alias.org.yaml")).unwrap();
     assert_eq!(Database::open(inside.path()).unwrap().files().len(), 2);
     symlink(&target, inside.path().join("b.org.yaml")).unwrap();
-    let error = Database::open(inside.path()).unwrap_err().to_string();
+    let database = Database::open(inside.path()).unwrap();
+    assert_eq!(database.files().len(), 3, "the other files can be read");
+    let link = inside.path().join("b.org.yaml");
+    let error = DomainFile::read(&link).unwrap_err().to_string();
     assert!(
         error.contains("b.org.yaml") && error.contains("outside of the database"),
         "{error}"
     );
+    let parsed = DomainFile::read_or_report(&link);
+    let codes: Vec<_> = parsed.findings.iter().map(|finding| finding.code).collect();
+    assert_eq!(codes, [Code::UnreadableFile]);
+    assert!(parsed.file.canonical().is_err());
+    symlink("nowhere", inside.path().join("c.org.yaml")).unwrap();
+    fs::write(inside.path().join("d.org.yml"), "---\n").unwrap();
+    let database = Database::open(inside.path()).unwrap();
+    assert_eq!(database.read().filter(Result::is_err).count(), 2);
+    assert_eq!(database.misnamed(), [inside.path().join("d.org.yml")]);
+    let findings = lint_misnamed(&database.misnamed()[0]);
+    assert_eq!(findings[0].help.as_deref(), Some("name it d.org.yaml"));
 }

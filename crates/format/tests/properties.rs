@@ -160,7 +160,7 @@ fn mutated() -> impl Strategy<Value = String> {
 fn check_file(bytes: &[u8]) -> Result<(), TestCaseError> {
     let parsed = DomainFile::parse("example.com.yaml", bytes);
     let lines = String::from_utf8_lossy(bytes).lines().count().max(1);
-    for finding in lint(&parsed) {
+    for finding in lint(&parsed, &[]) {
         prop_assert!(
             (1..=lines + 1).contains(&finding.line) && finding.column > 0,
             "{finding}"
@@ -172,11 +172,11 @@ fn check_file(bytes: &[u8]) -> Result<(), TestCaseError> {
             let again = DomainFile::parse("example.com.yaml", canonical.as_bytes());
             prop_assert_eq!(&again.findings, &[]);
             prop_assert_eq!(again.file.canonical().unwrap(), canonical.clone());
-            let form = lint(&again)
+            let form = lint(&again, &[])
                 .into_iter()
                 .filter(|finding| finding.code.as_str().starts_with("unsorted"));
             prop_assert_eq!(form.count(), 0);
-            let form = lint(&again)
+            let form = lint(&again, &[])
                 .into_iter()
                 .find(|finding| finding.code.as_str() == "not-canonical");
             prop_assert_eq!(form, None);

@@ -103,8 +103,10 @@ codes! {
         NotCanonical Error "not-canonical" "formatting that differs from the canonical form",
         PathNotCanonical Warning "path-not-canonical" "a `_path` that `add` would spell in another way",
         SyntaxError Error "syntax-error" "text that is not YAML",
-        UnknownKey Warning "unknown-key" "a key that looks like a misspelling of a known one",
+        UnknownCategory Error "unknown-category" "a category that looks like a misspelling of one that urldb acts on",
+        UnknownKey Error "unknown-key" "a key that looks like a misspelling of a known one",
         UnmergedFile Error "unmerged-file" "a staged file with a merge conflict that is not resolved",
+        UnreadableFile Error "unreadable-file" "a file that cannot be read, or a link out of the database",
         UnsortedKeys Error "unsorted-keys" "keys that are not in sorted order",
         UnsortedList Error "unsorted-list" "a list that is not sorted, or repeats an item",
         UnsortedRecords Error "unsorted-records" "records that are not in the order of their paths",
@@ -163,7 +165,7 @@ mod tests {
         };
         assert!(Code::ALL.windows(2).all(in_order));
         assert!(Code::ALL.iter().all(|code| !code.description().is_empty()));
-        assert_eq!(Code::UnknownKey.severity(), Severity::Warning);
+        assert_eq!(Code::PathNotCanonical.severity(), Severity::Warning);
         assert_eq!(Code::BadPath.severity(), Severity::Error);
     }
 }

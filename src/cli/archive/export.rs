@@ -105,12 +105,10 @@ impl PromisedFile {
 fn promised(args: &Args, context: &Context) -> anyhow::Result<Vec<PromisedFile>> {
     let selection = args.select.resolve(context)?;
     let mut promised = vec![];
-    for parsed in context.config.open_database()?.read() {
+    let database = context.config.open_database()?;
+    for parsed in database.read_where(|host| selection.wants_domain(host)) {
         let file = parsed?.file;
         let host = file.host();
-        if !selection.wants_domain(host) {
-            continue;
-        }
         let scheme = file.metadata().scheme().as_str();
         let records = file.records().map(RecordEntry::record).filter(|record| {
             record.is_static()

@@ -99,7 +99,7 @@ pub(crate) fn find_records(
     let rules = site_rules::read(&context.database())?.rules;
     let mut lookup = RecordLookup {
         context,
-        aliases: Aliases::load(&context.config)?,
+        aliases: Aliases::load_readable(&context.config)?,
         paths: HashMap::new(),
     };
     urls.iter()

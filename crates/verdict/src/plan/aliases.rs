@@ -3,6 +3,8 @@
 //! By default one record a day is requested from each cname, all records in turn. The date alone
 //! selects the record, so no run has to remember it.
 
+use urldb_canon::RequestUrl;
+
 use super::options::{Cnames, PastRuns, PlanOptions};
 use crate::job::{BodyUse, Job, JobKey};
 use crate::promise::Promise;
@@ -17,7 +19,7 @@ pub(super) fn jobs_of(
     let mut jobs: Vec<Job> = jobs
         .iter()
         .filter(|job| !is_about_redirects(&job.promise))
-        .map(|job| alias_of(job, cname))
+        .filter_map(|job| alias_of(job, cname))
         .collect();
     match options.cnames {
         Cnames::All => {}
@@ -40,13 +42,13 @@ fn turn(jobs: &[Job], day: u64) -> Option<&JobKey> {
     keys.get(usize::try_from(index).ok()?).copied()
 }
 
-/// The same request to a cname.
-fn alias_of(job: &Job, cname: &str) -> Job {
+/// The same request to a cname; `None` if the cname is not a valid host.
+fn alias_of(job: &Job, cname: &str) -> Option<Job> {
     let key = JobKey {
         alias: Some(cname.to_owned()),
         ..job.key.clone()
     };
-    let url = format!("{}://{cname}{}", key.scheme, key.path);
+    let url = RequestUrl::new(key.scheme, cname, &key.path)?.into();
     // Content that is as promised is in the archive under the domain's own name.
     let body = match job.body {
         BodyUse::Hash { at_most, .. } if job.promise.is_static() => BodyUse::Hash {
@@ -55,13 +57,13 @@ fn alias_of(job: &Job, cname: &str) -> Job {
         },
         _ => BodyUse::Skip,
     };
-    Job {
+    Some(Job {
         key,
         url,
         body,
         validators: None,
         ..job.clone()
-    }
+    })
 }
 
 /// Whether a promise is about redirects. An alias may redirect to the domain, which breaks no promise.

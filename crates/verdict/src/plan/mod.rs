@@ -9,8 +9,8 @@ mod skipped;
 use std::collections::HashSet;
 use std::sync::Arc;
 
-use urldb_canon::Scheme;
-use urldb_format::{DomainFile, Record, RecordEntry};
+use urldb_canon::{RequestUrl, Scheme};
+use urldb_format::{DomainFile, Record, RecordEntry, lint_promise};
 
 use crate::job::{BodyUse, Job, JobKey};
 use crate::promise::Promise;
@@ -23,12 +23,13 @@ pub use skipped::SkippedRecords;
 
 /// The jobs of one domain file, which is called `name` in messages.
 ///
-/// Of several records for one request, the first counts. Aliases have no jobs if the selection names
-/// single records.
+/// Of several records for one request, the first counts. A record with an error has no job; a key in
+/// `own_keys` is no error. Aliases have no jobs if the selection names single records.
 pub fn jobs_of(
     file: &DomainFile,
     name: &Arc<str>,
     selection: &Selection,
+    own_keys: &[String],
     options: PlanOptions,
     past: &impl PastRuns,
 ) -> Vec<Job> {
@@ -41,10 +42,13 @@ pub fn jobs_of(
     let mut jobs = Vec::with_capacity(file.records().count() * schemes.len());
     for entry in file.records() {
         let record = entry.record();
-        if selection.asks_for(host, record) && identities.insert(record.identity()) {
-            for scheme in &schemes {
-                jobs.push(job_of(entry, *scheme, host, name, options, past));
-            }
+        let is_asked = selection.asks_for(host, record) && identities.insert(record.identity());
+        if is_asked && is_sound(entry, own_keys) {
+            jobs.extend(
+                schemes
+                    .iter()
+                    .filter_map(|scheme| job_of(entry, *scheme, host, name, options, past)),
+            );
         }
     }
     if selection.records.is_empty() {
@@ -57,7 +61,13 @@ pub fn jobs_of(
     jobs
 }
 
-/// The job of one record over one scheme.
+/// Whether the whole record was understood and has no error.
+fn is_sound(entry: &RecordEntry, own_keys: &[String]) -> bool {
+    let findings = lint_promise(entry, own_keys);
+    entry.is_intact() && !findings.iter().any(|finding| finding.is_error())
+}
+
+/// The job of one record over one scheme; `None` if host and path make no URL.
 fn job_of(
     entry: &RecordEntry,
     scheme: Scheme,
@@ -65,7 +75,7 @@ fn job_of(
     name: &Arc<str>,
     options: PlanOptions,
     past: &impl PastRuns,
-) -> Job {
+) -> Option<Job> {
     let record = entry.record();
     let key = JobKey {
         domain: host.to_owned(),
@@ -74,7 +84,7 @@ fn job_of(
         alias: None,
         scheme,
     };
-    let url = format!("{scheme}://{host}{}", record.path);
+    let url = String::from(RequestUrl::new(scheme, host, &record.path)?);
     let promise = promise(record, &url);
     let is_archived = promise
         .sha256
@@ -82,7 +92,7 @@ fn job_of(
     let body = body_use(&promise, options, is_archived);
     let digest = promise.sha256.filter(|_| !options.rehash.is_due(&key));
     let validators = digest.and_then(|digest| past.validators(&key, &digest));
-    Job {
+    Some(Job {
         key,
         url,
         file: Arc::clone(name),
@@ -91,7 +101,7 @@ fn job_of(
         request: Request::of(record),
         body,
         validators: validators.map(Box::new),
-    }
+    })
 }
 
 fn body_use(promise: &Promise, options: PlanOptions, is_archived: bool) -> BodyUse {
@@ -182,7 +192,7 @@ redirects-to: /elsewhere
             rehash: Rehash::ALWAYS,
         };
         let name = Arc::from("urldb/example.org.yaml");
-        jobs_of(&file, &name, selection, options, &())
+        jobs_of(&file, &name, selection, &[], options, &())
     }
 
     fn urls(jobs: &[Job]) -> Vec<&str> {
@@ -229,7 +239,7 @@ redirects-to: /elsewhere
             day,
             rehash: Rehash::ALWAYS,
         };
-        let jobs = jobs_of(&file, &"".into(), &Selection::default(), options, past);
+        let jobs = jobs_of(&file, &"".into(), &Selection::default(), &[], options, past);
         let aliases = jobs.iter().filter(|job| job.key.alias.is_some());
         aliases
             .map(|job| {
