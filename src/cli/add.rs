@@ -303,13 +303,13 @@ impl RecordKeys<'_> {
         let schemes = file.metadata().schemes();
         let entries = file.records().map(RecordEntry::record);
         let mut known: HashMap<_, _> = entries
-            .map(|record| (record.identity(), record.clone()))
+            .map(|record| (file.identity_of(record), record.clone()))
             .collect();
         let (mut changed, mut all) = (vec![], vec![]);
         for candidate in candidates {
-            let (record, change) = self.applied(candidate, &known);
+            let (record, change) = self.applied(candidate, file, &known)?;
             if change != RecordChange::Known {
-                known.insert(record.identity(), record.clone());
+                known.insert(file.identity_of(&record), record.clone());
                 changed.push(record);
             }
             let is_asked = schemes.contains(&candidate.identity.scheme);
@@ -320,16 +320,30 @@ impl RecordKeys<'_> {
     }
 
     /// The new record of a URL. Existing promises stay, since `accept` is the command to change them.
+    ///
+    /// # Errors
+    /// When the file has a record for another body, and both bodies have one identity.
     fn applied(
         &self,
         candidate: &Candidate,
+        file: &DomainFile,
         known: &HashMap<RecordIdentity, Record>,
-    ) -> (Record, RecordChange) {
+    ) -> anyhow::Result<(Record, RecordChange)> {
         let wanted = Record {
             path: candidate.identity.path.clone(),
             ..self.asked.clone()
         };
-        let before = known.get(&wanted.identity());
+        let before = known.get(&file.identity_of(&wanted));
+        let is_other = |before: &&Record| before.request_body != wanted.request_body;
+        if let Some(before) = before.filter(is_other) {
+            anyhow::bail!(
+                "{} cannot be added: the database has a record for {} {} with another body, and \
+                 docs/request-canonicalization.md makes one request of both; nothing was added",
+                candidate.identity,
+                before.method.as_deref().unwrap_or("GET"),
+                before.path
+            );
+        }
         let mut record = before.cloned().unwrap_or(wanted);
         if let Some(bytes) = &candidate.bytes {
             bytes.promise_in(&mut record);
@@ -343,6 +357,6 @@ impl RecordKeys<'_> {
             Some(before) if *before == record => RecordChange::Known,
             Some(_) => RecordChange::Updated,
         };
-        (record, change)
+        Ok((record, change))
     }
 }

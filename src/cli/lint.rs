@@ -8,6 +8,7 @@ use urldb_text::{Finding, Severity};
 
 use super::print::style;
 use super::{Context, fmt};
+use crate::database::aliases::CnameCheck;
 use crate::database::site_rules::{self, PageCheck};
 use crate::exit::ExitCode;
 
@@ -42,6 +43,7 @@ pub(super) fn run(args: &Args, context: &Context) -> anyhow::Result<ExitCode> {
         }
     }
     let mut pages = PageCheck::new(&loaded.rules);
+    let mut cnames = CnameCheck::default();
     let mut out = anstream::stdout().lock();
     let (mut errors, mut warnings) = (0, 0);
     let mut count = |severity| match severity {
@@ -54,7 +56,9 @@ pub(super) fn run(args: &Args, context: &Context) -> anyhow::Result<ExitCode> {
         } else {
             DomainFile::read(path)?
         };
-        for finding in urldb_format::lint(&parsed, &context.config.lint.keys) {
+        let mut mistakes = urldb_format::lint(&parsed, &context.config.lint.keys);
+        mistakes.extend(cnames.add(&parsed.file));
+        for finding in mistakes {
             count(finding.severity);
             style::write_finding(&mut out, context, &finding.in_file(path))?;
         }

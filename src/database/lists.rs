@@ -51,7 +51,7 @@ impl<'a> ListMerge<'a> {
         };
         let known = file.records().map(|entry| {
             let record = entry.record();
-            (record.identity(), (record.clone(), entry.line()))
+            (file.identity_of(record), (record.clone(), entry.line()))
         });
         let known = known.collect();
         Ok(Self {
@@ -73,7 +73,7 @@ impl<'a> ListMerge<'a> {
         let mut wanted: BTreeMap<RecordIdentity, ListItem> = BTreeMap::new();
         for item in items {
             let item = self.prepared(item);
-            match wanted.entry(item.record.identity()) {
+            match wanted.entry(self.file.identity_of(&item.record)) {
                 std::collections::btree_map::Entry::Vacant(place) => drop(place.insert(item)),
                 std::collections::btree_map::Entry::Occupied(mut first) => {
                     notices.extend(combine(first.get_mut(), item));

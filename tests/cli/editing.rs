@@ -439,3 +439,55 @@ fn list_narrows_and_shows_the_deprecated_too() {
         .code(2)
         .complains(&["did you mean example.test?"]);
 }
+
+#[test]
+fn case_makes_no_difference_where_the_metadata_says_so() {
+    let sandbox = Sandbox::new("");
+    let file = "urldb/a.test.yaml";
+    let head = "---\ncase-sensitive-paths: false\n---\n";
+    sandbox.write(file, format!("{head}_path: /Foo?Q=1\n"));
+    let add = |url| sandbox.urldb(&["add", "--no-fetch", url]).code(0);
+    add("http://a.test/foo?Q=1").says(&["known"]);
+    add("http://a.test/foo?q=1").says(&["added"]);
+    sandbox.urldb(&["lint"]).code(0);
+    sandbox.write(file, format!("{head}_path: /Foo\n---\n_path: /foo\n"));
+    sandbox
+        .urldb(&["lint"])
+        .code(1)
+        .says(&["urldb/a.test.yaml:6:1: duplicate-record", "/Foo"]);
+    sandbox.write(file, "---\n---\n_path: /Foo\n---\n_path: /foo\n");
+    sandbox.urldb(&["lint"]).code(0);
+}
+
+#[test]
+fn a_cname_belongs_to_one_file() {
+    let sandbox = Sandbox::new("");
+    let with = |cname: &str| format!("---\ncnames:\n- {cname}\n---\n_path: /\n");
+    sandbox.write("urldb/a.test.yaml", with("www.test"));
+    sandbox.write("urldb/b.test.yaml", with("www.test"));
+    sandbox.write("urldb/c.test.yaml", with("a.test"));
+    let lint = sandbox.urldb(&["lint"]).code(1).says(&[
+        "urldb/b.test.yaml:2:1: bad-cname",
+        "is a cname of a.test too",
+        "urldb/c.test.yaml:2:1: bad-cname",
+        "has a domain file of its own",
+    ]);
+    assert_eq!(lint.out.matches("bad-cname").count(), 2);
+}
+
+#[test]
+fn another_body_with_the_same_identity_is_refused() {
+    let sandbox = Sandbox::new("");
+    let add = |body| {
+        let json = ["--content-type", "application/json", "http://a.test/q"];
+        let command = [&["add", "--no-fetch", "--data", body], &json[..]].concat();
+        sandbox.urldb(&command)
+    };
+    add("{\"a\": 1}").code(0).says(&["added"]);
+    add("{\"a\": 1}").code(0).says(&["known"]);
+    let before = sandbox.tree("urldb");
+    add("{\"a\":1.0}")
+        .code(2)
+        .complains(&["with another body", "one request of both"]);
+    assert_eq!(sandbox.tree("urldb"), before);
+}

@@ -226,3 +226,29 @@ fn pages_name_the_official_url_of_the_rules() {
         .code(2)
         .complains(&["website.rules:1:"]);
 }
+
+#[test]
+fn an_import_goes_through_the_rules() {
+    let sandbox = Sandbox::new("");
+    let rules = "main { optional www = website(\"w{1,4}\\.\", \"www\"); };\n";
+    sandbox.write("urldb/rules/example.org.rules", rules);
+    sandbox.write(
+        "urls.txt",
+        "http://example.org/a\nhttp://ww.example.org/a\nhttp://a.test/%7Ex\n",
+    );
+    sandbox
+        .urldb(&["import", "list", "urls.txt"])
+        .code(0)
+        .says(&["2 added"]);
+    assert_eq!(
+        sandbox.read("urldb/www.example.org.yaml"),
+        "---\n---\n_path: /a\n"
+    );
+    sandbox.write("bad.txt", "http://other.example.org/b\n");
+    let before = sandbox.tree("urldb");
+    sandbox
+        .urldb(&["import", "list", "bad.txt"])
+        .code(1)
+        .complains(&["not-admitted", "unknown-domain"]);
+    assert_eq!(sandbox.tree("urldb"), before);
+}

@@ -93,7 +93,7 @@ pub(crate) fn duplicate_record(first: &RecordEntry, again: &RecordEntry) -> Find
     let message = format!(
         "line {} has a record for {method}{} already",
         first.line(),
-        again.record.path
+        first.record.path
     );
     let help = if first.says_the_same_as(again) {
         "the two are equal: remove one; formatting does so"

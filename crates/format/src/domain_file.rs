@@ -11,7 +11,7 @@ use crate::document::Document;
 use crate::error::Error;
 use crate::layout::Layout;
 use crate::read::read_each;
-use crate::record::{ListOrder, Metadata, Record};
+use crate::record::{ListOrder, Metadata, Record, RecordIdentity};
 use crate::split::split;
 use crate::value::Schema;
 
@@ -284,6 +284,17 @@ impl DomainFile {
             Segment::Record(entry) => Some(entry),
             Segment::Broken(_) => None,
         })
+    }
+
+    /// The identity of a record in this file. With `case-sensitive-paths: false` the case of the path
+    /// makes no difference; the case of the query does.
+    pub fn identity_of(&self, record: &Record) -> RecordIdentity {
+        let mut identity = record.identity();
+        if self.metadata.case_sensitive_paths == Some(false) {
+            let end = identity.path.find('?').unwrap_or(identity.path.len());
+            identity.path[..end].make_ascii_lowercase();
+        }
+        identity
     }
 
     /// The text of the file, with all edits.

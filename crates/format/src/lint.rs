@@ -397,7 +397,7 @@ fn repeated(file: &DomainFile) -> Vec<(&RecordEntry, &RecordEntry)> {
     let mut seen: HashMap<RecordIdentity, &RecordEntry> = HashMap::new();
     let mut repeated = vec![];
     for entry in file.records() {
-        match seen.entry(entry.record.identity()) {
+        match seen.entry(file.identity_of(&entry.record)) {
             Slot::Occupied(first) => repeated.push((*first.get(), entry)),
             Slot::Vacant(slot) => {
                 slot.insert(entry);

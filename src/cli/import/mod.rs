@@ -12,7 +12,9 @@ use std::collections::BTreeMap;
 use std::path::PathBuf;
 
 use anyhow::Context as _;
-use urldb_interchange::ReadEvent;
+use urldb_canon::RequestUrl;
+use urldb_canon::rules::SiteRules;
+use urldb_interchange::{ListItem, Notice, ReadEvent};
 
 use self::report::ImportReport;
 use self::spool::Spool;
@@ -21,6 +23,7 @@ use crate::cli::args::MapArgs;
 use crate::database::aliases::Aliases;
 use crate::database::edit::Edit;
 use crate::database::lists::ListMerge;
+use crate::database::site_rules;
 use crate::exit::ExitCode;
 use source::Format;
 
@@ -90,6 +93,7 @@ fn read(
     spool: &mut Spool,
     report: &mut ImportReport,
 ) -> anyhow::Result<()> {
+    let rules = site_rules::load(&context.config)?;
     source::read(args, context, &mut |found| {
         match found {
             ReadEvent::Notice(notice) => report.add_notice(&notice),
@@ -100,10 +104,37 @@ fn read(
                 );
                 return Err(message.into());
             }
-            ReadEvent::Item(item) => spool.push(&item)?,
+            ReadEvent::Item(item) => match page_of(&rules, *item) {
+                Ok(item) => spool.push(&item)?,
+                Err(notice) => report.add_notice(&notice),
+            },
         }
         Ok(())
     })
+}
+
+/// The item, with the URL of its page where the domain has site rules.
+///
+/// # Errors
+/// A notice with the reason, if the rules do not admit the URL.
+fn page_of(rules: &SiteRules, mut item: ListItem) -> Result<ListItem, Notice> {
+    let Some(url) = RequestUrl::new(item.scheme, &item.host, &item.record.path) else {
+        return Ok(item);
+    };
+    let trace = rules.explain(url.as_str());
+    if trace.domain_rules.is_none() && trace.website_rules.is_none() {
+        return Ok(item);
+    }
+    match trace.outcome.and_then(|found| found.record) {
+        Ok(page) => {
+            (item.scheme, item.host, item.record.path) = (page.scheme, page.host, page.path);
+            Ok(item)
+        }
+        Err(failure) => {
+            let message = format!("{}: {failure} ({})", url.as_str(), failure.code());
+            Err(Notice::refused(item.place, "not-admitted", message))
+        }
+    }
 }
 
 /// Writes the changed domain files, once all of them are on disk. Returns the URLs without promised
