@@ -56,7 +56,9 @@ impl<'a> DomainFiles<'a> {
 
     /// The hosts of the selection.
     pub(super) fn hosts(&self) -> Vec<String> {
-        let hosts = self.files.iter().map(|path| urldb_format::host_of(path));
+        // The ledger remembers the mistake of a misnamed file under its whole name.
+        let files = self.files.iter().chain(&self.misnamed);
+        let hosts = files.map(|path| urldb_format::host_of(path));
         hosts
             .filter(|host| self.selection.wants_domain(host))
             .collect()

@@ -72,11 +72,11 @@ fn lint_tells_errors_from_warnings() {
         .urldb(&["lint"])
         .code(0)
         .says(&["1 file: 0 errors, 0 warnings"]);
-    sandbox.write(FILE, format!("{}contentlength: three\n", canonical()));
+    sandbox.write(FILE, format!("{}---\n_path: /z%7E\n", canonical()));
     sandbox
         .urldb(&["lint"])
         .code(0)
-        .says(&["urldb/example.test.yaml:10:1: ", "0 errors, 1 warning"]);
+        .says(&["urldb/example.test.yaml:11:1: ", "0 errors, 1 warning"]);
     sandbox.write(
         "urldb/other.test.yaml",
         "---\n---\n_path: /\ncontent-sha256: abc\n",
