@@ -68,7 +68,10 @@ impl CnameCheck {
                 continue;
             } else if own.symlink_metadata().is_ok() {
                 let problem = format!("the cname `{cname}` has a domain file of its own");
-                (problem, "move its records into one of the two files, or remove the cname")
+                (
+                    problem,
+                    "move its records into one of the two files, or remove the cname",
+                )
             } else if let Some(other) = self.claims.get(cname) {
                 let other = urldb_format::host_of(other);
                 let problem = format!("the cname `{cname}` is a cname of {other} too");

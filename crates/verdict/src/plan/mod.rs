@@ -42,7 +42,8 @@ pub fn jobs_of(
     let mut jobs = Vec::with_capacity(file.records().count() * schemes.len());
     for entry in file.records() {
         let record = entry.record();
-        let is_asked = selection.asks_for(host, record) && identities.insert(file.identity_of(record));
+        let is_asked =
+            selection.asks_for(host, record) && identities.insert(file.identity_of(record));
         if is_asked && is_sound(entry, own_keys) {
             jobs.extend(
                 schemes
