@@ -29,9 +29,13 @@ fn value_to_json(value: &Value) -> Json {
 
 /// The number, boolean or null of a plain scalar; a string if JSON would spell the value differently.
 fn plain_to_json(text: &str) -> Json {
-    let json = serde_json::from_str(text).ok();
-    let same = json.filter(|json: &Json| json.to_string() == text);
-    same.unwrap_or_else(|| Json::from(text))
+    let json: Json = serde_json::from_str(text).unwrap_or_default();
+    let spelled = json.to_string();
+    if spelled == text {
+        json
+    } else {
+        Json::from(text)
+    }
 }
 
 /// The document in a JSON object.

@@ -11,6 +11,7 @@ use std::sync::Arc;
 
 use urldb_canon::{RequestUrl, Scheme};
 use urldb_format::{DomainFile, Record, RecordEntry, lint_promise};
+use urldb_text::Finding;
 
 use crate::job::{BodyUse, Job, JobKey};
 use crate::promise::Promise;
@@ -65,7 +66,7 @@ pub fn jobs_of(
 /// Whether the whole record was understood and has no error.
 fn is_sound(entry: &RecordEntry, own_keys: &[String]) -> bool {
     let findings = lint_promise(entry, own_keys);
-    entry.is_intact() && !findings.iter().any(|finding| finding.is_error())
+    entry.is_intact() && !findings.iter().any(Finding::is_error)
 }
 
 /// The job of one record over one scheme; `None` if host and path make no URL.
