@@ -62,6 +62,37 @@ fn loops_and_limits_end_it_after_the_hop_was_recorded() {
 }
 
 #[test]
+fn a_redirect_that_needs_cookies_is_named() {
+    let server = Server::new(|request| match request.target.as_str() {
+        "/a" => Reply::new(
+            "302 Found",
+            &["Location: /a", "Set-Cookie: seen=1; Path=/"],
+            "",
+        ),
+        _ => Reply::redirect(302, "/b"),
+    });
+    let network = network(&[("example.test", &server)]);
+    let detail = |path: &str| {
+        let seen = fetch(
+            &quick(),
+            &network,
+            job(&format!("http://example.test{path}")),
+        );
+        assert_eq!(kind(&seen), Some(FailureKind::RedirectLoop));
+        seen.failure.unwrap().detail
+    };
+    assert_eq!(
+        detail("/a"),
+        "the redirect leads back to http://example.test/a; http://example.test/a sets a cookie, \
+         which urldb does not send back: the redirect may need it"
+    );
+    assert_eq!(
+        detail("/b"),
+        "the redirect leads back to http://example.test/b"
+    );
+}
+
+#[test]
 fn a_redirect_without_a_location_is_the_last_response() {
     let server = Server::new(|_| Reply::new("302 Found", &[], "hello"));
     let seen = fetch(

@@ -125,6 +125,24 @@ impl Chain {
         })
     }
 
+    /// The failure of a chain of redirects, which names the likely cause if a response sets a cookie.
+    fn name_cookies(&self, failure: Failure) -> Failure {
+        let setter = self
+            .hops
+            .iter()
+            .find(|hop| hop.header("set-cookie").is_some());
+        let Some(hop) = setter else {
+            return failure;
+        };
+        let (detail, url) = (&failure.detail, &hop.url);
+        Failure {
+            detail: format!(
+                "{detail}; {url} sets a cookie, which urldb does not send back: the redirect may need it"
+            ),
+            ..failure
+        }
+    }
+
     /// Ends the fetch with this failure; the observation keeps the responses so far.
     pub(crate) fn abandon(self, failure: Failure) -> Observation {
         Observation {
@@ -150,7 +168,8 @@ impl Chain {
         exchange: &mut Exchange<'_>,
         max_redirects: usize,
     ) -> Result<Response, Failure> {
-        self.visited.visit(&self.next, max_redirects)?;
+        let visited = self.visited.visit(&self.next, max_redirects);
+        visited.map_err(|failure| self.name_cookies(failure))?;
         let (response, hop) = exchange.send(&self.next, self.fresh).await?;
         exchange.permit.has_response.store(true, Ordering::Relaxed);
         let next = self

@@ -39,6 +39,12 @@ pub(crate) fn check_record(entry: &RecordEntry, findings: &mut Vec<Finding>) {
             is_sha256(&digest.to_ascii_lowercase()).then(|| "write it in lower case".to_owned());
         findings.push(finding);
     }
+    if record.content_sha256.is_some() && record.method.as_deref() == Some("HEAD") {
+        let message = "`content-sha256` never holds for HEAD, whose response has no body";
+        let finding = Finding::new(Code::BadDigest, line_of("content-sha256"), message);
+        findings
+            .push(finding.with_help("promise `content-length` alone, or remove `method: HEAD`"));
+    }
     if let Some(status) = record.status
         && !(100..=599).contains(&status)
     {
