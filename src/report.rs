@@ -10,8 +10,8 @@ use urldb_protocol::{
     Promised, RunInfo, Severity, State, Summary,
 };
 use urldb_verdict::{
-    BodyEnd, CanonicalMismatch, Expiry, Job, JudgedJob, Observation, Promise, SkippedRecords,
-    Transition, UrlStatus, Verdict, Warning,
+    CanonicalMismatch, Expiry, Job, JudgedJob, Observation, Promise, SkippedRecords, Transition,
+    UrlStatus, Verdict, Warning,
 };
 
 use crate::exit::ExitCode;
@@ -412,6 +412,7 @@ fn promised(promise: &Promise) -> Promised {
 fn observed(job: &Job, seen: &Observation) -> Observed {
     let last = seen.last();
     let body = seen.body.as_ref();
+    let served = urldb_verdict::observed_bytes(&job.promise, seen);
     let redirect = seen
         .first()
         .and_then(|hop| Some((hop.status, hop.redirect_target()?)));
@@ -420,10 +421,11 @@ fn observed(job: &Job, seen: &Observation) -> Observed {
         final_url: last
             .map(|hop| hop.url.clone())
             .filter(|url| *url != job.url),
-        length: body.map(|body| body.length),
-        sha256: body
-            .filter(|body| body.end == BodyEnd::Complete)
-            .map(|body| HEXLOWER.encode(&body.sha256)),
+        length: served
+            .map(|served| served.length)
+            .or_else(|| last.and_then(urldb_verdict::observed_length))
+            .or(body.map(|body| body.length)),
+        sha256: served.map(|served| HEXLOWER.encode(&served.sha256)),
         content_type: last
             .and_then(|hop| hop.header("content-type"))
             .map(str::to_owned),

@@ -1,14 +1,14 @@
 //! `urldb accept`.
 
 use std::cell::RefCell;
-use std::collections::HashSet;
+use std::collections::{HashMap, HashSet};
 use std::io::{self, BufRead, IsTerminal, Write};
 
 use anyhow::Context as _;
 use urldb_format::{DomainFile, Record, RecordIdentity};
 use urldb_protocol::{JobResult, State};
 use urldb_text::sanitize;
-use urldb_verdict::JudgedJob;
+use urldb_verdict::{Hop, JudgedJob, Observation, ServedBytes};
 
 use super::Context;
 use super::args::TargetArgs;
@@ -52,10 +52,10 @@ pub(super) fn run(args: &Args, context: &mut Context) -> anyhow::Result<ExitCode
     context.add_maps(&args.targets.map.maps);
     let mut tally = Tally::default();
     let mut acceptable = vec![];
-    for (result, is_unstable) in look(args, context)? {
-        if result.state == State::Ok && (!is_unstable || args.force) {
+    for (result, doubt) in look(args, context)? {
+        if result.state == State::Ok && (doubt.is_none() || args.force) {
             tally.kept += 1;
-        } else if let Some(problem) = problem(&result, is_unstable, args.force) {
+        } else if let Some(problem) = problem(&result, doubt.as_deref(), args.force) {
             style::print_warning(format!("{} {}", result.url, sanitize(&problem)));
             tally.refused += 1;
         } else {
@@ -111,7 +111,7 @@ impl Tally {
 }
 
 /// Why what was seen does not become a promise.
-fn problem(result: &JobResult, is_unstable: bool, force: bool) -> Option<String> {
+fn problem(result: &JobResult, doubt: Option<&str>, force: bool) -> Option<String> {
     let JobResult {
         state,
         message,
@@ -123,15 +123,21 @@ fn problem(result: &JobResult, is_unstable: bool, force: bool) -> Option<String>
     let is_good = observed
         .status
         .is_some_and(|status| (200..300).contains(&status));
-    let is_whole = observed.sha256.is_some();
-    if is_unstable && !force {
-        let text = "serves other bytes from one fetch to the next (content-unstable): what is \
-                    accepted now may be broken at once; --force accepts what came last";
+    let is_head = result.method == "HEAD" && promised.sha256.is_none();
+    let is_whole = observed.sha256.is_some() || is_head && observed.length.is_some();
+    let is_acceptable = matches!(state, State::Changed | State::Redirected | State::Ok);
+    if is_acceptable && is_static && !is_whole {
+        let text =
+            "cannot be accepted: its body did not arrive whole, or its coding cannot be undone";
         return Some(text.to_owned());
     }
-    if matches!(state, State::Changed | State::Redirected | State::Ok) {
-        return (is_static && !is_whole)
-            .then(|| "cannot be accepted: its body did not arrive whole".to_owned());
+    if let Some(doubt) = doubt.filter(|_| !force) {
+        return Some(format!(
+            "{doubt}: what is accepted now may be broken at once; --force accepts what came last"
+        ));
+    }
+    if is_acceptable {
+        return None;
     }
     if !is_good || !is_whole {
         return Some(format!("is {state}, which cannot be accepted: {message}"));
@@ -139,53 +145,74 @@ fn problem(result: &JobResult, is_unstable: bool, force: bool) -> Option<String>
     (!force).then(|| format!("is {state}, which only --force accepts: {message}"))
 }
 
-/// Notes the URLs, with the files of their records, whose bytes were not the same each time.
+/// Why answers should not become promises, by the file and the URL of their records.
 #[derive(Default)]
-struct Unstable(RefCell<HashSet<(String, String)>>);
+struct Doubts(RefCell<HashMap<(String, String), String>>);
 
-impl Progress for Unstable {
+impl Progress for Doubts {
     fn judged(&self, judged: &JudgedJob) {
-        let JudgedJob {
-            job,
-            observations: seen,
-            ..
-        } = judged;
-        let whole = seen.iter().filter(|observation| observation.is_whole());
-        let digests: HashSet<[u8; 32]> = whole
-            .filter_map(|observation| Some(observation.body.as_ref()?.sha256))
-            .collect();
-        if digests.len() > 1 && job.promise.is_static() {
-            let key = (job.file.to_string(), job.url.clone());
-            self.0.borrow_mut().insert(key);
+        if let Some(doubt) = doubt(judged) {
+            let key = (judged.job.file.to_string(), judged.job.url.clone());
+            self.0.borrow_mut().insert(key, doubt);
         }
     }
 }
 
-/// The result of each URL that is selected, and whether it is unstable.
-fn look(args: &Args, context: &Context) -> anyhow::Result<Vec<(JobResult, bool)>> {
+/// Why the answer should not become the promise: it differs from fetch to fetch, or it may be a page
+/// that stands in for the content.
+fn doubt(judged: &JudgedJob) -> Option<String> {
+    let JudgedJob {
+        job,
+        observations: seen,
+        verdict,
+    } = judged;
+    let whole = seen.iter().filter(|observation| observation.is_whole());
+    let bodies: HashSet<ServedBytes> = whole
+        .filter_map(|observation| observation.body.as_ref()?.served())
+        .collect();
+    if bodies.len() > 1 && job.promise.is_static() {
+        return Some(run::UNSTABLE.to_owned());
+    }
+    let firsts = seen.iter().filter_map(Observation::first);
+    let targets: HashSet<_> = firsts.map(Hop::redirect_target).collect();
+    if targets.len() > 1 && job.promise.redirects_to.is_some() {
+        return Some("redirects elsewhere from one fetch to the next".to_owned());
+    }
+    let is_changed = verdict.state() == State::Changed;
+    if is_changed && !verdict.sure && job.request.is_safe() {
+        return Some(verdict.classification.message());
+    }
+    let seen = seen.get(verdict.observation)?;
+    let has_body = is_changed && job.promise.is_static() && job.request.method != "HEAD";
+    let odd = has_body.then(|| urldb_verdict::promisable(seen, &[]).err())??;
+    Some(odd.message())
+}
+
+/// The result of each URL that is selected, and the doubt about its answer.
+fn look(args: &Args, context: &Context) -> anyhow::Result<Vec<(JobResult, Option<String>)>> {
     let selection = args.targets.resolve(context)?;
     let stop = Stop::new();
     stop_on_signals(&stop)?;
     let bar = ProgressLine::new(0, context.quiet);
-    let unstable = Unstable::default();
+    let doubts = Doubts::default();
     let options = RunOptions {
         config: &context.config,
         selection: &selection,
         ambient: Ambient::SYSTEM,
         stop: &stop,
-        progress: &(&bar, &unstable),
+        progress: &(&bar, &doubts),
         with_results: true,
-        whole: true,
+        for_promise: true,
     };
     let outcome = run::check(&options);
     bar.finish();
     anyhow::ensure!(!stop.is_set(), "interrupted; nothing was accepted");
-    let unstable = unstable.0.into_inner();
+    let mut doubts = doubts.0.into_inner();
     let results = outcome?.results.unwrap_or_default().into_iter();
     Ok(results
         .map(|result| {
-            let is_unstable = unstable.contains(&(result.file.clone(), result.url.clone()));
-            (result, is_unstable)
+            let doubt = doubts.remove(&(result.file.clone(), result.url.clone()));
+            (result, doubt)
         })
         .collect())
 }

@@ -8,7 +8,7 @@ use urldb_canon::rules::{ResolveError, UrlParts};
 use urldb_canon::{Identity, Scheme};
 use urldb_format::{DomainFile, Metadata, Record, RecordEntry, RecordIdentity};
 use urldb_text::sanitize;
-use urldb_verdict::{BodyUse, Request};
+use urldb_verdict::{BodyUse, Request, ServedBytes};
 
 use super::Context;
 use super::args::MapArgs;
@@ -20,7 +20,7 @@ use crate::database::aliases::{Aliases, read_if_there};
 use crate::database::edit::Edit;
 use crate::database::site_rules;
 use crate::exit::ExitCode;
-use crate::run::{self, ServedBytes};
+use crate::run;
 use crate::stop::{Stop, stop_on_signals};
 
 /// Add URLs to the database
@@ -346,7 +346,7 @@ impl RecordKeys<'_> {
         }
         let mut record = before.cloned().unwrap_or(wanted);
         if let Some(bytes) = &candidate.bytes {
-            bytes.promise_in(&mut record);
+            run::promise_bytes(&mut record, *bytes);
         }
         let categories = self.categories.iter().filter(|name| !name.is_empty());
         record.categories.extend(categories.cloned());

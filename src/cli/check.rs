@@ -101,7 +101,7 @@ pub(super) fn execute(
         stop,
         progress: &(&bar, &attempts),
         with_results,
-        whole: false,
+        for_promise: false,
     };
     let outcome = work(&options);
     bar.finish();

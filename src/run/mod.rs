@@ -39,7 +39,7 @@ use recorder::Recorder;
 
 pub use options::{Progress, RunOptions};
 pub use outcome::Outcome;
-pub use probe::{ServedBytes, probe, probe_body, probe_job};
+pub use probe::{UNSTABLE, probe, probe_body, probe_job, promise_bytes};
 
 /// Seconds in a day.
 const DAY: i64 = 24 * 60 * 60;
@@ -182,10 +182,10 @@ fn new_report(options: &RunOptions<'_>, skipped: SkippedRecords, mistakes: Mista
 fn plan_options(options: &RunOptions<'_>, kept_bodies: KeptBodies, now: Timestamp) -> PlanOptions {
     PlanOptions {
         max_body: options.config.check.fetch.largest_body(),
-        whole: options.whole,
+        whole: options.for_promise,
         kept_bodies,
         // The bytes of an alias are never promised.
-        cnames: if options.whole {
+        cnames: if options.for_promise {
             Cnames::None
         } else {
             options.config.check.cnames
@@ -253,5 +253,16 @@ fn observe_planned(
     options.progress.planned(&jobs);
     // The iterator drops the jobs that the fetcher has taken.
     let jobs = jobs.into_iter().flatten();
-    observe(options.config, options.stop, options.progress, jobs, take)
+    let decide = if options.for_promise {
+        urldb_verdict::decide_promise
+    } else {
+        urldb_verdict::decide
+    };
+    let RunOptions {
+        config,
+        stop,
+        progress,
+        ..
+    } = options;
+    observe(config, stop, *progress, decide, jobs, take)
 }

@@ -17,6 +17,7 @@ pub(super) fn observe(
     config: &Config,
     stop: &Stop,
     progress: &dyn Progress,
+    decide: Decide,
     jobs: impl Iterator<Item = Job> + Send,
     mut take: impl FnMut(JudgedJob),
 ) -> anyhow::Result<()> {
@@ -32,9 +33,9 @@ pub(super) fn observe(
     };
     fetcher.fetch_all(
         jobs,
-        |job, seen| decide(job, seen, options),
+        |job, seen| next(decide(job, seen, options)),
         |fetched| {
-            let judged = judge(fetched, options);
+            let judged = judge(fetched, decide, options);
             progress.finished(&judged);
             release(canary.pass(judged));
         },
@@ -44,9 +45,13 @@ pub(super) fn observe(
     Ok(())
 }
 
+/// What the observations of a job amount to: [`urldb_verdict::decide`], or
+/// [`urldb_verdict::decide_promise`] where the answer becomes a promise.
+pub(super) type Decide = fn(&Job, &[Observation], &VerdictOptions) -> Decision;
+
 /// The fetcher's next step for a job.
-fn decide(job: &Job, seen: &[Observation], options: &VerdictOptions) -> Next<Verdict> {
-    match urldb_verdict::decide(job, seen, options) {
+fn next(decision: Decision) -> Next<Verdict> {
+    match decision {
         Decision::Final(verdict) => Next::Done(verdict),
         Decision::Retry { wait, fresh } => Next::Retry { wait, fresh },
     }
@@ -54,15 +59,15 @@ fn decide(job: &Job, seen: &[Observation], options: &VerdictOptions) -> Next<Ver
 
 /// The verdict on a finished job: the decision that finished it, or the verdict on a job that was
 /// given up.
-fn judge(fetched: FetchedJob<Verdict>, options: &VerdictOptions) -> JudgedJob {
+fn judge(fetched: FetchedJob<Verdict>, decide: Decide, options: &VerdictOptions) -> JudgedJob {
     let FetchedJob {
         job,
         observations,
         decision,
     } = fetched;
     let verdict = decision.unwrap_or_else(|| match decide(&job, &observations, options) {
-        Next::Done(verdict) => verdict,
-        Next::Retry { .. } => urldb_verdict::undecided(&job, &observations, options),
+        Decision::Final(verdict) => verdict,
+        Decision::Retry { .. } => urldb_verdict::undecided(&job, &observations, options),
     });
     JudgedJob {
         job,

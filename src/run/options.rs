@@ -20,8 +20,9 @@ pub struct RunOptions<'a> {
     pub progress: &'a dyn Progress,
     /// Whether the outcome has the result of every job.
     pub with_results: bool,
-    /// Whether bodies longer than promised are read to their end.
-    pub whole: bool,
+    /// Whether the answers become promises: bodies longer than promised are read to their end, and
+    /// other answers than promised are looked at twice.
+    pub for_promise: bool,
 }
 
 /// Receives progress events of a run.

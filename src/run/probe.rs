@@ -4,7 +4,8 @@ use data_encoding::HEXLOWER;
 use urldb_canon::Identity;
 use urldb_format::Record;
 use urldb_verdict::{
-    BodyUse, Classification, Job, JobKey, JudgedJob, Observation, Promise, Request, VerdictOptions,
+    BodyUse, Classification, Job, JobKey, JudgedJob, Observation, Promise, Request, ServedBytes,
+    VerdictOptions, decide_promise,
 };
 
 use super::observe::observe;
@@ -12,22 +13,16 @@ use super::options::Progress;
 use crate::config::Config;
 use crate::stop::Stop;
 
-/// Length and digest of a body that a URL serves.
-#[derive(Debug, Clone, Copy, PartialEq, Eq)]
-pub struct ServedBytes {
-    length: u64,
-    sha256: [u8; 32],
-}
-
-impl ServedBytes {
-    /// Makes `record` promise these bytes, unless it already promises bytes.
-    pub fn promise_in(&self, record: &mut Record) {
-        if !record.is_static() {
-            record.content_length = Some(self.length);
-            record.content_sha256 = Some(HEXLOWER.encode(&self.sha256));
-        }
+/// Makes `record` promise these bytes, unless it already promises bytes.
+pub fn promise_bytes(record: &mut Record, bytes: ServedBytes) {
+    if !record.is_static() {
+        record.content_length = Some(bytes.length);
+        record.content_sha256 = Some(HEXLOWER.encode(&bytes.sha256));
     }
 }
+
+/// Why bytes that differ between two fetches are not promised, for people.
+pub const UNSTABLE: &str = "serves other bytes from one fetch to the next (content-unstable)";
 
 /// A job for `url` with the request of `asked`, and without a promise.
 pub fn probe_job(url: &Identity, asked: &Record, body: BodyUse) -> Job {
@@ -57,7 +52,7 @@ pub fn probe_body(config: &Config) -> BodyUse {
     }
 }
 
-/// Fetches every job. `take` gets each job with its bytes, if its body is hashed, or with the cause
+/// Fetches every job, and each body that is hashed twice. `take` gets each job with its bytes, if its body is hashed, or with the cause
 /// that keeps the URL from being promised, for people.
 ///
 /// # Errors
@@ -69,7 +64,7 @@ pub fn probe(
     jobs: impl Iterator<Item = Job> + Send,
     mut take: impl FnMut(Job, Result<Option<ServedBytes>, String>),
 ) -> anyhow::Result<()> {
-    observe(config, stop, progress, jobs, |judged| {
+    observe(config, stop, progress, decide_promise, jobs, |judged| {
         let served = served(&judged, &config.check.verdict);
         take(judged.job, served);
     })
@@ -90,12 +85,18 @@ fn served(judged: &JudgedJob, options: &VerdictOptions) -> Result<Option<ServedB
     if job.body == BodyUse::Skip {
         return Ok(None);
     }
-    let body = urldb_verdict::promisable(last, &options.challenges)
-        .map_err(|classification| message(&classification, last))?;
-    Ok(Some(ServedBytes {
-        length: body.length,
-        sha256: body.sha256,
-    }))
+    let promisable = |seen: &Observation| {
+        urldb_verdict::promisable(seen, &options.challenges)
+            .map_err(|classification| message(&classification, seen))
+    };
+    let bytes = promisable(last)?;
+    let others = observations.iter().filter(|seen| seen.is_whole());
+    for other in others {
+        if promisable(other)? != bytes {
+            return Err(UNSTABLE.to_owned());
+        }
+    }
+    Ok(Some(bytes))
 }
 
 /// The observation, with the URL at the end of the redirects if there were any.

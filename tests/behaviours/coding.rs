@@ -52,6 +52,7 @@ fn undone() -> Expected {
 
 pub(crate) fn behaviours() -> Vec<Behaviour> {
     let mut all = in_gzip();
+    all.extend(in_damaged_gzip());
     all.extend(in_lists());
     all.extend(otherwise());
     all
@@ -104,8 +105,6 @@ fn in_lists() -> Vec<Behaviour> {
 fn in_gzip() -> Vec<Behaviour> {
     let says = Behaviour::says;
     let bomb = vec![0; 2 << 20];
-    let cut = gzip(CONTENT);
-    let cut = cut[..cut.len() - 4].to_vec();
     vec![
         says(
             "gzip",
@@ -142,13 +141,6 @@ fn in_gzip() -> Vec<Behaviour> {
         .of(DIGEST)
         .broken(changed("digest", 2)),
         says(
-            "gzip-cut",
-            "sends a gzip stream that is cut, in a whole body",
-            coded("gzip", cut),
-        )
-        .of(DIGEST)
-        .broken(changed("digest", 2)),
-        says(
             "gzip-in-name-only",
             "says gzip and sends the promised bytes as they are",
             coded("gzip", CONTENT),
@@ -174,6 +166,102 @@ fn in_gzip() -> Vec<Behaviour> {
         )
         .of(DIGEST)
         .unknown(unreachable("protocol", 3)),
+    ]
+}
+
+fn in_damaged_gzip() -> Vec<Behaviour> {
+    let says = Behaviour::says;
+    let whole = gzip(CONTENT);
+    let (body, trailer) = whole.split_at(whole.len() - 8);
+    let other = gzip(b"other bytes than those");
+    let (other_body, _) = other.split_at(other.len() - 8);
+    vec![
+        says(
+            "gzip-cut",
+            "sends a gzip stream that lacks the end of its trailer, in a whole body",
+            coded("gzip", &whole[..whole.len() - 4]),
+        )
+        .of(DIGEST)
+        .kept(undone()),
+        says(
+            "gzip-without-trailer",
+            "sends a gzip stream without its trailer, in a whole body",
+            coded("gzip", body),
+        )
+        .kept(undone()),
+        says(
+            "gzip-cut-in-the-middle",
+            "sends the first half of a gzip stream, in a whole body",
+            coded("gzip", &body[..body.len() / 2]),
+        )
+        .broken(state(State::Truncated, 3)),
+        says(
+            "gzip-other-without-trailer",
+            "sends other bytes in a gzip stream without its trailer, in a whole body",
+            coded("gzip", other_body),
+        )
+        .unknown(state(State::Truncated, 3)),
+        says(
+            "gzip-bad-checksum",
+            "compresses the promised bytes with gzip, and writes a wrong checksum behind",
+            coded("gzip", [body, b"\0\0\0\0", &trailer[4..]].concat()),
+        )
+        .kept(undone()),
+        says(
+            "gzip-other-bad-checksum",
+            "compresses other bytes with gzip, and writes a wrong checksum behind",
+            coded("gzip", [other_body, b"\0\0\0\0", &trailer[4..]].concat()),
+        )
+        .unknown(unreachable("protocol", 3)),
+        says(
+            "gzip-and-garbage",
+            "compresses the promised bytes with gzip, and sends something else behind",
+            coded("gzip", [&whole, &b"and more"[..]].concat()),
+        )
+        .kept(undone()),
+        says(
+            "gzip-and-much-garbage",
+            "compresses the promised bytes with gzip, and sends a long something else behind",
+            coded("gzip", [&whole, &[b'x'; 100_000][..]].concat()),
+        )
+        .kept(undone()),
+        says(
+            "gzip-and-zeros",
+            "compresses the promised bytes with gzip, and fills up with zeros",
+            coded("gzip", [&whole, &[0; 512][..]].concat()),
+        )
+        .of(DIGEST)
+        .kept(undone()),
+        says(
+            "gzip-other-and-garbage",
+            "compresses other bytes with gzip, and sends something else behind",
+            coded("gzip", [&other, &b"and more"[..]].concat()),
+        )
+        .unknown(unreachable("protocol", 3)),
+        says(
+            "gzip-that-is-zlib",
+            "says gzip and sends zlib",
+            coded("gzip", zlib(CONTENT)),
+        )
+        .kept(undone()),
+        says(
+            "gzip-that-is-zlib-of-other-bytes",
+            "says gzip and sends zlib, of other bytes",
+            coded("gzip", zlib(b"other bytes than those")),
+        )
+        .unknown(unreachable("protocol", 3)),
+        says(
+            "gzip-in-name-only-other",
+            "says gzip and sends other bytes as they are",
+            coded("gzip", "other bytes than those"),
+        )
+        .unknown(unreachable("protocol", 3)),
+        says(
+            "gzip-empty",
+            "says gzip and sends nothing",
+            coded("gzip", ""),
+        )
+        .broken(state(State::Truncated, 3)),
     ]
 }
 

@@ -8,6 +8,8 @@ use crate::support::Reply;
 
 const TYPE: &str = "content-type: text/plain";
 const TYPE_AND_CHARSET: &str = "content-type: text/plain; charset=utf-8";
+const BYTES_AND_CSV: &str =
+    "content-length: {length}\ncontent-sha256: {sha256}\ncontent-type: text/csv";
 const LENGTH: &str = "content-length: {length}";
 
 /// As many bytes as promised, but others.
@@ -25,6 +27,8 @@ pub(crate) fn behaviours() -> Vec<Behaviour> {
     all.extend(several_types());
     all.extend(with_telling_headers());
     all.extend(challenges());
+    all.extend(marked_pages());
+    all.extend(pages());
     all
 }
 
@@ -177,7 +181,7 @@ fn types() -> Vec<Behaviour> {
             with("Content-Type: text/html"),
         )
         .of(TYPE)
-        .broken(changed("content-type", 2)),
+        .broken(changed("content-type", 2).doubtful()),
         says("type-missing", "says no type", Reply::ok(CONTENT))
             .of(TYPE)
             .broken(changed("content-type", 2)),
@@ -235,7 +239,138 @@ fn types() -> Vec<Behaviour> {
             Reply::new("200 OK", &["Content-Type: text/html"], "other"),
         )
         .of("content-type: text/plain\ncontent-sha256: {sha256}")
+        .broken(changed("digest", 2).doubtful()),
+    ]
+}
+
+/// Pages that stand in for the content, without a mark by which a rule could know them.
+fn pages() -> Vec<Behaviour> {
+    let html = |status: &str, page: &str| {
+        Reply::new(status, &["Content-Type: text/html; charset=utf-8"], page)
+    };
+    let says = Behaviour::says;
+    vec![
+        says(
+            "page-for-a-type",
+            "sends an unknown block page in place of the promised type",
+            html("200 OK", "<title>Blocked</title>"),
+        )
+        .of(BYTES_AND_CSV)
+        .broken(changed("length", 2).doubtful()),
+        Behaviour::http(
+            "page-for-a-type-after-a-redirect",
+            "redirects to a login page in place of the promised type",
+            |context| match context.target() {
+                "/file" => Reply::redirect(302, "/login"),
+                _ => Reply::new(
+                    "200 OK",
+                    &["Content-Type: text/html"],
+                    "<title>Please log in</title>",
+                ),
+            },
+        )
+        .of(BYTES_AND_CSV)
+        .broken(changed("length", 4).doubtful()),
+        says(
+            "soft-404",
+            "sends a page that says `not found` in place of the promised type",
+            html("200 OK", "<title>404 Not Found</title>"),
+        )
+        .of(BYTES_AND_CSV)
+        .broken(changed("length", 2).doubtful()),
+        says(
+            "page-for-a-page",
+            "sends another page in place of the promised page",
+            html("200 OK", "<title>New</title>"),
+        )
+        .of("content-type: text/html\ncontent-sha256: {sha256}")
         .broken(changed("digest", 2)),
+        says(
+            "type-wrong-bytes-right",
+            "sends the promised bytes as HTML",
+            html("200 OK", "exactly these bytes\r\n"),
+        )
+        .of(BYTES_AND_CSV)
+        .broken(changed("content-type", 2)),
+        says(
+            "status-202-other",
+            "sends other bytes with 202",
+            Reply::new("202 Accepted", &[], "in a moment"),
+        )
+        .broken(changed("length", 2).doubtful()),
+        says(
+            "status-202-right",
+            "sends the promised bytes with 202",
+            Reply::new("202 Accepted", &[], CONTENT),
+        )
+        .kept(ok(1)),
+    ]
+}
+
+fn marked_pages() -> Vec<Behaviour> {
+    let marked = |name, does, status: &str, page: &str| {
+        Behaviour::says(
+            name,
+            does,
+            Reply::new(status, &["Content-Type: text/html"], page),
+        )
+        .unknown(state(State::Blocked, 1).because("challenge"))
+    };
+    vec![
+        marked(
+            "challenge-f5",
+            "sends the block page of F5 ASM",
+            "200 OK",
+            "<html><head><title>Request Rejected</title></head><body>The requested URL was rejected. \
+             Please consult with your administrator.<br><br>Your support ID is: 123",
+        ),
+        marked(
+            "challenge-testcookie",
+            "sends a script that sets a cookie with aes.js",
+            "200 OK",
+            "<script src=\"/aes.js\"></script><script>document.cookie=\"__test=\"+toHex(slowAES.decrypt(c,2,a,b))",
+        ),
+        marked(
+            "challenge-cloudflare-without-header",
+            "sends a challenge of Cloudflare without its header",
+            "403 Forbidden",
+            "<title>Just a moment...</title><script>window._cf_chl_opt={cvId:'3'",
+        ),
+        marked(
+            "challenge-cloudflare-1020",
+            "sends Cloudflare's error 1020",
+            "403 Forbidden",
+            "<title>Access denied | b.test used Cloudflare to restrict access</title>",
+        ),
+        marked(
+            "challenge-wordfence",
+            "sends the block page of Wordfence",
+            "503 Service Unavailable",
+            "<title>Your access to this site has been limited by the site owner</title>",
+        ),
+        Behaviour::says(
+            "challenge-akamai-json",
+            "sends a challenge of Akamai as JSON",
+            Reply::new(
+                "428 Precondition Required",
+                &["Content-Type: application/json"],
+                "{\"sec-cp-challenge\": \"true\"}",
+            ),
+        )
+        .unknown(state(State::Blocked, 1).because("challenge")),
+        Behaviour::says(
+            "challenge-imunify360",
+            "sends a challenge of Imunify360",
+            Reply::new(
+                "200 OK",
+                &[
+                    "Content-Type: text/html",
+                    "Server: imunify360-webshield/1.21",
+                ],
+                "<title>One moment, please...</title>",
+            ),
+        )
+        .unknown(state(State::Blocked, 1).because("challenge")),
     ]
 }
 
@@ -268,6 +403,12 @@ fn challenges() -> Vec<Behaviour> {
             "sg-captcha: challenge",
         ),
         challenge(
+            "challenge-vercel",
+            "429 Too Many Requests",
+            "x-vercel-mitigated: challenge",
+        ),
+        challenge("challenge-akamai", "200 OK", "sec-cp-challenge: true"),
+        challenge(
             "challenge-for-any-answer",
             "200 OK",
             "cf-mitigated: challenge",
@@ -289,7 +430,7 @@ fn several_types() -> Vec<Behaviour> {
             ),
         )
         .of(TYPE)
-        .broken(changed("content-type", 2)),
+        .broken(changed("content-type", 2).doubtful()),
         says(
             "type-twice-the-same",
             "says the promised type twice",

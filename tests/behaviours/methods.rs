@@ -73,6 +73,27 @@ fn safe() -> Vec<Behaviour> {
         .of("method: HEAD")
         .kept(ok(1)),
         says(
+            "method-head-length",
+            "announces the promised length in its answer to HEAD",
+            Reply::raw("HTTP/1.1 200 OK\r\nContent-Length: 21\r\n\r\n"),
+        )
+        .of("content-length: {length}\nmethod: HEAD")
+        .kept(ok(1)),
+        says(
+            "method-head-other-length",
+            "announces another length in its answer to HEAD",
+            Reply::raw("HTTP/1.1 200 OK\r\nContent-Length: 22\r\n\r\n"),
+        )
+        .of("content-length: {length}\nmethod: HEAD")
+        .broken(changed("length", 2)),
+        says(
+            "method-head-no-length",
+            "announces no length in its answer to HEAD",
+            Reply::raw("HTTP/1.1 200 OK\r\nTransfer-Encoding: chunked\r\n\r\n"),
+        )
+        .of("content-length: {length}\nmethod: HEAD")
+        .unknown(state(State::Inconclusive, 1).because("not-read")),
+        says(
             "method-options",
             "answers OPTIONS without a body",
             Reply::raw("HTTP/1.1 204 No Content\r\nAllow: GET\r\n\r\n"),

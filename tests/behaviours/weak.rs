@@ -164,7 +164,7 @@ fn types() -> Vec<Behaviour> {
             Reply::new("200 OK", &["Content-Type: text/html"], CONTENT),
         )
         .of(TYPE)
-        .broken(changed("content-type", 4)),
+        .broken(changed("content-type", 4).doubtful()),
         to(
             "type-behind-redirect-404",
             "redirects a record with a type to something that is not there",

@@ -229,3 +229,38 @@ fn not_modified_is_no_answer_to_what_was_not_asked() {
     let ran = world.sandbox.urldb(&["check"]).code(1);
     ran.says(&["answers 304 Not Modified, which nobody asked for"]);
 }
+
+#[test]
+fn an_answer_that_does_not_fit_our_condition_leads_to_a_full_read() {
+    for odd in [
+        "HTTP/1.1 304 Not Modified\r\nETag: \"two\"\r\n\r\n",
+        "HTTP/1.1 412 Precondition Failed\r\nContent-Length: 0\r\n\r\n",
+    ] {
+        let server = Server::new(
+            move |request: &Request| match request.header("if-none-match") {
+                Some(_) => Reply::raw(odd),
+                None => Reply::new("200 OK", &["ETag: \"one\""], "first"),
+            },
+        );
+        let network = format!("[network]\nmap = [\"example.test={}\"]\n", server.address());
+        let sandbox = Sandbox::new(&format!("{RARELY}{network}"));
+        sandbox.write(
+            "urldb/example.test.yaml",
+            format!("---\n{}", promise("/a", "first")),
+        );
+        sandbox.urldb(&["run"]).code(0);
+        sandbox.urldb(&["run"]).code(0);
+        let conditions: Vec<bool> = server
+            .requests()
+            .iter()
+            .map(|request| request.header("if-none-match").is_some())
+            .collect();
+        assert_eq!(conditions, [false, true, false], "{odd}");
+        let history = sandbox.history();
+        let unverified = &history.last().unwrap()["unverified"];
+        assert!(
+            unverified.as_array().is_none_or(Vec::is_empty),
+            "{unverified}"
+        );
+    }
+}

@@ -148,11 +148,48 @@ fn a_coding_that_nobody_asked_for_is_undone_on_the_side() {
         sha256: sha256(&plain),
     };
     assert_eq!(body.decoded, Some(whole));
-    let mut bomb = job("http://example.test/");
-    bomb.promise.length = Some(99_999);
-    let seen = fetch(&quick(), &network(&[("example.test", &server)]), bomb);
+    // People read how long the content is, however short the promise is.
+    let mut shorter = job("http://example.test/");
+    shorter.promise.length = Some(99_999);
+    let seen = fetch(&quick(), &network(&[("example.test", &server)]), shorter);
+    assert_eq!(seen.complete_body().unwrap().decoded, Some(whole));
+    let capped = quick_with(|options| options.max_body = 99_999);
+    let seen = fetch(
+        &capped,
+        &network(&[("example.test", &server)]),
+        job("http://example.test/"),
+    );
     let given_up = Some(Decoded::LongerThan(99_999));
     assert_eq!(seen.complete_body().unwrap().decoded, given_up);
+}
+
+#[test]
+fn a_coding_may_be_much_longer_than_its_content() {
+    let mut encoder = GzEncoder::new(Vec::new(), Compression::default());
+    let plain: Vec<u8> = (0..20_000u32)
+        .flat_map(u32::to_le_bytes)
+        .take(20_000)
+        .collect();
+    for byte in &plain {
+        encoder.write_all(&[*byte]).unwrap();
+        // Servers that stream flush after each write.
+        encoder.flush().unwrap();
+    }
+    let coded = encoder.finish().unwrap();
+    assert!(coded.len() > 3 * plain.len(), "{}", coded.len());
+    let server = Server::new(move |_| Reply::new("200 OK", &["Content-Encoding: gzip"], &coded));
+    let mut promised = job("http://example.test/");
+    promised.promise.length = Some(20_000);
+    promised.body = BodyUse::Hash {
+        at_most: 20_000,
+        keep: false,
+    };
+    let seen = fetch(&quick(), &network(&[("example.test", &server)]), promised);
+    let whole = Decoded::Whole {
+        length: 20_000,
+        sha256: sha256(&plain),
+    };
+    assert_eq!(seen.complete_body().unwrap().decoded, Some(whole));
 }
 
 #[test]

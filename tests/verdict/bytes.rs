@@ -192,8 +192,87 @@ fn what_is_too_long_to_be_decoded_is_no_change_unless_it_is_longer_than_promised
     };
     assert_state(&digest_only, &[bomb(99)], too_large);
     assert_state(&bytes_promised(), &[bomb(9)], too_large);
-    let changed = (State::Changed, Some("digest"), true);
+    let changed = (State::Changed, Some("length"), true);
     assert_state(&bytes_promised(), &[bomb(10), bomb(10)], changed);
+}
+
+/// A complete body with a coding that is damaged in this way.
+fn damaged(length: u64, sha256: [u8; 32], damage: Damage) -> Observation {
+    let mut seen = bad();
+    seen.body.as_mut().unwrap().decoded = Some(Decoded::Damaged {
+        length,
+        sha256,
+        damage,
+    });
+    seen
+}
+
+#[test]
+fn a_damaged_coding_is_never_a_change() {
+    let length_only = Promise {
+        sha256: None,
+        length: Some(9),
+        ..Promise::default()
+    };
+    for damage in [Damage::Incomplete, Damage::Invalid] {
+        let verdict = verdict_of(&bytes_promised(), &[damaged(10, RIGHT, damage)]);
+        assert_eq!(
+            (verdict.state(), verdict.classification.warning),
+            (State::Ok, Some(Warning::ContentEncoded)),
+            "a digest proves what was decoded"
+        );
+        let expected = match damage {
+            Damage::Incomplete => (State::Truncated, None, true),
+            Damage::Invalid => (State::Unreachable, Some("protocol"), false),
+        };
+        let other = || damaged(9, WRONG, damage);
+        for promise in [&bytes_promised(), &length_only] {
+            assert_state(promise, &[other(), other(), other()], expected);
+        }
+    }
+}
+
+#[test]
+fn what_is_observed_of_a_coded_body_is_its_content() {
+    let mut coded = bad();
+    coded.body.as_mut().unwrap().decoded = Some(Decoded::Whole {
+        length: 77,
+        sha256: [7; 32],
+    });
+    let verdict = verdict_of(&bytes_promised(), &[clone_of(&coded), clone_of(&coded)]);
+    let observed = &verdict.classification.observed;
+    assert!(
+        observed.starts_with(&format!("77 bytes with sha256 {}", "07".repeat(32))),
+        "{observed}"
+    );
+    let bytes = observed_bytes(&bytes_promised(), &coded).unwrap();
+    assert_eq!((bytes.length, bytes.sha256), (77, [7; 32]));
+    // Some promise the bytes as sent, such as those of a .tar.gz.
+    let as_sent = Promise {
+        sha256: Some(WRONG),
+        ..bytes_promised()
+    };
+    let bytes = observed_bytes(&as_sent, &coded).unwrap();
+    assert_eq!((bytes.length, bytes.sha256), (10, WRONG));
+    assert_eq!(observed_bytes(&bytes_promised(), &truncated()), None);
+    let mut hidden = bad();
+    hidden.hops[0]
+        .headers
+        .push(("content-encoding".into(), b"br".to_vec()));
+    assert_eq!(observed_bytes(&bytes_promised(), &hidden), None);
+}
+
+/// The same observation again.
+fn clone_of(seen: &Observation) -> Observation {
+    let body = seen.body.as_ref().unwrap();
+    Observation {
+        hops: seen.hops.clone(),
+        body: Some(Body {
+            bytes: None,
+            ..*body
+        }),
+        ..super::seen(vec![])
+    }
 }
 
 #[test]
@@ -261,6 +340,240 @@ fn a_digest_proves_bytes_however_the_connection_ended() {
             (State::Truncated, None, true),
         );
     }
+}
+
+/// The promised bytes, or others, as this type and from this URL.
+fn typed(url: &str, content_type: &str, seen: Observation) -> Observation {
+    let mut hop = hop(200, &[("content-type", content_type)]);
+    url.clone_into(&mut hop.url);
+    Observation {
+        hops: vec![hop],
+        ..seen
+    }
+}
+
+#[test]
+fn a_page_in_place_of_another_type_is_a_doubtful_change() {
+    let csv = "http://example.org/a.csv";
+    let plain = "http://example.org/a";
+    let html = "text/html; charset=utf-8";
+    let typed_promise = Promise {
+        content_type: Some("text/csv".into()),
+        ..bytes_promised()
+    };
+    let page_promise = Promise {
+        content_type: Some("text/html".into()),
+        ..bytes_promised()
+    };
+    let type_only = Promise {
+        content_type: Some("text/csv".into()),
+        ..Promise::default()
+    };
+    for (promise, url, content_type, seen, is_sure) in [
+        (
+            &bytes_promised(),
+            csv,
+            html,
+            bad as fn() -> Observation,
+            false,
+        ),
+        (&bytes_promised(), csv, "application/xhtml+xml", bad, false),
+        (&bytes_promised(), csv, "text/csv", bad, true),
+        (&bytes_promised(), plain, html, bad, true),
+        (&page_promise, csv, html, bad, true),
+        (&typed_promise, plain, html, bad, false),
+        (&type_only, plain, html, bad, false),
+        (&type_only, plain, "text/plain", bad, true),
+        // The bytes are there; only their name is wrong.
+        (&typed_promise, plain, html, good, true),
+    ] {
+        let seen = || typed(url, content_type, seen());
+        let verdict = verdict_of(promise, &[seen(), seen()]);
+        assert_eq!(
+            (verdict.state(), verdict.sure),
+            (State::Changed, is_sure),
+            "{url} {content_type} {}",
+            verdict.classification.observed
+        );
+        let is_told = verdict.classification.observed.contains("an HTML page");
+        assert_eq!(is_told, !is_sure, "{}", verdict.classification.observed);
+    }
+    let later = || Observation {
+        hops: vec![hop(202, &[])],
+        ..bad()
+    };
+    let verdict = verdict_of(&bytes_promised(), &[later(), later()]);
+    assert_eq!((verdict.state(), verdict.sure), (State::Changed, false));
+}
+
+/// The decision about a job without a promise whose bytes are to be promised.
+fn probed(seen: &[Observation]) -> Decision {
+    let mut job = job(&Promise::default(), "/a");
+    job.body = BodyUse::Hash {
+        at_most: 100,
+        keep: false,
+    };
+    decide_promise(&job, seen, &policy())
+}
+
+#[test]
+fn what_becomes_a_promise_is_seen_twice() {
+    let again = |decision: &Decision| matches!(decision, Decision::Retry { fresh: true, .. });
+    let state = |decision| match decision {
+        Decision::Final(verdict) => verdict.state(),
+        Decision::Retry { .. } => panic!("no verdict yet"),
+    };
+    assert!(again(&probed(&[good()])));
+    assert_eq!(state(probed(&[good(), good()])), State::Ok);
+    assert!(again(&probed(&[good(), status(503)])));
+    assert_eq!(
+        state(probed(&[good(), status(503), status(503)])),
+        State::ServerError
+    );
+    assert_eq!(state(probed(&[good(), status(503), good()])), State::Ok);
+
+    let promised = |promise: &Promise, seen: &[Observation]| {
+        decide_promise(&job(promise, "/a"), seen, &policy())
+    };
+    assert_eq!(state(promised(&bytes_promised(), &[good()])), State::Ok);
+    assert!(again(&promised(&bytes_promised(), &[bad()])));
+    assert_eq!(
+        state(promised(&bytes_promised(), &[bad(), bad()])),
+        State::Changed
+    );
+    let moved = Promise {
+        redirects_to: Some("http://example.org/b".into()),
+        ..Promise::default()
+    };
+    let elsewhere = || seen(vec![redirect(302, "/maintenance"), hop(200, &[])]);
+    assert!(again(&promised(&moved, &[elsewhere()])));
+    assert_eq!(
+        state(promised(&moved, &[elsewhere(), elsewhere()])),
+        State::Redirected
+    );
+    // A request that may change something is sent once.
+    let mut post = job(&Promise::default(), "/a");
+    post.request.method = "POST".into();
+    post.body = BodyUse::Hash {
+        at_most: 100,
+        keep: false,
+    };
+    assert_eq!(
+        state(decide_promise(&post, &[good()], &policy())),
+        State::Ok
+    );
+}
+
+#[test]
+fn what_stands_in_for_content_is_never_promised() {
+    let decoded = |decoded| {
+        let mut seen = good();
+        seen.hops[0]
+            .headers
+            .push(("content-encoding".into(), b"gzip".to_vec()));
+        seen.body.as_mut().unwrap().decoded = Some(decoded);
+        seen
+    };
+    let bytes = promisable(
+        &decoded(Decoded::Whole {
+            length: 77,
+            sha256: [7; 32],
+        }),
+        &[],
+    )
+    .unwrap();
+    assert_eq!((bytes.length, bytes.sha256), (77, [7; 32]));
+    let with_status = |code| Observation {
+        hops: vec![hop(code, &[])],
+        ..good()
+    };
+    let mut brotli = good();
+    brotli.hops[0]
+        .headers
+        .push(("content-encoding".into(), b"br".to_vec()));
+    let mut head = good();
+    head.hops[0].sent.method = "HEAD".into();
+    let damaged = |damage| {
+        decoded(Decoded::Damaged {
+            length: 5,
+            sha256: WRONG,
+            damage,
+        })
+    };
+    for (seen, expected) in [
+        (with_status(202), State::Inconclusive),
+        (with_status(203), State::Inconclusive),
+        (with_status(204), State::Inconclusive),
+        (brotli, State::Unreachable),
+        (head, State::Inconclusive),
+        (damaged(Damage::Incomplete), State::Truncated),
+        (damaged(Damage::Invalid), State::Unreachable),
+        (decoded(Decoded::LongerThan(9)), State::Inconclusive),
+        (
+            typed("http://example.org/a.csv", "text/html", good()),
+            State::Inconclusive,
+        ),
+    ] {
+        let classification = promisable(&seen, &[]).unwrap_err();
+        assert_eq!(classification.state, expected, "{seen:?}");
+    }
+    let page = typed("http://example.org/a.html", "text/html", good());
+    assert_eq!(promisable(&page, &[]).unwrap().sha256, RIGHT);
+}
+
+/// A response to HEAD with these headers.
+fn head_answer(headers: &[(&str, &str)]) -> Observation {
+    let mut hop = hop(200, headers);
+    hop.sent.method = "HEAD".into();
+    Observation {
+        hops: vec![hop],
+        ..body(0, WRONG, BodyEnd::Complete)
+    }
+}
+
+#[test]
+fn a_length_promised_of_head_is_that_of_its_header() {
+    let length = Promise {
+        sha256: None,
+        ..bytes_promised()
+    };
+    let ten = [("content-length", "10")];
+    let eleven = [("content-length", "11")];
+    let coded = [("content-length", "11"), ("content-encoding", "gzip")];
+    assert_state(&length, &[head_answer(&ten)], (State::Ok, None, true));
+    assert_state(
+        &length,
+        &[head_answer(&eleven), head_answer(&eleven)],
+        (State::Changed, Some("length"), true),
+    );
+    let unknown = (State::Inconclusive, Some("not-read"), false);
+    assert_state(&length, &[head_answer(&[])], unknown);
+    assert_state(&length, &[head_answer(&coded)], unknown);
+    assert_state(&bytes_promised(), &[head_answer(&ten)], unknown);
+}
+
+#[test]
+fn a_conditional_answer_that_does_not_fit_leads_to_a_full_read() {
+    let conditional = |code, etag: &str| {
+        let mut hop = hop(code, &[("etag", etag)]);
+        hop.sent.is_conditional = true;
+        hop.sent.headers = vec![("if-none-match".into(), b"W/\"one\"".to_vec())];
+        seen(vec![hop])
+    };
+    for same in ["\"one\"", "W/\"one\""] {
+        let verdict = verdict_of(&bytes_promised(), &[conditional(304, same)]);
+        assert_eq!(verdict.state(), State::Ok);
+    }
+    retry_wait(&bytes_promised(), &[conditional(304, "\"two\"")]);
+    retry_wait(&bytes_promised(), &[conditional(412, "\"two\"")]);
+    assert_state(
+        &bytes_promised(),
+        &[conditional(304, "\"two\""), good()],
+        (State::Ok, None, true),
+    );
+    // Without a condition of ours, 412 is an answer like any other.
+    let verdict = verdict_of(&bytes_promised(), &[status(412)]);
+    assert_eq!(verdict.state(), State::ClientError);
 }
 
 #[test]

@@ -12,9 +12,10 @@ use jiff::{Timestamp, ToSpan};
 use urldb_canon::Scheme;
 use urldb_protocol::{Reason, State};
 use urldb_verdict::{
-    Beginning, Body, BodyEnd, BodyUse, Canary, Classification, Decision, Decoded, Failure,
+    Beginning, Body, BodyEnd, BodyUse, Canary, Classification, Damage, Decision, Decoded, Failure,
     FailureKind, Hop, Job, JobKey, JudgedJob, Observation, Promise, Request, Sent, Transition,
-    UrlStatus, Verdict, VerdictOptions, Warning, decide, promisable,
+    UrlStatus, Verdict, VerdictOptions, Warning, decide, decide_promise, observed_bytes,
+    promisable,
 };
 
 const RIGHT: [u8; 32] = [1; 32];

@@ -6,10 +6,10 @@ use urldb_verdict::{Body, BodyEnd, PAGE};
 
 use crate::decode::Decoder;
 
-/// Bytes kept of the beginning of every HTML page.
+/// Bytes kept of the beginning of every HTML page and JSON document.
 const PREFIX: usize = 4 << 10;
 
-/// The first bytes of an HTML page.
+/// The first bytes of an HTML page or a JSON document.
 #[derive(Debug, Default)]
 pub(crate) struct PagePrefix {
     bytes: Vec<u8>,
@@ -17,18 +17,23 @@ pub(crate) struct PagePrefix {
 }
 
 impl PagePrefix {
-    /// A collector for a response of this content type. Only HTML has a prefix; with
-    /// `is_page_wanted` it is [`PAGE`] bytes long, else 4 KiB.
+    /// A collector for a response of this content type. HTML and JSON have a prefix of 4 KiB; with
+    /// `is_page_wanted`, that of HTML is [`PAGE`] bytes long.
     pub(crate) fn new(content_type: Option<&[u8]>, is_page_wanted: bool) -> Self {
-        let is_html = ["text/html", "application/xhtml+xml"].iter().any(|html| {
-            let start = content_type.and_then(|value| value.trim_ascii().get(..html.len()));
-            start.is_some_and(|start| start.eq_ignore_ascii_case(html.as_bytes()))
-        });
+        let is_any_of = |types: &[&str]| {
+            types.iter().any(|known| {
+                let start = content_type.and_then(|value| value.trim_ascii().get(..known.len()));
+                start.is_some_and(|start| start.eq_ignore_ascii_case(known.as_bytes()))
+            })
+        };
+        let is_html = is_any_of(&["text/html", "application/xhtml+xml"]);
+        let is_json = is_any_of(&["application/json"]);
         Self {
             bytes: Vec::new(),
             limit: match (is_html, is_page_wanted) {
                 (true, true) => PAGE,
                 (true, false) => PREFIX,
+                (false, _) if is_json => PREFIX,
                 (false, _) => 0,
             },
         }
@@ -69,19 +74,31 @@ pub(crate) struct BodyReader {
     hasher: Sha256,
     length: u64,
     limit: u64,
+    coded_limit: u64,
     spool: Option<Spool>,
     decoder: Option<Decoder>,
 }
 
 impl BodyReader {
     /// A reader of at most `limit` bytes and one more, which tells a body that is too long.
-    pub(crate) fn new(limit: u64, keep: bool, decoder: Option<Decoder>) -> Self {
+    pub(crate) fn new(limit: u64, keep: bool) -> Self {
         Self {
             hasher: Sha256::new(),
             length: 0,
             limit,
+            coded_limit: limit,
             spool: keep.then(Spool::new),
+            decoder: None,
+        }
+    }
+
+    /// Decodes the body too, and reads at most `limit` bytes while its content may still be within the
+    /// promise: short content may be long when coded.
+    pub(crate) fn decoding(self, decoder: Option<Decoder>, limit: u64) -> Self {
+        Self {
             decoder,
+            coded_limit: limit.max(self.limit),
+            ..self
         }
     }
 
@@ -97,12 +114,20 @@ impl BodyReader {
 
     /// Whether the body is longer than its limit.
     pub(crate) fn is_full(&self) -> bool {
-        self.length > self.limit
+        self.length > self.current_limit()
+    }
+
+    fn current_limit(&self) -> u64 {
+        match &self.decoder {
+            Some(decoder) if !decoder.is_settled() => self.coded_limit,
+            _ => self.limit,
+        }
     }
 
     /// Adds the next bytes, up to one byte beyond the limit.
     pub(crate) fn push(&mut self, bytes: &[u8]) {
-        let room = self.limit.saturating_add(1) - self.length;
+        let room = self.current_limit().saturating_add(1);
+        let room = room.saturating_sub(self.length);
         let taken = usize::try_from(room).map_or(bytes.len(), |room| room.min(bytes.len()));
         let bytes = &bytes[..taken];
         self.length += taken as u64;
@@ -123,7 +148,7 @@ impl BodyReader {
             length: self.length,
             sha256: self.hasher.finalize().into(),
             end,
-            decoded: self.decoder.and_then(Decoder::finish),
+            decoded: self.decoder.map(Decoder::finish),
             bytes: self.spool,
         }
     }

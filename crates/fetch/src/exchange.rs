@@ -32,9 +32,6 @@ const DRAIN_LIMIT: u64 = 16 << 10;
 /// Longest time for reading an unwanted body.
 const DRAIN_TIMEOUT: Duration = Duration::from_millis(500);
 
-/// Most bytes that a content coding adds to a body, besides an eighth of its length.
-const CODING_OVERHEAD: u64 = 4 << 10;
-
 /// Bytes given to a decoder before other tasks may run.
 const DECODE_SLICE: usize = 16 << 10;
 
@@ -115,15 +112,10 @@ impl Exchange<'_> {
         let BodyUse::Hash { at_most, keep } = self.job.body else {
             return Ok(self.read_prefix(response).await);
         };
-        let decoder = self.decoder(&response);
-        let limit = match decoder {
-            // Incompressible data grows when encoded.
-            Some(_) => at_most.saturating_add(at_most / 8 + CODING_OVERHEAD),
-            None => at_most,
-        };
-        let limit = limit.min(self.settings.options.max_body);
+        let max_body = self.settings.options.max_body;
         // A fresh fetch may confirm a change, and a changed body is archived.
-        let mut body = BodyReader::new(limit, keep || fresh, decoder);
+        let body = BodyReader::new(at_most.min(max_body), keep || fresh);
+        let mut body = body.decoding(self.decoder(&response), max_body);
         let result = self.read_into(&mut response, &mut body).await;
         self.body = Some(body);
         result
@@ -236,7 +228,7 @@ impl Exchange<'_> {
     async fn read_prefix(&mut self, mut response: Response) -> BodyEnd {
         if self.prefix.is_page() {
             let limit = self.settings.options.max_body.min(PAGE as u64);
-            let mut page = BodyReader::new(limit, false, None);
+            let mut page = BodyReader::new(limit, false);
             let end = self.read_into(&mut response, &mut page).await;
             return end.unwrap_or(BodyEnd::Broken);
         }

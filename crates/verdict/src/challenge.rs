@@ -23,7 +23,7 @@ pub struct ChallengeRule {
     pub prefix: Option<String>,
     /// Part of the header's value, in lower case.
     pub contains: Option<String>,
-    /// Part of the first 4 KiB of the answer, which is HTML, in lower case.
+    /// Part of the first 4 KiB of the answer, which is HTML or JSON, in lower case.
     pub body: Option<String>,
     /// Whether the answer stands in for a whole site, whose domain is for sale.
     pub parked: bool,

@@ -6,10 +6,13 @@ use data_encoding::HEXLOWER;
 use urldb_protocol::{Reason, State};
 
 use crate::challenge::{self, ChallengeRule};
-use crate::observation::{Body, BodyEnd, Decoded, Failure, FailureKind, Hop, Observation};
+use crate::coding::Coding;
+use crate::observation::{
+    Body, BodyEnd, Damage, Decoded, Failure, FailureKind, Hop, Observation, ServedBytes,
+};
 use crate::promise::Promise;
 use crate::warning::Warning;
-use crate::{backoff, coding, media_type};
+use crate::{backoff, coding, media_type, page};
 
 /// What one observation shows about the promise.
 #[derive(Debug, Clone, PartialEq, Eq)]
@@ -63,6 +66,17 @@ impl Classification {
         )
     }
 
+    pub(super) fn same_page(observed: &str, domains: usize) -> Self {
+        Self::new(
+            State::Inconclusive,
+            Reason::OwnNetwork,
+            format!(
+                "hosts of {domains} domains answer with the same page and no promised bytes \
+                 arrived in this run, so it may be our own network: {observed}"
+            ),
+        )
+    }
+
     fn expecting(self, expected: impl Into<String>) -> Self {
         Self {
             expected: Some(expected.into()),
@@ -96,27 +110,45 @@ pub fn classify(
     first_answer(promise, seen, mark).unwrap_or_else(|| end_of_chain(promise, seen, mark))
 }
 
-/// The body at the end of the redirects, if a record can promise its bytes.
+/// The bytes at the end of the redirects, decoded, if a record can promise them.
 ///
 /// # Errors
 /// The classification that a promise of bytes would have. Unlike [`classify`], a redirect is not
-/// enough: it has to lead to a complete 2xx response.
-pub fn promisable<'a>(
-    seen: &'a Observation,
+/// enough: it has to lead to a complete response with a status that stands for the content itself, and
+/// with the type that the URL promises.
+pub fn promisable(
+    seen: &Observation,
     challenges: &[ChallengeRule],
-) -> Result<&'a Body, Classification> {
+) -> Result<ServedBytes, Classification> {
     let mark = challenge::recognize(seen, challenges);
     let end = end_of_chain(&Promise::default(), seen, mark);
-    match seen.complete_body() {
-        _ if end.state != State::Ok => Err(end),
-        Some(body) if seen.is_whole() => Ok(body),
-        _ => {
-            let some_bytes = Promise {
-                sha256: Some([0; 32]),
-                ..Promise::default()
-            };
-            Err(last_answer(&some_bytes, seen))
-        }
+    if end.state != State::Ok {
+        return Err(end);
+    }
+    if let Some(odd) = seen.last().and_then(page::no_content) {
+        return Err(Classification::new(State::Inconclusive, None, odd));
+    }
+    let is_readable = seen
+        .last()
+        .is_some_and(|last| coding::hidden_by(last).is_none());
+    let body = seen
+        .body
+        .as_ref()
+        .filter(|_| is_readable && seen.is_whole());
+    let Some(served) = body.and_then(Body::served) else {
+        let some_bytes = Promise {
+            sha256: Some([0; 32]),
+            ..Promise::default()
+        };
+        return Err(last_answer(&some_bytes, seen));
+    };
+    match page::doubt(&Promise::default(), seen) {
+        Some(doubt) => Err(Classification::new(
+            State::Inconclusive,
+            None,
+            format!("answers with {doubt}"),
+        )),
+        None => Ok(served),
     }
 }
 
@@ -189,9 +221,10 @@ fn end_of_chain(
     seen: &Observation,
     mark: Option<&ChallengeRule>,
 ) -> Classification {
-    let bytes = || compare_bytes(promise, seen.body.as_ref());
+    let has_body = seen.last().is_some_and(|last| last.sent.method != "HEAD");
+    let is_kept = || compare_bytes(promise, seen.body.as_ref()).state == State::Ok;
     match mark {
-        Some(rule) if !promise.is_static() || bytes().state != State::Ok => blocked(rule),
+        Some(rule) if !(promise.is_static() && has_body && is_kept()) => blocked(rule),
         _ => last_answer(promise, seen),
     }
 }
@@ -240,6 +273,11 @@ fn last_answer(promise: &Promise, seen: &Observation) -> Classification {
         }
     }
     match last.status {
+        304 if last.sent.is_conditional && !has_asked_etag(last) => Classification::new(
+            State::Unreachable,
+            Reason::Protocol,
+            "answers 304 with another ETag than that of the known content",
+        ),
         304 if last.sent.is_conditional => Classification {
             observed: "answers 304: not modified since it was archived".into(),
             ..Classification::ok()
@@ -275,6 +313,18 @@ fn failed(failure: &Failure, body: Option<&Body>) -> Classification {
     }
 }
 
+/// Whether a 304 has no other `ETag` than the request asked about. Weak validators are compared like
+/// strong ones (RFC 9110, 13.1.2).
+fn has_asked_etag(last: &Hop) -> bool {
+    let opaque = |etag: &str| etag.trim().trim_start_matches("W/").to_owned();
+    let mut sent = last.sent.headers.iter();
+    let asked = sent.find(|(name, _)| name.eq_ignore_ascii_case("if-none-match"));
+    match (asked, last.header("etag")) {
+        (Some((_, asked)), Some(etag)) => opaque(&String::from_utf8_lossy(asked)) == opaque(etag),
+        _ => true,
+    }
+}
+
 fn is_error(status: u16) -> bool {
     !(200..400).contains(&status) || status == 206 || status == 304
 }
@@ -297,7 +347,9 @@ fn error_status(last: &Hop) -> Classification {
 
 /// Classifies body and content type of a good last response.
 fn content(promise: &Promise, last: &Hop, body: Option<&Body>) -> Classification {
-    let bytes = if promise.is_static() {
+    let bytes = if promise.is_static() && last.sent.method == "HEAD" {
+        announced_length(promise, last)
+    } else if promise.is_static() {
         promised_bytes(promise, last, body)
     } else {
         Classification::ok()
@@ -329,6 +381,38 @@ fn content(promise: &Promise, last: &Hop, body: Option<&Body>) -> Classification
     bytes
 }
 
+/// Compares the promised length with the `Content-Length` of a response to HEAD, which has no body.
+fn announced_length(promise: &Promise, last: &Hop) -> Classification {
+    let unknown = |observed| {
+        Classification::new(State::Inconclusive, Reason::NotRead, observed)
+            .expecting(bytes_text(promise))
+    };
+    if promise.sha256.is_some() {
+        return unknown("answers HEAD, and only a body has a digest");
+    }
+    let is_coded = coding::coding_of(&last.list("content-encoding")) != Some(Coding::Identity);
+    match observed_length(last) {
+        Some(length) if promise.length == Some(length) => Classification::ok(),
+        Some(_) if is_coded => unknown("announces the length of a coded body"),
+        Some(length) => Classification::new(
+            State::Changed,
+            Reason::Length,
+            format!("announces {length} bytes"),
+        )
+        .expecting(bytes_text(promise)),
+        None => unknown("answers HEAD without a Content-Length"),
+    }
+}
+
+/// The length that a response to HEAD announces, in bytes.
+pub fn observed_length(last: &Hop) -> Option<u64> {
+    let announced = last.header("content-length")?.trim();
+    announced
+        .parse()
+        .ok()
+        .filter(|_| last.sent.method == "HEAD")
+}
+
 /// The bytes as they came; but what a coding hides may be just what is promised.
 fn promised_bytes(promise: &Promise, last: &Hop, body: Option<&Body>) -> Classification {
     let classification = compare_bytes(promise, body);
@@ -353,73 +437,98 @@ fn compare_bytes(promise: &Promise, body: Option<&Body>) -> Classification {
     if let Some(classification) = promise_kept(promise, body) {
         return classification;
     }
-    match body.end {
-        BodyEnd::Broken => truncated(body, "the connection was lost"),
-        BodyEnd::Cut
-            if promise
-                .length
-                .is_some_and(|promised| body.length > promised) =>
-        {
-            Classification::new(
-                State::Changed,
-                Reason::Length,
-                format!("more than {} bytes", body.length - 1),
-            )
-            .expecting(bytes_text(promise))
+    let too_large = |length: u64, when: &str| {
+        let observed = format!("more than {length} bytes{when}, the most that is read");
+        Classification::new(State::Inconclusive, Reason::TooLarge, observed)
+    };
+    let too_long = |length: u64, when: &str| {
+        let observed = format!("more than {length} bytes{when}");
+        Classification::new(State::Changed, Reason::Length, observed).expecting(bytes_text(promise))
+    };
+    let is_longer = |length: u64| promise.length.is_some_and(|promised| length > promised);
+    let after_decoding = " after decoding";
+    match (body.end, body.decoded) {
+        (BodyEnd::Broken, _) => truncated(body, "the connection was lost"),
+        (_, Some(Decoded::LongerThan(length))) if is_longer(length.saturating_add(1)) => {
+            too_long(length, after_decoding)
         }
-        BodyEnd::Cut => Classification::new(
-            State::Inconclusive,
-            Reason::TooLarge,
-            format!("more than {} bytes, the most that is read", body.length - 1),
+        (_, Some(Decoded::LongerThan(length))) => too_large(length, after_decoding),
+        (
+            _,
+            Some(Decoded::Damaged {
+                damage: Damage::Invalid,
+                ..
+            }),
+        ) => Classification::new(
+            State::Unreachable,
+            Reason::Protocol,
+            "answers in a coding that cannot be undone: the body does not have the form that its \
+             Content-Encoding names, or is damaged",
         ),
-        BodyEnd::Complete if let Some(cap) = hides_too_much(promise, body) => Classification::new(
-            State::Inconclusive,
-            Reason::TooLarge,
-            format!("more than {cap} bytes, the most that is read, once its coding is undone"),
-        ),
-        BodyEnd::Complete => Classification::new(
-            State::Changed,
-            mismatch(promise, body.length, &body.sha256),
-            format!(
-                "{} bytes with sha256 {}",
-                body.length,
-                HEXLOWER.encode(&body.sha256)
-            ),
-        )
-        .expecting(bytes_text(promise)),
+        (BodyEnd::Complete, Some(Decoded::Damaged { .. })) => {
+            truncated(body, "its coding is not complete")
+        }
+        (BodyEnd::Cut, None) if is_longer(body.length) => too_long(body.length - 1, ""),
+        (BodyEnd::Cut, _) => too_large(body.length - 1, ""),
+        (BodyEnd::Complete, Some(Decoded::Whole { length, sha256 })) => {
+            other_bytes(promise, ServedBytes { length, sha256 }, after_decoding)
+        }
+        (BodyEnd::Complete, None) => other_bytes(promise, body.as_sent(), ""),
     }
 }
 
-/// `ok`, where what came is what is promised. A digest proves that all of it came, however the
-/// connection ended; but nothing at all proves nothing.
+fn other_bytes(promise: &Promise, served: ServedBytes, when: &str) -> Classification {
+    let ServedBytes { length, sha256 } = served;
+    let digest = HEXLOWER.encode(&sha256);
+    let observed = format!("{length} bytes with sha256 {digest}{when}");
+    Classification::new(State::Changed, mismatch(promise, length, &sha256), observed)
+        .expecting(bytes_text(promise))
+}
+
+/// `ok`, if the served bytes are the promised ones, as sent or decoded. A digest proves that the bytes
+/// are complete, however the connection or the coding ended; but an empty body proves nothing.
 fn promise_kept(promise: &Promise, body: &Body) -> Option<Classification> {
-    let is_all = match body.end {
+    let is_proof = promise.sha256.is_some() && body.length > 0;
+    let is_whole = body.end == BodyEnd::Complete;
+    let matches = |length, sha256: &[u8; 32]| mismatch(promise, length, sha256).is_none();
+    let is_as_sent = match body.end {
         BodyEnd::Complete => true,
-        BodyEnd::Broken => promise.sha256.is_some() && body.length > 0,
+        BodyEnd::Broken => is_proof,
         BodyEnd::Cut => false,
     };
-    let matches = |length, sha256: &[u8; 32]| mismatch(promise, length, sha256).is_none();
-    let is_as_sent = matches(body.length, &body.sha256);
+    let is_as_sent = is_as_sent && matches(body.length, &body.sha256);
     let is_decoded = match body.decoded {
-        Some(Decoded::Whole { length, sha256 }) => matches(length, &sha256),
+        Some(Decoded::Whole { length, sha256 }) => {
+            (is_whole || is_proof) && matches(length, &sha256)
+        }
+        Some(Decoded::Damaged { length, sha256, .. }) => {
+            is_proof && length > 0 && matches(length, &sha256)
+        }
         Some(Decoded::LongerThan(_)) | None => false,
     };
     match body.end {
-        _ if !is_all || !(is_as_sent || is_decoded) => None,
+        _ if !(is_as_sent || is_decoded) => None,
         BodyEnd::Broken => Some(Classification::ok().warning(Warning::FramingBroken)),
-        _ if !is_as_sent => Some(Classification::ok().warning(Warning::ContentEncoded)),
-        _ => Some(Classification::ok()),
+        _ if is_as_sent => Some(Classification::ok()),
+        _ => Some(Classification::ok().warning(Warning::ContentEncoded)),
     }
 }
 
-/// After how many bytes a body was given up whose coding was being undone, unless those are
-/// already more than promised.
-fn hides_too_much(promise: &Promise, body: &Body) -> Option<u64> {
+/// The bytes that are reported as observed: those that keep the promise, as sent or decoded; else
+/// those that a client gets after decoding. `None` if there is no body, or it is incomplete or cannot be
+/// decoded.
+pub fn observed_bytes(promise: &Promise, seen: &Observation) -> Option<ServedBytes> {
+    let last = seen.last().filter(|last| last.sent.method != "HEAD")?;
+    let body = seen.body.as_ref()?;
+    let kept = promise.is_static() && promise_kept(promise, body).is_some();
+    let is_as_sent = mismatch(promise, body.length, &body.sha256).is_none();
     match body.decoded {
-        Some(Decoded::LongerThan(cap)) if promise.length.is_none_or(|length| length > cap) => {
-            Some(cap)
+        _ if kept && is_as_sent => Some(body.as_sent()),
+        Some(Decoded::Damaged { length, sha256, .. }) if kept => {
+            Some(ServedBytes { length, sha256 })
         }
-        _ => None,
+        _ if coding::hidden_by(last).is_some() => None,
+        _ => body.served(),
     }
 }
 

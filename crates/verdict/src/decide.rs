@@ -6,9 +6,11 @@ use urldb_protocol::{Reason, State};
 
 use crate::backoff::{backoff, retry_after};
 use crate::classify::{Classification, classify};
-use crate::job::Job;
+use crate::job::{BodyUse, Job};
 use crate::observation::{FailureKind, Observation};
 use crate::options::VerdictOptions;
+use crate::page;
+use crate::promise::Promise;
 use crate::verdict::Verdict;
 use crate::warning::Warning;
 
@@ -38,7 +40,7 @@ pub fn decide(job: &Job, seen: &[Observation], options: &VerdictOptions) -> Deci
     let opinion = if !job.request.is_safe() && seen.iter().any(may_have_arrived) {
         Some(opinion_of_one(last, &job.request.method, seen))
     } else if attempts.iter().any(is_content_doubt) {
-        best_of_three(&attempts, options.retries)
+        best_of_three(&attempts, options.retries).map(|opinion| doubted(opinion, job, seen))
     } else if !is_worth_a_retry(last, seen) || seen.len() > options.retries {
         Some(last_attempt(&attempts, last.clone()))
     } else {
@@ -56,6 +58,28 @@ pub fn decide(job: &Job, seen: &[Observation], options: &VerdictOptions) -> Deci
             fresh: true,
         },
     }
+}
+
+/// Like [`decide`], for a command that makes the observed answer the new promise: two observations
+/// must show the state that becomes the promise. A request that may change something is not repeated.
+pub fn decide_promise(job: &Job, seen: &[Observation], options: &VerdictOptions) -> Decision {
+    let decision = decide(job, seen, options);
+    let Decision::Final(verdict) = &decision else {
+        return decision;
+    };
+    let becomes_promise = match verdict.state() {
+        State::Ok => job.promise == Promise::default() && job.body != BodyUse::Skip,
+        state => matches!(state, State::Changed | State::Redirected),
+    };
+    let alike = verdict.attempts.iter();
+    let alike = alike.filter(|attempt| attempt.state == verdict.state());
+    if becomes_promise && job.request.is_safe() && alike.count() < 2 {
+        return Decision::Retry {
+            wait: backoff(options, &job.key, seen.len()),
+            fresh: true,
+        };
+    }
+    decision
 }
 
 /// The verdict on a job that was given up before it could be decided.
@@ -149,6 +173,24 @@ fn best_of_three(classifications: &[Classification], retries: usize) -> Option<O
     })
 }
 
+/// The same opinion, not sure if its evidence may be a page that stands in for the content. Later runs
+/// must then confirm it.
+fn doubted(mut opinion: Opinion, job: &Job, seen: &[Observation]) -> Opinion {
+    let Classification { state, reason, .. } = opinion.classification;
+    // The promised bytes with another type are no such page.
+    let has_promised_bytes = reason == Some(Reason::ContentType) && job.promise.is_static();
+    if state != State::Changed || has_promised_bytes {
+        return opinion;
+    }
+    let evidence = seen.get(opinion.observation);
+    if let Some(doubt) = evidence.and_then(|seen| page::doubt(&job.promise, seen)) {
+        opinion.sure = false;
+        let observed = &opinion.classification.observed;
+        opinion.classification.observed = format!("{observed} (answers with {doubt})");
+    }
+    opinion
+}
+
 fn last_attempt(classifications: &[Classification], last: Classification) -> Opinion {
     let sure = match last.state {
         State::Ok | State::Redirected | State::Changed => true,
@@ -170,11 +212,13 @@ fn opinion(classification: Classification, observation: usize, sure: bool) -> Op
 
 /// Whether the same request may have another result a little later.
 fn is_worth_a_retry(classification: &Classification, seen: &[Observation]) -> bool {
-    let status = seen
-        .last()
-        .and_then(Observation::last)
-        .map(|last| last.status);
+    let last = seen.last().and_then(Observation::last);
+    let status = last.map(|last| last.status);
     match classification.state {
+        // The answer to our own condition; retries have none.
+        State::ClientError if status == Some(412) => {
+            last.is_some_and(|last| last.sent.is_conditional)
+        }
         // These statuses are about the connection; a server often sends them on a reused one.
         State::ClientError => matches!(status, Some(408 | 421 | 425)),
         State::Gone | State::Truncated | State::ServerError => true,

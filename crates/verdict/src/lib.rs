@@ -10,7 +10,8 @@
 //! 5. [`UrlStatus::after`] says whether a new state is believed at once, or after later runs
 //!    confirm it.
 //!
-//! [`promisable`] says which bytes a record can promise from now on.
+//! [`promisable`] says which bytes a record can promise from now on, and [`decide_promise`] how often
+//! they must be seen before.
 #![forbid(unsafe_code)]
 
 mod backoff;
@@ -26,6 +27,7 @@ mod links;
 mod media_type;
 mod observation;
 mod options;
+mod page;
 pub mod plan;
 mod promise;
 mod redirect;
@@ -37,14 +39,14 @@ mod warning;
 pub use canary::Canary;
 pub use canonical::{CanonicalMismatch, canonical_mismatch};
 pub use challenge::{ChallengeRule, known_challenges};
-pub use classify::{Classification, classify, promisable};
+pub use classify::{Classification, classify, observed_bytes, observed_length, promisable};
 pub use coding::{Coding, coding_of};
-pub use decide::{Decision, decide, undecided};
+pub use decide::{Decision, decide, decide_promise, undecided};
 pub use expiry::{Expiry, expiring};
 pub use job::{BodyUse, Job, JobKey, Validators};
 pub use observation::{
-    Beginning, Body, BodyEnd, Certificate, Decoded, Failure, FailureKind, Hop, Observation, PAGE,
-    Sent,
+    Beginning, Body, BodyEnd, Certificate, Damage, Decoded, Failure, FailureKind, Hop, Observation,
+    PAGE, Sent, ServedBytes,
 };
 pub use options::VerdictOptions;
 pub use plan::{Cnames, KeptBodies, PastRuns, PlanOptions, Rehash, Selection, SkippedRecords};

@@ -29,7 +29,8 @@ pub struct Observation {
     pub hops: Vec<Hop>,
     /// The body of the last response, if it was read.
     pub body: Option<Body>,
-    /// The first 4 KiB of the last response, as sent, if it is HTML. Challenge rules match on it.
+    /// The first 4 KiB of the last response, as sent, if it is HTML or JSON. Challenge rules match on
+    /// it.
     pub start: Vec<u8>,
     /// The first [`PAGE`] bytes of the last response, as sent, if it is HTML and the job compares
     /// its canonical URL. Absent if the connection was lost before.
@@ -107,8 +108,8 @@ pub struct Body {
     pub sha256: [u8; 32],
     /// How it ended.
     pub end: BodyEnd,
-    /// The body after undoing an unrequested content coding; absent if the coded stream is
-    /// incomplete.
+    /// The body after undoing an unrequested content coding; absent without a coding that urldb
+    /// knows.
     pub decoded: Option<Decoded>,
     /// The bytes, if the job keeps them and the disk had room.
     pub bytes: Option<Spool>,
@@ -135,8 +136,36 @@ pub enum Decoded {
         /// Their SHA-256.
         sha256: [u8; 32],
     },
+    /// The coding could not be undone to the end.
+    Damaged {
+        /// Bytes before the damage.
+        length: u64,
+        /// Their SHA-256.
+        sha256: [u8; 32],
+        /// The kind of damage.
+        damage: Damage,
+    },
     /// Decoding stopped after this many bytes.
     LongerThan(u64),
+}
+
+/// Why a content coding cannot be undone to the end.
+#[derive(Debug, Clone, Copy, PartialEq, Eq)]
+pub enum Damage {
+    /// The coded body ends too early.
+    Incomplete,
+    /// The body does not have the coding that its response names, its checksum is wrong, or other
+    /// bytes follow it.
+    Invalid,
+}
+
+/// Length and SHA-256 of the bytes that a response serves.
+#[derive(Debug, Clone, Copy, PartialEq, Eq, Hash)]
+pub struct ServedBytes {
+    /// Bytes.
+    pub length: u64,
+    /// Their SHA-256.
+    pub sha256: [u8; 32],
 }
 
 /// A failure that ended a fetch.
@@ -321,6 +350,28 @@ impl Observation {
         self.body
             .as_ref()
             .filter(|body| body.end == BodyEnd::Complete)
+    }
+}
+
+impl Body {
+    /// The bytes that the response serves: decoded, if it has a content coding. `None` if the body is
+    /// incomplete or cannot be decoded.
+    pub fn served(&self) -> Option<ServedBytes> {
+        match (self.end, self.decoded) {
+            (BodyEnd::Complete, None) => Some(self.as_sent()),
+            (BodyEnd::Complete, Some(Decoded::Whole { length, sha256 })) => {
+                Some(ServedBytes { length, sha256 })
+            }
+            _ => None,
+        }
+    }
+
+    /// The bytes as sent.
+    pub fn as_sent(&self) -> ServedBytes {
+        ServedBytes {
+            length: self.length,
+            sha256: self.sha256,
+        }
     }
 }
 

@@ -187,6 +187,11 @@ impl Reason {
                 | Self::Protocol
                 | Self::Timeout
                 | Self::Tls
+                // One of several servers behind a name may have an old certificate.
+                | Self::TlsExpired
+                | Self::TlsNotYetValid
+                | Self::TlsUntrusted
+                | Self::TlsWrongHost
                 | Self::TooManyRequests
                 // Other connections of this process end meanwhile.
                 | Self::OwnLimit

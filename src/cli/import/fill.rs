@@ -9,14 +9,14 @@ use std::time::{Duration, Instant};
 use urldb_canon::Identity as Url;
 use urldb_format::{DomainFile, Record, RecordIdentity};
 use urldb_text::sanitize;
-use urldb_verdict::Job;
+use urldb_verdict::{Job, ServedBytes};
 
 use crate::cli::Context;
 use crate::cli::print::progress::ProgressLine;
 use crate::cli::print::style::{self, count};
 use crate::database::edit::Edit;
 use crate::exit::ExitCode;
-use crate::run::{self, ServedBytes};
+use crate::run;
 use crate::stop::{Stop, stop_on_signals};
 
 /// Number of answers after which a batch is written.
@@ -123,7 +123,7 @@ impl<'a> Batch<'a> {
                 };
                 if record.identity() == RecordIdentity::get(&*record.path) {
                     let mut record = record.clone();
-                    bytes.promise_in(&mut record);
+                    run::promise_bytes(&mut record, *bytes);
                     changed.push(record);
                 }
             }

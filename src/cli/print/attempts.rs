@@ -9,7 +9,7 @@ use data_encoding::HEXLOWER;
 use urldb_protocol::State;
 use urldb_text::sanitize;
 use urldb_verdict::{
-    Body, BodyEnd, Classification, Decoded, Hop, Job, JudgedJob, Observation, Verdict,
+    Body, BodyEnd, Classification, Damage, Decoded, Hop, Job, JudgedJob, Observation, Verdict,
 };
 
 use super::style::{BAD, DIM, GOOD, WARN, count, paint};
@@ -184,6 +184,13 @@ fn format_body(text: &mut String, body: &Body) {
                 count(*length, "byte"),
                 HEXLOWER.encode(sha256)
             )
+        }
+        Some(Decoded::Damaged { length, damage, .. }) => {
+            let damage = match damage {
+                Damage::Incomplete => "the coding is not complete",
+                Damage::Invalid => "the coding is damaged",
+            };
+            format!("{}, then {damage}", count(*length, "byte"))
         }
         Some(Decoded::LongerThan(cap)) => format!("more than {}, given up", count(*cap, "byte")),
         None => return,
