@@ -127,7 +127,11 @@ impl Recorder<'_> {
         if job.key.alias.is_some() && url_status.is_untroubled() {
             // The ledger has an alias only while something is wrong with it.
             self.ledger.forget(&job.key);
-        } else if is_in_ledger || content.is_some() || verdict.state() != State::Inconclusive {
+        } else if is_in_ledger
+            || content.is_some()
+            || verdict.state() != State::Inconclusive
+            || url_status.pending.is_some()
+        {
             // The ledger has no job that was never seen.
             let url_status = url_status.clone();
             self.ledger.set(

@@ -1,8 +1,12 @@
 //! Verdicts that need more than one URL, or what a page begins with.
 
+use std::io::Write;
+use std::sync::Arc;
+use std::sync::atomic::{AtomicBool, AtomicUsize, Ordering};
+
 use crate::sandbox::Sandbox;
-use crate::site::{Site, promise, promises};
-use crate::support::Reply;
+use crate::site::{Site, promise, promises, sha256};
+use crate::support::{Reply, Request, Server};
 
 const FILE: &str = "urldb/example.test.yaml";
 
@@ -238,4 +242,187 @@ fn files_that_we_may_not_open_are_no_failure_of_servers() {
     assert_eq!(output.status.code(), Some(3), "{said}");
     assert!(said.contains("too many open files"), "{said}");
     assert!(!said.contains("unreachable"), "{said}");
+}
+
+/// A sandbox with a static record of each host, all of which one server answers.
+fn hosts_behind(server: &Server, hosts: &[&str], text: &str) -> Sandbox {
+    let maps: Vec<_> = hosts
+        .iter()
+        .map(|host| format!("\"{host}={}\"", server.address()))
+        .collect();
+    let sandbox = Sandbox::new(&format!("[network]\nmap = [{}]\n", maps.join(", ")));
+    for host in hosts {
+        sandbox.write(&format!("urldb/{host}.yaml"), promises(&[("/a", text)]));
+    }
+    sandbox
+}
+
+#[test]
+fn a_page_that_answers_for_all_hosts_is_no_news_at_once() {
+    let is_portal = Arc::new(AtomicBool::new(true));
+    let (portal, hosts) = (
+        Arc::clone(&is_portal),
+        ["one.test", "two.test", "three.test"],
+    );
+    let server = Server::new(move |_| {
+        if portal.load(Ordering::SeqCst) {
+            Reply::new(
+                "200 OK",
+                &["Content-Type: text/html"],
+                "<title>Log in</title>",
+            )
+        } else {
+            Reply::ok("first")
+        }
+    });
+    let sandbox = hosts_behind(&server, &hosts, "first");
+    sandbox
+        .urldb(&["check"])
+        .code(3)
+        .says(&["our own network", "3 inconclusive"]);
+    sandbox.urldb(&["run"]).code(3);
+    assert!(
+        sandbox
+            .history()
+            .iter()
+            .all(|run| run["changes"].as_array().is_none_or(Vec::is_empty))
+    );
+    // Home again: nothing has happened.
+    is_portal.store(false, Ordering::SeqCst);
+    sandbox.urldb(&["run"]).code(0);
+    // A page that stays is told.
+    is_portal.store(true, Ordering::SeqCst);
+    sandbox.urldb(&["run"]).code(3);
+    sandbox.urldb(&["run"]).code(1);
+    let ledger = sandbox.read("status/one.test.yaml");
+    assert!(ledger.contains("state: changed"), "{ledger}");
+}
+
+#[test]
+fn what_a_coding_hides_is_promised_decoded() {
+    let plain = "plain text, plain text, plain text, plain text, plain text";
+    let gzip = |text: &str| {
+        let mut encoder = flate2::write::GzEncoder::new(Vec::new(), flate2::Compression::default());
+        encoder.write_all(text.as_bytes()).unwrap();
+        encoder.finish().unwrap()
+    };
+    let site = Site::new();
+    let sandbox = Sandbox::new(&site.network());
+    let coded = |coding: &str, bytes: Vec<u8>| {
+        Reply::new("200 OK", &[&format!("Content-Encoding: {coding}")], bytes)
+    };
+    site.serve("/a", coded("gzip", gzip(plain)));
+    let a = "http://example.test/a";
+    sandbox.urldb(&["add", "--static", a]).code(0);
+    assert_eq!(sandbox.read(FILE), promises(&[("/a", plain)]));
+    let other = plain.replace("plain", "other");
+    site.serve("/a", coded("gzip", gzip(&other)));
+    sandbox.urldb(&["check"]).code(1).says(&[&format!(
+        "{} bytes with sha256 {} after decoding",
+        other.len(),
+        sha256(&other)
+    )]);
+    sandbox.urldb(&["accept", "--yes", a]).code(0);
+    assert_eq!(sandbox.read(FILE), promises(&[("/a", &other)]));
+
+    site.serve("/b", coded("br", gzip(plain)));
+    site.serve("/c", coded("gzip", gzip(plain)[..20].to_vec()));
+    for path in ["/b", "/c"] {
+        let url = format!("http://example.test{path}");
+        sandbox
+            .urldb(&["add", "--static", &url])
+            .code(1)
+            .complains(&["was not added", "coding"]);
+    }
+    site.serve("/a", coded("br", gzip(plain)));
+    sandbox.urldb(&["accept", "--yes", "--force", a]).code(1);
+    assert_eq!(sandbox.read(FILE), promises(&[("/a", &other)]));
+}
+
+#[test]
+fn one_odd_answer_is_never_promised() {
+    let count = AtomicUsize::new(0);
+    let html = ["Content-Type: text/html"];
+    let server = Server::new(move |request: &Request| match request.target.as_str() {
+        "/odd" if count.fetch_add(1, Ordering::SeqCst) == 0 => Reply::ok("odd"),
+        "/odd" => Reply::ok("content"),
+        "/later" => Reply::new("202 Accepted", &[], "later"),
+        "/data.csv" => Reply::new("200 OK", &html, "<title>Back soon</title>"),
+        _ => Reply::new("200 OK", &["cf-mitigated: challenge"], "are you human?"),
+    });
+    let sandbox = Sandbox::new(&format!(
+        "[network]\nmap = [\"example.test={}\"]\n",
+        server.address()
+    ));
+    for (path, cause) in [
+        ("odd", "content-unstable"),
+        ("later", "202"),
+        (
+            "data.csv",
+            "an HTML page in place of a file that ends in .csv",
+        ),
+        ("challenge", "challenge"),
+    ] {
+        let url = format!("http://example.test/{path}");
+        sandbox
+            .urldb(&["add", "--static", &url])
+            .code(1)
+            .complains(&["was not added", cause]);
+    }
+    assert!(!sandbox.path(FILE).exists());
+    let old = promises(&[("/data.csv", "a,b"), ("/later", "old")]);
+    sandbox.write(FILE, &old);
+    sandbox
+        .urldb(&["accept", "--yes", "--all"])
+        .code(1)
+        .complains(&["/data.csv", "an HTML page", "/later", "202"]);
+    assert_eq!(sandbox.read(FILE), old);
+}
+
+#[test]
+fn one_odd_redirect_is_never_accepted() {
+    let count = AtomicUsize::new(0);
+    let server = Server::new(move |request: &Request| match request.target.as_str() {
+        "/a" if count.fetch_add(1, Ordering::SeqCst) == 0 => Reply::redirect(302, "/maintenance"),
+        "/a" => Reply::redirect(302, "/new"),
+        _ => Reply::ok("x"),
+    });
+    let sandbox = Sandbox::new(&format!(
+        "[network]\nmap = [\"example.test={}\"]\n",
+        server.address()
+    ));
+    let record = "---\n---\n_path: /a\nredirects-to: http://example.test/old\n";
+    sandbox.write(FILE, record);
+    sandbox
+        .urldb(&["accept", "--yes", "--all"])
+        .code(1)
+        .complains(&["redirects elsewhere from one fetch to the next"]);
+    assert_eq!(sandbox.read(FILE), record);
+}
+
+#[test]
+fn head_compares_the_announced_length_and_has_no_digest() {
+    let site = Site::new();
+    let sandbox = Sandbox::new(&site.network());
+    site.serve(
+        "/a",
+        Reply::raw("HTTP/1.1 200 OK\r\nContent-Length: 12\r\n\r\n"),
+    );
+    let record =
+        |length: u64| format!("---\n---\n_path: /a\ncontent-length: {length}\nmethod: HEAD\n");
+    sandbox.write(FILE, record(12));
+    sandbox.urldb(&["check"]).code(0);
+    sandbox.write(FILE, record(13));
+    sandbox
+        .urldb(&["check"])
+        .code(1)
+        .says(&["promised: 13 bytes", "observed: announces 12 bytes"]);
+    sandbox.urldb(&["accept", "--yes", "--all"]).code(0);
+    assert_eq!(sandbox.read(FILE), record(12));
+    let digest = format!("content-sha256: {}\nmethod", sha256("x"));
+    sandbox.write(FILE, record(12).replace("method", &digest));
+    sandbox
+        .urldb(&["lint"])
+        .code(1)
+        .says(&["bad-digest", "HEAD"]);
 }

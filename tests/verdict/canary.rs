@@ -125,3 +125,126 @@ fn of_a_single_host_nobody_can_tell() {
             .all(|judged| judged.verdict.state() == State::Unreachable)
     );
 }
+
+/// A static URL of this host, which answers with these bytes.
+fn answered(host: &str, seen: impl Fn() -> Observation) -> JudgedJob {
+    let mut job = job(&bytes_promised(), "/a");
+    host.clone_into(&mut job.key.domain);
+    job.url = format!("http://{host}/a");
+    let mut observations = vec![];
+    loop {
+        observations.push(seen());
+        if let Decision::Final(verdict) = decide(&job, &observations, &policy()) {
+            return JudgedJob {
+                job,
+                observations,
+                verdict,
+            };
+        }
+    }
+}
+
+/// The same wrong page of any host.
+fn portal() -> Observation {
+    Observation {
+        start: b"<title>Please log in</title>".to_vec(),
+        ..bad()
+    }
+}
+
+#[test]
+fn the_same_wrong_page_of_many_domains_may_be_ours() {
+    let mut canary = Canary::default();
+    let hosts = ["a.example", "www.b.example", "data.c.example", "c.example"];
+    for host in hosts {
+        assert!(canary.pass(answered(host, portal)).is_empty(), "{host}");
+    }
+    // Longer than promised, and so not read to its end.
+    let cut = || Observation {
+        start: portal().start,
+        ..body(11, [9; 32], BodyEnd::Cut)
+    };
+    assert!(canary.pass(answered("d.example", cut)).is_empty());
+    // Errors pass, and prove nothing.
+    assert_eq!(canary.pass(answered("e.example", || status(500))).len(), 1);
+    let end = canary.end();
+    assert_eq!(end.len(), 5);
+    for JudgedJob { verdict, .. } in end {
+        assert_eq!(verdict.state(), State::Inconclusive);
+        assert_eq!(reason_of(&verdict.classification), Some("own-network"));
+        let observed = &verdict.classification.observed;
+        assert!(observed.contains("hosts of 4 domains"), "{observed}");
+        assert_eq!(verdict.masked().unwrap().state, State::Changed);
+    }
+}
+
+#[test]
+fn one_url_as_promised_shows_that_our_network_works() {
+    let mut canary = Canary::default();
+    for host in ["a.example", "b.example", "c.example"] {
+        assert!(canary.pass(answered(host, portal)).is_empty());
+    }
+    let released = canary.pass(answered("d.example", good));
+    assert_eq!(released.len(), 4);
+    let changed = released.iter();
+    let changed = changed.filter(|one| one.verdict.state() == State::Changed && one.verdict.sure);
+    assert_eq!(changed.count(), 3);
+    assert_eq!(canary.pass(answered("e.example", portal)).len(), 1);
+    assert!(canary.end().is_empty());
+}
+
+#[test]
+fn a_wrong_page_of_two_domains_is_theirs_and_so_are_different_pages() {
+    let other = || Observation {
+        start: b"<title>Another page</title>".to_vec(),
+        ..bad()
+    };
+    let mut canary = Canary::default();
+    for host in ["a.example", "www.a.example", "b.example"] {
+        assert!(canary.pass(answered(host, portal)).is_empty());
+    }
+    assert!(canary.pass(answered("c.example", other)).is_empty());
+    let end = canary.end();
+    assert_eq!(end.len(), 4);
+    assert!(end.iter().all(|one| one.verdict.state() == State::Changed));
+    assert!(end.iter().all(|one| one.verdict.sure));
+}
+
+#[test]
+fn wrong_answers_are_held_in_bounds() {
+    let mut canary = Canary::default();
+    for number in 0..1000 {
+        assert!(
+            canary.pass(answered("a.example", portal)).is_empty(),
+            "{number}"
+        );
+    }
+    let passed = canary.pass(answered("b.example", portal));
+    let states: Vec<_> = passed
+        .iter()
+        .map(|one| (one.verdict.state(), one.verdict.sure))
+        .collect();
+    assert_eq!(states, [(State::Changed, false)], "later runs confirm it");
+    assert_eq!(canary.end().len(), 1000);
+}
+
+#[test]
+fn a_page_that_stays_is_news_when_confirmed() {
+    let masked = || {
+        let mut canary = Canary::default();
+        for host in ["a.example", "b.example", "c.example"] {
+            assert!(canary.pass(answered(host, portal)).is_empty());
+        }
+        canary.end().remove(0).verdict
+    };
+    let (first, transition) = UrlStatus::after(None, &masked(), at(100), &policy());
+    assert_eq!((first.state, transition), (State::Ok, None));
+    assert_eq!(first.pending.as_ref().unwrap().state, State::Changed);
+    let (second, transition) = UrlStatus::after(Some(&first), &masked(), at(200), &policy());
+    assert_eq!(second.state, State::Changed);
+    assert_eq!(second.since, at(100));
+    assert_eq!(second.reason.as_deref(), Some("digest"));
+    assert_eq!(transition.unwrap().to, State::Changed);
+    let (third, transition) = UrlStatus::after(Some(&second), &masked(), at(300), &policy());
+    assert_eq!((third, transition), (second, None));
+}

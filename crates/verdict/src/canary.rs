@@ -1,57 +1,124 @@
 //! Tells failures of hosts from failures of our own network.
 //!
 //! If no host answers at all, our own network is the likeliest cause. So the canary holds back jobs
-//! that failed without any answer until some host has answered. From then on, jobs pass at once.
+//! that failed without any answer until some host has answered. From then on, such jobs pass at once.
 //! The canary holds at most the unanswered failures of one run.
+//!
+//! If hosts of several owners answer with the same wrong page, and no promised bytes arrive at all, a
+//! device in our own network answers for these hosts: a captive portal, or the block page of a
+//! provider. So the canary also holds back wrong 2xx answers until some URL has served its promised
+//! bytes. It holds at most [`MOST_HELD`] of them; the others pass as doubtful.
 
-use std::collections::BTreeSet;
+use std::collections::{BTreeMap, BTreeSet};
 
+use sha2::{Digest, Sha256};
 use urldb_protocol::State;
 
 use crate::classify::Classification;
 use crate::observation::{FailureKind, Observation};
 use crate::verdict::{JudgedJob, Verdict};
 
-/// Holds back unanswered failures until some host has answered.
+/// Most wrong answers that are held back.
+const MOST_HELD: usize = 1000;
+
+/// Number of registrable domains that make the same wrong page a matter of our own network.
+const MANY_DOMAINS: usize = 3;
+
+/// Holds back unanswered failures until some host has answered, and wrong answers until some URL has
+/// served its promised bytes.
 #[derive(Debug, Default)]
 pub struct Canary {
     some_host_answered: bool,
     /// Domains without an answer. Aliases count as their domain: as a rule they are one server.
     silent_domains: BTreeSet<String>,
     held: Vec<JudgedJob>,
+    some_bytes_verified: bool,
+    /// The registrable domains that answered with each wrong page.
+    domains_of_page: BTreeMap<PageId, BTreeSet<String>>,
+    wrong: Vec<(PageId, JudgedJob)>,
 }
+
+/// SHA-256 of a page: of its first 4 KiB if it is HTML, since the rest may name the URL, else of all.
+type PageId = [u8; 32];
 
 impl Canary {
     /// Takes a judged job, and returns the jobs whose verdicts are final by now.
     pub fn pass(&mut self, judged: JudgedJob) -> Vec<JudgedJob> {
+        let mut released = Vec::new();
         self.some_host_answered |= judged.observations.iter().any(is_answered);
         if self.some_host_answered {
-            let mut released = std::mem::take(&mut self.held);
-            released.push(judged);
-            return released;
+            released.append(&mut self.held);
+        }
+        self.some_bytes_verified |= is_verified(&judged);
+        if self.some_bytes_verified {
+            self.domains_of_page.clear();
+            released.extend(self.wrong.drain(..).map(|(_, judged)| judged));
+        }
+        released.extend(self.pass_one(judged));
+        released
+    }
+
+    /// Returns the job, unless it is held.
+    fn pass_one(&mut self, judged: JudgedJob) -> Option<JudgedJob> {
+        if !self.some_bytes_verified
+            && let Some(page) = wrong_page(&judged)
+        {
+            return self.pass_wrong(page, judged);
+        }
+        if self.some_host_answered {
+            return Some(judged);
         }
         if !judged.observations.iter().any(is_unanswered) {
-            return vec![judged];
+            return Some(judged);
         }
         self.silent_domains.insert(judged.job.key.domain.clone());
         self.held.push(judged);
-        vec![]
+        None
     }
 
-    /// Returns the jobs still held, once all jobs are judged. If more than one host was silent, our
-    /// own network is at fault. The silence of a single host shows nothing about our network.
+    /// Holds a wrong answer; if too many are held already, the answer passes as doubtful.
+    fn pass_wrong(&mut self, page: PageId, mut judged: JudgedJob) -> Option<JudgedJob> {
+        if self.wrong.len() >= MOST_HELD {
+            judged.verdict.sure = false;
+            return Some(judged);
+        }
+        let host = judged.job.key.alias.as_ref();
+        let host = host.unwrap_or(&judged.job.key.domain);
+        let domain = urldb_canon::rules::registrable_domain(host).to_owned();
+        self.domains_of_page.entry(page).or_default().insert(domain);
+        // Only the observation that decided is archived.
+        let decisive = judged.verdict.observation;
+        for (index, seen) in judged.observations.iter_mut().enumerate() {
+            if let Some(body) = seen.body.as_mut().filter(|_| index != decisive) {
+                body.bytes = None;
+            }
+        }
+        self.wrong.push((page, judged));
+        None
+    }
+
+    /// Returns the jobs still held, once all jobs are judged. Our own network is at fault if more than
+    /// one host was silent, or if hosts of [`MANY_DOMAINS`] registrable domains answered with the same
+    /// wrong page. A single host shows nothing about our network.
     pub fn end(self) -> Vec<JudgedJob> {
         let is_own_network = self.silent_domains.len() > 1;
-        let held = self.held.into_iter();
-        held.map(|judged| JudgedJob {
+        let held = self.held.into_iter().map(|judged| JudgedJob {
             verdict: if is_own_network {
                 blame_own_network(judged.verdict)
             } else {
                 judged.verdict
             },
             ..judged
-        })
-        .collect()
+        });
+        let domains = |page: &PageId| self.domains_of_page.get(page).map_or(0, BTreeSet::len);
+        let wrong = self.wrong.into_iter().map(|(page, judged)| JudgedJob {
+            verdict: match domains(&page) {
+                count if count >= MANY_DOMAINS => blame_for_page(judged.verdict, count),
+                _ => judged.verdict,
+            },
+            ..judged
+        });
+        held.chain(wrong).collect()
     }
 }
 
@@ -64,6 +131,51 @@ fn blame_own_network(verdict: Verdict) -> Verdict {
         },
         _ => verdict,
     }
+}
+
+/// The verdict on a wrong page that hosts of many domains serve. Its attempts still say what was seen,
+/// so that later runs can confirm it.
+fn blame_for_page(verdict: Verdict, domains: usize) -> Verdict {
+    let observed = &verdict.classification.observed;
+    Verdict {
+        classification: Classification::same_page(observed, domains),
+        sure: false,
+        ..verdict
+    }
+}
+
+/// Whether the promised bytes arrived. A 304 proves nothing.
+fn is_verified(judged: &JudgedJob) -> bool {
+    let JudgedJob {
+        job,
+        observations,
+        verdict,
+    } = judged;
+    let seen = observations.get(verdict.observation);
+    job.promise.is_static()
+        && verdict.state() == State::Ok
+        && seen.is_some_and(|seen| !seen.is_not_modified())
+}
+
+/// The page of a 2xx response that breaks its promise.
+fn wrong_page(judged: &JudgedJob) -> Option<PageId> {
+    let JudgedJob {
+        observations,
+        verdict,
+        ..
+    } = judged;
+    if !matches!(verdict.state(), State::Changed | State::Redirected) {
+        return None;
+    }
+    let seen = observations.get(verdict.observation)?;
+    let last = seen.last()?;
+    if !(200..300).contains(&last.status) {
+        return None;
+    }
+    if seen.start.is_empty() {
+        return Some(seen.complete_body()?.sha256);
+    }
+    Some(Sha256::digest(&seen.start).into())
 }
 
 /// Whether a host answered. A server with an outdated certificate or with another protocol than HTTP

@@ -3,6 +3,7 @@
 use jiff::Timestamp;
 use urldb_protocol::State;
 
+use crate::classify::Classification;
 use crate::options::VerdictOptions;
 use crate::verdict::Verdict;
 
@@ -64,12 +65,16 @@ impl UrlStatus {
         options: &VerdictOptions,
     ) -> (Self, Option<Transition>) {
         let believed = previous.cloned().unwrap_or_else(|| Self::as_promised(now));
-        let state = seen.state();
-        if state == State::Inconclusive {
+        // What our own network may have served is no certainty, but it is a doubt.
+        let masked = seen.masked();
+        let classification = masked.unwrap_or(&seen.classification);
+        let state = classification.state;
+        let is_repeated = state == believed.state;
+        if state == State::Inconclusive || masked.is_some() && is_repeated {
             return (believed, None);
         }
-        if state == believed.state {
-            return (believed.confirmed(seen), None);
+        if is_repeated {
+            return (believed.confirmed(classification), None);
         }
         let pending = believed.pending_after(state, now);
         if !pending.is_believed(seen, now, options) {
@@ -87,7 +92,10 @@ impl UrlStatus {
             from_since: previous.map(|status| status.since),
             to: state,
         };
-        (Self::replaced(seen, &pending, now), Some(transition))
+        (
+            Self::replaced(classification, &pending, now),
+            Some(transition),
+        )
     }
 
     fn as_promised(since: Timestamp) -> Self {
@@ -100,7 +108,7 @@ impl UrlStatus {
     }
 
     /// The same state, seen once more.
-    fn confirmed(self, seen: &Verdict) -> Self {
+    fn confirmed(self, seen: &Classification) -> Self {
         Self {
             reason: reason_text(seen),
             pending: None,
@@ -110,8 +118,8 @@ impl UrlStatus {
 
     /// The state of `seen`, believed from now on. A recovery dates from now, any other state from
     /// the first run that saw it.
-    fn replaced(seen: &Verdict, pending: &Pending, now: Timestamp) -> Self {
-        let state = seen.state();
+    fn replaced(seen: &Classification, pending: &Pending, now: Timestamp) -> Self {
+        let state = seen.state;
         Self {
             state,
             since: if state == State::Ok {
@@ -163,9 +171,8 @@ impl UrlStatus {
     }
 }
 
-fn reason_text(seen: &Verdict) -> Option<String> {
-    let reason = seen.classification.reason;
-    reason.map(|reason| reason.to_string())
+fn reason_text(seen: &Classification) -> Option<String> {
+    seen.reason.map(|reason| reason.to_string())
 }
 
 impl Pending {

@@ -1,6 +1,6 @@
 //! The verdict of one run on one job.
 
-use urldb_protocol::State;
+use urldb_protocol::{Reason, State};
 
 use crate::classify::Classification;
 use crate::job::Job;
@@ -23,6 +23,16 @@ impl Verdict {
     /// The state of the classification.
     pub fn state(&self) -> State {
         self.classification.state
+    }
+
+    /// The broken promise that this run saw, where our own network may have answered in place of the
+    /// host. Later runs that see the same confirm it.
+    pub fn masked(&self) -> Option<&Classification> {
+        let is_masked = self.classification.reason == Some(Reason::OwnNetwork);
+        let seen = self.attempts.get(self.observation);
+        let broken =
+            |seen: &&Classification| matches!(seen.state, State::Changed | State::Redirected);
+        seen.filter(|_| is_masked).filter(broken)
     }
 }
 
