@@ -30,6 +30,9 @@ pub struct ReportedJob<'a> {
     pub verdict: &'a Verdict,
     /// The status after the run, and the transition to it; absent for a command without ledger.
     pub url_status: Option<&'a (UrlStatus, Option<Transition>)>,
+    /// Why the archive does not have the observed body; absent if the archive has it, and for a
+    /// command without archive.
+    pub not_archived: Option<&'a str>,
 }
 
 impl<'a> ReportedJob<'a> {
@@ -43,6 +46,7 @@ impl<'a> ReportedJob<'a> {
             observations: &judged.observations,
             verdict: &judged.verdict,
             url_status,
+            not_archived: None,
         }
     }
 }
@@ -281,6 +285,10 @@ fn finding(judged: &ReportedJob<'_>) -> Option<Finding> {
             .expected
             .is_some()
             .then(|| classification.observed.clone()),
+        not_archived: judged
+            .not_archived
+            .filter(|_| classification.expected.is_some())
+            .map(str::to_owned),
         attempts: judged.observations.len(),
         since: judged
             .url_status
@@ -311,6 +319,7 @@ fn warning_finding(judged: &ReportedJob<'_>, warning: Warning, message: String) 
         reason: None,
         expected: None,
         observed: None,
+        not_archived: None,
         attempts: judged.observations.len(),
         since: None,
         pending: false,
@@ -385,6 +394,7 @@ fn result(judged: &ReportedJob<'_>, mismatch: Option<&CanonicalMismatch>) -> Job
             .get(*observation)
             .map(|seen| observed(judged.job, seen))
             .unwrap_or_default(),
+        not_archived: judged.not_archived.map(str::to_owned),
         warnings: classification
             .warning
             .into_iter()

@@ -87,6 +87,7 @@ fn report(seen: Vec<(Job, Vec<Hop>)>) -> Envelope {
             attempts: vec![],
         };
         report.add(&ReportedJob {
+            not_archived: None,
             job: &job,
             observations: &[observation],
             verdict: &verdict,

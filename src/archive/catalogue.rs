@@ -28,6 +28,9 @@ pub struct Capture {
     pub line: CdxjLine,
     /// The status. For a revisit: that of a capture with the same bytes, if the index has one.
     pub status: Option<u16>,
+    /// Why the archive does not have the whole body, as in `WARC-Truncated`; for a revisit as for
+    /// [`status`](Self::status).
+    pub truncated: Option<String>,
 }
 
 impl Capture {
@@ -226,15 +229,25 @@ fn of_url(mut lines: Vec<CdxjLine>, url: &str) -> Vec<CdxjLine> {
     lines
 }
 
-/// Captures of a URL, oldest first, each revisit with the status of its original response.
+/// Captures of a URL, oldest first, each revisit with the status and the truncation of its original
+/// response.
 fn with_status(mut lines: Vec<CdxjLine>) -> Vec<Capture> {
     // Within a second, files are numbered.
     lines.sort_by(|a, b| place(a).cmp(&place(b)));
     let mut known = HashMap::new();
     let captures = lines.into_iter().map(|line| {
-        let status = line.status.or_else(|| known.get(&line.digest).copied());
-        known.extend(line.status.map(|status| (line.digest.clone(), status)));
-        Capture { line, status }
+        let (status, truncated) = match (line.status, known.get(&line.digest)) {
+            (None, Some((status, truncated))) => (Some(*status), Clone::clone(truncated)),
+            (status, _) => (status, line.truncated.clone()),
+        };
+        if let Some(status) = line.status {
+            known.insert(line.digest.clone(), (status, truncated.clone()));
+        }
+        Capture {
+            line,
+            status,
+            truncated,
+        }
     });
     captures.collect()
 }

@@ -41,7 +41,7 @@ pub struct Payload<'a> {
     stored: CdxjLine,
     /// The digest of the bytes, if the record has one.
     pub digest: Option<Digest>,
-    /// Later captures that do not count: error pages, redirects, incomplete bodies.
+    /// Captures nearer to the wanted date that do not count: error pages, redirects, incomplete bodies.
     pub passed_over: Vec<Capture>,
 }
 
@@ -81,11 +81,16 @@ impl Catalogue {
             let will_do = any || capture.is_good() || capture.status.is_none();
             will_do && line.timestamp <= known.timestamp && line.digest != known.digest
         });
+        let mut passed_over = vec![];
         while let Some(capture) = captures.pop() {
-            let (payload, is_whole) = self.payload_of(capture)?;
-            if is_whole || any {
-                return Ok(Some(payload));
+            let payload = self.payload_of(capture)?;
+            if any || payload.capture.truncated.is_none() {
+                return Ok(Some(Payload {
+                    passed_over,
+                    ..payload
+                }));
             }
+            passed_over.push(payload.capture);
         }
         Ok(None)
     }
@@ -118,8 +123,8 @@ impl Catalogue {
                 return Ok(LookupStep::Redirect { target, status });
             }
             if query.any || capture.is_good() || capture.status.is_none() {
-                let (payload, is_whole) = self.payload_of(capture)?;
-                if is_whole || query.any {
+                let payload = self.payload_of(capture)?;
+                if query.any || payload.capture.truncated.is_none() {
                     let payload = Payload {
                         passed_over,
                         ..payload
@@ -167,31 +172,38 @@ impl Catalogue {
     /// # Errors
     /// When a file is damaged or missing.
     pub fn payload_at(&self, line: CdxjLine) -> anyhow::Result<Payload<'_>> {
-        let status = line.status;
-        Ok(self.payload_of(Capture { line, status })?.0)
+        let (status, truncated) = (line.status, line.truncated.clone());
+        self.payload_of(Capture {
+            line,
+            status,
+            truncated,
+        })
     }
 
-    /// The bytes of a capture, and whether the body is complete.
-    fn payload_of(&self, capture: Capture) -> anyhow::Result<(Payload<'_>, bool)> {
+    /// The bytes of a capture. The record says whether the body is complete; the index may be older,
+    /// or by another program.
+    fn payload_of(&self, capture: Capture) -> anyhow::Result<Payload<'_>> {
         let stored = if capture.is_revisit() {
             self.original_of(&capture.line)?
         } else {
             capture.line.clone()
         };
-        let (digest, is_whole) = self.with_record(&stored, |header, _, _| {
+        let (digest, truncated) = self.with_record(&stored, |header, _, _| {
             let digest = header
                 .payload_digest()
                 .or_else(|| stored.digest.parse().ok());
-            Ok((digest, header.get("WARC-Truncated").is_none()))
+            Ok((digest, header.get("WARC-Truncated").map(str::to_owned)))
         })?;
-        let payload = Payload {
+        Ok(Payload {
             catalogue: self,
-            capture,
+            capture: Capture {
+                truncated,
+                ..capture
+            },
             stored,
             digest,
             passed_over: vec![],
-        };
-        Ok((payload, is_whole))
+        })
     }
 
     /// The response that a revisit refers to.
@@ -279,6 +291,13 @@ enum LookupStep<'a> {
 }
 
 impl Payload<'_> {
+    /// The first of the captures passed over that have a good status and only the beginning of a
+    /// body.
+    pub fn truncated_instead(&self) -> Option<&Capture> {
+        let mut passed_over = self.passed_over.iter();
+        passed_over.find(|capture| capture.truncated.is_some())
+    }
+
     /// Whether both are the same capture.
     pub fn is_of(&self, other: &Self) -> bool {
         let place = |payload: &Self| {

@@ -7,6 +7,7 @@
 //! captured when they are new or have changed. A failure without any response is recorded once, when
 //! it begins.
 
+use std::fmt;
 use std::path::{Path, PathBuf};
 use std::sync::{Mutex, PoisonError};
 
@@ -14,7 +15,7 @@ use anyhow::Context;
 use sha2::{Digest as _, Sha256};
 use urldb_files::Spool;
 use urldb_text::sanitize;
-use urldb_verdict::{Body, BodyEnd, BodyUse, Failure, FailureKind, Hop, Job, Observation};
+use urldb_verdict::{Body, BodyEnd, BodyUse, Failure, FailureKind, Hop, Job, Keep, Observation};
 use urldb_warc::{
     Digest, DigestAlgorithm, Exchange, OriginalCapture, Packer, RecordId, TruncationReason,
     WriteOptions,
@@ -29,6 +30,40 @@ use crate::ledger::{Capture, Content};
 
 /// Bodies up to this many bytes are compressed in advance, in memory.
 const SMALL: u64 = 64 * 1024;
+
+/// What became of an observation in the archive.
+#[derive(Debug, Default)]
+pub struct Stored {
+    /// The content for the ledger; `None` if the ledger's entry stays.
+    pub content: Option<Content>,
+    /// Why the archive does not have the whole body; `None` if it has, or if there was no body.
+    pub missing: Option<Missing>,
+}
+
+/// Why the archive does not have the whole body of an observation.
+#[derive(Debug)]
+pub enum Missing {
+    /// Only the beginning of the body was read.
+    Rest(String),
+    /// The folder of temporary files had no room for the body.
+    Room,
+    /// The body was not kept: it is not small, and was not fetched again.
+    NotKept,
+}
+
+impl fmt::Display for Missing {
+    fn fmt(&self, f: &mut fmt::Formatter<'_>) -> fmt::Result {
+        match self {
+            Self::Rest(cause) => f.write_str(cause),
+            Self::Room => {
+                f.write_str("there was no room for its body in the folder of temporary files")
+            }
+            Self::NotKept => f.write_str(
+                "its body is too large to be kept at the first fetch, and there was no second one",
+            ),
+        }
+    }
+}
 
 /// The archive of a run.
 pub struct Archive {
@@ -80,8 +115,7 @@ pub struct ArchiveWriter<'a> {
 }
 
 impl ArchiveWriter<'_> {
-    /// Archives one observation of a job, and returns the content for the ledger; `None` if the ledger's
-    /// entry stays.
+    /// Archives one observation of a job.
     ///
     /// # Errors
     /// When a record cannot be written. Earlier records are complete.
@@ -90,9 +124,9 @@ impl ArchiveWriter<'_> {
         job: &Job,
         seen: &mut Observation,
         known: Option<&Content>,
-    ) -> anyhow::Result<Option<Content>> {
+    ) -> anyhow::Result<Stored> {
         if job.body == BodyUse::Skip {
-            return Ok(None);
+            return Ok(Stored::default());
         }
         let chain = fingerprint(redirects(seen));
         let is_kept = seen.body.as_ref().is_none_or(|body| body.bytes.is_some());
@@ -102,18 +136,24 @@ impl ArchiveWriter<'_> {
         }
         if let (None, Some(failure)) = (&seen.body, &seen.failure) {
             self.store_failure(job, seen, failure)?;
-            return Ok(None);
+            return Ok(Stored::default());
         }
-        let content = if seen.is_not_modified() {
+        let stored = if seen.is_not_modified() {
             self.store_not_modified(job, seen, known)?;
-            known.cloned()
+            Stored {
+                content: known.cloned(),
+                missing: None,
+            }
         } else {
             self.store_end(job, seen, known)?
         };
-        Ok(content.map(|content| Content {
-            redirects: chain,
-            ..content
-        }))
+        Ok(Stored {
+            content: stored.content.map(|content| Content {
+                redirects: chain,
+                ..content
+            }),
+            ..stored
+        })
     }
 
     /// Archives the last response, as a capture or as a revisit.
@@ -122,26 +162,39 @@ impl ArchiveWriter<'_> {
         job: &Job,
         seen: &mut Observation,
         known: Option<&Content>,
-    ) -> anyhow::Result<Option<Content>> {
+    ) -> anyhow::Result<Stored> {
         let is_whole = seen.is_whole() || seen.is_proven(job.promise.sha256.as_ref());
-        let Observation { hops, body, .. } = seen;
+        let chain = fingerprint(redirects(seen));
+        let Observation {
+            hops,
+            body,
+            failure,
+            ..
+        } = seen;
         let (Some(hop), Some(body)) = (hops.last(), body.as_mut()) else {
-            return Ok(None);
+            return Ok(Stored::default());
         };
         let response = JobResponse {
             job,
             hop,
             digest: Digest::sha256(body.sha256),
         };
-        let truncated = match body.end {
-            _ if is_whole => None,
-            BodyEnd::Complete => None,
-            BodyEnd::Cut => Some(TruncationReason::Length),
-            BodyEnd::Broken => Some(TruncationReason::Disconnect),
-        };
+        let truncation = truncation(body, failure.as_ref()).filter(|_| !is_whole);
+        let missing = truncation
+            .as_ref()
+            .map(|(_, cause)| Missing::Rest(cause.clone()));
+        let truncated = truncation.map(|(reason, _)| reason);
         let digest = response.digest.to_string();
+        let is_good = (200..300).contains(&hop.status);
+        // The content of the ledger is that of a good answer: an error page with the same bytes is
+        // another response.
+        // A redirect may turn a POST into a GET. The original of a revisit answers the same request,
+        // so the same redirects led to it.
+        let is_same_request =
+            |known: &Content| job.request.method == "GET" || known.redirects == chain;
         let same = known.filter(|content| {
-            content.digest == digest && truncated != Some(TruncationReason::Disconnect)
+            let is_comparable = is_good && (is_whole || body.end == BodyEnd::Cut);
+            content.digest == digest && is_comparable && is_same_request(content)
         });
         if let Some(Content {
             capture: Some(capture),
@@ -149,23 +202,32 @@ impl ArchiveWriter<'_> {
         }) = same
         {
             self.store_revisit(&response, capture)?;
-            return Ok(same.cloned());
+            return Ok(Stored {
+                content: same.cloned(),
+                missing,
+            });
         }
         let capture = self.store_response(&response, body, truncated)?;
+        let is_kept = body.bytes.is_some();
+        let missing = match job.body {
+            _ if is_kept => missing,
+            BodyUse::Hash {
+                keep: Keep::Everything,
+                ..
+            } => Some(Missing::Room),
+            _ => Some(Missing::NotKept),
+        };
         // A body that is always cut is remembered too; else every run would capture it again.
-        let is_cut =
-            truncated == Some(TruncationReason::Length) && (200..300).contains(&hop.status);
+        let is_cut = body.end == BodyEnd::Cut && is_good;
         let is_remembered = is_whole || is_cut && known.is_none();
-        if !is_remembered {
-            return Ok(None);
-        }
-        Ok(Some(Content {
+        let content = is_remembered.then(|| Content {
             digest,
             etag: hop.header("etag").map(str::to_owned),
             last_modified: hop.header("last-modified").map(str::to_owned),
             redirects: None,
             capture,
-        }))
+        });
+        Ok(Stored { content, missing })
     }
 
     fn store_revisit(
@@ -234,6 +296,7 @@ impl ArchiveWriter<'_> {
                 length: spool.length(),
                 sha256,
                 end: BodyEnd::Complete,
+                cut: None,
                 decoded: None,
                 bytes: Some(spool),
             };
@@ -348,6 +411,28 @@ impl ArchiveWriter<'_> {
         }
         Ok(first.unwrap_or_default())
     }
+}
+
+/// Why a body is not whole: for its record, and for people.
+fn truncation(body: &Body, failure: Option<&Failure>) -> Option<(TruncationReason, String)> {
+    let failure = match body.end {
+        BodyEnd::Complete => return None,
+        BodyEnd::Cut => body.cut.as_ref(),
+        BodyEnd::Broken => failure,
+    };
+    let reason = match failure.map(|failure| failure.kind) {
+        None if body.end == BodyEnd::Cut => TruncationReason::Length,
+        Some(FailureKind::Timeout) => TruncationReason::Time,
+        Some(FailureKind::RunEnded) => TruncationReason::Unspecified,
+        _ => TruncationReason::Disconnect,
+    };
+    let cause = match failure {
+        Some(failure) => failure.detail.as_str(),
+        None if body.end == BodyEnd::Cut => "more is not read (max-capture, max-body)",
+        None => "the connection was lost",
+    };
+    let length = body.length;
+    Some((reason, format!("only its first {length} bytes: {cause}")))
 }
 
 const BAD_LEDGER: &str = "the ledger names a capture in a way that is not valid";

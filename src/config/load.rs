@@ -320,6 +320,7 @@ fn archive(section: Section<'_>) -> Archive {
             )
             .unwrap_or(default.digest),
         max_size: section.bytes("max-size").unwrap_or(default.max_size),
+        max_capture: section.bytes("max-capture").unwrap_or(default.max_capture),
     };
     section.finish();
     archive

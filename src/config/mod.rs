@@ -112,6 +112,9 @@ pub struct Archive {
     pub digest: DigestAlgorithm,
     /// Bytes of a WARC file after which the next file begins.
     pub max_size: u64,
+    /// Most bytes beyond the promised length that are read of a body, so that the archive gets a
+    /// body that grew.
+    pub max_capture: u64,
 }
 
 /// Which records are archived.
@@ -243,6 +246,7 @@ impl Default for Archive {
             version: Version::Warc11,
             digest: DigestAlgorithm::Sha256,
             max_size: 1_000_000_000,
+            max_capture: 100_000_000,
         }
     }
 }

@@ -182,6 +182,7 @@ fn new_report(options: &RunOptions<'_>, skipped: SkippedRecords, mistakes: Mista
 fn plan_options(options: &RunOptions<'_>, kept_bodies: KeptBodies, now: Timestamp) -> PlanOptions {
     PlanOptions {
         max_body: options.config.check.fetch.largest_body(),
+        max_capture: options.config.archive.max_capture,
         whole: options.for_promise,
         kept_bodies,
         // The bytes of an alias are never promised.

@@ -4,8 +4,8 @@ use data_encoding::HEXLOWER;
 use urldb_canon::Identity;
 use urldb_format::Record;
 use urldb_verdict::{
-    BodyUse, Classification, Job, JobKey, JudgedJob, Observation, Promise, Request, ServedBytes,
-    VerdictOptions, decide_promise,
+    BodyUse, Classification, Job, JobKey, JudgedJob, Keep, Observation, Promise, Request,
+    ServedBytes, VerdictOptions, decide_promise,
 };
 
 use super::observe::observe;
@@ -48,7 +48,8 @@ pub fn probe_job(url: &Identity, asked: &Record, body: BodyUse) -> Job {
 pub fn probe_body(config: &Config) -> BodyUse {
     BodyUse::Hash {
         at_most: config.check.fetch.largest_body(),
-        keep: false,
+        keep: Keep::Nothing,
+        beyond: 0,
     }
 }
 

@@ -7,16 +7,21 @@ use std::collections::BTreeSet;
 use std::thread;
 
 use urldb_protocol::State;
-use urldb_verdict::{BodyUse, Job, JudgedJob, Observation, UrlStatus, Verdict, VerdictOptions};
+use urldb_verdict::{Job, JudgedJob, Observation, UrlStatus, Verdict, VerdictOptions};
 
 use super::pool::Pool;
 use crate::ambient::Ambient;
-use crate::archive::{Archive, ArchiveWriter};
+use crate::archive::{Archive, ArchiveWriter, Missing, Stored};
 use crate::explain::explain;
 use crate::ledger::{Content, Entry, Ledger};
 use crate::report::{Report, ReportedJob};
 
-const NO_ROOM: &str = "there was no room for its body in the folder of temporary files";
+/// Why a body is not archived that is neither good nor new.
+const ONCE: &str = "an error page or an incomplete body is archived once, when its state begins";
+
+/// Why the body of an alias is not archived.
+const ALIAS: &str =
+    "an alias is archived under the name of its domain, as long as its bytes are as promised";
 
 /// Records the judged jobs of a run.
 pub(super) struct Recorder<'a> {
@@ -43,6 +48,8 @@ struct ArchivedJob {
     content: Option<Content>,
     /// The error of the archive, if there was one.
     trouble: Option<String>,
+    /// Why the archive does not have the observed body.
+    not_archived: Option<String>,
 }
 
 impl Recorder<'_> {
@@ -85,15 +92,17 @@ impl Recorder<'_> {
         let is_repeated = entry.is_some_and(|entry| entry.url_status.has_seen(verdict.state()));
         let content = entry.and_then(|entry| entry.content.clone());
         let seen = observations.get(verdict.observation);
-        if seen.is_some_and(|seen| is_worth_archiving(job, seen, verdict, is_repeated)) {
-            pool.submit(ArchiveTask { judged, content })
-        } else {
-            Some(ArchivedJob {
-                judged,
-                content,
-                trouble: None,
-            })
+        let not_archived = seen.and_then(|seen| not_archived(job, seen, verdict, is_repeated));
+        if seen.is_some() && not_archived.is_none() {
+            return pool.submit(ArchiveTask { judged, content });
         }
+        let has_body = seen.is_some_and(|seen| seen.body.is_some());
+        Some(ArchivedJob {
+            content,
+            trouble: None,
+            not_archived: not_archived.filter(|_| has_body).map(str::to_owned),
+            judged,
+        })
     }
 
     /// Updates ledger and report.
@@ -102,6 +111,7 @@ impl Recorder<'_> {
             judged,
             content,
             trouble,
+            not_archived,
         } = archived;
         if self.trouble.is_none() {
             self.trouble = trouble;
@@ -143,8 +153,10 @@ impl Recorder<'_> {
             );
         }
         let url_status = (url_status, transition);
-        self.report
-            .add(&ReportedJob::new(&judged, Some(&url_status)));
+        self.report.add(&ReportedJob {
+            not_archived: not_archived.as_deref(),
+            ..ReportedJob::new(&judged, Some(&url_status))
+        });
     }
 }
 
@@ -163,35 +175,45 @@ impl ArchiveTask {
         } = &mut judged;
         let stored = match observations.get_mut(verdict.observation) {
             Some(seen) => writer.store(job, seen, known.as_ref()),
-            None => Ok(None),
+            None => Ok(Stored::default()),
         };
         let (stored, trouble) = match stored {
-            Ok(content) => {
-                let trouble = lacks_its_body(job, content.as_ref()).then(|| NO_ROOM.to_owned());
-                (content, trouble)
+            Ok(stored) => {
+                let trouble = match &stored.missing {
+                    Some(missing @ Missing::Room) => Some(missing.to_string()),
+                    _ => None,
+                };
+                (stored, trouble)
             }
-            Err(error) => (None, Some(explain(&error))),
+            Err(error) => (Stored::default(), Some(explain(&error))),
         };
+        let missing = stored.missing.map(|missing| missing.to_string());
+        let not_archived = missing.or_else(|| trouble.clone());
         let trouble = trouble.map(|what| format!("{}: cannot be archived: {what}", job.url));
         ArchivedJob {
             trouble,
+            not_archived,
             judged,
-            content: stored.or(known),
+            content: stored.content.or(known),
         }
     }
 }
 
-/// Whether the disk had no room for the bytes that were to be archived.
-fn lacks_its_body(job: &Job, content: Option<&Content>) -> bool {
-    let is_kept = matches!(job.body, BodyUse::Hash { keep: true, .. });
-    is_kept && content.is_some_and(|content| content.capture.is_none())
-}
-
-/// Whether an observation is archived. An error page or an incomplete body is archived only the first
-/// time; an observation without any answer is not archived.
-fn is_worth_archiving(job: &Job, seen: &Observation, verdict: &Verdict, is_repeated: bool) -> bool {
+/// Why an observation is not archived, if it is not. An error page or an incomplete body is archived
+/// only the first time; an observation without any answer is not archived.
+fn not_archived(
+    job: &Job,
+    seen: &Observation,
+    verdict: &Verdict,
+    is_repeated: bool,
+) -> Option<&'static str> {
     let is_good =
         seen.is_whole() || seen.is_not_modified() || seen.is_proven(job.promise.sha256.as_ref());
     let says_something = verdict.state() != State::Inconclusive || seen.body.is_some();
-    is_good || !is_repeated && says_something
+    let is_as_promised = job.promise.is_static() && verdict.state() == State::Ok;
+    match is_good {
+        true if is_as_promised && job.key.alias.is_some() => Some(ALIAS),
+        true => None,
+        false => (is_repeated || !says_something).then_some(ONCE),
+    }
 }

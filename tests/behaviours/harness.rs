@@ -267,6 +267,7 @@ impl<'a> HostedBehaviour<'a> {
         assert!(parsed.findings.is_empty(), "{text}{:?}", parsed.findings);
         let options = PlanOptions {
             max_body: MAX_BODY,
+            max_capture: 0,
             whole: false,
             kept_bodies: KeptBodies::None,
             cnames: Cnames::None,

@@ -71,7 +71,7 @@ fn all_captures_of_a_url_are_listed() {
           2026-01-02T03:04:05Z  200  response  b94851485464  [bytes]  first.warc.gz:[offset]
           2026-02-02T03:04:05Z  200  revisit   b94851485464  [bytes]  first.warc.gz:[offset]
           2026-03-02T03:04:05Z  200  response  9b0bc5e9980d  [bytes]  second.warc.gz:[offset]
-          2026-03-03T00:00:00Z  200  response  1eb7c54d5283  [bytes]  second.warc.gz:[offset]
+          2026-03-03T00:00:00Z  200  response  1eb7c54d5283  [bytes]  second.warc.gz:[offset]  truncated: disconnect
           2026-03-04T00:00:00Z  404  response  76c475039816  [bytes]  second.warc.gz:[offset]
         ");
     });
@@ -386,4 +386,31 @@ fn an_index_out_of_order_is_read_as_any_other() {
     ran.says(&["index-order"]);
     sandbox.urldb(&["archive", "index"]).code(0);
     assert_eq!(sandbox.read("archive/index.cdxj"), index);
+}
+
+/// Half a body between two whole ones is not compared, and that is said.
+#[test]
+fn what_was_passed_over_as_cut_is_named() {
+    let sandbox = archive();
+    let beginning = "of the capture of 2026-03-03T00:00:00Z the archive has only the beginning \
+                     (truncated: disconnect)";
+    for command in ["get", "diff"] {
+        let ran = sandbox.urldb(&["archive", command, DATA]);
+        ran.complains(&[beginning]);
+    }
+    let diff = |dates: [&str; 2]| {
+        let [one, other] = dates;
+        sandbox.urldb(&["archive", "diff", DATA, "--at", one, "--at", other])
+    };
+    diff(["2026-03-02", "2026-03-03"]).code(2).complains(&[
+        beginning,
+        "cannot say whether",
+        "--any compares what there is",
+    ]);
+    diff(["2026-01", "2026-03-03"])
+        .code(1)
+        .complains(&[beginning]);
+    let json = sandbox.urldb(&["archive", "list", DATA, "--format", "json"]);
+    let halves = json.out.matches(r#""truncated":"disconnect""#).count();
+    assert_eq!(halves, 1, "{json:?}");
 }

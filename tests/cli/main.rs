@@ -13,6 +13,7 @@
 //! - `mistakes`: domain files with mistakes: what is still checked, and who hears of it.
 //! - `outbox`: mail that cannot be delivered now, or never.
 //! - `archive`: what the WARC files and the index hold, read back.
+//! - `archive_changes`: content that is other than promised, and what a run says of it.
 //! - `archive_conditional`: asking whether something has changed, and what that proves.
 //! - `archive_expected`: our index beside that of another program.
 //! - `archive_export`: bags, and the index made anew.
@@ -34,6 +35,7 @@
 
 mod accept;
 mod archive;
+mod archive_changes;
 mod archive_conditional;
 mod archive_expected;
 mod archive_export;

@@ -212,7 +212,9 @@ fn a_workflow_gets_annotations_and_a_summary() {
 #[test]
 fn what_was_cut_is_archived_as_cut_and_half_a_body_is_not_remembered() {
     let site = Site::new();
-    let sandbox = Sandbox::new(&site.network());
+    // Nothing is read beyond the promise.
+    let archive = "[archive]\nmax-capture = 0\n";
+    let sandbox = Sandbox::new(&format!("{}{archive}", site.network()));
     site.serve(
         "/cut",
         Reply::raw("HTTP/1.1 200 OK\r\nContent-Length: 99\r\n\r\nhalf").close(),

@@ -64,7 +64,7 @@ fn missing() -> Reply {
     Reply::new("404 Not Found", &[], "nothing here")
 }
 
-pub(crate) fn sha256(text: &str) -> String {
+pub(crate) fn sha256(text: impl AsRef<[u8]>) -> String {
     let digest = Sha256::digest(text);
     let digits = digest.iter().flat_map(|byte| [byte >> 4, byte & 15]);
     digits

@@ -5,7 +5,8 @@ use std::time::Duration;
 
 use flate2::Compression;
 use flate2::write::GzEncoder;
-use urldb_verdict::{BodyEnd, BodyUse, Decoded, FailureKind, Job, Observation, PAGE};
+use urldb_fetch::FetchOptions;
+use urldb_verdict::{BodyEnd, BodyUse, Decoded, FailureKind, Job, Keep, Observation, PAGE};
 
 use crate::support::{Reply, Server};
 use crate::{fetch, get, job, kind, network, quick, quick_with, sha256};
@@ -120,7 +121,8 @@ fn a_body_is_cut_one_byte_after_it_is_too_long() {
     let mut promised = job("http://example.test/");
     promised.body = BodyUse::Hash {
         at_most: 1000,
-        keep: true,
+        keep: Keep::Everything,
+        beyond: 0,
     };
     let capped = quick_with(|options| options.max_body = 1000);
     for (options, job) in [(quick(), promised), (capped, job("http://example.test/"))] {
@@ -129,6 +131,89 @@ fn a_body_is_cut_one_byte_after_it_is_too_long() {
         let body = seen.body.as_ref().unwrap();
         assert_eq!((body.length, body.end), (1001, BodyEnd::Cut));
         assert_eq!(bytes(&mut seen).len(), 1001);
+    }
+}
+
+/// A job that promises 1,000 bytes, with an archive that wants `beyond` more.
+fn promised(keep: Keep, beyond: u64) -> Job {
+    Job {
+        body: BodyUse::Hash {
+            at_most: 1000,
+            keep,
+            beyond,
+        },
+        ..job("http://example.test/")
+    }
+}
+
+#[test]
+fn a_body_that_is_kept_is_read_beyond_the_promise() {
+    let long = "x".repeat(3000);
+    let server = Server::new(move |_| Reply::ok(&long));
+    let network = network(&[("example.test", &server)]);
+    for (keep, beyond, length, end) in [
+        (Keep::Everything, 2000, 3000, BodyEnd::Complete),
+        (Keep::Changes, 2000, 3000, BodyEnd::Complete),
+        (Keep::Nothing, 2000, 1001, BodyEnd::Cut),
+        (Keep::Everything, 1999, 3000, BodyEnd::Cut),
+        (Keep::Everything, 5, 1006, BodyEnd::Cut),
+    ] {
+        let mut seen = fetch(&quick(), &network, promised(keep, beyond));
+        assert_eq!(seen.failure, None);
+        let body = seen.body.as_mut().unwrap();
+        assert_eq!((body.length, body.end), (length, end), "{keep:?} {beyond}");
+        assert_eq!(body.cut, None);
+        let kept = body.bytes.as_ref().map(urldb_files::Spool::length);
+        assert_eq!(kept, (keep != Keep::Nothing).then_some(length));
+    }
+    // `max-body` holds here too.
+    let capped = quick_with(|options| options.max_body = 2000);
+    let seen = fetch(&capped, &network, promised(Keep::Everything, 5000));
+    assert_eq!(seen.body.unwrap().length, 2001);
+}
+
+/// Whatever ends it, the body has shown before that it is another.
+#[test]
+fn a_body_that_is_too_long_is_cut_where_reading_on_fails() {
+    let head = "HTTP/1.1 200 OK\r\nContent-Length: 5000\r\n\r\n".to_owned();
+    let part = head + &"x".repeat(3000);
+    for (hangs, expected) in [
+        (false, FailureKind::Disconnected),
+        (true, FailureKind::Timeout),
+    ] {
+        let part = part.clone();
+        let server = Server::new(move |_| {
+            let reply = Reply::raw(&part).pause(Duration::from_millis(20));
+            if hangs { reply.hang() } else { reply.close() }
+        });
+        let network = network(&[("example.test", &server)]);
+        let hasty = quick_with(|options| options.idle_timeout = Duration::from_millis(300));
+        let seen = fetch(&hasty, &network, promised(Keep::Everything, 9000));
+        assert_eq!(seen.failure, None);
+        let body = seen.body.unwrap();
+        assert_eq!((body.length, body.end), (3000, BodyEnd::Cut));
+        assert_eq!(body.cut.map(|cut| cut.kind), Some(expected));
+    }
+}
+
+#[test]
+fn an_endless_body_is_read_as_far_as_the_byte_budget_and_the_deadline_let() {
+    let endless = "HTTP/1.1 200 OK\r\n\r\n".to_owned() + &"x".repeat(100_000);
+    let server = Server::new(move |_| Reply::raw(&endless).hang());
+    let network = network(&[("example.test", &server)]);
+    let limits: [fn(&mut FetchOptions); 2] = [
+        |options| options.byte_budget = Some(10_000),
+        |options| options.deadline = Some(Duration::from_millis(500)),
+    ];
+    for limit in limits {
+        let mut options = quick();
+        limit(&mut options);
+        let seen = fetch(&options, &network, promised(Keep::Everything, 1 << 30));
+        assert_eq!(seen.failure, None);
+        let body = seen.body.unwrap();
+        assert!(body.length > 1000, "{}", body.length);
+        assert_eq!(body.end, BodyEnd::Cut);
+        assert_eq!(body.cut.map(|cut| cut.kind), Some(FailureKind::RunEnded));
     }
 }
 

@@ -5,7 +5,7 @@ use std::time::{Duration, Instant};
 
 use urldb::stop::Stop;
 use urldb_fetch::{FetchOptions, FetchedJob, Fetcher, HostOptions, Next};
-use urldb_verdict::{BodyUse, FailureKind, Job, Observation};
+use urldb_verdict::{BodyUse, FailureKind, Job, Keep, Observation};
 
 use crate::support::{Reply, Server};
 use crate::{fetch_all, job, kind, network, quick, quick_with};
@@ -133,11 +133,14 @@ fn run(
 
 #[test]
 fn fetching_again_afresh_is_a_new_connection_past_caches_with_the_body_kept() {
-    let server = Server::new(|_| Reply::ok("hello"));
+    // A small body is always kept.
+    let body = "hello".repeat(20_000);
+    let server = Server::new(move |_| Reply::ok(&body));
     let mut one = job("http://example.test/");
     one.body = BodyUse::Hash {
-        at_most: 10,
-        keep: false,
+        at_most: 100_000,
+        keep: Keep::Changes,
+        beyond: 0,
     };
     let again = |_: &Job, seen: &[Observation]| match seen.len() {
         1 => Next::Retry {

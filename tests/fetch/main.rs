@@ -20,7 +20,7 @@ use sha2::{Digest, Sha256};
 use urldb::stop::Stop;
 use urldb_canon::Scheme;
 use urldb_fetch::{FetchOptions, FetchedJob, Fetcher, HostOptions, Mapping, NetworkOptions, Next};
-use urldb_verdict::{BodyUse, FailureKind, Job, JobKey, Observation, Promise, Request};
+use urldb_verdict::{BodyUse, FailureKind, Job, JobKey, Keep, Observation, Promise, Request};
 
 use support::Server;
 
@@ -79,7 +79,8 @@ fn job(url: &str) -> Job {
         },
         body: BodyUse::Hash {
             at_most: 1 << 20,
-            keep: true,
+            keep: Keep::Everything,
+            beyond: 0,
         },
         validators: None,
     }

@@ -74,6 +74,7 @@ fn body(length: u64, sha256: [u8; 32], end: BodyEnd) -> Observation {
         length,
         sha256,
         end,
+        cut: None,
         decoded: None,
         bytes: None,
     };

@@ -2,7 +2,7 @@
 
 use sha2::{Digest, Sha256};
 use urldb_files::Spool;
-use urldb_verdict::{Body, BodyEnd, PAGE};
+use urldb_verdict::{Body, BodyEnd, Keep, PAGE};
 
 use crate::decode::Decoder;
 
@@ -68,37 +68,61 @@ impl PagePrefix {
     }
 }
 
+/// Bodies up to this many bytes are kept even where large ones are not.
+const SMALL: u64 = 64 << 10;
+
+/// How far a body is read, and which bytes of it are kept.
+#[derive(Debug, Clone, Copy)]
+pub(crate) struct BodyLimits {
+    /// Most bytes of a body that may be as promised.
+    limit: u64,
+    /// Most bytes of a coded body whose content may be as promised: short content may be long when
+    /// coded.
+    coded_limit: u64,
+    /// Bytes that are read beyond those limits while the bytes are kept.
+    beyond: u64,
+    /// Most bytes that are kept; a longer body is not kept at all.
+    kept: u64,
+}
+
+impl BodyLimits {
+    /// The limits of a body with this `keep`, within `max_body` bytes. `is_changed` says that the body
+    /// is kept as other content than promised: it comes with a repeated fetch, or with another status
+    /// than 2xx.
+    pub(crate) fn new(limit: u64, max_body: u64, beyond: u64, keep: Keep, is_changed: bool) -> Self {
+        let limit = limit.min(max_body);
+        Self {
+            limit,
+            coded_limit: max_body,
+            beyond: beyond.min(max_body - limit),
+            kept: match keep {
+                Keep::Nothing => 0,
+                Keep::Changes if !is_changed => SMALL,
+                Keep::Changes | Keep::Everything => u64::MAX,
+            },
+        }
+    }
+}
+
 /// Collects length, digest and bytes of a body while it arrives.
 #[derive(Debug)]
 pub(crate) struct BodyReader {
     hasher: Sha256,
     length: u64,
-    limit: u64,
-    coded_limit: u64,
+    limits: BodyLimits,
     spool: Option<Spool>,
     decoder: Option<Decoder>,
 }
 
 impl BodyReader {
-    /// A reader of at most `limit` bytes and one more, which tells a body that is too long.
-    pub(crate) fn new(limit: u64, keep: bool) -> Self {
+    /// A reader of as many bytes as a limit allows and one more, which tells a body that is too long.
+    pub(crate) fn new(limits: BodyLimits, decoder: Option<Decoder>) -> Self {
         Self {
             hasher: Sha256::new(),
             length: 0,
-            limit,
-            coded_limit: limit,
-            spool: keep.then(Spool::new),
-            decoder: None,
-        }
-    }
-
-    /// Decodes the body too, and reads at most `limit` bytes while its content may still be within the
-    /// promise: short content may be long when coded.
-    pub(crate) fn decoding(self, decoder: Option<Decoder>, limit: u64) -> Self {
-        Self {
+            limits,
+            spool: (limits.kept > 0).then(Spool::new),
             decoder,
-            coded_limit: limit.max(self.limit),
-            ..self
         }
     }
 
@@ -112,22 +136,36 @@ impl BodyReader {
         self.decoder.is_some()
     }
 
-    /// Whether the body is longer than its limit.
-    pub(crate) fn is_full(&self) -> bool {
-        self.length > self.current_limit()
+    /// Whether the body is longer than a body as promised can be.
+    pub(crate) fn is_too_long(&self) -> bool {
+        self.length > self.promised_limit()
     }
 
-    fn current_limit(&self) -> u64 {
+    /// Whether no more bytes are wanted.
+    pub(crate) fn is_full(&self) -> bool {
+        self.length > self.limit()
+    }
+
+    /// The most bytes of a body that may still be as promised.
+    fn promised_limit(&self) -> u64 {
         match &self.decoder {
-            Some(decoder) if !decoder.is_settled() => self.coded_limit,
-            _ => self.limit,
+            Some(decoder) if !decoder.is_settled() => self.limits.coded_limit,
+            _ => self.limits.limit,
+        }
+    }
+
+    /// The most bytes that are wanted now.
+    fn limit(&self) -> u64 {
+        let limit = self.promised_limit();
+        match self.spool {
+            Some(_) => limit.max(self.limits.limit.saturating_add(self.limits.beyond)),
+            None => limit,
         }
     }
 
     /// Adds the next bytes, up to one byte beyond the limit.
     pub(crate) fn push(&mut self, bytes: &[u8]) {
-        let room = self.current_limit().saturating_add(1);
-        let room = room.saturating_sub(self.length);
+        let room = self.limit().saturating_add(1).saturating_sub(self.length);
         let taken = usize::try_from(room).map_or(bytes.len(), |room| room.min(bytes.len()));
         let bytes = &bytes[..taken];
         self.length += taken as u64;
@@ -139,6 +177,7 @@ impl BodyReader {
         self.spool = self
             .spool
             .take()
+            .filter(|_| self.length <= self.limits.kept)
             .and_then(|mut spool| spool.push(bytes).ok().map(|()| spool));
     }
 
@@ -148,6 +187,7 @@ impl BodyReader {
             length: self.length,
             sha256: self.hasher.finalize().into(),
             end,
+            cut: None,
             decoded: self.decoder.map(Decoder::finish),
             bytes: self.spool,
         }

@@ -4,9 +4,9 @@ use std::sync::atomic::Ordering;
 use std::time::{Duration, Instant};
 
 use jiff::Timestamp;
-use urldb_verdict::{BodyEnd, Failure, Hop, Job, Observation};
+use urldb_verdict::{Body, BodyEnd, Failure, Hop, Job, Observation};
 
-use crate::body::PagePrefix;
+use crate::body::{BodyReader, PagePrefix};
 use crate::deadline::deadline_in;
 use crate::exchange::{Exchange, Permit};
 use crate::hosts::Hosts;
@@ -107,17 +107,27 @@ impl Chain {
             failure = limits.run_end() => Err(failure),
         };
         self.elapsed += clock.elapsed();
+        let is_too_long = exchange.body.as_ref().is_some_and(BodyReader::is_too_long);
+        let mut cut = None;
         let (end, failure) = match result {
             Ok(Response::Redirect(next)) => {
                 self.next = next;
                 return Step::Redirect(self);
             }
             Ok(Response::Last(end)) => (end, None),
+            // Only the archive wanted more of this body.
+            Err(failure) if is_too_long => {
+                cut = Some(failure);
+                (BodyEnd::Cut, None)
+            }
             Err(failure) => (BodyEnd::Broken, Some(failure)),
         };
         let (start, page) = exchange.prefix.finish(end);
         Step::Done(Observation {
-            body: exchange.body.map(|body| body.finish(end)),
+            body: exchange.body.map(|body| Body {
+                cut,
+                ..body.finish(end)
+            }),
             start,
             page,
             failure,

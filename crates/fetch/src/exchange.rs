@@ -9,11 +9,11 @@ use reqwest::tls::TlsInfo;
 use reqwest::{Method, Response, StatusCode, Version};
 use tokio::time::{timeout, timeout_at};
 use urldb_verdict::{
-    Beginning, BodyEnd, BodyUse, Certificate, Failure, FailureKind, Hop, Job, PAGE, Sent,
+    Beginning, BodyEnd, BodyUse, Certificate, Failure, FailureKind, Hop, Job, Keep, PAGE, Sent,
     is_safe_method,
 };
 
-use crate::body::{BodyReader, PagePrefix};
+use crate::body::{BodyLimits, BodyReader, PagePrefix};
 use crate::certificate::read_certificate;
 use crate::client::OutgoingRequest;
 use crate::deadline::deadline_in;
@@ -109,13 +109,19 @@ impl Exchange<'_> {
         let content_type = response.headers().get(header::CONTENT_TYPE);
         let is_page_wanted = self.job.promise.canonical.is_some();
         self.prefix = PagePrefix::new(content_type.map(HeaderValue::as_bytes), is_page_wanted);
-        let BodyUse::Hash { at_most, keep } = self.job.body else {
+        let BodyUse::Hash {
+            at_most,
+            keep,
+            beyond,
+        } = self.job.body
+        else {
             return Ok(self.read_prefix(response).await);
         };
         let max_body = self.settings.options.max_body;
         // A fresh fetch may confirm a change, and a changed body is archived.
-        let body = BodyReader::new(at_most.min(max_body), keep || fresh);
-        let mut body = body.decoding(self.decoder(&response), max_body);
+        let is_changed = fresh || !response.status().is_success();
+        let limits = BodyLimits::new(at_most, max_body, beyond, keep, is_changed);
+        let mut body = BodyReader::new(limits, self.decoder(&response));
         let result = self.read_into(&mut response, &mut body).await;
         self.body = Some(body);
         result
@@ -228,7 +234,8 @@ impl Exchange<'_> {
     async fn read_prefix(&mut self, mut response: Response) -> BodyEnd {
         if self.prefix.is_page() {
             let limit = self.settings.options.max_body.min(PAGE as u64);
-            let mut page = BodyReader::new(limit, false);
+            let limits = BodyLimits::new(limit, limit, 0, Keep::Nothing, false);
+            let mut page = BodyReader::new(limits, None);
             let end = self.read_into(&mut response, &mut page).await;
             return end.unwrap_or(BodyEnd::Broken);
         }
@@ -243,8 +250,21 @@ impl Exchange<'_> {
     ) -> Result<BodyEnd, Failure> {
         let idle_timeout = self.settings.options.idle_timeout;
         while !body.is_full() {
+            if let Some(failure) = self.limits.budget_failure().filter(|_| body.is_too_long()) {
+                return Err(failure);
+            }
             let deadline = self.deadline_within(idle_timeout);
-            let chunk = timeout_at(deadline.into(), response.chunk()).await;
+            let chunk = timeout_at(deadline.into(), response.chunk());
+            let chunk = if body.is_too_long() {
+                // The end of the run must not take the body with it: the body shows a change.
+                tokio::select! {
+                    biased;
+                    failure = self.limits.run_end() => return Err(failure),
+                    chunk = chunk => chunk,
+                }
+            } else {
+                chunk.await
+            };
             let position = || format!("after {} bytes of the body", body.length());
             if self.is_timed_out() {
                 // Checked here too: a server may send small chunks for ever.

@@ -84,11 +84,25 @@ pub struct Validators {
 pub enum BodyUse {
     /// None: the fetcher closes the connection after the head, or drains a small body for reuse.
     Skip,
-    /// The body is hashed; reading stops once it is longer than `at_most`.
+    /// The body is hashed. The verdict needs no byte after the first one beyond `at_most`.
     Hash {
         /// The promised length, or the cap, in bytes.
         at_most: u64,
-        /// Whether the bytes are kept for the archive.
-        keep: bool,
+        /// Which bodies are kept for the archive.
+        keep: Keep,
+        /// Bytes beyond `at_most` that are read of a kept body, so that the archive gets all of it.
+        beyond: u64,
     },
+}
+
+/// Which bodies of a job are kept for the archive.
+#[derive(Debug, Clone, Copy, PartialEq, Eq)]
+pub enum Keep {
+    /// None.
+    Nothing,
+    /// Bodies that may be other content than promised, which the archive holds already: those of
+    /// repeated fetches, of other statuses than 2xx, and small ones.
+    Changes,
+    /// All.
+    Everything,
 }

@@ -43,7 +43,7 @@ pub use classify::{Classification, classify, observed_bytes, observed_length, pr
 pub use coding::{Coding, coding_of};
 pub use decide::{Decision, decide, decide_promise, undecided};
 pub use expiry::{Expiry, expiring};
-pub use job::{BodyUse, Job, JobKey, Validators};
+pub use job::{BodyUse, Job, JobKey, Keep, Validators};
 pub use observation::{
     Beginning, Body, BodyEnd, Certificate, Damage, Decoded, Failure, FailureKind, Hop, Observation,
     PAGE, Sent, ServedBytes,

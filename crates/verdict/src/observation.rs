@@ -108,6 +108,9 @@ pub struct Body {
     pub sha256: [u8; 32],
     /// How it ended.
     pub end: BodyEnd,
+    /// The failure that ended the reading of a [cut](BodyEnd::Cut) body, if there was one: a body
+    /// that is too long differs in any case.
+    pub cut: Option<Failure>,
     /// The body after undoing an unrequested content coding; absent without a coding that urldb
     /// knows.
     pub decoded: Option<Decoded>,
@@ -120,7 +123,8 @@ pub struct Body {
 pub enum BodyEnd {
     /// The body ended where its framing said.
     Complete,
-    /// Reading stopped: the body is longer than [`BodyUse::Hash`](crate::BodyUse::Hash) allows.
+    /// The body is longer than [`BodyUse::Hash`](crate::BodyUse::Hash) allows, and reading stopped
+    /// before its end.
     Cut,
     /// The body ended before its framing said.
     Broken,

@@ -67,6 +67,7 @@ fn line(n: u32) -> CdxjLine {
         },
         filename: "a.warc.gz".to_owned(),
         request: None,
+        truncated: None,
     }
 }
 

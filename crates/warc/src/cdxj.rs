@@ -70,6 +70,9 @@ pub struct CdxjLine {
     pub filename: String,
     /// The request, if its method is not GET.
     pub request: Option<CdxjRequest>,
+    /// Why the block of the record is not whole, as in `WARC-Truncated`; `None` if it is whole, or
+    /// if another program made the index.
+    pub truncated: Option<String>,
 }
 
 /// Why a line cannot be read or written.
@@ -139,6 +142,7 @@ impl CdxjLine {
             extent: location.extent,
             filename: location.filename.to_owned(),
             request: None,
+            truncated: header.get("WARC-Truncated").map(str::to_owned),
         })
     }
 
@@ -179,6 +183,7 @@ impl CdxjLine {
             ("filename", Some(self.filename.as_str())),
             ("requestBody", request.map(|request| request.body.as_str())),
             ("method", request.map(|request| request.method.as_str())),
+            ("truncated", self.truncated.as_deref()),
         ];
         let mut line = format!("{} {} {{", self.key, self.timestamp);
         let present = fields
@@ -234,6 +239,7 @@ impl CdxjLine {
                 method,
                 body: optional("requestBody").unwrap_or_default(),
             }),
+            truncated: optional("truncated"),
         })
     }
 

@@ -139,6 +139,10 @@ pub struct JobResult {
     pub promised: Promised,
     /// What the last attempt observed.
     pub observed: Observed,
+    /// Why a run did not archive the body with the observed length and digest; absent if the archive
+    /// has it.
+    #[serde(default, skip_serializing_if = "Option::is_none")]
+    pub not_archived: Option<String>,
     /// Codes of warnings.
     #[serde(default, skip_serializing_if = "Vec::is_empty")]
     pub warnings: Vec<String>,

@@ -33,6 +33,9 @@ pub struct Finding {
     /// What the server sent instead; present with `expected`.
     #[serde(default, skip_serializing_if = "Option::is_none")]
     pub observed: Option<String>,
+    /// Why the archive does not have the whole of `observed`; absent if the archive has it.
+    #[serde(default, skip_serializing_if = "Option::is_none")]
+    pub not_archived: Option<String>,
     /// How many times the URL was fetched.
     #[serde(default)]
     pub attempts: usize,

@@ -115,6 +115,8 @@ pub struct UrlRow {
     pub expected: Option<String>,
     /// What the server sent instead.
     pub observed: Option<String>,
+    /// Why the archive does not have the whole of it.
+    pub not_archived: Option<String>,
     /// When the URL entered the state.
     pub since: Option<Timestamp>,
     /// News only: the state before.
@@ -298,6 +300,7 @@ impl UrlRow {
             message: one_line(&finding.message),
             expected: finding.expected.as_deref().map(one_line),
             observed: finding.observed.as_deref().map(one_line),
+            not_archived: finding.not_archived.as_deref().map(one_line),
             since: finding.since,
             from: None,
             from_since: None,
@@ -322,6 +325,9 @@ impl UrlRow {
             message: one_line(&change.message),
             expected: finding.and_then(|f| f.expected.as_deref()).map(one_line),
             observed: finding.and_then(|f| f.observed.as_deref()).map(one_line),
+            not_archived: finding
+                .and_then(|f| f.not_archived.as_deref())
+                .map(one_line),
             since: Some(change.since),
             from: Some(change.from),
             from_since: change.from_since,

@@ -11,9 +11,9 @@ use urldb_text::sanitize;
 use urldb_warc::StoredRequest;
 
 use super::{
-    CaptureQuery, Catalogue, Context, ExitCode, PartialDate, Payload, RequestArgs, catalogue,
+    CaptureQuery, Catalogue, Context, ExitCode, PartialDate, Payload, RequestArgs, catalogue, date,
+    truncation, warn_of_truncated,
 };
-use crate::archive::date;
 use crate::cli::print::style::{BAD, DIM, GOOD, count, paint};
 
 /// The largest texts that are compared line by line, in bytes and lines: the comparison takes several
@@ -66,13 +66,16 @@ pub(super) struct Args {
 pub(super) fn run(args: &Args, context: &Context) -> anyhow::Result<ExitCode> {
     let catalogue = catalogue(context)?;
     let request = args.request.stored(&context.directory)?;
-    let Some((old, new)) = sides(args, request.as_ref(), &catalogue)? else {
+    let Sides { old, new } = sides(args, request.as_ref(), &catalogue)?;
+    let Some(old) = old else {
+        ensure_nothing_truncated(&[&new])?;
         if !context.quiet {
             writeln!(anstream::stdout(), "{} never changed", sanitize(&args.url))?;
         }
         return Ok(ExitCode::Success);
     };
     if old.is_of(&new) {
+        ensure_nothing_truncated(&[&old, &new])?;
         if !context.quiet {
             let date = date::shown(&new.capture.line.timestamp);
             let name = new.capture.name();
@@ -84,14 +87,24 @@ pub(super) fn run(args: &Args, context: &Context) -> anyhow::Result<ExitCode> {
         }
         return Ok(ExitCode::Success);
     }
+    let payloads = [&old, &new];
     let (mut old, mut new) = (DiffSide::load(&old)?, DiffSide::load(&new)?);
     let Some(first) = first_difference(&mut old, &mut new).context(NO_COPY)? else {
+        ensure_nothing_truncated(&payloads)?;
         if !context.quiet {
             let (old, new) = (&old.date, &new.date);
             writeln!(anstream::stdout(), "the same bytes at {old} and {new}")?;
         }
         return Ok(ExitCode::Success);
     };
+    for payload in payloads {
+        let truncated = Some(&payload.capture).filter(|capture| capture.truncated.is_some());
+        let instead = payload.truncated_instead();
+        instead
+            .into_iter()
+            .chain(truncated)
+            .for_each(warn_of_truncated);
+    }
     let mut out = BufWriter::new(anstream::stdout().lock());
     let contents = [&mut old, &mut new].map(|side| side.content().context(NO_COPY));
     let [old_content, new_content] = contents;
@@ -112,12 +125,33 @@ pub(super) fn run(args: &Args, context: &Context) -> anyhow::Result<ExitCode> {
     Ok(ExitCode::Findings)
 }
 
-/// The two captures to compare, the older first; `None` if there is only one content.
+/// Refuses to call contents the same if the archive has only the beginning of another one.
+fn ensure_nothing_truncated(payloads: &[&Payload<'_>]) -> anyhow::Result<()> {
+    for payload in payloads {
+        let truncated = Some(&payload.capture).filter(|capture| capture.truncated.is_some());
+        if let Some(capture) = payload.truncated_instead().or(truncated) {
+            anyhow::bail!(
+                "{}, so urldb cannot say whether {} changed; --any compares what there is",
+                truncation(capture),
+                sanitize(&capture.name())
+            );
+        }
+    }
+    Ok(())
+}
+
+/// The two captures to compare.
+struct Sides<'a> {
+    /// Absent if there is only one content.
+    old: Option<Payload<'a>>,
+    new: Payload<'a>,
+}
+
 fn sides<'a>(
     args: &Args,
     request: Option<&StoredRequest>,
     catalogue: &'a Catalogue,
-) -> anyhow::Result<Option<(Payload<'a>, Payload<'a>)>> {
+) -> anyhow::Result<Sides<'a>> {
     let take = |at| {
         catalogue.find_payload(CaptureQuery {
             url: &args.url,
@@ -130,10 +164,16 @@ fn sides<'a>(
         [] => {
             let new = take(None)?;
             let old = catalogue.before(&new, args.any)?;
-            Ok(old.map(|old| (old, new)))
+            Ok(Sides { old, new })
         }
-        [then] => Ok(Some((take(Some(then))?, take(None)?))),
-        [one, other] => Ok(Some((take(Some(one))?, take(Some(other))?))),
+        [then] => Ok(Sides {
+            old: Some(take(Some(then))?),
+            new: take(None)?,
+        }),
+        [one, other] => Ok(Sides {
+            old: Some(take(Some(one))?),
+            new: take(Some(other))?,
+        }),
         _ => anyhow::bail!("--at can be given twice at most: two captures are compared"),
     }
 }

@@ -5,8 +5,10 @@ use std::path::PathBuf;
 
 use urldb_text::sanitize;
 
-use super::{CaptureQuery, Context, ExitCode, PartialDate, Payload, RequestArgs, catalogue};
-use crate::archive::date;
+use super::{
+    CaptureQuery, Context, ExitCode, PartialDate, Payload, RequestArgs, catalogue, date,
+    warn_of_truncated,
+};
 use crate::cli::print::style::{count, print_warning};
 
 /// Copy the bytes of a URL out of the archive
@@ -64,6 +66,12 @@ fn print_notes(payload: &Payload<'_>, args: &Args, context: &Context) {
             count(payload.passed_over.len() as u64, "later capture"),
             date::shown(&last.line.timestamp)
         ));
+    }
+    if let Some(truncated) = payload.truncated_instead() {
+        warn_of_truncated(truncated);
+    }
+    if payload.capture.truncated.is_some() {
+        warn_of_truncated(&payload.capture);
     }
     if payload.url() != args.url && !context.quiet {
         let url = sanitize(payload.url());

@@ -8,8 +8,7 @@ use serde::Serialize;
 use urldb_text::sanitize;
 use urldb_warc::CdxjLine;
 
-use super::{Context, ExitCode, RequestArgs, catalogue, write_json};
-use crate::archive::{Capture, Catalogue, date};
+use super::{Capture, Catalogue, Context, ExitCode, RequestArgs, catalogue, date, write_json};
 use crate::cli::print::style::Format;
 use crate::cli::print::style::count;
 
@@ -91,6 +90,9 @@ struct CaptureLine<'a> {
     kind: &'static str,
     #[serde(skip_serializing_if = "Option::is_none")]
     media_type: Option<&'a str>,
+    /// Why the archive has only the beginning of the body.
+    #[serde(skip_serializing_if = "Option::is_none")]
+    truncated: Option<&'a str>,
     digest: &'a str,
     /// Of the record as stored.
     bytes: u64,
@@ -159,6 +161,7 @@ fn list_captures(out: &mut impl Write, captures: &[Capture], format: Format) -> 
             bytes,
             file,
             offset,
+            truncated,
             ..
         } = capture_line;
         if last.as_ref() != Some(&subject) {
@@ -166,9 +169,11 @@ fn list_captures(out: &mut impl Write, captures: &[Capture], format: Format) -> 
             last = Some(subject);
         }
         let (digest, file) = (sanitize(short(digest)), sanitize(file));
+        let truncated = truncated.map(|cause| format!("  truncated: {}", sanitize(cause)));
         writeln!(
             out,
-            "  {date}  {status:>3}  {kind:<8}  {digest:<12}  {bytes:>9}  {file}:{offset}"
+            "  {date}  {status:>3}  {kind:<8}  {digest:<12}  {bytes:>9}  {file}:{offset}{}",
+            truncated.unwrap_or_default()
         )?;
     }
     Ok(())
@@ -183,6 +188,7 @@ fn capture_line(capture: &Capture) -> CaptureLine<'_> {
         status: capture.status,
         kind: if is_revisit { "revisit" } else { "response" },
         media_type: (!is_revisit).then_some(&line.mime),
+        truncated: capture.truncated.as_deref(),
         digest: &line.digest,
         bytes: line.extent.length,
         file: &line.filename,

@@ -14,10 +14,12 @@ use std::path::PathBuf;
 
 use clap::Subcommand;
 use serde::Serialize;
+use urldb_text::sanitize;
 
 use super::Context;
-use crate::archive::{CaptureQuery, Catalogue, PartialDate, Payload};
+use crate::archive::{Capture, CaptureQuery, Catalogue, PartialDate, Payload, date};
 use crate::cli::args::RequestArgs;
+use crate::cli::print::style::print_warning;
 use crate::exit::ExitCode;
 
 /// List, read, verify and convert the archive
@@ -78,6 +80,20 @@ fn archive_folder(context: &Context) -> anyhow::Result<PathBuf> {
 fn write_json(out: &mut impl Write, value: &impl Serialize) -> io::Result<()> {
     serde_json::to_writer(&mut *out, value)?;
     writeln!(out)
+}
+
+/// Prints a warning about a capture whose body the archive has only the beginning of.
+fn warn_of_truncated(capture: &Capture) {
+    print_warning(truncation(capture));
+}
+
+/// One sentence about a capture whose body the archive has only the beginning of.
+fn truncation(capture: &Capture) -> String {
+    format!(
+        "of the capture of {} the archive has only the beginning (truncated: {})",
+        date::shown(&capture.line.timestamp),
+        sanitize(capture.truncated.as_deref().unwrap_or("unspecified"))
+    )
 }
 
 /// The captures in the repository's archive.

@@ -20,6 +20,7 @@ struct Cause<'a> {
     reason: Option<&'a str>,
     pending: bool,
     message: &'a str,
+    not_archived: Option<&'a str>,
     /// Absent where the cause lies with us, and so is the same for all hosts.
     host: Option<String>,
 }
@@ -66,6 +67,7 @@ fn cause(finding: &Finding) -> Cause<'_> {
         reason: finding.reason.as_deref(),
         pending: finding.pending,
         message: &finding.message,
+        not_archived: finding.not_archived.as_deref(),
         host: (finding.state != State::Inconclusive).then(|| host_of(finding)),
     }
 }
@@ -127,7 +129,11 @@ fn write_explanation(out: &mut impl Write, finding: &Finding, attempts: &str) ->
     match (&finding.expected, &finding.observed) {
         (Some(expected), Some(observed)) => {
             writeln!(out, "  promised: {}", sanitize(expected))?;
-            writeln!(out, "  observed: {}{attempts}", sanitize(observed))
+            writeln!(out, "  observed: {}{attempts}", sanitize(observed))?;
+            match &finding.not_archived {
+                Some(cause) => writeln!(out, "  not archived: {}", sanitize(cause)),
+                None => Ok(()),
+            }
         }
         _ => writeln!(out, "  {}{attempts}", sanitize(&finding.message)),
     }
@@ -163,6 +169,7 @@ mod tests {
             reason: None,
             expected: None,
             observed: None,
+            not_archived: None,
             attempts: 1,
             since: None,
             pending: false,

@@ -6,7 +6,7 @@
 use urldb_canon::RequestUrl;
 
 use super::options::{Cnames, PastRuns, PlanOptions};
-use crate::job::{BodyUse, Job, JobKey};
+use crate::job::{BodyUse, Job, JobKey, Keep};
 use crate::promise::Promise;
 
 /// The jobs of one cname, made from those of the domain itself.
@@ -49,12 +49,18 @@ fn alias_of(job: &Job, cname: &str) -> Option<Job> {
         ..job.key.clone()
     };
     let url = RequestUrl::new(key.scheme, cname, &key.path)?.into();
-    // Content that is as promised is in the archive under the domain's own name.
     let body = match job.body {
-        BodyUse::Hash { at_most, .. } if job.promise.is_static() => BodyUse::Hash {
+        // Content that is as promised is in the archive under the domain's own name.
+        BodyUse::Hash {
             at_most,
-            keep: false,
+            keep: Keep::Everything,
+            beyond,
+        } if job.promise.is_static() && job.request.is_safe() => BodyUse::Hash {
+            at_most,
+            keep: Keep::Changes,
+            beyond,
         },
+        body if job.promise.is_static() => body,
         _ => BodyUse::Skip,
     };
     Some(Job {

@@ -13,7 +13,7 @@ use urldb_canon::{RequestUrl, Scheme};
 use urldb_format::{DomainFile, Record, RecordEntry, lint_promise};
 use urldb_text::Finding;
 
-use crate::job::{BodyUse, Job, JobKey};
+use crate::job::{BodyUse, Job, JobKey, Keep};
 use crate::promise::Promise;
 use crate::request::Request;
 
@@ -91,7 +91,10 @@ fn job_of(
     let is_archived = promise
         .sha256
         .is_some_and(|digest| past.is_archived(&key, &digest));
-    let body = body_use(&promise, options, is_archived);
+    let request = Request::of(record);
+    // A request that may change something is not repeated: its only response is kept.
+    let is_known = is_archived && request.is_safe();
+    let body = body_use(&promise, options, is_known);
     let digest = promise.sha256.filter(|_| !options.rehash.is_due(&key));
     let validators = digest.and_then(|digest| past.validators(&key, &digest));
     Some(Job {
@@ -100,29 +103,26 @@ fn job_of(
         file: Arc::clone(name),
         line: entry.line(),
         promise,
-        request: Request::of(record),
+        request,
         body,
         validators: validators.map(Box::new),
     })
 }
 
-fn body_use(promise: &Promise, options: PlanOptions, is_archived: bool) -> BodyUse {
+/// The use of a body; `is_known` says that the archive holds the promised content, and that a
+/// changed one is fetched again.
+fn body_use(promise: &Promise, options: PlanOptions, is_known: bool) -> BodyUse {
     let promised = promise.length.filter(|_| !options.whole);
-    let at_most = promised.map_or(options.max_body, |length| length.min(options.max_body));
-    match (promise.is_static(), options.kept_bodies) {
-        (true, KeptBodies::None) => BodyUse::Hash {
-            at_most,
-            keep: false,
-        },
-        (true, KeptBodies::Static | KeptBodies::All) => BodyUse::Hash {
-            at_most,
-            keep: !is_archived,
-        },
-        (false, KeptBodies::All) => BodyUse::Hash {
-            at_most,
-            keep: true,
-        },
-        (false, KeptBodies::None | KeptBodies::Static) => BodyUse::Skip,
+    let keep = match (promise.is_static(), options.kept_bodies) {
+        (true, KeptBodies::None) => Keep::Nothing,
+        (true, KeptBodies::Static | KeptBodies::All) if is_known => Keep::Changes,
+        (true, KeptBodies::Static | KeptBodies::All) | (false, KeptBodies::All) => Keep::Everything,
+        (false, KeptBodies::None | KeptBodies::Static) => return BodyUse::Skip,
+    };
+    BodyUse::Hash {
+        at_most: promised.map_or(options.max_body, |length| length.min(options.max_body)),
+        keep,
+        beyond: options.max_capture,
     }
 }
 
@@ -187,6 +187,7 @@ redirects-to: /elsewhere
         let file = DomainFile::parse(Path::new("example.org.yaml"), FILE.as_bytes()).file;
         let options = PlanOptions {
             max_body: 100,
+            max_capture: 7,
             whole: false,
             kept_bodies,
             cnames: Cnames::Rotate,
@@ -217,7 +218,8 @@ redirects-to: /elsewhere
             jobs[0].body,
             BodyUse::Hash {
                 at_most: 3,
-                keep: true
+                keep: Keep::Everything,
+                beyond: 7
             }
         );
         assert_eq!(jobs[2].body, BodyUse::Skip);
@@ -235,6 +237,7 @@ redirects-to: /elsewhere
         let file = DomainFile::parse(Path::new("example.org.yaml"), text.as_bytes()).file;
         let options = PlanOptions {
             max_body: 100,
+            max_capture: 7,
             whole: false,
             kept_bodies: KeptBodies::None,
             cnames,

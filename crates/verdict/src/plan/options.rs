@@ -8,6 +8,8 @@ use crate::job::{JobKey, Validators};
 pub struct PlanOptions {
     /// Most bytes of a body to read.
     pub max_body: u64,
+    /// Most bytes beyond the promised length that are read of a body for the archive.
+    pub max_capture: u64,
     /// Whether bodies longer than promised are read to their end.
     pub whole: bool,
     /// Which bodies are kept for the archive.

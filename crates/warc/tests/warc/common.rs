@@ -178,5 +178,6 @@ pub(crate) fn line(key: &str, n: u64) -> CdxjLine {
         },
         filename: "a.warc.gz".to_owned(),
         request: None,
+        truncated: None,
     }
 }

@@ -158,10 +158,14 @@ fn any_line() -> impl Strategy<Value = CdxjLine> {
             any::<u64>(),
             any::<u64>(),
             text(),
+            prop::option::of(text()),
         ),
     )
         .prop_map(
-            |((key, timestamp, url, mime, request), (status, digest, offset, length, filename))| {
+            |(
+                (key, timestamp, url, mime, request),
+                (status, digest, offset, length, filename, truncated),
+            )| {
                 CdxjLine {
                     key,
                     timestamp,
@@ -172,6 +176,7 @@ fn any_line() -> impl Strategy<Value = CdxjLine> {
                     extent: Extent { offset, length },
                     filename,
                     request: request.map(|(method, body)| CdxjRequest { method, body }),
+                    truncated,
                 }
             },
         )

@@ -1,0 +1,256 @@
+//! Content that is other than promised: archived whole, and said to be cut where it is not.
+
+use std::thread;
+use std::time::Duration;
+
+use insta::assert_snapshot;
+use serde_json::Value;
+
+use crate::archive::records;
+use crate::sandbox::{Ran, Sandbox};
+use crate::site::{Site, promise, sha256};
+use crate::support::Reply;
+
+const URL: &str = "http://example.test/a";
+
+/// A repository that promises `first` at `/a`.
+fn promised(config: &str) -> (Site, Sandbox) {
+    let site = Site::with(&[("/a", "first")]);
+    let sandbox = Sandbox::new(&format!("{}{config}", site.network()));
+    let file = format!("---\n{}", promise("/a", "first"));
+    sandbox.write("urldb/example.test.yaml", file);
+    (site, sandbox)
+}
+
+/// A run in a second of its own: captures are found by the second.
+fn run(sandbox: &Sandbox, code: i32) -> Ran {
+    if sandbox.path("archive").exists() {
+        thread::sleep(Duration::from_millis(1100));
+    }
+    sandbox.urldb(&["run", "--format", "json"]).code(code)
+}
+
+/// The only result of a run.
+fn result(ran: &Ran) -> Value {
+    ran.json()["results"][0].clone()
+}
+
+fn get(sandbox: &Sandbox, options: &[&str]) -> Ran {
+    sandbox.urldb(&[&["archive", "get", URL], options].concat())
+}
+
+/// The capture lines of the URL in `archive list --format json`.
+fn captures(sandbox: &Sandbox) -> Vec<Value> {
+    let ran = sandbox.urldb(&["archive", "list", URL, "--format", "json"]);
+    let lines = ran.code(0).out;
+    let lines = lines
+        .lines()
+        .map(|line| serde_json::from_str(line).unwrap());
+    lines.collect()
+}
+
+fn dates(sandbox: &Sandbox) -> Vec<String> {
+    let date = |capture: &Value| capture["date"].as_str().unwrap().to_owned();
+    captures(sandbox).iter().map(date).collect()
+}
+
+#[test]
+fn a_file_that_grows_shrinks_and_changes_is_archived_whole_each_time() {
+    let (site, sandbox) = promised("");
+    run(&sandbox, 0);
+    let contents = ["first", "first and more", "1st", "other"];
+    for content in &contents[1..] {
+        site.serve("/a", Reply::ok(content));
+        let result = result(&run(&sandbox, 1));
+        assert_eq!(result["state"], "changed");
+        assert_eq!(result["observed"]["length"], content.len());
+        assert_eq!(result["observed"]["sha256"], sha256(content));
+        assert_eq!(result.get("not_archived"), None);
+        assert_eq!(get(&sandbox, &[]).code(0).out, *content);
+    }
+    let dates = dates(&sandbox);
+    assert_eq!(dates.len(), contents.len());
+    for (date, content) in dates.iter().zip(contents) {
+        assert_eq!(get(&sandbox, &["--at", date]).code(0).out, content);
+    }
+    sandbox
+        .urldb(&["archive", "diff", URL])
+        .code(1)
+        .says(&["-1st", "+other"]);
+    sandbox
+        .urldb(&["archive", "diff", URL, "--at", &dates[0], "--at", &dates[1]])
+        .code(1)
+        .says(&["-first", "+first and more"]);
+    sandbox.urldb(&["archive", "verify"]).code(0);
+}
+
+/// It is a capture once, and revisits of it then.
+#[test]
+fn a_file_that_grew_is_archived_once() {
+    let (site, sandbox) = promised("");
+    run(&sandbox, 0);
+    site.serve("/a", Reply::ok("first and more"));
+    run(&sandbox, 1);
+    run(&sandbox, 1);
+    let kinds: Vec<Value> = captures(&sandbox)
+        .iter()
+        .map(|capture| capture["type"].clone())
+        .collect();
+    assert_eq!(kinds, ["response", "response", "revisit"]);
+    assert_eq!(get(&sandbox, &[]).code(0).out, "first and more");
+}
+
+#[test]
+fn a_capture_that_is_cut_says_so_everywhere() {
+    let (site, sandbox) = promised("[archive]\nmax-capture = 10\n");
+    run(&sandbox, 0);
+    let long = "first".repeat(20);
+    site.serve("/a", Reply::ok(&long));
+    let ran = run(&sandbox, 1);
+    let cut = "only its first 16 bytes: more is not read (max-capture, max-body)";
+    assert_eq!(result(&ran)["not_archived"], cut);
+    assert_eq!(ran.json()["findings"][0]["not_archived"], cut);
+    // Each run that sees the same says why it archives nothing.
+    let once = "an error page or an incomplete body is archived once, when its state begins";
+    assert_eq!(result(&run(&sandbox, 1))["not_archived"], once);
+    sandbox.urldb(&["run"]).code(1).says(&[
+        "observed: more than 15 bytes",
+        &format!("not archived: {once}"),
+    ]);
+    let captures = captures(&sandbox);
+    assert_eq!(captures.len(), 2);
+    assert_eq!(captures[0].get("truncated"), None);
+    assert_eq!(captures[1]["truncated"], "length");
+    sandbox
+        .urldb(&["archive", "list", URL])
+        .code(0)
+        .says(&["  truncated: length\n"]);
+    let date = captures[1]["date"].as_str().unwrap();
+    let beginning =
+        format!("of the capture of {date} the archive has only the beginning (truncated: length)");
+    let ran = get(&sandbox, &[]).code(0).complains(&[&beginning]);
+    assert_eq!(ran.out, "first");
+    let ran = get(&sandbox, &["--any"]).code(0).complains(&[&beginning]);
+    assert_eq!(ran.out, long[..16]);
+    // What was cut may be the same or another: that is not for diff to say.
+    sandbox
+        .urldb(&["archive", "diff", URL])
+        .code(2)
+        .complains(&[&beginning, "--any"]);
+    sandbox
+        .urldb(&["archive", "diff", URL, "--at", date])
+        .code(2)
+        .complains(&[&beginning]);
+    sandbox
+        .urldb(&["archive", "diff", URL, "--any"])
+        .code(1)
+        .complains(&[&beginning]);
+    // The index made anew knows as much.
+    sandbox.urldb(&["archive", "index"]).code(0);
+    assert_eq!(self::captures(&sandbox), captures);
+}
+
+#[test]
+fn a_file_that_grew_and_never_ends_is_changed_and_cut() {
+    let (site, sandbox) = promised("[check]\nidle-timeout = \"300ms\"\n");
+    run(&sandbox, 0);
+    let endless = Reply::raw("HTTP/1.1 200 OK\r\nContent-Length: 9000\r\n\r\nfirst and more");
+    site.serve("/a", endless.hang());
+    let result = result(&run(&sandbox, 1));
+    assert_eq!(result["state"], "changed");
+    assert_snapshot!(result["not_archived"].as_str().unwrap(), @"only its first 14 bytes: no data came within 300ms (idle-timeout) after 14 bytes of the body");
+    assert_eq!(captures(&sandbox)[1]["truncated"], "time");
+}
+
+/// A POST is sent once, so that its first answer is all there is.
+#[test]
+fn the_first_other_answer_to_a_post_is_archived_whole() {
+    let site = Site::with(&[("/a", "first")]);
+    let sandbox = Sandbox::new(&format!(
+        "[check]\nunsafe-methods = true\n{}",
+        site.network()
+    ));
+    let asked = ["--data", "q=1", "--content-type", "text/plain"];
+    sandbox
+        .urldb(&[&["add", "--static", URL][..], &asked].concat())
+        .code(0);
+    run(&sandbox, 0);
+    let long = "first and more ".repeat(10_000);
+    for content in ["first and more", long.as_str()] {
+        site.serve("/a", Reply::ok(content));
+        let result = result(&run(&sandbox, if content == long { 1 } else { 3 }));
+        assert_eq!(result["observed"]["sha256"], sha256(content));
+        assert_eq!(result.get("not_archived"), None);
+        assert_eq!(get(&sandbox, &asked).code(0).out, content);
+    }
+}
+
+/// A 403 is not repeated, so that its first body is all there is.
+#[test]
+fn an_error_page_is_archived_though_the_file_is_known() {
+    let (site, sandbox) = promised("");
+    run(&sandbox, 0);
+    let page = "keep out ".repeat(20_000);
+    site.serve("/a", Reply::new("403 Forbidden", &[], &page));
+    let result = result(&run(&sandbox, 3));
+    assert_eq!(result["state"], "forbidden");
+    assert_eq!(result["observed"]["sha256"], sha256(&page));
+    assert_eq!(result.get("not_archived"), None);
+    assert_eq!(get(&sandbox, &["--any"]).code(0).out, page);
+}
+
+/// An error page with the bytes of the file is another response all the same.
+#[test]
+fn an_empty_error_page_is_no_revisit_of_an_empty_file() {
+    let site = Site::with(&[("/a", "")]);
+    let sandbox = Sandbox::new(&site.network());
+    let file = format!("---\n{}", promise("/a", ""));
+    sandbox.write("urldb/example.test.yaml", file);
+    run(&sandbox, 0);
+    site.serve("/a", Reply::new("403 Forbidden", &[], ""));
+    run(&sandbox, 3);
+    let captures = captures(&sandbox);
+    assert_eq!(captures[1]["type"], "response");
+    assert_eq!(captures[1]["status"], 403);
+}
+
+/// The archive has an alias under the name of its domain.
+#[test]
+fn an_alias_that_serves_the_same_takes_no_room() {
+    let site = Site::with(&[("/a", "first")]);
+    let map = [site.map("example.test"), site.map("alias.test")];
+    let sandbox = Sandbox::new(&format!("[network]\nmap = {map:?}\n"));
+    let file = format!("---\ncnames:\n- alias.test\n{}", promise("/a", "first"));
+    sandbox.write("urldb/example.test.yaml", file);
+    for _ in 0..2 {
+        let ran = run(&sandbox, 0).json();
+        let mut results = ran["results"].as_array().unwrap().iter();
+        let alias = results.find(|result| result["url"] == "http://alias.test/a");
+        let reason = alias.unwrap()["not_archived"].as_str().unwrap();
+        assert!(reason.contains("under the name of its domain"), "{reason}");
+    }
+    let files = sandbox.files("archive", ".warc.gz");
+    let mut all = files.iter().flat_map(|file| records(file));
+    assert!(!all.any(|record| record.header.target_uri() == Some("http://alias.test/a")));
+}
+
+/// A redirect turned the POST into a GET at first: the answer to the POST is no revisit of that one.
+#[test]
+fn an_answer_to_a_post_is_no_revisit_of_an_answer_to_a_get() {
+    let site = Site::with(&[("/target", "first")]);
+    let sandbox = Sandbox::new(&format!(
+        "[check]\nunsafe-methods = true\n{}",
+        site.network()
+    ));
+    let file = promise("/a", "first") + "method: POST\nrequest-body: q\n";
+    sandbox.write("urldb/example.test.yaml", format!("---\n{file}"));
+    site.serve("/a", Reply::redirect(302, "/target"));
+    run(&sandbox, 0);
+    site.serve("/a", Reply::ok("first"));
+    run(&sandbox, 0);
+    assert_eq!(get(&sandbox, &["--data", "q"]).code(0).out, "first");
+    run(&sandbox, 0);
+    assert_eq!(get(&sandbox, &["--data", "q"]).code(0).out, "first");
+    let site_url = "http://example.test/target";
+    sandbox.urldb(&["archive", "get", site_url]).code(0);
+}
