@@ -4,6 +4,7 @@
 //! - [`bag`]: a `BagIt` folder of exported files.
 //! - [`catalogue`]: looks captures up in the index.
 //! - [`keys`]: the index keys of responses, also to other methods than GET.
+//! - `requests`: tells apart requests that share a key of the index.
 //! - [`retrieve`]: the verified bytes of a capture.
 //! - [`date`]: dates that select captures.
 
@@ -13,6 +14,7 @@ pub mod date;
 mod job_response;
 pub mod keys;
 mod output_files;
+mod requests;
 pub mod retrieve;
 pub mod store;
 

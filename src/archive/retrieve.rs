@@ -39,6 +39,8 @@ pub struct Payload<'a> {
     pub capture: Capture,
     /// The record with its bytes: the capture itself, or the response that it refers to.
     stored: CdxjLine,
+    /// The request that was asked for, unless a GET.
+    request: Option<StoredRequest>,
     /// The digest of the bytes, if the record has one.
     pub digest: Option<Digest>,
     /// Captures nearer to the wanted date that do not count: error pages, redirects, incomplete bodies.
@@ -76,6 +78,7 @@ impl Catalogue {
     pub fn before(&self, payload: &Payload<'_>, any: bool) -> anyhow::Result<Option<Payload<'_>>> {
         let known = &payload.capture.line;
         let mut captures = self.find_at(&known.key, &known.url)?;
+        self.retain_answers(&mut captures, payload.request.as_ref())?;
         captures.retain(|capture| {
             let line = &capture.line;
             let will_do = any || capture.is_good() || capture.status.is_none();
@@ -101,6 +104,13 @@ impl Catalogue {
         is_redirected: bool,
     ) -> anyhow::Result<LookupStep<'_>> {
         let mut captures = self.captures_of(query.url, query.request)?;
+        self.retain_answers(&mut captures, query.request)?;
+        anyhow::ensure!(
+            !captures.is_empty(),
+            "the archive has no answer of {url} to this request, only to others that the index does not tell from \
+             it; `urldb archive list {url}` shows them",
+            url = query.url
+        );
         if let Some(at) = query.at {
             let first = captures.first().map(|first| first.line.timestamp.clone());
             let ends_after = |capture: &Capture| at.ends_after(&capture.line.timestamp);
@@ -127,6 +137,7 @@ impl Catalogue {
                 if query.any || payload.capture.truncated.is_none() {
                     let payload = Payload {
                         passed_over,
+                        request: query.request.cloned(),
                         ..payload
                     };
                     return Ok(LookupStep::Found(Box::new(payload)));
@@ -201,6 +212,7 @@ impl Catalogue {
                 ..capture
             },
             stored,
+            request: None,
             digest,
             passed_over: vec![],
         })

@@ -244,3 +244,56 @@ fn redirects_lead_on_as_they_did() {
         assert_eq!(ran.code(0).out, bytes);
     }
 }
+
+/// Requests that a key of the index cannot tell apart: in other case, different behind the first
+/// 4,096 characters, and without good JSON.
+#[test]
+fn a_request_with_the_same_key_is_another() {
+    let long = "x".repeat(5000);
+    let (long_a, long_b) = (format!("q={long}A"), format!("q={long}B"));
+    let json = "application/json";
+    let requests = [
+        ("q=Ab", FORM_TYPE),
+        ("q=aB", FORM_TYPE),
+        (&long_a, FORM_TYPE),
+        (&long_b, FORM_TYPE),
+        ("no JSON", json),
+        ("no JSON either", json),
+    ];
+    let options = requests.map(|(data, kind)| ["--data", data, "--content-type", kind]);
+    let echo = Echo::new();
+    let asked = options.each_ref().map(|options| (FORM, options.as_slice()));
+    let (archived, missing): (Vec<_>, Vec<_>) = asked
+        .into_iter()
+        .enumerate()
+        .partition(|(number, _)| number % 2 == 0);
+    let sandbox = echo.asked(&archived.iter().map(|(_, asked)| *asked).collect::<Vec<_>>());
+    for (number, (_, options)) in archived {
+        let get = [&["get", FORM][..], options].concat();
+        let expected = format!("edition 1\nof POST {}\n", requests[number].0);
+        assert_eq!(archive(&sandbox, &get).code(0).out, expected);
+    }
+    for (_, (_, options)) in missing {
+        for command in ["get", "diff"] {
+            archive(&sandbox, &[&[command, FORM][..], options].concat())
+                .code(2)
+                .complains(&["has no answer of http://example.test/form?z=1&0=2 to this request"]);
+        }
+    }
+}
+
+/// Two answers under one key are not versions of each other.
+#[test]
+fn answers_to_requests_with_one_key_are_not_compared() {
+    let echo = Echo::new();
+    let one = ["--data", "q=Ab", "--content-type", FORM_TYPE];
+    let other = ["--data", "q=aB", "--content-type", FORM_TYPE];
+    let sandbox = echo.asked(&[(FORM, &one), (FORM, &other)]);
+    for (options, bytes) in [(one, "q=Ab"), (other, "q=aB")] {
+        let get = archive(&sandbox, &[&["get", FORM][..], &options].concat()).code(0);
+        assert_eq!(get.out, format!("edition 1\nof POST {bytes}\n"));
+        archive(&sandbox, &[&["diff", FORM][..], &options].concat())
+            .code(0)
+            .says(&["never changed"]);
+    }
+}
