@@ -18,6 +18,7 @@
 //! - `archive_expected`: our index beside that of another program.
 //! - `archive_export`: bags, and the index made anew.
 //! - `archive_health`: verified, damaged, repaired and converted.
+//! - `archive_observed`: what a run reports as observed is archived, over random sites and settings.
 //! - `archive_reading`: what is listed, taken out and compared; on archives that `shelf` makes by hand.
 //! - `archive_requests`: the same for answers to other requests than GET.
 //! - `archive_trouble`: what is said when something is not as it should be.
@@ -40,6 +41,7 @@ mod archive_conditional;
 mod archive_expected;
 mod archive_export;
 mod archive_health;
+mod archive_observed;
 mod archive_reading;
 mod archive_requests;
 mod archive_trouble;
