@@ -267,7 +267,8 @@ fn a_coding_may_be_much_longer_than_its_content() {
     promised.promise.length = Some(20_000);
     promised.body = BodyUse::Hash {
         at_most: 20_000,
-        keep: false,
+        keep: Keep::Nothing,
+        beyond: 0,
     };
     let seen = fetch(&quick(), &network(&[("example.test", &server)]), promised);
     let whole = Decoded::Whole {

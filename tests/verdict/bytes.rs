@@ -269,6 +269,7 @@ fn clone_of(seen: &Observation) -> Observation {
         hops: seen.hops.clone(),
         body: Some(Body {
             bytes: None,
+            cut: body.cut.clone(),
             ..*body
         }),
         ..super::seen(vec![])
@@ -411,7 +412,8 @@ fn probed(seen: &[Observation]) -> Decision {
     let mut job = job(&Promise::default(), "/a");
     job.body = BodyUse::Hash {
         at_most: 100,
-        keep: false,
+        keep: urldb_verdict::Keep::Nothing,
+        beyond: 0,
     };
     decide_promise(&job, seen, &policy())
 }
@@ -456,7 +458,8 @@ fn what_becomes_a_promise_is_seen_twice() {
     post.request.method = "POST".into();
     post.body = BodyUse::Hash {
         at_most: 100,
-        keep: false,
+        keep: urldb_verdict::Keep::Nothing,
+        beyond: 0,
     };
     assert_eq!(
         state(decide_promise(&post, &[good()], &policy())),

@@ -89,7 +89,13 @@ impl BodyLimits {
     /// The limits of a body with this `keep`, within `max_body` bytes. `is_changed` says that the body
     /// is kept as other content than promised: it comes with a repeated fetch, or with another status
     /// than 2xx.
-    pub(crate) fn new(limit: u64, max_body: u64, beyond: u64, keep: Keep, is_changed: bool) -> Self {
+    pub(crate) fn new(
+        limit: u64,
+        max_body: u64,
+        beyond: u64,
+        keep: Keep,
+        is_changed: bool,
+    ) -> Self {
         let limit = limit.min(max_body);
         Self {
             limit,
