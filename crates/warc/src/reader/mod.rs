@@ -276,18 +276,16 @@ impl<R: Read> Reader<R> {
             self.source.consume(expected.len());
             return Ok(());
         }
-        self.skip_unusual_line_ends(expected)
+        self.skip_unusual_line_ends()
     }
 
-    fn skip_unusual_line_ends(&mut self, expected: &[u8]) -> Result<(), ReadErrorKind> {
+    fn skip_unusual_line_ends(&mut self) -> Result<(), ReadErrorKind> {
         let there = self.source.peek(MAX_LINE_ENDS + MAX_LINE)?;
         let (ends, rest) = split_line_ends(there);
-        let cut = expected.starts_with(there);
         if !rest.is_empty() && (ends > MAX_LINE_ENDS || head_form(rest).is_none()) {
             return Err(ReadErrorKind::NotClosed);
-        } else if cut && !self.source.is_gzip() && !self.is_arc() {
-            return Err(ReadErrorKind::CutOff);
         }
+        // At the end of the file the block is complete, whatever line ends follow it.
         self.source.consume(ends);
         self.add_deviation(FindingCode::LineEnds);
         Ok(())

@@ -296,3 +296,70 @@ fn records_that_share_a_good_member_are_left_where_they_are() {
     assert_eq!(alone(dir.path()).len(), 2);
     assert_eq!(codes(dir.path()), []);
 }
+
+/// Records closed with these bytes, of which the last record has those of `last` instead.
+fn closed_with(line_ends: &str, last: &str) -> Vec<u8> {
+    let mut file = Vec::new();
+    for n in 1..5 {
+        let record = named("1.1", n * 10);
+        let record = record.strip_suffix(b"\r\n\r\n").expect("closed");
+        file.extend(record);
+        file.extend(if n < 4 { line_ends } else { last }.bytes());
+    }
+    file
+}
+
+/// Some programs close each record with one line end (node-warc), and a killed program may write none.
+#[test]
+fn a_complete_block_without_its_line_ends_is_kept() {
+    for (line_ends, last) in [
+        ("\r\n", "\r\n"),
+        ("\r\n", ""),
+        ("\r\n\r\n", "\r\n"),
+        ("\r\n\r\n", "\r\n\r"),
+        ("\r\n\r\n", "\r"),
+        ("\r\n\r\n", ""),
+        ("\n", "\n"),
+    ] {
+        let bytes = closed_with(line_ends, last);
+        let dir = tempfile::tempdir().expect("a directory");
+        fs::write(dir.path().join("a.warc"), &bytes).expect("written");
+        let case = format!("{line_ends:?}, {last:?}");
+        for _ in 0..3 {
+            assert_eq!(fix(dir.path()), RepairReport::default(), "{case}");
+        }
+        let found = codes(dir.path());
+        assert!(found.contains(&FindingCode::LineEnds), "{case}");
+        assert!(
+            found.iter().all(|code| *code == FindingCode::LineEnds),
+            "{case}: {found:?}"
+        );
+        let lines = index_lines_of(&dir.path().join("a.warc"), &key).expect("good");
+        assert_eq!(lines.len(), 4, "{case}");
+        assert_eq!(contents(dir.path())["a.warc"], bytes, "{case}");
+    }
+}
+
+/// A repair of other damage in such a file loses no further record, then or later.
+#[test]
+fn a_second_repair_loses_nothing_more() {
+    let good = closed_with("\r\n", "\r\n");
+    let second = position(&good, b"<urn:x:20>");
+    let mut bytes = good;
+    let length = position(&bytes[second..], b"Content-Length: 140") + second;
+    bytes[length + 16..length + 19].copy_from_slice(b"9x9");
+    let dir = tempfile::tempdir().expect("a directory");
+    fs::write(dir.path().join("a.warc"), &bytes).expect("written");
+    let done = fix(dir.path());
+    assert_eq!(done.repaired[0].records, 3);
+    let after = contents(dir.path());
+    for _ in 0..2 {
+        assert_eq!(fix(dir.path()), RepairReport::default());
+        assert_eq!(contents(dir.path()), after);
+    }
+}
+
+fn position(bytes: &[u8], wanted: &[u8]) -> usize {
+    let mut windows = bytes.windows(wanted.len());
+    windows.position(|window| window == wanted).expect("there")
+}
