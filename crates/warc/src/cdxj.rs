@@ -7,10 +7,11 @@ use std::fmt::Write as _;
 
 use serde_json::{Map, Value};
 
-use crate::date::WarcDate;
+use crate::date::{WarcDate, timestamp_to_date};
 use crate::extent::{Extent, RecordLocation};
 use crate::header::{Header, RecordType};
 use crate::http::{StoredHead, StoredRequest};
+use crate::render::without_blanks;
 
 /// The `mime` of a revisit's line.
 pub const REVISIT_MIME: &str = "warc/revisit";
@@ -60,7 +61,8 @@ pub struct CdxjLine {
     pub url: String,
     /// The media type of the payload, or [`REVISIT_MIME`].
     pub mime: String,
-    /// The HTTP status; `None` for a revisit with an empty block.
+    /// The HTTP status; `None` for a revisit with an empty block until a merge into an index finds its
+    /// original there.
     pub status: Option<u16>,
     /// The digest of the payload, as in the record.
     pub digest: String,
@@ -102,15 +104,23 @@ pub enum InvalidCdxjLine {
 
 impl CdxjLine {
     /// Whether a record with this header has an index line: a response, a revisit, a resource, or
-    /// metadata with a URI of its own.
+    /// metadata with a URI of its own. Metadata under the URI of a page describes the page and is no
+    /// capture of it.
     pub fn describes(header: &Header) -> bool {
+        let is_of_page = || header.target_uri().is_some_and(is_of_web);
+        let is_description = || essence(header).as_deref() == Some(WARC_FIELDS);
         match header.record_type() {
             Some(RecordType::Response | RecordType::Revisit) => true,
-            Some(RecordType::Resource | RecordType::Metadata) => {
-                essence(header).as_deref() != Some(WARC_FIELDS)
-            }
+            Some(RecordType::Resource) => !is_description(),
+            Some(RecordType::Metadata) => !is_description() && !is_of_page(),
             _ => false,
         }
+    }
+
+    /// The URL of the line of a record with this header: its target URI with blanks percent-encoded, as
+    /// clients request it.
+    pub fn url_of(header: &Header) -> Option<String> {
+        header.target_uri().map(without_blanks)
     }
 
     /// The line of a record at `location`, with the key that `key` makes from its URL. `head` is the HTTP
@@ -130,8 +140,8 @@ impl CdxjLine {
             RecordType::Response => head.and_then(StoredHead::media_type),
             _ => essence(header),
         };
-        let url = url_of(header)?;
-        let date: WarcDate = header.get("WARC-Date")?.parse().ok()?;
+        let url = Self::url_of(header)?;
+        let date = date_of(header)?;
         Some(Self {
             key: key(&url),
             timestamp: date.to_timestamp14(),
@@ -251,9 +261,17 @@ impl CdxjLine {
     }
 }
 
-/// The URL of a record's index line. Some programs leave blanks in URIs; clients request `%20`.
-pub(crate) fn url_of(header: &Header) -> Option<String> {
-    Some(header.target_uri()?.replace(' ', "%20"))
+/// The date of a record, in the form of any version, as [`WarcDate`] has it.
+pub(crate) fn date_of(header: &Header) -> Option<WarcDate> {
+    let text = header.get("WARC-Date")?;
+    let of_timestamp = || timestamp_to_date(text)?.parse().ok();
+    WarcDate::first_moment_of(text).or_else(of_timestamp)
+}
+
+/// Whether the URI is one that is fetched over HTTP.
+fn is_of_web(uri: &str) -> bool {
+    let scheme = uri.split(':').next().unwrap_or_default();
+    scheme.eq_ignore_ascii_case("http") || scheme.eq_ignore_ascii_case("https")
 }
 
 /// The content type of a record, without its parameters.

@@ -68,15 +68,9 @@ pub(crate) fn to_warc11_header<R: Read>(record: &Record<'_, R>) -> Header {
             &id_from_content(old, record.offset()).bracketed(),
         );
     }
-    for (at, (name, value)) in old.iter().enumerate() {
-        let is_repeated = || {
-            let mut rest = old.iter().skip(at + 1);
-            version == Version::Warc09 && rest.any(|(other, _)| other.eq_ignore_ascii_case(name))
-        };
+    for (name, value) in old.iter() {
         match name.to_ascii_lowercase().as_str() {
             "content-length" => {}
-            // WARC 0.9 repeats as a field what does not fit in full as a positional parameter.
-            "warc-date" | "content-type" | "warc-target-uri" if is_repeated() => {}
             "content-type" => {
                 if let Some(value) = content_type(version, old, value, block_length) {
                     new.push_read(name, value);

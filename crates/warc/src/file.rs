@@ -90,10 +90,23 @@ fn is_safe(c: char) -> bool {
 /// # Errors
 /// When the directory cannot be read.
 pub fn archive_files(dir: &Path) -> io::Result<Vec<PathBuf>> {
+    files_named(dir, is_archive_name)
+}
+
+/// The files of an archive's directory that hold records in a form that this crate does not read, sorted
+/// by name: compressed by another program than gzip, packed in a WACZ, or with a suffix in capitals.
+///
+/// # Errors
+/// When the directory cannot be read.
+pub fn unread_files(dir: &Path) -> io::Result<Vec<PathBuf>> {
+    files_named(dir, |name| !is_archive_name(name) && is_unread_name(name))
+}
+
+fn files_named(dir: &Path, is_wanted: impl Fn(&str) -> bool) -> io::Result<Vec<PathBuf>> {
     let mut files = Vec::new();
     for entry in std::fs::read_dir(dir)? {
         let path = entry?.path();
-        if is_archive_name(&file_name_of(&path)) {
+        if is_wanted(&file_name_of(&path)) {
             files.push(path);
         }
     }
@@ -104,6 +117,19 @@ pub fn archive_files(dir: &Path) -> io::Result<Vec<PathBuf>> {
 fn is_archive_name(name: &str) -> bool {
     let suffixes = [ARCHIVE_SUFFIX, ".warc", ".arc.gz", ".arc"];
     suffixes.iter().any(|suffix| name.ends_with(suffix))
+}
+
+/// Suffixes of compressions that some programs use for archive files.
+const UNREAD_COMPRESSIONS: [&str; 8] = ["zst", "zstd", "lz4", "bz2", "xz", "lzma", "br", "z"];
+
+fn is_unread_name(name: &str) -> bool {
+    let name = name.to_ascii_lowercase();
+    let compressed = name.rsplit_once('.');
+    let stem = compressed
+        .filter(|(_, suffix)| UNREAD_COMPRESSIONS.contains(suffix))
+        .map_or(name.as_str(), |(stem, _)| stem);
+    let suffixes = [".wacz", ".warc", ".arc"];
+    is_archive_name(&name) || suffixes.iter().any(|suffix| stem.ends_with(suffix))
 }
 
 /// The last component of a path.

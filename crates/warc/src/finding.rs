@@ -39,6 +39,7 @@ codes! {
     EmptyFile Error "empty-file" "there is no record in the file"
     NotAnArchive Error "not-an-archive" "the file is neither WARC nor ARC"
     Unreadable Error "unreadable" "the file cannot be read"
+    FileKind Error "file-kind" "the file is of a kind that is not read, so its records are not verified"
     CutOff Error "cut-off" "the file, or the gzip member of the record, ends within the record"
     GzipHeader Error "gzip-header" "where a gzip member should begin is none, or one whose header is damaged"
     GzipData Error "gzip-data" "the compressed bytes are damaged"

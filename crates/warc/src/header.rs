@@ -152,6 +152,14 @@ impl Header {
         self.fields.push((name.to_owned(), value.to_owned()));
     }
 
+    /// Removes the first field of that name.
+    pub(crate) fn remove_first(&mut self, name: &str) {
+        let is_it = |(known, _): &(String, String)| known.eq_ignore_ascii_case(name);
+        if let Some(at) = self.fields.iter().position(is_it) {
+            self.fields.remove(at);
+        }
+    }
+
     /// Keeps the fields for whose name `keep` returns true.
     pub(crate) fn retain(&mut self, keep: impl Fn(&str) -> bool) {
         self.fields.retain(|(name, _)| keep(name));

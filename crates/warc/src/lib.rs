@@ -19,6 +19,7 @@
 #![forbid(unsafe_code)]
 
 mod cdxj;
+mod content;
 mod convert;
 mod date;
 mod digest;
@@ -55,7 +56,9 @@ pub use draft::{
     RecordDraft, TruncationReason, warcinfo,
 };
 pub use extent::{Extent, RecordLocation};
-pub use file::{ARCHIVE_SUFFIX, ArchiveFile, ArchiveFileError, archive_file_name, archive_files};
+pub use file::{
+    ARCHIVE_SUFFIX, ArchiveFile, ArchiveFileError, archive_file_name, archive_files, unread_files,
+};
 pub use finding::{FindingCode, Severity};
 pub use header::{Header, InvalidField, MAX_RECORD_HEADER, RecordType};
 pub use http::{
@@ -64,17 +67,19 @@ pub use http::{
 };
 pub use id::{InvalidRecordId, RecordId};
 pub use index::{
-    CdxjIndex, CdxjLines, INDEX_FILE_NAME, IndexError, IndexRebuild, IndexUpdate, index_lines_of,
-    merge_into_index, rebuild_index, unindexed_files,
+    CdxjIndex, CdxjLines, INDEX_FILE_NAME, IndexError, IndexRebuild, IndexUpdate, LeftOutCause,
+    LeftOutRecords, index_lines_of, merge_into_index, rebuild_index, unindexed_files,
 };
 pub use options::WriteOptions;
 pub use packer::{PackedRecord, Packer};
 pub use reader::{Deviation, GzipError, ReadError, ReadErrorKind, Reader, Record, SkippedRange};
 pub use recover::{RecoverError, RecoveredFile, recover};
 pub use repair::{RepairError, RepairReport, RepairedFile, repair};
-pub use segment::{SegmentError, SegmentJoiner, split_record};
+pub use segment::{SegmentBlocks, SegmentError, SegmentJoiner, StoredSegments, split_record};
 pub use series::FileSeries;
-pub use verify::{ArchiveFinding, Verifier, VerifySummary, verify_archive};
+pub use verify::{
+    ArchiveFinding, CopiedPayload, CopyError, Verifier, VerifySummary, copy_payload, verify_archive,
+};
 pub use version::Version;
 pub use write_error::{WriteError, WriteErrorKind};
 pub use writer::{Compression, Writer};

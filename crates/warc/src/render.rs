@@ -9,10 +9,10 @@
 use std::borrow::Cow;
 
 use crate::date::WarcDate;
-use crate::draft::{HTTP_REQUEST, HTTP_RESPONSE};
+use crate::draft::{HTTP_REQUEST, HTTP_RESPONSE, NOT_MODIFIED_PROFILE};
 use crate::header::{Header, MAX_RECORD_HEADER, RecordType};
 use crate::id::strip_brackets;
-use crate::version::{NAMES_09, RELATED_09, Version, related_field};
+use crate::version::{NAMES_09, RELATED_09, Version, profile_from_09, related_field};
 use crate::write_error::WriteErrorKind;
 
 /// The prefix of profile URIs in WARC/1.1.
@@ -109,6 +109,12 @@ fn with_positions(header: &Header, block_length: u64) -> Result<String, WriteErr
             "warc-filename" => subject.strip_prefix(FILEDESC) == Some(value),
             "warc-date" => date.to_seconds().as_str() == value,
             "content-type" => type_from_09(kind, &content_type) == value,
+            // The version has no profiles; without a digest, a reader derives this one.
+            "warc-profile" => {
+                header.record_type() == Some(RecordType::Revisit)
+                    && value == NOT_MODIFIED_PROFILE
+                    && value == profile_from_09(header)
+            }
             _ => false,
         };
         if !is_positional {
@@ -141,8 +147,7 @@ fn parameter<'a>(header: &'a Header, field: &str) -> Option<&'a str> {
 /// The subject: the record's URI; of a `warcinfo` record its file; otherwise the record's own id.
 fn subject<'a>(header: &'a Header, id: &'a str) -> Cow<'a, str> {
     if let Some(uri) = header.target_uri().filter(|uri| !uri.is_empty()) {
-        let parts: Vec<&str> = uri.split(char::is_whitespace).collect();
-        return Cow::Owned(parts.join("%20"));
+        return Cow::Owned(without_blanks(uri));
     }
     match parameter(header, "WARC-Filename") {
         Some(name) if header.record_type() == Some(RecordType::Warcinfo) => {
@@ -152,9 +157,16 @@ fn subject<'a>(header: &'a Header, id: &'a str) -> Cow<'a, str> {
     }
 }
 
+/// The URI with blanks percent-encoded, for a positional parameter.
+pub(crate) fn without_blanks(uri: &str) -> String {
+    uri.split(char::is_whitespace)
+        .collect::<Vec<_>>()
+        .join("%20")
+}
+
 /// The content type in WARC 0.9, without parameters: `message/http` for HTTP messages, and
 /// [`UNKNOWN_TYPE`] for a record without a content type.
-fn type_in_09(kind: &str, stated: &str) -> String {
+pub(crate) fn type_in_09(kind: &str, stated: &str) -> String {
     if !stated.is_empty() && stated == http_type(kind) {
         return MESSAGE_HTTP.to_owned();
     }
@@ -185,7 +197,7 @@ fn http_type(kind: &str) -> &'static str {
 
 /// A named field as in WARC 0.9, whose ids have no angle brackets.
 fn field_in_09<'a>(kind: &str, name: &'a str, value: &'a str) -> (&'a str, &'a str) {
-    if related_field(&kind.to_ascii_lowercase()).eq_ignore_ascii_case(name) {
+    if related_field(kind).eq_ignore_ascii_case(name) {
         return (RELATED_09, strip_brackets(value));
     }
     let known = NAMES_09

@@ -5,7 +5,12 @@
 //! `continuation` records that name it; the last states the total length. The block digest of the whole
 //! record fits no segment and is left out; the payload digest stays.
 
+mod stored;
+
 use std::io::Read;
+
+pub use self::stored::{SegmentBlocks, StoredSegments};
+pub(crate) use self::stored::{SegmentPosition, is_segment, whole_header};
 
 use crate::header::{Header, InvalidField, RecordType};
 use crate::id::{RecordId, strip_brackets};
@@ -182,6 +187,11 @@ impl SegmentJoiner {
     pub fn is_complete(&self) -> bool {
         self.is_complete
     }
+}
+
+/// `WARC-Segment-Number`; `None` if absent or not a number.
+pub(crate) fn number(header: &Header) -> Option<u64> {
+    header.get(NUMBER)?.parse().ok()
 }
 
 fn is_one_of(text: &str, names: &[&str]) -> bool {

@@ -2,6 +2,9 @@
 
 use std::fmt;
 
+use crate::draft::{IDENTICAL_PAYLOAD_PROFILE, NOT_MODIFIED_PROFILE};
+use crate::header::{Header, RecordType};
+
 /// The format of a record. [`Reader`](crate::Reader) reads all of them; [`Writer`](crate::Writer) writes
 /// some.
 #[derive(Clone, Copy, Debug, PartialEq, Eq, Hash, PartialOrd, Ord)]
@@ -74,8 +77,19 @@ pub(crate) const RELATED_09: &str = "Related-Record-ID";
 /// The later name of `Related-Record-ID` in a record of this type. Revisits, conversions and metadata
 /// refer to the other record; records of other types were made at the same time as the other.
 pub(crate) fn related_field(record_type: &str) -> &'static str {
-    match record_type {
-        "revisit" | "conversion" | "metadata" => "WARC-Refers-To",
+    match RecordType::from_name(record_type) {
+        Some(RecordType::Revisit | RecordType::Conversion | RecordType::Metadata) => {
+            "WARC-Refers-To"
+        }
         _ => "WARC-Concurrent-To",
+    }
+}
+
+/// The profile of a WARC 0.9 revisit that states none, because that version has no profiles: identical
+/// payload if the digest of the payload is stated, otherwise not modified, which needs no digest.
+pub(crate) fn profile_from_09(revisit: &Header) -> &'static str {
+    match revisit.get("WARC-Payload-Digest") {
+        Some(_) => IDENTICAL_PAYLOAD_PROFILE,
+        None => NOT_MODIFIED_PROFILE,
     }
 }

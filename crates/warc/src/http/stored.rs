@@ -5,6 +5,7 @@
 
 use std::io::{self, BufRead, Read};
 
+use super::body::StoredBody;
 use crate::header::is_token;
 
 /// Length limit of an HTTP head, in bytes.
@@ -28,12 +29,7 @@ impl StoredHead {
     pub fn read(input: &mut impl BufRead) -> io::Result<Option<Self>> {
         let mut bytes = Vec::new();
         let head = HeadBytes::read(input, &mut bytes)?.filter(|head| head.is_complete);
-        Ok(head.and_then(|head| {
-            Some(Self {
-                status: head.status()?,
-                fields: head.owned_fields(),
-            })
-        }))
+        Ok(head.and_then(HeadBytes::to_stored))
     }
 
     /// The first value of the field with this name, which is case-insensitive.
@@ -64,7 +60,7 @@ pub struct StoredRequest {
     pub method: String,
     /// The content type of the body; empty if none was sent.
     pub content_type: String,
-    /// The first mebibyte of the body.
+    /// The first mebibyte of the body, without chunks.
     pub body: Vec<u8>,
 }
 
@@ -73,10 +69,12 @@ impl StoredRequest {
     /// [`MAX_HTTP_HEAD`].
     pub fn read(input: &mut impl BufRead) -> io::Result<Option<Self>> {
         let mut bytes = Vec::new();
-        let Some(mut request) = HeadBytes::read(input, &mut bytes)?.and_then(Self::of_head) else {
+        let head = HeadBytes::read(input, &mut bytes)?;
+        let chunked = head.is_some_and(|head| head.is_chunked());
+        let Some(mut request) = head.and_then(Self::of_head) else {
             return Ok(None);
         };
-        let mut body = input.take(MAX_REQUEST_BODY as u64);
+        let mut body = StoredBody::new(input, chunked).take(MAX_REQUEST_BODY as u64);
         body.read_to_end(&mut request.body)?;
         Ok(Some(request))
     }
@@ -187,6 +185,26 @@ impl<'a> HeadBytes<'a> {
     /// Whether the head says that the body is in chunks.
     pub(crate) fn is_chunked(&self) -> bool {
         self.get("Transfer-Encoding").is_some_and(names_chunked)
+    }
+
+    /// Whether each line after the first is a field, or a part of one, so that only the blank line is
+    /// missing. The last line may be cut off.
+    pub(crate) fn has_only_fields(&self) -> bool {
+        let lines = after_line(self.bytes).split_inclusive(|b| *b == b'\n');
+        lines.into_iter().all(|line| {
+            !line.ends_with(b"\n")
+                || line.starts_with(b" ")
+                || line.starts_with(b"\t")
+                || line.contains(&b':')
+        })
+    }
+
+    /// The status and the fields.
+    pub(crate) fn to_stored(self) -> Option<StoredHead> {
+        Some(StoredHead {
+            status: self.status()?,
+            fields: self.owned_fields(),
+        })
     }
 
     fn owned_fields(&self) -> Vec<(String, Vec<u8>)> {

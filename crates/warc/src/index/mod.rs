@@ -9,14 +9,15 @@ mod lines;
 mod lookup;
 mod request_matcher;
 mod scan;
+mod statuses;
 
 use std::cell::Cell;
 use std::collections::BTreeSet;
 use std::io::{self, Write};
 use std::path::{Path, PathBuf};
 
-pub use self::error::IndexError;
 use self::error::at;
+pub use self::error::{IndexError, LeftOutCause, LeftOutRecords};
 pub(crate) use self::lines::IndexLines;
 use self::lines::write_line;
 pub use self::lookup::{CdxjIndex, CdxjLines};
@@ -48,9 +49,12 @@ pub fn merge_into_index(path: &Path, lines: &[CdxjLine]) -> Result<(), IndexErro
 }
 
 /// The lines of all records of an archive file, in the order of the file.
+///
+/// # Errors
+/// When a capture in the file has no line, or when the file cannot be read.
 pub fn index_lines_of(path: &Path, keys: &impl SortKeys) -> Result<Vec<CdxjLine>, IndexError> {
     let mut lines = Vec::new();
-    scan::scan_file(path, keys, |line| lines.push(line))?;
+    scan::scan_file(path, keys, |line| lines.push(line))?.into_result(path)?;
     Ok(lines)
 }
 
@@ -79,7 +83,8 @@ pub fn unindexed_files(dir: &Path) -> Result<Vec<PathBuf>, IndexError> {
 pub struct IndexRebuild {
     /// The number of archive files.
     pub files: u64,
-    /// The errors of damaged files. The index has the lines of their records before the damage.
+    /// The files with records that the index lacks ([`IndexError::LeftOut`]). The index has the lines of
+    /// all their other records.
     pub damaged: Vec<IndexError>,
 }
 
@@ -149,7 +154,8 @@ impl IndexUpdate {
     /// Adds the lines of all records of an archive file.
     ///
     /// # Errors
-    /// When the file is damaged, after the lines before the damage were added; or when it cannot be read.
+    /// When the file is damaged or a record in it has no date or URI, after the lines of all others were
+    /// added; or when it cannot be read.
     pub fn add_file(&mut self, file: &Path, keys: &impl SortKeys) -> Result<(), IndexError> {
         let mut added = Ok(());
         let scanned = scan::scan_file(file, keys, |line| {
@@ -159,12 +165,14 @@ impl IndexUpdate {
             }
         });
         added?;
-        scanned?;
-        self.files.insert(file_name_of(file));
-        if self.bytes < MERGE_SIZE {
-            return Ok(());
+        let left_out = scanned?.into_result(file);
+        if left_out.is_ok() {
+            self.files.insert(file_name_of(file));
         }
-        self.merge()
+        if self.bytes >= MERGE_SIZE {
+            self.merge()?;
+        }
+        left_out
     }
 
     fn add(&mut self, line: &CdxjLine) -> Result<(), IndexError> {
@@ -197,6 +205,7 @@ impl IndexUpdate {
             let is_current = file_list::is_current(&self.path).map_err(at(&self.path))?;
             Ok::<_, IndexError>(self.path.exists() && !is_current)
         };
+        statuses::fill(&self.path, &mut self.lines).map_err(at(&self.path))?;
         if !self.lines.is_empty() || needs_sorting()? {
             write_merged(&self.path, &self.lines).map_err(at(&self.path))?;
         }

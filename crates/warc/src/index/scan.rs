@@ -4,61 +4,66 @@ use std::io::Read;
 use std::ops::ControlFlow;
 use std::path::Path;
 
-use super::error::IndexError;
+use super::error::{IndexError, LeftOutCause, LeftOutRecords};
 use super::request_matcher::RequestMatcher;
 use crate::cdxj::{CdxjLine, SortKeys};
+use crate::content::read_http_head;
 use crate::digest::{Digest, DigestAlgorithm};
 use crate::extent::RecordLocation;
 use crate::file::file_name_of;
 use crate::header::{Header, RecordType};
-use crate::http::{StoredBody, StoredHead, StoredRequest};
+use crate::http::{HeadBytes, StoredBody, StoredHead, StoredRequest};
 use crate::parallel::{MemorySize, ScanEvent, read_records};
 use crate::reader::{ReadError, Record};
+use crate::segment::is_segment;
 
-/// Passes the lines of an archive file to `add_line`, in the order of the file. At damage, scanning
-/// stops after the lines before it and returns the error. Bytes after damage get no line: they may be
-/// the content of a record, made to look like a record.
+/// Passes the lines of an archive file to `add_line`, in the order of the file, and returns the records
+/// that have none. Behind damage, bytes that look like a record are taken for one, as in a repair.
 pub(super) fn scan_file(
     path: &Path,
     keys: &impl SortKeys,
     mut add_line: impl FnMut(CdxjLine),
-) -> Result<(), IndexError> {
+) -> Result<LeftOutRecords, IndexError> {
     let filename = file_name_of(path);
     let mut matcher = RequestMatcher::default();
-    let mut damage = None;
+    let mut left_out = LeftOutRecords::default();
     let read_items = |record: Record<'_, _>, add: &mut dyn FnMut(ScannedRecord)| {
         scan_record(record, &filename, keys).map(add)
     };
     let scanned = read_records(path, &read_items, &mut |event| {
         match event {
             ScanEvent::Item(record) => {
+                if let Some(cause) = record.problem {
+                    left_out.add(record.offset, cause);
+                }
                 let set_request =
                     |line: &mut CdxjLine, request: &_| line.set_request(request, keys);
                 matcher
                     .add(&record.header, record.line, record.request, set_request)
                     .map(&mut add_line);
             }
-            ScanEvent::Fault(fault) => damage = Some(fault),
+            ScanEvent::Fault(fault) => {
+                left_out.add(fault.offset, LeftOutCause::Unreadable(fault.kind));
+            }
             ScanEvent::Deviation(_) | ScanEvent::Skipped(_) => {}
         }
-        match damage {
-            Some(_) => ControlFlow::Break(()),
-            None => ControlFlow::Continue(()),
-        }
+        ControlFlow::Continue(())
     });
     matcher.end_file().for_each(add_line);
-    scanned
-        .and_then(|()| damage.map_or(Ok(()), Err))
-        .map_err(|source| IndexError::Read {
-            path: path.to_owned(),
-            source,
-        })
+    scanned.map_err(|source| IndexError::Read {
+        path: path.to_owned(),
+        source,
+    })?;
+    Ok(left_out)
 }
 
 /// The data of a record that an index needs.
 struct ScannedRecord {
+    offset: u64,
     header: Header,
     line: Option<CdxjLine>,
+    /// Why a capture has no line.
+    problem: Option<LeftOutCause>,
     request: Option<StoredRequest>,
 }
 
@@ -79,35 +84,42 @@ fn scan_record<R: Read>(
     filename: &str,
     keys: &impl SortKeys,
 ) -> Result<ScannedRecord, ReadError> {
-    let kind = record.record_type();
-    let is_http = |kind| matches!(kind, Some(RecordType::Response | RecordType::Revisit));
-    let (mut head, mut request) = (None, None);
-    if is_http(kind) {
-        head = StoredHead::read(&mut record).map_err(|error| record.fault(error))?;
-    } else if kind == Some(RecordType::Request) {
+    let header = record.header().clone();
+    let is_capture = CdxjLine::describes(&header);
+    let needs_digest =
+        is_capture && !is_segment(&header) && header.get("WARC-Payload-Digest").is_none();
+    let mut head_bytes = Vec::new();
+    let (mut head, mut request, mut digest) = (None, None, None);
+    if record.record_type() == Some(RecordType::Request) {
         request = StoredRequest::read(&mut record).map_err(|error| record.fault(error))?;
+    } else if is_capture {
+        head = read_http_head(&header, &mut record, &mut head_bytes)
+            .map_err(|error| record.fault(error))?
+            .and_then(HeadBytes::to_stored);
+    }
+    if needs_digest {
+        let chunked = head.as_ref().is_some_and(StoredHead::is_chunked);
+        // Without a head, what was read in search of one is content.
+        let beginning: &[u8] = if head.is_some() { &[] } else { &head_bytes };
+        let body = beginning.chain(StoredBody::new(&mut record, chunked));
+        // Other indexers compute the same digest for a record without one.
+        let computed = Digest::of(DigestAlgorithm::Sha1, body);
+        digest = Some(computed.map_err(|error| record.fault(error))?.0.to_string());
     }
     // A record that shares its gzip member cannot be read from an offset.
     let has_own_offset = record.within_member() == 0;
-    let has_digest = record.header().get("WARC-Payload-Digest").is_some();
-    let digest = if CdxjLine::describes(record.header()) && !has_digest {
-        let chunked = head.as_ref().is_some_and(StoredHead::is_chunked);
-        let body = StoredBody::new(&mut record, chunked);
-        let digest = Digest::of(DigestAlgorithm::Sha1, body);
-        // Other indexers compute the same digest for a record without one.
-        Some(digest.map_err(|error| record.fault(error))?.0.to_string())
-    } else {
-        None
-    };
     let (extent, header) = record.finish_with_header()?;
     let location = RecordLocation { filename, extent };
     let mut line = CdxjLine::of_record(&header, head.as_ref(), location, |url| keys.key(url));
     if let (Some(line), Some(digest)) = (&mut line, digest) {
         line.digest = digest;
     }
+    let problem = (is_capture && line.is_none()).then(|| LeftOutCause::of_header(&header));
     Ok(ScannedRecord {
+        offset: extent.offset,
         header,
         line: line.filter(|_| has_own_offset),
+        problem,
         request,
     })
 }

@@ -3,6 +3,8 @@
 //! Version 1: URL, IP address, date, media type, length. Version 2 has more fields between media type
 //! and length. The first record of a file, `filedesc:`, describes the file.
 
+use std::net::IpAddr;
+
 use super::error::ReadErrorKind;
 use super::head::{Head, beginning};
 use crate::date::timestamp_to_date;
@@ -41,7 +43,10 @@ pub(super) fn read(line: &[u8], block_start: &[u8]) -> Result<Head, ReadErrorKin
     header.push_read("WARC-Type", record_type);
     header.push_read("WARC-Date", &date);
     header.push_read("WARC-Target-URI", line.url);
-    header.push_read("WARC-IP-Address", line.ip);
+    // Where there was no server, the line has `0` or `-`.
+    if line.ip.parse::<IpAddr>().is_ok() {
+        header.push_read("WARC-IP-Address", line.ip);
+    }
     header.push_read("Content-Type", content_type);
     header.push_read("Content-Length", line.length);
     Ok(Head {
@@ -82,7 +87,7 @@ impl<'a> ArcLine<'a> {
                     url,
                     ip,
                     date: word,
-                    media_type: after.trim(),
+                    media_type: without_fields_of_version_2(after.trim()),
                     length,
                 });
             }
@@ -104,6 +109,17 @@ impl<'a> ArcLine<'a> {
         } else {
             ("resource", self.media_type)
         }
+    }
+}
+
+/// The media type without the fields that follow it in version 2: result code, checksum, location,
+/// offset, file name.
+fn without_fields_of_version_2(text: &str) -> &str {
+    let is_number = |word: &str| !word.is_empty() && word.bytes().all(|b| b.is_ascii_digit());
+    let words: Vec<&str> = text.rsplitn(6, ' ').collect();
+    match words[..] {
+        [_, offset, _, _, code, media_type] if is_number(offset) && is_number(code) => media_type,
+        _ => text,
     }
 }
 

@@ -3,10 +3,12 @@
 
 use super::error::ReadErrorKind;
 use super::head::{Head, Lines, beginning, read_fields};
-use crate::date::timestamp_to_date;
+use crate::date::{WarcDate, timestamp_to_date};
 use crate::finding::FindingCode;
-use crate::header::Header;
-use crate::version::{NAMES_09, RELATED_09, Version, related_field};
+use crate::header::{Header, RecordType};
+use crate::id::strip_brackets;
+use crate::render::{type_in_09, without_blanks};
+use crate::version::{NAMES_09, RELATED_09, Version, profile_from_09, related_field};
 
 /// Reads a head that is all of `bytes`.
 pub(super) fn read(bytes: &[u8]) -> Result<Head, ReadErrorKind> {
@@ -33,14 +35,28 @@ pub(super) fn read(bytes: &[u8]) -> Result<Head, ReadErrorKind> {
     });
     let mut named = Header::default();
     read_fields(&mut lines, &mut named, &mut deviations);
+    let kind = parameters.record_type;
     let mut header = Header::default();
-    header.push_read("WARC-Type", parameters.record_type);
+    header.push_read("WARC-Type", kind);
     header.push_read("WARC-Record-ID", &format!("<{}>", parameters.id));
-    header.push_read("WARC-Date", &date);
-    header.push_read("WARC-Target-URI", parameters.uri);
-    header.push_read("Content-Type", parameters.content_type);
+    push_in_full(&mut header, &mut named, ("WARC-Date", &date), |full| {
+        WarcDate::first_moment_of(full).is_some_and(|full| full.to_seconds().as_str() == date)
+    });
+    let uri = ("WARC-Target-URI", parameters.uri);
+    push_in_full(&mut header, &mut named, uri, |full| {
+        without_blanks(strip_brackets(full)) == parameters.uri
+    });
+    let content_type = ("Content-Type", parameters.content_type);
+    push_in_full(&mut header, &mut named, content_type, |full| {
+        type_in_09(kind, full) == parameters.content_type
+    });
     for (name, value) in named.iter() {
-        push_named(&mut header, parameters.record_type, name, value);
+        push_named(&mut header, kind, name, value);
+    }
+    let is_revisit = header.record_type() == Some(RecordType::Revisit);
+    if is_revisit && header.get("WARC-Profile").is_none() {
+        let profile = profile_from_09(&header);
+        header.push_read("WARC-Profile", profile);
     }
     header.push_read("Content-Length", &block.to_string());
     Ok(Head {
@@ -50,6 +66,23 @@ pub(super) fn read(bytes: &[u8]) -> Result<Head, ReadErrorKind> {
         length: bytes.len(),
         deviations,
     })
+}
+
+/// Adds a positional parameter. A value that does not fit there in full may be repeated as a field under
+/// its later name, for which `is_same` is true; then that value counts, and the field is removed.
+fn push_in_full(
+    header: &mut Header,
+    named: &mut Header,
+    (name, value): (&str, &str),
+    is_same: impl Fn(&str) -> bool,
+) {
+    match named.get(name).filter(|full| is_same(full)) {
+        Some(full) => {
+            header.push_read(name, full);
+            named.remove_first(name);
+        }
+        None => header.push_read(name, value),
+    }
 }
 
 /// Adds a named parameter under its later name. Ids get angle brackets.

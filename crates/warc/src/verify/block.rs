@@ -1,13 +1,14 @@
 //! Checks a block: the digests in its record's header, and the length and coding in its HTTP head.
 
 use std::fs::File;
-use std::io::{self, BufRead};
+use std::io::{self, BufRead, Write};
 
 use super::report::RecordFindings;
-use crate::digest::{Digest, DigestHasher};
+use crate::content::{Content, ContentError, WantedDigests, read_content};
+use crate::digest::Digest;
 use crate::finding::FindingCode;
 use crate::header::{Header, RecordType};
-use crate::http::{BodyFraming, Dechunker, HeadBytes, StoredRequest};
+use crate::http::{BodyFraming, StoredRequest};
 use crate::reader::{ReadError, Record};
 
 /// Reads and checks the block of a record. Returns the request, if the block is one and its method is
@@ -16,8 +17,9 @@ pub(super) fn check(
     record: &mut Record<'_, File>,
     findings: &mut RecordFindings<'_>,
 ) -> Result<Option<StoredRequest>, ReadError> {
-    let stated = StatedContent::of(record.header(), findings);
-    let actual = read(record, &stated).map_err(|error| record.fault(error))?;
+    let header = record.header().clone();
+    let stated = StatedContent::of(&header, findings);
+    let actual = read(&header, record, &stated).map_err(|error| record.fault(error))?;
     stated.compare(&actual, findings);
     Ok(actual.request)
 }
@@ -29,16 +31,70 @@ pub(super) fn check_joined(
     findings: &mut RecordFindings<'_>,
 ) -> io::Result<()> {
     let stated = StatedContent::of(header, findings);
-    let actual = read(blocks, &stated)?;
+    let actual = read(header, blocks, &stated)?;
     stated.compare(&actual, findings);
     Ok(())
+}
+
+fn read(header: &Header, block: &mut impl BufRead, stated: &StatedContent) -> io::Result<Content> {
+    let content = read_content(header, block, stated.wanted(), &mut |_| Ok(()));
+    content.map_err(|error| match error {
+        ContentError::Block(error) | ContentError::Output(error) => error,
+    })
+}
+
+/// A payload that was copied, and its comparison with the statements of its record.
+#[derive(Debug, Default)]
+pub struct CopiedPayload {
+    /// The length of the payload, in bytes.
+    pub length: u64,
+    /// Whether the record states a digest of a known kind, of its block or its payload.
+    pub has_digest: bool,
+    /// The findings about the content.
+    pub findings: Vec<(FindingCode, String)>,
+}
+
+/// Why a payload was not copied.
+#[derive(Debug, thiserror::Error)]
+pub enum CopyError {
+    /// The block could not be read.
+    #[error("{0}")]
+    Block(#[source] io::Error),
+    /// The output could not be written.
+    #[error("{0}")]
+    Output(#[source] io::Error),
+}
+
+/// Copies the payload of a record: its block without the HTTP head and the chunks, with the content
+/// coding. The findings are those of the verifier about the block.
+pub fn copy_payload(
+    header: &Header,
+    block: &mut impl BufRead,
+    output: &mut impl Write,
+) -> Result<CopiedPayload, CopyError> {
+    let mut findings = Vec::new();
+    let mut add = |code, message| findings.push((code, message));
+    let mut record_findings = RecordFindings(&mut add);
+    let stated = StatedContent::of(header, &mut record_findings);
+    let content = read_content(header, block, stated.wanted(), &mut |bytes| {
+        output.write_all(bytes)
+    });
+    let content = content.map_err(|error| match error {
+        ContentError::Block(error) => CopyError::Block(error),
+        ContentError::Output(error) => CopyError::Output(error),
+    })?;
+    stated.compare(&content, &mut record_findings);
+    Ok(CopiedPayload {
+        length: content.payload_length,
+        has_digest: stated.block.is_some() || stated.payload.is_some(),
+        findings,
+    })
 }
 
 /// The content of a block, as stated in the record's header.
 struct StatedContent {
     block: Option<Digest>,
     payload: Option<Digest>,
-    kind: Option<RecordType>,
     is_http: bool,
     /// Whether the stored body is possibly incomplete.
     is_partial: bool,
@@ -63,29 +119,20 @@ impl StatedContent {
         Self {
             block,
             payload,
-            kind,
             is_http: header.is_http() && kind.is_some_and(|it| it != RecordType::Continuation),
             is_partial: is_segment || is_revisit || header.get("WARC-Truncated").is_some(),
         }
     }
 
-    /// The HTTP head at the beginning of the block; `None` if the bytes are not such a head.
-    fn http(&self, head: HeadBytes<'_>) -> Option<HttpMessage> {
-        let is_head = match self.kind {
-            Some(RecordType::Request) => head.method().is_some(),
-            _ => head.status().is_some(),
-        };
-        is_head.then(|| HttpMessage {
-            chunked: head.is_chunked(),
-            framing: BodyFraming::Plain,
-            length: head
-                .get("Content-Length")
-                .and_then(|text| std::str::from_utf8(text).ok()?.parse().ok()),
-            body: 0,
-        })
+    fn wanted(&self) -> WantedDigests {
+        let algorithm = |digest: &Option<Digest>| digest.as_ref().map(Digest::algorithm);
+        WantedDigests {
+            block: algorithm(&self.block),
+            payload: algorithm(&self.payload),
+        }
     }
 
-    fn compare(&self, actual: &ActualContent, findings: &mut RecordFindings<'_>) {
+    fn compare(&self, actual: &Content, findings: &mut RecordFindings<'_>) {
         if let (Some(stated), Some(found)) = (&self.block, &actual.block)
             && stated != found
         {
@@ -118,7 +165,7 @@ impl StatedContent {
     }
 }
 
-fn compare_http(actual: &ActualContent, findings: &mut RecordFindings<'_>) {
+fn compare_http(actual: &Content, findings: &mut RecordFindings<'_>) {
     let Some(http) = &actual.http else {
         findings.add(
             FindingCode::HttpHead,
@@ -149,87 +196,4 @@ fn compare_http(actual: &ActualContent, findings: &mut RecordFindings<'_>) {
 
 fn differs(what: &str, stated: &Digest, found: &Digest) -> String {
     format!("{what} has the digest {found}, and the record says {stated}")
-}
-
-/// The actual content of a block.
-#[derive(Default)]
-struct ActualContent {
-    block: Option<Digest>,
-    /// Of the body without chunks; of the whole block if it is not HTTP.
-    payload: Option<Digest>,
-    /// Of the body with its chunks, if any.
-    raw: Option<Digest>,
-    http: Option<HttpMessage>,
-    /// The request, if the record is one and its method is not GET.
-    request: Option<StoredRequest>,
-}
-
-/// An HTTP message: the statements of its head, and its actual body.
-struct HttpMessage {
-    chunked: bool,
-    framing: BodyFraming,
-    /// `Content-Length` in the head.
-    length: Option<u64>,
-    /// The actual length of the body, in bytes.
-    body: u64,
-}
-
-fn read(input: &mut impl BufRead, stated: &StatedContent) -> io::Result<ActualContent> {
-    let hasher =
-        |digest: &Option<Digest>| digest.as_ref().map(|it| DigestHasher::new(it.algorithm()));
-    let mut block = hasher(&stated.block);
-    let mut actual = ActualContent::default();
-    let mut head = Vec::new();
-    if stated.is_http || stated.kind == Some(RecordType::Request) {
-        let text = HeadBytes::read(input, &mut head)?;
-        actual.http = text
-            .filter(|_| stated.is_http)
-            .and_then(|it| stated.http(it));
-        actual.request = text.and_then(StoredRequest::of_head);
-        actual.request = actual.request.filter(|request| !request.is_get());
-    }
-    update(&mut block, &head);
-    let chunked = actual.http.as_ref().is_some_and(|http| http.chunked);
-    let (mut payload, mut raw) = (hasher(&stated.payload), None);
-    if chunked {
-        raw = hasher(&stated.payload);
-    }
-    if actual.http.is_none() {
-        update(&mut payload, &head);
-    }
-    let mut chunks = Dechunker::new(chunked);
-    let mut length = 0;
-    loop {
-        let bytes = input.fill_buf()?;
-        if bytes.is_empty() {
-            break;
-        }
-        update(&mut block, bytes);
-        update(&mut raw, bytes);
-        if let Some(request) = &mut actual.request {
-            request.push(bytes);
-        }
-        if chunked {
-            chunks.push(bytes, |content| update(&mut payload, content));
-        } else {
-            update(&mut payload, bytes);
-        }
-        let taken = bytes.len();
-        length += taken as u64;
-        input.consume(taken);
-    }
-    let framing = chunks.finish(|content| update(&mut payload, content));
-    if let Some(http) = &mut actual.http {
-        (http.framing, http.body) = (framing, length);
-    }
-    actual.block = block.map(DigestHasher::finish);
-    actual.payload = payload.map(DigestHasher::finish);
-    actual.raw = raw.map(DigestHasher::finish);
-    Ok(actual)
-}
-
-fn update(hasher: &mut Option<DigestHasher>, bytes: &[u8]) {
-    if let Some(hasher) = hasher {
-        hasher.update(bytes);
-    }
 }

@@ -6,8 +6,7 @@ use std::io;
 use std::path::Path;
 
 use super::report::Reporter;
-use crate::cdxj::{CdxjLine, SortKeys, url_of};
-use crate::date::WarcDate;
+use crate::cdxj::{CdxjLine, SortKeys, date_of};
 use crate::digest::Digest;
 use crate::finding::FindingCode;
 use crate::header::Header;
@@ -92,8 +91,8 @@ impl ExpectedCaptures {
     }
 
     fn capture(&self, at: (u32, u64), length: u64, header: &Header) -> Option<PendingCapture> {
-        let date: WarcDate = header.get("WARC-Date")?.parse().ok()?;
-        let url = url_of(header).filter(|_| CdxjLine::describes(header))?;
+        let date = date_of(header)?;
+        let url = CdxjLine::url_of(header).filter(|_| CdxjLine::describes(header))?;
         let capture = ExpectedCapture {
             length,
             url_and_date: self.hash_state.hash_one((&*url, &*date.to_timestamp14())),

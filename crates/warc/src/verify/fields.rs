@@ -8,11 +8,30 @@ use crate::header::{Header, RecordType};
 use crate::id::RecordId;
 use crate::version::Version;
 
-/// Fields that may occur more than once.
-const REPEATABLE: [&str; 1] = ["WARC-Concurrent-To"];
-
-/// Limit of the number of fields checked for repetition: more than any version defines.
-const MAX_NAMES: usize = 64;
+/// The fields that the standard allows once. Fields of extensions, such as `WARC-Protocol`, may be
+/// repeated.
+const UNIQUE: [&str; 20] = [
+    "WARC-Record-ID",
+    "Content-Length",
+    "WARC-Date",
+    "WARC-Type",
+    "Content-Type",
+    "WARC-Block-Digest",
+    "WARC-Payload-Digest",
+    "WARC-IP-Address",
+    "WARC-Refers-To",
+    "WARC-Refers-To-Target-URI",
+    "WARC-Refers-To-Date",
+    "WARC-Target-URI",
+    "WARC-Truncated",
+    "WARC-Warcinfo-ID",
+    "WARC-Filename",
+    "WARC-Profile",
+    "WARC-Identified-Payload-Type",
+    "WARC-Segment-Origin-ID",
+    "WARC-Segment-Number",
+    "WARC-Segment-Total-Length",
+];
 
 /// Fields whose value is a record id.
 const IDS: [&str; 5] = [
@@ -64,7 +83,10 @@ fn mandatory(
     };
     let by_type: &[_] = match (kind, version) {
         (_, Version::Arc) => &[],
-        (Some(T::Revisit | T::Conversion), Version::Warc09) => {
+        // A converted revisit may name its original by URI and date, as later versions do.
+        (Some(T::Revisit | T::Conversion), Version::Warc09)
+            if header.get("WARC-Refers-To-Target-URI").is_none() =>
+        {
             &["WARC-Target-URI", "WARC-Refers-To"]
         }
         (Some(T::Revisit), _) => &["WARC-Target-URI", "WARC-Profile"],
@@ -140,23 +162,12 @@ fn check_forms(header: &Header, findings: &mut RecordFindings<'_>) {
 }
 
 fn check_repeated(header: &Header, findings: &mut RecordFindings<'_>) {
-    let is_ours = |name: &str| {
-        let known = |it: &str| name.eq_ignore_ascii_case(it);
-        let warc = name
-            .get(..5)
-            .is_some_and(|it| it.eq_ignore_ascii_case("WARC-"));
-        (warc || known("Content-Length") || known("Content-Type"))
-            && !REPEATABLE.iter().any(|it| known(it))
-    };
-    // Comparing all pairs takes quadratic time, so the number of names is limited.
-    let names = header.iter().map(|(name, _)| name).filter(|it| is_ours(it));
-    let names: Vec<&str> = names.take(MAX_NAMES).collect();
-    for (n, name) in names.iter().enumerate() {
-        let before = names[..n].iter().filter(|it| it.eq_ignore_ascii_case(name));
-        if before.count() == 1 {
+    for unique in UNIQUE {
+        let is_it = |(name, _): &(&str, &str)| name.eq_ignore_ascii_case(unique);
+        if header.iter().filter(is_it).nth(1).is_some() {
             findings.add(
                 FindingCode::FieldRepeated,
-                format!("{name} is there more than once"),
+                format!("{unique} is there more than once"),
             );
         }
     }

@@ -17,6 +17,7 @@ use std::io;
 use std::ops::ControlFlow;
 use std::path::{Path, PathBuf};
 
+pub use self::block::{CopiedPayload, CopyError, copy_payload};
 use self::captures::ExpectedCaptures;
 use self::references::References;
 pub use self::report::{ArchiveFinding, VerifySummary};
@@ -24,7 +25,7 @@ use self::report::{FindingLocation, LateFinding, RecordFindings, Reporter};
 use self::segments::{SegmentedRecord, SegmentedRecords};
 use crate::cdxj::SortKeys;
 use crate::extent::Extent;
-use crate::file::{archive_files, file_name_of};
+use crate::file::{archive_files, file_name_of, unread_files};
 use crate::finding::FindingCode;
 use crate::header::Header;
 use crate::http::StoredRequest;
@@ -44,6 +45,9 @@ pub fn verify_archive(
     let mut verifier = Verifier::new(keys, report);
     for file in &files {
         verifier.file(file);
+    }
+    for file in unread_files(dir)? {
+        verifier.unread_file(&file);
     }
     let index = dir.join(INDEX_FILE_NAME);
     if index.exists() {
@@ -94,6 +98,13 @@ impl<'r> Verifier<'r> {
                 .add(FindingCode::Unreadable, error.to_string());
         }
         self.captures.end_file();
+    }
+
+    /// Reports a file of a kind that is not read ([`unread_files`]).
+    pub fn unread_file(&mut self, path: &Path) {
+        self.reporter.enter(path);
+        let meaning = FindingCode::FileKind.meaning();
+        self.reporter.add(FindingCode::FileKind, meaning.to_owned());
     }
 
     /// Compares the index with the files verified before. A line about another file is a finding.

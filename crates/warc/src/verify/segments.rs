@@ -4,9 +4,8 @@
 //! segment by segment, in any order and files, and its payload is checked like that of other records.
 
 use std::collections::HashMap;
-use std::fs::File;
 use std::hash::{BuildHasher, RandomState};
-use std::io::{self, BufRead, Read};
+use std::io;
 use std::path::PathBuf;
 
 use super::block;
@@ -14,7 +13,7 @@ use super::report::{LateFinding, RecordFindings};
 use crate::finding::FindingCode;
 use crate::header::{Header, RecordType};
 use crate::id::strip_brackets;
-use crate::reader::Reader;
+use crate::segment::{SegmentBlocks, SegmentPosition, number, whole_header};
 
 /// All segmented records of an archive.
 #[derive(Default)]
@@ -45,7 +44,7 @@ struct Segment {
 
 impl SegmentedRecords {
     pub(super) fn add(&mut self, at: (u32, u64), has_own_offset: bool, header: &Header) {
-        let Some(number) = number(header, NUMBER) else {
+        let Some(number) = number(header) else {
             return;
         };
         let id = header
@@ -61,9 +60,8 @@ impl SegmentedRecords {
         });
         let length = header.content_length().unwrap_or(0);
         record.length = record.length.saturating_add(length);
-        let total = self::number(header, "WARC-Segment-Total-Length");
-        record.total = record.total.or(total);
-        record.is_truncated |= header.get(TRUNCATED).is_some();
+        record.total = record.total.or(total(header));
+        record.is_truncated |= header.get("WARC-Truncated").is_some();
         let is_first = header.record_type() != Some(RecordType::Continuation);
         record.has_digest |= is_first && header.payload_digest().is_some();
     }
@@ -112,81 +110,17 @@ impl SegmentedRecord {
         files: &[PathBuf],
         findings: &mut RecordFindings<'_>,
     ) -> io::Result<()> {
-        let mut blocks = JoinedBlocks {
-            files,
-            left: self.segments.iter(),
-            reader: None,
-        };
-        let Some(mut header) = blocks.open_next()? else {
-            return Ok(());
-        };
-        header.retain(|name| !name.eq_ignore_ascii_case(NUMBER));
-        header.retain(|name| !name.eq_ignore_ascii_case("WARC-Block-Digest"));
-        if self.is_truncated {
-            header.push_read(TRUNCATED, "");
-        }
+        let positions = self.segments.iter().map(|segment| {
+            let (file, offset) = segment.at;
+            Some((files.get(file as usize)?.clone(), offset))
+        });
+        let positions: Option<Vec<SegmentPosition>> = positions.collect();
+        let mut blocks = SegmentBlocks::open(positions.unwrap_or_default())?;
+        let header = whole_header(blocks.first_header(), self.is_truncated);
         block::check_joined(&header, &mut blocks, findings)
     }
 }
 
-const NUMBER: &str = "WARC-Segment-Number";
-const TRUNCATED: &str = "WARC-Truncated";
-
-/// The joined blocks of segments.
-struct JoinedBlocks<'a> {
-    files: &'a [PathBuf],
-    left: std::slice::Iter<'a, Segment>,
-    reader: Option<Reader<File>>,
-}
-
-impl JoinedBlocks<'_> {
-    /// Moves to the next segment, if any, and returns its header.
-    fn open_next(&mut self) -> io::Result<Option<Header>> {
-        self.reader = None;
-        let Some(Segment { at, .. }) = self.left.next() else {
-            return Ok(None);
-        };
-        let path = self
-            .files
-            .get(at.0 as usize)
-            .ok_or(io::ErrorKind::NotFound)?;
-        let mut reader = Reader::open_at(path, at.1).map_err(io::Error::other)?;
-        let record = reader.next_record().map_err(io::Error::other)?;
-        let record = record.ok_or(io::ErrorKind::UnexpectedEof)?;
-        let header = record.header().clone();
-        self.reader = Some(reader);
-        Ok(Some(header))
-    }
-}
-
-impl BufRead for JoinedBlocks<'_> {
-    fn fill_buf(&mut self) -> io::Result<&[u8]> {
-        while let Some(reader) = &mut self.reader
-            && reader.fill_block()?.is_empty()
-        {
-            self.open_next()?;
-        }
-        match &mut self.reader {
-            Some(reader) => reader.fill_block(),
-            None => Ok(&[]),
-        }
-    }
-
-    fn consume(&mut self, amount: usize) {
-        if let Some(reader) = &mut self.reader {
-            reader.consume_block(amount);
-        }
-    }
-}
-
-impl Read for JoinedBlocks<'_> {
-    fn read(&mut self, buffer: &mut [u8]) -> io::Result<usize> {
-        let read = self.fill_buf()?.read(buffer)?;
-        self.consume(read);
-        Ok(read)
-    }
-}
-
-fn number(header: &Header, name: &str) -> Option<u64> {
-    header.get(name)?.parse().ok()
+fn total(header: &Header) -> Option<u64> {
+    header.get("WARC-Segment-Total-Length")?.parse().ok()
 }

@@ -12,6 +12,7 @@ mod disorder;
 mod expected;
 /// Archive files on disk, and what a dead process left.
 mod files;
+mod foreign;
 /// The versions of the format, plain and compressed in every way.
 mod formats;
 /// Stored heads and bodies.

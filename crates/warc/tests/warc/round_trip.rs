@@ -5,8 +5,8 @@ use std::io::{self, Read};
 use crate::common::{BODY, drafts, read_all};
 use proptest::prelude::*;
 use urldb_warc::{
-    Compression, Extent, FindingCode, Header, InvalidField, ReadErrorKind, Reader, RecordType, WriteErrorKind,
-    Writer,
+    Compression, Extent, FindingCode, Header, InvalidField, ReadErrorKind, Reader, RecordType,
+    WriteErrorKind, Writer,
 };
 
 fn archive(compression: Compression) -> (Vec<u8>, Vec<Extent>) {
@@ -99,7 +99,10 @@ fn every_truncation_is_noticed() {
             let is_noted = has_deviation(&bytes[..cut], FindingCode::LineEnds);
             match fault {
                 None => {
-                    assert!(next <= cut as u64 + line_ends, "a cut at {cut} is not noticed");
+                    assert!(
+                        next <= cut as u64 + line_ends,
+                        "a cut at {cut} is not noticed"
+                    );
                     assert_eq!(is_noted, next != cut as u64, "cut at {cut}");
                 }
                 Some(fault) => {

@@ -1,0 +1,183 @@
+//! The content of a block: its HTTP head, its body without chunks, and their digests.
+
+use std::io::{self, BufRead};
+
+use crate::digest::{Digest, DigestAlgorithm, DigestHasher};
+use crate::header::{Header, RecordType};
+use crate::http::{BodyFraming, Dechunker, HeadBytes, StoredRequest};
+
+/// Reads the HTTP head at the beginning of a record's block into `bytes`, which is emptied first. `None`
+/// if there is no head; then `bytes` are the beginning of the payload.
+pub(crate) fn read_http_head<'a>(
+    header: &Header,
+    block: &mut impl BufRead,
+    bytes: &'a mut Vec<u8>,
+) -> io::Result<Option<HeadBytes<'a>>> {
+    bytes.clear();
+    let kind = header.record_type();
+    let may_have_head = match kind {
+        Some(RecordType::Response | RecordType::Revisit | RecordType::Request) => true,
+        Some(RecordType::Continuation) => false,
+        _ => header.is_http(),
+    };
+    if !may_have_head {
+        return Ok(None);
+    }
+    let head = HeadBytes::read(block, bytes)?;
+    Ok(head.filter(|head| {
+        let is_head = match kind {
+            Some(RecordType::Request) => head.method().is_some(),
+            _ => head.status().is_some(),
+        };
+        is_head && (head.is_complete || head.has_only_fields())
+    }))
+}
+
+/// The digests to compute.
+#[derive(Clone, Copy, Default)]
+pub(crate) struct WantedDigests {
+    pub(crate) block: Option<DigestAlgorithm>,
+    pub(crate) payload: Option<DigestAlgorithm>,
+}
+
+/// The content of a block.
+#[derive(Default)]
+pub(crate) struct Content {
+    pub(crate) block: Option<Digest>,
+    /// Of the body without chunks; of the whole block if it is not HTTP.
+    pub(crate) payload: Option<Digest>,
+    /// Of the body with its chunks, if any.
+    pub(crate) raw: Option<Digest>,
+    /// The length of the payload, in bytes.
+    pub(crate) payload_length: u64,
+    pub(crate) http: Option<HttpMessage>,
+    /// The request, if the record is one and its method is not GET.
+    pub(crate) request: Option<StoredRequest>,
+}
+
+/// An HTTP message: the statements of its head, and its actual body.
+pub(crate) struct HttpMessage {
+    pub(crate) chunked: bool,
+    pub(crate) framing: BodyFraming,
+    /// `Content-Length` in the head.
+    pub(crate) length: Option<u64>,
+    /// The length of the body as stored, in bytes.
+    pub(crate) body: u64,
+}
+
+impl HttpMessage {
+    fn of_head(head: HeadBytes<'_>) -> Self {
+        Self {
+            chunked: head.is_chunked(),
+            framing: BodyFraming::Plain,
+            length: head
+                .get("Content-Length")
+                .and_then(|text| std::str::from_utf8(text).ok()?.parse().ok()),
+            body: 0,
+        }
+    }
+}
+
+/// Why content was not read to its end.
+pub(crate) enum ContentError {
+    /// The block could not be read.
+    Block(io::Error),
+    /// `output` failed.
+    Output(io::Error),
+}
+
+/// Reads a block to its end and passes its payload to `output`.
+pub(crate) fn read_content(
+    header: &Header,
+    block: &mut impl BufRead,
+    wanted: WantedDigests,
+    output: &mut dyn FnMut(&[u8]) -> io::Result<()>,
+) -> Result<Content, ContentError> {
+    let mut content = Content::default();
+    let mut head_bytes = Vec::new();
+    let head = read_http_head(header, block, &mut head_bytes).map_err(ContentError::Block)?;
+    content.http = head.map(HttpMessage::of_head);
+    if header.record_type() == Some(RecordType::Request) {
+        let request = head.and_then(StoredRequest::of_head);
+        content.request = request.filter(|request| !request.is_get());
+    }
+    let chunked = content.http.as_ref().is_some_and(|http| http.chunked);
+    let mut block_hasher = wanted.block.map(DigestHasher::new);
+    let mut raw = wanted.payload.filter(|_| chunked).map(DigestHasher::new);
+    let mut payload = Payload {
+        hasher: wanted.payload.map(DigestHasher::new),
+        length: 0,
+        output,
+        failure: None,
+    };
+    update(&mut block_hasher, &head_bytes);
+    if content.http.is_none() {
+        payload.add(&head_bytes);
+    }
+    let mut chunks = Dechunker::new(chunked);
+    let mut length = 0;
+    loop {
+        payload.take_failure()?;
+        let bytes = match block.fill_buf() {
+            Err(error) if error.kind() == io::ErrorKind::Interrupted => continue,
+            other => other.map_err(ContentError::Block)?,
+        };
+        if bytes.is_empty() {
+            break;
+        }
+        update(&mut block_hasher, bytes);
+        update(&mut raw, bytes);
+        chunks.push(bytes, |part| payload.add_body(part, &mut content.request));
+        let taken = bytes.len();
+        length += taken as u64;
+        block.consume(taken);
+    }
+    let framing = chunks.finish(|part| payload.add_body(part, &mut content.request));
+    payload.take_failure()?;
+    if let Some(http) = &mut content.http {
+        (http.framing, http.body) = (framing, length);
+    }
+    content.payload_length = payload.length;
+    content.payload = payload.hasher.map(DigestHasher::finish);
+    content.block = block_hasher.map(DigestHasher::finish);
+    content.raw = raw.map(DigestHasher::finish);
+    Ok(content)
+}
+
+/// A payload on its way to the output.
+struct Payload<'a> {
+    hasher: Option<DigestHasher>,
+    length: u64,
+    output: &'a mut dyn FnMut(&[u8]) -> io::Result<()>,
+    /// The first error of the output.
+    failure: Option<io::Error>,
+}
+
+impl Payload<'_> {
+    fn add(&mut self, bytes: &[u8]) {
+        update(&mut self.hasher, bytes);
+        self.length += bytes.len() as u64;
+        if self.failure.is_none() && !bytes.is_empty() {
+            self.failure = (self.output)(bytes).err();
+        }
+    }
+
+    fn add_body(&mut self, bytes: &[u8], request: &mut Option<StoredRequest>) {
+        if let Some(request) = request {
+            request.push(bytes);
+        }
+        self.add(bytes);
+    }
+
+    fn take_failure(&mut self) -> Result<(), ContentError> {
+        self.failure
+            .take()
+            .map_or(Ok(()), |error| Err(ContentError::Output(error)))
+    }
+}
+
+fn update(hasher: &mut Option<DigestHasher>, bytes: &[u8]) {
+    if let Some(hasher) = hasher {
+        hasher.update(bytes);
+    }
+}
