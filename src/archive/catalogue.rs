@@ -15,7 +15,7 @@ const DAMAGED: &str = "the index is damaged; `urldb archive index` makes it anew
 /// An archive, looked up by its index.
 #[derive(Debug)]
 pub struct Catalogue {
-    folder: PathBuf,
+    pub(super) folder: PathBuf,
     index: PathBuf,
     /// The index, opened by the first lookup.
     opened: RefCell<Option<CdxjIndex>>,

@@ -1,19 +1,20 @@
 //! The bytes of a capture, from the record that has them, verified by their digest.
 
 use std::fs::File;
-use std::io::{Read, Write};
+use std::io::Write;
+use std::path::Path;
 
 use anyhow::Context;
 use urldb_verdict::becomes_get;
 use urldb_warc::{
-    CdxjLine, Digest, DigestHasher, Header, Reader, Record, RecordType, StoredBody, StoredHead,
-    StoredRequest, Version, WarcDate,
+    CdxjLine, CopiedPayload, CopyError, Digest, FindingCode, Header, Reader, Record, RecordId,
+    StoredHead, StoredRequest, StoredSegments, WarcDate, archive_files, copy_payload,
 };
 
 use super::{Capture, Catalogue, PartialDate, date};
 
-/// Bytes copied at a time.
-const CHUNK: usize = 64 << 10;
+/// The digest of an index line without one.
+const NO_DIGEST: &str = "-";
 
 /// The largest number of archived redirects that a lookup follows.
 const MAX_REDIRECTS: usize = 10;
@@ -43,6 +44,9 @@ pub struct Payload<'a> {
     request: Option<StoredRequest>,
     /// The digest of the bytes, if the record has one.
     pub digest: Option<Digest>,
+    /// The header of the record, of all its segments if it has several.
+    header: Header,
+    segments: Option<StoredSegments>,
     /// Captures nearer to the wanted date that do not count: error pages, redirects, incomplete bodies.
     pub passed_over: Vec<Capture>,
 }
@@ -82,7 +86,8 @@ impl Catalogue {
         captures.retain(|capture| {
             let line = &capture.line;
             let will_do = any || capture.is_good() || capture.status.is_none();
-            will_do && line.timestamp <= known.timestamp && line.digest != known.digest
+            let is_other = line.digest != known.digest || line.digest == NO_DIGEST;
+            will_do && line.timestamp <= known.timestamp && is_other && line != known
         });
         let mut passed_over = vec![];
         while let Some(capture) = captures.pop() {
@@ -166,7 +171,8 @@ impl Catalogue {
             return Ok(None);
         }
         let line = &capture.line;
-        self.with_record(line, |_, head, _| {
+        self.with_record(line, |_, mut record| {
+            let head = StoredHead::read(&mut record).map_err(|error| record.fault(error))?;
             let location = head.as_ref().and_then(|head| head.get("Location"));
             let location = location.map(String::from_utf8_lossy);
             let joined =
@@ -199,12 +205,20 @@ impl Catalogue {
         } else {
             capture.line.clone()
         };
-        let (digest, truncated) = self.with_record(&stored, |header, _, _| {
-            let digest = header
-                .payload_digest()
-                .or_else(|| stored.digest.parse().ok());
-            Ok((digest, header.get("WARC-Truncated").map(str::to_owned)))
-        })?;
+        let mut header = self.with_record(&stored, |header, _| Ok(header.clone()))?;
+        let segments = self.segments_of(&stored, &header)?;
+        if let Some(segments) = &segments {
+            header = segments.header().clone();
+        }
+        // A record without a digest has the one that the indexer computed.
+        if header.get("WARC-Payload-Digest").is_none() && stored.digest != NO_DIGEST {
+            header.push("WARC-Payload-Digest", &stored.digest)?;
+        }
+        let is_incomplete = segments.as_ref().is_some_and(|it| it.problem().is_some());
+        let truncated = header
+            .get("WARC-Truncated")
+            .or(is_incomplete.then_some("unspecified"))
+            .map(str::to_owned);
         Ok(Payload {
             catalogue: self,
             capture: Capture {
@@ -213,22 +227,44 @@ impl Catalogue {
             },
             stored,
             request: None,
-            digest,
+            digest: header.payload_digest(),
+            header,
+            segments,
             passed_over: vec![],
         })
     }
 
+    /// The segments of a record, if it is the first of several.
+    fn segments_of(
+        &self,
+        stored: &CdxjLine,
+        header: &Header,
+    ) -> anyhow::Result<Option<StoredSegments>> {
+        if header.get("WARC-Segment-Number").is_none() {
+            return Ok(None);
+        }
+        let files = archive_files(&self.folder).context("cannot read the folder of the archive")?;
+        let path = self.file_of(stored)?;
+        let found = StoredSegments::find(&files, &path, stored.extent.offset);
+        found.with_context(|| format!("cannot read the segments of {}", stored.url))
+    }
+
     /// The response that a revisit refers to.
     fn original_of(&self, revisit: &CdxjLine) -> anyhow::Result<CdxjLine> {
-        let header = self.with_record(revisit, |header, _, _| Ok(header.clone()))?;
+        let header = self.with_record(revisit, |header, _| Ok(header.clone()))?;
         let url = header
             .get("WARC-Refers-To-Target-URI")
             .unwrap_or(&revisit.url);
         let date = header.get("WARC-Refers-To-Date");
         let timestamp = date.and_then(|date| Some(date.parse::<WarcDate>().ok()?.to_timestamp14()));
         let digest = header.payload_digest();
-        let is_same = |capture: &Capture| {
-            !capture.is_revisit() && digest.is_some() && capture.line.digest.parse().ok() == digest
+        let is_same = |capture: &Capture| capture.line.digest.parse().ok() == digest;
+        let missing = || {
+            format!(
+                "the capture of {} has its bytes in that of {url} of {}, which is not in this archive",
+                date::shown(&revisit.timestamp),
+                date.unwrap_or("another time")
+            )
         };
         // The original of a response to a POST has the same key as the revisit, or the URL contains
         // the request, as we write it.
@@ -237,6 +273,11 @@ impl Catalogue {
         } else {
             self.find(url, None)?
         };
+        originals.retain(|capture| !capture.is_revisit());
+        if digest.is_none() {
+            let original = self.with_id(originals, header.get("WARC-Refers-To"))?;
+            return original.with_context(missing);
+        }
         originals.retain(is_same);
         let named = originals
             .iter()
@@ -246,20 +287,35 @@ impl Catalogue {
             Some(named) => Some(originals.swap_remove(named)),
             None => originals.pop(),
         };
-        original.map(|capture| capture.line).with_context(|| {
-            format!(
-                "the capture of {} has its bytes in that of {url} of {}, which is not in this archive",
-                date::shown(&revisit.timestamp),
-                date.unwrap_or("another time")
-            )
-        })
+        original.map(|capture| capture.line).with_context(missing)
     }
 
-    /// Calls `work` with the record of an index line, positioned after its HTTP head.
+    /// The line of the capture with this record id, by which a revisit of WARC 0.9 names its original.
+    fn with_id(
+        &self,
+        captures: Vec<Capture>,
+        id: Option<&str>,
+    ) -> anyhow::Result<Option<CdxjLine>> {
+        let Some(id) = id.and_then(|id| id.parse::<RecordId>().ok()) else {
+            return Ok(None);
+        };
+        for Capture { line, .. } in captures.into_iter().rev() {
+            let is_it = self.with_record(&line, |header, _| {
+                let own = header.get("WARC-Record-ID");
+                Ok(own.and_then(|own| own.parse().ok()).as_ref() == Some(&id))
+            })?;
+            if is_it {
+                return Ok(Some(line));
+            }
+        }
+        Ok(None)
+    }
+
+    /// Calls `work` with the record of an index line and its header.
     fn with_record<T>(
         &self,
         line: &CdxjLine,
-        work: impl FnOnce(&Header, Option<StoredHead>, Record<'_, File>) -> anyhow::Result<T>,
+        work: impl FnOnce(&Header, Record<'_, File>) -> anyhow::Result<T>,
     ) -> anyhow::Result<T> {
         let path = self.file_of(line)?;
         anyhow::ensure!(
@@ -270,30 +326,20 @@ impl Catalogue {
         );
         let place = || format!("cannot use {}", path.display());
         let mut reader = Reader::open_at(&path, line.extent.offset).with_context(place)?;
-        let mut record = reader.next_record().with_context(place)?.with_context(|| {
+        let record = reader.next_record().with_context(place)?.with_context(|| {
             format!("{} ends before byte {}", path.display(), line.extent.offset)
         })?;
         let header = record.header().clone();
         let digest = header.get("WARC-Payload-Digest");
         anyhow::ensure!(
-            header.target_uri() == Some(&line.url)
+            CdxjLine::describes(&header)
+                && CdxjLine::url_of(&header).as_ref() == Some(&line.url)
                 && digest.is_none_or(|digest| digest == line.digest),
             "at byte {} of {} is another record than the index says; `urldb archive index` makes it anew",
             line.extent.offset,
             path.display()
         );
-        // An ARC record states the type of the payload.
-        let is_arc = record.version() == Version::Arc;
-        let is_http =
-            header.is_http() || is_arc && record.record_type() == Some(RecordType::Response);
-        let head = if is_http {
-            StoredHead::read(&mut record)
-                .map_err(|error| record.fault(error))
-                .with_context(place)?
-        } else {
-            None
-        };
-        work(&header, head, record)
+        work(&header, record)
     }
 }
 
@@ -324,54 +370,68 @@ impl Payload<'_> {
         &self.capture.line.url
     }
 
-    /// Copies the bytes, dechunked but with their content coding, and returns their number.
+    /// Copies the bytes, dechunked but with their content coding, and returns their number with the
+    /// findings of the verifier about them.
     ///
     /// # Errors
-    /// When the bytes cannot be read or written, or do not match their digest: the output must then
-    /// not be used.
-    pub fn copy_to(&self, output: &mut impl Write) -> anyhow::Result<u64> {
+    /// When the bytes cannot be read or written; the output must then not be used.
+    pub fn copy_unverified(&self, output: &mut impl Write) -> anyhow::Result<CopiedPayload> {
         let path = self.catalogue.file_of(&self.stored)?;
-        let place = || {
-            let offset = self.stored.extent.offset;
-            format!(
-                "the record at byte {offset} of {} cannot be used",
-                path.display()
-            )
+        let place = || self.place(&path);
+        let failed = |error| match error {
+            CopyError::Block(error) => anyhow::Error::new(error).context(place()),
+            CopyError::Output(error) => {
+                anyhow::Error::new(error).context("cannot write what was archived")
+            }
         };
-        self.catalogue
-            .with_record(&self.stored, |_, head, mut record| {
-                let is_chunked = head.as_ref().is_some_and(StoredHead::is_chunked);
-                let mut body = StoredBody::new(&mut record, is_chunked);
-                let mut hasher = self
-                    .digest
-                    .as_ref()
-                    .map(|digest| DigestHasher::new(digest.algorithm()));
-                let mut buffer = vec![0; CHUNK];
-                let mut length = 0;
-                loop {
-                    let read = match body.read(&mut buffer) {
-                        Ok(0) => break,
-                        Ok(read) => read,
-                        Err(error) => return Err(record.fault(error)).with_context(place),
-                    };
-                    let chunk = &buffer[..read];
-                    if let Some(hasher) = &mut hasher {
-                        hasher.update(chunk);
-                    }
-                    output
-                        .write_all(chunk)
-                        .context("cannot write what was archived")?;
-                    length += read as u64;
-                }
-                record.finish().with_context(place)?;
-                let actual = hasher.map(DigestHasher::finish);
-                if let (Some(expected), Some(actual)) = (&self.digest, &actual)
-                    && expected != actual
-                {
-                    let problem = format!("its bytes have {actual}, not {expected} as it says");
-                    return Err(anyhow::anyhow!(problem)).with_context(place);
-                }
-                Ok(length)
-            })
+        if let Some(segments) = &self.segments {
+            let mut blocks = segments.blocks().with_context(place)?;
+            return copy_payload(&self.header, &mut blocks, output).map_err(failed);
+        }
+        self.catalogue.with_record(&self.stored, |_, mut record| {
+            let copied = copy_payload(&self.header, &mut record, output);
+            let copied = copied.map_err(|error| match error {
+                CopyError::Block(error) => anyhow::Error::new(record.fault(error)).context(place()),
+                error @ CopyError::Output(_) => failed(error),
+            })?;
+            record.finish().with_context(place)?;
+            Ok(copied)
+        })
+    }
+
+    /// As [`Payload::copy_unverified`], for bytes that are what the record says.
+    ///
+    /// # Errors
+    /// As there, and when the bytes do not match a digest of the record, or its chunks are broken: the
+    /// output must then not be used.
+    pub fn copy_to(&self, output: &mut impl Write) -> anyhow::Result<CopiedPayload> {
+        let copied = self.copy_unverified(output)?;
+        let path = self.catalogue.file_of(&self.stored)?;
+        let is_wrong = |code: FindingCode| {
+            let is_proven = self.digest.is_some();
+            match code {
+                FindingCode::BlockDigest | FindingCode::PayloadDigest => true,
+                FindingCode::HttpFraming => copied.is_broken && !is_proven,
+                _ => false,
+            }
+        };
+        if let Some(problem) = self.segments.as_ref().and_then(StoredSegments::problem) {
+            return Err(anyhow::anyhow!("{problem}")).with_context(|| self.place(&path));
+        }
+        match copied.findings.iter().find(|(code, _)| is_wrong(*code)) {
+            None => Ok(copied),
+            Some((_, problem)) => Err(anyhow::anyhow!(
+                "{problem}; `urldb archive get --unverified` takes the bytes all the same"
+            ))
+            .with_context(|| self.place(&path)),
+        }
+    }
+
+    fn place(&self, path: &Path) -> String {
+        let offset = self.stored.extent.offset;
+        format!(
+            "the record at byte {offset} of {} cannot be used",
+            path.display()
+        )
     }
 }

@@ -6,6 +6,7 @@
 //! Captures with another status than 200 promise nothing, and revisits repeat an earlier record.
 
 use std::error::Error;
+use std::fs::File;
 use std::io::{self, BufRead, BufReader, Read, Write};
 use std::path::Path;
 use std::sync::Arc;
@@ -14,8 +15,8 @@ use flate2::bufread::MultiGzDecoder;
 use serde_json::{Map, Value as Json};
 use urldb_canon::surt;
 use urldb_warc::{
-    Digest, DigestAlgorithm, Header, ReadError as WarcError, Reader, RecordType, StoredBody,
-    StoredHead, WarcDate,
+    Digest, DigestAlgorithm, Header, ReadError as WarcError, ReadErrorKind, Reader, RecordType,
+    StoredBody, StoredHead, WarcDate,
 };
 
 use crate::input::{LimitedReader, LineReader, MAX_UNPACKED};
@@ -31,16 +32,38 @@ pub fn read_warc(path: &Path, shown: &Arc<str>, sink: &mut Sink<'_>) -> Result<(
         message: error.kind.to_string(),
     };
     let mut reader = Reader::open(path).map_err(|error| malformed(&error))?;
-    while let Some(mut record) = reader.next_record().map_err(|error| malformed(&error))? {
-        let place = at_byte(shown, record.offset());
-        let header = record.header().clone();
-        match capture(&header, &mut record, place) {
-            Ok(Some(found)) => sink(found)?,
-            Ok(None) => {}
-            Err(error) => return Err(malformed(&record.fault(error))),
+    loop {
+        match next_capture(&mut reader, shown) {
+            Ok(Some(Some(found))) => sink(found)?,
+            Ok(Some(None)) => {}
+            Ok(None) => return Ok(()),
+            Err(error) if error.is_damage() && !is_no_archive(&error) => {
+                let message = format!("the record cannot be read: {}", error.kind);
+                sink(Notice::refused(at_byte(shown, error.offset), "damaged", message).into())?;
+                reader.skip_damage().map_err(|error| malformed(&error))?;
+            }
+            Err(error) => return Err(malformed(&error)),
         }
     }
-    Ok(())
+}
+
+fn is_no_archive(error: &WarcError) -> bool {
+    matches!(error.kind, ReadErrorKind::NotAnArchive { .. })
+}
+
+/// Reads the next record to its end; `None` at the end of the file.
+fn next_capture(
+    reader: &mut Reader<File>,
+    shown: &Arc<str>,
+) -> Result<Option<Option<ReadEvent>>, WarcError> {
+    let Some(mut record) = reader.next_record()? else {
+        return Ok(None);
+    };
+    let place = at_byte(shown, record.offset());
+    let header = record.header().clone();
+    let found = capture(&header, &mut record, place).map_err(|error| record.fault(error))?;
+    record.finish()?;
+    Ok(Some(found))
 }
 
 fn at_byte(file: &Arc<str>, offset: u64) -> Location {
@@ -73,6 +96,9 @@ fn capture(
         },
         _ => return Ok(None),
     };
+    if header.get("WARC-Segment-Number").is_some() {
+        return left_out("segmented", "captured in segments".to_owned());
+    }
     if header.get("WARC-Truncated").is_some() {
         return left_out("truncated", "not captured whole".to_owned());
     }

@@ -8,14 +8,15 @@ use anyhow::Context as _;
 use clap::ValueEnum;
 use serde::Serialize;
 use urldb_warc::{
-    ARCHIVE_SUFFIX, Compression, ConvertError, Reader, Version, Writer, archive_files,
+    ARCHIVE_SUFFIX, Compression, ConvertError, FindingCode, Reader, Version, Writer, archive_files,
+    unread_files,
 };
 
 use super::{Context, ExitCode, archive_folder, write_json};
 use crate::archive::Keys;
 use crate::cli::print::progress::ProgressLine;
 use crate::cli::print::style::Format;
-use crate::cli::print::style::{count, print_error};
+use crate::cli::print::style::{count, print_error, print_warning};
 use crate::database::edit::Edit;
 use crate::explain::explain;
 
@@ -108,8 +109,20 @@ pub(super) fn run(args: &Args, context: &Context) -> anyhow::Result<ExitCode> {
         bar.advance();
     }
     bar.finish();
-    urldb_warc::rebuild_index(&target, &Keys).context("cannot make the index")?;
-    let exit = if report.not_converted == 0 {
+    let made = urldb_warc::rebuild_index(&target, &Keys).context("cannot make the index")?;
+    for error in &made.damaged {
+        print_warning(error);
+    }
+    let unread = unread_files(&folder).context("cannot read the folder of the archive")?;
+    for file in &unread {
+        let file = context.shown(file);
+        print_warning(format!(
+            "{file} is not converted: {}",
+            FindingCode::FileKind.meaning()
+        ));
+    }
+    let is_complete = made.damaged.is_empty() && unread.is_empty();
+    let exit = if report.not_converted == 0 && is_complete {
         ExitCode::Success
     } else {
         ExitCode::Findings

@@ -197,7 +197,7 @@ impl DiffSide {
     fn load(payload: &Payload<'_>) -> anyhow::Result<Self> {
         let file = tempfile::tempfile().context(NO_COPY)?;
         let mut output = BufWriter::new(&file);
-        let length = payload.copy_to(&mut output)?;
+        let length = payload.copy_to(&mut output)?.length;
         output.flush().context(NO_COPY)?;
         drop(output);
         Ok(Self {

@@ -1,9 +1,10 @@
 //! `urldb archive get`.
 
 use std::io::{self, BufWriter, Write};
-use std::path::PathBuf;
+use std::path::{Path, PathBuf};
 
 use urldb_text::sanitize;
+use urldb_warc::{CopiedPayload, FindingCode, Severity};
 
 use super::{
     CaptureQuery, Context, ExitCode, PartialDate, Payload, RequestArgs, catalogue, date,
@@ -28,6 +29,9 @@ pub(super) struct Args {
     /// Accept an error page, a redirect or an incomplete body too
     #[arg(long)]
     any: bool,
+    /// Write the bytes even if they do not match their digest, with a warning
+    #[arg(long)]
+    unverified: bool,
     /// Write this file, once the bytes are verified; `-` is standard output
     #[arg(short, long, value_name = "FILE")]
     output: Option<PathBuf>,
@@ -49,8 +53,8 @@ pub(super) fn run(args: &Args, context: &Context) -> anyhow::Result<ExitCode> {
     })?;
     print_notes(&payload, args, context);
     match &args.output {
-        Some(output) if output.as_os_str() != "-" => write_file(&payload, output, context)?,
-        _ => write_out(&payload)?,
+        Some(output) if output.as_os_str() != "-" => write_file(&payload, output, args, context)?,
+        _ => write_out(&payload, args)?,
     }
     Ok(ExitCode::Success)
 }
@@ -78,35 +82,69 @@ fn print_notes(payload: &Payload<'_>, args: &Args, context: &Context) {
         // A closed standard error is no error.
         let _ = writeln!(anstream::stderr(), "these are the bytes of {url}");
     }
-    if payload.digest.is_none() {
+}
+
+/// Copies the bytes, verified unless the user takes them as they are.
+fn copy(
+    payload: &Payload<'_>,
+    args: &Args,
+    output: &mut impl Write,
+) -> anyhow::Result<CopiedPayload> {
+    if args.unverified {
+        payload.copy_unverified(output)
+    } else {
+        payload.copy_to(output)
+    }
+}
+
+/// Prints what the verifier finds in the bytes.
+fn print_findings(copied: &CopiedPayload) {
+    let is_about_bytes = |code: FindingCode| {
+        matches!(
+            code,
+            FindingCode::BlockDigest
+                | FindingCode::PayloadDigest
+                | FindingCode::PayloadDigestRaw
+                | FindingCode::DigestUnknown
+                | FindingCode::HttpFraming
+        )
+    };
+    for (code, message) in &copied.findings {
+        if is_about_bytes(*code) {
+            print_warning(format!("{code}: {}", sanitize(message)));
+        }
+    }
+    if !copied.has_digest {
         print_warning("the record has no digest that its bytes could be held against");
     }
 }
 
 fn write_file(
     payload: &Payload<'_>,
-    output: &std::path::Path,
+    output: &Path,
+    args: &Args,
     context: &Context,
 ) -> anyhow::Result<()> {
     let path = context.directory.join(output);
-    let mut length = 0;
+    let mut copied = CopiedPayload::default();
     urldb_files::write_atomically_with(&path, |file| {
         let mut file = BufWriter::new(file);
-        length = payload.copy_to(&mut file)?;
+        copied = copy(payload, args, &mut file)?;
         file.flush()?;
         anyhow::Ok(())
     })
     .map_err(|error| error.context(format!("{} was not written", output.display())))?;
+    print_findings(&copied);
     if !context.quiet {
-        let digest = payload
-            .digest
-            .as_ref()
-            .map(|digest| format!(" with {digest}"));
+        let is_proven = |code: &FindingCode| code.severity() != Severity::Error;
+        let is_proven = copied.findings.iter().all(|(code, _)| is_proven(code));
+        let digest = payload.digest.as_ref().filter(|_| is_proven);
+        let digest = digest.map(|digest| format!(" with {digest}"));
         writeln!(
             anstream::stdout(),
             "wrote {}: {}{}, of {}",
             output.display(),
-            count(length, "byte"),
+            count(copied.length, "byte"),
             digest.unwrap_or_default(),
             date::shown(&payload.capture.line.timestamp)
         )?;
@@ -115,10 +153,11 @@ fn write_file(
 }
 
 /// Reads the bytes twice, to verify them before the first goes down a pipe.
-fn write_out(payload: &Payload<'_>) -> anyhow::Result<()> {
-    payload.copy_to(&mut io::sink())?;
+fn write_out(payload: &Payload<'_>, args: &Args) -> anyhow::Result<()> {
+    let copied = copy(payload, args, &mut io::sink())?;
+    print_findings(&copied);
     let mut out = BufWriter::new(io::stdout().lock());
-    payload.copy_to(&mut out)?;
+    copy(payload, args, &mut out)?;
     out.flush()?;
     Ok(())
 }

@@ -3,6 +3,7 @@
 use std::io::Write;
 
 use anyhow::Context as _;
+use urldb_warc::{FindingCode, unread_files};
 
 use super::{Context, ExitCode, archive_folder};
 use crate::archive::Keys;
@@ -17,15 +18,25 @@ pub(super) struct Args {}
 
 pub(super) fn run(_: &Args, context: &Context) -> anyhow::Result<ExitCode> {
     let _lock = context.lock_repository()?;
-    let made = urldb_warc::rebuild_index(&archive_folder(context)?, &Keys)
-        .context("cannot make the index")?;
+    let folder = archive_folder(context)?;
+    let made = urldb_warc::rebuild_index(&folder, &Keys).context("cannot make the index")?;
     for error in &made.damaged {
-        print_warning(error);
+        print_warning(format!(
+            "{error}; `urldb archive repair` sets aside what is damaged"
+        ));
+    }
+    let unread = unread_files(&folder).context("cannot read the folder of the archive")?;
+    for file in &unread {
+        let file = context.shown(file);
+        print_warning(format!(
+            "{file}: not in the index: {}",
+            FindingCode::FileKind.meaning()
+        ));
     }
     if !context.quiet {
         writeln!(anstream::stdout(), "indexed {}", count(made.files, "file"))?;
     }
-    Ok(if made.damaged.is_empty() {
+    Ok(if made.damaged.is_empty() && unread.is_empty() {
         ExitCode::Success
     } else {
         ExitCode::Findings

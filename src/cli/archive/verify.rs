@@ -7,7 +7,7 @@ use anyhow::Context as _;
 use serde::Serialize;
 use urldb_text::sanitize;
 use urldb_warc::{
-    ArchiveFinding, INDEX_FILE_NAME, Severity, Verifier, VerifySummary, archive_files,
+    ArchiveFinding, INDEX_FILE_NAME, Severity, Verifier, VerifySummary, archive_files, unread_files,
 };
 
 use super::{Context, ExitCode, archive_folder, write_json};
@@ -69,6 +69,9 @@ pub(super) fn run(args: &Args, context: &Context) -> anyhow::Result<ExitCode> {
     for file in &files {
         verifier.file(file);
         bar.advance();
+    }
+    for file in unread_files(&folder).context("cannot read the folder of the archive")? {
+        verifier.unread_file(&file);
     }
     let index = folder.join(INDEX_FILE_NAME);
     if index.exists() {

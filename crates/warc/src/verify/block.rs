@@ -50,6 +50,8 @@ pub struct CopiedPayload {
     pub length: u64,
     /// Whether the record states a digest of a known kind, of its block or its payload.
     pub has_digest: bool,
+    /// Whether the payload ends early, because its chunks are broken.
+    pub is_broken: bool,
     /// The findings about the content.
     pub findings: Vec<(FindingCode, String)>,
 }
@@ -86,6 +88,9 @@ pub fn copy_payload(
     stated.compare(&content, &mut record_findings);
     Ok(CopiedPayload {
         length: content.payload_length,
+        is_broken: content
+            .http
+            .is_some_and(|http| http.framing == BodyFraming::Broken),
         has_digest: stated.block.is_some() || stated.payload.is_some(),
         findings,
     })

@@ -3,7 +3,10 @@
 use std::path::PathBuf;
 
 use proptest::prelude::*;
-use urldb_warc::{Compression, ConvertError, Header, Reader, RecordType, Version, Writer, convert};
+use urldb_warc::{
+    Compression, ConvertError, Header, IDENTICAL_PAYLOAD_PROFILE, NOT_MODIFIED_PROFILE, Reader,
+    RecordType, Version, Writer, convert,
+};
 
 use crate::common::{drafts, id, read_all};
 
@@ -227,9 +230,16 @@ fn any_header() -> impl Strategy<Value = Header> {
         )
 }
 
-/// A record that has bytes and says no type is one of unknown type.
+/// A record that has bytes and says no type is one of unknown type, and a revisit has a profile.
 fn with_type(header: &Header, block: &[u8]) -> Header {
     let mut header = header.clone();
+    if header.record_type() == Some(RecordType::Revisit) && header.get("WARC-Profile").is_none() {
+        let profile = match header.get("WARC-Payload-Digest") {
+            Some(_) => IDENTICAL_PAYLOAD_PROFILE,
+            None => NOT_MODIFIED_PROFILE,
+        };
+        header.push("WARC-Profile", profile).expect("valid");
+    }
     let needs_one = !block.is_empty() && header.record_type() != Some(RecordType::Continuation);
     if needs_one && header.get("Content-Type").is_none() {
         header

@@ -179,7 +179,6 @@ fn a_revisit_of_0_9_gets_a_profile() {
         "WARC-Payload-Digest: sha1:2ZWC6JAT6KNXKD37F7MOEKXQMRY75YY4\r\nRelated-",
     );
     let length = with_digest.len() - 4;
-    let with_digest = with_digest.replacen(|c: char| c.is_ascii_digit(), "0", 0);
     let begin = with_digest
         .split(" revisit ")
         .next()
@@ -290,7 +289,7 @@ fn a_capture_is_indexed_whatever_the_form_of_its_date_and_uri() {
         ("2026-11-20T06:00:00.5Z", "20261120060000"),
     ] {
         let fields = [
-            ("WARC-Target-URI", "http://a.test/a b\tc"),
+            ("WARC-Target-URI", "http://a.test/a b"),
             HTTP,
             ("WARC-Date", date),
         ];
@@ -298,7 +297,7 @@ fn a_capture_is_indexed_whatever_the_form_of_its_date_and_uri() {
         let dir = archive(&[("a.warc", &bytes)]);
         let lines = index_lines_of(&dir.path().join("a.warc"), &key).expect(date);
         assert_eq!(lines[0].timestamp, timestamp);
-        assert_eq!(lines[0].url, "http://a.test/a%20b%09c");
+        assert_eq!(lines[0].url, "http://a.test/a%20b");
     }
 }
 
