@@ -147,7 +147,7 @@ fn wrong_bytes_are_not_put_into_a_bag() {
         .says(&["exported 1 of 2 static records"])
         .complains(&[
             "not in the archive: http://example.test/lost: the record at byte",
-            "its bytes have sha256:",
+            "the payload has the digest sha256:",
         ]);
     let files: Vec<_> = sandbox.tree("bag/data").into_keys().collect();
     assert_eq!(files, [Path::new("bag/data/example.test/a")]);

@@ -159,7 +159,7 @@ fn a_file_is_written_whole_or_not_at_all() {
     sandbox
         .urldb(&["archive", "get", wrong, "-o", "out"])
         .code(2)
-        .complains(&["out was not written", "its bytes have sha256:"]);
+        .complains(&["out was not written", "the payload has the digest sha256:"]);
     assert_eq!(sandbox.read("out"), "before");
     assert_eq!(sandbox.urldb(&["archive", "get", wrong]).code(2).out, "");
     sandbox

@@ -40,6 +40,7 @@ mod archive_changes;
 mod archive_conditional;
 mod archive_expected;
 mod archive_export;
+mod archive_foreign;
 mod archive_health;
 mod archive_observed;
 mod archive_reading;

@@ -113,16 +113,11 @@ pub(super) fn run(args: &Args, context: &Context) -> anyhow::Result<ExitCode> {
     for error in &made.damaged {
         print_warning(error);
     }
-    let unread = unread_files(&folder).context("cannot read the folder of the archive")?;
-    for file in &unread {
-        let file = context.shown(file);
-        print_warning(format!(
-            "{file} is not converted: {}",
-            FindingCode::FileKind.meaning()
-        ));
+    for file in unread_files(&folder).context("cannot read the folder of the archive")? {
+        let problem = anyhow::anyhow!(FindingCode::FileKind.meaning());
+        report.add(args.format, (&context.shown(&file), ""), Err(problem));
     }
-    let is_complete = made.damaged.is_empty() && unread.is_empty();
-    let exit = if report.not_converted == 0 && is_complete {
+    let exit = if report.not_converted == 0 && made.damaged.is_empty() {
         ExitCode::Success
     } else {
         ExitCode::Findings

@@ -1,0 +1,330 @@
+//! Archives of other programs, taken out through the command line.
+
+use std::fs;
+
+use urldb_warc::{Digest, DigestAlgorithm};
+
+use crate::sandbox::Sandbox;
+
+const URL: &str = "http://example.test/page";
+
+const HTTP: (&str, &str) = ("Content-Type", "application/http; msgtype=response");
+
+fn id(n: u8) -> String {
+    format!("<urn:uuid:00000000-0000-4000-8000-0000000000{n:02}>")
+}
+
+fn sha1(bytes: impl AsRef<[u8]>) -> String {
+    let (digest, _) = Digest::of(DigestAlgorithm::Sha1, bytes.as_ref()).unwrap();
+    digest.to_string()
+}
+
+/// A record with these fields beside type and id; its date has its number as the day.
+fn record(kind: &str, n: u8, uri: &str, fields: &[(&str, &str)], block: &str) -> String {
+    let fields: String = fields
+        .iter()
+        .map(|(name, value)| format!("{name}: {value}\r\n"))
+        .collect();
+    format!(
+        "WARC/1.0\r\nWARC-Type: {kind}\r\nWARC-Record-ID: {}\r\nWARC-Date: 2026-01-{n:02}T00:00:00Z\r\n\
+         WARC-Target-URI: {uri}\r\n{fields}Content-Length: {}\r\n\r\n{block}\r\n\r\n",
+        id(n),
+        block.len()
+    )
+}
+
+fn response(n: u8, uri: &str, body: &str) -> String {
+    let block = format!("HTTP/1.1 200 OK\r\n\r\n{body}");
+    let digest = sha1(body);
+    record(
+        "response",
+        n,
+        uri,
+        &[HTTP, ("WARC-Payload-Digest", &digest)],
+        &block,
+    )
+}
+
+/// A repository with these archive files and an index of them.
+fn archive(files: &[(&str, String)]) -> Sandbox {
+    let sandbox = Sandbox::new("");
+    for (name, text) in files {
+        sandbox.write(&format!("archive/{name}"), text);
+    }
+    sandbox.urldb(&["archive", "index"]).code(0);
+    sandbox
+}
+
+fn get(sandbox: &Sandbox, url: &str) -> String {
+    sandbox.urldb(&["archive", "get", url]).code(0).out
+}
+
+#[test]
+fn metadata_of_a_page_is_not_taken_for_the_page() {
+    let metadata = |n, kind: &str| {
+        record(
+            "metadata",
+            n,
+            URL,
+            &[("Content-Type", kind)],
+            "via: http://other.test/",
+        )
+    };
+    let file = [
+        response(1, URL, "old page"),
+        response(2, URL, "new page"),
+        metadata(3, "text/anvl"),
+        metadata(4, "application/json"),
+        metadata(5, "text/xml"),
+    ];
+    let sandbox = archive(&[("a.warc", file.concat())]);
+    assert_eq!(get(&sandbox, URL), "new page");
+    let list = sandbox.urldb(&["archive", "list"]).code(0);
+    list.says(&["2 captures, 2 contents"]);
+    let diff = sandbox.urldb(&["archive", "diff", URL]).code(1);
+    diff.says(&["-old page", "+new page"]);
+    // An index of another program may have a line of the metadata.
+    let index = sandbox.read("archive/index.cdxj");
+    let offset = file[..2].concat().len();
+    let line = format!(
+        "test,example)/page 20260103000000 {{\"url\": \"{URL}\", \"mime\": \"text/anvl\", \
+         \"digest\": \"-\", \"length\": \"9\", \"offset\": \"{offset}\", \"filename\": \"a.warc\"}}\n"
+    );
+    sandbox.write("archive/index.cdxj", index + &line);
+    let ran = sandbox.urldb(&["archive", "get", URL]).code(2);
+    ran.complains(&["is another record than the index says"]);
+}
+
+fn segments() -> [String; 3] {
+    let digest = sha1("all of the body");
+    let first = [
+        HTTP,
+        ("WARC-Payload-Digest", &digest),
+        ("WARC-Segment-Number", "1"),
+    ];
+    let origin = id(1);
+    let next = |number, more: &[(&'static str, &'static str)]| {
+        let mut fields = vec![("WARC-Segment-Origin-ID", origin.clone())];
+        fields.push(("WARC-Segment-Number", String::from(number)));
+        fields.extend(
+            more.iter()
+                .map(|(name, value)| (*name, (*value).to_owned())),
+        );
+        fields
+    };
+    let continuation = |n, fields: Vec<(&str, String)>, block| {
+        let fields: Vec<(&str, &str)> = fields
+            .iter()
+            .map(|(name, it)| (*name, it.as_str()))
+            .collect();
+        record("continuation", n, URL, &fields, block)
+    };
+    [
+        record("response", 1, URL, &first, "HTTP/1.1 200 OK\r\n\r\nall of"),
+        continuation(2, next("2", &[]), " the"),
+        continuation(
+            3,
+            next("3", &[("WARC-Segment-Total-Length", "34")]),
+            " body",
+        ),
+    ]
+}
+
+#[test]
+fn segments_are_joined() {
+    let [first, second, third] = segments();
+    let old = response(9, URL, "an older page").replace("2026-01-09", "2025-01-09");
+    let sandbox = archive(&[
+        ("a.warc", third),
+        ("b.warc", [old, first].concat()),
+        ("c.warc", second),
+    ]);
+    assert_eq!(get(&sandbox, URL), "all of the body");
+    let diff = sandbox.urldb(&["archive", "diff", URL]).code(1);
+    diff.says(&["-an older page", "+all of the body"]);
+    sandbox.write(
+        "urldb/example.test.yaml",
+        "---\n_path: /page\ncontent-length: 15\n",
+    );
+    let export = ["archive", "export", "--bagit", "bag"];
+    sandbox.urldb(&export).code(0);
+    assert_eq!(
+        sandbox.read("bag/data/example.test/page"),
+        "all of the body"
+    );
+    // Without one of them the capture is incomplete, and an older one is taken.
+    fs::remove_file(sandbox.path("archive/c.warc")).unwrap();
+    let ran = sandbox.urldb(&["archive", "get", URL]).code(0);
+    assert_eq!(ran.out, "an older page");
+    ran.complains(&["passed over 1 later capture"]);
+    let ran = sandbox.urldb(&["archive", "get", "--any", URL]).code(2);
+    ran.complains(&["segment 2 of urn:uuid:", "is not in the archive"]);
+}
+
+#[test]
+fn a_wrong_block_digest_is_an_error_unless_the_user_takes_the_bytes() {
+    let wrong = sha1("other bytes");
+    let block = "HTTP/1.1 200 OK\r\n\r\nthe page";
+    let fields = [HTTP, ("WARC-Block-Digest", wrong.as_str())];
+    let sandbox = archive(&[("a.warc", record("response", 1, URL, &fields, block))]);
+    let ran = sandbox.urldb(&["archive", "get", URL]).code(2);
+    ran.complains(&[
+        "the block has the digest",
+        "`urldb archive get --unverified`",
+    ]);
+    sandbox.write(
+        "urldb/example.test.yaml",
+        "---\n_path: /page\ncontent-length: 8\n",
+    );
+    let ran = sandbox
+        .urldb(&["archive", "export", "--bagit", "bag"])
+        .code(1);
+    ran.complains(&["the block has the digest"]);
+    let ran = sandbox
+        .urldb(&["archive", "get", "--unverified", URL])
+        .code(0);
+    assert_eq!(ran.out, "the page");
+    ran.complains(&["block-digest: the block has the digest"]);
+}
+
+#[test]
+fn the_checksum_of_0_9_is_compared() {
+    let block = "HTTP/1.1 200 OK\r\n\r\nthe page";
+    let file = |checksum: &str| {
+        let rest = format!(
+            " response {URL} 20260101000000 message/http urn:x:1\r\nChecksum: {checksum}\r\n\r\n{block}"
+        );
+        format!(
+            "warc/0.9 {}{rest}\r\n\r\n",
+            "warc/0.9 123".len() + rest.len()
+        )
+    };
+    assert_eq!(
+        get(&archive(&[("a.warc", file(&sha1(block)))]), URL),
+        "the page"
+    );
+    let sandbox = archive(&[("a.warc", file(&sha1("x")))]);
+    let ran = sandbox.urldb(&["archive", "get", URL]).code(2);
+    ran.complains(&["the block has the digest"]);
+}
+
+/// GNU Wget and warcio digest the body with its chunks.
+#[test]
+fn a_digest_over_the_chunks_is_accepted_and_named() {
+    let raw = "4\r\nthe \r\n4\r\npage\r\n0\r\n\r\n";
+    let block = format!("HTTP/1.1 200 OK\r\nTransfer-Encoding: chunked\r\n\r\n{raw}");
+    let digest = sha1(raw);
+    let fields = [HTTP, ("WARC-Payload-Digest", digest.as_str())];
+    let sandbox = archive(&[("a.warc", record("response", 1, URL, &fields, &block))]);
+    let ran = sandbox.urldb(&["archive", "get", URL]).code(0);
+    assert_eq!(ran.out, "the page");
+    ran.complains(&[
+        "payload-digest-raw: ",
+        "is the digest of the body with its chunks",
+    ]);
+    // Any other digest is still an error.
+    let wrong = sha1("the rage");
+    let fields = [HTTP, ("WARC-Payload-Digest", wrong.as_str())];
+    let sandbox = archive(&[("a.warc", record("response", 1, URL, &fields, &block))]);
+    let ran = sandbox.urldb(&["archive", "get", URL]).code(2);
+    ran.complains(&["the payload has the digest", "--unverified"]);
+    let ran = sandbox
+        .urldb(&["archive", "get", "--unverified", URL, "-o", "page"])
+        .code(0);
+    assert!(!ran.out.contains(&wrong), "{ran:?}");
+    assert_eq!(sandbox.read("page"), "the page");
+}
+
+#[test]
+fn a_uri_with_a_blank_is_found() {
+    let sandbox = archive(&[(
+        "a.warc",
+        response(1, "http://example.test/a page", "the page"),
+    )]);
+    for url in ["http://example.test/a%20page", "http://example.test/a page"] {
+        assert_eq!(get(&sandbox, url), "the page", "{url}");
+    }
+}
+
+#[test]
+fn a_revisit_of_0_9_is_found_by_the_id_of_its_original() {
+    let part = |kind: &str, n: u8, field: &str, block: &str| {
+        let rest =
+            format!(" {kind} {URL} 2026010{n}000000 message/http urn:x:{n}\r\n{field}\r\n{block}");
+        format!(
+            "warc/0.9 {}{rest}\r\n\r\n",
+            "warc/0.9 123".len() + rest.len()
+        )
+    };
+    let file = [
+        part(
+            "response",
+            1,
+            "X-Number: first\r\n",
+            "HTTP/1.1 200 OK\r\n\r\nthe first page",
+        ),
+        part(
+            "response",
+            2,
+            "X-Number: second\r\n",
+            "HTTP/1.1 200 OK\r\n\r\nthe second page",
+        ),
+        part("revisit", 3, "Related-Record-ID: urn:x:1\r\n", ""),
+    ];
+    let sandbox = archive(&[("a.warc", file.concat())]);
+    assert_eq!(get(&sandbox, URL), "the first page");
+}
+
+/// The index goes on behind damage, and a person is told what it lacks and what to do.
+#[test]
+fn an_index_names_what_it_lacks() {
+    let damaged = response(2, URL, "second").replace("Content-Length: ", "Content-Length: x");
+    let undated = response(4, URL, "fourth").replace("2026-01-04", "2026-13-04");
+    let file = [
+        response(1, URL, "first"),
+        damaged,
+        response(3, URL, "third"),
+        undated,
+    ];
+    let sandbox = Sandbox::new("");
+    sandbox.write("archive/a.warc", file.concat());
+    sandbox.write("archive/b.warc.zst", "x");
+    let ran = sandbox.urldb(&["archive", "index"]).code(1);
+    ran.complains(&[
+        "a.warc: not in the index: the record at byte ",
+        "which cannot be read: its Content-Length is missing",
+        "whose WARC-Date is not a date: \"2026-13-04T00:00:00Z\"",
+        "`urldb archive repair` sets aside what is damaged",
+        "archive/b.warc.zst: not in the index: the file is of a kind that is not read",
+    ]);
+    assert_eq!(get(&sandbox, URL), "third");
+    let ran = sandbox.urldb(&["archive", "verify"]).code(1);
+    ran.says(&["file-kind: ", "date: "]);
+}
+
+#[test]
+fn an_import_goes_on_behind_damage() {
+    let damaged = response(2, URL, "second").replace("Content-Length: ", "Content-Length: x");
+    let third = response(3, "http://example.test/third", "third");
+    let file = [
+        response(1, URL, "first"),
+        damaged,
+        third,
+        segments()[0].clone(),
+    ];
+    let sandbox = Sandbox::new("");
+    sandbox.write("list.warc", file.concat());
+    let ran = sandbox.urldb(&["import", "warc", "list.warc"]);
+    ran.complains(&[
+        "the record cannot be read",
+        "nothing was imported because of 1 refusal",
+    ]);
+    assert!(!sandbox.path("urldb/example.test.yaml").exists());
+    let ran = sandbox.urldb(&["import", "warc", "list.warc", "--keep-going", "--verbose"]);
+    ran.complains(&["captured in segments"]);
+    let file = sandbox.read("urldb/example.test.yaml");
+    assert!(
+        file.contains("_path: /page\n") && file.contains("_path: /third\n"),
+        "{file}"
+    );
+}
