@@ -23,7 +23,7 @@ fn sha1(bytes: impl AsRef<[u8]>) -> String {
 fn record(kind: &str, n: u8, uri: &str, fields: &[(&str, &str)], block: &str) -> String {
     let fields: String = fields
         .iter()
-        .map(|(name, value)| format!("{name}: {value}\r\n"))
+        .flat_map(|(name, value)| [name, ": ", value, "\r\n"])
         .collect();
     format!(
         "WARC/1.0\r\nWARC-Type: {kind}\r\nWARC-Record-ID: {}\r\nWARC-Date: 2026-01-{n:02}T00:00:00Z\r\n\

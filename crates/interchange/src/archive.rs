@@ -34,9 +34,9 @@ pub fn read_warc(path: &Path, shown: &Arc<str>, sink: &mut Sink<'_>) -> Result<(
     let mut reader = Reader::open(path).map_err(|error| malformed(&error))?;
     loop {
         match next_capture(&mut reader, shown) {
-            Ok(Some(Some(found))) => sink(found)?,
-            Ok(Some(None)) => {}
-            Ok(None) => return Ok(()),
+            Ok(NextRecord::Capture(found)) => sink(found)?,
+            Ok(NextRecord::Other) => {}
+            Ok(NextRecord::End) => return Ok(()),
             Err(error) if error.is_damage() && !is_no_archive(&error) => {
                 let message = format!("the record cannot be read: {}", error.kind);
                 sink(Notice::refused(at_byte(shown, error.offset), "damaged", message).into())?;
@@ -51,19 +51,26 @@ fn is_no_archive(error: &WarcError) -> bool {
     matches!(error.kind, ReadErrorKind::NotAnArchive { .. })
 }
 
-/// Reads the next record to its end; `None` at the end of the file.
-fn next_capture(
-    reader: &mut Reader<File>,
-    shown: &Arc<str>,
-) -> Result<Option<Option<ReadEvent>>, WarcError> {
+/// The next record of a file.
+enum NextRecord {
+    /// A capture, taken or left out.
+    Capture(ReadEvent),
+    /// A record that is no capture.
+    Other,
+    /// The end of the file.
+    End,
+}
+
+/// Reads the next record to its end, so that a damaged record is no capture.
+fn next_capture(reader: &mut Reader<File>, shown: &Arc<str>) -> Result<NextRecord, WarcError> {
     let Some(mut record) = reader.next_record()? else {
-        return Ok(None);
+        return Ok(NextRecord::End);
     };
     let place = at_byte(shown, record.offset());
     let header = record.header().clone();
     let found = capture(&header, &mut record, place).map_err(|error| record.fault(error))?;
     record.finish()?;
-    Ok(Some(found))
+    Ok(found.map_or(NextRecord::Other, NextRecord::Capture))
 }
 
 fn at_byte(file: &Arc<str>, offset: u64) -> Location {

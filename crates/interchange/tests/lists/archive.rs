@@ -178,16 +178,28 @@ fn what_promises_nothing_is_left_out() {
     assert_eq!(taken.refused().len(), 1);
 }
 
+/// A damaged record is refused with its offset, and the records behind it are read.
 #[test]
-fn a_damaged_archive_is_an_error_with_its_offset() {
+fn a_damaged_record_is_refused_with_its_offset() {
     let good = response("http://a.test/", 200, "", b"body");
-    let (taken, result) = warc(&[good.clone(), good[..good.len() - 10].to_vec()]);
-    assert_eq!(taken.items.len(), 1);
+    let damaged = String::from_utf8(response("http://a.test/2", 200, "", b"lost")).unwrap();
+    let damaged = damaged
+        .replace("Content-Length: ", "Content-Length: x")
+        .into_bytes();
+    let last = response("http://a.test/3", 200, "", b"last");
+    let (taken, result) = warc(&[good.clone(), damaged, last.clone()]);
+    result.unwrap();
+    assert_eq!(taken.items.len(), 2);
+    let refused = taken.refused();
+    assert_eq!(refused.len(), 1, "{refused:?}");
+    let (taken, result) = warc(&[good.clone(), last[..last.len() - 10].to_vec()]);
+    result.unwrap();
+    assert_eq!((taken.items.len(), taken.refused().len()), (1, 1));
+    let place = format!("a.warc at byte {} damaged", good.len());
+    assert_eq!(taken.refused(), [place]);
+    let (_, result) = warc(&[b"no archive at all".to_vec()]);
     let error = result.unwrap_err().to_string();
-    assert!(
-        error.starts_with(&format!("a.warc at byte {}: ", good.len())),
-        "{error}"
-    );
+    assert!(error.starts_with("a.warc at byte 0: "), "{error}");
 }
 
 #[test]

@@ -28,7 +28,8 @@ fn record(kind: &str, n: u8, fields: &[(&str, &str)], block: &[u8]) -> Vec<u8> {
     for (name, value) in fields {
         text.extend([name, ": ", value, "\r\n"]);
     }
-    text.push_str(&format!("Content-Length: {}\r\n\r\n", block.len()));
+    let length = block.len().to_string();
+    text.extend(["Content-Length: ", &length, "\r\n\r\n"]);
     [text.as_bytes(), block, b"\r\n\r\n"].concat()
 }
 
@@ -453,7 +454,7 @@ fn a_chunked_request_has_the_key_of_its_body() {
     );
     let mut findings = Vec::new();
     verify_archive(dir.path(), &Bodies, &mut |finding| {
-        findings.push(finding.code)
+        findings.push(finding.code);
     })
     .expect("there");
     assert_eq!(findings, []);
