@@ -1,10 +1,13 @@
 //! Sends a report by email, to a mail server or into a folder of `.eml` files.
 //!
 //! `settings` holds addresses and the mail server, `message` composes, `transport` delivers.
+//! `connection` reaches the mail server, `guard` bounds what the mail server may send.
 //! The same report always gives the same message, byte for byte. The Message-ID is the same too,
 //! so mail programs recognize a message that arrives twice.
 #![forbid(unsafe_code)]
 
+mod connection;
+mod guard;
 mod message;
 mod settings;
 mod transport;

@@ -100,13 +100,14 @@ pub enum Error {
         server: String,
     },
     /// A server name that is not valid in a certificate.
-    #[error("cannot connect to {server} with TLS: {source}")]
-    Tls {
+    #[error("cannot connect to {server} with TLS: this is neither a host name nor an IP address")]
+    ServerName {
         /// The mail server.
         server: String,
-        /// The error of the TLS library.
-        source: lettre::transport::smtp::Error,
     },
+    /// No TLS at all.
+    #[error("cannot set up TLS: {0}")]
+    Tls(#[from] rustls::Error),
     /// A template that does not parse.
     #[error(transparent)]
     Template(#[from] urldb_render::Error),

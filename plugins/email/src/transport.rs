@@ -6,20 +6,22 @@ use std::time::Duration;
 
 use base64::Engine;
 use base64::prelude::BASE64_STANDARD;
+use lettre::Message;
 use lettre::transport::smtp::Error as SmtpError;
-use lettre::transport::smtp::authentication;
-use lettre::transport::smtp::client::{Tls, TlsParameters};
-use lettre::{AsyncSmtpTransport, AsyncTransport, Tokio1Executor};
-use tokio::task::JoinSet;
+use lettre::transport::smtp::authentication::{Credentials as LoginData, DEFAULT_MECHANISMS};
 use tokio::time::timeout;
 use urldb_protocol::DeliveryReport;
 use urldb_render::{one_line, shorten};
 
+use crate::connection::{self, MailServer, SendError};
 use crate::message::OutgoingMail;
 use crate::settings::{self, Credentials, Error, Security, Transport};
 
 /// Longest quotation of a server's reply, in characters.
 const LONGEST_REPLY: usize = 500;
+
+/// Time for the goodbye, after the message was taken.
+const QUIT_TIMEOUT: Duration = Duration::from_secs(2);
 
 /// A transport that is ready to deliver.
 #[derive(Debug)]
@@ -45,18 +47,13 @@ impl MailTransport {
                 {
                     return Err(Error::PlaintextPassword { server });
                 }
-                let mut builder = AsyncSmtpTransport::<Tokio1Executor>::builder_dangerous(&server)
-                    .port(port)
-                    .timeout(Some(timeout))
-                    .tls(tls(&server, security)?);
-                if let Some(Credentials { user, password }) = credentials.clone() {
-                    builder = builder.credentials(authentication::Credentials::new(user, password));
-                }
                 Ok(Self::Smtp(Box::new(Smtp {
-                    transport: builder.build(),
                     name: format!("{server}:{port}"),
                     timeout,
                     secrets: credentials.iter().flat_map(secrets).collect(),
+                    mail_server: MailServer::new(server, port, security)?,
+                    credentials: credentials
+                        .map(|Credentials { user, password }| LoginData::new(user, password)),
                 })))
             }
         }
@@ -70,23 +67,10 @@ impl MailTransport {
     }
 }
 
-fn tls(server: &str, security: Security) -> Result<Tls, Error> {
-    let parameters = || {
-        TlsParameters::new(server.to_owned()).map_err(|source| Error::Tls {
-            server: server.to_owned(),
-            source,
-        })
-    };
-    Ok(match security {
-        Security::None => Tls::None,
-        Security::Starttls => Tls::Required(parameters()?),
-        Security::Implicit => Tls::Wrapper(parameters()?),
-    })
-}
-
 /// A mail server.
 pub(crate) struct Smtp {
-    transport: AsyncSmtpTransport<Tokio1Executor>,
+    mail_server: MailServer,
+    credentials: Option<LoginData>,
     /// `server:port`, for messages.
     name: String,
     timeout: Duration,
@@ -104,19 +88,17 @@ impl std::fmt::Debug for Smtp {
 
 impl Smtp {
     async fn send(&self, OutgoingMail { id, message }: OutgoingMail) -> DeliveryReport {
-        // A hostile server can make lettre 0.11.23 panic (RUSTSEC-2026-0562), so lettre runs in a
-        // task of its own. The set aborts the task when the set is dropped.
-        let mut tasks = JoinSet::new();
-        let transport = self.transport.clone();
-        tasks.spawn(async move { transport.send(message).await });
-        match timeout(self.timeout, tasks.join_next()).await {
-            Ok(Some(Ok(Ok(_)))) => {
-                DeliveryReport::delivered(format!("accepted by {} as {id}", self.name))
-            }
-            Ok(Some(Ok(Err(error)))) => self.refusal(&error),
-            Ok(Some(Err(_)) | None) => DeliveryReport::retry(format!(
-                "the conversation with {} broke down: the server does not speak proper SMTP",
+        match timeout(self.timeout, self.converse(&message)).await {
+            Ok(Ok(())) => DeliveryReport::delivered(format!("accepted by {} as {id}", self.name)),
+            Ok(Err(SendError::Smtp(error))) => self.refusal(&error),
+            Ok(Err(error @ SendError::NoStarttls)) => DeliveryReport::failed(format!(
+                "cannot talk to {}: {error}: check server, port, tls and user",
                 self.name
+            )),
+            Ok(Err(SendError::Connection(error))) => DeliveryReport::retry(format!(
+                "cannot send through {}: {}",
+                self.name,
+                self.without_secrets(&connection::in_words(&error))
             )),
             Err(_) => DeliveryReport::retry(format!(
                 "{} did not take the message within {} s",
@@ -124,6 +106,20 @@ impl Smtp {
                 self.timeout.as_secs_f32()
             )),
         }
+    }
+
+    /// One conversation: connect, log in, send, say goodbye.
+    async fn converse(&self, message: &Message) -> Result<(), SendError> {
+        let mut connection = self.mail_server.connect().await?;
+        if let Some(credentials) = &self.credentials {
+            connection.auth(DEFAULT_MECHANISMS, credentials).await?;
+        }
+        connection
+            .send(message.envelope(), &message.formatted())
+            .await?;
+        // The server has taken the message: its answer to QUIT changes nothing.
+        let _ = timeout(QUIT_TIMEOUT, connection.quit()).await;
+        Ok(())
     }
 
     /// A refusal is final if the server says so (5xx), or if only the user can correct the cause.

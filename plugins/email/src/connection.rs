@@ -1,0 +1,295 @@
+//! Connects to a mail server: TCP, TLS, and the greeting.
+
+use std::io;
+use std::sync::Arc;
+
+use lettre::transport::smtp::Error as SmtpError;
+use lettre::transport::smtp::client::{AsyncSmtpConnection, AsyncTokioStream};
+use lettre::transport::smtp::commands::Starttls;
+use lettre::transport::smtp::extension::ClientId;
+use rustls::pki_types::ServerName;
+use rustls::{CertificateError, ClientConfig, RootCertStore};
+use tokio::io::{AsyncRead, AsyncWrite};
+use tokio::net::TcpStream;
+use tokio_rustls::TlsConnector;
+use tokio_rustls::client::TlsStream;
+
+use crate::guard::GuardedStream;
+use crate::settings::{self, Security};
+
+/// A mail server, and how to reach it.
+pub(crate) struct MailServer {
+    host: String,
+    port: u16,
+    security: Security,
+    tls: Option<(TlsConnector, ServerName<'static>)>,
+}
+
+/// Why a message was not sent.
+#[derive(Debug, thiserror::Error)]
+pub(crate) enum SendError {
+    /// An error of the connection, TLS included.
+    #[error(transparent)]
+    Connection(#[from] io::Error),
+    /// A refusal of the server, or a reply that is not SMTP.
+    #[error(transparent)]
+    Smtp(#[from] SmtpError),
+    /// A server that offers no TLS.
+    #[error("it offers no STARTTLS")]
+    NoStarttls,
+}
+
+impl MailServer {
+    pub(crate) fn new(
+        host: String,
+        port: u16,
+        security: Security,
+    ) -> Result<Self, settings::Error> {
+        let tls = match security {
+            Security::None => None,
+            Security::Starttls | Security::Implicit => {
+                let Ok(name) = ServerName::try_from(host.clone()) else {
+                    return Err(settings::Error::ServerName { server: host });
+                };
+                Some((connector(mozilla())?, name))
+            }
+        };
+        Ok(Self {
+            host,
+            port,
+            security,
+            tls,
+        })
+    }
+
+    /// Connects, and exchanges greetings; the connection is protected as the settings demand.
+    pub(crate) async fn connect(&self) -> Result<AsyncSmtpConnection, SendError> {
+        let tcp = TcpStream::connect((self.host.as_str(), self.port)).await?;
+        let peer = tcp.peer_addr()?;
+        let stream: Box<dyn AsyncTokioStream> = match self.security {
+            Security::None => Box::new(GuardedStream::new(tcp, peer)),
+            Security::Implicit => Box::new(GuardedStream::new(self.encrypt(tcp).await?, peer)),
+            Security::Starttls => {
+                let tcp = start_tls(GuardedStream::new(tcp, peer)).await?;
+                Box::new(GuardedStream::after_greeting(
+                    self.encrypt(tcp).await?,
+                    peer,
+                ))
+            }
+        };
+        Ok(AsyncSmtpConnection::connect_with_transport(stream, &ClientId::default()).await?)
+    }
+
+    async fn encrypt(&self, tcp: TcpStream) -> io::Result<TlsStream<TcpStream>> {
+        match &self.tls {
+            Some((connector, name)) => connector.connect(name.clone(), tcp).await,
+            None => Err(io::Error::other("no TLS is set up")),
+        }
+    }
+}
+
+/// Asks the server for TLS; returns the connection, ready for the TLS handshake.
+async fn start_tls<S>(stream: GuardedStream<S>) -> Result<S, SendError>
+where
+    S: AsyncRead + AsyncWrite + Send + Unpin + 'static,
+{
+    let shared = Box::new(stream.share());
+    let mut connection =
+        AsyncSmtpConnection::connect_with_transport(shared, &ClientId::default()).await?;
+    if !connection.can_starttls() {
+        connection.abort().await;
+        return Err(SendError::NoStarttls);
+    }
+    connection.command(Starttls).await?;
+    drop(connection);
+    Ok(stream.into_connection()?)
+}
+
+/// The certificate authorities of Mozilla.
+fn mozilla() -> RootCertStore {
+    RootCertStore {
+        roots: webpki_roots::TLS_SERVER_ROOTS.to_vec(),
+    }
+}
+
+fn connector(roots: RootCertStore) -> Result<TlsConnector, settings::Error> {
+    let provider = Arc::new(rustls::crypto::ring::default_provider());
+    let config = ClientConfig::builder_with_provider(provider)
+        .with_safe_default_protocol_versions()?
+        .with_root_certificates(roots)
+        .with_no_client_auth();
+    Ok(TlsConnector::from(Arc::new(config)))
+}
+
+/// The error for people: a fault of TLS by its name.
+pub(crate) fn in_words(error: &io::Error) -> String {
+    let tls = error
+        .get_ref()
+        .and_then(|e| e.downcast_ref::<rustls::Error>());
+    match tls {
+        Some(rustls::Error::InvalidCertificate(certificate)) => {
+            format!("its certificate {}", certificate_fault(certificate))
+        }
+        Some(tls) => format!("no TLS connection: {tls}"),
+        None => error.to_string(),
+    }
+}
+
+fn certificate_fault(error: &CertificateError) -> String {
+    use CertificateError as C;
+    let fault = match error {
+        C::Expired | C::ExpiredContext { .. } => "has expired",
+        C::NotValidYet | C::NotValidYetContext { .. } => "is not valid yet",
+        C::NotValidForName | C::NotValidForNameContext { .. } => "is for another host",
+        C::Revoked => "is revoked",
+        C::UnknownIssuer | C::BadSignature | C::Other(_) => {
+            "is not from a known authority: it is self-signed, or the authority's own"
+        }
+        C::UnsupportedSignatureAlgorithmContext { .. }
+        | C::UnsupportedSignatureAlgorithmForPublicKeyContext { .. } => {
+            "is signed with an algorithm that is no longer trusted, such as SHA-1"
+        }
+        other => return format!("cannot be used: {other}"),
+    };
+    fault.to_owned()
+}
+
+#[cfg(test)]
+mod tests {
+    use rcgen::{CertificateParams, KeyPair};
+    use rustls::ServerConfig;
+    use rustls::pki_types::PrivateKeyDer;
+    use tokio::io::{AsyncBufReadExt, AsyncWriteExt, BufReader};
+    use tokio::net::TcpListener;
+    use tokio::task::JoinHandle;
+    use tokio_rustls::TlsAcceptor;
+
+    use super::*;
+    use lettre::transport::smtp::authentication::Mechanism;
+
+    /// A mail server with TLS: its port, its certificate, and the commands that it received.
+    async fn serve(
+        security: Security,
+        injected: &'static str,
+    ) -> (u16, RootCertStore, JoinHandle<Vec<String>>) {
+        let key = KeyPair::generate().unwrap();
+        let params = CertificateParams::new(vec!["localhost".to_owned()]).unwrap();
+        let certificate = params.self_signed(&key).unwrap().der().clone();
+        let mut roots = RootCertStore::empty();
+        roots.add(certificate.clone()).unwrap();
+        let key = PrivateKeyDer::Pkcs8(key.serialize_der().into());
+        let provider = Arc::new(rustls::crypto::ring::default_provider());
+        let config = ServerConfig::builder_with_provider(provider)
+            .with_safe_default_protocol_versions()
+            .unwrap()
+            .with_no_client_auth()
+            .with_single_cert(vec![certificate], key)
+            .unwrap();
+        let acceptor = TlsAcceptor::from(Arc::new(config));
+        let listener = TcpListener::bind("127.0.0.1:0").await.unwrap();
+        let port = listener.local_addr().unwrap().port();
+        let server = tokio::spawn(async move {
+            let (mut tcp, _) = listener.accept().await.unwrap();
+            let mut commands = Vec::new();
+            if security == Security::Starttls {
+                let offer = "250-mail\r\n250 STARTTLS";
+                commands = converse(&mut tcp, Some("220 hello"), offer, injected).await;
+            }
+            if let Ok(mut tls) = acceptor.accept(tcp).await {
+                let greeting = (security == Security::Implicit).then_some("220 hello");
+                let behind = converse(&mut tls, greeting, "250-mail\r\n250 AUTH PLAIN", "").await;
+                commands.extend(behind.iter().map(|command| format!("TLS {command}")));
+            }
+            commands
+        });
+        (port, roots, server)
+    }
+
+    /// Answers until the client closes the connection or asks for TLS.
+    async fn converse(
+        stream: &mut (impl AsyncRead + AsyncWrite + Unpin),
+        greeting: Option<&str>,
+        ehlo: &str,
+        injected: &str,
+    ) -> Vec<String> {
+        let mut commands = Vec::new();
+        let mut stream = BufReader::new(stream);
+        if let Some(greeting) = greeting {
+            let greeting = format!("{greeting}\r\n");
+            stream.write_all(greeting.as_bytes()).await.unwrap();
+        }
+        loop {
+            let mut line = String::new();
+            if !matches!(stream.read_line(&mut line).await, Ok(1..)) {
+                return commands;
+            }
+            let word = line
+                .split_whitespace()
+                .next()
+                .unwrap_or_default()
+                .to_owned();
+            let reply = match word.as_str() {
+                "EHLO" => format!("{ehlo}\r\n"),
+                "STARTTLS" => format!("220 go\r\n{injected}"),
+                _ => "250 fine\r\n".to_owned(),
+            };
+            stream.write_all(reply.as_bytes()).await.unwrap();
+            stream.flush().await.unwrap();
+            let ends = word == "STARTTLS";
+            commands.push(word);
+            if ends {
+                return commands;
+            }
+        }
+    }
+
+    fn server_at(port: u16, security: Security, roots: RootCertStore) -> MailServer {
+        let mut server = MailServer::new("localhost".to_owned(), port, security).unwrap();
+        let name = ServerName::try_from("localhost").unwrap();
+        server.tls = Some((connector(roots).unwrap(), name));
+        server
+    }
+
+    #[tokio::test]
+    async fn the_extensions_that_count_are_those_behind_tls() {
+        for security in [Security::Starttls, Security::Implicit] {
+            let (port, roots, commands) = serve(security, "").await;
+            let connection = server_at(port, security, roots).connect().await.unwrap();
+            assert!(
+                connection
+                    .server_info()
+                    .supports_auth_mechanism(Mechanism::Plain)
+            );
+            drop(connection);
+            let expected: &[&str] = match security {
+                Security::Starttls => &["EHLO", "STARTTLS", "TLS EHLO"],
+                _ => &["TLS EHLO"],
+            };
+            assert_eq!(commands.await.unwrap(), expected);
+        }
+    }
+
+    #[tokio::test]
+    async fn text_in_front_of_the_handshake_ends_the_conversation() {
+        let (port, roots, _) = serve(Security::Starttls, "250 injected\r\n").await;
+        let server = server_at(port, Security::Starttls, roots);
+        let error = server.connect().await.err().unwrap();
+        assert!(
+            error.to_string().contains("between STARTTLS and TLS"),
+            "{error}"
+        );
+    }
+
+    #[tokio::test]
+    async fn an_unknown_authority_is_named() {
+        for security in [Security::Starttls, Security::Implicit] {
+            let (port, _, _) = serve(security, "").await;
+            let error = server_at(port, security, mozilla()).connect().await;
+            let Some(SendError::Connection(error)) = error.err() else {
+                panic!("{security:?}");
+            };
+            let words = in_words(&error);
+            assert!(words.contains("self-signed"), "{words}");
+        }
+    }
+}
