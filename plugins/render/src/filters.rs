@@ -1,6 +1,7 @@
 //! Template filters for numbers, times and URLs.
 
 use jiff::Timestamp;
+use minijinja::value::Value;
 use minijinja::{Environment, Error, ErrorKind};
 
 use crate::text;
@@ -17,6 +18,49 @@ pub(crate) fn add_to(environment: &mut Environment<'static>) {
     environment.add_filter("shorten", |long: &str, limit: usize| {
         text::shorten(long, limit)
     });
+}
+
+/// Replaces minijinja's filters whose result can be far larger than what they are given: `replace`
+/// and `join` are bounded, and the filters that take a width or a count are left out.
+pub(crate) fn bound(environment: &mut Environment<'static>, limit: usize) {
+    environment.add_filter("replace", move |text: &str, from: &str, to: &str| {
+        let count = text.matches(from).count();
+        let added = count.saturating_mul(to.len());
+        within(text.len().saturating_add(added), limit)?;
+        Ok::<_, Error>(text.replace(from, to))
+    });
+    environment.add_filter(
+        "join",
+        move |items: Value, separator: Option<&str>| -> Result<String, Error> {
+            let mut joined = String::new();
+            for (index, item) in items.try_iter()?.enumerate() {
+                if index > 0 {
+                    joined.push_str(separator.unwrap_or_default());
+                }
+                match item.as_str() {
+                    Some(text) => joined.push_str(text),
+                    None => joined.push_str(&item.to_string()),
+                }
+                within(joined.len(), limit)?;
+            }
+            Ok(joined)
+        },
+    );
+    for name in ["indent", "format", "batch", "slice"] {
+        environment.remove_filter(name);
+    }
+}
+
+fn within(length: usize, limit: usize) -> Result<(), Error> {
+    if length <= limit {
+        return Ok(());
+    }
+    Err(Error::new(ErrorKind::InvalidOperation, too_large(limit)))
+}
+
+/// The message about a text beyond the limit, in bytes.
+pub(crate) fn too_large(limit: usize) -> String {
+    format!("the text would have more than {} MiB", limit >> 20)
 }
 
 /// `16234` → `16,234`

@@ -1,8 +1,10 @@
 //! The template environment.
 
+use std::io;
+
 use minijinja::syntax::SyntaxConfig;
 use minijinja::value::Serde;
-use minijinja::{Environment, UndefinedBehavior};
+use minijinja::{Environment, ErrorKind, UndefinedBehavior};
 
 use crate::filters;
 use crate::view::View;
@@ -10,6 +12,10 @@ use crate::view::View;
 /// Most instructions of one rendering. The built-in templates need about a hundred for each line of
 /// a list. This limit stops an endless loop in a user's template.
 const FUEL: u64 = 5_000_000;
+
+/// Most bytes of one rendering, and of one text that a filter makes. The page of a report with
+/// 50,000 URLs has about 30 MB.
+const LARGEST_OUTPUT: usize = 64 << 20;
 
 /// A template that does not parse or cannot be rendered.
 #[derive(Debug, thiserror::Error)]
@@ -29,9 +35,15 @@ impl Error {
         Self {
             name: source.name().unwrap_or(name).to_owned(),
             line: source.line().unwrap_or(0),
-            what: match source.detail() {
-                Some(detail) => format!("{}: {detail}", source.kind()),
-                None => source.kind().to_string(),
+            what: match (
+                source.kind(),
+                std::error::Error::source(&source),
+                source.detail(),
+            ) {
+                // An error of the output says only that writing failed; its cause says why.
+                (ErrorKind::WriteFailure, Some(cause), _) => cause.to_string(),
+                (kind, _, Some(detail)) => format!("{kind}: {detail}"),
+                (kind, _, None) => kind.to_string(),
             },
             source,
         }
@@ -53,6 +65,7 @@ impl Renderer {
         environment.set_fuel(Some(FUEL));
         environment.set_syntax(blocks_leave_no_lines()?);
         filters::add_to(&mut environment);
+        filters::bound(&mut environment, LARGEST_OUTPUT);
         for (name, source) in templates {
             environment
                 .add_template_owned(name, source)
@@ -63,10 +76,33 @@ impl Renderer {
 
     /// Renders the template of this name.
     pub fn render(&self, name: &str, view: &View) -> Result<String, Error> {
+        let mut output = BoundedOutput(Vec::new());
         self.environment
             .get_template(name)
-            .and_then(|template| template.render(Serde(view)))
-            .map_err(|error| Error::new(name, error))
+            .and_then(|template| template.render_captured_to(Serde(view), &mut output))
+            .map_err(|error| Error::new(name, error))?;
+        String::from_utf8(output.0).map_err(|error| {
+            let kind = ErrorKind::InvalidOperation;
+            let source = minijinja::Error::new(kind, "the output is not UTF-8").with_source(error);
+            Error::new(name, source)
+        })
+    }
+}
+
+/// Output in memory that takes no more than [`LARGEST_OUTPUT`] bytes.
+struct BoundedOutput(Vec<u8>);
+
+impl io::Write for BoundedOutput {
+    fn write(&mut self, bytes: &[u8]) -> io::Result<usize> {
+        if self.0.len() + bytes.len() > LARGEST_OUTPUT {
+            return Err(io::Error::other(filters::too_large(LARGEST_OUTPUT)));
+        }
+        self.0.extend_from_slice(bytes);
+        Ok(bytes.len())
+    }
+
+    fn flush(&mut self) -> io::Result<()> {
+        Ok(())
     }
 }
 

@@ -243,3 +243,42 @@ proptest! {
         prop_assert!(!printed.contains(['<', '\r', '\0']));
     }
 }
+
+/// Each of these would take gigabytes.
+#[test]
+fn what_a_template_makes_is_bounded() {
+    for (template, words) in [
+        (
+            "{{ ('x' * 100000)|replace('x', 'y' * 100000) }}",
+            "more than 64 MiB",
+        ),
+        (
+            "{{ (('x' * 100000)|list)|join('y' * 100000) }}",
+            "more than 64 MiB",
+        ),
+        (
+            "{% set long = 'x' * 1000000 %}{% for n in range(1000) %}{{ long }}{% endfor %}",
+            "more than 64 MiB",
+        ),
+        ("{{ 'x'|indent(10000000000) }}", "unknown filter"),
+        ("{{ '%10000000000d'|format(1) }}", "unknown filter"),
+        ("{{ [1]|batch(10000000000, 0) }}", "unknown filter"),
+        ("{{ 'x' * 10000000000 }}", "too large"),
+        (
+            "{% for n in range(100000) %}{% for m in range(100000) %}{% endfor %}{% endfor %}",
+            "fuel",
+        ),
+    ] {
+        let renderer = Renderer::new([("test.txt", template.to_owned())]);
+        let rendered = renderer.and_then(|r| r.render("test.txt", &View::new(&envelope(), 100)));
+        let error = rendered.expect_err(template);
+        assert!(error.to_string().contains(words), "{template}: {error}");
+    }
+}
+
+#[test]
+fn bounded_filters_do_what_minijinja_documents() {
+    assert_eq!(print("{{ 'a-b-c'|replace('-', '+') }}"), "a+b+c");
+    assert_eq!(print("{{ ['a', 1, none]|join(', ') }}"), "a, 1, None");
+    assert_eq!(print("{{ ['a', 'b']|join }}"), "ab");
+}
