@@ -425,7 +425,7 @@ fn observed(job: &Job, seen: &Observation) -> Observed {
     let served = urldb_verdict::observed_bytes(&job.promise, seen);
     let redirect = seen
         .first()
-        .and_then(|hop| Some((hop.status, hop.redirect_target()?)));
+        .and_then(|hop| Some((hop.status, hop.shown_redirect_target()?)));
     Observed {
         status: last.map(|hop| hop.status),
         final_url: last

@@ -7,7 +7,7 @@ use std::path::{Path, PathBuf};
 
 use toml::de::DeTable;
 use url::Host;
-use urldb_fetch::{FetchOptions, HostOptions, NetworkOptions};
+use urldb_fetch::{FetchOptions, HeaderSource, HostOptions, NetworkOptions};
 use urldb_text::Finding;
 use urldb_verdict::{Cnames, VerdictOptions};
 use urldb_warc::{DigestAlgorithm, Version};
@@ -244,15 +244,61 @@ fn host_options(section: &Section<'_>, general: &HostOptions) -> HostOptions {
 }
 
 /// The headers of both; the section's value counts for a header in both.
-fn headers(section: &Section<'_>, general: &BTreeMap<String, String>) -> BTreeMap<String, String> {
-    let mut headers = section.texts_by_name("headers").unwrap_or_default();
+fn headers(
+    section: &Section<'_>,
+    general: &BTreeMap<String, HeaderSource>,
+) -> BTreeMap<String, HeaderSource> {
+    let literal = section.texts_by_name("headers").unwrap_or_default();
+    for name in literal.keys().filter(|name| is_secret_header(name)) {
+        section.problem(format!(
+            "the header \"{name}\" is a secret, and this file is in git: write \
+             headers-env = {{ {name} = \"VARIABLE\" }}, and set that variable where urldb runs"
+        ));
+    }
+    let secret = section.texts_by_name("headers-env").unwrap_or_default();
+    for (name, variable) in &secret {
+        if variable.is_empty() || variable.contains(['=', '\0']) {
+            section.problem(format!(
+                "`headers-env` needs the name of an environment variable for \"{name}\""
+            ));
+        }
+        if literal.keys().any(|own| own.eq_ignore_ascii_case(name)) {
+            section.problem(format!(
+                "the header \"{name}\" is under `headers` and under `headers-env`: remove one"
+            ));
+        }
+    }
+    let literal = literal
+        .into_iter()
+        .map(|(name, text)| (name, HeaderSource::Text(text)));
+    let secret = secret
+        .into_iter()
+        .map(|(name, variable)| (name, HeaderSource::Env(variable)));
+    let mut headers: BTreeMap<_, _> = literal.chain(secret).collect();
     let missing: Vec<_> = general
         .iter()
         .filter(|(name, _)| !headers.keys().any(|own| own.eq_ignore_ascii_case(name)))
-        .map(|(name, value)| (name.clone(), value.clone()))
+        .map(|(name, source)| (name.clone(), source.clone()))
         .collect();
     headers.extend(missing);
     headers
+}
+
+/// Whether the value of a header with this name is a secret: one of its words says so.
+fn is_secret_header(name: &str) -> bool {
+    const MARKS: [&str; 9] = [
+        "access-key",
+        "api-key",
+        "apikey",
+        "auth",
+        "cookie",
+        "credential",
+        "passw",
+        "secret",
+        "token",
+    ];
+    let name = name.to_ascii_lowercase().replace('_', "-");
+    MARKS.iter().any(|mark| name.contains(mark))
 }
 
 fn at_least_one(section: &Section<'_>, key: &'static str) -> Option<usize> {
@@ -465,7 +511,7 @@ mod tests {
         urldb.toml:4:11: `timeout` should be a time such as "500ms", "10s", "5m" or "7d"
         urldb.toml:5:15: `concurrency` should be a number from 1 up
         urldb.toml:7:1: unknown key `headtimeout` in [check.host."a.example"]; did you mean `head-timeout`?
-        urldb.toml:8:1: unknown key `retries` in [check.host."a.example"]; known are host-concurrency, host-interval, host-patience, timeout, connect-timeout, head-timeout, idle-timeout, max-body, user-agent, headers, unsafe-methods, canonical
+        urldb.toml:8:1: unknown key `retries` in [check.host."a.example"]; known are host-concurrency, host-interval, host-patience, timeout, connect-timeout, head-timeout, idle-timeout, max-body, user-agent, headers, headers-env, unsafe-methods, canonical
         urldb.toml:9:1: [check.host."http://b"]: a host is needed here, such as [check.host."data.example.org"]
         urldb.toml:10:1: [schedule]: `cron` is missing, such as cron = "17 4 * * *"
         urldb.toml:11:1: [notify.x]: no notifier is of type "pigeon": "email" and "html" are
@@ -481,6 +527,16 @@ mod tests {
         urldb.toml:1:1: [network]: `proxy-user` and `proxy-password-env` go together
         urldb.toml:2:9: `proxy` should be the URL of a proxy, without user and password, such as "http://127.0.0.1:3128"
         "#);
+    }
+
+    #[test]
+    fn secrets_are_not_in_the_file() {
+        let text = "[check]\nheaders = { Authorization = \"Basic x\", X-Purpose = \"y\" }\n\
+                    [check.host.\"a.example\"]\nheaders = { X-Api-Key = \"x\" }\n\
+                    headers-env = { x-api-key = \"KEY\", Cookie = \"\" }\n\
+                    [network]\nproxy = \"http://127.0.0.1:3128\"\nproxy-user = \"me\"\n\
+                    proxy-password-env = \"GITHUB_TOKEN\"\n";
+        insta::assert_snapshot!(problems(text).join("\n"));
     }
 
     #[test]

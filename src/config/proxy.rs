@@ -4,6 +4,10 @@ use urldb_fetch::Proxy;
 
 use super::section::Section;
 
+/// How the names of variables with a proxy's password begin: a configuration from elsewhere cannot
+/// send another secret of the environment to a proxy of its choice.
+const PASSWORD_VARIABLE: &str = "URLDB_PROXY_";
+
 /// The proxy that a section names, if it names one.
 pub(super) fn read(section: &Section<'_>) -> Option<Proxy> {
     let address = section.parsed(
@@ -14,6 +18,13 @@ pub(super) fn read(section: &Section<'_>) -> Option<Proxy> {
     let password_env = section.text("proxy-password-env");
     if user.is_some() != password_env.is_some() {
         section.problem("`proxy-user` and `proxy-password-env` go together");
+    }
+    let variable = password_env.as_deref().unwrap_or(PASSWORD_VARIABLE);
+    if !variable.starts_with(PASSWORD_VARIABLE) {
+        section.problem(format!(
+            "`proxy-password-env` names {variable}; a password for a proxy is read only from a \
+             variable whose name begins with {PASSWORD_VARIABLE}, such as {PASSWORD_VARIABLE}PASSWORD"
+        ));
     }
     Some(Proxy {
         address: address?,

@@ -17,21 +17,21 @@ fn the_configured_proxy_gets_its_password_and_nobody_else_sees_it() {
     });
     let sandbox = Sandbox::new(&format!(
         "[network]\nproxy = \"http://{}\"\nproxy-user = \"ada\"\n\
-         proxy-password-env = \"PROXY_PASSWORD\"\n",
+         proxy-password-env = \"URLDB_PROXY_PASSWORD\"\n",
         proxy.address()
     ));
     sandbox.write("urldb/example.test.yaml", promises(&[("/a", "x")]));
-    let env = [("PROXY_PASSWORD", PASSWORD)];
+    let env = [("URLDB_PROXY_PASSWORD", PASSWORD)];
     let runs = [
         sandbox.urldb_with_env(&["-v", "run"], &env).code(0),
         sandbox
             .urldb_with_env(&["check", "--format", "json"], &env)
             .code(0),
         sandbox
-            .urldb_with_env(&["-v", "check"], &[("PROXY_PASSWORD", "wrong")])
+            .urldb_with_env(&["-v", "check"], &[("URLDB_PROXY_PASSWORD", "wrong")])
             .code(1),
         sandbox.urldb(&["check"]).code(2).complains(&[
-            "the proxy's password should be in the environment variable PROXY_PASSWORD",
+            "the proxy's password should be in the environment variable URLDB_PROXY_PASSWORD",
         ]),
     ];
     let shown = |ran: &str| ran.contains(PASSWORD) || ran.contains(SENT);

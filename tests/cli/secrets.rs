@@ -29,7 +29,7 @@ fn secrets_stay_between_those_who_need_them() {
         ..SmtpReplies::default()
     });
     let sandbox = Sandbox::new(&format!(
-        "[check]\nheaders = {{ X-Token = \"{TOKEN}\" }}\n\
+        "[check]\nheaders-env = {{ X-Token = \"DATA_TOKEN\" }}\n\
          [network]\nmap = [\"{}\", \"{}\"]\n\
          [notify.mail]\ntype = \"email\"\nfrom = \"urldb@example.test\"\n\
          to = [\"me@example.test\"]\nserver = \"127.0.0.1\"\nport = {}\ntls = \"none\"\n\
@@ -42,7 +42,7 @@ fn secrets_stay_between_those_who_need_them() {
     let config = sandbox.read("urldb.toml");
     let pages = [("/a", "first"), ("/away", "elsewhere"), ("/gone", "x")];
     sandbox.write("urldb/example.test.yaml", promises(&pages));
-    let env = [("SMTP_PASSWORD", PASSWORD)];
+    let env = [("SMTP_PASSWORD", PASSWORD), ("DATA_TOKEN", TOKEN)];
     let runs = [
         sandbox.urldb_with_env(&["-v", "run"], &env),
         sandbox.urldb_with_env(&["run", "--format", "json"], &env),
@@ -87,16 +87,62 @@ fn secrets_stay_between_those_who_need_them() {
     // Nor where things are wrong.
     for (from, to) in [
         ("X-Token", "Host"),
-        (TOKEN, "token-never-shown\\u0007"),
+        ("DATA_TOKEN", "DATA_BROKEN"),
+        ("headers-env", "headers"),
         ("[network]", "[netwrk]"),
     ] {
         sandbox.write("urldb.toml", config.replace(from, to));
+        let env = [env[0], env[1], ("DATA_BROKEN", "token-never-shown\u{7}")];
         let ran = sandbox.urldb_with_env(&["check"], &env).code(2);
         assert!(!leaks(ran.err.as_bytes()), "{ran:#?}");
     }
     sandbox.write("urldb.toml", config);
     sandbox
+        .urldb_with_env(&["check"], &[env[0]])
+        .code(2)
+        .complains(&["\"X-Token\"", "environment variable DATA_TOKEN"]);
+    sandbox
         .urldb(&["run"])
         .code(2)
         .complains(&["[notify.mail] cannot work", "SMTP_PASSWORD"]);
+}
+
+/// A redirect to a URL with a password: only the archive has it, as the server sent it.
+#[test]
+fn credentials_of_a_redirect_are_not_shown() {
+    let site = Site::new();
+    for (path, target) in [
+        ("/login", format!("http://me:{PASSWORD}@other.test/b")),
+        ("/file", format!("ftp://me:{PASSWORD}@other.test/b")),
+        ("/broken", format!("http://me:{PASSWORD}@[/b")),
+    ] {
+        site.serve(path, Reply::redirect(302, &target));
+    }
+    let sandbox = Sandbox::new(&site.network());
+    let promised = "---\n_path: /kept\nredirects-to: http://example.test/b\n";
+    let pages = promises(&[("/login", "x"), ("/file", "x"), ("/broken", "x")]);
+    site.serve(
+        "/kept",
+        Reply::redirect(302, &format!("//me:{PASSWORD}@other.test/b")),
+    );
+    sandbox.write("urldb/example.test.yaml", format!("{pages}{promised}"));
+    for arguments in [
+        &["-v", "check"][..],
+        &["check", "--format", "json"],
+        &["-v", "run"],
+        &["run", "--github"],
+    ] {
+        let ran = sandbox.urldb(arguments);
+        assert!(
+            ran.out.contains("[redacted]@") || ran.out.contains("redirect"),
+            "{ran:#?}"
+        );
+        assert!(
+            !leaks(ran.out.as_bytes()) && !leaks(ran.err.as_bytes()),
+            "{ran:#?}"
+        );
+    }
+    for (path, content) in sandbox.tree("status") {
+        assert!(!leaks(&content.0), "{}", path.display());
+    }
 }

@@ -1,6 +1,6 @@
 //! Redirects, hop by hop.
 
-use urldb_fetch::FetchOptions;
+use urldb_fetch::{FetchOptions, HeaderSource};
 use urldb_verdict::FailureKind;
 
 use crate::support::{Reply, Server};
@@ -167,10 +167,10 @@ fn headers_stay_at_the_origin_for_good() {
         _ => Reply::ok(""),
     });
     let mut options = quick();
-    options
-        .default_host
-        .headers
-        .insert("X-Token".to_owned(), "secret".to_owned());
+    options.default_host.headers.insert(
+        "X-Token".to_owned(),
+        HeaderSource::Text("secret".to_owned()),
+    );
     let mut job = job("http://example.test/1");
     job.request.headers = vec![("Authorization".to_owned(), "Basic secret".to_owned())];
     let hosts = network(&[("example.test", &server), ("other.test", &server)]);

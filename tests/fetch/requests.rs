@@ -1,6 +1,6 @@
 //! What is sent, and where to.
 
-use urldb_fetch::{Fetcher, Mapping, NetworkOptions};
+use urldb_fetch::{Fetcher, HeaderSource, Mapping, NetworkOptions};
 use urldb_verdict::FailureKind;
 
 use crate::support::{Reply, Server};
@@ -125,7 +125,7 @@ fn headers_that_would_break_the_connection_are_refused() {
         options
             .default_host
             .headers
-            .insert(name.to_owned(), value.to_owned());
+            .insert(name.to_owned(), HeaderSource::Text(value.to_owned()));
         let error = Fetcher::new(&options, &network).unwrap_err();
         assert!(error.to_string().contains(name), "{error}");
     }

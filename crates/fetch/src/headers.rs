@@ -7,7 +7,7 @@ use reqwest::header::{self, HeaderMap, HeaderName, HeaderValue};
 use url::{Position, Url};
 use urldb_verdict::{Failure, FailureKind, Request, Validators};
 
-use crate::options::HostOptions;
+use crate::options::{HeaderSource, HostOptions};
 use crate::redirect::NextRequest;
 
 /// Replaces the value of a secret header.
@@ -142,19 +142,31 @@ pub(crate) fn add_validators(headers: &mut HeaderMap, known: &Validators) -> boo
 
 /// The `headers` of a host's configuration.
 fn configured(
-    headers: &BTreeMap<String, String>,
+    headers: &BTreeMap<String, HeaderSource>,
 ) -> anyhow::Result<Vec<(HeaderName, HeaderValue)>> {
-    let read = |(name, value): (&String, &String)| {
+    let read = |(name, source): (&String, &HeaderSource)| {
         let known = HeaderName::from_bytes(name.as_bytes())
             .with_context(|| format!("{name:?} under `headers` is not the name of a header"))?;
         anyhow::ensure!(
             !FRAMING.contains(&known),
             "the header {name:?} under `headers` is set by the connection itself: remove it"
         );
-        // No value in the message: it may be a secret.
-        let value = HeaderValue::from_str(value).with_context(|| {
-            format!("the value of the header {name:?} under `headers` cannot be sent")
-        })?;
+        // No value in the messages: it may be a secret.
+        let (value, place) = match source {
+            HeaderSource::Text(text) => (text.clone(), "under `headers`".to_owned()),
+            HeaderSource::Env(variable) => {
+                let value = std::env::var(variable).with_context(|| {
+                    format!(
+                        "the header {name:?} should be in the environment variable {variable} \
+                         (headers-env)"
+                    )
+                })?;
+                (value, format!("in the environment variable {variable}"))
+            }
+        };
+        let mut value = HeaderValue::from_str(&value)
+            .with_context(|| format!("the value of the header {name:?} {place} cannot be sent"))?;
+        value.set_sensitive(matches!(source, HeaderSource::Env(_)));
         Ok((known, value))
     };
     headers.iter().map(read).collect()

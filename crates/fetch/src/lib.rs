@@ -59,7 +59,7 @@ mod unresponsive;
 pub use fetcher::Fetcher;
 pub use job::{FetchedJob, Next};
 pub use mapping::{InvalidMapping, Mapping};
-pub use options::{FetchOptions, HostOptions, NetworkOptions};
+pub use options::{FetchOptions, HeaderSource, HostOptions, NetworkOptions};
 pub use policy::{AddressPolicy, ForbiddenAddress};
 pub use proxy::{Proxy, ProxyAddress};
 pub use resolve::{Lookup, SystemLookup};

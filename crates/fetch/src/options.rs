@@ -50,11 +50,20 @@ pub struct HostOptions {
     /// The `User-Agent` header.
     pub user_agent: String,
     /// Further request headers; dropped when a redirect leaves the origin.
-    pub headers: BTreeMap<String, String>,
+    pub headers: BTreeMap<String, HeaderSource>,
     /// Whether requests with unsafe methods, which may change something on the server, are sent.
     pub unsafe_methods: bool,
     /// Whether the canonical link of HTML pages is checked.
     pub canonical: bool,
+}
+
+/// Where the value of a configured request header comes from.
+#[derive(Debug, Clone, PartialEq, Eq)]
+pub enum HeaderSource {
+    /// The configuration itself; no secret.
+    Text(String),
+    /// The environment variable of this name; a secret.
+    Env(String),
 }
 
 impl FetchOptions {

@@ -187,7 +187,7 @@ fn other_redirect(first: &Hop, kept: bool, promised: &str) -> Option<Classificat
     if kept || is_error(first.status) {
         return None;
     }
-    let classification = match first.redirect_target() {
+    let classification = match first.shown_redirect_target() {
         Some(target) => Classification::new(
             State::Redirected,
             Reason::OtherRedirect,

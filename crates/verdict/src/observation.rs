@@ -15,6 +15,9 @@ use urldb_text::sanitize;
 
 use crate::redirect::location_text;
 
+/// Stands for the credentials of a URL in messages.
+const REDACTED: &str = "[redacted]";
+
 /// Most bytes of an HTML page that are kept for reading its head.
 pub const PAGE: usize = 256 << 10;
 
@@ -399,6 +402,26 @@ impl Hop {
     /// All values of a header joined with commas (RFC 9110, 5.3).
     pub fn list(&self, name: &str) -> String {
         self.values(name).collect::<Vec<_>>().join(", ")
+    }
+
+    /// [`Hop::redirect_target`] for people and reports: without credentials.
+    pub fn shown_redirect_target(&self) -> Option<String> {
+        let target = self.redirect_target()?;
+        let Ok(mut url) = url::Url::parse(&target) else {
+            // Whatever stands before the last `@` may be a password.
+            return Some(match target.rsplit_once('@') {
+                Some((_, rest)) => format!("{REDACTED}@{rest}"),
+                None => target,
+            });
+        };
+        if url.username().is_empty() && url.password().is_none() {
+            return Some(target);
+        }
+        // Neither can fail: a URL with credentials has a host.
+        let _ = url.set_username("");
+        let _ = url.set_password(None);
+        let shown = url.as_str().replacen("://", &format!("://{REDACTED}@"), 1);
+        Some(shown)
     }
 
     /// The target of a redirect: an absolute URL, or the `Location` as sent if it makes none.

@@ -152,7 +152,7 @@ fn format_hop(text: &mut String, hop: &Hop, observation: &Observation) {
         );
         line(text, 6, &sanitize(&what));
     }
-    if let Some(target) = hop.redirect_target() {
+    if let Some(target) = hop.shown_redirect_target() {
         line(text, 6, &sanitize(&format!("redirects to {target}")));
     }
     for name in [
