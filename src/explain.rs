@@ -1,5 +1,8 @@
 //! An error and its causes, as one line for people.
 
+use std::error::Error;
+use std::io;
+
 /// Joins the error and its causes. A library's message often ends with its
 /// cause already: such a cause is not repeated.
 pub(crate) fn explain(error: &anyhow::Error) -> String {
@@ -11,7 +14,16 @@ pub(crate) fn explain(error: &anyhow::Error) -> String {
             text = format!("{text}: {cause}");
         }
     }
+    if error.chain().any(is_file_limit) && !text.contains("ulimit") {
+        text.push_str("; raise the limit of open files of this process (ulimit -n)");
+    }
     text
+}
+
+/// Whether the system refused to open one more file: ENFILE and EMFILE.
+fn is_file_limit(cause: &(dyn Error + 'static)) -> bool {
+    let cause = cause.downcast_ref::<io::Error>();
+    cfg!(unix) && matches!(cause.and_then(io::Error::raw_os_error), Some(23 | 24))
 }
 
 #[cfg(test)]

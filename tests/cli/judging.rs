@@ -426,3 +426,26 @@ fn head_compares_the_announced_length_and_has_no_digest() {
         .code(1)
         .says(&["bad-digest", "HEAD"]);
 }
+
+/// Too few files for a run at all: the program says so, and calls no URL unreachable.
+#[test]
+fn a_tiny_limit_of_open_files_is_named() {
+    let site = Site::with(&[("/a", "first")]);
+    let sandbox = Sandbox::new(&site.network());
+    sandbox.write("urldb/example.test.yaml", promises(&[("/a", "first")]));
+    for limit in [8, 12, 15, 17] {
+        let script = format!("ulimit -n {limit}; exec \"$0\" check");
+        let mut command = sandbox.command("sh");
+        let ran = command
+            .args(["-c", &script, env!("CARGO_BIN_EXE_urldb")])
+            .output()
+            .unwrap();
+        let words = String::from_utf8_lossy(&ran.stderr).into_owned();
+        assert_eq!(ran.status.code(), Some(2), "{limit}: {words}");
+        assert!(
+            words.contains("open files") && words.contains("ulimit -n"),
+            "{limit}: {words}"
+        );
+        assert!(!words.contains("ca-certificates"), "{limit}: {words}");
+    }
+}

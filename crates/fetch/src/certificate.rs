@@ -29,11 +29,35 @@ fn timestamp(time: ASN1Time) -> Option<Timestamp> {
 
 /// A certificate that the verifier rejected, and the reason.
 #[derive(Debug, thiserror::Error)]
-#[error("{error}; the certificate is {certificate}")]
+#[error("{}; the certificate is {certificate}", tls_fault(error))]
 pub(crate) struct RejectedCertificate {
     /// The error of the verifier.
     pub(crate) error: rustls::Error,
     certificate: Certificate,
+}
+
+/// A TLS error for people: what is wrong, and nothing about the library.
+pub(crate) fn tls_fault(error: &rustls::Error) -> String {
+    use CertificateError as C;
+    let rustls::Error::InvalidCertificate(certificate) = error else {
+        return error.to_string();
+    };
+    let fault = match certificate {
+        C::UnsupportedSignatureAlgorithmContext { .. }
+        | C::UnsupportedSignatureAlgorithmForPublicKeyContext { .. } => {
+            "the certificate is signed with an algorithm that is no longer trusted, such as SHA-1"
+        }
+        C::UnknownIssuer => {
+            "the certificate is not from a known authority: it is self-signed, its authority is \
+             private, or the server leaves out an intermediate certificate"
+        }
+        C::BadSignature => "the certificate's signature is not that of its authority",
+        C::Revoked => "the certificate is revoked",
+        C::InvalidPurposeContext { .. } => "the certificate is not for servers",
+        // The names in the certificate, and its dates, are part of the library's own words.
+        other => return format!("invalid peer certificate: {other}"),
+    };
+    fault.to_owned()
 }
 
 impl RejectedCertificate {
@@ -125,6 +149,26 @@ mod tests {
         let shown = read.to_string();
         assert!(shown.contains("[31mred"), "{shown}");
         assert!(!shown.contains('\x1b'), "{shown}");
+    }
+
+    #[test]
+    fn faults_of_tls_are_named_in_words() {
+        use CertificateError as C;
+        for (error, words) in [
+            (
+                C::UnsupportedSignatureAlgorithmContext {
+                    signature_algorithm_id: vec![42, 134, 72, 134, 247, 13, 1, 1, 5],
+                    supported_algorithms: Vec::new(),
+                },
+                "SHA-1",
+            ),
+            (C::UnknownIssuer, "self-signed"),
+            (C::BadSignature, "signature"),
+        ] {
+            let fault = tls_fault(&rustls::Error::InvalidCertificate(error));
+            assert!(fault.contains(words) && fault.len() < 200, "{fault}");
+            assert!(!fault.contains(['{', '[']), "{fault}");
+        }
     }
 
     proptest! {

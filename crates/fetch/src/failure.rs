@@ -10,14 +10,12 @@ use urldb_verdict::{Failure, FailureKind};
 
 use crate::certificate::RejectedCertificate;
 use crate::client::MAX_HEADERS;
+use crate::open_files;
 use crate::options::HostOptions;
 use crate::policy::ForbiddenAddress;
 
 /// The message of the library for a head that is too large; no error type says so.
 const HEAD_TOO_LARGE: &str = "message head is too large";
-
-/// ENFILE and EMFILE of Unix, WSAEMFILE of Windows; the standard library has no names for these codes.
-const TOO_MANY_FILES: [i32; 3] = [23, 24, 10024];
 
 /// The failure that an error of the library means. The detail never contains the URL, which may
 /// hold secrets.
@@ -69,8 +67,8 @@ fn tls_kind(error: &rustls::Error) -> FailureKind {
 
 /// Whether the system refused a socket because too many files are open.
 fn is_own_limit(chain: &[&(dyn Error + 'static)]) -> bool {
-    let code = find::<io::Error>(chain).and_then(io::Error::raw_os_error);
-    code.is_some_and(|code| TOO_MANY_FILES.contains(&code))
+    let errors = chain.iter().filter_map(|error| error.downcast_ref());
+    errors.into_iter().any(open_files::is_too_many)
 }
 
 /// Whether the connection ended before the response did.
@@ -104,8 +102,7 @@ fn detail(
         );
     }
     if is_own_limit(chain) {
-        return "this process has too many open files: raise its limit (ulimit -n), or lower `concurrency`"
-            .to_owned();
+        return open_files::ADVICE.to_owned();
     }
     if let Some(rejected) = find::<rustls::Error>(chain).and_then(RejectedCertificate::within) {
         return rejected.to_string();

@@ -13,6 +13,7 @@ use crate::driver::drive;
 use crate::hosts::Hosts;
 use crate::job::{FetchedJob, Next};
 use crate::limits::Limits;
+use crate::open_files;
 use crate::options::{FetchOptions, NetworkOptions};
 use crate::resolve::{Lookup, SystemLookup};
 use crate::slots::Slots;
@@ -20,6 +21,10 @@ use crate::stop::Stop;
 
 /// Capacity of the channel from the network's thread to the caller's, in finished jobs.
 const CHANNEL_CAPACITY: usize = 64;
+
+/// Fewest files that a fetcher must be able to open: the runtime, the certificate authorities, a
+/// lookup and a connection.
+const SPARE_FILES: usize = 12;
 
 /// Pause of the caller's thread after a small batch of finished jobs: a wake-up for each job would
 /// cost more than handling the job.
@@ -52,6 +57,7 @@ impl Fetcher {
         network: &NetworkOptions,
         lookup: Arc<dyn Lookup>,
     ) -> anyhow::Result<Self> {
+        open_files::ensure_spare(SPARE_FILES).context(open_files::ADVICE)?;
         let runtime = Builder::new_current_thread()
             .enable_all()
             .build()

@@ -46,6 +46,7 @@ mod hosts;
 mod job;
 mod limits;
 mod mapping;
+mod open_files;
 mod options;
 mod policy;
 mod proxy;

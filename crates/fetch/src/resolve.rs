@@ -7,6 +7,7 @@ use std::sync::Arc;
 
 use reqwest::dns::{Addrs, Name, Resolve, Resolving};
 
+use crate::open_files;
 use crate::policy::{AddressPolicy, ForbiddenAddress};
 
 /// Looks up the addresses of names.
@@ -18,13 +19,21 @@ pub trait Lookup: fmt::Debug + Send + Sync {
     fn addresses(&self, name: &str) -> io::Result<Vec<SocketAddr>>;
 }
 
+/// Files that one lookup may open at once.
+const FILES_OF_A_LOOKUP: usize = 4;
+
 /// The resolver of the operating system.
 #[derive(Debug, Clone, Copy)]
 pub struct SystemLookup;
 
 impl Lookup for SystemLookup {
     fn addresses(&self, name: &str) -> io::Result<Vec<SocketAddr>> {
-        (name, 0).to_socket_addrs().map(Iterator::collect)
+        let addresses = (name, 0).to_socket_addrs();
+        if addresses.is_err() {
+            // The resolver takes files that it cannot open for servers that do not answer.
+            open_files::ensure_spare(FILES_OF_A_LOOKUP)?;
+        }
+        addresses.map(Iterator::collect)
     }
 }
 
