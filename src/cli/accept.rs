@@ -15,6 +15,7 @@ use super::args::TargetArgs;
 use super::print::progress::ProgressLine;
 use super::print::style::{self, BAD, GOOD, paint};
 use crate::ambient::Ambient;
+use crate::cli::print::output;
 use crate::database::edit::Edit;
 use crate::exit::ExitCode;
 use crate::run::{self, Progress, RunOptions};
@@ -74,7 +75,7 @@ pub(super) fn run(args: &Args, context: &mut Context) -> anyhow::Result<ExitCode
         }
     }
     if !context.quiet {
-        writeln!(anstream::stdout(), "{}", tally.line())?;
+        writeln!(output::stdout(), "{}", tally.line())?;
     }
     Ok(if tally.refused + tally.declined > 0 {
         ExitCode::Findings
@@ -222,13 +223,13 @@ fn show_both(result: &JobResult, args: &Args, context: &Context) -> io::Result<(
     if args.yes && context.quiet {
         return Ok(());
     }
-    let mut out = anstream::stdout().lock();
+    let mut out = output::stdout();
     writeln!(
         out,
         "{}\n  {} {}:{}",
-        result.url,
+        sanitize(&result.url),
         paint(style::DIM, "-->"),
-        result.file,
+        sanitize(&result.file),
         result.line
     )?;
     let promised = &result.promised;
@@ -256,7 +257,7 @@ fn show_both(result: &JobResult, args: &Args, context: &Context) -> io::Result<(
 }
 
 fn is_wanted() -> io::Result<bool> {
-    let mut out = anstream::stdout().lock();
+    let mut out = output::stdout();
     write!(out, "accept? [y/N] ")?;
     out.flush()?;
     let mut answer = String::new();
@@ -306,10 +307,10 @@ fn accept(result: &JobResult, identity: &RecordIdentity, context: &Context) -> a
     file.write()?;
     if !context.quiet {
         writeln!(
-            anstream::stdout(),
+            output::stdout(),
             "{} {}",
             paint(GOOD, "accepted"),
-            result.url
+            sanitize(&result.url)
         )?;
     }
     Ok(())

@@ -15,6 +15,7 @@ use super::args::MapArgs;
 use super::args::RecordArgs;
 use super::print::progress::ProgressLine;
 use super::print::style;
+use crate::cli::print::output;
 use crate::config::Config;
 use crate::database::aliases::{Aliases, read_if_there};
 use crate::database::edit::Edit;
@@ -74,7 +75,7 @@ pub(super) fn run(args: &Args, context: &mut Context) -> anyhow::Result<ExitCode
         asked: &asked,
         categories: &args.categories,
     };
-    let mut out = anstream::stdout().lock();
+    let mut out = output::stdout();
     let added = write(&candidates, &keys, context)?;
     for Candidate { identity, .. } in &candidates {
         let Some(AddResult { change, is_asked }) = added.get(identity) else {
@@ -117,7 +118,7 @@ fn unsent(asked: &Record, identity: &Identity, config: &Config) -> Option<String
 fn pages(urls: &[String], context: &Context) -> anyhow::Result<Vec<Identity>> {
     let aliases = Aliases::load(&context.config)?;
     let rules = site_rules::load(&context.config)?;
-    let mut out = anstream::stdout().lock();
+    let mut out = output::stdout();
     let (mut pages, mut known) = (vec![], HashSet::new());
     for url in urls {
         let spelled = UrlParts::parse(url)?.to_string();

@@ -5,6 +5,7 @@ use urldb_verdict::Selection;
 use super::Context;
 use super::args::TargetArgs;
 use super::print::attempts::{AttemptLog, LogDetail};
+use super::print::github::CommandsStopped;
 use super::print::progress::ProgressLine;
 use super::print::style::Format;
 use super::print::{github, outcome};
@@ -55,10 +56,25 @@ pub(super) fn check(args: &CheckArgs, context: &mut Context) -> anyhow::Result<E
 
 pub(super) fn run(args: &RunArgs, context: &mut Context) -> anyhow::Result<ExitCode> {
     let _lock = context.lock_repository()?;
-    let (outcome, interrupted) = execute_and_print(&args.targets, context, args.format, run::run)?;
-    if args.github {
-        github::write(&outcome)?;
-    }
+    // A JSON document has no commands in it, and would have the lines that stop them.
+    let shows_text = args.github && args.format == Format::Human;
+    let stop_commands = || {
+        let stopped = shows_text.then(|| CommandsStopped::new(Ambient::SYSTEM));
+        stopped.transpose()
+    };
+    let stopped = stop_commands()?;
+    let (mut outcome, interrupted) =
+        execute_and_print(&args.targets, context, args.format, run::run)?;
+    drop(stopped);
+    let annotated = if args.github {
+        github::write(&outcome)
+    } else {
+        Ok(())
+    };
+    let _stopped = stop_commands()?;
+    let deliveries = outcome.deliver()?;
+    outcome::print_deliveries(&deliveries, args.format, context)?;
+    annotated?;
     Ok(exit(&outcome, interrupted))
 }
 

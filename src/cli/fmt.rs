@@ -8,6 +8,7 @@ use urldb_format::{DomainFile, Error};
 
 use super::Context;
 use super::print::style;
+use crate::cli::print::output;
 use crate::database::edit::Edit;
 use crate::exit::ExitCode;
 
@@ -38,7 +39,7 @@ pub(super) fn run(args: &Args, context: &Context) -> anyhow::Result<ExitCode> {
         .then(|| Edit::begin(&context.database()))
         .transpose()?;
     let mut exit = ExitCode::Success;
-    let mut out = anstream::stdout().lock();
+    let mut out = output::stdout();
     for path in files(&args.files, context)? {
         let file = if args.files.is_empty() {
             DomainFile::read_or_report(&path).file

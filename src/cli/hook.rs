@@ -9,6 +9,7 @@ use urldb_text::Finding;
 
 use super::Context;
 use super::print::style;
+use crate::cli::print::output;
 use crate::database::edit::Edit;
 use crate::database::site_rules;
 use crate::exit::ExitCode;
@@ -56,7 +57,7 @@ pub(super) fn run(args: &Args, context: &Context) -> anyhow::Result<ExitCode> {
 }
 
 fn install(repository: &Repository) -> anyhow::Result<ExitCode> {
-    let mut out = anstream::stdout().lock();
+    let mut out = output::stdout();
     for hook in Hook::ALL {
         match repository.install_hook(hook)? {
             Installation::New(path) => writeln!(
@@ -103,7 +104,7 @@ fn run_hook(repository: &Repository, hook: Hook, context: &Context) -> anyhow::R
         check(path, bytes, own_keys)
     })?;
     write!(
-        anstream::stderr(),
+        output::stderr(),
         "{}",
         outcome.render(hook, repository.prefix())
     )?;

@@ -8,6 +8,7 @@ use anyhow::Context as _;
 
 use super::GlobalArgs;
 use super::print::style;
+use crate::cli::print::output;
 use crate::config::FILE_NAME;
 use crate::exit::ExitCode;
 
@@ -41,7 +42,7 @@ pub(super) fn run(args: &Args, global: &GlobalArgs) -> anyhow::Result<ExitCode> 
         None => global.directory()?,
     };
     let database = root.join("urldb");
-    let mut out = anstream::stdout().lock();
+    let mut out = output::stdout();
     if !database.is_dir() {
         fs::create_dir_all(&database)
             .with_context(|| format!("cannot make {}", database.display()))?;

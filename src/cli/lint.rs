@@ -8,6 +8,7 @@ use urldb_text::{Finding, Severity};
 
 use super::print::style;
 use super::{Context, fmt};
+use crate::cli::print::output;
 use crate::database::aliases::CnameCheck;
 use crate::database::site_rules::{self, PageCheck};
 use crate::exit::ExitCode;
@@ -44,7 +45,7 @@ pub(super) fn run(args: &Args, context: &Context) -> anyhow::Result<ExitCode> {
     }
     let mut pages = PageCheck::new(&loaded.rules);
     let mut cnames = CnameCheck::default();
-    let mut out = anstream::stdout().lock();
+    let mut out = output::stdout();
     let (mut errors, mut warnings) = (0, 0);
     let mut count = |severity| match severity {
         Severity::Error => errors += 1,

@@ -1,5 +1,8 @@
 //! `urldb list`.
 
+use urldb_text::sanitize;
+
+use crate::cli::print::output;
 use std::io::{self, Write};
 
 use serde::Serialize;
@@ -51,7 +54,7 @@ struct RecordLine<'a> {
 
 pub(super) fn run(args: &Args, context: &Context) -> anyhow::Result<ExitCode> {
     let selection = args.select.resolve(context)?;
-    let mut out = std::io::BufWriter::new(std::io::stdout().lock());
+    let mut out = std::io::BufWriter::new(output::stdout());
     let mut found: Vec<(Rank, String)> = vec![];
     let database = context.config.open_database()?;
     for parsed in database.read_where(|host| selection.wants_domain(host)) {
@@ -67,11 +70,11 @@ pub(super) fn run(args: &Args, context: &Context) -> anyhow::Result<ExitCode> {
             let url = format!("{scheme}://{host}{}", record.path);
             let rank = args.search.is_asked_for().then(|| args.search.rank(record));
             let line = match args.format {
-                Format::Human => url,
+                Format::Human => sanitize(&url).into_owned(),
                 Format::Json => {
                     let group = rank.as_ref().and_then(Rank::heading);
                     let place = (&*name, entry.line());
-                    serde_json::to_string(&record_line(url, place, group, record))?
+                    output::json(&record_line(url, place, group, record))?
                 }
             };
             if let Some(rank) = rank {

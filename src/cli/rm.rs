@@ -8,6 +8,7 @@ use urldb_format::{DomainFile, RecordIdentity};
 use super::Context;
 use super::args::find_records;
 use super::print::style;
+use crate::cli::print::output;
 use crate::database::edit::Edit;
 use crate::exit::ExitCode;
 
@@ -45,7 +46,7 @@ pub(super) fn run(args: &Args, context: &Context) -> anyhow::Result<ExitCode> {
     if context.quiet {
         return Ok(ExitCode::Success);
     }
-    let mut out = anstream::stdout().lock();
+    let mut out = output::stdout();
     let removed = style::paint(style::GOOD, "removed");
     for (host, paths) in &paths {
         let file = context.shown(&context.domain_file(host));

@@ -13,6 +13,7 @@ use super::args::MapArgs;
 use super::check::execute;
 use super::print::style::Format;
 use super::print::{outcome, style};
+use crate::cli::print::output;
 use crate::config::{Config, Schedule};
 use crate::exit::ExitCode;
 use crate::run;
@@ -106,11 +107,7 @@ impl Worker<'_> {
         if !self.context.quiet {
             let now = jiff::Timestamp::now().strftime("%H:%M:%SZ").to_string();
             // The daemon goes on when its output is closed.
-            let _ = writeln!(
-                anstream::stdout(),
-                "{} {text}",
-                style::paint(style::DIM, now)
-            );
+            let _ = writeln!(output::stdout(), "{} {text}", style::paint(style::DIM, now));
         }
     }
 
@@ -128,11 +125,7 @@ impl Worker<'_> {
             self.say(&format!("{name} has changed"));
             let parsed = DomainFile::read_or_report(path);
             for finding in urldb_format::lint(&parsed, &self.context.config.lint.keys) {
-                style::write_finding(
-                    &mut anstream::stdout(),
-                    self.context,
-                    &finding.in_file(path),
-                )?;
+                style::write_finding(&mut output::stdout(), self.context, &finding.in_file(path))?;
             }
             let is_unreadable = |finding: &Finding| finding.code == Code::UnreadableFile;
             if parsed.findings.iter().any(is_unreadable) {
@@ -171,8 +164,11 @@ impl Worker<'_> {
         selection: &Selection,
         work: fn(&run::RunOptions<'_>) -> anyhow::Result<run::Outcome>,
     ) -> anyhow::Result<()> {
-        let (outcome, attempts) = execute(self.context, selection, self.stop, false, work)?;
-        outcome::print(&outcome, &attempts, Format::Human, self.context)
+        let (mut outcome, attempts) = execute(self.context, selection, self.stop, false, work)?;
+        outcome::print(&outcome, &attempts, Format::Human, self.context)?;
+        let deliveries = outcome.deliver()?;
+        outcome::print_deliveries(&deliveries, Format::Human, self.context)?;
+        Ok(())
     }
 }
 

@@ -34,11 +34,11 @@ use crate::report::{Mistakes, Report, ReportedJob};
 
 use domain_files::{DomainFiles, Plan};
 use observe::observe;
-use outcome::{Messages, combined};
+use outcome::{UnsentMessages, combined};
 use recorder::Recorder;
 
 pub use options::{Progress, RunOptions};
-pub use outcome::Outcome;
+pub use outcome::{Messages, Outcome};
 pub use probe::{UNSTABLE, probe, probe_body, probe_job, promise_bytes};
 
 /// Seconds in a day.
@@ -66,11 +66,12 @@ pub fn check(options: &RunOptions<'_>) -> anyhow::Result<Outcome> {
         results,
         troubles: vec![],
         notes: vec![],
+        unsent: None,
     })
 }
 
-/// Checks every selected URL, archives the observations, updates the ledger, and notifies people of
-/// transitions.
+/// Checks every selected URL, archives the observations, updates the ledger, and puts the message
+/// about transitions into the outbox; [`Outcome::deliver`] sends it.
 pub fn run(options: &RunOptions<'_>) -> anyhow::Result<Outcome> {
     let (config, started) = (options.config, (options.ambient.now)());
     let domain_files = DomainFiles::list(config, options.selection)?;
@@ -106,7 +107,6 @@ pub fn run(options: &RunOptions<'_>) -> anyhow::Result<Outcome> {
         .and_then(|()| ledger.save())
         .and_then(|()| ledger::append(&folder, &lines));
     messages.add_failure(remembered);
-    messages.add_deliveries(notifiers.deliver(&outbox, &envelope)?);
     let Messages { troubles, notes } = messages;
     let exit_code = combined(exit_code, &envelope.mistakes, &troubles);
     Ok(Outcome {
@@ -115,6 +115,7 @@ pub fn run(options: &RunOptions<'_>) -> anyhow::Result<Outcome> {
         troubles,
         notes,
         exit_code,
+        unsent: Some(UnsentMessages { notifiers, outbox }),
     })
 }
 

@@ -4,7 +4,7 @@ use urldb_protocol::{Envelope, JobResult, Mistake};
 
 use crate::exit::ExitCode;
 use crate::explain::explain;
-use crate::notify::Delivery;
+use crate::notify::{Delivery, Notifiers, Outbox};
 
 /// The outcome of a run.
 pub struct Outcome {
@@ -20,15 +20,36 @@ pub struct Outcome {
     pub notes: Vec<String>,
     /// The exit code, by the table of docs/verdicts.md.
     pub exit_code: ExitCode,
+    /// The messages that [`Outcome::deliver`] sends.
+    pub(super) unsent: Option<UnsentMessages>,
+}
+
+/// The notifiers of a run, and the outbox with their messages.
+pub(super) struct UnsentMessages {
+    pub(super) notifiers: Notifiers,
+    pub(super) outbox: Outbox,
 }
 
 /// Lines for people besides the report.
-#[derive(Default)]
-pub(super) struct Messages {
+#[derive(Debug, Default)]
+pub struct Messages {
     /// Errors, which make the run exit with 2.
-    pub(super) troubles: Vec<String>,
+    pub troubles: Vec<String>,
     /// Successes.
-    pub(super) notes: Vec<String>,
+    pub notes: Vec<String>,
+}
+
+impl Outcome {
+    /// Delivers the messages of the run, and adds errors to the exit code. People should see the
+    /// outcome before: a mail server may take minutes, or end the process.
+    pub fn deliver(&mut self) -> anyhow::Result<Messages> {
+        let mut messages = Messages::default();
+        if let Some(UnsentMessages { notifiers, outbox }) = self.unsent.take() {
+            messages.add_deliveries(notifiers.deliver(&outbox, &self.envelope)?);
+        }
+        self.exit_code = combined(self.exit_code, &[], &messages.troubles);
+        Ok(messages)
+    }
 }
 
 impl Messages {

@@ -28,6 +28,7 @@
 //! - `trouble`: full disks, damaged files, kills and signals.
 //! - `secrets`: what must appear nowhere.
 //! - `accept`: promises made anew.
+//! - `hostile`: hostile records and servers, against every output of every command.
 //! - `hook`: `git commit` with the installed hook.
 //! - `watch`: the daemon.
 //! - `judging`: verdicts that need more than one URL, or a page.
@@ -53,6 +54,7 @@ mod editing;
 mod exporting;
 mod files;
 mod hook;
+mod hostile;
 mod importing;
 mod judging;
 mod mistakes;
@@ -72,10 +74,6 @@ mod watch;
 mod words;
 
 #[path = "../../plugins/email/tests/email/mime.rs"]
-#[expect(
-    dead_code,
-    reason = "the email notifier's own tests look at more of a mail"
-)]
 mod mime;
 #[path = "../../plugins/email/tests/email/server.rs"]
 #[expect(

@@ -123,3 +123,18 @@ fn a_damaged_message_does_not_keep_the_verdicts_back() {
         .complains(&["cannot use the waiting message", "remove it to go on"]);
     assert!(file.exists(), "nothing is thrown away in silence");
 }
+
+/// A mail server that never answers, or that brings the process down, takes no findings with it.
+#[test]
+fn findings_are_printed_before_mail_is_sent() {
+    let silent = TcpListener::bind("127.0.0.1:0").unwrap();
+    let (_site, sandbox) = broken(silent.local_addr().unwrap().port());
+    let mut run = sandbox.start(&["run"]);
+    run.expect("gone: http://example.test/a");
+    run.expect("checked 1 of 1 URL");
+    let (connection, _) = silent.accept().unwrap();
+    assert_eq!(waiting(&sandbox), 1);
+    drop((connection, silent));
+    run.expect("the next run will try again");
+    assert_eq!(run.end().code(), Some(1));
+}

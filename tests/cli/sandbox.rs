@@ -252,6 +252,18 @@ impl Running {
         panic!("{text:?} was never said, only {said:#?}");
     }
 
+    /// All lines of standard output up to one with this in it.
+    pub(crate) fn lines_until(&mut self, text: &str) -> Vec<String> {
+        let mut said = vec![];
+        while let Ok(line) = self.lines.recv_timeout(PATIENCE) {
+            said.push(line);
+            if said.last().is_some_and(|line| line.contains(text)) {
+                return said;
+            }
+        }
+        panic!("{text:?} was never said, only {said:#?}");
+    }
+
     pub(crate) fn signal(&self, signal: &str) {
         let pid = self.child.id().to_string();
         let sent = Command::new("kill").args([signal, &pid]).status().unwrap();

@@ -3,32 +3,43 @@
 use std::borrow::Cow;
 
 /// Replaces what could control or deceive the reader's terminal, log, mail program or browser:
-/// every character for which [`is_unsafe`] holds becomes U+FFFD, and a tab becomes a space.
+/// every character for which [`is_unsafe`] holds becomes U+FFFD, and a tab becomes a space. One
+/// character of every workflow command of GitHub becomes U+FFFD too, since a runner reads commands
+/// in whatever a step prints: `##[NAME` anywhere, and `::NAME::` where the text begins.
 ///
 /// The result is one line, has as many characters as `text`, and sanitizing it again changes
-/// nothing. Markup is left as it is: HTML, Markdown and workflow commands need escapes of their own.
+/// nothing. Markup is left as it is: HTML and Markdown need escapes of their own.
 pub fn sanitize(text: &str) -> Cow<'_, str> {
-    if text.contains(is_unsafe) {
+    let shown = if text.contains(is_unsafe) {
         Cow::Owned(text.chars().map(replacement).collect())
     } else {
         Cow::Borrowed(text)
-    }
+    };
+    without_commands(shown)
 }
 
 /// [`sanitize`] for a text of several lines: line feeds stay.
 pub fn sanitize_lines(text: &str) -> Cow<'_, str> {
-    let is_kept = |char: char| char == '\n' || !is_unsafe(char);
-    if text.chars().all(is_kept) {
+    let is_changed = |line| matches!(sanitize(line), Cow::Owned(_));
+    if !text.split('\n').any(is_changed) {
         return Cow::Borrowed(text);
     }
-    let replaced = |char| {
-        if is_kept(char) {
-            char
-        } else {
-            replacement(char)
-        }
-    };
-    Cow::Owned(text.chars().map(replaced).collect())
+    let lines: Vec<_> = text.split('\n').map(sanitize).collect();
+    Cow::Owned(lines.join("\n"))
+}
+
+/// The text with every workflow command defused.
+fn without_commands(mut text: Cow<'_, str>) -> Cow<'_, str> {
+    if text.contains("##[") {
+        text = Cow::Owned(text.replace("##[", "##\u{fffd}"));
+    }
+    let command = text.trim_start();
+    let name = command.strip_prefix("::").unwrap_or_default();
+    if name.starts_with(|char: char| !char.is_whitespace()) && name.contains("::") {
+        let at = text.len() - command.len();
+        text.to_mut().replace_range(at..=at, "\u{fffd}");
+    }
+    text
 }
 
 fn replacement(char: char) -> char {

@@ -54,6 +54,23 @@ fn hostile() -> impl Strategy<Value = String> {
     proptest::collection::vec(char, 0..80).prop_map(String::from_iter)
 }
 
+#[test]
+fn a_workflow_command_is_none_any_more() {
+    for (text, safe) in [
+        ("a ##[set-env name=A]b", "a ##\u{fffd}set-env name=A]b"),
+        ("###[error]", "###\u{fffd}error]"),
+        ("::error::x", "\u{fffd}:error::x"),
+        (" \t::error file=a::x", "  \u{fffd}:error file=a::x"),
+        ("see ::error::x", "see ::error::x"),
+        ("::1", "::1"),
+        ("::ffff:192.0.2.1", "::ffff:192.0.2.1"),
+        ("## [x] #[y]", "## [x] #[y]"),
+    ] {
+        assert_eq!(sanitize(text), safe, "{text:?}");
+    }
+    assert_eq!(sanitize_lines("a\n::error::x"), "a\n\u{fffd}:error::x");
+}
+
 proptest! {
     #[test]
     fn nothing_forbidden_comes_out(text in hostile()) {

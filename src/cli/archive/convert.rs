@@ -12,8 +12,9 @@ use urldb_warc::{
     unread_files,
 };
 
-use super::{Context, ExitCode, archive_folder, write_json};
+use super::{Context, ExitCode, archive_folder};
 use crate::archive::Keys;
+use crate::cli::print::output;
 use crate::cli::print::progress::ProgressLine;
 use crate::cli::print::style::Format;
 use crate::cli::print::style::{count, print_error, print_warning};
@@ -175,7 +176,7 @@ impl ConvertReport {
             let files = count(self.converted, "file");
             let records = count(self.records, "record");
             let target = args.output.display();
-            let mut out = anstream::stdout().lock();
+            let mut out = output::stdout();
             writeln!(out, "converted {files} with {records} into {target}")?;
         }
         let line = JsonLine::Summary {
@@ -191,7 +192,7 @@ impl ConvertReport {
 fn write_line(format: Format, line: &JsonLine<'_>) -> io::Result<()> {
     match format {
         Format::Human => Ok(()),
-        Format::Json => write_json(&mut anstream::stdout().lock(), line),
+        Format::Json => output::write_json_line(&mut output::stdout(), line),
     }
 }
 

@@ -14,6 +14,7 @@ use super::{
     CaptureQuery, Catalogue, Context, ExitCode, PartialDate, Payload, RequestArgs, catalogue, date,
     truncation, warn_of_truncated,
 };
+use crate::cli::print::output;
 use crate::cli::print::style::{BAD, DIM, GOOD, count, paint};
 
 /// The largest texts that are compared line by line, in bytes and lines: the comparison takes several
@@ -70,7 +71,7 @@ pub(super) fn run(args: &Args, context: &Context) -> anyhow::Result<ExitCode> {
     let Some(old) = old else {
         ensure_nothing_truncated(&[&new])?;
         if !context.quiet {
-            writeln!(anstream::stdout(), "{} never changed", sanitize(&args.url))?;
+            writeln!(output::stdout(), "{} never changed", sanitize(&args.url))?;
         }
         return Ok(ExitCode::Success);
     };
@@ -80,10 +81,7 @@ pub(super) fn run(args: &Args, context: &Context) -> anyhow::Result<ExitCode> {
             let date = date::shown(&new.capture.line.timestamp);
             let name = new.capture.name();
             let name = sanitize(&name);
-            writeln!(
-                anstream::stdout(),
-                "both are the capture of {name} of {date}"
-            )?;
+            writeln!(output::stdout(), "both are the capture of {name} of {date}")?;
         }
         return Ok(ExitCode::Success);
     }
@@ -93,7 +91,7 @@ pub(super) fn run(args: &Args, context: &Context) -> anyhow::Result<ExitCode> {
         ensure_nothing_truncated(&payloads)?;
         if !context.quiet {
             let (old, new) = (&old.date, &new.date);
-            writeln!(anstream::stdout(), "the same bytes at {old} and {new}")?;
+            writeln!(output::stdout(), "the same bytes at {old} and {new}")?;
         }
         return Ok(ExitCode::Success);
     };
@@ -105,7 +103,7 @@ pub(super) fn run(args: &Args, context: &Context) -> anyhow::Result<ExitCode> {
             .chain(truncated)
             .for_each(warn_of_truncated);
     }
-    let mut out = BufWriter::new(anstream::stdout().lock());
+    let mut out = BufWriter::new(output::stdout());
     let contents = [&mut old, &mut new].map(|side| side.content().context(NO_COPY));
     let [old_content, new_content] = contents;
     match (old_content?, new_content?) {

@@ -13,6 +13,7 @@ use super::{CaptureQuery, Catalogue, Context, ExitCode, Payload, catalogue};
 use crate::ambient::Ambient;
 use crate::archive::{bag, date};
 use crate::cli::args::SelectArgs;
+use crate::cli::print::output;
 use crate::cli::print::style::{count, print_warning};
 use crate::explain::explain;
 
@@ -66,7 +67,7 @@ pub(super) fn run(args: &Args, context: &Context) -> anyhow::Result<ExitCode> {
     let bytes = bag.finish(&today, &[("urls.tsv", urls)])?;
     if !context.quiet {
         writeln!(
-            anstream::stdout(),
+            output::stdout(),
             "exported {exported} of {}, {}, to {}",
             count(promised.len() as u64, "static record"),
             count(bytes, "byte"),

@@ -10,6 +10,7 @@ use super::{
     CaptureQuery, Context, ExitCode, PartialDate, Payload, RequestArgs, catalogue, date,
     warn_of_truncated,
 };
+use crate::cli::print::output;
 use crate::cli::print::style::{count, print_warning};
 
 /// Copy the bytes of a URL out of the archive
@@ -80,7 +81,7 @@ fn print_notes(payload: &Payload<'_>, args: &Args, context: &Context) {
     if payload.url() != args.url && !context.quiet {
         let url = sanitize(payload.url());
         // A closed standard error is no error.
-        let _ = writeln!(anstream::stderr(), "these are the bytes of {url}");
+        let _ = writeln!(output::stderr(), "these are the bytes of {url}");
     }
 }
 
@@ -141,7 +142,7 @@ fn write_file(
         let digest = payload.digest.as_ref().filter(|_| is_proven);
         let digest = digest.map(|digest| format!(" with {digest}"));
         writeln!(
-            anstream::stdout(),
+            output::stdout(),
             "wrote {}: {}{}, of {}",
             output.display(),
             count(copied.length, "byte"),

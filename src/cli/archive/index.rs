@@ -7,6 +7,7 @@ use urldb_warc::{FindingCode, unread_files};
 
 use super::{Context, ExitCode, archive_folder};
 use crate::archive::Keys;
+use crate::cli::print::output;
 use crate::cli::print::style::{count, print_warning};
 
 /// Rebuild the index of the archive from its files
@@ -34,7 +35,7 @@ pub(super) fn run(_: &Args, context: &Context) -> anyhow::Result<ExitCode> {
         ));
     }
     if !context.quiet {
-        writeln!(anstream::stdout(), "indexed {}", count(made.files, "file"))?;
+        writeln!(output::stdout(), "indexed {}", count(made.files, "file"))?;
     }
     Ok(if made.damaged.is_empty() && unread.is_empty() {
         ExitCode::Success

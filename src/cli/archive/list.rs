@@ -8,7 +8,8 @@ use serde::Serialize;
 use urldb_text::sanitize;
 use urldb_warc::CdxjLine;
 
-use super::{Capture, Catalogue, Context, ExitCode, RequestArgs, catalogue, date, write_json};
+use super::{Capture, Catalogue, Context, ExitCode, RequestArgs, catalogue, date};
+use crate::cli::print::output;
 use crate::cli::print::style::Format;
 use crate::cli::print::style::count;
 
@@ -122,7 +123,7 @@ struct SummaryLine<'a> {
 
 pub(super) fn run(args: &Args, context: &Context) -> anyhow::Result<ExitCode> {
     let catalogue = catalogue(context)?;
-    let mut out = BufWriter::new(anstream::stdout().lock());
+    let mut out = BufWriter::new(output::stdout());
     match &args.url {
         Some(url) => {
             let captures = if args.request.is_given() {
@@ -147,7 +148,7 @@ fn list_captures(out: &mut impl Write, captures: &[Capture], format: Format) -> 
     for capture in captures {
         let capture_line = capture_line(capture);
         if format == Format::Json {
-            write_json(out, &capture_line)?;
+            output::write_json_line(out, &capture_line)?;
             continue;
         }
         let status = capture_line
@@ -238,7 +239,7 @@ fn write_summaries(
     while let Some((subject, summary)) = summaries.pop_first() {
         if format == Format::Json {
             let (subject, summary) = (&subject, &summary);
-            write_json(out, &SummaryLine { subject, summary })?;
+            output::write_json_line(out, &SummaryLine { subject, summary })?;
             continue;
         }
         let Summary {

@@ -9,11 +9,9 @@ mod list;
 mod repair;
 mod verify;
 
-use std::io::{self, Write};
 use std::path::PathBuf;
 
 use clap::Subcommand;
-use serde::Serialize;
 use urldb_text::sanitize;
 
 use super::Context;
@@ -44,7 +42,9 @@ enum Command {
 pub(super) fn run(args: &Args, context: &Context) -> anyhow::Result<ExitCode> {
     let done = dispatch(&args.command, context);
     done.map_err(|error| match error.chain().next() {
-        Some(bare) if bare.is::<io::Error>() => error.context("cannot write to standard output"),
+        Some(bare) if bare.is::<std::io::Error>() => {
+            error.context("cannot write to standard output")
+        }
         _ => error,
     })
 }
@@ -74,12 +74,6 @@ fn archive_folder(context: &Context) -> anyhow::Result<PathBuf> {
         folder.display()
     );
     Ok(folder)
-}
-
-/// One line of `--format json`.
-fn write_json(out: &mut impl Write, value: &impl Serialize) -> io::Result<()> {
-    serde_json::to_writer(&mut *out, value)?;
-    writeln!(out)
 }
 
 /// Prints a warning about a capture whose body the archive has only the beginning of.

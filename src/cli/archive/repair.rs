@@ -8,8 +8,9 @@ use serde::Serialize;
 use urldb_text::sanitize;
 use urldb_warc::{RepairReport, repair};
 
-use super::{Context, ExitCode, archive_folder, write_json};
+use super::{Context, ExitCode, archive_folder};
 use crate::archive::{Keys, describe_recovered};
+use crate::cli::print::output;
 use crate::cli::print::style::Format;
 use crate::cli::print::style::{GOOD, count, paint};
 
@@ -57,7 +58,7 @@ pub(super) fn run(args: &Args, context: &Context) -> anyhow::Result<ExitCode> {
     let _lock = context.lock_repository()?;
     let folder = archive_folder(context)?;
     let done = repair(&folder, &Keys).context("cannot repair the archive")?;
-    let mut out = anstream::stdout().lock();
+    let mut out = output::stdout();
     match args.format {
         Format::Human => write_human(&mut out, &done, context)?,
         Format::Json => write_json_lines(&mut out, &done, context)?,
@@ -100,7 +101,7 @@ fn write_json_lines(
             damaged: recovered.damaged.iter().map(shown).collect(),
             faults: recovered.fault.iter().map(String::as_str).collect(),
         };
-        write_json(out, &JsonLine::Recovered(outcome))?;
+        output::write_json_line(out, &JsonLine::Recovered(outcome))?;
     }
     for repaired in &done.repaired {
         let outcome = RepairedFile {
@@ -109,11 +110,11 @@ fn write_json_lines(
             damaged: repaired.damaged.iter().map(shown).collect(),
             faults: repaired.faults.iter().map(String::as_str).collect(),
         };
-        write_json(out, &JsonLine::Repaired(outcome))?;
+        output::write_json_line(out, &JsonLine::Repaired(outcome))?;
     }
     let summary = JsonLine::Summary {
         recovered: done.recovered.len(),
         repaired: done.repaired.len(),
     };
-    write_json(out, &summary)
+    output::write_json_line(out, &summary)
 }

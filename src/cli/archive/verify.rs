@@ -10,8 +10,9 @@ use urldb_warc::{
     ArchiveFinding, INDEX_FILE_NAME, Severity, Verifier, VerifySummary, archive_files, unread_files,
 };
 
-use super::{Context, ExitCode, archive_folder, write_json};
+use super::{Context, ExitCode, archive_folder};
 use crate::archive::Keys;
+use crate::cli::print::output;
 use crate::cli::print::progress::ProgressLine;
 use crate::cli::print::style::Format;
 use crate::cli::print::style::{BAD, DIM, WARN, count, paint};
@@ -104,7 +105,7 @@ impl FindingPrinter<'_> {
     }
 
     fn write(&mut self, finding: &ArchiveFinding) -> io::Result<()> {
-        let mut out = anstream::stdout().lock();
+        let mut out = output::stdout();
         let severity = finding.code.severity();
         let file = self.context.shown(&finding.file);
         if self.format == Format::Json {
@@ -116,7 +117,7 @@ impl FindingPrinter<'_> {
                 record_id: finding.record_id.as_deref(),
                 message: &finding.message,
             };
-            return write_json(&mut out, &line);
+            return output::write_json_line(&mut out, &line);
         }
         if finding.file != self.file {
             writeln!(out, "{file}")?;
@@ -148,7 +149,7 @@ impl FindingPrinter<'_> {
             errors,
             warnings,
         } = *summary;
-        let mut out = anstream::stdout().lock();
+        let mut out = output::stdout();
         if self.format == Format::Json {
             let line = JsonLine::Summary {
                 files,
@@ -157,7 +158,7 @@ impl FindingPrinter<'_> {
                 errors,
                 warnings,
             };
-            return write_json(&mut out, &line);
+            return output::write_json_line(&mut out, &line);
         }
         if self.context.quiet {
             return Ok(());

@@ -5,6 +5,7 @@ use std::path::{Path, PathBuf};
 use anyhow::Context as _;
 use clap::{Args, ValueEnum};
 use urldb_fetch::Mapping;
+use urldb_text::sanitize;
 
 use crate::config::{self, Config};
 use crate::git::{GitEnv, Repository};
@@ -100,7 +101,7 @@ impl Context {
 
     /// A path as people are shown it: relative to the root.
     pub(crate) fn shown(&self, path: &Path) -> String {
-        self.config.relative_name(path)
+        sanitize(&self.config.relative_name(path)).into_owned()
     }
 
     /// Lays `--map` over the configuration: what was typed comes first.

@@ -54,6 +54,7 @@ pub(super) struct Args {
 pub(super) fn run(args: &Args) -> Result<ExitCode> {
     let stop = Stop::new();
     stop_on_signals(&stop).context("cannot listen for Ctrl-C")?;
+    #[expect(clippy::disallowed_methods, reason = "all text of the demo is its own")]
     let out = anstream::stdout();
     let mut workspace = Workspace::create(out.current_choice() != ColorChoice::Never)?;
     workspace.keep(args.keep);

@@ -4,6 +4,7 @@
 //! again.
 
 use std::collections::BTreeMap;
+use std::io::Write as _;
 use std::time::{Duration, Instant};
 
 use urldb_canon::Identity as Url;
@@ -12,6 +13,7 @@ use urldb_text::sanitize;
 use urldb_verdict::{Job, ServedBytes};
 
 use crate::cli::Context;
+use crate::cli::print::output;
 use crate::cli::print::progress::ProgressLine;
 use crate::cli::print::style::{self, count};
 use crate::database::edit::Edit;
@@ -64,10 +66,11 @@ pub(super) fn fill(context: &Context, lacking: &[Url], exit: ExitCode) -> anyhow
     batch.write()?;
     if !context.quiet {
         let promised = count(batch.written, "URL");
-        anstream::println!(
+        writeln!(
+            output::stdout(),
             "{promised} of {} promised from what is served",
             lacking.len()
-        );
+        )?;
     }
     if stop.is_set() {
         style::print_warning("interrupted; the same import goes on where this one ended");

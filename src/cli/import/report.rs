@@ -7,6 +7,7 @@ use urldb_interchange::{Notice, Weight};
 use urldb_text::sanitize;
 
 use crate::cli::Context;
+use crate::cli::print::output;
 use crate::cli::print::style::{self, BAD, DIM, GOOD, count, paint};
 use crate::database::lists::{MergeResult, MergedFile};
 use crate::exit::ExitCode;
@@ -61,7 +62,7 @@ impl ImportReport {
             _ => return,
         };
         // A closed standard error is no error.
-        let _ = writeln!(anstream::stderr(), "{word} {text}");
+        let _ = writeln!(output::stderr(), "{word} {text}");
     }
 
     /// Counts the records of a domain file.
@@ -115,7 +116,7 @@ impl ImportReport {
         if self.quiet || (self.stops(keep_going) && !dry_run) {
             return Ok(());
         }
-        let mut out = anstream::stdout().lock();
+        let mut out = output::stdout();
         write!(out, "{}", self.lines)?;
         let all = [
             (self.added, "added"),

@@ -90,10 +90,10 @@ fn is_plainly_ok(seen: &[Observation], verdict: &Verdict) -> bool {
 fn format_job(job: &Job, seen: &[Observation], verdict: &Verdict) -> String {
     let mut text = format!(
         "{} {}\n  {} {}:{}\n",
-        job.request.method,
-        job.url,
+        sanitize(&job.request.method),
+        sanitize(&job.url),
         paint(DIM, "-->"),
-        job.file,
+        sanitize(&job.file),
         job.line
     );
     let started = seen.first().map(|observation| observation.started);

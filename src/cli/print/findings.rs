@@ -79,7 +79,7 @@ fn host_of(finding: &Finding) -> String {
 }
 
 fn write_one(out: &mut impl Write, finding: &Finding) -> io::Result<()> {
-    writeln!(out, "{}: {}", headline(finding), finding.url)?;
+    writeln!(out, "{}: {}", headline(finding), sanitize(&finding.url))?;
     writeln!(out, "  {}", place(finding))?;
     write_explanation(out, finding, &attempts(&[finding]))
 }
@@ -98,7 +98,7 @@ fn write_many(out: &mut impl Write, block: &[&Finding], all: bool) -> io::Result
     write_explanation(out, first, &attempts(block))?;
     let shown = if all { block.len() } else { SHOWN };
     for finding in block.iter().take(shown) {
-        writeln!(out, "  {}  {}", place(finding), finding.url)?;
+        writeln!(out, "  {}  {}", place(finding), sanitize(&finding.url))?;
     }
     let more = block.len().saturating_sub(shown);
     if more > 0 {
@@ -118,11 +118,16 @@ fn headline(finding: &Finding) -> String {
     } else {
         ""
     };
-    format!("{}{doubt}", paint(style, &finding.code))
+    format!("{}{doubt}", paint(style, sanitize(&finding.code)))
 }
 
 fn place(finding: &Finding) -> String {
-    format!("{} {}:{}", paint(DIM, "-->"), finding.file, finding.line)
+    format!(
+        "{} {}:{}",
+        paint(DIM, "-->"),
+        sanitize(&finding.file),
+        finding.line
+    )
 }
 
 fn write_explanation(out: &mut impl Write, finding: &Finding, attempts: &str) -> io::Result<()> {

@@ -5,9 +5,11 @@ use std::fs::OpenOptions;
 use std::io::{self, Write};
 
 use anyhow::Context as _;
+use data_encoding::HEXLOWER;
 use urldb_protocol::{Finding, Mistake, Severity};
 use urldb_text::sanitize;
 
+use crate::ambient::Ambient;
 use crate::run::Outcome;
 
 /// A step shows no more than this many annotations of a kind; the rest is in the summary.
@@ -15,6 +17,25 @@ const ANNOTATIONS: usize = 10;
 
 /// A summary may have 1 MiB; this many findings, and as many mistakes, stay well below.
 const FINDINGS: usize = 1000;
+
+/// While this lives, GitHub's runner takes no line of the output for a workflow command.
+pub(crate) struct CommandsStopped(String);
+
+impl CommandsStopped {
+    /// Writes `::stop-commands::TOKEN`, with a token that no server can guess.
+    pub(crate) fn new(ambient: Ambient) -> io::Result<Self> {
+        let token = format!("urldb-{}", HEXLOWER.encode(&(ambient.random)()));
+        writeln!(io::stdout(), "::stop-commands::{token}")?;
+        Ok(Self(token))
+    }
+}
+
+impl Drop for CommandsStopped {
+    fn drop(&mut self) {
+        // A closed output takes no commands.
+        let _ = writeln!(io::stdout(), "::{}::", self.0);
+    }
+}
 
 /// Writes annotations to standard output, and the summary to where the runner wants it.
 pub(crate) fn write(outcome: &Outcome) -> anyhow::Result<()> {

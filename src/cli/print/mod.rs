@@ -4,5 +4,6 @@ pub(crate) mod attempts;
 pub(crate) mod findings;
 pub(crate) mod github;
 pub(crate) mod outcome;
+pub(crate) mod output;
 pub(crate) mod progress;
 pub(crate) mod style;

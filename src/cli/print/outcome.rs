@@ -1,5 +1,6 @@
 //! A run's outcome, printed.
 
+use super::output;
 use std::collections::BTreeMap;
 use std::io::{self, Write};
 
@@ -12,7 +13,7 @@ use super::findings;
 use super::style::Format;
 use super::style::{self, BAD, DIM, GOOD, WARN, count, paint};
 use crate::cli::Context;
-use crate::run::Outcome;
+use crate::run::{Messages, Outcome};
 
 /// Prints an outcome: what was found on standard output, what went wrong on standard error.
 pub(crate) fn print(
@@ -23,23 +24,46 @@ pub(crate) fn print(
 ) -> anyhow::Result<()> {
     match format {
         Format::Human => {
-            let mut out = anstream::stdout().lock();
+            let mut out = output::stdout();
             attempts.write(&mut out)?;
             write_mistakes(&mut out, outcome)?;
             write_human(&mut out, outcome, context)?;
         }
         Format::Json => {
             // The document is for programs; this is for whoever started them.
-            let mut err = anstream::stderr().lock();
+            let mut err = output::stderr();
             attempts.write(&mut err)?;
             write_mistakes(&mut err, outcome)?;
             write_json(&mut io::stdout().lock(), outcome)?;
         }
     }
-    for trouble in &outcome.troubles {
+    print_troubles(&outcome.troubles);
+    Ok(())
+}
+
+/// Prints what became of the deliveries, after the outcome.
+pub(crate) fn print_deliveries(
+    deliveries: &Messages,
+    format: Format,
+    context: &Context,
+) -> io::Result<()> {
+    if format == Format::Human && !context.quiet {
+        let mut out = output::stdout();
+        write_notes(&mut out, &deliveries.notes)?;
+    }
+    print_troubles(&deliveries.troubles);
+    Ok(())
+}
+
+fn print_troubles(troubles: &[String]) {
+    for trouble in troubles {
         style::print_error(&anyhow::anyhow!("{trouble}"));
     }
-    Ok(())
+}
+
+fn write_notes(out: &mut impl Write, notes: &[String]) -> io::Result<()> {
+    let mut notes = notes.iter();
+    notes.try_for_each(|note| writeln!(out, "{}", paint(DIM, sanitize(note))))
 }
 
 /// The envelope, and the result of every job beside it.
@@ -76,8 +100,7 @@ fn write_json(out: &mut impl Write, outcome: &Outcome) -> anyhow::Result<()> {
         summary,
         results,
     };
-    serde_json::to_writer_pretty(&mut *out, &document)?;
-    writeln!(out)?;
+    output::write_json_pretty(out, &document)?;
     Ok(())
 }
 
@@ -98,7 +121,7 @@ fn write_human(out: &mut impl Write, outcome: &Outcome, context: &Context) -> io
             out,
             "{}: {} (was {})",
             paint(GOOD, "recovered"),
-            change.url,
+            sanitize(&change.url),
             change.from
         )?;
     }
@@ -113,9 +136,7 @@ fn write_human(out: &mut impl Write, outcome: &Outcome, context: &Context) -> io
     if context.quiet {
         return Ok(());
     }
-    for note in &outcome.notes {
-        writeln!(out, "{}", paint(DIM, sanitize(note)))?;
-    }
+    write_notes(out, &outcome.notes)?;
     writeln!(out, "{}", summary_line(&outcome.envelope))
 }
 

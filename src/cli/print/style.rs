@@ -1,12 +1,13 @@
 //! Colours and lines for a terminal; anstream takes the colours out where there is none.
 
+use super::output;
 use std::fmt::Display;
 use std::io::{self, Write};
 
 use anstyle::{AnsiColor, Style};
 use clap::ValueEnum;
 use urldb_protocol::Mistake;
-use urldb_text::{Excerpt, Finding, Severity, sanitize_lines};
+use urldb_text::{Excerpt, Finding, Severity, sanitize, sanitize_lines};
 
 use crate::cli::Context;
 use crate::explain::explain;
@@ -36,7 +37,7 @@ pub(crate) fn paint(style: Style, text: impl Display) -> String {
 pub(crate) fn print_error(error: &anyhow::Error) {
     // A closed standard error is no error.
     let _ = writeln!(
-        anstream::stderr(),
+        output::stderr(),
         "{} {}",
         paint(BAD, "error:"),
         sanitize_lines(&explain(error))
@@ -47,7 +48,7 @@ pub(crate) fn print_error(error: &anyhow::Error) {
 pub(crate) fn print_warning(text: impl Display) {
     let text = text.to_string();
     let text = sanitize_lines(&text);
-    let _ = writeln!(anstream::stderr(), "{} {text}", paint(WARN, "warning:"));
+    let _ = writeln!(output::stderr(), "{} {text}", paint(WARN, "warning:"));
 }
 
 /// A finding in a file, in the form that editors and terminals make clickable.
@@ -64,6 +65,7 @@ pub(crate) fn write_finding(
         message,
         ..
     } = finding;
+    let message = sanitize(message);
     let code = paint(of_severity(finding.severity), finding.code);
     writeln!(out, "{file}:{line}:{column}: {code}: {message}")?;
     write_help(out, finding.help.as_deref())?;
@@ -80,14 +82,15 @@ pub(crate) fn write_mistake(out: &mut impl Write, mistake: &Mistake) -> io::Resu
         message,
         ..
     } = mistake;
-    let code = paint(BAD, &mistake.code);
+    let (file, message) = (sanitize(file), sanitize(message));
+    let code = paint(BAD, sanitize(&mistake.code));
     writeln!(out, "{file}:{line}:{column}: {code}: {message}")?;
     write_help(out, mistake.help.as_deref())
 }
 
 fn write_help(out: &mut impl Write, help: Option<&str>) -> io::Result<()> {
     match help {
-        Some(help) => writeln!(out, "  {} {help}", paint(DIM, "help:")),
+        Some(help) => writeln!(out, "  {} {}", paint(DIM, "help:"), sanitize(help)),
         None => Ok(()),
     }
 }

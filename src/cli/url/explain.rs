@@ -1,7 +1,5 @@
 //! `urldb url explain`.
 
-use std::io::Write;
-
 use urldb_canon::rules::SiteRules;
 use urldb_canon::{Identity, surt};
 use urldb_format::{DomainFile, RecordEntry};
@@ -9,6 +7,7 @@ use urldb_format::{DomainFile, RecordEntry};
 use super::explanation::{Explanation, RecordLocation};
 use super::table;
 use crate::cli::Context;
+use crate::cli::print::output;
 use crate::cli::print::style::Format;
 use crate::database::aliases::{Aliases, read_if_there};
 use crate::database::site_rules;
@@ -35,13 +34,10 @@ pub(super) struct Args {
 
 pub(super) fn run(args: &Args, context: &Context) -> anyhow::Result<ExitCode> {
     let explanation = explain(&args.url, context)?;
-    let mut out = anstream::stdout().lock();
+    let mut out = output::stdout();
     match args.format {
         Format::Human => table::write(&mut out, &explanation)?,
-        Format::Json => {
-            serde_json::to_writer_pretty(&mut out, &explanation)?;
-            writeln!(out)?;
-        }
+        Format::Json => output::write_json_pretty(&mut out, &explanation)?,
     }
     Ok(if explanation.record.is_some() {
         ExitCode::Success
