@@ -8,7 +8,7 @@ use anyhow::Context as _;
 use urldb_format::{DomainFile, Record, RecordIdentity};
 use urldb_protocol::{JobResult, State};
 use urldb_text::sanitize;
-use urldb_verdict::{Hop, JudgedJob, Observation, ServedBytes};
+use urldb_verdict::{Hop, JudgedJob, Observation, REDACTED, ServedBytes};
 
 use super::Context;
 use super::args::TargetArgs;
@@ -127,6 +127,11 @@ fn problem(result: &JobResult, doubt: Option<&str>, force: bool) -> Option<Strin
     let is_head = result.method == "HEAD" && promised.sha256.is_none();
     let is_whole = observed.sha256.is_some() || is_head && observed.length.is_some();
     let is_acceptable = matches!(state, State::Changed | State::Redirected | State::Ok);
+    // The report has the target without them, which is not what the server sends.
+    let has_credentials = |target: &String| target.contains(REDACTED);
+    if promised.redirects_to.is_some() && observed.redirect.as_ref().is_some_and(has_credentials) {
+        return Some("redirects to a URL with credentials, which is never promised".to_owned());
+    }
     if is_acceptable && is_static && !is_whole {
         let text =
             "cannot be accepted: its body did not arrive whole, or its coding cannot be undone";

@@ -46,7 +46,7 @@ pub use expiry::{Expiry, expiring};
 pub use job::{BodyUse, Job, JobKey, Keep, Validators};
 pub use observation::{
     Beginning, Body, BodyEnd, Certificate, Damage, Decoded, Failure, FailureKind, Hop, Observation,
-    PAGE, Sent, ServedBytes,
+    PAGE, REDACTED, Sent, ServedBytes,
 };
 pub use options::VerdictOptions;
 pub use plan::{Cnames, KeptBodies, PastRuns, PlanOptions, Rehash, Selection, SkippedRecords};

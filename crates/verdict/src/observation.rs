@@ -15,8 +15,8 @@ use urldb_text::sanitize;
 
 use crate::redirect::location_text;
 
-/// Stands for the credentials of a URL in messages.
-const REDACTED: &str = "[redacted]";
+/// Stands for the credentials of a URL in messages and reports.
+pub const REDACTED: &str = "[redacted]";
 
 /// Most bytes of an HTML page that are kept for reading its head.
 pub const PAGE: usize = 256 << 10;
