@@ -270,8 +270,8 @@ fn what_a_template_makes_is_bounded() {
         ),
     ] {
         let renderer = Renderer::new([("test.txt", template.to_owned())]);
-        let rendered = renderer.and_then(|r| r.render("test.txt", &View::new(&envelope(), 100)));
-        let error = rendered.expect_err(template);
+        let outcome = renderer.and_then(|r| r.render("test.txt", &View::new(&envelope(), 100)));
+        let error = outcome.expect_err(template);
         assert!(error.to_string().contains(words), "{template}: {error}");
     }
 }
