@@ -8,7 +8,7 @@ use anyhow::Context as _;
 use urldb_format::{DomainFile, Record, RecordIdentity};
 use urldb_protocol::{JobResult, State};
 use urldb_text::sanitize;
-use urldb_verdict::{Hop, JudgedJob, Observation, REDACTED, ServedBytes};
+use urldb_verdict::{Hop, JudgedJob, NamedRecord, Observation, REDACTED, ServedBytes};
 
 use super::Context;
 use super::args::TargetArgs;
@@ -50,7 +50,7 @@ pub(super) fn run(args: &Args, context: &mut Context) -> anyhow::Result<ExitCode
         args.yes || io::stdin().is_terminal(),
         "there is no terminal to ask on; --yes accepts without asking"
     );
-    context.add_maps(&args.targets.map.maps);
+    args.targets.map.apply(context, &[])?;
     let mut tally = Tally::default();
     let mut acceptable = vec![];
     for (result, doubt) in look(args, context)? {
@@ -197,6 +197,18 @@ fn doubt(judged: &JudgedJob) -> Option<String> {
 /// The result of each URL that is selected, and the doubt about its answer.
 fn look(args: &Args, context: &Context) -> anyhow::Result<Vec<(JobResult, Option<String>)>> {
     let selection = args.targets.resolve(context)?;
+    if let Some(named) = selection.records.iter().find(|it| it.alias.is_some()) {
+        let NamedRecord {
+            domain,
+            path,
+            alias,
+        } = named;
+        let alias = alias.as_deref().unwrap_or_default();
+        anyhow::bail!(
+            "{alias}{path} is an alias of {domain}{path}, whose bytes are promised; \
+             accept the URL at {domain}"
+        );
+    }
     let stop = Stop::new();
     stop_on_signals(&stop)?;
     let bar = ProgressLine::new(0, context.quiet);

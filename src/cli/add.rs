@@ -56,13 +56,14 @@ pub(super) struct Args {
 }
 
 pub(super) fn run(args: &Args, context: &mut Context) -> anyhow::Result<ExitCode> {
-    context.add_maps(&args.map.maps);
     anyhow::ensure!(
         !(args.request.reads_stdin() && args.urls.iter().any(|url| url == "-")),
         "standard input is either the body or a list of URLs: put one of them into a file"
     );
     let asked = args.request.record(&context.directory)?;
     let wanted = pages(&read_urls(&args.urls)?, context)?;
+    let hosts: Vec<String> = wanted.iter().map(|url| url.host.clone()).collect();
+    args.map.apply(context, &hosts)?;
     let FetchResult { candidates, exit } = if args.no_fetch {
         FetchResult {
             candidates: wanted.into_iter().map(Candidate::unfetched).collect(),

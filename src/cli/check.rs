@@ -85,7 +85,7 @@ fn execute_and_print(
     format: Format,
     work: fn(&RunOptions<'_>) -> anyhow::Result<Outcome>,
 ) -> anyhow::Result<(Outcome, bool)> {
-    context.add_maps(&targets.map.maps);
+    targets.map.apply(context, &[])?;
     let selection = targets.resolve(context)?;
     let stop = Stop::new();
     stop_on_signals(&stop)?;

@@ -15,6 +15,9 @@ use super::print::style::Format;
 use crate::exit::ExitCode;
 
 /// List the URLs of the database
+///
+/// A record of a domain that is asked over http and https has a line for each
+/// of the two URLs.
 #[derive(Debug, clap::Args)]
 #[command(after_help = "\
 Examples:
@@ -28,8 +31,18 @@ pub(super) struct Args {
     /// One URL per line, or one JSON object per line
     #[arg(long, default_value = "human")]
     format: Format,
+    /// Leave out records of category `deprecated`, which runs do not ask for
+    #[arg(long)]
+    no_deprecated: bool,
     #[command(flatten)]
     search: SearchArgs,
+}
+
+impl Args {
+    fn wants(&self, record: &Record) -> bool {
+        let is_left_out = self.no_deprecated && record.has_category("deprecated");
+        !is_left_out && self.search.wants(record)
+    }
 }
 
 /// One line of `--format json`.
@@ -60,12 +73,13 @@ pub(super) fn run(args: &Args, context: &Context) -> anyhow::Result<ExitCode> {
     for parsed in database.read_where(|host| selection.wants_domain(host)) {
         let file = parsed?.file;
         let (host, name) = (file.host(), context.shown(file.path()));
-        let scheme = file.metadata().scheme();
-        for entry in file
+        let schemes = file.metadata().schemes();
+        let records = file
             .records()
             .filter(|entry| selection.wants_record(host, entry.record()))
-            .filter(|entry| args.search.wants(entry.record()))
-        {
+            .filter(|entry| args.wants(entry.record()));
+        let urls = records.flat_map(|entry| schemes.iter().map(move |scheme| (entry, scheme)));
+        for (entry, scheme) in urls {
             let record = entry.record();
             let url = format!("{scheme}://{host}{}", record.path);
             let rank = args.search.is_asked_for().then(|| args.search.rank(record));

@@ -27,8 +27,8 @@ pub(super) fn run(args: &Args, context: &Context) -> anyhow::Result<ExitCode> {
     let mut edit = Edit::begin(&context.database())?;
     // All are looked up before any is removed: a typo in one leaves everything as it was.
     let mut paths: BTreeMap<String, BTreeSet<String>> = BTreeMap::new();
-    for (host, path) in find_records(context, &args.urls)? {
-        paths.entry(host).or_default().insert(path);
+    for named in find_records(context, &args.urls)? {
+        paths.entry(named.domain).or_default().insert(named.path);
     }
     for (host, paths) in &paths {
         let mut file = DomainFile::read(context.domain_file(host))?.file;

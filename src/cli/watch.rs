@@ -6,10 +6,10 @@ use std::path::PathBuf;
 
 use urldb_format::{DomainFile, Metadata, Record};
 use urldb_text::{Code, Finding};
-use urldb_verdict::Selection;
+use urldb_verdict::{NamedRecord, Selection};
 
 use super::Context;
-use super::args::MapArgs;
+use super::args::{MapArgs, resolve_domains};
 use super::check::execute;
 use super::print::style::Format;
 use super::print::{outcome, style};
@@ -30,7 +30,7 @@ pub(super) struct Args {
 }
 
 pub(super) fn run(args: &Args, context: &mut Context) -> anyhow::Result<ExitCode> {
-    context.add_maps(&args.map.maps);
+    args.map.apply(context, &[])?;
     let _lock = context.lock_repository()?;
     let schedules: Result<Vec<Cron>, _> = context
         .config
@@ -89,7 +89,9 @@ impl Handlers for Worker<'_> {
             return;
         };
         self.say(&format!("scheduled run ({})", schedule.cron));
-        if let Err(error) = self.execute(&selection_of(schedule), run::run) {
+        let done = selection_of(schedule, &self.context.config)
+            .and_then(|selection| self.execute(&selection, run::run));
+        if let Err(error) = done {
             style::print_error(&error);
         }
     }
@@ -138,7 +140,11 @@ impl Worker<'_> {
                 let known: HashSet<String> = before.records.iter().map(text_of).collect();
                 let new = now.records.iter();
                 let new = new.filter(|record| !known.contains(&text_of(record)));
-                records.extend(new.map(|record| (host.clone(), record.path.clone())));
+                records.extend(new.map(|record| NamedRecord {
+                    domain: host.clone(),
+                    path: record.path.clone(),
+                    alias: None,
+                }));
             } else if !now.records.is_empty() {
                 domains.push(host);
             }
@@ -172,12 +178,13 @@ impl Worker<'_> {
     }
 }
 
-fn selection_of(schedule: &Schedule) -> Selection {
-    Selection {
-        domains: schedule.domain.iter().cloned().collect(),
+fn selection_of(schedule: &Schedule, config: &Config) -> anyhow::Result<Selection> {
+    let domains: Vec<String> = schedule.domain.iter().cloned().collect();
+    Ok(Selection {
+        domains: resolve_domains(config, &domains)?,
         categories: schedule.category.iter().cloned().collect(),
         ..Selection::default()
-    }
+    })
 }
 
 /// The record as text, to compare records in a set.

@@ -44,6 +44,11 @@ impl Aliases {
         Ok(Self(aliases))
     }
 
+    /// All cnames.
+    pub(crate) fn cnames(&self) -> impl Iterator<Item = &str> {
+        self.0.keys().map(String::as_str)
+    }
+
     /// The host whose domain file has the records of `host`.
     pub(crate) fn primary_host(&self, host: &str) -> String {
         self.0.get(host).map_or(host, String::as_str).to_owned()
@@ -95,9 +100,18 @@ pub(crate) fn read_if_there(path: &Path) -> anyhow::Result<Option<DomainFile>> {
     Ok(Some(DomainFile::read(path)?.file))
 }
 
-/// The paths of all records in the domain file at `path`, whatever their requests.
-pub(crate) fn paths_in(path: &Path) -> anyhow::Result<BTreeSet<String>> {
-    let file = read_if_there(path)?;
-    let entries = file.iter().flat_map(DomainFile::records);
-    Ok(entries.map(|entry| entry.record().path.clone()).collect())
+/// Every host that the database names: domains, cnames, and the hosts in `redirects-to`.
+pub(crate) fn referred_hosts(config: &Config) -> anyhow::Result<BTreeSet<String>> {
+    let mut hosts = BTreeSet::new();
+    for path in config.open_database()?.files() {
+        let file = DomainFile::read_or_report(path).file;
+        hosts.insert(file.host().to_owned());
+        hosts.extend(file.metadata().cnames.iter().cloned());
+        let targets = file
+            .records()
+            .filter_map(|entry| entry.record().redirects_to.as_deref());
+        let targets = targets.filter_map(|target| url::Url::parse(target).ok());
+        hosts.extend(targets.filter_map(|target| target.host_str().map(str::to_owned)));
+    }
+    Ok(hosts)
 }

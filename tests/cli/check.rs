@@ -245,3 +245,152 @@ fn what_may_change_something_is_left_out_and_counted() {
         .filter(|request| request.method == "POST");
     assert_eq!(posts.map(|post| post.body).collect::<Vec<_>>(), [b"q=1"]);
 }
+
+/// A domain with an alias, where both serve `/a`, and a promised redirect at `/b`.
+fn aliased(metadata: &str) -> (Site, Sandbox) {
+    let site = Site::with(&[("/a", "x")]);
+    let network = format!(
+        "[network]\nmap = [\"{}\", \"{}\"]\n",
+        site.map("example.test"),
+        site.map("alias.test")
+    );
+    let sandbox = Sandbox::new(&network);
+    let redirect = "---\n_path: /b\nredirects-to: /a\n";
+    let records = promise("/a", "x");
+    sandbox.write(
+        FILE,
+        format!("---\ncnames:\n- alias.test\n{metadata}{records}{redirect}"),
+    );
+    (site, sandbox)
+}
+
+#[test]
+fn an_alias_that_is_named_is_asked_itself() {
+    let (site, sandbox) = aliased("");
+    for command in ["check", "run"] {
+        let asked = site.requests().len();
+        let ran = sandbox
+            .urldb(&[command, "--format", "json", "http://alias.test/a"])
+            .code(0);
+        assert_eq!(urls(&ran.json()), ["http://alias.test/a"]);
+        let requests = site.requests().split_off(asked);
+        let hosts: Vec<_> = requests.iter().map(|it| it.header("host")).collect();
+        assert_eq!(hosts, [Some("alias.test")], "{command}");
+    }
+    let both = [
+        "check",
+        "--format",
+        "json",
+        "http://alias.test/a",
+        "http://example.test/a",
+    ];
+    let document = sandbox.urldb(&both).code(0).json();
+    assert_eq!(urls(&document).len(), 2, "{document}");
+    site.remove("/a");
+    sandbox
+        .urldb(&["check", "http://alias.test/a"])
+        .code(1)
+        .says(&["alias-differs: http://alias.test/a", "answers 404"]);
+}
+
+#[test]
+fn a_url_that_is_never_asked_is_not_called_good() {
+    let (site, sandbox) = aliased("");
+    for command in ["check", "run"] {
+        sandbox
+            .urldb(&[command, "https://example.test/a"])
+            .code(2)
+            .complains(&[
+                "https://example.test/a is never asked",
+                "asked over http only",
+                "`https: true`",
+            ]);
+        sandbox
+            .urldb(&[command, "http://alias.test/b"])
+            .code(2)
+            .complains(&[
+                "http://alias.test/b is never asked",
+                "http://example.test/b",
+            ]);
+    }
+    sandbox
+        .urldb(&["accept", "-y", "http://alias.test/a"])
+        .code(2)
+        .complains(&["alias.test/a is an alias of example.test/a"]);
+    let (_, only_https) = aliased("http: false\n");
+    only_https
+        .urldb(&["check", "http://example.test/a"])
+        .code(2)
+        .complains(&["http://example.test/a is never asked", "over https only"]);
+    assert!(site.requests().is_empty());
+    // What is removed is a record, whatever the scheme.
+    sandbox.urldb(&["rm", "https://alias.test/a"]).code(0);
+}
+
+#[test]
+fn a_domain_is_found_by_its_cname() {
+    let (_site, sandbox) = aliased("");
+    let list = |domain| sandbox.urldb(&["list", "-d", domain]).code(0).out;
+    assert_eq!(list("alias.test"), list("example.test"));
+    let document = sandbox
+        .urldb(&[
+            "check",
+            "-d",
+            "alias.test",
+            "-c",
+            "none",
+            "--format",
+            "json",
+        ])
+        .code(2);
+    assert!(
+        document.err.contains("no record is selected"),
+        "{document:?}"
+    );
+    sandbox
+        .urldb(&["list", "-d", "alais.test"])
+        .code(2)
+        .complains(&["no domain file for alais.test; did you mean alias.test?"]);
+}
+
+#[test]
+fn a_mapping_of_a_host_that_nothing_names_is_an_error() {
+    let (site, sandbox) = kept();
+    let files = sandbox.tree("");
+    for arguments in [
+        &["check"][..],
+        &["run"],
+        &["accept", "-y", "--all"],
+        &["watch"],
+        &["add", "http://new.test/x"],
+        &["import", "list", "urls"],
+    ] {
+        sandbox.write("urls", "http://new.test/x\n");
+        let arguments = [arguments, &["--map", "exampel.test=127.0.0.1:9"]].concat();
+        sandbox.urldb(&arguments).code(2).complains(&[
+            "--map exampel.test=…: no domain file, cname or `redirects-to`",
+            "did you mean example.test?",
+        ]);
+        std::fs::remove_file(sandbox.path("urls")).unwrap();
+        assert_eq!(sandbox.tree(""), files);
+    }
+    assert!(site.requests().is_empty());
+    let unlike = ["check", "--map", "cdn.invalid=127.0.0.1:9"];
+    sandbox
+        .urldb(&unlike)
+        .code(2)
+        .complains(&["`map` under [network]"]);
+    // What a record redirects to is named, and so is what is being added.
+    let target = "redirects-to: http://cdn.invalid/a\n";
+    sandbox.write(
+        "urldb/third.test.yaml",
+        format!("---\n---\n_path: /\n{target}"),
+    );
+    sandbox
+        .urldb(&[&unlike[..], &["-d", "other.test"]].concat())
+        .code(0);
+    let new = site.map("new.test");
+    sandbox
+        .urldb(&["add", "--map", &new, "http://new.test/b"])
+        .code(0);
+}

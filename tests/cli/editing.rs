@@ -491,3 +491,47 @@ fn another_body_with_the_same_identity_is_refused() {
         .complains(&["with another body", "one request of both"]);
     assert_eq!(sandbox.tree("urldb"), before);
 }
+
+#[test]
+fn the_list_has_every_url_that_is_asked() {
+    let sandbox = Sandbox::new("");
+    let records = "---\n_path: /a\n---\n_path: /b\ncategories:\n- deprecated\n";
+    sandbox.write(
+        "urldb/both.test.yaml",
+        format!("---\nhttps: true\n{records}"),
+    );
+    sandbox.write(
+        "urldb/tls.test.yaml",
+        format!("---\nhttp: false\n{records}"),
+    );
+    let all = [
+        "http://both.test/a",
+        "https://both.test/a",
+        "http://both.test/b",
+        "https://both.test/b",
+        "https://tls.test/a",
+        "https://tls.test/b",
+    ];
+    let listed = sandbox.urldb(&["list"]).code(0).out;
+    assert_eq!(listed.lines().collect::<Vec<_>>(), all);
+    let current: Vec<&str> = all.into_iter().filter(|url| url.ends_with("/a")).collect();
+    let listed = sandbox.urldb(&["list", "--no-deprecated"]).code(0).out;
+    assert_eq!(listed.lines().collect::<Vec<_>>(), current);
+    let json = sandbox.urldb(&["list", "--no-deprecated", "--format", "json"]);
+    let objects = json.code(0).out;
+    let objects = objects
+        .lines()
+        .map(|line| serde_json::from_str::<serde_json::Value>(line).unwrap());
+    assert_eq!(
+        objects.map(|it| it["url"].clone()).collect::<Vec<_>>(),
+        current
+    );
+    // The list can be read again, and says the same.
+    let copy = Sandbox::new("");
+    copy.write("list", sandbox.urldb(&["list"]).out);
+    copy.urldb(&["import", "list", "list"]).code(0);
+    assert_eq!(
+        copy.urldb(&["list"]).code(0).out,
+        sandbox.urldb(&["list"]).out
+    );
+}

@@ -49,7 +49,9 @@ pub use observation::{
     PAGE, REDACTED, Sent, ServedBytes,
 };
 pub use options::VerdictOptions;
-pub use plan::{Cnames, KeptBodies, PastRuns, PlanOptions, Rehash, Selection, SkippedRecords};
+pub use plan::{
+    Cnames, KeptBodies, NamedRecord, PastRuns, PlanOptions, Rehash, Selection, SkippedRecords,
+};
 pub use promise::Promise;
 pub use redirect::{becomes_get, location_text};
 pub use request::{Request, is_safe_method};

@@ -1,13 +1,15 @@
 //! The context of every subcommand: the global options and the configuration.
 
+use std::collections::BTreeSet;
 use std::path::{Path, PathBuf};
 
 use anyhow::Context as _;
 use clap::{Args, ValueEnum};
 use urldb_fetch::Mapping;
-use urldb_text::sanitize;
+use urldb_text::{nearest, sanitize};
 
 use crate::config::{self, Config};
+use crate::database::aliases::referred_hosts;
 use crate::git::{GitEnv, Repository};
 use crate::schedule::RepositoryLock;
 
@@ -104,11 +106,6 @@ impl Context {
         sanitize(&self.config.relative_name(path)).into_owned()
     }
 
-    /// Lays `--map` over the configuration: what was typed comes first.
-    pub(crate) fn add_maps(&mut self, maps: &[Mapping]) {
-        self.config.network.map.splice(0..0, maps.iter().cloned());
-    }
-
     /// Makes this process the only urldb that writes to the repository.
     pub(crate) fn lock_repository(&self) -> anyhow::Result<RepositoryLock> {
         let repository = Repository::discover(&self.config.root, GitEnv::from_process())?;
@@ -124,5 +121,40 @@ impl Context {
 pub(crate) struct MapArgs {
     /// Send the requests for a host to another host or port
     #[arg(long = "map", value_name = "HOST[:PORT]=HOST[:PORT]")]
-    pub(crate) maps: Vec<Mapping>,
+    maps: Vec<Mapping>,
+}
+
+impl MapArgs {
+    /// Lays the mappings over those of the configuration: what was typed comes first.
+    ///
+    /// # Errors
+    /// When a mapped host is neither in the database nor among the hosts `added` to it: a typo would
+    /// send the requests to the server that the user means to spare.
+    pub(crate) fn apply(&self, context: &mut Context, added: &[String]) -> anyhow::Result<()> {
+        let is_added = |host: &str| added.iter().any(|other| other == host);
+        let maps = self.maps.iter();
+        let unknown =
+            maps.filter(|map| !is_added(&map.host) && !context.domain_file(&map.host).exists());
+        let unknown: Vec<&str> = unknown.map(|map| map.host.as_str()).collect();
+        if !unknown.is_empty() {
+            let mut known = referred_hosts(&context.config)?;
+            known.extend(added.iter().cloned());
+            for host in unknown {
+                anyhow::ensure!(known.contains(host), "{}", unused_map(host, &known));
+            }
+        }
+        let map = &mut context.config.network.map;
+        map.splice(0..0, self.maps.iter().cloned());
+        Ok(())
+    }
+}
+
+fn unused_map(host: &str, known: &BTreeSet<String>) -> String {
+    let advice = match nearest(host, known.iter().map(String::as_str)) {
+        Some(near) => format!("did you mean {near}?"),
+        None => "a host that only redirects lead to belongs in `map` under [network]".to_owned(),
+    };
+    format!(
+        "--map {host}=…: no domain file, cname or `redirects-to` of the database names {host}; {advice}"
+    )
 }

@@ -9,4 +9,4 @@ pub(crate) use context::MapArgs;
 pub use context::{Context, GlobalArgs};
 pub(crate) use request::{RecordArgs, RequestArgs};
 pub(crate) use search::{Rank, SearchArgs};
-pub(crate) use select::{SelectArgs, TargetArgs, find_records};
+pub(crate) use select::{SelectArgs, TargetArgs, find_records, resolve_domains};

@@ -1,23 +1,26 @@
 //! The options that select records.
 
 use std::collections::hash_map::Entry;
-use std::collections::{BTreeSet, HashMap};
+use std::collections::{BTreeMap, HashMap};
 
 use clap::Args;
-use urldb_canon::Identity;
-use urldb_format::Database;
+use urldb_canon::rules::SiteRules;
+use urldb_canon::{Identity, Scheme};
+use urldb_format::{Database, DomainFile};
 use urldb_text::nearest;
-use urldb_verdict::Selection;
+use urldb_verdict::plan::is_asked_of_cnames;
+use urldb_verdict::{NamedRecord, Selection};
 
 use super::context::MapArgs;
 use crate::cli::Context;
-use crate::database::aliases::{Aliases, paths_in};
+use crate::config::Config;
+use crate::database::aliases::{Aliases, read_if_there};
 use crate::database::site_rules;
 
 /// Which records.
 #[derive(Debug, Default, Args)]
 pub(crate) struct SelectArgs {
-    /// Only this domain, by the name of its file
+    /// Only this domain, by the name of its file or by a cname
     #[arg(short, long = "domain", value_name = "DOMAIN")]
     domains: Vec<String>,
     /// Only records of this category
@@ -41,16 +44,10 @@ pub(crate) struct TargetArgs {
 }
 
 impl SelectArgs {
-    /// The selection, if every domain in it has a file.
+    /// The selection, if every domain in it has a file, or is a cname in one.
     pub(crate) fn resolve(&self, context: &Context) -> anyhow::Result<Selection> {
-        if !self.domains.is_empty() {
-            let database = context.config.open_database()?;
-            for domain in &self.domains {
-                require_domain(&database, domain)?;
-            }
-        }
         Ok(Selection {
-            domains: self.domains.clone(),
+            domains: resolve_domains(&context.config, &self.domains)?,
             categories: self.categories.clone(),
             path_prefix: self.path_prefix.clone(),
             records: vec![],
@@ -59,83 +56,136 @@ impl SelectArgs {
 }
 
 impl TargetArgs {
-    /// The selection, if every URL in it is in the database.
+    /// The selection, if every URL in it is in the database, and runs ask for it.
     pub(crate) fn resolve(&self, context: &Context) -> anyhow::Result<Selection> {
         let selection = self.select.resolve(context)?;
         Ok(Selection {
-            records: find_records(context, &self.urls)?,
+            records: find_asked(context, &self.urls)?,
             ..selection
         })
     }
 }
 
-fn require_domain(database: &Database, domain: &str) -> anyhow::Result<()> {
-    if database.path_of(domain).is_some_and(|path| path.is_file()) {
-        return Ok(());
+/// The hosts of the files that have these domains, which may be cnames.
+pub(crate) fn resolve_domains(config: &Config, domains: &[String]) -> anyhow::Result<Vec<String>> {
+    if domains.is_empty() {
+        return Ok(vec![]);
     }
+    let database = config.open_database()?;
+    let has_file = |domain: &str| database.path_of(domain).is_some_and(|path| path.is_file());
+    if domains.iter().all(|domain| has_file(domain)) {
+        return Ok(domains.to_vec());
+    }
+    let aliases = Aliases::load_readable(config)?;
+    let resolve = |domain: &String| {
+        let host = aliases.primary_host(domain);
+        if has_file(&host) {
+            Ok(host)
+        } else {
+            Err(no_domain(&database, &aliases, domain))
+        }
+    };
+    domains.iter().map(resolve).collect()
+}
+
+fn no_domain(database: &Database, aliases: &Aliases, domain: &str) -> anyhow::Error {
     let names = database
         .files()
         .iter()
         .filter_map(|path| path.file_stem()?.to_str());
-    match nearest(domain, names) {
-        Some(near) => anyhow::bail!("there is no domain file for {domain}; did you mean {near}?"),
-        None => anyhow::bail!(
+    match nearest(domain, names.chain(aliases.cnames())) {
+        Some(near) => {
+            anyhow::anyhow!("there is no domain file for {domain}; did you mean {near}?")
+        }
+        None => anyhow::anyhow!(
             "there is no domain file for {domain} in {}",
             database.directory().display()
         ),
     }
 }
 
-/// Host and path of the records that URLs name, or of the pages that they are to the site rules;
-/// cnames resolved.
-pub(crate) fn find_records(
-    context: &Context,
-    urls: &[String],
-) -> anyhow::Result<Vec<(String, String)>> {
+/// The records that URLs name, or those of the pages that they are to the site rules.
+pub(crate) fn find_records(context: &Context, urls: &[String]) -> anyhow::Result<Vec<NamedRecord>> {
     if urls.is_empty() {
         return Ok(vec![]);
     }
-    // Rules with mistakes are ignored here; `lint` reports them.
-    let rules = site_rules::read(&context.database())?.rules;
-    let mut lookup = RecordLookup {
-        context,
-        aliases: Aliases::load_readable(&context.config)?,
-        paths: HashMap::new(),
-    };
+    let mut lookup = RecordLookup::new(context)?;
+    urls.iter().map(|url| Ok(lookup.find(url)?.1)).collect()
+}
+
+/// The records that URLs name, if runs ask for these URLs.
+fn find_asked(context: &Context, urls: &[String]) -> anyhow::Result<Vec<NamedRecord>> {
+    if urls.is_empty() {
+        return Ok(vec![]);
+    }
+    let mut lookup = RecordLookup::new(context)?;
     urls.iter()
         .map(|url| {
-            let identity = urldb_canon::identify(url)?;
-            if let Some(found) = lookup.record(&identity)? {
-                return Ok(found);
-            }
-            let page = rules.resolve(url).ok().and_then(|found| found.record.ok());
-            match page.map(|page| lookup.record(&page)).transpose()?.flatten() {
-                Some(found) => Ok(found),
-                None => Err(lookup.not_found(url, &identity)?),
-            }
+            let (identity, named) = lookup.find(url)?;
+            lookup.require_asked(&identity, &named)?;
+            Ok(named)
         })
         .collect()
 }
 
-/// Looks records up by URL; caches the paths of each host.
+/// Looks records up by URL; caches what it reads of each domain file.
 struct RecordLookup<'a> {
     context: &'a Context,
+    rules: SiteRules,
     aliases: Aliases,
-    paths: HashMap<String, BTreeSet<String>>,
+    domains: HashMap<String, Domain>,
 }
 
-impl RecordLookup<'_> {
-    /// Host and path of the record of a URL, if it has one.
-    fn record(&mut self, url: &Identity) -> anyhow::Result<Option<(String, String)>> {
+/// What is looked up in a domain file.
+#[derive(Default)]
+struct Domain {
+    schemes: Vec<Scheme>,
+    /// Each path, and whether cnames are asked for it.
+    paths: BTreeMap<String, bool>,
+}
+
+impl<'a> RecordLookup<'a> {
+    fn new(context: &'a Context) -> anyhow::Result<Self> {
+        Ok(Self {
+            context,
+            // Rules with mistakes are ignored here; `lint` reports them.
+            rules: site_rules::read(&context.database())?.rules,
+            aliases: Aliases::load_readable(&context.config)?,
+            domains: HashMap::new(),
+        })
+    }
+
+    /// The URL of the database that `typed` means, and its record.
+    fn find(&mut self, typed: &str) -> anyhow::Result<(Identity, NamedRecord)> {
+        let identity = urldb_canon::identify(typed)?;
+        if let Some(found) = self.record(&identity)? {
+            return Ok((identity, found));
+        }
+        let page = self.rules.resolve(typed).ok();
+        let page = page.and_then(|found| found.record.ok());
+        if let Some(page) = page
+            && let Some(found) = self.record(&page)?
+        {
+            return Ok((page, found));
+        }
+        Err(self.not_found(typed, &identity)?)
+    }
+
+    /// The record of a URL, if it has one.
+    fn record(&mut self, url: &Identity) -> anyhow::Result<Option<NamedRecord>> {
         let host = self.aliases.primary_host(&url.host);
-        let is_known = self.paths(&host)?.contains(&url.path);
-        Ok(is_known.then(|| (host, url.path.clone())))
+        let is_known = self.domain(&host)?.paths.contains_key(&url.path);
+        Ok(is_known.then(|| NamedRecord {
+            alias: (host != url.host).then(|| url.host.clone()),
+            domain: host,
+            path: url.path.clone(),
+        }))
     }
 
     /// The error about a URL without a record.
     fn not_found(&mut self, typed: &str, url: &Identity) -> anyhow::Result<anyhow::Error> {
         let host = self.aliases.primary_host(&url.host);
-        let paths = self.paths(&host)?.iter().map(String::as_str);
+        let paths = self.domain(&host)?.paths.keys().map(String::as_str);
         Ok(match nearest(&url.path, paths) {
             Some(near) => anyhow::anyhow!(
                 "{typed} is not in the database; did you mean {}://{host}{near}?",
@@ -145,10 +195,50 @@ impl RecordLookup<'_> {
         })
     }
 
-    fn paths(&mut self, host: &str) -> anyhow::Result<&BTreeSet<String>> {
-        Ok(match self.paths.entry(host.to_owned()) {
+    /// An error for a URL that no run asks for, although its record exists.
+    fn require_asked(&mut self, url: &Identity, named: &NamedRecord) -> anyhow::Result<()> {
+        let Identity { scheme, path, .. } = url;
+        let host = &named.domain;
+        let domain = self.domain(host)?;
+        if !domain.schemes.contains(scheme) {
+            let asked: Vec<&str> = domain.schemes.iter().map(|it| it.as_str()).collect();
+            anyhow::bail!(
+                "{url} is never asked: the records of {host} are asked over {} only; \
+                 `{scheme}: true` in the metadata of its file adds {scheme}",
+                asked.join(" and ")
+            );
+        }
+        let is_asked_of_cnames = domain.paths.get(path).copied().unwrap_or_default();
+        anyhow::ensure!(
+            named.alias.is_none() || is_asked_of_cnames,
+            "{url} is never asked: its record promises a redirect, which is the promise of {host} \
+             alone; ask for {scheme}://{host}{path}"
+        );
+        Ok(())
+    }
+
+    fn domain(&mut self, host: &str) -> anyhow::Result<&Domain> {
+        Ok(match self.domains.entry(host.to_owned()) {
             Entry::Occupied(known) => known.into_mut(),
-            Entry::Vacant(place) => place.insert(paths_in(&self.context.domain_file(host))?),
+            Entry::Vacant(place) => {
+                let file = read_if_there(&self.context.domain_file(host))?;
+                place.insert(file.map(|file| Domain::of(&file)).unwrap_or_default())
+            }
         })
+    }
+}
+
+impl Domain {
+    fn of(file: &DomainFile) -> Self {
+        let mut paths = BTreeMap::new();
+        for entry in file.records() {
+            let record = entry.record();
+            // Several requests may have one path.
+            *paths.entry(record.path.clone()).or_default() |= is_asked_of_cnames(record);
+        }
+        Self {
+            schemes: file.metadata().schemes(),
+            paths,
+        }
     }
 }

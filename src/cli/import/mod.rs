@@ -73,10 +73,12 @@ pub(super) struct Args {
 }
 
 pub(super) fn run(args: &Args, context: &mut Context) -> anyhow::Result<ExitCode> {
-    context.add_maps(&args.map.maps);
-    let mut report = ImportReport::new(context);
     let mut spool = Spool::new()?;
+    let mut report = ImportReport::new(context);
     read(args, context, &mut spool, &mut report).context("nothing was imported")?;
+    args.map
+        .apply(context, &spool.hosts())
+        .context("nothing was imported")?;
     let lacking = write(args, context, &mut spool, &mut report)?;
     if args.is_static && !report.stops(args.keep_going) {
         report.finish(args.dry_run, args.keep_going)?;

@@ -73,7 +73,7 @@ fn alias_of(job: &Job, cname: &str) -> Option<Job> {
 }
 
 /// Whether a promise is about redirects. An alias may redirect to the domain, which breaks no promise.
-fn is_about_redirects(promise: &Promise) -> bool {
+pub(super) fn is_about_redirects(promise: &Promise) -> bool {
     promise.redirects_to.is_some()
         || promise.redirect_status.is_some()
         || promise

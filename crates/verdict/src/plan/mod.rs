@@ -19,13 +19,14 @@ use crate::request::Request;
 
 pub use options::{Cnames, KeptBodies, PastRuns, PlanOptions};
 pub use rehash::Rehash;
-pub use selection::Selection;
+pub use selection::{NamedRecord, Selection};
 pub use skipped::SkippedRecords;
 
 /// The jobs of one domain file, which is called `name` in messages.
 ///
 /// Of several records for one request, the first counts. A record with an error has no job; a key in
-/// `own_keys` is no error. Aliases have no jobs if the selection names single records.
+/// `own_keys` is no error. If the selection names records, only the hosts that it names are asked for
+/// them.
 pub fn jobs_of(
     file: &DomainFile,
     name: &Arc<str>,
@@ -53,12 +54,21 @@ pub fn jobs_of(
             );
         }
     }
-    if selection.records.is_empty() {
-        let cnames = file.metadata().cnames.iter();
-        let aliases: Vec<Job> = cnames
-            .flat_map(|cname| aliases::jobs_of(cname, &jobs, options, past))
-            .collect();
-        jobs.extend(aliases);
+    let options = if selection.records.is_empty() {
+        options
+    } else {
+        PlanOptions {
+            cnames: Cnames::All,
+            ..options
+        }
+    };
+    let cnames = file.metadata().cnames.iter();
+    let aliases: Vec<Job> = cnames
+        .flat_map(|cname| aliases::jobs_of(cname, &jobs, options, past))
+        .collect();
+    jobs.extend(aliases);
+    if !selection.records.is_empty() {
+        jobs.retain(|job| selection.names_job(&job.key));
     }
     jobs
 }
@@ -67,6 +77,11 @@ pub fn jobs_of(
 fn is_sound(entry: &RecordEntry, own_keys: &[String]) -> bool {
     let findings = lint_promise(entry, own_keys);
     entry.is_intact() && !findings.iter().any(Finding::is_error)
+}
+
+/// Whether cnames are asked for this record too: they are not, if it promises a redirect.
+pub fn is_asked_of_cnames(record: &Record) -> bool {
+    !aliases::is_about_redirects(&promise(record, ""))
 }
 
 /// The job of one record over one scheme; `None` if host and path make no URL.
@@ -299,6 +314,47 @@ redirects-to: /elsewhere
         assert!(aliases(Cnames::None, 0, &Doubtful).is_empty());
     }
 
+    fn named(path: &str, alias: Option<&str>) -> NamedRecord {
+        NamedRecord {
+            domain: "example.org".into(),
+            path: path.into(),
+            alias: alias.map(str::to_owned),
+        }
+    }
+
+    #[test]
+    fn an_alias_that_is_named_is_asked_and_the_domain_is_not() {
+        let text = FILE.replacen("https: true", "cnames:\n- a.org\n- b.org", 1);
+        let file = DomainFile::parse(Path::new("example.org.yaml"), text.as_bytes()).file;
+        let options = PlanOptions {
+            max_body: 100,
+            whole: false,
+            kept_bodies: KeptBodies::None,
+            cnames: Cnames::None,
+            day: 0,
+            rehash: Rehash::ALWAYS,
+        };
+        let asked = |records: &[NamedRecord]| {
+            let selection = Selection {
+                records: records.to_vec(),
+                ..Selection::default()
+            };
+            let jobs = jobs_of(&file, &"".into(), &selection, &[], options, &());
+            jobs.into_iter().map(|job| job.url).collect::<Vec<_>>()
+        };
+        let alias = named("/a", Some("b.org"));
+        assert_eq!(asked(std::slice::from_ref(&alias)), ["http://b.org/a"]);
+        assert_eq!(
+            asked(&[alias, named("/b", None)]),
+            ["http://example.org/b", "http://b.org/a"]
+        );
+        let redirect = named("/c", Some("a.org"));
+        assert!(
+            asked(&[redirect]).is_empty(),
+            "an alias keeps no promised redirect"
+        );
+    }
+
     #[test]
     fn selections_narrow_what_is_asked() {
         let only = |selection| urls(&jobs(&selection, KeptBodies::None)).len();
@@ -324,7 +380,7 @@ redirects-to: /elsewhere
             0
         );
         let named = Selection {
-            records: vec![("example.org".into(), "/b".into())],
+            records: vec![named("/b", None)],
             ..Selection::default()
         };
         assert_eq!(

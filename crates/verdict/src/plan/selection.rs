@@ -3,6 +3,8 @@
 use serde::Serialize;
 use urldb_format::Record;
 
+use crate::job::JobKey;
+
 /// Which records a command is about.
 #[derive(Debug, Clone, Default, PartialEq, Eq, Serialize)]
 pub struct Selection {
@@ -15,9 +17,21 @@ pub struct Selection {
     /// Only paths that begin with this.
     #[serde(skip_serializing_if = "Option::is_none")]
     pub path_prefix: Option<String>,
-    /// Only these records, as host and path; all when empty.
+    /// Only these records, each at the domain or at one of its cnames; all when empty.
     #[serde(skip_serializing_if = "Vec::is_empty")]
-    pub records: Vec<(String, String)>,
+    pub records: Vec<NamedRecord>,
+}
+
+/// A record that a selection names, and the host that is asked for it.
+#[derive(Debug, Clone, PartialEq, Eq, PartialOrd, Ord, Serialize)]
+pub struct NamedRecord {
+    /// The host that the domain file is named after.
+    pub domain: String,
+    /// The record's `_path`.
+    pub path: String,
+    /// The cname that is asked in place of the domain.
+    #[serde(skip_serializing_if = "Option::is_none")]
+    pub alias: Option<String>,
 }
 
 impl Selection {
@@ -25,7 +39,7 @@ impl Selection {
     pub fn wants_domain(&self, host: &str) -> bool {
         let by_name = self.domains.is_empty() || self.domains.iter().any(|domain| domain == host);
         let by_record =
-            self.records.is_empty() || self.records.iter().any(|(domain, _)| domain == host);
+            self.records.is_empty() || self.records.iter().any(|named| named.domain == host);
         by_name && by_record
     }
 
@@ -54,7 +68,14 @@ impl Selection {
     fn names(&self, host: &str, record: &Record) -> bool {
         self.records
             .iter()
-            .any(|(domain, path)| domain == host && *path == record.path)
+            .any(|named| named.domain == host && named.path == record.path)
+    }
+
+    /// Whether the selection names exactly this host and path.
+    pub(super) fn names_job(&self, key: &JobKey) -> bool {
+        self.records.iter().any(|named| {
+            named.domain == key.domain && named.path == key.path && named.alias == key.alias
+        })
     }
 
     /// Whether it selects everything.
