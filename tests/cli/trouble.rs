@@ -1,10 +1,12 @@
 //! Full disks, damaged files, kills and signals.
 
+use std::collections::BTreeMap;
+use std::path::{Path, PathBuf};
 use std::time::{Duration, Instant};
 
 use crate::archive::records;
 use crate::run::mailing;
-use crate::sandbox::{Sandbox, eventually};
+use crate::sandbox::{Content, PATIENCE, Sandbox, eventually};
 use crate::site::{Site, promises};
 use crate::support::Reply;
 
@@ -348,5 +350,90 @@ fn captures_that_a_killed_run_did_not_index_are_indexed_by_the_next() {
     assert!(!index.is_empty());
     for line in index.lines() {
         assert!(healed.contains(line), "{line} is not in {healed}");
+    }
+}
+
+/// The number of domain files that a killed command has to write.
+const FILES: usize = 100;
+
+type Tree = BTreeMap<PathBuf, Content>;
+
+/// The arguments of a command about these URLs.
+fn with<'a>(command: &[&'a str], urls: &'a [String]) -> Vec<&'a str> {
+    let urls = urls.iter().map(String::as_str);
+    command.iter().copied().chain(urls).collect()
+}
+
+/// A sandbox with these domain files, and a list of a new URL for each.
+fn with_domains(hosts: &[String]) -> Sandbox {
+    let sandbox = Sandbox::new("");
+    for host in hosts {
+        let text = "---\n---\n_path: /b\n---\n_path: /a\n";
+        sandbox.write(&format!("urldb/{host}.yaml"), text);
+    }
+    let list: Vec<String> = hosts
+        .iter()
+        .map(|host| format!("http://{host}/c\n"))
+        .collect();
+    sandbox.write("list", list.concat());
+    sandbox
+}
+
+/// Kills a command after it has replaced the first of the files. Returns the files as it left them.
+fn kill_at_work(sandbox: &Sandbox, arguments: &[&str], first: &str) -> Tree {
+    let first = sandbox.path(first);
+    let old = std::fs::read(&first).unwrap();
+    let mut command = sandbox.start(arguments);
+    let until = Instant::now() + PATIENCE;
+    while std::fs::read(&first).unwrap() == old {
+        assert!(Instant::now() < until, "never: the first file is replaced");
+        std::thread::yield_now();
+    }
+    command.signal("-KILL");
+    command.end();
+    sandbox.tree("urldb")
+}
+
+#[test]
+fn a_kill_between_two_files_tears_none_and_the_command_can_be_given_again() {
+    let hosts: Vec<String> = (0..FILES).map(|n| format!("host{n:03}.test")).collect();
+    let names: Vec<PathBuf> = hosts
+        .iter()
+        .map(|host| Path::new("urldb").join(format!("{host}.yaml")))
+        .collect();
+    let urls = |path| hosts.iter().map(move |host| format!("http://{host}{path}"));
+    let (known, new): (Vec<_>, Vec<_>) = (urls("/b").collect(), urls("/d").collect());
+    for arguments in [
+        vec!["fmt"],
+        vec!["import", "list", "list"],
+        with(&["rm"], &known),
+        with(&["add", "--no-fetch"], &new),
+    ] {
+        let whole = with_domains(&hosts);
+        let before = whole.tree("urldb");
+        whole.urldb(&arguments).code(0);
+        let wanted = whole.tree("urldb");
+        let is_new = |tree: &Tree, name: &PathBuf| tree[name] == wanted[name];
+        // A kill may come late on a busy machine: then it hits nothing, and another is tried.
+        let killed = (0..20).find_map(|_| {
+            let sandbox = with_domains(&hosts);
+            let after = kill_at_work(&sandbox, &arguments, "urldb/host000.test.yaml");
+            for name in &names {
+                let is_whole = is_new(&after, name) || after[name] == before[name];
+                assert!(is_whole, "{arguments:?}: {} is torn", name.display());
+            }
+            let is_between = names.iter().any(|name| !is_new(&after, name));
+            is_between.then_some((sandbox, after))
+        });
+        let (sandbox, after) = killed.expect("a kill between two files");
+        // `rm` refuses a URL that is gone already, so the rest is given again.
+        let is_left = |argument: &&str| {
+            let of = |host: &String| argument.contains(&format!("/{host}/"));
+            let file = hosts.iter().position(of).map(|index| &names[index]);
+            arguments[0] != "rm" || file.is_none_or(|name| !is_new(&after, name))
+        };
+        let again: Vec<&str> = arguments.iter().copied().filter(is_left).collect();
+        sandbox.urldb(&again).code(0);
+        assert_eq!(sandbox.tree("urldb"), wanted, "{}", arguments[0]);
     }
 }
