@@ -3,7 +3,7 @@
 use std::io::Write;
 use std::path::PathBuf;
 
-use urldb_format::DomainFile;
+use urldb_format::{DomainFile, FilePart};
 use urldb_text::{Finding, Severity};
 
 use super::print::style;
@@ -52,19 +52,27 @@ pub(super) fn run(args: &Args, context: &Context) -> anyhow::Result<ExitCode> {
         Severity::Warning => warnings += 1,
     };
     for path in &files {
-        let parsed = if args.files.is_empty() {
-            DomainFile::read_or_report(path)
-        } else {
-            DomainFile::read(path)?
-        };
-        let mut mistakes = urldb_format::lint(&parsed, &context.config.lint.keys);
-        mistakes.extend(cnames.add(&parsed.file));
-        for finding in mistakes {
-            count(finding.severity);
-            style::write_finding(&mut out, context, &finding.in_file(path))?;
-        }
-        if rules_hold {
-            pages.add(&parsed.file);
+        // A file may be larger than memory.
+        let parts: Box<dyn Iterator<Item = Result<FilePart, urldb_format::Error>>> =
+            if args.files.is_empty() {
+                Box::new(DomainFile::read_parts_or_report(path).map(Ok))
+            } else {
+                Box::new(DomainFile::read_parts(path)?)
+            };
+        for part in parts {
+            let (parsed, known_lines) = part?.into_parsed();
+            let mut mistakes = urldb_format::lint(&parsed, &context.config.lint.keys);
+            mistakes.retain(|finding| finding.line > known_lines);
+            if parsed.file.first_line() == 1 && known_lines == 0 {
+                mistakes.extend(cnames.add(&parsed.file));
+            }
+            for finding in mistakes {
+                count(finding.severity);
+                style::write_finding(&mut out, context, &finding.in_file(path))?;
+            }
+            if rules_hold {
+                pages.add(&parsed.file, known_lines);
+            }
         }
     }
     if args.files.is_empty() {

@@ -6,7 +6,8 @@ use crate::cli::print::output;
 use std::io::{self, Write};
 
 use serde::Serialize;
-use urldb_format::Record;
+use urldb_format::{DomainFile, Record};
+use urldb_verdict::Selection;
 
 use super::Context;
 use super::args::SelectArgs;
@@ -14,10 +15,7 @@ use super::args::{Rank, SearchArgs};
 use super::print::style::Format;
 use crate::exit::ExitCode;
 
-/// List the URLs of the database
-///
-/// A record of a domain that is asked over http and https has a line for each
-/// of the two URLs.
+/// List the URLs of the database, over each scheme that runs use
 #[derive(Debug, clap::Args)]
 #[command(after_help = "\
 Examples:
@@ -67,15 +65,42 @@ struct RecordLine<'a> {
 
 pub(super) fn run(args: &Args, context: &Context) -> anyhow::Result<ExitCode> {
     let selection = args.select.resolve(context)?;
-    let mut out = std::io::BufWriter::new(output::stdout());
-    let mut found: Vec<(Rank, String)> = vec![];
     let database = context.config.open_database()?;
-    for parsed in database.read_where(|host| selection.wants_domain(host)) {
-        let file = parsed?.file;
-        let (host, name) = (file.host(), context.shown(file.path()));
+    let mut listing = Listing {
+        args,
+        selection: &selection,
+        out: io::BufWriter::new(output::stdout()),
+        found: vec![],
+    };
+    for path in database.files() {
+        if !selection.wants_domain(&urldb_format::host_of(path)) {
+            continue;
+        }
+        let name = context.shown(path);
+        for part in DomainFile::read_parts(path)? {
+            let (parsed, known_lines) = part?.into_parsed();
+            listing.add(&parsed.file, &name, known_lines)?;
+        }
+    }
+    listing.finish()
+}
+
+/// Prints records: at once, or sorted at the end if they are searched.
+struct Listing<'a, W> {
+    args: &'a Args,
+    selection: &'a Selection,
+    out: W,
+    found: Vec<(Rank, String)>,
+}
+
+impl<W: Write> Listing<'_, W> {
+    /// Adds the wanted records of a part of a file, below the lines that are known already.
+    fn add(&mut self, file: &DomainFile, name: &str, known_lines: usize) -> anyhow::Result<()> {
+        let (args, selection, host) = (self.args, self.selection, file.host());
         let schemes = file.metadata().schemes();
         let records = file
             .records()
+            .filter(|entry| entry.line() > known_lines)
             .filter(|entry| selection.wants_record(host, entry.record()))
             .filter(|entry| args.wants(entry.record()));
         let urls = records.flat_map(|entry| schemes.iter().map(move |scheme| (entry, scheme)));
@@ -87,21 +112,25 @@ pub(super) fn run(args: &Args, context: &Context) -> anyhow::Result<ExitCode> {
                 Format::Human => sanitize(&url).into_owned(),
                 Format::Json => {
                     let group = rank.as_ref().and_then(Rank::heading);
-                    let place = (&*name, entry.line());
+                    let place = (name, entry.line());
                     output::json(&record_line(url, place, group, record))?
                 }
             };
             if let Some(rank) = rank {
-                found.push((rank, line));
+                self.found.push((rank, line));
             } else {
-                writeln!(out, "{line}")?;
+                writeln!(self.out, "{line}")?;
             }
         }
+        Ok(())
     }
-    found.sort_by(|one, other| one.0.cmp(&other.0));
-    write_found(&mut out, &found, args)?;
-    out.flush()?;
-    Ok(ExitCode::Success)
+
+    fn finish(mut self) -> anyhow::Result<ExitCode> {
+        self.found.sort_by(|one, other| one.0.cmp(&other.0));
+        write_found(&mut self.out, &self.found, self.args)?;
+        self.out.flush()?;
+        Ok(ExitCode::Success)
+    }
 }
 
 /// Writes the records that were found, under headings if they are grouped; JSON objects contain theirs.

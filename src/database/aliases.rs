@@ -18,21 +18,28 @@ impl Aliases {
     /// When a file cannot be read: the host of a new record could be an alias in this file.
     pub(crate) fn load(config: &Config) -> anyhow::Result<Self> {
         let database = config.open_database()?;
-        let files = database.read().map(|parsed| Ok(parsed?.file));
-        Self::of(files)
+        let files = database.files().iter();
+        Self::of(files.map(|path| {
+            // The metadata is in every part.
+            let first = DomainFile::read_parts(path)?.next();
+            Ok(first.transpose()?.map(|part| part.into_parsed().0.file))
+        }))
     }
 
     /// The aliases in the files that can be read.
     pub(crate) fn load_readable(config: &Config) -> anyhow::Result<Self> {
         let database = config.open_database()?;
         let files = database.files().iter();
-        Self::of(files.map(|path| Ok(DomainFile::read_or_report(path).file)))
+        Self::of(files.map(|path| {
+            let first = DomainFile::read_parts_or_report(path).next();
+            Ok(first.map(|part| part.into_parsed().0.file))
+        }))
     }
 
-    fn of(files: impl Iterator<Item = anyhow::Result<DomainFile>>) -> anyhow::Result<Self> {
+    fn of(files: impl Iterator<Item = anyhow::Result<Option<DomainFile>>>) -> anyhow::Result<Self> {
         let (mut aliases, mut hosts) = (BTreeMap::new(), vec![]);
         for file in files {
-            let file = file?;
+            let Some(file) = file? else { continue };
             let cnames = file.metadata().cnames.iter();
             aliases.extend(cnames.map(|cname| (cname.clone(), file.host().to_owned())));
             hosts.push(file.host().to_owned());
@@ -104,14 +111,16 @@ pub(crate) fn read_if_there(path: &Path) -> anyhow::Result<Option<DomainFile>> {
 pub(crate) fn referred_hosts(config: &Config) -> anyhow::Result<BTreeSet<String>> {
     let mut hosts = BTreeSet::new();
     for path in config.open_database()?.files() {
-        let file = DomainFile::read_or_report(path).file;
-        hosts.insert(file.host().to_owned());
-        hosts.extend(file.metadata().cnames.iter().cloned());
-        let targets = file
-            .records()
-            .filter_map(|entry| entry.record().redirects_to.as_deref());
-        let targets = targets.filter_map(|target| url::Url::parse(target).ok());
-        hosts.extend(targets.filter_map(|target| target.host_str().map(str::to_owned)));
+        for part in DomainFile::read_parts_or_report(path) {
+            let file = part.into_parsed().0.file;
+            hosts.insert(file.host().to_owned());
+            hosts.extend(file.metadata().cnames.iter().cloned());
+            let targets = file
+                .records()
+                .filter_map(|entry| entry.record().redirects_to.as_deref());
+            let targets = targets.filter_map(|target| url::Url::parse(target).ok());
+            hosts.extend(targets.filter_map(|target| target.host_str().map(str::to_owned)));
+        }
     }
     Ok(hosts)
 }

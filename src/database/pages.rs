@@ -43,8 +43,8 @@ impl<'a> PageCheck<'a> {
         }
     }
 
-    /// Adds the records of a file.
-    pub fn add(&mut self, file: &DomainFile) {
+    /// Adds the records of a file, or of a part of one, below the lines that are known already.
+    pub fn add(&mut self, file: &DomainFile, known_lines: usize) {
         let metadata = file.metadata();
         let host = file.host();
         let aliases = metadata.cnames.iter();
@@ -52,7 +52,8 @@ impl<'a> PageCheck<'a> {
             .extend(aliases.map(|cname| (cname.clone(), host.to_owned())));
         self.hosts.insert(host.to_owned());
         let scheme = metadata.scheme();
-        for entry in file.records() {
+        let new = file.records().filter(|entry| entry.line() > known_lines);
+        for entry in new {
             let record = entry.record();
             let url = format!("{scheme}://{host}{}", record.path);
             let trace = self.rules.explain(&url);

@@ -1,11 +1,11 @@
 //! Reads domain files and plans the jobs of a run.
 //!
-//! Only one domain file is in memory at a time, since a database may be large.
+//! Only a part of one domain file is in memory at a time, since a database may be large.
 
-use std::path::PathBuf;
+use std::path::{Path, PathBuf};
 use std::sync::Arc;
 
-use urldb_format::DomainFile;
+use urldb_format::{DomainFile, FilePart, Metadata};
 use urldb_protocol::Mistake;
 use urldb_text::Finding;
 use urldb_verdict::{Job, PastRuns, PlanOptions, Selection, SkippedRecords};
@@ -72,26 +72,20 @@ impl<'a> DomainFiles<'a> {
             skipped: SkippedRecords::default(),
         };
         for path in &self.files {
-            let parsed = DomainFile::read_or_report(path);
-            let file = parsed.file;
-            plan.skipped.count(&file, self.selection);
-            if !self.selection.wants_domain(file.host()) {
+            let name: Arc<str> = self.config.relative_name(path).into();
+            let planned = self.plan_file(path, &name, options, past);
+            plan.skipped += planned.skipped;
+            let host = urldb_format::host_of(path);
+            if !self.selection.wants_domain(&host) {
                 continue;
             }
-            let name: Arc<str> = self.config.relative_name(path).into();
-            let mut errors = parsed.findings;
-            let own_keys = &self.config.lint.keys;
-            errors.extend(urldb_format::lint_values(&file, own_keys));
-            errors.retain(Finding::is_error);
             plan.files.push(ReadFile {
-                host: file.host().to_owned(),
-                name: Arc::clone(&name),
-                mistakes: mistakes(&file, &name, &errors),
+                host,
+                name,
+                mistakes: planned.mistakes,
             });
-            let jobs =
-                urldb_verdict::plan::jobs_of(&file, &name, self.selection, own_keys, options, past);
-            if !jobs.is_empty() {
-                plan.jobs.push(jobs);
+            if !planned.jobs.is_empty() {
+                plan.jobs.push(planned.jobs);
             }
         }
         for path in &self.misnamed {
@@ -119,6 +113,50 @@ impl<'a> DomainFiles<'a> {
         );
         Ok(plan)
     }
+
+    /// Reads one file part by part, and plans its jobs.
+    fn plan_file(
+        &self,
+        path: &Path,
+        name: &Arc<str>,
+        options: PlanOptions,
+        past: &impl PastRuns,
+    ) -> PlannedFile {
+        let (selection, own_keys) = (self.selection, &self.config.lint.keys);
+        let mut planned = PlannedFile::default();
+        for part in DomainFile::read_parts_or_report(path) {
+            if matches!(part, FilePart::Whole { .. }) {
+                planned = PlannedFile::default();
+            }
+            let parsed = part.into_parsed().0;
+            let file = parsed.file;
+            planned.skipped.count(&file, selection);
+            if !selection.wants_domain(file.host()) {
+                continue;
+            }
+            let mut errors = parsed.findings;
+            errors.extend(urldb_format::lint_values(&file, own_keys));
+            errors.retain(Finding::is_error);
+            planned.mistakes.extend(mistakes(&file, name, &errors));
+            let jobs =
+                urldb_verdict::plan::jobs_of_part(&file, name, selection, own_keys, options, past);
+            planned.jobs.extend(jobs);
+            planned.metadata = file.metadata().clone();
+        }
+        let PlannedFile { jobs, metadata, .. } = &mut planned;
+        let jobs = std::mem::take(jobs);
+        planned.jobs = urldb_verdict::plan::with_aliases(jobs, metadata, selection, options, past);
+        planned
+    }
+}
+
+/// What reading one domain file has shown so far.
+#[derive(Default)]
+struct PlannedFile {
+    jobs: Vec<Job>,
+    mistakes: Vec<Mistake>,
+    skipped: SkippedRecords,
+    metadata: Metadata,
 }
 
 /// The hosts whose files have no mistakes: a record that such a file does not have is gone.
@@ -136,7 +174,7 @@ fn mistakes(file: &DomainFile, name: &str, findings: &[Finding]) -> Vec<Mistake>
     let lines: Vec<&str> = text.lines().collect();
     let text_of = |line: usize| {
         let text = lines
-            .get(line.saturating_sub(1))
+            .get(line.saturating_sub(file.first_line()))
             .map_or("", |text| text.trim());
         text.chars().take(MOST_TEXT).collect()
     };

@@ -1,6 +1,6 @@
 //! fmt and lint, on files as people leave them.
 
-use crate::sandbox::Sandbox;
+use crate::sandbox::{Sandbox, eventually};
 use crate::site::{promise, promises};
 
 const FILE: &str = "urldb/example.test.yaml";
@@ -141,4 +141,36 @@ fn a_file_name_cannot_pass_for_a_line_of_ours() {
     sandbox.write("urldb/a\n::error::b.yaml", "---\n");
     let said = sandbox.urldb(&["lint"]).code(1).out;
     assert!(!said.contains("\n::error::"), "{said}");
+}
+
+/// The most memory that the program has used so far, in KiB, or 0 if it has ended.
+#[cfg(target_os = "linux")]
+fn peak_memory(pid: u32) -> u64 {
+    let status = std::fs::read_to_string(format!("/proc/{pid}/status")).unwrap_or_default();
+    let peak = status.lines().find_map(|line| line.strip_prefix("VmHWM:"));
+    let peak = peak.map(|peak| peak.trim().trim_end_matches(" kB").parse().unwrap());
+    peak.unwrap_or_default()
+}
+
+#[test]
+#[cfg(target_os = "linux")]
+fn the_memory_of_lint_and_list_does_not_grow_with_a_file() {
+    let sandbox = Sandbox::new("");
+    let text = "x".repeat(2_500);
+    let record = |number| format!("---\n_path: /{number:06}\ndescription: {text}\n");
+    let records: String = (0..20_000).map(record).collect();
+    sandbox.write(FILE, format!("---\n{records}"));
+    for command in ["lint", "list"] {
+        let mut child = sandbox.urldb_command(&[command]);
+        let mut child = child.stdout(std::process::Stdio::null()).spawn().unwrap();
+        let (mut peak, mut status) = (0, None);
+        eventually("the command ends", || {
+            peak = peak.max(peak_memory(child.id()));
+            status = child.try_wait().unwrap();
+            status.is_some()
+        });
+        assert!(status.unwrap().success());
+        // The file alone has 48 MiB.
+        assert!((1..40 << 10).contains(&peak), "{command}: {peak} KiB");
+    }
 }

@@ -15,13 +15,17 @@ use crate::record::{ListOrder, Metadata, Record, RecordIdentity};
 use crate::split::split;
 use crate::value::Schema;
 
-const BYTE_ORDER_MARK: &str = "\u{FEFF}";
+pub(crate) const BYTE_ORDER_MARK: &str = "\u{FEFF}";
 
 /// A domain file.
 #[derive(Debug, Clone)]
 pub struct DomainFile {
     pub(crate) path: PathBuf,
     pub(crate) host: String,
+    /// The number of the first line: 1, unless this is a later part of a file.
+    pub(crate) first_line: usize,
+    /// Whether a line in an earlier part of the file ends in `\r\n`.
+    pub(crate) crlf_before: bool,
     pub(crate) byte_order_mark: bool,
     /// Whether the first line ends in `\r\n`; edits end their lines likewise.
     pub(crate) crlf: bool,
@@ -93,6 +97,19 @@ pub struct ParsedFile {
     pub findings: Vec<Finding>,
 }
 
+/// What a part of a file inherits from the parts before.
+#[derive(Debug, Default)]
+pub(crate) struct PartStart {
+    /// The number of lines before.
+    pub(crate) lines: usize,
+    /// The number of bytes before.
+    bytes: usize,
+    metadata: Metadata,
+    in_conflict: bool,
+    has_crlf: bool,
+    has_invalid_utf8: bool,
+}
+
 /// The codes that mean that some of the file was not understood.
 const BLOCKING: &[Code] = &[
     Code::AnchorOrTag,
@@ -106,7 +123,7 @@ const BLOCKING: &[Code] = &[
 ];
 
 /// Refuses a symbolic link whose target is not in the directory of the link.
-fn ensure_inside(path: &Path) -> io::Result<()> {
+pub(crate) fn ensure_inside(path: &Path) -> io::Result<()> {
     if !path.is_symlink() {
         return Ok(());
     }
@@ -168,10 +185,21 @@ impl DomainFile {
 
     /// Reads `bytes` as the content of the file at `path`, which need not exist.
     pub fn parse(path: impl AsRef<Path>, bytes: &[u8]) -> ParsedFile {
+        Self::parse_part(path.as_ref(), bytes, &mut PartStart::default())
+    }
+
+    /// Reads `bytes` as the part of a file that begins at `start`; `start` is then the next part's.
+    pub(crate) fn parse_part(path: &Path, bytes: &[u8], start: &mut PartStart) -> ParsedFile {
         let mut findings = Vec::new();
-        let whole = decode_utf8(bytes, &mut findings);
-        let text = whole.strip_prefix(BYTE_ORDER_MARK).unwrap_or(&whole);
-        let mut file = Self::empty(path.as_ref());
+        let whole = decode_utf8(bytes, start, &mut findings);
+        let text = match start.lines {
+            0 => whole.strip_prefix(BYTE_ORDER_MARK).unwrap_or(&whole),
+            _ => &whole,
+        };
+        let mut file = Self::empty(path);
+        file.first_line = start.lines + 1;
+        file.crlf_before = start.has_crlf;
+        file.metadata = start.metadata.clone();
         file.byte_order_mark = text.len() < whole.len();
         file.crlf = text
             .split_once('\n')
@@ -184,7 +212,11 @@ impl DomainFile {
             );
             findings.push(finding.with_help("save it as UTF-8 without one; formatting removes it"));
         }
-        file.read_text(text, &mut findings);
+        file.read_text(text, &mut start.in_conflict, &mut findings);
+        start.lines += text.matches('\n').count();
+        start.bytes += bytes.len();
+        start.has_crlf |= text.contains("\r\n");
+        start.metadata = file.metadata.clone();
         findings.sort_by_key(|finding| (finding.line, finding.column));
         file.blocking = findings
             .iter()
@@ -198,6 +230,8 @@ impl DomainFile {
         Self {
             path: path.to_owned(),
             host: host_of(path),
+            first_line: 1,
+            crlf_before: false,
             byte_order_mark: false,
             crlf: false,
             metadata: Metadata::default(),
@@ -208,16 +242,18 @@ impl DomainFile {
         }
     }
 
-    fn read_text(&mut self, text: &str, findings: &mut Vec<Finding>) {
-        let stream = split(text);
+    fn read_text(&mut self, text: &str, in_conflict: &mut bool, findings: &mut Vec<Finding>) {
+        let first_line = self.first_line;
+        let stream = split(first_line, text);
         text[stream.footer.clone()].clone_into(&mut self.footer);
         let mut of_records = Vec::new();
         self.segments.reserve(stream.documents.len());
-        let mut is_first = true;
+        let mut is_first = first_line == 1;
         let found = read_each(
-            text,
+            (first_line, text),
             &stream.documents,
             &Schema::DOMAIN_FILE,
+            in_conflict,
             |mut document| {
                 if std::mem::take(&mut is_first) && document.mapping.get("_path").is_none() {
                     self.head = Some(Layout::new(&mut document, text));
@@ -229,7 +265,7 @@ impl DomainFile {
             },
         );
         findings.extend(found);
-        if self.head.is_none() {
+        if self.head.is_none() && first_line == 1 {
             let finding = Finding::new(
                 Code::MissingMetadata,
                 1,
@@ -266,6 +302,11 @@ impl DomainFile {
     /// The host of the domain, from the file name.
     pub fn host(&self) -> &str {
         &self.host
+    }
+
+    /// The number of the first line: 1, unless this is a later part of a file.
+    pub fn first_line(&self) -> usize {
+        self.first_line
     }
 
     /// The metadata: the first document of the file.
@@ -363,13 +404,19 @@ fn read_record(mut document: Document, text: &str, findings: &mut Vec<Finding>) 
     Segment::Broken(layout.source)
 }
 
-/// The text of the file, with U+FFFD for bytes that are not UTF-8; the first such byte is a
-/// finding.
-fn decode_utf8<'a>(bytes: &'a [u8], findings: &mut Vec<Finding>) -> std::borrow::Cow<'a, str> {
-    if let Err(error) = std::str::from_utf8(bytes) {
+/// The text of a part of the file, with U+FFFD for bytes that are not UTF-8; the first such byte of
+/// the file is a finding.
+fn decode_utf8<'a>(
+    bytes: &'a [u8],
+    start: &mut PartStart,
+    findings: &mut Vec<Finding>,
+) -> std::borrow::Cow<'a, str> {
+    if let Err(error) = std::str::from_utf8(bytes)
+        && !std::mem::replace(&mut start.has_invalid_utf8, true)
+    {
         let offset = error.valid_up_to();
         let before = &bytes[..offset];
-        let line = 1 + String::from_utf8_lossy(before).matches('\n').count();
+        let line = start.lines + 1 + String::from_utf8_lossy(before).matches('\n').count();
         let line_start = before
             .iter()
             .rposition(|byte| *byte == b'\n')
@@ -378,7 +425,8 @@ fn decode_utf8<'a>(bytes: &'a [u8], findings: &mut Vec<Finding>) -> std::borrow:
             .chars()
             .count();
         let message = format!(
-            "byte {offset} (0x{:02X}) of the file is not UTF-8",
+            "byte {} (0x{:02X}) of the file is not UTF-8",
+            start.bytes + offset,
             bytes[offset]
         );
         let finding = Finding::new(Code::InvalidUtf8, line, message).at_column(column);

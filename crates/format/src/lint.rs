@@ -70,8 +70,11 @@ pub fn lint_promise(entry: &RecordEntry, own_keys: &[String]) -> Vec<Finding> {
     findings
 }
 
-/// Checks that the file is named after a host.
+/// Checks that the file is named after a host; the finding is one of its first part.
 fn check_file_name(file: &DomainFile, findings: &mut Vec<Finding>) {
+    if file.first_line > 1 {
+        return;
+    }
     let name = file
         .path
         .file_name()
@@ -120,12 +123,16 @@ fn lint_file(file: &DomainFile, findings: &mut Vec<Finding>) {
     lint_footer(file, findings);
 }
 
+/// The first line that ends in CR LF, unless an earlier part of the file has one.
 fn line_with_carriage_return(file: &DomainFile) -> Option<usize> {
+    if file.crlf_before {
+        return None;
+    }
     let sources = file.head.iter().map(|head| head.source.as_str());
     let sources = sources
         .chain(file.segments.iter().map(Segment::source))
         .chain([file.footer.as_str()]);
-    let mut lines = 1;
+    let mut lines = file.first_line;
     for source in sources {
         if let Some(at) = source.find("\r\n") {
             return Some(lines + source[..at].matches('\n').count());
@@ -153,7 +160,7 @@ fn lint_footer(file: &DomainFile, findings: &mut Vec<Finding>) {
         .flat_map(|comment| [comment, "\n"])
         .collect();
     if file.footer.replace("\r\n", "\n") != canonical {
-        let line = line_count(file) + 1;
+        let line = file.first_line + line_count(file);
         let finding = Finding::new(
             Code::NotCanonical,
             line,
@@ -161,7 +168,7 @@ fn lint_footer(file: &DomainFile, findings: &mut Vec<Finding>) {
         );
         findings.push(finding.with_help("one line each, without blank lines; formatting does so"));
     } else if file.footer.is_empty() && !last.is_empty() && !last.ends_with('\n') {
-        let line = line_count(file) + 1;
+        let line = file.first_line + line_count(file);
         let finding = Finding::new(
             Code::NotCanonical,
             line,

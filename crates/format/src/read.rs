@@ -9,21 +9,23 @@ use crate::value::{Mapping, Schema};
 
 /// Reads all documents of `text`. Mistakes become findings, and reading continues after them.
 pub fn read_documents(text: &str, schema: &Schema) -> (Vec<Document>, Vec<Finding>) {
-    let stream = split::split(text);
+    let stream = split::split(1, text);
     let mut documents = Vec::with_capacity(stream.documents.len());
     let take = |document| documents.push(document);
-    let findings = read_each(text, &stream.documents, schema, take);
+    let findings = read_each((1, text), &stream.documents, schema, &mut false, take);
     (documents, findings)
 }
 
-/// Reads the `documents` that `text` was split into, and passes each to `take`.
+/// Reads the `documents` that a text was split into, and passes each to `take`. The text comes with
+/// the number of its first line; `in_conflict` says whether that line is within a merge conflict.
 pub(crate) fn read_each(
-    text: &str,
+    (first_line, text): (usize, &str),
     documents: &[RawDocument],
     schema: &Schema,
+    in_conflict: &mut bool,
     mut take: impl FnMut(Document),
 ) -> Vec<Finding> {
-    let mut findings = refused_lines(text);
+    let mut findings = refused_lines(first_line, text, in_conflict);
     let refused: Vec<usize> = findings.iter().map(|finding| finding.line).collect();
     findings.retain(|finding| !finding.message.is_empty());
     let mut scanner = Scanner::new(schema, &mut findings);
@@ -54,20 +56,20 @@ pub(crate) fn read_each(
 
 /// A finding for each line that makes its document unreadable: conflict markers, and characters
 /// that YAML does not allow. Only the first line of a conflict has a message.
-fn refused_lines(text: &str) -> Vec<Finding> {
+fn refused_lines(first_line: usize, text: &str, in_conflict: &mut bool) -> Vec<Finding> {
     let plain = text
         .bytes()
         .all(|byte| byte == b'\n' || (b' '..=b'~').contains(&byte));
-    if plain && !text.contains("<<<<<<<") && !text.contains(">>>>>>>") {
+    let markers = ["<<<<<<<", "=======", ">>>>>>>"];
+    if plain && !markers.iter().any(|marker| text.contains(marker)) {
         return Vec::new();
     }
     let mut findings = Vec::new();
-    let mut in_conflict = false;
-    for line in split::lines(text) {
+    for line in split::lines_from(first_line, text) {
         if let Some(marker) = conflict_marker(line.text) {
-            let opens = marker == '<' || (!in_conflict && marker != '=');
-            let told = opens || !in_conflict;
-            in_conflict = marker != '>';
+            let opens = marker == '<' || (!*in_conflict && marker != '=');
+            let told = opens || !*in_conflict;
+            *in_conflict = marker != '>';
             findings.push(conflict(&line, told));
         } else if let Some((column, char)) = forbidden_char(line.text) {
             let message = format!(

@@ -32,6 +32,11 @@ impl SourceLine<'_> {
 
 /// The lines of a text; `\n` and `\r\n` end a line.
 pub(crate) fn lines(text: &str) -> impl Iterator<Item = SourceLine<'_>> {
+    lines_from(1, text)
+}
+
+/// The lines of a text whose first line has the number `first`.
+pub(crate) fn lines_from(first: usize, text: &str) -> impl Iterator<Item = SourceLine<'_>> {
     let mut start = 0;
     text.split_inclusive('\n')
         .enumerate()
@@ -42,7 +47,7 @@ pub(crate) fn lines(text: &str) -> impl Iterator<Item = SourceLine<'_>> {
                 .strip_suffix('\n')
                 .map_or(whole, |text| text.strip_suffix('\r').unwrap_or(text));
             SourceLine {
-                number: index + 1,
+                number: first + index,
                 start: line_start,
                 end: start,
                 text,
@@ -103,14 +108,18 @@ impl<'a> DocumentStart<'a> {
     }
 }
 
-/// Splits `text` into documents.
-pub(crate) fn split(text: &str) -> RawStream<'_> {
+/// Splits `text`, whose first line has the number `first_line`, into documents.
+pub(crate) fn split(first_line: usize, text: &str) -> RawStream<'_> {
     let mut documents = Vec::new();
     let mut open: Option<DocumentStart> = None;
     // The first of the comments after the last content.
     let mut pending: Option<LineStart> = None;
-    let mut last = LineStart { offset: 0, line: 1 };
-    for line in lines(text) {
+    let first = LineStart {
+        offset: 0,
+        line: first_line,
+    };
+    let mut last = first;
+    for line in lines_from(first_line, text) {
         let here = LineStart {
             offset: line.start,
             line: line.number,
@@ -127,7 +136,7 @@ pub(crate) fn split(text: &str) -> RawStream<'_> {
                     documents.push(previous.close(text, start));
                     start
                 }
-                None => LineStart { offset: 0, line: 1 },
+                None => first,
             };
             open = Some(DocumentStart {
                 start,

@@ -2,6 +2,7 @@
 
 use std::collections::hash_map::Entry;
 use std::collections::{BTreeMap, HashMap};
+use std::path::Path;
 
 use clap::Args;
 use urldb_canon::rules::SiteRules;
@@ -14,7 +15,7 @@ use urldb_verdict::{NamedRecord, Selection};
 use super::context::MapArgs;
 use crate::cli::Context;
 use crate::config::Config;
-use crate::database::aliases::{Aliases, read_if_there};
+use crate::database::aliases::Aliases;
 use crate::database::site_rules;
 
 /// Which records.
@@ -220,25 +221,28 @@ impl<'a> RecordLookup<'a> {
     fn domain(&mut self, host: &str) -> anyhow::Result<&Domain> {
         Ok(match self.domains.entry(host.to_owned()) {
             Entry::Occupied(known) => known.into_mut(),
-            Entry::Vacant(place) => {
-                let file = read_if_there(&self.context.domain_file(host))?;
-                place.insert(file.map(|file| Domain::of(&file)).unwrap_or_default())
-            }
+            Entry::Vacant(place) => place.insert(Domain::read(&self.context.domain_file(host))?),
         })
     }
 }
 
 impl Domain {
-    fn of(file: &DomainFile) -> Self {
-        let mut paths = BTreeMap::new();
-        for entry in file.records() {
-            let record = entry.record();
-            // Several requests may have one path.
-            *paths.entry(record.path.clone()).or_default() |= is_asked_of_cnames(record);
+    /// The domain of the file at `path`; without records if there is no file.
+    fn read(path: &Path) -> anyhow::Result<Self> {
+        let mut domain = Self::default();
+        if path.symlink_metadata().is_err() {
+            return Ok(domain);
         }
-        Self {
-            schemes: file.metadata().schemes(),
-            paths,
+        for part in DomainFile::read_parts(path)? {
+            let file = part?.into_parsed().0.file;
+            domain.schemes = file.metadata().schemes();
+            for entry in file.records() {
+                let record = entry.record();
+                // Several requests may have one path.
+                let is_asked = domain.paths.entry(record.path.clone()).or_default();
+                *is_asked |= is_asked_of_cnames(record);
+            }
         }
+        Ok(domain)
     }
 }

@@ -10,7 +10,7 @@ use std::collections::HashSet;
 use std::sync::Arc;
 
 use urldb_canon::{RequestUrl, Scheme};
-use urldb_format::{DomainFile, Record, RecordEntry, lint_promise};
+use urldb_format::{DomainFile, Metadata, Record, RecordEntry, lint_promise};
 use urldb_text::Finding;
 
 use crate::job::{BodyUse, Job, JobKey, Keep};
@@ -35,13 +35,27 @@ pub fn jobs_of(
     options: PlanOptions,
     past: &impl PastRuns,
 ) -> Vec<Job> {
+    let jobs = jobs_of_part(file, name, selection, own_keys, options, past);
+    with_aliases(jobs, file.metadata(), selection, options, past)
+}
+
+/// The jobs of the domain itself for a part of its file. [`with_aliases`] completes those of all
+/// parts.
+pub fn jobs_of_part(
+    file: &DomainFile,
+    name: &Arc<str>,
+    selection: &Selection,
+    own_keys: &[String],
+    options: PlanOptions,
+    past: &impl PastRuns,
+) -> Vec<Job> {
     let host = file.host();
     if !selection.wants_domain(host) {
         return vec![];
     }
     let schemes = file.metadata().schemes();
     let mut identities = HashSet::new();
-    let mut jobs = Vec::with_capacity(file.records().count() * schemes.len());
+    let mut jobs = Vec::new();
     for entry in file.records() {
         let record = entry.record();
         let is_asked =
@@ -54,15 +68,21 @@ pub fn jobs_of(
             );
         }
     }
-    let options = if selection.records.is_empty() {
-        options
-    } else {
-        PlanOptions {
-            cnames: Cnames::All,
-            ..options
-        }
-    };
-    let cnames = file.metadata().cnames.iter();
+    jobs
+}
+
+/// Adds the jobs of the cnames to all jobs of a domain.
+pub fn with_aliases(
+    mut jobs: Vec<Job>,
+    metadata: &Metadata,
+    selection: &Selection,
+    mut options: PlanOptions,
+    past: &impl PastRuns,
+) -> Vec<Job> {
+    if !selection.records.is_empty() {
+        options.cnames = Cnames::All;
+    }
+    let cnames = metadata.cnames.iter();
     let aliases: Vec<Job> = cnames
         .flat_map(|cname| aliases::jobs_of(cname, &jobs, options, past))
         .collect();
@@ -328,6 +348,7 @@ redirects-to: /elsewhere
         let file = DomainFile::parse(Path::new("example.org.yaml"), text.as_bytes()).file;
         let options = PlanOptions {
             max_body: 100,
+            max_capture: 0,
             whole: false,
             kept_bodies: KeptBodies::None,
             cnames: Cnames::None,

@@ -1,5 +1,7 @@
 //! Counts the records that a run does not check, for the coverage in its report.
 
+use std::ops::AddAssign;
+
 use urldb_format::DomainFile;
 
 use super::selection::Selection;
@@ -26,5 +28,12 @@ impl SkippedRecords {
                 self.deprecated += 1;
             }
         }
+    }
+}
+
+impl AddAssign for SkippedRecords {
+    fn add_assign(&mut self, other: Self) {
+        self.deprecated += other.deprecated;
+        self.not_selected += other.not_selected;
     }
 }
