@@ -67,7 +67,7 @@ fn a_bag_holds_the_promised_bytes() {
     assert_eq!(sandbox.read("bag/manifest-sha256.txt"), manifest.concat());
     for line in sandbox.read("bag/tagmanifest-sha256.txt").lines() {
         let (digest, name) = line.split_once("  ").unwrap();
-        assert_eq!(digest, sha256(&sandbox.read(&format!("bag/{name}"))));
+        assert_eq!(digest, sha256(sandbox.read(&format!("bag/{name}"))));
     }
     assert_snapshot!(sandbox.read("bag/bagit.txt"), @r"
     BagIt-Version: 1.0

@@ -2,6 +2,7 @@
 
 use std::fs;
 use std::os::unix::fs::symlink;
+use std::path::Path;
 use std::process::Output;
 
 use crate::sandbox::Sandbox;
@@ -145,7 +146,7 @@ fn list_lint_hook_and_watch_agree_on_which_file_is_a_domain_file() {
 
         let lint = sandbox.urldb(&["lint"]);
         // A name that was probably meant as that of a domain file is a mistake.
-        let is_named = is_domain_file || name.ends_with(".yml");
+        let is_named = is_domain_file || Path::new(name).extension() == Some("yml".as_ref());
         assert_eq!(lint.out.contains(&file), is_named, "{lint:#?}");
         assert_eq!(lint.code, i32::from(is_named), "{lint:#?}");
 

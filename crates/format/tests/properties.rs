@@ -105,18 +105,17 @@ fn own_value() -> impl Strategy<Value = String> {
             "\n{}",
             scalars
                 .iter()
-                .map(|text| format!("- {text}\n"))
+                .flat_map(|text| ["- ", text, "\n"])
                 .collect::<String>()
         ),
         2 => format!("[{}]\n", scalars.join(",\n  ")),
-        3 => format!(
-            "\n{}",
-            scalars
-                .iter()
-                .enumerate()
+        3 => {
+            let pairs = scalars.iter().enumerate();
+            let pairs: Vec<_> = pairs
                 .map(|(number, text)| format!("  k{number}: {text}\n"))
-                .collect::<String>()
-        ),
+                .collect();
+            format!("\n{}", pairs.concat())
+        }
         _ => "|\n".to_owned(),
     })
 }
@@ -231,7 +230,7 @@ proptest! {
         let mut text = "---\n---\n_path: /\n".to_owned();
         for (number, (value, comment)) in values.iter().enumerate() {
             let end = if *comment { format!(" #c{number}\n") } else { "\n".to_owned() };
-            text += &format!("k{number}: {}", value.replace('\n', &end));
+            text.push_str(&["k", &number.to_string(), ": ", &value.replace('\n', &end)].concat());
         }
         let file = DomainFile::parse("example.com.yaml", text.as_bytes()).file;
         if let Ok(canonical) = file.canonical() {

@@ -138,7 +138,7 @@ fn nothing_that_repeats_the_uri_orders_a_catalogue() {
     let paths = ["/a", "/b", "/c", "/d", "/e", "/f", "/g", "/h"];
     let records: Vec<Record> = paths.into_iter().map(Record::new).collect();
     let domain = ("a.test".to_owned(), Metadata::default(), records);
-    let catalogue = exported(&[domain.clone()]);
+    let catalogue = exported(std::slice::from_ref(&domain));
     let uris: Vec<_> = catalogue
         .iter()
         .filter_map(|record| record.get("URI"))
@@ -168,7 +168,7 @@ fn a_second_record_for_one_request_is_discarded() {
         match found {
             ReadEvent::Item(item) => items.push(*item),
             ReadEvent::Notice(notice) if notice.weight == Weight::LeftOut => {
-                notices.push(notice.code)
+                notices.push(notice.code);
             }
             ReadEvent::Notice(_) => {}
         }
