@@ -83,9 +83,10 @@ fn mandatory(
     };
     let by_type: &[_] = match (kind, version) {
         (_, Version::Arc) => &[],
-        // A converted revisit may name its original by URI and date, as later versions do.
+        // A converted revisit may name its original as later versions do: by URI and date, or by digest.
         (Some(T::Revisit | T::Conversion), Version::Warc09)
-            if header.get("WARC-Refers-To-Target-URI").is_none() =>
+            if header.get("WARC-Refers-To-Target-URI").is_none()
+                && header.get("WARC-Payload-Digest").is_none() =>
         {
             &["WARC-Target-URI", "WARC-Refers-To"]
         }
