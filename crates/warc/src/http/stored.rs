@@ -74,8 +74,14 @@ impl StoredRequest {
         let Some(mut request) = head.and_then(Self::of_head) else {
             return Ok(None);
         };
-        let mut body = StoredBody::new(input, chunked).take(MAX_REQUEST_BODY as u64);
-        body.read_to_end(&mut request.body)?;
+        let limit = MAX_REQUEST_BODY as u64;
+        if chunked {
+            let mut body = StoredBody::new(input, chunked).take(limit);
+            body.read_to_end(&mut request.body)?;
+        } else {
+            // Leaves the rest of the body in the input.
+            input.take(limit).read_to_end(&mut request.body)?;
+        }
         Ok(Some(request))
     }
 
