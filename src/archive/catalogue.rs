@@ -236,11 +236,16 @@ fn with_status(mut lines: Vec<CdxjLine>) -> Vec<Capture> {
     lines.sort_by(|a, b| place(a).cmp(&place(b)));
     let mut known = HashMap::new();
     let captures = lines.into_iter().map(|line| {
-        let (status, truncated) = match (line.status, known.get(&line.digest)) {
-            (None, Some((status, truncated))) => (Some(*status), Clone::clone(truncated)),
-            (status, _) => (status, line.truncated.clone()),
+        let is_revisit = line.mime == REVISIT_MIME;
+        let (status, truncated) = match known.get(&line.digest) {
+            Some((status, truncated)) if is_revisit || line.status.is_none() => {
+                (line.status.or(Some(*status)), Clone::clone(truncated))
+            }
+            // A revisit truncates its own block, not the body.
+            _ if is_revisit => (line.status, None),
+            _ => (line.status, line.truncated.clone()),
         };
-        if let Some(status) = line.status {
+        if let Some(status) = line.status.filter(|_| !is_revisit) {
             known.insert(line.digest.clone(), (status, truncated.clone()));
         }
         Capture {

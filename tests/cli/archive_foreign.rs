@@ -328,3 +328,31 @@ fn an_import_goes_on_behind_damage() {
         "{file}"
     );
 }
+
+/// A revisit is truncated like its original, also where the index states its status.
+#[test]
+fn a_revisit_of_half_a_body_is_marked() {
+    let digest = sha1("half");
+    let of = ("WARC-Payload-Digest", digest.as_str());
+    let block = "HTTP/1.1 200 OK\r\n\r\nhalf";
+    let fields = [HTTP, of, ("WARC-Truncated", "length")];
+    let original = record("response", 1, URL, &fields, block);
+    let date = ("WARC-Refers-To-Date", "2026-01-01T00:00:00Z");
+    let revisit = |n, more: &[(&str, &str)], block| {
+        record("revisit", n, URL, &[&[of, date], more].concat(), block)
+    };
+    let file = [
+        original,
+        revisit(2, &[], ""),
+        // Only the head, so its own block is truncated.
+        revisit(
+            3,
+            &[HTTP, ("WARC-Truncated", "time")],
+            "HTTP/1.1 200 OK\r\n\r\n",
+        ),
+    ];
+    let sandbox = archive(&[("a.warc", file.concat())]);
+    let ran = sandbox.urldb(&["archive", "list", URL]).code(0);
+    assert_eq!(ran.out.matches("truncated: length").count(), 3, "{ran:?}");
+    assert_eq!(ran.out.matches("  200  ").count(), 3, "{ran:?}");
+}
