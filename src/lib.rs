@@ -1,8 +1,7 @@
 //! `urldb`: these URLs stay up and serve exactly these bytes.
 //!
-//! Data flows one way: domain files are read by `urldb_format`, [`plan`] makes
-//! jobs of the records, [`fetch`] observes, and so on; ARCHITECTURE.md has the
-//! whole picture.
+//! Data flows one way: [`run`] reads domain files with `urldb_format`, plans jobs and judges them
+//! with `urldb_verdict`, and lets `urldb_fetch` observe URLs. ARCHITECTURE.md shows all stages.
 #![forbid(unsafe_code)]
 
 pub mod ambient;

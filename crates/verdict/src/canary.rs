@@ -98,7 +98,7 @@ impl Canary {
     }
 
     /// Returns the jobs still held, once all jobs are judged. Our own network is at fault if more than
-    /// one host was silent, or if hosts of [`MANY_DOMAINS`] registrable domains answered with the same
+    /// one host was silent, or if hosts of three or more registrable domains answered with the same
     /// wrong page. A single host shows nothing about our network.
     pub fn end(self) -> Vec<JudgedJob> {
         let is_own_network = self.silent_domains.len() > 1;

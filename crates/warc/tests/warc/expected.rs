@@ -24,6 +24,24 @@ fn closing(name: &str) -> u64 {
     }
 }
 
+/// Takes the reason of a truncation out of a line: cdxj-indexer writes none. Three samples have one.
+fn without_truncation(name: &str) -> impl Fn(CdxjLine) -> CdxjLine {
+    let is_truncated = [
+        "20130729-heritrix-revisit-with-http-headers.warc.gz",
+        "20141124-heritrix-server-not-modified.warc.gz",
+        "20141129-heritrix-revisit-with-http-headers-and-new-warc-headers.warc.gz",
+    ]
+    .contains(&name);
+    move |line| {
+        let expected = is_truncated.then_some("length");
+        assert_eq!(line.truncated.as_deref(), expected, "{line:?}");
+        CdxjLine {
+            truncated: None,
+            ..line
+        }
+    }
+}
+
 #[test]
 fn lines_are_those_of_cdxj_indexer() {
     let samples = PathBuf::from(env!("CARGO_MANIFEST_DIR")).join("../../../shared/warc-samples");
@@ -40,11 +58,11 @@ fn lines_are_those_of_cdxj_indexer() {
             continue;
         };
         let fault = DAMAGED.iter().find(|(file, _)| *file == name);
-        let ours = match (
+        let ours: Vec<CdxjLine> = match (
             index_lines_of(&samples.join(name), &urldb_canon::surt),
             fault,
         ) {
-            (Ok(lines), None) => lines,
+            (Ok(lines), None) => lines.into_iter().map(without_truncation(name)).collect(),
             (Err(error), Some((_, fault))) => {
                 assert!(error.to_string().contains(fault), "{name}: {error}");
                 continue;
