@@ -89,7 +89,7 @@ fn damage_is_named_by_file_and_offset() {
     settings.bind(|| assert_snapshot!(ran.out, @r"
     archive/first.warc.gz
       at byte [offset], gzip-checksum: its gzip member is damaged: the content does not have the checksum that closes it
-      at byte [offset], passed-over: [bytes] bytes were passed over to find the next record
+      at byte [offset], passed-over: [bytes] the reader skipped bytes to find the next record
     archive/index.cdxj
       at byte [offset], index-stale: at byte [offset] of first.warc.gz no capture of http://example.test/a begins
     verified 3 records in 1 file, [size]: 3 errors, 0 warnings
