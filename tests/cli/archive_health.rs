@@ -84,12 +84,12 @@ fn damage_is_named_by_file_and_offset() {
     let ran = sandbox.urldb(&["archive", "verify"]).code(1);
     let mut settings = insta::Settings::clone_current();
     settings.add_filter(r"byte \d+", "byte [offset]");
-    settings.add_filter(r"\d+ bytes were", "[bytes] bytes were");
+    settings.add_filter(r"skipped \d+ bytes", "skipped [bytes] bytes");
     settings.add_filter(r"[\d.]+ (Ki)?B:", "[size]:");
     settings.bind(|| assert_snapshot!(ran.out, @r"
     archive/first.warc.gz
       at byte [offset], gzip-checksum: its gzip member is damaged: the content does not have the checksum that closes it
-      at byte [offset], passed-over: [bytes] the reader skipped bytes to find the next record
+      at byte [offset], passed-over: the reader skipped [bytes] bytes to find the next record
     archive/index.cdxj
       at byte [offset], index-stale: at byte [offset] of first.warc.gz no capture of http://example.test/a begins
     verified 3 records in 1 file, [size]: 3 errors, 0 warnings

@@ -232,7 +232,7 @@ impl<'r> Verifier<'r> {
     fn add_skipped_range(&mut self, range: SkippedRange, length: u64) {
         if range.offset + range.length < length {
             let message = format!(
-                "{} the reader skipped bytes to find the next record",
+                "the reader skipped {} bytes to find the next record",
                 range.length
             );
             self.reporter.add(FindingCode::PassedOver, message);
