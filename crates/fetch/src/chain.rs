@@ -15,7 +15,7 @@ use crate::options::FetchOptions;
 use crate::redirect::{NextRequest, Visited, locations};
 use crate::slots::Slots;
 
-/// What all fetches of a run share.
+/// State that all fetches of a run share.
 #[derive(Debug)]
 pub(crate) struct FetchContext {
     pub(crate) options: FetchOptions,

@@ -6,7 +6,7 @@ use std::net::{Ipv4Addr, UdpSocket};
 /// ENFILE and EMFILE of Unix, WSAEMFILE of Windows; the standard library has no names for these codes.
 const TOO_MANY_FILES: [i32; 3] = [23, 24, 10024];
 
-/// What a person can do about the limit.
+/// Advice on how to raise the limit.
 pub(crate) const ADVICE: &str =
     "this process has too many open files: raise its limit (ulimit -n), or lower `concurrency`";
 

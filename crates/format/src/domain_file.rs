@@ -97,7 +97,7 @@ pub struct ParsedFile {
     pub findings: Vec<Finding>,
 }
 
-/// What a part of a file inherits from the parts before.
+/// State that a part of a file inherits from the parts before.
 #[derive(Debug, Default)]
 pub(crate) struct PartStart {
     /// The number of lines before.

@@ -202,7 +202,7 @@ impl<R: BufRead> PartReader<R> {
     }
 }
 
-/// What a line means to [`crate::split`].
+/// Role of a line for [`crate::split`].
 #[derive(Debug, Clone, Copy, PartialEq, Eq)]
 enum LineKind {
     Marker,

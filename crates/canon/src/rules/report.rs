@@ -1,4 +1,4 @@
-//! What is wrong with a script, and where.
+//! The findings in a script, each with its position.
 
 use std::ops::Range;
 
