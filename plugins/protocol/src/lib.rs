@@ -9,6 +9,7 @@
 
 mod envelope;
 mod finding;
+mod incident;
 mod notifier;
 mod reason;
 mod state;
@@ -17,6 +18,9 @@ pub use envelope::{
     Change, Coverage, Envelope, JobResult, Observed, PROTOCOL, Promised, RunInfo, Summary,
 };
 pub use finding::{Finding, FixedMistake, Mistake};
+pub use incident::{
+    AffectedUrl, CertificateDates, ClosedBecause, Evidence, Incident, Phase, TextDifference,
+};
 pub use notifier::{DeliveryFuture, DeliveryOutcome, DeliveryReport, Notifier, Trigger};
 pub use reason::{Reason, UnknownReason};
 pub use state::{State, UnknownState};

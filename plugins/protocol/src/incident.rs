@@ -1,0 +1,197 @@
+//! Incidents, as reports contain them.
+
+use std::collections::BTreeMap;
+
+use jiff::Timestamp;
+use schemars::JsonSchema;
+use serde::{Deserialize, Serialize};
+
+use crate::envelope::{Observed, Promised};
+use crate::state::State;
+
+/// One root cause at one host, and the URLs that it affects, as of the end of the run.
+///
+/// A report also has the groups of URLs that failed without being confirmed, or that reached no
+/// conclusion ([`Phase::Unconfirmed`], [`Phase::Unknown`]). These groups have the shape of an
+/// incident, but no id: no later run knows them.
+#[derive(Debug, Clone, PartialEq, Eq, Serialize, Deserialize, JsonSchema)]
+pub struct Incident {
+    /// Identifies the incident: 8 hexadecimal digits. Empty for a group that is no incident.
+    pub id: String,
+    /// Identifies the cause at this host, so that a notifier finds its issue again when the ledger
+    /// was lost: 16 hexadecimal digits. Empty for a group that is no incident.
+    pub key: String,
+    /// What this run did to the incident.
+    pub phase: Phase,
+    /// The host that was asked; an alias, if the URLs of an alias fail.
+    pub host: String,
+    /// The state of the affected URLs.
+    pub state: State,
+    /// The text of the reason, such as `dns`, if the reason is a part of the cause.
+    #[serde(default, skip_serializing_if = "Option::is_none")]
+    pub reason: Option<String>,
+    /// The target of the redirect, if all affected URLs redirect to one target.
+    #[serde(default, skip_serializing_if = "Option::is_none")]
+    pub redirect: Option<String>,
+    /// When the first affected URL was first seen in the state.
+    pub since: Timestamp,
+    /// The id of the run that opened the incident. Empty for a group that is no incident.
+    pub opened_by: String,
+    /// When all URLs had recovered, had been accepted or removed. Absent while the incident is open.
+    #[serde(default, skip_serializing_if = "Option::is_none")]
+    pub closed: Option<Timestamp>,
+    /// Why the incident closed. Absent while the incident is open.
+    #[serde(default, skip_serializing_if = "Option::is_none")]
+    pub closed_because: Option<ClosedBecause>,
+    /// The start of the latest run that saw an affected URL as promised; absent if unknown.
+    #[serde(default, skip_serializing_if = "Option::is_none")]
+    pub last_good: Option<Timestamp>,
+    /// Number of consecutive runs that have seen the cause, this one included; 0 if unknown.
+    #[serde(default)]
+    pub runs: u32,
+    /// Number of URLs of this host in the database.
+    pub host_urls: u64,
+    /// The affected URLs; those that were affected last if the incident is closed. Sorted by file,
+    /// line and URL.
+    pub urls: Vec<AffectedUrl>,
+    /// Number of URLs that this run added to an incident of an earlier run.
+    #[serde(default)]
+    pub added: u64,
+    /// Number of URLs that have left the incident since it opened.
+    #[serde(default)]
+    pub left: u64,
+    /// What was promised and what came instead.
+    #[serde(default)]
+    pub evidence: Evidence,
+    /// What each notifier remembers about the incident, such as `message-id` or `issue`, by the
+    /// notifier's name.
+    #[serde(default, skip_serializing_if = "BTreeMap::is_empty")]
+    pub threads: BTreeMap<String, BTreeMap<String, String>>,
+    /// The incident was opened silently: a notifier that has no thread for the incident does not
+    /// mention it as news when it closes.
+    #[serde(default, skip_serializing_if = "std::ops::Not::not")]
+    pub silent: bool,
+}
+
+/// What a run did to an incident.
+#[derive(Debug, Clone, Copy, PartialEq, Eq, Hash, Serialize, Deserialize, JsonSchema)]
+#[serde(rename_all = "kebab-case")]
+pub enum Phase {
+    /// The run opened the incident.
+    Opened,
+    /// The run added URLs to an open incident.
+    Grown,
+    /// Some URLs left an open incident, and none were added.
+    Shrunk,
+    /// The run changed nothing.
+    Unchanged,
+    /// The run closed the incident.
+    Closed,
+    /// No incident: URLs that failed, which no second run has confirmed yet.
+    Unconfirmed,
+    /// No incident: URLs that reached no conclusion, such as all URLs while the own network is down.
+    Unknown,
+}
+
+/// Why an incident closed.
+#[derive(Debug, Clone, Copy, PartialEq, Eq, Hash, Serialize, Deserialize, JsonSchema)]
+#[serde(rename_all = "kebab-case")]
+pub enum ClosedBecause {
+    /// The URLs are as promised again.
+    Recovered,
+    /// People changed the promises, or removed the records.
+    PromisesChanged,
+}
+
+/// A URL of an incident.
+#[derive(Debug, Clone, PartialEq, Eq, Serialize, Deserialize, JsonSchema)]
+pub struct AffectedUrl {
+    /// The URL.
+    pub url: String,
+    /// The domain file of its record, relative to the root of the repository, with `/`.
+    pub file: String,
+    /// The record's first line, counted from 1.
+    pub line: usize,
+    /// This run added the URL.
+    #[serde(default, skip_serializing_if = "std::ops::Not::not")]
+    pub new: bool,
+    /// This run did not ask the URL, because its host was silent.
+    #[serde(default, skip_serializing_if = "std::ops::Not::not")]
+    pub not_tried: bool,
+    /// The record's `mute-until` is in the future: nobody is notified about the URL.
+    #[serde(default, skip_serializing_if = "std::ops::Not::not")]
+    pub muted: bool,
+    /// This run saw the URL as promised again, or its record is gone.
+    #[serde(default, skip_serializing_if = "std::ops::Not::not")]
+    pub left: bool,
+}
+
+/// What was promised and what came instead, of the first affected URL.
+#[derive(Debug, Clone, Default, PartialEq, Eq, Serialize, Deserialize, JsonSchema)]
+pub struct Evidence {
+    /// The affected URL that the evidence is about; empty if there is none.
+    #[serde(default)]
+    pub url: String,
+    /// What the record promises.
+    #[serde(default)]
+    pub promised: Promised,
+    /// What the last attempt observed.
+    #[serde(default)]
+    pub observed: Observed,
+    /// One sentence about the failure, such as the error of the connection.
+    #[serde(default)]
+    pub detail: String,
+    /// Number of requests to the URL in the run.
+    #[serde(default)]
+    pub requests: u32,
+    /// Number of those requests with the same result as the last one.
+    #[serde(default)]
+    pub agreeing: u32,
+    /// Number of affected URLs that the run asked.
+    #[serde(default)]
+    pub tried: u64,
+    /// The first byte in which the bodies differ, counted from 0; absent if the archive does not have
+    /// both bodies.
+    #[serde(default, skip_serializing_if = "Option::is_none")]
+    pub first_difference: Option<u64>,
+    /// Difference between the promised and the observed text; absent unless both bodies are text
+    /// that the archive has.
+    #[serde(default, skip_serializing_if = "Option::is_none")]
+    pub text: Option<TextDifference>,
+    /// Why the archive does not have the whole observed body; absent if it has.
+    #[serde(default, skip_serializing_if = "Option::is_none")]
+    pub not_archived: Option<String>,
+    /// `Last-Modified` of the observed body.
+    #[serde(default, skip_serializing_if = "Option::is_none")]
+    pub last_modified: Option<String>,
+    /// The certificate that the server showed, if the cause is about TLS.
+    #[serde(default, skip_serializing_if = "Option::is_none")]
+    pub certificate: Option<CertificateDates>,
+}
+
+/// The part of a certificate that people look at.
+#[derive(Debug, Clone, PartialEq, Eq, Serialize, Deserialize, JsonSchema)]
+pub struct CertificateDates {
+    /// Begin of the validity.
+    pub not_before: Timestamp,
+    /// End of the validity.
+    pub not_after: Timestamp,
+    /// The common name of the issuer; empty if it has none.
+    #[serde(default)]
+    pub issuer: String,
+}
+
+/// A difference between two texts.
+#[derive(Debug, Clone, Default, PartialEq, Eq, Serialize, Deserialize, JsonSchema)]
+pub struct TextDifference {
+    /// Number of lines that are only in the observed text.
+    pub added: u64,
+    /// Number of lines that are only in the promised text.
+    pub removed: u64,
+    /// The number of lines that both texts begin with, if nothing was removed and all new lines are
+    /// at the end.
+    #[serde(default, skip_serializing_if = "Option::is_none")]
+    pub appended_after: Option<u64>,
+    /// At most twenty lines, each beginning with `+`, `-` or a space.
+    pub lines: Vec<String>,
+}
