@@ -6,8 +6,8 @@ use std::time::Duration;
 use data_encoding::HEXLOWER;
 use jiff::Timestamp;
 use urldb_protocol::{
-    Change, Coverage, Envelope, Finding, FixedMistake, JobResult, Mistake, Observed, PROTOCOL,
-    Promised, RunInfo, Severity, State, Summary,
+    Change, Coverage, Envelope, Finding, FixedMistake, Incident, JobResult, Mistake, Observed,
+    PROTOCOL, Promised, RunInfo, Severity, State, Summary, Totals,
 };
 use urldb_verdict::{
     CanonicalMismatch, Expiry, Job, JudgedJob, Observation, Promise, SkippedRecords, Transition,
@@ -71,6 +71,9 @@ pub struct Report {
     weighed: BTreeMap<State, u64>,
     coverage: Coverage,
     unverified: Vec<String>,
+    incidents: Vec<Incident>,
+    totals: Totals,
+    archived: Vec<String>,
     results: Option<Vec<JobResult>>,
     /// How long before it expires a certificate is a warning.
     expiry_warning: Duration,
@@ -156,6 +159,11 @@ impl Report {
         }
     }
 
+    /// Sets the names of the archive files that the run wrote.
+    pub fn set_archived(&mut self, files: Vec<String>) {
+        self.archived = files;
+    }
+
     /// Number of URLs seen in each state.
     pub fn states(&self) -> &BTreeMap<State, u64> {
         &self.states
@@ -209,14 +217,17 @@ impl Report {
             states: self.states,
             warnings: warnings as u64,
             coverage: self.coverage,
+            totals: self.totals,
         };
         let envelope = Envelope {
             protocol: PROTOCOL,
             run,
+            incidents: self.incidents,
             findings: self.findings,
             mistakes: self.mistakes.current,
             fixed: self.mistakes.fixed,
             changes: self.changes,
+            archived: self.archived,
             summary,
         };
         (envelope, self.results)
@@ -294,6 +305,8 @@ fn finding(judged: &ReportedJob<'_>) -> Option<Finding> {
             .url_status
             .map(|(url_status, _)| since(url_status, classification.state)),
         pending: pending && classification.state != State::Inconclusive,
+        new: false,
+        muted: false,
     })
 }
 
@@ -323,6 +336,8 @@ fn warning_finding(judged: &ReportedJob<'_>, warning: Warning, message: String) 
         attempts: judged.observations.len(),
         since: None,
         pending: false,
+        new: false,
+        muted: false,
     }
 }
 
@@ -366,6 +381,7 @@ fn change(judged: &ReportedJob<'_>, url_status: &UrlStatus, transition: &Transit
         from_since: transition.from_since,
         since: url_status.since,
         message: message(judged),
+        muted: false,
     }
 }
 

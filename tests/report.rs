@@ -100,6 +100,11 @@ fn report(seen: Vec<(Job, Vec<Hop>)>) -> Envelope {
         finished: NOW,
         version: "0".into(),
         repository: "r".into(),
+        project: "r".into(),
+        project_url: None,
+        site_url: None,
+        commit: None,
+        selection: None,
     };
     report.finish(run).0
 }

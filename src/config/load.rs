@@ -4,9 +4,10 @@ use std::collections::BTreeMap;
 use std::fmt;
 use std::io;
 use std::path::{Path, PathBuf};
+use std::str::FromStr;
 
 use toml::de::DeTable;
-use url::Host;
+use url::{Host, Url};
 use urldb_fetch::{FetchOptions, HeaderSource, HostOptions, NetworkOptions};
 use urldb_text::Finding;
 use urldb_verdict::{Cnames, VerdictOptions};
@@ -17,11 +18,14 @@ use super::proxy;
 use super::section::{Problems, Section};
 use super::{
     Archive, ArchiveRecords, ArchiveRequests, Check, Config, Database, EmailTransport, Ledger,
-    Lint, Notify, NotifyEmail, NotifyHtml, Schedule, SmtpSecurity,
+    Lint, Notify, NotifyEmail, NotifyHtml, Project, Schedule, SmtpSecurity,
 };
 
 /// The name of the configuration file.
 pub const FILE_NAME: &str = "urldb.toml";
+
+/// Most characters of the project's name.
+const MOST_NAME: usize = 100;
 
 /// Why there is no configuration.
 #[derive(Debug, thiserror::Error)]
@@ -109,6 +113,7 @@ fn parse(text: &str, root: &Path) -> Result<Config, Vec<Finding>> {
     let top = Section::new("", &table, &problems);
     let config = Config {
         root: root.to_owned(),
+        project: top.section("project").map(project).unwrap_or_default(),
         database: top.section("database").map(database).unwrap_or_default(),
         lint: top.section("lint").map(lint).unwrap_or_default(),
         check: top.section("check").map(check).unwrap_or_default(),
@@ -133,6 +138,45 @@ fn parse(text: &str, root: &Path) -> Result<Config, Vec<Finding>> {
     } else {
         Err(findings)
     }
+}
+
+fn project(section: Section<'_>) -> Project {
+    let name = section.parsed("name", "a name of one line, at most 100 characters");
+    let project = Project {
+        name: name.map(|ProjectName(name)| name),
+        url: address(&section, "url"),
+        site_url: address(&section, "site-url"),
+    };
+    section.finish();
+    project
+}
+
+/// A name that is one short line.
+struct ProjectName(String);
+
+impl FromStr for ProjectName {
+    type Err = ();
+
+    fn from_str(text: &str) -> Result<Self, ()> {
+        let is_short = (1..=MOST_NAME).contains(&text.chars().count());
+        let is_line = text == text.trim() && !text.contains(char::is_control);
+        (is_short && is_line)
+            .then(|| Self(text.to_owned()))
+            .ok_or(())
+    }
+}
+
+/// A web address without credentials, and without its final `/`.
+fn address(section: &Section<'_>, key: &'static str) -> Option<String> {
+    let what = "a web address without user and password, such as \"https://example.org/status\"";
+    let url: Url = section.parsed(key, what)?;
+    let is_web = matches!(url.scheme(), "http" | "https");
+    let has_secret = !url.username().is_empty() || url.password().is_some();
+    if !is_web || has_secret {
+        section.problem(format!("`{key}` should be {what}"));
+        return None;
+    }
+    Some(url.as_str().trim_end_matches('/').to_owned())
 }
 
 fn database(section: Section<'_>) -> Database {

@@ -24,6 +24,8 @@ pub use load::{ConfigError, FILE_NAME, ProblemList, discover, load};
 pub struct Config {
     /// The folder that urldb.toml stands in (or would); all paths are relative to it.
     pub root: PathBuf,
+    /// `[project]`.
+    pub project: Project,
     /// `[database]`.
     pub database: Database,
     /// `[lint]`.
@@ -65,6 +67,18 @@ impl Config {
         // A name with a line break could pass for a line of ours, or for a workflow command.
         sanitize(&parts.join("/")).into_owned()
     }
+}
+
+/// `[project]`: what messages call the project, and where people find it. The run finds defaults for
+/// absent keys.
+#[derive(Debug, Clone, Default)]
+pub struct Project {
+    /// The name.
+    pub name: Option<String>,
+    /// The address of the repository for people.
+    pub url: Option<String>,
+    /// The address of the status site.
+    pub site_url: Option<String>,
 }
 
 /// `[database]`: where the promises stand.

@@ -113,6 +113,24 @@ impl Repository {
         seconds.parse().ok()
     }
 
+    /// The id of the commit that is checked out; `None` if there is none yet.
+    pub fn head_commit(&self) -> Option<String> {
+        let known = self.lib.as_ref().and_then(|lib| lib.head().ok()?.target());
+        if let Some(id) = known {
+            return Some(id.to_string());
+        }
+        let mut git = self.git();
+        git.args(["rev-parse", "--verify", "--quiet", "HEAD^{commit}"]);
+        output(&mut git, b"").and_then(line).ok()
+    }
+
+    /// The address of the remote `origin`, as it is configured: it may contain credentials.
+    pub fn origin(&self) -> Option<String> {
+        let mut git = self.git();
+        git.args(["config", "--get", "remote.origin.url"]);
+        output(&mut git, b"").and_then(line).ok()
+    }
+
     /// The bytes of a blob as stored, without filters.
     pub fn read_blob(&self, id: &str) -> Result<Vec<u8>> {
         if let Some(lib) = &self.lib {

@@ -15,6 +15,7 @@ mod outcome;
 mod past_runs;
 mod pool;
 mod probe;
+mod project;
 mod recorder;
 
 use std::collections::BTreeSet;
@@ -35,6 +36,7 @@ use crate::report::{Mistakes, Report, ReportedJob};
 use domain_files::{DomainFiles, Plan};
 use observe::observe;
 use outcome::{UnsentMessages, combined};
+use project::{Checkout, Project, selection_text};
 use recorder::Recorder;
 
 pub use options::{Progress, RunOptions};
@@ -151,7 +153,7 @@ fn check_and_archive(
     };
     recorder.record_all(&archive, |take| observe_planned(options, jobs, take))?;
     let Recorder {
-        report,
+        mut report,
         trouble,
         files,
         ..
@@ -159,10 +161,13 @@ fn check_and_archive(
     messages.troubles.extend(trouble);
     match archive.finish() {
         Ok(files) => {
-            let archived = |path| format!("archived in {}", config.relative_name(path));
-            messages
-                .notes
-                .extend(files.iter().map(|path| archived(path)));
+            let files: Vec<String> = files
+                .iter()
+                .map(|path| config.relative_name(path))
+                .collect();
+            let archived = files.iter().map(|file| format!("archived in {file}"));
+            messages.notes.extend(archived);
+            report.set_archived(files);
         }
         Err(error) => messages.troubles.push(explain(&error)),
     }
@@ -233,6 +238,9 @@ fn run_info(options: &RunOptions<'_>, started: Timestamp) -> RunInfo {
         .file_name()
         .map(|name| name.to_string_lossy().into_owned())
         .unwrap_or_default();
+    let checkout = Checkout::of(&root);
+    let env = |name: &str| std::env::var(name).ok();
+    let project = Project::new(options.config, &repository, checkout, env);
     RunInfo {
         id: format!(
             "{}-{}",
@@ -243,6 +251,11 @@ fn run_info(options: &RunOptions<'_>, started: Timestamp) -> RunInfo {
         finished: (options.ambient.now)(),
         version: env!("CARGO_PKG_VERSION").to_owned(),
         repository,
+        project: project.name,
+        project_url: project.url,
+        site_url: project.site_url,
+        commit: project.commit,
+        selection: selection_text(options.selection),
     }
 }
 

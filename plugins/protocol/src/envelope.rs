@@ -8,6 +8,7 @@ use serde::{Deserialize, Serialize};
 use urldb_text::Severity;
 
 use crate::finding::{Finding, FixedMistake, Mistake};
+use crate::incident::Incident;
 use crate::state::State;
 
 /// The protocol number. A reader checks this number before any other field of an envelope.
@@ -20,6 +21,11 @@ pub struct Envelope {
     pub protocol: u32,
     /// The run that this envelope describes.
     pub run: RunInfo,
+    /// The incidents, and the groups that are none: new incidents first, then those that have grown,
+    /// have closed and are open, then what is unconfirmed or unknown; within each, those with the most
+    /// URLs first.
+    #[serde(default)]
+    pub incidents: Vec<Incident>,
     /// Everything that is wrong now, the worst first.
     pub findings: Vec<Finding>,
     /// Mistakes in domain files, because of which records cannot be read or are misunderstood.
@@ -30,6 +36,9 @@ pub struct Envelope {
     pub fixed: Vec<FixedMistake>,
     /// URLs whose confirmed state changed since the last run.
     pub changes: Vec<Change>,
+    /// The archive files that the run wrote, relative to the root of the repository, with `/`.
+    #[serde(default)]
+    pub archived: Vec<String>,
     /// Totals.
     pub summary: Summary,
 }
@@ -38,7 +47,8 @@ impl Envelope {
     /// Whether the report contains anything that no earlier report contained as news.
     pub fn has_news(&self) -> bool {
         let has_new_mistake = self.mistakes.iter().any(|mistake| mistake.new);
-        has_new_mistake || !self.fixed.is_empty() || !self.changes.is_empty()
+        let has_change = self.changes.iter().any(|change| !change.muted);
+        has_new_mistake || !self.fixed.is_empty() || has_change
     }
 }
 
@@ -55,6 +65,22 @@ pub struct RunInfo {
     pub version: String,
     /// The name of the repository's folder.
     pub repository: String,
+    /// The name of the project: `name` of `[project]`, or the name of the repository.
+    #[serde(default)]
+    pub project: String,
+    /// The address of the repository for people, without credentials and without a final `/`.
+    #[serde(default, skip_serializing_if = "Option::is_none")]
+    pub project_url: Option<String>,
+    /// The address of the status site, without a final `/`.
+    #[serde(default, skip_serializing_if = "Option::is_none")]
+    pub site_url: Option<String>,
+    /// The commit that was checked out when the run began.
+    #[serde(default, skip_serializing_if = "Option::is_none")]
+    pub commit: Option<String>,
+    /// The selected part of the database as arguments of the command line, such as `-c core`; absent
+    /// if everything was selected.
+    #[serde(default, skip_serializing_if = "Option::is_none")]
+    pub selection: Option<String>,
 }
 
 /// A change of the confirmed state of one URL.
@@ -77,6 +103,9 @@ pub struct Change {
     pub since: Timestamp,
     /// One sentence for people.
     pub message: String,
+    /// The record's `mute-until` is in the future: nobody is notified about the URL.
+    #[serde(default, skip_serializing_if = "std::ops::Not::not")]
+    pub muted: bool,
 }
 
 /// The totals of a run.
@@ -88,6 +117,27 @@ pub struct Summary {
     pub warnings: u64,
     /// How much was checked.
     pub coverage: Coverage,
+    /// Counts over the whole database, what was not selected included.
+    #[serde(default)]
+    pub totals: Totals,
+}
+
+/// Counts of URLs over the whole database, as of the end of the run.
+#[derive(Debug, Clone, Default, PartialEq, Eq, Serialize, Deserialize, JsonSchema)]
+#[serde(default)]
+pub struct Totals {
+    /// URLs of all records that are not deprecated.
+    pub urls: u64,
+    /// URLs that are believed to be in a broken state.
+    pub broken: u64,
+    /// URLs of open incidents, those included that were not tried because their host was silent.
+    pub affected: u64,
+    /// Affected URLs that are muted.
+    pub muted: u64,
+    /// URLs that failed and that no second run has confirmed yet.
+    pub unconfirmed: u64,
+    /// URLs about which the run reached no conclusion, and that are not affected or unconfirmed.
+    pub unknown: u64,
 }
 
 /// How much of what was due was checked.

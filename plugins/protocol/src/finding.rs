@@ -45,6 +45,12 @@ pub struct Finding {
     /// Not yet confirmed by enough runs: not reported as news.
     #[serde(default, skip_serializing_if = "std::ops::Not::not")]
     pub pending: bool,
+    /// This run reports the warning for the first time; only for `intermittent`.
+    #[serde(default, skip_serializing_if = "std::ops::Not::not")]
+    pub new: bool,
+    /// The record's `mute-until` is in the future: nobody is notified about the URL.
+    #[serde(default, skip_serializing_if = "std::ops::Not::not")]
+    pub muted: bool,
 }
 
 /// Something wrong in a domain file, so that a record cannot be read, or not as it was meant.

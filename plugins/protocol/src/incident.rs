@@ -37,12 +37,19 @@ pub struct Incident {
     pub since: Timestamp,
     /// The id of the run that opened the incident. Empty for a group that is no incident.
     pub opened_by: String,
+    /// When that run began; absent for a group that is no incident.
+    #[serde(default, skip_serializing_if = "Option::is_none")]
+    pub opened: Option<Timestamp>,
     /// When all URLs had recovered, had been accepted or removed. Absent while the incident is open.
     #[serde(default, skip_serializing_if = "Option::is_none")]
     pub closed: Option<Timestamp>,
-    /// Why the incident closed. Absent while the incident is open.
+    /// Why the incident closed. Absent while the incident is open, and if it was merged.
     #[serde(default, skip_serializing_if = "Option::is_none")]
     pub closed_because: Option<ClosedBecause>,
+    /// The id of the incident with the same key that took over its URLs, after branches were merged
+    /// that had both opened one.
+    #[serde(default, skip_serializing_if = "Option::is_none")]
+    pub merged_into: Option<String>,
     /// The start of the latest run that saw an affected URL as promised; absent if unknown.
     #[serde(default, skip_serializing_if = "Option::is_none")]
     pub last_good: Option<Timestamp>,
@@ -112,6 +119,9 @@ pub struct AffectedUrl {
     pub file: String,
     /// The record's first line, counted from 1.
     pub line: usize,
+    /// The canonical request, if it is not a plain GET.
+    #[serde(default, skip_serializing_if = "Option::is_none")]
+    pub request: Option<String>,
     /// This run added the URL.
     #[serde(default, skip_serializing_if = "std::ops::Not::not")]
     pub new: bool,

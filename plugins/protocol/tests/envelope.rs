@@ -43,6 +43,12 @@ fn the_published_example_goes_in_and_out_unchanged() {
             .any(|finding| finding.severity == Severity::Warning)
     );
     assert!(envelope.changes.iter().any(|change| change.to == State::Ok));
+    assert!(
+        envelope
+            .incidents
+            .iter()
+            .any(|incident| !incident.id.is_empty())
+    );
 
     let written = serde_json::to_value(&envelope).unwrap();
     assert_eq!(written, serde_json::from_str::<Value>(&example()).unwrap());
@@ -60,6 +66,7 @@ fn the_example_has_nothing_that_the_schema_does_not_describe() {
         ("mistakes", "Mistake"),
         ("mended", "FixedMistake"),
         ("changes", "Change"),
+        ("incidents", "Incident"),
     ] {
         let required = schema["$defs"][name]["required"].as_array().unwrap();
         for item in example[list].as_array().unwrap() {
@@ -84,9 +91,24 @@ fn a_report_of_an_earlier_version_can_be_read() {
     let mistake = earlier["mistakes"][0].as_object_mut().unwrap();
     mistake.retain(|key, _| key != "text" && key != "new");
     let fields = earlier.as_object_mut().unwrap();
-    fields.remove("mended").unwrap();
+    for field in ["mended", "incidents", "archived"] {
+        fields.remove(field).unwrap();
+    }
+    for field in ["project", "project_url", "site_url", "commit"] {
+        fields["run"]
+            .as_object_mut()
+            .unwrap()
+            .remove(field)
+            .unwrap();
+    }
+    fields["summary"]
+        .as_object_mut()
+        .unwrap()
+        .remove("totals")
+        .unwrap();
     let envelope: Envelope = serde_json::from_value(earlier.clone()).unwrap();
     assert!(!envelope.mistakes[0].new && envelope.fixed.is_empty());
+    assert!(envelope.incidents.is_empty() && envelope.run.project.is_empty());
     earlier.as_object_mut().unwrap().remove("mistakes").unwrap();
     let envelope: Envelope = serde_json::from_value(earlier).unwrap();
     assert!(envelope.mistakes.is_empty());
@@ -100,6 +122,16 @@ fn news_is_whatever_nobody_was_told_of() {
     quiet.fixed.clear();
     quiet.mistakes[0].new = false;
     assert!(!quiet.has_news());
+    let muted = example.changes.iter().cloned();
+    let muted = muted.map(|change| urldb_protocol::Change {
+        muted: true,
+        ..change
+    });
+    let muted = Envelope {
+        changes: muted.collect(),
+        ..quiet.clone()
+    };
+    assert!(!muted.has_news(), "nobody is notified about a muted URL");
     for news in [
         Envelope {
             changes: example.changes.clone(),

@@ -178,6 +178,8 @@ mod tests {
             attempts: 1,
             since: None,
             pending: false,
+            new: false,
+            muted: false,
         }
     }
 

@@ -5,7 +5,7 @@ use std::collections::BTreeMap;
 use std::io::{self, Write};
 
 use serde::Serialize;
-use urldb_protocol::{Envelope, Finding, FixedMistake, JobResult, Mistake, State, Summary};
+use urldb_protocol::{Envelope, FixedMistake, JobResult, State, Summary};
 use urldb_text::sanitize;
 
 use super::attempts::AttemptLog;
@@ -69,36 +69,15 @@ fn write_notes(out: &mut impl Write, notes: &[String]) -> io::Result<()> {
 /// The envelope, and the result of every job beside it.
 #[derive(Serialize)]
 struct Document<'a> {
-    protocol: u32,
-    run: &'a urldb_protocol::RunInfo,
-    findings: &'a [Finding],
-    mistakes: &'a [Mistake],
-    mended: &'a [FixedMistake],
-    changes: &'a [urldb_protocol::Change],
-    summary: &'a Summary,
+    #[serde(flatten)]
+    envelope: &'a Envelope,
     results: &'a [JobResult],
 }
 
 fn write_json(out: &mut impl Write, outcome: &Outcome) -> anyhow::Result<()> {
-    let Envelope {
-        protocol,
-        run,
-        findings,
-        mistakes,
-        fixed: mended,
-        changes,
-        summary,
-    } = &outcome.envelope;
-    let results = outcome.results.as_deref().unwrap_or_default();
     let document = Document {
-        protocol: *protocol,
-        run,
-        findings,
-        mistakes,
-        mended,
-        changes,
-        summary,
-        results,
+        envelope: &outcome.envelope,
+        results: outcome.results.as_deref().unwrap_or_default(),
     };
     output::write_json_pretty(out, &document)?;
     Ok(())

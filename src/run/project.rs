@@ -1,0 +1,235 @@
+//! The project that a run is about: its name, its addresses, and the commit that is checked out.
+
+use std::path::Path;
+
+use url::Url;
+use urldb_text::sanitize;
+use urldb_verdict::{NamedRecord, Selection};
+
+use crate::config::Config;
+use crate::git::{GitEnv, Repository};
+
+/// Most characters of a name that is not configured.
+const MOST_NAME: usize = 100;
+
+/// Most records of a selection that its text names.
+const MOST_RECORDS: usize = 3;
+
+/// The project, as reports name it.
+#[derive(Debug, PartialEq, Eq)]
+pub(super) struct Project {
+    pub(super) name: String,
+    /// The address of the repository for people, without credentials and without a final `/`.
+    pub(super) url: Option<String>,
+    pub(super) site_url: Option<String>,
+    pub(super) commit: Option<String>,
+}
+
+/// The part of a git repository that a report names.
+#[derive(Debug, Default)]
+pub(super) struct Checkout {
+    commit: Option<String>,
+    /// The address of the remote `origin`, as it is configured.
+    origin: Option<String>,
+}
+
+impl Checkout {
+    /// The repository that `root` belongs to; empty if there is none, or if git refuses it.
+    pub(super) fn of(root: &Path) -> Self {
+        let found = Repository::discover(root, GitEnv::from_process());
+        let repository = found.ok().flatten();
+        let repository = repository.as_ref();
+        Self {
+            commit: repository.and_then(Repository::head_commit),
+            origin: repository.and_then(Repository::origin),
+        }
+    }
+}
+
+impl Project {
+    /// `[project]`, and where it has no value: the variables of GitHub Actions in `env`, then the
+    /// repository, then the name of the root folder.
+    pub(super) fn new(
+        config: &Config,
+        folder: &str,
+        checkout: Checkout,
+        env: impl Fn(&str) -> Option<String>,
+    ) -> Self {
+        let configured = config.project.clone();
+        let env = |name| env(name).filter(|value| !value.is_empty());
+        let on_github = env("GITHUB_REPOSITORY").and_then(|repository| {
+            let server = env("GITHUB_SERVER_URL");
+            let server = server.as_deref().unwrap_or("https://github.com");
+            web_address(&format!("{}/{repository}", server.trim_end_matches('/')))
+        });
+        let url = on_github.or_else(|| web_address(&checkout.origin?));
+        let name = url.as_deref().and_then(|url| url.rsplit('/').next());
+        let name = sanitize(name.unwrap_or(folder));
+        Self {
+            name: configured
+                .name
+                .unwrap_or_else(|| name.chars().take(MOST_NAME).collect()),
+            url: configured.url.or(url),
+            site_url: configured.site_url,
+            commit: checkout.commit.or_else(|| env("GITHUB_SHA")),
+        }
+    }
+}
+
+/// The web address of a git remote: of `https://USER:SECRET@HOST/PATH.git`, `ssh://git@HOST/PATH` and
+/// `git@HOST:PATH`. `None` for another form, such as a folder.
+fn web_address(remote: &str) -> Option<String> {
+    let url = if remote.contains("://") {
+        Url::parse(remote).ok()?
+    } else {
+        let (host, path) = remote.split_once(':')?;
+        let host = host.rsplit_once('@').map_or(host, |(_, host)| host);
+        // A single letter is a drive of Windows.
+        if host.len() < 2 || host.contains('/') {
+            return None;
+        }
+        Url::parse(&format!("ssh://{host}/{}", path.trim_start_matches('/'))).ok()?
+    };
+    let scheme = match url.scheme() {
+        "http" => "http",
+        "https" | "ssh" | "git" | "git+ssh" => "https",
+        _ => return None,
+    };
+    let host = url.host_str().filter(|host| !host.is_empty())?;
+    let port = match (url.scheme(), url.port()) {
+        ("http" | "https", Some(port)) => format!(":{port}"),
+        _ => String::new(),
+    };
+    let path = url.path().trim_end_matches('/');
+    let path = path.strip_suffix(".git").unwrap_or(path);
+    let address = format!("{scheme}://{host}{port}{path}");
+    (path.len() > 1 && Url::parse(&address).is_ok()).then_some(address)
+}
+
+/// The selection as arguments of the command line; `None` if it is everything.
+pub(super) fn selection_text(selection: &Selection) -> Option<String> {
+    let Selection {
+        domains,
+        categories,
+        path_prefix,
+        records,
+    } = selection;
+    let domains = domains.iter().map(|domain| format!("-d {domain}"));
+    let categories = categories.iter().map(|category| format!("-c {category}"));
+    let prefix = path_prefix.iter();
+    let prefix = prefix.map(|prefix| format!("--path-prefix {prefix}"));
+    let url = |named: &NamedRecord| {
+        let host = named.alias.as_ref().unwrap_or(&named.domain);
+        format!("{host}{}", named.path)
+    };
+    let urls = records.iter().take(MOST_RECORDS).map(url);
+    let more = records.len().saturating_sub(MOST_RECORDS);
+    let more = (more > 0).then(|| format!("and {more} more"));
+    let parts = domains.chain(categories).chain(prefix).chain(urls);
+    let text: Vec<String> = parts.chain(more).collect();
+    (!text.is_empty()).then(|| sanitize(&text.join(" ")).into_owned())
+}
+
+#[cfg(test)]
+mod tests {
+    use super::*;
+
+    fn project(config: &Config, origin: Option<&str>, env: &[(&str, &str)]) -> Project {
+        let checkout = Checkout {
+            commit: None,
+            origin: origin.map(str::to_owned),
+        };
+        let of = |name: &str| {
+            let found = env.iter().find(|(known, _)| *known == name);
+            found.map(|(_, value)| (*value).to_owned())
+        };
+        Project::new(config, "folder", checkout, of)
+    }
+
+    #[test]
+    fn remotes_become_web_addresses_without_secrets() {
+        for (remote, address) in [
+            (
+                "https://ada:secret@git.example.org/a/b.git",
+                Some("https://git.example.org/a/b"),
+            ),
+            (
+                "https://git.example.org:8443/a/b/",
+                Some("https://git.example.org:8443/a/b"),
+            ),
+            (
+                "http://git.example.org/a?token=x#y",
+                Some("http://git.example.org/a"),
+            ),
+            (
+                "git@git.example.org:a/b.git",
+                Some("https://git.example.org/a/b"),
+            ),
+            (
+                "ssh://git@git.example.org:2222/a/b",
+                Some("https://git.example.org/a/b"),
+            ),
+            ("https://git.example.org/", None),
+            ("file:///srv/a.git", None),
+            ("/srv/a.git", None),
+            ("../a:b", None),
+            ("C:\\a", None),
+            ("", None),
+        ] {
+            assert_eq!(web_address(remote).as_deref(), address, "{remote}");
+        }
+    }
+
+    #[test]
+    fn a_configured_value_comes_first_then_github_then_the_remote() {
+        let github = [
+            ("GITHUB_REPOSITORY", "ada/sky-urls"),
+            ("GITHUB_SERVER_URL", "https://github.example.org/"),
+            ("GITHUB_SHA", "3f2c1ab"),
+        ];
+        let origin = Some("git@git.example.org:ada/other.git");
+        let config = Config::default();
+        let seen = project(&config, origin, &github);
+        let expected = Project {
+            name: "sky-urls".to_owned(),
+            url: Some("https://github.example.org/ada/sky-urls".to_owned()),
+            site_url: None,
+            commit: Some("3f2c1ab".to_owned()),
+        };
+        assert_eq!(seen, expected);
+        let seen = project(&config, origin, &[("GITHUB_REPOSITORY", "")]);
+        assert_eq!(seen.name, "other");
+        assert_eq!(
+            seen.url.as_deref(),
+            Some("https://git.example.org/ada/other")
+        );
+        assert_eq!(project(&config, None, &[]).name, "folder");
+        let mut config = Config::default();
+        config.project.name = Some("mine".to_owned());
+        config.project.site_url = Some("https://sky.example.org".to_owned());
+        let seen = project(&config, origin, &github);
+        assert_eq!(seen.name, "mine");
+        assert_eq!(seen.site_url.as_deref(), Some("https://sky.example.org"));
+        assert!(seen.url.is_some());
+    }
+
+    #[test]
+    fn a_selection_reads_like_its_arguments() {
+        let named = |path: &str| NamedRecord {
+            domain: "a.example".to_owned(),
+            path: path.to_owned(),
+            alias: None,
+        };
+        let selection = Selection {
+            domains: vec!["a.example".to_owned()],
+            categories: vec!["core".to_owned()],
+            path_prefix: Some("/x".to_owned()),
+            records: ["/1", "/2", "/3", "/4"].map(named).to_vec(),
+        };
+        let text = selection_text(&selection).unwrap();
+        let expected = "-d a.example -c core --path-prefix /x \
+                        a.example/1 a.example/2 a.example/3 and 1 more";
+        assert_eq!(text, expected);
+        assert_eq!(selection_text(&Selection::default()), None);
+    }
+}
