@@ -9,6 +9,7 @@
 //! 4. [`Canary`] finds out whether our own network is the cause of failures.
 //! 5. [`UrlStatus::after`] says whether a new state is believed at once, or after later runs
 //!    confirm it.
+//! 6. [`incident`] groups the URLs that are not as promised by their cause.
 //!
 //! [`promisable`] says which bytes a record can promise from now on, and [`decide_promise`] how often
 //! they must be seen before.
@@ -22,6 +23,7 @@ mod classify;
 mod coding;
 mod decide;
 mod expiry;
+pub mod incident;
 mod job;
 mod links;
 mod media_type;

@@ -80,6 +80,18 @@ pub struct Incident {
     pub silent: bool,
 }
 
+impl Incident {
+    /// The URLs that are affected after the run.
+    pub fn affected(&self) -> impl Iterator<Item = &AffectedUrl> {
+        self.urls.iter().filter(|url| !url.left)
+    }
+
+    /// Whether this is an incident that is open after the run, and no mere group.
+    pub fn is_open(&self) -> bool {
+        !self.id.is_empty() && self.phase != Phase::Closed
+    }
+}
+
 /// What a run did to an incident.
 #[derive(Debug, Clone, Copy, PartialEq, Eq, Hash, Serialize, Deserialize, JsonSchema)]
 #[serde(rename_all = "kebab-case")]
