@@ -1,8 +1,9 @@
 //! `urldb fmt`.
 
-use std::io::Write;
+use std::io::{ErrorKind, Write};
 use std::path::{Path, PathBuf};
 
+use anyhow::Context as _;
 use similar::TextDiff;
 use urldb_format::{DomainFile, Error};
 
@@ -41,11 +42,7 @@ pub(super) fn run(args: &Args, context: &Context) -> anyhow::Result<ExitCode> {
     let mut exit = ExitCode::Success;
     let mut out = output::stdout();
     for path in files(&args.files, context)? {
-        let file = if args.files.is_empty() {
-            DomainFile::read_or_report(&path).file
-        } else {
-            DomainFile::read(&path)?.file
-        };
+        let file = DomainFile::read_or_report(&path).file;
         let name = context.shown(&path);
         let canonical = match file.canonical() {
             Ok(canonical) => canonical,
@@ -83,14 +80,24 @@ pub(super) fn run(args: &Args, context: &Context) -> anyhow::Result<ExitCode> {
 }
 
 /// The named files, or all of the database.
+///
+/// # Errors
+/// When there is no file of a name that was typed. A file that cannot be read is a finding instead.
 pub(super) fn files(named: &[PathBuf], context: &Context) -> anyhow::Result<Vec<PathBuf>> {
     if named.is_empty() {
         return Ok(context.config.open_database()?.files().to_vec());
     }
-    Ok(named
-        .iter()
-        .map(|path| context.directory.join(path))
-        .collect())
+    let paths = named.iter().map(|path| {
+        let path = context.directory.join(path);
+        match path.symlink_metadata() {
+            Err(error) if error.kind() == ErrorKind::NotFound => {
+                let name = context.shown(&path);
+                Err(error).with_context(|| format!("cannot read {name}"))
+            }
+            _ => Ok(path),
+        }
+    });
+    paths.collect()
 }
 
 /// Refuses a link out of the repository, which may come from somebody else's commit.

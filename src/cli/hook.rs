@@ -92,7 +92,9 @@ fn run_hook(repository: &Repository, hook: Hook, context: &Context) -> anyhow::R
     let folders = [
         CheckedFolder {
             path: folder.clone(),
-            is_checked: |path| urldb_format::is_domain_file(path),
+            is_checked: |path| {
+                urldb_format::is_domain_file(path) || urldb_format::is_misnamed(path)
+            },
         },
         CheckedFolder {
             path: folder.join(site_rules::FOLDER),
@@ -119,6 +121,10 @@ fn run_hook(repository: &Repository, hook: Hook, context: &Context) -> anyhow::R
 fn check(path: &Path, bytes: &[u8], own_keys: &[String]) -> anyhow::Result<FileCheck> {
     if site_rules::is_rules_file(path) {
         return Ok(check_rules(site_rules::check_bytes(path, bytes)));
+    }
+    let misnamed = urldb_format::lint_misnamed(path);
+    if !misnamed.is_empty() {
+        return Ok(FileCheck::Rejected(misnamed));
     }
     let parsed = DomainFile::parse(path, bytes);
     let canonical = match parsed.file.canonical() {

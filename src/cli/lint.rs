@@ -3,7 +3,7 @@
 use std::io::Write;
 use std::path::PathBuf;
 
-use urldb_format::{DomainFile, FilePart};
+use urldb_format::DomainFile;
 use urldb_text::{Finding, Severity};
 
 use super::print::style;
@@ -40,7 +40,7 @@ pub(super) fn run(args: &Args, context: &Context) -> anyhow::Result<ExitCode> {
         (scripts, findings) = (loaded.files, loaded.findings);
     } else {
         for path in &scripts {
-            findings.extend(site_rules::check(path)?);
+            findings.extend(site_rules::check(path));
         }
     }
     let mut pages = PageCheck::new(&loaded.rules);
@@ -53,14 +53,8 @@ pub(super) fn run(args: &Args, context: &Context) -> anyhow::Result<ExitCode> {
     };
     for path in &files {
         // A file may be larger than memory.
-        let parts: Box<dyn Iterator<Item = Result<FilePart, urldb_format::Error>>> =
-            if args.files.is_empty() {
-                Box::new(DomainFile::read_parts_or_report(path).map(Ok))
-            } else {
-                Box::new(DomainFile::read_parts(path)?)
-            };
-        for part in parts {
-            let (parsed, known_lines) = part?.into_parsed();
+        for part in DomainFile::read_parts_or_report(path) {
+            let (parsed, known_lines) = part.into_parsed();
             let mut mistakes = urldb_format::lint(&parsed, &context.config.lint.keys);
             mistakes.retain(|finding| finding.line > known_lines);
             if parsed.file.first_line() == 1 && known_lines == 0 {

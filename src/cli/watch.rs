@@ -2,7 +2,7 @@
 
 use std::collections::{BTreeMap, HashSet};
 use std::io::Write;
-use std::path::PathBuf;
+use std::path::{Path, PathBuf};
 
 use urldb_format::{DomainFile, Metadata, Record};
 use urldb_text::{Code, Finding};
@@ -125,10 +125,14 @@ impl Worker<'_> {
                 continue;
             }
             self.say(&format!("{name} has changed"));
-            let parsed = DomainFile::read_or_report(path);
-            for finding in urldb_format::lint(&parsed, &self.context.config.lint.keys) {
-                style::write_finding(&mut output::stdout(), self.context, &finding.in_file(path))?;
+            let misnamed = urldb_format::lint_misnamed(path);
+            if !misnamed.is_empty() {
+                self.write_findings(path, misnamed)?;
+                continue;
             }
+            let parsed = DomainFile::read_or_report(path);
+            let findings = urldb_format::lint(&parsed, &self.context.config.lint.keys);
+            self.write_findings(path, findings)?;
             let is_unreadable = |finding: &Finding| finding.code == Code::UnreadableFile;
             if parsed.findings.iter().any(is_unreadable) {
                 continue;
@@ -163,6 +167,12 @@ impl Worker<'_> {
             .map(|selection| self.execute(selection, run::check))
             .collect();
         results.into_iter().collect()
+    }
+
+    fn write_findings(&self, path: &Path, findings: Vec<Finding>) -> std::io::Result<()> {
+        let mut out = output::stdout();
+        let mut findings = findings.into_iter().map(|finding| finding.in_file(path));
+        findings.try_for_each(|finding| style::write_finding(&mut out, self.context, &finding))
     }
 
     fn execute(

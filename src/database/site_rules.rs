@@ -58,12 +58,12 @@ pub fn is_rules_file(path: &Path) -> bool {
 /// Reads the rules of the database in this folder. There need not be any.
 ///
 /// # Errors
-/// When files cannot be listed or read; never about what one says.
+/// When files cannot be listed; never about one of them.
 pub fn read(database: &Path) -> anyhow::Result<LoadedRules> {
     let mut loaded = LoadedRules::default();
     let mut websites = vec![];
     for path in list(&database.join(FOLDER))? {
-        let (script, source, findings) = check_file(&path)?;
+        let (script, source, findings) = check_file(&path);
         loaded.findings.extend(findings);
         match script {
             Some(Script::Domain(domain, script)) => loaded.rules.insert_domain(&domain, script),
@@ -109,11 +109,8 @@ pub fn load(config: &Config) -> anyhow::Result<SiteRules> {
 }
 
 /// What is wrong with the file of rules at `path`.
-///
-/// # Errors
-/// When it cannot be read.
-pub fn check(path: &Path) -> anyhow::Result<Vec<Finding>> {
-    Ok(check_file(path)?.2)
+pub fn check(path: &Path) -> Vec<Finding> {
+    check_file(path).2
 }
 
 /// What is wrong with a file of rules of this name and content.
@@ -143,19 +140,32 @@ enum Script {
     Website(String, WebsiteScript),
 }
 
-fn check_file(path: &Path) -> anyhow::Result<(Option<Script>, String, Vec<Finding>)> {
-    let context = || format!("cannot read the site rules in {}", path.display());
-    if !path.symlink_metadata().with_context(context)?.is_file() {
-        let finding = bad_file(path, 1, "is no regular file");
-        return Ok((None, String::new(), vec![finding]));
+/// A file that cannot be read is a finding of that file.
+fn check_file(path: &Path) -> (Option<Script>, String, Vec<Finding>) {
+    match read_start(path) {
+        Ok(Some(bytes)) => compile(path, &bytes),
+        Ok(None) => {
+            let finding = bad_file(path, 1, "is no regular file");
+            (None, String::new(), vec![finding])
+        }
+        Err(error) => {
+            let message = format!("the file cannot be read: {error}");
+            let finding = Finding::new(Code::UnreadableFile, 1, message).in_file(path);
+            (None, String::new(), vec![finding])
+        }
+    }
+}
+
+/// The bytes of a file, up to the first one that is too much; `None` if it is no regular file.
+fn read_start(path: &Path) -> io::Result<Option<Vec<u8>>> {
+    if !path.symlink_metadata()?.is_file() {
+        return Ok(None);
     }
     let mut bytes = vec![];
-    let file = File::open(path).with_context(context)?;
-    // One byte more, so that too long is seen to be.
-    file.take(LONGEST + 1)
-        .read_to_end(&mut bytes)
-        .with_context(context)?;
-    Ok(compile(path, &bytes))
+    File::open(path)?
+        .take(LONGEST + 1)
+        .read_to_end(&mut bytes)?;
+    Ok(Some(bytes))
 }
 
 /// The script, if it is good, its text, and what is wrong with it.

@@ -15,7 +15,7 @@ use notify_debouncer_full::{
     DebounceEventResult, DebouncedEvent, Debouncer, RecommendedCache, new_debouncer,
 };
 use tokio::sync::Notify;
-use urldb_format::is_domain_file;
+use urldb_format::{is_domain_file, is_misnamed};
 
 /// Where changes are learned from.
 #[derive(Debug)]
@@ -153,11 +153,12 @@ impl PendingActions {
         if matches!(event.kind, EventKind::Access(_)) {
             return Self::default();
         }
+        let is_named = |path: &PathBuf| is_domain_file(path) || is_misnamed(path);
         let is_root = |path: &PathBuf| path.file_name() == root.file_name();
         // A folder's own times change with every file in it.
         let replaced = !matches!(event.kind, EventKind::Modify(ModifyKind::Metadata(_)));
         Self {
-            scan: event.paths.iter().any(is_domain_file),
+            scan: event.paths.iter().any(is_named),
             rearm: replaced && event.paths.iter().any(is_root),
         }
     }

@@ -6,9 +6,9 @@ use std::io::{self, Read};
 use std::path::{Path, PathBuf};
 
 use sha2::{Digest, Sha256};
-use urldb_format::is_domain_file;
+use urldb_format::{is_domain_file, is_misnamed};
 
-/// The domain files of a folder, each with a digest of its bytes.
+/// The domain files of a folder, and those that end in `.yml`, each with a digest of its bytes.
 #[derive(Debug, Default)]
 pub(super) struct Contents {
     files: BTreeMap<PathBuf, FileContent>,
@@ -39,7 +39,8 @@ impl Contents {
 
     /// How many domain files there are.
     pub(super) fn len(&self) -> usize {
-        self.files.len()
+        let files = self.files.keys();
+        files.filter(|path| is_domain_file(path)).count()
     }
 }
 
@@ -53,7 +54,7 @@ fn scan(directory: &Path) -> io::Result<BTreeMap<PathBuf, FileContent>> {
     for entry in entries {
         let path = entry?.path();
         // Only a file, also through a link: opening a pipe would wait for ever.
-        if is_domain_file(&path) && path.is_file() {
+        if (is_domain_file(&path) || is_misnamed(&path)) && path.is_file() {
             match digest(&path) {
                 Ok(digest) => files.insert(path, FileContent::Digest(digest)),
                 Err(error) if error.kind() == io::ErrorKind::NotFound => None,

@@ -130,9 +130,44 @@ fn a_link_out_of_the_repository_is_not_written_through() {
     sandbox.urldb(&["fmt"]).code(1).says(&parts);
     sandbox
         .urldb(&["fmt", "urldb/example.test.yaml"])
-        .code(2)
-        .complains(&parts);
+        .code(1)
+        .says(&parts);
     assert_eq!(std::fs::read_to_string(outside).unwrap(), text);
+}
+
+#[test]
+fn an_unreadable_file_that_is_named_keeps_no_other_from_fmt_and_lint() {
+    let sandbox = Sandbox::new("");
+    std::fs::create_dir_all(sandbox.path("urldb/rules")).unwrap();
+    let (bad, good, late) = (
+        "urldb/bad.test.yaml",
+        "urldb/good.test.yaml",
+        "urldb/z.test.yaml",
+    );
+    std::fs::create_dir(sandbox.path(bad)).unwrap();
+    sandbox.write(good, "---\n---\n_path: /b\n---\n_path: /a\n");
+    sandbox.write(late, "---\n---\n_path: /a\ncontent-sha256: abc\n");
+    let rules = "urldb/rules/bad.test.rules";
+    std::os::unix::fs::symlink("absent", sandbox.path(rules)).unwrap();
+    let dangling = "urldb/dangling.test.yaml";
+    std::os::unix::fs::symlink("absent", sandbox.path(dangling)).unwrap();
+    let found = "urldb/bad.test.yaml:1:1: unreadable-file: the file cannot be read: it is a folder";
+    sandbox
+        .urldb(&["lint", bad, good, late, rules])
+        .code(1)
+        .says(&[
+            found,
+            "urldb/good.test.yaml:5:1: unsorted-records",
+            "urldb/z.test.yaml:4:1: bad-digest",
+            "urldb/rules/bad.test.rules:1:1: ",
+            "4 files: ",
+        ]);
+    sandbox.urldb(&["fmt", dangling, bad, good]).code(1).says(&[
+        found,
+        "urldb/dangling.test.yaml:1:1: unreadable-file",
+        "formatted: urldb/good.test.yaml",
+    ]);
+    assert_eq!(sandbox.read(good), "---\n---\n_path: /a\n---\n_path: /b\n");
 }
 
 #[test]

@@ -5,7 +5,7 @@ use std::path::{Path, PathBuf};
 
 use crate::domain_file::{DomainFile, ParsedFile, host_of};
 use crate::error::Error;
-use crate::names::{check_host, is_domain_file};
+use crate::names::{check_host, is_domain_file, is_misnamed};
 
 /// A directory of domain files. Opening the directory reads none of the files.
 #[derive(Debug, Clone)]
@@ -37,9 +37,7 @@ impl Database {
             }
             if is_domain_file(&path) && !is_link_to_folder(&path, &directory) {
                 files.push(path);
-            } else if is_domain_file(path.with_extension("yaml"))
-                && path.extension().is_some_and(|extension| extension == "yml")
-            {
+            } else if is_misnamed(&path) {
                 misnamed.push(path);
             }
         }

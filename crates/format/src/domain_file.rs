@@ -11,7 +11,7 @@ use crate::document::Document;
 use crate::error::Error;
 use crate::layout::Layout;
 use crate::read::read_each;
-use crate::record::{ListOrder, Metadata, Record, RecordIdentity};
+use crate::record::{ListOrder, Metadata, Record, RecordIdentity, without_case};
 use crate::split::split;
 use crate::value::Schema;
 
@@ -332,8 +332,7 @@ impl DomainFile {
     pub fn identity_of(&self, record: &Record) -> RecordIdentity {
         let mut identity = record.identity();
         if self.metadata.case_sensitive_paths == Some(false) {
-            let end = identity.path.find('?').unwrap_or(identity.path.len());
-            identity.path[..end].make_ascii_lowercase();
+            identity.path = without_case(&identity.path).into_owned();
         }
         identity
     }

@@ -12,7 +12,7 @@ use crate::domain_file::{DomainFile, ParsedFile, RecordEntry, Segment};
 use crate::emit::{KeyOrder, ValueRef};
 use crate::keys;
 use crate::layout::Layout;
-use crate::names::{check_host, is_domain_file};
+use crate::names::{check_host, is_domain_file, is_misnamed};
 use crate::record::{ListOrder, RecordIdentity};
 use crate::record_checks::{bad_value, check_record};
 use crate::split;
@@ -107,10 +107,12 @@ fn check_file_name(file: &DomainFile, findings: &mut Vec<Finding>) {
     }
 }
 
-/// The finding for a file of the database whose name ends in `.yml`. No command reads such a file.
+/// The finding for a file of the database if its name ends in `.yml`: [`is_misnamed`].
 pub fn lint_misnamed(path: &Path) -> Vec<Finding> {
     let mut findings = vec![];
-    check_file_name(&DomainFile::parse(path, b"").file, &mut findings);
+    if is_misnamed(path) {
+        check_file_name(&DomainFile::parse(path, b"").file, &mut findings);
+    }
     findings
 }
 

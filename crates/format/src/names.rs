@@ -17,14 +17,20 @@ use std::path::Path;
 /// assert!(!is_domain_file("urldb/example.org.yml"));
 /// ```
 pub fn is_domain_file(path: impl AsRef<Path>) -> bool {
-    let path = path.as_ref();
+    has_name_with("yaml", path.as_ref())
+}
+
+/// Whether the last component of `path` is the name of a domain file, but with the ending `.yml`. No
+/// command reads such a file; [`lint_misnamed`](crate::lint_misnamed) has its finding.
+pub fn is_misnamed(path: impl AsRef<Path>) -> bool {
+    has_name_with("yml", path.as_ref())
+}
+
+fn has_name_with(extension: &str, path: &Path) -> bool {
     let begins_with_dot = path
         .file_name()
         .is_some_and(|name| name.as_encoded_bytes().starts_with(b"."));
-    !begins_with_dot
-        && path
-            .extension()
-            .is_some_and(|extension| extension == "yaml")
+    !begins_with_dot && path.extension().is_some_and(|known| known == extension)
 }
 
 /// The mistake in a host name, and the valid name that was probably meant.

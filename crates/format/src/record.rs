@@ -46,6 +46,18 @@ pub struct Record {
     pub extra: Mapping,
 }
 
+/// `path` in lower case up to its query, which always keeps its case: the identity of a path where
+/// `case-sensitive-paths` is `false`.
+pub fn without_case(path: &str) -> Cow<'_, str> {
+    let end = path.find('?').unwrap_or(path.len());
+    if !path[..end].bytes().any(|byte| byte.is_ascii_uppercase()) {
+        return path.into();
+    }
+    let mut folded = path.to_owned();
+    folded[..end].make_ascii_lowercase();
+    folded.into()
+}
+
 /// The key of a record in its file: no two records of a file share it.
 ///
 /// Identities order as records do in the canonical form: by path as UTF-8 bytes, a plain GET first.
