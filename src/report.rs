@@ -139,7 +139,7 @@ impl Report {
             .filter_map(|seen| Some(seen.body.as_ref()?.length))
             .sum::<u64>();
         if is_static && !is_verified {
-            self.unverified.push(judged.job.url.clone());
+            self.unverified.push(judged.job.url.to_string());
         }
     }
 
@@ -285,7 +285,7 @@ fn finding(judged: &ReportedJob<'_>) -> Option<Finding> {
         } else {
             Severity::Warning
         },
-        url: judged.job.url.clone(),
+        url: judged.job.url.to_string(),
         file: judged.job.file.to_string(),
         line: judged.job.line,
         message,
@@ -324,7 +324,7 @@ fn warning_finding(judged: &ReportedJob<'_>, warning: Warning, message: String) 
     Finding {
         code: warning.as_str().to_owned(),
         severity: Severity::Warning,
-        url: judged.job.url.clone(),
+        url: judged.job.url.to_string(),
         file: judged.job.file.to_string(),
         line: judged.job.line,
         message,
@@ -373,7 +373,7 @@ fn since(url_status: &UrlStatus, state: State) -> Timestamp {
 
 fn change(judged: &ReportedJob<'_>, url_status: &UrlStatus, transition: &Transition) -> Change {
     Change {
-        url: judged.job.url.clone(),
+        url: judged.job.url.to_string(),
         file: judged.job.file.to_string(),
         line: judged.job.line,
         from: transition.from,
@@ -397,7 +397,7 @@ fn result(judged: &ReportedJob<'_>, mismatch: Option<&CanonicalMismatch>) -> Job
         _ => Some(Severity::Warning),
     };
     JobResult {
-        url: judged.job.url.clone(),
+        url: judged.job.url.to_string(),
         file: judged.job.file.to_string(),
         line: judged.job.line,
         method: judged.job.request.method.clone(),
@@ -446,7 +446,7 @@ fn observed(job: &Job, seen: &Observation) -> Observed {
         status: last.map(|hop| hop.status),
         final_url: last
             .map(|hop| hop.url.clone())
-            .filter(|url| *url != job.url),
+            .filter(|url| url != job.url.as_str()),
         length: served
             .map(|served| served.length)
             .or_else(|| last.and_then(urldb_verdict::observed_length))

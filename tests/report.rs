@@ -4,7 +4,7 @@ use std::time::Duration;
 
 use jiff::{Timestamp, ToSpan};
 use urldb::report::{Mistakes, Report, ReportedJob};
-use urldb_canon::Scheme;
+use urldb_canon::{RequestUrl, Scheme};
 use urldb_protocol::{Envelope, RunInfo, Severity};
 use urldb_verdict::{
     Beginning, BodyUse, Certificate, Hop, Job, JobKey, Observation, Promise, Request, Sent,
@@ -19,15 +19,16 @@ fn job(url: &str, line: usize) -> Job {
         .unwrap()
         .split_once('/')
         .unwrap();
+    let path = format!("/{path}");
     Job {
+        url: RequestUrl::new(Scheme::Https, host, &path).unwrap(),
         key: JobKey {
             domain: host.into(),
-            path: format!("/{path}"),
+            path,
             request: None,
             alias: None,
             scheme: Scheme::Https,
         },
-        url: url.into(),
         file: format!("urldb/{host}.yaml").into(),
         line,
         promise: Promise::default(),

@@ -329,7 +329,7 @@ impl ArchiveWriter<'_> {
             | FailureKind::RedirectInvalid => last.map(|last| last.url.clone()),
             _ => asked,
         };
-        let asked = asked.unwrap_or_else(|| job.url.clone());
+        let asked = asked.unwrap_or_else(|| job.url.to_string());
         let date = warc_date(last.map_or(seen.started, |last| last.at))?;
         let exchange = Exchange {
             target_uri: asked.split('#').next().unwrap_or_default(),

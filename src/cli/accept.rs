@@ -158,7 +158,7 @@ struct Doubts(RefCell<HashMap<(String, String), String>>);
 impl Progress for Doubts {
     fn judged(&self, judged: &JudgedJob) {
         if let Some(doubt) = doubt(judged) {
-            let key = (judged.job.file.to_string(), judged.job.url.clone());
+            let key = (judged.job.file.to_string(), judged.job.url.to_string());
             self.0.borrow_mut().insert(key, doubt);
         }
     }

@@ -5,7 +5,7 @@ use std::io::{self, BufRead, Write};
 
 use anyhow::Context as _;
 use urldb_canon::rules::{ResolveError, UrlParts};
-use urldb_canon::{Identity, Scheme};
+use urldb_canon::{Identity, RequestUrl, Scheme};
 use urldb_format::{DomainFile, Metadata, Record, RecordEntry, RecordIdentity};
 use urldb_text::sanitize;
 use urldb_verdict::{BodyUse, Request, ServedBytes};
@@ -131,6 +131,11 @@ fn pages(urls: &[String], context: &Context) -> anyhow::Result<Vec<Identity>> {
             writeln!(out, "{spelled} is {page} to the site rules")?;
         }
         page.host = aliases.primary_host(&page.host);
+        anyhow::ensure!(
+            RequestUrl::new(page.scheme, &page.host, &page.path).is_some(),
+            "{spelled} cannot be added: its host is a cname in {}, whose name is not a host",
+            context.shown(&context.domain_file(&page.host))
+        );
         if known.insert(page.clone()) {
             pages.push(page);
         }
@@ -195,11 +200,11 @@ fn fetch(
     stop_on_signals(&stop)?;
     let jobs = wanted
         .iter()
-        .map(|identity| run::probe_job(identity, asked, body));
+        .filter_map(|identity| run::probe_job(identity, asked, body));
     let mut results = HashMap::new();
     let bar = ProgressLine::new(wanted.len() as u64, context.quiet);
     let probed = run::probe(&context.config, &stop, &bar, jobs, |job, served| {
-        results.insert(job.url, served);
+        results.insert(job.url.to_string(), served);
     });
     bar.finish();
     probed?;

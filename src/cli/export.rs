@@ -99,7 +99,8 @@ pub(super) fn run(args: &Args, context: &Context) -> anyhow::Result<ExitCode> {
     if left_out > 0 {
         let records = style::count(left_out, "record");
         style::print_warning(format!(
-            "{records} left out: the format cannot hold them; docs/interchange.md says which"
+            "{records} left out: the format cannot hold them, or they have no valid URL; \
+             docs/interchange.md says which"
         ));
     }
     Ok(ExitCode::Success)
@@ -107,7 +108,7 @@ pub(super) fn run(args: &Args, context: &Context) -> anyhow::Result<ExitCode> {
 
 /// Whether the record is a plain GET of a valid URL.
 fn is_url(listed: &DomainRecord<'_>) -> bool {
-    listed.is_plain() && urldb_canon::identify(&listed.url()).is_ok()
+    listed.is_plain() && urldb_canon::identify(listed.url()).is_ok()
 }
 
 /// Calls `write` for each selected record, in the order of the database, with the date of its file's
@@ -131,12 +132,12 @@ fn each(
             .records()
             .filter(|entry| selection.wants_record(domain, entry.record()))
         {
-            let listed = DomainRecord {
-                domain,
-                metadata: file.metadata(),
-                record: entry.record(),
+            let listed = DomainRecord::new(domain, file.metadata(), entry.record());
+            let is_written = match listed {
+                Some(listed) => write(&listed, &amended)?,
+                None => false,
             };
-            left_out += u64::from(!write(&listed, &amended)?);
+            left_out += u64::from(!is_written);
         }
     }
     Ok(left_out)

@@ -6,13 +6,14 @@ use crate::cli::print::output;
 use std::io::{self, Write};
 
 use serde::Serialize;
+use urldb_canon::RequestUrl;
 use urldb_format::{DomainFile, Record};
 use urldb_verdict::Selection;
 
 use super::Context;
 use super::args::SelectArgs;
 use super::args::{Rank, SearchArgs};
-use super::print::style::Format;
+use super::print::style::{Format, print_invalid_record};
 use crate::exit::ExitCode;
 
 /// List the URLs of the database, over each scheme that runs use
@@ -46,7 +47,7 @@ impl Args {
 /// One line of `--format json`.
 #[derive(Serialize)]
 struct RecordLine<'a> {
-    url: String,
+    url: &'a str,
     #[serde(skip_serializing_if = "Option::is_none")]
     name: Option<&'a str>,
     #[serde(skip_serializing_if = "Option::is_none")]
@@ -106,14 +107,17 @@ impl<W: Write> Listing<'_, W> {
         let urls = records.flat_map(|entry| schemes.iter().map(move |scheme| (entry, scheme)));
         for (entry, scheme) in urls {
             let record = entry.record();
-            let url = format!("{scheme}://{host}{}", record.path);
+            let Some(url) = RequestUrl::new(*scheme, host, &record.path) else {
+                print_invalid_record(name, entry.line());
+                continue;
+            };
             let rank = args.search.is_asked_for().then(|| args.search.rank(record));
             let line = match args.format {
-                Format::Human => sanitize(&url).into_owned(),
+                Format::Human => sanitize(url.as_str()).into_owned(),
                 Format::Json => {
                     let group = rank.as_ref().and_then(Rank::heading);
                     let place = (name, entry.line());
-                    output::json(&record_line(url, place, group, record))?
+                    output::json(&record_line(url.as_str(), place, group, record))?
                 }
             };
             if let Some(rank) = rank {
@@ -148,7 +152,7 @@ fn write_found(out: &mut impl Write, found: &[(Rank, String)], args: &Args) -> i
 }
 
 fn record_line<'a>(
-    url: String,
+    url: &'a str,
     (file, line): (&'a str, usize),
     group: Option<&'a str>,
     record: &'a Record,

@@ -4,9 +4,9 @@
 use std::collections::{BTreeMap, HashMap};
 use std::path::Path;
 
-use urldb_canon::{Identity as Url, Scheme};
+use urldb_canon::{Identity as Url, RequestUrl, Scheme, identify};
 use urldb_format::{DomainFile, Mapping, Metadata, Record, RecordIdentity, Value};
-use urldb_interchange::{DomainRecord, ListItem, Location, Notice};
+use urldb_interchange::{ListItem, Location, Notice};
 
 use crate::database::aliases::read_if_there;
 
@@ -45,6 +45,14 @@ impl<'a> ListMerge<'a> {
     ) -> anyhow::Result<Self> {
         let present = read_if_there(path)?;
         let is_new = present.is_none();
+        if let Some(file) = &present {
+            let has_host = RequestUrl::new(Scheme::Http, file.host(), "/").is_some();
+            anyhow::ensure!(
+                has_host,
+                "{} cannot take URLs: its name is not a host",
+                path.display()
+            );
+        }
         let file = match present {
             Some(file) => file,
             None => DomainFile::create(path, metadata_of(items))?,
@@ -118,16 +126,10 @@ impl<'a> ListMerge<'a> {
         item.record.categories.extend(categories.cloned());
         item.record.categories.sort();
         item.record.categories.dedup();
-        let listed = DomainRecord {
-            domain: self.file.host(),
-            metadata: self.file.metadata(),
-            record: &item.record,
-        };
-        if let Some(spelling) = item
-            .spelling
-            .take()
-            .filter(|spelling| *spelling != listed.url())
-        {
+        let (host, metadata) = (self.file.host(), self.file.metadata());
+        let url = RequestUrl::new(metadata.scheme(), host, &item.record.path);
+        let is_other = |spelling: &String| url.is_none_or(|url| *spelling != url.as_str());
+        if let Some(spelling) = item.spelling.take().filter(is_other) {
             let catalogue = item.record.catalogue.get_or_insert_default();
             if catalogue.get("uri").is_none() {
                 catalogue.insert("uri", spelling);
@@ -139,10 +141,9 @@ impl<'a> ListMerge<'a> {
 
 impl MergedFile {
     /// The result for each URL.
-    pub(crate) fn done(&self) -> impl Iterator<Item = (MergeResult, String)> {
-        self.records
-            .iter()
-            .map(|(record, done)| (*done, self.listed(record).url()))
+    pub(crate) fn done(&self) -> impl Iterator<Item = (MergeResult, RequestUrl)> {
+        let records = self.records.iter();
+        records.filter_map(|(record, done)| Some((*done, self.url(record)?)))
     }
 
     /// The number of URLs with this result.
@@ -158,20 +159,13 @@ impl MergedFile {
         let plain = self
             .records
             .iter()
-            .filter(|(record, _)| !record.is_static() && self.listed(record).is_plain());
-        plain.map(|(record, _)| Url {
-            scheme: self.listed(record).scheme(),
-            host: self.file.host().to_owned(),
-            path: record.path.clone(),
-        })
+            .filter(|(record, _)| !record.is_static() && record.identity().request.is_none());
+        plain.filter_map(|(record, _)| identify(self.url(record)?.as_str()).ok())
     }
 
-    fn listed<'a>(&'a self, record: &'a Record) -> DomainRecord<'a> {
-        DomainRecord {
-            domain: self.file.host(),
-            metadata: self.file.metadata(),
-            record,
-        }
+    fn url(&self, record: &Record) -> Option<RequestUrl> {
+        let scheme = self.file.metadata().scheme();
+        RequestUrl::new(scheme, self.file.host(), &record.path)
     }
 
     /// The file to write; `None` if nothing changes.

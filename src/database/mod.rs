@@ -1,8 +1,9 @@
-//! What commands and the hook do with domain files: locked edits, aliases, site rules, and imported
-//! lists.
+//! What commands and the hook do with domain files: locked edits, lookup, aliases, site rules, and
+//! imported lists.
 
 pub(crate) mod aliases;
 pub(crate) mod edit;
 pub(crate) mod lists;
+pub(crate) mod lookup;
 mod pages;
 pub mod site_rules;

@@ -3,6 +3,7 @@
 use std::collections::{BTreeMap, BTreeSet};
 use std::path::PathBuf;
 
+use urldb_canon::RequestUrl;
 use urldb_canon::rules::SiteRules;
 use urldb_format::DomainFile;
 use urldb_text::{Code, Finding};
@@ -26,7 +27,7 @@ struct RecordLocation {
     path: PathBuf,
     line: usize,
     host: String,
-    url: String,
+    url: RequestUrl,
     /// Whether its `_path` is that of the page.
     has_path_of_page: bool,
 }
@@ -55,8 +56,11 @@ impl<'a> PageCheck<'a> {
         let new = file.records().filter(|entry| entry.line() > known_lines);
         for entry in new {
             let record = entry.record();
-            let url = format!("{scheme}://{host}{}", record.path);
-            let trace = self.rules.explain(&url);
+            // A record without a valid URL is a mistake of its own.
+            let Some(url) = RequestUrl::new(scheme, host, &record.path) else {
+                continue;
+            };
+            let trace = self.rules.explain(url.as_str());
             if trace.domain_rules.is_none() && trace.website_rules.is_none() {
                 continue;
             }

@@ -1,5 +1,6 @@
 //! Marks the jobs whose pages must name their official URL.
 
+use urldb_canon::RequestUrl;
 use urldb_verdict::{Job, JobKey};
 
 use crate::config::Config;
@@ -25,9 +26,9 @@ pub(super) fn mark(jobs: &mut [Vec<Job>], config: &Config) -> anyhow::Result<()>
             scheme,
             ..
         } = &job.key;
-        let resolution = rules.resolve(&format!("{scheme}://{domain}{path}"));
-        job.promise.canonical = resolution
-            .ok()
+        // An alias serves the page of its domain.
+        job.promise.canonical = RequestUrl::new(*scheme, domain, path)
+            .and_then(|url| rules.resolve(url.as_str()).ok())
             .and_then(|resolution| resolution.official.ok());
     }
     Ok(())

@@ -8,7 +8,7 @@ use std::sync::Arc;
 use urldb_format::{DomainFile, FilePart, Metadata};
 use urldb_protocol::Mistake;
 use urldb_text::Finding;
-use urldb_verdict::{Job, PastRuns, PlanOptions, Selection, SkippedRecords};
+use urldb_verdict::{FileOptions, Job, PastRuns, PlanOptions, Selection, SkippedRecords};
 
 use crate::config::Config;
 
@@ -122,7 +122,12 @@ impl<'a> DomainFiles<'a> {
         options: PlanOptions,
         past: &impl PastRuns,
     ) -> PlannedFile {
-        let (selection, own_keys) = (self.selection, &self.config.lint.keys);
+        let selection = self.selection;
+        let options = FileOptions {
+            name,
+            own_keys: &self.config.lint.keys,
+            plan: options,
+        };
         let mut planned = PlannedFile::default();
         for part in DomainFile::read_parts_or_report(path) {
             if matches!(part, FilePart::Whole { .. }) {
@@ -135,17 +140,17 @@ impl<'a> DomainFiles<'a> {
                 continue;
             }
             let mut errors = parsed.findings;
-            errors.extend(urldb_format::lint_values(&file, own_keys));
+            errors.extend(urldb_format::lint_values(&file, options.own_keys));
             errors.retain(Finding::is_error);
             planned.mistakes.extend(mistakes(&file, name, &errors));
-            let jobs =
-                urldb_verdict::plan::jobs_of_part(&file, name, selection, own_keys, options, past);
+            let jobs = urldb_verdict::plan::jobs_of_part(&file, selection, options, past);
             planned.jobs.extend(jobs);
             planned.metadata = file.metadata().clone();
         }
         let PlannedFile { jobs, metadata, .. } = &mut planned;
         let jobs = std::mem::take(jobs);
-        planned.jobs = urldb_verdict::plan::with_aliases(jobs, metadata, selection, options, past);
+        planned.jobs =
+            urldb_verdict::plan::with_aliases(jobs, metadata, selection, options.plan, past);
         planned
     }
 }

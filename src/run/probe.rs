@@ -1,7 +1,7 @@
 //! Fetches URLs whose bytes a command wants to promise: `add` and `import --static`.
 
 use data_encoding::HEXLOWER;
-use urldb_canon::Identity;
+use urldb_canon::{Identity, RequestUrl};
 use urldb_format::Record;
 use urldb_verdict::{
     BodyUse, Classification, Job, JobKey, JudgedJob, Keep, Observation, Promise, Request,
@@ -24,9 +24,10 @@ pub fn promise_bytes(record: &mut Record, bytes: ServedBytes) {
 /// Why bytes that differ between two fetches are not promised, for people.
 pub const UNSTABLE: &str = "serves other bytes from one fetch to the next (content-unstable)";
 
-/// A job for `url` with the request of `asked`, and without a promise.
-pub fn probe_job(url: &Identity, asked: &Record, body: BodyUse) -> Job {
-    Job {
+/// A job for `url` with the request of `asked`, and without a promise; `None` if host and path make
+/// no URL.
+pub fn probe_job(url: &Identity, asked: &Record, body: BodyUse) -> Option<Job> {
+    Some(Job {
         key: JobKey {
             domain: url.host.clone(),
             path: url.path.clone(),
@@ -34,14 +35,14 @@ pub fn probe_job(url: &Identity, asked: &Record, body: BodyUse) -> Job {
             alias: None,
             scheme: url.scheme,
         },
-        url: url.to_string(),
+        url: RequestUrl::new(url.scheme, &url.host, &url.path)?,
         file: "".into(),
         line: 0,
         promise: Promise::default(),
         request: Request::of(asked),
         body,
         validators: None,
-    }
+    })
 }
 
 /// The use of a body whose bytes are to be promised.

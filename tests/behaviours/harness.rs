@@ -16,8 +16,8 @@ use urldb_fetch::{FetchOptions, FetchedJob, Fetcher, HostOptions, Mapping, Netwo
 use urldb_format::DomainFile;
 use urldb_protocol::{Reason, State};
 use urldb_verdict::{
-    Cnames, Decision, Job, KeptBodies, Observation, PlanOptions, Rehash, Selection, Verdict,
-    VerdictOptions, Warning, decide, undecided,
+    Cnames, Decision, FileOptions, Job, KeptBodies, Observation, PlanOptions, Rehash, Selection,
+    Verdict, VerdictOptions, Warning, decide, undecided,
 };
 
 use crate::behaviour::{Behaviour, CONTENT, Endpoint, RequestContext, Script};
@@ -275,8 +275,16 @@ impl<'a> HostedBehaviour<'a> {
             rehash: Rehash::ALWAYS,
         };
         let selection = Selection::default();
-        let mut jobs =
-            urldb_verdict::plan::jobs_of(&parsed.file, &name.into(), &selection, &[], options, &());
+        let mut jobs = urldb_verdict::plan::jobs_of(
+            &parsed.file,
+            &selection,
+            FileOptions {
+                name: &name.into(),
+                own_keys: &[],
+                plan: options,
+            },
+            &(),
+        );
         assert_eq!(jobs.len(), 1, "{text}");
         jobs.remove(0)
     }

@@ -476,10 +476,62 @@ fn a_cname_belongs_to_one_file() {
 }
 
 #[test]
+fn every_command_finds_a_url_in_another_case_where_case_makes_no_difference() {
+    let site = Site::with(&[("/Data/A?q=X", "first"), ("/b", "x"), ("/B", "x")]);
+    let sandbox = Sandbox::new(&site.network());
+    let file = "urldb/example.test.yaml";
+    let head = "---\ncase-sensitive-paths: false\n";
+    let text = format!(
+        "{head}{}",
+        &promises(&[("/Data/A?q=X", "other"), ("/b", "x")])[4..]
+    );
+    sandbox.write(file, &text);
+    let url = "http://example.test/dATA/a?q=X";
+    sandbox.urldb(&["check", url]).code(1).says(&[
+        "changed: http://example.test/Data/A?q=X",
+        "checked 1 of 1 URL",
+    ]);
+    sandbox
+        .urldb(&["url", "explain", url])
+        .code(0)
+        .says(&["/Data/A?q=X", "yes, line 4"]);
+    sandbox
+        .urldb(&["accept", "--yes", url])
+        .code(0)
+        .says(&["accepted http://example.test/Data/A?q=X"]);
+    // The query keeps its case.
+    sandbox
+        .urldb(&["check", "http://example.test/Data/A?q=x"])
+        .code(2)
+        .complains(&["is not in the database; did you mean http://example.test/Data/A?q=X?"]);
+    sandbox
+        .urldb(&["rm", url])
+        .code(0)
+        .says(&["removed example.test/Data/A?q=X"]);
+    assert!(!sandbox.read(file).contains("/Data/A"));
+    // Of two spellings, which are a mistake, the one that is typed is meant.
+    sandbox.write(file, format!("{head}---\n_path: /B\n---\n_path: /b\n"));
+    sandbox.urldb(&["rm", "http://example.test/b"]).code(0);
+    assert_eq!(sandbox.read(file), format!("{head}---\n_path: /B\n"));
+    // Where case matters, nothing changes.
+    sandbox.write(file, "---\n---\n_path: /B\n");
+    for command in ["check", "rm"] {
+        sandbox
+            .urldb(&[command, "http://example.test/b"])
+            .code(2)
+            .complains(&["is not in the database; did you mean http://example.test/B?"]);
+    }
+}
+
+#[test]
 fn another_body_with_the_same_identity_is_refused() {
     let sandbox = Sandbox::new("");
     let add = |body| {
-        let json = ["--content-type", "application/json", "http://a.test/q"];
+        let json = [
+            "--content-type",
+            "application/json",
+            "http://a.test/q",
+        ];
         let command = [&["add", "--no-fetch", "--data", body], &json[..]].concat();
         sandbox.urldb(&command)
     };

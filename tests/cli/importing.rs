@@ -230,6 +230,28 @@ fn what_a_catalogue_discards_is_told_with_its_section() {
 }
 
 #[test]
+fn an_import_of_which_every_url_is_left_out_exits_with_1() {
+    let sandbox = sandbox_with(
+        "c.uric",
+        "NAME: B\r\nDATE: 31/10/2007 19:03:34\r\n\r\nNAME: C\r\n",
+    );
+    for option in ["--keep-going", "--dry-run", "--quiet"] {
+        sandbox
+            .urldb(&["import", "ssd3", "c.uric", option])
+            .code(1)
+            .complains(&["c.uric:1: the record is discarded", "record-discarded"]);
+        assert!(!sandbox.path(FILE).exists());
+    }
+    // One record that is taken is enough.
+    let good = "URI: http://example.test/\r\nNAME: A\r\nDATE: 31/10/2007 19:03:34\r\n";
+    sandbox.write("d.uric", format!("NAME: B\r\n\r\n{good}"));
+    sandbox
+        .urldb(&["import", "ssd3", "d.uric"])
+        .code(0)
+        .says(&["1 added, 1 left out"]);
+}
+
+#[test]
 fn archives_of_urldb_itself_need_no_network() {
     let site = Site::with(&[("/a", "one"), ("/b", "two")]);
     let sandbox = Sandbox::new(&site.network());

@@ -329,3 +329,48 @@ fn a_path_without_slash_never_becomes_part_of_a_host() {
     }
     assert_eq!(site.requests().len(), 0);
 }
+
+#[test]
+fn no_command_names_the_url_of_another_host_for_a_path_without_slash() {
+    let sandbox = Sandbox::new("");
+    let promised =
+        "content-sha256: '1111111111111111111111111111111111111111111111111111111111111111'\n";
+    sandbox.write(
+        "urldb/a.test.yaml",
+        format!("---\n---\n_path: .other.test/x\n{promised}---\n_path: /good\n{promised}"),
+    );
+    sandbox.write("urldb/b.test@other.test.yaml", "---\n---\n_path: /x\n");
+    sandbox.write("urldb/rules/a.test.rules", "main {};\n");
+    sandbox.write("archive/index.cdxj", "");
+    let warnings = [
+        "urldb/a.test.yaml:3: the record has no valid URL; `urldb lint` names the mistake",
+        "urldb/b.test@other.test.yaml:3: the record has no valid URL",
+    ];
+    for format in ["human", "json"] {
+        let list = sandbox.urldb(&["list", "--format", format]).code(0);
+        assert_eq!(list.out.lines().count(), 1, "{list:#?}");
+        list.complains(&warnings).says(&["http://a.test/good"]);
+    }
+    for format in [
+        "list",
+        "jsonl",
+        "csv",
+        "ssd3",
+        "sha256sum",
+        "cdxj",
+        "sitemap",
+    ] {
+        let export = sandbox.urldb(&["export", format]).code(0);
+        assert!(!export.out.contains("other.test"), "{format}: {export:#?}");
+        assert!(export.out.contains("good"), "{format}: {export:#?}");
+        export.complains(&["2 records left out", "no valid URL"]);
+    }
+    let bag = ["archive", "export", "--bagit", "bag"];
+    sandbox
+        .urldb(&bag)
+        .code(1)
+        .says(&["exported 0 of 2 static records"])
+        .complains(&[warnings[0], "not in the archive: http://a.test/good"]);
+    let lint = sandbox.urldb(&["lint"]).code(1);
+    assert!(!lint.out.contains("a.test.other.test"), "{lint:#?}");
+}

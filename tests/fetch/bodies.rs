@@ -320,7 +320,7 @@ fn a_page_is_read_as_far_as_it_is_wanted() {
         }
     });
     let network = network(&[("example.test", &server)]);
-    for body in [BodyUse::Skip, job("").body] {
+    for body in [BodyUse::Skip, job("http://example.test/").body] {
         let seen = |path: &str, canonical: Option<&str>| {
             let mut job = job(&format!("http://example.test/{path}"));
             job.body = body;

@@ -205,10 +205,11 @@ fn waiting_takes_no_slot() {
         ..quick_with(|options| options.host_concurrency = 1)
     };
     let wait = Duration::from_millis(150);
-    let again = |job: &Job, seen: &[Observation]| match (job.url.ends_with("/0"), seen.len()) {
-        (true, 1) => Next::Retry { wait, fresh: false },
-        _ => Next::Done(()),
-    };
+    let again =
+        |job: &Job, seen: &[Observation]| match (job.url.as_str().ends_with("/0"), seen.len()) {
+            (true, 1) => Next::Retry { wait, fresh: false },
+            _ => Next::Done(()),
+        };
     run(&options, &server, jobs("example.test", 5), again);
     let targets: Vec<String> = server
         .requests()

@@ -18,7 +18,7 @@ use std::time::Duration;
 
 use sha2::{Digest, Sha256};
 use urldb::stop::Stop;
-use urldb_canon::Scheme;
+use urldb_canon::{RequestUrl, Scheme};
 use urldb_fetch::{FetchOptions, FetchedJob, Fetcher, HostOptions, Mapping, NetworkOptions, Next};
 use urldb_verdict::{BodyUse, FailureKind, Job, JobKey, Keep, Observation, Promise, Request};
 
@@ -58,6 +58,26 @@ fn network(hosts: &[(&str, &Server)]) -> NetworkOptions {
     }
 }
 
+/// The URL of a job, which may name a port.
+fn request_url(url: &str) -> RequestUrl {
+    let (scheme, rest) = url.split_once("://").unwrap();
+    let scheme = match scheme {
+        "http" => Scheme::Http,
+        "https" => Scheme::Https,
+        other => panic!("no job has the scheme {other}"),
+    };
+    let (authority, path) = rest.split_at(rest.find('/').unwrap());
+    let (host, port) = match authority.split_once(':') {
+        Some((host, port)) => (host, Some(port)),
+        None => (authority, None),
+    };
+    let url = RequestUrl::new(scheme, host, path).expect("host and path are valid");
+    match port {
+        Some(port) => url.at_port(port.parse().unwrap()),
+        None => url,
+    }
+}
+
 /// A job that GETs a URL and keeps the body.
 fn job(url: &str) -> Job {
     Job {
@@ -68,7 +88,7 @@ fn job(url: &str) -> Job {
             alias: None,
             scheme: Scheme::Http,
         },
-        url: url.to_owned(),
+        url: request_url(url),
         file: "urldb/example.test.yaml".into(),
         line: 1,
         promise: Promise::default(),
@@ -131,7 +151,11 @@ fn fetch_all(
              job, observations, ..
          }| {
             let mut all = all.lock().expect("no panic under the lock");
-            all.extend(observations.into_iter().map(|one| (job.url.clone(), one)));
+            all.extend(
+                observations
+                    .into_iter()
+                    .map(|one| (job.url.to_string(), one)),
+            );
         },
         &Stop::new(),
     );

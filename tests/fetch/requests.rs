@@ -145,7 +145,7 @@ fn mapping(host: &str, port: Option<u16>, to: &Server) -> Mapping {
 fn a_mapping_leads_elsewhere_and_keeps_the_host() {
     let [any, special, literal] =
         ["any", "special", "literal"].map(|name| Server::new(move |_| Reply::ok(name)));
-    let network = NetworkOptions {
+    let mut network = NetworkOptions {
         map: vec![
             mapping("Example.Test.", None, &any),
             mapping("example.test", Some(8081), &special),
@@ -154,16 +154,29 @@ fn a_mapping_leads_elsewhere_and_keeps_the_host() {
         ],
         ..NetworkOptions::default()
     };
+    // Only redirects lead to hosts that no domain file is named after.
+    let away = Server::new(|request| Reply::redirect(302, &request.target[1..]));
+    network.map.push(mapping("away.test", None, &away));
     for (url, server, host) in [
         ("http://example.test/", &any, "example.test"),
-        ("http://EXAMPLE.test:8080/", &any, "example.test:8080"),
+        ("http://example.test:8080/", &any, "example.test:8080"),
+        (
+            "http://away.test/http://EXAMPLE.test:8080/",
+            &any,
+            "example.test:8080",
+        ),
         ("http://example.test:8081/", &special, "example.test:8081"),
         ("http://192.0.2.1/", &literal, "192.0.2.1"),
-        ("http://[2001:db8::1]:99/", &literal, "[2001:db8::1]:99"),
+        (
+            "http://away.test/http://[2001:db8::1]:99/",
+            &literal,
+            "[2001:db8::1]:99",
+        ),
     ] {
         let seen = fetch(&quick(), &network, job(url));
         assert_eq!(seen.failure, None, "{url}");
-        assert_eq!(seen.hops[0].address, Some(server.address()), "{url}");
+        let last = seen.hops.last().unwrap();
+        assert_eq!(last.address, Some(server.address()), "{url}");
         assert_eq!(
             server.requests().last().unwrap().header("host"),
             Some(host),

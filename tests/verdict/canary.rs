@@ -6,7 +6,7 @@ use super::*;
 fn at_host(host: &str, seen: Observation) -> JudgedJob {
     let mut job = job(&Promise::default(), "/a");
     host.clone_into(&mut job.key.domain);
-    job.url = format!("http://{host}/a");
+    job.url = RequestUrl::new(Scheme::Http, host, "/a").unwrap();
     let seen: Vec<_> = std::iter::repeat_with(|| clone(&seen)).take(3).collect();
     let Decision::Final(verdict) = decide(&job, &seen, &policy()) else {
         panic!("no verdict yet");
@@ -32,7 +32,7 @@ fn states(judged: &[JudgedJob]) -> Vec<(&str, State, Option<&str>)> {
     states
         .map(|JudgedJob { job, verdict, .. }| {
             (
-                &*job.url,
+                job.url.as_str(),
                 verdict.state(),
                 reason_of(&verdict.classification),
             )
@@ -130,7 +130,7 @@ fn of_a_single_host_nobody_can_tell() {
 fn answered(host: &str, seen: impl Fn() -> Observation) -> JudgedJob {
     let mut job = job(&bytes_promised(), "/a");
     host.clone_into(&mut job.key.domain);
-    job.url = format!("http://{host}/a");
+    job.url = RequestUrl::new(Scheme::Http, host, "/a").unwrap();
     let mut observations = vec![];
     loop {
         observations.push(seen());

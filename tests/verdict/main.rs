@@ -9,7 +9,7 @@ mod statuses;
 use std::time::Duration;
 
 use jiff::{Timestamp, ToSpan};
-use urldb_canon::Scheme;
+use urldb_canon::{RequestUrl, Scheme};
 use urldb_protocol::{Reason, State};
 use urldb_verdict::{
     Beginning, Body, BodyEnd, BodyUse, Canary, Classification, Damage, Decision, Decoded, Failure,
@@ -134,7 +134,7 @@ fn job(promise: &Promise, path: &str) -> Job {
             alias: None,
             scheme: Scheme::Http,
         },
-        url: format!("http://example.org{path}"),
+        url: RequestUrl::new(Scheme::Http, "example.org", path).unwrap(),
         file: "urldb/example.org.yaml".into(),
         line: 2,
         promise: promise.clone(),

@@ -4,6 +4,8 @@
 //! and so are numbers that programs read as an address (`0x7f.1`, `2130706433`). A plain `127.0.0.1`
 //! is a host like any other.
 
+use std::borrow::Cow;
+
 use idna::AsciiDenyList;
 
 const MAX_LABEL_LENGTH: usize = 63;
@@ -12,19 +14,21 @@ const MAX_HOST_LENGTH: usize = 253;
 /// The canonical spelling of `raw`.
 ///
 /// The error is the reason, worded so that it continues a sentence that starts with the host.
-pub(crate) fn canonical_host(raw: &str) -> Result<String, &'static str> {
+pub(crate) fn canonical_host(raw: &str) -> Result<Cow<'_, str>, &'static str> {
     if raw.starts_with('[') {
         return Err("is an IPv6 address: watch the URL under a host name");
     }
     if raw.contains('%') {
         return Err("has a percent escape: write the character itself");
     }
-    let host = idna::domain_to_ascii_cow(raw.as_bytes(), AsciiDenyList::EMPTY)
+    let mut host = idna::domain_to_ascii_cow(raw.as_bytes(), AsciiDenyList::EMPTY)
         .map_err(|_| "is not a valid internationalized name")?;
-    let host = host.strip_suffix('.').unwrap_or(&host);
-    check_labels(host)?;
-    check_numeric(host)?;
-    Ok(host.to_owned())
+    if let Some(without_dot) = host.strip_suffix('.') {
+        host = Cow::Owned(without_dot.to_owned());
+    }
+    check_labels(&host)?;
+    check_numeric(&host)?;
+    Ok(host)
 }
 
 fn check_labels(host: &str) -> Result<(), &'static str> {

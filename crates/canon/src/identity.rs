@@ -53,8 +53,11 @@ impl fmt::Display for Scheme {
     }
 }
 
-/// A URL in the spelling of the database; displayed as a URL.
+/// A URL in the spelling of the database; displayed as a URL. Only [`identify`] and [`rules`] make one.
+///
+/// [`rules`]: crate::rules
 #[derive(Debug, Clone, PartialEq, Eq, Hash)]
+#[non_exhaustive]
 pub struct Identity {
     /// The scheme of the input.
     pub scheme: Scheme,
@@ -79,22 +82,46 @@ impl fmt::Display for Identity {
 ///
 /// let url = RequestUrl::new(Scheme::Http, "a.test", "/x").unwrap();
 /// assert_eq!(url.as_str(), "http://a.test/x");
+/// assert_eq!(url.at_port(8080).as_str(), "http://a.test:8080/x");
 /// assert!(RequestUrl::new(Scheme::Http, "a.test", ".other.test/x").is_none());
 /// assert!(RequestUrl::new(Scheme::Http, "a.test@other.test", "/x").is_none());
 /// ```
-#[derive(Debug, Clone, PartialEq, Eq)]
+#[derive(Debug, Clone, PartialEq, Eq, PartialOrd, Ord, Hash)]
 pub struct RequestUrl(String);
 
 impl RequestUrl {
     /// The URL of `path` at `host`; `None` if one of them is not valid.
     pub fn new(scheme: Scheme, host: &str, path: &str) -> Option<Self> {
         let is_host = canonical_host(host).is_ok_and(|canonical| canonical == host);
-        (is_host && path.starts_with('/')).then(|| Self(format!("{scheme}://{host}{path}")))
+        let is_valid = is_host && path.starts_with('/');
+        is_valid.then(|| Self([scheme.as_str(), "://", host, path].concat()))
+    }
+
+    /// The same URL at a port of its host. The URLs of domain files have no port.
+    #[must_use]
+    pub fn at_port(mut self, port: u16) -> Self {
+        let host = self.0.find("://").map_or(0, |at| at + "://".len());
+        let path = self.0[host..].find(['/', ':']).map_or(0, |at| at + host);
+        let end = self.0[path..].find('/').map_or(path, |at| at + path);
+        self.0.replace_range(path..end, &format!(":{port}"));
+        self
     }
 
     /// The URL as text.
     pub fn as_str(&self) -> &str {
         &self.0
+    }
+}
+
+impl AsRef<str> for RequestUrl {
+    fn as_ref(&self) -> &str {
+        &self.0
+    }
+}
+
+impl fmt::Display for RequestUrl {
+    fn fmt(&self, f: &mut fmt::Formatter<'_>) -> fmt::Result {
+        f.write_str(&self.0)
     }
 }
 
@@ -130,10 +157,12 @@ pub(crate) fn identify_with_port(input: &str) -> Result<(Identity, u16), UrlErro
     }
     let (host, port) =
         split_port(authority, scheme).map_err(|port| port_error(input, port, scheme))?;
-    let host = canonical_host(host).map_err(|problem| UrlError::Host {
-        host: redact_part(input, host),
-        problem,
-    })?;
+    let host = canonical_host(host)
+        .map_err(|problem| UrlError::Host {
+            host: redact_part(input, host),
+            problem,
+        })?
+        .into_owned();
     let path = canonical_path(path).map_err(|error| match error {
         UrlError::BadPercentEncoding { escape } => UrlError::BadPercentEncoding {
             escape: redact_part(input, &escape),

@@ -370,7 +370,7 @@ async fn send_request(
 
 /// The host whose rate limit counts the first request of a job.
 fn host_of(job: &Job) -> String {
-    let url = Url::parse(&job.url).ok();
+    let url = Url::parse(job.url.as_str()).ok();
     let host = url.as_ref().and_then(Url::host_str);
     host.unwrap_or(&job.key.domain).to_owned()
 }

@@ -295,7 +295,8 @@ pub fn cdxj_line(domain_record: &DomainRecord<'_>, moment: &str) -> Option<Strin
         .content_sha256
         .as_deref()
         .and_then(crate::table::digest)?;
-    let (url, key) = (domain_record.url(), surt(&domain_record.url()));
+    let url = domain_record.url();
+    let key = surt(url);
     if !key.bytes().all(|byte| byte.is_ascii_graphic()) {
         return None;
     }
@@ -310,7 +311,7 @@ pub fn cdxj_line(domain_record: &DomainRecord<'_>, moment: &str) -> Option<Strin
         .content_length
         .map(|length| length.to_string());
     for (name, value) in [
-        ("url", Some(url)),
+        ("url", Some(url.to_owned())),
         ("mime", Some(mime.unwrap_or("unk").to_owned())),
         ("status", Some("200".to_owned())),
         ("digest", Some(format!("sha256:{sha256}"))),

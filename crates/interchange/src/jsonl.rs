@@ -5,6 +5,7 @@ use std::io::{self, BufRead, Write};
 use std::sync::Arc;
 
 use serde_json::{Map, Value as Json};
+use urldb_canon::{RequestUrl, Scheme};
 use urldb_format::Metadata;
 
 use crate::input::LineReader;
@@ -38,8 +39,7 @@ fn parse(text: &str, place: &Location) -> Result<ListItem, Notice> {
         url.ok_or_else(|| refused("there is no `url`"))?,
     )?;
     if let Some(domain) = object.get("domain").and_then(Json::as_str) {
-        let same = urldb_canon::identify(&format!("http://{domain}/"));
-        if same.is_ok_and(|identity| identity.host == domain) {
+        if RequestUrl::new(Scheme::Http, domain, "/").is_some() {
             domain.clone_into(&mut item.host);
         } else {
             return Err(refused("`domain` is not a host name"));

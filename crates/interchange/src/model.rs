@@ -5,7 +5,7 @@ use std::fmt;
 use std::io;
 use std::sync::Arc;
 
-use urldb_canon::{Identity, Scheme, identify};
+use urldb_canon::{Identity, RequestUrl, Scheme, identify};
 use urldb_format::{Mapping, Metadata, Record};
 
 /// A location in a source.
@@ -71,7 +71,9 @@ impl ListItem {
     /// A notice that says why the database cannot hold the URL.
     pub fn new(place: Location, url: &str) -> Result<Self, Notice> {
         match identify(url) {
-            Ok(Identity { scheme, host, path }) => Ok(Self {
+            Ok(Identity {
+                scheme, host, path, ..
+            }) => Ok(Self {
                 place,
                 scheme,
                 host,
@@ -86,6 +88,11 @@ impl ListItem {
 }
 
 impl ListItem {
+    /// The URL of the item; `None` if host and path make none.
+    pub fn url(&self) -> Option<RequestUrl> {
+        RequestUrl::new(self.scheme, &self.host, &self.record.path)
+    }
+
     /// Replaces the record by the one in the source. A path without a leading `/` is refused, because
     /// it would change the host when it is appended to the host.
     pub(crate) fn with_record(mut self, mut document: Mapping) -> Result<Self, Notice> {
@@ -233,26 +240,34 @@ impl ReadError {
     }
 }
 
-/// A record of the database, with its domain.
-#[derive(Debug, Clone, Copy)]
+/// A record of the database, with its domain and its URL.
+#[derive(Debug, Clone)]
 pub struct DomainRecord<'a> {
-    /// The host that the domain file is named after.
-    pub domain: &'a str,
-    /// The metadata of the domain file.
-    pub metadata: &'a Metadata,
-    /// The record.
-    pub record: &'a Record,
+    pub(crate) domain: &'a str,
+    pub(crate) record: &'a Record,
+    metadata: &'a Metadata,
+    url: RequestUrl,
 }
 
-impl DomainRecord<'_> {
+impl<'a> DomainRecord<'a> {
+    /// A record in the domain file of the host `domain`; `None` if host and path make no URL.
+    pub fn new(domain: &'a str, metadata: &'a Metadata, record: &'a Record) -> Option<Self> {
+        Some(Self {
+            domain,
+            record,
+            metadata,
+            url: RequestUrl::new(metadata.scheme(), domain, &record.path)?,
+        })
+    }
+
     /// The scheme of the record's URL.
     pub fn scheme(&self) -> Scheme {
         self.metadata.scheme()
     }
 
     /// The URL of the record.
-    pub fn url(&self) -> String {
-        format!("{}://{}{}", self.scheme(), self.domain, self.record.path)
+    pub fn url(&self) -> &str {
+        self.url.as_str()
     }
 
     /// Whether the record requests its URL with a plain GET, so that the URL identifies the record.

@@ -304,7 +304,7 @@ impl<W: Write> Writer<W> {
         writeln!(
             self.output,
             "<url><loc>{}</loc></url>",
-            quick_xml::escape::escape(url.as_str())
+            quick_xml::escape::escape(url)
         )?;
         Ok(true)
     }

@@ -130,7 +130,7 @@ pub fn write(
         .content_sha256
         .as_deref()
         .and_then(digest);
-    let (Some(sha256), Some(name)) = (sha256, name_of(base, &domain_record.url())) else {
+    let (Some(sha256), Some(name)) = (sha256, name_of(base, domain_record.url())) else {
         return Ok(false);
     };
     if name.contains(['\\', '\n', '\r']) {

@@ -208,7 +208,7 @@ impl<W: Write> Writer<W> {
     /// Writes the row of a record.
     pub fn write(&mut self, domain_record: &DomainRecord<'_>) -> io::Result<()> {
         let mut rest = domain_record.record.to_mapping();
-        let mut row = vec![domain_record.url()];
+        let mut row = vec![domain_record.url().to_owned()];
         let same =
             urldb_canon::identify(&row[0]).is_ok_and(|it| it.path == domain_record.record.path);
         if same {

@@ -32,7 +32,7 @@ pub fn canonical_mismatch(job: &Job, seen: &Observation) -> Option<CanonicalMism
     let official = job.promise.canonical.as_deref()?;
     let (page, last) = (seen.page.as_deref()?, seen.last()?);
     let is_good = (200..300).contains(&last.status);
-    let is_at_home = is_same(&last.url, official) || is_same(&last.url, &job.url);
+    let is_at_home = is_same(&last.url, official) || is_same(&last.url, job.url.as_str());
     if !is_good || !is_at_home || is_coded(last) {
         return None;
     }

@@ -3,7 +3,7 @@
 use std::sync::Arc;
 
 use sha2::{Digest, Sha256};
-use urldb_canon::Scheme;
+use urldb_canon::{RequestUrl, Scheme};
 
 use crate::promise::Promise;
 use crate::request::Request;
@@ -53,7 +53,7 @@ pub struct Job {
     /// Identifies the job between runs.
     pub key: JobKey,
     /// The URL to request.
-    pub url: String,
+    pub url: RequestUrl,
     /// The domain file, relative to the root, with `/`.
     pub file: Arc<str>,
     /// The first line of the record in it, counted from 1.

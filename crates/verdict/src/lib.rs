@@ -52,7 +52,8 @@ pub use observation::{
 };
 pub use options::VerdictOptions;
 pub use plan::{
-    Cnames, KeptBodies, NamedRecord, PastRuns, PlanOptions, Rehash, Selection, SkippedRecords,
+    Cnames, FileOptions, KeptBodies, NamedRecord, PastRuns, PlanOptions, Rehash, Selection,
+    SkippedRecords,
 };
 pub use promise::Promise;
 pub use redirect::{becomes_get, location_text};

@@ -5,7 +5,8 @@ use std::fmt::Write as _;
 use std::io::Write;
 use std::path::PathBuf;
 
-use urldb_format::{Record, RecordEntry};
+use urldb_canon::{RequestUrl, Scheme};
+use urldb_format::Record;
 use urldb_text::sanitize;
 use urldb_warc::{CdxjLine, Digest, REVISIT_MIME};
 
@@ -14,7 +15,7 @@ use crate::ambient::Ambient;
 use crate::archive::{bag, date};
 use crate::cli::args::SelectArgs;
 use crate::cli::print::output;
-use crate::cli::print::style::{count, print_warning};
+use crate::cli::print::style::{count, print_invalid_record, print_warning};
 use crate::explain::explain;
 
 /// Copy the promised bytes of all static records out of the archive
@@ -37,7 +38,7 @@ pub(super) struct Args {
 /// The promise of a static record whose request is a plain GET.
 struct PromisedFile {
     host: String,
-    url: String,
+    url: RequestUrl,
     path: String,
     length: Option<u64>,
     sha256: Option<[u8; 32]>,
@@ -45,7 +46,7 @@ struct PromisedFile {
 
 pub(super) fn run(args: &Args, context: &Context) -> anyhow::Result<ExitCode> {
     let catalogue = catalogue(context)?;
-    let promised = promised(args, context)?;
+    let (promised, invalid) = promised(args, context)?;
     let copies = copies(&catalogue, &promised)?;
     let target = context.directory.join(&args.target);
     let mut bag = bag::Bag::begin(&target)?;
@@ -63,18 +64,19 @@ pub(super) fn run(args: &Args, context: &Context) -> anyhow::Result<ExitCode> {
             let _ = writeln!(urls, "{}\tdata/{name}\t{captured}", promised.url);
         }
     }
+    let total = promised.len() + invalid;
     let today = (Ambient::SYSTEM.now)().strftime("%Y-%m-%d").to_string();
     let bytes = bag.finish(&today, &[("urls.tsv", urls)])?;
     if !context.quiet {
         writeln!(
             output::stdout(),
             "exported {exported} of {}, {}, to {}",
-            count(promised.len() as u64, "static record"),
+            count(total as u64, "static record"),
             count(bytes, "byte"),
             args.target.display()
         )?;
     }
-    Ok(if exported == promised.len() {
+    Ok(if exported == total {
         ExitCode::Success
     } else {
         ExitCode::Findings
@@ -82,14 +84,15 @@ pub(super) fn run(args: &Args, context: &Context) -> anyhow::Result<ExitCode> {
 }
 
 impl PromisedFile {
-    fn of(host: &str, scheme: &str, record: &Record) -> Self {
-        Self {
+    /// The promise of a record; `None` if the record has no valid URL.
+    fn of(host: &str, scheme: Scheme, record: &Record) -> Option<Self> {
+        Some(Self {
             host: host.to_owned(),
-            url: format!("{scheme}://{host}{}", record.path),
+            url: RequestUrl::new(scheme, host, &record.path)?,
             path: record.path.clone(),
             length: record.content_length,
             sha256: record.sha256(),
-        }
+        })
     }
 
     fn ensure_kept(&self, length: u64, sha256: &[u8; 32]) -> anyhow::Result<()> {
@@ -103,22 +106,31 @@ impl PromisedFile {
     }
 }
 
-fn promised(args: &Args, context: &Context) -> anyhow::Result<Vec<PromisedFile>> {
+/// The promises of the selected records, and the number of records without a valid URL.
+fn promised(args: &Args, context: &Context) -> anyhow::Result<(Vec<PromisedFile>, usize)> {
     let selection = args.select.resolve(context)?;
-    let mut promised = vec![];
+    let (mut promised, mut invalid) = (vec![], 0);
     let database = context.config.open_database()?;
     for parsed in database.read_where(|host| selection.wants_domain(host)) {
         let file = parsed?.file;
         let host = file.host();
-        let scheme = file.metadata().scheme().as_str();
-        let records = file.records().map(RecordEntry::record).filter(|record| {
+        let scheme = file.metadata().scheme();
+        let records = file.records().filter(|entry| {
+            let record = entry.record();
             record.is_static()
                 && record.identity().request.is_none()
                 && selection.wants_record(host, record)
         });
-        promised.extend(records.map(|record| PromisedFile::of(host, scheme, record)));
+        for entry in records {
+            if let Some(file) = PromisedFile::of(host, scheme, entry.record()) {
+                promised.push(file);
+            } else {
+                invalid += 1;
+                print_invalid_record(&context.shown(file.path()), entry.line());
+            }
+        }
     }
-    Ok(promised)
+    Ok((promised, invalid))
 }
 
 /// The responses with each promised digest, of any URL.
@@ -153,12 +165,12 @@ fn sources<'a>(
         return Box::new(lines.map(|line| catalogue.payload_at(line.clone())));
     }
     let query = CaptureQuery {
-        url: &promised.url,
+        url: promised.url.as_str(),
         request: None,
         at: None,
         any: false,
     };
-    Box::new(match catalogue.find(&promised.url, None) {
+    Box::new(match catalogue.find(promised.url.as_str(), None) {
         Ok(captures) if captures.is_empty() => None.into_iter(),
         Ok(_) => Some(catalogue.find_payload(query)).into_iter(),
         Err(error) => Some(Err(error)).into_iter(),
@@ -187,7 +199,7 @@ fn add<'a>(
             Err(error) => problem.get_or_insert(error),
         };
     }
-    let url = sanitize(&promised.url);
+    let url = sanitize(promised.url.as_str());
     print_warning(match problem {
         Some(problem) => format!(
             "not in the archive: {url}: {}",

@@ -1,21 +1,20 @@
 //! The options that select records.
 
+use std::collections::HashMap;
 use std::collections::hash_map::Entry;
-use std::collections::{BTreeMap, HashMap};
-use std::path::Path;
 
 use clap::Args;
 use urldb_canon::rules::SiteRules;
-use urldb_canon::{Identity, Scheme};
-use urldb_format::{Database, DomainFile};
+use urldb_canon::{Identity, RequestUrl};
+use urldb_format::Database;
 use urldb_text::nearest;
-use urldb_verdict::plan::is_asked_of_cnames;
 use urldb_verdict::{NamedRecord, Selection};
 
 use super::context::MapArgs;
 use crate::cli::Context;
 use crate::config::Config;
 use crate::database::aliases::Aliases;
+use crate::database::lookup::DomainIndex;
 use crate::database::site_rules;
 
 /// Which records.
@@ -134,15 +133,7 @@ struct RecordLookup<'a> {
     context: &'a Context,
     rules: SiteRules,
     aliases: Aliases,
-    domains: HashMap<String, Domain>,
-}
-
-/// What is looked up in a domain file.
-#[derive(Default)]
-struct Domain {
-    schemes: Vec<Scheme>,
-    /// Each path, and whether cnames are asked for it.
-    paths: BTreeMap<String, bool>,
+    domains: HashMap<String, DomainIndex>,
 }
 
 impl<'a> RecordLookup<'a> {
@@ -175,31 +166,33 @@ impl<'a> RecordLookup<'a> {
     /// The record of a URL, if it has one.
     fn record(&mut self, url: &Identity) -> anyhow::Result<Option<NamedRecord>> {
         let host = self.aliases.primary_host(&url.host);
-        let is_known = self.domain(&host)?.paths.contains_key(&url.path);
-        Ok(is_known.then(|| NamedRecord {
+        let found = self.domain(&host)?.find(&url.path);
+        let path = found.map(|(spelling, _)| spelling.to_owned());
+        Ok(path.map(|path| NamedRecord {
             alias: (host != url.host).then(|| url.host.clone()),
             domain: host,
-            path: url.path.clone(),
+            path,
         }))
     }
 
     /// The error about a URL without a record.
     fn not_found(&mut self, typed: &str, url: &Identity) -> anyhow::Result<anyhow::Error> {
         let host = self.aliases.primary_host(&url.host);
-        let paths = self.domain(&host)?.paths.keys().map(String::as_str);
-        Ok(match nearest(&url.path, paths) {
-            Some(near) => anyhow::anyhow!(
-                "{typed} is not in the database; did you mean {}://{host}{near}?",
-                url.scheme
-            ),
-            None => anyhow::anyhow!("{typed} is not in the database; `urldb add` adds it"),
-        })
+        let near = nearest(&url.path, self.domain(&host)?.paths());
+        Ok(
+            match near.and_then(|near| RequestUrl::new(url.scheme, &host, near)) {
+                Some(near) => {
+                    anyhow::anyhow!("{typed} is not in the database; did you mean {near}?")
+                }
+                None => anyhow::anyhow!("{typed} is not in the database; `urldb add` adds it"),
+            },
+        )
     }
 
     /// An error for a URL that no run asks for, although its record exists.
     fn require_asked(&mut self, url: &Identity, named: &NamedRecord) -> anyhow::Result<()> {
-        let Identity { scheme, path, .. } = url;
-        let host = &named.domain;
+        let scheme = &url.scheme;
+        let (host, path) = (&named.domain, &named.path);
         let domain = self.domain(host)?;
         if !domain.schemes.contains(scheme) {
             let asked: Vec<&str> = domain.schemes.iter().map(|it| it.as_str()).collect();
@@ -209,40 +202,21 @@ impl<'a> RecordLookup<'a> {
                 asked.join(" and ")
             );
         }
-        let is_asked_of_cnames = domain.paths.get(path).copied().unwrap_or_default();
+        let found = domain.find(path);
         anyhow::ensure!(
-            named.alias.is_none() || is_asked_of_cnames,
+            named.alias.is_none() || found.is_some_and(|(_, record)| record.is_asked_of_cnames),
             "{url} is never asked: its record promises a redirect, which is the promise of {host} \
              alone; ask for {scheme}://{host}{path}"
         );
         Ok(())
     }
 
-    fn domain(&mut self, host: &str) -> anyhow::Result<&Domain> {
+    fn domain(&mut self, host: &str) -> anyhow::Result<&DomainIndex> {
         Ok(match self.domains.entry(host.to_owned()) {
             Entry::Occupied(known) => known.into_mut(),
-            Entry::Vacant(place) => place.insert(Domain::read(&self.context.domain_file(host))?),
-        })
-    }
-}
-
-impl Domain {
-    /// The domain of the file at `path`; without records if there is no file.
-    fn read(path: &Path) -> anyhow::Result<Self> {
-        let mut domain = Self::default();
-        if path.symlink_metadata().is_err() {
-            return Ok(domain);
-        }
-        for part in DomainFile::read_parts(path)? {
-            let file = part?.into_parsed().0.file;
-            domain.schemes = file.metadata().schemes();
-            for entry in file.records() {
-                let record = entry.record();
-                // Several requests may have one path.
-                let is_asked = domain.paths.entry(record.path.clone()).or_default();
-                *is_asked |= is_asked_of_cnames(record);
+            Entry::Vacant(place) => {
+                place.insert(DomainIndex::read(&self.context.domain_file(host))?)
             }
-        }
-        Ok(domain)
+        })
     }
 }

@@ -38,7 +38,9 @@ pub(super) fn fill(context: &Context, lacking: &[Url], exit: ExitCode) -> anyhow
     let stop = Stop::new();
     stop_on_signals(&stop)?;
     let (get, body) = (Record::default(), run::probe_body(&context.config));
-    let jobs = lacking.iter().map(|url| run::probe_job(url, &get, body));
+    let jobs = lacking
+        .iter()
+        .filter_map(|url| run::probe_job(url, &get, body));
     let mut batch = Batch::new(context);
     let mut outcome = Ok(());
     let mut refused = 0;

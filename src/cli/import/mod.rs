@@ -12,7 +12,6 @@ use std::collections::BTreeMap;
 use std::path::PathBuf;
 
 use anyhow::Context as _;
-use urldb_canon::RequestUrl;
 use urldb_canon::rules::SiteRules;
 use urldb_interchange::{ListItem, Notice, ReadEvent};
 
@@ -120,7 +119,7 @@ fn read(
 /// # Errors
 /// A notice with the reason, if the rules do not admit the URL.
 fn page_of(rules: &SiteRules, mut item: ListItem) -> Result<ListItem, Notice> {
-    let Some(url) = RequestUrl::new(item.scheme, &item.host, &item.record.path) else {
+    let Some(url) = item.url() else {
         return Ok(item);
     };
     let trace = rules.explain(url.as_str());

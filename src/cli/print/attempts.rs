@@ -75,7 +75,7 @@ impl Progress for AttemptLog {
             self.entries.borrow_mut().push(LogEntry {
                 file: job.file.to_string(),
                 line: job.line,
-                url: job.url.clone(),
+                url: job.url.to_string(),
                 text: format_job(job, seen, verdict),
             });
         }
@@ -91,7 +91,7 @@ fn format_job(job: &Job, seen: &[Observation], verdict: &Verdict) -> String {
     let mut text = format!(
         "{} {}\n  {} {}:{}\n",
         sanitize(&job.request.method),
-        sanitize(&job.url),
+        sanitize(job.url.as_str()),
         paint(DIM, "-->"),
         sanitize(&job.file),
         job.line

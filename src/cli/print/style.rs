@@ -51,6 +51,13 @@ pub(crate) fn print_warning(text: impl Display) {
     let _ = writeln!(output::stderr(), "{} {text}", paint(WARN, "warning:"));
 }
 
+/// The warning about a record that a command passes over, since it has no valid URL.
+pub(crate) fn print_invalid_record(file: &str, line: usize) {
+    print_warning(format!(
+        "{file}:{line}: the record has no valid URL; `urldb lint` names the mistake"
+    ));
+}
+
 /// A finding in a file, in the form that editors and terminals make clickable.
 pub(crate) fn write_finding(
     out: &mut impl Write,

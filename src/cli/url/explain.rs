@@ -1,15 +1,15 @@
 //! `urldb url explain`.
 
 use urldb_canon::rules::SiteRules;
-use urldb_canon::{Identity, surt};
-use urldb_format::{DomainFile, RecordEntry};
+use urldb_canon::surt;
 
 use super::explanation::{Explanation, RecordLocation};
 use super::table;
 use crate::cli::Context;
 use crate::cli::print::output;
 use crate::cli::print::style::Format;
-use crate::database::aliases::{Aliases, read_if_there};
+use crate::database::aliases::Aliases;
+use crate::database::lookup::DomainIndex;
 use crate::database::site_rules;
 use crate::exit::ExitCode;
 
@@ -62,21 +62,18 @@ fn explain(url: &str, context: &Context) -> anyhow::Result<Explanation> {
         && let Ok(page) = found.record
     {
         let host = aliases.map(|known| known.primary_host(&page.host));
-        let kept = Identity {
-            host: host.unwrap_or_else(|| page.host.clone()),
-            ..page.clone()
-        };
+        let mut kept = page.clone();
+        kept.host = host.unwrap_or(kept.host);
         explanation.surt = Some(surt(&kept.to_string()));
         let path = context.domain_file(&kept.host);
-        let file = read_if_there(&path)?;
-        let mut records = file.iter().flat_map(DomainFile::records);
-        let entry = records.find(|entry| entry.record().path == kept.path);
+        let index = DomainIndex::read(&path)?;
+        let found = index.find(&kept.path);
         explanation.record = Some(RecordLocation {
             file: context.shown(&path),
             cname: (kept.host != page.host).then_some(page.host),
-            path: kept.path,
-            known: has_database.then_some(entry.is_some()),
-            line: entry.map(RecordEntry::line),
+            known: has_database.then_some(found.is_some()),
+            line: found.map(|(_, record)| record.line),
+            path: found.map_or(kept.path.clone(), |(spelling, _)| spelling.to_owned()),
         });
     }
     Ok(explanation)

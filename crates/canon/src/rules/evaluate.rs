@@ -150,13 +150,12 @@ fn matched_how(with_separators: bool) -> MatchResult {
 fn website_name(variables: &[BoundVariable<'_>], domain: &str) -> Result<String, ResolveError> {
     let labels: String = variables.iter().map(BoundVariable::page_text).collect();
     let website = host_below(&labels, domain);
-    match canonical_host(&website) {
-        Ok(canonical) if canonical == website => Ok(website),
-        other => Err(ResolveError::BadWebsite {
-            website,
-            problem: other.err().unwrap_or("is not a host in canonical spelling"),
-        }),
-    }
+    let problem = match canonical_host(&website) {
+        Ok(canonical) if canonical == website => return Ok(website),
+        Ok(_) => "is not a host in canonical spelling",
+        Err(problem) => problem,
+    };
+    Err(ResolveError::BadWebsite { website, problem })
 }
 
 /// The host `labels` below `domain`.

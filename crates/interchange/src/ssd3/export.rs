@@ -6,7 +6,7 @@ use jiff::civil::DateTime;
 use percent_encoding::utf8_percent_encode;
 use serde_json::{Map, Value as Json};
 use sha2::{Digest, Sha256};
-use urldb_canon::identify;
+use urldb_canon::{RequestUrl, identify};
 use urldb_format::{Mapping, Metadata, Value, is_sha256};
 
 use super::extensions::{
@@ -203,21 +203,16 @@ fn add_uri(
     let spelled = take(catalogue, "uri", |text| text != url && is_good(text));
     let uri = match spelled {
         Some(uri) => uri,
-        None if is_good(&url) => url,
+        None if is_good(url) => url.to_owned(),
         None => {
             converted.synthesized.push("URI");
-            let encoded = format!(
-                "{}://{}{}",
-                domain_record.scheme(),
-                domain_record.domain,
-                utf8_percent_encode(&domain_record.record.path, PATH_AND_QUERY)
-            );
-            // A file whose name is not a host has no valid URL, so the extensions alone name it.
-            if is_good(&encoded) {
-                encoded
-            } else {
-                "http://invalid/".to_owned()
-            }
+            let path = utf8_percent_encode(&domain_record.record.path, PATH_AND_QUERY).to_string();
+            let encoded = RequestUrl::new(domain_record.scheme(), domain_record.domain, &path);
+            // Where no spelling of the path is valid, the extensions alone name the record.
+            encoded
+                .map(String::from)
+                .filter(|encoded| is_good(encoded))
+                .unwrap_or_else(|| "http://invalid/".to_owned())
         }
     };
     add_field(&mut converted.record, "URI", &uri);

@@ -6,7 +6,7 @@ use std::sync::Arc;
 
 use serde_json::Value as Json;
 use sha2::{Digest, Sha256};
-use urldb_canon::identify;
+use urldb_canon::{RequestUrl, Scheme};
 use urldb_format::{Mapping, Metadata, Value, is_sha256};
 
 use super::extensions::{
@@ -68,9 +68,10 @@ fn digest_of(item: &ListItem) -> [u8; 32] {
 }
 
 fn repeated(item: &ListItem) -> Notice {
+    let url = item.url();
     let message = format!(
-        "the catalogue has an earlier record for {}://{}{}; this record is discarded",
-        item.scheme, item.host, item.record.path
+        "the catalogue has an earlier record for {}; this record is discarded",
+        url.as_ref().map_or(&*item.record.path, RequestUrl::as_str)
     );
     Notice {
         section: Some("3.1"),
@@ -163,11 +164,8 @@ fn path_of(record: &CatalogueRecord, item: &ListItem) -> Result<String, Notice> 
 }
 
 fn domain_of(domain: &str, item: &ListItem) -> Result<String, Notice> {
-    let same = |host: &String| host == domain;
-    let identity = identify(&format!("http://{domain}/")).map(|identity| identity.host);
-    identity
-        .ok()
-        .filter(same)
+    RequestUrl::new(Scheme::Http, domain, "/")
+        .map(|_| domain.to_owned())
         .ok_or_else(|| bad_extension(item, DOMAIN, "it is not a host name"))
 }
 

@@ -33,7 +33,7 @@ impl Taken {
     }
 
     pub(crate) fn urls(&self) -> Vec<String> {
-        let url = |item: &ListItem| format!("{}://{}{}", item.scheme, item.host, item.record.path);
+        let url = |item: &ListItem| item.url().unwrap().to_string();
         self.items.iter().map(url).collect()
     }
 

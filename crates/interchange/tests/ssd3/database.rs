@@ -23,11 +23,9 @@ pub(crate) type Domain = (String, Metadata, Vec<Record>);
 /// The database as a catalogue.
 pub(crate) fn exported(domains: &[Domain]) -> Vec<CatalogueRecord> {
     let records = domains.iter().flat_map(|(domain, metadata, records)| {
-        records.iter().map(move |record| DomainRecord {
-            domain,
-            metadata,
-            record,
-        })
+        records
+            .iter()
+            .map(move |record| DomainRecord::new(domain, metadata, record).unwrap())
     });
     let mut placed: Vec<_> = records
         .map(|domain_record| from_database(&domain_record, amended()))
@@ -64,11 +62,7 @@ pub(crate) fn imported(items: Vec<ListItem>) -> Vec<Domain> {
         let stated = items.iter().find_map(|item| item.metadata.clone());
         let metadata = stated.unwrap_or_else(|| Metadata::for_schemes(&[items[0].scheme]));
         let records = items.into_iter().map(|mut item| {
-            let domain_record = DomainRecord {
-                domain: &host,
-                metadata: &metadata,
-                record: &item.record,
-            };
+            let domain_record = DomainRecord::new(&host, &metadata, &item.record).unwrap();
             if let Some(uri) = item
                 .spelling
                 .take()

@@ -48,7 +48,7 @@ fn alias_of(job: &Job, cname: &str) -> Option<Job> {
         alias: Some(cname.to_owned()),
         ..job.key.clone()
     };
-    let url = RequestUrl::new(key.scheme, cname, &key.path)?.into();
+    let url = RequestUrl::new(key.scheme, cname, &key.path)?;
     let body = match job.body {
         // Content that is as promised is in the archive under the domain's own name.
         BodyUse::Hash {

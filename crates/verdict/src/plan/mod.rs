@@ -17,36 +17,31 @@ use crate::job::{BodyUse, Job, JobKey, Keep};
 use crate::promise::Promise;
 use crate::request::Request;
 
-pub use options::{Cnames, KeptBodies, PastRuns, PlanOptions};
+pub use options::{Cnames, FileOptions, KeptBodies, PastRuns, PlanOptions};
 pub use rehash::Rehash;
 pub use selection::{NamedRecord, Selection};
 pub use skipped::SkippedRecords;
 
-/// The jobs of one domain file, which is called `name` in messages.
+/// The jobs of one domain file.
 ///
-/// Of several records for one request, the first counts. A record with an error has no job; a key in
-/// `own_keys` is no error. If the selection names records, only the hosts that it names are asked for
-/// them.
+/// Of several records for one request, the first counts. A record with an error has no job. If the
+/// selection names records, only the hosts that it names are asked for them.
 pub fn jobs_of(
     file: &DomainFile,
-    name: &Arc<str>,
     selection: &Selection,
-    own_keys: &[String],
-    options: PlanOptions,
+    options: FileOptions<'_>,
     past: &impl PastRuns,
 ) -> Vec<Job> {
-    let jobs = jobs_of_part(file, name, selection, own_keys, options, past);
-    with_aliases(jobs, file.metadata(), selection, options, past)
+    let jobs = jobs_of_part(file, selection, options, past);
+    with_aliases(jobs, file.metadata(), selection, options.plan, past)
 }
 
 /// The jobs of the domain itself for a part of its file. [`with_aliases`] completes those of all
 /// parts.
 pub fn jobs_of_part(
     file: &DomainFile,
-    name: &Arc<str>,
     selection: &Selection,
-    own_keys: &[String],
-    options: PlanOptions,
+    options: FileOptions<'_>,
     past: &impl PastRuns,
 ) -> Vec<Job> {
     let host = file.host();
@@ -60,11 +55,11 @@ pub fn jobs_of_part(
         let record = entry.record();
         let is_asked =
             selection.asks_for(host, record) && identities.insert(file.identity_of(record));
-        if is_asked && is_sound(entry, own_keys) {
+        if is_asked && is_sound(entry, options.own_keys) {
             jobs.extend(
                 schemes
                     .iter()
-                    .filter_map(|scheme| job_of(entry, *scheme, host, name, options, past)),
+                    .filter_map(|scheme| job_of(entry, *scheme, host, options, past)),
             );
         }
     }
@@ -109,11 +104,11 @@ fn job_of(
     entry: &RecordEntry,
     scheme: Scheme,
     host: &str,
-    name: &Arc<str>,
-    options: PlanOptions,
+    options: FileOptions<'_>,
     past: &impl PastRuns,
 ) -> Option<Job> {
     let record = entry.record();
+    let FileOptions { name, plan, .. } = options;
     let key = JobKey {
         domain: host.to_owned(),
         path: record.path.clone(),
@@ -121,16 +116,16 @@ fn job_of(
         alias: None,
         scheme,
     };
-    let url = String::from(RequestUrl::new(scheme, host, &record.path)?);
-    let promise = promise(record, &url);
+    let url = RequestUrl::new(scheme, host, &record.path)?;
+    let promise = promise(record, url.as_str());
     let is_archived = promise
         .sha256
         .is_some_and(|digest| past.is_archived(&key, &digest));
     let request = Request::of(record);
     // A request that may change something is not repeated: its only response is kept.
     let is_known = is_archived && request.is_safe();
-    let body = body_use(&promise, options, is_known);
-    let digest = promise.sha256.filter(|_| !options.rehash.is_due(&key));
+    let body = body_use(&promise, plan, is_known);
+    let digest = promise.sha256.filter(|_| !plan.rehash.is_due(&key));
     let validators = digest.and_then(|digest| past.validators(&key, &digest));
     Some(Job {
         key,
@@ -229,8 +224,21 @@ redirects-to: /elsewhere
             day: 0,
             rehash: Rehash::ALWAYS,
         };
-        let name = Arc::from("urldb/example.org.yaml");
-        jobs_of(&file, &name, selection, &[], options, &())
+        planned(&file, selection, options, &())
+    }
+
+    fn planned(
+        file: &DomainFile,
+        selection: &Selection,
+        plan: PlanOptions,
+        past: &impl PastRuns,
+    ) -> Vec<Job> {
+        let options = FileOptions {
+            name: &"urldb/example.org.yaml".into(),
+            own_keys: &[],
+            plan,
+        };
+        jobs_of(file, selection, options, past)
     }
 
     fn urls(jobs: &[Job]) -> Vec<&str> {
@@ -279,13 +287,13 @@ redirects-to: /elsewhere
             day,
             rehash: Rehash::ALWAYS,
         };
-        let jobs = jobs_of(&file, &"".into(), &Selection::default(), &[], options, past);
+        let jobs = planned(&file, &Selection::default(), options, past);
         let aliases = jobs.iter().filter(|job| job.key.alias.is_some());
         aliases
             .map(|job| {
                 assert_eq!(job.key.domain, "example.org");
                 assert!(job.promise.is_static(), "a promised redirect is not asked");
-                job.url.clone()
+                job.url.to_string()
             })
             .collect()
     }
@@ -360,8 +368,10 @@ redirects-to: /elsewhere
                 records: records.to_vec(),
                 ..Selection::default()
             };
-            let jobs = jobs_of(&file, &"".into(), &selection, &[], options, &());
-            jobs.into_iter().map(|job| job.url).collect::<Vec<_>>()
+            let jobs = planned(&file, &selection, options, &());
+            jobs.iter()
+                .map(|job| job.url.to_string())
+                .collect::<Vec<_>>()
         };
         let alias = named("/a", Some("b.org"));
         assert_eq!(asked(std::slice::from_ref(&alias)), ["http://b.org/a"]);

@@ -1,5 +1,7 @@
 //! What planning needs to know besides the records.
 
+use std::sync::Arc;
+
 use super::rehash::Rehash;
 use crate::job::{JobKey, Validators};
 
@@ -20,6 +22,17 @@ pub struct PlanOptions {
     pub day: u64,
     /// Which static records are read in full.
     pub rehash: Rehash,
+}
+
+/// How planning turns the records of one domain file into jobs.
+#[derive(Debug, Clone, Copy)]
+pub struct FileOptions<'a> {
+    /// The name of the file in messages.
+    pub name: &'a Arc<str>,
+    /// Unknown keys of records that are no error.
+    pub own_keys: &'a [String],
+    /// The options of all files.
+    pub plan: PlanOptions,
 }
 
 /// Which records are also requested from a domain's cnames.

@@ -1,0 +1,80 @@
+//! Finds the record of a URL in a domain file.
+
+use std::collections::{BTreeMap, HashMap};
+use std::path::Path;
+
+use urldb_canon::Scheme;
+use urldb_format::DomainFile;
+use urldb_verdict::plan::is_asked_of_cnames;
+
+/// The records of one domain file, by path.
+#[derive(Debug, Default)]
+pub(crate) struct DomainIndex {
+    /// The schemes over which runs ask for the records.
+    pub(crate) schemes: Vec<Scheme>,
+    ignores_case: bool,
+    records: BTreeMap<String, IndexedRecord>,
+    /// The first spelling of each path in lower case, if case makes no difference.
+    spellings: HashMap<String, String>,
+}
+
+/// What is known of the records of one path, since several requests may have one path.
+#[derive(Debug, Clone, Copy)]
+pub(crate) struct IndexedRecord {
+    /// The first line of the first record, counted from 1.
+    pub(crate) line: usize,
+    /// Whether runs ask cnames for one of the records.
+    pub(crate) is_asked_of_cnames: bool,
+}
+
+impl DomainIndex {
+    /// The index of the file at `path`; without records if there is no file.
+    ///
+    /// # Errors
+    /// When the file cannot be read.
+    pub(crate) fn read(path: &Path) -> anyhow::Result<Self> {
+        let mut index = Self::default();
+        if path.symlink_metadata().is_err() {
+            return Ok(index);
+        }
+        for part in DomainFile::read_parts(path)? {
+            let file = part?.into_parsed().0.file;
+            let metadata = file.metadata();
+            index.schemes = metadata.schemes();
+            index.ignores_case = metadata.case_sensitive_paths == Some(false);
+            for entry in file.records() {
+                let record = entry.record();
+                if index.ignores_case {
+                    let key = urldb_format::without_case(&record.path);
+                    let spelling = index.spellings.entry(key.into_owned());
+                    spelling.or_insert_with(|| record.path.clone());
+                }
+                let known = index.records.entry(record.path.clone());
+                let known = known.or_insert_with(|| IndexedRecord {
+                    line: entry.line(),
+                    is_asked_of_cnames: false,
+                });
+                known.is_asked_of_cnames |= is_asked_of_cnames(record);
+            }
+        }
+        Ok(index)
+    }
+
+    /// The spelling of `path` in the file, and its record. With `case-sensitive-paths: false`, a record
+    /// whose path differs only in case is found, if there is none of the exact spelling.
+    pub(crate) fn find(&self, path: &str) -> Option<(&str, IndexedRecord)> {
+        let same = || {
+            let key = self
+                .ignores_case
+                .then(|| urldb_format::without_case(path))?;
+            self.records.get_key_value(self.spellings.get(&*key)?)
+        };
+        let (spelling, record) = self.records.get_key_value(path).or_else(same)?;
+        Some((spelling, *record))
+    }
+
+    /// All paths.
+    pub(crate) fn paths(&self) -> impl Iterator<Item = &str> {
+        self.records.keys().map(String::as_str)
+    }
+}
