@@ -182,7 +182,7 @@ fn doubt(judged: &JudgedJob) -> Option<String> {
     let firsts = seen.iter().filter_map(Observation::first);
     let targets: HashSet<_> = firsts.map(Hop::redirect_target).collect();
     if targets.len() > 1 && job.promise.redirects_to.is_some() {
-        return Some("redirects elsewhere from one fetch to the next".to_owned());
+        return Some(run::UNSTABLE_REDIRECT.to_owned());
     }
     let is_changed = verdict.state() == State::Changed;
     if is_changed && !verdict.sure && job.request.is_safe() {

@@ -8,7 +8,7 @@ use urldb_canon::rules::{ResolveError, UrlParts};
 use urldb_canon::{Identity, RequestUrl, Scheme};
 use urldb_format::{DomainFile, Metadata, Record, RecordEntry, RecordIdentity};
 use urldb_text::sanitize;
-use urldb_verdict::{BodyUse, Request, ServedBytes};
+use urldb_verdict::Request;
 
 use super::Context;
 use super::args::MapArgs;
@@ -21,25 +21,33 @@ use crate::database::aliases::{Aliases, read_if_there};
 use crate::database::edit::Edit;
 use crate::database::site_rules;
 use crate::exit::ExitCode;
-use crate::run;
+use crate::run::{self, PromisedKeys, ServedPromise};
 use crate::stop::{Stop, stop_on_signals};
 
 /// Add URLs to the database
 ///
 /// Each URL is fetched first: only one that answers is added. With --static
-/// its length and SHA-256 become part of the promise. Where there are site
-/// rules, URLs of one page become one record.
+/// its length and SHA-256 become part of the promise, and so do its media type
+/// and its redirect when asked. Where there are site rules, URLs of one page
+/// become one record.
 #[derive(Debug, clap::Args)]
 #[command(after_help = "\
 Examples:
   urldb add http://example.org/
   urldb add --static -c data http://example.org/m51.csv
   urldb add --static - < list-of-urls.txt
-  urldb add --data @query.json --content-type application/json http://example.org/search")]
+  urldb add --content-type --redirect http://example.org/latest
+  urldb add --data @query.json --request-content-type application/json http://example.org/search")]
 pub(super) struct Args {
     /// Promise the bytes that are served now
     #[arg(long = "static", conflicts_with = "no_fetch")]
     is_static: bool,
+    /// Promise the media type that is served now; of a redirect, `X-301-Redirect` and the like
+    #[arg(long = "content-type", conflicts_with = "no_fetch")]
+    has_content_type: bool,
+    /// Promise the target of the redirect that is served now, if there is one
+    #[arg(long = "redirect", conflicts_with = "no_fetch")]
+    has_redirect: bool,
     /// Put the records into a category
     #[arg(short, long = "category", value_name = "CATEGORY")]
     categories: Vec<String>,
@@ -164,15 +172,15 @@ fn read_urls(arguments: &[String]) -> anyhow::Result<Vec<String>> {
 /// A URL to add.
 struct Candidate {
     identity: Identity,
-    /// The bytes that it serves, with `--static`.
-    bytes: Option<ServedBytes>,
+    /// What it serves, as far as it becomes a promise.
+    served: ServedPromise,
 }
 
 impl Candidate {
     fn unfetched(identity: Identity) -> Self {
         Self {
             identity,
-            bytes: None,
+            served: ServedPromise::default(),
         }
     }
 }
@@ -191,19 +199,19 @@ fn fetch(
     asked: &Record,
     wanted: Vec<Identity>,
 ) -> anyhow::Result<FetchResult> {
-    let body = if args.is_static {
-        run::probe_body(&context.config)
-    } else {
-        BodyUse::Skip
+    let keys = PromisedKeys {
+        bytes: args.is_static,
+        content_type: args.has_content_type,
+        redirect: args.has_redirect,
     };
     let stop = Stop::new();
     stop_on_signals(&stop)?;
     let jobs = wanted
         .iter()
-        .filter_map(|identity| run::probe_job(identity, asked, body));
+        .filter_map(|identity| run::probe_job(identity, asked, keys, &context.config));
     let mut results = HashMap::new();
     let bar = ProgressLine::new(wanted.len() as u64, context.quiet);
-    let probed = run::probe(&context.config, &stop, &bar, jobs, |job, served| {
+    let probed = run::probe(&context.config, keys, &stop, &bar, jobs, |job, served| {
         results.insert(job.url.to_string(), served);
     });
     bar.finish();
@@ -215,7 +223,7 @@ fn fetch(
     for identity in wanted {
         let url = identity.to_string();
         match results.remove(&url) {
-            Some(Ok(bytes)) => fetched.candidates.push(Candidate { identity, bytes }),
+            Some(Ok(served)) => fetched.candidates.push(Candidate { identity, served }),
             Some(Err(_)) | None if stop.is_set() => {}
             Some(Err(problem)) => {
                 style::print_warning(format!("{url} was not added: {}", sanitize(&problem)));
@@ -352,9 +360,7 @@ impl RecordKeys<'_> {
             );
         }
         let mut record = before.cloned().unwrap_or(wanted);
-        if let Some(bytes) = &candidate.bytes {
-            run::promise_bytes(&mut record, *bytes);
-        }
+        candidate.served.complete(&mut record);
         let categories = self.categories.iter().filter(|name| !name.is_empty());
         record.categories.extend(categories.cloned());
         record.categories.sort();

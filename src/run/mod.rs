@@ -41,7 +41,7 @@ use recorder::Recorder;
 
 pub use options::{Progress, RunOptions};
 pub use outcome::{Messages, Outcome};
-pub use probe::{UNSTABLE, probe, probe_body, probe_job, promise_bytes};
+pub use probe::{PromisedKeys, ServedPromise, UNSTABLE, UNSTABLE_REDIRECT, probe, probe_job};
 
 /// Seconds in a day.
 const DAY: i64 = 24 * 60 * 60;

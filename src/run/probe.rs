@@ -1,11 +1,12 @@
-//! Fetches URLs whose bytes a command wants to promise: `add` and `import --static`.
+//! Fetches URLs whose answers a command wants to promise: `add` and `import --static`.
 
 use data_encoding::HEXLOWER;
 use urldb_canon::{Identity, RequestUrl};
 use urldb_format::Record;
 use urldb_verdict::{
-    BodyUse, Classification, Job, JobKey, JudgedJob, Keep, Observation, Promise, Request,
-    ServedBytes, VerdictOptions, decide_promise,
+    BodyUse, ChallengeRule, Classification, Job, JobKey, JudgedJob, Keep, Observation, Promise,
+    Request, ServedBytes, ServedRedirect, VerdictOptions, decide_promise, promisable,
+    promisable_redirect, promisable_type,
 };
 
 use super::observe::observe;
@@ -13,21 +14,86 @@ use super::options::Progress;
 use crate::config::Config;
 use crate::stop::Stop;
 
-/// Makes `record` promise these bytes, unless it already promises bytes.
-pub fn promise_bytes(record: &mut Record, bytes: ServedBytes) {
-    if !record.is_static() {
-        record.content_length = Some(bytes.length);
-        record.content_sha256 = Some(HEXLOWER.encode(&bytes.sha256));
-    }
-}
-
 /// Why bytes that differ between two fetches are not promised, for people.
 pub const UNSTABLE: &str = "serves other bytes from one fetch to the next (content-unstable)";
 
+/// Why a redirect that differs between two fetches is not promised, for people.
+pub const UNSTABLE_REDIRECT: &str = "redirects elsewhere from one fetch to the next";
+
+/// Most bytes that are read of a body that is not promised: enough to recognize a challenge.
+const PAGE_START: u64 = 64 << 10;
+
+/// What of an answer becomes a promise.
+#[derive(Debug, Clone, Copy, Default)]
+pub struct PromisedKeys {
+    /// The length and the digest of the body.
+    pub bytes: bool,
+    /// The media type, or the pseudo type of a redirect.
+    pub content_type: bool,
+    /// The target of the redirect, if there is one.
+    pub redirect: bool,
+}
+
+impl PromisedKeys {
+    /// The use of the body of a fetch. Answers whose body is used are fetched twice.
+    fn body_use(self, config: &Config) -> BodyUse {
+        let at_most = match self {
+            Self { bytes: true, .. } => config.check.fetch.largest_body(),
+            Self {
+                content_type: false,
+                redirect: false,
+                ..
+            } => return BodyUse::Skip,
+            _ => PAGE_START,
+        };
+        BodyUse::Hash {
+            at_most,
+            keep: Keep::Nothing,
+            beyond: 0,
+        }
+    }
+}
+
+/// What a URL serves, as far as it becomes a promise.
+#[derive(Debug, Clone, Default)]
+pub struct ServedPromise {
+    keys: PromisedKeys,
+    bytes: Option<ServedBytes>,
+    content_type: Option<String>,
+    redirect: Option<ServedRedirect>,
+}
+
+impl ServedPromise {
+    /// Adds to `record` what it does not promise yet.
+    pub fn complete(&self, record: &mut Record) {
+        if let Some(bytes) = self.bytes.filter(|_| !record.is_static()) {
+            record.content_length = Some(bytes.length);
+            record.content_sha256 = Some(HEXLOWER.encode(&bytes.sha256));
+        }
+        if self.keys.content_type && record.content_type.is_none() {
+            record.content_type = match &self.redirect {
+                Some(redirect) if !record.is_static() => {
+                    Some(format!("X-{}-Redirect", redirect.status))
+                }
+                _ => self.content_type.clone(),
+            };
+        }
+        if self.keys.redirect && record.redirects_to.is_none() {
+            record.redirects_to = self.redirect.clone().map(|redirect| redirect.target);
+        }
+    }
+}
+
 /// A job for `url` with the request of `asked`, and without a promise; `None` if host and path make
 /// no URL.
-pub fn probe_job(url: &Identity, asked: &Record, body: BodyUse) -> Option<Job> {
+pub fn probe_job(
+    url: &Identity,
+    asked: &Record,
+    keys: PromisedKeys,
+    config: &Config,
+) -> Option<Job> {
     Some(Job {
+        url: RequestUrl::new(url.scheme, &url.host, &url.path)?,
         key: JobKey {
             domain: url.host.clone(),
             path: url.path.clone(),
@@ -35,70 +101,85 @@ pub fn probe_job(url: &Identity, asked: &Record, body: BodyUse) -> Option<Job> {
             alias: None,
             scheme: url.scheme,
         },
-        url: RequestUrl::new(url.scheme, &url.host, &url.path)?,
         file: "".into(),
         line: 0,
         promise: Promise::default(),
         request: Request::of(asked),
-        body,
+        body: keys.body_use(config),
         validators: None,
     })
 }
 
-/// The use of a body whose bytes are to be promised.
-pub fn probe_body(config: &Config) -> BodyUse {
-    BodyUse::Hash {
-        at_most: config.check.fetch.largest_body(),
-        keep: Keep::Nothing,
-        beyond: 0,
-    }
-}
-
-/// Fetches every job, and each body that is hashed twice. `take` gets each job with its bytes, if its body is hashed, or with the cause
-/// that keeps the URL from being promised, for people.
+/// Fetches every job: twice, if something of the answer becomes a promise. `take` gets each job with
+/// what it serves, or with the cause that keeps the URL from being promised, for people.
 ///
 /// # Errors
 /// When the HTTP client cannot be set up.
 pub fn probe(
     config: &Config,
+    keys: PromisedKeys,
     stop: &Stop,
     progress: &dyn Progress,
     jobs: impl Iterator<Item = Job> + Send,
-    mut take: impl FnMut(Job, Result<Option<ServedBytes>, String>),
+    mut take: impl FnMut(Job, Result<ServedPromise, String>),
 ) -> anyhow::Result<()> {
     observe(config, stop, progress, decide_promise, jobs, |judged| {
-        let served = served(&judged, &config.check.verdict);
+        let served = served(&judged, keys, &config.check.verdict);
         take(judged.job, served);
     })
 }
 
-fn served(judged: &JudgedJob, options: &VerdictOptions) -> Result<Option<ServedBytes>, String> {
+fn served(
+    judged: &JudgedJob,
+    keys: PromisedKeys,
+    options: &VerdictOptions,
+) -> Result<ServedPromise, String> {
     let JudgedJob {
-        job,
         observations,
         verdict,
+        ..
     } = judged;
-    let Some(last) = observations.last() else {
+    let is_good = !verdict.state().is_broken() && !verdict.state().is_unsure();
+    let Some((last, others)) = observations.split_last().filter(|_| is_good) else {
         return Err(verdict.classification.message());
     };
-    if verdict.state().is_broken() || verdict.state().is_unsure() {
-        return Err(verdict.classification.message());
-    }
-    if job.body == BodyUse::Skip {
-        return Ok(None);
-    }
-    let promisable = |seen: &Observation| {
-        urldb_verdict::promisable(seen, &options.challenges)
-            .map_err(|classification| message(&classification, seen))
+    let rules = &options.challenges;
+    let is_answer = |seen: &&Observation| seen.failure.is_none();
+    let answers = || others.iter().filter(is_answer).chain([last]);
+    let mut served = ServedPromise {
+        keys,
+        ..ServedPromise::default()
     };
-    let bytes = promisable(last)?;
-    let others = observations.iter().filter(|seen| seen.is_whole());
-    for other in others {
-        if promisable(other)? != bytes {
-            return Err(UNSTABLE.to_owned());
+    if keys.bytes {
+        let whole = others.iter().filter(|seen| seen.is_whole()).chain([last]);
+        served.bytes = Some(agreed(whole, rules, promisable, UNSTABLE)?);
+    }
+    if keys.content_type || keys.redirect {
+        served.redirect = agreed(answers(), rules, promisable_redirect, UNSTABLE_REDIRECT)?;
+    }
+    if keys.content_type && (keys.bytes || served.redirect.is_none()) {
+        let unstable = "serves another content type from one fetch to the next";
+        served.content_type = Some(agreed(answers(), rules, promisable_type, unstable)?);
+    }
+    Ok(served)
+}
+
+/// What all of these observations show; `unstable` if they differ.
+fn agreed<'a, T: PartialEq>(
+    observations: impl Iterator<Item = &'a Observation>,
+    rules: &[ChallengeRule],
+    read: fn(&Observation, &[ChallengeRule]) -> Result<T, Classification>,
+    unstable: &str,
+) -> Result<T, String> {
+    let mut known: Option<T> = None;
+    for seen in observations {
+        let read = read(seen, rules).map_err(|classification| message(&classification, seen))?;
+        if known.is_some_and(|known| known != read) {
+            return Err(unstable.to_owned());
         }
+        known = Some(read);
     }
-    Ok(Some(bytes))
+    known.ok_or_else(|| unstable.to_owned())
 }
 
 /// The observation, with the URL at the end of the redirects if there were any.

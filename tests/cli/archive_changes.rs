@@ -170,7 +170,7 @@ fn the_first_other_answer_to_a_post_is_archived_whole() {
         "[check]\nunsafe-methods = true\n{}",
         site.network()
     ));
-    let asked = ["--data", "q=1", "--content-type", "text/plain"];
+    let asked = ["--data", "q=1", "--request-content-type", "text/plain"];
     sandbox
         .urldb(&[&["add", "--static", URL][..], &asked].concat())
         .code(0);

@@ -185,7 +185,7 @@ fn archived(sandbox: &Sandbox, result: &Value, is_post: bool) -> Result<Vec<u8>,
     let url = observed["final_url"].as_str().or(result["url"].as_str());
     let mut arguments = vec!["archive", "get", "--any", url.unwrap()];
     if is_post && !is_redirected {
-        arguments.extend(["--data", "q", "--content-type", "text/plain"]);
+        arguments.extend(["--data", "q", "--request-content-type", "text/plain"]);
     }
     let output = sandbox.urldb_command(&arguments).output().unwrap();
     if output.status.success() {

@@ -56,15 +56,21 @@ impl Echo {
 
 const ALL: [(&str, &[&str]); 5] = [
     (FORM, &[]),
-    (FORM, &["--data", "q=1", "--content-type", FORM_TYPE]),
-    (FORM, &["--data", "q=2", "--content-type", FORM_TYPE]),
+    (
+        FORM,
+        &["--data", "q=1", "--request-content-type", FORM_TYPE],
+    ),
+    (
+        FORM,
+        &["--data", "q=2", "--request-content-type", FORM_TYPE],
+    ),
     (FORM, &["--method", "PUT", "--data", "put"]),
     (
         "http://example.test/search",
         &[
             "--data",
             "@query.json",
-            "--content-type",
+            "--request-content-type",
             "application/json",
         ],
     ),
@@ -89,7 +95,7 @@ fn each_request_has_its_bytes() {
         assert_eq!(archive(&sandbox, &get).code(0).out, bytes);
     }
     // What is the same to an archive may be written in other words, and come from a pipe.
-    let json = ["--data", "@-", "--content-type", "application/json"];
+    let json = ["--data", "@-", "--request-content-type", "application/json"];
     let get = [&["archive", "get", "http://example.test/search"][..], &json].concat();
     let ran = sandbox.urldb_with_input(&get, "{\"a\":[1.0,\"x\"]}");
     assert_eq!(ran.code(0).out, "edition 1\nof POST {\"a\": [1, \"x\"]}\n");
@@ -175,7 +181,14 @@ fn what_was_asked_otherwise_is_said() {
             "is not in the archive as an answer to GET, but to POST: say with --method and --data",
         ),
         (
-            &["get", FORM, "--data", "q=3", "--content-type", FORM_TYPE],
+            &[
+                "get",
+                FORM,
+                "--data",
+                "q=3",
+                "--request-content-type",
+                FORM_TYPE,
+            ],
             "z=1&0=2 to this POST is not in the archive; `urldb archive list http://example.test/form",
         ),
         // Read as binary, it is another request.
@@ -188,7 +201,10 @@ fn what_was_asked_otherwise_is_said() {
             "did you mean http://example.test/search?",
         ),
         (&["list", "--data", "q=1"], "name the URL, too"),
-        (&["list", FORM, "--content-type", "a/b"], "--data <DATA>"),
+        (
+            &["list", FORM, "--request-content-type", "a/b"],
+            "--data <DATA>",
+        ),
         (&["get", FORM, "--method", "post"], "upper case"),
         (
             &["get", FORM, "--data", "@missing"],
@@ -230,7 +246,7 @@ fn answers_to_one_request_are_compared() {
 #[test]
 fn redirects_lead_on_as_they_did() {
     let echo = Echo::new();
-    let data: &[&str] = &["--data", "q=1", "--content-type", FORM_TYPE];
+    let data: &[&str] = &["--data", "q=1", "--request-content-type", FORM_TYPE];
     let connectors = [
         "http://example.test/see-other",
         "http://example.test/keep-asking",
@@ -260,7 +276,7 @@ fn a_request_with_the_same_key_is_another() {
         ("no JSON", json),
         ("no JSON either", json),
     ];
-    let options = requests.map(|(data, kind)| ["--data", data, "--content-type", kind]);
+    let options = requests.map(|(data, kind)| ["--data", data, "--request-content-type", kind]);
     let echo = Echo::new();
     let asked = options.each_ref().map(|options| (FORM, options.as_slice()));
     let (archived, missing): (Vec<_>, Vec<_>) = asked
@@ -286,8 +302,8 @@ fn a_request_with_the_same_key_is_another() {
 #[test]
 fn answers_to_requests_with_one_key_are_not_compared() {
     let echo = Echo::new();
-    let one = ["--data", "q=Ab", "--content-type", FORM_TYPE];
-    let other = ["--data", "q=aB", "--content-type", FORM_TYPE];
+    let one = ["--data", "q=Ab", "--request-content-type", FORM_TYPE];
+    let other = ["--data", "q=aB", "--request-content-type", FORM_TYPE];
     let sandbox = echo.asked(&[(FORM, &one), (FORM, &other)]);
     for (options, bytes) in [(one, "q=Ab"), (other, "q=aB")] {
         let get = archive(&sandbox, &[&["get", FORM][..], &options].concat()).code(0);

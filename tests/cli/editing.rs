@@ -528,7 +528,7 @@ fn another_body_with_the_same_identity_is_refused() {
     let sandbox = Sandbox::new("");
     let add = |body| {
         let json = [
-            "--content-type",
+            "--request-content-type",
             "application/json",
             "http://a.test/q",
         ];

@@ -36,6 +36,7 @@
 #![cfg(unix)]
 
 mod accept;
+mod adding;
 mod archive;
 mod archive_changes;
 mod archive_conditional;

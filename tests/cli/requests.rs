@@ -16,7 +16,7 @@ fn a_request_is_added_with_its_body() {
         let data = ["add", "--static", "--data", "@query.json", FORM];
         sandbox.urldb(&[&data, more].concat())
     };
-    let json = ["--content-type", "application/json"];
+    let json = ["--request-content-type", "application/json"];
     let token = ["--header", "X-Token: one: two"];
     add(&[json, token].concat())
         .code(0)
@@ -77,7 +77,7 @@ fn requests_that_make_no_sense_are_refused() {
     for (options, complaint) in [
         (&["--method", "post"][..], "upper case, such as POST"),
         (&["--method", "GET", "--data", "a"], "a GET sends no body"),
-        (&["--content-type", "text/plain"], "--data <DATA>"),
+        (&["--request-content-type", "text/plain"], "--data <DATA>"),
         (&["--header", "no colon"], "is no header"),
         (
             &["--header", "A: 1", "--header", "A: 2"],
@@ -89,7 +89,7 @@ fn requests_that_make_no_sense_are_refused() {
             &[
                 "--data",
                 "a",
-                "--content-type",
+                "--request-content-type",
                 "text/plain",
                 "--header",
                 "Content-Type: b/c",
@@ -128,7 +128,10 @@ fn answers_are_archived_under_their_requests() {
     let site = Site::with(&[("/form", "answer")]);
     let network = site.network();
     let sandbox = Sandbox::new(&format!("[check]\nunsafe-methods = true\n{network}"));
-    let form = ["--content-type", "application/x-www-form-urlencoded"];
+    let form = [
+        "--request-content-type",
+        "application/x-www-form-urlencoded",
+    ];
     for data in ["q=a%20b", "q=c"] {
         let command = [&["add", "--static", "--data", data, FORM][..], &form].concat();
         sandbox.urldb(&command).code(0);

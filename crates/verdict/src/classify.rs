@@ -12,7 +12,7 @@ use crate::observation::{
 };
 use crate::promise::Promise;
 use crate::warning::Warning;
-use crate::{backoff, coding, media_type, page};
+use crate::{backoff, coding, media_type};
 
 /// What one observation shows about the promise.
 #[derive(Debug, Clone, PartialEq, Eq)]
@@ -40,7 +40,11 @@ impl Classification {
         }
     }
 
-    fn new(state: State, reason: impl Into<Option<Reason>>, observed: impl Into<String>) -> Self {
+    pub(super) fn new(
+        state: State,
+        reason: impl Into<Option<Reason>>,
+        observed: impl Into<String>,
+    ) -> Self {
         Self {
             state,
             reason: reason.into(),
@@ -110,48 +114,6 @@ pub fn classify(
     first_answer(promise, seen, mark).unwrap_or_else(|| end_of_chain(promise, seen, mark))
 }
 
-/// The bytes at the end of the redirects, decoded, if a record can promise them.
-///
-/// # Errors
-/// The classification that a promise of bytes would have. Unlike [`classify`], a redirect is not
-/// enough: it has to lead to a complete response with a status that stands for the content itself, and
-/// with the type that the URL promises.
-pub fn promisable(
-    seen: &Observation,
-    challenges: &[ChallengeRule],
-) -> Result<ServedBytes, Classification> {
-    let mark = challenge::recognize(seen, challenges);
-    let end = end_of_chain(&Promise::default(), seen, mark);
-    if end.state != State::Ok {
-        return Err(end);
-    }
-    if let Some(odd) = seen.last().and_then(page::no_content) {
-        return Err(Classification::new(State::Inconclusive, None, odd));
-    }
-    let is_readable = seen
-        .last()
-        .is_some_and(|last| coding::hidden_by(last).is_none());
-    let body = seen
-        .body
-        .as_ref()
-        .filter(|_| is_readable && seen.is_whole());
-    let Some(served) = body.and_then(Body::served) else {
-        let some_bytes = Promise {
-            sha256: Some([0; 32]),
-            ..Promise::default()
-        };
-        return Err(last_answer(&some_bytes, seen));
-    };
-    match page::doubt(&Promise::default(), seen) {
-        Some(doubt) => Err(Classification::new(
-            State::Inconclusive,
-            None,
-            format!("answers with {doubt}"),
-        )),
-        None => Ok(served),
-    }
-}
-
 /// Classifies the first response: promises about the redirect itself, and promises that any redirect
 /// keeps. `None` if the last response decides.
 fn first_answer(
@@ -216,7 +178,7 @@ fn passes(seen: &Observation, mark: Option<&ChallengeRule>) -> Classification {
 }
 
 /// Classifies the end of the redirects. Promised bytes count more than the mark of a challenge.
-fn end_of_chain(
+pub(super) fn end_of_chain(
     promise: &Promise,
     seen: &Observation,
     mark: Option<&ChallengeRule>,
@@ -240,7 +202,7 @@ fn blocked(rule: &ChallengeRule) -> Classification {
 }
 
 /// Classifies the last response, or the failure to get one.
-fn last_answer(promise: &Promise, seen: &Observation) -> Classification {
+pub(super) fn last_answer(promise: &Promise, seen: &Observation) -> Classification {
     let bytes_matter = |last: &Hop| {
         promise.is_static() && (!is_error(last.status) || promise.status == Some(last.status))
     };

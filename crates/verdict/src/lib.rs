@@ -11,8 +11,8 @@
 //!    confirm it.
 //! 6. [`incident`] groups the URLs that are not as promised by their cause.
 //!
-//! [`promisable`] says which bytes a record can promise from now on, and [`decide_promise`] how often
-//! they must be seen before.
+//! [`promisable`], [`promisable_type`] and [`promisable_redirect`] say what a record can promise from
+//! now on, and [`decide_promise`] how often it must be seen before.
 #![forbid(unsafe_code)]
 
 mod backoff;
@@ -31,6 +31,7 @@ mod observation;
 mod options;
 mod page;
 pub mod plan;
+mod promisable;
 mod promise;
 mod redirect;
 mod request;
@@ -41,7 +42,7 @@ mod warning;
 pub use canary::Canary;
 pub use canonical::{CanonicalMismatch, canonical_mismatch};
 pub use challenge::{ChallengeRule, known_challenges};
-pub use classify::{Classification, classify, observed_bytes, observed_length, promisable};
+pub use classify::{Classification, classify, observed_bytes, observed_length};
 pub use coding::{Coding, coding_of};
 pub use decide::{Decision, decide, decide_promise, undecided};
 pub use expiry::{Expiry, expiring};
@@ -55,6 +56,7 @@ pub use plan::{
     Cnames, FileOptions, KeptBodies, NamedRecord, PastRuns, PlanOptions, Rehash, Selection,
     SkippedRecords,
 };
+pub use promisable::{ServedRedirect, promisable, promisable_redirect, promisable_type};
 pub use promise::Promise;
 pub use redirect::{becomes_get, location_text};
 pub use request::{Request, is_safe_method};

@@ -22,7 +22,7 @@ use crate::cli::print::style::{count, print_warning};
 Examples:
   urldb archive get http://example.org/m51.csv -o m51.csv
   urldb archive get http://example.org/m51.csv --at 2026-11-20 | sha256sum
-  urldb archive get --data @query.json --content-type application/json http://example.org/search")]
+  urldb archive get --data @query.json --request-content-type application/json http://example.org/search")]
 pub(super) struct Args {
     /// Use the last capture by the end of this date, in UTC
     #[arg(long, value_name = "DATE")]

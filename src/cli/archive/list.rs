@@ -25,7 +25,7 @@ const LONGEST_BODY: usize = 60;
 Examples:
   urldb archive list
   urldb archive list http://example.org/m51.csv
-  urldb archive list --data q=m51 --content-type application/x-www-form-urlencoded http://example.org/
+  urldb archive list --data q=m51 --request-content-type application/x-www-form-urlencoded http://example.org/
   urldb archive list --format json | jq -r 'select(.contents > 1) | .url'")]
 pub(super) struct Args {
     /// Output for people, or one JSON object per line

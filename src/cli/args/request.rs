@@ -22,7 +22,7 @@ pub(crate) struct RequestArgs {
     data: Option<String>,
     /// The media type of the body
     #[arg(long, value_name = "TYPE", requires = "data")]
-    content_type: Option<String>,
+    request_content_type: Option<String>,
 }
 
 /// Which request a record is to make.
@@ -43,7 +43,7 @@ impl RecordArgs {
 
     /// A record that says what is asked, and nothing else yet. Files are looked for in `folder`.
     pub(crate) fn record(&self, folder: &Path) -> anyhow::Result<Record> {
-        let content_type = &self.request.content_type;
+        let content_type = &self.request.request_content_type;
         let body = self.request.body(folder)?;
         let mut record = Record {
             method: self.request.method()?,
@@ -86,7 +86,7 @@ impl RequestArgs {
         let body = self.body(folder)?.map(|body| body.bytes);
         Ok(Some(StoredRequest {
             method,
-            content_type: self.content_type.clone().unwrap_or_default(),
+            content_type: self.request_content_type.clone().unwrap_or_default(),
             body: body.unwrap_or_default(),
         }))
     }

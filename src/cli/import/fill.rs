@@ -10,7 +10,7 @@ use std::time::{Duration, Instant};
 use urldb_canon::Identity as Url;
 use urldb_format::{DomainFile, Record, RecordIdentity};
 use urldb_text::sanitize;
-use urldb_verdict::{Job, ServedBytes};
+use urldb_verdict::Job;
 
 use crate::cli::Context;
 use crate::cli::print::output;
@@ -18,7 +18,7 @@ use crate::cli::print::progress::ProgressLine;
 use crate::cli::print::style::{self, count};
 use crate::database::edit::Edit;
 use crate::exit::ExitCode;
-use crate::run;
+use crate::run::{self, PromisedKeys, ServedPromise};
 use crate::stop::{Stop, stop_on_signals};
 
 /// Number of answers after which a batch is written.
@@ -27,8 +27,8 @@ const BATCH: usize = 500;
 /// Time after which a batch is written, however small it is.
 const LONGEST: Duration = Duration::from_secs(20);
 
-/// The bytes that a host serves, by path.
-type Promises = BTreeMap<String, ServedBytes>;
+/// What a host serves, by path.
+type Promises = BTreeMap<String, ServedPromise>;
 
 /// Fetches the URLs `lacking`, which have no digest. `exit` is the exit code of the import so far.
 pub(super) fn fill(context: &Context, lacking: &[Url], exit: ExitCode) -> anyhow::Result<ExitCode> {
@@ -37,17 +37,21 @@ pub(super) fn fill(context: &Context, lacking: &[Url], exit: ExitCode) -> anyhow
     }
     let stop = Stop::new();
     stop_on_signals(&stop)?;
-    let (get, body) = (Record::default(), run::probe_body(&context.config));
+    let get = Record::default();
+    let keys = PromisedKeys {
+        bytes: true,
+        ..PromisedKeys::default()
+    };
     let jobs = lacking
         .iter()
-        .filter_map(|url| run::probe_job(url, &get, body));
+        .filter_map(|url| run::probe_job(url, &get, keys, &context.config));
     let mut batch = Batch::new(context);
     let mut outcome = Ok(());
     let mut refused = 0;
     let bar = ProgressLine::new(lacking.len() as u64, context.quiet);
-    let probed = run::probe(&context.config, &stop, &bar, jobs, |job, served| {
+    let probed = run::probe(&context.config, keys, &stop, &bar, jobs, |job, served| {
         match served {
-            Ok(bytes) => batch.push(job, bytes),
+            Ok(served) => batch.push(job, served),
             Err(_) if stop.is_set() => {}
             Err(problem) => {
                 refused += 1;
@@ -105,9 +109,9 @@ impl<'a> Batch<'a> {
         }
     }
 
-    fn push(&mut self, job: Job, bytes: Option<ServedBytes>) {
+    fn push(&mut self, job: Job, served: ServedPromise) {
         let promises = self.domains.entry(job.key.domain).or_default();
-        promises.extend(bytes.map(|bytes| (job.key.path, bytes)));
+        promises.insert(job.key.path, served);
         self.size += 1;
     }
 
@@ -123,12 +127,12 @@ impl<'a> Batch<'a> {
             let mut changed = vec![];
             for entry in file.records().filter(|entry| !entry.record().is_static()) {
                 let record = entry.record();
-                let Some(bytes) = promises.get(&record.path) else {
+                let Some(served) = promises.get(&record.path) else {
                     continue;
                 };
                 if record.identity() == RecordIdentity::get(&*record.path) {
                     let mut record = record.clone();
-                    run::promise_bytes(&mut record, *bytes);
+                    served.complete(&mut record);
                     changed.push(record);
                 }
             }
