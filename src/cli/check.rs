@@ -72,8 +72,8 @@ pub(super) fn run(args: &RunArgs, context: &mut Context) -> anyhow::Result<ExitC
         Ok(())
     };
     let _stopped = stop_commands()?;
-    let deliveries = outcome.deliver()?;
-    outcome::print_deliveries(&deliveries, args.format, context)?;
+    let standings = outcome.deliver()?;
+    outcome::print_standings(&standings, args.format, context)?;
     annotated?;
     Ok(exit(&outcome, interrupted))
 }

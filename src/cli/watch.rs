@@ -182,8 +182,8 @@ impl Worker<'_> {
     ) -> anyhow::Result<()> {
         let (mut outcome, attempts) = execute(self.context, selection, self.stop, false, work)?;
         outcome::print(&outcome, &attempts, Format::Human, self.context)?;
-        let deliveries = outcome.deliver()?;
-        outcome::print_deliveries(&deliveries, Format::Human, self.context)?;
+        let standings = outcome.deliver()?;
+        outcome::print_standings(&standings, Format::Human, self.context)?;
         Ok(())
     }
 }

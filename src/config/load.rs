@@ -18,7 +18,7 @@ use super::proxy;
 use super::section::{Problems, Section};
 use super::{
     Archive, ArchiveRecords, ArchiveRequests, Check, Config, Database, EmailTransport, Ledger,
-    Lint, Notify, NotifyEmail, NotifyHtml, Project, Schedule, SmtpSecurity,
+    Lint, NotifierKind, Notify, NotifyEmail, NotifyHtml, Project, Schedule, SmtpSecurity,
 };
 
 /// The name of the configuration file.
@@ -441,13 +441,19 @@ fn schedule(section: Section<'_>) -> Option<Schedule> {
 }
 
 fn notifier(section: Section<'_>) -> Option<Notify> {
+    let digest = section.digest();
+    let kind = notifier_kind(section)?;
+    Some(Notify { kind, digest })
+}
+
+fn notifier_kind(section: Section<'_>) -> Option<NotifierKind> {
     let Some(kind) = section.text("type") else {
         section.problem("`type` is missing: \"email\" or \"html\"");
         return None;
     };
     match kind.as_str() {
-        "email" => email(section).map(Notify::Email),
-        "html" => html(section).map(Notify::Html),
+        "email" => email(section).map(NotifierKind::Email),
+        "html" => html(section).map(NotifierKind::Html),
         other => {
             section.problem(format!(
                 "no notifier is of type \"{other}\": \"email\" and \"html\" are"
@@ -462,7 +468,23 @@ fn email(section: Section<'_>) -> Option<NotifyEmail> {
     let to: Option<Vec<String>> = section
         .list("to", "a list of addresses")
         .filter(|to: &Vec<_>| !to.is_empty());
+    let templates = section.text("templates").map(PathBuf::from);
+    let transport = email_transport(&section);
+    if from.is_none() || to.is_none() {
+        section.problem("`from` and `to` are needed, such as to = [\"me@example.org\"]");
+    }
+    section.finish();
+    Some(NotifyEmail {
+        from: from?,
+        to: to?,
+        transport: transport?,
+        templates,
+    })
+}
+
+fn email_transport(section: &Section<'_>) -> Option<EmailTransport> {
     let folder = section.text("folder").map(PathBuf::from);
+    let sendmail = section.words("sendmail");
     let server = section.text("server");
     let security = section
         .choice(
@@ -474,36 +496,29 @@ fn email(section: Section<'_>) -> Option<NotifyEmail> {
             ],
         )
         .unwrap_or(SmtpSecurity::Starttls);
-    let port = section
-        .count("port", 1)
-        .and_then(|port| u16::try_from(port).ok());
+    let port = section.port("port");
     let user = section.text("user");
     let password_env = section.text("password-env");
-    let templates = section.text("templates").map(PathBuf::from);
-    let transport = match (folder, server) {
-        (Some(folder), None) => Some(EmailTransport::Folder(folder)),
-        (None, Some(server)) => Some(EmailTransport::Smtp {
+    let ca_file = section.text("ca-file").map(PathBuf::from);
+    let transport = match (folder, sendmail, server) {
+        (Some(folder), None, None) => Some(EmailTransport::Folder(folder)),
+        (None, Some(command), None) => Some(EmailTransport::Sendmail(command)),
+        (None, None, Some(server)) => Some(EmailTransport::Smtp {
             server,
             port,
             security,
             user,
             password_env,
+            ca_file,
         }),
         _ => None,
     };
-    if from.is_none() || to.is_none() {
-        section.problem("`from` and `to` are needed, such as to = [\"me@example.org\"]");
-    }
     if transport.is_none() {
-        section.problem("one of `server` (SMTP) and `folder` (of .eml files) is needed");
+        section.problem(
+            "one of `server` (SMTP), `sendmail` (a program) and `folder` (of .eml files) is needed",
+        );
     }
-    section.finish();
-    Some(NotifyEmail {
-        from: from?,
-        to: to?,
-        transport: transport?,
-        templates,
-    })
+    transport
 }
 
 fn html(section: Section<'_>) -> Option<NotifyHtml> {
@@ -560,7 +575,7 @@ mod tests {
         urldb.toml:10:1: [schedule]: `cron` is missing, such as cron = "17 4 * * *"
         urldb.toml:11:1: [notify.x]: no notifier is of type "pigeon": "email" and "html" are
         urldb.toml:13:1: [notify.y]: `from` and `to` are needed, such as to = ["me@example.org"]
-        urldb.toml:13:1: [notify.y]: one of `server` (SMTP) and `folder` (of .eml files) is needed
+        urldb.toml:13:1: [notify.y]: one of `server` (SMTP), `sendmail` (a program) and `folder` (of .eml files) is needed
         "#);
     }
 

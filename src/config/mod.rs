@@ -171,11 +171,31 @@ pub struct Schedule {
 
 /// One `[notify.NAME]`.
 #[derive(Debug, Clone)]
-pub enum Notify {
+pub struct Notify {
+    /// The type, with its keys.
+    pub kind: NotifierKind,
+    /// Digest of the whole section, and of which of its environment variables are set: 16 hexadecimal
+    /// digits. A change means that a delivery that failed may work now.
+    pub digest: String,
+}
+
+/// The type of a notifier, with the keys of that type.
+#[derive(Debug, Clone)]
+pub enum NotifierKind {
     /// `type = "email"`.
     Email(NotifyEmail),
     /// `type = "html"`.
     Html(NotifyHtml),
+}
+
+impl NotifierKind {
+    /// The value of `type`.
+    pub fn name(&self) -> &'static str {
+        match self {
+            Self::Email(_) => "email",
+            Self::Html(_) => "html",
+        }
+    }
 }
 
 /// The keys of an email notifier.
@@ -185,7 +205,7 @@ pub struct NotifyEmail {
     pub from: String,
     /// The recipients.
     pub to: Vec<String>,
-    /// Where it goes: an SMTP server, or a folder of `.eml` files.
+    /// Where it goes: an SMTP server, a program, or a folder of `.eml` files.
     pub transport: EmailTransport,
     /// A folder of templates that stand in for ours of the same name.
     pub templates: Option<PathBuf>,
@@ -206,7 +226,11 @@ pub enum EmailTransport {
         user: Option<String>,
         /// The environment variable that holds the password.
         password_env: Option<String>,
+        /// A PEM file of certificate authorities that are trusted beside those of the system.
+        ca_file: Option<PathBuf>,
     },
+    /// A program with the interface of sendmail, and its first arguments.
+    Sendmail(Vec<String>),
     /// A folder that each message is written into.
     Folder(PathBuf),
 }

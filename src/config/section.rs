@@ -5,7 +5,9 @@ use std::collections::BTreeMap;
 use std::str::FromStr;
 use std::time::Duration;
 
+use data_encoding::HEXLOWER;
 use jiff::{Span, SpanRelativeTo};
+use sha2::{Digest, Sha256};
 use toml::Spanned;
 use toml::de::{DeTable, DeValue};
 use urldb_text::{Code, Cursor, Finding, nearest};
@@ -88,6 +90,18 @@ impl<'a> Section<'a> {
             .push(self.offset, format!("[{}]: {}", self.name, message.into()));
     }
 
+    /// Digest of the section's keys and values, and of which of the environment variables that the
+    /// keys ending in `-env` name are set: 16 hexadecimal digits.
+    pub(super) fn digest(&self) -> String {
+        let mut hash = Sha256::new();
+        let mut keys: Vec<_> = self.table.iter().collect();
+        keys.sort_by_key(|(key, _)| key.get_ref().to_string());
+        for (key, value) in keys {
+            hash_value(&mut hash, key.get_ref(), value.get_ref());
+        }
+        HEXLOWER.encode(&hash.finalize()[..8])
+    }
+
     pub(super) fn text(&self, key: &'static str) -> Option<String> {
         self.typed(key, "a text", |value| value.as_str().map(str::to_owned))
     }
@@ -152,6 +166,29 @@ impl<'a> Section<'a> {
                 .iter()
                 .map(|item| item.get_ref().as_str()?.parse().ok())
                 .collect()
+        })
+    }
+
+    /// A TCP port.
+    pub(super) fn port(&self, key: &'static str) -> Option<u16> {
+        self.typed(key, "a port from 1 to 65535", |value| {
+            u16::try_from(integer(value)?).ok().filter(|port| *port > 0)
+        })
+    }
+
+    /// A command: a program, or a list of the program and its arguments.
+    pub(super) fn words(&self, key: &'static str) -> Option<Vec<String>> {
+        let what = "a program, or a list of a program and its arguments";
+        self.typed(key, what, |value| {
+            let words: Vec<String> = match value.as_array() {
+                None => vec![value.as_str()?.to_owned()],
+                Some(items) => items
+                    .iter()
+                    .map(|item| item.get_ref().as_str().map(str::to_owned))
+                    .collect::<Option<_>>()?,
+            };
+            let is_command = words.first().is_some_and(|program| !program.is_empty());
+            (is_command && !words.iter().any(|word| word.contains('\0'))).then_some(words)
         })
     }
 
@@ -259,6 +296,40 @@ impl<'a> Section<'a> {
         }
         read
     }
+}
+
+/// Hashes a key and its value, each with its length, so that no two sections look the same.
+fn hash_value(hash: &mut Sha256, key: &str, value: &DeValue<'_>) {
+    hash_text(hash, key);
+    match value {
+        DeValue::String(value) => {
+            hash_text(hash, value);
+            if key.ends_with("-env") {
+                let is_set = std::env::var_os(value.as_ref()).is_some();
+                hash_text(hash, if is_set { "set" } else { "unset" });
+            }
+        }
+        DeValue::Array(items) => {
+            hash_text(hash, &items.len().to_string());
+            for item in items.iter() {
+                hash_value(hash, key, item.get_ref());
+            }
+        }
+        DeValue::Table(table) => {
+            hash_text(hash, &table.len().to_string());
+            for (name, value) in table.iter() {
+                // The names of headers are keys below a key such as `headers-env`.
+                hash_text(hash, name.get_ref());
+                hash_value(hash, key, value.get_ref());
+            }
+        }
+        other => hash_text(hash, &format!("{other:?}")),
+    }
+}
+
+fn hash_text(hash: &mut Sha256, text: &str) {
+    hash.update((text.len() as u64).to_le_bytes());
+    hash.update(text);
 }
 
 /// Whether a key with this character must stand in quotes.

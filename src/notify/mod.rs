@@ -1,39 +1,66 @@
 //! Delivers reports through the notifiers that urldb.toml names.
 //!
-//! A report with news goes into the [`Outbox`] first, and leaves it after its
-//! delivery. A run that is killed in between loses no message, and the next
-//! run repeats a failed delivery.
+//! A report with news goes into the [`Outbox`] first, with its planned deliveries. The report leaves
+//! the outbox when every delivery was made, or when a person drops the rest. A run that is killed in
+//! between loses no message, and the next run tries again what was not delivered.
 
+mod configured;
 mod outbox;
+mod standing;
 
-use std::path::{Path, PathBuf};
-use std::time::Duration;
+use std::path::PathBuf;
+use std::sync::{Mutex, PoisonError};
+use std::time::{Duration, Instant};
 
 use anyhow::Context;
-use urldb_email::EmailNotifier;
-use urldb_html::HtmlNotifier;
-use urldb_protocol::{DeliveryOutcome, DeliveryReport, Envelope, Notifier, Trigger};
+use jiff::Timestamp;
+use tokio::runtime::Runtime;
+use urldb_protocol::{
+    Delivery, DeliveryOutcome, Envelope, Notifier, PlannedDelivery, Remembered, Scope,
+};
 
 pub use outbox::Outbox;
+pub use standing::Standing;
 
-use crate::config::{Config, EmailTransport, Notify, NotifyEmail, NotifyHtml, SmtpSecurity};
+use crate::config::{Config, EmailTransport, NotifierKind, NotifyEmail};
 use crate::explain::explain;
+use configured::new_notifier;
+use outbox::{Message, remembered};
 
-/// The most time that one delivery may take.
+/// The most time that the deliveries of one report may take.
 const TIME_LIMIT: Duration = Duration::from_mins(2);
 
-/// The notifiers of one configuration.
-pub struct Notifiers(Vec<(String, Box<dyn Notifier>)>);
+/// After this time, a run begins no further report of a notifier.
+const TOTAL_LIMIT: Duration = Duration::from_mins(10);
 
-/// The result of one delivery.
-#[derive(Debug, Clone, PartialEq, Eq)]
-pub struct Delivery {
-    /// The notifier's name in urldb.toml.
-    pub notifier: String,
-    /// The result, for people.
-    pub message: String,
-    /// Whether the delivery failed for good, so that another attempt is useless.
-    pub failed: bool,
+/// Keeps what notifiers need to know about incidents in later runs, in the ledger.
+pub trait Memory: Sync {
+    /// Completes the incidents of an older report by what is known of them now.
+    fn recall(&self, notifier: &str, envelope: &mut Envelope);
+
+    /// Stores facts that a notifier learned.
+    fn remember(&self, notifier: &str, facts: &[Remembered]) -> anyhow::Result<()>;
+}
+
+/// Without incidents there is nothing to remember.
+impl Memory for () {
+    fn recall(&self, _: &str, _: &mut Envelope) {}
+
+    fn remember(&self, _: &str, _: &[Remembered]) -> anyhow::Result<()> {
+        Ok(())
+    }
+}
+
+/// The notifiers of one configuration.
+pub struct Notifiers(Vec<ConfiguredNotifier>);
+
+/// A notifier that urldb.toml names.
+struct ConfiguredNotifier {
+    name: String,
+    kind: &'static str,
+    /// Digest of the section of urldb.toml.
+    settings: String,
+    notifier: Box<dyn Notifier>,
 }
 
 impl Notifiers {
@@ -43,188 +70,271 @@ impl Notifiers {
     /// When a notifier cannot work: a run learns this before it fetches anything.
     pub fn new(config: &Config) -> anyhow::Result<Self> {
         let made = config.notifiers.iter().map(|(name, notify)| {
-            let notifier = new_notifier(&config.root, notify)
+            let notifier = new_notifier(&config.root, name, &notify.kind)
                 .with_context(|| format!("[notify.{name}] cannot work"))?;
-            Ok((name.clone(), notifier))
+            Ok(ConfiguredNotifier {
+                name: name.clone(),
+                kind: notify.kind.name(),
+                settings: notify.digest.clone(),
+                notifier,
+            })
         });
         made.collect::<anyhow::Result<_>>().map(Self)
     }
 
-    /// Puts a report with news into the outbox, for each notifier that wants news.
-    pub fn post(&self, outbox: &Outbox, envelope: &Envelope) -> anyhow::Result<()> {
+    /// Puts a report with news into the outbox, for each notifier that keeps reports.
+    pub fn post(
+        &self,
+        outbox: &Outbox,
+        envelope: &Envelope,
+        memory: &dyn Memory,
+    ) -> anyhow::Result<()> {
         if !envelope.has_news() {
             return Ok(());
         }
-        let mut pending = self
-            .0
-            .iter()
-            .filter(|(_, notifier)| notifier.trigger() == Trigger::News);
-        pending.try_for_each(|(name, _)| outbox.put(name, envelope))
+        for ConfiguredNotifier {
+            name,
+            settings,
+            notifier,
+            ..
+        } in &self.0
+        {
+            if notifier.replaces_earlier() {
+                continue;
+            }
+            let planned = notifier.deliveries(envelope);
+            if !planned.is_empty() {
+                outbox.put(name, settings, envelope, &planned)?;
+                memory.remember(name, &remembered(&planned))?;
+            }
+        }
+        Ok(())
     }
 
-    /// Delivers the messages in the outbox, the oldest first, and this run's
-    /// report to the notifiers that want every report.
-    pub fn deliver(&self, outbox: &Outbox, envelope: &Envelope) -> anyhow::Result<Vec<Delivery>> {
-        let runtime = tokio::runtime::Builder::new_current_thread()
-            .enable_all()
-            .build()
-            .context("cannot start what delivers messages")?;
-        let mut delivered = vec![];
-        for (name, notifier) in &self.0 {
-            let deliver =
-                |envelope: &Envelope| runtime.block_on(within_time(notifier.as_ref(), envelope));
-            match notifier.trigger() {
-                Trigger::EveryRun => delivered.push(delivery(name, deliver(envelope))),
-                Trigger::News => {
-                    for pending in outbox.pending(name) {
-                        let done = pending.and_then(|pending| {
-                            let report = deliver(&pending.envelope);
-                            if report.outcome != DeliveryOutcome::Retry {
-                                pending.remove()?;
-                            }
-                            Ok(delivery(name, report))
-                        });
-                        delivered.push(done.unwrap_or_else(|error| failed_delivery(name, &error)));
-                    }
+    /// Delivers the messages in the outbox, and this run's report to the notifiers that show the
+    /// latest report.
+    pub fn deliver(
+        &self,
+        outbox: &Outbox,
+        envelope: &Envelope,
+        now: fn() -> Timestamp,
+        memory: &dyn Memory,
+    ) -> anyhow::Result<Vec<Standing>> {
+        let courier = Delivering {
+            runtime: runtime()?,
+            now,
+            memory,
+        };
+        let mut standings = vec![];
+        for configured in &self.0 {
+            standings.push(if configured.notifier.replaces_earlier() {
+                courier.deliver_latest(configured, envelope)
+            } else {
+                courier.deliver_waiting(configured, outbox.messages(&configured.name))
+            });
+        }
+        standings.extend(self.without_notifier(outbox)?);
+        Ok(standings)
+    }
+
+    /// The messages of notifiers that urldb.toml does not name any more.
+    fn without_notifier(&self, outbox: &Outbox) -> anyhow::Result<Vec<Standing>> {
+        let names = outbox.notifiers()?;
+        let is_configured = |name: &String| self.0.iter().any(|known| known.name == *name);
+        let orphans = names.into_iter().filter(|name| !is_configured(name));
+        Ok(orphans
+            .map(|name| Standing::without_notifier(&name, outbox.messages(&name)))
+            .collect())
+    }
+}
+
+fn runtime() -> anyhow::Result<Runtime> {
+    tokio::runtime::Builder::new_current_thread()
+        .enable_all()
+        .build()
+        .context("cannot start what delivers messages")
+}
+
+/// What deliveries work with.
+struct Delivering<'a> {
+    runtime: Runtime,
+    now: fn() -> Timestamp,
+    memory: &'a dyn Memory,
+}
+
+/// The results of the deliveries of one report.
+struct Results<'a> {
+    message: &'a mut Message,
+    delivered: Vec<Delivery>,
+    errors: Vec<String>,
+    /// The ids of the deliveries with a result.
+    reported: Vec<String>,
+    /// A fault concerns all deliveries of the notifier.
+    stopped: bool,
+}
+
+impl Delivering<'_> {
+    /// Delivers the report of this run, of which no copy is kept.
+    fn deliver_latest(&self, configured: &ConfiguredNotifier, envelope: &Envelope) -> Standing {
+        let mut standing = configured.standing();
+        let notifier = configured.notifier.as_ref();
+        let planned = ids(&notifier.deliveries(envelope));
+        let results = Mutex::new(vec![]);
+        let report = |delivery: Delivery| lock(&results).push(delivery);
+        let in_time = self.within_time(notifier, envelope, &planned, &report);
+        let results = results.into_inner().unwrap_or_else(PoisonError::into_inner);
+        for delivery in results {
+            match delivery.outcome {
+                DeliveryOutcome::Delivered => standing.delivered.push(delivery.into()),
+                DeliveryOutcome::Retry | DeliveryOutcome::Failed => {
+                    standing.errors.push(delivery.message);
                 }
             }
         }
-        Ok(delivered)
+        if !in_time {
+            standing.errors.push(too_late());
+        }
+        standing
     }
+
+    /// Tries the waiting messages of one notifier. Messages with few tries come first, so that no
+    /// message holds up the others for ever; among these, the oldest comes first.
+    fn deliver_waiting(
+        &self,
+        configured: &ConfiguredNotifier,
+        messages: Vec<anyhow::Result<Message>>,
+    ) -> Standing {
+        let mut standing = configured.standing();
+        let mut readable = standing.take_readable(messages);
+        readable.sort_by_key(Message::attempts);
+        let began = Instant::now();
+        let mut stopped = false;
+        for mut message in readable {
+            let planned = configured.notifier.deliveries(message.envelope());
+            message.follow_settings(&configured.settings, &planned);
+            let due = message.due();
+            if !stopped && began.elapsed() < TOTAL_LIMIT && !due.is_empty() {
+                stopped = self.try_message(configured, &mut message, &due, &mut standing);
+            }
+            if !message.is_done() {
+                standing.waiting.push(message);
+            } else if let Err(error) = message.remove() {
+                standing.errors.push(explain(&error));
+            }
+        }
+        standing.sort();
+        standing
+    }
+
+    /// Tries the deliveries of one message that are due. Returns whether this run tries no other
+    /// message of the notifier.
+    fn try_message(
+        &self,
+        configured: &ConfiguredNotifier,
+        message: &mut Message,
+        due: &[String],
+        standing: &mut Standing,
+    ) -> bool {
+        let name = &configured.name;
+        let mut envelope = message.envelope().clone();
+        self.memory.recall(name, &mut envelope);
+        let results = Mutex::new(Results {
+            message,
+            delivered: vec![],
+            errors: vec![],
+            reported: vec![],
+            stopped: false,
+        });
+        let report = |delivery: Delivery| {
+            if due.contains(&delivery.id) {
+                lock(&results).add(delivery, name, self.memory, (self.now)());
+            }
+        };
+        let in_time = self.within_time(configured.notifier.as_ref(), &envelope, due, &report);
+        let mut results = results.into_inner().unwrap_or_else(PoisonError::into_inner);
+        let missing: Vec<_> = due
+            .iter()
+            .filter(|id| !results.reported.contains(id))
+            .collect();
+        for id in missing {
+            let late = match in_time {
+                false => Delivery::retry(id, too_late()).of_notifier(),
+                true if results.stopped => continue,
+                true => Delivery::retry(id, "the notifier reported no result"),
+            };
+            results.add(late, name, self.memory, (self.now)());
+        }
+        standing
+            .delivered
+            .extend(results.delivered.into_iter().map(Into::into));
+        standing.errors.extend(results.errors);
+        results.stopped
+    }
+
+    /// Whether the notifier ended within the time limit.
+    fn within_time(
+        &self,
+        notifier: &dyn Notifier,
+        envelope: &Envelope,
+        pending: &[String],
+        report: &(dyn Fn(Delivery) + Send + Sync),
+    ) -> bool {
+        let work = async {
+            let deliveries = notifier.deliver(envelope, pending, report);
+            tokio::time::timeout(TIME_LIMIT, deliveries).await.is_ok()
+        };
+        self.runtime.block_on(work)
+    }
+}
+
+impl Results<'_> {
+    /// Stores the facts first: when the process ends in between, the delivery is made again, and the
+    /// facts are the same.
+    fn add(&mut self, delivery: Delivery, name: &str, memory: &dyn Memory, now: Timestamp) {
+        let stored = memory
+            .remember(name, &delivery.remember)
+            .and_then(|()| self.message.record(&delivery, now));
+        self.errors
+            .extend(stored.err().map(|error| explain(&error)));
+        self.reported.push(delivery.id.clone());
+        if delivery.outcome == DeliveryOutcome::Delivered {
+            self.delivered.push(delivery);
+        } else {
+            self.stopped |= delivery.scope == Scope::Notifier;
+        }
+    }
+}
+
+impl ConfiguredNotifier {
+    fn standing(&self) -> Standing {
+        Standing::new(&self.name, self.kind, self.notifier.destination())
+    }
+}
+
+fn ids(planned: &[PlannedDelivery]) -> Vec<String> {
+    planned.iter().map(|plan| plan.id.clone()).collect()
+}
+
+fn too_late() -> String {
+    format!("no answer within {} seconds", TIME_LIMIT.as_secs())
+}
+
+fn lock<T>(mutex: &Mutex<T>) -> std::sync::MutexGuard<'_, T> {
+    mutex.lock().unwrap_or_else(PoisonError::into_inner)
 }
 
 /// The folders that deliveries write to.
 pub fn folders(config: &Config, outbox: &Outbox) -> Vec<PathBuf> {
-    let written = config.notifiers.values().filter_map(|notify| match notify {
-        Notify::Html(html) => Some(config.root.join(&html.path)),
-        Notify::Email(NotifyEmail {
-            transport: EmailTransport::Folder(folder),
-            ..
-        }) => Some(config.root.join(folder)),
-        Notify::Email(_) => None,
-    });
+    let written = config
+        .notifiers
+        .values()
+        .filter_map(|notify| match &notify.kind {
+            NotifierKind::Html(html) => Some(config.root.join(&html.path)),
+            NotifierKind::Email(NotifyEmail {
+                transport: EmailTransport::Folder(folder),
+                ..
+            }) => Some(config.root.join(folder)),
+            NotifierKind::Email(_) => None,
+        });
     written.chain(outbox.folders()).collect()
-}
-
-async fn within_time(notifier: &dyn Notifier, envelope: &Envelope) -> DeliveryReport {
-    let late =
-        || DeliveryReport::retry(format!("no answer within {} seconds", TIME_LIMIT.as_secs()));
-    tokio::time::timeout(TIME_LIMIT, notifier.deliver(envelope))
-        .await
-        .unwrap_or_else(|_| late())
-}
-
-/// The result for a message that cannot be read or removed; other messages still go out.
-fn failed_delivery(name: &str, error: &anyhow::Error) -> Delivery {
-    Delivery {
-        notifier: name.to_owned(),
-        message: explain(error),
-        failed: true,
-    }
-}
-
-fn delivery(name: &str, report: DeliveryReport) -> Delivery {
-    let message = match report.outcome {
-        DeliveryOutcome::Delivered => report.message,
-        DeliveryOutcome::Retry => format!("{}; the next run will try again", report.message),
-        DeliveryOutcome::Failed => format!("not delivered: {}", report.message),
-    };
-    Delivery {
-        notifier: name.to_owned(),
-        message,
-        failed: report.outcome == DeliveryOutcome::Failed,
-    }
-}
-
-fn new_notifier(root: &Path, notify: &Notify) -> anyhow::Result<Box<dyn Notifier>> {
-    Ok(match notify {
-        Notify::Email(email) => Box::new(new_email(root, email)?),
-        Notify::Html(NotifyHtml { path, templates }) => {
-            let templates = Templates(templates.as_ref().map(|folder| root.join(folder)));
-            Box::new(HtmlNotifier::new(
-                urldb_html::Settings {
-                    path: root.join(path),
-                },
-                templates.get("report.html", include_str!("../../templates/report.html"))?,
-            )?)
-        }
-    })
-}
-
-fn new_email(root: &Path, email: &NotifyEmail) -> anyhow::Result<EmailNotifier> {
-    let transport = match &email.transport {
-        EmailTransport::Folder(folder) => urldb_email::Transport::Folder(root.join(folder)),
-        EmailTransport::Smtp {
-            server,
-            port,
-            security,
-            user,
-            password_env,
-        } => urldb_email::Transport::Smtp {
-            server: server.clone(),
-            port: port.unwrap_or(match security {
-                SmtpSecurity::None => 25,
-                SmtpSecurity::Starttls => 587,
-                SmtpSecurity::Implicit => 465,
-            }),
-            security: match security {
-                SmtpSecurity::None => urldb_email::Security::None,
-                SmtpSecurity::Starttls => urldb_email::Security::Starttls,
-                SmtpSecurity::Implicit => urldb_email::Security::Implicit,
-            },
-            credentials: credentials(user.as_deref(), password_env.as_deref())?,
-            timeout: TIME_LIMIT / 4,
-        },
-    };
-    let settings = urldb_email::Settings {
-        from: email.from.clone(),
-        to: email.to.clone(),
-        transport,
-    };
-    let own = Templates(email.templates.as_ref().map(|folder| root.join(folder)));
-    let templates = urldb_email::Templates {
-        subject: own.get(
-            "email-subject.txt",
-            include_str!("../../templates/email-subject.txt"),
-        )?,
-        text: own.get("email.txt", include_str!("../../templates/email.txt"))?,
-        html: own.get("email.html", include_str!("../../templates/email.html"))?,
-    };
-    Ok(EmailNotifier::new(settings, templates)?)
-}
-
-/// User name and password. The password comes from the environment only.
-fn credentials(
-    user: Option<&str>,
-    password_env: Option<&str>,
-) -> anyhow::Result<Option<urldb_email::Credentials>> {
-    match (user, password_env) {
-        (None, None) => Ok(None),
-        (Some(user), Some(name)) => {
-            let password = std::env::var(name).with_context(|| {
-                format!("the password should be in the environment variable {name}")
-            })?;
-            Ok(Some(urldb_email::Credentials {
-                user: user.to_owned(),
-                password,
-            }))
-        }
-        _ => anyhow::bail!("`user` and `password-env` go together"),
-    }
-}
-
-/// The folder of the user's own templates, if any.
-struct Templates(Option<PathBuf>);
-
-impl Templates {
-    /// The user's template of this name, or else the built-in one.
-    fn get(&self, name: &str, ours: &str) -> anyhow::Result<String> {
-        let Some(path) = self.0.as_ref().map(|folder| folder.join(name)) else {
-            return Ok(ours.to_owned());
-        };
-        match urldb_files::read_to_string(&path) {
-            Err(error) if error.kind() == std::io::ErrorKind::NotFound => Ok(ours.to_owned()),
-            read => read.with_context(|| format!("cannot read the template {}", path.display())),
-        }
-    }
 }

@@ -1,22 +1,88 @@
-//! Undelivered messages: `outbox/NOTIFIER/RUN.json` in the ledger's folder.
+//! Undelivered reports: `outbox/NOTIFIER/RUN.json` in the ledger's folder.
 
 use std::fs;
 use std::io;
 use std::path::{Path, PathBuf};
 
 use anyhow::Context;
-use urldb_protocol::{Envelope, PROTOCOL};
+use jiff::Timestamp;
+use serde::{Deserialize, Serialize};
+use urldb_protocol::{
+    Delivery, DeliveryOutcome, Envelope, PROTOCOL, PlannedDelivery, Remembered, Scope,
+};
+use urldb_text::sanitize;
 
-/// The folder of undelivered messages.
+/// Longest text of a notifier that is stored, in characters.
+const LONGEST_TEXT: usize = 500;
+/// Most replies of a service that are stored for one delivery.
+const MOST_REPLIES: usize = 20;
+
+/// The folder of undelivered reports.
 #[derive(Debug)]
 pub struct Outbox(PathBuf);
 
-/// One undelivered message.
-#[derive(Debug)]
-pub(super) struct PendingMessage {
-    /// The report.
-    pub(super) envelope: Envelope,
+/// A report that one notifier has not delivered completely.
+#[derive(Debug, Clone)]
+pub(crate) struct Message {
     path: PathBuf,
+    content: MessageFile,
+}
+
+/// The content of an outbox file.
+#[derive(Debug, Clone, Serialize, Deserialize)]
+struct MessageFile {
+    protocol: u32,
+    /// Digest of the notifier's section of urldb.toml when the deliveries were planned.
+    #[serde(default)]
+    settings: String,
+    /// Every delivery of the report; absent in a file of an earlier version, which planned none.
+    deliveries: Option<Vec<KeptDelivery>>,
+    envelope: Envelope,
+}
+
+/// One delivery of a report, and what became of it so far.
+#[derive(Debug, Clone, PartialEq, Eq, Serialize, Deserialize)]
+pub(crate) struct KeptDelivery {
+    /// [`PlannedDelivery::id`].
+    pub(crate) id: String,
+    /// The topic, for people.
+    pub(crate) about: String,
+    /// The recipient, for people.
+    pub(crate) to: String,
+    /// How the last try ended.
+    pub(crate) outcome: KeptOutcome,
+    /// Whether the fault concerns the other deliveries too.
+    #[serde(default)]
+    pub(crate) scope: Scope,
+    /// What went wrong, for people.
+    #[serde(default, skip_serializing_if = "String::is_empty")]
+    pub(crate) message: String,
+    /// The replies of the service.
+    #[serde(default, skip_serializing_if = "Vec::is_empty")]
+    pub(crate) replies: Vec<String>,
+    /// Where to look for the cause.
+    #[serde(default, skip_serializing_if = "Option::is_none")]
+    pub(crate) advice: Option<String>,
+    /// The time of the first try.
+    #[serde(default, skip_serializing_if = "Option::is_none")]
+    pub(crate) first_tried: Option<Timestamp>,
+    /// The time of the last try.
+    #[serde(default, skip_serializing_if = "Option::is_none")]
+    pub(crate) last_tried: Option<Timestamp>,
+    /// Number of tries.
+    #[serde(default)]
+    pub(crate) attempts: u32,
+}
+
+/// How the last try of a delivery ended.
+#[derive(Debug, Clone, Copy, PartialEq, Eq, Serialize, Deserialize)]
+#[serde(rename_all = "kebab-case")]
+pub(crate) enum KeptOutcome {
+    /// Not tried yet.
+    Pending,
+    Delivered,
+    Retry,
+    Failed,
 }
 
 impl Outbox {
@@ -26,27 +92,52 @@ impl Outbox {
     }
 
     /// Adds a report for one notifier. Adding the same report twice changes nothing.
-    pub(super) fn put(&self, notifier: &str, envelope: &Envelope) -> anyhow::Result<()> {
+    pub(super) fn put(
+        &self,
+        notifier: &str,
+        settings: &str,
+        envelope: &Envelope,
+        planned: &[PlannedDelivery],
+    ) -> anyhow::Result<()> {
         let folder = self.0.join(notifier);
         let path = folder.join(format!("{}.json", envelope.run.id));
-        let bytes = serde_json::to_vec_pretty(envelope).context("cannot write a report as JSON")?;
         fs::create_dir_all(&folder)
-            .and_then(|()| urldb_files::write_atomically(&path, &bytes))
-            .with_context(|| format!("cannot write {}", path.display()))
+            .with_context(|| format!("cannot write {}", folder.display()))?;
+        let content = MessageFile {
+            protocol: PROTOCOL,
+            settings: settings.to_owned(),
+            deliveries: Some(planned.iter().map(KeptDelivery::new).collect()),
+            envelope: envelope.clone(),
+        };
+        Message { path, content }.save()
     }
 
     /// The messages for one notifier, the oldest first. A file that cannot be read is an error.
-    pub(super) fn pending(&self, notifier: &str) -> Vec<anyhow::Result<PendingMessage>> {
+    pub(crate) fn messages(&self, notifier: &str) -> Vec<anyhow::Result<Message>> {
         match self.paths(notifier) {
-            Ok(paths) => paths.into_iter().map(PendingMessage::read).collect(),
+            Ok(paths) => paths.into_iter().map(Message::read).collect(),
             Err(error) => vec![Err(error)],
         }
+    }
+
+    /// The names of the notifiers with messages, sorted.
+    pub(crate) fn notifiers(&self) -> anyhow::Result<Vec<String>> {
+        let mut names = vec![];
+        for folder in self.folders() {
+            let name = folder.file_name().unwrap_or_default().to_string_lossy();
+            if !self.paths(&name)?.is_empty() {
+                names.push(name.into_owned());
+            }
+        }
+        names.sort();
+        Ok(names)
     }
 
     /// The folders with messages.
     pub(super) fn folders(&self) -> Vec<PathBuf> {
         let entries = fs::read_dir(&self.0).into_iter().flatten().flatten();
-        entries.map(|entry| entry.path()).collect()
+        let folders = entries.map(|entry| entry.path());
+        folders.filter(|path| path.is_dir()).collect()
     }
 
     fn paths(&self, notifier: &str) -> anyhow::Result<Vec<PathBuf>> {
@@ -68,28 +159,106 @@ impl Outbox {
     }
 }
 
-impl PendingMessage {
+impl Message {
     fn read(path: PathBuf) -> anyhow::Result<Self> {
-        let read = || -> anyhow::Result<Envelope> {
-            let value: serde_json::Value = serde_json::from_slice(&urldb_files::read(&path)?)?;
-            let protocol = value.get("protocol").and_then(serde_json::Value::as_u64);
-            anyhow::ensure!(
-                protocol == Some(u64::from(PROTOCOL)),
-                "it is of another protocol: {protocol:?}"
-            );
-            Ok(serde_json::from_value(value)?)
-        };
-        let envelope = read().with_context(|| {
+        let content = MessageFile::read(&path).with_context(|| {
             format!(
                 "cannot use the waiting message {}; remove it to go on",
                 path.display()
             )
         })?;
-        Ok(Self { envelope, path })
+        Ok(Self { path, content })
     }
 
-    /// Removes the message after its delivery.
-    pub(super) fn remove(self) -> anyhow::Result<()> {
+    /// The report, as the notifier tells it.
+    pub(crate) fn envelope(&self) -> &Envelope {
+        &self.content.envelope
+    }
+
+    /// The short id: the random part of the run's id.
+    pub(crate) fn id(&self) -> &str {
+        let run = &self.content.envelope.run.id;
+        run.rsplit('-').next().unwrap_or(run)
+    }
+
+    /// The deliveries that were not made.
+    pub(crate) fn waiting(&self) -> impl Iterator<Item = &KeptDelivery> {
+        let deliveries = self.content.deliveries.iter().flatten();
+        deliveries.filter(|delivery| delivery.outcome != KeptOutcome::Delivered)
+    }
+
+    /// Number of tries of the delivery that was tried most often.
+    pub(crate) fn attempts(&self) -> u32 {
+        let attempts = self.waiting().map(|delivery| delivery.attempts);
+        attempts.max().unwrap_or_default()
+    }
+
+    /// Whether a person has to act before a further try makes sense.
+    pub(crate) fn is_stuck(&self) -> bool {
+        self.waiting()
+            .any(|delivery| delivery.outcome == KeptOutcome::Failed)
+    }
+
+    /// Whether every delivery was made.
+    pub(crate) fn is_done(&self) -> bool {
+        self.content.deliveries.is_some() && self.waiting().next().is_none()
+    }
+
+    /// Follows a change of the notifier's settings, whose digest is `settings`: deliveries that failed
+    /// are due again, new recipients are added, and recipients that people removed are dropped.
+    pub(super) fn follow_settings(&mut self, settings: &str, planned: &[PlannedDelivery]) {
+        if self.content.settings != settings {
+            self.retry_failed();
+            let old = self.content.deliveries.take().unwrap_or_default();
+            let kept = |plan: &PlannedDelivery| {
+                let known = old.iter().find(|delivery| delivery.id == plan.id);
+                known.cloned().unwrap_or_else(|| KeptDelivery::new(plan))
+            };
+            let mut deliveries: Vec<_> = planned.iter().map(kept).collect();
+            // What was delivered stays delivered, so that a recipient who comes back gets no second copy.
+            let is_planned = |id: &str| planned.iter().any(|plan| plan.id == id);
+            let delivered = old.iter().filter(|delivery| {
+                delivery.outcome == KeptOutcome::Delivered && !is_planned(&delivery.id)
+            });
+            deliveries.extend(delivered.cloned());
+            self.content.deliveries = Some(deliveries);
+        }
+        settings.clone_into(&mut self.content.settings);
+    }
+
+    /// Makes the deliveries that failed due again.
+    pub(super) fn retry_failed(&mut self) {
+        for delivery in self.content.deliveries.iter_mut().flatten() {
+            if delivery.outcome == KeptOutcome::Failed {
+                delivery.outcome = KeptOutcome::Retry;
+            }
+        }
+    }
+
+    /// The ids of the deliveries that are due.
+    pub(crate) fn due(&self) -> Vec<String> {
+        let due = self.waiting().filter(|delivery| delivery.is_due());
+        due.map(|delivery| delivery.id.clone()).collect()
+    }
+
+    /// Stores the result of one delivery.
+    pub(super) fn record(&mut self, result: &Delivery, now: Timestamp) -> anyhow::Result<()> {
+        let deliveries = self.content.deliveries.iter_mut().flatten();
+        for delivery in deliveries.filter(|delivery| delivery.id == result.id) {
+            delivery.record(result, now);
+        }
+        self.save()
+    }
+
+    fn save(&self) -> anyhow::Result<()> {
+        let bytes =
+            serde_json::to_vec_pretty(&self.content).context("cannot write a report as JSON")?;
+        urldb_files::write_atomically(&self.path, &bytes)
+            .with_context(|| format!("cannot write {}", self.path.display()))
+    }
+
+    /// Removes the message: every delivery was made, or a person drops the rest.
+    pub(crate) fn remove(&self) -> anyhow::Result<()> {
         fs::remove_file(&self.path)
             .with_context(|| format!("cannot remove {}", self.path.display()))?;
         // Empty folders are removed too.
@@ -100,4 +269,85 @@ impl PendingMessage {
         }
         Ok(())
     }
+}
+
+impl MessageFile {
+    fn read(path: &Path) -> anyhow::Result<Self> {
+        let value: serde_json::Value = serde_json::from_slice(&urldb_files::read(path)?)?;
+        let protocol = value.get("protocol").and_then(serde_json::Value::as_u64);
+        anyhow::ensure!(
+            protocol == Some(u64::from(PROTOCOL)),
+            "it is of another protocol: {protocol:?}"
+        );
+        if value.get("envelope").is_some() {
+            return Ok(serde_json::from_value(value)?);
+        }
+        // The whole file is an envelope: an earlier version of urldb wrote it.
+        Ok(Self {
+            protocol: PROTOCOL,
+            settings: String::new(),
+            deliveries: None,
+            envelope: serde_json::from_value(value)?,
+        })
+    }
+}
+
+impl KeptDelivery {
+    fn new(planned: &PlannedDelivery) -> Self {
+        Self {
+            id: planned.id.clone(),
+            about: bounded(&planned.about),
+            to: bounded(&planned.to),
+            outcome: KeptOutcome::Pending,
+            scope: Scope::Delivery,
+            message: String::new(),
+            replies: vec![],
+            advice: None,
+            first_tried: None,
+            last_tried: None,
+            attempts: 0,
+        }
+    }
+
+    /// Whether a run tries the delivery: unless a person must correct this delivery first.
+    fn is_due(&self) -> bool {
+        match self.outcome {
+            KeptOutcome::Pending | KeptOutcome::Retry => true,
+            KeptOutcome::Failed => self.scope == Scope::Notifier,
+            KeptOutcome::Delivered => false,
+        }
+    }
+
+    fn record(&mut self, result: &Delivery, now: Timestamp) {
+        self.outcome = match result.outcome {
+            DeliveryOutcome::Delivered => KeptOutcome::Delivered,
+            DeliveryOutcome::Retry => KeptOutcome::Retry,
+            DeliveryOutcome::Failed => KeptOutcome::Failed,
+        };
+        self.scope = result.scope;
+        self.message = bounded(&result.message);
+        let replies = &result.replies;
+        let last = &replies[replies.len().saturating_sub(MOST_REPLIES)..];
+        self.replies = last.iter().map(|reply| bounded(reply)).collect();
+        self.advice = result.advice.as_deref().map(bounded);
+        self.first_tried.get_or_insert(now);
+        self.last_tried = Some(now);
+        self.attempts = self.attempts.saturating_add(1);
+    }
+}
+
+/// Text of a notifier, sanitized and of bounded length.
+fn bounded(text: &str) -> String {
+    sanitize(text).chars().take(LONGEST_TEXT).collect()
+}
+
+/// The facts that the planned deliveries of a report remember.
+pub(super) fn remembered(planned: &[PlannedDelivery]) -> Vec<Remembered> {
+    let facts = planned
+        .iter()
+        .flat_map(|plan| plan.remember.iter().cloned());
+    let mut facts: Vec<_> = facts.collect();
+    facts.sort();
+    facts.dedup();
+    facts
 }

@@ -105,7 +105,7 @@ pub fn run(options: &RunOptions<'_>) -> anyhow::Result<Outcome> {
     // A transition that could not be written is not in the ledger, so the next run sees it again.
     let lines = past_runs::history_lines(&envelope, options.selection, unverified);
     let remembered = notifiers
-        .post(&outbox, &envelope)
+        .post(&outbox, &envelope, &())
         .and_then(|()| ledger.save())
         .and_then(|()| ledger::append(&folder, &lines));
     messages.add_failure(remembered);
@@ -117,7 +117,11 @@ pub fn run(options: &RunOptions<'_>) -> anyhow::Result<Outcome> {
         troubles,
         notes,
         exit_code,
-        unsent: Some(UnsentMessages { notifiers, outbox }),
+        unsent: Some(UnsentMessages {
+            notifiers,
+            outbox,
+            now: options.ambient.now,
+        }),
     })
 }
 

@@ -1,10 +1,11 @@
 //! The outcome of a run.
 
+use jiff::Timestamp;
 use urldb_protocol::{Envelope, JobResult, Mistake};
 
 use crate::exit::ExitCode;
 use crate::explain::explain;
-use crate::notify::{Delivery, Notifiers, Outbox};
+use crate::notify::{Notifiers, Outbox, Standing};
 
 /// The outcome of a run.
 pub struct Outcome {
@@ -28,6 +29,7 @@ pub struct Outcome {
 pub(super) struct UnsentMessages {
     pub(super) notifiers: Notifiers,
     pub(super) outbox: Outbox,
+    pub(super) now: fn() -> Timestamp,
 }
 
 /// Lines for people besides the report.
@@ -42,13 +44,23 @@ pub struct Messages {
 impl Outcome {
     /// Delivers the messages of the run, and adds errors to the exit code. People should see the
     /// outcome before: a mail server may take minutes, or end the process.
-    pub fn deliver(&mut self) -> anyhow::Result<Messages> {
-        let mut messages = Messages::default();
-        if let Some(UnsentMessages { notifiers, outbox }) = self.unsent.take() {
-            messages.add_deliveries(notifiers.deliver(&outbox, &self.envelope)?);
+    pub fn deliver(&mut self) -> anyhow::Result<Vec<Standing>> {
+        let Some(UnsentMessages {
+            notifiers,
+            outbox,
+            now,
+        }) = self.unsent.take()
+        else {
+            return Ok(vec![]);
+        };
+        let standings = notifiers.deliver(&outbox, &self.envelope, now, &())?;
+        if standings
+            .iter()
+            .any(|standing| standing.needs_action(now()))
+        {
+            self.exit_code = self.exit_code.max(ExitCode::Failure);
         }
-        self.exit_code = combined(self.exit_code, &[], &messages.troubles);
-        Ok(messages)
+        Ok(standings)
     }
 }
 
@@ -57,23 +69,6 @@ impl Messages {
     pub(super) fn add_failure(&mut self, result: anyhow::Result<()>) {
         self.troubles
             .extend(result.err().map(|error| explain(&error)));
-    }
-
-    /// Adds what became of each delivery.
-    pub(super) fn add_deliveries(&mut self, delivered: Vec<Delivery>) {
-        for Delivery {
-            notifier,
-            message,
-            failed,
-        } in delivered
-        {
-            let lines = if failed {
-                &mut self.troubles
-            } else {
-                &mut self.notes
-            };
-            lines.push(format!("{notifier}: {message}"));
-        }
     }
 }
 

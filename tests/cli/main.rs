@@ -11,7 +11,7 @@
 //! - `rules`: site rules, and what they do to records.
 //! - `run`: the loop over several runs: archive, ledger, history, mail, doubt.
 //! - `mistakes`: domain files with mistakes: what is still checked, and who hears of it.
-//! - `outbox`: mail that cannot be delivered now, or never.
+//! - `outbox`: mail that cannot be delivered now, or not before a person acts.
 //! - `archive`: what the WARC files and the index hold, read back.
 //! - `archive_changes`: content that is other than promised, and what a run says of it.
 //! - `archive_conditional`: asking whether something has changed, and what that proves.

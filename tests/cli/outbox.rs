@@ -1,4 +1,4 @@
-//! Mail that cannot be delivered now, or never.
+//! Mail that cannot be delivered now, or not before a person acts.
 
 use std::fs;
 use std::net::TcpListener;
@@ -51,10 +51,10 @@ fn run_of(sandbox: &Sandbox) -> String {
 #[test]
 fn what_cannot_be_sent_now_is_sent_by_the_next_run() {
     let (_site, sandbox) = broken(closed_port());
-    sandbox.urldb(&["run"]).code(1).says(&[
-        "gone: http://example.test/a",
-        "mail: ",
-        "the next run will try again",
+    let ran = sandbox.urldb(&["run"]).code(1);
+    ran.says(&["gone: http://example.test/a"]).complains(&[
+        "warning: mail (mail) was not sent: ",
+        "every run tries again",
     ]);
     assert_eq!(waiting(&sandbox), 1);
     let run = run_of(&sandbox);
@@ -79,7 +79,10 @@ fn a_message_that_was_put_off_keeps_its_id() {
         ..SmtpReplies::default()
     });
     let (_site, sandbox) = broken(busy.port);
-    sandbox.urldb(&["run"]).code(1).says(&["451", "try again"]);
+    sandbox
+        .urldb(&["run"])
+        .code(1)
+        .complains(&["451", "every run tries again"]);
     let first = message_id(&busy.received());
     assert_eq!(waiting(&sandbox), 1);
 
@@ -91,23 +94,35 @@ fn a_message_that_was_put_off_keeps_its_id() {
 }
 
 #[test]
-fn a_refused_message_is_a_failure_and_not_tried_again() {
+fn a_refused_message_waits_for_a_person() {
     let server = Server::start(SmtpReplies {
         rcpt: "550 no such user",
         ..SmtpReplies::default()
     });
     let (_site, sandbox) = broken(server.port);
+    let refused = [
+        "error: mail (mail) was not sent: ",
+        "refused the recipient me@example.test",
+        "550 no such user",
+        "1 message, since ",
+        "the next try follows a change of [notify.mail]",
+    ];
     sandbox
         .urldb(&["run"])
         .code(2)
         .says(&["gone: http://example.test/a"])
-        .complains(&["mail: not delivered: ", "550"]);
+        .complains(&refused);
     server.received();
+    assert_eq!(waiting(&sandbox), 1);
+    // Every run says so, also a quiet one, and none asks the server again.
+    sandbox.urldb(&["run", "-q"]).code(2).complains(&refused);
+    assert!(server.is_left_alone());
+    // A changed section is a reason to try again.
+    let ready = Server::start(SmtpReplies::default());
+    send_to(&sandbox, ready.port);
+    sandbox.urldb(&["run"]).code(1);
+    assert_eq!(ready.received().accepted.len(), 1);
     assert_eq!(waiting(&sandbox), 0);
-    // With no server at all: nobody is called.
-    send_to(&sandbox, closed_port());
-    let ran = sandbox.urldb(&["run"]).code(1);
-    assert!(!ran.out.contains("mail:"), "{ran:#?}");
 }
 
 #[test]
@@ -135,6 +150,6 @@ fn findings_are_printed_before_mail_is_sent() {
     let (connection, _) = silent.accept().unwrap();
     assert_eq!(waiting(&sandbox), 1);
     drop((connection, silent));
-    run.expect("the next run will try again");
     assert_eq!(run.end().code(), Some(1));
+    assert_eq!(waiting(&sandbox), 1);
 }

@@ -7,14 +7,16 @@ use lettre::transport::smtp::Error as SmtpError;
 use lettre::transport::smtp::client::{AsyncSmtpConnection, AsyncTokioStream};
 use lettre::transport::smtp::commands::Starttls;
 use lettre::transport::smtp::extension::ClientId;
-use rustls::pki_types::ServerName;
-use rustls::{CertificateError, ClientConfig, RootCertStore};
+use rustls::pki_types::pem::PemObject;
+use rustls::pki_types::{CertificateDer, ServerName};
+use rustls::{CertificateError, ClientConfig};
+use rustls_platform_verifier::Verifier;
 use tokio::io::{AsyncRead, AsyncWrite};
 use tokio::net::TcpStream;
 use tokio_rustls::TlsConnector;
 use tokio_rustls::client::TlsStream;
 
-use crate::guard::GuardedStream;
+use crate::guard::{GuardedStream, ReplyLog};
 use crate::settings::{self, Security};
 
 /// A mail server, and how to reach it.
@@ -34,6 +36,12 @@ pub(crate) enum SendError {
     /// A refusal of the server, or a reply that is not SMTP.
     #[error(transparent)]
     Smtp(#[from] SmtpError),
+    /// A refused login.
+    #[error(transparent)]
+    Login(SmtpError),
+    /// A connection that is gone.
+    #[error("it closed the connection")]
+    Lost,
     /// A server that offers no TLS.
     #[error("it offers no STARTTLS")]
     NoStarttls,
@@ -44,6 +52,7 @@ impl MailServer {
         host: String,
         port: u16,
         security: Security,
+        authorities: Option<Vec<u8>>,
     ) -> Result<Self, settings::Error> {
         let tls = match security {
             Security::None => None,
@@ -51,7 +60,7 @@ impl MailServer {
                 let Ok(name) = ServerName::try_from(host.clone()) else {
                     return Err(settings::Error::ServerName { server: host });
                 };
-                Some((connector(mozilla())?, name))
+                Some((connector(authorities.as_deref())?, name))
             }
         };
         Ok(Self {
@@ -63,17 +72,19 @@ impl MailServer {
     }
 
     /// Connects, and exchanges greetings; the connection is protected as the settings demand.
-    pub(crate) async fn connect(&self) -> Result<AsyncSmtpConnection, SendError> {
+    /// The replies of the server go into `log` too.
+    pub(crate) async fn connect(&self, log: &ReplyLog) -> Result<AsyncSmtpConnection, SendError> {
         let tcp = TcpStream::connect((self.host.as_str(), self.port)).await?;
         let peer = tcp.peer_addr()?;
         let stream: Box<dyn AsyncTokioStream> = match self.security {
-            Security::None => Box::new(GuardedStream::new(tcp, peer)),
-            Security::Implicit => Box::new(GuardedStream::new(self.encrypt(tcp).await?, peer)),
+            Security::None => Box::new(GuardedStream::new(tcp, peer, log)),
+            Security::Implicit => Box::new(GuardedStream::new(self.encrypt(tcp).await?, peer, log)),
             Security::Starttls => {
-                let tcp = start_tls(GuardedStream::new(tcp, peer)).await?;
+                let tcp = start_tls(GuardedStream::new(tcp, peer, log)).await?;
                 Box::new(GuardedStream::after_greeting(
                     self.encrypt(tcp).await?,
                     peer,
+                    log,
                 ))
             }
         };
@@ -105,18 +116,28 @@ where
     Ok(stream.into_connection()?)
 }
 
-/// The certificate authorities of Mozilla.
-fn mozilla() -> RootCertStore {
-    RootCertStore {
-        roots: webpki_roots::TLS_SERVER_ROOTS.to_vec(),
+/// TLS with the certificate authorities of the system and those in `authorities`, which is PEM.
+fn connector(authorities: Option<&[u8]>) -> Result<TlsConnector, settings::Error> {
+    let wrong = |text: String| settings::Error::Authorities(text);
+    let pem = authorities.unwrap_or_default();
+    let extra: Vec<_> = CertificateDer::pem_slice_iter(pem)
+        .collect::<Result<_, _>>()
+        .map_err(|error| wrong(format!("`ca-file` is not valid PEM: {error}")))?;
+    if authorities.is_some() && extra.is_empty() {
+        return Err(wrong("`ca-file` holds no certificate".to_owned()));
     }
-}
-
-fn connector(roots: RootCertStore) -> Result<TlsConnector, settings::Error> {
     let provider = Arc::new(rustls::crypto::ring::default_provider());
+    let verifier =
+        Verifier::new_with_extra_roots(extra, Arc::clone(&provider)).map_err(|error| {
+            wrong(format!(
+                "no certificate authorities ({error}): install the system's (ca-certificates), or \
+             name a `ca-file`"
+            ))
+        })?;
     let config = ClientConfig::builder_with_provider(provider)
         .with_safe_default_protocol_versions()?
-        .with_root_certificates(roots)
+        .dangerous()
+        .with_custom_certificate_verifier(Arc::new(verifier))
         .with_no_client_auth();
     Ok(TlsConnector::from(Arc::new(config)))
 }
@@ -171,12 +192,12 @@ mod tests {
     async fn serve(
         security: Security,
         injected: &'static str,
-    ) -> (u16, RootCertStore, JoinHandle<Vec<String>>) {
+    ) -> (u16, Vec<u8>, JoinHandle<Vec<String>>) {
         let key = KeyPair::generate().unwrap();
         let params = CertificateParams::new(vec!["localhost".to_owned()]).unwrap();
-        let certificate = params.self_signed(&key).unwrap().der().clone();
-        let mut roots = RootCertStore::empty();
-        roots.add(certificate.clone()).unwrap();
+        let certificate = params.self_signed(&key).unwrap();
+        let authority = certificate.pem().into_bytes();
+        let certificate = certificate.der().clone();
         let key = PrivateKeyDer::Pkcs8(key.serialize_der().into());
         let provider = Arc::new(rustls::crypto::ring::default_provider());
         let config = ServerConfig::builder_with_provider(provider)
@@ -202,7 +223,7 @@ mod tests {
             }
             commands
         });
-        (port, roots, server)
+        (port, authority, server)
     }
 
     /// Answers until the client closes the connection or asks for TLS.
@@ -243,18 +264,18 @@ mod tests {
         }
     }
 
-    fn server_at(port: u16, security: Security, roots: RootCertStore) -> MailServer {
-        let mut server = MailServer::new("localhost".to_owned(), port, security).unwrap();
-        let name = ServerName::try_from("localhost").unwrap();
-        server.tls = Some((connector(roots).unwrap(), name));
-        server
+    fn server_at(port: u16, security: Security, authority: Option<Vec<u8>>) -> MailServer {
+        MailServer::new("localhost".to_owned(), port, security, authority).unwrap()
     }
 
     #[tokio::test]
     async fn the_extensions_that_count_are_those_behind_tls() {
         for security in [Security::Starttls, Security::Implicit] {
-            let (port, roots, commands) = serve(security, "").await;
-            let connection = server_at(port, security, roots).connect().await.unwrap();
+            let (port, authority, commands) = serve(security, "").await;
+            let connection = server_at(port, security, Some(authority))
+                .connect(&ReplyLog::default())
+                .await
+                .unwrap();
             assert!(
                 connection
                     .server_info()
@@ -271,9 +292,9 @@ mod tests {
 
     #[tokio::test]
     async fn text_in_front_of_the_handshake_ends_the_conversation() {
-        let (port, roots, _) = serve(Security::Starttls, "250 injected\r\n").await;
-        let server = server_at(port, Security::Starttls, roots);
-        let error = server.connect().await.err().unwrap();
+        let (port, authority, _) = serve(Security::Starttls, "250 injected\r\n").await;
+        let server = server_at(port, Security::Starttls, Some(authority));
+        let error = server.connect(&ReplyLog::default()).await.err().unwrap();
         assert!(
             error.to_string().contains("between STARTTLS and TLS"),
             "{error}"
@@ -284,7 +305,9 @@ mod tests {
     async fn an_unknown_authority_is_named() {
         for security in [Security::Starttls, Security::Implicit] {
             let (port, _, _) = serve(security, "").await;
-            let error = server_at(port, security, mozilla()).connect().await;
+            let error = server_at(port, security, None)
+                .connect(&ReplyLog::default())
+                .await;
             let Some(SendError::Connection(error)) = error.err() else {
                 panic!("{security:?}");
             };

@@ -4,6 +4,7 @@
 //! blank line in the answer to EHLO (RUSTSEC-2026-0562). [`GuardedStream`] stands between the
 //! connection and lettre, behind TLS, and hands over one line at a time.
 
+use std::collections::VecDeque;
 use std::fmt;
 use std::io;
 use std::net::SocketAddr;
@@ -23,6 +24,9 @@ const LARGEST_CONVERSATION: usize = 1 << 20;
 /// Most lines of one reply: lettre reads a reply again from its start for each of its lines.
 const MOST_LINES: usize = 100;
 
+/// Most replies that a log keeps.
+const MOST_REPLIES: usize = 20;
+
 /// Bytes taken from the connection at once.
 const CHUNK: usize = 4 << 10;
 
@@ -33,9 +37,35 @@ const NO_GREETING: &[u8] = b"220 TLS\r\n";
 /// connection can be taken back from lettre for STARTTLS.
 pub(crate) struct GuardedStream<S>(Arc<Mutex<Guard<S>>>);
 
+/// The replies of a server in one session: of each reply the last line, and of many replies the last
+/// ones. Clones are the same log.
+#[derive(Debug, Clone, Default)]
+pub(crate) struct ReplyLog(Arc<Mutex<VecDeque<String>>>);
+
+impl ReplyLog {
+    fn add(&self, line: &[u8]) {
+        let line = String::from_utf8_lossy(line);
+        // `250-` begins a line that others follow.
+        if line.as_bytes().get(3) == Some(&b'-') {
+            return;
+        }
+        let mut lines = self.0.lock().unwrap_or_else(PoisonError::into_inner);
+        lines.push_back(line.trim_end().to_owned());
+        if lines.len() > MOST_REPLIES {
+            lines.pop_front();
+        }
+    }
+
+    pub(crate) fn lines(&self) -> Vec<String> {
+        let lines = self.0.lock().unwrap_or_else(PoisonError::into_inner);
+        lines.iter().cloned().collect()
+    }
+}
+
 struct Guard<S> {
     connection: S,
     peer: SocketAddr,
+    log: ReplyLog,
     /// Received bytes after the last complete line.
     received: Vec<u8>,
     /// A complete line, from the position on.
@@ -47,19 +77,20 @@ struct Guard<S> {
 }
 
 impl<S> GuardedStream<S> {
-    pub(crate) fn new(connection: S, peer: SocketAddr) -> Self {
-        Self::with_line(connection, peer, &[])
+    pub(crate) fn new(connection: S, peer: SocketAddr, log: &ReplyLog) -> Self {
+        Self::with_line(connection, peer, log, &[])
     }
 
     /// A connection on which the greeting has already passed.
-    pub(crate) fn after_greeting(connection: S, peer: SocketAddr) -> Self {
-        Self::with_line(connection, peer, NO_GREETING)
+    pub(crate) fn after_greeting(connection: S, peer: SocketAddr, log: &ReplyLog) -> Self {
+        Self::with_line(connection, peer, log, NO_GREETING)
     }
 
-    fn with_line(connection: S, peer: SocketAddr, line: &[u8]) -> Self {
+    fn with_line(connection: S, peer: SocketAddr, log: &ReplyLog, line: &[u8]) -> Self {
         Self(Arc::new(Mutex::new(Guard {
             connection,
             peer,
+            log: log.clone(),
             received: Vec::new(),
             line: (line.to_vec(), 0),
             total: 0,
@@ -109,7 +140,9 @@ impl<S: AsyncRead + Unpin> Guard<S> {
                     let what = format!("it sent a reply of more than {MOST_LINES} lines");
                     return Poll::Ready(Err(bad_data(what)));
                 }
-                self.line = (harmless_line(&line)?, 0);
+                let line = harmless_line(&line)?;
+                self.log.add(&line);
+                self.line = (line, 0);
                 continue;
             }
             if self.received.len() > LONGEST_LINE {

@@ -1,7 +1,7 @@
-//! Sends a report by email, to a mail server or into a folder of `.eml` files.
+//! Sends a report by email: to a mail server, through a sendmail program, or into a folder.
 //!
-//! `settings` holds addresses and the mail server, `message` composes, `transport` delivers.
-//! `connection` reaches the mail server, `guard` bounds what the mail server may send.
+//! `settings` holds addresses and the mail server, `message` composes. `transport` delivers: `smtp`
+//! over a `connection`, whose incoming data `guard` bounds, or `sendmail`.
 //! The same report always gives the same message, byte for byte. The Message-ID is the same too,
 //! so mail programs recognize a message that arrives twice.
 #![forbid(unsafe_code)]
@@ -9,16 +9,22 @@
 mod connection;
 mod guard;
 mod message;
+mod sendmail;
 mod settings;
+mod smtp;
 mod transport;
 
-use urldb_protocol::{DeliveryFuture, DeliveryReport, Envelope, Notifier, Trigger};
+use urldb_protocol::{
+    Delivery, DeliveryFuture, Envelope, Notifier, PlannedDelivery, ReportDelivery,
+};
 
 use message::Composer;
-pub use settings::{Credentials, Error, Security, Settings, Templates, Transport};
-use transport::MailTransport;
+pub use settings::{
+    Credentials, Error, Security, Settings, SmtpServer, Templates, Transport, check_address,
+};
+use transport::{Letter, MailTransport, Recipient};
 
-/// The email notifier.
+/// The email notifier. Each recipient of each mail is a delivery.
 #[derive(Debug)]
 pub struct EmailNotifier {
     composer: Composer,
@@ -33,19 +39,61 @@ impl EmailNotifier {
             transport: MailTransport::new(settings.transport)?,
         })
     }
+
+    /// Composes the mail about a report, to find mistakes in templates.
+    ///
+    /// # Errors
+    /// The first mistake, with its place.
+    pub fn check(&self, envelope: &Envelope) -> Result<(), Error> {
+        self.composer.compose(envelope)?;
+        Ok(())
+    }
 }
 
 impl Notifier for EmailNotifier {
-    fn trigger(&self) -> Trigger {
-        Trigger::News
+    fn deliveries(&self, _: &Envelope) -> Vec<PlannedDelivery> {
+        let recipients = self.composer.recipients();
+        let plan = |address: &lettre::Address| PlannedDelivery {
+            id: address.to_string(),
+            about: String::new(),
+            to: address.to_string(),
+            remember: vec![],
+        };
+        recipients.map(plan).collect()
     }
 
-    fn deliver<'a>(&'a self, envelope: &'a Envelope) -> DeliveryFuture<'a> {
+    fn deliver<'a>(
+        &'a self,
+        envelope: &'a Envelope,
+        pending: &'a [String],
+        report: ReportDelivery<'a>,
+    ) -> DeliveryFuture<'a> {
         Box::pin(async move {
-            match self.composer.compose(envelope) {
-                Ok(message) => self.transport.deliver(message).await,
-                Err(error) => DeliveryReport::failed(error.to_string()),
-            }
+            let mail = match self.composer.compose(envelope) {
+                Ok(mail) => mail,
+                Err(error) => {
+                    for id in pending {
+                        report(Delivery::failed(id, error.to_string()));
+                    }
+                    return;
+                }
+            };
+            let recipients = self.composer.recipients();
+            let recipients = recipients.map(|address| Recipient {
+                delivery: address.to_string(),
+                address: address.clone(),
+            });
+            let letter = Letter {
+                mail,
+                recipients: recipients
+                    .filter(|recipient| pending.contains(&recipient.delivery))
+                    .collect(),
+            };
+            self.transport.deliver(&[letter], report).await;
         })
+    }
+
+    fn destination(&self) -> String {
+        self.transport.destination()
     }
 }

@@ -2,13 +2,13 @@
 
 use std::time::{Duration, SystemTime};
 
+use lettre::Address;
 use lettre::message::header::{ContentTransferEncoding, ContentType, HeaderName, HeaderValue};
 use lettre::message::{Body, Mailbox, Message, MultiPart, SinglePart};
-use sha2::{Digest, Sha256};
 use urldb_protocol::Envelope;
 use urldb_render::{Renderer, View, one_line, shorten};
 
-use crate::settings::{self, Settings, Templates};
+use crate::settings::{self, Error, Settings, Templates};
 
 const SUBJECT: &str = "email-subject.txt";
 const TEXT: &str = "email.txt";
@@ -16,6 +16,8 @@ const HTML: &str = "email.html";
 
 /// Longest subject, in characters.
 const LONGEST_SUBJECT: usize = 120;
+/// Longest part of a Message-ID that comes from the report, in characters.
+const LONGEST_TOKEN: usize = 50;
 /// Largest HTML body, in bytes: mail programs cut a longer one and hide the rest.
 const LARGEST_HTML: usize = 100_000;
 /// Most URLs in one list. A message that would be too large has fewer.
@@ -28,18 +30,10 @@ pub(crate) struct OutgoingMail {
     pub(crate) message: Message,
 }
 
-/// Why a report cannot become a message.
-#[derive(Debug, thiserror::Error)]
-pub(crate) enum Error {
-    #[error(transparent)]
-    Template(#[from] urldb_render::Error),
-    #[error("cannot compose the message: {0}")]
-    Message(#[from] lettre::error::Error),
-}
-
 /// Turns a report into a message: sender, recipients and templates.
 #[derive(Debug)]
 pub(crate) struct Composer {
+    name: String,
     from: Mailbox,
     to: Vec<Mailbox>,
     renderer: Renderer,
@@ -62,14 +56,24 @@ impl Composer {
             (TEXT, templates.text),
             (HTML, templates.html),
         ])?;
-        Ok(Self { from, to, renderer })
+        Ok(Self {
+            name: settings.name.clone(),
+            from,
+            to,
+            renderer,
+        })
+    }
+
+    /// The addresses of the recipients.
+    pub(crate) fn recipients(&self) -> impl Iterator<Item = &Address> {
+        self.to.iter().map(|to| &to.email)
     }
 
     pub(crate) fn compose(&self, envelope: &Envelope) -> Result<OutgoingMail, Error> {
         let (view, html) = self.largest_that_fits(envelope)?;
         let subject = self.renderer.render(SUBJECT, &view)?;
         let text = self.renderer.render(TEXT, &view)?;
-        let id = self.stable_id(envelope);
+        let id = format!("{}.{}", token(&envelope.run.id), self.name);
 
         let mut builder = Message::builder()
             .from(self.from.clone())
@@ -105,22 +109,6 @@ impl Composer {
             limit /= 2;
         }
     }
-
-    /// Derived from the run and the recipients.
-    fn stable_id(&self, envelope: &Envelope) -> String {
-        let mut hash = Sha256::new();
-        hash.update(&envelope.run.id);
-        for to in &self.to {
-            hash.update([0]);
-            hash.update(to.email.to_string());
-        }
-        let digest = hash.finalize();
-        let number = digest
-            .iter()
-            .take(16)
-            .fold(0_u128, |number, byte| number << 8 | u128::from(*byte));
-        format!("urldb-{number:032x}")
-    }
 }
 
 /// One alternative of the message. Quoted-printable is plain ASCII in short lines: no mail server
@@ -131,6 +119,12 @@ fn part(content_type: ContentType, text: String) -> SinglePart {
         Err(bytes) => Body::new(bytes),
     };
     SinglePart::builder().header(content_type).body(body)
+}
+
+/// The text as a part of a Message-ID or a file name.
+fn token(text: &str) -> String {
+    let is_plain = |char: &char| char.is_ascii_alphanumeric() || *char == '-';
+    text.chars().filter(is_plain).take(LONGEST_TOKEN).collect()
 }
 
 /// The end of the run. A Date header cannot hold a time before 1970.

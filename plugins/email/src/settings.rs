@@ -10,6 +10,8 @@ use lettre::message::Mailbox;
 /// Addresses of a message, and how it is delivered.
 #[derive(Debug, Clone)]
 pub struct Settings {
+    /// The name of the notifier: a part of every Message-ID.
+    pub name: String,
     /// The sender, `name@host` or `Name <name@host>`.
     pub from: String,
     /// The recipients, in the same form; each gets the same message.
@@ -22,20 +24,34 @@ pub struct Settings {
 #[derive(Debug, Clone)]
 pub enum Transport {
     /// A mail server.
-    Smtp {
-        /// The host name or IP address.
-        server: String,
-        /// The TCP port.
-        port: u16,
-        /// How the connection is protected.
-        security: Security,
-        /// User and password, if the server wants a login.
-        credentials: Option<Credentials>,
-        /// Time limit for one message, from connecting to the final reply.
+    Smtp(SmtpServer),
+    /// A program with the interface of sendmail, which is started for each recipient with
+    /// `-i -f SENDER -- RECIPIENT` and reads the message from standard input.
+    Sendmail {
+        /// The program and its first arguments.
+        command: Vec<String>,
+        /// Time limit for one start of the program.
         timeout: Duration,
     },
     /// A folder that gets one `.eml` file per message. The same report replaces its own file.
     Folder(PathBuf),
+}
+
+/// A mail server.
+#[derive(Debug, Clone)]
+pub struct SmtpServer {
+    /// The host name or IP address.
+    pub host: String,
+    /// The TCP port.
+    pub port: u16,
+    /// How the connection is protected.
+    pub security: Security,
+    /// User and password, if the server wants a login.
+    pub credentials: Option<Credentials>,
+    /// PEM of certificate authorities that are trusted in addition to those of the system.
+    pub authorities: Option<Vec<u8>>,
+    /// Time limit for one message; connecting counts.
+    pub timeout: Duration,
 }
 
 /// How the connection to a mail server is protected.
@@ -56,6 +72,8 @@ pub struct Credentials {
     pub user: String,
     /// The password.
     pub password: String,
+    /// The environment variable that the password comes from, for people.
+    pub source: String,
 }
 
 impl fmt::Debug for Credentials {
@@ -108,9 +126,26 @@ pub enum Error {
     /// No TLS at all.
     #[error("cannot set up TLS: {0}")]
     Tls(#[from] rustls::Error),
+    /// Certificate authorities that cannot be read, or none at all.
+    #[error("{0}")]
+    Authorities(String),
+    /// A `sendmail` command without a program.
+    #[error("`sendmail` names no program")]
+    NoProgram,
     /// A template that does not parse.
     #[error(transparent)]
     Template(#[from] urldb_render::Error),
+    /// A message that cannot be composed.
+    #[error("cannot compose the message: {0}")]
+    Message(#[from] lettre::error::Error),
+}
+
+/// Checks an address of a sender or recipient.
+///
+/// # Errors
+/// What is wrong with the address, and how to write it.
+pub fn check_address(text: &str) -> Result<(), Error> {
+    mailbox(text).map(|_| ())
 }
 
 /// Parses an address. Only ASCII is allowed: many servers refuse an address that needs SMTPUTF8,

@@ -9,11 +9,15 @@ use std::fs;
 use std::io;
 use std::path::PathBuf;
 
-use urldb_protocol::{DeliveryFuture, DeliveryReport, Envelope, Notifier, Trigger};
+use urldb_protocol::{
+    Delivery, DeliveryFuture, Envelope, Notifier, PlannedDelivery, ReportDelivery,
+};
 pub use urldb_render::Error;
 use urldb_render::{Renderer, View};
 
 const TEMPLATE: &str = "report.html";
+/// The id of the only delivery.
+const PAGE: &str = "page";
 /// Most URLs in one list. A browser is slow with more.
 const MOST_ROWS: usize = 2_000;
 
@@ -40,19 +44,16 @@ impl HtmlNotifier {
         Ok(Self { page, renderer })
     }
 
-    fn publish(&self, envelope: &Envelope) -> DeliveryReport {
-        let page = match self
-            .renderer
-            .render(TEMPLATE, &View::new(envelope, MOST_ROWS))
-        {
+    fn publish(&self, envelope: &Envelope) -> Delivery {
+        let view = View::new(envelope, MOST_ROWS);
+        let page = match self.renderer.render(TEMPLATE, &view) {
             Ok(page) => page,
-            Err(error) => return DeliveryReport::failed(error.to_string()),
+            Err(error) => return Delivery::failed(PAGE, error.to_string()),
         };
+        let path = self.page.display();
         match self.write(&page) {
-            Ok(()) => DeliveryReport::delivered(format!("written to {}", self.page.display())),
-            Err(error) => {
-                DeliveryReport::retry(format!("cannot write {}: {error}", self.page.display()))
-            }
+            Ok(()) => Delivery::delivered(PAGE, format!("written to {path}")),
+            Err(error) => Delivery::retry(PAGE, format!("cannot write {path}: {error}")),
         }
     }
 
@@ -65,11 +66,29 @@ impl HtmlNotifier {
 }
 
 impl Notifier for HtmlNotifier {
-    fn trigger(&self) -> Trigger {
-        Trigger::EveryRun
+    fn deliveries(&self, _: &Envelope) -> Vec<PlannedDelivery> {
+        vec![PlannedDelivery {
+            id: PAGE.to_owned(),
+            about: "the page".to_owned(),
+            to: self.destination(),
+            remember: vec![],
+        }]
     }
 
-    fn deliver<'a>(&'a self, envelope: &'a Envelope) -> DeliveryFuture<'a> {
-        Box::pin(async move { self.publish(envelope) })
+    fn deliver<'a>(
+        &'a self,
+        envelope: &'a Envelope,
+        _: &'a [String],
+        report: ReportDelivery<'a>,
+    ) -> DeliveryFuture<'a> {
+        Box::pin(async move { report(self.publish(envelope)) })
+    }
+
+    fn destination(&self) -> String {
+        self.page.display().to_string()
+    }
+
+    fn replaces_earlier(&self) -> bool {
+        true
     }
 }

@@ -3,8 +3,9 @@
 use std::fs;
 use std::path::Path;
 
+use std::sync::Mutex;
 use urldb_html::{HtmlNotifier, Settings};
-use urldb_protocol::{Change, DeliveryOutcome, Envelope, Finding, Notifier, State, Trigger};
+use urldb_protocol::{Change, Delivery, DeliveryOutcome, Envelope, Finding, Notifier, State};
 
 fn read(path: &str) -> String {
     let root = Path::new(env!("CARGO_MANIFEST_DIR")).join("../..");
@@ -13,6 +14,17 @@ fn read(path: &str) -> String {
 
 fn envelope() -> Envelope {
     serde_json::from_str(&read("docs/envelope.example.json")).unwrap()
+}
+
+async fn deliver(notifier: &HtmlNotifier, envelope: &Envelope) -> Delivery {
+    let results = Mutex::new(vec![]);
+    let report = |delivery| results.lock().unwrap().push(delivery);
+    let planned = notifier.deliveries(envelope).into_iter();
+    let ids: Vec<String> = planned.map(|plan| plan.id).collect();
+    notifier.deliver(envelope, &ids, &report).await;
+    let mut results = results.into_inner().unwrap();
+    assert_eq!(results.len(), 1);
+    results.remove(0)
 }
 
 fn report_in(folder: &Path) -> HtmlNotifier {
@@ -24,7 +36,7 @@ fn report_in(folder: &Path) -> HtmlNotifier {
 
 async fn page(envelope: &Envelope) -> String {
     let folder = tempfile::tempdir().unwrap();
-    let report = report_in(folder.path()).deliver(envelope).await;
+    let report = deliver(&report_in(folder.path()), envelope).await;
     assert_eq!(
         report.outcome,
         DeliveryOutcome::Delivered,
@@ -203,10 +215,10 @@ async fn every_run_replaces_the_page_whole() {
     let folder = tempfile::tempdir().unwrap();
     let path = folder.path().join("to/be/made");
     let report = report_in(&path);
-    assert_eq!(report.trigger(), Trigger::EveryRun);
+    assert!(report.replaces_earlier());
     for _ in 0..2 {
         assert_eq!(
-            report.deliver(&envelope()).await.outcome,
+            deliver(&report, &envelope()).await.outcome,
             DeliveryOutcome::Delivered
         );
     }
@@ -222,7 +234,7 @@ async fn a_folder_that_cannot_be_written_is_tried_again() {
     let folder = tempfile::tempdir().unwrap();
     let file = folder.path().join("file");
     fs::write(&file, "").unwrap();
-    let report = report_in(&file).deliver(&envelope()).await;
+    let report = deliver(&report_in(&file), &envelope()).await;
     assert_eq!(report.outcome, DeliveryOutcome::Retry);
     assert!(report.message.contains("index.html"), "{}", report.message);
 }

@@ -1,7 +1,7 @@
 //! The vocabulary that urldb and its notifiers share.
 //!
 //! Each run writes one [`Envelope`]: how much was checked, what is wrong now ([`Finding`]) and what
-//! is news ([`Change`]). A [`Notifier`] delivers the envelope and returns a [`DeliveryReport`].
+//! is news ([`Change`]). A [`Notifier`] delivers the envelope and reports each [`Delivery`].
 //! Built-in notifiers implement the trait. External notifiers read the same envelope as JSON.
 //!
 //! Within one [`PROTOCOL`] number the envelope only gains fields.
@@ -21,7 +21,10 @@ pub use finding::{Finding, FixedMistake, Mistake};
 pub use incident::{
     AffectedUrl, CertificateDates, ClosedBecause, Evidence, Incident, Phase, TextDifference,
 };
-pub use notifier::{DeliveryFuture, DeliveryOutcome, DeliveryReport, Notifier, Trigger};
+pub use notifier::{
+    Delivery, DeliveryFuture, DeliveryOutcome, Notifier, PlannedDelivery, Remembered,
+    ReportDelivery, Scope,
+};
 pub use reason::{Reason, UnknownReason};
 pub use state::{State, UnknownState};
 pub use urldb_text::Severity;

@@ -8,70 +8,149 @@ use serde::{Deserialize, Serialize};
 
 use crate::envelope::Envelope;
 
-/// A delivery in progress.
-pub type DeliveryFuture<'a> = Pin<Box<dyn Future<Output = DeliveryReport> + Send + 'a>>;
+/// The deliveries of one report, in progress.
+pub type DeliveryFuture<'a> = Pin<Box<dyn Future<Output = ()> + Send + 'a>>;
 
-/// Delivers the report of a run to people or programs.
+/// Takes the result of one delivery, as soon as the delivery has ended.
+pub type ReportDelivery<'a> = &'a (dyn Fn(Delivery) + Send + Sync);
+
+/// Delivers the reports of runs to people or programs.
+///
+/// The caller keeps each report until every delivery was made: delivery is at least once. The caller
+/// has removed from the envelope what the notifier is not asked to tell.
 pub trait Notifier: Send + Sync {
-    /// Which reports the notifier is called with.
-    fn trigger(&self) -> Trigger;
+    /// The deliveries that the report needs. The same report and the same settings give the same ids.
+    fn deliveries(&self, envelope: &Envelope) -> Vec<PlannedDelivery>;
 
-    /// Delivers one report. The caller enforces the time limit: it drops the future.
-    fn deliver<'a>(&'a self, envelope: &'a Envelope) -> DeliveryFuture<'a>;
+    /// Tries the deliveries with the ids in `pending`, and reports the result of each at once, so that
+    /// no result is lost when the process ends.
+    ///
+    /// The caller enforces the time limit: the caller drops the future, and tries every delivery
+    /// without a result again in the next run. A notifier stops after a result with
+    /// [`Scope::Notifier`].
+    fn deliver<'a>(
+        &'a self,
+        envelope: &'a Envelope,
+        pending: &'a [String],
+        report: ReportDelivery<'a>,
+    ) -> DeliveryFuture<'a>;
+
+    /// Where the deliveries go, for people: `smtp.example.org:587, STARTTLS, user urldb`.
+    fn destination(&self) -> String;
+
+    /// Whether a report replaces all earlier reports, so that only the report of the latest run is
+    /// delivered, and never kept for another try. True for a status page.
+    fn replaces_earlier(&self) -> bool {
+        false
+    }
 }
 
-/// Which reports a notifier is called with.
-#[derive(Debug, Clone, Copy, PartialEq, Eq)]
-pub enum Trigger {
-    /// Only reports that contain news ([`Envelope::has_news`]).
-    News,
-    /// The report of every run.
-    EveryRun,
+/// A delivery that a report needs: one message to one recipient, one issue, one request.
+#[derive(Debug, Clone, PartialEq, Eq)]
+pub struct PlannedDelivery {
+    /// Identifies the delivery within the report.
+    pub id: String,
+    /// The topic, for people: the subject of a mail, the title of an issue.
+    pub about: String,
+    /// The recipient, for people: `ada@example.org`.
+    pub to: String,
+    /// What is known of the delivery before its first try, such as the subject of a mail thread.
+    pub remember: Vec<Remembered>,
+}
+
+/// A fact that a notifier needs in later runs. Later envelopes contain the fact in
+/// [`Incident::threads`](crate::Incident::threads).
+#[derive(Debug, Clone, PartialEq, Eq, PartialOrd, Ord, Serialize, Deserialize, JsonSchema)]
+pub struct Remembered {
+    /// The id of the incident.
+    pub incident: String,
+    /// The name of the fact, such as `issue`.
+    pub key: String,
+    /// The value. A later value of the same name replaces an earlier one.
+    pub value: String,
+}
+
+/// The result of one delivery.
+#[derive(Debug, Clone, PartialEq, Eq, Serialize, Deserialize, JsonSchema)]
+pub struct Delivery {
+    /// [`PlannedDelivery::id`].
+    pub id: String,
+    /// How the delivery ended.
+    pub outcome: DeliveryOutcome,
+    /// Whether the fault concerns the other deliveries too. Without meaning for a delivery that was
+    /// made.
+    #[serde(default)]
+    pub scope: Scope,
+    /// For people, on one line: the destination, or what went wrong.
+    pub message: String,
+    /// The replies of the service, in order; the last one decided. Without secrets.
+    #[serde(default, skip_serializing_if = "Vec::is_empty")]
+    pub replies: Vec<String>,
+    /// For people: where to look for the cause of a fault.
+    #[serde(default, skip_serializing_if = "Option::is_none")]
+    pub advice: Option<String>,
+    /// What became known through the delivery, such as the number of an issue.
+    #[serde(default, skip_serializing_if = "Vec::is_empty")]
+    pub remember: Vec<Remembered>,
 }
 
 /// How a delivery ended.
-#[derive(Debug, Clone, Copy, PartialEq, Eq, Serialize, Deserialize, JsonSchema)]
+#[derive(Debug, Clone, Copy, PartialEq, Eq, Hash, Serialize, Deserialize, JsonSchema)]
 #[serde(rename_all = "kebab-case")]
 pub enum DeliveryOutcome {
-    /// The notifier delivered the report. urldb forgets the report.
+    /// The delivery was made.
     Delivered,
-    /// The delivery may work later. urldb keeps the report and tries again in the next run.
+    /// The delivery may work later without help: no connection, a server that is busy.
     Retry,
-    /// The delivery cannot work until a person corrects something. urldb reports the failure.
+    /// A person must correct something first.
     Failed,
 }
 
-/// What a notifier reports about one delivery.
-#[derive(Debug, Clone, PartialEq, Eq, Serialize, Deserialize, JsonSchema)]
-pub struct DeliveryReport {
-    /// How the delivery ended.
-    pub outcome: DeliveryOutcome,
-    /// For people: the destination, or what went wrong and what to do.
-    pub message: String,
+/// What a fault concerns.
+#[derive(Debug, Clone, Copy, PartialEq, Eq, Hash, Default, Serialize, Deserialize, JsonSchema)]
+#[serde(rename_all = "kebab-case")]
+pub enum Scope {
+    /// This delivery only, such as an unknown recipient. Other deliveries are tried. A delivery that
+    /// failed is tried again when the notifier's settings have changed, or when a person asks for it.
+    #[default]
+    Delivery,
+    /// All deliveries of the notifier, such as a server that does not answer or refuses the login.
+    /// This run tries no other delivery of the notifier; the next run tries again.
+    Notifier,
 }
 
-impl DeliveryReport {
-    /// A successful delivery. `message` names the destination.
-    pub fn delivered(message: impl Into<String>) -> Self {
-        Self {
-            outcome: DeliveryOutcome::Delivered,
-            message: message.into(),
-        }
+impl Delivery {
+    /// A delivery that was made. `message` names the destination.
+    pub fn delivered(id: impl Into<String>, message: impl Into<String>) -> Self {
+        Self::new(id, DeliveryOutcome::Delivered, message)
     }
 
     /// A delivery that may work later. `message` says what went wrong.
-    pub fn retry(message: impl Into<String>) -> Self {
-        Self {
-            outcome: DeliveryOutcome::Retry,
-            message: message.into(),
-        }
+    pub fn retry(id: impl Into<String>, message: impl Into<String>) -> Self {
+        Self::new(id, DeliveryOutcome::Retry, message)
     }
 
     /// A delivery that cannot work. `message` says what went wrong and what to do.
-    pub fn failed(message: impl Into<String>) -> Self {
+    pub fn failed(id: impl Into<String>, message: impl Into<String>) -> Self {
+        Self::new(id, DeliveryOutcome::Failed, message)
+    }
+
+    fn new(id: impl Into<String>, outcome: DeliveryOutcome, message: impl Into<String>) -> Self {
         Self {
-            outcome: DeliveryOutcome::Failed,
+            id: id.into(),
+            outcome,
+            scope: Scope::Delivery,
             message: message.into(),
+            replies: Vec::new(),
+            advice: None,
+            remember: Vec::new(),
         }
+    }
+
+    /// The same result, for a fault that concerns all deliveries of the notifier.
+    #[must_use]
+    pub fn of_notifier(mut self) -> Self {
+        self.scope = Scope::Notifier;
+        self
     }
 }

@@ -6,4 +6,5 @@ pub(crate) mod github;
 pub(crate) mod outcome;
 pub(crate) mod output;
 pub(crate) mod progress;
+pub(crate) mod standing;
 pub(crate) mod style;

@@ -4,16 +4,19 @@ use super::output;
 use std::collections::BTreeMap;
 use std::io::{self, Write};
 
+use jiff::Timestamp;
 use serde::Serialize;
 use urldb_protocol::{Envelope, FixedMistake, JobResult, State, Summary};
 use urldb_text::sanitize;
 
 use super::attempts::AttemptLog;
 use super::findings;
+use super::standing;
 use super::style::Format;
 use super::style::{self, BAD, DIM, GOOD, WARN, count, paint};
 use crate::cli::Context;
-use crate::run::{Messages, Outcome};
+use crate::notify::Standing;
+use crate::run::Outcome;
 
 /// Prints an outcome: what was found on standard output, what went wrong on standard error.
 pub(crate) fn print(
@@ -41,17 +44,16 @@ pub(crate) fn print(
     Ok(())
 }
 
-/// Prints what became of the deliveries, after the outcome.
-pub(crate) fn print_deliveries(
-    deliveries: &Messages,
+/// Prints what notifiers have delivered and what waits, after the outcome.
+pub(crate) fn print_standings(
+    standings: &[Standing],
     format: Format,
     context: &Context,
 ) -> io::Result<()> {
     if format == Format::Human && !context.quiet {
-        let mut out = output::stdout();
-        write_notes(&mut out, &deliveries.notes)?;
+        standing::write_delivered(&mut output::stdout(), standings)?;
     }
-    print_troubles(&deliveries.troubles);
+    standing::print_faults(standings, Timestamp::now());
     Ok(())
 }
 

@@ -2,9 +2,10 @@
 
 use std::fs;
 use std::path::Path;
+use std::sync::Mutex;
 
-use urldb_email::{Settings, Templates, Transport};
-use urldb_protocol::Envelope;
+use urldb_email::{EmailNotifier, Settings, Templates, Transport};
+use urldb_protocol::{Delivery, Envelope, Notifier};
 
 fn read(path: &str) -> String {
     let root = Path::new(env!("CARGO_MANIFEST_DIR")).join("../..");
@@ -25,6 +26,7 @@ pub(crate) fn templates() -> Templates {
 
 pub(crate) fn settings(transport: Transport) -> Settings {
     Settings {
+        name: "maintainers".to_owned(),
         from: "urldb <urldb@watch.example.org>".to_owned(),
         to: vec![
             "Ada <ada@example.org>".to_owned(),
@@ -32,4 +34,23 @@ pub(crate) fn settings(transport: Transport) -> Settings {
         ],
         transport,
     }
+}
+
+/// Tries all deliveries, and returns the result of each.
+pub(crate) async fn deliver(email: &EmailNotifier, envelope: &Envelope) -> Vec<Delivery> {
+    let planned = email.deliveries(envelope).into_iter();
+    let ids: Vec<String> = planned.map(|plan| plan.id).collect();
+    deliver_to(email, envelope, &ids).await
+}
+
+/// Tries the deliveries with these ids.
+pub(crate) async fn deliver_to(
+    email: &EmailNotifier,
+    envelope: &Envelope,
+    ids: &[String],
+) -> Vec<Delivery> {
+    let results = Mutex::new(vec![]);
+    let report = |delivery| results.lock().unwrap().push(delivery);
+    email.deliver(envelope, ids, &report).await;
+    results.into_inner().unwrap()
 }

@@ -2,10 +2,12 @@
 
 use std::fs;
 
-use crate::common::{envelope, settings, templates};
+use crate::common::{deliver, envelope, settings, templates};
 use crate::mime::{Mail, mail_of};
-use urldb_email::{Credentials, EmailNotifier, Error, Security, Settings, Templates, Transport};
-use urldb_protocol::{DeliveryOutcome, Envelope, Notifier, State, Trigger};
+use urldb_email::{
+    Credentials, EmailNotifier, Error, Security, Settings, SmtpServer, Templates, Transport,
+};
+use urldb_protocol::{Delivery, DeliveryOutcome, Envelope, Scope, State};
 
 /// The message about `envelope`, through the folder transport.
 async fn mail(envelope: &Envelope) -> Mail {
@@ -23,17 +25,17 @@ async fn raw_with(envelope: &Envelope, templates: Templates) -> Vec<u8> {
         templates,
     )
     .unwrap();
-    let report = email.deliver(envelope).await;
-    assert_eq!(
-        report.outcome,
-        DeliveryOutcome::Delivered,
-        "{}",
-        report.message
-    );
+    assert_delivered(&deliver(&email, envelope).await);
     let mut files = fs::read_dir(folder.path()).unwrap();
     let file = files.next().unwrap().unwrap();
     assert!(files.next().is_none(), "one file per message and no other");
     fs::read(file.path()).unwrap()
+}
+
+/// Both recipients of the settings have the mail.
+fn assert_delivered(results: &[Delivery]) {
+    let outcomes: Vec<_> = results.iter().map(|result| result.outcome).collect();
+    assert_eq!(outcomes, [DeliveryOutcome::Delivered; 2], "{results:?}");
 }
 
 /// A template that prints `value` and nothing else.
@@ -109,7 +111,7 @@ async fn the_same_report_is_the_same_message() {
     another_run.run.id.push('x');
     let id = |raw: &[u8]| mail_of(raw).header("Message-ID").to_owned();
     assert_ne!(id(&first), id(&raw_with(&another_run, templates()).await));
-    assert!(id(&first).starts_with("<urldb-") && id(&first).ends_with("@watch.example.org>"));
+    assert!(id(&first).contains(".maintainers@") && id(&first).ends_with("@watch.example.org>"));
 }
 
 #[tokio::test]
@@ -118,12 +120,8 @@ async fn a_redelivery_replaces_the_file() {
     let mails = folder.path().join("to/be/made");
     let email =
         EmailNotifier::new(settings(Transport::Folder(mails.clone())), templates()).unwrap();
-    assert_eq!(email.trigger(), Trigger::News);
     for _ in 0..2 {
-        assert_eq!(
-            email.deliver(&envelope()).await.outcome,
-            DeliveryOutcome::Delivered
-        );
+        assert_delivered(&deliver(&email, &envelope()).await);
     }
     assert_eq!(fs::read_dir(mails).unwrap().count(), 1);
 }
@@ -134,10 +132,12 @@ async fn a_folder_that_cannot_be_written_is_tried_again() {
     let file = folder.path().join("file");
     fs::write(&file, "").unwrap();
     let email = EmailNotifier::new(settings(Transport::Folder(file)), templates()).unwrap();
-    assert_eq!(
-        email.deliver(&envelope()).await.outcome,
-        DeliveryOutcome::Retry
-    );
+    for result in deliver(&email, &envelope()).await {
+        assert_eq!(
+            (result.outcome, result.scope),
+            (DeliveryOutcome::Retry, Scope::Notifier)
+        );
+    }
 }
 
 #[tokio::test]
@@ -276,10 +276,18 @@ async fn a_template_that_fails_says_where() {
         let folder = tempfile::tempdir().unwrap();
         let settings = settings(Transport::Folder(folder.path().to_owned()));
         let email = EmailNotifier::new(settings, text_template(source)).unwrap();
-        let report = email.deliver(&envelope()).await;
-        assert_eq!(report.outcome, DeliveryOutcome::Failed);
-        assert!(report.message.contains("email.txt"), "{}", report.message);
-        assert!(report.message.contains(words), "{}", report.message);
+        for result in deliver(&email, &envelope()).await {
+            assert_eq!(result.outcome, DeliveryOutcome::Failed);
+            assert!(result.message.contains("email.txt"), "{}", result.message);
+            assert!(result.message.contains(words), "{}", result.message);
+        }
+        assert!(
+            email
+                .check(&envelope())
+                .unwrap_err()
+                .to_string()
+                .contains(words)
+        );
     }
 }
 
@@ -309,15 +317,19 @@ fn settings_that_cannot_work_are_refused() {
 
 #[test]
 fn a_password_never_travels_unencrypted_nor_is_it_printed() {
-    let transport = |server: &str, security| Transport::Smtp {
-        server: server.to_owned(),
-        port: 25,
-        security,
-        credentials: Some(Credentials {
-            user: "me".to_owned(),
-            password: "hunter2".to_owned(),
-        }),
-        timeout: std::time::Duration::from_secs(1),
+    let transport = |server: &str, security| {
+        Transport::Smtp(SmtpServer {
+            host: server.to_owned(),
+            port: 25,
+            security,
+            credentials: Some(Credentials {
+                user: "me".to_owned(),
+                password: "hunter2".to_owned(),
+                source: "SMTP_PASSWORD".to_owned(),
+            }),
+            authorities: None,
+            timeout: std::time::Duration::from_secs(1),
+        })
     };
     let email =
         |server, security| EmailNotifier::new(settings(transport(server, security)), templates());

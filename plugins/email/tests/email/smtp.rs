@@ -4,11 +4,11 @@ use std::io::{Read, Write};
 use std::net::TcpListener;
 use std::time::Duration;
 
-use crate::common::{envelope, settings, templates};
+use crate::common::{deliver, deliver_to, envelope, settings, templates};
 use crate::mime::mail_of;
-use crate::server::{Server, SmtpReplies};
-use urldb_email::{Credentials, EmailNotifier, Security, Transport};
-use urldb_protocol::{DeliveryOutcome, DeliveryReport, Notifier};
+use crate::server::{CLOSE, Server, SmtpReplies};
+use urldb_email::{Credentials, EmailNotifier, Security, SmtpServer, Transport};
+use urldb_protocol::{Delivery, DeliveryOutcome, Notifier, Scope};
 
 /// A way to `port` of this machine, without TLS.
 fn smtp(port: u16, credentials: Option<Credentials>) -> Transport {
@@ -21,24 +21,43 @@ fn with(
     timeout: Duration,
     credentials: Option<Credentials>,
 ) -> Transport {
-    Transport::Smtp {
-        server: "127.0.0.1".to_owned(),
+    Transport::Smtp(SmtpServer {
+        host: "127.0.0.1".to_owned(),
         port,
         security,
         credentials,
+        authorities: None,
         timeout,
-    }
+    })
 }
 
-async fn send_to(server: &Server, credentials: Option<Credentials>) -> DeliveryReport {
-    let email = EmailNotifier::new(settings(smtp(server.port, credentials)), templates()).unwrap();
-    email.deliver(&envelope()).await
+fn email(transport: Transport) -> EmailNotifier {
+    EmailNotifier::new(settings(transport), templates()).unwrap()
+}
+
+/// The results for the two recipients are the same: the first one.
+async fn deliver_one(email: &EmailNotifier) -> Delivery {
+    let mut results = deliver(email, &envelope()).await;
+    assert_eq!(results.len(), 2, "{results:?}");
+    assert_eq!(results[0].outcome, results[1].outcome, "{results:?}");
+    results.remove(0)
+}
+
+/// What people are told: the message, and the last reply.
+fn told(result: &Delivery) -> String {
+    let reply = result.replies.last();
+    format!("{}: {}", result.message, reply.map_or("", String::as_str))
+}
+
+async fn send_to(server: &Server, credentials: Option<Credentials>) -> Delivery {
+    deliver_one(&email(smtp(server.port, credentials))).await
 }
 
 fn password() -> Credentials {
     Credentials {
         user: "me".to_owned(),
         password: "hunter2".to_owned(),
+        source: "SMTP_PASSWORD".to_owned(),
     }
 }
 
@@ -87,7 +106,7 @@ async fn a_line_with_a_dot_does_not_end_the_message() {
     templates.text = "before\n.\nQUIT\nafter\n".to_owned();
     let email = EmailNotifier::new(settings(smtp(server.port, None)), templates).unwrap();
     assert_eq!(
-        email.deliver(&envelope()).await.outcome,
+        deliver_one(&email).await.outcome,
         DeliveryOutcome::Delivered
     );
     assert_eq!(
@@ -115,7 +134,7 @@ async fn not_now_is_tried_again() {
         let words = replies.not_positive();
         let report = send_to(&Server::start(replies), None).await;
         assert_eq!(report.outcome, DeliveryOutcome::Retry, "{}", report.message);
-        assert!(report.message.contains(words), "{}", report.message);
+        assert!(told(&report).contains(words), "{report:?}");
     }
 }
 
@@ -143,7 +162,8 @@ async fn never_is_final() {
             "{}",
             report.message
         );
-        assert!(report.message.contains(words), "{}", report.message);
+        assert_eq!(report.scope, Scope::Delivery, "{report:?}");
+        assert!(told(&report).contains(words), "{report:?}");
     }
 }
 
@@ -153,8 +173,7 @@ async fn nobody_listening_is_tried_again() {
         let listener = std::net::TcpListener::bind("127.0.0.1:0").unwrap();
         listener.local_addr().unwrap().port()
     };
-    let email = EmailNotifier::new(settings(smtp(port, None)), templates()).unwrap();
-    let report = email.deliver(&envelope()).await;
+    let report = deliver_one(&email(smtp(port, None))).await;
     assert_eq!(report.outcome, DeliveryOutcome::Retry, "{}", report.message);
     assert!(
         report.message.contains(&port.to_string()),
@@ -241,8 +260,7 @@ async fn what_a_mail_server_sends_is_bounded() {
         ),
     ] {
         let (port, server) = flood(bytes, polite);
-        let email = EmailNotifier::new(settings(smtp(port, None)), templates()).unwrap();
-        let report = email.deliver(&envelope()).await;
+        let report = deliver_one(&email(smtp(port, None))).await;
         assert_eq!(report.outcome, DeliveryOutcome::Retry, "{}", report.message);
         assert!(report.message.contains(words), "{}", report.message);
         let sent = server.join().unwrap();
@@ -263,8 +281,7 @@ async fn a_server_that_hangs_costs_no_more_than_the_timeout() {
         Duration::from_millis(300),
         None,
     );
-    let email = EmailNotifier::new(settings(transport), templates()).unwrap();
-    let report = email.deliver(&envelope()).await;
+    let report = deliver_one(&email(transport)).await;
     assert_eq!(report.outcome, DeliveryOutcome::Retry, "{}", report.message);
     assert!(
         report.message.contains("within 0.3 s"),
@@ -279,9 +296,10 @@ async fn dropping_a_delivery_closes_the_connection() {
         end: "",
         ..SmtpReplies::default()
     });
-    let email = EmailNotifier::new(settings(smtp(server.port, None)), templates()).unwrap();
+    let email = email(smtp(server.port, None));
     let envelope = envelope();
-    let dropped = tokio::time::timeout(Duration::from_millis(500), email.deliver(&envelope)).await;
+    let delivery = deliver(&email, &envelope);
+    let dropped = tokio::time::timeout(Duration::from_millis(500), delivery).await;
     assert!(dropped.is_err(), "the server never answers");
     // The server's thread ends only when the connection does.
     let waiting = tokio::task::spawn_blocking(move || server.received());
@@ -307,14 +325,13 @@ async fn a_server_that_repeats_the_password_does_not_spread_it() {
         "{}",
         report.message
     );
-    assert!(
-        report.message.contains("[redacted] is me"),
-        "{}",
-        report.message
-    );
+    assert_eq!(report.scope, Scope::Notifier);
+    assert!(told(&report).contains("[redacted] is me"), "{report:?}");
     for secret in ["hunter2", "AG1lAGh1bnRlcjI=", "aHVudGVyMg=="] {
-        assert!(!report.message.contains(secret), "{}", report.message);
+        assert!(!format!("{report:?}").contains(secret), "{report:?}");
     }
+    let advice = report.advice.unwrap();
+    assert!(advice.contains("SMTP_PASSWORD"), "{advice}");
     assert!(
         server
             .received()
@@ -334,9 +351,8 @@ async fn a_server_without_logins_is_a_mistake_in_the_settings() {
         report.message
     );
     assert!(
-        report.message.contains("check server, port, tls and user"),
-        "{}",
-        report.message
+        report.advice.as_deref().unwrap().contains("`user`"),
+        "{report:?}"
     );
 }
 
@@ -349,8 +365,7 @@ async fn a_server_without_tls_is_given_nothing() {
         Duration::from_secs(20),
         Some(password()),
     );
-    let email = EmailNotifier::new(settings(transport), templates()).unwrap();
-    let report = email.deliver(&envelope()).await;
+    let report = deliver_one(&email(transport)).await;
     assert_eq!(
         report.outcome,
         DeliveryOutcome::Failed,
@@ -364,4 +379,101 @@ async fn a_server_without_tls_is_given_nothing() {
             .all(|c| c.starts_with("EHLO") || c == "QUIT"),
         "{commands:?}"
     );
+}
+
+/// The outcome, the scope and the id of each result.
+fn outcomes(results: &[Delivery]) -> Vec<(&str, DeliveryOutcome, Scope)> {
+    let results = results.iter();
+    results
+        .map(|result| (result.id.as_str(), result.outcome, result.scope))
+        .collect()
+}
+
+#[tokio::test]
+async fn an_unknown_recipient_does_not_hold_up_the_others() {
+    for (reply, outcome) in [
+        ("550 no such user", DeliveryOutcome::Failed),
+        ("450 greylisted", DeliveryOutcome::Retry),
+    ] {
+        let server = Server::start(SmtpReplies {
+            bob: Some(reply),
+            ..SmtpReplies::default()
+        });
+        let email = email(smtp(server.port, None));
+        let results = deliver(&email, &envelope()).await;
+        let ada = email.deliveries(&envelope())[0].id.clone();
+        let bob = email.deliveries(&envelope())[1].id.clone();
+        assert_eq!(
+            outcomes(&results),
+            [
+                (bob.as_str(), outcome, Scope::Delivery),
+                (ada.as_str(), DeliveryOutcome::Delivered, Scope::Delivery),
+            ]
+        );
+        assert_eq!(results[0].replies.last().unwrap(), reply);
+        let session = server.received();
+        assert_eq!(session.accepted.len(), 1);
+        assert_eq!(session.accepted[0].0, ["<ada@example.org>"]);
+        // The next run tries bob only, with the same Message-ID.
+        let again = deliver_to(&email, &envelope(), std::slice::from_ref(&bob)).await;
+        assert_eq!(outcomes(&again), [(bob.as_str(), outcome, Scope::Delivery)]);
+        assert!(server.received().accepted.is_empty());
+        assert!(server.is_left_alone());
+    }
+}
+
+#[tokio::test]
+async fn a_hang_at_the_goodbye_is_a_delivery() {
+    for quit in ["", CLOSE, "500 what?"] {
+        let server = Server::start(SmtpReplies {
+            quit,
+            ..SmtpReplies::default()
+        });
+        let result = send_to(&server, None).await;
+        assert_eq!(result.outcome, DeliveryOutcome::Delivered, "{result:?}");
+        assert_eq!(server.received().accepted.len(), 1);
+    }
+}
+
+/// Wherever a server stops to answer, or closes the connection, the delivery is tried again, and the
+/// fault concerns all deliveries.
+#[tokio::test]
+async fn a_server_that_stops_anywhere_is_tried_again() {
+    type Set = fn(&mut SmtpReplies, &'static str);
+    let stages: [(&str, Set); 6] = [
+        ("greeting", |replies, text| replies.greeting = text),
+        ("EHLO", |replies, text| replies.ehlo = text),
+        ("MAIL", |replies, text| replies.mail = text),
+        ("RCPT", |replies, text| replies.rcpt = text),
+        ("DATA", |replies, text| replies.data = text),
+        ("the final dot", |replies, text| replies.end = text),
+    ];
+    for (stage, set) in stages {
+        for text in ["", CLOSE, "421 closing"] {
+            let mut replies = SmtpReplies::default();
+            set(&mut replies, text);
+            let server = Server::start(replies);
+            let limit = Duration::from_millis(if text.is_empty() { 300 } else { 20_000 });
+            let email = email(with(server.port, Security::None, limit, None));
+            let result = deliver_one(&email).await;
+            let expected = (DeliveryOutcome::Retry, Scope::Notifier);
+            assert_eq!(
+                (result.outcome, result.scope),
+                expected,
+                "{stage} {text:?}: {result:?}"
+            );
+            assert!(server.received().accepted.is_empty(), "{stage} {text:?}");
+        }
+    }
+}
+
+#[tokio::test]
+async fn a_refused_greeting_concerns_all_mail() {
+    let server = Server::start(SmtpReplies {
+        greeting: "554 no mail here",
+        ..SmtpReplies::default()
+    });
+    let result = send_to(&server, None).await;
+    let expected = (DeliveryOutcome::Failed, Scope::Notifier);
+    assert_eq!((result.outcome, result.scope), expected, "{result:?}");
 }

@@ -1,0 +1,352 @@
+//! Sends mails to a mail server.
+
+use std::time::Duration;
+
+use base64::Engine;
+use base64::prelude::BASE64_STANDARD;
+use lettre::transport::smtp::Error as SmtpError;
+use lettre::transport::smtp::authentication::{Credentials as LoginData, DEFAULT_MECHANISMS};
+use lettre::transport::smtp::client::AsyncSmtpConnection;
+use lettre::transport::smtp::commands::{Data, Mail, Rcpt, Rset};
+use tokio::time::timeout;
+use urldb_protocol::{Delivery, ReportDelivery};
+use urldb_render::{one_line, shorten};
+
+use crate::connection::{self, MailServer, SendError};
+use crate::guard::ReplyLog;
+use crate::settings::{Credentials, Error, Security, SmtpServer};
+use crate::transport::{Letter, Recipient};
+
+/// Longest quotation of a server's reply, in characters.
+const LONGEST_REPLY: usize = 500;
+
+/// Time for the goodbye, after the last message was taken.
+const QUIT_TIMEOUT: Duration = Duration::from_secs(2);
+
+/// The reply code with which a server announces that the server closes the connection (RFC 5321,
+/// section 3.8).
+const CLOSING: u16 = 421;
+
+/// A mail server.
+pub(crate) struct Smtp {
+    mail_server: MailServer,
+    credentials: Option<LoginData>,
+    /// `server:port`, for messages.
+    name: String,
+    /// `server:port, STARTTLS, user NAME`, for people.
+    destination: String,
+    /// Where people find the login.
+    login_advice: Option<String>,
+    timeout: Duration,
+    /// Every form in which the password is sent. Messages never contain them.
+    secrets: Vec<String>,
+}
+
+impl std::fmt::Debug for Smtp {
+    fn fmt(&self, f: &mut std::fmt::Formatter<'_>) -> std::fmt::Result {
+        f.debug_struct("Smtp")
+            .field("name", &self.name)
+            .finish_non_exhaustive()
+    }
+}
+
+/// A connection to the server, and what the server has replied.
+#[derive(Default)]
+struct Session {
+    connection: Option<AsyncSmtpConnection>,
+    replies: ReplyLog,
+}
+
+/// Why the server gets no mail at all now.
+struct Outage {
+    message: String,
+    /// A person must correct something first.
+    failed: bool,
+    advice: Option<String>,
+}
+
+/// What a refusal means for one delivery.
+#[derive(Clone, Copy)]
+enum Refusal {
+    /// A reply of 4xx.
+    Now,
+    /// A reply of 5xx.
+    Forever,
+}
+
+impl Smtp {
+    pub(crate) fn new(server: SmtpServer) -> Result<Self, Error> {
+        let SmtpServer {
+            host,
+            port,
+            security,
+            credentials,
+            authorities,
+            timeout,
+        } = server;
+        let protection = match security {
+            Security::None => "no encryption",
+            Security::Starttls => "STARTTLS",
+            Security::Implicit => "TLS",
+        };
+        let name = format!("{host}:{port}");
+        let login = credentials.as_ref();
+        let login = login.map_or(String::new(), |login| format!(", user {}", login.user));
+        Ok(Self {
+            destination: format!("{name}, {protection}{login}"),
+            login_advice: credentials.as_ref().map(advice),
+            name,
+            timeout,
+            secrets: credentials.iter().flat_map(secrets).collect(),
+            mail_server: MailServer::new(host, port, security, authorities)?,
+            credentials: credentials
+                .map(|Credentials { user, password, .. }| LoginData::new(user, password)),
+        })
+    }
+
+    pub(crate) fn destination(&self) -> String {
+        self.destination.clone()
+    }
+
+    /// Sends the letters over one connection. A server that does not answer costs one time limit: no
+    /// further letter is tried.
+    pub(crate) async fn deliver(&self, letters: &[Letter], report: ReportDelivery<'_>) {
+        let mut session = Session::default();
+        for letter in letters {
+            let sent = timeout(self.timeout, self.send(&mut session, letter, report)).await;
+            let outage = match sent {
+                Ok(Ok(())) => continue,
+                Ok(Err(error)) => self.outage(&error),
+                Err(_) => Outage {
+                    message: format!(
+                        "{} did not take the message within {} s",
+                        self.name,
+                        self.timeout.as_secs_f32()
+                    ),
+                    failed: false,
+                    advice: None,
+                },
+            };
+            let replies = self.replies(&session);
+            for Recipient { delivery, .. } in &letter.recipients {
+                let result = if outage.failed {
+                    Delivery::failed(delivery, &outage.message)
+                } else {
+                    Delivery::retry(delivery, &outage.message)
+                };
+                report(Delivery {
+                    replies: replies.clone(),
+                    advice: outage.advice.clone(),
+                    ..result.of_notifier()
+                });
+            }
+            return;
+        }
+        if let Some(mut connection) = session.connection {
+            // The server has taken the messages: its answer to QUIT changes nothing.
+            let _ = timeout(QUIT_TIMEOUT, connection.quit()).await;
+        }
+    }
+
+    /// Sends one letter, and reports each recipient with a result of its own. An error is a fault that
+    /// concerns all letters; every recipient whom nothing was reported of has that fault.
+    async fn send(
+        &self,
+        session: &mut Session,
+        letter: &Letter,
+        report: ReportDelivery<'_>,
+    ) -> Result<(), SendError> {
+        let replies = session.replies.clone();
+        let refuse = |recipients: &[Recipient], refusal, message: &str| {
+            for Recipient { delivery, .. } in recipients {
+                let message = format!("{} {message}", self.name);
+                let result = match refusal {
+                    Refusal::Now => Delivery::retry(delivery, message),
+                    Refusal::Forever => Delivery::failed(delivery, message),
+                };
+                report(Delivery {
+                    replies: self.redacted(&replies),
+                    ..result
+                });
+            }
+        };
+        let connection = self.connected(session).await?;
+        let message = &letter.mail.message;
+        let sender = message.envelope().from().cloned();
+        if let Some(refusal) = refusal(connection.command(Mail::new(sender, vec![])).await)? {
+            refuse(&letter.recipients, refusal, "refused the sender");
+            return Self::reset(session).await;
+        }
+        let mut accepted = vec![];
+        for recipient in &letter.recipients {
+            let rcpt = Rcpt::new(recipient.address.clone(), vec![]);
+            match refusal(connection.command(rcpt).await)? {
+                None => accepted.push(recipient.clone()),
+                Some(refusal) => {
+                    let text = format!("refused the recipient {}", recipient.address);
+                    refuse(std::slice::from_ref(recipient), refusal, &text);
+                }
+            }
+        }
+        if accepted.is_empty() {
+            return Self::reset(session).await;
+        }
+        let answer = match refusal(connection.command(Data).await)? {
+            None => refusal(connection.message(&message.formatted()).await)?,
+            refused => refused,
+        };
+        if let Some(refusal) = answer {
+            refuse(&accepted, refusal, "refused the message");
+            return Self::reset(session).await;
+        }
+        for recipient in &accepted {
+            report(Delivery {
+                replies: self.redacted(&replies),
+                ..Delivery::delivered(
+                    &recipient.delivery,
+                    format!("accepted by {} as {}", self.name, letter.mail.id),
+                )
+            });
+        }
+        Ok(())
+    }
+
+    /// The connection of the session, with the login done.
+    async fn connected<'a>(
+        &self,
+        session: &'a mut Session,
+    ) -> Result<&'a mut AsyncSmtpConnection, SendError> {
+        if session.connection.is_none() {
+            let mut connection = self.mail_server.connect(&session.replies).await?;
+            if let Some(credentials) = &self.credentials {
+                let login = connection.auth(DEFAULT_MECHANISMS, credentials).await;
+                login.map_err(SendError::Login)?;
+            }
+            session.connection = Some(connection);
+        }
+        session.connection.as_mut().ok_or(SendError::Lost)
+    }
+
+    /// Prepares the connection for the next letter; without success, the next letter gets another
+    /// connection.
+    async fn reset(session: &mut Session) -> Result<(), SendError> {
+        if let Some(connection) = &mut session.connection
+            && connection.command(Rset).await.is_err()
+        {
+            session.connection = None;
+        }
+        Ok(())
+    }
+
+    fn outage(&self, error: &SendError) -> Outage {
+        let name = &self.name;
+        let retry = |message| Outage {
+            message,
+            failed: false,
+            advice: None,
+        };
+        let words = |error: &SmtpError| self.without_secrets(&error.to_string());
+        match error {
+            SendError::NoStarttls => Outage {
+                message: format!("{name} offers no STARTTLS, so nothing was sent"),
+                failed: true,
+                advice: Some(
+                    "check `server`, `port` and `tls`: a server with TLS from the first byte \
+                     wants tls = \"implicit\", usually at port 465"
+                        .to_owned(),
+                ),
+            },
+            SendError::Connection(error) => retry(format!(
+                "cannot send through {name}: {}",
+                self.without_secrets(&connection::in_words(error))
+            )),
+            SendError::Lost => retry(format!("{name} closed the connection")),
+            SendError::Login(error) if error.is_permanent() => Outage {
+                message: format!("{name} refused the login"),
+                failed: true,
+                advice: self.login_advice.clone(),
+            },
+            SendError::Login(error) if error.is_client() => Outage {
+                message: format!("cannot log in to {name}: {}", words(error)),
+                failed: true,
+                advice: Some("check `server`, `port`, `tls` and `user`".to_owned()),
+            },
+            SendError::Login(error) | SendError::Smtp(error) if error.is_transient() => {
+                retry(format!("{name} takes no mail now: {}", words(error)))
+            }
+            SendError::Smtp(error) if error.is_permanent() => Outage {
+                message: format!("{name} takes no mail: {}", words(error)),
+                failed: true,
+                advice: Some("check `server` and `port`".to_owned()),
+            },
+            SendError::Login(error) | SendError::Smtp(error) => {
+                retry(format!("cannot send through {name}: {}", words(error)))
+            }
+        }
+    }
+
+    fn replies(&self, session: &Session) -> Vec<String> {
+        self.redacted(&session.replies)
+    }
+
+    fn redacted(&self, replies: &ReplyLog) -> Vec<String> {
+        let replies = replies.lines();
+        replies
+            .iter()
+            .map(|reply| self.without_secrets(reply))
+            .collect()
+    }
+
+    /// Redacts the password: a server may repeat what the client sent.
+    fn without_secrets(&self, words: &str) -> String {
+        let mut words = words.to_owned();
+        for secret in &self.secrets {
+            words = words.replace(secret, "[redacted]");
+        }
+        shorten(&one_line(&words), LONGEST_REPLY)
+    }
+}
+
+/// What the server's reply to a command of the transaction means: accepted, refused, or no reply that
+/// ends in anything but the end of the session.
+fn refusal<T>(reply: Result<T, SmtpError>) -> Result<Option<Refusal>, SendError> {
+    let Err(error) = reply else {
+        return Ok(None);
+    };
+    if error.is_permanent() {
+        return Ok(Some(Refusal::Forever));
+    }
+    let is_closing = error.status().map(u16::from) == Some(CLOSING);
+    if error.is_transient() && !is_closing {
+        return Ok(Some(Refusal::Now));
+    }
+    Err(SendError::Smtp(error))
+}
+
+/// Where people find the login, and what is remarkable about the password.
+fn advice(credentials: &Credentials) -> String {
+    let Credentials {
+        source, password, ..
+    } = credentials;
+    let remark = if password.is_empty() {
+        ", which is empty"
+    } else if password.trim() != password {
+        ", which begins or ends with white space"
+    } else {
+        ""
+    };
+    format!("check `user`, and the password in the environment variable {source}{remark}")
+}
+
+/// The password in plain text, and as AUTH PLAIN and AUTH LOGIN encode it.
+fn secrets(credentials: &Credentials) -> Vec<String> {
+    let Credentials { user, password, .. } = credentials;
+    if password.is_empty() {
+        return Vec::new();
+    }
+    vec![
+        BASE64_STANDARD.encode(format!("\0{user}\0{password}")),
+        BASE64_STANDARD.encode(password),
+        password.clone(),
+    ]
+}

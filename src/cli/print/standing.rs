@@ -1,0 +1,169 @@
+//! What notifiers have delivered, and what waits.
+
+use std::io::{self, Write};
+
+use jiff::Timestamp;
+use urldb_text::sanitize;
+
+use super::output;
+use super::style::{BAD, DIM, WARN, count, paint};
+use crate::notify::Standing;
+
+/// Most recipients in one line.
+const MOST_RECIPIENTS: usize = 5;
+
+/// Bold, as commands are.
+const COMMAND: anstyle::Style = anstyle::Style::new().bold();
+
+/// Prints what waits and what went wrong, on standard error: every run shows this, also a quiet one.
+pub(crate) fn print_faults(standings: &[Standing], now: Timestamp) {
+    let mut err = output::stderr();
+    for standing in standings {
+        // A closed standard error is no error.
+        let _ = write_faults(&mut err, standing, now);
+    }
+}
+
+/// Writes one line for each delivery that was made.
+pub(crate) fn write_delivered(out: &mut impl Write, standings: &[Standing]) -> io::Result<()> {
+    for standing in standings {
+        let name = &standing.notifier;
+        let mut lines: Vec<_> = standing.delivered.iter().collect();
+        // One message for several recipients is one line.
+        lines.dedup_by(|a, b| a.message == b.message);
+        for delivered in lines {
+            let line = format!("{name}: {}", delivered.message);
+            writeln!(out, "{}", paint(DIM, sanitize(&line)))?;
+        }
+    }
+    Ok(())
+}
+
+fn write_faults(out: &mut impl Write, standing: &Standing, now: Timestamp) -> io::Result<()> {
+    let name = &standing.notifier;
+    for error in &standing.errors {
+        let error = sanitize(error);
+        writeln!(out, "{} {name}: {error}", paint(BAD, "error:"))?;
+    }
+    let Some(since) = standing.waiting_since() else {
+        return Ok(());
+    };
+    let class = if standing.needs_action(now) {
+        paint(BAD, "error:")
+    } else {
+        paint(WARN, "warning:")
+    };
+    let number = standing.waiting.len() as u64;
+    let waiting = format!(
+        "{}, since {}",
+        count(number, "message"),
+        moment_and_age(since, now)
+    );
+    if !standing.is_configured() {
+        writeln!(
+            out,
+            "{class} {name}: urldb.toml has no [notify.{name}] for what waits in the outbox"
+        )?;
+        fact(out, "waiting", &waiting)?;
+        let commands = standing.waiting.iter().map(|message| {
+            (
+                "to discard it",
+                format!("urldb notify drop {name}/{}", message.id()),
+            )
+        });
+        return write_commands(out, &commands.collect::<Vec<_>>());
+    }
+    let channel = channel(standing.kind);
+    let Some(fault) = standing.fault() else {
+        writeln!(out, "{class} {channel} ({name}) was not sent yet")?;
+        return fact(out, "waiting", &waiting);
+    };
+    let message = sanitize(&fault.message);
+    writeln!(out, "{class} {channel} ({name}) was not sent: {message}")?;
+    if let Some(reply) = fault.replies.last() {
+        fact(out, "server", reply)?;
+    }
+    fact(out, "waiting", &waiting)?;
+    fact(out, "for", &recipients(standing))?;
+    if let Some(advice) = &fault.advice {
+        fact(out, "advice", advice)?;
+    }
+    let kept = if number == 1 {
+        "The message is kept"
+    } else {
+        "The messages are kept"
+    };
+    let next = if standing.waits_for_change() {
+        format!("the next try follows a change of [notify.{name}], or `urldb notify retry`")
+    } else {
+        "every run tries again".to_owned()
+    };
+    writeln!(out, "  {kept}, and {next}.")?;
+    write_commands(
+        out,
+        &[
+            ("to test the settings", format!("urldb notify test {name}")),
+            ("to send it now", format!("urldb notify retry {name}")),
+        ],
+    )
+}
+
+/// The recipients of what waits, each once.
+fn recipients(standing: &Standing) -> String {
+    let mut all: Vec<&str> = standing
+        .waiting
+        .iter()
+        .flat_map(|message| message.waiting())
+        .map(|delivery| delivery.to.as_str())
+        .filter(|to| !to.is_empty())
+        .collect();
+    all.sort_unstable();
+    all.dedup();
+    let shown = all[..all.len().min(MOST_RECIPIENTS)].join(", ");
+    match all.len().saturating_sub(MOST_RECIPIENTS) {
+        0 => shown,
+        more => format!("{shown} and {more} more"),
+    }
+}
+
+/// The word for the channel of a type of notifier.
+pub(crate) fn channel(kind: &str) -> &str {
+    match kind {
+        "email" => "mail",
+        other => other,
+    }
+}
+
+/// Writes one fact; an empty one is left out.
+pub(crate) fn fact(out: &mut impl Write, name: &str, value: &str) -> io::Result<()> {
+    if value.is_empty() {
+        return Ok(());
+    }
+    let name = paint(DIM, format!("{name:<8}"));
+    writeln!(out, "  {name}  {}", sanitize(value))
+}
+
+/// Writes commands, each with its purpose.
+pub(crate) fn write_commands(out: &mut impl Write, commands: &[(&str, String)]) -> io::Result<()> {
+    let width = commands.iter().map(|(purpose, _)| purpose.len()).max();
+    let width = width.unwrap_or_default();
+    for (purpose, command) in commands {
+        let command = paint(COMMAND, sanitize(command));
+        writeln!(out, "  {purpose:<width$}  {command}")?;
+    }
+    Ok(())
+}
+
+/// `2026-11-24 04:17 UTC`.
+pub(crate) fn moment(time: Timestamp) -> String {
+    time.strftime("%Y-%m-%d %H:%M UTC").to_string()
+}
+
+/// The moment, and in brackets its age, if that is at least a day.
+fn moment_and_age(time: Timestamp, now: Timestamp) -> String {
+    let days = now.duration_since(time).as_hours() / 24;
+    match u64::try_from(days) {
+        Ok(days @ 1..) => format!("{} ({})", moment(time), count(days, "day")),
+        _ => moment(time),
+    }
+}
