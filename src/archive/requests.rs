@@ -5,7 +5,6 @@
 //! that is asked for.
 
 use std::fs::File;
-use std::io::Read;
 use std::path::Path;
 
 use anyhow::Context;
@@ -99,13 +98,10 @@ fn request_in(
         record.finish()?;
         return Ok(None);
     }
-    let request = StoredRequest::read(&mut record).map_err(|error| record.fault(error))?;
-    let rest = record.read(&mut [0]).map_err(|error| record.fault(error))?;
+    let read = StoredRequest::read_with_rest(&mut record);
+    let read = read.map_err(|error| record.fault(error))?;
     record.finish()?;
-    Ok(request.map(|request| WholeRequest {
-        request,
-        is_cut: rest > 0,
-    }))
+    Ok(read.map(|(request, is_cut)| WholeRequest { request, is_cut }))
 }
 
 /// Whether one of the records names the other.

@@ -356,3 +356,36 @@ fn a_revisit_of_half_a_body_is_marked() {
     assert_eq!(ran.out.matches("truncated: length").count(), 3, "{ran:?}");
     assert_eq!(ran.out.matches("  200  ").count(), 3, "{ran:?}");
 }
+
+/// An answer to a POST whose body is in chunks, and its request.
+fn posted(n: u8, data: &str, answer: &str) -> String {
+    let block = format!(
+        "POST /page HTTP/1.1\r\nContent-Type: text/plain\r\nTransfer-Encoding: chunked\r\n\r\n\
+         {:x}\r\n{data}\r\n0\r\n\r\n",
+        data.len()
+    );
+    let kind = ("Content-Type", "application/http; msgtype=request");
+    let fields = [kind, ("WARC-Concurrent-To", &id(n))];
+    let request = record("request", n + 50, URL, &fields, &block);
+    let date = |day| format!("2026-01-{day:02}T");
+    response(n, URL, answer) + &request.replace(&date(n + 50), &date(n))
+}
+
+/// The first mebibyte of a request is read; a longer request is another one.
+#[test]
+fn long_requests_in_chunks_are_compared_to_their_end() {
+    let mebibyte = "x".repeat(1 << 20);
+    let longer = mebibyte.clone() + "y";
+    let get = |sandbox: &Sandbox, data: &str| {
+        sandbox.write("data", data);
+        let data = ["--data", "@data", "--request-content-type", "text/plain"];
+        sandbox.urldb(&[&["archive", "get", URL][..], &data].concat())
+    };
+    let both = posted(1, &mebibyte, "one") + &posted(2, &longer, "two");
+    let sandbox = archive(&[("a.warc", both)]);
+    assert_eq!(get(&sandbox, &mebibyte).code(0).out, "one");
+    let sandbox = archive(&[("a.warc", posted(1, &longer, "two"))]);
+    for data in [&mebibyte, &mebibyte[1..]] {
+        get(&sandbox, data).code(2).complains(&["has no answer of"]);
+    }
+}

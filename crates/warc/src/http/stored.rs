@@ -68,21 +68,25 @@ impl StoredRequest {
     /// Reads a request. `None` if the input is not a request, or its head is larger than
     /// [`MAX_HTTP_HEAD`].
     pub fn read(input: &mut impl BufRead) -> io::Result<Option<Self>> {
+        Ok(Self::read_with_rest(input)?.map(|(request, _)| request))
+    }
+
+    /// Reads a request, and returns besides whether its body is longer than the part that is read.
+    /// `None` as for [`StoredRequest::read`].
+    pub fn read_with_rest(input: &mut impl BufRead) -> io::Result<Option<(Self, bool)>> {
         let mut bytes = Vec::new();
         let head = HeadBytes::read(input, &mut bytes)?;
         let chunked = head.is_some_and(|head| head.is_chunked());
         let Some(mut request) = head.and_then(Self::of_head) else {
             return Ok(None);
         };
-        let limit = MAX_REQUEST_BODY as u64;
-        if chunked {
-            let mut body = StoredBody::new(input, chunked).take(limit);
-            body.read_to_end(&mut request.body)?;
-        } else {
-            // Leaves the rest of the body in the input.
-            input.take(limit).read_to_end(&mut request.body)?;
-        }
-        Ok(Some(request))
+        let mut body = StoredBody::new(input, chunked);
+        body.by_ref()
+            .take(MAX_REQUEST_BODY as u64)
+            .read_to_end(&mut request.body)?;
+        // Behind the last byte of the body, the input may have the last chunk.
+        let has_rest = body.read(&mut [0])? > 0;
+        Ok(Some((request, has_rest)))
     }
 
     /// A request without its body, from its head. `None` if `head` is not a complete request head.
