@@ -5,6 +5,7 @@ use std::fs;
 use urldb_warc::{Digest, DigestAlgorithm};
 
 use crate::sandbox::Sandbox;
+use crate::site::promises;
 
 const URL: &str = "http://example.test/page";
 
@@ -387,5 +388,53 @@ fn long_requests_in_chunks_are_compared_to_their_end() {
     let sandbox = archive(&[("a.warc", posted(1, &longer, "two"))]);
     for data in [&mebibyte, &mebibyte[1..]] {
         get(&sandbox, data).code(2).complains(&["has no answer of"]);
+    }
+}
+
+/// Other programs index SHA-1, other algorithms, or the digest of a body with its chunks.
+#[test]
+fn promised_bytes_are_exported_however_an_index_spells_digests() {
+    let chunks = "7\r\nchunked\r\n0\r\n\r\n";
+    let raw = format!("HTTP/1.1 200 OK\r\nTransfer-Encoding: chunked\r\n\r\n{chunks}");
+    let (raw_digest, _) = Digest::sha256_of(chunks.as_bytes()).unwrap();
+    let raw_digest = raw_digest.to_string();
+    let with_digest = |n, uri: &str, digest: &str, block: &str| {
+        let fields = [HTTP, ("WARC-Payload-Digest", digest)];
+        record("response", n, uri, &fields, block)
+    };
+    let url = |path| format!("http://example.test/{path}");
+    let other = "HTTP/1.1 200 OK\r\n\r\nmd5";
+    let file = [
+        response(1, &url("sha1"), "old"),
+        response(2, &url("sha1"), "promised"),
+        response(3, &url("sha1"), "new"),
+        with_digest(
+            4,
+            &url("md5"),
+            "md5:1bc29b36f623ba82aaf6724fd3b16718",
+            other,
+        ),
+        with_digest(5, &url("chunks"), &raw_digest, &raw),
+        response(6, "http://mirror.test/copy", "elsewhere"),
+    ];
+    let sandbox = archive(&[("a.warc", file.concat())]);
+    let promised = [
+        ("/chunks", "chunked"),
+        ("/lost", "elsewhere"),
+        ("/md5", "md5"),
+        ("/sha1", "promised"),
+    ];
+    sandbox.write("urldb/example.test.yaml", promises(&promised));
+    sandbox
+        .urldb(&["archive", "export", "--bagit", "bag"])
+        .code(1)
+        .says(&["exported 3 of 4 static records"])
+        .complains(&[
+            "not in the archive: http://example.test/lost; the index has no SHA-256 of 5 captures, \
+             of which only those of this URL were compared",
+        ]);
+    for (path, content) in [promised[0], promised[2], promised[3]] {
+        let name = format!("bag/data/example.test{path}");
+        assert_eq!(sandbox.read(&name), content);
     }
 }

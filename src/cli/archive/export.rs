@@ -1,6 +1,6 @@
 //! `urldb archive export`.
 
-use std::collections::HashMap;
+use std::collections::{HashMap, HashSet};
 use std::fmt::Write as _;
 use std::io::Write;
 use std::path::PathBuf;
@@ -8,7 +8,7 @@ use std::path::PathBuf;
 use urldb_canon::{RequestUrl, Scheme};
 use urldb_format::Record;
 use urldb_text::sanitize;
-use urldb_warc::{CdxjLine, Digest, REVISIT_MIME};
+use urldb_warc::{CdxjLine, Digest, DigestAlgorithm, REVISIT_MIME};
 
 use super::{CaptureQuery, Catalogue, Context, ExitCode, Payload, catalogue};
 use crate::ambient::Ambient;
@@ -58,10 +58,13 @@ pub(super) fn run(args: &Args, context: &Context) -> anyhow::Result<ExitCode> {
     let mut exported = 0;
     for (promised, name) in promised.iter().zip(&names) {
         let sources = sources(&catalogue, promised, &copies);
-        if let Some(captured) = add(&mut bag, name, promised, sources)? {
-            exported += 1;
-            // Writing to a string cannot fail.
-            let _ = writeln!(urls, "{}\tdata/{name}\t{captured}", promised.url);
+        match add(&mut bag, name, promised, sources)? {
+            Ok(captured) => {
+                exported += 1;
+                // Writing to a string cannot fail.
+                let _ = writeln!(urls, "{}\tdata/{name}\t{captured}", promised.url);
+            }
+            Err(problem) => warn_of_missing(promised, problem.as_ref(), &copies),
         }
     }
     let total = promised.len() + invalid;
@@ -133,58 +136,103 @@ fn promised(args: &Args, context: &Context) -> anyhow::Result<(Vec<PromisedFile>
     Ok((promised, invalid))
 }
 
-/// The responses with each promised digest, of any URL.
-fn copies(
-    catalogue: &Catalogue,
-    promised: &[PromisedFile],
-) -> anyhow::Result<HashMap<Digest, Vec<CdxjLine>>> {
+/// The responses of any URL that may have promised bytes.
+struct Copies {
+    /// The responses with each promised digest.
+    by_digest: HashMap<Digest, Vec<CdxjLine>>,
+    /// Number of responses whose SHA-256 the index does not have.
+    without_sha256: u64,
+}
+
+fn copies(catalogue: &Catalogue, promised: &[PromisedFile]) -> anyhow::Result<Copies> {
     let digests = promised.iter().filter_map(|promised| promised.sha256);
-    let mut copies: HashMap<Digest, Vec<CdxjLine>> = digests
-        .map(|digest| (Digest::sha256(digest), vec![]))
-        .collect();
+    let mut copies = Copies {
+        by_digest: digests
+            .map(|digest| (Digest::sha256(digest), vec![]))
+            .collect(),
+        without_sha256: 0,
+    };
     for line in catalogue.lines()? {
         let line = line?;
-        let digest: Option<Digest> = line.digest.parse().ok();
-        if let Some(known) = digest.and_then(|digest| copies.get_mut(&digest))
-            && line.mime != REVISIT_MIME
-        {
-            known.push(line);
+        if line.mime == REVISIT_MIME {
+            continue;
+        }
+        let digest = line.digest.parse::<Digest>().ok();
+        let digest = digest.filter(|digest| digest.algorithm() == DigestAlgorithm::Sha256);
+        match digest.map(|digest| copies.by_digest.get_mut(&digest)) {
+            Some(Some(known)) => known.push(line),
+            Some(None) => {}
+            None => copies.without_sha256 += u64::from(line.status.is_none_or(is_good)),
         }
     }
     Ok(copies)
 }
 
-/// The captures that may have the bytes: those with the promised digest, or else the last of the URL.
+fn is_good(status: u16) -> bool {
+    (200..300).contains(&status)
+}
+
+/// The captures that may have the bytes, the likeliest first. With a promised digest: those of any URL
+/// with this digest, then each content of the URL, since an index may have digests of another algorithm,
+/// or of bytes before a transfer coding was undone. Then, and with a promised length alone, the last
+/// capture of the URL, behind its redirects.
 fn sources<'a>(
     catalogue: &'a Catalogue,
     promised: &'a PromisedFile,
-    copies: &'a HashMap<Digest, Vec<CdxjLine>>,
+    copies: &'a Copies,
+) -> impl Iterator<Item = anyhow::Result<Payload<'a>>> + 'a {
+    let digest = promised.sha256.map(Digest::sha256);
+    let by_digest = digest.and_then(|digest| copies.by_digest.get(&digest));
+    let by_digest = by_digest.into_iter().flatten();
+    let by_digest = by_digest.map(|line| catalogue.payload_at(line.clone()));
+    // Lookups of the URL wait until all copies turned out to be damaged.
+    let by_url = std::iter::once_with(move || contents(catalogue, promised)).flatten();
+    by_digest.chain(by_url)
+}
+
+/// Each different content that was captured of the URL, the latest first, if a digest is promised; then
+/// the last good capture, behind the redirects of the URL.
+fn contents<'a>(
+    catalogue: &'a Catalogue,
+    promised: &'a PromisedFile,
 ) -> Box<dyn Iterator<Item = anyhow::Result<Payload<'a>>> + 'a> {
-    if let Some(digest) = promised.sha256 {
-        let lines = copies.get(&Digest::sha256(digest)).into_iter().flatten();
-        return Box::new(lines.map(|line| catalogue.payload_at(line.clone())));
-    }
-    let query = CaptureQuery {
-        url: promised.url.as_str(),
-        request: None,
-        at: None,
-        any: false,
+    let mut captures = match catalogue.find(promised.url.as_str(), None) {
+        Ok(captures) if captures.is_empty() => return Box::new(std::iter::empty()),
+        Ok(captures) => captures,
+        Err(error) => return Box::new(std::iter::once(Err(error))),
     };
-    Box::new(match catalogue.find(promised.url.as_str(), None) {
-        Ok(captures) if captures.is_empty() => None.into_iter(),
-        Ok(_) => Some(catalogue.find_payload(query)).into_iter(),
-        Err(error) => Some(Err(error)).into_iter(),
-    })
+    let last = move || {
+        catalogue.find_payload(CaptureQuery {
+            url: promised.url.as_str(),
+            request: None,
+            at: None,
+            any: false,
+        })
+    };
+    if promised.sha256.is_none() {
+        captures.clear();
+    }
+    let mut known = HashSet::new();
+    captures.retain(|capture| capture.status.is_none_or(is_good));
+    captures.reverse();
+    captures.retain(|capture| {
+        // Captures without a digest may differ.
+        let digest = &capture.line.digest;
+        digest.parse::<Digest>().is_err() || known.insert(digest.clone())
+    });
+    let each = captures.into_iter();
+    let each = each.map(|capture| catalogue.payload_at(capture.line));
+    Box::new(each.chain(std::iter::once_with(last)))
 }
 
 /// Adds the bytes of the first source that has them, and returns the date of that capture. Without such
-/// a source, prints a warning with the problem of the first one.
+/// a source, the inner result is the problem of the first one, if there was any.
 fn add<'a>(
     bag: &mut bag::Bag,
     name: &str,
     promised: &PromisedFile,
     sources: impl Iterator<Item = anyhow::Result<Payload<'a>>>,
-) -> anyhow::Result<Option<String>> {
+) -> anyhow::Result<Result<String, Option<anyhow::Error>>> {
     let mut problem = None;
     for source in sources {
         let added = match &source {
@@ -195,17 +243,25 @@ fn add<'a>(
             Err(_) => Ok(()),
         };
         match source.and_then(|payload| added.map(|()| payload)) {
-            Ok(payload) => return Ok(Some(date::shown(&payload.capture.line.timestamp))),
+            Ok(payload) => return Ok(Ok(date::shown(&payload.capture.line.timestamp))),
             Err(error) => problem.get_or_insert(error),
         };
     }
-    let url = sanitize(promised.url.as_str());
-    print_warning(match problem {
-        Some(problem) => format!(
-            "not in the archive: {url}: {}",
-            sanitize(&explain(&problem))
-        ),
-        None => format!("not in the archive: {url}"),
-    });
-    Ok(None)
+    Ok(Err(problem))
+}
+
+/// Says why promised bytes are not in the bag, and which captures were not compared.
+fn warn_of_missing(promised: &PromisedFile, problem: Option<&anyhow::Error>, copies: &Copies) {
+    let mut text = format!("not in the archive: {}", sanitize(promised.url.as_str()));
+    if let Some(problem) = problem {
+        let _ = write!(text, ": {}", sanitize(&explain(problem)));
+    }
+    if promised.sha256.is_some() && copies.without_sha256 > 0 {
+        let captures = count(copies.without_sha256, "capture");
+        let _ = write!(
+            text,
+            "; the index has no SHA-256 of {captures}, of which only those of this URL were compared"
+        );
+    }
+    print_warning(text);
 }
