@@ -13,9 +13,9 @@ use urldb_canon::{RequestUrl, Scheme};
 use urldb_protocol::{Reason, State};
 use urldb_verdict::{
     Beginning, Body, BodyEnd, BodyUse, Canary, Classification, Damage, Decision, Decoded, Failure,
-    FailureKind, Hop, Job, JobKey, JudgedJob, Observation, Promise, Request, Sent, Transition,
-    UrlStatus, Verdict, VerdictOptions, Warning, decide, decide_promise, observed_bytes,
-    promisable,
+    FailureKind, Hop, Job, JobKey, JudgedJob, Keep, Observation, Promise, Request, Sent,
+    Transition, UrlStatus, Verdict, VerdictOptions, Warning, decide, decide_promise,
+    observed_bytes, promisable, undecided,
 };
 
 const RIGHT: [u8; 32] = [1; 32];
@@ -181,4 +181,51 @@ fn assert_state(promise: &Promise, seen: &[Observation], expected: (State, Optio
         ),
         expected
     );
+}
+
+/// The fetcher keeps the body of the last observation alone.
+#[test]
+fn every_verdict_rests_on_the_last_observation() {
+    let kinds: [fn() -> Observation; 8] = [
+        good,
+        bad,
+        truncated,
+        || status(404),
+        || status(500),
+        || seen(vec![redirect(302, "/b")]),
+        || failed(FailureKind::Connect),
+        || failed(FailureKind::RunEnded),
+    ];
+    let redirected = Promise {
+        redirects_to: Some("http://example.org/c".into()),
+        ..Promise::default()
+    };
+    for promise in [bytes_promised(), redirected, Promise::default()] {
+        let job = Job {
+            body: BodyUse::Hash {
+                at_most: 10,
+                keep: Keep::Everything,
+                beyond: 0,
+            },
+            ..job(&promise, "/a")
+        };
+        for number in 0..8usize.pow(4) {
+            for decide in [decide, decide_promise] {
+                let mut all = vec![];
+                for place in 0..4 {
+                    all.push(kinds[number / 8usize.pow(place) % 8]());
+                    let decision = decide(&job, &all, &policy());
+                    let is_final = matches!(decision, Decision::Final(_));
+                    let verdict = match decision {
+                        Decision::Final(verdict) => verdict,
+                        Decision::Retry { .. } => undecided(&job, &all, &policy()),
+                    };
+                    assert_eq!(verdict.observation + 1, all.len(), "{verdict:?}");
+                    if is_final {
+                        break;
+                    }
+                }
+            }
+        }
+    }
 }

@@ -28,9 +28,6 @@ const QUEUE_BATCH: usize = 64;
 /// No request starts while this many finished jobs wait for the caller.
 const MAX_FINISHED: usize = 16;
 
-/// Bodies kept of one job: the verdict compares at most this many with each other.
-const KEPT_BODIES: usize = 3;
-
 /// A job that is not finished, and its observations so far.
 #[derive(Debug)]
 struct PendingJob {
@@ -53,11 +50,16 @@ impl PendingJob {
         })
     }
 
-    /// Adds an observation, and drops all but the last kept bodies.
+    /// Adds an observation, and drops the bytes of the bodies before: a verdict rests on the last
+    /// observation, and compares bodies by their digests.
     fn add(&mut self, observation: Observation) {
+        self.drop_bodies();
         self.observations.push(observation);
-        let older = self.observations.len().saturating_sub(KEPT_BODIES);
-        for observation in &mut self.observations[..older] {
+    }
+
+    /// Drops the bytes of all bodies so far. They may fill the folder of temporary files.
+    fn drop_bodies(&mut self) {
+        for observation in &mut self.observations {
             if let Some(body) = &mut observation.body {
                 body.bytes = None;
             }
@@ -266,6 +268,7 @@ where
             (Some(Next::Retry { wait, fresh }), None) => {
                 let Some(failure) = self.unresponsive_failure(host) else {
                     job.fresh = fresh;
+                    job.drop_bodies();
                     return self.queue.push_delayed(host, deadline_in(wait), job);
                 };
                 job.give_up(failure)

@@ -9,7 +9,7 @@ use urldb_verdict::{Job, Observation};
 pub enum Next<D> {
     /// The job is finished, with this decision.
     Done(D),
-    /// The job is fetched once more.
+    /// The job is fetched once more. The bytes of the bodies so far are dropped.
     Retry {
         /// Time until the next fetch; the job takes no slot while it waits.
         wait: Duration,
@@ -23,7 +23,7 @@ pub enum Next<D> {
 pub struct FetchedJob<D> {
     /// The job.
     pub job: Job,
-    /// All observations of the job, oldest first.
+    /// All observations of the job, oldest first. Only the last one may have the bytes of its body.
     pub observations: Vec<Observation>,
     /// The caller's decision; `None` if the fetcher gave up the job, and then the last observation
     /// says why.
