@@ -23,4 +23,4 @@ pub use date::PartialDate;
 pub use keys::Keys;
 pub use output_files::describe_recovered;
 pub use retrieve::{CaptureQuery, Payload};
-pub use store::{Archive, ArchiveWriter, Missing, Stored};
+pub use store::{Archive, ArchiveWriter, KnownCaptures, Missing, Stored, is_good};

@@ -5,7 +5,8 @@
 //!
 //! The ledger's entry about a URL's last capture decides between capture and revisit. Redirects are
 //! captured when they are new or have changed. A failure without any response is recorded once, when
-//! it begins.
+//! it begins. An error page or an incomplete body is captured whenever it differs from the one that was
+//! captured last, up to [`MAX_BAD_RESPONSES`] times while the state of its URL lasts.
 
 use std::fmt;
 use std::path::{Path, PathBuf};
@@ -26,18 +27,34 @@ use super::keys::lookup_url;
 use super::output_files::{OutputFiles, PendingRecord, random_id, warc_date, write_options};
 use crate::ambient::Ambient;
 use crate::config::{self, ArchiveRequests};
-use crate::ledger::{Capture, Content};
+use crate::ledger::{BadResponse, Capture, Content};
 
 /// Bodies up to this many bytes are compressed in advance, in memory.
 const SMALL: u64 = 64 * 1024;
+
+/// Most different error pages and incomplete bodies of a URL that are archived while its state lasts.
+/// Many servers write a new number into each error page.
+const MAX_BAD_RESPONSES: u64 = 8;
 
 /// What became of an observation in the archive.
 #[derive(Debug, Default)]
 pub struct Stored {
     /// The content for the ledger; `None` if the ledger's entry stays.
     pub content: Option<Content>,
+    /// The error page or incomplete body for the ledger; `None` if a good response came after it.
+    pub bad_response: Option<BadResponse>,
     /// Why the archive does not have the whole body; `None` if it has, or if there was no body.
     pub missing: Option<Missing>,
+}
+
+/// What the ledger knows of the captures of a job.
+#[derive(Debug, Clone, Default)]
+pub struct KnownCaptures {
+    /// The content that was last archived.
+    pub content: Option<Content>,
+    /// The error page or incomplete body that was last archived, if the state of the URL is still the
+    /// same.
+    pub bad_response: Option<BadResponse>,
 }
 
 /// Why the archive does not have the whole body of an observation.
@@ -49,6 +66,8 @@ pub enum Missing {
     Room,
     /// The body was not kept: it is not small, and was not fetched again.
     NotKept,
+    /// Enough other error pages and incomplete bodies of the same state are archived.
+    Enough,
 }
 
 impl fmt::Display for Missing {
@@ -60,6 +79,11 @@ impl fmt::Display for Missing {
             }
             Self::NotKept => f.write_str(
                 "its body is too large to be kept at the first fetch, and there was no second one",
+            ),
+            Self::Enough => write!(
+                f,
+                "{MAX_BAD_RESPONSES} other error pages or incomplete bodies of this URL are \
+                 archived since it came into this state"
             ),
         }
     }
@@ -123,10 +147,29 @@ impl ArchiveWriter<'_> {
         &mut self,
         job: &Job,
         seen: &mut Observation,
-        known: Option<&Content>,
+        captures: &KnownCaptures,
     ) -> anyhow::Result<Stored> {
         if job.body == BodyUse::Skip {
             return Ok(Stored::default());
+        }
+        let known = captures.content.as_ref();
+        let known_bad = captures.bad_response.as_ref();
+        let bad = (!is_good(job, seen))
+            .then(|| bad_response_digest(seen))
+            .flatten();
+        if let (Some(bad), Some(known_bad)) = (&bad, known_bad) {
+            let is_archived = known_bad.digest == *bad;
+            if is_archived || known_bad.count >= MAX_BAD_RESPONSES {
+                return Ok(Stored {
+                    content: None,
+                    bad_response: Some(known_bad.clone()),
+                    missing: if is_archived {
+                        missing_rest(seen)
+                    } else {
+                        Some(Missing::Enough)
+                    },
+                });
+            }
         }
         let chain = fingerprint(redirects(seen));
         let is_kept = seen.body.as_ref().is_none_or(|body| body.bytes.is_some());
@@ -136,34 +179,51 @@ impl ArchiveWriter<'_> {
         }
         if let (None, Some(failure)) = (&seen.body, &seen.failure) {
             self.store_failure(job, seen, failure)?;
-            return Ok(Stored::default());
+            return Ok(Stored {
+                bad_response: known_bad.cloned(),
+                ..Stored::default()
+            });
         }
-        let stored = if seen.is_not_modified() {
+        let (stored, capture) = if seen.is_not_modified() {
             self.store_not_modified(job, seen, known)?;
-            Stored {
+            let stored = Stored {
                 content: known.cloned(),
-                missing: None,
-            }
+                ..Stored::default()
+            };
+            (stored, None)
         } else {
             self.store_end(job, seen, known)?
         };
+        let content = stored.content.map(|content| Content {
+            redirects: chain,
+            ..content
+        });
+        let bad_response = bad.filter(|_| content.is_none()).and_then(|digest| {
+            let Some(capture) = capture else {
+                return known_bad.cloned();
+            };
+            Some(BadResponse {
+                digest,
+                count: known_bad.map_or(0, |known| known.count) + 1,
+                file: capture.file,
+            })
+        });
         Ok(Stored {
-            content: stored.content.map(|content| Content {
-                redirects: chain,
-                ..content
-            }),
+            content,
+            bad_response,
             ..stored
         })
     }
 
-    /// Archives the last response, as a capture or as a revisit.
+    /// Archives the last response, as a capture or as a revisit. Returns a new capture besides.
     fn store_end(
         &mut self,
         job: &Job,
         seen: &mut Observation,
         known: Option<&Content>,
-    ) -> anyhow::Result<Stored> {
-        let is_whole = seen.is_whole() || seen.is_proven(job.promise.sha256.as_ref());
+    ) -> anyhow::Result<(Stored, Option<Capture>)> {
+        let is_whole = is_good(job, seen);
+        let missing = missing_rest(seen).filter(|_| !is_whole);
         let chain = fingerprint(redirects(seen));
         let Observation {
             hops,
@@ -172,7 +232,7 @@ impl ArchiveWriter<'_> {
             ..
         } = seen;
         let (Some(hop), Some(body)) = (hops.last(), body.as_mut()) else {
-            return Ok(Stored::default());
+            return Ok((Stored::default(), None));
         };
         let response = JobResponse {
             job,
@@ -180,9 +240,6 @@ impl ArchiveWriter<'_> {
             digest: Digest::sha256(body.sha256),
         };
         let truncation = truncation(body, failure.as_ref()).filter(|_| !is_whole);
-        let missing = truncation
-            .as_ref()
-            .map(|(_, cause)| Missing::Rest(cause.clone()));
         let truncated = truncation.map(|(reason, _)| reason);
         let digest = response.digest.to_string();
         let is_good = (200..300).contains(&hop.status);
@@ -202,10 +259,12 @@ impl ArchiveWriter<'_> {
         }) = same
         {
             self.store_revisit(&response, capture)?;
-            return Ok(Stored {
+            let stored = Stored {
                 content: same.cloned(),
                 missing,
-            });
+                ..Stored::default()
+            };
+            return Ok((stored, None));
         }
         let capture = self.store_response(&response, body, truncated)?;
         let is_kept = body.bytes.is_some();
@@ -225,9 +284,14 @@ impl ArchiveWriter<'_> {
             etag: hop.header("etag").map(str::to_owned),
             last_modified: hop.header("last-modified").map(str::to_owned),
             redirects: None,
-            capture,
+            capture: capture.clone(),
         });
-        Ok(Stored { content, missing })
+        let stored = Stored {
+            content,
+            missing,
+            ..Stored::default()
+        };
+        Ok((stored, capture))
     }
 
     fn store_revisit(
@@ -413,6 +477,19 @@ impl ArchiveWriter<'_> {
     }
 }
 
+/// Whether the last response has a content: it is complete and 2xx, or the digest proves its bytes, or
+/// it is a 304. All other responses are error pages or incomplete.
+pub fn is_good(job: &Job, seen: &Observation) -> bool {
+    seen.is_whole() || seen.is_not_modified() || seen.is_proven(job.promise.sha256.as_ref())
+}
+
+/// Why the archive can have only the beginning of this body, if so.
+fn missing_rest(seen: &Observation) -> Option<Missing> {
+    let body = seen.body.as_ref()?;
+    let (_, cause) = truncation(body, seen.failure.as_ref())?;
+    Some(Missing::Rest(cause))
+}
+
 /// Why a body is not whole: for its record, and for people.
 fn truncation(body: &Body, failure: Option<&Failure>) -> Option<(TruncationReason, String)> {
     let failure = match body.end {
@@ -461,13 +538,34 @@ fn redirects(seen: &Observation) -> &[Hop] {
 /// A digest of a chain of redirects: URLs, statuses and targets. Bodies and other fields may differ
 /// each time.
 fn fingerprint(redirects: &[Hop]) -> Option<String> {
+    let parts = redirects.iter().flat_map(|hop| {
+        let location = hop.header("location").unwrap_or_default().to_owned();
+        [hop.url.clone(), hop.status.to_string(), location]
+    });
+    (!redirects.is_empty()).then(|| digest_of(parts))
+}
+
+/// A digest of an error page or an incomplete body: its redirects, URL, status and bytes, and the
+/// reason why the body is not whole. `None` without a body.
+fn bad_response_digest(seen: &Observation) -> Option<String> {
+    let (hop, body) = (seen.last()?, seen.body.as_ref()?);
+    let truncated = truncation(body, seen.failure.as_ref());
+    let truncated = truncated.map(|(reason, _)| reason.name().to_owned());
+    Some(digest_of([
+        fingerprint(redirects(seen)).unwrap_or_default(),
+        hop.url.clone(),
+        hop.status.to_string(),
+        Digest::sha256(body.sha256).to_string(),
+        truncated.unwrap_or_default(),
+    ]))
+}
+
+/// The SHA-256 of texts, each with its length in front.
+fn digest_of(parts: impl IntoIterator<Item = String>) -> String {
     let mut hasher = Sha256::new();
-    for hop in redirects {
-        let location = hop.header("location").unwrap_or_default();
-        for part in [&hop.url, &hop.status.to_string(), location] {
-            hasher.update((part.len() as u64).to_le_bytes());
-            hasher.update(part);
-        }
+    for part in parts {
+        hasher.update((part.len() as u64).to_le_bytes());
+        hasher.update(part);
     }
-    (!redirects.is_empty()).then(|| Digest::sha256(hasher.finalize().into()).to_string())
+    Digest::sha256(hasher.finalize().into()).to_string()
 }

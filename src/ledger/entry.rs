@@ -9,7 +9,7 @@ use urldb_verdict::{Doubt, JobKey, Pending, UrlStatus};
 
 /// The keys of a ledger file whose values are not text.
 pub(super) const SCHEMA: Schema = Schema {
-    integers: &["pending-count", "pending-other-count"],
+    integers: &["bad-response-count", "pending-count", "pending-other-count"],
     booleans: &[],
     is_known: |_| true,
 };
@@ -21,6 +21,20 @@ pub struct Entry {
     pub url_status: UrlStatus,
     /// The content that was last seen complete.
     pub content: Option<Content>,
+    /// The error page or incomplete body that was archived last, while the URL is in trouble.
+    pub bad_response: Option<BadResponse>,
+}
+
+/// An error page or an incomplete body in the archive.
+#[derive(Debug, Clone, PartialEq, Eq)]
+pub struct BadResponse {
+    /// Digest of the response, as `sha256:` and lower-case hex: of its redirects, URL, status, bytes
+    /// and truncation.
+    pub digest: String,
+    /// Number of captures of different such responses since the URL came into its state.
+    pub count: u64,
+    /// The name of the WARC file.
+    pub file: String,
 }
 
 /// Content that was seen complete.
@@ -88,6 +102,11 @@ impl Entry {
                 mapping.insert("capture", capture.to_mapping());
             }
         }
+        if let Some(bad) = &self.bad_response {
+            mapping.insert("bad-response", bad.digest.as_str());
+            mapping.insert("bad-response-count", bad.count);
+            mapping.insert("bad-response-file", bad.file.as_str());
+        }
         mapping
     }
 
@@ -118,11 +137,17 @@ impl Entry {
                 .and_then(Value::as_map)
                 .and_then(Capture::from_mapping),
         });
+        let bad_response = text(mapping, "bad-response").map(|digest| BadResponse {
+            digest,
+            count: count(mapping, "bad-response-count").into(),
+            file: text(mapping, "bad-response-file").unwrap_or_default(),
+        });
         Ok((
             key,
             Self {
                 url_status,
                 content,
+                bad_response,
             },
         ))
     }

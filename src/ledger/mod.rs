@@ -20,7 +20,7 @@ use anyhow::Context;
 use urldb_format::{Mapping, Value, read_documents, write_documents};
 use urldb_verdict::JobKey;
 
-pub use entry::{Capture, Content, Entry};
+pub use entry::{BadResponse, Capture, Content, Entry};
 pub use history::{ChangeLine, HistoryLine, RunLine, append, last_run};
 
 /// The state of every URL, read from and written to one folder.
@@ -109,15 +109,16 @@ impl Ledger {
     /// content again.
     pub fn forget_captures(&mut self, files: &BTreeSet<String>) {
         for (name, domain) in &mut self.domains {
-            for content in domain
-                .entries
-                .values_mut()
-                .filter_map(|entry| entry.content.as_mut())
-            {
-                let capture = content
-                    .capture
-                    .take_if(|capture| files.contains(&capture.file));
-                if capture.is_some() && !self.changed.contains(name) {
+            for entry in domain.entries.values_mut() {
+                let content = entry.content.as_mut();
+                let capture = content.and_then(|content| {
+                    content
+                        .capture
+                        .take_if(|capture| files.contains(&capture.file))
+                });
+                let bad_response = entry.bad_response.take_if(|bad| files.contains(&bad.file));
+                let is_changed = capture.is_some() || bad_response.is_some();
+                if is_changed && !self.changed.contains(name) {
                     self.changed.insert(name.clone());
                 }
             }

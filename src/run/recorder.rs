@@ -11,13 +11,15 @@ use urldb_verdict::{Job, JudgedJob, Observation, UrlStatus, Verdict, VerdictOpti
 
 use super::pool::Pool;
 use crate::ambient::Ambient;
-use crate::archive::{Archive, ArchiveWriter, Missing, Stored};
+use crate::archive::{Archive, ArchiveWriter, KnownCaptures, Missing, Stored, is_good};
 use crate::explain::explain;
-use crate::ledger::{Content, Entry, Ledger};
+use crate::ledger::{Entry, Ledger};
 use crate::report::{Report, ReportedJob};
 
-/// Why a body is not archived that is neither good nor new.
-const ONCE: &str = "an error page or an incomplete body is archived once, when its state begins";
+/// Why a body is not archived that a promise accepts, although the body is an error page or
+/// incomplete.
+const ONCE: &str =
+    "an error page or an incomplete body of a URL that is as promised is archived once";
 
 /// Why the body of an alias is not archived.
 const ALIAS: &str =
@@ -35,17 +37,17 @@ pub(super) struct Recorder<'a> {
     pub(super) files: BTreeSet<String>,
 }
 
-/// A job to archive, and the content that the ledger has for it.
+/// A job to archive, and what the ledger knows of its captures.
 struct ArchiveTask {
     judged: JudgedJob,
-    content: Option<Content>,
+    known: KnownCaptures,
 }
 
 /// A job after archiving, or a job that needs none.
 struct ArchivedJob {
     judged: JudgedJob,
-    /// The content for the ledger.
-    content: Option<Content>,
+    /// The captures for the ledger.
+    captures: KnownCaptures,
     /// The error of the archive, if there was one.
     trouble: Option<String>,
     /// Why the archive does not have the observed body.
@@ -90,15 +92,24 @@ impl Recorder<'_> {
         } = &judged;
         let entry = self.ledger.get(&job.key);
         let is_repeated = entry.is_some_and(|entry| entry.url_status.has_seen(verdict.state()));
-        let content = entry.and_then(|entry| entry.content.clone());
+        let known = KnownCaptures {
+            content: entry.and_then(|entry| entry.content.clone()),
+            bad_response: entry.and_then(|entry| entry.bad_response.clone()),
+        };
         let seen = observations.get(verdict.observation);
         let not_archived = seen.and_then(|seen| not_archived(job, seen, verdict, is_repeated));
         if seen.is_some() && not_archived.is_none() {
-            return pool.submit(ArchiveTask { judged, content });
+            // A new state has error pages of its own.
+            let bad_response = known.bad_response.filter(|_| is_repeated);
+            let known = KnownCaptures {
+                bad_response,
+                ..known
+            };
+            return pool.submit(ArchiveTask { judged, known });
         }
         let has_body = seen.is_some_and(|seen| seen.body.is_some());
         Some(ArchivedJob {
-            content,
+            captures: known,
             trouble: None,
             not_archived: not_archived.filter(|_| has_body).map(str::to_owned),
             judged,
@@ -109,7 +120,7 @@ impl Recorder<'_> {
     fn record(&mut self, archived: ArchivedJob) {
         let ArchivedJob {
             judged,
-            content,
+            captures,
             trouble,
             not_archived,
         } = archived;
@@ -125,20 +136,31 @@ impl Recorder<'_> {
             self.options,
         );
         let is_in_ledger = previous.is_some();
+        let KnownCaptures {
+            content,
+            bad_response,
+        } = captures;
+        // The ledger of a URL that is as promised has no error page.
+        let bad_response = bad_response.filter(|_| verdict.state() != State::Ok);
         let old_capture = previous.and_then(|entry| entry.content.as_ref()?.capture.as_ref());
+        let old_bad = previous.and_then(|entry| entry.bad_response.as_ref());
         let capture = content
             .as_ref()
             .and_then(|content| content.capture.as_ref());
-        if let Some(capture) = capture.filter(|capture| old_capture != Some(*capture))
-            && !self.files.contains(&capture.file)
-        {
-            self.files.insert(capture.file.clone());
+        let capture = capture.filter(|capture| old_capture != Some(*capture));
+        let bad = bad_response.as_ref().filter(|bad| old_bad != Some(*bad));
+        let files = capture.map(|capture| &capture.file).into_iter();
+        for file in files.chain(bad.map(|bad| &bad.file)) {
+            if !self.files.contains(file) {
+                self.files.insert(file.clone());
+            }
         }
         if job.key.alias.is_some() && url_status.is_untroubled() {
             // The ledger has an alias only while something is wrong with it.
             self.ledger.forget(&job.key);
         } else if is_in_ledger
             || content.is_some()
+            || bad_response.is_some()
             || verdict.state() != State::Inconclusive
             || url_status.pending.is_some()
         {
@@ -149,6 +171,7 @@ impl Recorder<'_> {
                 Entry {
                     url_status,
                     content,
+                    bad_response,
                 },
             );
         }
@@ -164,17 +187,14 @@ impl ArchiveTask {
     /// Archives the observation that the verdict rests on. An error is returned with the job, so
     /// that a full disk keeps nobody from being notified.
     fn archive(self, writer: &mut ArchiveWriter<'_>) -> ArchivedJob {
-        let Self {
-            mut judged,
-            content: known,
-        } = self;
+        let Self { mut judged, known } = self;
         let JudgedJob {
             job,
             observations,
             verdict,
         } = &mut judged;
         let stored = match observations.get_mut(verdict.observation) {
-            Some(seen) => writer.store(job, seen, known.as_ref()),
+            Some(seen) => writer.store(job, seen, &known),
             None => Ok(Stored::default()),
         };
         let (stored, trouble) = match stored {
@@ -185,7 +205,13 @@ impl ArchiveTask {
                 };
                 (stored, trouble)
             }
-            Err(error) => (Stored::default(), Some(explain(&error))),
+            Err(error) => {
+                let unchanged = Stored {
+                    bad_response: known.bad_response,
+                    ..Stored::default()
+                };
+                (unchanged, Some(explain(&error)))
+            }
         };
         let missing = stored.missing.map(|missing| missing.to_string());
         let not_archived = missing.or_else(|| trouble.clone());
@@ -194,26 +220,30 @@ impl ArchiveTask {
             trouble,
             not_archived,
             judged,
-            content: stored.content.or(known),
+            captures: KnownCaptures {
+                content: stored.content.or(known.content),
+                bad_response: stored.bad_response,
+            },
         }
     }
 }
 
-/// Why an observation is not archived, if it is not. An error page or an incomplete body is archived
-/// only the first time; an observation without any answer is not archived.
+/// Why an observation is not archived, if it is not. An observation without a body is archived only
+/// the first time, and so is an error page or an incomplete body that a promise accepts.
 fn not_archived(
     job: &Job,
     seen: &Observation,
     verdict: &Verdict,
     is_repeated: bool,
 ) -> Option<&'static str> {
-    let is_good =
-        seen.is_whole() || seen.is_not_modified() || seen.is_proven(job.promise.sha256.as_ref());
-    let says_something = verdict.state() != State::Inconclusive || seen.body.is_some();
-    let is_as_promised = job.promise.is_static() && verdict.state() == State::Ok;
-    match is_good {
-        true if is_as_promised && job.key.alias.is_some() => Some(ALIAS),
-        true => None,
-        false => (is_repeated || !says_something).then_some(ONCE),
+    let is_ok = verdict.state() == State::Ok;
+    if is_good(job, seen) {
+        let is_as_promised = job.promise.is_static() && is_ok;
+        return (is_as_promised && job.key.alias.is_some()).then_some(ALIAS);
     }
+    let is_archived = match seen.body {
+        Some(_) => !(is_ok && is_repeated),
+        None => !is_repeated && verdict.state() != State::Inconclusive,
+    };
+    (!is_archived).then_some(ONCE)
 }

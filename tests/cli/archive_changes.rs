@@ -13,6 +13,8 @@ use crate::support::Reply;
 
 const URL: &str = "http://example.test/a";
 
+const LEDGER: &str = "status/example.test.yaml";
+
 /// A repository that promises `first` at `/a`.
 fn promised(config: &str) -> (Site, Sandbox) {
     let site = Site::with(&[("/a", "first")]);
@@ -110,12 +112,11 @@ fn a_capture_that_is_cut_says_so_everywhere() {
     let cut = "only its first 16 bytes: more is not read (max-capture, max-body)";
     assert_eq!(result(&ran)["not_archived"], cut);
     assert_eq!(ran.json()["findings"][0]["not_archived"], cut);
-    // Each run that sees the same says why it archives nothing.
-    let once = "an error page or an incomplete body is archived once, when its state begins";
-    assert_eq!(result(&run(&sandbox, 1))["not_archived"], once);
+    // Each run that sees the same says what the archive lacks, and archives it no second time.
+    assert_eq!(result(&run(&sandbox, 1))["not_archived"], cut);
     sandbox.urldb(&["run"]).code(1).says(&[
         "observed: more than 15 bytes",
-        &format!("not archived: {once}"),
+        &format!("not archived: {cut}"),
     ]);
     let captures = captures(&sandbox);
     assert_eq!(captures.len(), 2);
@@ -253,4 +254,82 @@ fn an_answer_to_a_post_is_no_revisit_of_an_answer_to_a_get() {
     assert_eq!(get(&sandbox, &["--data", "q"]).code(0).out, "first");
     let site_url = "http://example.test/target";
     sandbox.urldb(&["archive", "get", site_url]).code(0);
+}
+
+/// What a server sends while a state lasts is archived whenever it differs from what is archived.
+#[test]
+fn each_other_error_page_of_a_state_is_archived() {
+    let (site, sandbox) = promised("");
+    run(&sandbox, 0);
+    let fine = sandbox.read(LEDGER);
+    for (page, code, archived) in [
+        ("keep out", 3, 2),
+        ("keep out", 1, 2),
+        ("keep out!", 1, 3),
+        ("keep out!", 1, 3),
+        ("keep out", 1, 4),
+    ] {
+        site.serve("/a", Reply::new("403 Forbidden", &[], page));
+        let result = result(&run(&sandbox, code));
+        assert_eq!(result["observed"]["sha256"], sha256(page));
+        assert_eq!(result.get("not_archived"), None, "{page}");
+        assert_eq!(get(&sandbox, &["--any"]).code(0).out, page);
+        assert_eq!(captures(&sandbox).len(), archived, "{page}");
+    }
+    assert!(sandbox.read(LEDGER).contains("\nbad-response: sha256:"));
+    // The ledger of a URL that is fine has no more than before.
+    site.serve("/a", Reply::ok("first"));
+    run(&sandbox, 0);
+    let now = sandbox.read(LEDGER);
+    assert_eq!(now.lines().count(), fine.lines().count(), "{now}");
+    site.serve("/a", Reply::new("403 Forbidden", &[], "keep out"));
+    run(&sandbox, 3);
+    assert_eq!(get(&sandbox, &["--any"]).code(0).out, "keep out");
+}
+
+#[test]
+fn each_other_incomplete_body_of_a_state_is_archived() {
+    let (site, sandbox) = promised("");
+    run(&sandbox, 0);
+    for (start, archived) in [("fi", 2), ("fi", 2), ("fir", 3), ("other", 4)] {
+        let head = "HTTP/1.1 200 OK\r\nContent-Length: 9\r\n\r\n".to_owned();
+        let reply = Reply::raw(head + start).pause(Duration::from_millis(5));
+        site.serve("/a", reply.close());
+        let result = result(&run(&sandbox, 1));
+        assert_eq!(result["state"], "truncated");
+        let cause = result["not_archived"].as_str().unwrap();
+        let expected = format!("only its first {} bytes: ", start.len());
+        assert!(cause.starts_with(&expected), "{cause}");
+        assert_eq!(get(&sandbox, &["--any"]).code(0).out, start);
+        assert_eq!(captures(&sandbox).len(), archived, "{start}");
+    }
+}
+
+/// Many servers write a number of their own into each error page.
+#[test]
+fn error_pages_that_always_differ_fill_neither_archive_nor_ledger() {
+    let (site, sandbox) = promised("");
+    for number in 0..8 {
+        site.serve(
+            "/a",
+            Reply::new("403 Forbidden", &[], format!("request {number}")),
+        );
+        let ran = sandbox.urldb(&["run", "--format", "json"]);
+        assert_eq!(result(&ran).get("not_archived"), None, "{number}");
+    }
+    let ledger = sandbox.read(LEDGER);
+    let files = sandbox.files("archive", ".warc.gz").len();
+    let enough = "8 other error pages or incomplete bodies of this URL are archived since it came \
+                  into this state";
+    for page in ["one more", "another"] {
+        site.serve("/a", Reply::new("403 Forbidden", &[], page));
+        let ran = sandbox.urldb(&["run", "--format", "json"]);
+        assert_eq!(result(&ran)["not_archived"], enough);
+    }
+    assert_eq!(sandbox.read(LEDGER), ledger);
+    assert_eq!(sandbox.files("archive", ".warc.gz").len(), files);
+    // Another state begins anew.
+    site.serve("/a", Reply::new("410 Gone", &[], "no more"));
+    let ran = sandbox.urldb(&["run", "--format", "json"]);
+    assert_eq!(result(&ran).get("not_archived"), None);
 }

@@ -146,10 +146,9 @@ fn bodies_for_which_there_is_no_room_meanwhile_are_judged_and_told_of() {
     assert!(is_captured(&sandbox, "/b", &big));
 }
 
-#[test]
-fn captures_in_a_file_that_cannot_be_finished_are_made_again() {
-    let (site, sandbox) = watched();
-    hang(&site);
+/// A run whose archive file vanishes before it is finished.
+fn run_and_lose_captures(site: &Site, sandbox: &Sandbox) {
+    hang(site);
     let mut run = sandbox.start(&["run"]);
     eventually("something is archived", || {
         let open = sandbox.files("archive", ".open");
@@ -160,11 +159,31 @@ fn captures_in_a_file_that_cannot_be_finished_are_made_again() {
     }
     run.signal("-INT");
     assert_eq!(run.end().code(), Some(130));
-    assert!(!is_captured(&sandbox, "/a", "first"));
     site.serve("/b", Reply::ok("second"));
+}
+
+#[test]
+fn captures_in_a_file_that_cannot_be_finished_are_made_again() {
+    let (site, sandbox) = watched();
+    run_and_lose_captures(&site, &sandbox);
+    assert!(!is_captured(&sandbox, "/a", "first"));
     sandbox.urldb(&["run"]).code(0);
     assert!(is_captured(&sandbox, "/a", "first"));
     assert!(is_captured(&sandbox, "/b", "second"));
+}
+
+#[test]
+fn error_pages_in_a_file_that_cannot_be_finished_are_archived_again() {
+    let (site, sandbox) = watched();
+    site.serve("/a", Reply::new("403 Forbidden", &[], "keep out"));
+    run_and_lose_captures(&site, &sandbox);
+    assert!(!sandbox.read(LEDGER).contains("bad-response"));
+    sandbox.urldb(&["run"]).code(1);
+    let ledger = sandbox.read(LEDGER);
+    let (_, file) = ledger.split_once("\nbad-response-file: ").unwrap();
+    let file = sandbox.path(&format!("archive/{}", file.lines().next().unwrap()));
+    let mut records = records(&file).into_iter();
+    assert!(records.any(|record| record.block.ends_with(b"keep out")));
 }
 
 #[test]

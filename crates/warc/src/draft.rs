@@ -92,7 +92,8 @@ pub enum TruncationReason {
 }
 
 impl TruncationReason {
-    fn name(self) -> &'static str {
+    /// The value of the field: `length`, `time`, `disconnect` or `unspecified`.
+    pub fn name(self) -> &'static str {
         match self {
             Self::Length => "length",
             Self::Time => "time",
