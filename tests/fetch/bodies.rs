@@ -248,6 +248,101 @@ fn a_coding_that_nobody_asked_for_is_undone_on_the_side() {
     assert_eq!(seen.complete_body().unwrap().decoded, given_up);
 }
 
+/// Bytes that no coding makes shorter.
+fn noise(length: usize) -> Vec<u8> {
+    let digests = (0u32..).flat_map(|number| sha256(&number.to_le_bytes()));
+    digests.take(length).collect()
+}
+
+fn gzip(plain: &[u8]) -> Vec<u8> {
+    let mut encoder = GzEncoder::new(Vec::new(), Compression::default());
+    encoder.write_all(plain).unwrap();
+    encoder.finish().unwrap()
+}
+
+/// As long as a coding may hide what is promised, `max-body` is the limit; after that, what the archive
+/// wants.
+#[test]
+fn a_coded_body_is_kept_as_far_as_its_content_and_the_archive_need() {
+    let (whole, cut) = (BodyEnd::Complete, BodyEnd::Cut);
+    let coded = gzip(&noise(5000));
+    let all = coded.len() as u64;
+    assert!(all > 5000);
+    let no_coding = vec![0xff; 5000];
+    for (sent, keep, beyond, max_body, length, end) in [
+        (&coded, Keep::Everything, 10, 1 << 20, all, whole),
+        (&coded, Keep::Nothing, 0, 1 << 20, all, whole),
+        (&coded, Keep::Everything, 10, 3000, 3001, cut),
+        (&coded, Keep::Everything, 9000, 3000, 3001, cut),
+        (&coded, Keep::Nothing, 0, 3000, 3001, cut),
+        (&no_coding, Keep::Everything, 9000, 1 << 20, 5000, whole),
+        (&no_coding, Keep::Everything, 9000, 3000, 3001, cut),
+        (&no_coding, Keep::Everything, 10, 1 << 20, 1011, cut),
+        (&no_coding, Keep::Nothing, 10, 1 << 20, 1001, cut),
+    ] {
+        let reply = Reply::new("200 OK", &["Content-Encoding: gzip"], sent);
+        let server = Server::new(move |_| reply.clone());
+        let network = network(&[("example.test", &server)]);
+        let options = quick_with(|options| options.max_body = max_body);
+        let mut seen = fetch(&options, &network, promised(keep, beyond));
+        let case = format!("{keep:?} {beyond} {max_body} of {}", sent.len());
+        assert_eq!(seen.failure, None, "{case}");
+        let body = seen.body.as_ref().unwrap();
+        assert_eq!((body.length, body.end), (length, end), "{case}");
+        let read = &sent[..usize::try_from(length).unwrap()];
+        assert_eq!(body.sha256, sha256(read), "{case}");
+        assert_eq!(body.bytes.is_some(), keep == Keep::Everything, "{case}");
+        if keep == Keep::Everything {
+            assert!(bytes(&mut seen) == *read, "{case}");
+        }
+    }
+}
+
+/// The content turns out to be too long when more was read than would be wanted then.
+#[test]
+fn a_coded_body_whose_content_is_too_long_is_cut_with_the_bytes_that_were_read() {
+    let bomb = gzip(&vec![0; 4 << 20]);
+    assert!(bomb.len() > 3000);
+    let sent = bomb.clone();
+    let server = Server::new(move |_| Reply::new("200 OK", &["Content-Encoding: gzip"], &sent));
+    let network = network(&[("example.test", &server)]);
+    let options = quick_with(|options| options.max_body = 2000);
+    for beyond in [0, 10, 5000] {
+        let mut seen = fetch(&options, &network, promised(Keep::Everything, beyond));
+        assert_eq!(seen.failure, None);
+        let body = seen.body.as_ref().unwrap();
+        // How much was read by then depends on the network.
+        let least = (1001 + beyond).min(2001);
+        assert!((least..=2001).contains(&body.length), "{}", body.length);
+        assert_eq!(body.end, BodyEnd::Cut);
+        assert_eq!(body.decoded, Some(Decoded::LongerThan(2000)));
+        let read = usize::try_from(body.length).unwrap();
+        assert_eq!(bytes(&mut seen), bomb[..read]);
+    }
+}
+
+/// A coding that breaks off shows nothing; a body that has no coding and is too long shows a change.
+#[test]
+fn a_coded_body_that_is_lost_is_cut_only_where_no_coding_can_hide_the_promise() {
+    let coded = gzip(&noise(5000));
+    let no_coding = vec![0xff; 5000];
+    for (sent, end) in [(coded, BodyEnd::Broken), (no_coding, BodyEnd::Cut)] {
+        let head = "HTTP/1.1 200 OK\r\nContent-Encoding: gzip\r\nContent-Length: 5000\r\n\r\n";
+        let reply = Reply::raw(head).then(&sent[..3000]);
+        let reply = reply.pause(Duration::from_millis(20)).close();
+        let server = Server::new(move |_| reply.clone());
+        let network = network(&[("example.test", &server)]);
+        let mut seen = fetch(&quick(), &network, promised(Keep::Everything, 9000));
+        let lost = Some(FailureKind::Disconnected);
+        assert_eq!(kind(&seen), lost.filter(|_| end == BodyEnd::Broken));
+        let body = seen.body.as_ref().unwrap();
+        assert_eq!((body.length, body.end), (3000, end));
+        let cut = body.cut.as_ref().map(|cut| cut.kind);
+        assert_eq!(cut, lost.filter(|_| end == BodyEnd::Cut));
+        assert_eq!(bytes(&mut seen), sent[..3000]);
+    }
+}
+
 #[test]
 fn a_coding_may_be_much_longer_than_its_content() {
     let mut encoder = GzEncoder::new(Vec::new(), Compression::default());

@@ -169,16 +169,23 @@ impl BodyReader {
         }
     }
 
-    /// Adds the next bytes, up to one byte beyond the limit.
-    pub(crate) fn push(&mut self, bytes: &[u8]) {
+    /// The bytes that are wanted now, up to one byte beyond the limit.
+    fn within_limit<'a>(&self, bytes: &'a [u8]) -> &'a [u8] {
         let room = self.limit().saturating_add(1).saturating_sub(self.length);
         let taken = usize::try_from(room).map_or(bytes.len(), |room| room.min(bytes.len()));
-        let bytes = &bytes[..taken];
-        self.length += taken as u64;
-        self.hasher.update(bytes);
+        &bytes[..taken]
+    }
+
+    /// Adds the next bytes, up to one byte beyond the limit.
+    pub(crate) fn push(&mut self, bytes: &[u8]) {
+        let mut bytes = self.within_limit(bytes);
         if let Some(decoder) = &mut self.decoder {
             decoder.push(bytes);
+            // The limit is smaller once the coding cannot hide what is promised.
+            bytes = self.within_limit(bytes);
         }
+        self.length += bytes.len() as u64;
+        self.hasher.update(bytes);
         // On a full disk the body is dropped; length and digest still give a verdict.
         self.spool = self
             .spool
