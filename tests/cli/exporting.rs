@@ -257,3 +257,22 @@ fn the_real_database_goes_through_each_format_as_far_as_it_can() {
         assert!(records > 50, "{format}: {records}");
     }
 }
+
+/// A list has each URL that runs request, as `urldb list` has.
+#[test]
+fn a_list_has_both_schemes_of_a_domain() {
+    let sandbox = Sandbox::new("");
+    sandbox.write(FILE, "---\nhttps: true\n---\n_path: /a\n---\n_path: /b\n");
+    let list = sandbox.urldb(&["export", "list"]).code(0).out;
+    assert_eq!(
+        list,
+        "http://example.test/a\nhttps://example.test/a\n\
+         http://example.test/b\nhttps://example.test/b\n"
+    );
+    assert_eq!(sandbox.urldb(&["list"]).code(0).out, list);
+    // What is imported again asks the same URLs.
+    let copy = Sandbox::new("");
+    copy.write("list", list.as_str());
+    copy.urldb(&["import", "list", "list"]).code(0);
+    assert_eq!(copy.read(FILE), sandbox.read(FILE));
+}

@@ -26,7 +26,10 @@ pub fn read(input: impl BufRead, file: &Arc<str>, sink: &mut Sink<'_>) -> Result
     Ok(())
 }
 
-/// Writes the URL of a record on a line.
+/// Writes each URL of a record on a line.
 pub fn write(output: &mut impl Write, domain_record: &DomainRecord<'_>) -> io::Result<()> {
-    writeln!(output, "{}", domain_record.url())
+    for url in domain_record.urls() {
+        writeln!(output, "{url}")?;
+    }
+    Ok(())
 }

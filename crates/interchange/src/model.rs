@@ -270,6 +270,12 @@ impl<'a> DomainRecord<'a> {
         self.url.as_str()
     }
 
+    /// The URLs that runs request for the record: one for each scheme of its domain.
+    pub fn urls(&self) -> impl Iterator<Item = String> {
+        let schemes = self.metadata.schemes().into_iter();
+        schemes.map(|scheme| format!("{scheme}://{}{}", self.domain, self.record.path))
+    }
+
     /// Whether the record requests its URL with a plain GET, so that the URL identifies the record.
     pub fn is_plain(&self) -> bool {
         self.record.identity().request.is_none()
