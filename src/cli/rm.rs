@@ -27,7 +27,16 @@ pub(super) fn run(args: &Args, context: &Context) -> anyhow::Result<ExitCode> {
     let mut edit = Edit::begin(&context.database())?;
     // All are looked up before any is removed: a typo in one leaves everything as it was.
     let mut paths: BTreeMap<String, BTreeSet<String>> = BTreeMap::new();
-    for named in find_records(context, &args.urls)? {
+    let named = find_records(context, &args.urls)?;
+    for (url, named) in args.urls.iter().zip(named) {
+        anyhow::ensure!(
+            named.alias.is_none(),
+            "{url} is an alias of {host}{path}, whose record is about both: \
+             `urldb rm {scheme}://{host}{path}` removes it",
+            host = named.domain,
+            path = named.path,
+            scheme = urldb_canon::identify(url)?.scheme,
+        );
         paths.entry(named.domain).or_default().insert(named.path);
     }
     for (host, paths) in &paths {

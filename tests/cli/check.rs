@@ -323,8 +323,22 @@ fn a_url_that_is_never_asked_is_not_called_good() {
         .code(2)
         .complains(&["http://example.test/a is never asked", "over https only"]);
     assert!(site.requests().is_empty());
-    // What is removed is a record, whatever the scheme.
-    sandbox.urldb(&["rm", "https://alias.test/a"]).code(0);
+    // A URL names what to remove as it names what to check.
+    let before = sandbox.tree("urldb");
+    for (url, problem) in [
+        ("https://example.test/a", "over http only"),
+        ("https://alias.test/a", "over http only"),
+        (
+            "http://alias.test/a",
+            "http://alias.test/a is an alias of example.test/a, whose record is about both: \
+             `urldb rm http://example.test/a` removes it",
+        ),
+    ] {
+        let ran = sandbox.urldb(&["rm", "http://example.test/b", url]);
+        ran.code(2).complains(&[problem]);
+    }
+    assert_eq!(sandbox.tree("urldb"), before);
+    sandbox.urldb(&["rm", "http://example.test/a"]).code(0);
 }
 
 #[test]

@@ -60,7 +60,7 @@ impl TargetArgs {
     pub(crate) fn resolve(&self, context: &Context) -> anyhow::Result<Selection> {
         let selection = self.select.resolve(context)?;
         Ok(Selection {
-            records: find_asked(context, &self.urls)?,
+            records: find_records(context, &self.urls)?,
             ..selection
         })
     }
@@ -105,16 +105,10 @@ fn no_domain(database: &Database, aliases: &Aliases, domain: &str) -> anyhow::Er
 }
 
 /// The records that URLs name, or those of the pages that they are to the site rules.
+///
+/// # Errors
+/// When a URL has no record, or when no run asks for the URL although its record exists.
 pub(crate) fn find_records(context: &Context, urls: &[String]) -> anyhow::Result<Vec<NamedRecord>> {
-    if urls.is_empty() {
-        return Ok(vec![]);
-    }
-    let mut lookup = RecordLookup::new(context)?;
-    urls.iter().map(|url| Ok(lookup.find(url)?.1)).collect()
-}
-
-/// The records that URLs name, if runs ask for these URLs.
-fn find_asked(context: &Context, urls: &[String]) -> anyhow::Result<Vec<NamedRecord>> {
     if urls.is_empty() {
         return Ok(vec![]);
     }
