@@ -24,7 +24,9 @@ use std::path::Path;
 use data_encoding::HEXLOWER;
 use jiff::Timestamp;
 use urldb_protocol::RunInfo;
-use urldb_verdict::{Cnames, Job, JudgedJob, KeptBodies, PlanOptions, Rehash, SkippedRecords};
+use urldb_verdict::{
+    Canary, Cnames, Job, JudgedJob, KeptBodies, PlanOptions, Rehash, SkippedRecords,
+};
 
 use crate::archive::Archive;
 use crate::config::{ArchiveRecords, Config};
@@ -271,6 +273,8 @@ fn observe_planned(
 ) -> anyhow::Result<()> {
     options.progress.planned(&jobs);
     // The iterator drops the jobs that the fetcher has taken.
+    let mut all = jobs.iter().flatten();
+    let canary = Canary::new(all.any(|job| job.promise.is_static()));
     let jobs = jobs.into_iter().flatten();
     let decide = if options.for_promise {
         urldb_verdict::decide_promise
@@ -283,5 +287,5 @@ fn observe_planned(
         progress,
         ..
     } = options;
-    observe(config, stop, *progress, decide, jobs, take)
+    observe(config, stop, *progress, decide, canary, jobs, take)
 }

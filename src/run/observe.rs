@@ -8,8 +8,7 @@ use super::options::Progress;
 use crate::config::Config;
 use crate::stop::Stop;
 
-/// Fetches every job until its verdict is final, and hands it to `take` once the canary has let it
-/// pass.
+/// Fetches every job until its verdict is final, and hands it to `take` once `canary` has let it pass.
 ///
 /// # Errors
 /// When the HTTP client cannot be set up.
@@ -18,13 +17,13 @@ pub(super) fn observe(
     stop: &Stop,
     progress: &dyn Progress,
     decide: Decide,
+    mut canary: Canary,
     jobs: impl Iterator<Item = Job> + Send,
     mut take: impl FnMut(JudgedJob),
 ) -> anyhow::Result<()> {
     let options = &config.check.verdict;
     let fetcher = Fetcher::new(&config.check.fetch, &config.network)
         .context("cannot set up the HTTP client")?;
-    let mut canary = Canary::default();
     let mut release = |judged: Vec<JudgedJob>| {
         for judged in judged {
             progress.judged(&judged);

@@ -4,7 +4,7 @@ use data_encoding::HEXLOWER;
 use urldb_canon::{Identity, RequestUrl};
 use urldb_format::Record;
 use urldb_verdict::{
-    BodyUse, ChallengeRule, Classification, Job, JobKey, JudgedJob, Keep, Observation, Promise,
+    BodyUse, Canary, ChallengeRule, Classification, Job, JobKey, JudgedJob, Keep, Observation, Promise,
     Request, ServedBytes, ServedRedirect, VerdictOptions, decide_promise, promisable,
     promisable_redirect, promisable_type,
 };
@@ -123,10 +123,12 @@ pub fn probe(
     jobs: impl Iterator<Item = Job> + Send,
     mut take: impl FnMut(Job, Result<ServedPromise, String>),
 ) -> anyhow::Result<()> {
-    observe(config, stop, progress, decide_promise, jobs, |judged| {
+    let take = |judged: JudgedJob| {
         let served = served(&judged, keys, &config.check.verdict);
         take(judged.job, served);
-    })
+    };
+    let canary = Canary::default();
+    observe(config, stop, progress, decide_promise, canary, jobs, take)
 }
 
 fn served(

@@ -298,6 +298,32 @@ fn a_page_that_answers_for_all_hosts_is_no_news_at_once() {
     assert!(ledger.contains("state: changed"), "{ledger}");
 }
 
+/// A portal also keeps the promise of a record without bytes.
+#[test]
+fn a_page_that_answers_for_all_hosts_keeps_no_promise() {
+    let page = "<title>Log in</title>".to_owned() + &" ".repeat(2000);
+    let server = Server::new(move |_| Reply::new("200 OK", &["Content-Type: text/html"], &page));
+    let sandbox = hosts_behind(&server, &["one.test", "two.test", "three.test"], "first");
+    for host in ["two", "three"] {
+        sandbox.write(
+            &format!("urldb/{host}.test.yaml"),
+            "---\n---\n_path: /any\n",
+        );
+    }
+    for command in ["check", "run"] {
+        let ran = sandbox.urldb(&[command]).code(3);
+        ran.says(&["our own network", "hosts of 3 domains", "3 inconclusive"]);
+    }
+    // The static record is news when another run agrees; what is believed of the others stays.
+    sandbox.urldb(&["run"]).code(1).says(&["3 inconclusive"]);
+    let ledger = sandbox.read("status/one.test.yaml");
+    assert!(ledger.contains("state: changed"), "{ledger}");
+    assert!(!sandbox.path("status/two.test.yaml").exists());
+    // Without a promise of bytes, nobody can tell such a page from the default page of a server.
+    std::fs::remove_file(sandbox.path("urldb/one.test.yaml")).unwrap();
+    sandbox.urldb(&["check"]).code(0).says(&["2 ok"]);
+}
+
 #[test]
 fn what_a_coding_hides_is_promised_decoded() {
     let plain = "plain text, plain text, plain text, plain text, plain text";

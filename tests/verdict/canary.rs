@@ -248,3 +248,139 @@ fn a_page_that_stays_is_news_when_confirmed() {
     let (third, transition) = UrlStatus::after(Some(&second), &masked(), at(300), &policy());
     assert_eq!((third, transition), (second, None));
 }
+
+/// A URL of this host without promised bytes, which answers with these bytes.
+fn unpromised(host: &str, seen: impl Fn() -> Observation) -> JudgedJob {
+    let mut job = job(&Promise::default(), "/any");
+    host.clone_into(&mut job.key.domain);
+    job.url = RequestUrl::new(Scheme::Http, host, "/any").unwrap();
+    let observations = vec![seen()];
+    let Decision::Final(verdict) = decide(&job, &observations, &policy()) else {
+        panic!("no verdict yet");
+    };
+    assert_eq!(verdict.state(), State::Ok);
+    JudgedJob {
+        job,
+        observations,
+        verdict,
+    }
+}
+
+/// The same page where no body was read.
+fn portal_start() -> Observation {
+    Observation {
+        body: None,
+        ..portal()
+    }
+}
+
+#[test]
+fn a_page_in_place_of_promised_bytes_is_no_good_answer_of_other_urls() {
+    for is_static_first in [true, false] {
+        let mut canary = Canary::new(true);
+        let mut jobs = vec![
+            answered("a.example", portal),
+            unpromised("www.b.example", portal_start),
+            unpromised("data.b.example", portal),
+            unpromised("c.example", portal_start),
+        ];
+        if !is_static_first {
+            jobs.reverse();
+        }
+        for judged in jobs {
+            assert!(canary.pass(judged).is_empty());
+        }
+        // Another page is not doubted.
+        let other = || Observation {
+            start: b"<title>My own page</title>".to_vec(),
+            ..portal_start()
+        };
+        assert!(canary.pass(unpromised("d.example", other)).is_empty());
+        let end = canary.end();
+        assert_eq!(end.len(), 5);
+        for JudgedJob { job, verdict, .. } in end {
+            if job.key.domain == "d.example" {
+                assert_eq!(verdict.state(), State::Ok);
+                continue;
+            }
+            assert_eq!(verdict.state(), State::Inconclusive);
+            assert_eq!(reason_of(&verdict.classification), Some("own-network"));
+            let observed = &verdict.classification.observed;
+            assert!(observed.contains("hosts of 3 domains"), "{observed}");
+            // What is believed of a URL without promised bytes stays; the change is a doubt.
+            let believed = UrlStatus::after(None, &verdict, at(1), &policy()).0;
+            assert_eq!(believed.state, State::Ok);
+            assert_eq!(believed.pending.is_some(), job.promise.is_static());
+        }
+    }
+}
+
+/// Default pages, empty bodies and favicons are the same in many places.
+#[test]
+fn good_answers_are_not_doubted_without_a_page_in_place_of_promised_bytes() {
+    let empty = || body(0, [7; 32], BodyEnd::Complete);
+    let icon = || body(9, [8; 32], BodyEnd::Complete);
+    let pages: [fn() -> Observation; 3] = [portal_start, empty, icon];
+    let other = || Observation {
+        start: b"<title>Another page</title>".to_vec(),
+        ..bad()
+    };
+    let hosts = ["a.example", "b.example", "c.example", "d.example"];
+    let released = |judged: Vec<JudgedJob>| {
+        judged
+            .iter()
+            .filter(|one| one.verdict.state() == State::Ok)
+            .count()
+    };
+    for page in pages {
+        // Without any static URL, and with one that got another page.
+        for with_static in [false, true] {
+            let mut canary = Canary::new(true);
+            let mut good = 0;
+            for host in hosts {
+                good += released(canary.pass(unpromised(host, page)));
+            }
+            if with_static {
+                assert!(canary.pass(answered("e.example", other)).is_empty());
+            }
+            good += released(canary.end());
+            assert_eq!(good, hosts.len());
+        }
+        // With a static URL of its promised bytes, although another one got this page.
+        let mut canary = Canary::new(true);
+        let mut good = 0;
+        for host in hosts {
+            good += released(canary.pass(unpromised(host, page)));
+        }
+        canary.pass(answered("e.example", page));
+        good += released(canary.pass(answered("f.example", self::good)));
+        assert_eq!(good, hosts.len() + 1);
+        assert!(canary.end().is_empty());
+    }
+    // Two domains are no network.
+    let mut canary = Canary::new(true);
+    canary.pass(unpromised("a.example", portal_start));
+    canary.pass(answered("b.example", portal));
+    let states: Vec<State> = canary.end().iter().map(|one| one.verdict.state()).collect();
+    assert_eq!(states, [State::Changed, State::Ok]);
+}
+
+#[test]
+fn good_answers_are_held_in_bounds() {
+    let mut canary = Canary::new(true);
+    for number in 0..1000 {
+        let host = format!("h{number}.example");
+        assert!(canary.pass(unpromised(&host, portal_start)).is_empty());
+    }
+    assert_eq!(
+        canary.pass(unpromised("last.example", portal_start)).len(),
+        1
+    );
+    let large = || body(100_000, [9; 32], BodyEnd::Complete);
+    assert_eq!(canary.end().len(), 1000);
+    let mut canary = Canary::new(true);
+    assert_eq!(canary.pass(unpromised("a.example", large)).len(), 1);
+    // A run without static URLs waits for none.
+    let mut canary = Canary::default();
+    assert_eq!(canary.pass(unpromised("a.example", portal_start)).len(), 1);
+}

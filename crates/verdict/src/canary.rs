@@ -8,6 +8,11 @@
 //! device in our own network answers for these hosts: a captive portal, or the block page of a
 //! provider. So the canary also holds back wrong 2xx answers until some URL has served its promised
 //! bytes. It holds at most [`MOST_HELD`] of them; the others pass as doubtful.
+//!
+//! Such a device also answers for URLs without promised bytes, which any page keeps. So until some URL
+//! has served its promised bytes, the canary of a run with static URLs holds back at most [`MOST_HELD`] pages of such URLs too, and
+//! only small ones. The device is to blame for such a page only if a static URL got the same page:
+//! without one, many hosts may well serve one page, such as the default page of a web server.
 
 use std::collections::{BTreeMap, BTreeSet};
 
@@ -21,6 +26,9 @@ use crate::verdict::{JudgedJob, Verdict};
 /// Most wrong answers that are held back.
 const MOST_HELD: usize = 1000;
 
+/// Longest body of a page that is held back as good, in bytes. Held bodies are in memory.
+const SMALL_PAGE: u64 = 16 << 10;
+
 /// Number of registrable domains that make the same wrong page a matter of our own network.
 const MANY_DOMAINS: usize = 3;
 
@@ -28,20 +36,54 @@ const MANY_DOMAINS: usize = 3;
 /// served its promised bytes.
 #[derive(Debug, Default)]
 pub struct Canary {
+    /// Whether the run has static URLs, so that pages of other URLs are compared with theirs.
+    has_static: bool,
     some_host_answered: bool,
     /// Domains without an answer. Aliases count as their domain: as a rule they are one server.
     silent_domains: BTreeSet<String>,
     held: Vec<JudgedJob>,
     some_bytes_verified: bool,
-    /// The registrable domains that answered with each wrong page.
-    domains_of_page: BTreeMap<PageId, BTreeSet<String>>,
+    pages: BTreeMap<PageId, PageDomains>,
     wrong: Vec<(PageId, JudgedJob)>,
+    good: Vec<(PageId, JudgedJob)>,
+}
+
+/// The registrable domains whose hosts answered with one page.
+#[derive(Debug, Default)]
+struct PageDomains {
+    /// Where the page broke a promise.
+    wrong: BTreeSet<String>,
+    /// Where nothing was promised that the page could break.
+    good: BTreeSet<String>,
+    /// Whether the page came in place of promised bytes.
+    is_for_static: bool,
+}
+
+impl PageDomains {
+    /// The number of domains that the same device seems to answer for. Good answers count only beside
+    /// a page in place of promised bytes.
+    fn count(&self) -> usize {
+        if self.is_for_static {
+            self.wrong.union(&self.good).count()
+        } else {
+            self.wrong.len()
+        }
+    }
 }
 
 /// SHA-256 of a page: of its first 4 KiB if it is HTML, since the rest may name the URL, else of all.
 type PageId = [u8; 32];
 
 impl Canary {
+    /// The canary of a run; `has_static` says that some of its records promise bytes. The default is a
+    /// canary of a run without such records.
+    pub fn new(has_static: bool) -> Self {
+        Self {
+            has_static,
+            ..Self::default()
+        }
+    }
+
     /// Takes a judged job, and returns the jobs whose verdicts are final by now.
     pub fn pass(&mut self, judged: JudgedJob) -> Vec<JudgedJob> {
         let mut released = Vec::new();
@@ -51,8 +93,9 @@ impl Canary {
         }
         self.some_bytes_verified |= is_verified(&judged);
         if self.some_bytes_verified {
-            self.domains_of_page.clear();
-            released.extend(self.wrong.drain(..).map(|(_, judged)| judged));
+            self.pages.clear();
+            let held = self.wrong.drain(..).chain(self.good.drain(..));
+            released.extend(held.map(|(_, judged)| judged));
         }
         released.extend(self.pass_one(judged));
         released
@@ -60,10 +103,19 @@ impl Canary {
 
     /// Returns the job, unless it is held.
     fn pass_one(&mut self, judged: JudgedJob) -> Option<JudgedJob> {
-        if !self.some_bytes_verified
-            && let Some(page) = wrong_page(&judged)
-        {
-            return self.pass_wrong(page, judged);
+        if !self.some_bytes_verified {
+            if let Some(page) = wrong_page(&judged) {
+                return self.pass_wrong(page, judged);
+            }
+            if self.has_static
+                && self.good.len() < MOST_HELD
+                && let Some(page) = good_page(&judged)
+            {
+                let domains = self.pages.entry(page).or_default();
+                domains.good.insert(registrable_domain(&judged));
+                self.good.push((page, judged));
+                return None;
+            }
         }
         if self.some_host_answered {
             return Some(judged);
@@ -82,10 +134,9 @@ impl Canary {
             judged.verdict.sure = false;
             return Some(judged);
         }
-        let host = judged.job.key.alias.as_ref();
-        let host = host.unwrap_or(&judged.job.key.domain);
-        let domain = urldb_canon::rules::registrable_domain(host).to_owned();
-        self.domains_of_page.entry(page).or_default().insert(domain);
+        let domains = self.pages.entry(page).or_default();
+        domains.wrong.insert(registrable_domain(&judged));
+        domains.is_for_static |= judged.job.promise.is_static();
         // Only the observation that decided is archived.
         let decisive = judged.verdict.observation;
         for (index, seen) in judged.observations.iter_mut().enumerate() {
@@ -99,7 +150,7 @@ impl Canary {
 
     /// Returns the jobs still held, once all jobs are judged. Our own network is at fault if more than
     /// one host was silent, or if hosts of three or more registrable domains answered with the same
-    /// wrong page. A single host shows nothing about our network.
+    /// page in place of what was promised. A single host shows nothing about our network.
     pub fn end(self) -> Vec<JudgedJob> {
         let is_own_network = self.silent_domains.len() > 1;
         let held = self.held.into_iter().map(|judged| JudgedJob {
@@ -110,15 +161,28 @@ impl Canary {
             },
             ..judged
         });
-        let domains = |page: &PageId| self.domains_of_page.get(page).map_or(0, BTreeSet::len);
+        let count = |page: &PageId| self.pages.get(page).map_or(0, PageDomains::count);
         let wrong = self.wrong.into_iter().map(|(page, judged)| JudgedJob {
-            verdict: match domains(&page) {
+            verdict: match count(&page) {
                 count if count >= MANY_DOMAINS => blame_for_page(judged.verdict, count),
                 _ => judged.verdict,
             },
             ..judged
         });
-        held.chain(wrong).collect()
+        let for_static = |page: &PageId| {
+            let domains = self.pages.get(page);
+            domains.is_some_and(|domains| domains.is_for_static)
+        };
+        let good = self.good.into_iter().map(|(page, judged)| JudgedJob {
+            verdict: match count(&page) {
+                count if count >= MANY_DOMAINS && for_static(&page) => {
+                    blame_for_page(judged.verdict, count)
+                }
+                _ => judged.verdict,
+            },
+            ..judged
+        });
+        held.chain(wrong).chain(good).collect()
     }
 }
 
@@ -136,7 +200,10 @@ fn blame_own_network(verdict: Verdict) -> Verdict {
 /// The verdict on a wrong page that hosts of many domains serve. Its attempts still say what was seen,
 /// so that later runs can confirm it.
 fn blame_for_page(verdict: Verdict, domains: usize) -> Verdict {
-    let observed = &verdict.classification.observed;
+    let observed = match verdict.state() {
+        State::Ok => "the record promises no bytes, so any page seems right",
+        _ => &verdict.classification.observed,
+    };
     Verdict {
         classification: Classification::same_page(observed, domains),
         sure: false,
@@ -157,17 +224,32 @@ fn is_verified(judged: &JudgedJob) -> bool {
         && seen.is_some_and(|seen| !seen.is_not_modified())
 }
 
+/// The registrable domain of the host that was asked.
+fn registrable_domain(judged: &JudgedJob) -> String {
+    let key = &judged.job.key;
+    let host = key.alias.as_ref().unwrap_or(&key.domain);
+    urldb_canon::rules::registrable_domain(host).to_owned()
+}
+
 /// The page of a 2xx response that breaks its promise.
 fn wrong_page(judged: &JudgedJob) -> Option<PageId> {
-    let JudgedJob {
-        observations,
-        verdict,
-        ..
-    } = judged;
-    if !matches!(verdict.state(), State::Changed | State::Redirected) {
-        return None;
-    }
-    let seen = observations.get(verdict.observation)?;
+    let is_broken = matches!(judged.verdict.state(), State::Changed | State::Redirected);
+    page_of(judged).filter(|_| is_broken)
+}
+
+/// The page of a 2xx response that keeps a promise without bytes. An empty page is none, and a file that
+/// is kept on disk is not held back.
+fn good_page(judged: &JudgedJob) -> Option<PageId> {
+    let JudgedJob { job, verdict, .. } = judged;
+    let body = judged.observations.get(verdict.observation)?.body.as_ref();
+    let is_small = body.is_none_or(|body| (1..=SMALL_PAGE).contains(&body.length));
+    let counts = verdict.state() == State::Ok && !job.promise.is_static() && is_small;
+    page_of(judged).filter(|_| counts)
+}
+
+/// The page at the end of the redirects, if its status is 2xx.
+fn page_of(judged: &JudgedJob) -> Option<PageId> {
+    let seen = judged.observations.get(judged.verdict.observation)?;
     let last = seen.last()?;
     if !(200..300).contains(&last.status) {
         return None;
