@@ -18,6 +18,9 @@ pub(crate) const CONTENT: &[u8] = b"exactly these bytes\r\n";
 /// The record that promises [`CONTENT`]; `{length}` and `{sha256}` stand for its values.
 pub(crate) const BYTES: &str = "content-length: {length}\ncontent-sha256: {sha256}";
 
+/// The `ETag` of [`CONTENT`], where it is known.
+pub(crate) const ETAG: &str = "\"known\"";
+
 /// A record that promises the digest only.
 pub(crate) const DIGEST: &str = "content-sha256: {sha256}";
 
@@ -41,6 +44,8 @@ pub(crate) struct Behaviour {
     pub(crate) runs_out_of_time: bool,
     /// Whether `unsafe-methods` is set for the host.
     pub(crate) unsafe_methods: bool,
+    /// Whether the first request asks for the content only if its `ETag` is another than [`ETAG`].
+    pub(crate) is_conditional: bool,
     /// Whether the server keeps the promise in truth.
     pub(crate) truth: Truth,
     /// The expected verdict of the program.
@@ -51,8 +56,9 @@ pub(crate) struct Behaviour {
 pub(crate) enum Endpoint {
     /// A server.
     Http(Script),
-    /// A server that speaks TLS, with a certificate of this kind.
-    Tls(Kind, Script),
+    /// A server that speaks TLS. Each connection is shown the next of these certificates, and all
+    /// further connections the last one.
+    Tls(Vec<Kind>, Script),
     /// A listener for an https URL, which calls this function with each connection.
     TlsSocket(fn(TcpStream)),
     /// A server that speaks TLS, for an http URL.
@@ -215,6 +221,7 @@ impl Behaviour {
             endpoint,
             runs_out_of_time: false,
             unsafe_methods: false,
+            is_conditional: false,
             truth: Truth::Kept,
             expected: ok(1),
         }
@@ -256,6 +263,14 @@ impl Behaviour {
     pub(crate) fn unsafely(self) -> Self {
         Self {
             unsafe_methods: true,
+            ..self
+        }
+    }
+
+    /// The first request is conditional, since the promised content is known with its `ETag`.
+    pub(crate) fn known(self) -> Self {
+        Self {
+            is_conditional: true,
             ..self
         }
     }

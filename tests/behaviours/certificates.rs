@@ -2,10 +2,14 @@
 
 use std::io::Write;
 use std::path::Path;
+use std::sync::Arc;
+use std::sync::atomic::{AtomicUsize, Ordering};
 
 use rcgen::{BasicConstraints, CertificateParams, DnType, IsCa, Issuer, KeyPair, date_time_ymd};
 use rustls::ServerConfig;
-use rustls::pki_types::{PrivateKeyDer, PrivatePkcs8KeyDer};
+use rustls::pki_types::{CertificateDer, PrivateKeyDer, PrivatePkcs8KeyDer};
+use rustls::server::{ClientHello, ResolvesServerCert};
+use rustls::sign::CertifiedKey;
 use tempfile::NamedTempFile;
 
 /// What is the matter with a certificate.
@@ -52,8 +56,33 @@ impl Authority {
         self.file.path()
     }
 
-    /// How a server speaks TLS that shows such a certificate for this host.
-    pub(crate) fn server(&self, kind: Kind, host: &str) -> ServerConfig {
+    /// How a server speaks TLS that shows each connection the next of these certificates for this host,
+    /// and all further connections the last one.
+    pub(crate) fn server(&self, kinds: &[Kind], host: &str) -> ServerConfig {
+        let provider = Arc::new(rustls::crypto::ring::default_provider());
+        let certified = kinds.iter().map(|kind| {
+            let (certificate, key) = self.certificate(*kind, host);
+            let chain = vec![certificate];
+            let certified = CertifiedKey::from_der(chain, key, &provider);
+            Arc::new(certified.expect("a certificate and its key"))
+        });
+        let resolver = InTurn {
+            certified: certified.collect(),
+            connections: AtomicUsize::new(0),
+        };
+        ServerConfig::builder_with_provider(provider.clone())
+            .with_safe_default_protocol_versions()
+            .expect("versions of TLS")
+            .with_no_client_auth()
+            .with_cert_resolver(Arc::new(resolver))
+    }
+
+    /// Such a certificate for this host, and its key.
+    fn certificate(
+        &self,
+        kind: Kind,
+        host: &str,
+    ) -> (CertificateDer<'static>, PrivateKeyDer<'static>) {
         let name = if kind == Kind::OtherHost {
             "other.test"
         } else {
@@ -74,11 +103,21 @@ impl Authority {
         }
         .expect("a certificate");
         let key = PrivateKeyDer::Pkcs8(PrivatePkcs8KeyDer::from(key.serialize_der()));
-        ServerConfig::builder_with_provider(rustls::crypto::ring::default_provider().into())
-            .with_safe_default_protocol_versions()
-            .expect("versions of TLS")
-            .with_no_client_auth()
-            .with_single_cert(vec![certificate.der().clone()], key)
-            .expect("a certificate and its key")
+        (certificate.der().clone(), key)
+    }
+}
+
+/// Several servers behind one name: each connection meets the next of them.
+#[derive(Debug)]
+struct InTurn {
+    certified: Vec<Arc<CertifiedKey>>,
+    connections: AtomicUsize,
+}
+
+impl ResolvesServerCert for InTurn {
+    fn resolve(&self, _: ClientHello<'_>) -> Option<Arc<CertifiedKey>> {
+        let number = self.connections.fetch_add(1, Ordering::SeqCst);
+        let certified = self.certified.get(number).or(self.certified.last());
+        certified.cloned()
     }
 }

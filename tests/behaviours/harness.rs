@@ -17,10 +17,10 @@ use urldb_format::DomainFile;
 use urldb_protocol::{Reason, State};
 use urldb_verdict::{
     Cnames, Decision, FileOptions, Job, KeptBodies, Observation, PlanOptions, Rehash, Selection,
-    Verdict, VerdictOptions, Warning, decide, undecided,
+    Validators, Verdict, VerdictOptions, Warning, decide, undecided,
 };
 
-use crate::behaviour::{Behaviour, CONTENT, Endpoint, RequestContext, Script};
+use crate::behaviour::{Behaviour, CONTENT, ETAG, Endpoint, RequestContext, Script};
 use crate::certificates::{Authority, Kind};
 use crate::support::{Reply, Request, Server};
 use crate::trap::Trap;
@@ -204,15 +204,15 @@ enum RunningEndpoint {
 impl<'a> HostedBehaviour<'a> {
     fn new(harness: &Harness, number: usize, behaviour: &'a Behaviour) -> Self {
         let host = format!("b{number}.test");
-        let tls = |kind| harness.authority.server(kind, &host);
+        let tls = |kinds: &[Kind]| harness.authority.server(kinds, &host);
         let trap = harness.trap.port();
         let endpoint = match &behaviour.endpoint {
             Endpoint::Http(script) => RunningEndpoint::Server(Server::new(counting(script, trap))),
-            Endpoint::Tls(kind, script) => {
-                RunningEndpoint::Server(Server::tls(tls(*kind), counting(script, trap)))
+            Endpoint::Tls(kinds, script) => {
+                RunningEndpoint::Server(Server::tls(tls(kinds), counting(script, trap)))
             }
             Endpoint::TlsAskedInPlain => {
-                RunningEndpoint::Server(Server::tls(tls(Kind::Good), |_| Reply::ok(CONTENT)))
+                RunningEndpoint::Server(Server::tls(tls(&[Kind::Good]), |_| Reply::ok(CONTENT)))
             }
             Endpoint::TlsSocket(act) => RunningEndpoint::Port(listen(*act)),
             Endpoint::Nobody => RunningEndpoint::Taken(taken_port()),
@@ -286,7 +286,16 @@ impl<'a> HostedBehaviour<'a> {
             &(),
         );
         assert_eq!(jobs.len(), 1, "{text}");
-        jobs.remove(0)
+        let job = jobs.remove(0);
+        let known = Validators {
+            url: job.url.to_string(),
+            etag: Some(ETAG.to_owned()),
+            last_modified: None,
+        };
+        Job {
+            validators: self.behaviour.is_conditional.then(|| known.into()),
+            ..job
+        }
     }
 
     /// Counts the received requests, once the expected number has arrived or [`SETTLE_TIME`] is over.

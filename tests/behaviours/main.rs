@@ -7,6 +7,7 @@
 mod behaviour;
 mod certificates;
 mod coding;
+mod conditional;
 mod connection;
 mod contents;
 mod framing;
@@ -37,6 +38,7 @@ fn subjects() -> Vec<(&'static str, Vec<Behaviour>)> {
         ("Framing", framing::behaviours()),
         ("Heads", heads::behaviours()),
         ("Statuses", status::behaviours()),
+        ("Conditional requests", conditional::behaviours()),
         ("`Retry-After`", waiting::behaviours()),
         ("Connections", connection::behaviours()),
         ("Content codings", coding::behaviours()),

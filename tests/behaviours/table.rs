@@ -68,15 +68,24 @@ fn row(behaviour: &Behaviour) -> String {
     } = behaviour;
     format!(
         "| *{name}*: {does} | {} | {} | {} | {} |",
-        record(behaviour.record),
+        record(behaviour),
         truth.as_str(),
         verdict(expected),
         expected.requests,
     )
 }
 
-/// A short form of the promise.
-fn record(keys: &str) -> String {
+/// A short form of the promise, and whether its content is known.
+fn record(behaviour: &Behaviour) -> String {
+    let promise = promise(behaviour.record);
+    if behaviour.is_conditional {
+        format!("{promise}, known")
+    } else {
+        promise
+    }
+}
+
+fn promise(keys: &str) -> String {
     match keys {
         BYTES => "bytes".to_owned(),
         DIGEST => "digest".to_owned(),

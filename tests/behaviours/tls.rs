@@ -9,7 +9,7 @@ use std::time::Duration;
 use urldb_protocol::State;
 
 use crate::behaviour::{
-    ANSWER, Behaviour, CONTENT, Endpoint, changed, ok, proven, state, unreachable,
+    ANSWER, Behaviour, CONTENT, Endpoint, RequestContext, changed, ok, proven, state, unreachable,
 };
 use crate::certificates::Kind;
 use crate::support::Reply;
@@ -20,8 +20,14 @@ fn over_tls(name: &'static str, does: &'static str, kind: Kind, reply: &Reply) -
     Behaviour::at(
         name,
         does,
-        Endpoint::Tls(kind, Arc::new(move |_| reply.clone())),
+        Endpoint::Tls(vec![kind], Arc::new(move |_| reply.clone())),
     )
+}
+
+/// Several servers behind one name that send the promised bytes, with these certificates in turn.
+fn balanced(name: &'static str, does: &'static str, kinds: &[Kind]) -> Behaviour {
+    let script = Arc::new(|_: &RequestContext<'_>| Reply::ok(CONTENT));
+    Behaviour::at(name, does, Endpoint::Tls(kinds.to_vec(), script))
 }
 
 /// Reads whatever comes until there is no more.
@@ -37,6 +43,7 @@ fn wait_for_hello(mut stream: &TcpStream) {
 
 pub(crate) fn behaviours() -> Vec<Behaviour> {
     let mut all = certificates();
+    all.extend(balancers());
     all.extend(endings());
     all.extend(no_handshake());
     all
@@ -89,6 +96,50 @@ fn certificates() -> Vec<Behaviour> {
         )
         .of(ANSWER)
         .unknown(unreachable("tls-expired", 0)),
+    ]
+}
+
+fn balancers() -> Vec<Behaviour> {
+    vec![
+        balanced(
+            "balancer-one-expired",
+            "has several servers behind its name, of which the first shows an expired certificate",
+            &[Kind::Expired, Kind::Good],
+        )
+        .kept(ok(1)),
+        balanced(
+            "balancer-two-expired",
+            "has several servers behind its name, of which the first two show expired certificates",
+            &[Kind::Expired, Kind::Expired, Kind::Good],
+        )
+        .kept(ok(1)),
+        balanced(
+            "balancer-one-not-yet-valid",
+            "has several servers behind its name, of which the first shows a certificate that is not \
+             valid yet",
+            &[Kind::Early, Kind::Good],
+        )
+        .kept(ok(1)),
+        balanced(
+            "balancer-one-self-signed",
+            "has several servers behind its name, of which the first shows a certificate that nobody \
+             vouches for",
+            &[Kind::SelfSigned, Kind::Good],
+        )
+        .kept(ok(1)),
+        balanced(
+            "balancer-one-wrong-host",
+            "has several servers behind its name, of which the first shows a certificate for another \
+             host",
+            &[Kind::OtherHost, Kind::Good],
+        )
+        .kept(ok(1)),
+        balanced(
+            "balancer-all-bad",
+            "has several servers behind its name, which show different bad certificates",
+            &[Kind::Expired, Kind::OtherHost, Kind::SelfSigned],
+        )
+        .unknown(unreachable("tls-untrusted", 0)),
     ]
 }
 
