@@ -9,6 +9,7 @@ use urldb_protocol::{
     Change, Coverage, Envelope, Finding, FixedMistake, Incident, JobResult, Mistake, Observed,
     PROTOCOL, Promised, RunInfo, Severity, State, Summary, Totals,
 };
+use urldb_text::Secrets;
 use urldb_verdict::{
     CanonicalMismatch, Expiry, Job, JudgedJob, Observation, Promise, SkippedRecords, Transition,
     UrlStatus, Verdict, Warning,
@@ -79,6 +80,8 @@ pub struct Report {
     expiry_warning: Duration,
     /// One warning for each host.
     certificates: BTreeMap<String, Finding>,
+    /// Secrets of the requests.
+    secrets: Secrets,
 }
 
 impl Report {
@@ -101,6 +104,12 @@ impl Report {
             results: with_results.then(Vec::new),
             ..Self::default()
         }
+    }
+
+    /// The same report, which shows none of these secrets even if a server sends them back.
+    #[must_use]
+    pub fn hiding(self, secrets: Secrets) -> Self {
+        Self { secrets, ..self }
     }
 
     /// Adds one judged job.
@@ -198,6 +207,12 @@ impl Report {
     /// The finished report, and the results of all jobs if the report holds them.
     pub fn finish(mut self, run: RunInfo) -> (Envelope, Option<Vec<JobResult>>) {
         self.findings.extend(self.certificates.into_values());
+        redact_all(
+            &self.secrets,
+            &mut self.findings,
+            &mut self.changes,
+            self.results.as_deref_mut().unwrap_or_default(),
+        );
         self.findings.sort_by(|a, b| {
             (rank(a), &a.file, a.line, &a.url).cmp(&(rank(b), &b.file, b.line, &b.url))
         });
@@ -231,6 +246,41 @@ impl Report {
             summary,
         };
         (envelope, self.results)
+    }
+}
+
+/// Redacts secrets in everything that a server may have written.
+fn redact_all(
+    secrets: &Secrets,
+    findings: &mut [Finding],
+    changes: &mut [Change],
+    results: &mut [JobResult],
+) {
+    for finding in findings {
+        secrets.redact_in(&mut finding.message);
+        let texts = [
+            &mut finding.expected,
+            &mut finding.observed,
+            &mut finding.not_archived,
+        ];
+        for text in texts.into_iter().flatten() {
+            secrets.redact_in(text);
+        }
+    }
+    for change in changes {
+        secrets.redact_in(&mut change.message);
+    }
+    for result in results {
+        secrets.redact_in(&mut result.message);
+        let texts = [
+            &mut result.not_archived,
+            &mut result.observed.final_url,
+            &mut result.observed.content_type,
+            &mut result.observed.redirect,
+        ];
+        for text in texts.into_iter().flatten() {
+            secrets.redact_in(text);
+        }
     }
 }
 

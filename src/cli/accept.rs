@@ -7,8 +7,8 @@ use std::io::{self, BufRead, IsTerminal, Write};
 use anyhow::Context as _;
 use urldb_format::{DomainFile, Record, RecordIdentity};
 use urldb_protocol::{JobResult, State};
-use urldb_text::sanitize;
-use urldb_verdict::{Hop, JudgedJob, NamedRecord, Observation, REDACTED, ServedBytes};
+use urldb_text::{REDACTED, sanitize};
+use urldb_verdict::{Hop, JudgedJob, NamedRecord, Observation, ServedBytes};
 
 use super::Context;
 use super::args::TargetArgs;
@@ -131,6 +131,9 @@ fn problem(result: &JobResult, doubt: Option<&str>, force: bool) -> Option<Strin
     let has_credentials = |target: &String| target.contains(REDACTED);
     if promised.redirects_to.is_some() && observed.redirect.as_ref().is_some_and(has_credentials) {
         return Some("redirects to a URL with credentials, which is never promised".to_owned());
+    }
+    if observed.content_type.as_ref().is_some_and(has_credentials) {
+        return Some("names a content type with a secret, which is never promised".to_owned());
     }
     if is_acceptable && is_static && !is_whole {
         let text =

@@ -13,7 +13,7 @@ use std::path::{Path, PathBuf};
 use std::time::Duration;
 
 use urldb_fetch::{FetchOptions, NetworkOptions};
-use urldb_text::sanitize;
+use urldb_text::{Secrets, sanitize};
 use urldb_verdict::{Cnames, VerdictOptions};
 use urldb_warc::{DigestAlgorithm, Version};
 
@@ -58,6 +58,15 @@ impl Config {
             );
         }
         Ok(urldb_format::Database::open(folder)?)
+    }
+
+    /// The secrets that requests carry: a server may send them back, and no message may show them.
+    pub fn secrets(&self) -> Secrets {
+        let proxy = self.network.proxy.as_ref();
+        let variable = proxy.and_then(|proxy| proxy.password_env.as_ref());
+        let mut values = self.check.fetch.secrets();
+        values.extend(variable.and_then(|variable| std::env::var(variable).ok()));
+        Secrets::new(values.iter().map(String::as_str))
     }
 
     /// A path as it is shown and reported: relative to the root, with `/`.

@@ -188,7 +188,8 @@ fn check_and_archive(
 
 fn new_report(options: &RunOptions<'_>, skipped: SkippedRecords, mistakes: Mistakes) -> Report {
     let expiry_warning = options.config.check.expiry_warning;
-    Report::new(options.with_results, expiry_warning, skipped, mistakes)
+    let secrets = options.config.secrets();
+    Report::new(options.with_results, expiry_warning, skipped, mistakes).hiding(secrets)
 }
 
 fn plan_options(options: &RunOptions<'_>, kept_bodies: KeptBodies, now: Timestamp) -> PlanOptions {
@@ -272,9 +273,9 @@ fn observe_planned(
     take: impl FnMut(JudgedJob),
 ) -> anyhow::Result<()> {
     options.progress.planned(&jobs);
-    // The iterator drops the jobs that the fetcher has taken.
     let mut all = jobs.iter().flatten();
     let canary = Canary::new(all.any(|job| job.promise.is_static()));
+    // The iterator drops the jobs that the fetcher has taken.
     let jobs = jobs.into_iter().flatten();
     let decide = if options.for_promise {
         urldb_verdict::decide_promise

@@ -1,11 +1,14 @@
 //! Fetches URLs whose answers a command wants to promise: `add` and `import --static`.
 
+use std::borrow::Cow;
+
 use data_encoding::HEXLOWER;
 use urldb_canon::{Identity, RequestUrl};
 use urldb_format::Record;
+use urldb_text::Secrets;
 use urldb_verdict::{
-    BodyUse, Canary, ChallengeRule, Classification, Job, JobKey, JudgedJob, Keep, Observation, Promise,
-    Request, ServedBytes, ServedRedirect, VerdictOptions, decide_promise, promisable,
+    BodyUse, Canary, ChallengeRule, Classification, Job, JobKey, JudgedJob, Keep, Observation,
+    Promise, Request, ServedBytes, ServedRedirect, VerdictOptions, decide_promise, promisable,
     promisable_redirect, promisable_type,
 };
 
@@ -64,6 +67,17 @@ pub struct ServedPromise {
 }
 
 impl ServedPromise {
+    /// The same, unless the server sends a secret of the request back in it: a database is public.
+    fn without(self, secrets: &Secrets) -> Result<Self, String> {
+        let target = self.redirect.as_ref().map(|redirect| &redirect.target);
+        let mut texts = target.into_iter().chain(&self.content_type);
+        if texts.any(|text| matches!(secrets.redact(text), Cow::Owned(_))) {
+            let text = "sends a secret of the request back, which is never promised";
+            return Err(text.to_owned());
+        }
+        Ok(self)
+    }
+
     /// Adds to `record` what it does not promise yet.
     pub fn complete(&self, record: &mut Record) {
         if let Some(bytes) = self.bytes.filter(|_| !record.is_static()) {
@@ -123,8 +137,10 @@ pub fn probe(
     jobs: impl Iterator<Item = Job> + Send,
     mut take: impl FnMut(Job, Result<ServedPromise, String>),
 ) -> anyhow::Result<()> {
+    let secrets = config.secrets();
     let take = |judged: JudgedJob| {
         let served = served(&judged, keys, &config.check.verdict);
+        let served = served.and_then(|served| served.without(&secrets));
         take(judged.job, served);
     };
     let canary = Canary::default();

@@ -152,3 +152,90 @@ fn credentials_of_a_redirect_are_not_shown() {
         }
     }
 }
+
+/// A server sends a secret of the request back, wherever a message could take it from.
+#[test]
+fn secrets_that_a_server_sends_back_are_not_shown() {
+    let site = Site::new();
+    let body = format!("<title>Who is {TOKEN}?</title>");
+    site.serve(
+        "/reason",
+        Reply::new(&format!("403 not for {TOKEN}"), &[], &body),
+    );
+    let target = format!("http://other.test/b?token={TOKEN}");
+    site.serve("/away", Reply::redirect(302, &target));
+    site.serve(&format!("/b?token={TOKEN}"), Reply::ok("elsewhere"));
+    site.serve("/invalid", Reply::redirect(302, &format!("ftp://{TOKEN}/")));
+    site.serve("/loop", Reply::redirect(302, &format!("/loop?{TOKEN}")));
+    site.serve(&format!("/loop?{TOKEN}"), Reply::redirect(302, "/loop"));
+    let typed = [&*format!("Content-Type: text/{TOKEN}")];
+    site.serve("/type", Reply::new("200 OK", &typed, &body));
+    site.serve("/elsewhere", Reply::redirect(302, &target));
+    site.serve("/typed", Reply::new("200 OK", &typed, &body));
+    let link = format!("<link rel=canonical href=\"/{TOKEN}\">");
+    site.serve(
+        "/page",
+        Reply::new("200 OK", &["Content-Type: text/html"], &link),
+    );
+    let sandbox = Sandbox::new(&format!(
+        "[check]\nheaders-env = {{ Authorization = \"DATA_TOKEN\" }}\ncanonical = true\n\
+         [network]\nmap = [\"{}\", \"{}\"]\n\
+         [notify.page]\ntype = \"html\"\npath = \"site\"\n",
+        site.map("example.test"),
+        site.map("other.test"),
+    ));
+    let pages = promises(&[
+        ("/away", "x"),
+        ("/invalid", "x"),
+        ("/loop", "x"),
+        ("/reason", "x"),
+    ]);
+    let other = "---\n_path: /other\nredirects-to: http://example.test/b\n---\n_path: /page\n---\n_path: /type\ncontent-type: text/plain\n";
+    site.serve("/other", Reply::redirect(302, &format!("/b?{TOKEN}")));
+    sandbox.write("urldb/example.test.yaml", format!("{pages}{other}"));
+    let bearer = format!("Bearer {TOKEN}");
+    let env = [("DATA_TOKEN", &*bearer)];
+    for arguments in [
+        &["-v", "check"][..],
+        &["check", "--format", "json"],
+        &["-v", "run"],
+        &["run", "--format", "json"],
+        &["run", "--github"],
+        &["accept", "--all", "--yes", "--force"],
+        &["add", "--redirect", "http://example.test/elsewhere"],
+        &["add", "--content-type", "http://example.test/typed"],
+        &["archive", "list"],
+        &["archive", "list", "--format", "json"],
+    ] {
+        let ran = sandbox.urldb_with_env(arguments, &env);
+        let shown = ran.out.contains("[redacted]") || ran.err.contains("[redacted]");
+        if arguments[0] == "add" {
+            assert_eq!(ran.code, 1, "{ran:#?}");
+            let refused = "sends a secret of the request back, which is never promised";
+            assert!(ran.err.contains(refused), "{ran:#?}");
+        } else {
+            assert!(shown, "{ran:#?}");
+        }
+        assert!(
+            !leaks(ran.out.as_bytes()) && !leaks(ran.err.as_bytes()),
+            "{ran:#?}"
+        );
+    }
+    let diff = &["archive", "diff", "--any", "http://example.test/reason"][..];
+    site.serve("/reason", Reply::new("403 Forbidden", &[], body.repeat(2)));
+    sandbox.urldb_with_env(&["run"], &env);
+    let ran = sandbox.urldb_with_env(diff, &env);
+    let ran = ran.says(&["Who is [redacted]?"]);
+    assert!(!leaks(ran.out.as_bytes()), "{ran:#?}");
+    for (path, content) in sandbox.tree("site") {
+        assert!(!leaks(&content.0), "{}", path.display());
+    }
+    let promised = sandbox.read("urldb/example.test.yaml");
+    assert!(
+        !leaks(promised.as_bytes()) && !promised.contains("[redacted]"),
+        "{promised}"
+    );
+    // The archive has what the server sent.
+    let get = ["archive", "get", "--any", "http://example.test/reason"];
+    assert!(leaks(sandbox.urldb_with_env(&get, &env).out.as_bytes()));
+}

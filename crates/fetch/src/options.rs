@@ -72,6 +72,17 @@ impl FetchOptions {
         self.hosts.get(host).unwrap_or(&self.default_host)
     }
 
+    /// The values of all request headers that come from the environment, as far as they are set.
+    pub fn secrets(&self) -> Vec<String> {
+        let all = self.hosts.values().chain([&self.default_host]);
+        let sources = all.flat_map(|host| host.headers.values());
+        let secret = sources.filter_map(|source| match source {
+            HeaderSource::Text(_) => None,
+            HeaderSource::Env(variable) => std::env::var(variable).ok(),
+        });
+        secret.collect()
+    }
+
     /// The greatest `max_body` of all hosts, in bytes.
     pub fn largest_body(&self) -> u64 {
         let all = self.hosts.values().chain([&self.default_host]);

@@ -5,6 +5,7 @@
 //! | [`Finding`], [`Code`], [`Severity`] | something wrong in a text file, with its place |
 //! | [`Cursor`], [`lines`] | byte positions as lines and columns |
 //! | [`sanitize`] | text from outside, which must not control what shows it |
+//! | [`Secrets`] | secrets of the configuration, which no text may show |
 //! | [`nearest`] | "did you mean …?" |
 #![forbid(unsafe_code)]
 
@@ -12,10 +13,12 @@ mod code;
 mod finding;
 mod position;
 mod sanitize;
+mod secrets;
 mod suggest;
 
 pub use code::{Code, Severity, Subject};
 pub use finding::{Excerpt, Finding};
 pub use position::{Cursor, lines};
 pub use sanitize::{is_unsafe, sanitize, sanitize_lines};
+pub use secrets::{REDACTED, Secrets};
 pub use suggest::nearest;

@@ -49,7 +49,7 @@ pub use expiry::{Expiry, expiring};
 pub use job::{BodyUse, Job, JobKey, Keep, Validators};
 pub use observation::{
     Beginning, Body, BodyEnd, Certificate, Damage, Decoded, Failure, FailureKind, Hop, Observation,
-    PAGE, REDACTED, Sent, ServedBytes,
+    PAGE, Sent, ServedBytes,
 };
 pub use options::VerdictOptions;
 pub use plan::{

@@ -11,12 +11,9 @@ use std::time::Duration;
 use jiff::Timestamp;
 use urldb_files::Spool;
 use urldb_protocol::Reason;
-use urldb_text::sanitize;
+use urldb_text::{REDACTED, sanitize};
 
 use crate::redirect::location_text;
-
-/// Stands for the credentials of a URL in messages and reports.
-pub const REDACTED: &str = "[redacted]";
 
 /// Most bytes of an HTML page that are kept for reading its head.
 pub const PAGE: usize = 256 << 10;

@@ -8,6 +8,7 @@ use clap::{Args, ValueEnum};
 use urldb_fetch::Mapping;
 use urldb_text::{nearest, sanitize};
 
+use crate::cli::print::output;
 use crate::config::{self, Config};
 use crate::database::aliases::referred_hosts;
 use crate::git::{GitEnv, Repository};
@@ -83,6 +84,7 @@ impl Context {
             Some(file) => config::load(&directory.join(file))?,
             None => config::discover(&directory)?,
         };
+        output::hide(config.secrets());
         Ok(Self {
             config,
             directory,

@@ -2,13 +2,25 @@
 //! way to a terminal or to the log of a runner.
 //!
 //! Values from outside are sanitized where they enter a message. [`SafeOutput`] holds where that was
-//! forgotten: no line of urldb can control a terminal, or give a command to GitHub's runner.
+//! forgotten: no line of urldb can control a terminal, or give a command to GitHub's runner. It also
+//! redacts the [`Secrets`] of the configuration, which a server may send back anywhere in a response.
 
+use std::borrow::Cow;
 use std::io::{self, Write};
+use std::sync::{PoisonError, RwLock};
 
 use serde::Serialize;
 use serde_json::ser::{Formatter, PrettyFormatter};
-use urldb_text::{is_unsafe, sanitize};
+use urldb_text::{Secrets, is_unsafe, sanitize};
+
+/// The secrets that no line shows.
+static SECRETS: RwLock<Option<Secrets>> = RwLock::new(None);
+
+/// Redacts these secrets in all further output of the process.
+pub(crate) fn hide(secrets: Secrets) {
+    let mut hidden = SECRETS.write().unwrap_or_else(PoisonError::into_inner);
+    *hidden = Some(secrets);
+}
 
 /// Standard output. Colours are left out where there is no terminal.
 #[expect(clippy::disallowed_methods, reason = "this is the one place")]
@@ -74,6 +86,11 @@ impl<W: Write> Drop for SafeOutput<W> {
 
 fn safe_lines(bytes: &[u8]) -> String {
     let text = String::from_utf8_lossy(bytes);
+    let hidden = SECRETS.read().unwrap_or_else(PoisonError::into_inner);
+    let text = match &*hidden {
+        Some(secrets) => secrets.redact(&text),
+        None => Cow::Borrowed(&*text),
+    };
     let lines = text.split_inclusive('\n').map(|line| {
         let (line, end) = match line.strip_suffix('\n') {
             Some(line) => (line, "\n"),
