@@ -304,3 +304,179 @@ fn assert_harmless_text(name: &str, text: &str, ours: impl Fn(&str) -> bool) {
         |char: char| urldb_text::is_unsafe(char) && !matches!(char, '\n' | '\t' | '\r' | '\x1b');
     assert!(!text.contains(is_unsafe), "{name}: {text:?}");
 }
+
+/// Text that a file on disk can hold in any place, without line ends.
+const RAW: &str = "\u{1b}]0;title\u{7}\u{1b}[2J##[set-env name=A]b ::error::now \u{202e}<script>alert(1)</script>";
+
+/// Site rules that say what is hostile: as names, texts and comments, in good rules and in bad ones.
+fn hostile_rules() -> Vec<String> {
+    let name = "##[error]\u{202e}\u{1b}]0;x";
+    vec![
+        // Good rules, whose defaults become part of pages.
+        format!("# {RAW}\nmain {{\n  path x = group(\"a\", \"{RAW}\");\n}};\n"),
+        format!("main {{\n  query optional q = flag(\".*\", \"{RAW}\");\n}};\n"),
+        "main {\n  query optional q = flag(\".*\");\n};\n".to_owned(),
+        // Bad ones.
+        format!("main {{ {RAW} }};\n"),
+        format!("{name} {{ path x = group(\"a\"); }};\n"),
+        format!("main {{ path x = {name}(\"{RAW}\"); }};\n"),
+        format!("main {{ path x = group(\"({RAW}\"); }};\n"),
+        format!("main {{\n  protocol = \"{RAW}\";\n  website w = \"{RAW}\";\n}};\n"),
+        RAW.to_owned(),
+        format!("\"{RAW}"),
+    ]
+}
+
+#[test]
+fn site_rules_control_neither_a_terminal_nor_a_runner() {
+    let url = "http://example.test/a?q=##[set-env name=A]b\u{202e}\u{1b}]0;x";
+    let encoded = "http://example.test/a?q=%23%23[set-env%20name=A]b%E2%80%AE%1B]0;x::error::now";
+    let mut taken = 0;
+    for rules in hostile_rules() {
+        for (name, is_alone) in [
+            ("example.test.rules", true),
+            ("example.test.website.rules", true),
+            ("example.test.website.rules", false),
+        ] {
+            let sandbox = Sandbox::new("");
+            sandbox.write(&format!("urldb/rules/{name}"), &rules);
+            if !is_alone {
+                sandbox.write("urldb/rules/##[error]\u{202e}\u{1b}]0;x.rules", RAW);
+            }
+            sandbox.write(&format!("urldb/{HOST}.yaml"), database());
+            sandbox.write("list", format!("{encoded}\n{url}\n"));
+            for arguments in [
+                &["lint"][..],
+                &["url", "explain", encoded],
+                &["url", "explain", url],
+                &["url", "explain", "--format", "json", encoded],
+                &["add", "--no-fetch", encoded],
+                &["add", "--no-fetch", url],
+                &["import", "list", "list", "--keep-going", "-v"],
+                &["list"],
+                &["check", encoded],
+                &["rm", encoded],
+            ] {
+                let ran = sandbox.urldb(&[arguments, &["--color", "always"]].concat());
+                assert_harmless(&format!("{arguments:?} with {rules:?}"), &ran);
+                taken += usize::from(ran.out.contains("to the site rules"));
+            }
+        }
+    }
+    assert!(taken > 0, "no hostile rule took effect");
+}
+
+/// An archive of another program, in which every field says what is hostile.
+fn hostile_archive() -> String {
+    let record = |kind: &str, uri: &str, fields: &str, block: &str| {
+        format!(
+            "WARC/1.0\r\nWARC-Type: {kind}\r\nWARC-Record-ID: <urn:uuid:{RAW}>\r\n\
+             WARC-Date: 2026-01-01T00:00:00Z\r\nWARC-Target-URI: {uri}\r\n{fields}\
+             Content-Length: {}\r\n\r\n{block}\r\n\r\n",
+            block.len()
+        )
+    };
+    let http = "Content-Type: application/http; msgtype=response\r\n";
+    let head = format!(
+        "HTTP/1.1 200 {RAW}\r\nContent-Type: {RAW}\r\nContent-Encoding: {RAW}\r\n\
+         Location: /{RAW}\r\nTransfer-Encoding: {RAW}\r\n\r\n"
+    );
+    let hostile_uri = format!("http://example.test/{RAW}");
+    let served = "http://example.test/served";
+    let digest = format!("{http}WARC-Payload-Digest: {RAW}\r\nWARC-Block-Digest: {RAW}:{RAW}\r\n");
+    let cut = format!("{http}WARC-Truncated: {RAW}\r\nWARC-Identified-Payload-Type: {RAW}\r\n");
+    let revisit = format!("{http}WARC-Profile: {RAW}\r\nWARC-Refers-To-Target-URI: {RAW}\r\n");
+    let post = "Content-Type: application/http; msgtype=request\r\n";
+    [
+        record("warcinfo", RAW, &format!("WARC-Filename: {RAW}\r\n"), RAW),
+        record("response", &hostile_uri, http, &format!("{head}one")),
+        record("response", served, http, &format!("{head}one")),
+        record("response", served, &cut, &format!("{head}{RAW}\ntwo")),
+        record("response", served, &digest, &format!("{head}{RAW}\nthree")),
+        record(
+            "request",
+            served,
+            post,
+            &format!("POST /{RAW} HTTP/1.1\r\n\r\n{RAW}"),
+        ),
+        record("revisit", served, &revisit, &head),
+        record(RAW, &hostile_uri, "", RAW),
+        record(
+            "response",
+            served,
+            &format!("{RAW}: {RAW}\r\n{RAW}\r\n"),
+            RAW,
+        ),
+        format!("WARC/1.0\r\n{RAW}\r\nContent-Length: {RAW}\r\n\r\n"),
+        format!("{RAW}\n"),
+    ]
+    .concat()
+}
+
+#[test]
+fn foreign_archives_control_neither_a_terminal_nor_a_runner() {
+    let sandbox = Sandbox::new("");
+    sandbox.write(&format!("urldb/{HOST}.yaml"), database());
+    let served = "http://example.test/served";
+    let hostile_uri = format!("http://example.test/{RAW}");
+    let name = "##[error]\u{202e}\u{1b}]0;x.warc";
+    sandbox.write(&format!("archive/{name}"), hostile_archive());
+    sandbox.write("archive/other.warc.zst", RAW);
+    let line = |url: &str, more: &str| {
+        let url = serde_json::Value::from(url);
+        format!(
+            "test,example)/served 20260101000000 {{\"url\": {url}, \"mime\": {0}, \"status\": {0}, \
+             \"digest\": {0}, \"length\": \"10\", \"offset\": \"0\", \"filename\": {0}{more}}}\n",
+            serde_json::Value::from(RAW)
+        )
+    };
+    let mine = line(served, "") + &line(&hostile_uri, ", \"method\": \"POST\"") + RAW + "\n";
+    let mut told = 0;
+    // First with the index of a stranger, then with one that is made of the files.
+    for index in [Some(mine), None] {
+        if let Some(index) = &index {
+            sandbox.write("archive/index.cdxj", index);
+        }
+        for arguments in [
+            &["archive", "verify"][..],
+            &["-v", "archive", "verify"],
+            &["archive", "list"],
+            &["archive", "list", served],
+            &["archive", "list", &hostile_uri],
+            &["archive", "list", "--format", "json"],
+            &["archive", "diff", served],
+            &["archive", "diff", &hostile_uri],
+            &["archive", "diff", "--unverified", served],
+            &["archive", "export", "--bagit", "bag"],
+            &["archive", "convert", "--to", "0.9", "converted"],
+            &["archive", "convert", "--to", "1.1", "converted"],
+            &[
+                "import",
+                "warc",
+                &format!("archive/{name}"),
+                "-k",
+                "-n",
+                "-v",
+            ],
+            &["import", "cdxj", "archive/index.cdxj", "-k", "-n", "-v"],
+            &["archive", "index"],
+        ] {
+            let ran = sandbox.urldb(&[arguments, &["--color", "always"]].concat());
+            assert_harmless(&format!("{arguments:?}"), &ran);
+            told += usize::from(ran.out.contains("alert(1)"));
+        }
+        // What `get` writes is the capture; what it says of it is ours.
+        for arguments in [
+            &["archive", "get", served][..],
+            &["archive", "get", "--unverified", served],
+            &["archive", "get", "--unverified", &hostile_uri],
+        ] {
+            let ran = sandbox.urldb(arguments);
+            assert_harmless_text(&format!("{arguments:?}"), &ran.err, |_| false);
+        }
+    }
+    for arguments in [&["archive", "repair"][..], &["archive", "verify"]] {
+        assert_harmless(&format!("{arguments:?}"), &sandbox.urldb(arguments));
+    }
+    assert!(told > 5, "the hostile text is shown {told} times only");
+}
