@@ -80,7 +80,7 @@ fn redirects_and_types_are_accepted_as_what_they_are() {
 }
 
 #[test]
-fn what_is_gone_cannot_be_accepted() {
+fn accept_refuses_a_url_that_is_gone() {
     let (site, sandbox) = changed();
     site.remove("/a");
     let before = sandbox.read(FILE);
@@ -159,7 +159,7 @@ fn another_state_is_accepted_only_by_force_and_only_with_something_to_promise() 
 }
 
 #[test]
-fn what_is_never_the_same_is_accepted_only_by_force() {
+fn content_that_differs_each_time_is_accepted_only_by_force() {
     let count = AtomicUsize::new(100);
     let server =
         Server::new(move |_| Reply::ok(format!("{}", count.fetch_add(1, Ordering::SeqCst))));

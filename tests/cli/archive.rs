@@ -191,7 +191,7 @@ fn the_index_leads_to_every_capture() {
 }
 
 #[test]
-fn other_bytes_are_captured_too() {
+fn changed_bytes_are_captured() {
     let (site, sandbox) = archived(1);
     site.serve("/a", Reply::ok("OTHER"));
     sandbox.urldb(&["run"]).code(1);

@@ -93,14 +93,14 @@ fn answer(page: &Page, request: &Request) -> Reply {
 }
 
 #[test]
-fn by_default_everything_is_read_in_full() {
+fn without_rehash_every_each_run_reads_all_bytes() {
     let world = World::new("");
     assert_eq!(world.run(0), [None]);
     assert_eq!(world.run(0), [None]);
 }
 
 #[test]
-fn not_modified_is_ok_and_proves_nothing() {
+fn a_304_is_ok_but_does_not_count_as_verified() {
     let world = World::new(RARELY);
     assert_eq!(world.run(0), [None], "nothing is known yet");
     let ledger = world.sandbox.read("status/example.test.yaml");
@@ -133,7 +133,7 @@ fn not_modified_is_ok_and_proves_nothing() {
 }
 
 #[test]
-fn not_modified_is_archived_as_a_revisit_that_replays() {
+fn a_304_is_archived_as_a_revisit_that_replays() {
     let world = World::new(RARELY);
     world.run(0);
     let capture = world.last_file().remove(1);
@@ -173,7 +173,7 @@ fn not_modified_is_archived_as_a_revisit_that_replays() {
 }
 
 #[test]
-fn a_lie_lasts_until_the_next_full_read() {
+fn a_wrong_304_hides_a_change_only_until_the_next_full_read() {
     let world = World::new(RARELY);
     world.run(0);
     world.serve(Page {
@@ -190,7 +190,7 @@ fn a_lie_lasts_until_the_next_full_read() {
 }
 
 #[test]
-fn an_honest_change_is_seen_at_once() {
+fn a_change_without_304_is_reported_at_once() {
     let world = World::new(RARELY);
     world.run(0);
     world.serve(Page {
@@ -203,7 +203,7 @@ fn an_honest_change_is_seen_at_once() {
 }
 
 #[test]
-fn the_promise_of_other_bytes_is_not_kept_by_the_old_ones() {
+fn a_new_promise_is_fetched_without_condition() {
     let world = World::new(RARELY);
     world.run(0);
     let file = format!("---\n{}", promise("/a", "other"));
@@ -212,14 +212,14 @@ fn the_promise_of_other_bytes_is_not_kept_by_the_old_ones() {
 }
 
 #[test]
-fn a_check_reads_in_full() {
+fn check_sends_no_conditional_request() {
     let world = World::new(RARELY);
     world.run(0);
     assert_eq!(world.asked(&["check"], 0), [None]);
 }
 
 #[test]
-fn not_modified_is_no_answer_to_what_was_not_asked() {
+fn a_304_to_a_condition_of_the_record_is_unreachable() {
     let world = World::new(RARELY);
     let file = format!(
         "---\n{}request-headers:\n  If-None-Match: '\"one\"'\n",

@@ -95,7 +95,7 @@ fn a_bag_may_be_of_some_records_only() {
 }
 
 #[test]
-fn a_bag_replaces_nothing() {
+fn export_refuses_a_target_that_exists() {
     let sandbox = archive();
     sandbox.write("bag/mine", "kept");
     sandbox
@@ -158,7 +158,7 @@ fn wrong_bytes_are_not_put_into_a_bag() {
 }
 
 #[test]
-fn another_copy_is_taken_for_a_damaged_one() {
+fn export_takes_an_intact_capture_in_place_of_a_damaged_one() {
     let sandbox = archive();
     let mut shelf = Shelf::new(&sandbox, "copy.warc.gz");
     let copy = text("http://mirror.test/a", "the promised bytes");

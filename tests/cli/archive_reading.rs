@@ -102,7 +102,7 @@ fn the_last_good_bytes_are_taken() {
 }
 
 #[test]
-fn a_date_is_the_end_of_what_it_names() {
+fn get_at_a_date_takes_the_last_capture_until_its_end() {
     let sandbox = archive();
     let get = |at| sandbox.urldb(&["archive", "get", DATA, "--at", at]);
     let (old, new) = ("a,b\n1,2\n3,4\n", "a,b\n1,2\n3,5\n");
@@ -183,7 +183,7 @@ fn a_file_is_written_whole_or_not_at_all() {
 }
 
 #[test]
-fn damage_is_told_and_nothing_else_is() {
+fn archive_get_reports_damage_and_writes_nothing() {
     let sandbox = archive();
     let file = sandbox.path("archive/second.warc.gz");
     let mut bytes = fs::read(&file).unwrap();
@@ -324,7 +324,7 @@ fn long_texts_are_compared_as_bytes() {
 }
 
 #[test]
-fn what_a_terminal_could_obey_is_not_printed() {
+fn archive_diff_prints_no_control_characters_and_cuts_long_lines() {
     let sandbox = Sandbox::new("");
     let mut shelf = Shelf::new(&sandbox, "first.warc.gz");
     shelf.capture("2026-01-01T00:00:00Z", &text(DATA, "one\n"));
@@ -390,7 +390,7 @@ fn an_index_out_of_order_is_read_as_any_other() {
 
 /// Half a body between two whole ones is not compared, and that is said.
 #[test]
-fn what_was_passed_over_as_cut_is_named() {
+fn archive_get_and_diff_name_truncated_captures_that_they_skip() {
     let sandbox = archive();
     let beginning = "of the capture of 2026-03-03T00:00:00Z the archive has only the beginning \
                      (truncated: disconnect)";

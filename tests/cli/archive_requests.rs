@@ -172,7 +172,7 @@ fn requests_are_listed_apart() {
 }
 
 #[test]
-fn what_was_asked_otherwise_is_said() {
+fn archive_commands_name_the_requests_that_the_archive_has_instead() {
     let echo = Echo::new();
     let sandbox = echo.asked(&ALL);
     for (arguments, complaint) in [

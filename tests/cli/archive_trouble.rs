@@ -6,7 +6,7 @@ use crate::archive_reading::{DATA, archive};
 use crate::sandbox::Sandbox;
 
 #[test]
-fn output_goes_where_it_is_sent_or_is_told_of() {
+fn archive_get_writes_to_standard_output_or_refuses_the_target() {
     let sandbox = archive();
     let get = |output| sandbox.urldb(&["archive", "get", DATA, "-o", output]);
     assert_eq!(get("-").code(0).out, "a,b\n1,2\n3,5\n");
@@ -51,7 +51,7 @@ fn a_full_disk_behind_standard_output_is_told() {
 }
 
 #[test]
-fn an_index_that_is_none_is_made_anew() {
+fn a_damaged_index_is_an_error_until_archive_index_rebuilds_it() {
     let sandbox = archive();
     for damage in [
         "garbage\n".into(),
@@ -73,7 +73,7 @@ fn an_index_that_is_none_is_made_anew() {
 }
 
 #[test]
-fn what_is_not_there_is_said_with_what_is_near() {
+fn archive_get_and_list_suggest_what_is_there() {
     let sandbox = archive();
     sandbox
         .urldb(&["archive", "get", "http://example.test/date.csv"])
@@ -100,7 +100,7 @@ fn what_is_not_there_is_said_with_what_is_near() {
 }
 
 #[test]
-fn the_files_of_others_are_left_to_them() {
+fn repair_leaves_the_open_file_of_a_running_process_alone() {
     let sandbox = archive();
     let bytes = fs::read(sandbox.path("archive/second.warc.gz")).unwrap();
     sandbox.write("archive/third.warc.gz.open", &bytes[..bytes.len() - 9]);

@@ -78,7 +78,7 @@ fn each_redirect_is_a_capture_of_its_own() {
 }
 
 #[test]
-fn a_way_is_archived_again_only_when_it_is_another() {
+fn redirects_are_archived_again_only_when_they_change() {
     let (site, sandbox) = redirected("");
     run(&sandbox, 0);
     let ledger = sandbox.read("status/example.test.yaml");
@@ -147,7 +147,7 @@ fn a_failure_without_an_answer_leaves_its_reason() {
 }
 
 #[test]
-fn nothing_is_kept_of_what_was_not_asked() {
+fn refused_addresses_leave_no_capture() {
     let sandbox = Sandbox::new("");
     // A private address, which may not be asked.
     sandbox.write(

@@ -56,7 +56,7 @@ fn broken_promises_end_with_1() {
 }
 
 #[test]
-fn being_turned_away_ends_with_3() {
+fn blocked_urls_end_with_exit_code_3() {
     let (site, sandbox) = kept();
     site.serve(
         "/b",
@@ -147,7 +147,7 @@ fn what_is_checked_can_be_narrowed() {
 }
 
 #[test]
-fn what_is_not_there_is_named_with_what_was_meant() {
+fn check_rm_and_accept_suggest_a_similar_url_or_domain() {
     let (_site, sandbox) = kept();
     sandbox
         .urldb(&["check", "-d", "exampel.test"])
@@ -176,7 +176,7 @@ fn what_is_not_there_is_named_with_what_was_meant() {
 }
 
 #[test]
-fn colour_goes_where_it_is_wanted() {
+fn color_follows_the_option_and_the_environment() {
     let (_site, sandbox) = kept();
     let painted = |arguments: &[&str], env: &[(&str, &str)]| {
         let ran = sandbox.urldb_with_env(&[&["check"], arguments].concat(), env);
@@ -190,7 +190,7 @@ fn colour_goes_where_it_is_wanted() {
 }
 
 #[test]
-fn a_reader_who_has_seen_enough_is_no_error() {
+fn a_closed_output_pipe_is_no_error() {
     let sandbox = Sandbox::new("");
     // Far more than a pipe holds.
     let records: Vec<String> = (0..20_000)
@@ -215,7 +215,7 @@ fn a_reader_who_has_seen_enough_is_no_error() {
 }
 
 #[test]
-fn what_may_change_something_is_left_out_and_counted() {
+fn unsafe_requests_are_left_out_and_counted() {
     let site = Site::with(&[("/a", "x")]);
     let sandbox = Sandbox::new(&site.network());
     sandbox.write(

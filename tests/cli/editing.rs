@@ -379,7 +379,7 @@ fn editors_at_the_same_time_do_not_write_over_each_other() {
 }
 
 #[test]
-fn an_edit_that_was_stuck_is_told_of() {
+fn an_edit_gives_up_when_another_process_holds_the_lock() {
     let sandbox = Sandbox::new("");
     let other = std::fs::File::open(sandbox.path("urldb")).unwrap();
     other.lock().unwrap();
@@ -394,7 +394,7 @@ fn an_edit_that_was_stuck_is_told_of() {
 }
 
 #[test]
-fn what_a_killed_edit_left_is_removed_by_the_next() {
+fn the_next_edit_removes_temporary_files_of_a_killed_one() {
     let sandbox = Sandbox::new("");
     let stray = "urldb/.urldb-tmp-abc123";
     sandbox.write(stray, "half a fi");

@@ -32,7 +32,7 @@ fn a_shuffled_file_is_restored() {
 }
 
 #[test]
-fn line_ends_and_byte_order_marks_go() {
+fn fmt_removes_carriage_returns_and_byte_order_marks() {
     let sandbox = Sandbox::new("");
     let windows = format!("\u{feff}{}", canonical().replace('\n', "\r\n"));
     sandbox.write(FILE, windows);
@@ -45,7 +45,7 @@ fn line_ends_and_byte_order_marks_go() {
 }
 
 #[test]
-fn what_cannot_be_understood_is_left_alone_and_the_rest_is_done() {
+fn fmt_leaves_a_broken_file_alone_and_formats_the_others() {
     let sandbox = Sandbox::new("");
     let twice = format!("---\n{}{}", promise("/a", "x"), promise("/a", "y"));
     sandbox.write(FILE, &twice);
@@ -171,7 +171,7 @@ fn an_unreadable_file_that_is_named_keeps_no_other_from_fmt_and_lint() {
 }
 
 #[test]
-fn a_file_name_cannot_pass_for_a_line_of_ours() {
+fn a_file_name_with_a_line_break_stays_on_one_line() {
     let sandbox = Sandbox::new("");
     sandbox.write("urldb/a\n::error::b.yaml", "---\n");
     let said = sandbox.urldb(&["lint"]).code(1).out;

@@ -127,7 +127,7 @@ const COMMANDS: [(&str, Result<&[&str], &str>); 25] = [
     ("hook run", Ok(&["hook", "run", "pre-commit"])),
     (
         "watch",
-        Err("prints through check and run; its log is in watched_files_are_told_of"),
+        Err("prints through check and run; its log is in watch_reports_hostile_files_harmlessly"),
     ),
 ];
 
@@ -245,7 +245,7 @@ fn mail_and_page_are_harmless() {
 }
 
 #[test]
-fn watched_files_are_told_of() {
+fn watch_reports_hostile_files_harmlessly() {
     let (_site, sandbox) = hostile();
     let mut watch = sandbox.start(&["watch"]);
     watch.expect("watching ");

@@ -143,7 +143,7 @@ fn pages_are_asked_for_their_official_url() {
 }
 
 #[test]
-fn a_run_in_which_nobody_answers_says_nothing() {
+fn a_run_in_which_no_host_answers_is_inconclusive() {
     // Two hosts, on a port where nobody is any more.
     let port = std::net::TcpListener::bind("127.0.0.1:0")
         .unwrap()

@@ -59,7 +59,7 @@ fn a_record_that_cannot_be_read_keeps_the_others_going() {
 }
 
 #[test]
-fn a_promise_that_says_nothing_is_not_taken_for_kept() {
+fn a_promise_with_an_invalid_value_is_a_mistake_and_not_ok() {
     let (_site, sandbox) = watched();
     for (bad, code) in [
         ("content-sha256: abc", "bad-digest"),
@@ -74,7 +74,7 @@ fn a_promise_that_says_nothing_is_not_taken_for_kept() {
 }
 
 #[test]
-fn who_only_reads_reports_hears_of_what_cannot_be_read() {
+fn a_mistake_in_a_domain_file_is_in_json_mail_and_page() {
     let (site, sandbox) = watched();
     site.remove("/b");
     let page = "[notify.page]\ntype = \"html\"\npath = \"public\"\n";
@@ -220,7 +220,7 @@ fn of_two_records_for_one_request_the_first_is_checked() {
 }
 
 #[test]
-fn strange_lines_are_known_again() {
+fn mistakes_in_unusual_lines_are_news_only_once() {
     let (_site, sandbox) = watched();
     let good = sandbox.read(FILE);
     let long = "x".repeat(300);

@@ -18,7 +18,7 @@ fn make_pipe(sandbox: &Sandbox, path: &str) {
 }
 
 #[test]
-fn what_is_named_is_said_to_be_no_file() {
+fn fmt_lint_and_config_refuse_what_is_no_regular_file() {
     let sandbox = Sandbox::new("");
     make_pipe(&sandbox, "pipe.yaml");
     let _socket = UnixListener::bind(sandbox.path("socket.yaml")).unwrap();
@@ -88,7 +88,7 @@ fn what_a_run_reads_besides_is_no_pipe_either() {
 }
 
 #[test]
-fn nothing_is_put_in_the_place_of_a_pipe() {
+fn init_does_not_replace_a_pipe() {
     let sandbox = Sandbox::empty();
     make_pipe(&sandbox, ".gitignore");
     sandbox
@@ -120,7 +120,7 @@ fn a_list_may_come_through_a_pipe() {
 }
 
 #[test]
-fn what_a_list_names_beside_it_is_no_pipe() {
+fn an_import_refuses_pipes_that_its_list_refers_to() {
     let sandbox = Sandbox::new("");
     let index = "<sitemapindex xmlns=\"http://www.sitemaps.org/schemas/sitemap/0.9\">\
                  <sitemap><loc>http://example.test/pages.xml</loc></sitemap></sitemapindex>";

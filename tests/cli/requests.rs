@@ -71,7 +71,7 @@ fn a_body_may_come_from_anywhere_as_long_as_it_is_text() {
 }
 
 #[test]
-fn requests_that_make_no_sense_are_refused() {
+fn add_refuses_contradictory_request_options() {
     let sandbox = Sandbox::new("");
     let before = sandbox.tree("");
     for (options, complaint) in [
@@ -104,7 +104,7 @@ fn requests_that_make_no_sense_are_refused() {
 }
 
 #[test]
-fn what_may_change_something_is_added_but_not_sent_without_leave() {
+fn unsafe_requests_are_added_but_not_sent_without_unsafe_methods() {
     let site = Site::with(&[("/form", "answer")]);
     let sandbox = Sandbox::new(&site.network());
     let add = ["add", "--data", "a=b", FORM];

@@ -126,7 +126,7 @@ fn a_server_error_is_news_only_when_confirmed() {
 }
 
 #[test]
-fn a_doubt_that_passes_is_never_told() {
+fn a_doubtful_state_that_is_not_confirmed_is_no_news() {
     let (site, sandbox) = watched(&[("/a", "first")]);
     sandbox.urldb(&["run"]).code(0);
     let ledger = sandbox.read(LEDGER);
@@ -141,7 +141,7 @@ fn a_doubt_that_passes_is_never_told() {
 }
 
 #[test]
-fn being_turned_away_is_no_news_for_days() {
+fn blocked_urls_are_no_news_at_first() {
     let (site, sandbox) = watched(&[("/a", "first")]);
     sandbox.urldb(&["run"]).code(0);
     site.serve("/a", Reply::new("429 Slow Down", &["Retry-After: 0"], ""));
@@ -210,7 +210,7 @@ fn a_workflow_gets_annotations_and_a_summary() {
 }
 
 #[test]
-fn what_was_cut_is_archived_as_cut_and_half_a_body_is_not_remembered() {
+fn truncated_bodies_are_archived_as_truncated_and_not_in_the_ledger() {
     let site = Site::new();
     // Nothing is read beyond the promise.
     let archive = "[archive]\nmax-capture = 0\n";
@@ -257,7 +257,7 @@ fn what_was_cut_is_archived_as_cut_and_half_a_body_is_not_remembered() {
 }
 
 #[test]
-fn failing_and_being_turned_away_in_turns_is_told_of() {
+fn failing_and_blocked_in_turns_is_news() {
     let (site, sandbox) = watched(&[("/a", "first")]);
     let busy = Reply::new("503 Busy", &["Retry-After: 0"], "");
     let away = Reply::new("429 Enough", &["Retry-After: 0"], "");

@@ -187,7 +187,7 @@ fn error_pages_in_a_file_that_cannot_be_finished_are_archived_again() {
 }
 
 #[test]
-fn news_that_cannot_be_put_down_stays_news() {
+fn news_stays_news_when_the_ledger_cannot_be_written() {
     let (site, sandbox) = watched();
     sandbox.urldb(&["run"]).code(0);
     let ledger = sandbox.read(LEDGER);
@@ -324,7 +324,7 @@ fn an_interrupted_run_ends_soon_and_believes_nothing() {
 }
 
 #[test]
-fn what_was_never_seen_is_not_believed_to_be_well() {
+fn an_interrupted_run_writes_no_ledger_entry_for_unanswered_urls() {
     let (site, sandbox) = watched();
     hang(&site);
     let mut run = sandbox.start(&["run"]);

@@ -36,7 +36,7 @@ fn arguments_are_answered_a_line_each() {
 }
 
 #[test]
-fn lines_stay_beside_each_other() {
+fn url_normalize_writes_one_line_for_each_input_line() {
     let sandbox = Sandbox::empty();
     let long = format!("http://example.test/{}", "x".repeat(1 << 20));
     let input =

@@ -91,7 +91,7 @@ fn a_schedule_starts_runs() {
 }
 
 #[test]
-fn there_is_one_owner() {
+fn watch_and_run_exclude_each_other() {
     let (_site, sandbox) = watched("");
     let watch = start(&sandbox);
     for command in ["watch", "run"] {

@@ -121,14 +121,14 @@ fn help() {
 }
 
 #[test]
-fn what_is_found_for_people() {
+fn check_output_for_people() {
     let (_site, sandbox) = broken();
     let ran = sandbox.urldb(&["check"]).code(1);
     stable().bind(|| assert_snapshot!(ran.out));
 }
 
 #[test]
-fn what_is_found_for_programs() {
+fn check_output_as_json() {
     let (_site, sandbox) = broken();
     let ran = sandbox
         .urldb(&["check", "--format", "json", "--path-prefix", "/c"])
@@ -163,7 +163,7 @@ fn what_a_run_says_and_mails() {
 }
 
 #[test]
-fn nobody_there() {
+fn check_output_when_no_host_answers() {
     let listener = TcpListener::bind("127.0.0.1:0").unwrap();
     let address = listener.local_addr().unwrap();
     drop(listener);
@@ -207,7 +207,7 @@ fn a_dead_host_is_one_block() {
 }
 
 #[test]
-fn the_story_of_a_url() {
+fn verbose_output_of_a_url() {
     let (_site, sandbox) = broken();
     let story = |path: &str| {
         let url = format!("http://example.test{path}");
@@ -221,7 +221,7 @@ fn the_story_of_a_url() {
 }
 
 #[test]
-fn stories_are_told_of_what_is_not_as_promised() {
+fn verbose_output_names_only_what_is_not_as_promised() {
     let (_site, sandbox) = dead_host(2);
     let ran = sandbox.urldb(&["check", "-v"]).code(1);
     assert!(
@@ -236,7 +236,7 @@ fn stories_are_told_of_what_is_not_as_promised() {
 }
 
 #[test]
-fn what_the_network_says_gives_the_terminal_no_orders() {
+fn text_of_servers_gives_the_terminal_no_orders() {
     let site = Site::new();
     let sandbox = Sandbox::new(&site.network());
     site.serve(
