@@ -76,6 +76,13 @@ impl Ledger {
         self.domains.get(&key.domain)?.entries.get(key)
     }
 
+    /// The jobs that have an entry.
+    pub fn keys(&self) -> impl Iterator<Item = &JobKey> {
+        self.domains
+            .values()
+            .flat_map(|domain| domain.entries.keys())
+    }
+
     /// Replaces the entry of one job.
     pub fn set(&mut self, key: &JobKey, entry: Entry) {
         if self.get(key) == Some(&entry) {
@@ -91,17 +98,6 @@ impl Ledger {
         let known = self.domains.get_mut(&key.domain);
         if known.is_some_and(|known| known.entries.remove(key).is_some()) {
             self.changed.insert(key.domain.clone());
-        }
-    }
-
-    /// Removes the entries of a domain that are not in `due`: their records are gone.
-    pub fn keep_only(&mut self, domain: &str, due: &BTreeSet<JobKey>) {
-        if let Some(Domain { entries, .. }) = self.domains.get_mut(domain) {
-            let before = entries.len();
-            entries.retain(|key, _| due.contains(key));
-            if entries.len() != before {
-                self.changed.insert(domain.to_owned());
-            }
         }
     }
 

@@ -18,14 +18,14 @@ mod probe;
 mod project;
 mod recorder;
 
-use std::collections::BTreeSet;
+use std::collections::{BTreeSet, HashSet};
 use std::path::Path;
 
 use data_encoding::HEXLOWER;
 use jiff::Timestamp;
 use urldb_protocol::RunInfo;
 use urldb_verdict::{
-    Canary, Cnames, Job, JudgedJob, KeptBodies, PlanOptions, Rehash, SkippedRecords,
+    Canary, Cnames, JobKey, JudgedJob, KeptBodies, PastRuns, PlanOptions, Rehash, SkippedRecords,
 };
 
 use crate::archive::Archive;
@@ -35,9 +35,10 @@ use crate::ledger::{self, Ledger};
 use crate::notify::{self, Notifiers, Outbox};
 use crate::report::{Mistakes, Report, ReportedJob};
 
-use domain_files::{DomainFiles, Plan};
+use domain_files::{DomainFiles, Plan, PlannedJobs};
 use observe::observe;
 use outcome::{UnsentMessages, combined};
+use past_runs::SharedLedger;
 use project::{Checkout, Project, selection_text};
 use recorder::Recorder;
 
@@ -56,10 +57,13 @@ pub fn check(options: &RunOptions<'_>) -> anyhow::Result<Outcome> {
         mut jobs,
         files,
         skipped,
-    } = domain_files.plan(plan_options(options, KeptBodies::None, started), &())?;
-    canonical::mark(&mut jobs, options.config)?;
+    } = domain_files.plan(
+        plan_options(options, KeptBodies::None, started),
+        &(),
+        |_| {},
+    )?;
     let mut report = new_report(options, skipped, mistakes::current(files));
-    observe_planned(options, jobs, |judged| {
+    observe_planned(options, &mut jobs, &(), |judged| {
         report.add(&ReportedJob::new(&judged, None));
     })?;
     let exit_code = report.exit_code();
@@ -69,7 +73,7 @@ pub fn check(options: &RunOptions<'_>) -> anyhow::Result<Outcome> {
         envelope,
         results,
         troubles: vec![],
-        notes: vec![],
+        notes: jobs.notes(),
         unsent: None,
     })
 }
@@ -85,23 +89,32 @@ pub fn run(options: &RunOptions<'_>) -> anyhow::Result<Outcome> {
     let outbox = Outbox::new(&folder);
     remove_strays(config, &outbox, &folder);
     let mut ledger = Ledger::load(&folder, hosts.iter().map(String::as_str))?;
+    let is_everything = options.selection.is_everything();
+    let mut unplanned: HashSet<&JobKey> = ledger.keys().filter(|_| is_everything).collect();
     let Plan {
         mut jobs,
         files,
         skipped,
-    } = domain_files.plan(plan_options_of_run(options, started, &folder)?, &ledger)?;
-    canonical::mark(&mut jobs, config)?;
-    let due = jobs.iter().flatten().map(|job| job.key.clone()).collect();
+    } = {
+        let plan_options = plan_options_of_run(options, started, &folder)?;
+        domain_files.plan(plan_options, &ledger, |job| {
+            unplanned.remove(&job.key);
+        })?
+    };
+    let unplanned: Vec<JobKey> = unplanned.into_iter().cloned().collect();
     let understood = domain_files::understood(&files);
     let mistakes = mistakes::compared(&mut ledger, files);
 
     let mut messages = Messages::default();
     let report = new_report(options, skipped, mistakes);
-    let report = check_and_archive(options, jobs, report, &mut ledger, &mut messages)?;
+    let ledger = SharedLedger::new(ledger);
+    let report = check_and_archive(options, &mut jobs, report, &ledger, &mut messages)?;
+    let mut ledger = ledger.into_inner();
+    messages.notes.extend(jobs.notes());
     let (exit_code, unverified) = (report.exit_code(), report.unverified());
     let (envelope, results) = report.finish(run_info(options, started));
-    if options.selection.is_everything() {
-        let forgotten = past_runs::forget(&mut ledger, &hosts, &understood, &due);
+    if is_everything {
+        let forgotten = past_runs::forget(&mut ledger, &hosts, &understood, &unplanned);
         messages.add_failure(forgotten);
     }
     // A transition that could not be written is not in the ledger, so the next run sees it again.
@@ -140,9 +153,9 @@ fn remove_strays(config: &Config, outbox: &Outbox, ledger_folder: &Path) {
 /// Checks all jobs, and records them in archive, ledger and report.
 fn check_and_archive(
     options: &RunOptions<'_>,
-    jobs: Vec<Vec<Job>>,
+    jobs: &mut PlannedJobs<'_>,
     report: Report,
-    ledger: &mut Ledger,
+    ledger: &SharedLedger,
     messages: &mut Messages,
 ) -> anyhow::Result<Report> {
     let config = options.config;
@@ -157,7 +170,9 @@ fn check_and_archive(
         trouble: None,
         files: BTreeSet::new(),
     };
-    recorder.record_all(&archive, |take| observe_planned(options, jobs, take))?;
+    recorder.record_all(&archive, |take| {
+        observe_planned(options, jobs, ledger, take)
+    })?;
     let Recorder {
         mut report,
         trouble,
@@ -181,7 +196,7 @@ fn check_and_archive(
         // The ledger must not refer to captures in a file that could not be finished.
         let unfinished = files.into_iter();
         let unfinished = unfinished.filter(|name| !folder.join(name).is_file());
-        ledger.forget_captures(&unfinished.collect());
+        ledger.lock().forget_captures(&unfinished.collect());
     }
     Ok(report)
 }
@@ -266,17 +281,15 @@ fn run_info(options: &RunOptions<'_>, started: Timestamp) -> RunInfo {
     }
 }
 
-/// Observes the jobs of a plan, one list for each domain file.
-fn observe_planned(
+/// Observes the jobs of a plan.
+fn observe_planned<P: PastRuns + Sync>(
     options: &RunOptions<'_>,
-    jobs: Vec<Vec<Job>>,
+    jobs: &mut PlannedJobs<'_>,
+    past: &P,
     take: impl FnMut(JudgedJob),
 ) -> anyhow::Result<()> {
-    options.progress.planned(&jobs);
-    let mut all = jobs.iter().flatten();
-    let canary = Canary::new(all.any(|job| job.promise.is_static()));
-    // The iterator drops the jobs that the fetcher has taken.
-    let jobs = jobs.into_iter().flatten();
+    options.progress.planned(jobs.by_host());
+    let canary = Canary::new(jobs.has_static());
     let decide = if options.for_promise {
         urldb_verdict::decide_promise
     } else {
@@ -288,5 +301,6 @@ fn observe_planned(
         progress,
         ..
     } = options;
-    observe(config, stop, *progress, decide, canary, jobs, take)
+    let sources = jobs.sources(past);
+    observe(config, stop, *progress, decide, canary, sources, take)
 }

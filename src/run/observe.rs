@@ -8,17 +8,18 @@ use super::options::Progress;
 use crate::config::Config;
 use crate::stop::Stop;
 
-/// Fetches every job until its verdict is final, and hands it to `take` once `canary` has let it pass.
+/// Fetches every job of every source until its verdict is final, and hands it to `take` once `canary` has
+/// let it pass.
 ///
 /// # Errors
 /// When the HTTP client cannot be set up.
-pub(super) fn observe(
+pub(super) fn observe<J: Iterator<Item = Job> + Send>(
     config: &Config,
     stop: &Stop,
     progress: &dyn Progress,
     decide: Decide,
     mut canary: Canary,
-    jobs: impl Iterator<Item = Job> + Send,
+    sources: impl Iterator<Item = J> + Send,
     mut take: impl FnMut(JudgedJob),
 ) -> anyhow::Result<()> {
     let options = &config.check.verdict;
@@ -30,8 +31,8 @@ pub(super) fn observe(
             take(judged);
         }
     };
-    fetcher.fetch_all(
-        jobs,
+    fetcher.fetch_sources(
+        sources,
         |job, seen| next(decide(job, seen, options)),
         |fetched| {
             let judged = judge(fetched, decide, options);

@@ -1,6 +1,8 @@
 //! What a run works with, and what it tells while it goes on.
 
-use urldb_verdict::{Job, JudgedJob, Selection};
+use std::collections::BTreeMap;
+
+use urldb_verdict::{JudgedJob, Selection};
 
 use crate::ambient::Ambient;
 use crate::config::Config;
@@ -27,8 +29,8 @@ pub struct RunOptions<'a> {
 
 /// Receives progress events of a run.
 pub trait Progress {
-    /// The run has planned these jobs, one list for each domain file.
-    fn planned(&self, _jobs: &[Vec<Job>]) {}
+    /// The run has planned this number of jobs for each host that is asked.
+    fn planned(&self, _jobs: &BTreeMap<String, u64>) {}
     /// A job is finished, with the verdict of this job alone.
     fn finished(&self, _judged: &JudgedJob) {}
     /// The final verdict of a job, after the canary.
@@ -37,7 +39,7 @@ pub trait Progress {
 
 /// Both receive every event.
 impl<A: Progress, B: Progress> Progress for (&A, &B) {
-    fn planned(&self, jobs: &[Vec<Job>]) {
+    fn planned(&self, jobs: &BTreeMap<String, u64>) {
         self.0.planned(jobs);
         self.1.planned(jobs);
     }

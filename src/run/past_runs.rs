@@ -1,6 +1,7 @@
 //! What a run takes from earlier runs, and leaves to later ones.
 
 use std::collections::BTreeSet;
+use std::sync::{Mutex, MutexGuard, PoisonError};
 
 use urldb_protocol::Envelope;
 use urldb_verdict::{JobKey, PastRuns, Selection, Validators};
@@ -33,16 +34,50 @@ impl PastRuns for Ledger {
     }
 }
 
+/// The ledger of a run: planning reads it while finished jobs are recorded.
+pub(super) struct SharedLedger(Mutex<Ledger>);
+
+impl SharedLedger {
+    pub(super) fn new(ledger: Ledger) -> Self {
+        Self(Mutex::new(ledger))
+    }
+
+    pub(super) fn lock(&self) -> MutexGuard<'_, Ledger> {
+        self.0.lock().unwrap_or_else(PoisonError::into_inner)
+    }
+
+    pub(super) fn into_inner(self) -> Ledger {
+        self.0.into_inner().unwrap_or_else(PoisonError::into_inner)
+    }
+}
+
+impl PastRuns for SharedLedger {
+    fn is_archived(&self, key: &JobKey, digest: &[u8; 32]) -> bool {
+        self.lock().is_archived(key, digest)
+    }
+
+    fn validators(&self, key: &JobKey, digest: &[u8; 32]) -> Option<Validators> {
+        self.lock().validators(key, digest)
+    }
+
+    fn is_in_doubt(&self, key: &JobKey) -> bool {
+        self.lock().is_in_doubt(key)
+    }
+}
+
 /// Removes jobs and domains from the ledger that are no longer in the database. `understood` are the
-/// hosts whose files have no mistakes, `due` the jobs of this run.
+/// hosts whose files have no mistakes, `unplanned` the jobs in the ledger without a record.
 pub(super) fn forget(
     ledger: &mut Ledger,
     hosts: &[String],
     understood: &[String],
-    due: &BTreeSet<JobKey>,
+    unplanned: &[JobKey],
 ) -> anyhow::Result<()> {
-    for host in understood {
-        ledger.keep_only(host, due);
+    let understood: BTreeSet<&str> = understood.iter().map(String::as_str).collect();
+    for key in unplanned {
+        if understood.contains(key.domain.as_str()) {
+            ledger.forget(key);
+        }
     }
     ledger.forget_others(hosts.iter().map(String::as_str))
 }

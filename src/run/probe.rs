@@ -144,7 +144,8 @@ pub fn probe(
         take(judged.job, served);
     };
     let canary = Canary::default();
-    observe(config, stop, progress, decide_promise, canary, jobs, take)
+    let sources = jobs.map(std::iter::once);
+    observe(config, stop, progress, decide_promise, canary, sources, take)
 }
 
 fn served(

@@ -9,11 +9,12 @@ use std::thread;
 use urldb_protocol::State;
 use urldb_verdict::{Job, JudgedJob, Observation, UrlStatus, Verdict, VerdictOptions};
 
+use super::past_runs::SharedLedger;
 use super::pool::Pool;
 use crate::ambient::Ambient;
 use crate::archive::{Archive, ArchiveWriter, KnownCaptures, Missing, Stored, is_good};
 use crate::explain::explain;
-use crate::ledger::{Entry, Ledger};
+use crate::ledger::Entry;
 use crate::report::{Report, ReportedJob};
 
 /// Why a body is not archived that a promise accepts, although the body is an error page or
@@ -29,7 +30,8 @@ const ALIAS: &str =
 pub(super) struct Recorder<'a> {
     pub(super) options: &'a VerdictOptions,
     pub(super) ambient: Ambient,
-    pub(super) ledger: &'a mut Ledger,
+    /// Planning reads the ledger meanwhile.
+    pub(super) ledger: &'a SharedLedger,
     pub(super) report: Report,
     /// The first error of the archive; later ones would say the same.
     pub(super) trouble: Option<String>,
@@ -90,11 +92,15 @@ impl Recorder<'_> {
             observations,
             verdict,
         } = &judged;
-        let entry = self.ledger.get(&job.key);
-        let is_repeated = entry.is_some_and(|entry| entry.url_status.has_seen(verdict.state()));
-        let known = KnownCaptures {
-            content: entry.and_then(|entry| entry.content.clone()),
-            bad_response: entry.and_then(|entry| entry.bad_response.clone()),
+        let (is_repeated, known) = {
+            let ledger = self.ledger.lock();
+            let entry = ledger.get(&job.key);
+            let is_repeated = entry.is_some_and(|entry| entry.url_status.has_seen(verdict.state()));
+            let known = KnownCaptures {
+                content: entry.and_then(|entry| entry.content.clone()),
+                bad_response: entry.and_then(|entry| entry.bad_response.clone()),
+            };
+            (is_repeated, known)
         };
         let seen = observations.get(verdict.observation);
         let not_archived = seen.and_then(|seen| not_archived(job, seen, verdict, is_repeated));
@@ -128,7 +134,8 @@ impl Recorder<'_> {
             self.trouble = trouble;
         }
         let JudgedJob { job, verdict, .. } = &judged;
-        let previous = self.ledger.get(&job.key);
+        let mut ledger = self.ledger.lock();
+        let previous = ledger.get(&job.key);
         let (url_status, transition) = UrlStatus::after(
             previous.map(|entry| &entry.url_status),
             verdict,
@@ -157,7 +164,7 @@ impl Recorder<'_> {
         }
         if job.key.alias.is_some() && url_status.is_untroubled() {
             // The ledger has an alias only while something is wrong with it.
-            self.ledger.forget(&job.key);
+            ledger.forget(&job.key);
         } else if is_in_ledger
             || content.is_some()
             || bad_response.is_some()
@@ -166,7 +173,7 @@ impl Recorder<'_> {
         {
             // The ledger has no job that was never seen.
             let url_status = url_status.clone();
-            self.ledger.set(
+            ledger.set(
                 &job.key,
                 Entry {
                     url_status,
@@ -175,6 +182,7 @@ impl Recorder<'_> {
                 },
             );
         }
+        drop(ledger);
         let url_status = (url_status, transition);
         self.report.add(&ReportedJob {
             not_archived: not_archived.as_deref(),

@@ -1,6 +1,7 @@
 //! Many jobs at once: concurrency, intervals, retries, and the end of a run.
 
 use std::collections::{BTreeSet, HashMap};
+use std::sync::atomic::{AtomicUsize, Ordering};
 use std::time::{Duration, Instant};
 
 use urldb::stop::Stop;
@@ -292,6 +293,79 @@ fn a_slow_consumer_slows_the_fetching_down() {
     );
     assert!(ahead.is_some_and(|ahead| ahead < 100), "{ahead:?}");
     assert_eq!(server.requests().len(), 400);
+}
+
+/// A source of jobs for one host that counts the jobs that are taken from it.
+fn counted<'a>(
+    host: &'a str,
+    count: usize,
+    taken: &'a AtomicUsize,
+) -> impl Iterator<Item = Job> + use<'a> {
+    (0..count).map(move |number| {
+        taken.fetch_add(1, Ordering::Relaxed);
+        job(&format!("http://{host}/{number}"))
+    })
+}
+
+#[test]
+fn jobs_are_taken_as_the_queue_of_their_host_gets_short() {
+    let server = Server::new(|_| Reply::ok("hello"));
+    let options = quick_with(|options| options.host_concurrency = 2);
+    let hosts = network(&[("a.test", &server), ("b.test", &server)]);
+    let fetcher = Fetcher::new(&options, &hosts).unwrap();
+    let taken = [AtomicUsize::new(0), AtomicUsize::new(0)];
+    let sources = [
+        counted("a.test", 2_000, &taken[0]),
+        counted("b.test", 300, &taken[1]),
+    ];
+    let (mut done, mut most_ahead) = (HashMap::<String, usize>::new(), 0);
+    fetcher.fetch_sources(
+        sources.into_iter(),
+        |_, _| Next::Done(()),
+        |FetchedJob { job, .. }| {
+            let url = job.url.as_str();
+            let host = if url.contains("//a.") { 0 } else { 1 };
+            let done = done.entry(url[..13].to_owned()).or_default();
+            *done += 1;
+            most_ahead = most_ahead.max(taken[host].load(Ordering::Relaxed) - *done);
+        },
+        &Stop::new(),
+    );
+    assert_eq!(done["http://a.test"], 2_000);
+    assert_eq!(done["http://b.test"], 300);
+    // 64 wait in the queue, 80 are finished and not handed out, and a few are under way.
+    assert!(most_ahead < 200, "{most_ahead}");
+}
+
+#[test]
+fn a_long_source_of_a_slow_host_holds_up_no_other_source() {
+    let slow = Server::new(|_| Reply::default().hang());
+    let fast = Server::new(|_| Reply::ok("hello"));
+    let options = quick_with(|options| options.host_concurrency = 2);
+    let hosts = network(&[("slow.test", &slow), ("fast.test", &fast)]);
+    let fetcher = Fetcher::new(&options, &hosts).unwrap();
+    let (taken, stop) = ([AtomicUsize::new(0), AtomicUsize::new(0)], Stop::new());
+    let sources = [
+        counted("slow.test", 100_000, &taken[0]),
+        counted("fast.test", 1_000, &taken[1]),
+    ];
+    let (mut answered, mut slow_taken) = (0, 0);
+    fetcher.fetch_sources(
+        sources.into_iter(),
+        |_, _| Next::Done(()),
+        |FetchedJob { observations, .. }| {
+            answered += usize::from(observations[0].failure.is_none());
+            if answered == 1_000 && !stop.is_set() {
+                slow_taken = taken[0].load(Ordering::Relaxed);
+                stop.set();
+            }
+        },
+        &stop,
+    );
+    assert_eq!(answered, 1_000);
+    assert!(slow_taken < 100, "{slow_taken}");
+    // Every other job was given up, none was lost.
+    assert_eq!(taken[0].load(Ordering::Relaxed), 100_000);
 }
 
 #[test]

@@ -17,10 +17,17 @@ use crate::job::{FetchedJob, Next};
 use crate::limits::Limits;
 use crate::queue::{HostId, Queue};
 use crate::slots::SLOT_WAIT;
+use crate::sources::Sources;
 use crate::unresponsive::UnresponsiveHosts;
 
 /// Most jobs that are queued ahead, in search of hosts that may be asked.
-const LOOKAHEAD: usize = 100_000;
+const LOOKAHEAD: usize = 16_384;
+
+/// Fewest waiting jobs of a host for which its source is not read on.
+const HOST_WINDOW: usize = 64;
+
+/// Most jobs of a host that wait for a retry while its source is read on.
+const HOST_RETRIES: usize = 2_048;
 
 /// Most jobs that are queued before the driver looks after its requests again.
 const QUEUE_BATCH: usize = 64;
@@ -116,14 +123,14 @@ impl PendingJob {
 }
 
 /// Runs all jobs; returns when all jobs are handed out, or the receiver is dropped.
-pub(crate) async fn drive<D>(
+pub(crate) async fn drive<D, J: Iterator<Item = Job>>(
     context: &FetchContext,
-    jobs: impl Iterator<Item = Job>,
+    sources: impl Iterator<Item = J>,
     next: impl Fn(&Job, &[Observation]) -> Next<D>,
     sender: Sender<FetchedJob<D>>,
     limits: Limits,
 ) {
-    let mut driver = Driver::new(context, jobs.fuse(), next);
+    let mut driver = Driver::new(context, sources, next);
     let mut running = FuturesUnordered::new();
     let mut run_end = std::pin::pin!(limits.run_end());
     loop {
@@ -165,12 +172,10 @@ pub(crate) async fn drive<D>(
 }
 
 /// The state of a run, except for the requests under way.
-struct Driver<'a, J, N, D> {
+struct Driver<'a, S, J: Iterator, N, D> {
     context: &'a FetchContext,
     next: N,
-    jobs: J,
-    /// Whether `jobs` may have more.
-    has_more_jobs: bool,
+    sources: Sources<S, J>,
     /// Jobs that may still be queued in this batch.
     batch_left: usize,
     queue: Queue<Box<PendingJob>>,
@@ -181,17 +186,17 @@ struct Driver<'a, J, N, D> {
     ended: Option<Failure>,
 }
 
-impl<'a, J, N, D> Driver<'a, J, N, D>
+impl<'a, S, J, N, D> Driver<'a, S, J, N, D>
 where
+    S: Iterator<Item = J>,
     J: Iterator<Item = Job>,
     N: Fn(&Job, &[Observation]) -> Next<D>,
 {
-    fn new(context: &'a FetchContext, jobs: J, next: N) -> Self {
+    fn new(context: &'a FetchContext, sources: S, next: N) -> Self {
         Self {
             context,
             next,
-            jobs,
-            has_more_jobs: true,
+            sources: Sources::new(sources),
             batch_left: QUEUE_BATCH,
             queue: Queue::new(),
             unresponsive: UnresponsiveHosts::default(),
@@ -204,12 +209,10 @@ where
     fn start(&mut self) -> Option<(HostId, Box<PendingJob>)> {
         while self.finished.len() < MAX_FINISHED {
             let started = self.queue.start(Instant::now());
-            let is_search_over =
-                !self.has_more_jobs || self.batch_left == 0 || self.queue.len() >= LOOKAHEAD;
-            if started.is_some() || is_search_over {
+            let is_search_over = self.batch_left == 0 || self.queue.len() >= LOOKAHEAD;
+            if started.is_some() || is_search_over || !self.queue_job() {
                 return started;
             }
-            self.queue_job();
         }
         None
     }
@@ -225,26 +228,30 @@ where
         }
     }
 
-    /// Takes one job from the caller and queues it, unless the job is given up at once.
-    fn queue_job(&mut self) {
+    /// Takes one job from the sources and queues it, unless the job is given up at once. Returns
+    /// whether there was a job to take.
+    fn queue_job(&mut self) -> bool {
+        let Self { queue, context, .. } = self;
+        let is_short = |id: HostId| {
+            let host = context.hosts.of(queue.name_of(id));
+            let window = host.rate_limit().concurrency.max(HOST_WINDOW);
+            queue.waiting_of(id) < window && queue.delayed_of(id) < HOST_RETRIES
+        };
+        let Some((job, source)) = self.sources.next(is_short) else {
+            return false;
+        };
         self.batch_left -= 1;
-        match (self.jobs.next(), &self.ended) {
-            (Some(job), None) => {
-                let host = host_of(&job);
-                let job = PendingJob::new(job);
-                let known = self.queue.id_of(&host);
-                if let Some(failure) = known.and_then(|id| self.unresponsive_failure(id)) {
-                    self.finished.push_back(job.give_up(failure));
-                    return;
-                }
-                let rate_limit = self.context.hosts.of(&host).rate_limit();
-                self.queue.push(&host, rate_limit, job);
-            }
-            (Some(job), Some(failure)) => self
-                .finished
-                .push_back(PendingJob::new(job).give_up(failure.clone())),
-            (None, _) => self.has_more_jobs = false,
+        let host = host_of(&job);
+        let job = PendingJob::new(job);
+        let rate_limit = self.context.hosts.of(&host).rate_limit();
+        let id = self.queue.host_id(&host, rate_limit);
+        let failure = self.ended.clone();
+        match failure.or_else(|| self.unresponsive_failure(id)) {
+            Some(failure) => self.finished.push_back(job.give_up(failure)),
+            None => self.queue.push(id, job),
         }
+        self.sources.put_back(source, id);
+        true
     }
 
     /// Handles the result of a request: the job is finished, redirected, or fetched again.
@@ -319,7 +326,7 @@ where
     }
 
     fn is_finished(&self) -> bool {
-        !self.has_more_jobs && self.queue.len() == 0 && self.finished.is_empty()
+        self.sources.is_exhausted() && self.queue.len() == 0 && self.finished.is_empty()
     }
 }
 

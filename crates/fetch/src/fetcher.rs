@@ -72,7 +72,23 @@ impl Fetcher {
         })
     }
 
-    /// Fetches every job; returns when all jobs are finished or given up.
+    /// Fetches every job; returns when all jobs are finished or given up. As
+    /// [`Fetcher::fetch_sources`], with every job as a source of its own.
+    pub fn fetch_all<D: Send>(
+        &self,
+        jobs: impl Iterator<Item = Job> + Send,
+        next: impl Fn(&Job, &[Observation]) -> Next<D> + Sync,
+        done: impl FnMut(FetchedJob<D>),
+        stop: &Stop,
+    ) {
+        self.fetch_sources(jobs.map(std::iter::once), next, done, stop);
+    }
+
+    /// Fetches every job of every source; returns when all jobs are finished or given up.
+    ///
+    /// The network's thread reads a source, as a rule the jobs of one domain file, only as the queue
+    /// of its host gets short: at most 64 sources at a time, with 64 waiting jobs for each host (or
+    /// its `host-concurrency`), and at most 16,384 jobs in all.
     ///
     /// `next` is pure: from a job and all its observations so far, oldest first, `next` decides
     /// whether the job is fetched again. `done` receives each job when the job finishes, on the
@@ -82,12 +98,12 @@ impl Fetcher {
     /// a [`RunEnded`] observation at once. Once the byte budget is used up, every job without a
     /// request under way gets one.
     ///
-    /// The call blocks: async code calls `fetch_all` through `spawn_blocking`.
+    /// The call blocks: async code makes it through `spawn_blocking`.
     ///
     /// [`RunEnded`]: urldb_verdict::FailureKind::RunEnded
-    pub fn fetch_all<D: Send>(
+    pub fn fetch_sources<D: Send, J: Iterator<Item = Job> + Send>(
         &self,
-        jobs: impl Iterator<Item = Job> + Send,
+        sources: impl Iterator<Item = J> + Send,
         next: impl Fn(&Job, &[Observation]) -> Next<D> + Sync,
         mut done: impl FnMut(FetchedJob<D>),
         stop: &Stop,
@@ -97,7 +113,7 @@ impl Fetcher {
         let limits = Limits::new(stop, &self.context.options);
         std::thread::scope(|threads| {
             let next = &next;
-            let run = drive(&self.context, jobs, next, sender, limits);
+            let run = drive(&self.context, sources, next, sender, limits);
             threads.spawn(move || runtime.block_on(run));
             let mut batch = Vec::with_capacity(CHANNEL_CAPACITY);
             while finished.blocking_recv_many(&mut batch, CHANNEL_CAPACITY) > 0 {

@@ -1,13 +1,15 @@
 //! Makes HTTP requests for jobs and reports what servers answered, as plain data. The only code that
 //! contacts promised URLs.
 //!
-//! [`Fetcher::fetch_all`] accepts jobs as slots become free, fetches each job until the caller's
-//! decision, and returns finished jobs with all their [`Observation`](urldb_verdict::Observation)s.
+//! [`Fetcher::fetch_sources`] takes jobs as the queues of their hosts get short, fetches each job
+//! until the caller's decision, and returns finished jobs with all their
+//! [`Observation`](urldb_verdict::Observation)s.
 //!
 //! | module | topic |
 //! |---|---|
 //! | `fetcher` | the blocking entry point and the async runtime |
 //! | `driver` | all jobs of one run: start, redirect, retry, give up |
+//! | `sources` | where jobs come from, and when more are read |
 //! | `queue` | which host's job starts next, within rate limits |
 //! | `slots` | how many requests run at once |
 //! | `unresponsive` | hosts that do not answer, and when to stop asking them |
@@ -21,8 +23,8 @@
 //! | `certificate`, `failure` | what a certificate says; which failure an error means |
 //! | `job`, `options`, `mapping`, `proxy` | types of the public API |
 //!
-//! Five modules are pure, without network and clock: `policy`, `redirect`, `headers`, `queue` and
-//! `unresponsive`; callers pass the time.
+//! Six modules are pure, without network and clock: `policy`, `redirect`, `headers`, `sources`,
+//! `queue` and `unresponsive`; callers pass the time.
 //!
 //! Six modules use the HTTP library (`reqwest`): `client`, `exchange`, `failure`, `headers`,
 //! `redirect` and `resolve`. No type of the HTTP library is part of the public API.
@@ -54,6 +56,7 @@ mod queue;
 mod redirect;
 mod resolve;
 mod slots;
+mod sources;
 mod stop;
 mod unresponsive;
 

@@ -47,6 +47,8 @@ struct Host<T> {
     name: String,
     rate_limit: RateLimit,
     waiting: VecDeque<T>,
+    /// Number of delayed jobs.
+    delayed: usize,
     running: usize,
     /// The interval permits no start before this time.
     paused_until: Option<Instant>,
@@ -74,9 +76,18 @@ impl<T> Queue<T> {
         self.waiting + self.delayed.len()
     }
 
-    /// Adds a job that may start at once. The rate limit of a host is the same in every call.
-    pub(crate) fn push(&mut self, host: &str, rate_limit: RateLimit, job: T) {
-        let id = self.host_id(host, rate_limit);
+    /// The number of jobs of a host that wait to start.
+    pub(crate) fn waiting_of(&self, id: HostId) -> usize {
+        self.hosts[id.0].waiting.len()
+    }
+
+    /// The number of delayed jobs of a host.
+    pub(crate) fn delayed_of(&self, id: HostId) -> usize {
+        self.hosts[id.0].delayed
+    }
+
+    /// Adds a job that may start at once.
+    pub(crate) fn push(&mut self, id: HostId, job: T) {
         self.hosts[id.0].waiting.push_back(job);
         self.waiting += 1;
         if self.mark_listed(id) {
@@ -94,6 +105,7 @@ impl<T> Queue<T> {
     pub(crate) fn push_delayed(&mut self, host: HostId, start: Instant, job: T) {
         self.delayed_starts.push(Reverse((start, self.next_key)));
         self.delayed.insert(self.next_key, (host, job));
+        self.hosts[host.0].delayed += 1;
         self.next_key += 1;
     }
 
@@ -138,11 +150,6 @@ impl<T> Queue<T> {
         paused.into_iter().chain(delayed).min()
     }
 
-    /// The number of a host that has or had a job in the queue.
-    pub(crate) fn id_of(&self, host: &str) -> Option<HostId> {
-        self.ids.get(host).copied()
-    }
-
     /// The name of a host.
     pub(crate) fn name_of(&self, id: HostId) -> &str {
         &self.hosts[id.0].name
@@ -154,6 +161,7 @@ impl<T> Queue<T> {
         self.waiting -= jobs.len();
         let delayed = self.delayed.extract_if(|_, (host, _)| *host == id);
         jobs.extend(delayed.map(|(_, (_, job))| job));
+        self.hosts[id.0].delayed = 0;
         jobs
     }
 
@@ -171,6 +179,7 @@ impl<T> Queue<T> {
         self.waiting = 0;
         for host in &mut self.hosts {
             host.is_listed = false;
+            host.delayed = 0;
         }
         jobs
     }
@@ -183,8 +192,8 @@ impl<T> Queue<T> {
         }
     }
 
-    /// The number of a host; a new host is added.
-    fn host_id(&mut self, name: &str, rate_limit: RateLimit) -> HostId {
+    /// The number of a host; a new host is added. The rate limit of a host is the same in every call.
+    pub(crate) fn host_id(&mut self, name: &str, rate_limit: RateLimit) -> HostId {
         if let Some(id) = self.ids.get(name) {
             return *id;
         }
@@ -196,6 +205,7 @@ impl<T> Queue<T> {
                 interval: rate_limit.interval.min(LONGEST_WAIT),
             },
             waiting: VecDeque::new(),
+            delayed: 0,
             running: 0,
             paused_until: None,
             is_listed: false,
@@ -221,6 +231,7 @@ impl<T> Queue<T> {
         {
             self.delayed_starts.pop();
             if let Some((id, job)) = self.delayed.remove(&key) {
+                self.hosts[id.0].delayed -= 1;
                 self.push_front(id, job);
             }
         }
@@ -254,7 +265,8 @@ mod tests {
         let mut queue = Queue::new();
         for job in ["a1", "a2", "a3", "b1", "b2"] {
             let concurrency = if job.starts_with('a') { 2 } else { 1 };
-            queue.push(&job[..1], rate_limit(concurrency, Duration::ZERO), job);
+            let id = queue.host_id(&job[..1], rate_limit(concurrency, Duration::ZERO));
+            queue.push(id, job);
         }
         assert_eq!(started(&mut queue, now), ["a1", "b1", "a2"]);
         queue.release(HostId(0));
@@ -269,7 +281,8 @@ mod tests {
         let (now, interval) = (Instant::now(), Duration::from_secs(10));
         let mut queue = Queue::new();
         for job in ["a1", "a2", "b1"] {
-            queue.push(&job[..1], rate_limit(4, interval), job);
+            let id = queue.host_id(&job[..1], rate_limit(4, interval));
+            queue.push(id, job);
         }
         assert_eq!(started(&mut queue, now), ["a1", "b1"]);
         assert_eq!(queue.next_start(), Some(now + interval));
@@ -284,16 +297,19 @@ mod tests {
             rate_limit(1, Duration::ZERO),
         );
         let mut queue = Queue::new();
-        queue.push("a", one, "first");
+        let id = queue.host_id("a", one);
+        queue.push(id, "first");
         let (id, job) = queue.start(now).unwrap();
         queue.push_delayed(id, now + wait, job);
         queue.release(id);
-        queue.push("a", one, "second");
-        queue.push("a", one, "third");
+        queue.push(id, "second");
+        queue.push(id, "third");
+        assert_eq!((queue.waiting_of(id), queue.delayed_of(id)), (2, 1));
         assert_eq!(started(&mut queue, now), ["second"]);
         queue.release(id);
         assert_eq!(queue.next_start(), Some(now + wait));
         assert_eq!(started(&mut queue, now + wait), ["first"]);
+        assert_eq!((queue.waiting_of(id), queue.delayed_of(id)), (1, 0));
         assert_eq!(queue.drain(), ["third"]);
         assert_eq!(queue.len(), 0);
     }
@@ -303,7 +319,8 @@ mod tests {
         let (now, one) = (Instant::now(), rate_limit(1, Duration::ZERO));
         let mut queue = Queue::new();
         for (host, job) in [("a", "a1"), ("b", "b1"), ("b", "b2")] {
-            queue.push(host, one, job);
+            let id = queue.host_id(host, one);
+            queue.push(id, job);
         }
         assert_eq!(started(&mut queue, now), ["a1", "b1"]);
         queue.release(HostId(0));

@@ -95,7 +95,8 @@ mod tests {
             interval: Duration::ZERO,
         };
         let mut queue = Queue::new();
-        queue.push("a", rate_limit, ());
+        let host = queue.host_id("a", rate_limit);
+        queue.push(host, ());
         let (now, (host, ())) = (
             Instant::now(),
             queue.start(Instant::now()).expect("a job that may start"),

@@ -8,8 +8,9 @@ use crate::domain_file::{BYTE_ORDER_MARK, DomainFile, ParsedFile, PartStart, ens
 use crate::error::Error;
 use crate::record::RecordIdentity;
 
-/// The least number of bytes in a part, except the last. A longer record makes a longer part.
-const PART_SIZE: usize = 256 * 1024;
+/// The least number of bytes in a part, except the last. A longer record makes a longer part. A run
+/// has parts of many files in memory at once.
+const PART_SIZE: usize = 32 * 1024;
 
 /// A part of a domain file.
 #[derive(Debug)]

@@ -27,24 +27,28 @@ impl JobKey {
     /// Deterministic pseudo-randomness: a number that depends on this key and `salt` alone, and is
     /// spread evenly over keys.
     pub fn spread(&self, salt: u64) -> u64 {
-        let mut hasher = Sha256::new();
-        hasher.update(salt.to_le_bytes());
-        let request = self.request.as_deref().unwrap_or_default();
-        let alias = self.alias.as_deref().unwrap_or_default();
-        for part in [
+        let parts = [
             &self.domain,
             &self.path,
-            request,
-            alias,
+            self.request.as_deref().unwrap_or_default(),
+            self.alias.as_deref().unwrap_or_default(),
             self.scheme.as_str(),
-        ] {
-            hasher.update((part.len() as u64).to_le_bytes());
-            hasher.update(part);
-        }
-        let digest: [u8; 32] = hasher.finalize().into();
-        let start = digest.iter().take(8);
-        start.fold(0, |number, byte| number << 8 | u64::from(*byte))
+        ];
+        spread(salt, parts)
     }
+}
+
+/// A number that depends on these texts and `salt` alone, and is spread evenly.
+pub(crate) fn spread<const N: usize>(salt: u64, parts: [&str; N]) -> u64 {
+    let mut hasher = Sha256::new();
+    hasher.update(salt.to_le_bytes());
+    for part in parts {
+        hasher.update((part.len() as u64).to_le_bytes());
+        hasher.update(part);
+    }
+    let digest: [u8; 32] = hasher.finalize().into();
+    let start = digest.iter().take(8);
+    start.fold(0, |number, byte| number << 8 | u64::from(*byte))
 }
 
 /// One request to make.
@@ -66,6 +70,13 @@ pub struct Job {
     pub body: BodyUse,
     /// Validators for a conditional request, where an answer of 304 is enough.
     pub validators: Option<Box<Validators>>,
+}
+
+impl Job {
+    /// The host that is asked: the domain, or one of its cnames.
+    pub fn host(&self) -> &str {
+        self.key.alias.as_deref().unwrap_or(&self.key.domain)
+    }
 }
 
 /// Validators of known content, for a conditional request (RFC 9110, 8.8).

@@ -1,11 +1,11 @@
 //! The progress line of long work; drawn on a terminal only.
 
 use std::cell::{Cell, RefCell};
-use std::collections::{BTreeSet, HashMap};
+use std::collections::{BTreeMap, BTreeSet, HashMap};
 use std::time::Duration;
 
 use indicatif::{ProgressBar, ProgressDrawTarget, ProgressStyle};
-use urldb_verdict::{Job, JudgedJob};
+use urldb_verdict::JudgedJob;
 
 use crate::run::Progress;
 
@@ -68,8 +68,8 @@ impl ProgressLine {
 }
 
 impl Progress for ProgressLine {
-    fn planned(&self, jobs: &[Vec<Job>]) {
-        self.line.set_length(jobs.iter().flatten().count() as u64);
+    fn planned(&self, jobs: &BTreeMap<String, u64>) {
+        self.line.set_length(jobs.values().sum());
         if !self.line.is_hidden() {
             *self.remaining.borrow_mut() = RemainingJobs::of(jobs);
             self.line.set_message(self.message());
@@ -81,7 +81,7 @@ impl Progress for ProgressLine {
         let broken = u64::from(verdict.state().is_broken());
         self.failures.set(self.failures.get() + broken);
         if !self.line.is_hidden() {
-            self.remaining.borrow_mut().take(host_of(job));
+            self.remaining.borrow_mut().take(job.host());
             self.line.set_message(self.message());
         }
         self.line.inc(1);
@@ -96,17 +96,12 @@ struct RemainingJobs {
 }
 
 impl RemainingJobs {
-    fn of(jobs: &[Vec<Job>]) -> Self {
-        let mut left = Self::default();
-        for job in jobs.iter().flatten() {
-            *left.jobs.entry(host_of(job).to_owned()).or_default() += 1;
+    fn of(jobs: &BTreeMap<String, u64>) -> Self {
+        let ranked = jobs.iter().map(|(host, jobs)| (*jobs, host.clone()));
+        Self {
+            ranked: ranked.collect(),
+            jobs: jobs.clone().into_iter().collect(),
         }
-        left.ranked = left
-            .jobs
-            .iter()
-            .map(|(host, jobs)| (*jobs, host.clone()))
-            .collect();
-        left
     }
 
     fn take(&mut self, host: &str) {
@@ -135,8 +130,4 @@ impl RemainingJobs {
             format!("; waiting for {}", names.join(", "))
         }
     }
-}
-
-fn host_of(job: &Job) -> &str {
-    job.key.alias.as_deref().unwrap_or(&job.key.domain)
 }

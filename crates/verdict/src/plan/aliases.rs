@@ -6,40 +6,85 @@
 use urldb_canon::RequestUrl;
 
 use super::options::{Cnames, PastRuns, PlanOptions};
-use crate::job::{BodyUse, Job, JobKey, Keep};
+use crate::job::{BodyUse, Job, JobKey, Keep, spread};
 use crate::promise::Promise;
 
-/// The jobs of one cname, made from those of the domain itself.
+/// The place of a part of a domain file among all requests of the domain that can be made to its
+/// cnames.
+#[derive(Debug, Clone, Copy, PartialEq, Eq)]
+pub struct Rotation {
+    /// Number of these requests.
+    turns: u64,
+    /// Number of these requests in earlier parts.
+    passed: u64,
+}
+
+impl Rotation {
+    /// The rotation over this number of requests, before the first part. Without requests nothing
+    /// has its turn.
+    pub fn over(turns: u64) -> Self {
+        Self { turns, passed: 0 }
+    }
+
+    /// Number of the jobs that can be made to cnames too.
+    pub fn turns_of(jobs: &[Job]) -> u64 {
+        jobs.iter().filter(|job| has_aliases(job)).count() as u64
+    }
+
+    /// Goes on to the next part.
+    pub(super) fn pass(&mut self, jobs: &[Job]) {
+        self.passed += Self::turns_of(jobs);
+    }
+
+    /// The index, among the requests of this part, of the request whose turn it is at `cname` today.
+    /// Every request has one turn before any request has a second one. Neighbours in the file are no
+    /// neighbours in time, and cnames have different turns.
+    fn turn(self, cname: &str, day: u64) -> Option<u64> {
+        let day = day.checked_rem(self.turns)?;
+        let start = spread(0, [cname]) % self.turns;
+        let steps = u128::from(day) * u128::from(stride(self.turns)) + u128::from(start);
+        let turn = u64::try_from(steps % u128::from(self.turns)).ok()?;
+        turn.checked_sub(self.passed)
+    }
+}
+
+/// A step of about 0.618 `count` that leads to every number below `count`: it has no divisor in
+/// common with `count`.
+fn stride(count: u64) -> u64 {
+    let wanted = u128::from(count) * 618 / 1000;
+    let mut step = u64::try_from(wanted).unwrap_or_default().max(1);
+    while common_divisor(count, step) != 1 {
+        step -= 1;
+    }
+    step
+}
+
+fn common_divisor(mut a: u64, mut b: u64) -> u64 {
+    while b != 0 {
+        (a, b) = (b, a % b);
+    }
+    a
+}
+
+/// The jobs of one cname, made from those of the domain itself for a part of its file.
 pub(super) fn jobs_of(
     cname: &str,
     jobs: &[Job],
     options: PlanOptions,
+    rotation: Rotation,
     past: &impl PastRuns,
 ) -> Vec<Job> {
-    let mut jobs: Vec<Job> = jobs
-        .iter()
-        .filter(|job| !is_about_redirects(&job.promise))
-        .filter_map(|job| alias_of(job, cname))
-        .collect();
-    match options.cnames {
-        Cnames::All => {}
-        Cnames::None => jobs.clear(),
-        Cnames::Rotate => {
-            let turn = turn(&jobs, options.day).cloned();
-            let has_turn = |key: &JobKey| turn.as_ref() == Some(key);
-            jobs.retain(|job| has_turn(&job.key) || past.is_in_doubt(&job.key));
-        }
-    }
-    jobs
-}
-
-/// The key whose turn it is today. Every key has one turn before any key has a second one; the order
-/// is pseudo-random, so that neighbours in the file are not neighbours in time.
-fn turn(jobs: &[Job], day: u64) -> Option<&JobKey> {
-    let mut keys: Vec<&JobKey> = jobs.iter().map(|job| &job.key).collect();
-    keys.sort_by_cached_key(|key| (key.spread(0), *key));
-    let index = day.checked_rem(keys.len() as u64)?;
-    keys.get(usize::try_from(index).ok()?).copied()
+    let turn = rotation.turn(cname, options.day);
+    let is_due = |index: u64, alias: &Job| match options.cnames {
+        Cnames::All => true,
+        Cnames::None => false,
+        Cnames::Rotate => turn == Some(index) || past.is_in_doubt(&alias.key),
+    };
+    let asked = jobs.iter().filter(|job| has_aliases(job));
+    (0..)
+        .zip(asked)
+        .filter_map(|(index, job)| alias_of(job, cname).filter(|alias| is_due(index, alias)))
+        .collect()
 }
 
 /// The same request to a cname; `None` if the cname is not a valid host.
@@ -72,6 +117,11 @@ fn alias_of(job: &Job, cname: &str) -> Option<Job> {
     })
 }
 
+/// Whether a job of the domain is requested from its cnames too.
+fn has_aliases(job: &Job) -> bool {
+    !is_about_redirects(&job.promise)
+}
+
 /// Whether a promise is about redirects. An alias may redirect to the domain, which breaks no promise.
 pub(super) fn is_about_redirects(promise: &Promise) -> bool {
     promise.redirects_to.is_some()
@@ -79,4 +129,27 @@ pub(super) fn is_about_redirects(promise: &Promise) -> bool {
         || promise
             .status
             .is_some_and(|status| (300..400).contains(&status))
+}
+
+#[cfg(test)]
+mod tests {
+    use std::collections::BTreeSet;
+
+    use super::*;
+
+    #[test]
+    fn each_request_has_one_turn_in_as_many_days() {
+        for turns in (1..60).chain([1000, 1 << 16]) {
+            let rotation = Rotation::over(turns);
+            let days = (0..turns).map(|day| rotation.turn("a.org", day).unwrap());
+            let days: Vec<u64> = days.collect();
+            let distinct: BTreeSet<u64> = days.iter().copied().collect();
+            assert_eq!(distinct, (0..turns).collect(), "{turns}");
+            let neighbours = days.windows(2).filter(|two| two[0].abs_diff(two[1]) == 1);
+            assert!(turns < 20 || neighbours.count() == 0, "{turns}");
+        }
+        let turns = |cname| Rotation::over(1000).turn(cname, 7);
+        assert_ne!(turns("a.org"), turns("b.org"));
+        assert_eq!(Rotation::over(0).turn("a.org", 7), None);
+    }
 }

@@ -17,6 +17,7 @@ use crate::job::{BodyUse, Job, JobKey, Keep};
 use crate::promise::Promise;
 use crate::request::Request;
 
+pub use aliases::Rotation;
 pub use options::{Cnames, FileOptions, KeptBodies, PastRuns, PlanOptions};
 pub use rehash::Rehash;
 pub use selection::{NamedRecord, Selection};
@@ -33,11 +34,12 @@ pub fn jobs_of(
     past: &impl PastRuns,
 ) -> Vec<Job> {
     let jobs = jobs_of_part(file, selection, options, past);
-    with_aliases(jobs, file.metadata(), selection, options.plan, past)
+    let mut rotation = Rotation::over(Rotation::turns_of(&jobs));
+    let metadata = file.metadata();
+    with_aliases(jobs, metadata, selection, options.plan, &mut rotation, past)
 }
 
-/// The jobs of the domain itself for a part of its file. [`with_aliases`] completes those of all
-/// parts.
+/// The jobs of the domain itself for a part of its file. [`with_aliases`] adds those of its cnames.
 pub fn jobs_of_part(
     file: &DomainFile,
     selection: &Selection,
@@ -66,12 +68,14 @@ pub fn jobs_of_part(
     jobs
 }
 
-/// Adds the jobs of the cnames to all jobs of a domain.
+/// Adds the jobs of the cnames to the jobs of a domain for a part of its file. `rotation` is over all
+/// parts, and goes from part to part.
 pub fn with_aliases(
     mut jobs: Vec<Job>,
     metadata: &Metadata,
     selection: &Selection,
     mut options: PlanOptions,
+    rotation: &mut Rotation,
     past: &impl PastRuns,
 ) -> Vec<Job> {
     if !selection.records.is_empty() {
@@ -79,8 +83,9 @@ pub fn with_aliases(
     }
     let cnames = metadata.cnames.iter();
     let aliases: Vec<Job> = cnames
-        .flat_map(|cname| aliases::jobs_of(cname, &jobs, options, past))
+        .flat_map(|cname| aliases::jobs_of(cname, &jobs, options, *rotation, past))
         .collect();
+    rotation.pass(&jobs);
     jobs.extend(aliases);
     if !selection.records.is_empty() {
         jobs.retain(|job| selection.names_job(&job.key));

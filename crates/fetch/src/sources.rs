@@ -1,0 +1,77 @@
+//! Where jobs come from: sources, each of which is read only as the queue of its host gets short.
+//!
+//! A source is a lazy iterator, as a rule over the jobs of one domain file. So memory holds a window of
+//! the jobs of each host and not all jobs, and a slow host does not keep the jobs of others from being
+//! read.
+
+use std::collections::VecDeque;
+use std::iter::{Fuse, Peekable};
+
+use urldb_verdict::Job;
+
+use crate::queue::HostId;
+
+/// Most sources that have begun and not ended. Each may hold an open file.
+const MAX_OPEN: usize = 64;
+
+/// All sources of a run.
+pub(crate) struct Sources<S, J: Iterator> {
+    /// Sources that have not begun.
+    new: Fuse<S>,
+    has_new: bool,
+    /// Sources that have more jobs, in turn, each with the host of its last job.
+    open: VecDeque<(Source<J>, HostId)>,
+}
+
+/// The jobs of one source that were not taken yet.
+pub(crate) struct Source<J: Iterator>(Peekable<J>);
+
+impl<S, J> Sources<S, J>
+where
+    S: Iterator<Item = J>,
+    J: Iterator<Item = Job>,
+{
+    pub(crate) fn new(sources: S) -> Self {
+        Self {
+            new: sources.fuse(),
+            has_new: true,
+            open: VecDeque::new(),
+        }
+    }
+
+    /// The next job, and its source, which the caller gives back through [`Self::put_back`]. An open
+    /// source is read if the queue of its host `is_short`; else a new source begins. `None` if no
+    /// source may be read now.
+    pub(crate) fn next(&mut self, is_short: impl Fn(HostId) -> bool) -> Option<(Job, Source<J>)> {
+        let short = self.open.iter().position(|(_, host)| is_short(*host));
+        if let Some(index) = short {
+            // The sources before come last: their queues are longer.
+            self.open.rotate_left(index);
+            let (mut source, _) = self.open.pop_front()?;
+            return source.0.next().map(|job| (job, source));
+        }
+        while self.has_new && self.open.len() < MAX_OPEN {
+            let Some(jobs) = self.new.next() else {
+                self.has_new = false;
+                break;
+            };
+            let mut source = Source(jobs.peekable());
+            if let Some(job) = source.0.next() {
+                return Some((job, source));
+            }
+        }
+        None
+    }
+
+    /// Takes a source back whose last job went to `host`.
+    pub(crate) fn put_back(&mut self, mut source: Source<J>, host: HostId) {
+        if source.0.peek().is_some() {
+            self.open.push_back((source, host));
+        }
+    }
+
+    /// Whether every job was taken.
+    pub(crate) fn is_exhausted(&self) -> bool {
+        !self.has_new && self.open.is_empty()
+    }
+}
