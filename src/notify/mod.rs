@@ -6,6 +6,7 @@
 
 mod configured;
 mod outbox;
+mod panic;
 mod standing;
 
 use std::path::PathBuf;
@@ -70,7 +71,9 @@ impl Notifiers {
     /// When a notifier cannot work: a run learns this before it fetches anything.
     pub fn new(config: &Config) -> anyhow::Result<Self> {
         let made = config.notifiers.iter().map(|(name, notify)| {
-            let notifier = new_notifier(&config.root, name, &notify.kind)
+            let made = || new_notifier(&config.root, name, &notify.kind);
+            let notifier = panic::catch(made)
+                .unwrap_or_else(|panic| Err(anyhow::anyhow!(of_panic(name, &panic))))
                 .with_context(|| format!("[notify.{name}] cannot work"))?;
             Ok(ConfiguredNotifier {
                 name: name.clone(),
@@ -92,17 +95,13 @@ impl Notifiers {
         if !envelope.has_news() {
             return Ok(());
         }
-        for ConfiguredNotifier {
-            name,
-            settings,
-            notifier,
-            ..
-        } in &self.0
-        {
-            if notifier.replaces_earlier() {
+        for configured in &self.0 {
+            let ConfiguredNotifier { name, settings, .. } = configured;
+            if configured.notifier.replaces_earlier() {
                 continue;
             }
-            let planned = notifier.deliveries(envelope);
+            let planned = configured.deliveries(envelope);
+            let planned = planned.map_err(anyhow::Error::msg)?;
             if !planned.is_empty() {
                 outbox.put(name, settings, envelope, &planned)?;
                 memory.remember(name, &remembered(&planned))?;
@@ -162,6 +161,12 @@ struct Delivering<'a> {
     memory: &'a dyn Memory,
 }
 
+/// Why a notifier did not end by itself.
+struct Fault {
+    message: String,
+    scope: Scope,
+}
+
 /// The results of the deliveries of one report.
 struct Results<'a> {
     message: &'a mut Message,
@@ -177,11 +182,16 @@ impl Delivering<'_> {
     /// Delivers the report of this run, of which no copy is kept.
     fn deliver_latest(&self, configured: &ConfiguredNotifier, envelope: &Envelope) -> Standing {
         let mut standing = configured.standing();
-        let notifier = configured.notifier.as_ref();
-        let planned = ids(&notifier.deliveries(envelope));
+        let planned = match configured.deliveries(envelope) {
+            Ok(planned) => ids(&planned),
+            Err(error) => {
+                standing.errors.push(error);
+                return standing;
+            }
+        };
         let results = Mutex::new(vec![]);
         let report = |delivery: Delivery| lock(&results).push(delivery);
-        let in_time = self.within_time(notifier, envelope, &planned, &report);
+        let ended = self.within_time(configured, envelope, &planned, &report);
         let results = results.into_inner().unwrap_or_else(PoisonError::into_inner);
         for delivery in results {
             match delivery.outcome {
@@ -191,9 +201,9 @@ impl Delivering<'_> {
                 }
             }
         }
-        if !in_time {
-            standing.errors.push(too_late());
-        }
+        standing
+            .errors
+            .extend(ended.err().map(|fault| fault.message));
         standing
     }
 
@@ -210,7 +220,14 @@ impl Delivering<'_> {
         let began = Instant::now();
         let mut stopped = false;
         for mut message in readable {
-            let planned = configured.notifier.deliveries(message.envelope());
+            let planned = match configured.deliveries(message.envelope()) {
+                Ok(planned) => planned,
+                Err(error) => {
+                    standing.errors.push(error);
+                    standing.waiting.push(message);
+                    continue;
+                }
+            };
             message.follow_settings(&configured.settings, &planned);
             let due = message.due();
             if !stopped && began.elapsed() < TOTAL_LIMIT && !due.is_empty() {
@@ -250,19 +267,22 @@ impl Delivering<'_> {
                 lock(&results).add(delivery, name, self.memory, (self.now)());
             }
         };
-        let in_time = self.within_time(configured.notifier.as_ref(), &envelope, due, &report);
+        let ended = self.within_time(configured, &envelope, due, &report);
         let mut results = results.into_inner().unwrap_or_else(PoisonError::into_inner);
         let missing: Vec<_> = due
             .iter()
             .filter(|id| !results.reported.contains(id))
             .collect();
         for id in missing {
-            let late = match in_time {
-                false => Delivery::retry(id, too_late()).of_notifier(),
-                true if results.stopped => continue,
-                true => Delivery::retry(id, "the notifier reported no result"),
+            let without_result = match &ended {
+                Err(Fault { scope, message }) => Delivery {
+                    scope: *scope,
+                    ..Delivery::retry(id, message)
+                },
+                Ok(()) if results.stopped => continue,
+                Ok(()) => Delivery::retry(id, "the notifier reported no result"),
             };
-            results.add(late, name, self.memory, (self.now)());
+            results.add(without_result, name, self.memory, (self.now)());
         }
         standing
             .delivered
@@ -271,19 +291,34 @@ impl Delivering<'_> {
         results.stopped
     }
 
-    /// Whether the notifier ended within the time limit.
+    /// Lets the notifier deliver.
+    ///
+    /// # Errors
+    /// When the notifier exceeded the time limit, or panicked.
     fn within_time(
         &self,
-        notifier: &dyn Notifier,
+        configured: &ConfiguredNotifier,
         envelope: &Envelope,
         pending: &[String],
         report: &(dyn Fn(Delivery) + Send + Sync),
-    ) -> bool {
+    ) -> Result<(), Fault> {
+        let ConfiguredNotifier { name, notifier, .. } = configured;
         let work = async {
             let deliveries = notifier.deliver(envelope, pending, report);
-            tokio::time::timeout(TIME_LIMIT, deliveries).await.is_ok()
+            tokio::time::timeout(TIME_LIMIT, deliveries).await
         };
-        self.runtime.block_on(work)
+        match panic::catch(|| self.runtime.block_on(work)) {
+            Ok(Ok(())) => Ok(()),
+            Ok(Err(_)) => Err(Fault {
+                message: format!("no answer within {} seconds", TIME_LIMIT.as_secs()),
+                scope: Scope::Notifier,
+            }),
+            // Another report may do no harm.
+            Err(panic) => Err(Fault {
+                message: of_panic(name, &panic),
+                scope: Scope::Delivery,
+            }),
+        }
     }
 }
 
@@ -309,14 +344,25 @@ impl ConfiguredNotifier {
     fn standing(&self) -> Standing {
         Standing::new(&self.name, self.kind, self.notifier.destination())
     }
+
+    /// The deliveries that the report needs.
+    ///
+    /// # Errors
+    /// When the notifier panicked, for people.
+    fn deliveries(&self, envelope: &Envelope) -> Result<Vec<PlannedDelivery>, String> {
+        panic::catch(|| self.notifier.deliveries(envelope))
+            .map_err(|panic| of_panic(&self.name, &panic))
+    }
 }
 
 fn ids(planned: &[PlannedDelivery]) -> Vec<String> {
     planned.iter().map(|plan| plan.id.clone()).collect()
 }
 
-fn too_late() -> String {
-    format!("no answer within {} seconds", TIME_LIMIT.as_secs())
+/// The message about a panic.
+fn of_panic(notifier: &str, panic: &str) -> String {
+    let panic = urldb_text::sanitize(panic);
+    format!("the notifier {notifier} crashed, which is a fault of urldb: {panic}")
 }
 
 fn lock<T>(mutex: &Mutex<T>) -> std::sync::MutexGuard<'_, T> {
@@ -337,4 +383,89 @@ pub fn folders(config: &Config, outbox: &Outbox) -> Vec<PathBuf> {
             NotifierKind::Email(_) => None,
         });
     written.chain(outbox.folders()).collect()
+}
+
+#[cfg(test)]
+mod tests {
+    use std::process::Command;
+
+    use urldb_protocol::{DeliveryFuture, ReportDelivery};
+
+    use super::*;
+
+    /// A notifier that panics while it delivers, or delivers.
+    struct Fragile {
+        panics: bool,
+    }
+
+    impl Notifier for Fragile {
+        fn deliveries(&self, _: &Envelope) -> Vec<PlannedDelivery> {
+            vec![PlannedDelivery {
+                id: "only".to_owned(),
+                about: String::new(),
+                to: String::new(),
+                remember: vec![],
+            }]
+        }
+
+        fn deliver<'a>(
+            &'a self,
+            _: &'a Envelope,
+            _: &'a [String],
+            report: ReportDelivery<'a>,
+        ) -> DeliveryFuture<'a> {
+            Box::pin(async move {
+                tokio::time::sleep(Duration::from_millis(1)).await;
+                assert!(!self.panics, "the reply has no code\x1b[2J");
+                report(Delivery::delivered("only", "taken"));
+            })
+        }
+
+        fn destination(&self) -> String {
+            String::new()
+        }
+    }
+
+    #[test]
+    fn a_panic_of_a_notifier_keeps_its_message_and_stops_no_other_notifier() {
+        let folder = tempfile::tempdir().unwrap();
+        let outbox = Outbox::new(folder.path());
+        let text = include_str!("../../docs/envelope.example.json");
+        let envelope: Envelope = serde_json::from_str(text).unwrap();
+        let configured = |name: &str, panics| ConfiguredNotifier {
+            name: name.to_owned(),
+            kind: "test",
+            settings: String::new(),
+            notifier: Box::new(Fragile { panics }),
+        };
+        let notifiers = Notifiers(vec![configured("first", true), configured("second", false)]);
+        notifiers.post(&outbox, &envelope, &()).unwrap();
+        let now = || Timestamp::UNIX_EPOCH;
+        for run in 1..3 {
+            let standings = notifiers.deliver(&outbox, &envelope, now, &()).unwrap();
+            let [first, second] = &standings[..] else {
+                panic!("{standings:?}");
+            };
+            assert_eq!(first.waiting.len(), 1);
+            assert_eq!(first.waiting[0].attempts(), run);
+            let kept = format!("{:?}", first.waiting[0]);
+            let message = "the notifier first crashed, which is a fault of urldb: the reply has no \
+                           code\u{fffd}[2J";
+            assert!(kept.contains(message), "{kept}");
+            assert_eq!((second.waiting.len(), second.errors.len()), (0, 0));
+            assert_eq!(second.delivered.len(), usize::from(run == 1));
+        }
+    }
+
+    #[test]
+    fn a_panic_of_a_notifier_prints_nothing() {
+        let test =
+            "notify::tests::a_panic_of_a_notifier_keeps_its_message_and_stops_no_other_notifier";
+        let mut child = Command::new(std::env::current_exe().unwrap());
+        child.args(["--exact", "--nocapture", test]);
+        let output = child.env("RUST_BACKTRACE", "1").output().unwrap();
+        assert!(output.status.success(), "{output:?}");
+        assert!(String::from_utf8_lossy(&output.stdout).contains("1 passed"));
+        assert_eq!(String::from_utf8_lossy(&output.stderr), "");
+    }
 }
