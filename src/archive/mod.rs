@@ -3,6 +3,7 @@
 //! - [`store`]: archives observations; `job_response` builds records, `output_files` writes files.
 //! - [`bag`]: a `BagIt` folder of exported files.
 //! - [`catalogue`]: looks captures up in the index.
+//! - [`difference`]: where two contents differ.
 //! - [`keys`]: the index keys of responses, also to other methods than GET.
 //! - `requests`: tells apart requests that share a key of the index.
 //! - [`retrieve`]: the verified bytes of a capture.
@@ -11,6 +12,7 @@
 pub mod bag;
 pub mod catalogue;
 pub mod date;
+pub mod difference;
 mod job_response;
 pub mod keys;
 mod output_files;
@@ -20,6 +22,7 @@ pub mod store;
 
 pub use catalogue::{Capture, Catalogue};
 pub use date::PartialDate;
+pub use difference::ContentPair;
 pub use keys::Keys;
 pub use output_files::describe_recovered;
 pub use retrieve::{CaptureQuery, Payload};

@@ -14,13 +14,9 @@ use super::{
     CaptureQuery, Catalogue, Context, ExitCode, PartialDate, Payload, RequestArgs, catalogue, date,
     truncation, warn_of_truncated,
 };
+use crate::archive::difference::{Content, content, first_difference};
 use crate::cli::print::output;
 use crate::cli::print::style::{BAD, DIM, GOOD, count, paint};
-
-/// The largest texts that are compared line by line, in bytes and lines: the comparison takes several
-/// times their memory.
-const LONGEST_TEXT: u64 = 8 << 20;
-const MOST_TEXT_LINES: usize = 500_000;
 
 /// The message for longer texts.
 const TOO_LONG: &str =
@@ -87,7 +83,8 @@ pub(super) fn run(args: &Args, context: &Context) -> anyhow::Result<ExitCode> {
     }
     let payloads = [&old, &new];
     let (mut old, mut new) = (DiffSide::load(&old)?, DiffSide::load(&new)?);
-    let Some(first) = first_difference(&mut old, &mut new).context(NO_COPY)? else {
+    let first = first_difference(old.from(0).context(NO_COPY)?, new.from(0).context(NO_COPY)?);
+    let Some(first) = first.context(NO_COPY)? else {
         ensure_nothing_truncated(&payloads)?;
         if !context.quiet {
             let (old, new) = (&old.date, &new.date);
@@ -104,7 +101,7 @@ pub(super) fn run(args: &Args, context: &Context) -> anyhow::Result<ExitCode> {
             .for_each(warn_of_truncated);
     }
     let mut out = BufWriter::new(output::stdout());
-    let contents = [&mut old, &mut new].map(|side| side.content().context(NO_COPY));
+    let contents = [&mut old, &mut new].map(|side| content(&mut side.file).context(NO_COPY));
     let [old_content, new_content] = contents;
     match (old_content?, new_content?) {
         (Content::Text(old_text), Content::Text(new_text)) => {
@@ -176,13 +173,6 @@ fn sides<'a>(
     }
 }
 
-/// How a side can be compared: by lines, or by bytes only.
-enum Content {
-    Text(String),
-    TooLong,
-    Binary,
-}
-
 /// One side, copied out of the archive and verified.
 struct DiffSide {
     name: String,
@@ -213,39 +203,6 @@ impl DiffSide {
     fn from(&mut self, offset: u64) -> io::Result<impl BufRead + '_> {
         self.file.seek(SeekFrom::Start(offset))?;
         Ok(BufReader::new(&mut self.file))
-    }
-
-    fn content(&mut self) -> io::Result<Content> {
-        if self.length > LONGEST_TEXT {
-            return Ok(Content::TooLong);
-        }
-        let mut bytes = vec![];
-        self.from(0)?.read_to_end(&mut bytes)?;
-        let text = String::from_utf8(bytes).ok();
-        Ok(match text.filter(|text| !text.contains('\0')) {
-            None => Content::Binary,
-            Some(text) if text.lines().count() > MOST_TEXT_LINES => Content::TooLong,
-            Some(text) => Content::Text(text),
-        })
-    }
-}
-
-/// The offset of the first difference, in bytes.
-fn first_difference(old: &mut DiffSide, new: &mut DiffSide) -> io::Result<Option<u64>> {
-    let (mut old, mut new) = (old.from(0)?, new.from(0)?);
-    let mut offset = 0;
-    loop {
-        let (one, other) = (old.fill_buf()?, new.fill_buf()?);
-        let both = one.len().min(other.len());
-        if let Some(at) = one.iter().zip(other).position(|(one, other)| one != other) {
-            return Ok(Some(offset + at as u64));
-        }
-        if both == 0 {
-            return Ok((one.len() != other.len()).then_some(offset));
-        }
-        old.consume(both);
-        new.consume(both);
-        offset += both as u64;
     }
 }
 
