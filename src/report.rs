@@ -34,6 +34,21 @@ pub struct ReportedJob<'a> {
     /// Why the archive does not have the observed body; absent if the archive has it, and for a
     /// command without archive.
     pub not_archived: Option<&'a str>,
+    /// In how many of its last runs the URL failed, if that is worth a warning.
+    pub intermittent: Option<Intermittent>,
+    /// An open incident affects the URL, although this run may not have asked it.
+    pub is_affected: bool,
+}
+
+/// A URL that fails often without being believed to be broken.
+#[derive(Debug, Clone, Copy, PartialEq, Eq)]
+pub struct Intermittent {
+    /// Number of runs in which the URL failed.
+    pub failures: usize,
+    /// Number of runs that were looked at, at most ten.
+    pub runs: usize,
+    /// No run before has reported it.
+    pub new: bool,
 }
 
 impl<'a> ReportedJob<'a> {
@@ -48,6 +63,8 @@ impl<'a> ReportedJob<'a> {
             verdict: &judged.verdict,
             url_status,
             not_archived: None,
+            intermittent: None,
+            is_affected: false,
         }
     }
 }
@@ -119,6 +136,7 @@ impl Report {
         *self.weighed.entry(weighed(judged)).or_default() += 1;
         self.cover(judged);
         self.findings.extend(finding(judged));
+        self.findings.extend(intermittent(judged));
         let mismatch = canonical_mismatch(judged);
         let finding = |mismatch: &CanonicalMismatch| {
             warning_finding(judged, mismatch.warning, mismatch.message.clone())
@@ -171,6 +189,12 @@ impl Report {
     /// Sets the names of the archive files that the run wrote.
     pub fn set_archived(&mut self, files: Vec<String>) {
         self.archived = files;
+    }
+
+    /// Sets the incidents after the run, and the counts over the whole database.
+    pub fn set_incidents(&mut self, incidents: Vec<Incident>, totals: Totals) {
+        self.incidents = incidents;
+        self.totals = totals;
     }
 
     /// Number of URLs seen in each state.
@@ -302,10 +326,15 @@ fn rank(finding: &Finding) -> (u8, State) {
 }
 
 /// The state that counts for the exit code. A URL with a pending bad state counts as unsure, or as
-/// broken if that is what is believed.
+/// broken if that is what is believed. A URL that was not tried, because its host was silent, counts like
+/// the others of its incident. A muted URL does not count.
 fn weighed(judged: &ReportedJob<'_>) -> State {
+    if judged.job.muted {
+        return State::Ok;
+    }
     let seen = judged.verdict.state();
     match judged.url_status {
+        _ if judged.is_affected && seen == State::Inconclusive => State::Unreachable,
         Some((url_status, _)) if url_status.state.is_broken() => url_status.state,
         Some((url_status, _)) if url_status.state != seen => State::Inconclusive,
         _ => seen,
@@ -356,7 +385,7 @@ fn finding(judged: &ReportedJob<'_>) -> Option<Finding> {
             .map(|(url_status, _)| since(url_status, classification.state)),
         pending: pending && classification.state != State::Inconclusive,
         new: false,
-        muted: false,
+        muted: judged.job.muted,
     })
 }
 
@@ -367,6 +396,21 @@ fn canonical_mismatch(judged: &ReportedJob<'_>) -> Option<CanonicalMismatch> {
     let seen = judged.observations.get(*observation)?;
     let counts = judged.verdict.state() == State::Ok && judged.job.key.alias.is_none();
     urldb_verdict::canonical_mismatch(judged.job, seen).filter(|_| counts)
+}
+
+/// The warning about a URL that fails often.
+fn intermittent(judged: &ReportedJob<'_>) -> Option<Finding> {
+    let Intermittent {
+        failures,
+        runs,
+        new,
+    } = judged.intermittent?;
+    let message = format!("failed in {failures} of its last {runs} runs");
+    let finding = warning_finding(judged, Warning::Intermittent, message);
+    Some(Finding {
+        new: new && !judged.job.muted,
+        ..finding
+    })
 }
 
 /// A warning that is independent of the verdict.
@@ -387,7 +431,7 @@ fn warning_finding(judged: &ReportedJob<'_>, warning: Warning, message: String) 
         since: None,
         pending: false,
         new: false,
-        muted: false,
+        muted: judged.job.muted,
     }
 }
 
@@ -431,7 +475,7 @@ fn change(judged: &ReportedJob<'_>, url_status: &UrlStatus, transition: &Transit
         from_since: transition.from_since,
         since: url_status.since,
         message: message(judged),
-        muted: false,
+        muted: judged.job.muted,
     }
 }
 
@@ -472,7 +516,8 @@ fn result(judged: &ReportedJob<'_>, mismatch: Option<&CanonicalMismatch>) -> Job
     }
 }
 
-fn promised(promise: &Promise) -> Promised {
+/// What a promise says, for reports.
+pub(crate) fn promised(promise: &Promise) -> Promised {
     Promised {
         length: promise.length,
         sha256: promise
@@ -485,7 +530,8 @@ fn promised(promise: &Promise) -> Promised {
     }
 }
 
-fn observed(job: &Job, seen: &Observation) -> Observed {
+/// What an observation shows, for reports.
+pub(crate) fn observed(job: &Job, seen: &Observation) -> Observed {
     let last = seen.last();
     let body = seen.body.as_ref();
     let served = urldb_verdict::observed_bytes(&job.promise, seen);

@@ -33,6 +33,7 @@ fn job() -> Job {
             body: None,
         },
         body: BodyUse::Skip,
+        muted: false,
         validators: None,
     }
 }

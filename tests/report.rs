@@ -38,6 +38,7 @@ fn job(url: &str, line: usize) -> Job {
             body: None,
         },
         body: BodyUse::Skip,
+        muted: false,
         validators: None,
     }
 }
@@ -89,6 +90,8 @@ fn report(seen: Vec<(Job, Vec<Hop>)>) -> Envelope {
         };
         report.add(&ReportedJob {
             not_archived: None,
+            intermittent: None,
+            is_affected: false,
             job: &job,
             observations: &[observation],
             verdict: &verdict,

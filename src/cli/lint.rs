@@ -3,11 +3,13 @@
 use std::io::Write;
 use std::path::PathBuf;
 
+use jiff::tz::TimeZone;
 use urldb_format::DomainFile;
 use urldb_text::{Finding, Severity};
 
 use super::print::style;
 use super::{Context, fmt};
+use crate::ambient::Ambient;
 use crate::cli::print::output;
 use crate::database::aliases::CnameCheck;
 use crate::database::site_rules::{self, PageCheck};
@@ -51,12 +53,16 @@ pub(super) fn run(args: &Args, context: &Context) -> anyhow::Result<ExitCode> {
         Severity::Error => errors += 1,
         Severity::Warning => warnings += 1,
     };
+    let now = (Ambient::SYSTEM.now)();
+    let today = now.to_zoned(TimeZone::UTC).date();
     for path in &files {
         // A file may be larger than memory.
         for part in DomainFile::read_parts_or_report(path) {
             let (parsed, known_lines) = part.into_parsed();
             let mut mistakes = urldb_format::lint(&parsed, &context.config.lint.keys);
+            mistakes.extend(urldb_format::lint_expired(&parsed.file, today));
             mistakes.retain(|finding| finding.line > known_lines);
+            mistakes.sort_by_key(|finding| (finding.line, finding.column));
             if parsed.file.first_line() == 1 && known_lines == 0 {
                 mistakes.extend(cnames.add(&parsed.file));
             }

@@ -4,7 +4,7 @@ use anyhow::Context;
 use jiff::Timestamp;
 use urldb_canon::Scheme;
 use urldb_format::{Mapping, Schema, Value};
-use urldb_protocol::State;
+use urldb_protocol::{CertificateDates, State};
 use urldb_verdict::{Doubt, JobKey, Pending, UrlStatus};
 
 /// The keys of a ledger file whose values are not text.
@@ -23,6 +23,17 @@ pub struct Entry {
     pub content: Option<Content>,
     /// The error page or incomplete body that was archived last, while the URL is in trouble.
     pub bad_response: Option<BadResponse>,
+    /// When a run first saw the job; absent if an older version did.
+    pub added: Option<Timestamp>,
+    /// When the entry last changed; absent if an older version changed it.
+    pub updated: Option<Timestamp>,
+    /// The ids of the last runs in which the URL failed without being believed to be broken, oldest
+    /// first.
+    pub failures: Vec<String>,
+    /// Since when the warning `intermittent` is reported.
+    pub intermittent: Option<Timestamp>,
+    /// The id of the open incident that affects the URL.
+    pub incident: Option<String>,
 }
 
 /// An error page or an incomplete body in the archive.
@@ -75,6 +86,14 @@ impl Entry {
         put(&mut mapping, "alias", key.alias.as_deref());
         if key.scheme == Scheme::Https {
             mapping.insert("scheme", "https");
+        }
+        put_time(&mut mapping, "added", self.added);
+        put_time(&mut mapping, "updated", self.updated);
+        put_time(&mut mapping, "intermittent", self.intermittent);
+        put(&mut mapping, "incident", self.incident.as_deref());
+        if !self.failures.is_empty() {
+            let failures = self.failures.iter().map(|run| run.as_str().into());
+            mapping.insert("failures", Value::List(failures.collect()));
         }
         let url_status = &self.url_status;
         mapping.insert("state", url_status.state.as_str());
@@ -142,14 +161,23 @@ impl Entry {
             count: count(mapping, "bad-response-count").into(),
             file: text(mapping, "bad-response-file").unwrap_or_default(),
         });
-        Ok((
-            key,
-            Self {
-                url_status,
-                content,
-                bad_response,
-            },
-        ))
+        let failures = match mapping.get("failures") {
+            Some(Value::List(runs)) => runs.iter(),
+            _ => [].iter(),
+        };
+        let entry = Self {
+            url_status,
+            content,
+            bad_response,
+            added: optional_time(mapping, "added")?,
+            updated: optional_time(mapping, "updated")?,
+            failures: failures
+                .filter_map(|run| run.as_text().map(str::to_owned))
+                .collect(),
+            intermittent: optional_time(mapping, "intermittent")?,
+            incident: text(mapping, "incident"),
+        };
+        Ok((key, entry))
     }
 }
 
@@ -173,6 +201,27 @@ impl Capture {
             digest: text(mapping, "digest"),
         })
     }
+}
+
+/// The dates of a certificate, in the metadata.
+pub(super) fn certificate_mapping(certificate: &CertificateDates) -> Mapping {
+    let mut mapping = Mapping::new();
+    put(
+        &mut mapping,
+        "issuer",
+        Some(certificate.issuer.as_str()).filter(|issuer| !issuer.is_empty()),
+    );
+    put_time(&mut mapping, "not-after", Some(certificate.not_after));
+    put_time(&mut mapping, "not-before", Some(certificate.not_before));
+    mapping
+}
+
+pub(super) fn certificate(mapping: &Mapping) -> anyhow::Result<CertificateDates> {
+    Ok(CertificateDates {
+        not_before: timestamp(mapping, "not-before")?,
+        not_after: timestamp(mapping, "not-after")?,
+        issuer: text(mapping, "issuer").unwrap_or_default(),
+    })
 }
 
 fn pending(mapping: &Mapping) -> anyhow::Result<Option<Pending>> {
@@ -204,6 +253,17 @@ fn put(mapping: &mut Mapping, key: &str, value: Option<&str>) {
     if let Some(value) = value {
         mapping.insert(key, value);
     }
+}
+
+fn put_time(mapping: &mut Mapping, key: &str, time: Option<Timestamp>) {
+    if let Some(time) = time {
+        mapping.insert(key, time.to_string());
+    }
+}
+
+fn optional_time(mapping: &Mapping, key: &str) -> anyhow::Result<Option<Timestamp>> {
+    let is_there = mapping.get(key).is_some();
+    is_there.then(|| timestamp(mapping, key)).transpose()
 }
 
 fn text(mapping: &Mapping, key: &str) -> Option<String> {

@@ -1,7 +1,8 @@
 //! What is remembered of every URL between runs: small text files in git.
 //!
-//! - `HOST.yaml` has the shape of a domain file. Its metadata lists the mistakes in the domain file;
-//!   each further document is about one job.
+//! - `HOST.yaml` has the shape of a domain file. Its metadata has the mistakes in the domain file and
+//!   the dates of the host's certificate; each further document is about one job.
+//! - `incidents/ID.yaml` is about one incident.
 //! - `history.jsonl` has a line for each run and for each change of a believed state.
 //!
 //! A run without changes appends one line to the history and rewrites no other file. The ledger alone
@@ -10,6 +11,7 @@
 
 mod entry;
 mod history;
+pub mod incidents;
 
 use std::collections::{BTreeMap, BTreeSet};
 use std::fs;
@@ -17,11 +19,14 @@ use std::io;
 use std::path::{Path, PathBuf};
 
 use anyhow::Context;
+use jiff::Timestamp;
 use urldb_format::{Mapping, Value, read_documents, write_documents};
+use urldb_protocol::CertificateDates;
 use urldb_verdict::JobKey;
 
 pub use entry::{BadResponse, Capture, Content, Entry};
-pub use history::{ChangeLine, HistoryLine, RunLine, append, last_run};
+pub use history::{ChangeLine, HistoryLine, IncidentLine, PastRun, RunLine, append, past_runs};
+pub use incidents::Incidents;
 
 /// The state of every URL, read from and written to one folder.
 #[derive(Debug)]
@@ -36,6 +41,8 @@ pub struct Ledger {
 struct Domain {
     /// The names of the mistakes in the domain file, sorted.
     mistakes: Vec<String>,
+    /// The dates of the certificate that the host showed last.
+    certificate: Option<CertificateDates>,
     entries: BTreeMap<JobKey, Entry>,
 }
 
@@ -83,14 +90,38 @@ impl Ledger {
             .flat_map(|domain| domain.entries.keys())
     }
 
-    /// Replaces the entry of one job.
-    pub fn set(&mut self, key: &JobKey, entry: Entry) {
-        if self.get(key) == Some(&entry) {
+    /// Replaces the entry of one job, as of `now`. A new entry dates from now; an entry that does not
+    /// change keeps its date.
+    pub fn set(&mut self, key: &JobKey, mut entry: Entry, now: Timestamp) {
+        let known = self.get(key);
+        entry.added = known.map_or(Some(now), |known| known.added);
+        entry.updated = known.and_then(|known| known.updated);
+        if known == Some(&entry) {
             return;
         }
+        entry.updated = Some(now);
         self.changed.insert(key.domain.clone());
         let domain = self.domains.entry(key.domain.clone()).or_default();
         domain.entries.insert(key.clone(), entry);
+    }
+
+    /// The dates of the certificate that a host showed last.
+    pub fn certificate(&self, domain: &str) -> Option<&CertificateDates> {
+        self.domains.get(domain)?.certificate.as_ref()
+    }
+
+    /// Remembers the certificates that a host showed in one run. A host may show several, in turns: the
+    /// ledger keeps the one it has if the host showed it again, and else the one that ends first.
+    pub fn set_certificate(&mut self, domain: &str, shown: &BTreeSet<CertificateDates>) {
+        let known = self.certificate(domain);
+        let next = shown.iter().min_by_key(|dates| dates.not_after);
+        if let Some(next) = next
+            && !known.is_some_and(|known| shown.contains(known))
+        {
+            self.changed.insert(domain.to_owned());
+            let domain = self.domains.entry(domain.to_owned()).or_default();
+            domain.certificate = Some(next.clone());
+        }
     }
 
     /// Removes the entry of one job.
@@ -194,7 +225,7 @@ fn is_ours(path: &Path) -> bool {
 
 impl Domain {
     fn is_empty(&self) -> bool {
-        self.mistakes.is_empty() && self.entries.is_empty()
+        self.mistakes.is_empty() && self.entries.is_empty() && self.certificate.is_none()
     }
 
     fn to_documents(&self) -> Vec<Mapping> {
@@ -202,6 +233,9 @@ impl Domain {
         if !self.mistakes.is_empty() {
             let mistakes = self.mistakes.iter().map(|name| name.as_str().into());
             metadata.insert("mistakes", Value::List(mistakes.collect()));
+        }
+        if let Some(certificate) = &self.certificate {
+            metadata.insert("certificate", entry::certificate_mapping(certificate));
         }
         let entries = self.entries.iter();
         let entries = entries.map(|(key, entry)| entry.to_mapping(key));
@@ -221,6 +255,9 @@ fn parse(domain: &str, text: &str) -> anyhow::Result<Domain> {
         Some(Value::List(mistakes)) => mistakes.iter(),
         _ => [].iter(),
     };
+    let certificate = metadata.mapping.get("certificate");
+    let certificate = certificate.and_then(Value::as_map);
+    let certificate = certificate.map(entry::certificate).transpose();
     let entries = records.iter().map(|document| {
         Entry::from_mapping(domain, &document.mapping)
             .with_context(|| format!("line {}", document.start_line))
@@ -229,6 +266,7 @@ fn parse(domain: &str, text: &str) -> anyhow::Result<Domain> {
         mistakes: mistakes
             .filter_map(|name| name.as_text().map(str::to_owned))
             .collect(),
+        certificate: certificate.context("`certificate`")?,
         entries: entries.collect::<anyhow::Result<_>>()?,
     })
 }

@@ -8,6 +8,9 @@
 
 mod canonical;
 mod domain_files;
+mod failures;
+mod incidents;
+mod memory;
 mod mistakes;
 mod observe;
 mod options;
@@ -18,12 +21,12 @@ mod probe;
 mod project;
 mod recorder;
 
-use std::collections::{BTreeSet, HashSet};
+use std::collections::{BTreeMap, BTreeSet, HashSet};
 use std::path::Path;
 
 use data_encoding::HEXLOWER;
 use jiff::Timestamp;
-use urldb_protocol::RunInfo;
+use urldb_protocol::{Incident, RunInfo};
 use urldb_verdict::{
     Canary, Cnames, JobKey, JudgedJob, KeptBodies, PastRuns, PlanOptions, Rehash, SkippedRecords,
 };
@@ -31,17 +34,20 @@ use urldb_verdict::{
 use crate::archive::Archive;
 use crate::config::{ArchiveRecords, Config};
 use crate::explain::explain;
-use crate::ledger::{self, Ledger};
+use crate::ledger::{self, Incidents, Ledger, PastRun};
 use crate::notify::{self, Notifiers, Outbox};
 use crate::report::{Mistakes, Report, ReportedJob};
 
 use domain_files::{DomainFiles, Plan, PlannedJobs};
+use failures::FailureLog;
+use incidents::{Outcomes, PlannedUrls, RecordedJob, RunIncidents};
 use observe::observe;
 use outcome::{UnsentMessages, combined};
 use past_runs::SharedLedger;
 use project::{Checkout, Project, selection_text};
 use recorder::Recorder;
 
+pub use memory::IncidentMemory;
 pub use options::{Progress, RunOptions};
 pub use outcome::{Messages, Outcome};
 pub use probe::{PromisedKeys, ServedPromise, UNSTABLE, UNSTABLE_REDIRECT, probe, probe_job};
@@ -62,12 +68,31 @@ pub fn check(options: &RunOptions<'_>) -> anyhow::Result<Outcome> {
         &(),
         |_| {},
     )?;
+    let mut planned = PlannedUrls::default();
+    planned.count(jobs.by_host(), &skipped);
+    let mut outcomes = Outcomes::of(&[]);
     let mut report = new_report(options, skipped, mistakes::current(files));
     observe_planned(options, &mut jobs, &(), |judged| {
+        outcomes.add(&RecordedJob::of_check(&judged, started));
         report.add(&ReportedJob::new(&judged, None));
     })?;
+    let run = RunInfo {
+        finished: (options.ambient.now)(),
+        ..run_info(options, started)
+    };
+    let incidents = RunIncidents {
+        config: options.config,
+        run: &run,
+        now: options.ambient.now_in_seconds(),
+        is_complete: options.selection.is_everything(),
+        past: &[],
+        planned,
+        understood: &[],
+    };
+    let (incidents, totals) = incidents.of_check(outcomes);
+    report.set_incidents(incidents, totals);
     let exit_code = report.exit_code();
-    let (envelope, results) = report.finish(run_info(options, started));
+    let (envelope, results) = report.finish(run);
     Ok(Outcome {
         exit_code: combined(exit_code, &envelope.mistakes, &[]),
         envelope,
@@ -89,38 +114,64 @@ pub fn run(options: &RunOptions<'_>) -> anyhow::Result<Outcome> {
     let outbox = Outbox::new(&folder);
     remove_strays(config, &outbox, &folder);
     let mut ledger = Ledger::load(&folder, hosts.iter().map(String::as_str))?;
+    let open = Incidents::load(&folder)?;
+    let past = ledger::past_runs(&folder)?;
+    let mut run = run_info(options, started);
     let is_everything = options.selection.is_everything();
+    let mut planned = PlannedUrls::expecting(open.open());
     let mut unplanned: HashSet<&JobKey> = ledger.keys().filter(|_| is_everything).collect();
     let Plan {
         mut jobs,
         files,
         skipped,
     } = {
-        let plan_options = plan_options_of_run(options, started, &folder)?;
+        let plan_options = plan_options_of_run(options, started, &past);
         domain_files.plan(plan_options, &ledger, |job| {
             unplanned.remove(&job.key);
+            planned.see(job);
         })?
     };
     let unplanned: Vec<JobKey> = unplanned.into_iter().cloned().collect();
+    planned.count(jobs.by_host(), &skipped);
     let understood = domain_files::understood(&files);
     let mistakes = mistakes::compared(&mut ledger, files);
 
     let mut messages = Messages::default();
     let report = new_report(options, skipped, mistakes);
     let ledger = SharedLedger::new(ledger);
-    let report = check_and_archive(options, &mut jobs, report, &ledger, &mut messages)?;
+    let history = RunHistory {
+        run: &run.id,
+        past: &past,
+        open: open.open(),
+    };
+    let (mut report, outcomes) =
+        check_and_archive(options, &mut jobs, report, &ledger, history, &mut messages)?;
     let mut ledger = ledger.into_inner();
     messages.notes.extend(jobs.notes());
+    run.finished = (options.ambient.now)();
+    let incidents = RunIncidents {
+        config,
+        run: &run,
+        now: options.ambient.now_in_seconds(),
+        is_complete: is_everything,
+        past: &past,
+        planned,
+        understood: &understood,
+    };
+    let (incidents, totals) = incidents.finish(&open, &mut ledger, outcomes);
+    report.set_incidents(incidents, totals);
     let (exit_code, unverified) = (report.exit_code(), report.unverified());
-    let (envelope, results) = report.finish(run_info(options, started));
+    let (envelope, results) = report.finish(run);
     if is_everything {
         let forgotten = past_runs::forget(&mut ledger, &hosts, &understood, &unplanned);
         messages.add_failure(forgotten);
     }
     // A transition that could not be written is not in the ledger, so the next run sees it again.
     let lines = past_runs::history_lines(&envelope, options.selection, unverified);
+    let memory = IncidentMemory::of_run(&folder, envelope.incidents.clone());
     let remembered = notifiers
-        .post(&outbox, &envelope, &())
+        .post(&outbox, &envelope, &memory)
+        .and_then(|()| memory.save(&open))
         .and_then(|()| ledger.save())
         .and_then(|()| ledger::append(&folder, &lines));
     messages.add_failure(remembered);
@@ -136,6 +187,7 @@ pub fn run(options: &RunOptions<'_>) -> anyhow::Result<Outcome> {
             notifiers,
             outbox,
             now: options.ambient.now,
+            memory,
         }),
     })
 }
@@ -150,14 +202,25 @@ fn remove_strays(config: &Config, outbox: &Outbox, ledger_folder: &Path) {
     }
 }
 
+/// What a run knows of the runs before it.
+#[derive(Clone, Copy)]
+struct RunHistory<'a> {
+    /// The id of this run.
+    run: &'a str,
+    past: &'a [PastRun],
+    /// The open incidents.
+    open: &'a [Incident],
+}
+
 /// Checks all jobs, and records them in archive, ledger and report.
 fn check_and_archive(
     options: &RunOptions<'_>,
     jobs: &mut PlannedJobs<'_>,
     report: Report,
     ledger: &SharedLedger,
+    history: RunHistory<'_>,
     messages: &mut Messages,
-) -> anyhow::Result<Report> {
+) -> anyhow::Result<(Report, Outcomes)> {
     let config = options.config;
     let folder = config.root.join(&config.archive.path);
     let (archive, notes) = Archive::open(&folder, &config.archive, options.ambient)?;
@@ -167,6 +230,12 @@ fn check_and_archive(
         ambient: options.ambient,
         ledger,
         report,
+        failures: FailureLog {
+            run: history.run,
+            past: history.past,
+        },
+        outcomes: Outcomes::of(history.open),
+        certificates: BTreeMap::new(),
         trouble: None,
         files: BTreeSet::new(),
     };
@@ -175,10 +244,15 @@ fn check_and_archive(
     })?;
     let Recorder {
         mut report,
+        outcomes,
+        certificates,
         trouble,
         files,
         ..
     } = recorder;
+    for (host, shown) in &certificates {
+        ledger.lock().set_certificate(host, shown);
+    }
     messages.troubles.extend(trouble);
     match archive.finish() {
         Ok(files) => {
@@ -198,7 +272,7 @@ fn check_and_archive(
         let unfinished = unfinished.filter(|name| !folder.join(name).is_file());
         ledger.lock().forget_captures(&unfinished.collect());
     }
-    Ok(report)
+    Ok((report, outcomes))
 }
 
 fn new_report(options: &RunOptions<'_>, skipped: SkippedRecords, mistakes: Mistakes) -> Report {
@@ -229,8 +303,8 @@ fn plan_options(options: &RunOptions<'_>, kept_bodies: KeptBodies, now: Timestam
 fn plan_options_of_run(
     options: &RunOptions<'_>,
     started: Timestamp,
-    ledger_folder: &Path,
-) -> anyhow::Result<PlanOptions> {
+    past: &[PastRun],
+) -> PlanOptions {
     let kept_bodies = match options.config.archive.records {
         ArchiveRecords::Static => KeptBodies::Static,
         ArchiveRecords::All => KeptBodies::All,
@@ -238,13 +312,14 @@ fn plan_options_of_run(
     let plan = plan_options(options, kept_bodies, started);
     let every = options.config.check.rehash_every;
     if every == 1 {
-        return Ok(plan);
+        return plan;
     }
-    let last = ledger::last_run(ledger_folder)?.map(day_of);
-    Ok(PlanOptions {
+    let complete = past.iter().filter(|run| run.is_complete());
+    let last = complete.map(|run| day_of(run.at)).max();
+    PlanOptions {
         rehash: Rehash::new(every, plan.day, last),
         ..plan
-    })
+    }
 }
 
 /// The number of a day, in UTC.
@@ -252,6 +327,7 @@ fn day_of(time: Timestamp) -> u64 {
     u64::try_from(time.as_second() / DAY).unwrap_or_default()
 }
 
+/// The description of a run that begins now. The caller sets its end.
 fn run_info(options: &RunOptions<'_>, started: Timestamp) -> RunInfo {
     let random = (options.ambient.random)();
     let root =
@@ -270,7 +346,7 @@ fn run_info(options: &RunOptions<'_>, started: Timestamp) -> RunInfo {
             HEXLOWER.encode(&random[..4])
         ),
         started,
-        finished: (options.ambient.now)(),
+        finished: started,
         version: env!("CARGO_PKG_VERSION").to_owned(),
         repository,
         project: project.name,

@@ -3,6 +3,7 @@
 use jiff::Timestamp;
 use urldb_protocol::{Envelope, JobResult, Mistake};
 
+use super::memory::IncidentMemory;
 use crate::exit::ExitCode;
 use crate::explain::explain;
 use crate::notify::{Notifiers, Outbox, Standing};
@@ -30,6 +31,7 @@ pub(super) struct UnsentMessages {
     pub(super) notifiers: Notifiers,
     pub(super) outbox: Outbox,
     pub(super) now: fn() -> Timestamp,
+    pub(super) memory: IncidentMemory,
 }
 
 /// Lines for people besides the report.
@@ -49,11 +51,12 @@ impl Outcome {
             notifiers,
             outbox,
             now,
+            memory,
         }) = self.unsent.take()
         else {
             return Ok(vec![]);
         };
-        let standings = notifiers.deliver(&outbox, &self.envelope, now, &())?;
+        let standings = notifiers.deliver(&outbox, &self.envelope, now, &memory)?;
         if standings
             .iter()
             .any(|standing| standing.needs_action(now()))

@@ -3,10 +3,10 @@
 use std::collections::BTreeSet;
 use std::sync::{Mutex, MutexGuard, PoisonError};
 
-use urldb_protocol::Envelope;
+use urldb_protocol::{Envelope, Phase};
 use urldb_verdict::{JobKey, PastRuns, Selection, Validators};
 
-use crate::ledger::{ChangeLine, HistoryLine, Ledger, RunLine};
+use crate::ledger::{ChangeLine, HistoryLine, IncidentLine, Ledger, RunLine};
 
 impl PastRuns for Ledger {
     fn is_archived(&self, key: &JobKey, digest: &[u8; 32]) -> bool {
@@ -104,6 +104,24 @@ pub(super) fn history_lines(
             url: change.url.clone(),
             from: change.from,
             to: change.to,
+        })
+    }));
+    let incidents = envelope.incidents.iter();
+    let changed = incidents.filter(|incident| {
+        let is_changed = !matches!(incident.phase, Phase::Unchanged);
+        !incident.id.is_empty() && is_changed
+    });
+    lines.extend(changed.map(|incident| {
+        HistoryLine::Incident(IncidentLine {
+            run: run.id.clone(),
+            at: run.finished,
+            incident: incident.id.clone(),
+            phase: incident.phase,
+            host: incident.host.clone(),
+            state: incident.state,
+            reason: incident.reason.clone(),
+            urls: incident.affected().count() as u64,
+            because: incident.closed_because,
         })
     }));
     lines

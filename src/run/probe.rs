@@ -120,6 +120,7 @@ pub fn probe_job(
         promise: Promise::default(),
         request: Request::of(asked),
         body: keys.body_use(config),
+        muted: false,
         validators: None,
     })
 }
@@ -145,7 +146,15 @@ pub fn probe(
     };
     let canary = Canary::default();
     let sources = jobs.map(std::iter::once);
-    observe(config, stop, progress, decide_promise, canary, sources, take)
+    observe(
+        config,
+        stop,
+        progress,
+        decide_promise,
+        canary,
+        sources,
+        take,
+    )
 }
 
 fn served(

@@ -3,18 +3,21 @@
 //! Archiving costs more than all the rest, so the threads of a pool do it. Archived jobs come back in
 //! any order, and only then go into the ledger and the report.
 
-use std::collections::BTreeSet;
+use std::collections::{BTreeMap, BTreeSet};
 use std::thread;
 
-use urldb_protocol::State;
+use urldb_protocol::{CertificateDates, State};
+use urldb_text::sanitize;
 use urldb_verdict::{Job, JudgedJob, Observation, UrlStatus, Verdict, VerdictOptions};
 
+use super::failures::FailureLog;
+use super::incidents::{Outcomes, RecordedJob};
 use super::past_runs::SharedLedger;
 use super::pool::Pool;
 use crate::ambient::Ambient;
 use crate::archive::{Archive, ArchiveWriter, KnownCaptures, Missing, Stored, is_good};
 use crate::explain::explain;
-use crate::ledger::Entry;
+use crate::ledger::{Content, Entry};
 use crate::report::{Report, ReportedJob};
 
 /// Why a body is not archived that a promise accepts, although the body is an error page or
@@ -33,6 +36,12 @@ pub(super) struct Recorder<'a> {
     /// Planning reads the ledger meanwhile.
     pub(super) ledger: &'a SharedLedger,
     pub(super) report: Report,
+    /// Tells which URLs fail often.
+    pub(super) failures: FailureLog<'a>,
+    /// What the incidents need to know.
+    pub(super) outcomes: Outcomes,
+    /// The certificates that each host has shown.
+    pub(super) certificates: BTreeMap<String, BTreeSet<CertificateDates>>,
     /// The first error of the archive; later ones would say the same.
     pub(super) trouble: Option<String>,
     /// Names of the archive files with captures of this run.
@@ -134,12 +143,13 @@ impl Recorder<'_> {
             self.trouble = trouble;
         }
         let JudgedJob { job, verdict, .. } = &judged;
+        let now = self.ambient.now_in_seconds();
         let mut ledger = self.ledger.lock();
         let previous = ledger.get(&job.key);
         let (url_status, transition) = UrlStatus::after(
             previous.map(|entry| &entry.url_status),
             verdict,
-            self.ambient.now_in_seconds(),
+            now,
             self.options,
         );
         let is_in_ledger = previous.is_some();
@@ -149,7 +159,8 @@ impl Recorder<'_> {
         } = captures;
         // The ledger of a URL that is as promised has no error page.
         let bad_response = bad_response.filter(|_| verdict.state() != State::Ok);
-        let old_capture = previous.and_then(|entry| entry.content.as_ref()?.capture.as_ref());
+        let old_content = previous.and_then(|entry| entry.content.as_ref());
+        let old_capture = old_content.and_then(|content| content.capture.as_ref());
         let old_bad = previous.and_then(|entry| entry.bad_response.as_ref());
         let capture = content
             .as_ref()
@@ -162,6 +173,21 @@ impl Recorder<'_> {
                 self.files.insert(file.clone());
             }
         }
+        let log = self.failures.after(&judged, previous, &url_status, now);
+        // The bytes of a broken promise are as promised now: the promise has changed.
+        let digest = |content: Option<&Content>| content.map(|content| content.digest.clone());
+        let was_changed = previous.is_some_and(|entry| entry.url_status.state == State::Changed);
+        let is_same =
+            digest(old_content).is_some() && digest(old_content) == digest(content.as_ref());
+        self.outcomes.add(&RecordedJob {
+            judged: &judged,
+            url_status: url_status.clone(),
+            is_news: transition.is_some(),
+            not_archived: not_archived.as_deref(),
+            is_accepted: was_changed && url_status.state == State::Ok && is_same,
+            known_uri: old_capture.map(|capture| capture.uri.as_str()),
+            certificate: ledger.certificate(&job.key.domain),
+        });
         if job.key.alias.is_some() && url_status.is_untroubled() {
             // The ledger has an alias only while something is wrong with it.
             ledger.forget(&job.key);
@@ -172,22 +198,49 @@ impl Recorder<'_> {
             || url_status.pending.is_some()
         {
             // The ledger has no job that was never seen.
-            let url_status = url_status.clone();
-            ledger.set(
-                &job.key,
-                Entry {
-                    url_status,
-                    content,
-                    bad_response,
-                },
-            );
+            let entry = Entry {
+                url_status: url_status.clone(),
+                content,
+                bad_response,
+                added: None,
+                updated: None,
+                failures: log.failures,
+                intermittent: log.intermittent,
+                incident: previous.and_then(|entry| entry.incident.clone()),
+            };
+            ledger.set(&job.key, entry, now);
         }
         drop(ledger);
+        self.note_certificate(&judged);
         let url_status = (url_status, transition);
         self.report.add(&ReportedJob {
             not_archived: not_archived.as_deref(),
+            intermittent: log.warning,
+            is_affected: self.outcomes.is_member(&judged.job),
             ..ReportedJob::new(&judged, Some(&url_status))
         });
+    }
+
+    /// Notes the certificate of the host itself: that of an alias or of a redirect's target is another
+    /// one.
+    fn note_certificate(&mut self, judged: &JudgedJob) {
+        let JudgedJob {
+            job, observations, ..
+        } = judged;
+        if job.key.alias.is_some() {
+            return;
+        }
+        for hop in observations.iter().filter_map(Observation::first) {
+            if let Some(certificate) = &hop.certificate {
+                let dates = CertificateDates {
+                    not_before: certificate.not_before,
+                    not_after: certificate.not_after,
+                    issuer: sanitize(&certificate.issuer).into_owned(),
+                };
+                let known = self.certificates.entry(job.key.domain.clone());
+                known.or_default().insert(dates);
+            }
+        }
     }
 }
 

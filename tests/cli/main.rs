@@ -10,6 +10,7 @@
 //! - `check`: what one look finds, for people and as JSON, and how it is narrowed.
 //! - `rules`: site rules, and what they do to records.
 //! - `run`: the loop over several runs: archive, ledger, history, mail, doubt.
+//! - `incidents`: one root cause over several runs, and what is kept of it.
 //! - `mistakes`: domain files with mistakes: what is still checked, and who hears of it.
 //! - `outbox`: mail that cannot be delivered now, or not before a person acts.
 //! - `archive`: what the WARC files and the index hold, read back.
@@ -57,6 +58,7 @@ mod files;
 mod hook;
 mod hostile;
 mod importing;
+mod incidents;
 mod judging;
 mod mistakes;
 mod outbox;

@@ -102,6 +102,7 @@ fn job(url: &str) -> Job {
             keep: Keep::Everything,
             beyond: 0,
         },
+        muted: false,
         validators: None,
     }
 }

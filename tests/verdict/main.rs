@@ -144,6 +144,7 @@ fn job(promise: &Promise, path: &str) -> Job {
             body: None,
         },
         body: BodyUse::Skip,
+        muted: false,
         validators: None,
     }
 }

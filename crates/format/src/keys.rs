@@ -15,6 +15,8 @@ pub(crate) const RECORD: &[&str] = &[
     "content-type",
     "description",
     "method",
+    "mute-reason",
+    "mute-until",
     "name",
     "redirects-to",
     "request-body",

@@ -54,7 +54,7 @@ pub use document::Document;
 pub use domain_file::{DomainFile, ParsedFile, RecordEntry, host_of};
 pub use emit::write_documents;
 pub use error::Error;
-pub use lint::{lint, lint_misnamed, lint_promise, lint_values};
+pub use lint::{lint, lint_expired, lint_misnamed, lint_promise, lint_values};
 pub use names::{is_domain_file, is_misnamed};
 pub use parts::{FilePart, FileParts};
 pub use read::read_documents;

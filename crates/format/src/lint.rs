@@ -5,6 +5,7 @@ use std::collections::HashMap;
 use std::collections::hash_map::Entry as Slot;
 use std::path::Path;
 
+use jiff::civil::Date;
 use urldb_text::{Code, Finding};
 
 use crate::canonical::duplicate_record;
@@ -68,6 +69,21 @@ pub fn lint_promise(entry: &RecordEntry, own_keys: &[String]) -> Vec<Finding> {
         }
     }
     findings
+}
+
+/// A warning for each record whose `mute-until` has passed.
+pub fn lint_expired(file: &DomainFile, today: Date) -> Vec<Finding> {
+    let expired = file.records().filter_map(|entry| {
+        let until = entry
+            .record()
+            .muted_until()
+            .filter(|until| *until <= today)?;
+        let line = entry.key_line("mute-until").unwrap_or_else(|| entry.line());
+        let message = format!("`mute-until` has passed: people are notified again since {until}");
+        let finding = Finding::new(Code::ExpiredMute, line, message);
+        Some(finding.with_help("remove `mute-until` and `mute-reason`, or write a later date"))
+    });
+    expired.collect()
 }
 
 /// Checks that the file is named after a host; the finding is one of its first part.

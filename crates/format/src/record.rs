@@ -3,6 +3,7 @@
 use std::borrow::Cow;
 
 use data_encoding::HEXLOWER_PERMISSIVE;
+use jiff::civil::Date;
 use urldb_canon::Scheme;
 
 use crate::emit::ValueRef;
@@ -36,6 +37,11 @@ pub struct Record {
     pub status: Option<u16>,
     /// `redirects-to`: the expected target of the redirect.
     pub redirects_to: Option<String>,
+    /// `mute-until`: the date, in UTC, from which on people are notified about the URL again, such as
+    /// `2026-12-24`.
+    pub mute_until: Option<String>,
+    /// `mute-reason`: why nobody is notified until then.
+    pub mute_reason: Option<String>,
     /// `name`: a name for people.
     pub name: Option<String>,
     /// `description`: a text for people.
@@ -100,6 +106,20 @@ impl Record {
         digest.try_into().ok()
     }
 
+    /// The date of `mute-until`; `None` if there is none, or if it is no date such as `2026-12-24`.
+    pub fn muted_until(&self) -> Option<Date> {
+        let text = self.mute_until.as_deref()?;
+        // Other forms of dates exist, such as `20261224`.
+        text.parse()
+            .ok()
+            .filter(|date: &Date| date.to_string() == text)
+    }
+
+    /// Whether nobody is notified about the URL on this day.
+    pub fn is_muted(&self, today: Date) -> bool {
+        self.muted_until().is_some_and(|until| today < until)
+    }
+
     /// Whether the record has the category.
     pub fn has_category(&self, category: &str) -> bool {
         self.categories.iter().any(|other| other == category)
@@ -151,6 +171,8 @@ impl Record {
             ("content-type", Value::Text(text)) => self.content_type = Some(text),
             ("description", Value::Text(text)) => self.description = Some(text),
             ("method", Value::Text(text)) => self.method = Some(text),
+            ("mute-reason", Value::Text(text)) => self.mute_reason = Some(text),
+            ("mute-until", Value::Text(text)) => self.mute_until = Some(text),
             ("name", Value::Text(text)) => self.name = Some(text),
             ("redirects-to", Value::Text(text)) => self.redirects_to = Some(text),
             ("request-body", Value::Text(text)) => self.request_body = Some(text),
@@ -196,6 +218,8 @@ impl Record {
             ("content-type", &self.content_type),
             ("description", &self.description),
             ("method", &self.method),
+            ("mute-reason", &self.mute_reason),
+            ("mute-until", &self.mute_until),
             ("name", &self.name),
             ("redirects-to", &self.redirects_to),
             ("request-body", &self.request_body),

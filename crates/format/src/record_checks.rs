@@ -45,6 +45,18 @@ pub(crate) fn check_record(entry: &RecordEntry, findings: &mut Vec<Finding>) {
         findings
             .push(finding.with_help("promise `content-length` alone, or remove `method: HEAD`"));
     }
+    if let Some(until) = &record.mute_until
+        && record.muted_until().is_none()
+    {
+        let value = Value::from(until.as_str());
+        let wanted = "a date such as `2026-12-24`";
+        findings.push(bad_value(
+            "mute-until",
+            &value,
+            wanted,
+            line_of("mute-until"),
+        ));
+    }
     if let Some(status) = record.status
         && !(100..=599).contains(&status)
     {
@@ -96,6 +108,8 @@ fn check_misfit(key: &str, value: &Value, line: impl Fn() -> usize) -> Option<Fi
         "content-type"
         | "description"
         | "method"
+        | "mute-reason"
+        | "mute-until"
         | "name"
         | "redirects-to"
         | "request-body"

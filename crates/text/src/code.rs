@@ -95,6 +95,7 @@ codes! {
         ConflictMarker Error "conflict-marker" "a conflict marker left by a merge",
         DuplicateKey Error "duplicate-key" "a key that occurs twice in one mapping",
         DuplicateRecord Error "duplicate-record" "two records for the same request",
+        ExpiredMute Warning "expired-mute" "a `mute-until` that has passed",
         InvalidUtf8 Error "invalid-utf8" "bytes that are not UTF-8",
         MissingMetadata Error "missing-metadata" "a file that does not start with a metadata document",
         MissingPath Error "missing-path" "a record without `_path`",

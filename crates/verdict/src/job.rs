@@ -68,6 +68,8 @@ pub struct Job {
     pub request: Request,
     /// Use of the response's body.
     pub body: BodyUse,
+    /// Nobody is notified about the URL, and its state has no effect on the exit code.
+    pub muted: bool,
     /// Validators for a conditional request, where an answer of 304 is enough.
     pub validators: Option<Box<Validators>>,
 }

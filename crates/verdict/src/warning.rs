@@ -13,6 +13,8 @@ pub enum Warning {
     RedirectToBroken,
     /// The server's certificate expires soon.
     CertificateExpiresSoon,
+    /// The URL fails often, but never in two runs in a row.
+    Intermittent,
     /// The page names no canonical URL.
     CanonicalMissing,
     /// The page names another canonical URL than its official one.
@@ -21,12 +23,13 @@ pub enum Warning {
 
 impl Warning {
     /// Every warning.
-    pub const ALL: [Self; 7] = [
+    pub const ALL: [Self; 8] = [
         Self::ContentUnstable,
         Self::ContentEncoded,
         Self::FramingBroken,
         Self::RedirectToBroken,
         Self::CertificateExpiresSoon,
+        Self::Intermittent,
         Self::CanonicalMissing,
         Self::CanonicalDiffers,
     ];
@@ -39,6 +42,7 @@ impl Warning {
             Self::FramingBroken => "framing-broken",
             Self::RedirectToBroken => "redirect-to-broken",
             Self::CertificateExpiresSoon => "certificate-expires-soon",
+            Self::Intermittent => "intermittent",
             Self::CanonicalMissing => "canonical-missing",
             Self::CanonicalDiffers => "canonical-differs",
         }
@@ -56,6 +60,7 @@ impl Warning {
             }
             Self::RedirectToBroken => "it redirects as it may, but to something that is broken",
             Self::CertificateExpiresSoon => "the server's certificate expires soon",
+            Self::Intermittent => "it fails often",
             Self::CanonicalMissing => "the page names no canonical URL",
             Self::CanonicalDiffers => "the page names another canonical URL than its official one",
         }

@@ -86,9 +86,12 @@ impl Incident {
         self.urls.iter().filter(|url| !url.left)
     }
 
-    /// Whether this is an incident that is open after the run, and no mere group.
+    /// Whether the URLs are affected after the run: the incident is open, or `check` has seen it.
     pub fn is_open(&self) -> bool {
-        !self.id.is_empty() && self.phase != Phase::Closed
+        matches!(
+            self.phase,
+            Phase::Opened | Phase::Grown | Phase::Shrunk | Phase::Unchanged
+        )
     }
 }
 
@@ -96,7 +99,8 @@ impl Incident {
 #[derive(Debug, Clone, Copy, PartialEq, Eq, Hash, Serialize, Deserialize, JsonSchema)]
 #[serde(rename_all = "kebab-case")]
 pub enum Phase {
-    /// The run opened the incident.
+    /// The run opened the incident. `check`, which keeps no incidents, reports broken URLs in this
+    /// phase, without an id.
     Opened,
     /// The run added URLs to an open incident.
     Grown,
@@ -192,7 +196,9 @@ pub struct Evidence {
 }
 
 /// The part of a certificate that people look at.
-#[derive(Debug, Clone, PartialEq, Eq, Serialize, Deserialize, JsonSchema)]
+#[derive(
+    Debug, Clone, PartialEq, Eq, PartialOrd, Ord, Hash, Serialize, Deserialize, JsonSchema,
+)]
 pub struct CertificateDates {
     /// Begin of the validity.
     pub not_before: Timestamp,

@@ -140,6 +140,7 @@ fn job_of(
         promise,
         request,
         body,
+        muted: record.is_muted(options.plan.today()),
         validators: validators.map(Box::new),
     })
 }

@@ -2,8 +2,15 @@
 
 use std::sync::Arc;
 
+use jiff::Timestamp;
+use jiff::civil::Date;
+use jiff::tz::TimeZone;
+
 use super::rehash::Rehash;
 use crate::job::{JobKey, Validators};
+
+/// Seconds in a day.
+const DAY: i64 = 24 * 60 * 60;
 
 /// How planning turns records into jobs.
 #[derive(Debug, Clone, Copy)]
@@ -18,10 +25,21 @@ pub struct PlanOptions {
     pub kept_bodies: KeptBodies,
     /// Which records are also requested from cnames.
     pub cnames: Cnames,
-    /// The number of today, by which cnames rotate.
+    /// The number of today in UTC, counted from 1970: cnames rotate by it, and `mute-until` expires.
     pub day: u64,
     /// Which static records are read in full.
     pub rehash: Rehash,
+}
+
+impl PlanOptions {
+    /// The date of today, in UTC.
+    pub fn today(&self) -> Date {
+        let seconds = i64::try_from(self.day)
+            .unwrap_or(i64::MAX)
+            .saturating_mul(DAY);
+        let midnight = Timestamp::from_second(seconds).unwrap_or(Timestamp::MAX);
+        midnight.to_zoned(TimeZone::UTC).date()
+    }
 }
 
 /// How planning turns the records of one domain file into jobs.

@@ -1,0 +1,443 @@
+//! Incidents over several runs: opened, grown, shrunk, closed, muted, and what is kept of them.
+
+use serde_json::Value;
+
+use crate::run::mailing;
+use crate::sandbox::{Ran, Sandbox};
+use crate::site::{Site, promise, promises};
+use crate::support::Reply;
+
+const TEXTS: [(&str, &str); 3] = [("/a", "first"), ("/b", "second"), ("/c", "third")];
+
+/// A repository that promises these three texts, and has seen them.
+fn watched() -> (Site, Sandbox) {
+    let site = Site::with(&TEXTS);
+    let sandbox = Sandbox::new(&mailing(&site));
+    sandbox.write("urldb/example.test.yaml", promises(&TEXTS));
+    let document = run(&sandbox, 0);
+    assert_eq!(document["incidents"], Value::Array(vec![]));
+    (site, sandbox)
+}
+
+/// The document of a run that exits with this code.
+#[track_caller]
+fn run(sandbox: &Sandbox, code: i32) -> Value {
+    sandbox
+        .urldb(&["run", "--format", "json"])
+        .code(code)
+        .json()
+}
+
+/// Phase, host, state, and the paths of the affected URLs, of each incident.
+fn shown(document: &Value) -> Vec<String> {
+    let incidents = document["incidents"].as_array().unwrap();
+    let line = |incident: &Value| {
+        let text = |key: &str| incident[key].as_str().unwrap().to_owned();
+        let urls = incident["urls"].as_array().unwrap().iter();
+        let paths: Vec<String> = urls
+            .map(|url| {
+                let path = url["url"].as_str().unwrap().rsplit_once('/').unwrap().1;
+                let left = if url["left"] == true { "-" } else { "" };
+                let new = if url["new"] == true { "+" } else { "" };
+                format!("{left}{new}{path}")
+            })
+            .collect();
+        let (phase, host, state) = (text("phase"), text("host"), text("state"));
+        format!("{phase} {host} {state}: {}", paths.join(" "))
+    };
+    incidents.iter().map(line).collect()
+}
+
+/// The lines of the history about incidents: phase and number of URLs.
+fn lines(sandbox: &Sandbox) -> Vec<String> {
+    let history = sandbox.history().into_iter();
+    let incidents = history.filter(|line| line["kind"] == "incident");
+    incidents
+        .map(|line| format!("{} {}", line["phase"].as_str().unwrap(), line["urls"]))
+        .collect()
+}
+
+fn totals(document: &Value) -> String {
+    let totals = &document["summary"]["totals"];
+    let names = [
+        "urls",
+        "broken",
+        "affected",
+        "muted",
+        "unconfirmed",
+        "unknown",
+    ];
+    let counts = names.map(|name| totals[name].to_string());
+    counts.join(" ")
+}
+
+#[test]
+fn an_incident_opens_grows_shrinks_and_closes() {
+    let (site, sandbox) = watched();
+    site.remove("/a");
+    let opened = run(&sandbox, 1);
+    assert_eq!(shown(&opened), ["opened example.test gone: +a"]);
+    assert_eq!(totals(&opened), "3 1 1 0 0 0");
+    let incident = &opened["incidents"][0];
+    let id = incident["id"].as_str().unwrap().to_owned();
+    assert_eq!(incident["opened_by"], opened["run"]["id"]);
+    assert_eq!(incident["host_urls"], 3);
+    assert_eq!(incident["evidence"]["requests"], 3);
+    assert_eq!(incident["evidence"]["agreeing"], 3);
+    assert_eq!(incident["evidence"]["observed"]["status"], 404);
+    assert_eq!(incident["evidence"]["detail"], "answers 404 Not Found");
+    let ledger = sandbox.read("status/example.test.yaml");
+    assert!(ledger.contains(&format!("incident: {id}\n")), "{ledger}");
+
+    let file = format!("status/incidents/{id}.yaml");
+    let quiet = (sandbox.read(&file), ledger);
+    assert_eq!(shown(&run(&sandbox, 1)), ["unchanged example.test gone: a"]);
+    let after = (
+        sandbox.read(&file),
+        sandbox.read("status/example.test.yaml"),
+    );
+    assert_eq!(after, quiet, "a quiet run rewrites nothing");
+
+    site.serve("/a", Reply::ok("first"));
+    assert_eq!(shown(&run(&sandbox, 0)), ["closed example.test gone: -a"]);
+    let closed = sandbox.read(&file);
+    assert!(closed.starts_with("---\nclosed: "), "{closed}");
+    assert!(closed.contains("closed-because: recovered\n"), "{closed}");
+    assert!(
+        !sandbox
+            .read("status/example.test.yaml")
+            .contains("incident")
+    );
+    assert!(shown(&run(&sandbox, 0)).is_empty());
+    assert_eq!(lines(&sandbox), ["opened 1", "closed 0"]);
+    assert_eq!(sandbox.mails().len(), 2);
+}
+
+#[test]
+fn a_later_url_joins_and_one_that_recovers_leaves() {
+    let (site, sandbox) = watched();
+    site.remove("/a");
+    run(&sandbox, 1);
+    site.remove("/b");
+    let grown = run(&sandbox, 1);
+    assert_eq!(shown(&grown), ["grown example.test gone: a +b"]);
+    assert_eq!(grown["incidents"][0]["added"], 1);
+    site.serve("/a", Reply::ok("first"));
+    let shrunk = run(&sandbox, 1);
+    assert_eq!(shown(&shrunk), ["shrunk example.test gone: -a b"]);
+    assert_eq!(shrunk["incidents"][0]["left"], 1);
+    let evidence = &shrunk["incidents"][0]["evidence"];
+    assert_eq!(evidence["url"], "http://example.test/b", "/a has recovered");
+    site.serve("/b", Reply::new("503 Busy", &["Retry-After: 0"], ""));
+    run(&sandbox, 1);
+    let moved = run(&sandbox, 1);
+    let expected = [
+        "opened example.test server-error: +b",
+        "closed example.test gone: -b",
+    ];
+    assert_eq!(shown(&moved), expected);
+    assert_eq!(
+        lines(&sandbox),
+        ["opened 1", "grown 2", "shrunk 1", "opened 1", "closed 0"]
+    );
+}
+
+#[test]
+fn all_urls_of_a_silent_host_are_named() {
+    let site = Site::with(&[("/fine", "fine")]);
+    let paths: Vec<String> = (0..100).map(|number| format!("/{number:03}")).collect();
+    for path in &paths {
+        site.serve(path, Reply::raw("").hang());
+    }
+    let sandbox = Sandbox::new(&format!(
+        "[check]\nhead-timeout = \"300ms\"\nhost-patience = \"300ms\"\nretries = 0\n\
+         [network]\nmap = [\"{}\", \"{}\"]\n",
+        site.map("example.test"),
+        site.map("silent.test")
+    ));
+    sandbox.write("urldb/example.test.yaml", promises(&[("/fine", "fine")]));
+    let silent: String = paths.iter().map(|path| promise(path, "x")).collect();
+    sandbox.write("urldb/silent.test.yaml", format!("---\n{silent}"));
+    let first = run(&sandbox, 3);
+    assert_eq!(totals(&first), "101 0 0 0 100 0");
+    let group = &first["incidents"][0];
+    assert_eq!(
+        (&group["phase"], &group["id"]),
+        (&"unconfirmed".into(), &"".into())
+    );
+    assert_eq!(group["urls"].as_array().unwrap().len(), 100);
+    assert!(!sandbox.path("status/incidents").exists());
+
+    let second = run(&sandbox, 1);
+    let incident = &second["incidents"][0];
+    let urls = incident["urls"].as_array().unwrap();
+    let untried = urls.iter().filter(|url| url["not_tried"] == true).count() as u64;
+    assert_eq!(incident["phase"], "opened");
+    assert_eq!(urls.len(), 100);
+    assert!(untried >= 80, "{untried}");
+    assert_eq!(incident["evidence"]["tried"], 100 - untried);
+    assert!(
+        totals(&second).ends_with(" 100 0 0 0"),
+        "{}",
+        totals(&second)
+    );
+    let one = ["check", "--format", "json", "http://silent.test/099"];
+    sandbox.urldb(&one).code(1);
+
+    for path in &paths {
+        site.serve(path, Reply::ok("x"));
+    }
+    let closed = run(&sandbox, 0);
+    assert_eq!(closed["incidents"].as_array().unwrap().len(), 1);
+    assert_eq!(closed["incidents"][0]["phase"], "closed");
+    assert_eq!(
+        closed["incidents"][0]["urls"].as_array().unwrap().len(),
+        100
+    );
+}
+
+/// Three hosts that one site serves, with one page each.
+fn three_hosts() -> (Site, Sandbox) {
+    let site = Site::with(&[("/a", "first")]);
+    let hosts = ["one.test", "two.test", "three.test"];
+    let maps = hosts.map(|host| format!("\"{}\"", site.map(host)));
+    let sandbox = Sandbox::new(&format!("[network]\nmap = [{}]\n", maps.join(", ")));
+    for host in hosts {
+        let file = format!("urldb/{host}.yaml");
+        sandbox.write(&file, promises(&[("/a", "first")]));
+    }
+    (site, sandbox)
+}
+
+#[test]
+fn one_cause_at_three_hosts_is_three_incidents() {
+    let (site, sandbox) = three_hosts();
+    site.remove("/a");
+    let document = run(&sandbox, 1);
+    let expected = [
+        "opened one.test gone: +a",
+        "opened three.test gone: +a",
+        "opened two.test gone: +a",
+    ];
+    assert_eq!(shown(&document), expected);
+    assert_eq!(sandbox.files("status/incidents", ".yaml").len(), 3);
+}
+
+#[test]
+fn a_run_with_a_selection_leaves_other_incidents_alone() {
+    let (site, sandbox) = three_hosts();
+    run(&sandbox, 0);
+    site.remove("/a");
+    run(&sandbox, 1);
+    let before = sandbox.tree("status/incidents");
+    site.serve("/a", Reply::ok("first"));
+    let part = ["run", "--format", "json", "-d", "two.test"];
+    let document = sandbox.urldb(&part).code(0).json();
+    let expected = [
+        "closed two.test gone: -a",
+        "unchanged one.test gone: a",
+        "unchanged three.test gone: a",
+    ];
+    assert_eq!(shown(&document), expected);
+    assert_eq!(totals(&document), "3 2 2 0 0 0");
+    assert_eq!(document["run"]["selection"], "-d two.test");
+    let after = sandbox.tree("status/incidents");
+    let changed = after.iter().filter(|(file, text)| before[*file] != **text);
+    assert_eq!(changed.count(), 1);
+    sandbox.urldb(&["rm", "http://three.test/a"]).code(0);
+    let document = run(&sandbox, 0);
+    let mut closed: Vec<String> = document["incidents"]
+        .as_array()
+        .unwrap()
+        .iter()
+        .map(|incident| format!("{} {}", incident["host"], incident["closed_because"]))
+        .collect();
+    closed.sort();
+    let expected = [
+        "\"one.test\" \"recovered\"",
+        "\"three.test\" \"promises-changed\"",
+    ];
+    assert_eq!(closed, expected);
+}
+
+#[test]
+fn what_was_broken_before_an_upgrade_opens_silently() {
+    let (site, sandbox) = watched();
+    site.remove("/a");
+    run(&sandbox, 1);
+    // The ledger of an older version.
+    let new = ["added:", "updated:", "incident:", "failures:"];
+    let ledger = sandbox.read("status/example.test.yaml");
+    let old = ledger
+        .lines()
+        .filter(|line| !new.iter().any(|key| line.starts_with(key)));
+    let old: Vec<&str> = old.collect();
+    sandbox.write("status/example.test.yaml", old.join("\n") + "\n");
+    for file in sandbox.files("status/incidents", ".yaml") {
+        std::fs::remove_file(file).unwrap();
+    }
+    let mails = sandbox.mails().len();
+    let document = run(&sandbox, 1);
+    assert_eq!(shown(&document), ["opened example.test gone: +a"]);
+    assert_eq!(document["incidents"][0]["silent"], true);
+    assert_eq!(sandbox.mails().len(), mails);
+    let ledger = sandbox.read("status/example.test.yaml");
+    assert!(
+        !ledger.contains("added:"),
+        "unknown stays unknown: {ledger}"
+    );
+    assert_eq!(ledger.matches("updated:").count(), 1, "{ledger}");
+    assert_eq!(shown(&run(&sandbox, 1)), ["unchanged example.test gone: a"]);
+}
+
+#[test]
+fn a_muted_url_is_affected_and_notifies_nobody() {
+    let (site, sandbox) = watched();
+    let mute = |until: &str| {
+        let text = promises(&TEXTS);
+        let keys = format!("mute-reason: the server moves\nmute-until: '{until}'\n");
+        let record = promise("/a", "first");
+        sandbox.write(
+            "urldb/example.test.yaml",
+            text.replace(&record, &(record.clone() + &keys)),
+        );
+        sandbox.urldb(&["lint", "-q"]).code(0)
+    };
+    mute("2999-12-24");
+    site.remove("/a");
+    sandbox.urldb(&["check"]).code(0);
+    let document = run(&sandbox, 0);
+    assert_eq!(shown(&document), ["opened example.test gone: +a"]);
+    assert_eq!(document["incidents"][0]["urls"][0]["muted"], true);
+    assert_eq!(document["findings"][0]["muted"], true);
+    assert_eq!(totals(&document), "3 1 1 1 0 0");
+    assert!(sandbox.mails().is_empty());
+    assert_eq!(shown(&run(&sandbox, 0)), ["unchanged example.test gone: a"]);
+
+    // The date has passed.
+    let lint: Ran = mute("2001-12-24");
+    lint.says(&["expired-mute", "people are notified again since 2001-12-24"]);
+    let document = run(&sandbox, 1);
+    assert_eq!(shown(&document), ["grown example.test gone: +a"]);
+    let bad = sandbox
+        .read("urldb/example.test.yaml")
+        .replace("'2001-12-24'", "soon");
+    sandbox.write("urldb/example.test.yaml", bad);
+    sandbox
+        .urldb(&["lint"])
+        .code(1)
+        .says(&["`mute-until` should be a date such as `2026-12-24`, found `soon`"]);
+}
+
+#[test]
+fn a_url_that_fails_often_is_a_warning_once() {
+    let (site, sandbox) = watched();
+    let mut told = vec![];
+    for number in 0..18 {
+        let fails = number < 8 && number % 2 == 0;
+        let reply = if fails {
+            Reply::new("503 Busy", &["Retry-After: 0"], "")
+        } else {
+            Reply::ok("first")
+        };
+        site.serve("/a", reply);
+        let document = run(&sandbox, if fails { 3 } else { 0 });
+        let findings = document["findings"].as_array().unwrap().iter();
+        let warnings = findings.filter(|finding| finding["code"] == "intermittent");
+        for warning in warnings {
+            told.push((number, warning["message"].clone(), warning["new"] == true));
+        }
+    }
+    let expected = [
+        (4, "failed in 3 of its last 6 runs", true),
+        (5, "failed in 3 of its last 7 runs", false),
+        (6, "failed in 4 of its last 8 runs", false),
+        (7, "failed in 4 of its last 9 runs", false),
+        (8, "failed in 4 of its last 10 runs", false),
+        (9, "failed in 4 of its last 10 runs", false),
+        (10, "failed in 3 of its last 10 runs", false),
+        (11, "failed in 3 of its last 10 runs", false),
+    ];
+    let expected = expected.map(|(number, message, new)| (number, message.into(), new));
+    assert_eq!(told, expected);
+    assert!(sandbox.mails().is_empty());
+    let ledger = sandbox.read("status/example.test.yaml");
+    assert!(
+        !ledger.contains("intermittent") && !ledger.contains("failures"),
+        "{ledger}"
+    );
+}
+
+#[test]
+fn the_evidence_of_appended_lines_is_what_was_appended() {
+    let (site, sandbox) = watched();
+    let (old, new) = ("one\ntwo\n", "one\ntwo\nthree\nfour\n");
+    sandbox.write("urldb/example.test.yaml", promises(&[("/a", old)]));
+    site.serve("/a", Reply::ok(old));
+    run(&sandbox, 0);
+    let reply = Reply::new(
+        "200 OK",
+        &["Last-Modified: Sat, 21 Nov 2026 11:10:58 GMT"],
+        new,
+    );
+    site.serve("/a", reply);
+    let document = run(&sandbox, 1);
+    let evidence = &document["incidents"][0]["evidence"];
+    let expected = serde_json::json!({
+        "added": 2, "removed": 0, "appended_after": 2, "lines": ["+three", "+four"]
+    });
+    assert_eq!(evidence["text"], expected);
+    assert_eq!(evidence["first_difference"], old.len());
+    assert_eq!(evidence["last_modified"], "Sat, 21 Nov 2026 11:10:58 GMT");
+    assert_eq!(evidence["promised"]["length"], old.len());
+    assert_eq!(evidence["observed"]["length"], new.len());
+    let file = &sandbox.files("status/incidents", ".yaml")[0];
+    let text = std::fs::read_to_string(file).unwrap();
+    assert!(text.contains("    - +three\n"), "{text}");
+
+    sandbox
+        .urldb(&["accept", "--yes", "http://example.test/a"])
+        .code(0);
+    let closed = run(&sandbox, 0);
+    assert_eq!(closed["incidents"][0]["closed_because"], "promises-changed");
+}
+
+#[test]
+fn a_redirect_rule_is_one_incident_with_its_target() {
+    let (site, sandbox) = watched();
+    site.serve("/", Reply::ok("home"));
+    for path in ["/a", "/b"] {
+        site.serve(path, Reply::redirect(302, "/"));
+    }
+    let document = run(&sandbox, 1);
+    assert_eq!(shown(&document), ["opened example.test changed: +a +b"]);
+    assert_eq!(document["incidents"][0]["redirect"], "http://example.test/");
+    for _ in 0..2 {
+        run(&sandbox, 1);
+    }
+    site.serve("/c", Reply::redirect(302, "/"));
+    assert_eq!(
+        shown(&run(&sandbox, 1)),
+        ["grown example.test changed: a b +c"]
+    );
+}
+
+#[test]
+fn a_damaged_incident_is_an_error_and_a_foreign_file_is_none() {
+    let (site, sandbox) = watched();
+    site.remove("/a");
+    run(&sandbox, 1);
+    sandbox.write("status/incidents/notes.yaml", "not: [ours");
+    run(&sandbox, 1);
+    let file = sandbox.files("status/incidents", ".yaml");
+    let file = file
+        .iter()
+        .find(|file| !file.ends_with("notes.yaml"))
+        .unwrap();
+    std::fs::write(file, "---\nkey: 0\n").unwrap();
+    let name = file.file_name().unwrap().to_str().unwrap();
+    sandbox
+        .urldb(&["run"])
+        .code(2)
+        .complains(&["cannot use", name]);
+}
