@@ -3,7 +3,7 @@
 use proptest::prelude::*;
 use serde_json::Value;
 use url::Url;
-use urldb_canon::{PathError, UrlError, check_path, identify};
+use urldb_canon::{PathError, RequestUrl, Scheme, UrlError, check_path, identify};
 
 /// The canonical URL, or the code of the error.
 fn outcome(input: &str) -> Result<String, &'static str> {
@@ -410,6 +410,25 @@ proptest! {
             prop_assert_eq!(check_path(&identity.path), Ok(()));
             let sent = Url::parse(&identity.to_string()).expect("url reads what we write");
             prop_assert_eq!(sent.as_str(), identity.to_string());
+        }
+    }
+
+    /// Whatever stands in a domain file: the request goes to the host that the file is named after.
+    #[test]
+    fn no_path_changes_the_host_of_a_request(
+        host in "[a-c]{1,3}(\\.test)?|[a-cA-C@:/?#\\\\.\\[\\]%-]{0,6}",
+        path in "/{0,2}[ -~\t\n]{0,12}|\\PC{0,6}",
+        port in any::<u16>(),
+    ) {
+        let url = RequestUrl::new(Scheme::Http, &host, &path);
+        prop_assert!(url.is_none() || path.starts_with('/'));
+        if let Some(url) = url {
+            let sent = Url::parse(url.as_str()).expect("url reads what we write");
+            prop_assert_eq!((sent.host_str(), sent.port()), (Some(&*host), None));
+            prop_assert!(sent.username().is_empty() && sent.password().is_none());
+            let sent = Url::parse(url.at_port(port).as_str()).expect("url reads what we write");
+            prop_assert_eq!(sent.host_str(), Some(&*host));
+            prop_assert_eq!(sent.port_or_known_default(), Some(port));
         }
     }
 
