@@ -39,15 +39,8 @@ Examples:
   urldb add --content-type --redirect http://example.org/latest
   urldb add --data @query.json --request-content-type application/json http://example.org/search")]
 pub(super) struct Args {
-    /// Promise the bytes that are served now
-    #[arg(long = "static", conflicts_with = "no_fetch")]
-    is_static: bool,
-    /// Promise the media type that is served now; of a redirect, `X-301-Redirect` and the like
-    #[arg(long = "content-type", conflicts_with = "no_fetch")]
-    has_content_type: bool,
-    /// Promise the target of the redirect that is served now, if there is one
-    #[arg(long = "redirect", conflicts_with = "no_fetch")]
-    has_redirect: bool,
+    #[command(flatten)]
+    promise: PromiseArgs,
     /// Put the records into a category
     #[arg(short, long = "category", value_name = "CATEGORY")]
     categories: Vec<String>,
@@ -61,6 +54,20 @@ pub(super) struct Args {
     /// URLs; `-` reads them from standard input, one a line
     #[arg(value_name = "URL", required = true)]
     urls: Vec<String>,
+}
+
+/// What of the answer becomes a promise.
+#[derive(Debug, clap::Args)]
+struct PromiseArgs {
+    /// Promise the bytes that are served now
+    #[arg(long = "static", conflicts_with = "no_fetch")]
+    is_static: bool,
+    /// Promise the media type that is served now; of a redirect, `X-301-Redirect` and the like
+    #[arg(long = "content-type", conflicts_with = "no_fetch")]
+    has_content_type: bool,
+    /// Promise the target of the redirect that is served now, if there is one
+    #[arg(long = "redirect", conflicts_with = "no_fetch")]
+    has_redirect: bool,
 }
 
 pub(super) fn run(args: &Args, context: &mut Context) -> anyhow::Result<ExitCode> {
@@ -200,9 +207,9 @@ fn fetch(
     wanted: Vec<Identity>,
 ) -> anyhow::Result<FetchResult> {
     let keys = PromisedKeys {
-        bytes: args.is_static,
-        content_type: args.has_content_type,
-        redirect: args.has_redirect,
+        bytes: args.promise.is_static,
+        content_type: args.promise.has_content_type,
+        redirect: args.promise.has_redirect,
     };
     let stop = Stop::new();
     stop_on_signals(&stop)?;
