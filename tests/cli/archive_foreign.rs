@@ -368,8 +368,8 @@ fn posted(n: u8, data: &str, answer: &str) -> String {
     let kind = ("Content-Type", "application/http; msgtype=request");
     let fields = [kind, ("WARC-Concurrent-To", &id(n))];
     let request = record("request", n + 50, URL, &fields, &block);
-    let date = |day| format!("2026-01-{day:02}T");
-    response(n, URL, answer) + &request.replace(&date(n + 50), &date(n))
+    let on_day = |day| format!("2026-01-{day:02}T");
+    response(n, URL, answer) + &request.replace(&on_day(n + 50), &on_day(n))
 }
 
 /// The first mebibyte of a request is read; a longer request is another one.
