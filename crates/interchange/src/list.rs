@@ -29,7 +29,7 @@ pub fn read(input: impl BufRead, file: &Arc<str>, sink: &mut Sink<'_>) -> Result
 /// Writes each URL of a record on a line.
 pub fn write(output: &mut impl Write, domain_record: &DomainRecord<'_>) -> io::Result<()> {
     for url in domain_record.urls() {
-        writeln!(output, "{url}")?;
+        writeln!(output, "{}", url.as_str())?;
     }
     Ok(())
 }

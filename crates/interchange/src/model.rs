@@ -271,9 +271,9 @@ impl<'a> DomainRecord<'a> {
     }
 
     /// The URLs that runs request for the record: one for each scheme of its domain.
-    pub fn urls(&self) -> impl Iterator<Item = String> {
+    pub fn urls(&self) -> impl Iterator<Item = RequestUrl> {
         let schemes = self.metadata.schemes().into_iter();
-        schemes.map(|scheme| format!("{scheme}://{}{}", self.domain, self.record.path))
+        schemes.filter_map(|scheme| RequestUrl::new(scheme, self.domain, &self.record.path))
     }
 
     /// Whether the record requests its URL with a plain GET, so that the URL identifies the record.
