@@ -10,6 +10,7 @@ mod canonical;
 mod domain_files;
 mod failures;
 mod incidents;
+mod late;
 mod memory;
 mod mistakes;
 mod observe;
@@ -99,6 +100,7 @@ pub fn check(options: &RunOptions<'_>) -> anyhow::Result<Outcome> {
         results,
         troubles: vec![],
         notes: jobs.notes(),
+        late: None,
         unsent: None,
     })
 }
@@ -175,6 +177,9 @@ pub fn run(options: &RunOptions<'_>) -> anyhow::Result<Outcome> {
         .and_then(|()| ledger.save())
         .and_then(|()| ledger::append(&folder, &lines));
     messages.add_failure(remembered);
+    let complete = past.iter().filter(|run| run.is_complete());
+    let late = late::lateness(complete.map(|run| run.at).collect(), started);
+    let late = late.filter(|_| is_everything);
     let Messages { troubles, notes } = messages;
     let exit_code = combined(exit_code, &envelope.mistakes, &troubles);
     Ok(Outcome {
@@ -182,6 +187,7 @@ pub fn run(options: &RunOptions<'_>) -> anyhow::Result<Outcome> {
         results,
         troubles,
         notes,
+        late,
         exit_code,
         unsent: Some(UnsentMessages {
             notifiers,

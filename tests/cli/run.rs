@@ -222,6 +222,34 @@ fn a_workflow_gets_annotations_and_a_summary() {
 }
 
 #[test]
+fn a_run_that_is_late_says_so() {
+    let (_site, sandbox) = watched(&[("/a", "first")]);
+    let line = |start: &str| {
+        format!(
+            "{{\"kind\":\"run\",\"run\":\"{start}\",\"at\":\"{start}\",\"due\":1,\"states\":{{\"ok\":1}},\
+             \"unverified\":[]}}\n"
+        )
+    };
+    let daily = (1..6).map(|day| line(&format!("2026-10-0{day}T04:00:00Z")));
+    sandbox.write("status/history.jsonl", daily.collect::<String>());
+    let summary = sandbox.path("summary.md");
+    let late = "this run is late: the run before began";
+    let usually = "at 2026-10-05 04:00 UTC, and runs usually begin every 24 hours";
+    let env = [("GITHUB_STEP_SUMMARY", summary.to_str().unwrap())];
+    // A run of a part of the database is no run that was due.
+    let part = sandbox.urldb_with_env(&["run", "--path-prefix", "/a"], &env);
+    assert!(!part.code(0).out.contains("late"));
+    let ran = sandbox.urldb_with_env(&["run", "--github"], &env);
+    ran.code(0).says(&[late, usually]);
+    let summary = sandbox.read("summary.md");
+    assert!(
+        summary.contains(late) && summary.contains(usually),
+        "{summary}"
+    );
+    assert!(!sandbox.urldb(&["run"]).code(0).out.contains("late"));
+}
+
+#[test]
 fn truncated_bodies_are_archived_as_truncated_and_not_in_the_ledger() {
     let site = Site::new();
     // Nothing is read beyond the promise.

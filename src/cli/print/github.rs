@@ -106,6 +106,10 @@ fn summary(outcome: &Outcome) -> String {
         "## urldb\n\nChecked {} of {} URLs; {} of {} static verified.\n",
         coverage.checked, coverage.due, coverage.static_verified, coverage.static_due
     );
+    if let Some(late) = &outcome.late {
+        // Writing to a string cannot fail.
+        let _ = writeln!(text, "\n**Note:** {late}.");
+    }
     if !envelope.mistakes.is_empty() {
         text.push_str("\n| mistake | record | what is wrong |\n|---|---|---|\n");
     }

@@ -118,6 +118,7 @@ fn write_human(out: &mut impl Write, outcome: &Outcome, context: &Context) -> io
         return Ok(());
     }
     write_notes(out, &outcome.notes)?;
+    write_notes(out, outcome.late.as_slice())?;
     writeln!(out, "{}", summary_line(&outcome.envelope))
 }
 
