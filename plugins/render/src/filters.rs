@@ -1,8 +1,10 @@
 //! Template filters for numbers, times and URLs.
 
+use std::fmt::{self, Write};
+
 use jiff::Timestamp;
 use minijinja::value::Value;
-use minijinja::{Environment, Error, ErrorKind};
+use minijinja::{Environment, Error, ErrorKind, escape_formatter};
 
 use crate::text;
 
@@ -20,9 +22,30 @@ pub(crate) fn add_to(environment: &mut Environment<'static>) {
     });
 }
 
-/// Replaces minijinja's filters whose result can be far larger than what they are given: `replace`
-/// and `join` are bounded, and the filters that take a width or a count are left out.
+/// Deepest nesting of loops and macros while a template is rendered; a call of a macro counts as four.
+const DEEPEST: usize = 64;
+
+/// Bounds what a template keeps in memory.
+///
+/// - minijinja's filters whose result can be far larger than what they are given: `replace` and `join`
+///   are bounded, and the filters that take a width or a count are left out.
+/// - minijinja has no limit for `~` and `+`. Without `namespace`, no value goes from one turn of a loop
+///   to the next, so that no loop can double a text again and again. A macro that calls itself can,
+///   as often as [`DEEPEST`] allows.
+/// - What a macro or a `set` block prints is no output yet, so that the formatter counts it.
 pub(crate) fn bound(environment: &mut Environment<'static>, limit: usize) {
+    environment.remove_global("namespace");
+    environment.set_recursion_limit(DEEPEST);
+    environment.set_formatter(move |out, state, value| {
+        let mut length = Length { counted: 0, limit };
+        // A value that fails in other ways fails again below.
+        let _ = write!(length, "{value}");
+        let printed = state.get_temp(PRINTED).and_then(|value| value.as_usize());
+        let printed = printed.unwrap_or_default().saturating_add(length.counted);
+        within(printed, limit)?;
+        state.set_temp(PRINTED, Value::from(printed));
+        escape_formatter(out, state, value)
+    });
     environment.add_filter("replace", move |text: &str, from: &str, to: &str| {
         let count = text.matches(from).count();
         let added = count.saturating_mul(to.len());
@@ -48,6 +71,25 @@ pub(crate) fn bound(environment: &mut Environment<'static>, limit: usize) {
     );
     for name in ["indent", "format", "batch", "slice"] {
         environment.remove_filter(name);
+    }
+}
+
+/// The name of the number of bytes that a rendering has printed so far.
+const PRINTED: &str = "printed";
+
+/// Counts the bytes of a text, which is written no further than to the limit.
+struct Length {
+    counted: usize,
+    limit: usize,
+}
+
+impl fmt::Write for Length {
+    fn write_str(&mut self, text: &str) -> fmt::Result {
+        self.counted = self.counted.saturating_add(text.len());
+        if self.counted > self.limit {
+            return Err(fmt::Error);
+        }
+        Ok(())
     }
 }
 

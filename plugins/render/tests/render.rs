@@ -260,6 +260,22 @@ fn what_a_template_makes_is_bounded() {
             "{% set long = 'x' * 1000000 %}{% for n in range(1000) %}{{ long }}{% endfor %}",
             "more than 64 MiB",
         ),
+        (
+            "{% set ns = namespace(x='x') %}{% for n in range(60) %}{% set ns.x = ns.x ~ ns.x %}{% endfor %}",
+            "namespace is unknown",
+        ),
+        (
+            "{% macro twice(x, n) %}{% if n %}{{ twice(x ~ x, n - 1) }}{% endif %}{% endmacro %}{{ twice('x', 60) }}",
+            "recursion limit",
+        ),
+        (
+            "{% macro twice(x, n) %}{{ x }}{{ x }}{% endmacro %}{% set long = 'x' * 30000000 %}{% set a = twice(long) %}{% set b = twice(a) %}",
+            "more than 64 MiB",
+        ),
+        (
+            "{% set long = 'x' * 1000000 %}{% set all %}{% for n in range(1000) %}{{ long }}{% endfor %}{% endset %}",
+            "more than 64 MiB",
+        ),
         ("{{ 'x'|indent(10000000000) }}", "unknown filter"),
         ("{{ '%10000000000d'|format(1) }}", "unknown filter"),
         ("{{ [1]|batch(10000000000, 0) }}", "unknown filter"),
