@@ -378,13 +378,13 @@ impl Planner<'_> {
         let mut rotation = Rotation::over(file.turns);
         DomainFile::read_parts_or_report(&file.path).flat_map(move |part| {
             let is_whole = matches!(part, FilePart::Whole { .. });
-            let (parsed, known_lines) = part.into_parsed();
+            let (content, known_lines) = part.into_parsed();
             if is_whole {
                 rotation = Rotation::over(file.turns);
             }
-            let part = parsed.file;
-            let jobs = self.jobs_of_part(&part, &file.name, past);
-            let mut jobs = self.with_aliases(jobs, part.metadata(), &mut rotation, past);
+            let read = content.file;
+            let jobs = self.jobs_of_part(&read, &file.name, past);
+            let mut jobs = self.with_aliases(jobs, read.metadata(), &mut rotation, past);
             jobs.retain(|job| job.line > known_lines);
             jobs
         })

@@ -324,7 +324,7 @@ fn jobs_are_taken_as_the_queue_of_their_host_gets_short() {
         |_, _| Next::Done(()),
         |FetchedJob { job, .. }| {
             let url = job.url.as_str();
-            let host = if url.contains("//a.") { 0 } else { 1 };
+            let host = usize::from(url.contains("//b."));
             let done = done.entry(url[..13].to_owned()).or_default();
             *done += 1;
             most_ahead = most_ahead.max(taken[host].load(Ordering::Relaxed) - *done);
