@@ -107,7 +107,7 @@ impl Report {
     pub fn new(
         with_results: bool,
         expiry_warning: Duration,
-        skipped: SkippedRecords,
+        skipped: &SkippedRecords,
         mistakes: Mistakes,
     ) -> Self {
         Self {

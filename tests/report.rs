@@ -69,7 +69,7 @@ fn report(seen: Vec<(Job, Vec<Hop>)>) -> Envelope {
     let mut report = Report::new(
         false,
         Duration::from_hours(14 * 24),
-        SkippedRecords::default(),
+        &SkippedRecords::default(),
         Mistakes::default(),
     );
     for (job, hops) in seen {

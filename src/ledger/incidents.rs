@@ -392,6 +392,7 @@ fn to_json(mapping: &Mapping, is_ours: bool) -> Map<String, Json> {
 #[cfg(test)]
 mod tests {
     use jiff::Timestamp;
+    use proptest::prelude::*;
     use urldb_protocol::{ClosedBecause, Observed, Promised, State, TextDifference};
 
     use super::*;
@@ -534,6 +535,51 @@ mod tests {
             good.replace("since:", "<<<<<<< since:"),
         ] {
             assert!(parse("0a1b2c3d", &bad).is_err(), "{bad}");
+        }
+    }
+
+    /// Texts with everything that YAML or a converter of names could trip over.
+    fn some_text() -> impl Strategy<Value = String> {
+        prop_oneof![
+            "[a-z_:#' \"\\\\-]{1,12}",
+            "\\PC{1,20}",
+            Just("true".to_owned()),
+            Just("0123".to_owned()),
+            Just("a\u{85}b\tc\u{2028}".to_owned()),
+            Just("null".to_owned()),
+        ]
+    }
+
+    proptest! {
+        #[test]
+        fn whatever_is_written_is_read_again(
+            texts in proptest::collection::vec(some_text(), 9),
+            number in any::<u64>(),
+            flag in any::<bool>(),
+        ) {
+            let mut incident = incident();
+            incident.host.clone_from(&texts[0]);
+            incident.reason = Some(texts[1].clone());
+            incident.redirect = flag.then(|| texts[2].clone());
+            incident.urls[0].url.clone_from(&texts[3]);
+            incident.urls[0].request = flag.then(|| texts[4].clone());
+            incident.evidence.detail.clone_from(&texts[5]);
+            incident.evidence.observed.content_type = Some(texts[6].clone());
+            incident.evidence.observed.length = Some(number);
+            incident.silent = flag;
+            let thread = BTreeMap::from([(texts[7].clone(), texts[8].clone())]);
+            incident.threads = BTreeMap::from([(texts[8].clone(), thread)]);
+            let text = to_text(&incident).unwrap();
+            prop_assert_eq!(parse(&incident.id, &text).unwrap(), incident);
+        }
+
+        #[test]
+        fn a_damaged_file_is_no_panic(at in any::<proptest::sample::Index>(), new in "\\PC{0,3}") {
+            let mut text = to_text(&incident()).unwrap();
+            let at = at.index(text.len());
+            prop_assume!(text.is_char_boundary(at));
+            text.replace_range(at..=at, &new);
+            let _ = parse("0a1b2c3d", &text);
         }
     }
 }

@@ -22,7 +22,8 @@ pub(super) struct FailureLog<'a> {
 
 /// What is remembered of the failures of one URL after a run.
 pub(super) struct Failures {
-    pub(super) failures: Vec<String>,
+    /// The ids of the runs in which it failed, oldest first.
+    pub(super) runs: Vec<String>,
     pub(super) intermittent: Option<Timestamp>,
     pub(super) warning: Option<Intermittent>,
 }
@@ -45,7 +46,7 @@ impl FailureLog<'_> {
                 failures.clear();
             }
             return Failures {
-                failures,
+                runs: failures,
                 intermittent,
                 warning: None,
             };
@@ -57,7 +58,7 @@ impl FailureLog<'_> {
         }
         if failures.is_empty() {
             return Failures {
-                failures,
+                runs: failures,
                 intermittent: None,
                 warning: None,
             };
@@ -83,7 +84,7 @@ impl FailureLog<'_> {
             failures.clear();
         }
         Failures {
-            failures,
+            runs: failures,
             intermittent,
             warning,
         }

@@ -9,6 +9,7 @@ use urldb_protocol::{
     AffectedUrl, CertificateDates, Evidence, Incident, Observed, Phase, Promised, Reason, RunInfo,
     State, Totals,
 };
+use urldb_text::Secrets;
 use urldb_verdict::incident::{RunFacts, UrlOutcome, incidents_after};
 use urldb_verdict::{
     Classification, Job, JobKey, JudgedJob, Observation, SkippedRecords, UrlStatus,
@@ -62,7 +63,7 @@ impl PlannedUrls {
 pub(super) struct Outcomes {
     /// The affected URLs of the open incidents.
     members: HashSet<UrlKey>,
-    outcomes: Vec<UrlOutcome>,
+    urls: Vec<UrlOutcome>,
     keys: HashMap<UrlKey, JobKey>,
     /// The first URL of each host and cause: it has the evidence.
     first: HashMap<CauseKey, usize>,
@@ -70,6 +71,8 @@ pub(super) struct Outcomes {
     contents: HashMap<String, ContentPair>,
     /// Number of URLs that are believed to be broken.
     broken: u64,
+    /// Texts that a server may send back, and that no file of an incident shows.
+    secrets: Secrets,
 }
 
 /// Host, state, reason and target of the redirect.
@@ -94,9 +97,10 @@ impl<'a> RecordedJob<'a> {
     /// A job of `check`, which believes what it sees and keeps nothing.
     pub(super) fn of_check(judged: &'a JudgedJob, now: Timestamp) -> Self {
         let Classification { state, reason, .. } = &judged.verdict.classification;
-        let (state, reason) = match state.is_broken() {
-            true => (*state, reason.map(|reason| reason.to_string())),
-            false => (State::Ok, None),
+        let (state, reason) = if state.is_broken() {
+            (*state, reason.map(|reason| reason.to_string()))
+        } else {
+            (State::Ok, None)
         };
         Self {
             judged,
@@ -116,15 +120,16 @@ impl<'a> RecordedJob<'a> {
 }
 
 impl Outcomes {
-    pub(super) fn of(open: &[Incident]) -> Self {
+    pub(super) fn of(open: &[Incident], secrets: Secrets) -> Self {
         let members = open.iter().flat_map(Incident::affected);
         Self {
             members: members.map(key_of).collect(),
-            outcomes: vec![],
+            urls: vec![],
             keys: HashMap::new(),
             first: HashMap::new(),
             contents: HashMap::new(),
             broken: 0,
+            secrets,
         }
     }
 
@@ -154,10 +159,13 @@ impl Outcomes {
         }
         let seen = observations.get(verdict.observation);
         let reason = verdict.classification.reason;
-        let redirect = seen.and_then(|seen| redirect(verdict.state(), seen));
+        let mut redirect = seen.and_then(|seen| redirect(verdict.state(), seen));
+        if let Some(redirect) = &mut redirect {
+            self.secrets.redact_in(redirect);
+        }
         let host = job.host().to_owned();
         self.keys.insert(key_of_job(job), job.key.clone());
-        self.outcomes.push(UrlOutcome {
+        self.urls.push(UrlOutcome {
             url: job.url.to_string(),
             request: job.key.request.clone(),
             file: job.file.clone(),
@@ -180,9 +188,9 @@ impl Outcomes {
     /// Gives the last outcome evidence if it is the first URL of its cause, and takes that of the URL
     /// that was the first until now.
     fn add_evidence(&mut self, cause: CauseKey, recorded: &RecordedJob<'_>) {
-        let index = self.outcomes.len() - 1;
+        let index = self.urls.len() - 1;
         let place = |index: usize| {
-            let outcome = &self.outcomes[index];
+            let outcome = &self.urls[index];
             (&outcome.file, outcome.line, &outcome.url)
         };
         let known = self.first.get(&cause).copied();
@@ -191,14 +199,16 @@ impl Outcomes {
         }
         self.first.insert(cause, index);
         if let Some(known) = known {
-            let outcome = &mut self.outcomes[known];
+            let outcome = &mut self.urls[known];
             outcome.evidence = None;
             self.contents.remove(&outcome.url);
         }
         let JudgedJob {
             job, observations, ..
         } = recorded.judged;
-        self.outcomes[index].evidence = Some(Box::new(evidence(recorded)));
+        let mut evidence = evidence(recorded);
+        self.hide_secrets(&mut evidence);
+        self.urls[index].evidence = Some(Box::new(evidence));
         let seen = observations.get(recorded.judged.verdict.observation);
         let observed = seen.and_then(Observation::complete_body);
         if let Some(promised) = job.promise.sha256
@@ -218,6 +228,27 @@ impl Outcomes {
                 length: job.promise.length.unwrap_or_default().max(observed.length),
             };
             self.contents.insert(job.url.to_string(), pair);
+        }
+    }
+
+    /// Redacts secrets in everything that a server may have written.
+    fn hide_secrets(&self, evidence: &mut Evidence) {
+        self.secrets.redact_in(&mut evidence.detail);
+        let Observed {
+            final_url,
+            content_type,
+            redirect,
+            ..
+        } = &mut evidence.observed;
+        let texts = [
+            final_url,
+            content_type,
+            redirect,
+            &mut evidence.not_archived,
+            &mut evidence.last_modified,
+        ];
+        for text in texts.into_iter().flatten() {
+            self.secrets.redact_in(text);
         }
     }
 }
@@ -244,10 +275,11 @@ impl RunIncidents<'_> {
         outcomes: Outcomes,
     ) -> (Vec<Incident>, Totals) {
         let Outcomes {
-            outcomes,
+            urls: outcomes,
             keys,
             contents,
             broken,
+            secrets,
             ..
         } = outcomes;
         let complete = self.past.iter().filter(|run| run.is_complete());
@@ -270,14 +302,14 @@ impl RunIncidents<'_> {
         for incident in &mut incidents {
             self.complete(incident, &keys, ledger);
         }
-        self.compare(&mut incidents, &contents);
+        self.compare(&mut incidents, &contents, &secrets);
         self.note(&incidents, &keys, ledger);
         let totals = self.totals(&incidents, &outcomes, broken);
         (incidents, totals)
     }
 
     /// What `check` sees, grouped like incidents: without ids, since no later run knows of them.
-    pub(super) fn of_check(&self, outcomes: Outcomes) -> (Vec<Incident>, Totals) {
+    pub(super) fn of_check(&self, outcomes: &Outcomes) -> (Vec<Incident>, Totals) {
         let facts = RunFacts {
             id: &self.run.id,
             project: &self.run.project,
@@ -287,7 +319,7 @@ impl RunIncidents<'_> {
             is_gone: &|_| false,
             is_taken: &|_| false,
         };
-        let mut incidents = incidents_after(vec![], &outcomes.outcomes, &facts);
+        let mut incidents = incidents_after(vec![], &outcomes.urls, &facts);
         for incident in &mut incidents {
             incident.id.clear();
             incident.key.clear();
@@ -295,7 +327,7 @@ impl RunIncidents<'_> {
             incident.opened = None;
             incident.host_urls = self.host_urls(incident);
         }
-        let totals = self.totals(&incidents, &outcomes.outcomes, outcomes.broken);
+        let totals = self.totals(&incidents, &outcomes.urls, outcomes.broken);
         (incidents, totals)
     }
 
@@ -351,7 +383,12 @@ impl RunIncidents<'_> {
     }
 
     /// Compares promised and observed contents of the incidents that the run opened.
-    fn compare(&self, incidents: &mut [Incident], contents: &HashMap<String, ContentPair>) {
+    fn compare(
+        &self,
+        incidents: &mut [Incident],
+        contents: &HashMap<String, ContentPair>,
+        secrets: &Secrets,
+    ) {
         let folder = self.config.root.join(&self.config.archive.path);
         let opened = incidents.iter_mut();
         let opened = opened.filter(|incident| incident.phase == Phase::Opened && !incident.silent);
@@ -368,7 +405,11 @@ impl RunIncidents<'_> {
             return;
         };
         for (incident, pair) in pairs {
-            if let Ok(Some(difference)) = pair.compare(&catalogue) {
+            if let Ok(Some(mut difference)) = pair.compare(&catalogue) {
+                let text = difference.text.as_mut();
+                let lines = text.map(|text| text.lines.iter_mut());
+                let lines = lines.into_iter().flatten();
+                lines.for_each(|line| secrets.redact_in(line));
                 incident.evidence.first_difference = Some(difference.first);
                 incident.evidence.text = difference.text;
             }

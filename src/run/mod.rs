@@ -71,8 +71,8 @@ pub fn check(options: &RunOptions<'_>) -> anyhow::Result<Outcome> {
     )?;
     let mut planned = PlannedUrls::default();
     planned.count(jobs.by_host(), &skipped);
-    let mut outcomes = Outcomes::of(&[]);
-    let mut report = new_report(options, skipped, mistakes::current(files));
+    let mut outcomes = Outcomes::of(&[], options.config.secrets());
+    let mut report = new_report(options, &skipped, mistakes::current(files));
     observe_planned(options, &mut jobs, &(), |judged| {
         outcomes.add(&RecordedJob::of_check(&judged, started));
         report.add(&ReportedJob::new(&judged, None));
@@ -90,7 +90,7 @@ pub fn check(options: &RunOptions<'_>) -> anyhow::Result<Outcome> {
         planned,
         understood: &[],
     };
-    let (incidents, totals) = incidents.of_check(outcomes);
+    let (incidents, totals) = incidents.of_check(&outcomes);
     report.set_incidents(incidents, totals);
     let exit_code = report.exit_code();
     let (envelope, results) = report.finish(run);
@@ -139,7 +139,7 @@ pub fn run(options: &RunOptions<'_>) -> anyhow::Result<Outcome> {
     let mistakes = mistakes::compared(&mut ledger, files);
 
     let mut messages = Messages::default();
-    let report = new_report(options, skipped, mistakes);
+    let report = new_report(options, &skipped, mistakes);
     let ledger = SharedLedger::new(ledger);
     let history = RunHistory {
         run: &run.id,
@@ -240,7 +240,7 @@ fn check_and_archive(
             run: history.run,
             past: history.past,
         },
-        outcomes: Outcomes::of(history.open),
+        outcomes: Outcomes::of(history.open, config.secrets()),
         certificates: BTreeMap::new(),
         trouble: None,
         files: BTreeSet::new(),
@@ -281,7 +281,7 @@ fn check_and_archive(
     Ok((report, outcomes))
 }
 
-fn new_report(options: &RunOptions<'_>, skipped: SkippedRecords, mistakes: Mistakes) -> Report {
+fn new_report(options: &RunOptions<'_>, skipped: &SkippedRecords, mistakes: Mistakes) -> Report {
     let expiry_warning = options.config.check.expiry_warning;
     let secrets = options.config.secrets();
     Report::new(options.with_results, expiry_warning, skipped, mistakes).hiding(secrets)

@@ -204,7 +204,7 @@ impl Recorder<'_> {
                 bad_response,
                 added: None,
                 updated: None,
-                failures: log.failures,
+                failures: log.runs,
                 intermittent: log.intermittent,
                 incident: previous.and_then(|entry| entry.incident.clone()),
             };

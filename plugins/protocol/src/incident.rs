@@ -127,6 +127,10 @@ pub enum ClosedBecause {
 }
 
 /// A URL of an incident.
+#[expect(
+    clippy::struct_excessive_bools,
+    reason = "independent facts about a URL, each a field of the report"
+)]
 #[derive(Debug, Clone, PartialEq, Eq, Serialize, Deserialize, JsonSchema)]
 pub struct AffectedUrl {
     /// The URL.

@@ -175,13 +175,14 @@ impl<'a> Update<'a> {
                         });
                         members.insert(key);
                     }
-                    Some(outcome) => match left_because(outcome, &changing.cause) {
-                        Some(because) => changing.leave(known, because),
-                        None => {
+                    Some(outcome) => {
+                        if let Some(because) = left_because(outcome, &changing.cause) {
+                            changing.leave(known, because);
+                        } else {
                             changing.stay(&known, outcome);
                             members.insert(key);
                         }
-                    },
+                    }
                 }
             }
         }
