@@ -106,7 +106,7 @@ impl Ledger {
     }
 
     /// The dates of the certificate that a host showed last.
-    pub fn certificate(&self, domain: &str) -> Option<&CertificateDates> {
+    fn certificate(&self, domain: &str) -> Option<&CertificateDates> {
         self.domains.get(domain)?.certificate.as_ref()
     }
 

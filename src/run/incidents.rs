@@ -9,10 +9,10 @@ use urldb_protocol::{
     AffectedUrl, CertificateDates, Evidence, Incident, Observed, Phase, Promised, Reason, RunInfo,
     State, Totals,
 };
-use urldb_text::Secrets;
+use urldb_text::{Secrets, sanitize};
 use urldb_verdict::incident::{RunFacts, UrlOutcome, incidents_after};
 use urldb_verdict::{
-    Classification, Job, JobKey, JudgedJob, Observation, SkippedRecords, UrlStatus,
+    Certificate, Classification, Job, JobKey, JudgedJob, Observation, SkippedRecords, UrlStatus,
 };
 
 use crate::archive::{Catalogue, ContentPair};
@@ -89,8 +89,6 @@ pub(super) struct RecordedJob<'a> {
     pub(super) is_accepted: bool,
     /// The URI of the content that the ledger had before the run.
     pub(super) known_uri: Option<&'a str>,
-    /// The certificate that the host showed last, before this run.
-    pub(super) certificate: Option<&'a CertificateDates>,
 }
 
 impl<'a> RecordedJob<'a> {
@@ -114,7 +112,6 @@ impl<'a> RecordedJob<'a> {
             not_archived: None,
             is_accepted: false,
             known_uri: None,
-            certificate: None,
         }
     }
 }
@@ -475,11 +472,8 @@ fn evidence(recorded: &RecordedJob<'_>) -> Evidence {
                 == (attempt.state, attempt.reason, &attempt.observed)
         })
     });
-    let is_tls = verdict.classification.reason == Some(Reason::TlsExpired);
-    let expired = recorded.certificate.filter(|certificate| {
-        let began = seen.map(|seen| seen.started);
-        is_tls && began.is_some_and(|began| certificate.not_after < began)
-    });
+    let failure = seen.and_then(|seen| seen.failure.as_ref());
+    let rejected = failure.and_then(|failure| failure.certificate.as_deref());
     let count = |count: usize| u32::try_from(count).unwrap_or(u32::MAX);
     Evidence {
         url: job.url.to_string(),
@@ -495,7 +489,19 @@ fn evidence(recorded: &RecordedJob<'_>) -> Evidence {
         last_modified: last
             .and_then(|hop| hop.header("last-modified"))
             .map(str::to_owned),
-        certificate: expired.cloned(),
+        certificate: rejected.map(certificate_dates),
+    }
+}
+
+/// The part of a certificate that reports and the ledger have.
+pub(super) fn certificate_dates(certificate: &Certificate) -> CertificateDates {
+    let mut names = certificate.issuer.split(',').map(str::trim);
+    let common_name = names.find_map(|name| name.strip_prefix("CN="));
+    CertificateDates {
+        not_before: certificate.not_before,
+        not_after: certificate.not_after,
+        // The server chooses the issuer's name.
+        issuer: sanitize(common_name.unwrap_or_default()).into_owned(),
     }
 }
 

@@ -7,11 +7,10 @@ use std::collections::{BTreeMap, BTreeSet};
 use std::thread;
 
 use urldb_protocol::{CertificateDates, State};
-use urldb_text::sanitize;
 use urldb_verdict::{Job, JudgedJob, Observation, UrlStatus, Verdict, VerdictOptions};
 
 use super::failures::FailureLog;
-use super::incidents::{Outcomes, RecordedJob};
+use super::incidents::{Outcomes, RecordedJob, certificate_dates};
 use super::past_runs::SharedLedger;
 use super::pool::Pool;
 use crate::ambient::Ambient;
@@ -186,7 +185,6 @@ impl Recorder<'_> {
             not_archived: not_archived.as_deref(),
             is_accepted: was_changed && url_status.state == State::Ok && is_same,
             known_uri: old_capture.map(|capture| capture.uri.as_str()),
-            certificate: ledger.certificate(&job.key.domain),
         });
         if job.key.alias.is_some() && url_status.is_untroubled() {
             // The ledger has an alias only while something is wrong with it.
@@ -232,11 +230,7 @@ impl Recorder<'_> {
         }
         for hop in observations.iter().filter_map(Observation::first) {
             if let Some(certificate) = &hop.certificate {
-                let dates = CertificateDates {
-                    not_before: certificate.not_before,
-                    not_after: certificate.not_after,
-                    issuer: sanitize(&certificate.issuer).into_owned(),
-                };
+                let dates = certificate_dates(certificate);
                 let known = self.certificates.entry(job.key.domain.clone());
                 known.or_default().insert(dates);
             }

@@ -2,10 +2,11 @@
 
 use serde_json::Value;
 
+use crate::certificates::{Authority, Kind};
 use crate::run::mailing;
 use crate::sandbox::{Ran, Sandbox};
 use crate::site::{Site, promise, promises};
-use crate::support::Reply;
+use crate::support::{Reply, Server};
 
 const TEXTS: [(&str, &str); 3] = [("/a", "first"), ("/b", "second"), ("/c", "third")];
 
@@ -440,4 +441,33 @@ fn a_damaged_incident_is_an_error_and_a_foreign_file_is_none() {
         .urldb(&["run"])
         .code(2)
         .complains(&["cannot use", name]);
+}
+
+#[test]
+fn an_expired_certificate_is_named_with_its_dates() {
+    let authority = Authority::new();
+    let tls = authority.server(&[Kind::Good, Kind::Expired], "secure.test");
+    let server = Server::tls(tls, |_| Reply::ok("first").close());
+    let sandbox = Sandbox::new(&format!(
+        "[check]\nretries = 0\n[network]\nmap = [\"secure.test={}\"]\nca-file = \"{}\"\n",
+        server.address(),
+        authority.file().display()
+    ));
+    let file = promises(&[("/a", "first")]).replacen("---\n", "---\nhttp: false\nhttps: true\n", 1);
+    sandbox.write("urldb/secure.test.yaml", file);
+    run(&sandbox, 0);
+    let ledger = sandbox.read("status/secure.test.yaml");
+    let dates = "---\ncertificate:\n  issuer: The authority\n  not-after: '3000-01-01T00:00:00Z'\n  \
+                 not-before: '2020-01-01T00:00:00Z'\n---\n";
+    assert!(ledger.starts_with(dates), "{ledger}");
+    run(&sandbox, 3);
+    let document = run(&sandbox, 1);
+    let incident = &document["incidents"][0];
+    assert_eq!(incident["reason"], "tls-expired");
+    let certificate = serde_json::json!({
+        "not_before": "2019-01-01T00:00:00Z",
+        "not_after": "2020-01-01T00:00:00Z",
+        "issuer": "The authority"
+    });
+    assert_eq!(incident["evidence"]["certificate"], certificate);
 }

@@ -76,6 +76,9 @@ mod urls;
 mod watch;
 mod words;
 
+#[expect(dead_code, reason = "these tests need two of its kinds")]
+#[path = "../behaviours/certificates.rs"]
+mod certificates;
 #[path = "../../plugins/email/tests/email/mime.rs"]
 mod mime;
 #[path = "../../plugins/email/tests/email/server.rs"]

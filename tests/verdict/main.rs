@@ -97,6 +97,7 @@ fn failed(kind: FailureKind) -> Observation {
         failure: Some(Failure {
             kind,
             detail: "because".into(),
+            certificate: None,
         }),
         ..seen(vec![])
     }
@@ -106,6 +107,7 @@ fn truncated() -> Observation {
     let failure = Some(Failure {
         kind: FailureKind::Disconnected,
         detail: "connection closed".into(),
+        certificate: None,
     });
     Observation {
         failure,

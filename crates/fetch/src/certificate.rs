@@ -33,7 +33,7 @@ fn timestamp(time: ASN1Time) -> Option<Timestamp> {
 pub(crate) struct RejectedCertificate {
     /// The error of the verifier.
     pub(crate) error: rustls::Error,
-    certificate: Certificate,
+    pub(crate) certificate: Certificate,
 }
 
 /// A TLS error for people: what is wrong, and nothing about the library.

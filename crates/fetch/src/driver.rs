@@ -299,6 +299,7 @@ where
             .then(|| Failure {
                 kind: FailureKind::HostSilent,
                 detail: format!("{host} sent no response for {patience:?} (host-patience)"),
+                certificate: None,
             })
     }
 

@@ -78,6 +78,7 @@ impl Exchange<'_> {
             return Err(Failure {
                 kind: FailureKind::Connect,
                 detail: "the proxy rejected the user name or the password (407)".to_owned(),
+                certificate: None,
             });
         }
         let hop = Hop {
@@ -138,7 +139,13 @@ impl Exchange<'_> {
         let NextRequest { method, url, .. } = next;
         let is_safe = is_safe_method(method.as_str());
         let has_body = next.with_body && self.job.request.body.is_some();
-        let refuse = |kind, detail| Err(Failure { kind, detail });
+        let refuse = |kind, detail| {
+            Err(Failure {
+                kind,
+                detail,
+                certificate: None,
+            })
+        };
         if !next.is_same_origin && (has_body || !is_safe) {
             let what = if has_body { "and its body " } else { "" };
             return refuse(
@@ -219,6 +226,7 @@ impl Exchange<'_> {
             Ok(Err(forbidden)) => Err(Failure {
                 kind: FailureKind::Refused,
                 detail: forbidden.to_string(),
+                certificate: None,
             }),
             Err(_) if self.is_timed_out() => {
                 Err(self.total_timeout("before the head of the response was complete"))
@@ -326,6 +334,7 @@ fn timeout_failure(detail: String) -> Failure {
     Failure {
         kind: FailureKind::Timeout,
         detail,
+        certificate: None,
     }
 }
 

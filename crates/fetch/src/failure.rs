@@ -6,7 +6,7 @@ use std::error::Error;
 use std::io;
 
 use rustls::CertificateError;
-use urldb_verdict::{Failure, FailureKind};
+use urldb_verdict::{Certificate, Failure, FailureKind};
 
 use crate::certificate::RejectedCertificate;
 use crate::client::MAX_HEADERS;
@@ -25,7 +25,14 @@ pub(crate) fn failure_of(error: reqwest::Error, options: &HostOptions) -> Failur
     Failure {
         kind: kind(&error, &chain),
         detail: detail(&error, &chain, options),
+        certificate: rejected_certificate(&chain).map(Box::new),
     }
+}
+
+/// The certificate that the verifier rejected, if that is the failure.
+fn rejected_certificate(chain: &[&(dyn Error + 'static)]) -> Option<Certificate> {
+    let rejected = find::<rustls::Error>(chain).and_then(RejectedCertificate::within)?;
+    Some(rejected.certificate.clone())
 }
 
 fn kind(error: &reqwest::Error, chain: &[&(dyn Error + 'static)]) -> FailureKind {

@@ -182,6 +182,7 @@ fn record_headers(
         let refuse = || Failure {
             kind: FailureKind::Refused,
             detail: format!("the record's request header {name:?} cannot be sent"),
+            certificate: None,
         };
         let name = HeaderName::from_bytes(name.as_bytes()).map_err(|_| refuse())?;
         let value = HeaderValue::from_str(value).map_err(|_| refuse())?;
@@ -201,5 +202,6 @@ fn host_header(url: &Url) -> Result<HeaderValue, Failure> {
     HeaderValue::from_str(authority).map_err(|_| Failure {
         kind: FailureKind::Refused,
         detail: format!("{authority:?} cannot be sent as a Host header"),
+        certificate: None,
     })
 }

@@ -64,5 +64,6 @@ fn failure(detail: &str) -> Failure {
     Failure {
         kind: FailureKind::RunEnded,
         detail: detail.to_owned(),
+        certificate: None,
     }
 }

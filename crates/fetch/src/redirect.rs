@@ -27,6 +27,7 @@ impl NextRequest {
         let refuse = |detail| Failure {
             kind: FailureKind::Refused,
             detail,
+            certificate: None,
         };
         let method = Method::from_bytes(method.as_bytes())
             .map_err(|_| refuse(format!("{method:?} is not a method")))?;
@@ -108,12 +109,14 @@ impl Visited {
             return Err(Failure {
                 kind: FailureKind::RedirectLoop,
                 detail: format!("the redirect leads back to {url}"),
+                certificate: None,
             });
         }
         if self.requests.len() > max_redirects {
             return Err(Failure {
                 kind: FailureKind::RedirectLimit,
                 detail: format!("more than {max_redirects} redirects"),
+                certificate: None,
             });
         }
         self.requests.insert((next.method.clone(), url));
@@ -133,6 +136,7 @@ fn invalid(detail: String) -> Failure {
     Failure {
         kind: FailureKind::RedirectInvalid,
         detail,
+        certificate: None,
     }
 }
 

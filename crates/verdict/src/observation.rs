@@ -179,6 +179,8 @@ pub struct Failure {
     pub kind: FailureKind,
     /// The cause, for people.
     pub detail: String,
+    /// The certificate that was rejected, if that is the failure.
+    pub certificate: Option<Box<Certificate>>,
 }
 
 /// The kinds of failure. [`FailureKind::reason`] gives the [`Reason`] of each.
