@@ -62,21 +62,15 @@ impl DomainFile {
         let mut findings = Vec::new();
         let mut records = Vec::with_capacity(entries.len());
         for same in entries.chunk_by(|a, b| a.0 == b.0) {
-            let (first, others) = (same[0].1, &same[1..]);
-            if others.is_empty() {
-                records.push(first.canonical());
-                continue;
-            }
-            let plain = first.canonical_without_comments();
-            let mut layout = first.layout.clone();
-            for (_, other) in others {
-                if other.canonical_without_comments() == plain {
-                    layout.add_comments_of(&other.layout);
-                } else {
-                    findings.push(duplicate_record(first, other));
-                }
-            }
-            records.push(layout.render(&first.record.fields(ListOrder::Sorted), KeyOrder::Sorted));
+            let first = same[0].1;
+            let others: Vec<&RecordEntry> = same[1..].iter().map(|(_, entry)| *entry).collect();
+            let (text, different) = render_equal(first, &others);
+            findings.extend(
+                different
+                    .into_iter()
+                    .map(|other| duplicate_record(first, other)),
+            );
+            records.push(text);
         }
         if findings.is_empty() {
             Ok(records)
@@ -84,6 +78,28 @@ impl DomainFile {
             Err(findings)
         }
     }
+}
+
+/// The canonical text of a record, with the comments of those of `others` that are equal to it; and
+/// the others.
+pub(crate) fn render_equal<'a>(
+    first: &RecordEntry,
+    others: &[&'a RecordEntry],
+) -> (String, Vec<&'a RecordEntry>) {
+    if others.is_empty() {
+        return (first.canonical(), vec![]);
+    }
+    let mut layout = first.layout.clone();
+    let mut different = vec![];
+    for &other in others {
+        if other.says_the_same_as(first) {
+            layout.add_comments_of(&other.layout);
+        } else {
+            different.push(other);
+        }
+    }
+    let fields = first.record.fields(ListOrder::Sorted);
+    (layout.render(&fields, KeyOrder::Sorted), different)
 }
 
 /// The finding that `again` is a record for the same request as `first`.
@@ -115,7 +131,8 @@ impl RecordEntry {
             .render(&self.record.fields(ListOrder::Sorted), KeyOrder::Sorted)
     }
 
-    fn canonical_without_comments(&self) -> String {
+    /// The canonical text of the record without its comments.
+    pub(crate) fn canonical_without_comments(&self) -> String {
         Layout::default().render(&self.record.fields(ListOrder::Sorted), KeyOrder::Sorted)
     }
 }

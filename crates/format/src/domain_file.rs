@@ -11,7 +11,7 @@ use crate::document::Document;
 use crate::error::Error;
 use crate::layout::Layout;
 use crate::read::read_each;
-use crate::record::{ListOrder, Metadata, Record, RecordIdentity, without_case};
+use crate::record::{ListOrder, Metadata, Record, RecordIdentity};
 use crate::split::split;
 use crate::value::Schema;
 
@@ -330,11 +330,7 @@ impl DomainFile {
     /// The identity of a record in this file. With `case-sensitive-paths: false` the case of the path
     /// makes no difference; the case of the query does.
     pub fn identity_of(&self, record: &Record) -> RecordIdentity {
-        let mut identity = record.identity();
-        if self.metadata.case_sensitive_paths == Some(false) {
-            identity.path = without_case(&identity.path).into_owned();
-        }
-        identity
+        record.identity_with(self.metadata.ignores_case())
     }
 
     /// The text of the file, with all edits.

@@ -33,6 +33,11 @@ pub(crate) fn is_known(key: &str) -> bool {
     RECORD.contains(&key) || METADATA.contains(&key)
 }
 
+/// Whether the value of the key is a list whose order has no meaning.
+pub(crate) fn is_set(key: &str) -> bool {
+    matches!(key, "categories" | "cnames")
+}
+
 /// A key; a known key needs no allocation.
 pub(crate) type Key = Cow<'static, str>;
 

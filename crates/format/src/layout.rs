@@ -13,9 +13,10 @@ pub(crate) struct Layout {
     pub(crate) start: usize,
     /// The keys in the order of the source, each with its line relative to `start`.
     pub(crate) keys: Vec<(Key, usize)>,
-    above: Vec<String>,
+    /// The comments above the document.
+    pub(crate) above: Vec<String>,
     /// The comments inside the document, each with the following key.
-    comments: Vec<(String, String)>,
+    pub(crate) comments: Vec<(String, String)>,
     /// The text of the document, with the comments above it.
     pub(crate) source: String,
 }
@@ -40,6 +41,15 @@ impl Layout {
         Self {
             start: 1,
             source,
+            ..Self::default()
+        }
+    }
+
+    /// The layout of a document that has these comments and no source yet.
+    pub(crate) fn of_comments(above: Vec<String>, comments: Vec<(String, String)>) -> Self {
+        Self {
+            above,
+            comments,
             ..Self::default()
         }
     }

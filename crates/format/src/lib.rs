@@ -10,6 +10,8 @@
 //!                               other than plain text           text: layout, emit, scalar, resolve
 //! ```
 //!
+//! `merge` joins two changed versions of a file.
+//!
 //! `urldb-files` reads the bytes from disk and replaces the file with the text.
 //!
 //! ```
@@ -38,6 +40,7 @@ mod keys;
 mod layout;
 mod lex;
 mod lint;
+mod merge;
 mod names;
 mod parts;
 mod read;
@@ -55,6 +58,10 @@ pub use domain_file::{DomainFile, ParsedFile, RecordEntry, host_of};
 pub use emit::write_documents;
 pub use error::Error;
 pub use lint::{lint, lint_expired, lint_misnamed, lint_promise, lint_values};
+pub use merge::{
+    Conflict, ConflictKind, MarkerStyle, Merged, MergedMapping, Side, UnreadableVersion, Versions,
+    merge, merge_mappings,
+};
 pub use names::{is_domain_file, is_misnamed};
 pub use parts::{FilePart, FileParts};
 pub use read::read_documents;

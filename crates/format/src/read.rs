@@ -104,8 +104,9 @@ fn conflict_marker(line: &str) -> Option<char> {
         .next()
         .filter(|char| matches!(char, '<' | '=' | '>' | '|'))?;
     let rest = line.trim_start_matches(marker);
-    let seven = line.len() - rest.len() == 7;
-    (seven && (rest.is_empty() || rest.starts_with(' '))).then_some(marker)
+    // The attribute `conflict-marker-size` of git makes markers longer.
+    let is_long = line.len() - rest.len() >= 7;
+    (is_long && (rest.is_empty() || rest.starts_with(' '))).then_some(marker)
 }
 
 /// The first forbidden character of a line and its column, from 1. Forbidden are controls other

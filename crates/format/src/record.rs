@@ -133,6 +133,16 @@ impl Record {
         }
     }
 
+    /// The key of this record; with `fold`, the case of the path makes no difference, but for the
+    /// query.
+    pub(crate) fn identity_with(&self, fold: bool) -> RecordIdentity {
+        let mut identity = self.identity();
+        if fold {
+            identity.path = without_case(&identity.path).into_owned();
+        }
+        identity
+    }
+
     /// The request as query parameters (crates/canon), equal for equal requests; `None` for a GET.
     pub(crate) fn request_key(&self) -> Option<String> {
         let request = urldb_canon::Request {
@@ -301,6 +311,11 @@ impl Metadata {
         } else {
             Scheme::Https
         }
+    }
+
+    /// Whether paths that differ only in case are one URL.
+    pub(crate) fn ignores_case(&self) -> bool {
+        self.case_sensitive_paths == Some(false)
     }
 
     /// The metadata in a document.

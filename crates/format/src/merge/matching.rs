@@ -1,0 +1,72 @@
+//! Finds which records of the three versions are one record.
+
+use std::collections::{BTreeMap, HashMap};
+
+use crate::domain_file::{DomainFile, RecordEntry};
+use crate::record::RecordIdentity;
+
+/// One record in the three versions: base, ours, theirs.
+pub(super) type RecordVersions<'a> = [Option<&'a RecordEntry>; 3];
+
+/// The records of the three versions, by identity; `fold` makes the case of paths irrelevant.
+pub(super) fn match_records<'a>(files: [&'a DomainFile; 3], fold: bool) -> Vec<RecordVersions<'a>> {
+    let mut by_identity: BTreeMap<RecordIdentity, [Vec<&RecordEntry>; 3]> = BTreeMap::new();
+    for (version, file) in files.into_iter().enumerate() {
+        for entry in file.records() {
+            let identity = entry.record.identity_with(fold);
+            by_identity.entry(identity).or_default()[version].push(entry);
+        }
+    }
+    let mut matched = Vec::with_capacity(by_identity.len());
+    for (_, entries) in by_identity {
+        match entries.each_ref().map(Vec::as_slice) {
+            [[] | [_], [] | [_], [] | [_]] => {
+                matched.push(entries.map(|entries| entries.first().copied()));
+            }
+            _ => matched.extend(match_repeated(entries)),
+        }
+    }
+    matched
+}
+
+/// Matches records of one identity, which a version has more than once: records of equal content
+/// first, the others in the order of the file.
+fn match_repeated([base, ours, theirs]: [Vec<&RecordEntry>; 3]) -> Vec<RecordVersions<'_>> {
+    let (of_ours, new_ours) = pair(&base, &ours);
+    let (of_theirs, new_theirs) = pair(&base, &theirs);
+    let known = base.iter().zip(of_ours.into_iter().zip(of_theirs));
+    let known = known.map(|(base, (ours, theirs))| [Some(*base), ours, theirs]);
+    let (partners, others) = pair(&new_ours, &new_theirs);
+    let new = new_ours.iter().zip(partners);
+    let new = new.map(|(ours, theirs)| [None, Some(*ours), theirs]);
+    let others = others.into_iter().map(|theirs| [None, None, Some(theirs)]);
+    known.chain(new).chain(others).collect()
+}
+
+/// The partner of each of `from` among `to`, and those of `to` that are left.
+fn pair<'a>(
+    from: &[&RecordEntry],
+    to: &[&'a RecordEntry],
+) -> (Vec<Option<&'a RecordEntry>>, Vec<&'a RecordEntry>) {
+    let mut by_content: HashMap<String, Vec<usize>> = HashMap::new();
+    for (index, entry) in to.iter().enumerate().rev() {
+        let content = entry.canonical_without_comments();
+        by_content.entry(content).or_default().push(index);
+    }
+    let mut is_free = vec![true; to.len()];
+    let mut partners: Vec<Option<&RecordEntry>> = Vec::with_capacity(from.len());
+    for entry in from {
+        let equal = by_content.get_mut(&entry.canonical_without_comments());
+        let index = equal.and_then(Vec::pop);
+        partners.push(index.map(|index| to[index]));
+        if let Some(index) = index {
+            is_free[index] = false;
+        }
+    }
+    let mut free = to.iter().zip(is_free).filter(|(_, is_free)| *is_free);
+    for partner in partners.iter_mut().filter(|partner| partner.is_none()) {
+        *partner = free.next().map(|(entry, _)| *entry);
+    }
+    let rest = free.map(|(entry, _)| *entry).collect();
+    (partners, rest)
+}

@@ -1,0 +1,176 @@
+//! Three-way merge of domain files, by record and by key.
+//!
+//! - `values`: merges two mappings, key by key.
+//! - `comments`: merges the comments of a document.
+//! - `matching`: which records of the three versions are one record.
+//! - `document`: merges one document, or states its conflict.
+//! - `output`: the text of the result, with markers around conflicts.
+//!
+//! A record is what [`crate::lint`] takes for one: the same path and request. Each record is merged
+//! alone:
+//!
+//! | ours | theirs | result |
+//! |---|---|---|
+//! | unchanged | any | theirs |
+//! | any | unchanged | ours |
+//! | changed or added | the same change | the change |
+//! | changed or added | another change | key by key; a key with two new values is a conflict |
+//! | removed | changed | a conflict |
+//!
+//! `categories` and `cnames` are sets: additions and removals of both sides count. Memory: the three
+//! texts and what they parse into, about eleven times the size of the three files together.
+
+mod comments;
+mod document;
+mod matching;
+mod output;
+mod values;
+
+use std::path::Path;
+
+use urldb_text::Finding;
+
+use crate::domain_file::DomainFile;
+
+pub use output::MarkerStyle;
+pub use values::{MergedMapping, merge_mappings};
+
+/// One of the two versions to merge.
+#[derive(Debug, Clone, Copy, PartialEq, Eq)]
+pub enum Side {
+    /// The version of the branch that is merged into.
+    Ours,
+    /// The version of the branch that is merged.
+    Theirs,
+}
+
+/// The three versions of one file; `None` for a version without the file.
+#[derive(Debug, Clone, Copy, PartialEq, Eq)]
+pub struct Versions<'a> {
+    /// The common ancestor.
+    pub base: Option<&'a [u8]>,
+    /// Our version.
+    pub ours: Option<&'a [u8]>,
+    /// Their version.
+    pub theirs: Option<&'a [u8]>,
+}
+
+impl<'a> Versions<'a> {
+    /// The version that counts whatever the format of the file: the only one that changed, or the
+    /// one that both sides made. `None` if both sides changed the file in different ways.
+    pub fn undisputed(&self) -> Option<Option<&'a [u8]>> {
+        if self.ours == self.theirs || self.base == self.theirs {
+            Some(self.ours)
+        } else if self.base == self.ours {
+            Some(self.theirs)
+        } else {
+            None
+        }
+    }
+}
+
+/// The result of a merge.
+#[derive(Debug, Clone, PartialEq, Eq)]
+pub enum Merged {
+    /// The file is gone.
+    Removed,
+    /// The file has these bytes.
+    File {
+        /// The canonical text, with markers around each conflict.
+        bytes: Vec<u8>,
+        /// What is left for a person, in the order of the lines.
+        conflicts: Vec<Conflict>,
+    },
+    /// One side removed the file, the other side changed it.
+    RemovedAndChanged {
+        /// The side that removed the file.
+        removed_by: Side,
+    },
+}
+
+/// A conflict in a merged file.
+#[derive(Debug, Clone, PartialEq, Eq)]
+pub struct Conflict {
+    /// The line of the first marker, from 1.
+    pub line: usize,
+    /// The record's path, with its method unless that is GET; `the metadata`, or `the comments at
+    /// the end`.
+    pub about: String,
+    /// What the two sides did.
+    pub kind: ConflictKind,
+}
+
+/// What the two sides of a conflict did.
+#[derive(Debug, Clone, PartialEq, Eq)]
+pub enum ConflictKind {
+    /// Both changed these keys, sorted; empty if they changed comments only.
+    Keys(Vec<String>),
+    /// One side removed the record, the other side changed it.
+    RemovedAndChanged,
+}
+
+/// A version that cannot be merged by record: some of it was not understood.
+#[derive(Debug, Clone, PartialEq, Eq)]
+pub struct UnreadableVersion {
+    /// `the common ancestor`, `ours` or `theirs`.
+    pub name: &'static str,
+    /// The first mistake in the version.
+    pub finding: Finding,
+}
+
+/// Merges the versions of a domain file. A result without conflicts is in the canonical form, and
+/// swapping the sides does not change it.
+///
+/// # Errors
+/// If both sides changed the file, and a version is not YAML of the format: nothing was merged then.
+pub fn merge(versions: Versions, style: &MarkerStyle) -> Result<Merged, UnreadableVersion> {
+    if let Some(bytes) = versions.undisputed() {
+        return Ok(bytes.map_or(Merged::Removed, |bytes| Merged::File {
+            bytes: canonical_or_same(bytes),
+            conflicts: vec![],
+        }));
+    }
+    let Versions { base, ours, theirs } = versions;
+    let (removed_by, changed) = match (ours, theirs) {
+        (Some(ours), Some(theirs)) => {
+            let base = read(base.unwrap_or_default(), "the common ancestor")?;
+            let (ours, theirs) = (read(ours, "ours")?, read(theirs, "theirs")?);
+            let merged = document::merge_files([&base, &ours, &theirs]);
+            let (text, conflicts) = output::write(merged, style);
+            let bytes = text.into_bytes();
+            return Ok(Merged::File { bytes, conflicts });
+        }
+        (None, changed) => (Side::Ours, changed),
+        (changed, None) => (Side::Theirs, changed),
+    };
+    let canonical = |bytes: Option<&[u8]>| bytes.map(canonical_or_same);
+    Ok(if canonical(base) == canonical(changed) {
+        Merged::Removed
+    } else {
+        Merged::RemovedAndChanged { removed_by }
+    })
+}
+
+/// The canonical form of a version; the same bytes if the version has none.
+fn canonical_or_same(bytes: &[u8]) -> Vec<u8> {
+    match parse(bytes).canonical() {
+        Ok(text) => text.into_bytes(),
+        Err(_) => bytes.to_owned(),
+    }
+}
+
+fn parse(bytes: &[u8]) -> DomainFile {
+    DomainFile::parse(Path::new("merge.yaml"), bytes).file
+}
+
+/// Reads a version of which every document is understood.
+fn read(bytes: &[u8], name: &'static str) -> Result<DomainFile, UnreadableVersion> {
+    let file = parse(bytes);
+    match file.blocking.first() {
+        Some(finding) => Err(UnreadableVersion {
+            name,
+            finding: finding.clone(),
+        }),
+        None => Ok(file),
+    }
+}
