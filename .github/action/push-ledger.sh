@@ -2,12 +2,19 @@
 source "$GITHUB_ACTION_PATH/.github/action/git.sh"
 [ -n "$STATE_BRANCH" ] && [ "$COMMIT_LEDGER" = true ] || { echo 'The ledger is not pushed.'; exit 0; }
 
-cd -- "$WORKING_DIRECTORY/$LEDGER"
+cd -- "$WORKING_DIRECTORY"
+project=$PWD
+cd -- "$LEDGER"
 # Runs only append lines to the history, so a merge keeps the lines of both sides.
 [ -e .gitattributes ] || echo 'history.jsonl merge=union' >.gitattributes
 git add --all
 git diff --cached --quiet && { echo 'The ledger has not changed.'; exit 0; }
 git commit --quiet -m "Record the run of $(date -u +%Y-%m-%dT%H:%M:%SZ)"
+
+# Finishes a rebase at which git stopped: two runs saw the same news, and urldb merges their entries.
+resolve() {
+  (cd -- "$project" && "$RUNNER_TEMP/urldb/bin/urldb" resolve) && GIT_EDITOR=true git rebase --quiet --continue
+}
 
 ref=refs/heads/$STATE_BRANCH
 for attempt in 1 2 3 4 5; do
@@ -15,6 +22,7 @@ for attempt in 1 2 3 4 5; do
   echo "Attempt $attempt to push the ledger failed; rebasing on what is there now."
   sleep "$attempt"
   git fetch --quiet --no-tags origin "$ref" || continue
-  git rebase --quiet FETCH_HEAD || { git rebase --abort; fail 'another run changed the ledger in the same places'; }
+  git rebase --quiet FETCH_HEAD || resolve ||
+    { git rebase --abort; fail 'another run changed the ledger in the same places'; }
 done
 fail 'the ledger could not be pushed to the state branch'

@@ -13,13 +13,16 @@ use crate::cli::print::output;
 use crate::database::edit::Edit;
 use crate::database::site_rules;
 use crate::exit::ExitCode;
-use crate::git::{CheckedFolder, FileCheck, GitEnv, Hook, Installation, Repository, pre_commit};
+use crate::git::{
+    CheckedFolder, FileCheck, GitEnv, Hook, Installation, MergeAttributes, Repository, pre_commit,
+};
 
-/// Install or run the git hooks that keep domain files canonical
+/// Install or run the git hooks and the merge driver that keep domain files canonical
 #[derive(Debug, clap::Args)]
 #[command(after_help = "\
 Examples:
-  urldb hook install           from now on, commits are normalized
+  urldb hook install           from now on, commits are normalized, and merges go by record
+  urldb hook uninstall         as it was before
   urldb hook run pre-commit    the installed hook does this")]
 pub(super) struct Args {
     #[command(subcommand)]
@@ -28,8 +31,10 @@ pub(super) struct Args {
 
 #[derive(Debug, Subcommand)]
 enum Command {
-    /// Install the hooks; existing hooks run first
+    /// Install the hooks and the merge driver; existing hooks run first
     Install,
+    /// Remove the hooks and the merge driver; existing hooks get their names back
+    Uninstall,
     /// Run one hook on the staged files
     Run {
         /// pre-commit or pre-merge-commit
@@ -51,12 +56,13 @@ pub(super) fn run(args: &Args, context: &Context) -> anyhow::Result<ExitCode> {
             anyhow::anyhow!("{} is in no git repository", context.directory.display())
         })?;
     match &args.command {
-        Command::Install => install(&repository),
+        Command::Install => install(&repository, context),
+        Command::Uninstall => uninstall(&repository, context),
         Command::Run { hook } => run_hook(&repository, *hook, context),
     }
 }
 
-fn install(repository: &Repository) -> anyhow::Result<ExitCode> {
+fn install(repository: &Repository, context: &Context) -> anyhow::Result<ExitCode> {
     let mut out = output::stdout();
     for hook in Hook::ALL {
         match repository.install_hook(hook)? {
@@ -83,7 +89,41 @@ fn install(repository: &Repository) -> anyhow::Result<ExitCode> {
             }
         }
     }
+    let changed = repository.install_merge_driver(&attributes(context))?;
+    for file in &changed {
+        let done = style::paint(style::GOOD, "installed");
+        writeln!(out, "{done} the merge driver in {}", file.display())?;
+    }
+    if changed.iter().any(|file| file.ends_with(".gitattributes")) {
+        writeln!(out, "next: commit .gitattributes")?;
+    }
     Ok(ExitCode::Success)
+}
+
+fn uninstall(repository: &Repository, context: &Context) -> anyhow::Result<ExitCode> {
+    let mut removed = repository.uninstall_merge_driver(&attributes(context))?;
+    for hook in Hook::ALL {
+        removed.extend(repository.uninstall_hook(hook)?);
+    }
+    let mut out = output::stdout();
+    for file in &removed {
+        let done = style::paint(style::GOOD, "removed");
+        writeln!(out, "{done} urldb from {}", file.display())?;
+    }
+    if removed.is_empty() {
+        writeln!(out, "nothing of urldb is installed here")?;
+    }
+    Ok(ExitCode::Success)
+}
+
+/// Which files the merge driver merges.
+fn attributes(context: &Context) -> MergeAttributes {
+    let config = &context.config;
+    MergeAttributes {
+        root: config.root.clone(),
+        database: config.database.path.clone(),
+        ledger: config.ledger.path.clone(),
+    }
 }
 
 fn run_hook(repository: &Repository, hook: Hook, context: &Context) -> anyhow::Result<ExitCode> {

@@ -18,6 +18,7 @@ mod init;
 mod lint;
 mod list;
 mod print;
+mod resolve;
 mod rm;
 mod url;
 mod watch;
@@ -64,6 +65,7 @@ enum Command {
     Export(export::Args),
     Fmt(fmt::Args),
     Lint(lint::Args),
+    Resolve(resolve::Args),
     Check(check::CheckArgs),
     Run(check::RunArgs),
     Accept(accept::Args),
@@ -102,6 +104,7 @@ fn dispatch(cli: &Cli) -> anyhow::Result<ExitCode> {
         Command::Import(args) => import::run(args, &mut context()?),
         Command::Fmt(args) => fmt::run(args, &context()?),
         Command::Lint(args) => lint::run(args, &context()?),
+        Command::Resolve(args) => resolve::run(args, &cli.global, context),
         Command::Check(args) => check::check(args, &mut context()?),
         Command::Run(args) => check::run(args, &mut context()?),
         Command::Accept(args) => accept::run(args, &mut context()?),

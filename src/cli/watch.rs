@@ -13,6 +13,7 @@ use super::args::{MapArgs, resolve_domains};
 use super::check::execute;
 use super::print::style::Format;
 use super::print::{outcome, style};
+use super::resolve::resolve_ledger;
 use crate::cli::print::output;
 use crate::config::{Config, Schedule};
 use crate::exit::ExitCode;
@@ -89,6 +90,10 @@ impl Handlers for Worker<'_> {
             return;
         };
         self.say(&format!("scheduled run ({})", schedule.cron));
+        // A pull may have left conflicts in the ledger.
+        if let Err(error) = resolve_ledger(self.context) {
+            style::print_error(&error);
+        }
         let done = selection_of(schedule, &self.context.config)
             .and_then(|selection| self.execute(&selection, run::run));
         if let Err(error) = done {

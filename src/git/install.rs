@@ -1,4 +1,4 @@
-//! Installs the shim where git looks for hooks.
+//! Installs the shim where git looks for hooks, and removes it.
 //!
 //! An existing hook is renamed, and the shim runs it first. Where another
 //! program manages the hooks, nothing is touched, and the error says what to
@@ -131,6 +131,30 @@ impl Repository {
                 Ok(Installation::Chained { hook, before })
             }
         }
+    }
+
+    /// Removes the shim of a hook, and gives the hook that was there before its name back. Returns the
+    /// hook's file if it had the shim.
+    ///
+    /// # Errors
+    /// When the hooks are shared with other repositories, or a file cannot be renamed or removed.
+    pub fn uninstall_hook(&self, hook: Hook) -> Result<Option<PathBuf>> {
+        let dir = self.hooks_dir()?;
+        let file = dir.join(hook.name());
+        let before = dir.join(format!("{}.{CHAINED}", hook.name()));
+        match urldb_files::read(&file) {
+            Ok(bytes) if String::from_utf8_lossy(&bytes).contains(MARK) => {}
+            Ok(_) => return Ok(None),
+            Err(error) if error.kind() == ErrorKind::NotFound => return Ok(None),
+            Err(error) => return Err(error).with_context(|| paths::shown(&file)),
+        }
+        let removed = if fs::symlink_metadata(&before).is_ok() {
+            fs::rename(&before, &file)
+        } else {
+            fs::remove_file(&file)
+        };
+        removed.with_context(|| format!("cannot remove {}", paths::shown(&file)))?;
+        Ok(Some(file))
     }
 
     /// The folder where git looks for hooks; `core.hooksPath` may have moved it.

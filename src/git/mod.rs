@@ -1,4 +1,4 @@
-//! Git: lists staged files, replaces staged bytes, and installs hooks.
+//! Git: lists staged and unmerged files, replaces their bytes, and installs hooks and the merge driver.
 //!
 //! Nothing else in the program runs or links git. Nothing here knows what a
 //! domain file is: the caller of [`pre_commit()`] says which files are
@@ -15,21 +15,27 @@
 //! - [`staged`]: the files that the next commit would change.
 //! - [`restage`]: replaces staged bytes.
 //! - [`pre_commit`](mod@pre_commit): the hook itself.
-//! - [`install`]: writes the hook's shim where git looks for it.
+//! - [`install`]: writes the hook's shim where git looks for it, and removes it.
+//! - [`unmerged`]: the versions of files with a conflict, and how they are resolved.
+//! - [`merge_driver`]: `.gitattributes` and git's configuration for the merge driver.
 
 mod command;
 pub mod env;
 pub mod install;
+pub mod merge_driver;
 mod paths;
 pub mod pre_commit;
 pub mod repository;
 pub mod restage;
 pub mod staged;
+pub mod unmerged;
 
 pub use command::command;
 pub use env::GitEnv;
 pub use install::{Hook, Installation};
+pub use merge_driver::MergeAttributes;
 pub use pre_commit::{CheckedFolder, FileCheck, PreCommitOutcome, pre_commit};
 pub use repository::Repository;
 pub use restage::{RestagedFile, WorkTreeUpdate};
 pub use staged::{EntryKind, StagedFile};
+pub use unmerged::{Resolution, Stage, TextMerge, TextStyle, UnmergedFile, text_merge};

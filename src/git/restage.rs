@@ -60,7 +60,7 @@ impl Repository {
         Ok(restaged)
     }
 
-    fn update_index(&self, index: &Path, lines: &[u8]) -> Result<()> {
+    pub(super) fn update_index(&self, index: &Path, lines: &[u8]) -> Result<()> {
         let mut git = self.git();
         git.env("GIT_INDEX_FILE", index)
             .args(["update-index", "-z", "--index-info"]);

@@ -12,6 +12,7 @@
 mod entry;
 mod history;
 pub mod incidents;
+mod merge;
 
 use std::collections::{BTreeMap, BTreeSet};
 use std::fs;
@@ -27,6 +28,7 @@ use urldb_verdict::JobKey;
 pub use entry::{BadResponse, Capture, Content, Entry};
 pub use history::{ChangeLine, HistoryLine, IncidentLine, PastRun, RunLine, append, past_runs};
 pub use incidents::Incidents;
+pub use merge::{merge, merge_history};
 
 /// The state of every URL, read from and written to one folder.
 #[derive(Debug)]

@@ -11,20 +11,14 @@ use crate::site::{promise, promises};
 const FILE: &str = "urldb/example.test.yaml";
 
 /// A git repository whose hooks find the program on the PATH, as users have it.
-struct Repository {
-    sandbox: Sandbox,
+pub(crate) struct Repository {
+    pub(crate) sandbox: Sandbox,
     path: String,
 }
 
 impl Repository {
     fn new() -> Self {
-        let sandbox = Sandbox::new("");
-        let programs = sandbox.path("../programs");
-        fs::create_dir(&programs).unwrap();
-        symlink(env!("CARGO_BIN_EXE_urldb"), programs.join("urldb")).unwrap();
-        let path = format!("{}:{}", programs.display(), std::env::var("PATH").unwrap());
-        let repository = Self { sandbox, path };
-        repository.git(&["init", "-q", "-b", "main"]);
+        let repository = Self::without_hook();
         repository
             .sandbox
             .urldb(&["hook", "install"])
@@ -33,10 +27,26 @@ impl Repository {
         repository
     }
 
-    fn try_git(&self, arguments: &[&str]) -> Output {
+    pub(crate) fn without_hook() -> Self {
+        let sandbox = Sandbox::new("");
+        let programs = sandbox.path("../programs");
+        fs::create_dir(&programs).unwrap();
+        symlink(env!("CARGO_BIN_EXE_urldb"), programs.join("urldb")).unwrap();
+        let path = format!("{}:{}", programs.display(), std::env::var("PATH").unwrap());
+        let repository = Self { sandbox, path };
+        repository.git(&["init", "-q", "-b", "main"]);
+        repository
+    }
+
+    pub(crate) fn try_git(&self, arguments: &[&str]) -> Output {
+        self.try_git_with_path(arguments, &self.path)
+    }
+
+    pub(crate) fn try_git_with_path(&self, arguments: &[&str], path: &str) -> Output {
         let mut git = self.sandbox.command("git");
         git.args(arguments)
-            .env("PATH", &self.path)
+            .env("PATH", path)
+            .env("GIT_EDITOR", "true")
             .env("GIT_CONFIG_SYSTEM", "/dev/null");
         for who in ["AUTHOR", "COMMITTER"] {
             git.env(format!("GIT_{who}_NAME"), "A U Thor");
@@ -46,7 +56,7 @@ impl Repository {
     }
 
     #[track_caller]
-    fn git(&self, arguments: &[&str]) -> String {
+    pub(crate) fn git(&self, arguments: &[&str]) -> String {
         let output = self.try_git(arguments);
         let text = |bytes: &[u8]| String::from_utf8_lossy(bytes).into_owned();
         assert!(output.status.success(), "{}", text(&output.stderr));

@@ -31,6 +31,7 @@
 //! - `accept`: promises made anew.
 //! - `hostile`: hostile records and servers, against every output of every command.
 //! - `hook`: `git commit` with the installed hook.
+//! - `resolve`: conflicts that git left, and the merge driver.
 //! - `watch`: the daemon.
 //! - `judging`: verdicts that need more than one URL, or a page.
 //! - `words`: what people read, as snapshots.
@@ -65,6 +66,7 @@ mod outbox;
 mod pipes;
 mod proxy;
 mod requests;
+mod resolve;
 mod rules;
 mod run;
 mod sandbox;

@@ -98,6 +98,11 @@ impl Context {
         self.config.root.join(&self.config.database.path)
     }
 
+    /// The folder of the ledger.
+    pub(crate) fn ledger(&self) -> PathBuf {
+        self.config.root.join(&self.config.ledger.path)
+    }
+
     /// The domain file of a host, or where it would be.
     pub(crate) fn domain_file(&self, host: &str) -> PathBuf {
         self.database().join(format!("{host}.yaml"))

@@ -1,0 +1,72 @@
+//! `urldb resolve --driver`: merges one file for git.
+
+use std::path::Path;
+
+use anyhow::Context as _;
+use urldb_files::{read, write_atomically};
+
+use super::merging::{self, FileKind};
+use crate::cli::GlobalArgs;
+use crate::cli::print::style;
+use crate::config::{self, Config};
+use crate::exit::ExitCode;
+use crate::git::{GitEnv, Repository, Resolution};
+
+/// Merges three temporary files of git; the second gets the result. `path` is the file in the work
+/// tree, relative to the current folder, which is the top. Git reads the exit code: 0 merged, 1
+/// conflicts; after any other code git's configuration makes git merge lines.
+pub(super) fn run(
+    files: [&Path; 3],
+    path: &Path,
+    marker_size: usize,
+    global: &GlobalArgs,
+) -> anyhow::Result<ExitCode> {
+    let directory = global.directory()?;
+    let target = directory.join(files[1]);
+    let versions = read_versions(files.map(|file| directory.join(file)))?;
+    let repository = Repository::discover(&directory, GitEnv::from_process())?;
+    let repository = repository.context("a merge driver works in a git repository")?;
+    let top = repository.work_tree()?;
+    let kind = kind_of(&top.join(path)).with_context(|| {
+        let path = path.display();
+        format!("{path} is no file of the database or the ledger, so git merges its lines")
+    })?;
+    let attempt = merging::merge(kind, &versions, repository.conflict_style(), marker_size)?;
+    for finding in attempt.findings {
+        style::print_warning(finding.in_file(path));
+    }
+    match attempt.resolution {
+        Some(Resolution::Merged(bytes)) => {
+            write_atomically(&target, &bytes)?;
+            Ok(ExitCode::Success)
+        }
+        Some(Resolution::Conflict(bytes)) => {
+            write_atomically(&target, &bytes)?;
+            Ok(ExitCode::Findings)
+        }
+        // Git asks a driver only about files that all sides have.
+        Some(Resolution::Removed) | None => Ok(ExitCode::Failure),
+    }
+}
+
+fn read_versions(files: [std::path::PathBuf; 3]) -> anyhow::Result<[Option<Vec<u8>>; 3]> {
+    let [base, ours, theirs] =
+        files.map(|file| read(&file).with_context(|| format!("cannot read {}", file.display())));
+    Ok([Some(base?), Some(ours?), Some(theirs?)])
+}
+
+/// The kind of a file, by the configuration of its project. A configuration with mistakes, which the
+/// merge may be about, counts as the default one.
+fn kind_of(path: &Path) -> Option<FileKind> {
+    let folder = path.parent()?;
+    let config = config::discover(folder).unwrap_or_else(|_| {
+        let root = folder
+            .ancestors()
+            .find(|it| it.join(config::FILE_NAME).is_file());
+        Config {
+            root: root.unwrap_or(folder).to_owned(),
+            ..Config::default()
+        }
+    });
+    FileKind::of(path, &config)
+}

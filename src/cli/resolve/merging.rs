@@ -1,0 +1,172 @@
+//! Merges the versions of one file, by the kind of the file.
+
+use std::path::{Path, PathBuf};
+
+use urldb_format::{
+    Conflict, ConflictKind, MarkerStyle, Merged, Side, UnreadableVersion, Versions, is_domain_file,
+};
+use urldb_text::{Code, Finding};
+
+use crate::config::Config;
+use crate::git::{Resolution, TextStyle, text_merge};
+use crate::ledger;
+
+/// The kinds of files that urldb merges.
+#[derive(Debug, Clone, Copy, PartialEq, Eq)]
+pub(super) enum FileKind {
+    /// A domain file.
+    Domain,
+    /// A file of the ledger, or of an incident.
+    Ledger,
+    /// `history.jsonl`.
+    History,
+}
+
+impl FileKind {
+    /// The kind of the file at an absolute path without links, in the project of a configuration;
+    /// `None` for a file of another kind.
+    pub(super) fn of(path: &Path, config: &Config) -> Option<Self> {
+        let real = |path: PathBuf| path.canonicalize().unwrap_or(path);
+        let root = real(config.root.clone());
+        let folder = |relative: &Path| real(root.join(relative));
+        let (database, ledger) = (folder(&config.database.path), folder(&config.ledger.path));
+        if path.parent() == Some(&database) && is_domain_file(path) {
+            return Some(Self::Domain);
+        }
+        let in_ledger = path.strip_prefix(&ledger).ok()?;
+        if in_ledger == Path::new("history.jsonl") {
+            return Some(Self::History);
+        }
+        let is_yaml = path
+            .extension()
+            .is_some_and(|extension| extension == "yaml");
+        is_yaml.then_some(Self::Ledger)
+    }
+}
+
+/// The result of merging one file.
+#[derive(Debug)]
+pub(super) struct Attempt {
+    /// `None` if the file stays as it is.
+    pub(super) resolution: Option<Resolution>,
+    /// What is left for a person.
+    pub(super) findings: Vec<Finding>,
+}
+
+impl Attempt {
+    /// A file with one finding.
+    pub(super) fn of(resolution: Option<Resolution>, finding: Finding) -> Self {
+        Self {
+            resolution,
+            findings: vec![finding],
+        }
+    }
+
+    fn clean(bytes: Option<Vec<u8>>) -> Self {
+        Self {
+            resolution: Some(bytes.map_or(Resolution::Removed, Resolution::Merged)),
+            findings: vec![],
+        }
+    }
+}
+
+/// Merges the versions of a file: base, ours, theirs. A version that cannot be understood makes urldb
+/// merge lines, as git does.
+pub(super) fn merge(
+    kind: FileKind,
+    [base, ours, theirs]: &[Option<Vec<u8>>; 3],
+    style: TextStyle,
+    marker_size: usize,
+) -> anyhow::Result<Attempt> {
+    let versions = Versions {
+        base: base.as_deref(),
+        ours: ours.as_deref(),
+        theirs: theirs.as_deref(),
+    };
+    let unreadable = match kind {
+        FileKind::History => return Ok(Attempt::clean(ledger::merge_history(versions))),
+        FileKind::Ledger => match ledger::merge(versions) {
+            Ok(merged) => return Ok(Attempt::clean(merged)),
+            Err(unreadable) => unreadable,
+        },
+        FileKind::Domain => {
+            let markers = MarkerStyle {
+                size: marker_size,
+                base: (style != TextStyle::Merge).then(|| "base".to_owned()),
+                ..MarkerStyle::default()
+            };
+            match urldb_format::merge(versions, &markers) {
+                Ok(merged) => return Ok(of_merged(merged)),
+                Err(unreadable) => unreadable,
+            }
+        }
+    };
+    merge_text(versions, &unreadable, style, marker_size)
+}
+
+fn of_merged(merged: Merged) -> Attempt {
+    match merged {
+        Merged::Removed => Attempt::clean(None),
+        Merged::File { bytes, conflicts } if conflicts.is_empty() => Attempt::clean(Some(bytes)),
+        Merged::File { bytes, conflicts } => Attempt {
+            resolution: Some(Resolution::Conflict(bytes)),
+            findings: conflicts.iter().map(finding_of).collect(),
+        },
+        Merged::RemovedAndChanged { removed_by } => {
+            let sides = match removed_by {
+                Side::Ours => "our side removed the file, their side changed it",
+                Side::Theirs => "their side removed the file, our side changed it",
+            };
+            let finding = Finding::new(Code::UnmergedFile, 1, sides);
+            let help = "keep the file with `git add`, or remove it with `git rm`";
+            Attempt::of(None, finding.with_help(help))
+        }
+    }
+}
+
+fn finding_of(conflict: &Conflict) -> Finding {
+    let Conflict { line, about, kind } = conflict;
+    let message = match kind {
+        ConflictKind::RemovedAndChanged => {
+            format!("one side removed {about}, the other side changed it")
+        }
+        ConflictKind::Keys(keys) if keys.is_empty() => {
+            format!("both sides changed the comments of {about}")
+        }
+        ConflictKind::Keys(keys) => {
+            let keys: Vec<String> = keys.iter().map(|key| format!("`{key}`")).collect();
+            format!("both sides changed {} of {about}", keys.join(", "))
+        }
+    };
+    Finding::new(Code::ConflictMarker, *line, message)
+}
+
+/// Merges lines, because a version is not in the format.
+fn merge_text(
+    versions: Versions,
+    unreadable: &UnreadableVersion,
+    style: TextStyle,
+    marker_size: usize,
+) -> anyhow::Result<Attempt> {
+    let UnreadableVersion { name, finding } = unreadable;
+    let why = format!(
+        "{name} cannot be merged by record: line {}: {}",
+        finding.line, finding.message
+    );
+    let finding = Finding::new(Code::UnmergedFile, 1, why);
+    let (Some(ours), Some(theirs)) = (versions.ours, versions.theirs) else {
+        let help = "keep the file with `git add`, or remove it with `git rm`";
+        return Ok(Attempt::of(None, finding.with_help(help)));
+    };
+    let lines = [versions.base.unwrap_or_default(), ours, theirs];
+    let Some(merged) = text_merge(lines, style, marker_size)? else {
+        return Ok(Attempt::of(None, finding));
+    };
+    let resolution = if merged.has_conflicts {
+        Resolution::Conflict(merged.bytes)
+    } else {
+        Resolution::Merged(merged.bytes)
+    };
+    let help = "the file was merged by lines, as git does";
+    Ok(Attempt::of(Some(resolution), finding.with_help(help)))
+}

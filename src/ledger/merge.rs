@@ -1,0 +1,386 @@
+//! Three-way merge of the files of the ledger. A merge leaves no conflict, and gives the same result
+//! from both sides.
+
+use std::cmp::Ordering;
+use std::collections::BTreeMap;
+
+use jiff::Timestamp;
+use urldb_format::{
+    Mapping, Schema, Side, UnreadableVersion, Value, Versions, merge_mappings, read_documents,
+    write_documents,
+};
+use urldb_text::{Code, Finding};
+
+/// The values of a file that may be of a newer program: every scalar keeps its source text.
+const SCHEMA: Schema = Schema {
+    integers: &[],
+    booleans: &[],
+    is_known: |_| false,
+};
+
+/// The keys that identify an entry, in the order in which entries are sorted.
+const IDENTITY: [&str; 4] = ["_path", "request", "alias", "scheme"];
+
+/// The documents of a file by identity; documents that are no entry have no `_path`, and come first.
+type Documents = BTreeMap<([Option<String>; 4], usize), Mapping>;
+
+/// Merges the versions of a ledger file or of an incident's file: document by document. `None` if the
+/// file is gone.
+///
+/// A document that one side changed or removed is that side's. Of an entry that both changed, the
+/// version with the later `updated` counts, and two versions of one state have the earlier `since`. An
+/// entry that one side removed and the other changed stays, and so does such a file: the next run over
+/// the whole database removes both if their records are gone. Documents that are no entries merge key by key, with lists as
+/// sets; of two new values of a key, that of the later version counts.
+///
+/// # Errors
+/// If both sides changed the file, and a version is not YAML.
+pub fn merge(versions: Versions) -> Result<Option<Vec<u8>>, UnreadableVersion> {
+    if let Some(bytes) = versions.undisputed() {
+        return Ok(bytes.map(<[u8]>::to_vec));
+    }
+    let base = read(versions.base, "the common ancestor")?;
+    let (ours, theirs) = (
+        read(versions.ours, "ours")?,
+        read(versions.theirs, "theirs")?,
+    );
+    if versions.ours.is_none() || versions.theirs.is_none() {
+        let (changed, bytes) = match versions.ours {
+            Some(_) => (ours, versions.ours),
+            None => (theirs, versions.theirs),
+        };
+        let bytes = bytes.filter(|_| changed != base);
+        return Ok(bytes.map(<[u8]>::to_vec));
+    }
+    let keys = base.keys().chain(ours.keys()).chain(theirs.keys());
+    let keys: std::collections::BTreeSet<_> = keys.collect();
+    let merged = keys.into_iter().filter_map(|key| {
+        let is_entry = key.0[0].is_some();
+        merge_document([base.get(key), ours.get(key), theirs.get(key)], is_entry)
+    });
+    let merged: Vec<Mapping> = merged.collect();
+    Ok(Some(write_documents(&merged).into_bytes()))
+}
+
+/// Merges the versions of the history: the lines of both sides, each once. `None` if the file is gone.
+pub fn merge_history(versions: Versions) -> Option<Vec<u8>> {
+    if let Some(bytes) = versions.undisputed() {
+        return bytes.map(<[u8]>::to_vec);
+    }
+    let lines = |bytes: Option<&[u8]>| -> Vec<Vec<u8>> {
+        let lines = bytes.unwrap_or_default().split(|byte| *byte == b'\n');
+        let lines = lines.filter(|line| !line.is_empty());
+        lines.map(<[u8]>::to_vec).collect()
+    };
+    let base = lines(versions.base);
+    let mut added = [versions.ours, versions.theirs].map(|side| without(lines(side), &base));
+    added.sort();
+    let [first, second] = added;
+    let second = without(second, &first);
+    let merged = base.into_iter().chain(first).chain(second);
+    Some(
+        merged
+            .flat_map(|line| [line, vec![b'\n']].concat())
+            .collect(),
+    )
+}
+
+/// The lines that are not among `others`; a line that occurs more often stays as often as that.
+fn without(lines: Vec<Vec<u8>>, others: &[Vec<u8>]) -> Vec<Vec<u8>> {
+    let mut counts: BTreeMap<&[u8], usize> = BTreeMap::new();
+    for line in others {
+        *counts.entry(line).or_default() += 1;
+    }
+    let is_new = |line: &Vec<u8>| match counts.get_mut(line.as_slice()) {
+        Some(count) if *count > 0 => {
+            *count -= 1;
+            false
+        }
+        _ => true,
+    };
+    lines.into_iter().filter(is_new).collect()
+}
+
+fn read(bytes: Option<&[u8]>, name: &'static str) -> Result<Documents, UnreadableVersion> {
+    let unreadable = |finding| UnreadableVersion { name, finding };
+    let text = std::str::from_utf8(bytes.unwrap_or_default())
+        .map_err(|_| unreadable(Finding::new(Code::InvalidUtf8, 1, "the file is not UTF-8")))?;
+    let (documents, findings) = read_documents(text, &SCHEMA);
+    if let Some(finding) = findings.first() {
+        return Err(unreadable(finding.clone()));
+    }
+    let mut repeats: BTreeMap<[Option<String>; 4], usize> = BTreeMap::new();
+    let keyed = documents.into_iter().map(|document| {
+        let identity = IDENTITY.map(|key| text_of(&document.mapping, key));
+        let repeat = repeats.entry(identity.clone()).or_default();
+        *repeat += 1;
+        ((identity, *repeat), document.mapping)
+    });
+    Ok(keyed.collect())
+}
+
+fn merge_document([base, ours, theirs]: [Option<&Mapping>; 3], is_entry: bool) -> Option<Mapping> {
+    if ours == theirs || base == theirs {
+        return ours.cloned();
+    }
+    if base == ours {
+        return theirs.cloned();
+    }
+    let (Some(ours), Some(theirs)) = (ours, theirs) else {
+        return ours.or(theirs).cloned();
+    };
+    let prefer = match compare(ours, theirs) {
+        Ordering::Less => Side::Theirs,
+        _ => Side::Ours,
+    };
+    if is_entry {
+        return Some(match prefer {
+            Side::Ours => with_earlier_since(ours, theirs),
+            Side::Theirs => with_earlier_since(theirs, ours),
+        });
+    }
+    let empty = Mapping::new();
+    let versions = [base.unwrap_or(&empty), ours, theirs];
+    Some(merge_mappings(versions, |_| true, prefer).mapping)
+}
+
+/// Compares two versions of a document by when a run last changed them. Versions without `updated`
+/// compare by their latest other time, then by the runs of their doubt, and at last by their bytes.
+fn compare(a: &Mapping, b: &Mapping) -> Ordering {
+    let by_update = match (moment(a, "updated"), moment(b, "updated")) {
+        (Some(a), Some(b)) => a.cmp(&b),
+        _ => {
+            let last = |mapping| moment(mapping, "since").max(moment(mapping, "pending-since"));
+            last(a).cmp(&last(b))
+        }
+    };
+    let count = |mapping: &Mapping| {
+        let count = mapping.get("pending-count");
+        let count = count.and_then(|count| match count {
+            Value::Plain(text) | Value::Text(text) => text.parse::<u64>().ok(),
+            _ => None,
+        });
+        count.unwrap_or(0)
+    };
+    by_update
+        .then_with(|| count(a).cmp(&count(b)))
+        .then_with(|| write_documents([a]).cmp(&write_documents([b])))
+}
+
+/// The entry `later`, with the `since` of `other` if that is earlier and the state is the same.
+fn with_earlier_since(later: &Mapping, other: &Mapping) -> Mapping {
+    let mut merged = later.clone();
+    let is_same_state = later.get("state") == other.get("state");
+    if let (true, Some(since)) = (is_same_state, other.get("since"))
+        && moment(other, "since") < moment(later, "since")
+    {
+        merged.insert("since", since.clone());
+    }
+    merged
+}
+
+fn moment(mapping: &Mapping, key: &str) -> Option<Timestamp> {
+    let text = match mapping.get(key)? {
+        Value::Plain(text) | Value::Text(text) => text,
+        _ => return None,
+    };
+    text.parse().ok()
+}
+
+fn text_of(mapping: &Mapping, key: &str) -> Option<String> {
+    match mapping.get(key)? {
+        Value::Plain(text) | Value::Text(text) => Some(text.clone()),
+        _ => None,
+    }
+}
+
+#[cfg(test)]
+mod tests {
+    use proptest::prelude::*;
+
+    use super::*;
+
+    fn versions<'a>(base: &'a str, ours: &'a str, theirs: &'a str) -> Versions<'a> {
+        let [base, ours, theirs] = [base, ours, theirs].map(|text| Some(text.as_bytes()));
+        Versions { base, ours, theirs }
+    }
+
+    /// The merged text, the same from both sides.
+    #[track_caller]
+    fn merged(base: &str, ours: &str, theirs: &str) -> String {
+        let there = merge(versions(base, ours, theirs)).unwrap().unwrap();
+        let back = merge(versions(base, theirs, ours)).unwrap().unwrap();
+        assert_eq!(there, back);
+        String::from_utf8(there).unwrap()
+    }
+
+    fn entry(path: &str, state: &str, since: u8, more: &str) -> String {
+        format!("---\n_path: {path}\n{more}since: '2026-11-{since:02}T00:00:00Z'\nstate: {state}\n")
+    }
+
+    fn file(entries: &[String]) -> String {
+        format!("---\n{}", entries.concat())
+    }
+
+    #[test]
+    fn the_later_update_counts_and_equal_states_have_the_earlier_since() {
+        let updated = |day: u8| format!("updated: '2026-11-{day:02}T00:00:00Z'\n");
+        let of = |state, since, day| {
+            file(&[format!("{}{}", entry("/a", state, since, ""), updated(day))])
+        };
+        let base = of("ok", 1, 1);
+        assert_eq!(
+            merged(&base, &of("gone", 2, 5), &of("gone", 3, 4)),
+            of("gone", 2, 5)
+        );
+        assert_eq!(
+            merged(&base, &of("gone", 3, 4), &of("gone", 2, 3)),
+            of("gone", 2, 4)
+        );
+        assert_eq!(
+            merged(&base, &of("changed", 2, 5), &of("gone", 3, 4)),
+            of("changed", 2, 5)
+        );
+        let half = of("gone", 4, 4).replace("T00:00:00Z'\nstate", "T00:00:00.5Z'\nstate");
+        assert_eq!(merged(&base, &half, &of("gone", 4, 3)), of("gone", 4, 4));
+    }
+
+    #[test]
+    fn without_an_update_the_later_time_counts() {
+        let pending = "pending: gone\npending-count: 2\npending-since: '2026-11-05T00:00:00Z'\n";
+        let base = file(&[entry("/a", "ok", 1, "digest: sha256:1\n")]);
+        let doubt = file(&[entry("/a", "ok", 1, pending)]);
+        let news = file(&[entry("/a", "changed", 4, "digest: sha256:2\n")]);
+        assert_eq!(merged(&base, &doubt, &news), doubt);
+        let more = doubt.replace("count: 2", "count: 10");
+        assert_eq!(merged(&base, &doubt, &more), more);
+        let (one, two) = (base.replace(":1", ":3"), base.replace(":1", ":4"));
+        assert_eq!(merged(&base, &one, &two), two);
+    }
+
+    #[test]
+    fn entries_are_added_and_removed_by_either_side() {
+        let [a, b, c] = ["/a", "/b", "/c"].map(|path| entry(path, "ok", 1, ""));
+        let https = entry("/a", "ok", 1, "").replace("since", "scheme: https\nsince");
+        let base = file(&[a.clone(), b.clone()]);
+        let (ours, theirs) = (
+            file(&[a.clone(), b.clone(), c.clone()]),
+            file(&[a.clone(), https.clone()]),
+        );
+        assert_eq!(merged(&base, &ours, &theirs), file(&[a.clone(), https, c]));
+        let changed = entry("/b", "gone", 2, "");
+        let (ours, theirs) = (file(&[a.clone(), changed.clone()]), file(&[a.clone()]));
+        assert_eq!(merged(&base, &ours, &theirs), file(&[a, changed]));
+    }
+
+    #[test]
+    fn documents_without_a_path_merge_by_key() {
+        let base =
+            "---\nid: 1f\nmistakes:\n- a\n- b\nthreads:\n  ops:\n    message-id: m\nurls:\n- u1\n";
+        let ours = base.replace("- a\n", "").replace("- u1\n", "- u1\n- u2\n");
+        let theirs = base
+            .replace("- b\n", "- b\n- c\n")
+            .replace("threads:\n", "threads:\n  issues:\n    issue: 7\n");
+        assert_eq!(
+            merged(base, &ours, &theirs),
+            "---\nid: 1f\nmistakes:\n- b\n- c\nthreads:\n  issues:\n    issue: 7\n  ops:\n    message-id: m\nurls:\n- u1\n- u2\n"
+        );
+        let close =
+            |day| format!("---\nclosed: day {day}\nid: 1f\nupdated: '2026-11-{day}T00:00:00Z'\n");
+        assert_eq!(
+            merged("---\nid: 1f\n", &close("04"), &close("05")),
+            close("05")
+        );
+    }
+
+    #[test]
+    fn a_file_that_one_side_removed_stays_if_the_other_changed_it() {
+        let base = file(&[entry("/a", "ok", 1, "")]);
+        let changed = file(&[entry("/a", "gone", 2, "")]);
+        let of = |theirs| Versions {
+            base: Some(base.as_bytes()),
+            ours: None,
+            theirs,
+        };
+        assert_eq!(merge(of(Some(base.as_bytes()))), Ok(None));
+        let quoted = base.replace("_path: /a", "_path: '/a'");
+        assert_eq!(merge(of(Some(quoted.as_bytes()))), Ok(None));
+        assert_eq!(
+            merge(of(Some(changed.as_bytes()))),
+            Ok(Some(changed.clone().into_bytes()))
+        );
+        let broken = merge(of(Some(b"---\n_path: [\n"))).unwrap_err();
+        assert_eq!((broken.name, broken.finding.line), ("theirs", 2));
+    }
+
+    #[test]
+    fn the_history_has_the_lines_of_both_sides() {
+        let history = |base, ours, theirs| {
+            String::from_utf8(merge_history(versions(base, ours, theirs)).unwrap()).unwrap()
+        };
+        assert_eq!(history("1\n", "1\n2\n2\n", "1\n3\n2\n"), "1\n2\n2\n3\n");
+        assert_eq!(history("1\n", "1\n3\n2", "1\n2\n2\n"), "1\n2\n2\n3\n");
+        assert_eq!(history("", "2\n", "1\n"), "1\n2\n");
+    }
+
+    /// Files of few paths, states and times, so that sides often meet.
+    fn any_file() -> impl Strategy<Value = Option<String>> {
+        let state = prop::sample::select(vec!["ok", "gone", "changed"]);
+        let updated = prop::option::of(1..4_u8);
+        let entry =
+            (state, 1..4_u8, updated, 0..3_u8).prop_map(|(state, since, updated, digest)| {
+                let updated = updated.map(|day| format!("updated: '2026-11-0{day}T00:00:00Z'\n"));
+                let more = format!("digest: sha256:{digest}\n");
+                entry("PATH", state, since, &more) + &updated.unwrap_or_default()
+            });
+        let entries = prop::collection::btree_map("/[a-c]", entry, 0..3);
+        let mistakes = prop::collection::btree_set("[a-c]", 0..3);
+        prop::option::weighted(
+            0.9,
+            (entries, mistakes).prop_map(|(entries, mistakes)| {
+                let mistakes: String = mistakes.iter().map(|it| format!("- {it}\n")).collect();
+                let key = if mistakes.is_empty() {
+                    ""
+                } else {
+                    "mistakes:\n"
+                };
+                let entries = entries
+                    .iter()
+                    .map(|(path, text)| text.replace("PATH", path));
+                format!("---\n{key}{mistakes}{}", entries.collect::<String>())
+            }),
+        )
+    }
+
+    proptest! {
+        #[test]
+        fn both_sides_get_one_result(base in any_file(), ours in any_file(), theirs in any_file()) {
+            let bytes = |text: &Option<String>| text.clone().map(String::into_bytes);
+            let [b, o, t] = [&base, &ours, &theirs].map(bytes);
+            let of = |base: &Option<Vec<u8>>, ours: &Option<Vec<u8>>, theirs: &Option<Vec<u8>>| {
+                let [base, ours, theirs] = [base, ours, theirs].map(|it| it.as_deref());
+                merge(Versions { base, ours, theirs }).unwrap()
+            };
+            let result = of(&b, &o, &t);
+            prop_assert_eq!(&result, &of(&b, &t, &o));
+            prop_assert_eq!(of(&b, &o, &b), o.clone());
+            prop_assert_eq!(of(&b, &o, &o), o.clone());
+            if let Some(result) = &result {
+                let text = String::from_utf8(result.clone()).unwrap();
+                let (_, findings) = read_documents(&text, &SCHEMA);
+                prop_assert!(findings.is_empty());
+            }
+            let paths = |text: &Option<Vec<u8>>| -> Vec<String> {
+                let text = String::from_utf8(text.clone().unwrap_or_default()).unwrap();
+                text.lines().filter_map(|line| line.strip_prefix("_path: ")).map(str::to_owned).collect()
+            };
+            for path in ["/a", "/b", "/c"] {
+                let has = |text| paths(text).iter().any(|it| it == path);
+                let kept = has(&result);
+                prop_assert!(!kept || has(&o) || has(&t), "{} is revived", path);
+                prop_assert!(kept || !(has(&o) && has(&t)), "{} is lost", path);
+                prop_assert!(kept || has(&b) || !(has(&o) || has(&t)), "{} is lost", path);
+            }
+        }
+    }
+}

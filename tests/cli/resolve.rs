@@ -1,0 +1,495 @@
+//! `urldb resolve` after git stopped, and as git's merge driver.
+
+use std::fs;
+use std::os::unix::fs::symlink;
+
+use crate::hook::Repository;
+
+const FILE: &str = "urldb/example.test.yaml";
+const BASE: &str = "---\nhttps: true\n---\n_path: /a\nname: one\n---\n_path: /m\n---\n_path: /z\n";
+
+/// A domain file with these further records after `/m`.
+fn with_records(paths: &[&str]) -> String {
+    let records: String = paths
+        .iter()
+        .map(|path| format!("---\n_path: {path}\n"))
+        .collect();
+    BASE.replace("---\n_path: /z\n", &format!("{records}---\n_path: /z\n"))
+}
+
+impl Repository {
+    fn commit(&self, text: &str) {
+        self.sandbox.write(FILE, text);
+        self.commit_all();
+    }
+
+    fn commit_all(&self) {
+        self.git(&["add", "--all"]);
+        self.git(&[
+            "commit",
+            "-q",
+            "--no-verify",
+            "--allow-empty",
+            "-m",
+            "change",
+        ]);
+    }
+
+    /// `BASE`, `ours` on the branch main, `theirs` on the branch other.
+    fn with_branches(self, ours: &str, theirs: &str) -> Self {
+        self.commit(BASE);
+        self.git(&["checkout", "-q", "-b", "other"]);
+        self.commit(theirs);
+        self.git(&["checkout", "-q", "main"]);
+        self.commit(ours);
+        self
+    }
+
+    /// A merge of `other` into main, at which git stopped.
+    fn stopped(ours: &str, theirs: &str) -> Self {
+        let repository = Self::without_hook().with_branches(ours, theirs);
+        assert!(
+            !repository
+                .try_git(&["merge", "-q", "other"])
+                .status
+                .success()
+        );
+        repository
+    }
+
+    fn unmerged(&self) -> String {
+        self.git(&["ls-files", "--unmerged"])
+    }
+}
+
+#[test]
+fn additions_that_git_takes_for_a_conflict_are_resolved() {
+    let repository = Repository::stopped(&with_records(&["/p"]), &with_records(&["/o", "/q"]));
+    let dry = repository.sandbox.urldb(&["resolve", "--dry-run"]);
+    dry.code(0).says(&["would merge: urldb/example.test.yaml"]);
+    assert!(repository.sandbox.read(FILE).contains("<<<<<<<"));
+    let merged = repository.sandbox.urldb(&["resolve"]);
+    merged.code(0).says(&["merged: urldb/example.test.yaml"]);
+    let wanted = with_records(&["/o", "/p", "/q"]);
+    assert_eq!(repository.sandbox.read(FILE), wanted);
+    assert_eq!(repository.git(&["show", &format!(":{FILE}")]), wanted);
+    assert_eq!(repository.unmerged(), "");
+    repository.git(&["commit", "-q", "--no-edit"]);
+    assert_eq!(repository.git(&["status", "--porcelain"]), "");
+    let again = repository.sandbox.urldb(&["resolve"]);
+    again.code(0).says(&["no unmerged files"]);
+}
+
+#[test]
+fn rebase_cherry_pick_and_stash_are_resolved_too() {
+    let (ours, theirs) = (with_records(&["/p"]), with_records(&["/q"]));
+    for (begin, end) in [
+        (
+            &["rebase", "-q", "other"][..],
+            &["rebase", "--continue"][..],
+        ),
+        (&["cherry-pick", "other"], &["cherry-pick", "--continue"]),
+    ] {
+        let repository = Repository::without_hook().with_branches(&ours, &theirs);
+        assert!(!repository.try_git(begin).status.success());
+        repository.sandbox.urldb(&["resolve"]).code(0);
+        repository.git(end);
+        assert_eq!(repository.sandbox.read(FILE), with_records(&["/p", "/q"]));
+        assert_eq!(repository.git(&["status", "--porcelain"]), "");
+    }
+    let repository = Repository::without_hook();
+    repository.commit(BASE);
+    repository.sandbox.write(FILE, &theirs);
+    repository.git(&["stash", "-q"]);
+    repository.commit(&ours);
+    assert!(!repository.try_git(&["stash", "pop", "-q"]).status.success());
+    repository.sandbox.urldb(&["resolve"]).code(0);
+    assert_eq!(repository.sandbox.read(FILE), with_records(&["/p", "/q"]));
+    assert_eq!(repository.unmerged(), "");
+}
+
+#[test]
+fn a_conflict_stays_around_its_record_and_cannot_be_committed() {
+    let ours = with_records(&["/p"]).replace("name: one", "name: two");
+    let theirs = with_records(&["/q"]).replace("name: one", "name: three");
+    let repository = Repository::stopped(&ours, &theirs);
+    let sandbox = &repository.sandbox;
+    sandbox.urldb(&["hook", "install"]).code(0);
+    for _ in 0..2 {
+        sandbox.urldb(&["resolve"]).code(1).says(&[
+            "urldb/example.test.yaml:3:1: conflict-marker: both sides changed `name` of /a",
+            "0 files merged, 1 with conflicts",
+        ]);
+        let text = sandbox.read(FILE);
+        assert_eq!(
+            text,
+            "---\nhttps: true\n<<<<<<< ours\n---\n_path: /a\nname: two\n=======\n---\n_path: /a\nname: three\n>>>>>>> theirs\n---\n_path: /m\n---\n_path: /p\n---\n_path: /q\n---\n_path: /z\n"
+        );
+        assert!(repository.unmerged().contains(FILE));
+    }
+    let linted = sandbox.urldb(&["lint"]);
+    linted
+        .code(1)
+        .says(&["urldb/example.test.yaml:3:1: conflict-marker"]);
+    repository.git(&["add", FILE]);
+    let refused = repository.try_git(&["commit", "--no-edit"]);
+    assert!(!refused.status.success());
+    let words = String::from_utf8_lossy(&refused.stderr);
+    assert!(words.contains("conflict-marker"), "{words}");
+}
+
+#[test]
+fn the_base_is_shown_where_git_is_configured_to() {
+    let (ours, theirs) = (BASE.replace("one", "two"), BASE.replace("one", "three"));
+    let repository = Repository::without_hook().with_branches(&ours, &theirs);
+    repository.git(&["config", "merge.conflictStyle", "zdiff3"]);
+    assert!(!repository.try_git(&["merge", "other"]).status.success());
+    repository.sandbox.urldb(&["resolve"]).code(1);
+    let text = repository.sandbox.read(FILE);
+    assert!(
+        text.contains("||||||| base\n---\n_path: /a\nname: one\n=======\n"),
+        "{text}"
+    );
+}
+
+#[test]
+fn work_of_a_person_is_left_alone() {
+    let (ours, theirs) = (with_records(&["/p"]), with_records(&["/q"]));
+    let repository = Repository::stopped(&ours, &theirs);
+    let sandbox = &repository.sandbox;
+    let edited = sandbox.read(FILE).replace("/q", "/quite");
+    sandbox.write(FILE, &edited);
+    sandbox.urldb(&["resolve"]).code(1).says(&[
+        "the file was edited since the merge",
+        "git checkout --merge -- urldb/example.test.yaml",
+    ]);
+    assert_eq!(sandbox.read(FILE), edited);
+    assert!(repository.unmerged().contains(FILE));
+    repository.git(&["checkout", "-q", "--merge", "--", FILE]);
+    sandbox.urldb(&["resolve"]).code(0);
+    assert_eq!(sandbox.read(FILE), with_records(&["/p", "/q"]));
+    // A file that is gone has no work in it.
+    let repository = Repository::stopped(&ours, &theirs);
+    fs::remove_file(repository.sandbox.path(FILE)).unwrap();
+    repository.sandbox.urldb(&["resolve", FILE]).code(0);
+    assert_eq!(repository.sandbox.read(FILE), with_records(&["/p", "/q"]));
+}
+
+#[test]
+fn a_file_that_one_side_removed() {
+    for (changed, is_removed) in [
+        (BASE.replace("name: one", "name: 'one'"), true),
+        (BASE.replace("name: one", "name: two"), false),
+    ] {
+        let repository = Repository::without_hook();
+        repository.sandbox.write("urldb/other.test.yaml", BASE);
+        let repository = repository.with_branches(&changed, BASE);
+        repository.git(&["checkout", "-q", "other"]);
+        repository.git(&["rm", "-q", FILE]);
+        repository.commit_all();
+        repository.git(&["checkout", "-q", "main"]);
+        assert!(!repository.try_git(&["merge", "other"]).status.success());
+        let resolved = repository.sandbox.urldb(&["resolve"]);
+        if is_removed {
+            resolved.code(0).says(&["removed: urldb/example.test.yaml"]);
+            assert!(!repository.sandbox.path(FILE).exists());
+            assert_eq!(repository.unmerged(), "");
+        } else {
+            resolved
+                .code(1)
+                .says(&["their side removed the file, our side changed it"]);
+            assert_eq!(repository.sandbox.read(FILE), changed);
+            assert!(repository.unmerged().contains(FILE));
+        }
+    }
+}
+
+#[test]
+fn a_version_with_mistakes_is_merged_by_lines_and_named() {
+    let broken = BASE.replace("_path: /z", "_path: [/z");
+    let repository =
+        Repository::stopped(&broken.replace("one", "two"), &BASE.replace("one", "three"));
+    repository.sandbox.urldb(&["resolve"]).code(1).says(&[
+        "urldb/example.test.yaml:1:1: unmerged-file: ours cannot be merged by record: line 9",
+    ]);
+    let text = repository.sandbox.read(FILE);
+    assert!(
+        text.contains("<<<<<<< ours\nname: two\n=======\nname: three\n>>>>>>> theirs\n"),
+        "{text}"
+    );
+}
+
+#[test]
+fn another_process_has_locked_the_index() {
+    let repository = Repository::stopped(&with_records(&["/p"]), &with_records(&["/q"]));
+    repository.sandbox.write(".git/index.lock", "");
+    let failed = repository.sandbox.urldb(&["resolve"]);
+    failed.code(2).complains(&["not staged", "index.lock"]);
+    fs::remove_file(repository.sandbox.path(".git/index.lock")).unwrap();
+    repository.sandbox.urldb(&["resolve"]).code(0);
+    assert_eq!(repository.unmerged(), "");
+    assert_eq!(repository.sandbox.read(FILE), with_records(&["/p", "/q"]));
+}
+
+#[test]
+fn a_link_out_of_the_repository_is_not_followed() {
+    let repository = Repository::stopped(&with_records(&["/p"]), &with_records(&["/q"]));
+    let outside = repository.sandbox.path("../outside.yaml");
+    let text = repository.sandbox.read(FILE);
+    fs::write(&outside, &text).unwrap();
+    fs::remove_file(repository.sandbox.path(FILE)).unwrap();
+    symlink(&outside, repository.sandbox.path(FILE)).unwrap();
+    repository
+        .sandbox
+        .urldb(&["resolve"])
+        .code(2)
+        .complains(&["no regular file"]);
+    assert_eq!(fs::read_to_string(&outside).unwrap(), text);
+}
+
+#[test]
+fn line_ends_of_the_work_tree_are_gits() {
+    let repository = Repository::stopped(&with_records(&["/p"]), &with_records(&["/q"]));
+    repository.git(&["config", "core.autocrlf", "true"]);
+    let text = repository.sandbox.read(FILE).replace('\n', "\r\n");
+    repository.sandbox.write(FILE, text);
+    repository.sandbox.urldb(&["resolve"]).code(0);
+    let wanted = with_records(&["/p", "/q"]);
+    assert_eq!(repository.sandbox.read(FILE), wanted.replace('\n', "\r\n"));
+    assert_eq!(repository.git(&["show", &format!(":{FILE}")]), wanted);
+    assert_eq!(repository.git(&["diff", "--name-only"]), "");
+}
+
+#[test]
+fn files_of_others_are_not_touched() {
+    let repository = Repository::without_hook();
+    for folder in ["", "urldb/deeper/", "status/outbox/mail/"] {
+        repository
+            .sandbox
+            .write(&format!("{folder}notes.yaml"), "a\n");
+    }
+    repository.commit(BASE);
+    repository.git(&["checkout", "-q", "-b", "other"]);
+    repository.sandbox.write("notes.yaml", "b\n");
+    repository.sandbox.write("urldb/deeper/notes.yaml", "b\n");
+    repository.commit_all();
+    repository.git(&["checkout", "-q", "main"]);
+    repository.sandbox.write("notes.yaml", "c\n");
+    repository.sandbox.write("urldb/deeper/notes.yaml", "c\n");
+    repository.commit_all();
+    assert!(!repository.try_git(&["merge", "other"]).status.success());
+    let before = repository.sandbox.tree(".");
+    repository
+        .sandbox
+        .urldb(&["resolve"])
+        .code(0)
+        .says(&["no unmerged files"]);
+    let refused = repository.sandbox.urldb(&["resolve", "notes.yaml"]);
+    refused
+        .code(2)
+        .complains(&["notes.yaml is no file of the database or the ledger"]);
+    assert_eq!(repository.sandbox.tree("."), before);
+}
+
+const LEDGER: &str = "status/example.test.yaml";
+
+fn entry(state: &str, day: u8) -> String {
+    format!("---\n---\n_path: /a\nsince: '2026-11-0{day}T00:00:00Z'\nstate: {state}\n")
+}
+
+/// Both sides saw the same news.
+fn diverged_ledger(repository: &Repository) {
+    let write = |state, day: u8| {
+        repository.sandbox.write(LEDGER, entry(state, day));
+        let lines = if day == 1 {
+            "1\n".to_owned()
+        } else {
+            format!("1\n{day}\n")
+        };
+        repository.sandbox.write("status/history.jsonl", lines);
+    };
+    write("ok", 1);
+    repository.commit(BASE);
+    repository.git(&["checkout", "-q", "-b", "other"]);
+    write("gone", 3);
+    repository.commit_all();
+    repository.git(&["checkout", "-q", "main"]);
+    write("gone", 2);
+    repository.commit_all();
+}
+
+#[test]
+fn the_ledger_merges_by_its_own_rule() {
+    for (branch, other) in [("main", "other"), ("other", "main")] {
+        let repository = Repository::without_hook();
+        diverged_ledger(&repository);
+        repository.git(&["checkout", "-q", branch]);
+        assert!(!repository.try_git(&["merge", other]).status.success());
+        repository
+            .sandbox
+            .urldb(&["resolve"])
+            .code(0)
+            .says(&[LEDGER, "status/history.jsonl"]);
+        assert_eq!(repository.sandbox.read(LEDGER), entry("gone", 2));
+        let history = repository.sandbox.read("status/history.jsonl");
+        assert_eq!(history, "1\n2\n3\n");
+        assert_eq!(repository.unmerged(), "");
+    }
+}
+
+#[test]
+fn the_daemon_resolves_the_ledger_before_a_run() {
+    let repository = Repository::without_hook();
+    diverged_ledger(&repository);
+    assert!(!repository.try_git(&["merge", "other"]).status.success());
+    let schedule = "[[schedule]]\ncron = \"* * * * * *\"\ncategory = \"none\"\n";
+    repository.sandbox.write("urldb.toml", schedule);
+    let mut watch = repository.sandbox.start(&["watch"]);
+    watch.expect("merged: status/example.test.yaml");
+    watch.signal("-TERM");
+    watch.end();
+    assert_eq!(repository.sandbox.read(LEDGER), entry("gone", 2));
+    assert_eq!(repository.unmerged(), "");
+}
+
+#[test]
+fn the_ledger_may_be_a_work_tree_of_its_own() {
+    let repository = Repository::without_hook();
+    repository.commit(BASE);
+    let ledger = |state, day| repository.sandbox.write(LEDGER, entry(state, day));
+    let git = |arguments: &[&str]| repository.git(&[&["-C", "status"], arguments].concat());
+    repository.git(&["worktree", "add", "-q", "--orphan", "-b", "state", "status"]);
+    ledger("ok", 1);
+    git(&["add", "--all"]);
+    git(&["commit", "-q", "-m", "one"]);
+    git(&["checkout", "-q", "-b", "rival"]);
+    ledger("gone", 3);
+    git(&["commit", "-q", "-a", "-m", "two"]);
+    git(&["checkout", "-q", "state"]);
+    ledger("gone", 2);
+    git(&["commit", "-q", "-a", "-m", "three"]);
+    assert!(
+        !repository
+            .try_git(&["-C", "status", "rebase", "rival"])
+            .status
+            .success()
+    );
+    repository
+        .sandbox
+        .urldb(&["resolve"])
+        .code(0)
+        .says(&["merged: status/example.test.yaml"]);
+    git(&["rebase", "--continue"]);
+    assert_eq!(repository.sandbox.read(LEDGER), entry("gone", 2));
+}
+
+#[test]
+fn git_merges_with_the_driver_and_as_before_without_it() {
+    let repository = Repository::without_hook();
+    let config = repository.sandbox.read(".git/config");
+    repository.sandbox.write(".gitattributes", "* text=auto");
+    repository
+        .sandbox
+        .write(".git/hooks/pre-commit", "#!/bin/sh\n");
+    repository
+        .sandbox
+        .urldb(&["hook", "install"])
+        .code(0)
+        .says(&["installed the merge driver in", ".gitattributes"]);
+    assert_eq!(
+        repository.sandbox.read(".gitattributes"),
+        "* text=auto\nurldb/*.yaml merge=urldb\nstatus/**/*.yaml merge=urldb\nstatus/history.jsonl merge=union\n"
+    );
+    let again = repository.sandbox.urldb(&["hook", "install"]).code(0);
+    assert!(!again.out.contains("merge driver"), "{again:?}");
+    let repository = repository.with_branches(&with_records(&["/p"]), &with_records(&["/q"]));
+    repository.git(&["merge", "-q", "--no-edit", "other"]);
+    assert_eq!(repository.sandbox.read(FILE), with_records(&["/p", "/q"]));
+    diverge_again(&repository);
+    let stopped = repository.try_git(&["merge", "rival"]);
+    assert!(!stopped.status.success());
+    let words = String::from_utf8_lossy(&stopped.stderr);
+    assert!(
+        words.contains(
+            "urldb/example.test.yaml:3:1: conflict-marker: both sides changed `name` of /a"
+        ),
+        "{words}"
+    );
+    assert!(
+        repository
+            .sandbox
+            .read(FILE)
+            .contains("<<<<<<< ours\n---\n_path: /a\nname: two\n")
+    );
+    repository.git(&["merge", "--abort"]);
+
+    repository
+        .sandbox
+        .urldb(&["hook", "uninstall"])
+        .code(0)
+        .says(&["removed urldb from"]);
+    assert_eq!(repository.sandbox.read(".git/config"), config);
+    assert_eq!(
+        repository.sandbox.read(".gitattributes"),
+        "* text=auto\nstatus/history.jsonl merge=union\n"
+    );
+    assert_eq!(
+        repository.sandbox.read(".git/hooks/pre-commit"),
+        "#!/bin/sh\n"
+    );
+    assert!(
+        !repository
+            .sandbox
+            .path(".git/hooks/pre-merge-commit")
+            .exists()
+    );
+    let nothing = repository.sandbox.urldb(&["hook", "uninstall"]);
+    nothing
+        .code(0)
+        .says(&["nothing of urldb is installed here"]);
+}
+
+/// Changes one key on main and on `rival` in different ways.
+fn diverge_again(repository: &Repository) {
+    let text = repository.sandbox.read(FILE);
+    repository.git(&["checkout", "-q", "-b", "rival"]);
+    repository.commit(&text.replace("one", "three"));
+    repository.git(&["checkout", "-q", "main"]);
+    repository.commit(&text.replace("one", "two"));
+}
+
+#[test]
+fn without_urldb_the_driver_merges_lines_and_loses_no_side() {
+    let repository = Repository::without_hook();
+    repository.sandbox.urldb(&["hook", "install"]).code(0);
+    let repository = repository.with_branches(&with_records(&["/p"]), &with_records(&["/q"]));
+    let path = std::env::var("PATH").unwrap();
+    let stopped = repository.try_git_with_path(&["merge", "other"], &path);
+    assert!(!stopped.status.success());
+    let text = repository.sandbox.read(FILE);
+    assert!(
+        text.contains("<<<<<<< ours\n_path: /p\n=======\n_path: /q\n>>>>>>> theirs\n"),
+        "{text}"
+    );
+    repository.sandbox.urldb(&["resolve"]).code(0);
+    assert_eq!(repository.sandbox.read(FILE), with_records(&["/p", "/q"]));
+}
+
+#[test]
+fn the_driver_merges_lines_of_a_version_with_mistakes() {
+    let repository = Repository::without_hook();
+    repository.sandbox.urldb(&["hook", "install"]).code(0);
+    let broken = BASE.replace("_path: /z", "_path: [/z");
+    let repository = repository.with_branches(&broken, &BASE.replace("https: true", "https: yes"));
+    let merged = repository.try_git(&["merge", "--no-edit", "--no-verify", "other"]);
+    let words = String::from_utf8_lossy(&merged.stderr);
+    assert!(merged.status.success(), "{words}");
+    assert!(
+        words.contains("cannot be merged by record: line 9"),
+        "{words}"
+    );
+    assert_eq!(
+        repository.sandbox.read(FILE),
+        broken.replace("https: true", "https: yes")
+    );
+}
