@@ -13,7 +13,7 @@ git commit --quiet -m "Record the run of $(date -u +%Y-%m-%dT%H:%M:%SZ)"
 
 # Finishes a rebase at which git stopped: two runs saw the same news, and urldb merges their entries.
 resolve() {
-  (cd -- "$project" && "$RUNNER_TEMP/urldb/bin/urldb" resolve) && GIT_EDITOR=true git rebase --quiet --continue
+  (cd -- "$project" && "$RUNNER_TEMP/urldb/bin/urldb" resolve) && GIT_EDITOR=true git rebase --continue
 }
 
 ref=refs/heads/$STATE_BRANCH

@@ -6,8 +6,8 @@ use std::collections::BTreeMap;
 
 use jiff::Timestamp;
 use urldb_format::{
-    Mapping, Schema, Side, UnreadableVersion, Value, Versions, merge_mappings, read_documents,
-    write_documents,
+    Mapping, Schema, Side, UnreadableVersion, Value, ValueMerge, Versions, merge_mappings,
+    read_documents, write_documents,
 };
 use urldb_text::{Code, Finding};
 
@@ -18,11 +18,15 @@ const SCHEMA: Schema = Schema {
     is_known: |_| false,
 };
 
-/// The keys that identify an entry, in the order in which entries are sorted.
-const IDENTITY: [&str; 4] = ["_path", "request", "alias", "scheme"];
+/// The keys that identify an entry of a URL, in the order in which entries are sorted: those of a
+/// ledger file, and `url` for an incident's file.
+const IDENTITY: [&str; 5] = ["_path", "url", "request", "alias", "scheme"];
 
-/// The documents of a file by identity; documents that are no entry have no `_path`, and come first.
-type Documents = BTreeMap<([Option<String>; 4], usize), Mapping>;
+/// The keys that identify a document.
+type Identity = [Option<String>; IDENTITY.len()];
+
+/// The documents of a file by identity, numbered if it repeats. The metadata has none, and comes first.
+type Documents = BTreeMap<(Identity, usize), Mapping>;
 
 /// Merges the versions of a ledger file or of an incident's file: document by document. `None` if the
 /// file is gone.
@@ -30,8 +34,8 @@ type Documents = BTreeMap<([Option<String>; 4], usize), Mapping>;
 /// A document that one side changed or removed is that side's. Of an entry that both changed, the
 /// version with the later `updated` counts, and two versions of one state have the earlier `since`. An
 /// entry that one side removed and the other changed stays, and so does such a file: the next run over
-/// the whole database removes both if their records are gone. Documents that are no entries merge key by key, with lists as
-/// sets; of two new values of a key, that of the later version counts.
+/// the whole database removes both if their records are gone. The metadata of a file merges key by key;
+/// of two new values of a key, that of the later version counts.
 ///
 /// # Errors
 /// If both sides changed the file, and a version is not YAML.
@@ -55,7 +59,7 @@ pub fn merge(versions: Versions) -> Result<Option<Vec<u8>>, UnreadableVersion> {
     let keys = base.keys().chain(ours.keys()).chain(theirs.keys());
     let keys: std::collections::BTreeSet<_> = keys.collect();
     let merged = keys.into_iter().filter_map(|key| {
-        let is_entry = key.0[0].is_some();
+        let is_entry = key.0.iter().any(Option::is_some);
         merge_document([base.get(key), ours.get(key), theirs.get(key)], is_entry)
     });
     let merged: Vec<Mapping> = merged.collect();
@@ -109,7 +113,7 @@ fn read(bytes: Option<&[u8]>, name: &'static str) -> Result<Documents, Unreadabl
     if let Some(finding) = findings.first() {
         return Err(unreadable(finding.clone()));
     }
-    let mut repeats: BTreeMap<[Option<String>; 4], usize> = BTreeMap::new();
+    let mut repeats: BTreeMap<Identity, usize> = BTreeMap::new();
     let keyed = documents.into_iter().map(|document| {
         let identity = IDENTITY.map(|key| text_of(&document.mapping, key));
         let repeat = repeats.entry(identity.clone()).or_default();
@@ -141,7 +145,13 @@ fn merge_document([base, ours, theirs]: [Option<&Mapping>; 3], is_entry: bool) -
     }
     let empty = Mapping::new();
     let versions = [base.unwrap_or(&empty), ours, theirs];
-    Some(merge_mappings(versions, |_| true, prefer).mapping)
+    let rule = |key: &str| match key {
+        "mistakes" => ValueMerge::Set,
+        "threads" => ValueMerge::Keys,
+        // The evidence of one run, or the dates of one certificate.
+        _ => ValueMerge::Whole,
+    };
+    Some(merge_mappings(versions, rule, prefer).mapping)
 }
 
 /// Compares two versions of a document by when a run last changed them. Versions without `updated`
@@ -150,7 +160,8 @@ fn compare(a: &Mapping, b: &Mapping) -> Ordering {
     let by_update = match (moment(a, "updated"), moment(b, "updated")) {
         (Some(a), Some(b)) => a.cmp(&b),
         _ => {
-            let last = |mapping| moment(mapping, "since").max(moment(mapping, "pending-since"));
+            let times = ["since", "pending-since", "opened", "closed"];
+            let last = |mapping| times.iter().map(|key| moment(mapping, key)).max();
             last(a).cmp(&last(b))
         }
     };
@@ -275,15 +286,25 @@ mod tests {
 
     #[test]
     fn documents_without_a_path_merge_by_key() {
-        let base =
-            "---\nid: 1f\nmistakes:\n- a\n- b\nthreads:\n  ops:\n    message-id: m\nurls:\n- u1\n";
-        let ours = base.replace("- a\n", "").replace("- u1\n", "- u1\n- u2\n");
+        // The URLs of an incident are entries, and its evidence is that of one run.
+        let base = "---\nevidence:\n  length: 1\nmistakes:\n- a\n- b\nthreads:\n  ops:\n    message-id: m\n";
+        let url =
+            |number: u8, line: u8| format!("---\nline: {line}\nurl: http://a.example/{number}\n");
+        let ours = base.replace("- a\n", "").replace("length: 1", "length: 2") + &url(1, 1);
         let theirs = base
             .replace("- b\n", "- b\n- c\n")
-            .replace("threads:\n", "threads:\n  issues:\n    issue: 7\n");
+            .replace("threads:\n", "threads:\n  issues:\n    issue: 7\n")
+            + &url(2, 2);
+        let both = "---\nevidence:\n  length: 2\nmistakes:\n- b\n- c\nthreads:\n  issues:\n    issue: 7\n  ops:\n    message-id: m\n";
         assert_eq!(
             merged(base, &ours, &theirs),
-            "---\nid: 1f\nmistakes:\n- b\n- c\nthreads:\n  issues:\n    issue: 7\n  ops:\n    message-id: m\nurls:\n- u1\n- u2\n"
+            both.to_owned() + &url(1, 1) + &url(2, 2)
+        );
+        let more = theirs.replace("length: 1", "length: 1\n  tried: 3");
+        let either = merged(base, &ours, &more);
+        assert!(
+            either.contains("length: 2\nmistakes") || either.contains("length: 1\n  tried: 3\n"),
+            "{either}"
         );
         let close =
             |day| format!("---\nclosed: day {day}\nid: 1f\nupdated: '2026-11-{day}T00:00:00Z'\n");

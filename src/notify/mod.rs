@@ -5,6 +5,7 @@
 //! between loses no message, and the next run tries again what was not delivered.
 
 mod configured;
+mod merge;
 mod outbox;
 mod panic;
 mod standing;
@@ -20,6 +21,7 @@ use urldb_protocol::{
     Delivery, DeliveryOutcome, Envelope, Notifier, PlannedDelivery, Remembered, Scope,
 };
 
+pub use merge::merge;
 pub use outbox::Outbox;
 pub use standing::Standing;
 

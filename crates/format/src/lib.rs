@@ -59,8 +59,8 @@ pub use emit::write_documents;
 pub use error::Error;
 pub use lint::{lint, lint_expired, lint_misnamed, lint_promise, lint_values};
 pub use merge::{
-    Conflict, ConflictKind, MarkerStyle, Merged, MergedMapping, Side, UnreadableVersion, Versions,
-    merge, merge_mappings,
+    Conflict, ConflictKind, MarkerStyle, Merged, MergedMapping, Side, UnreadableVersion,
+    ValueMerge, Versions, merge, merge_mappings,
 };
 pub use names::{is_domain_file, is_misnamed};
 pub use parts::{FilePart, FileParts};

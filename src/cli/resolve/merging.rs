@@ -9,7 +9,7 @@ use urldb_text::{Code, Finding};
 
 use crate::config::Config;
 use crate::git::{Resolution, TextStyle, text_merge};
-use crate::ledger;
+use crate::{ledger, notify};
 
 /// The kinds of files that urldb merges.
 #[derive(Debug, Clone, Copy, PartialEq, Eq)]
@@ -20,6 +20,8 @@ pub(super) enum FileKind {
     Ledger,
     /// `history.jsonl`.
     History,
+    /// A message in the outbox.
+    Message,
 }
 
 impl FileKind {
@@ -36,6 +38,12 @@ impl FileKind {
         let in_ledger = path.strip_prefix(&ledger).ok()?;
         if in_ledger == Path::new("history.jsonl") {
             return Some(Self::History);
+        }
+        let is_json = path
+            .extension()
+            .is_some_and(|extension| extension == "json");
+        if is_json && in_ledger.starts_with("outbox") {
+            return Some(Self::Message);
         }
         let is_yaml = path
             .extension()
@@ -85,6 +93,7 @@ pub(super) fn merge(
     };
     let unreadable = match kind {
         FileKind::History => return Ok(Attempt::clean(ledger::merge_history(versions))),
+        FileKind::Message => return Ok(Attempt::clean(notify::merge(versions))),
         FileKind::Ledger => match ledger::merge(versions) {
             Ok(merged) => return Ok(Attempt::clean(merged)),
             Err(unreadable) => unreadable,

@@ -4,7 +4,7 @@ use std::borrow::Cow;
 
 use super::comments::{merge_comments, merge_lines};
 use super::matching::{RecordVersions, match_records};
-use super::values::merge_mappings;
+use super::values::{ValueMerge, merge_mappings};
 use super::{ConflictKind, Side};
 use crate::domain_file::{DomainFile, RecordEntry};
 use crate::emit::KeyOrder;
@@ -229,8 +229,16 @@ struct MergedParts {
     conflict: Option<ConflictKind>,
 }
 
+fn rule(key: &str) -> ValueMerge {
+    if keys::is_set(key) {
+        ValueMerge::Set
+    } else {
+        ValueMerge::Keys
+    }
+}
+
 fn merge_parts(mappings: [&Mapping; 3], layouts: [&Layout; 3]) -> MergedParts {
-    let mut ours = merge_mappings(mappings, keys::is_set, Side::Ours);
+    let mut ours = merge_mappings(mappings, rule, Side::Ours);
     let comments = merge_comments(layouts);
     let mixes_bytes = mixes_bytes(mappings, &ours.mapping);
     if mixes_bytes {
@@ -245,7 +253,7 @@ fn merge_parts(mappings: [&Mapping; 3], layouts: [&Layout; 3]) -> MergedParts {
             conflict: None,
         };
     }
-    let mut theirs = merge_mappings(mappings, keys::is_set, Side::Theirs);
+    let mut theirs = merge_mappings(mappings, rule, Side::Theirs);
     if mixes_bytes {
         take_bytes(&mut ours.mapping, mappings[1]);
         take_bytes(&mut theirs.mapping, mappings[2]);

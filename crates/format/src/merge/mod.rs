@@ -33,7 +33,7 @@ use urldb_text::Finding;
 use crate::domain_file::DomainFile;
 
 pub use output::MarkerStyle;
-pub use values::{MergedMapping, merge_mappings};
+pub use values::{MergedMapping, ValueMerge, merge_mappings};
 
 /// One of the two versions to merge.
 #[derive(Debug, Clone, Copy, PartialEq, Eq)]

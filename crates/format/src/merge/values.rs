@@ -16,13 +16,23 @@ pub struct MergedMapping {
     pub conflicts: Vec<String>,
 }
 
+/// How a value merges that both sides changed in different ways.
+#[derive(Debug, Clone, Copy, PartialEq, Eq)]
+pub enum ValueMerge {
+    /// As a list whose order has no meaning: the additions and removals of both sides count.
+    Set,
+    /// As a mapping, key by key, at every depth.
+    Keys,
+    /// As one value: a conflict.
+    Whole,
+}
+
 /// Merges the keys that two sides changed since `base`. A key that one side changed has that side's
-/// value. Where both sides changed a nested mapping, its keys are merged in turn; where both changed a
-/// list for which `is_set` holds, the additions and removals of both count. Any other key with two new
-/// values is a conflict, and gets the value of the side `prefer`.
+/// value. A key that both changed merges as `rule` says, if its values have that form. Any other key
+/// with two new values is a conflict, and gets the value of the side `prefer`.
 pub fn merge_mappings(
     [base, ours, theirs]: [&Mapping; 3],
-    is_set: fn(&str) -> bool,
+    rule: fn(&str) -> ValueMerge,
     prefer: Side,
 ) -> MergedMapping {
     let mut keys: BTreeMap<&str, [Option<&Value>; 3]> = BTreeMap::new();
@@ -34,7 +44,7 @@ pub fn merge_mappings(
     let mut merged = Vec::with_capacity(keys.len());
     let mut conflicts = Vec::new();
     for (key, values) in keys {
-        let (value, is_conflict) = merge_value(key, values, is_set, prefer);
+        let (value, is_conflict) = merge_value(values, rule(key), prefer);
         merged.extend(value.map(|value| (key.to_owned(), value)));
         if is_conflict {
             conflicts.push(key.to_owned());
@@ -48,9 +58,8 @@ pub fn merge_mappings(
 
 /// The merged value of one key, and whether it is a conflict.
 fn merge_value(
-    key: &str,
     [base, ours, theirs]: [Option<&Value>; 3],
-    is_set: fn(&str) -> bool,
+    rule: ValueMerge,
     prefer: Side,
 ) -> (Option<Value>, bool) {
     if ours == theirs || base == theirs {
@@ -59,12 +68,14 @@ fn merge_value(
     if base == ours {
         return (theirs.cloned(), false);
     }
-    if let [Some(base), Some(ours), Some(theirs)] = [base, ours, theirs].map(as_mapping) {
-        let inner = merge_mappings([&base, &ours, &theirs], is_set, prefer);
+    if rule == ValueMerge::Keys
+        && let [Some(base), Some(ours), Some(theirs)] = [base, ours, theirs].map(as_mapping)
+    {
+        let inner = merge_mappings([&base, &ours, &theirs], |_| ValueMerge::Keys, prefer);
         let value = (!inner.mapping.is_empty()).then_some(Value::Map(inner.mapping));
         return (value, !inner.conflicts.is_empty());
     }
-    if is_set(key)
+    if rule == ValueMerge::Set
         && let [Some(base), Some(ours), Some(theirs)] = [base, ours, theirs].map(as_set)
     {
         let items = merge_sets(base, ours, theirs);
@@ -170,8 +181,9 @@ mod tests {
             Mapping::from_iter([("outer".to_owned(), Value::Map(inner.collect()))])
         };
         let (base, ours) = (of(&[("a", "1")]), of(&[("a", "1"), ("b", "2")]));
-        let merged =
-            |theirs: &Mapping, prefer| merge_mappings([&base, &ours, theirs], |_| false, prefer);
+        let merged = |theirs: &Mapping, prefer| {
+            merge_mappings([&base, &ours, theirs], |_| ValueMerge::Keys, prefer)
+        };
         let clean = merged(&of(&[("a", "3")]), Side::Ours);
         assert_eq!(clean.mapping, of(&[("a", "3"), ("b", "2")]));
         assert!(clean.conflicts.is_empty());
@@ -180,5 +192,7 @@ mod tests {
         assert_eq!(disputed.mapping, of(&[("a", "3"), ("b", "2")]));
         assert_eq!(disputed.conflicts, ["outer"]);
         assert_eq!(merged(&theirs, Side::Theirs).mapping, theirs);
+        let whole = merge_mappings([&base, &ours, &theirs], |_| ValueMerge::Whole, Side::Ours);
+        assert_eq!((whole.mapping, whole.conflicts.len()), (ours.clone(), 1));
     }
 }
