@@ -169,7 +169,7 @@ fn urls(text: &str) -> String {
         &[
             "case-sensitive-paths",
             "cnames",
-            "http",
+            "http:",
             "categories",
             "content-",
         ],
