@@ -334,7 +334,13 @@ fn weighed(judged: &ReportedJob<'_>) -> State {
     }
     let seen = judged.verdict.state();
     match judged.url_status {
-        _ if judged.is_affected && seen == State::Inconclusive => State::Unreachable,
+        Some((url_status, _))
+            if judged.is_affected
+                && seen == State::Inconclusive
+                && url_status.state == State::Ok =>
+        {
+            State::Unreachable
+        }
         Some((url_status, _)) if url_status.state.is_broken() => url_status.state,
         Some((url_status, _)) if url_status.state != seen => State::Inconclusive,
         _ => seen,

@@ -280,11 +280,14 @@ impl RunIncidents<'_> {
             ..
         } = outcomes;
         let complete = self.past.iter().filter(|run| run.is_complete());
+        let understood: HashSet<&str> = self.understood.iter().map(String::as_str).collect();
         let is_gone = |url: &AffectedUrl| {
-            let host = urldb_format::host_of(Path::new(&url.file));
-            let is_known = self.understood.contains(&host);
-            let is_readable = is_known || !self.config.root.join(&url.file).exists();
-            self.is_complete && is_readable && self.planned.without_record.contains(&key_of(url))
+            let file = Path::new(&url.file);
+            let is_readable = || {
+                understood.contains(urldb_format::host_of(file).as_str())
+                    || !self.config.root.join(file).exists()
+            };
+            self.is_complete && self.planned.without_record.contains(&key_of(url)) && is_readable()
         };
         let facts = RunFacts {
             id: &self.run.id,

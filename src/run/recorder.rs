@@ -204,7 +204,10 @@ impl Recorder<'_> {
                 updated: None,
                 failures: log.runs,
                 intermittent: log.intermittent,
-                incident: previous.and_then(|entry| entry.incident.clone()),
+                // That of a URL in trouble is noted once all URLs are recorded.
+                incident: previous
+                    .and_then(|entry| entry.incident.clone())
+                    .filter(|_| self.outcomes.is_member(job)),
             };
             ledger.set(&job.key, entry, now);
         }
