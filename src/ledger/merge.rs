@@ -9,7 +9,6 @@ use urldb_format::{
     Mapping, Schema, Side, UnreadableVersion, Value, ValueMerge, Versions, merge_mappings,
     read_documents, write_documents,
 };
-use urldb_text::{Code, Finding};
 
 /// The values of a file that may be of a newer program: every scalar keeps its source text.
 const SCHEMA: Schema = Schema {
@@ -106,12 +105,16 @@ fn without(lines: Vec<Vec<u8>>, others: &[Vec<u8>]) -> Vec<Vec<u8>> {
 }
 
 fn read(bytes: Option<&[u8]>, name: &'static str) -> Result<Documents, UnreadableVersion> {
-    let unreadable = |finding| UnreadableVersion { name, finding };
+    let unreadable = |line, message: &str| UnreadableVersion {
+        name,
+        line,
+        message: message.to_owned(),
+    };
     let text = std::str::from_utf8(bytes.unwrap_or_default())
-        .map_err(|_| unreadable(Finding::new(Code::InvalidUtf8, 1, "the file is not UTF-8")))?;
+        .map_err(|_| unreadable(1, "the file is not UTF-8"))?;
     let (documents, findings) = read_documents(text, &SCHEMA);
     if let Some(finding) = findings.first() {
-        return Err(unreadable(finding.clone()));
+        return Err(unreadable(finding.line, &finding.message));
     }
     let mut repeats: BTreeMap<Identity, usize> = BTreeMap::new();
     let keyed = documents.into_iter().map(|document| {
@@ -157,21 +160,19 @@ fn merge_document([base, ours, theirs]: [Option<&Mapping>; 3], is_entry: bool) -
 /// Compares two versions of a document by when a run last changed them. Versions without `updated`
 /// compare by their latest other time, then by the runs of their doubt, and at last by their bytes.
 fn compare(a: &Mapping, b: &Mapping) -> Ordering {
-    let by_update = match (moment(a, "updated"), moment(b, "updated")) {
-        (Some(a), Some(b)) => a.cmp(&b),
-        _ => {
-            let times = ["since", "pending-since", "opened", "closed"];
-            let last = |mapping| times.iter().map(|key| moment(mapping, key)).max();
-            last(a).cmp(&last(b))
-        }
+    let last = |mapping| {
+        let times = ["since", "pending-since", "opened", "closed"];
+        times.iter().map(|key| moment(mapping, key)).max()
+    };
+    let updated = (moment(a, "updated"), moment(b, "updated"));
+    let by_update = if let (Some(a), Some(b)) = updated {
+        a.cmp(&b)
+    } else {
+        last(a).cmp(&last(b))
     };
     let count = |mapping: &Mapping| {
-        let count = mapping.get("pending-count");
-        let count = count.and_then(|count| match count {
-            Value::Plain(text) | Value::Text(text) => text.parse::<u64>().ok(),
-            _ => None,
-        });
-        count.unwrap_or(0)
+        let count = text_of(mapping, "pending-count");
+        count.and_then(|count| count.parse::<u64>().ok())
     };
     by_update
         .then_with(|| count(a).cmp(&count(b)))
@@ -191,11 +192,7 @@ fn with_earlier_since(later: &Mapping, other: &Mapping) -> Mapping {
 }
 
 fn moment(mapping: &Mapping, key: &str) -> Option<Timestamp> {
-    let text = match mapping.get(key)? {
-        Value::Plain(text) | Value::Text(text) => text,
-        _ => return None,
-    };
-    text.parse().ok()
+    text_of(mapping, key)?.parse().ok()
 }
 
 fn text_of(mapping: &Mapping, key: &str) -> Option<String> {
@@ -280,7 +277,10 @@ mod tests {
         );
         assert_eq!(merged(&base, &ours, &theirs), file(&[a.clone(), https, c]));
         let changed = entry("/b", "gone", 2, "");
-        let (ours, theirs) = (file(&[a.clone(), changed.clone()]), file(&[a.clone()]));
+        let (ours, theirs) = (
+            file(&[a.clone(), changed.clone()]),
+            file(std::slice::from_ref(&a)),
+        );
         assert_eq!(merged(&base, &ours, &theirs), file(&[a, changed]));
     }
 
@@ -331,7 +331,7 @@ mod tests {
             Ok(Some(changed.clone().into_bytes()))
         );
         let broken = merge(of(Some(b"---\n_path: [\n"))).unwrap_err();
-        assert_eq!((broken.name, broken.finding.line), ("theirs", 2));
+        assert_eq!((broken.name, broken.line), ("theirs", 2));
     }
 
     #[test]
@@ -359,7 +359,7 @@ mod tests {
         prop::option::weighted(
             0.9,
             (entries, mistakes).prop_map(|(entries, mistakes)| {
-                let mistakes: String = mistakes.iter().map(|it| format!("- {it}\n")).collect();
+                let mistakes: String = mistakes.iter().flat_map(|it| ["- ", it, "\n"]).collect();
                 let key = if mistakes.is_empty() {
                     ""
                 } else {

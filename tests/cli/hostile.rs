@@ -4,6 +4,7 @@ use std::collections::BTreeSet;
 use std::fs;
 use std::process::Command;
 
+use crate::hook::Repository;
 use crate::mime::mail_of;
 use crate::sandbox::{Ran, Sandbox};
 use crate::site::{Site, promise};
@@ -69,7 +70,7 @@ fn database() -> String {
 
 /// Every command, as `urldb --help` names it, with arguments that make it print what is hostile;
 /// or the reason why it prints nothing from outside.
-const COMMANDS: [(&str, Result<&[&str], &str>); 25] = [
+const COMMANDS: [(&str, Result<&[&str], &str>); 27] = [
     ("init", Err("prints names of its own files")),
     (
         "add",
@@ -123,7 +124,12 @@ const COMMANDS: [(&str, Result<&[&str], &str>); 25] = [
         "archive convert",
         Ok(&["archive", "convert", "--to", "1.0", "converted"]),
     ),
+    (
+        "resolve",
+        Err("needs a stopped merge: resolve_names_hostile_records_harmlessly"),
+    ),
     ("hook install", Err("prints the path of the hook")),
+    ("hook uninstall", Err("prints the path of the hook")),
     ("hook run", Ok(&["hook", "run", "pre-commit"])),
     (
         "watch",
@@ -257,6 +263,15 @@ fn watch_reports_hostile_files_harmlessly() {
     assert_harmless_text("watch", &lines.join("\n"), |_| false);
     watch.signal("-TERM");
     watch.end();
+}
+
+#[test]
+fn resolve_names_hostile_records_harmlessly() {
+    let file = |value: &str| format!("---\n---\n_path: \"/p{HOSTILE}\"\n\"{HOSTILE}\": {value}\n");
+    let repository = Repository::stopped(&file("ours"), &file("theirs"));
+    let ran = repository.sandbox.urldb(&["resolve"]).code(1);
+    assert!(ran.out.contains("both sides changed"), "{ran:?}");
+    assert_harmless("resolve", &ran);
 }
 
 /// Makes the sandbox a repository, and stages everything.

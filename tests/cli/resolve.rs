@@ -10,10 +10,8 @@ const BASE: &str = "---\nhttps: true\n---\n_path: /a\nname: one\n---\n_path: /m\
 
 /// A domain file with these further records after `/m`.
 fn with_records(paths: &[&str]) -> String {
-    let records: String = paths
-        .iter()
-        .map(|path| format!("---\n_path: {path}\n"))
-        .collect();
+    let records = paths.iter().flat_map(|path| ["---\n_path: ", path, "\n"]);
+    let records: String = records.collect();
     BASE.replace("---\n_path: /z\n", &format!("{records}---\n_path: /z\n"))
 }
 
@@ -46,7 +44,7 @@ impl Repository {
     }
 
     /// A merge of `other` into main, at which git stopped.
-    fn stopped(ours: &str, theirs: &str) -> Self {
+    pub(crate) fn stopped(ours: &str, theirs: &str) -> Self {
         let repository = Self::without_hook().with_branches(ours, theirs);
         assert!(
             !repository

@@ -1,6 +1,7 @@
 //! Three-way merges: by example, and properties that hold for any three versions.
 
 use std::collections::{BTreeMap, BTreeSet};
+use std::fmt::Write;
 
 use insta::assert_snapshot;
 use proptest::prelude::*;
@@ -303,8 +304,8 @@ fn a_promise_is_never_mixed_from_two_versions_of_the_bytes() {
         "{text}"
     );
     // Both may be added to a record that promised nothing: the bytes are those of today.
-    let bare = "---\n---\n_path: /a\n";
-    clean(bare, base, &theirs.replace("content-length: 5\n", ""));
+    let without = "---\n---\n_path: /a\n";
+    clean(without, base, &theirs.replace("content-length: 5\n", ""));
 }
 
 #[test]
@@ -383,7 +384,7 @@ fn an_unreadable_version_is_named_and_nothing_is_merged() {
     let style = MarkerStyle::default();
     let theirs = BASE.replace("/z", "/zz");
     let error = merge(versions(BASE, &broken, &theirs), &style).unwrap_err();
-    assert_eq!((error.name, error.finding.line), ("ours", 9));
+    assert_eq!((error.name, error.line), ("ours", 9));
     // One side alone needs no reading.
     let (text, conflicts) = merged(BASE, BASE, &broken);
     assert_eq!((text, conflicts.len()), (broken.clone(), 0));
@@ -452,13 +453,13 @@ fn edited(model: &Model, edits: Vec<(String, Option<Fields>)>) -> Model {
 fn text(model: &Model) -> String {
     let mut text = "---\n".to_owned();
     for (path, fields) in model {
-        text.push_str(&format!("---\n_path: {path}\n"));
+        writeln!(text, "---\n_path: {path}").unwrap();
         for (key, value) in fields {
             let value = match *key {
                 "content-length" | "own" => value.clone(),
                 _ => format!("text {value}"),
             };
-            text.push_str(&format!("{key}: {value}\n"));
+            writeln!(text, "{key}: {value}").unwrap();
         }
     }
     text

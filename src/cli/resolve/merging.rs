@@ -157,11 +157,12 @@ fn merge_text(
     style: TextStyle,
     marker_size: usize,
 ) -> anyhow::Result<Attempt> {
-    let UnreadableVersion { name, finding } = unreadable;
-    let why = format!(
-        "{name} cannot be merged by record: line {}: {}",
-        finding.line, finding.message
-    );
+    let UnreadableVersion {
+        name,
+        line,
+        message,
+    } = unreadable;
+    let why = format!("{name} cannot be merged by record: line {line}: {message}");
     let finding = Finding::new(Code::UnmergedFile, 1, why);
     let (Some(ours), Some(theirs)) = (versions.ours, versions.theirs) else {
         let help = "keep the file with `git add`, or remove it with `git rm`";

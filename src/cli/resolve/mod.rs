@@ -5,7 +5,6 @@ mod merging;
 
 use std::io::Write;
 use std::path::PathBuf;
-use std::rc::Rc;
 
 use urldb_text::{Code, Finding};
 
@@ -60,41 +59,53 @@ pub(super) fn run(
         return driver::run(versions, path, args.marker_size.into(), global);
     }
     let context = context()?;
+    let named = named_files(&args.files, &context)?;
     let folders = [context.database(), context.ledger()];
-    let mut unmerged = unmerged(&context, &folders)?;
-    if !args.files.is_empty() {
-        unmerged = only(unmerged, &args.files, &context)?;
+    let mut groups = unmerged(&context, &folders)?;
+    for group in &mut groups {
+        group
+            .files
+            .retain(|file| named.is_empty() || named.contains(&file.path));
     }
-    let touches_ledger = unmerged.iter().any(|it| it.kind != FileKind::Domain);
+    let mut kinds = groups.iter().flat_map(UnmergedGroup::kinds);
+    let touches_ledger = kinds.any(|kind| kind != FileKind::Domain);
     // A run must not write the ledger meanwhile.
     let _lock = (touches_ledger && !args.dry_run)
         .then(|| context.lock_repository())
         .transpose()?;
-    resolve(unmerged, args.dry_run, &context)
+    let counts = resolve(&groups, args.dry_run, &context)?;
+    counts.print(args.dry_run, &context)?;
+    Ok(counts.exit_code())
 }
 
 /// Resolves the unmerged files of the ledger for a program that holds the lock of the repository.
-pub(super) fn resolve_ledger(context: &Context) -> anyhow::Result<ExitCode> {
-    let files = unmerged(context, &[context.ledger()])?;
-    if files.is_empty() {
-        return Ok(ExitCode::Success);
-    }
-    resolve(files, false, context)
+pub(super) fn resolve_ledger(context: &Context) -> anyhow::Result<()> {
+    let groups = unmerged(context, &[context.ledger()])?;
+    resolve(&groups, false, context).map(drop)
 }
 
-/// An unmerged file of the database or the ledger.
-struct UnmergedOfOurs {
-    repository: Rc<Repository>,
-    file: UnmergedFile,
-    kind: FileKind,
-    /// The absolute path.
+/// Unmerged files of the database or the ledger in one repository.
+struct UnmergedGroup {
+    repository: Repository,
+    files: Vec<FileToMerge>,
+}
+
+struct FileToMerge {
+    /// Absolute, without links.
     path: PathBuf,
+    kind: FileKind,
+    unmerged: UnmergedFile,
+}
+
+impl UnmergedGroup {
+    fn kinds(&self) -> impl Iterator<Item = FileKind> {
+        self.files.iter().map(|file| file.kind)
+    }
 }
 
 /// The unmerged files in these folders. The ledger may be in a repository or work tree of its own.
-fn unmerged(context: &Context, folders: &[PathBuf]) -> anyhow::Result<Vec<UnmergedOfOurs>> {
-    let mut found: Vec<UnmergedOfOurs> = vec![];
-    let mut is_repository = false;
+fn unmerged(context: &Context, folders: &[PathBuf]) -> anyhow::Result<Vec<UnmergedGroup>> {
+    let mut groups: Vec<UnmergedGroup> = vec![];
     for folder in folders {
         // A folder that a side removed has unmerged files too.
         let existing = folder.ancestors().find(|folder| folder.is_dir());
@@ -102,37 +113,33 @@ fn unmerged(context: &Context, folders: &[PathBuf]) -> anyhow::Result<Vec<Unmerg
         let Some(repository) = Repository::discover(existing, GitEnv::from_process())? else {
             continue;
         };
-        is_repository = true;
-        let repository = Rc::new(repository);
-        let top = repository.work_tree()?.to_owned();
-        for file in repository.unmerged(&repository.relative(folder)?)? {
-            let path = top.join(&file.path);
-            let is_known = found.iter().any(|known| known.path == path);
+        let top = repository.work_tree()?;
+        let mut files = vec![];
+        for unmerged in repository.unmerged(&repository.relative(folder)?)? {
+            let path = top.join(&unmerged.path);
+            let mut known = groups.iter().flat_map(|group| &group.files);
+            let is_known = known.any(|known| known.path == path);
             if let (Some(kind), false) = (FileKind::of(&path, &context.config), is_known) {
-                found.push(UnmergedOfOurs {
-                    repository: Rc::clone(&repository),
-                    file,
-                    kind,
+                files.push(FileToMerge {
                     path,
+                    kind,
+                    unmerged,
                 });
             }
         }
+        groups.push(UnmergedGroup { repository, files });
     }
     anyhow::ensure!(
-        is_repository,
+        !groups.is_empty(),
         "{} is in no git repository",
         context.directory.display()
     );
-    Ok(found)
+    Ok(groups)
 }
 
-/// The files that were named.
-fn only(
-    unmerged: Vec<UnmergedOfOurs>,
-    named: &[PathBuf],
-    context: &Context,
-) -> anyhow::Result<Vec<UnmergedOfOurs>> {
-    let resolved = |path: &PathBuf| {
+/// The absolute paths of the files on the command line.
+fn named_files(files: &[PathBuf], context: &Context) -> anyhow::Result<Vec<PathBuf>> {
+    let absolute = |path: &PathBuf| {
         let path = context.directory.join(path);
         let folder = path.parent().and_then(|folder| folder.canonicalize().ok());
         match (folder, path.file_name()) {
@@ -140,7 +147,7 @@ fn only(
             _ => path,
         }
     };
-    let named: Vec<PathBuf> = named.iter().map(resolved).collect();
+    let named: Vec<PathBuf> = files.iter().map(absolute).collect();
     for path in &named {
         anyhow::ensure!(
             FileKind::of(path, &context.config).is_some(),
@@ -148,98 +155,117 @@ fn only(
             context.shown(path)
         );
     }
-    let is_named = |it: &UnmergedOfOurs| named.contains(&it.path);
-    Ok(unmerged.into_iter().filter(is_named).collect())
+    Ok(named)
+}
+
+/// Numbers of files.
+#[derive(Debug, Default)]
+struct Counts {
+    resolved: u64,
+    left: u64,
+}
+
+impl Counts {
+    fn print(&self, dry_run: bool, context: &Context) -> anyhow::Result<()> {
+        let mut out = output::stdout();
+        if self.left > 0 {
+            let merged = style::count(self.resolved, "file");
+            let done = if dry_run { "can be merged" } else { "merged" };
+            let left = self.left;
+            writeln!(
+                out,
+                "{merged} {done}, {left} with conflicts: edit and `git add` what is left"
+            )?;
+        } else if self.resolved == 0 && !context.quiet {
+            writeln!(out, "no unmerged files in the database and the ledger")?;
+        }
+        Ok(())
+    }
+
+    fn exit_code(&self) -> ExitCode {
+        if self.left == 0 {
+            ExitCode::Success
+        } else {
+            ExitCode::Findings
+        }
+    }
 }
 
 /// Merges the files, writes and stages them, and reports each.
-fn resolve(
-    files: Vec<UnmergedOfOurs>,
-    dry_run: bool,
-    context: &Context,
-) -> anyhow::Result<ExitCode> {
-    let mut out = output::stdout();
-    if files.is_empty() {
-        if !context.quiet {
-            writeln!(out, "no unmerged files in the database and the ledger")?;
-        }
-        return Ok(ExitCode::Success);
-    }
-    let is_domain = files.iter().any(|it| it.kind == FileKind::Domain);
-    let _edit = (is_domain && !dry_run)
+fn resolve(groups: &[UnmergedGroup], dry_run: bool, context: &Context) -> anyhow::Result<Counts> {
+    let mut kinds = groups.iter().flat_map(UnmergedGroup::kinds);
+    let _edit = (kinds.any(|kind| kind == FileKind::Domain) && !dry_run)
         .then(|| Edit::begin(&context.database()))
         .transpose()?;
-    let (mut resolved, mut left) = (0, 0);
-    let mut by_repository: Vec<(Rc<Repository>, Vec<(UnmergedFile, Resolution)>)> = vec![];
-    for file in files {
-        let attempt = attempt(&file, context)?;
-        let name = context.shown(&file.path);
-        for finding in attempt.findings {
-            let finding = finding.in_file(&file.path);
-            style::write_finding(&mut out, context, &finding)?;
-        }
-        match &attempt.resolution {
-            None | Some(Resolution::Conflict(_)) => left += 1,
-            Some(Resolution::Merged(_) | Resolution::Removed) => {
-                resolved += 1;
-                if !context.quiet {
-                    let what = match (&attempt.resolution, dry_run) {
-                        (Some(Resolution::Removed), true) => "would remove",
-                        (Some(Resolution::Removed), false) => "removed",
-                        (_, true) => "would merge",
-                        (_, false) => "merged",
-                    };
-                    writeln!(out, "{}: {name}", style::paint(style::GOOD, what))?;
-                }
+    let mut counts = Counts::default();
+    for UnmergedGroup { repository, files } in groups {
+        let mut resolutions = vec![];
+        for file in files {
+            let attempt = attempt(repository, file, context)?;
+            report(&attempt, file, dry_run, context)?;
+            match &attempt.resolution {
+                None | Some(Resolution::Conflict(_)) => counts.left += 1,
+                Some(Resolution::Merged(_) | Resolution::Removed) => counts.resolved += 1,
             }
+            let resolution = attempt.resolution;
+            resolutions.extend(resolution.map(|it| (file.unmerged.clone(), it)));
         }
-        if let Some(resolution) = attempt.resolution {
-            let known = by_repository.iter_mut();
-            let mut known = known.filter(|it| it.0.git_dir() == file.repository.git_dir());
-            match known.next() {
-                Some((_, resolutions)) => resolutions.push((file.file, resolution)),
-                None => by_repository.push((file.repository, vec![(file.file, resolution)])),
-            }
+        if !dry_run {
+            repository.resolve(&resolutions)?;
         }
     }
-    if !dry_run {
-        for (repository, resolutions) in &by_repository {
-            repository.resolve(resolutions)?;
-        }
+    Ok(counts)
+}
+
+fn report(
+    attempt: &Attempt,
+    file: &FileToMerge,
+    dry_run: bool,
+    context: &Context,
+) -> anyhow::Result<()> {
+    let mut out = output::stdout();
+    for finding in &attempt.findings {
+        let finding = finding.clone().in_file(&file.path);
+        style::write_finding(&mut out, context, &finding)?;
     }
-    if left == 0 {
-        return Ok(ExitCode::Success);
+    let what = match (&attempt.resolution, dry_run) {
+        (Some(Resolution::Merged(_)), true) => "would merge",
+        (Some(Resolution::Merged(_)), false) => "merged",
+        (Some(Resolution::Removed), true) => "would remove",
+        (Some(Resolution::Removed), false) => "removed",
+        (Some(Resolution::Conflict(_)) | None, _) => return Ok(()),
+    };
+    if !context.quiet {
+        let what = style::paint(style::GOOD, what);
+        writeln!(out, "{what}: {}", context.shown(&file.path))?;
     }
-    writeln!(
-        out,
-        "{} {}, {left} with conflicts: edit and `git add` what is left",
-        style::count(resolved, "file"),
-        if dry_run { "can be merged" } else { "merged" },
-    )?;
-    Ok(ExitCode::Findings)
+    Ok(())
 }
 
 /// Merges one file, unless somebody has worked on it.
-fn attempt(file: &UnmergedOfOurs, context: &Context) -> anyhow::Result<Attempt> {
-    let UnmergedOfOurs {
-        repository,
-        file,
+fn attempt(
+    repository: &Repository,
+    file: &FileToMerge,
+    context: &Context,
+) -> anyhow::Result<Attempt> {
+    let FileToMerge {
+        path,
         kind,
-        ..
+        unmerged,
     } = file;
-    if !file.is_regular() {
+    if !unmerged.is_regular() {
         let message = "a side has a symbolic link or a submodule here, which cannot be merged";
         return Ok(Attempt::of(
             None,
             Finding::new(Code::UnmergedFile, 1, message),
         ));
     }
-    let versions = repository.versions(file)?;
+    let versions = repository.versions(unmerged)?;
     let attempt = merging::merge(*kind, &versions, repository.conflict_style(), 7)?;
     if let Some(resolution) = &attempt.resolution
-        && !repository.is_untouched(file, resolution)?
+        && !repository.is_untouched(unmerged, resolution)?
     {
-        let path = context.shown(&repository.work_tree()?.join(&file.path));
+        let path = context.shown(path);
         let message = "the file was edited since the merge, so urldb left it alone";
         let help = format!(
             "finish it and `git add {path}`, or begin again with `git checkout --merge -- {path}`"

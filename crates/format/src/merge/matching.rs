@@ -9,7 +9,7 @@ use crate::record::RecordIdentity;
 pub(super) type RecordVersions<'a> = [Option<&'a RecordEntry>; 3];
 
 /// The records of the three versions, by identity; `fold` makes the case of paths irrelevant.
-pub(super) fn match_records<'a>(files: [&'a DomainFile; 3], fold: bool) -> Vec<RecordVersions<'a>> {
+pub(super) fn match_records(files: [&DomainFile; 3], fold: bool) -> Vec<RecordVersions<'_>> {
     let mut by_identity: BTreeMap<RecordIdentity, [Vec<&RecordEntry>; 3]> = BTreeMap::new();
     for (version, file) in files.into_iter().enumerate() {
         for entry in file.records() {

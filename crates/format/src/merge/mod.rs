@@ -18,7 +18,7 @@
 //! | removed | changed | a conflict |
 //!
 //! `categories` and `cnames` are sets: additions and removals of both sides count. Memory: the three
-//! texts and what they parse into, about eleven times the size of the three files together.
+//! texts and what they parse into, about ten times the size of the three files together.
 
 mod comments;
 mod document;
@@ -27,8 +27,6 @@ mod output;
 mod values;
 
 use std::path::Path;
-
-use urldb_text::Finding;
 
 use crate::domain_file::DomainFile;
 
@@ -114,8 +112,10 @@ pub enum ConflictKind {
 pub struct UnreadableVersion {
     /// `the common ancestor`, `ours` or `theirs`.
     pub name: &'static str,
-    /// The first mistake in the version.
-    pub finding: Finding,
+    /// The line of the first mistake, from 1.
+    pub line: usize,
+    /// The first mistake, for people.
+    pub message: String,
 }
 
 /// Merges the versions of a domain file. A result without conflicts is in the canonical form, and
@@ -169,7 +169,8 @@ fn read(bytes: &[u8], name: &'static str) -> Result<DomainFile, UnreadableVersio
     match file.blocking.first() {
         Some(finding) => Err(UnreadableVersion {
             name,
-            finding: finding.clone(),
+            line: finding.line,
+            message: finding.message.clone(),
         }),
         None => Ok(file),
     }

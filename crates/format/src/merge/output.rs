@@ -126,10 +126,8 @@ impl Writer<'_> {
 /// The record's path, with its method unless that is GET.
 fn about(identity: &RecordIdentity) -> String {
     let request = identity.request.as_deref().unwrap_or_default();
-    let parameters = request.split('&');
-    let method = parameters
-        .filter_map(|it| it.strip_prefix("__wb_method="))
-        .next();
+    let mut parameters = request.split('&');
+    let method = parameters.find_map(|it| it.strip_prefix("__wb_method="));
     match method {
         Some(method) => format!("{method} {}", identity.path),
         None => identity.path.clone(),
