@@ -1,5 +1,6 @@
 //! The template environment.
 
+use std::borrow::Cow;
 use std::io;
 
 use minijinja::syntax::SyntaxConfig;
@@ -58,8 +59,11 @@ pub struct Renderer {
 
 impl Renderer {
     /// Parses templates. Error messages and [`Self::render`] use the given names. A template whose
-    /// name ends in `.html` escapes the values that it prints.
-    pub fn new<const N: usize>(templates: [(&'static str, String); N]) -> Result<Self, Error> {
+    /// name ends in `.html` escapes the values that it prints; one whose name ends in `.json` prints values
+    /// as JSON.
+    pub fn new<const N: usize>(
+        templates: [(impl Into<Cow<'static, str>>, String); N],
+    ) -> Result<Self, Error> {
         let mut environment = Environment::new();
         environment.set_undefined_behavior(UndefinedBehavior::Strict);
         environment.set_fuel(Some(FUEL));
@@ -67,9 +71,10 @@ impl Renderer {
         filters::add_to(&mut environment);
         filters::bound(&mut environment, LARGEST_OUTPUT);
         for (name, source) in templates {
+            let name = name.into();
             environment
-                .add_template_owned(name, source)
-                .map_err(|error| Error::new(name, error))?;
+                .add_template_owned(name.clone(), source)
+                .map_err(|error| Error::new(&name, error))?;
         }
         Ok(Self { environment })
     }

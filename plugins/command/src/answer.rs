@@ -1,0 +1,142 @@
+//! Reads what a plugin wrote.
+
+use std::process::ExitStatus;
+
+use serde::Deserialize;
+use urldb_protocol::{Delivery, DeliveryOutcome};
+use urldb_text::sanitize;
+
+use crate::process::{Ended, Flood, How, LARGEST_ANSWER, LARGEST_COMPLAINT};
+
+/// Most characters of a plugin's text in a message.
+const LONGEST_MESSAGE: usize = 500;
+
+/// The exit code of a temporary failure: `EX_TEMPFAIL` of sysexits(3).
+const TEMPORARY: i32 = 75;
+
+/// The answer of a plugin. Other fields are for later protocols.
+#[derive(Debug, Deserialize)]
+struct Answer {
+    outcome: DeliveryOutcome,
+    #[serde(default)]
+    message: String,
+}
+
+/// The result of a delivery by a plugin.
+pub(crate) fn delivery(id: &str, plugin: &str, ended: Ended) -> Delivery {
+    let complaint = last_line(&ended.complaint);
+    let explained = |what: String| match &complaint {
+        Some(line) => format!("{plugin} {what}: {line}"),
+        None => format!("{plugin} {what}"),
+    };
+    let status = match ended.how {
+        How::NotStarted(error) => {
+            return Delivery::failed(id, format!("cannot start {plugin}: {error}"));
+        }
+        How::TimedOut(limit) => {
+            let what = format!("did not end within {} seconds", limit.as_secs());
+            return Delivery::retry(id, explained(what));
+        }
+        How::Flooded(Flood::Output) => {
+            let limit = LARGEST_ANSWER >> 10;
+            return Delivery::failed(
+                id,
+                explained(format!("wrote more than {limit} KiB to standard output")),
+            );
+        }
+        How::Flooded(Flood::Complaint) => {
+            let limit = LARGEST_COMPLAINT >> 20;
+            return Delivery::failed(
+                id,
+                explained(format!("wrote more than {limit} MiB to standard error")),
+            );
+        }
+        How::Exited(status) => status,
+    };
+    let answer = answer(&ended.output);
+    match (answer, status.code()) {
+        // A plugin that says "delivered" and fails afterwards has delivered: another try would double
+        // the message.
+        (Some(answer), Some(_)) => of_answer(id, plugin, &answer, complaint.as_deref()),
+        // A signal can come from outside, such as from a system without memory.
+        (_, None) => Delivery::retry(id, explained(format!("was killed by {}", signal(status)))),
+        (None, Some(TEMPORARY)) => Delivery::retry(
+            id,
+            explained(format!(
+                "ended with exit code {TEMPORARY} (try again later)"
+            )),
+        ),
+        (None, Some(0)) => {
+            let what = "did not answer with JSON such as {\"outcome\": \"delivered\"}";
+            Delivery::failed(
+                id,
+                match last_line(&ended.output) {
+                    Some(line) => format!("{plugin} {what}, but with: {line}"),
+                    None => explained(what.to_owned()),
+                },
+            )
+        }
+        (None, Some(code)) => {
+            Delivery::failed(id, explained(format!("ended with exit code {code}")))
+        }
+    }
+}
+
+fn of_answer(id: &str, plugin: &str, answer: &Answer, complaint: Option<&str>) -> Delivery {
+    let message = one_line(&answer.message);
+    let message = match (message.is_empty(), answer.outcome, complaint) {
+        (false, ..) => message,
+        (true, DeliveryOutcome::Delivered, _) => plugin.to_owned(),
+        (true, _, Some(complaint)) => format!("{plugin}: {complaint}"),
+        (true, _, None) => format!("{plugin} gave no reason"),
+    };
+    match answer.outcome {
+        DeliveryOutcome::Delivered => Delivery::delivered(id, message),
+        DeliveryOutcome::Retry => Delivery::retry(id, message),
+        DeliveryOutcome::Failed => Delivery::failed(id, message),
+    }
+}
+
+/// The answer: the whole output, or its last line, since programs that a plugin calls may write
+/// before it.
+fn answer(output: &[u8]) -> Option<Answer> {
+    let last = output
+        .trim_ascii_end()
+        .rsplit(|byte| *byte == b'\n')
+        .next()?;
+    [output, last]
+        .into_iter()
+        .find_map(|text| serde_json::from_slice(text).ok())
+}
+
+/// The last line with text, as one harmless line.
+fn last_line(bytes: &[u8]) -> Option<String> {
+    let text = String::from_utf8_lossy(bytes);
+    let line = text
+        .lines()
+        .rev()
+        .map(str::trim)
+        .find(|line| !line.is_empty())?;
+    Some(one_line(line))
+}
+
+fn one_line(text: &str) -> String {
+    let words: Vec<_> = text.split_whitespace().collect();
+    let line: String = words.join(" ").chars().take(LONGEST_MESSAGE).collect();
+    sanitize(&line).into_owned()
+}
+
+#[cfg(unix)]
+fn signal(status: ExitStatus) -> String {
+    use std::os::unix::process::ExitStatusExt;
+
+    status.signal().map_or_else(
+        || "a signal".to_owned(),
+        |number| format!("signal {number}"),
+    )
+}
+
+#[cfg(not(unix))]
+fn signal(_status: ExitStatus) -> String {
+    "the system".to_owned()
+}

@@ -1,0 +1,184 @@
+//! Runs a plugin within limits of time and output.
+
+use std::io;
+use std::pin::pin;
+use std::process::{ExitStatus, Stdio};
+use std::time::Duration;
+
+use tokio::io::{AsyncRead, AsyncReadExt, AsyncWriteExt};
+use tokio::process::{ChildStdin, Command};
+use tokio::time::timeout;
+
+use crate::Settings;
+use crate::group::Group;
+
+/// Most bytes that a plugin may write to standard output.
+pub(crate) const LARGEST_ANSWER: usize = 64 << 10;
+
+/// Most bytes that a plugin may write to standard error.
+pub(crate) const LARGEST_COMPLAINT: usize = 1 << 20;
+
+/// How much of the end of standard error is kept.
+const KEPT_COMPLAINT: usize = 4 << 10;
+
+/// How long output is read after the plugin has ended. Only a process that has left the group can
+/// keep a pipe open for so long.
+const LAST_OUTPUT: Duration = Duration::from_secs(1);
+
+/// What a plugin did.
+#[derive(Debug)]
+pub(crate) struct Ended {
+    pub(crate) how: How,
+    /// Standard output.
+    pub(crate) output: Vec<u8>,
+    /// The end of standard error.
+    pub(crate) complaint: Vec<u8>,
+}
+
+/// How a plugin ended.
+#[derive(Debug)]
+pub(crate) enum How {
+    /// By itself, or by a signal.
+    Exited(ExitStatus),
+    /// Killed after so much time.
+    TimedOut(Duration),
+    /// Killed, since it wrote more than the limit.
+    Flooded(Flood),
+    /// Not started.
+    NotStarted(io::Error),
+}
+
+/// Which output went over its limit.
+#[derive(Debug, Clone, Copy)]
+pub(crate) enum Flood {
+    Output,
+    Complaint,
+}
+
+/// Runs the plugin to its end, and leaves none of its processes behind.
+pub(crate) async fn run(settings: &Settings, variables: &[(&str, String)], input: &[u8]) -> Ended {
+    let (mut output, mut complaint) = (Vec::new(), Vec::new());
+    let how = talk(settings, variables, input, &mut output, &mut complaint)
+        .await
+        .unwrap_or_else(How::NotStarted);
+    Ended {
+        how,
+        output,
+        complaint,
+    }
+}
+
+async fn talk(
+    settings: &Settings,
+    variables: &[(&str, String)],
+    input: &[u8],
+    output: &mut Vec<u8>,
+    complaint: &mut Vec<u8>,
+) -> io::Result<How> {
+    let (mut child, mut group) = Group::spawn(&mut command(settings, variables))?;
+    let (stdin, stdout, stderr) = (child.stdin.take(), child.stdout.take(), child.stderr.take());
+    let mut feeding = pin!(feed(stdin, input));
+    let mut reading = pin!(async {
+        tokio::try_join!(
+            read_output(stdout, output),
+            read_complaint(stderr, complaint)
+        )
+    });
+    let (mut fed, mut read) = (false, false);
+    let first = {
+        let mut ended = pin!(group.ended(&mut child));
+        let talking = async {
+            loop {
+                tokio::select! {
+                    () = &mut ended => return None,
+                    () = &mut feeding, if !fed => fed = true,
+                    all = &mut reading, if !read => {
+                        read = true;
+                        if let Err(flood) = all {
+                            return Some(flood);
+                        }
+                    }
+                }
+            }
+        };
+        timeout(settings.timeout, talking).await
+    };
+    group.kill(&mut child);
+    // What the plugin wrote last may still be in the pipes.
+    let late = if read {
+        None
+    } else {
+        timeout(LAST_OUTPUT, &mut reading)
+            .await
+            .ok()
+            .and_then(Result::err)
+    };
+    let status = child.wait().await?;
+    Ok(match (first, late) {
+        (Err(_), _) => How::TimedOut(settings.timeout),
+        (Ok(Some(flood)), _) | (Ok(None), Some(flood)) => How::Flooded(flood),
+        (Ok(None), None) => How::Exited(status),
+    })
+}
+
+/// The command with its environment: that of urldb, without the secrets of other notifiers.
+fn command(settings: &Settings, variables: &[(&str, String)]) -> Command {
+    let mut command = Command::new(&settings.program);
+    command
+        .args(&settings.arguments)
+        .current_dir(&settings.directory)
+        .stdin(Stdio::piped())
+        .stdout(Stdio::piped())
+        .stderr(Stdio::piped());
+    for name in &settings.hidden_variables {
+        command.env_remove(name);
+    }
+    for (name, value) in variables {
+        command.env(name, value);
+    }
+    command
+}
+
+/// Writes the input. A plugin may close its standard input early: what it answers counts.
+async fn feed(stdin: Option<ChildStdin>, input: &[u8]) {
+    if let Some(mut stdin) = stdin
+        && stdin.write_all(input).await.is_ok()
+    {
+        let _ = stdin.shutdown().await;
+    }
+}
+
+async fn read_output(
+    pipe: Option<impl AsyncRead + Unpin>,
+    output: &mut Vec<u8>,
+) -> Result<(), Flood> {
+    let Some(pipe) = pipe else { return Ok(()) };
+    let limit = u64::try_from(LARGEST_ANSWER).unwrap_or(u64::MAX);
+    // An error ends the output like its end does: the exit status says more.
+    let _ = pipe.take(limit + 1).read_to_end(output).await;
+    if output.len() > LARGEST_ANSWER {
+        output.truncate(LARGEST_ANSWER);
+        return Err(Flood::Output);
+    }
+    Ok(())
+}
+
+/// Reads standard error, and keeps its end.
+async fn read_complaint(
+    pipe: Option<impl AsyncRead + Unpin>,
+    complaint: &mut Vec<u8>,
+) -> Result<(), Flood> {
+    let Some(mut pipe) = pipe else { return Ok(()) };
+    let mut total = 0;
+    let mut chunk = [0; KEPT_COMPLAINT];
+    while let Ok(length @ 1..) = pipe.read(&mut chunk).await {
+        total += length;
+        complaint.extend_from_slice(&chunk[..length]);
+        let surplus = complaint.len().saturating_sub(KEPT_COMPLAINT);
+        complaint.drain(..surplus);
+        if total > LARGEST_COMPLAINT {
+            return Err(Flood::Complaint);
+        }
+    }
+    Ok(())
+}

@@ -1,0 +1,206 @@
+//! What a plugin gets, and what its answers mean.
+
+use std::collections::BTreeSet;
+
+use urldb_protocol::DeliveryOutcome::{Delivered, Failed, Retry};
+use urldb_protocol::{Envelope, Notifier};
+
+use crate::plugin::{Plugin, envelope, large_envelope};
+
+#[test]
+fn a_plugin_gets_the_envelope_and_answers() {
+    let plugin = Plugin::shell(
+        "cat >envelope.json\necho '{\"outcome\": \"delivered\", \"message\": \"room 1\"}'\n",
+    );
+    let delivery = plugin.deliver(&envelope());
+    assert_eq!(
+        (delivery.outcome, delivery.message.as_str()),
+        (Delivered, "room 1")
+    );
+    let got: Envelope = serde_json::from_str(&plugin.read("envelope.json")).unwrap();
+    assert_eq!(got, envelope());
+    assert!(
+        plugin.read("envelope.json").starts_with("{\"protocol\":1,"),
+        "the protocol comes first"
+    );
+}
+
+#[test]
+fn a_plugin_sees_the_environment_without_the_secrets_of_others() {
+    // Every process of a test has this variable.
+    let hidden = "CARGO_PKG_NAME";
+    let mut plugin = Plugin::shell("env >variables\necho '{\"outcome\": \"delivered\"}'\n");
+    plugin.deliver(&envelope());
+    assert!(plugin.read("variables").contains("CARGO_PKG_NAME="));
+    plugin.settings.hidden_variables = BTreeSet::from([hidden.to_owned()]);
+    plugin.deliver(&envelope());
+    let variables = plugin.read("variables");
+    assert!(!variables.contains("CARGO_PKG_NAME="));
+    for line in [
+        "URLDB_PROTOCOL=1",
+        "URLDB_NOTIFIER=plug",
+        "URLDB_DELIVERY=20261122T041700Z-abc.plug",
+    ] {
+        assert!(
+            variables.lines().any(|own| own == line),
+            "{line}: {variables}"
+        );
+    }
+    assert!(variables.contains("PATH="));
+}
+
+#[test]
+fn no_shell_looks_at_arguments() {
+    let mut plugin =
+        Plugin::shell("printf '%s|' \"$@\" >arguments\necho '{\"outcome\": \"delivered\"}'\n");
+    plugin.settings.arguments.extend([
+        "$(touch evil)".to_owned(),
+        "a b;c".to_owned(),
+        String::new(),
+    ]);
+    plugin.deliver(&envelope());
+    assert_eq!(plugin.read("arguments"), "$(touch evil)|a b;c||");
+    assert!(!plugin.folder.path().join("evil").exists());
+}
+
+#[test]
+fn every_outcome_has_its_meaning() {
+    for (script, outcome, message) in [
+        ("echo '{\"outcome\": \"delivered\"}'", Delivered, "sh"),
+        (
+            "echo '{\"outcome\": \"retry\", \"message\": \"busy\"}'",
+            Retry,
+            "busy",
+        ),
+        (
+            "echo '{\"outcome\": \"failed\", \"message\": \"no room\", \"later\": 1}'",
+            Failed,
+            "no room",
+        ),
+        (
+            "echo cause >&2; echo '{\"outcome\": \"failed\"}'",
+            Failed,
+            "sh: cause",
+        ),
+        (
+            "echo '{\"outcome\": \"retry\"}'",
+            Retry,
+            "sh gave no reason",
+        ),
+        // Of several lines, the last one is the answer.
+        (
+            "echo connecting; echo; echo '{\"outcome\": \"delivered\", \"message\": \"x\"}'; echo",
+            Delivered,
+            "x",
+        ),
+        (
+            "printf '{\\n \"outcome\":\\n \"delivered\", \"message\": \"y\"}'",
+            Delivered,
+            "y",
+        ),
+        // An answer counts whatever the exit code is.
+        (
+            "echo '{\"outcome\": \"delivered\", \"message\": \"z\"}'; exit 3",
+            Delivered,
+            "z",
+        ),
+        (
+            "exit 75",
+            Retry,
+            "sh ended with exit code 75 (try again later)",
+        ),
+        (
+            "echo one >&2; echo two >&2; exit 7",
+            Failed,
+            "sh ended with exit code 7: two",
+        ),
+    ] {
+        let delivery = Plugin::shell(script).deliver(&envelope());
+        assert_eq!(
+            (delivery.outcome, delivery.message.as_str()),
+            (outcome, message),
+            "{script}"
+        );
+    }
+}
+
+#[test]
+fn garbage_is_a_failure_that_shows_it() {
+    let no_answer = "sh did not answer with JSON such as {\"outcome\": \"delivered\"}";
+    for (script, rest) in [
+        ("", String::new()),
+        ("echo oops >&2", ": oops".to_owned()),
+        ("echo '<h1>502</h1>'", ", but with: <h1>502</h1>".to_owned()),
+        (
+            "echo '{\"outcome\": \"perhaps\"}'",
+            ", but with: {\"outcome\": \"perhaps\"}".to_owned(),
+        ),
+        ("echo '[1'", ", but with: [1".to_owned()),
+        (
+            "printf '\\377\\376'",
+            ", but with: \u{fffd}\u{fffd}".to_owned(),
+        ),
+        // A terminal must not obey a plugin.
+        (
+            "printf '\\033[2Jhello'",
+            ", but with: \u{fffd}[2Jhello".to_owned(),
+        ),
+    ] {
+        let delivery = Plugin::shell(script).deliver(&envelope());
+        assert_eq!(
+            (delivery.outcome, delivery.message),
+            (Failed, format!("{no_answer}{rest}")),
+            "{script}"
+        );
+    }
+}
+
+#[test]
+fn a_message_is_one_short_harmless_line() {
+    let script = "printf '{\"outcome\": \"failed\", \"message\": \"a\\\\n::error::\\\\u001b[31mb%01000d\"}' 0";
+    let delivery = Plugin::shell(script).deliver(&envelope());
+    assert!(
+        delivery.message.starts_with("a ::error::\u{fffd}[31mb000"),
+        "{}",
+        delivery.message
+    );
+    assert_eq!(delivery.message.chars().count(), 500);
+}
+
+#[test]
+fn a_plugin_need_not_read_its_input() {
+    for script in ["", "exec <&-\n", "head -c 10 >/dev/null\n"] {
+        let script =
+            format!("{script}echo '{{\"outcome\": \"delivered\", \"message\": \"done\"}}'\n");
+        let delivery = Plugin::shell(&script).deliver(&large_envelope());
+        assert_eq!(
+            (delivery.outcome, delivery.message.as_str()),
+            (Delivered, "done"),
+            "{script}"
+        );
+    }
+}
+
+#[test]
+fn a_program_that_cannot_start_is_a_failure() {
+    let folder = tempfile::tempdir().unwrap();
+    let plugin = Plugin::new(folder, "/no/such/urldb-notify-x", &[]);
+    let delivery = plugin.deliver(&envelope());
+    assert_eq!(delivery.outcome, Failed);
+    assert!(
+        delivery
+            .message
+            .starts_with("cannot start urldb-notify-x: "),
+        "{}",
+        delivery.message
+    );
+}
+
+#[test]
+fn a_report_is_one_delivery_with_the_same_id_each_time() {
+    let notifier = urldb_command::CommandNotifier::new(Plugin::shell("").settings);
+    let planned = notifier.deliveries(&envelope());
+    assert_eq!(planned.len(), 1);
+    assert_eq!(planned, notifier.deliveries(&envelope()));
+    assert_eq!(notifier.destination(), "sh");
+}

@@ -1,0 +1,9 @@
+//! Plugins as a run calls them: the contract of docs/plugins.md.
+#![cfg(unix)]
+
+mod contract;
+mod examples;
+mod limits;
+mod plugin;
+#[path = "../../../../tests/support/mod.rs"]
+mod support;

@@ -1,0 +1,255 @@
+//! Sends requests.
+
+use std::sync::Arc;
+use std::time::Duration;
+
+use reqwest::NoProxy;
+use reqwest::header::{HeaderMap, HeaderName, HeaderValue};
+use rustls::ClientConfig;
+use rustls::pki_types::CertificateDer;
+use rustls::pki_types::pem::PemObject;
+use rustls_platform_verifier::Verifier;
+use url::Url;
+use urldb_text::sanitize;
+
+use crate::answer::Answer;
+
+/// Most headers of an answer.
+const MOST_HEADERS: usize = 100;
+
+/// Most bytes of an answer's head that are kept.
+const LARGEST_HEAD: usize = 64 << 10;
+
+/// How all requests of a notifier are sent.
+#[derive(Debug, Clone)]
+pub struct Options {
+    /// PEM of certificate authorities that are trusted in addition to those of the system.
+    pub authorities: Option<Vec<u8>>,
+    /// The proxy for all machines but this one. Environment variables such as `HTTPS_PROXY` have no
+    /// effect.
+    pub proxy: Option<Proxy>,
+    /// The time limit of one request, connecting and reading the answer included.
+    pub timeout: Duration,
+    /// The `User-Agent` header.
+    pub user_agent: String,
+}
+
+/// An HTTP proxy.
+#[derive(Clone)]
+pub struct Proxy {
+    /// The URL of the proxy.
+    pub address: String,
+    /// User name and password.
+    pub credentials: Option<(String, String)>,
+}
+
+impl std::fmt::Debug for Proxy {
+    fn fmt(&self, f: &mut std::fmt::Formatter<'_>) -> std::fmt::Result {
+        f.debug_struct("Proxy")
+            .field("address", &self.address)
+            .finish_non_exhaustive()
+    }
+}
+
+/// A request method.
+#[derive(Debug, Clone, Copy, PartialEq, Eq)]
+#[expect(missing_docs, reason = "the methods of RFC 9110 and RFC 5789")]
+pub enum Method {
+    Get,
+    Post,
+    Put,
+    Patch,
+}
+
+/// One request.
+#[derive(Debug, Clone)]
+pub struct Request {
+    /// The method.
+    pub method: Method,
+    /// Where it goes.
+    pub url: Url,
+    /// The headers besides those that the client sets: names and values.
+    pub headers: Vec<(String, String)>,
+    /// The body.
+    pub body: Option<Vec<u8>>,
+    /// Most bytes that are read of the answer's body.
+    pub max_answer: usize,
+}
+
+/// The client cannot be set up.
+#[derive(Debug, thiserror::Error)]
+pub enum Error {
+    /// The PEM holds no certificate, or something else.
+    #[error("ca-file holds no certificate in PEM form")]
+    NoCertificate,
+    /// The system has no certificate authorities, or TLS fails otherwise.
+    #[error(
+        "TLS cannot be set up ({0}): install the system's certificate authorities (ca-certificates), or name a ca-file"
+    )]
+    Tls(#[from] rustls::Error),
+    /// The HTTP library refuses its settings.
+    #[error("the HTTP client cannot be set up: {0}")]
+    Client(String),
+}
+
+/// A request without a complete answer. The texts are for people, and hold no URL.
+#[derive(Debug, Clone, PartialEq, Eq, thiserror::Error)]
+pub enum SendError {
+    /// The request cannot be written: a header holds characters that HTTP forbids.
+    #[error("{0}")]
+    BadRequest(String),
+    /// No connection: the server has not seen the request.
+    #[error("{0}")]
+    NotSent(String),
+    /// The connection ended, or the time limit was over: the server may have done what was asked.
+    #[error("{0}")]
+    NoAnswer(String),
+}
+
+/// An HTTP client.
+#[derive(Debug)]
+pub struct Client {
+    client: reqwest::Client,
+    timeout: Duration,
+}
+
+impl Client {
+    /// Sets up TLS. Connects nowhere.
+    pub fn new(options: &Options) -> Result<Self, Error> {
+        let failed = |error: reqwest::Error| Error::Client(causes(&error.without_url()));
+        let builder = reqwest::Client::builder()
+            .tls_backend_preconfigured(tls(options)?)
+            .http1_only()
+            .http1_max_headers(MOST_HEADERS)
+            .redirect(reqwest::redirect::Policy::none())
+            .retry(reqwest::retry::never())
+            .referer(false)
+            .no_proxy()
+            .user_agent(&options.user_agent)
+            .timeout(options.timeout)
+            // A later delivery has another runtime, in which no old connection works.
+            .pool_max_idle_per_host(0);
+        let builder = match &options.proxy {
+            None => builder,
+            Some(proxy) => {
+                let mut setting = reqwest::Proxy::all(proxy.address.as_str()).map_err(failed)?;
+                if let Some((user, password)) = &proxy.credentials {
+                    setting = setting.basic_auth(user, password);
+                }
+                let here = NoProxy::from_string("localhost,127.0.0.0/8,::1");
+                builder.proxy(setting.no_proxy(here))
+            }
+        };
+        Ok(Self {
+            client: builder.build().map_err(failed)?,
+            timeout: options.timeout,
+        })
+    }
+
+    /// Sends one request and reads the answer, whatever its status. Follows no redirect.
+    pub async fn send(&self, request: Request) -> Result<Answer, SendError> {
+        let max_answer = request.max_answer;
+        let built = build(request)?;
+        let mut response = self
+            .client
+            .execute(built)
+            .await
+            .map_err(|e| self.failed(e))?;
+        let mut answer = Answer {
+            status: response.status().as_u16(),
+            body: Vec::new(),
+            headers: headers_of(response.headers()),
+        };
+        while let Some(chunk) = response.chunk().await.map_err(|e| self.failed(e))? {
+            let room = max_answer - answer.body.len();
+            answer
+                .body
+                .extend_from_slice(&chunk[..chunk.len().min(room)]);
+            if chunk.len() > room {
+                // A long answer to a request that worked is no failure; nobody needs its end.
+                break;
+            }
+        }
+        Ok(answer)
+    }
+
+    fn failed(&self, error: reqwest::Error) -> SendError {
+        let (connecting, late) = (error.is_connect(), error.is_timeout());
+        let message = if late {
+            format!("no answer within {} seconds", self.timeout.as_secs())
+        } else {
+            causes(&error.without_url())
+        };
+        if connecting {
+            SendError::NotSent(message)
+        } else {
+            SendError::NoAnswer(message)
+        }
+    }
+}
+
+fn build(request: Request) -> Result<reqwest::Request, SendError> {
+    let method = match request.method {
+        Method::Get => reqwest::Method::GET,
+        Method::Post => reqwest::Method::POST,
+        Method::Put => reqwest::Method::PUT,
+        Method::Patch => reqwest::Method::PATCH,
+    };
+    let mut headers = HeaderMap::new();
+    for (name, value) in request.headers {
+        let bad = || {
+            SendError::BadRequest(format!(
+                "the header {name:?} holds characters that HTTP forbids"
+            ))
+        };
+        let key = HeaderName::from_bytes(name.as_bytes()).map_err(|_| bad())?;
+        let mut value = HeaderValue::from_str(&value).map_err(|_| bad())?;
+        value.set_sensitive(true);
+        headers.insert(key, value);
+    }
+    let mut built = reqwest::Request::new(method, request.url);
+    *built.headers_mut() = headers;
+    *built.body_mut() = request.body.map(Into::into);
+    Ok(built)
+}
+
+/// The headers that are text, within the limit.
+fn headers_of(headers: &HeaderMap) -> Vec<(String, String)> {
+    let mut room = LARGEST_HEAD;
+    let texts = headers.iter().filter_map(|(name, value)| {
+        let value = value.to_str().ok()?;
+        room = room.checked_sub(name.as_str().len() + value.len())?;
+        Some((name.as_str().to_owned(), value.to_owned()))
+    });
+    texts.collect()
+}
+
+/// TLS settings with the certificate authorities of the system and of `ca-file`.
+fn tls(options: &Options) -> Result<ClientConfig, Error> {
+    let provider = Arc::new(rustls::crypto::ring::default_provider());
+    let extra: Vec<_> = match &options.authorities {
+        None => Vec::new(),
+        Some(pem) => CertificateDer::pem_slice_iter(pem)
+            .collect::<Result<_, _>>()
+            .ok()
+            .filter(|certificates: &Vec<_>| !certificates.is_empty())
+            .ok_or(Error::NoCertificate)?,
+    };
+    let verifier = Verifier::new_with_extra_roots(extra, Arc::clone(&provider))?;
+    let mut config = ClientConfig::builder_with_provider(provider)
+        .with_safe_default_protocol_versions()?
+        .dangerous()
+        .with_custom_certificate_verifier(Arc::new(verifier))
+        .with_no_client_auth();
+    config.alpn_protocols = vec![b"http/1.1".to_vec()];
+    Ok(config)
+}
+
+/// The innermost causes of an error, which say what happened, as one harmless line.
+fn causes(error: &reqwest::Error) -> String {
+    let mut cause: &dyn std::error::Error = error;
+    while let Some(source) = cause.source() {
+        cause = source;
+    }
+    sanitize(&cause.to_string()).into_owned()
+}

@@ -1,0 +1,17 @@
+//! The HTTP client of notifiers: one request, one bounded answer.
+//!
+//! The client follows no redirect, keeps no connection, and never shows a URL, a token or a header in
+//! an error, since the URL of a webhook is often a secret. Only notifiers use this crate: `urldb-fetch`
+//! contacts promised URLs, and has other rules.
+#![forbid(unsafe_code)]
+
+mod answer;
+mod client;
+mod endpoint;
+mod secrets;
+
+pub use answer::Answer;
+pub use client::{Client, Error, Method, Options, Proxy, Request, SendError};
+pub use endpoint::{endpoint, is_loopback};
+pub use secrets::Secrets;
+pub use url::Url;

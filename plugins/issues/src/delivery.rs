@@ -1,0 +1,400 @@
+//! Brings issues in line with incidents.
+
+use jiff::{SignedDuration, Timestamp};
+use urldb_protocol::{Delivery, Envelope, Incident, Phase, Remembered, ReportDelivery, Scope};
+
+use crate::IssuesNotifier;
+use crate::fault::{Fault, FaultKind};
+use crate::marker::{self, Marker};
+use crate::model::{Edit, Issue, User};
+use crate::service::Listed;
+use crate::session::Session;
+use crate::text;
+use crate::thread::{ISSUE, Thread};
+
+/// How far the clocks of this machine and of the service may differ.
+const CLOCK_DIFFERENCE: SignedDuration = SignedDuration::from_hours(24);
+
+/// Delivers the threads one after the other, until a fault concerns them all.
+pub(crate) async fn deliver(
+    notifier: &IssuesNotifier,
+    envelope: &Envelope,
+    threads: Vec<Thread<'_>>,
+    report: ReportDelivery<'_>,
+) {
+    let mut desk = Desk {
+        notifier,
+        envelope,
+        session: notifier.backend.session(),
+        index: None,
+    };
+    let mut was_busy = false;
+    for thread in threads {
+        let fault = match desk.sync(&thread).await {
+            Ok(done) => {
+                was_busy = false;
+                done.deliveries(&thread).into_iter().for_each(report);
+                continue;
+            }
+            Err(fault) => fault,
+        };
+        let is_busy = fault.kind == FaultKind::Busy;
+        let stop = fault.scope() == Scope::Notifier || (is_busy && was_busy);
+        for id in &thread.deliveries {
+            let delivery = fault.delivery(id);
+            report(if stop {
+                delivery.of_notifier()
+            } else {
+                delivery
+            });
+        }
+        if stop {
+            return;
+        }
+        was_busy = is_busy;
+    }
+}
+
+/// A delivery that was made.
+struct Done {
+    message: String,
+    /// The number of the issue, unless there is none.
+    number: Option<u64>,
+}
+
+impl Done {
+    fn deliveries(self, thread: &Thread<'_>) -> Vec<Delivery> {
+        let mut deliveries: Vec<_> = thread
+            .deliveries
+            .iter()
+            .map(|id| Delivery::delivered(id, &self.message))
+            .collect();
+        if let (Some(number), Some(first)) = (self.number, deliveries.first_mut()) {
+            let facts = thread.incidents.iter().map(|incident| Remembered {
+                incident: incident.id.clone(),
+                key: ISSUE.to_owned(),
+                value: number.to_string(),
+            });
+            first.remember = facts.collect();
+        }
+        deliveries
+    }
+}
+
+/// The issues of the token's own user.
+struct Index {
+    user: User,
+    /// All open issues, and the closed ones that could be about this report.
+    issues: Vec<Issue>,
+}
+
+/// One delivery of a report.
+struct Desk<'a> {
+    notifier: &'a IssuesNotifier,
+    envelope: &'a Envelope,
+    session: Session<'a>,
+    index: Option<Index>,
+}
+
+impl Desk<'_> {
+    /// Brings the issue of a thread in line with its incidents.
+    async fn sync(&mut self, thread: &Thread<'_>) -> Result<Done, Fault> {
+        let found = self.find(thread).await?;
+        match (thread.opened, found) {
+            (true, Some(issue)) => self.adopt(thread, issue).await,
+            (true, None) => self.open(thread).await,
+            (false, Some(issue)) => self.follow(thread, issue).await,
+            (false, None) => {
+                // Somebody deleted the issue. Growth is an alert, recovery without an issue is none.
+                let (grown, _): (Vec<_>, Vec<_>) = thread
+                    .incidents
+                    .iter()
+                    .partition(|incident| incident.phase == Phase::Grown);
+                if grown.is_empty() {
+                    return Ok(Done {
+                        message: "there is no issue to change".to_owned(),
+                        number: None,
+                    });
+                }
+                let again = Thread {
+                    incidents: grown,
+                    ..thread.clone()
+                };
+                self.open(&again).await
+            }
+        }
+    }
+
+    /// The issue of a thread: by its remembered number, by an id of its incidents, by their key.
+    async fn find(&mut self, thread: &Thread<'_>) -> Result<Option<Issue>, Fault> {
+        let envelope = self.envelope;
+        let index = self.index().await?;
+        let holds_id = |issue: &Issue| {
+            let (markers, _) = marker::split(&issue.body);
+            let is_of_thread = |marker: &Marker| {
+                thread
+                    .incidents
+                    .iter()
+                    .any(|incident| incident.id == marker.id)
+            };
+            markers.iter().any(is_of_thread)
+        };
+        if let Some(issue) = index
+            .issues
+            .iter()
+            .find(|issue| thread.number == Some(issue.number))
+            && holds_id(issue)
+        {
+            return Ok(Some(issue.clone()));
+        }
+        if let Some(issue) = index.issues.iter().find(|issue| holds_id(issue)) {
+            return Ok(Some(issue.clone()));
+        }
+        if let Some(issue) = by_key(envelope, &index.issues, thread) {
+            return Ok(Some(issue.clone()));
+        }
+        // An issue that a person closed long ago is in no list.
+        let user = index.user.clone();
+        let Some(number) = thread.number else {
+            return Ok(None);
+        };
+        let issue = self.session.issue(number).await?;
+        Ok(issue.filter(|issue| issue.author.is(&user) && holds_id(issue)))
+    }
+
+    /// The issues in which a thread can be; read once.
+    async fn index(&mut self) -> Result<&Index, Fault> {
+        let index = if let Some(index) = self.index.take() {
+            index
+        } else {
+            let user = self.session.own_user().await?;
+            let mut issues = self.session.list(Listed::Open, &user).await?;
+            // A person may have closed an issue whose opening was never confirmed.
+            let since = self.since();
+            let closed = self.session.list(Listed::Since(since), &user).await?;
+            issues.extend(closed.into_iter().filter(|issue| !issue.open));
+            Index { user, issues }
+        };
+        Ok(self.index.insert(index))
+    }
+
+    /// The begin of the run, by any clock.
+    fn since(&self) -> Timestamp {
+        let started = self.envelope.run.started;
+        started.checked_sub(CLOCK_DIFFERENCE).unwrap_or(started)
+    }
+
+    /// Opens an issue. If the answer is lost, looks whether there is one now.
+    async fn open(&mut self, thread: &Thread<'_>) -> Result<Done, Fault> {
+        let markers: Vec<_> = thread
+            .incidents
+            .iter()
+            .map(|incident| open_marker(incident))
+            .collect();
+        let text = match thread.incidents.as_slice() {
+            [incident] => text::body(self.envelope, incident),
+            incidents => text::group_body(self.envelope, incidents),
+        };
+        let body = text::within_limit(marker::join(&markers, &text));
+        let title = text::title(&thread.incidents);
+        let issue = match self
+            .session
+            .create(&title, &body, &self.notifier.labels)
+            .await
+        {
+            Ok(issue) => issue,
+            Err(fault) if fault.may_be_done() => {
+                self.session.settle().await;
+                self.index = None;
+                self.find(thread).await?.ok_or(fault)?
+            }
+            Err(fault) => return Err(fault),
+        };
+        if let Some(index) = &mut self.index {
+            index.issues.push(issue.clone());
+        }
+        Ok(done("opened", &issue))
+    }
+
+    /// Takes over an issue that is there already: this delivery was made before, or the ledger was lost.
+    async fn adopt(&mut self, thread: &Thread<'_>, issue: Issue) -> Result<Done, Fault> {
+        let (mut markers, text) = marker::split(&issue.body);
+        let mut changed = false;
+        for marker in &mut markers {
+            let same_key = thread
+                .incidents
+                .iter()
+                .find(|incident| incident.key == marker.key);
+            if let Some(incident) = same_key
+                && !thread
+                    .incidents
+                    .iter()
+                    .any(|incident| incident.id == marker.id)
+            {
+                *marker = open_marker(incident);
+                changed = true;
+            }
+        }
+        if !changed {
+            return Ok(done("found", &issue));
+        }
+        let text = match (thread.incidents.as_slice(), markers.as_slice()) {
+            ([incident], [_]) => text::body(self.envelope, incident),
+            _ => text.to_owned(),
+        };
+        let edit = Edit {
+            body: Some(text::within_limit(marker::join(&markers, &text))),
+            close: false,
+        };
+        self.edit(&issue, edit).await?;
+        Ok(done("found again", &issue))
+    }
+
+    /// Comments on news, corrects the body, and closes the issue after its last incident.
+    async fn follow(&mut self, thread: &Thread<'_>, issue: Issue) -> Result<Done, Fault> {
+        let (body, all_closed) = updated(self.envelope, &issue.body, thread);
+        let mut word = "updated";
+        if let Some(comment) = text::comment(self.envelope, &thread.incidents) {
+            let marker = marker::comment_line(&self.envelope.run.id);
+            let since = self.since();
+            let user = self.index().await?.user.clone();
+            // This delivery may have been made up to here before.
+            if !self
+                .session
+                .has_comment(issue.number, since, &user, &marker)
+                .await?
+            {
+                let text = text::within_limit(format!("{marker}\n{comment}"));
+                self.session.comment(issue.number, &text).await?;
+            }
+            word = "commented on";
+        }
+        let edit = Edit {
+            body: (!is_same_text(&body, &issue.body)).then_some(body),
+            close: all_closed && issue.open,
+        };
+        if edit.close {
+            word = "closed";
+        }
+        self.edit(&issue, edit).await?;
+        Ok(done(word, &issue))
+    }
+
+    async fn edit(&mut self, issue: &Issue, edit: Edit) -> Result<(), Fault> {
+        self.session.edit(issue.number, &edit).await?;
+        let known = self.index.iter_mut().flat_map(|index| &mut index.issues);
+        for known in known.filter(|known| known.number == issue.number) {
+            known.open &= !edit.close;
+            if let Some(body) = &edit.body {
+                known.body.clone_from(body);
+            }
+        }
+        Ok(())
+    }
+}
+
+fn done(word: &str, issue: &Issue) -> Done {
+    let page = urldb_render::one_line(&issue.page);
+    let message = if page.is_empty() {
+        format!("{word} issue {}", issue.number)
+    } else {
+        format!("{word} {page}")
+    };
+    Done {
+        message,
+        number: Some(issue.number),
+    }
+}
+
+fn open_marker(incident: &Incident) -> Marker {
+    Marker {
+        id: incident.id.clone(),
+        key: incident.key.clone(),
+        closed: false,
+    }
+}
+
+/// The open issue with the keys of all incidents of the thread. The issue of another incident of this
+/// report does not count: two incidents of one host can have the same key.
+fn by_key<'i>(envelope: &Envelope, issues: &'i [Issue], thread: &Thread<'_>) -> Option<&'i Issue> {
+    issues.iter().filter(|issue| issue.open).find(|issue| {
+        let (markers, _) = marker::split(&issue.body);
+        let is_other = |marker: &Marker| {
+            envelope
+                .incidents
+                .iter()
+                .any(|incident| incident.id == marker.id)
+        };
+        thread.incidents.iter().all(|incident| {
+            let same_key = |marker: &&Marker| marker.key == incident.key;
+            markers
+                .iter()
+                .find(same_key)
+                .is_some_and(|marker| !marker.closed && !is_other(marker))
+        })
+    })
+}
+
+/// The body of an issue after this run, and whether all its incidents are closed.
+fn updated(envelope: &Envelope, body: &str, thread: &Thread<'_>) -> (String, bool) {
+    let (mut markers, text) = marker::split(body);
+    let is_single = markers.len() == 1;
+    let ids: Vec<_> = markers.iter().map(|marker| marker.id.clone()).collect();
+    let mut text = text.to_owned();
+    for (index, marker) in markers.iter_mut().enumerate() {
+        let of_marker = |incident: &&&Incident| {
+            let is_found_by_key = incident.key == marker.key && !ids.contains(&incident.id);
+            incident.id == marker.id || is_found_by_key
+        };
+        let Some(incident) = thread.incidents.iter().find(of_marker) else {
+            continue;
+        };
+        let closed = incident.phase == Phase::Closed;
+        *marker = Marker {
+            closed,
+            ..open_marker(incident)
+        };
+        text = match (is_single, closed) {
+            // The last text stays as the record of what was broken.
+            (true, true) => text,
+            (true, false) => text::body(envelope, incident),
+            (false, _) => with_row(&text, index, incident, closed),
+        };
+    }
+    let all_closed = markers.iter().all(|marker| marker.closed);
+    (
+        text::within_limit(marker::join(&markers, &text)),
+        all_closed,
+    )
+}
+
+/// The text of an issue of several incidents with another line for one of them.
+fn with_row(text: &str, index: usize, incident: &Incident, closed: bool) -> String {
+    let mut row = 0;
+    let lines = text.split_inclusive('\n').map(|line| {
+        let rest = [text::OPEN_ROW, text::CLOSED_ROW]
+            .into_iter()
+            .find_map(|begin| line.strip_prefix(begin));
+        let Some(rest) = rest else {
+            return line.to_owned();
+        };
+        row += 1;
+        match (row - 1 == index, closed) {
+            (true, true) => format!("{}{rest}", text::CLOSED_ROW),
+            (true, false) => format!("{}{}\n", text::OPEN_ROW, text::row(incident)),
+            (false, _) => line.to_owned(),
+        }
+    });
+    lines.collect()
+}
+
+/// Whether both are the same, but for line ends and blanks that services change.
+fn is_same_text(one: &str, other: &str) -> bool {
+    let lines = |text: &str| -> Vec<String> {
+        text.trim_end()
+            .lines()
+            .map(|line| line.trim_end().to_owned())
+            .collect()
+    };
+    lines(one) == lines(other)
+}

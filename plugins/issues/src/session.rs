@@ -1,0 +1,567 @@
+//! Requests to a service, within its limits.
+
+use std::time::Duration;
+
+use jiff::{SignedDuration, Timestamp};
+use serde::de::DeserializeOwned;
+use serde_json::{Value, json};
+use tokio::time::{Instant, sleep, sleep_until};
+use urldb_http::{Answer, Client, Method, Request, Secrets, SendError, Url, endpoint};
+
+use crate::fault::{Fault, FaultKind};
+use crate::model::{Edit, Issue, User};
+use crate::service::{Comment, Dialect, Label, Listed};
+use crate::settings::{Error, Service, Settings, Token};
+
+/// Most bytes of an answer: a page of 100 issues with the longest bodies.
+const LARGEST_ANSWER: usize = 32 << 20;
+
+/// Most pages of a list. Beyond, an issue could be overlooked and opened twice.
+const MOST_PAGES: usize = 50;
+
+/// Most redirects of one request: a repository that was renamed has one.
+const MOST_REDIRECTS: usize = 3;
+
+/// The wait for a rate limit that names none, as GitHub asks for.
+const UNNAMED_WAIT: Duration = Duration::from_mins(1);
+
+/// A service with its client, its repository and its token.
+#[derive(Debug)]
+pub(crate) struct Backend {
+    client: Client,
+    pub(crate) dialect: Dialect,
+    token: Token,
+    secrets: Secrets,
+    write_interval: Duration,
+    patience: Duration,
+    settling: Duration,
+}
+
+/// The requests of one delivery.
+#[derive(Debug)]
+pub(crate) struct Session<'a> {
+    backend: &'a Backend,
+    /// When the next write may begin.
+    next_write: Option<Instant>,
+    /// What is left of the patience with rate limits.
+    patience: Duration,
+}
+
+impl Backend {
+    pub(crate) fn new(settings: Settings) -> Result<Self, Error> {
+        let base = endpoint(&settings.api_url, settings.allow_http).map_err(Error::ApiUrl)?;
+        check_repository(settings.service, &settings.repository)?;
+        Ok(Self {
+            client: Client::new(&settings.http)?,
+            dialect: Dialect {
+                service: settings.service,
+                base,
+                repository: settings.repository,
+            },
+            secrets: Secrets::new([settings.token.value.clone()]),
+            token: settings.token,
+            write_interval: settings.write_interval,
+            patience: settings.patience,
+            settling: settings.settling,
+        })
+    }
+
+    pub(crate) const fn session(&self) -> Session<'_> {
+        Session {
+            backend: self,
+            next_write: None,
+            patience: self.patience,
+        }
+    }
+
+    /// Where issues go, for people.
+    pub(crate) fn destination(&self) -> String {
+        let host = self.dialect.base.host_str().unwrap_or_default();
+        format!("issues of {} at {host}", self.dialect.repository)
+    }
+}
+
+/// Whether the service can have a repository of this name.
+fn check_repository(service: Service, name: &str) -> Result<(), Error> {
+    let is_plain = |part: &str| {
+        let allowed = |char: char| char.is_ascii_alphanumeric() || matches!(char, '.' | '_' | '-');
+        !part.is_empty() && part != "." && part != ".." && part.chars().all(allowed)
+    };
+    let parts = name.split('/').count();
+    let (fits, expected) = match service {
+        Service::GitHub | Service::Forgejo => (parts == 2, "\"owner/name\""),
+        Service::GitLab => (
+            parts > 1 || name.bytes().all(|byte| byte.is_ascii_digit()),
+            "\"group/name\" or the number of a project",
+        ),
+    };
+    if fits && name.split('/').all(is_plain) {
+        return Ok(());
+    }
+    Err(Error::Repository {
+        expected,
+        found: name.to_owned(),
+    })
+}
+
+impl Session<'_> {
+    fn dialect(&self) -> &Dialect {
+        &self.backend.dialect
+    }
+
+    /// Waits until lists of the service show what it has just done.
+    pub(crate) async fn settle(&self) {
+        sleep(self.backend.settling).await;
+    }
+
+    /// The user of the token, by whom all issues of this notifier are.
+    pub(crate) async fn own_user(&mut self) -> Result<User, Fault> {
+        let answer = self
+            .call(Method::Get, self.dialect().own_user(), None)
+            .await;
+        let fault = match answer {
+            Ok(answer) => {
+                let user = Dialect::read_user(self.json(&answer)?);
+                return user.map_err(|error| self.unreadable(&error));
+            }
+            Err(fault) => fault,
+        };
+        // Tokens of apps, such as that of a workflow, may not use GET /user.
+        let (403, Some(url)) = (fault.status, self.dialect().graphql()) else {
+            return Err(fault);
+        };
+        let query = json!({ "query": "{ viewer { login } }" });
+        let answer = self.call(Method::Post, url, Some(&query)).await?;
+        let value: Value = self.json(&answer)?;
+        let login = value
+            .pointer("/data/viewer/login")
+            .and_then(Value::as_str)
+            .ok_or(fault)?;
+        // The user of an app's token is a bot, which lists of issues write in this way.
+        let name = login.trim_end_matches("[bot]");
+        Ok(User {
+            id: 0,
+            login: format!("{name}[bot]"),
+        })
+    }
+
+    /// The issues of `author`, without pull requests.
+    pub(crate) async fn list(
+        &mut self,
+        listed: Listed,
+        author: &User,
+    ) -> Result<Vec<Issue>, Fault> {
+        let values: Vec<Value> = self.pages(self.dialect().list(listed, author)).await?;
+        let mut issues = Vec::new();
+        for value in values {
+            let issue = self
+                .dialect()
+                .read_issue(value)
+                .map_err(|error| self.unreadable(&error))?;
+            // A server may ignore the filter; anybody can write a marker.
+            issues.extend(issue.filter(|issue| issue.author.is(author)));
+        }
+        Ok(issues)
+    }
+
+    /// The issue of this number; `None` if it was deleted, or moved to another repository.
+    pub(crate) async fn issue(&mut self, number: u64) -> Result<Option<Issue>, Fault> {
+        let answer = match self
+            .call(Method::Get, self.dialect().issue(number), None)
+            .await
+        {
+            Err(fault) if fault.kind == FaultKind::Missing => return Ok(None),
+            answer => answer?,
+        };
+        let issue = self.read_issue(&answer)?;
+        Ok(issue.filter(|issue| issue.number == number))
+    }
+
+    /// Opens an issue.
+    pub(crate) async fn create(
+        &mut self,
+        title: &str,
+        body: &str,
+        labels: &[String],
+    ) -> Result<Issue, Fault> {
+        let labels = self.labels(labels).await?;
+        let url = self.dialect().issues();
+        let request = self.dialect().new_issue(title, body, &labels);
+        let mut answer = self.call(Method::Post, url.clone(), Some(&request)).await;
+        let refuses_labels = |fault: &Fault| {
+            matches!(fault.kind, FaultKind::Refused | FaultKind::Invalid) && fault.status != 401
+        };
+        if !labels.is_null() && answer.as_ref().is_err_and(refuses_labels) {
+            // Only people with more rights may add labels. The issue matters more than its labels.
+            let request = self.dialect().new_issue(title, body, &Value::Null);
+            answer = self.call(Method::Post, url, Some(&request)).await;
+        }
+        let answer = answer.map_err(|fault| self.explained(fault))?;
+        self.read_issue(&answer)?
+            .ok_or_else(|| Fault::new(FaultKind::Invalid, "the new issue is a pull request"))
+    }
+
+    /// Changes an issue.
+    pub(crate) async fn edit(&mut self, number: u64, edit: &Edit) -> Result<(), Fault> {
+        if edit.is_empty() {
+            return Ok(());
+        }
+        let (method, request) = self.dialect().edit(edit);
+        let url = self.dialect().issue(number);
+        let answer = self.call(method, url, Some(&request)).await;
+        answer.map(drop).map_err(|fault| self.explained(fault))
+    }
+
+    /// Whether `author` has written a comment that begins with `marker`.
+    pub(crate) async fn has_comment(
+        &mut self,
+        number: u64,
+        since: Timestamp,
+        author: &User,
+        marker: &str,
+    ) -> Result<bool, Fault> {
+        let url = self.dialect().comments_since(number, since);
+        let comments: Vec<Comment> = if self.dialect().service == Service::GitLab {
+            // The newest come first, and one page is far more than the comments of one run.
+            let answer = self.call(Method::Get, url, None).await?;
+            self.json(&answer)?
+        } else {
+            self.pages(url).await?
+        };
+        let is_ours = |comment: &Comment| comment.body.starts_with(marker) && comment.is_by(author);
+        Ok(comments.iter().any(is_ours))
+    }
+
+    /// Writes a comment.
+    pub(crate) async fn comment(&mut self, number: u64, body: &str) -> Result<(), Fault> {
+        let url = self.dialect().comments(number);
+        let answer = self
+            .call(Method::Post, url, Some(&json!({ "body": body })))
+            .await;
+        answer.map(drop).map_err(|fault| self.explained(fault))
+    }
+
+    /// The labels as a request names them; `null` for none. Forgejo wants numbers: the labels that it lacks are made,
+    /// and left out if the token may not make them.
+    async fn labels(&mut self, names: &[String]) -> Result<Value, Fault> {
+        if names.is_empty() {
+            return Ok(Value::Null);
+        }
+        match self.dialect().service {
+            Service::GitHub => return Ok(json!(names)),
+            Service::GitLab => return Ok(json!(names.join(","))),
+            Service::Forgejo => {}
+        }
+        let known: Vec<Label> = self.pages(self.dialect().labels()).await?;
+        let mut ids = Vec::new();
+        for name in names {
+            if let Some(label) = known
+                .iter()
+                .find(|label| label.name.eq_ignore_ascii_case(name))
+            {
+                ids.push(label.id);
+                continue;
+            }
+            let request = json!({ "name": name, "color": "#b60205" });
+            match self
+                .call(Method::Post, self.dialect().labels(), Some(&request))
+                .await
+            {
+                Ok(answer) => ids.push(self.json::<Label>(&answer)?.id),
+                Err(fault)
+                    if matches!(
+                        fault.kind,
+                        FaultKind::Refused | FaultKind::Missing | FaultKind::Invalid
+                    ) => {}
+                Err(fault) => return Err(fault),
+            }
+        }
+        Ok(json!(ids))
+    }
+
+    /// All elements of a list. The next page is where the answer says.
+    async fn pages<T: DeserializeOwned>(&mut self, first: Url) -> Result<Vec<T>, Fault> {
+        let mut all = Vec::new();
+        let mut url = first;
+        for _ in 0..MOST_PAGES {
+            let answer = self.call(Method::Get, url.clone(), None).await;
+            let answer = answer.map_err(|fault| self.explained(fault))?;
+            all.extend(self.json::<Vec<T>>(&answer)?);
+            let next = answer.header("link").and_then(next_page);
+            let Some(next) = next.and_then(|text| url.join(text).ok()) else {
+                return Ok(all);
+            };
+            if next.origin() != self.dialect().base.origin() {
+                return Err(Fault::new(
+                    FaultKind::Invalid,
+                    "the next page of the list is on another server, which must not get the token",
+                ));
+            }
+            url = next;
+        }
+        Err(Fault::new(
+            FaultKind::Refused,
+            format!(
+                "the list of issues has more than {MOST_PAGES} pages: close or delete old issues of this user"
+            ),
+        ))
+    }
+
+    /// Makes one request, and waits for rate limits as long as patience lasts.
+    async fn call(
+        &mut self,
+        method: Method,
+        url: Url,
+        body: Option<&Value>,
+    ) -> Result<Answer, Fault> {
+        loop {
+            let answer = self.follow(method, url.clone(), body).await?;
+            if answer.is_success() {
+                return Ok(answer);
+            }
+            let Some(wait) = limit(&answer) else {
+                return Err(self.refusal(&answer));
+            };
+            if wait > self.patience {
+                let asked = format!("asks for a wait of {} seconds", wait.as_secs());
+                return Err(self.fault(FaultKind::Limited, &answer, &asked));
+            }
+            self.patience = self
+                .patience
+                .saturating_sub(wait.max(Duration::from_secs(1)));
+            sleep(wait).await;
+        }
+    }
+
+    /// Follows redirects within the server: a renamed repository keeps its old name as a redirect.
+    async fn follow(
+        &mut self,
+        method: Method,
+        url: Url,
+        body: Option<&Value>,
+    ) -> Result<Answer, Fault> {
+        let mut url = url;
+        for _ in 0..=MOST_REDIRECTS {
+            let answer = self.send(method, url.clone(), body).await?;
+            let target = match answer.status {
+                301 | 302 | 307 | 308 => answer.header("location"),
+                _ => return Ok(answer),
+            };
+            match target.and_then(|target| url.join(target).ok()) {
+                Some(target) if target.origin() == url.origin() => url = target,
+                _ => {
+                    let what = "redirects to another server, which must not get the token";
+                    return Err(self.fault(FaultKind::Refused, &answer, what));
+                }
+            }
+        }
+        Err(Fault::new(
+            FaultKind::Refused,
+            format!("{} redirects in a circle", self.name()),
+        ))
+    }
+
+    async fn send(
+        &mut self,
+        method: Method,
+        url: Url,
+        body: Option<&Value>,
+    ) -> Result<Answer, Fault> {
+        if method != Method::Get {
+            if let Some(at) = self.next_write {
+                sleep_until(at).await;
+            }
+            self.next_write = Some(Instant::now() + self.backend.write_interval);
+        }
+        let mut headers = self.dialect().headers(&self.backend.token.value);
+        if body.is_some() {
+            headers.push(("Content-Type".to_owned(), "application/json".to_owned()));
+        }
+        let request = Request {
+            method,
+            url,
+            headers,
+            body: body.map(|body| body.to_string().into_bytes()),
+            max_answer: LARGEST_ANSWER,
+        };
+        self.backend.client.send(request).await.map_err(|error| {
+            let kind = match &error {
+                SendError::BadRequest(_) => FaultKind::Refused,
+                SendError::NotSent(_) => FaultKind::Unreachable,
+                SendError::NoAnswer(_) => FaultKind::Lost,
+            };
+            Fault::new(kind, format!("{}: {error}", self.name()))
+        })
+    }
+
+    fn name(&self) -> String {
+        let host = self.dialect().base.host_str().unwrap_or_default();
+        format!("{} ({host})", self.dialect().service.name())
+    }
+
+    fn json<T: DeserializeOwned>(&self, answer: &Answer) -> Result<T, Fault> {
+        serde_json::from_slice(&answer.body).map_err(|error| self.unreadable(&error))
+    }
+
+    fn read_issue(&self, answer: &Answer) -> Result<Option<Issue>, Fault> {
+        let value = self.json(answer)?;
+        self.dialect()
+            .read_issue(value)
+            .map_err(|error| self.unreadable(&error))
+    }
+
+    /// An answer of another shape. What was asked may be done.
+    fn unreadable(&self, error: &serde_json::Error) -> Fault {
+        let what = "does not answer as its interface should; check `service` and `api-url`";
+        Fault::new(FaultKind::Busy, format!("{} {what}: {error}", self.name()))
+    }
+
+    /// An answer that is neither a success nor a rate limit.
+    fn refusal(&self, answer: &Answer) -> Fault {
+        let (kind, what) = match answer.status {
+            401 => (
+                FaultKind::Refused,
+                format!(
+                    "does not accept the token of the environment variable {}",
+                    self.backend.token.variable
+                ),
+            ),
+            403 => (FaultKind::Refused, "forbids the request".to_owned()),
+            404 => (FaultKind::Missing, "has not found it".to_owned()),
+            410 => (FaultKind::Missing, "says that it is gone".to_owned()),
+            _ if answer.is_temporary() => (FaultKind::Busy, "has a fault of its own".to_owned()),
+            _ => (FaultKind::Invalid, "refuses the request".to_owned()),
+        };
+        self.fault(kind, answer, &what)
+    }
+
+    fn fault(&self, kind: FaultKind, answer: &Answer, what: &str) -> Fault {
+        let said = self.backend.secrets.redact(&message_of(answer));
+        let said = if said.is_empty() {
+            said
+        } else {
+            format!(": {said}")
+        };
+        let message = format!("{} {what} ({}{said})", self.name(), answer.status);
+        Fault::new(kind, message).with_status(answer.status)
+    }
+
+    /// The fault of a request that needs the repository and the right to write there, with what to do.
+    fn explained(&self, fault: Fault) -> Fault {
+        if !matches!(fault.kind, FaultKind::Refused | FaultKind::Missing) {
+            return fault;
+        }
+        let repository = &self.dialect().repository;
+        let right = match self.dialect().service {
+            Service::GitHub => "the permission `issues: write`",
+            Service::GitLab => "the scope `api` and the role Reporter",
+            Service::Forgejo => "the scopes `write:issue` and `read:user`",
+        };
+        let advice = match fault.status {
+            403 => format!("the token needs {right} in {repository}"),
+            404 => format!("check `repository`; a token that lacks {right} may not see it either"),
+            410 => format!("switch issues on in the settings of {repository}"),
+            _ => return fault,
+        };
+        Fault {
+            kind: FaultKind::Refused,
+            message: format!("{}; {advice}", fault.message),
+            ..fault
+        }
+    }
+}
+
+/// What the service says about a failure, as one harmless line.
+fn message_of(answer: &Answer) -> String {
+    let value: Value = serde_json::from_slice(&answer.body).unwrap_or_default();
+    let text = ["message", "error"]
+        .into_iter()
+        .find_map(|name| match value.get(name)? {
+            Value::String(text) => Some(text.clone()),
+            other => Some(other.to_string()),
+        });
+    match text {
+        Some(text) => urldb_render::shorten(&urldb_render::one_line(&text), 200),
+        None => answer.excerpt(),
+    }
+}
+
+/// The wait that a rate limit asks for. `None` if the answer is no rate limit: a plain 403 is a
+/// missing right, and waiting does not help.
+fn limit(answer: &Answer) -> Option<Duration> {
+    if !matches!(answer.status, 403 | 429) {
+        return None;
+    }
+    if let Some(wait) = answer.retry_after() {
+        return Some(wait);
+    }
+    let header = |names: [&str; 2]| names.into_iter().find_map(|name| answer.header(name));
+    let is_used_up = header(["x-ratelimit-remaining", "ratelimit-remaining"]) == Some("0");
+    let reset = header(["x-ratelimit-reset", "ratelimit-reset"]);
+    if is_used_up && let Some(wait) = reset.and_then(|text| time_until(answer, text)) {
+        return Some(wait);
+    }
+    let says_so = message_of(answer).to_lowercase().contains("rate limit");
+    (answer.status == 429 || is_used_up || says_so).then_some(UNNAMED_WAIT)
+}
+
+/// The time until a moment in seconds since 1970, and one second more.
+fn time_until(answer: &Answer, reset: &str) -> Option<Duration> {
+    let reset = Timestamp::from_second(reset.trim().parse().ok()?).ok()?;
+    let reset = reset.checked_add(SignedDuration::from_secs(1)).ok()?;
+    answer.time_until(reset)
+}
+
+/// The target of `rel="next"` in a `Link` header (RFC 8288).
+fn next_page(header: &str) -> Option<&str> {
+    header.split(',').find_map(|link| {
+        let (target, parameters) = link.split_once('>')?;
+        let is_next = parameters
+            .split(';')
+            .any(|parameter| matches!(parameter.trim(), "rel=\"next\"" | "rel=next"));
+        is_next.then(|| target.trim().strip_prefix('<'))?
+    })
+}
+
+#[cfg(test)]
+mod tests {
+    use super::*;
+
+    #[test]
+    fn the_next_page_is_where_the_header_says() {
+        let header =
+            "<https://a.test/x?page=1>; rel=\"prev\", <https://a.test/x?page=3>; rel=\"next\"";
+        assert_eq!(next_page(header), Some("https://a.test/x?page=3"));
+        for none in [
+            "",
+            "<https://a.test/x?page=1>; rel=\"last\"",
+            "rel=\"next\"",
+            "<>",
+            "no>; rel=next",
+        ] {
+            assert_eq!(next_page(none), None, "{none}");
+        }
+    }
+
+    #[test]
+    fn the_name_of_a_repository_is_no_path() {
+        for (service, name) in [
+            (Service::GitHub, "example/sky.urls"),
+            (Service::Forgejo, "Example_1/sky-urls"),
+            (Service::GitLab, "group/sub/name"),
+            (Service::GitLab, "123"),
+        ] {
+            assert!(check_repository(service, name).is_ok(), "{name}");
+        }
+        for (service, name) in [
+            (Service::GitHub, "name"),
+            (Service::GitHub, "a/b/c"),
+            (Service::GitHub, "../x"),
+            (Service::GitHub, "a/"),
+            (Service::GitLab, "name"),
+            (Service::GitLab, "a/b?c"),
+        ] {
+            assert!(check_repository(service, name).is_err(), "{name}");
+        }
+    }
+}

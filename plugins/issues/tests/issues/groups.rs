@@ -1,0 +1,158 @@
+//! Many incidents of one run share one issue.
+
+use urldb_issues::Service;
+use urldb_protocol::{Notifier, Phase};
+
+use crate::fake::Fake;
+use crate::report::{deliver, incident, notifier, report, tell_all, then};
+
+fn hosts(count: usize, phase: Phase) -> Vec<urldb_protocol::Incident> {
+    (0..count)
+        .map(|number| incident(&format!("host{number:02}.example.org"), phase, 3))
+        .collect()
+}
+
+#[test]
+fn five_incidents_have_an_issue_each_and_six_share_one() {
+    for (count, issues) in [(5, 5), (6, 1), (15, 1)] {
+        for fake in Fake::all() {
+            let mut incidents = hosts(count, Phase::Opened);
+            tell_all(&fake, "run1", &mut incidents);
+            assert_eq!(fake.issues().len(), issues, "{count}");
+            assert!(
+                incidents
+                    .iter()
+                    .all(|incident| incident.threads["tracker"].contains_key("issue"))
+            );
+        }
+    }
+}
+
+#[test]
+fn a_shared_issue_ticks_its_hosts_and_closes_with_the_last() {
+    for fake in Fake::all() {
+        let mut incidents = hosts(7, Phase::Opened);
+        tell_all(&fake, "run1", &mut incidents);
+        let issue = fake.issue();
+        assert_eq!(issue.body.matches("<!-- urldb:incident ").count(), 7);
+        assert_eq!(issue.body.matches("\n- [ ] ").count(), 7);
+
+        // One host recovers, one grows, in one run: one comment.
+        let mut next = vec![
+            then(&incidents[2], Phase::Closed, 3),
+            then(&incidents[4], Phase::Grown, 9),
+        ];
+        tell_all(&fake, "run2", &mut next);
+        let issue = fake.issue();
+        assert!(issue.open);
+        assert_eq!(issue.comments.len(), 1);
+        let ticked: Vec<_> = issue
+            .body
+            .lines()
+            .filter(|line| line.starts_with("- [x] "))
+            .collect();
+        assert_eq!(ticked.len(), 1);
+        assert!(ticked[0].contains("host02.example.org"), "{ticked:?}");
+        let grown = issue
+            .body
+            .lines()
+            .find(|line| line.starts_with("- [ ] `host04"))
+            .unwrap();
+        assert!(grown.contains("9 URLs"), "{grown}");
+        assert_eq!(issue.body.matches("<!-- urldb:closed ").count(), 1);
+
+        // The others recover; without remembered numbers, each is a delivery of its own.
+        for (run, number) in [(3, 0), (4, 1), (5, 3), (6, 4)] {
+            tell_all(
+                &fake,
+                &format!("run{run}"),
+                &mut [then(&incidents[number], Phase::Closed, 3)],
+            );
+            assert!(fake.issue().open);
+        }
+        let mut last: Vec<_> = [5, 6]
+            .map(|number| then(&incidents[number], Phase::Closed, 3))
+            .into();
+        for incident in &mut last {
+            incident.threads.clear();
+        }
+        tell_all(&fake, "run7", &mut last);
+        let issue = fake.issue();
+        assert!(!issue.open, "{}", issue.body);
+        assert_eq!(issue.body.matches("\n- [x] ").count(), 7);
+    }
+}
+
+#[test]
+fn a_shared_issue_is_found_again() {
+    for fake in Fake::all() {
+        let incidents = hosts(8, Phase::Opened);
+        tell_all(&fake, "run1", &mut incidents.clone());
+        // The delivery is repeated.
+        tell_all(&fake, "run1", &mut incidents.clone());
+        assert_eq!(fake.issues().len(), 1);
+        // The ledger was lost: other ids, the same keys.
+        let mut again = incidents.clone();
+        for (number, incident) in again.iter_mut().enumerate() {
+            incident.id = format!("{number:08}");
+        }
+        tell_all(&fake, "run9", &mut again);
+        let issue = fake.issue();
+        assert!(
+            issue.body.starts_with("<!-- urldb:incident 00000000 key:"),
+            "{}",
+            issue.body
+        );
+        assert_eq!(issue.body.matches("\n- [ ] ").count(), 8);
+    }
+}
+
+#[test]
+fn hundreds_of_incidents_fit_below_the_limit() {
+    let fake = Fake::new(Service::GitLab);
+    // The fake refuses bodies above the limit.
+    let name = "a-rather-long-name-of-a-host-".repeat(3);
+    let mut incidents: Vec<_> = (0..450)
+        .map(|number| incident(&format!("{name}{number}.example.org"), Phase::Opened, 1))
+        .collect();
+    tell_all(&fake, "run1", &mut incidents);
+    assert_eq!(fake.issues().len(), 3);
+    let rows: usize = fake
+        .issues()
+        .iter()
+        .map(|issue| issue.body.matches("\n- [ ] ").count())
+        .sum();
+    assert_eq!(rows, 450);
+}
+
+#[test]
+fn deliveries_have_the_same_ids_each_time() {
+    let fake = Fake::new(Service::GitHub);
+    let notifier = notifier(&fake);
+    let mut incidents = hosts(7, Phase::Opened);
+    incidents.push(incident("other.example.org", Phase::Closed, 1));
+    let envelope = report("run1", &incidents);
+    let planned = notifier.deliveries(&envelope);
+    assert_eq!(planned.len(), 2);
+    assert_eq!(planned, notifier.deliveries(&envelope));
+    assert!(
+        planned[0]
+            .about
+            .starts_with("7 incidents: host00.example.org, "),
+        "{}",
+        planned[0].about
+    );
+    // Only what is pending is delivered.
+    let pending = [planned[1].id.clone()];
+    let reported = std::sync::Mutex::new(vec![]);
+    let report = |delivery: urldb_protocol::Delivery| reported.lock().unwrap().push(delivery.id);
+    let runtime = tokio::runtime::Builder::new_current_thread()
+        .enable_all()
+        .build()
+        .unwrap();
+    runtime.block_on(notifier.deliver(&envelope, &pending, &report));
+    assert_eq!(*reported.lock().unwrap(), pending);
+    assert!(fake.issues().is_empty());
+    deliver(notifier, &envelope);
+    assert_eq!(fake.issues().len(), 1);
+}

@@ -1,0 +1,10 @@
+//! Issues against fake servers of GitHub, GitLab and Forgejo.
+
+mod fake;
+mod faults;
+mod groups;
+mod hostile;
+mod lifecycle;
+mod report;
+#[path = "../../../../tests/support/mod.rs"]
+mod support;

@@ -1,0 +1,73 @@
+//! The body of a request, and its signature.
+
+use data_encoding::HEXLOWER;
+use hmac::{Hmac, KeyInit, Mac};
+use serde::de::IgnoredAny;
+use sha2::Sha256;
+use urldb_protocol::Envelope;
+use urldb_render::{Renderer, View};
+
+use crate::settings::{Error, Template};
+
+/// Most URLs in each list of a view: messages of chats are short.
+const MOST_URLS: usize = 100;
+
+/// What makes the body of a request: the envelope itself, or a template.
+#[derive(Debug)]
+pub(crate) struct Body(Option<ParsedTemplate>);
+
+/// A template that makes a body.
+#[derive(Debug)]
+struct ParsedTemplate {
+    name: String,
+    renderer: Renderer,
+}
+
+impl Body {
+    pub(crate) fn new(template: Option<Template>) -> Result<Self, Error> {
+        let parse = |Template { name, source }| {
+            let renderer = Renderer::new([(name.clone(), source)])?;
+            Ok(ParsedTemplate { name, renderer })
+        };
+        template.map(parse).transpose().map(Self)
+    }
+
+    /// The body for a report.
+    pub(crate) fn of(&self, envelope: &Envelope) -> Result<Vec<u8>, Error> {
+        let Some(ParsedTemplate { name, renderer }) = &self.0 else {
+            return Ok(serde_json::to_vec(envelope)?);
+        };
+        let text = renderer.render(name, &View::new(envelope, MOST_URLS))?;
+        let text = text.trim();
+        match serde_json::from_str::<IgnoredAny>(text) {
+            Ok(_) => Ok(text.as_bytes().to_vec()),
+            Err(source) => Err(Error::NoJson {
+                name: name.clone(),
+                source,
+            }),
+        }
+    }
+}
+
+/// `sha256=` and the HMAC-SHA-256 of the body in lower-case hexadecimal digits.
+pub(crate) fn signature(key: &str, body: &[u8]) -> String {
+    // HMAC takes keys of every length.
+    let Ok(mut mac) = Hmac::<Sha256>::new_from_slice(key.as_bytes()) else {
+        return String::new();
+    };
+    mac.update(body);
+    format!("sha256={}", HEXLOWER.encode(&mac.finalize().into_bytes()))
+}
+
+#[cfg(test)]
+mod tests {
+    use super::*;
+
+    /// The example of GitHub's documentation.
+    #[test]
+    fn the_signature_is_that_of_github() {
+        let signed = signature("It's a Secret to Everybody", b"Hello, World!");
+        let expected = "757107ea0eb2509fc211221cce984b8a37570b6d7586c22c46f4379c8b043e17";
+        assert_eq!(signed, format!("sha256={expected}"));
+    }
+}

@@ -1,0 +1,157 @@
+//! Posts the report of a run to a webhook.
+//!
+//! The body is the envelope as JSON, or what a template makes of it, such as a message of Slack. A
+//! signature lets the receiver check the sender; the id of the delivery lets it ignore repetitions.
+#![forbid(unsafe_code)]
+
+mod body;
+mod settings;
+
+use urldb_http::{Answer, Client, Method, Request, Secrets, SendError, Url, endpoint};
+use urldb_protocol::{
+    Delivery, DeliveryFuture, Envelope, Notifier, PlannedDelivery, ReportDelivery,
+};
+
+pub use settings::{Error, Settings, Template};
+
+use body::Body;
+
+/// The only delivery of a report.
+const DELIVERY: &str = "webhook";
+
+/// Most bytes that are read of an answer.
+const LARGEST_ANSWER: usize = 64 << 10;
+
+/// The webhook notifier.
+#[derive(Debug)]
+pub struct WebhookNotifier {
+    name: String,
+    client: Client,
+    url: Url,
+    headers: Vec<(String, String)>,
+    signing_key: Option<String>,
+    body: Body,
+    secrets: Secrets,
+}
+
+impl WebhookNotifier {
+    /// Checks the settings, and reads the template and the certificate authorities. Connects nowhere.
+    pub fn new(settings: Settings) -> Result<Self, Error> {
+        let url = endpoint(&settings.url, settings.allow_http).map_err(Error::Url)?;
+        Ok(Self {
+            name: settings.name,
+            client: Client::new(&settings.http)?,
+            secrets: secrets(&url, settings.secrets, settings.signing_key.as_ref()),
+            url,
+            headers: settings.headers,
+            signing_key: settings.signing_key,
+            body: Body::new(settings.template)?,
+        })
+    }
+
+    async fn post(&self, envelope: &Envelope) -> Delivery {
+        let body = match self.body.of(envelope) {
+            Ok(body) => body,
+            Err(error) => return Delivery::failed(DELIVERY, error.to_string()),
+        };
+        let request = Request {
+            method: Method::Post,
+            url: self.url.clone(),
+            headers: self.headers(envelope, &body),
+            body: Some(body),
+            max_answer: LARGEST_ANSWER,
+        };
+        let host = self.destination();
+        match self.client.send(request).await {
+            Ok(answer) => self.judge(&host, &answer),
+            Err(error @ SendError::BadRequest(_)) => Delivery::failed(DELIVERY, error.to_string()),
+            Err(error) => {
+                Delivery::retry(DELIVERY, self.secrets.redact(&format!("{host}: {error}")))
+            }
+        }
+    }
+
+    fn headers(&self, envelope: &Envelope, body: &[u8]) -> Vec<(String, String)> {
+        // The same whenever the same report is delivered.
+        let id = format!("{}.{}", envelope.run.id, self.name);
+        let mut headers = vec![
+            ("Content-Type".to_owned(), "application/json".to_owned()),
+            ("X-Urldb-Delivery".to_owned(), id),
+        ];
+        headers.extend(self.headers.iter().cloned());
+        if let Some(key) = &self.signing_key {
+            headers.push(("X-Hub-Signature-256".to_owned(), body::signature(key, body)));
+        }
+        headers
+    }
+
+    fn judge(&self, host: &str, answer: &Answer) -> Delivery {
+        let said = self.secrets.redact(&answer.excerpt());
+        let said = if said.is_empty() {
+            said
+        } else {
+            format!(": {said}")
+        };
+        let status = answer.status;
+        if answer.is_success() {
+            return Delivery::delivered(DELIVERY, format!("{host} answers {status}"));
+        }
+        if answer.is_temporary() {
+            let wait = answer
+                .retry_after()
+                .map(|wait| format!(", and asks for a wait of {} seconds", wait.as_secs()));
+            return Delivery::retry(
+                DELIVERY,
+                format!("{host} answers {status}{}{said}", wait.unwrap_or_default()),
+            );
+        }
+        let advice = match status {
+            300..=399 => "; urldb follows no redirect: write the final address as `url`",
+            401 | 403 => "; check the secrets of the webhook",
+            404 | 410 => "; the webhook is not there: check `url`",
+            _ => "",
+        };
+        Delivery::failed(DELIVERY, format!("{host} answers {status}{said}{advice}"))
+    }
+}
+
+/// What no message may show: the secrets, and the URL, which often is one.
+fn secrets(url: &Url, others: Vec<String>, signing_key: Option<&String>) -> Secrets {
+    let path = Some(url.path().to_owned()).filter(|path| path.len() > 1);
+    let query = url.query().map(str::to_owned);
+    let all = others
+        .into_iter()
+        .chain(signing_key.cloned())
+        .chain(path)
+        .chain(query);
+    Secrets::new(all.chain([url.to_string()]))
+}
+
+impl Notifier for WebhookNotifier {
+    fn deliveries(&self, envelope: &Envelope) -> Vec<PlannedDelivery> {
+        vec![PlannedDelivery {
+            id: DELIVERY.to_owned(),
+            about: format!("report of run {}", envelope.run.id),
+            to: self.destination(),
+            remember: Vec::new(),
+        }]
+    }
+
+    fn deliver<'a>(
+        &'a self,
+        envelope: &'a Envelope,
+        pending: &'a [String],
+        report: ReportDelivery<'a>,
+    ) -> DeliveryFuture<'a> {
+        Box::pin(async move {
+            if pending.iter().any(|id| id == DELIVERY) {
+                report(self.post(envelope).await);
+            }
+        })
+    }
+
+    /// The host only: the rest of the URL may be a secret.
+    fn destination(&self) -> String {
+        self.url.host_str().unwrap_or_default().to_owned()
+    }
+}
