@@ -64,8 +64,8 @@ pub(super) fn run(args: &Args, context: &Context) -> anyhow::Result<ExitCode> {
 
 fn install(repository: &Repository, context: &Context) -> anyhow::Result<ExitCode> {
     let mut out = output::stdout();
-    for hook in Hook::ALL {
-        match repository.install_hook(hook)? {
+    for installation in repository.install_hooks(&context.config.root)? {
+        match installation {
             Installation::New(path) => writeln!(
                 out,
                 "{} {}",
@@ -102,9 +102,7 @@ fn install(repository: &Repository, context: &Context) -> anyhow::Result<ExitCod
 
 fn uninstall(repository: &Repository, context: &Context) -> anyhow::Result<ExitCode> {
     let mut removed = repository.uninstall_merge_driver(&attributes(context))?;
-    for hook in Hook::ALL {
-        removed.extend(repository.uninstall_hook(hook)?);
-    }
+    removed.extend(repository.uninstall_hooks(&context.config.root)?);
     let mut out = output::stdout();
     for file in &removed {
         let done = style::paint(style::GOOD, "removed");

@@ -191,3 +191,35 @@ fn a_named_file_that_begins_with_a_dot_is_explained() {
         .code(1)
         .says(&["bad-file-name", "begins with a dot", "x.test.yaml"]);
 }
+
+#[test]
+fn a_project_below_the_top_is_checked() {
+    let repository = Repository::without_hook();
+    let sandbox = &repository.sandbox;
+    sandbox.write("deep/it's here/urldb.toml", "[database]\npath = \"data\"\n");
+    let project = ["-C", "deep/it's here"];
+    sandbox
+        .urldb(&[&project[..], &["hook", "install"]].concat())
+        .code(0)
+        .says(&["installed", "pre-commit"]);
+    let file = "deep/it's here/data/example.test.yaml";
+    sandbox.write(
+        file,
+        format!("---\n{}{}", promise("/b", "y"), promise("/a", "x")),
+    );
+    repository.git(&["add", "."]);
+    repository.git(&["commit", "-q", "-m", "add two"]);
+    let canonical = promises(&[("/a", "x"), ("/b", "y")]);
+    assert_eq!(
+        repository.git(&["show", &format!("HEAD:{file}")]),
+        canonical
+    );
+    sandbox.write(file, "---\n---\n_path: [\n");
+    let refused = repository.try_git(&["commit", "-q", "-a", "-m", "break it"]);
+    assert!(!refused.status.success());
+    sandbox
+        .urldb(&[&project[..], &["hook", "uninstall"]].concat())
+        .code(0)
+        .says(&["removed"]);
+    repository.git(&["commit", "-q", "-a", "-m", "break it"]);
+}

@@ -3,19 +3,22 @@
 use std::fs;
 use std::os::unix::fs::PermissionsExt;
 
-use urldb::git::{Hook, Installation};
+use anyhow::Result;
+use urldb::git::Installation;
 
 use crate::sandbox::{Sandbox, command_in, env, git_executable, make_executable};
+
+/// What became of the pre-commit hook.
+fn install(sandbox: &Sandbox) -> Result<Installation> {
+    let installed = sandbox.repository().install_hooks(&sandbox.top)?;
+    Ok(installed.into_iter().next().unwrap())
+}
 
 #[test]
 fn installed_once_it_stays() {
     let sandbox = Sandbox::new();
     let hook = sandbox.top.join(".git/hooks/pre-commit");
-    let repo = sandbox.repository();
-    assert_eq!(
-        repo.install_hook(Hook::PreCommit).unwrap(),
-        Installation::New(hook.clone())
-    );
+    assert_eq!(install(&sandbox).unwrap(), Installation::New(hook.clone()));
     assert_eq!(
         fs::metadata(&hook).unwrap().permissions().mode() & 0o777,
         0o755
@@ -23,51 +26,167 @@ fn installed_once_it_stays() {
     let edited = fs::read_to_string(&hook).unwrap() + "# my own line\n";
     fs::write(&hook, &edited).unwrap();
     assert_eq!(
-        repo.install_hook(Hook::PreCommit).unwrap(),
+        install(&sandbox).unwrap(),
         Installation::Existing(hook.clone())
     );
     assert_eq!(fs::read_to_string(&hook).unwrap(), edited);
+}
+
+/// A stand-in for urldb that logs its arguments, and git with it on PATH.
+struct Committer<'a> {
+    sandbox: &'a Sandbox,
+    path: String,
+}
+
+impl<'a> Committer<'a> {
+    fn new(sandbox: &'a Sandbox) -> Self {
+        let log = sandbox.top.join("log");
+        let script = format!("#!/bin/sh\necho \"urldb $*\" >> '{}'\n", log.display());
+        sandbox.write("bin/urldb", &script);
+        make_executable(&sandbox.top.join("bin/urldb"));
+        let path = format!(
+            "{}:{}",
+            sandbox.top.join("bin").display(),
+            std::env::var("PATH").unwrap()
+        );
+        Self { sandbox, path }
+    }
+
+    fn commit(&self) -> bool {
+        let mut git = command_in(&self.sandbox.top);
+        git.env("PATH", &self.path)
+            .args(["commit", "-q", "--allow-empty", "-m", "one"]);
+        git.output().unwrap().status.success()
+    }
+
+    /// What the last commit has logged.
+    fn logged(&self) -> String {
+        assert!(self.commit());
+        let log = self.sandbox.read("log");
+        fs::remove_file(self.sandbox.top.join("log")).unwrap();
+        log
+    }
 }
 
 /// Git runs the shim with a stand-in for urldb on PATH.
 #[test]
 fn the_shim_runs_the_hook_that_was_there_first() {
     let sandbox = Sandbox::new();
-    sandbox.write("bin/urldb", "#!/bin/sh\necho \"urldb $*\" >> log\n");
-    make_executable(&sandbox.top.join("bin/urldb"));
+    let committer = Committer::new(&sandbox);
     sandbox.write_hook(
         "pre-commit",
         "#!/bin/sh\necho before >> log\ntest ! -e stop\n",
     );
-    let installed = sandbox.repository().install_hook(Hook::PreCommit).unwrap();
-    let before = sandbox.top.join(".git/hooks/pre-commit.before-urldb");
+    let installed = install(&sandbox).unwrap();
+    let before = sandbox.top.join(".git/hooks/before-urldb/pre-commit");
     assert!(matches!(installed, Installation::Chained { before: b, .. } if b == before));
 
-    let path = format!(
-        "{}:{}",
-        sandbox.top.join("bin").display(),
-        std::env::var("PATH").unwrap()
-    );
-    let commit = || {
-        let mut git = command_in(&sandbox.top);
-        git.env("PATH", &path)
-            .args(["commit", "-q", "--allow-empty", "-m", "one"]);
-        git.output().unwrap().status.success()
-    };
-    assert!(commit());
-    assert_eq!(sandbox.read("log"), "before\nurldb hook run pre-commit\n");
+    assert!(committer.commit());
+    let once = "before\nurldb -C . hook run pre-commit\n";
+    assert_eq!(sandbox.read("log"), once);
     sandbox.write("stop", "");
-    assert!(!commit());
-    assert_eq!(
-        sandbox.read("log"),
-        "before\nurldb hook run pre-commit\nbefore\n"
+    assert!(!committer.commit());
+    assert_eq!(sandbox.read("log"), format!("{once}before\n"));
+}
+
+/// Dispatchers choose by the name under which they run.
+#[test]
+fn a_hook_that_was_there_keeps_its_name() {
+    let sandbox = Sandbox::new();
+    let committer = Committer::new(&sandbox);
+    sandbox.write_hook(
+        "dispatch",
+        "#!/bin/sh\necho \"$(basename \"$0\")\" >> log\n",
     );
+    let hook = sandbox.top.join(".git/hooks/pre-commit");
+    std::os::unix::fs::symlink("dispatch", &hook).unwrap();
+    install(&sandbox).unwrap();
+    let shim = "urldb -C . hook run pre-commit\n";
+    assert_eq!(committer.logged(), format!("pre-commit\n{shim}"));
+    assert!(sandbox.read(".git/hooks/dispatch").contains("basename"));
+
+    // pre-commit and prek rename the hook that they find, and run it first.
+    fs::rename(&hook, hook.with_extension("legacy")).unwrap();
+    let generated = "#!/bin/sh\n# File generated by pre-commit: https://pre-commit.com\n\
+        \"$(dirname \"$0\")/pre-commit.legacy\" && echo framework >> log\n";
+    sandbox.write_hook("pre-commit", generated);
+    let all = format!("pre-commit\n{shim}framework\n");
+    assert_eq!(committer.logged(), all);
+    let installed = install(&sandbox).unwrap();
+    assert_eq!(
+        installed,
+        Installation::Existing(hook.with_extension("legacy"))
+    );
+    assert_eq!(committer.logged(), all);
+
+    fs::rename(hook.with_extension("legacy"), &hook).unwrap();
+    sandbox.repository().uninstall_hooks(&sandbox.top).unwrap();
+    assert_eq!(fs::read_link(&hook).unwrap().to_str(), Some("dispatch"));
+    assert_eq!(committer.logged(), "pre-commit\n");
+    assert!(!sandbox.top.join(".git/hooks/before-urldb").exists());
+    assert!(!sandbox.top.join(".git/hooks/pre-merge-commit").exists());
+}
+
+/// Git runs hooks at the top.
+#[test]
+fn each_project_below_the_top_is_served() {
+    let sandbox = Sandbox::new();
+    let committer = Committer::new(&sandbox);
+    let projects = ["one", "it's two"].map(|name| sandbox.top.join(name));
+    let repository = sandbox.repository();
+    for project in &projects {
+        fs::create_dir(project).unwrap();
+        repository.install_hooks(project).unwrap();
+    }
+    let (one, two) = (
+        "urldb -C one hook run pre-commit\n",
+        "urldb -C it's two hook run pre-commit\n",
+    );
+    assert_eq!(committer.logged(), format!("{one}{two}"));
+    let installed = repository.install_hooks(&projects[1]).unwrap();
+    assert!(matches!(
+        installed[..],
+        [Installation::Existing(_), Installation::Existing(_)]
+    ));
+    assert_eq!(repository.uninstall_hooks(&projects[0]).unwrap().len(), 2);
+    assert_eq!(committer.logged(), two);
+    assert_eq!(repository.uninstall_hooks(&projects[0]).unwrap().len(), 0);
+    assert_eq!(repository.uninstall_hooks(&projects[1]).unwrap().len(), 2);
+    assert!(committer.commit());
+    assert!(!sandbox.top.join("log").exists());
+}
+
+#[test]
+fn all_hooks_are_installed_or_none() {
+    let sandbox = Sandbox::new();
+    let hooks = || {
+        let hooks = fs::read_dir(sandbox.top.join(".git/hooks")).unwrap();
+        let names = hooks.map(|hook| hook.unwrap().file_name().into_string().unwrap());
+        let mut names: Vec<_> = names.filter(|name| !name.ends_with(".sample")).collect();
+        names.sort();
+        names
+    };
+    sandbox.write_hook("pre-commit", "#!/bin/sh\n# mine\n");
+    let managed = "#!/bin/sh\n# File generated by pre-commit: https://pre-commit.com\n";
+    sandbox.write_hook("pre-merge-commit", managed);
+    install(&sandbox).unwrap_err();
+    assert_eq!(hooks(), ["pre-commit", "pre-merge-commit"]);
+    assert_eq!(sandbox.read(".git/hooks/pre-commit"), "#!/bin/sh\n# mine\n");
+
+    // The second shim cannot be written.
+    let second = sandbox.top.join(".git/hooks/pre-merge-commit");
+    fs::remove_file(&second).unwrap();
+    std::os::unix::fs::symlink("nowhere", &second).unwrap();
+    install(&sandbox).unwrap_err();
+    assert_eq!(hooks(), ["pre-commit", "pre-merge-commit"]);
+    assert_eq!(sandbox.read(".git/hooks/pre-commit"), "#!/bin/sh\n# mine\n");
+    assert_eq!(fs::read_link(&second).unwrap().to_str(), Some("nowhere"));
 }
 
 #[test]
 fn without_urldb_the_commit_is_stopped_with_words() {
     let sandbox = Sandbox::new();
-    sandbox.repository().install_hook(Hook::PreCommit).unwrap();
+    install(&sandbox).unwrap();
     let git_and_no_more = sandbox.top.join("bin");
     fs::create_dir(&git_and_no_more).unwrap();
     std::os::unix::fs::symlink(git_executable(), git_and_no_more.join("git")).unwrap();
@@ -89,18 +208,15 @@ fn without_urldb_the_commit_is_stopped_with_words() {
 fn a_third_hook_is_not_lost() {
     let sandbox = Sandbox::new();
     sandbox.write_hook("pre-commit", "#!/bin/sh\n# one\n");
-    sandbox.write_hook("pre-commit.before-urldb", "#!/bin/sh\n# two\n");
-    let error = sandbox
-        .repository()
-        .install_hook(Hook::PreCommit)
-        .unwrap_err();
+    sandbox.write_hook("before-urldb/pre-commit", "#!/bin/sh\n# two\n");
+    let error = install(&sandbox).unwrap_err();
     assert!(
         error.to_string().contains("join them into one file"),
         "{error}"
     );
     assert_eq!(sandbox.read(".git/hooks/pre-commit"), "#!/bin/sh\n# one\n");
     assert_eq!(
-        sandbox.read(".git/hooks/pre-commit.before-urldb"),
+        sandbox.read(".git/hooks/before-urldb/pre-commit"),
         "#!/bin/sh\n# two\n"
     );
 }
@@ -109,7 +225,7 @@ fn a_third_hook_is_not_lost() {
 fn the_repositorys_own_hooks_path_is_used() {
     let sandbox = Sandbox::new();
     sandbox.git(&["config", "core.hooksPath", ".githooks"]);
-    let installed = sandbox.repository().install_hook(Hook::PreCommit).unwrap();
+    let installed = install(&sandbox).unwrap();
     assert_eq!(
         installed,
         Installation::New(sandbox.top.join(".githooks/pre-commit"))
@@ -125,23 +241,16 @@ fn a_linked_work_tree_installs_for_all() {
     let repo = urldb::git::Repository::discover(&linked, env())
         .unwrap()
         .unwrap();
-    let installed = repo.install_hook(Hook::PreMergeCommit).unwrap();
-    assert_eq!(
-        installed,
-        Installation::New(sandbox.top.join(".git/hooks/pre-merge-commit"))
-    );
+    let installed = repo.install_hooks(&linked).unwrap();
+    let hooks = ["pre-commit", "pre-merge-commit"];
+    let hooks = hooks.map(|name| sandbox.top.join(".git/hooks").join(name));
+    assert_eq!(installed, hooks.map(Installation::New));
 }
 
 #[test]
 fn hooks_managed_by_others_are_left_to_them() {
     let sandbox = Sandbox::new();
-    let said = |sandbox: &Sandbox| {
-        sandbox
-            .repository()
-            .install_hook(Hook::PreCommit)
-            .unwrap_err()
-            .to_string()
-    };
+    let said = |sandbox: &Sandbox| install(sandbox).unwrap_err().to_string();
 
     sandbox.git(&["config", "core.hooksPath", "../shared"]);
     let error = said(&sandbox);
@@ -169,4 +278,21 @@ fn hooks_managed_by_others_are_left_to_them() {
         "{error}"
     );
     assert_eq!(sandbox.read(".git/hooks/pre-commit"), script);
+
+    let husky = "#!/bin/sh\n# husky\n\n. \"$(dirname \"$0\")/husky.sh\"\n";
+    sandbox.write_hook("pre-commit", husky);
+    assert!(said(&sandbox).contains("is managed by husky"));
+    let mine = "#!/bin/sh\n# instead of husky, lefthook and overcommit\n";
+    sandbox.write_hook("pre-commit", mine);
+    install(&sandbox).unwrap();
+    assert_eq!(sandbox.read(".git/hooks/before-urldb/pre-commit"), mine);
+}
+
+#[test]
+fn an_empty_hooks_path_is_refused() {
+    let sandbox = Sandbox::new();
+    sandbox.git(&["config", "core.hooksPath", ""]);
+    let error = install(&sandbox).unwrap_err().to_string();
+    assert!(error.contains("core.hooksPath is empty"), "{error}");
+    assert!(!sandbox.top.join("pre-commit").exists());
 }

@@ -4,7 +4,7 @@ use std::fs;
 use std::path::Path;
 
 use urldb::git::env::LOCAL;
-use urldb::git::{Hook, Repository, command};
+use urldb::git::{Repository, command};
 
 use crate::sandbox::{Sandbox, command_in, env, run};
 
@@ -22,7 +22,7 @@ fn a_bare_repository_is_refused_with_words() {
         let repo = Repository::discover(&bare, env).unwrap().unwrap();
         let error = repo.work_tree().unwrap_err().to_string();
         assert!(error.contains("it is a bare repository"), "{error}");
-        assert!(repo.install_hook(Hook::PreCommit).is_err());
+        assert!(repo.install_hooks(&bare).is_err());
     }
 }
 
