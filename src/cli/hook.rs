@@ -3,18 +3,20 @@
 use std::io::Write;
 use std::path::Path;
 
+use anyhow::Context as _;
 use clap::Subcommand;
 use urldb_format::{DomainFile, Error};
 use urldb_text::Finding;
 
-use super::Context;
 use super::print::style;
+use super::{Context, GlobalArgs};
 use crate::cli::print::output;
 use crate::database::edit::Edit;
 use crate::database::site_rules;
 use crate::exit::ExitCode;
 use crate::git::{
     CheckedFolder, FileCheck, GitEnv, Hook, Installation, MergeAttributes, Repository, pre_commit,
+    staged_files,
 };
 
 /// Install or run the git hooks and the merge driver that keep domain files canonical
@@ -50,15 +52,19 @@ fn parse_hook(name: &str) -> Result<Hook, String> {
     })
 }
 
-pub(super) fn run(args: &Args, context: &Context) -> anyhow::Result<ExitCode> {
-    let repository =
-        Repository::discover(&context.directory, GitEnv::from_process())?.ok_or_else(|| {
-            anyhow::anyhow!("{} is in no git repository", context.directory.display())
-        })?;
+pub(super) fn run(args: &Args, global: &GlobalArgs) -> anyhow::Result<ExitCode> {
+    let env = GitEnv::from_process();
+    let directory = match &args.command {
+        // Git tells a hook its repository relative to the folder where the hook starts.
+        Command::Run { .. } if env.is_of_hook() => std::env::current_dir()?,
+        _ => global.directory()?,
+    };
+    let repository = Repository::discover(&directory, env)?
+        .ok_or_else(|| anyhow::anyhow!("{} is in no git repository", directory.display()))?;
     match &args.command {
-        Command::Install => install(&repository, context),
-        Command::Uninstall => uninstall(&repository, context),
-        Command::Run { hook } => run_hook(&repository, *hook, context),
+        Command::Install => install(&repository, &Context::new(global)?),
+        Command::Uninstall => uninstall(&repository, &Context::new(global)?),
+        Command::Run { hook } => run_hook(&repository, *hook, global),
     }
 }
 
@@ -124,9 +130,11 @@ fn attributes(context: &Context) -> MergeAttributes {
     }
 }
 
-fn run_hook(repository: &Repository, hook: Hook, context: &Context) -> anyhow::Result<ExitCode> {
-    let _edit = Edit::begin(&context.database())?;
-    let folder = repository.relative(&context.database())?;
+/// Without a staged file of the database, nothing else is read or locked: a commit of other files
+/// does not depend on urldb.toml.
+fn run_hook(repository: &Repository, hook: Hook, global: &GlobalArgs) -> anyhow::Result<ExitCode> {
+    let database = global.database_folder()?;
+    let folder = repository.relative(&database)?;
     let folders = [
         CheckedFolder {
             path: folder.clone(),
@@ -139,8 +147,17 @@ fn run_hook(repository: &Repository, hook: Hook, context: &Context) -> anyhow::R
             is_checked: site_rules::is_rules_file,
         },
     ];
+    let staged = staged_files(repository, &folders)?;
+    if staged.is_empty() {
+        return Ok(ExitCode::Success);
+    }
+    let context = Context::new(global).context(
+        "the commit is stopped: files of the database are staged, and they cannot be checked \
+         without the configuration",
+    )?;
+    let _edit = Edit::lock(&database)?;
     let own_keys = &context.config.lint.keys;
-    let outcome = pre_commit(repository, &folders, |path, bytes| {
+    let outcome = pre_commit(repository, staged, |path, bytes| {
         check(path, bytes, own_keys)
     })?;
     write!(
@@ -172,11 +189,14 @@ fn check(path: &Path, bytes: &[u8], own_keys: &[String]) -> anyhow::Result<FileC
     };
     let mut remaining =
         urldb_format::lint(&DomainFile::parse(path, canonical.as_bytes()), own_keys);
+    let mut staged = urldb_format::lint(&parsed, own_keys);
+    // A warning may stay.
+    let stays = |finding: &Finding| remaining.iter().any(|other| other.code == finding.code);
+    let notes = notes(staged.iter().filter(|finding| !stays(finding)));
     remaining.retain(Finding::is_error);
     if !remaining.is_empty() {
         // Lines of the staged text help more than lines of the canonical text.
         let codes: Vec<_> = remaining.iter().map(|finding| finding.code).collect();
-        let mut staged = urldb_format::lint(&parsed, own_keys);
         staged.retain(|finding| codes.contains(&finding.code));
         return Ok(FileCheck::Rejected(if staged.is_empty() {
             remaining
@@ -187,7 +207,6 @@ fn check(path: &Path, bytes: &[u8], own_keys: &[String]) -> anyhow::Result<FileC
     if canonical.as_bytes() == bytes {
         return Ok(FileCheck::Clean);
     }
-    let notes = notes(&urldb_format::lint(&parsed, own_keys));
     Ok(FileCheck::Normalized(canonical.into_bytes(), notes))
 }
 
@@ -201,9 +220,8 @@ fn check_rules(mut findings: Vec<Finding>) -> FileCheck {
 }
 
 /// The kinds of findings that normalizing removes, each once.
-fn notes(findings: &[Finding]) -> Vec<String> {
+fn notes<'a>(findings: impl Iterator<Item = &'a Finding>) -> Vec<String> {
     let mut notes: Vec<String> = findings
-        .iter()
         .map(|finding| finding.code.as_str().replace('-', " "))
         .collect();
     notes.sort();

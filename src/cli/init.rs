@@ -33,6 +33,9 @@ const HISTORY: &str = "status/history.jsonl merge=union";
 /// The index merges too; the next run sorts it.
 const INDEX: &str = "archive/index.cdxj merge=union";
 
+/// The temporary files of a killed urldb.
+const TEMPORARY: &str = ".urldb-tmp-*";
+
 /// The archive's lock and its list of indexed files belong to this machine only.
 const IGNORED: &str = "archive/.*";
 
@@ -65,6 +68,7 @@ pub(super) fn run(args: &Args, global: &GlobalArgs) -> anyhow::Result<ExitCode> 
         (".gitattributes", HISTORY, "so that histories merge"),
         (".gitattributes", INDEX, "so that indexes do"),
         (".gitignore", IGNORED, "for the archive's hidden files"),
+        (".gitignore", TEMPORARY, "for temporary files"),
     ];
     for (name, line, why) in lines {
         if add_line(&root.join(name), line)? {

@@ -109,7 +109,7 @@ fn dispatch(cli: &Cli) -> anyhow::Result<ExitCode> {
         Command::Run(args) => check::run(args, &mut context()?),
         Command::Accept(args) => accept::run(args, &mut context()?),
         Command::Archive(args) => archive::run(args, &context()?),
-        Command::Hook(args) => hook::run(args, &context()?),
+        Command::Hook(args) => hook::run(args, &cli.global),
         Command::Watch(args) => watch::run(args, &mut context()?),
         Command::Demo(args) => demo::run(args),
         Command::Completions(args) => completions::run(args),

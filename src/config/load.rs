@@ -57,20 +57,48 @@ impl fmt::Display for ProblemList {
 /// upwards, or the defaults. Without a file the root is the git work tree
 /// that `directory` lies in, or else `directory` itself.
 pub fn discover(directory: &Path) -> Result<Config, ConfigError> {
-    let found = directory
-        .ancestors()
-        .map(|folder| folder.join(FILE_NAME))
-        .find(|path| path.is_file());
-    if let Some(path) = found {
-        return load(&path);
+    match find(directory) {
+        Some(path) => load(&path),
+        None => Ok(Config {
+            root: default_root(directory),
+            ..Config::default()
+        }),
     }
+}
+
+/// The folder of domain files that holds in `directory`, by the configuration in `file` or else the
+/// nearest urldb.toml upwards. Mistakes in the configuration are passed over.
+pub fn database_folder(directory: &Path, file: Option<&Path>) -> PathBuf {
+    let default = || Database::default().path;
+    let Some(file) = file.map(Path::to_owned).or_else(|| find(directory)) else {
+        return default_root(directory).join(default());
+    };
+    let text = urldb_files::read_to_string(&file).unwrap_or_default();
+    let (table, _) = DeTable::parse_recoverable(&text);
+    let section = table.get_ref().get("database");
+    let path = section.and_then(|section| section.get_ref().get("path")?.get_ref().as_str());
+    root_of(&file).join(path.map_or_else(default, PathBuf::from))
+}
+
+/// The nearest urldb.toml upwards.
+fn find(directory: &Path) -> Option<PathBuf> {
+    let files = directory.ancestors().map(|folder| folder.join(FILE_NAME));
+    files.into_iter().find(|path| path.is_file())
+}
+
+/// The root without a configuration file.
+fn default_root(directory: &Path) -> PathBuf {
     let work_tree = directory
         .ancestors()
         .find(|folder| folder.join(".git").exists());
-    Ok(Config {
-        root: work_tree.unwrap_or(directory).to_owned(),
-        ..Config::default()
-    })
+    work_tree.unwrap_or(directory).to_owned()
+}
+
+/// The root by the configuration in `file`.
+fn root_of(file: &Path) -> &Path {
+    file.parent()
+        .filter(|parent| !parent.as_os_str().is_empty())
+        .unwrap_or(Path::new("."))
 }
 
 /// Loads one configuration file.
@@ -79,11 +107,7 @@ pub fn load(path: &Path) -> Result<Config, ConfigError> {
         path: path.to_owned(),
         source,
     })?;
-    let root = path
-        .parent()
-        .filter(|parent| !parent.as_os_str().is_empty())
-        .unwrap_or(Path::new("."));
-    parse(&text, root).map_err(|findings| {
+    parse(&text, root_of(path)).map_err(|findings| {
         let lines = findings.iter().map(|finding| format_finding(path, finding));
         ConfigError::Invalid(ProblemList(lines.collect()))
     })

@@ -17,7 +17,7 @@ use urldb_text::{Secrets, sanitize};
 use urldb_verdict::{Cnames, VerdictOptions};
 use urldb_warc::{DigestAlgorithm, Version};
 
-pub use load::{ConfigError, FILE_NAME, ProblemList, discover, load};
+pub use load::{ConfigError, FILE_NAME, ProblemList, database_folder, discover, load};
 
 /// The whole configuration of one repository.
 #[derive(Debug, Clone, Default)]

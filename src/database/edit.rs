@@ -20,13 +20,23 @@ const PATIENCE: Duration = Duration::from_secs(10);
 #[derive(Debug)]
 pub(crate) struct Edit {
     /// Locked while open.
-    _folder: Option<File>,
+    folder: Option<File>,
     pending: Vec<PendingWrite>,
 }
 
 impl Edit {
     /// Waits for the lock, and removes temporary files of killed edits.
     pub(crate) fn begin(database: &Path) -> anyhow::Result<Self> {
+        let edit = Self::lock(database)?;
+        if edit.folder.is_some() {
+            // A temporary file that cannot be removed does no harm.
+            let _ = urldb_files::remove_stray_files(database);
+        }
+        Ok(edit)
+    }
+
+    /// Waits for the lock.
+    pub(crate) fn lock(database: &Path) -> anyhow::Result<Self> {
         // Not every system opens folders. Without a folder there is nothing to protect. Opening a
         // pipe in its place would wait for a writer.
         let opened = database.is_dir().then(|| File::open(database));
@@ -49,14 +59,12 @@ impl Edit {
                 Err(TryLockError::Error(_)) => return Ok(Self::of(None)),
             }
         }
-        // A temporary file that cannot be removed does no harm.
-        let _ = urldb_files::remove_stray_files(database);
         Ok(Self::of(Some(folder)))
     }
 
     fn of(folder: Option<File>) -> Self {
         Self {
-            _folder: folder,
+            folder,
             pending: vec![],
         }
     }

@@ -64,6 +64,11 @@ impl GitEnv {
         self.0.get(OsStr::new(name)).map(OsString::as_os_str)
     }
 
+    /// Whether git has started this process as a hook of a commit.
+    pub fn is_of_hook(&self) -> bool {
+        self.get("GIT_INDEX_FILE").is_some()
+    }
+
     /// Whether a variable moves or changes the repository, so that only git
     /// itself can find it.
     pub(super) fn redirects(&self) -> bool {

@@ -34,7 +34,7 @@ pub use command::command;
 pub use env::GitEnv;
 pub use install::{Hook, Installation};
 pub use merge_driver::MergeAttributes;
-pub use pre_commit::{CheckedFolder, FileCheck, PreCommitOutcome, pre_commit};
+pub use pre_commit::{CheckedFolder, FileCheck, PreCommitOutcome, pre_commit, staged_files};
 pub use repository::Repository;
 pub use restage::{RestagedFile, WorkTreeUpdate};
 pub use staged::{EntryKind, StagedFile};

@@ -65,7 +65,23 @@ pub struct CheckedFolder {
     pub is_checked: fn(&Path) -> bool,
 }
 
-/// Checks the staged files directly in `folders`, and restages those that `check` normalizes.
+/// The staged files directly in `folders` that the hook checks.
+///
+/// # Errors
+/// When git fails, or the repository is bare.
+pub fn staged_files(repo: &Repository, folders: &[CheckedFolder]) -> Result<Vec<StagedFile>> {
+    let paths: Vec<&Path> = folders.iter().map(|folder| &*folder.path).collect();
+    let mut staged = repo.staged(&paths)?;
+    staged.retain(|file| {
+        let folder = folders
+            .iter()
+            .find(|folder| file.path.parent() == Some(&folder.path));
+        folder.is_some_and(|folder| (folder.is_checked)(&file.path))
+    });
+    Ok(staged)
+}
+
+/// Checks the files of [`staged_files`], and restages those that `check` normalizes.
 ///
 /// `check` gets a path relative to the top of the work tree, and the staged bytes.
 ///
@@ -73,20 +89,13 @@ pub struct CheckedFolder {
 /// When git or `check` fails, or the repository is bare; never about the content of a file.
 pub fn pre_commit(
     repo: &Repository,
-    folders: &[CheckedFolder],
+    staged: Vec<StagedFile>,
     check: impl Fn(&Path, &[u8]) -> Result<FileCheck>,
 ) -> Result<PreCommitOutcome> {
     let mut replacements = Vec::new();
     let mut all_notes = Vec::new();
     let mut rejected = Vec::new();
-    let paths: Vec<&Path> = folders.iter().map(|folder| &*folder.path).collect();
-    for staged in repo.staged(&paths)? {
-        let folder = folders
-            .iter()
-            .find(|folder| staged.path.parent() == Some(&folder.path));
-        if !folder.is_some_and(|folder| (folder.is_checked)(&staged.path)) {
-            continue;
-        }
+    for staged in staged {
         match check_file(repo, &staged, &check)? {
             FileCheck::Clean => {}
             FileCheck::Normalized(bytes, notes) => {

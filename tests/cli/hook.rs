@@ -4,6 +4,7 @@ use std::fs;
 use std::os::unix::fs::symlink;
 use std::path::Path;
 use std::process::Output;
+use std::time::{Duration, Instant};
 
 use crate::sandbox::Sandbox;
 use crate::site::{promise, promises};
@@ -222,4 +223,82 @@ fn a_project_below_the_top_is_checked() {
         .code(0)
         .says(&["removed"]);
     repository.git(&["commit", "-q", "-a", "-m", "break it"]);
+}
+
+#[test]
+fn a_broken_configuration_stops_only_commits_of_the_database() {
+    let repository = Repository::new();
+    let sandbox = &repository.sandbox;
+    sandbox.write(
+        "urldb.toml",
+        "[database]\npath = \"data\"\nno-such-key = 1\n[lint\n",
+    );
+    sandbox.write("data/note.txt", "not a file of the database\n");
+    sandbox.write("urldb/example.test.yaml", "not the database either\n");
+    repository.git(&["add", "."]);
+    repository.git(&["commit", "-q", "-m", "add other files"]);
+
+    sandbox.write("data/example.test.yaml", promises(&[("/a", "x")]));
+    repository.git(&["add", "."]);
+    let refused = repository.try_git(&["commit", "-q", "-m", "add one"]);
+    assert!(!refused.status.success());
+    let said = String::from_utf8_lossy(&refused.stderr);
+    for part in [
+        "the commit is stopped",
+        "files of the database are staged",
+        "urldb.toml:4:",
+    ] {
+        assert!(said.contains(part), "{said}");
+    }
+    sandbox.write("urldb.toml", "[database]\npath = \"data\"\n");
+    repository.git(&["commit", "-q", "-m", "add one"]);
+}
+
+/// Another process has locked the database.
+#[test]
+fn a_commit_of_other_files_waits_for_no_lock() {
+    let repository = Repository::new();
+    let sandbox = &repository.sandbox;
+    let database = fs::File::open(sandbox.path("urldb")).unwrap();
+    database.lock().unwrap();
+    sandbox.write("note.txt", "one\n");
+    repository.git(&["add", "note.txt"]);
+    let begin = Instant::now();
+    repository.git(&["commit", "-q", "-m", "add a note"]);
+    assert!(begin.elapsed() < Duration::from_secs(10));
+}
+
+#[test]
+fn a_warning_that_stays_is_not_listed_as_normalized() {
+    let repository = Repository::new();
+    let record = promise("/b%7Ec", "y");
+    repository
+        .sandbox
+        .write(FILE, format!("---\n{record}{}", promise("/a", "x")));
+    let lint = repository.sandbox.urldb(&["lint"]);
+    assert!(lint.out.contains("path-not-canonical"), "{lint:#?}");
+    repository.git(&["add", "."]);
+    let output = repository.try_git(&["commit", "-q", "-m", "add two"]);
+    let said = String::from_utf8_lossy(&output.stderr);
+    assert_eq!(
+        said,
+        format!("urldb: normalized {FILE} (unsorted records)\n")
+    );
+}
+
+#[test]
+fn the_hook_leaves_temporary_files_of_other_edits_alone() {
+    let repository = Repository::new();
+    let sandbox = &repository.sandbox;
+    sandbox.urldb(&["init"]).code(0);
+    let temporary = "urldb/.urldb-tmp-abc123";
+    sandbox.write(temporary, "---\n");
+    sandbox.write(FILE, promises(&[("/a", "x")]));
+    // The line of .gitignore keeps the file out of the commit.
+    repository.git(&["add", "-A"]);
+    let staged = repository.git(&["ls-files"]);
+    assert!(!staged.contains(temporary), "{staged}");
+    repository.git(&["add", "-f", temporary]);
+    repository.git(&["commit", "-q", "-m", "add one"]);
+    assert!(sandbox.path(temporary).is_file());
 }

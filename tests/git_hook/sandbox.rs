@@ -11,6 +11,7 @@ use tempfile::TempDir;
 use urldb::database::site_rules::{FOLDER, is_rules_file};
 use urldb::git::{
     CheckedFolder, FileCheck, GitEnv, Hook, PreCommitOutcome, Repository, command, pre_commit,
+    staged_files,
 };
 use urldb_text::{Code, Finding};
 
@@ -196,7 +197,8 @@ pub(crate) fn check_staged(repo: &Repository, database: &Path) -> Result<PreComm
             is_checked: is_rules_file,
         },
     ];
-    pre_commit(repo, &folders, |path, bytes| Ok(check(path, bytes)))
+    let staged = staged_files(repo, &folders)?;
+    pre_commit(repo, staged, |path, bytes| Ok(check(path, bytes)))
 }
 
 fn check(_path: &Path, bytes: &[u8]) -> FileCheck {

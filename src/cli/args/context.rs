@@ -62,6 +62,13 @@ impl GlobalArgs {
             None => std::env::current_dir().context("the current directory cannot be used"),
         }
     }
+
+    /// The folder of domain files. Mistakes in the configuration are passed over.
+    pub(crate) fn database_folder(&self) -> anyhow::Result<PathBuf> {
+        let directory = self.directory()?;
+        let file = self.config.as_ref().map(|file| directory.join(file));
+        Ok(config::database_folder(&directory, file.as_deref()))
+    }
 }
 
 /// What a subcommand works with.
