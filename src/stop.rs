@@ -12,12 +12,25 @@ use crate::exit::ExitCode;
 /// # Errors
 /// When the handlers cannot be installed.
 pub fn stop_on_signals(stop: &Stop) -> std::io::Result<()> {
+    stop_on(stop, Signals::install)
+}
+
+/// The same, and at SIGHUP too: for work that must not end half-way, and is short. Longer work leaves
+/// SIGHUP alone, which `nohup` has programs ignore.
+///
+/// # Errors
+/// When the handlers cannot be installed.
+pub fn stop_on_signals_and_hangup(stop: &Stop) -> std::io::Result<()> {
+    stop_on(stop, Signals::install_with_hangup)
+}
+
+fn stop_on(stop: &Stop, install: fn() -> std::io::Result<Signals>) -> std::io::Result<()> {
     let runtime = tokio::runtime::Builder::new_current_thread()
         .enable_all()
         .build()?;
     let mut signals = {
         let _context = runtime.enter();
-        Signals::install()?
+        install()?
     };
     let stop = stop.clone();
     std::thread::Builder::new()
@@ -35,6 +48,7 @@ pub fn stop_on_signals(stop: &Stop) -> std::io::Result<()> {
 struct Signals {
     interrupt: tokio::signal::unix::Signal,
     terminate: tokio::signal::unix::Signal,
+    hangup: Option<tokio::signal::unix::Signal>,
 }
 
 #[cfg(unix)]
@@ -44,11 +58,27 @@ impl Signals {
         Ok(Self {
             interrupt: signal(SignalKind::interrupt())?,
             terminate: signal(SignalKind::terminate())?,
+            hangup: None,
+        })
+    }
+
+    fn install_with_hangup() -> std::io::Result<Self> {
+        use tokio::signal::unix::{SignalKind, signal};
+        Ok(Self {
+            hangup: Some(signal(SignalKind::hangup())?),
+            ..Self::install()?
         })
     }
 
     async fn next(&mut self) {
+        let hangup = async {
+            match &mut self.hangup {
+                Some(hangup) => hangup.recv().await,
+                None => std::future::pending().await,
+            }
+        };
         tokio::select! {
+            _ = hangup => {}
             _ = self.interrupt.recv() => {}
             _ = self.terminate.recv() => {}
         }
@@ -62,6 +92,10 @@ struct Signals(tokio::signal::windows::CtrlC);
 impl Signals {
     fn install() -> std::io::Result<Self> {
         tokio::signal::windows::ctrl_c().map(Self)
+    }
+
+    fn install_with_hangup() -> std::io::Result<Self> {
+        Self::install()
     }
 
     async fn next(&mut self) {

@@ -19,6 +19,8 @@ use crate::git::{
     staged_files,
 };
 
+use crate::stop::{Stop, stop_on_signals_and_hangup};
+
 /// Install or run the git hooks and the merge driver that keep domain files canonical
 #[derive(Debug, clap::Args)]
 #[command(after_help = "\
@@ -157,7 +159,9 @@ fn run_hook(repository: &Repository, hook: Hook, global: &GlobalArgs) -> anyhow:
     )?;
     let _edit = Edit::lock(&database)?;
     let own_keys = &context.config.lint.keys;
-    let outcome = pre_commit(repository, staged, |path, bytes| {
+    let stop = Stop::new();
+    stop_on_signals_and_hangup(&stop)?;
+    let outcome = pre_commit(repository, staged, &stop, |path, bytes| {
         check(path, bytes, own_keys)
     })?;
     write!(
@@ -165,7 +169,9 @@ fn run_hook(repository: &Repository, hook: Hook, global: &GlobalArgs) -> anyhow:
         "{}",
         outcome.render(hook, repository.prefix())
     )?;
-    Ok(if outcome.lets_commit(hook) {
+    Ok(if stop.is_set() {
+        ExitCode::Interrupted
+    } else if outcome.lets_commit(hook) {
         ExitCode::Success
     } else {
         ExitCode::Findings

@@ -1,6 +1,6 @@
 //! Running the `git` executable.
 
-use std::io::{ErrorKind, Write};
+use std::io::{ErrorKind, Seek, Write};
 use std::path::Path;
 use std::process::{Command, Output, Stdio};
 
@@ -54,10 +54,35 @@ pub(super) fn output(git: &mut Command, input: &[u8]) -> Result<Vec<u8>> {
     match run(git, input)? {
         CommandResult::Success(output) => Ok(output),
         CommandResult::Failure(complaint) => {
-            let args: Vec<_> = git.get_args().map(|a| a.to_string_lossy()).collect();
-            bail!("`git {}` failed: {complaint}", args.join(" "))
+            bail!("{} failed: {complaint}", shown(git))
         }
     }
+}
+
+/// Runs `git` to its end: Ctrl-C in the terminal does not reach git, and if this process is killed, git
+/// still has the whole input, since the input is in a file.
+pub(super) fn complete(git: &mut Command, input: &[u8]) -> Result<()> {
+    let mut file = tempfile::tempfile().context("cannot make a temporary file")?;
+    file.write_all(input)
+        .and_then(|()| file.rewind())
+        .context("cannot write a temporary file")?;
+    #[cfg(unix)]
+    std::os::unix::process::CommandExt::process_group(git, 0);
+    git.env("LC_ALL", "C").stdin(file);
+    let done = git
+        .output()
+        .context("cannot run `git`; is it installed and on PATH?")?;
+    if !done.status.success() {
+        let complaint = String::from_utf8_lossy(&done.stderr).trim().to_owned();
+        bail!("{} failed: {complaint}", shown(git));
+    }
+    Ok(())
+}
+
+/// The command for people.
+fn shown(git: &Command) -> String {
+    let args: Vec<_> = git.get_args().map(|a| a.to_string_lossy()).collect();
+    format!("`git {}`", args.join(" "))
 }
 
 /// Writes the input while reading the output, so that no full pipe stops both.

@@ -15,6 +15,7 @@ use super::paths;
 use super::repository::Repository;
 use super::restage::WorkTreeUpdate;
 use super::staged::{EntryKind, StagedFile};
+use crate::stop::Stop;
 
 /// The result of checking one file's bytes.
 #[derive(Debug, Clone, PartialEq, Eq)]
@@ -54,6 +55,8 @@ pub enum PreCommitOutcome {
     Passed(Vec<NormalizedFile>),
     /// These files stop the commit; nothing was changed.
     Stopped(Vec<RejectedFile>),
+    /// A signal came before anything was changed.
+    Interrupted,
 }
 
 /// A folder whose staged files the hook checks.
@@ -83,19 +86,24 @@ pub fn staged_files(repo: &Repository, folders: &[CheckedFolder]) -> Result<Vec<
 
 /// Checks the files of [`staged_files`], and restages those that `check` normalizes.
 ///
-/// `check` gets a path relative to the top of the work tree, and the staged bytes.
+/// `check` gets a path relative to the top of the work tree, and the staged bytes. `stop` ends the
+/// work before anything is written; what is begun after that is completed.
 ///
 /// # Errors
 /// When git or `check` fails, or the repository is bare; never about the content of a file.
 pub fn pre_commit(
     repo: &Repository,
     staged: Vec<StagedFile>,
+    stop: &Stop,
     check: impl Fn(&Path, &[u8]) -> Result<FileCheck>,
 ) -> Result<PreCommitOutcome> {
     let mut replacements = Vec::new();
     let mut all_notes = Vec::new();
     let mut rejected = Vec::new();
     for staged in staged {
+        if stop.is_set() {
+            return Ok(PreCommitOutcome::Interrupted);
+        }
         match check_file(repo, &staged, &check)? {
             FileCheck::Clean => {}
             FileCheck::Normalized(bytes, notes) => {
@@ -165,7 +173,7 @@ impl PreCommitOutcome {
     pub fn lets_commit(&self, hook: Hook) -> bool {
         match self {
             Self::Passed(normalized) => hook == Hook::PreCommit || normalized.is_empty(),
-            Self::Stopped(_) => false,
+            Self::Stopped(_) | Self::Interrupted => false,
         }
     }
 
@@ -189,6 +197,7 @@ impl PreCommitOutcome {
                 }
                 text += "urldb: commit stopped; nothing was changed\n";
             }
+            Self::Interrupted => text += "urldb: interrupted; nothing was changed\n",
         }
         text
     }

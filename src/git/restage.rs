@@ -5,9 +5,9 @@ use std::fs;
 use std::path::{Path, PathBuf};
 
 use anyhow::{Context, Result};
-use urldb_files::write_atomically;
+use urldb_files::{PendingWrite, write_atomically};
 
-use super::command::output;
+use super::command::{complete, output};
 use super::paths;
 use super::repository::{Repository, line};
 use super::staged::StagedFile;
@@ -31,40 +31,71 @@ pub enum WorkTreeUpdate {
 }
 
 impl Repository {
-    /// Replaces staged files in one write of the index, and then their copies
-    /// in the work tree.
+    /// Replaces staged files: first their copies in the work tree, and then all of them in one write of
+    /// the index. If the index cannot be written, the copies get their old bytes back.
     ///
     /// A copy with unstaged changes is left alone: somebody is editing it.
     pub fn restage(&self, replacements: &[(StagedFile, Vec<u8>)]) -> Result<Vec<RestagedFile>> {
-        let mut lines = Vec::new();
-        let mut ids = Vec::new();
+        let mut update = IndexUpdate::default();
+        let mut copies = Vec::new();
+        let mut restaged = Vec::new();
         for (old, bytes) in replacements {
             let id = self.write_blob(bytes)?;
-            lines.extend_from_slice(format!("{:o} {id} 0\t", old.mode).as_bytes());
-            lines.extend_from_slice(&paths::to_bytes(&old.path));
-            lines.push(0);
-            ids.push(id);
-        }
-        self.update_index(&self.index_file(), &lines)?;
-        if let Some(pending) = self.pending_index() {
-            self.update_index(&pending, &lines)?;
-        }
-        let mut restaged = Vec::new();
-        for ((old, bytes), id) in replacements.iter().zip(&ids) {
-            let work_tree = self
-                .update_file(old, bytes, id)
+            update.add(old, &id);
+            let copy = self
+                .prepare_copy(old, bytes, &id)
                 .with_context(|| format!("cannot update {}", paths::shown(&old.path)))?;
-            let path = old.path.clone();
-            restaged.push(RestagedFile { path, work_tree });
+            restaged.push(RestagedFile {
+                path: old.path.clone(),
+                work_tree: match copy {
+                    Copy::LeftAlone => WorkTreeUpdate::LeftAlone,
+                    Copy::UpToDate | Copy::Outdated(_) => WorkTreeUpdate::Updated,
+                },
+            });
+            if let Copy::Outdated(copy) = copy {
+                copies.push(copy);
+            }
+        }
+        let mut replaced = Vec::new();
+        let written = copies
+            .into_iter()
+            .try_for_each(|copy| {
+                let failed = format!("cannot update {}", paths::shown(&copy.file));
+                replaced.push((copy.file, copy.present));
+                copy.pending.commit().context(failed)
+            })
+            .and_then(|()| self.write_indexes(&update));
+        if let Err(error) = written {
+            for (file, bytes) in replaced {
+                write_atomically(&file, &bytes)
+                    .with_context(|| format!("cannot restore {}", paths::shown(&file)))?;
+            }
+            return Err(error);
         }
         Ok(restaged)
     }
 
-    pub(super) fn update_index(&self, index: &Path, lines: &[u8]) -> Result<()> {
+    fn write_indexes(&self, update: &IndexUpdate) -> Result<()> {
+        // Git drops this one if the hook fails, so it comes first.
+        if let Some(pending) = self.pending_index() {
+            self.write_index(&pending, update)?;
+        }
+        self.write_index(&self.index_file(), update)
+    }
+
+    fn write_index(&self, index: &Path, update: &IndexUpdate) -> Result<()> {
         let mut git = self.git();
         git.env("GIT_INDEX_FILE", index)
-            .args(["update-index", "-z", "--index-info"]);
-        output(&mut git, lines).map(drop)
+            .args(["update-index", "-z"])
+            .args(&update.options)
+            .arg("--index-info");
+        complete(&mut git, &update.lines)
+    }
+
+    pub(super) fn update_index(&self, index: &Path, lines: &[u8]) -> Result<()> {
+        let lines = lines.to_owned();
+        let options = Vec::new();
+        self.write_index(index, &IndexUpdate { options, lines })
     }
 
     /// The next real index, while `git commit -- PATH` makes its commit from a
@@ -78,30 +109,95 @@ impl Repository {
         (name.starts_with("next-index-") && pending.exists()).then_some(pending)
     }
 
-    fn update_file(&self, old: &StagedFile, bytes: &[u8], new_id: &str) -> Result<WorkTreeUpdate> {
+    fn prepare_copy(&self, old: &StagedFile, bytes: &[u8], new_id: &str) -> Result<Copy> {
         let file = self.work_tree()?.join(&old.path);
         if !fs::symlink_metadata(&file).is_ok_and(|meta| meta.is_file()) {
-            return Ok(WorkTreeUpdate::LeftAlone);
+            return Ok(Copy::LeftAlone);
         }
         let present = fs::read(&file)?;
+        let outdated = |bytes: &[u8], present| {
+            let pending = PendingWrite::new(&file, bytes)?;
+            let file = file.clone();
+            Ok(Copy::Outdated(OutdatedCopy {
+                file,
+                present,
+                pending,
+            }))
+        };
+        // A hook that was killed has written the copy but not the index.
+        if present == bytes {
+            return Ok(Copy::UpToDate);
+        }
         if present == self.read_blob(&old.id)? {
-            write_atomically(&file, bytes)?;
-            return Ok(WorkTreeUpdate::Updated);
+            return outdated(bytes, present);
         }
         // With autocrlf or another filter the file always differs from the blob.
         let mut as_path = OsString::from("--path=");
         as_path.push(&old.path);
         let mut clean = self.git();
         clean.arg("hash-object").arg(&as_path).arg("--stdin");
-        if line(output(&mut clean, &present)?)? != old.id {
-            return Ok(WorkTreeUpdate::LeftAlone);
+        let id = line(output(&mut clean, &present)?)?;
+        if id == new_id {
+            return Ok(Copy::UpToDate);
+        }
+        if id != old.id {
+            return Ok(Copy::LeftAlone);
         }
         let mut smudge = self.git();
         smudge
             .args(["cat-file", "--filters"])
             .arg(&as_path)
             .arg(new_id);
-        write_atomically(&file, &output(&mut smudge, b"")?)?;
-        Ok(WorkTreeUpdate::Updated)
+        outdated(&output(&mut smudge, b"")?, present)
     }
+}
+
+/// New entries for the index, as arguments and input of `git update-index -z --index-info`.
+#[derive(Default)]
+struct IndexUpdate {
+    options: Vec<OsString>,
+    lines: Vec<u8>,
+}
+
+impl IndexUpdate {
+    /// Replaces an entry, and sets the flags that git drops with the old one.
+    fn add(&mut self, old: &StagedFile, id: &str) {
+        if !old.skips_work_tree && !old.is_assumed_unchanged {
+            let entry = format!("{:o} {id} 0\t", old.mode);
+            self.lines.extend_from_slice(entry.as_bytes());
+            self.lines.extend_from_slice(&paths::to_bytes(&old.path));
+            self.lines.push(0);
+            return;
+        }
+        let mut entry = OsString::from(format!("{:o},{id},", old.mode));
+        entry.push(&old.path);
+        self.options.extend(["--cacheinfo".into(), entry]);
+        // With a dot, no name passes for an option.
+        let path = Path::new(".").join(&old.path);
+        let flags = [
+            (old.skips_work_tree, "skip-worktree"),
+            (old.is_assumed_unchanged, "assume-unchanged"),
+        ];
+        for (_, flag) in flags.iter().filter(|(is_set, _)| *is_set) {
+            // One flag is on at a time: git applies all that are on to a path.
+            let (on, path) = (format!("--{flag}").into(), path.clone().into_os_string());
+            self.options.extend([on, path]);
+        }
+    }
+}
+
+/// The copy of a staged file in the work tree.
+enum Copy {
+    /// It has other changes, or is missing.
+    LeftAlone,
+    /// It has the new bytes already.
+    UpToDate,
+    /// It has the old bytes.
+    Outdated(OutdatedCopy),
+}
+
+struct OutdatedCopy {
+    file: PathBuf,
+    present: Vec<u8>,
+    pending: PendingWrite,
 }

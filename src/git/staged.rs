@@ -4,7 +4,7 @@ use std::collections::BTreeMap;
 use std::path::{Path, PathBuf};
 
 use anyhow::{Context, Result};
-use git2::{ErrorCode, IndexEntryExtendedFlag, ObjectType, Tree};
+use git2::{ErrorCode, IndexEntryExtendedFlag, IndexEntryFlag, ObjectType, Tree};
 
 use super::command::{CommandResult, output, run};
 use super::paths;
@@ -19,6 +19,10 @@ pub struct StagedFile {
     pub id: String,
     /// Git's mode, `0o100644` for a plain file; 0 while unmerged.
     pub mode: u32,
+    /// `git update-index --skip-worktree`, as in a sparse checkout.
+    pub skips_work_tree: bool,
+    /// `git update-index --assume-unchanged`.
+    pub is_assumed_unchanged: bool,
 }
 
 /// The kind of a staged entry.
@@ -78,11 +82,7 @@ impl Repository {
         git.env("GIT_LITERAL_PATHSPECS", "1")
             .args(["diff-index", "--cached", "--raw", "-z", "--no-renames"])
             .args(["--diff-filter=d", "--ita-invisible-in-index", &head, "--"])
-            .arg(if dir.is_empty() {
-                Path::new(".").to_owned()
-            } else {
-                paths::from_bytes(dir)
-            });
+            .arg(pathspec(dir));
         let raw = output(&mut git, b"")?;
         let mut fields = raw.split(|b| *b == 0);
         let mut staged = BTreeMap::new();
@@ -93,7 +93,39 @@ impl Repository {
                 staged.insert(path.to_owned(), entry);
             }
         }
+        if !staged.is_empty() {
+            self.read_flags(dir, &mut staged)?;
+        }
         Ok(staged.into_values().collect())
+    }
+}
+
+impl Repository {
+    /// Reads what users have set for the entries of the index.
+    fn read_flags(&self, dir: &[u8], staged: &mut BTreeMap<Vec<u8>, StagedFile>) -> Result<()> {
+        let mut git = self.git();
+        git.env("GIT_LITERAL_PATHSPECS", "1")
+            .args(["ls-files", "-v", "-z", "--cached", "--"])
+            .arg(pathspec(dir));
+        for line in output(&mut git, b"")?.split(|byte| *byte == 0) {
+            let [tag, b' ', path @ ..] = line else {
+                continue;
+            };
+            if let Some(file) = staged.get_mut(path) {
+                file.skips_work_tree = tag.eq_ignore_ascii_case(&b's');
+                file.is_assumed_unchanged = tag.is_ascii_lowercase();
+            }
+        }
+        Ok(())
+    }
+}
+
+/// The folder `dir`, for git at the top of the work tree.
+fn pathspec(dir: &[u8]) -> PathBuf {
+    if dir.is_empty() {
+        PathBuf::from(".")
+    } else {
+        paths::from_bytes(dir)
     }
 }
 
@@ -106,6 +138,8 @@ fn parse_change(change: &[u8], path: &[u8]) -> Option<StagedFile> {
         path: paths::from_bytes(path),
         id: words.nth(1)?.to_owned(),
         mode,
+        skips_work_tree: false,
+        is_assumed_unchanged: false,
     })
 }
 
@@ -141,6 +175,10 @@ fn staged_in(
                 path: paths::from_bytes(&entry.path),
                 id: entry.id.to_string(),
                 mode: if unmerged { 0 } else { entry.mode },
+                skips_work_tree: entry.flags_extended
+                    & IndexEntryExtendedFlag::SKIP_WORKTREE.bits()
+                    != 0,
+                is_assumed_unchanged: entry.flags & IndexEntryFlag::VALID.bits() != 0,
             };
             staged.insert(entry.path, change);
         }

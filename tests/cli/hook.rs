@@ -1,9 +1,9 @@
 //! `git commit` with the installed hook.
 
 use std::fs;
-use std::os::unix::fs::symlink;
+use std::os::unix::fs::{PermissionsExt, symlink};
 use std::path::Path;
-use std::process::Output;
+use std::process::{Command, Output};
 use std::time::{Duration, Instant};
 
 use crate::sandbox::Sandbox;
@@ -301,4 +301,97 @@ fn the_hook_leaves_temporary_files_of_other_edits_alone() {
     repository.git(&["add", "-f", temporary]);
     repository.git(&["commit", "-q", "-m", "add one"]);
     assert!(sandbox.path(temporary).is_file());
+}
+
+/// A repository with a file to normalize, and a `git` that does as `script` says before it updates
+/// the index.
+fn with_a_git_that(script: &str) -> (Repository, String) {
+    let repository = Repository::new();
+    let shuffled = format!("---\n{}{}", promise("/b", "y"), promise("/a", "x"));
+    repository.sandbox.write(FILE, &shuffled);
+    repository.git(&["add", "."]);
+    let path = std::env::var_os("PATH").unwrap();
+    let mut programs = std::env::split_paths(&path).map(|folder| folder.join("git"));
+    let git = programs.find(|program| program.is_file()).unwrap();
+    let wrapper = repository.sandbox.path("../programs/git");
+    let text = format!(
+        "#!/bin/sh\ncase $1 in update-index) {script} ;; esac\nexec '{}' \"$@\"\n",
+        git.display()
+    );
+    fs::write(&wrapper, text).unwrap();
+    fs::set_permissions(&wrapper, fs::Permissions::from_mode(0o755)).unwrap();
+    (repository, shuffled)
+}
+
+#[test]
+fn a_signal_leaves_neither_a_lock_nor_half_of_the_work() {
+    for signal in ["TERM", "INT", "HUP"] {
+        let (repository, _) = with_a_git_that(&format!("kill -{signal} $PPID; sleep 0.5"));
+        let sandbox = &repository.sandbox;
+        sandbox
+            .urldb_with_env(
+                &["hook", "run", "pre-commit"],
+                &[("PATH", &repository.path)],
+            )
+            .code(130)
+            .complains(&["urldb: normalized"]);
+        assert!(!sandbox.path(".git/index.lock").exists());
+        let canonical = promises(&[("/a", "x"), ("/b", "y")]);
+        assert_eq!(sandbox.read(FILE), canonical);
+        assert_eq!(repository.git(&["show", &format!(":{FILE}")]), canonical);
+        assert_eq!(fs::read_dir(sandbox.path("urldb")).unwrap().count(), 1);
+    }
+}
+
+/// Ctrl-C in a terminal reaches all processes of a group.
+#[test]
+fn ctrl_c_does_not_reach_git_at_work() {
+    let (repository, _) = with_a_git_that("ps -o pgid= -p $$ > group");
+    let sandbox = &repository.sandbox;
+    let mut hook = sandbox.urldb_command(&["hook", "run", "pre-commit"]);
+    hook.env("PATH", &repository.path);
+    assert!(hook.status().unwrap().success());
+    let ours = Command::new("ps")
+        .args(["-o", "pgid=", "-p", &std::process::id().to_string()])
+        .output()
+        .unwrap();
+    let ours = String::from_utf8(ours.stdout).unwrap();
+    let group = sandbox.read("group");
+    assert!(!ours.trim().is_empty());
+    assert_ne!(group.trim(), ours.trim());
+}
+
+#[test]
+fn a_hook_that_cannot_write_the_index_restores_the_files() {
+    let (repository, shuffled) = with_a_git_that("exit 1");
+    let sandbox = &repository.sandbox;
+    sandbox
+        .urldb_with_env(
+            &["hook", "run", "pre-commit"],
+            &[("PATH", &repository.path)],
+        )
+        .code(2)
+        .complains(&["update-index"]);
+    assert_eq!(sandbox.read(FILE), shuffled);
+    assert_eq!(fs::read_dir(sandbox.path("urldb")).unwrap().count(), 1);
+}
+
+/// The file in the work tree is replaced before git updates the index.
+#[test]
+fn a_killed_hook_is_completed_by_the_next() {
+    let (repository, shuffled) = with_a_git_that("kill -KILL $PPID; exit 1");
+    let sandbox = &repository.sandbox;
+    let mut hook = sandbox.urldb_command(&["hook", "run", "pre-commit"]);
+    hook.env("PATH", &repository.path);
+    assert!(!hook.status().unwrap().success());
+    let canonical = promises(&[("/a", "x"), ("/b", "y")]);
+    assert_eq!(sandbox.read(FILE), canonical);
+    assert_eq!(repository.git(&["show", &format!(":{FILE}")]), shuffled);
+    fs::remove_file(sandbox.path("../programs/git")).unwrap();
+    repository.git(&["commit", "-q", "-m", "add two"]);
+    assert_eq!(
+        repository.git(&["show", &format!("HEAD:{FILE}")]),
+        canonical
+    );
+    assert_eq!(repository.git(&["status", "--porcelain", "urldb"]), "");
 }

@@ -13,6 +13,7 @@ use urldb::git::{
     CheckedFolder, FileCheck, GitEnv, Hook, PreCommitOutcome, Repository, command, pre_commit,
     staged_files,
 };
+use urldb::stop::Stop;
 use urldb_text::{Code, Finding};
 
 /// Nothing of the machine's own configuration, and a name to commit under.
@@ -198,7 +199,8 @@ pub(crate) fn check_staged(repo: &Repository, database: &Path) -> Result<PreComm
         },
     ];
     let staged = staged_files(repo, &folders)?;
-    pre_commit(repo, staged, |path, bytes| Ok(check(path, bytes)))
+    let stop = Stop::new();
+    pre_commit(repo, staged, &stop, |path, bytes| Ok(check(path, bytes)))
 }
 
 fn check(_path: &Path, bytes: &[u8]) -> FileCheck {

@@ -308,3 +308,67 @@ proptest! {
         prop_assert_eq!(by_lib.len(), differing);
     }
 }
+
+#[test]
+fn flags_of_the_index_survive() {
+    for by_git in [false, true] {
+        let sandbox = Sandbox::new();
+        let names = ["urldb/-a.yaml", "urldb/b c.yaml", "urldb/d.yaml"];
+        for name in names {
+            sandbox.stage("100644", OsStr::new(name), "b\na\n");
+        }
+        sandbox.git(&["update-index", "--skip-worktree", names[0], names[1]]);
+        sandbox.git(&["update-index", "--assume-unchanged", names[1]]);
+        let before = sandbox.git(&["ls-files", "-v"]);
+        assert_eq!(
+            before,
+            "S urldb/-a.yaml\ns urldb/b c.yaml\nH urldb/d.yaml\n"
+        );
+        let env = if by_git { sandbox.env_for_git() } else { env() };
+        let repository = sandbox.repository_with(env);
+        let outcome = check_staged(&repository, &sandbox.top.join("urldb")).unwrap();
+        assert!(matches!(outcome, PreCommitOutcome::Passed(files) if files.len() == 3));
+        assert_eq!(sandbox.git(&["ls-files", "-v"]), before, "{by_git}");
+        for name in names {
+            assert_eq!(sandbox.staged_text(name), "a\nb\n");
+        }
+    }
+}
+
+#[test]
+fn flags_of_a_database_at_the_top_survive() {
+    let sandbox = Sandbox::new();
+    sandbox.stage("100644", OsStr::new("-a.yaml"), "b\na\n");
+    sandbox.git(&["update-index", "--skip-worktree", "--", "-a.yaml"]);
+    check_staged(&sandbox.repository(), &sandbox.top).unwrap();
+    assert_eq!(sandbox.git(&["ls-files", "-v"]), "S -a.yaml\n");
+    assert_eq!(sandbox.staged_text("./-a.yaml"), "a\nb\n");
+}
+
+/// As after a kill between the two writes.
+#[test]
+fn a_file_that_was_normalized_already_is_up_to_date() {
+    let sandbox = Sandbox::new();
+    sandbox.stage("100644", OsStr::new(FILE), "b\na\n");
+    sandbox.write(FILE, "a\nb\n");
+    insta::assert_snapshot!(sandbox.report(), @"urldb: normalized urldb/example.com.yaml (lines sorted)");
+    assert_eq!(sandbox.status(), "A  urldb/example.com.yaml\n");
+}
+
+#[test]
+fn without_the_index_no_file_is_changed() {
+    let sandbox = Sandbox::new();
+    sandbox.write(FILE, "b\na\n");
+    sandbox.write("urldb/example.org.yaml", "b\na\n");
+    sandbox.git(&["add", "."]);
+    // Another git is at work.
+    sandbox.write(".git/index.lock", "");
+    let error = check_staged(&sandbox.repository(), &sandbox.top.join("urldb")).unwrap_err();
+    assert!(error.to_string().contains("index.lock"), "{error}");
+    for file in [FILE, "urldb/example.org.yaml"] {
+        assert_eq!(sandbox.read(file), "b\na\n");
+        assert_eq!(sandbox.staged_text(file), "b\na\n");
+    }
+    let files = fs::read_dir(sandbox.top.join("urldb")).unwrap();
+    assert_eq!(files.count(), 2);
+}

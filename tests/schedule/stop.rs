@@ -44,15 +44,15 @@ fn a_task_is_woken_before_and_after() {
 
 #[cfg(unix)]
 mod signals {
-    use urldb::stop::stop_on_signals;
+    use urldb::stop::{stop_on_signals, stop_on_signals_and_hangup};
 
     use super::*;
     use crate::child::{Other, argument};
 
     /// A child that ends itself at the first signal, or not even then.
-    fn child() {
+    fn child(install: fn(&Stop) -> std::io::Result<()>) {
         let stop = Stop::new();
-        stop_on_signals(&stop).unwrap();
+        install(&stop).unwrap();
         println!("ready");
         assert!(stop.wait_timeout(LONG));
         println!("stopping");
@@ -64,7 +64,7 @@ mod signals {
     #[test]
     fn the_first_signal_asks() {
         if argument().is_some() {
-            return child();
+            return child(stop_on_signals);
         }
         for signal in ["-TERM", "-INT"] {
             let mut other = Other::start("stop::signals::the_first_signal_asks", "obedient");
@@ -76,9 +76,24 @@ mod signals {
     }
 
     #[test]
+    fn short_work_also_ends_at_a_hangup() {
+        if argument().is_some() {
+            return child(stop_on_signals_and_hangup);
+        }
+        for signal in ["-TERM", "-INT", "-HUP"] {
+            let name = "stop::signals::short_work_also_ends_at_a_hangup";
+            let mut other = Other::start(name, "obedient");
+            other.expect("ready");
+            other.signal(signal);
+            other.expect("stopping");
+            assert!(other.process.wait().unwrap().success());
+        }
+    }
+
+    #[test]
     fn the_second_signal_ends() {
         if argument().is_some() {
-            return child();
+            return child(stop_on_signals);
         }
         let mut other = Other::start("stop::signals::the_second_signal_ends", "stubborn");
         other.expect("ready");
