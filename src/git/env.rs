@@ -36,6 +36,9 @@ const EASY: [&str; 5] = [
     "GIT_PREFIX",
 ];
 
+/// The author of a commit, which git hands on to the hook of that commit.
+const AUTHOR: [&str; 3] = ["GIT_AUTHOR_NAME", "GIT_AUTHOR_EMAIL", "GIT_AUTHOR_DATE"];
+
 /// The git variables in force for one repository.
 ///
 /// A value, so that a test can set variables: all tests of a process share its
@@ -48,6 +51,7 @@ impl GitEnv {
     pub fn from_process() -> Self {
         let set = LOCAL
             .iter()
+            .chain(&AUTHOR)
             .filter_map(|name| Some(((*name).into(), std::env::var_os(name)?)));
         Self(set.collect())
     }
@@ -62,6 +66,22 @@ impl GitEnv {
     /// The value of one variable.
     pub fn get(&self, name: &str) -> Option<&OsStr> {
         self.0.get(OsStr::new(name)).map(OsString::as_os_str)
+    }
+
+    /// Whether the commit being made has this author and time, in git's form `1700000000 +0100`.
+    pub(super) fn has_author(&self, name: &[u8], email: &[u8], date: &str) -> bool {
+        let date = format!("@{date}");
+        let author = [name, email, date.as_bytes()];
+        AUTHOR.iter().zip(author).all(|(variable, expected)| {
+            self.get(variable)
+                .is_some_and(|value| value.as_encoded_bytes() == expected)
+        })
+    }
+
+    /// Whether git tells the author and time of the commit being made.
+    pub(super) fn tells_author(&self) -> bool {
+        self.get("GIT_AUTHOR_DATE")
+            .is_some_and(|date| date.as_encoded_bytes().starts_with(b"@"))
     }
 
     /// Whether git has started this process as a hook of a commit.

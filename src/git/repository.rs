@@ -168,6 +168,11 @@ impl Repository {
         self.lib.as_ref()
     }
 
+    /// The environment of the repository.
+    pub(super) fn env(&self) -> &GitEnv {
+        &self.env
+    }
+
     /// A `git` command for this repository and index, run at the top.
     pub(super) fn git(&self) -> Command {
         let mut git = command(self.work_tree.as_deref().unwrap_or(&self.git_dir));

@@ -10,7 +10,11 @@ use super::command::{CommandResult, output, run};
 use super::paths;
 use super::repository::{Repository, line};
 
-/// A file of the index that differs from HEAD.
+/// A file of the index that differs from the base: HEAD, or the parent of the commit that
+/// `git commit --amend` replaces.
+///
+/// Git does not tell its hooks that it amends. But it keeps the author and the time of the old commit,
+/// unless an option asks for others, and a hook sees them in its environment.
 #[derive(Debug, Clone, PartialEq, Eq)]
 pub struct StagedFile {
     /// Relative to the top of the work tree.
@@ -52,36 +56,116 @@ impl StagedFile {
 
 impl Repository {
     /// The staged files directly in the folders `dirs` (relative to the work
-    /// tree) that differ from HEAD, by folder and path. A renamed file counts
+    /// tree) that differ from the base, by folder and path. A renamed file counts
     /// as added; deletions and files marked with `git add -N` are left out.
     pub fn staged(&self, dirs: &[&Path]) -> Result<Vec<StagedFile>> {
         let dirs: Vec<_> = dirs.iter().map(|dir| paths::to_bytes(dir)).collect();
         if let Some(lib) = self.lib()
-            && let Ok(staged) = staged_by_lib(lib, &self.index_file(), &dirs)
+            && let Ok(staged) = self.staged_by_lib(lib, &dirs)
         {
             return Ok(staged);
         }
-        let staged: Result<Vec<_>> = dirs.iter().map(|dir| self.staged_by_git(dir)).collect();
+        let base = self.base_by_git()?;
+        let staged: Result<Vec<_>> = dirs
+            .iter()
+            .map(|dir| self.staged_by_git(dir, &base))
+            .collect();
         Ok(staged?.concat())
     }
 
-    fn staged_by_git(&self, dir: &[u8]) -> Result<Vec<StagedFile>> {
-        let head = match run(
-            self.git()
-                .args(["rev-parse", "--verify", "-q", "HEAD^{tree}"]),
-            b"",
-        )? {
-            CommandResult::Success(id) => line(id)?,
-            // Before the first commit, the empty tree stands for HEAD.
-            CommandResult::Failure(_) => line(output(
+    /// The tree of the base; the empty tree if there is no base.
+    fn base_by_git(&self) -> Result<String> {
+        let tree = |revision: &str| {
+            let mut git = self.git();
+            git.args(["rev-parse", "--verify", "-q"])
+                .arg(format!("{revision}^{{tree}}"));
+            Ok::<_, anyhow::Error>(match run(&mut git, b"")? {
+                CommandResult::Success(id) => Some(line(id)?),
+                CommandResult::Failure(_) => None,
+            })
+        };
+        let head = tree("HEAD")?;
+        let base = if head.is_some() && self.amends_by_git()? {
+            tree("HEAD~1")?.or_else(|| head.filter(|_| self.is_shallow()))
+        } else {
+            head
+        };
+        match base {
+            Some(base) => Ok(base),
+            None => line(output(
                 self.git().args(["hash-object", "-t", "tree", "--stdin"]),
                 b"",
-            )?)?,
+            )?),
+        }
+    }
+
+    /// Whether the commit being made replaces HEAD.
+    fn amends_by_git(&self) -> Result<bool> {
+        if !self.env().tells_author() {
+            return Ok(false);
+        }
+        let mut git = self.git();
+        git.args(["log", "-1", "--no-mailmap", "--date=raw"])
+            .arg("--format=%an%x00%ae%x00%ad");
+        let author = output(&mut git, b"")?;
+        let author = author.strip_suffix(b"\n").unwrap_or(&author);
+        let mut parts = author.splitn(3, |byte| *byte == 0);
+        let (Some(name), Some(email), Some(date)) = (parts.next(), parts.next(), parts.next())
+        else {
+            return Ok(false);
         };
+        let date = String::from_utf8_lossy(date);
+        Ok(self.env().has_author(name, email, &date))
+    }
+
+    /// Whether commits lack parents that they have elsewhere.
+    fn is_shallow(&self) -> bool {
+        self.common_dir().join("shallow").exists()
+    }
+
+    fn staged_by_lib(
+        &self,
+        lib: &git2::Repository,
+        dirs: &[Vec<u8>],
+    ) -> Result<Vec<StagedFile>, git2::Error> {
+        let base = self.base_by_lib(lib)?;
+        let index = git2::Index::open(&self.index_file())?;
+        let staged: Result<Vec<_>, _> = dirs
+            .iter()
+            .map(|dir| staged_in(lib, &index, base.as_ref(), dir))
+            .collect();
+        Ok(staged?.concat())
+    }
+
+    /// The tree of the base; `None` without a base.
+    fn base_by_lib<'r>(&self, lib: &'r git2::Repository) -> Result<Option<Tree<'r>>, git2::Error> {
+        let head = match lib.head() {
+            Ok(head) => head.peel_to_commit()?,
+            Err(error) if error.code() == ErrorCode::UnbornBranch => return Ok(None),
+            Err(error) => return Err(error),
+        };
+        let author = head.author();
+        let when = author.when();
+        let offset = when.offset_minutes().abs();
+        let (sign, hours, minutes) = (when.sign(), offset / 60, offset % 60);
+        let date = format!("{} {sign}{hours:02}{minutes:02}", when.seconds());
+        let env = self.env();
+        if !env.has_author(author.name_bytes(), author.email_bytes(), &date) {
+            return head.tree().map(Some);
+        }
+        match head.parent(0) {
+            Ok(parent) => parent.tree().map(Some),
+            Err(_) if self.is_shallow() => head.tree().map(Some),
+            Err(error) if error.code() == ErrorCode::NotFound => Ok(None),
+            Err(error) => Err(error),
+        }
+    }
+
+    fn staged_by_git(&self, dir: &[u8], base: &str) -> Result<Vec<StagedFile>> {
         let mut git = self.git();
         git.env("GIT_LITERAL_PATHSPECS", "1")
             .args(["diff-index", "--cached", "--raw", "-z", "--no-renames"])
-            .args(["--diff-filter=d", "--ita-invisible-in-index", &head, "--"])
+            .args(["--diff-filter=d", "--ita-invisible-in-index", base, "--"])
             .arg(pathspec(dir));
         let raw = output(&mut git, b"")?;
         let mut fields = raw.split(|b| *b == 0);
@@ -143,22 +227,16 @@ fn parse_change(change: &[u8], path: &[u8]) -> Option<StagedFile> {
     })
 }
 
-fn staged_by_lib(
-    lib: &git2::Repository,
-    index: &Path,
-    dirs: &[Vec<u8>],
-) -> Result<Vec<StagedFile>, git2::Error> {
-    let index = git2::Index::open(index)?;
-    let staged: Result<Vec<_>, _> = dirs.iter().map(|dir| staged_in(lib, &index, dir)).collect();
-    Ok(staged?.concat())
-}
-
 fn staged_in(
     lib: &git2::Repository,
     index: &git2::Index,
+    base: Option<&Tree<'_>>,
     dir: &[u8],
 ) -> Result<Vec<StagedFile>, git2::Error> {
-    let head = head_folder(lib, dir)?;
+    let base = match base {
+        Some(base) => folder_in(lib, base, dir)?,
+        None => None,
+    };
     let mut staged = BTreeMap::new();
     for entry in index.iter() {
         let intended = entry.flags_extended & IndexEntryExtendedFlag::INTENT_TO_ADD.bits() != 0;
@@ -167,7 +245,7 @@ fn staged_in(
         }
         let name = &entry.path[if dir.is_empty() { 0 } else { dir.len() + 1 }..];
         let unmerged = entry.flags & INDEX_STAGE != 0;
-        let known = head.as_ref().and_then(|tree| tree.get_name_bytes(name));
+        let known = base.as_ref().and_then(|tree| tree.get_name_bytes(name));
         let same = known
             .is_some_and(|k| k.id() == entry.id && k.filemode_raw().cast_unsigned() == entry.mode);
         if unmerged || !same {
@@ -189,16 +267,14 @@ fn staged_in(
 /// The bits of an index entry's flags that hold git's stage number: 0 without a conflict.
 const INDEX_STAGE: u16 = 0x3000;
 
-/// The folder `dir` in HEAD; `None` without such a folder, or without any
-/// commit.
-fn head_folder<'r>(lib: &'r git2::Repository, dir: &[u8]) -> Result<Option<Tree<'r>>, git2::Error> {
-    let tree = match lib.head() {
-        Ok(head) => head.peel_to_tree()?,
-        Err(error) if error.code() == ErrorCode::UnbornBranch => return Ok(None),
-        Err(error) => return Err(error),
-    };
+/// The folder `dir` in a tree.
+fn folder_in<'r>(
+    lib: &'r git2::Repository,
+    tree: &Tree<'_>,
+    dir: &[u8],
+) -> Result<Option<Tree<'r>>, git2::Error> {
     if dir.is_empty() {
-        return Ok(Some(tree));
+        return lib.find_tree(tree.id()).map(Some);
     }
     match tree.get_path(&paths::from_bytes(dir)) {
         Ok(entry) if entry.kind() == Some(ObjectType::Tree) => lib.find_tree(entry.id()).map(Some),

@@ -244,3 +244,79 @@ fn with_configuration_on_the_command_line() {
     assert_eq!(sandbox.staged_text(FILE), "a\nb\n");
     assert_eq!(sandbox.read(FILE), "a\r\nb\r\n");
 }
+
+/// The amended commit keeps none of the files of the commit that it replaces unchecked.
+#[test]
+fn an_amended_commit_is_checked_whole() {
+    for root in [true, false] {
+        let sandbox = Sandbox::with_hook();
+        if !root {
+            sandbox.commit_unchecked("one");
+        }
+        sandbox.write(FILE, "b\na\n");
+        sandbox.commit_unchecked("two");
+        sandbox.write("note.txt", "1\n");
+        sandbox.git(&["add", "note.txt"]);
+        sandbox.git(&["commit", "-q", "--amend", "--no-edit"]);
+        assert_committed(&sandbox, "a\nb\n");
+
+        sandbox.write(FILE, "bad\n");
+        sandbox.git(&["add", "."]);
+        sandbox.git(&["commit", "-q", "--no-verify", "--amend", "--no-edit"]);
+        let output = sandbox.try_git(&["commit", "-q", "--amend", "-m", "three"]);
+        let said = String::from_utf8_lossy(&output.stderr);
+        assert!(!output.status.success());
+        assert!(said.contains("urldb/example.com.yaml:1:1"), "{said}");
+    }
+}
+
+/// It is not the author's business.
+#[test]
+fn a_commit_after_a_bad_one_is_checked_alone() {
+    let sandbox = Sandbox::with_hook();
+    sandbox.write(FILE, "bad\n");
+    sandbox.git(&["add", "."]);
+    let date = "--date=2020-02-02T02:02:02+0530";
+    sandbox.git(&["commit", "-q", "--no-verify", "-m", "one", date]);
+    sandbox.write("note.txt", "1\n");
+    sandbox.git(&["add", "note.txt"]);
+    sandbox.git(&["commit", "-q", "-m", "two"]);
+}
+
+#[test]
+fn both_backends_know_an_amended_commit() {
+    for options in [&[][..], &["--object-format=sha256"]] {
+        for zone in ["+0000", "-0330", "+0545"] {
+            let sandbox = Sandbox::init(options);
+            sandbox.add_hook(Hook::PreCommit);
+            sandbox.commit_unchecked("one");
+            sandbox.write(FILE, "b\na\n");
+            sandbox.git(&["add", "."]);
+            let date = format!("--date=2020-02-02T02:02:02{zone}");
+            sandbox.git(&["commit", "-q", "--no-verify", "-m", "two", &date]);
+            sandbox.git(&["commit", "-q", "--amend", "--no-edit"]);
+            assert_committed(&sandbox, "a\nb\n");
+        }
+    }
+}
+
+/// The parent of its oldest commit is not there, and neither is the rest of what it changed.
+#[test]
+fn an_amended_commit_of_a_shallow_clone_is_checked_for_changes() {
+    let sandbox = Sandbox::new();
+    sandbox.write(FILE, "bad\n");
+    sandbox.commit_unchecked("one");
+    sandbox.commit_unchecked("two");
+    let clone = sandbox.top.parent().unwrap().join("clone");
+    let url = format!("file://{}", sandbox.top.display());
+    run(command_in(&sandbox.top)
+        .args(["clone", "-q", "--depth=1", &url])
+        .arg(&clone));
+    let repo = |env| Repository::discover(&clone, env).unwrap().unwrap();
+    let author = run(command_in(&clone).args(["log", "-1", "--date=raw", "--format=@%ad"]));
+    let env = crate::sandbox::env().with("GIT_AUTHOR_DATE", author.trim());
+    let by_git = env.clone().with("GIT_DIR", clone.join(".git"));
+    for env in [env, by_git] {
+        assert_eq!(repo(env).staged(&[Path::new("urldb")]).unwrap(), []);
+    }
+}
