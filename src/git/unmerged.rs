@@ -91,6 +91,11 @@ impl Repository {
     /// The files with an unresolved conflict below the folder `dir` (relative to the work tree), by
     /// path.
     pub fn unmerged(&self, dir: &Path) -> Result<Vec<UnmergedFile>> {
+        // Without a conflict no process is needed.
+        let index = self.lib().and(git2::Index::open(&self.index_file()).ok());
+        if index.is_some_and(|index| !index.has_conflicts()) {
+            return Ok(vec![]);
+        }
         let mut git = self.git();
         git.env("GIT_LITERAL_PATHSPECS", "1")
             .args(["ls-files", "--unmerged", "--full-name", "-z", "--"])

@@ -1,9 +1,12 @@
 //! `urldb resolve` after git stopped, and as git's merge driver.
 
 use std::fs;
+use std::io::{BufRead, BufReader};
 use std::os::unix::fs::symlink;
+use std::process::Stdio;
 
 use crate::hook::Repository;
+use crate::sandbox::Sandbox;
 
 const FILE: &str = "urldb/example.test.yaml";
 const BASE: &str = "---\nhttps: true\n---\n_path: /a\nname: one\n---\n_path: /m\n---\n_path: /z\n";
@@ -348,6 +351,39 @@ fn the_daemon_resolves_the_ledger_before_a_run() {
     watch.end();
     assert_eq!(repository.sandbox.read(LEDGER), entry("gone", 2));
     assert_eq!(repository.unmerged(), "");
+}
+
+#[test]
+fn the_daemon_needs_no_repository_or_no_git() {
+    let sandbox = Sandbox::new("");
+    sandbox.write(FILE, BASE);
+    let schedule = "[[schedule]]\ncron = \"* * * * * *\"\ncategory = \"none\"\n";
+    sandbox.write("urldb.toml", schedule);
+    let ran = sandbox.urldb(&["resolve"]).code(2);
+    ran.complains(&["is in no git repository"]);
+    for is_repository in [false, true] {
+        if is_repository {
+            sandbox
+                .command("git")
+                .args(["init", "-q"])
+                .status()
+                .unwrap();
+        }
+        let mut command = sandbox.urldb_command(&["watch"]);
+        if is_repository {
+            command.env("PATH", "");
+        }
+        command.stdout(Stdio::piped()).stderr(Stdio::piped());
+        let mut child = command.spawn().unwrap();
+        let lines = BufReader::new(child.stdout.take().unwrap()).lines();
+        let runs = lines.filter(|line| line.as_ref().unwrap().contains("scheduled run"));
+        assert_eq!(runs.take(2).count(), 2, "the daemon has ended");
+        let kill = ["-TERM", &child.id().to_string()].map(str::to_owned);
+        sandbox.command("kill").args(kill).status().unwrap();
+        let output = child.wait_with_output().unwrap();
+        let complaints = String::from_utf8_lossy(&output.stderr).into_owned();
+        assert!(!complaints.contains("git"), "{complaints}");
+    }
 }
 
 #[test]

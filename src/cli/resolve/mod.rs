@@ -62,6 +62,11 @@ pub(super) fn run(
     let named = named_files(&args.files, &context)?;
     let folders = [context.database(), context.ledger()];
     let mut groups = unmerged(&context, &folders)?;
+    anyhow::ensure!(
+        !groups.is_empty(),
+        "{} is in no git repository",
+        context.directory.display()
+    );
     for group in &mut groups {
         group
             .files
@@ -103,7 +108,8 @@ impl UnmergedGroup {
     }
 }
 
-/// The unmerged files in these folders. The ledger may be in a repository or work tree of its own.
+/// The unmerged files in these folders, by repository; none where there is no repository. The ledger
+/// may be in a repository or work tree of its own.
 fn unmerged(context: &Context, folders: &[PathBuf]) -> anyhow::Result<Vec<UnmergedGroup>> {
     let mut groups: Vec<UnmergedGroup> = vec![];
     for folder in folders {
@@ -129,11 +135,6 @@ fn unmerged(context: &Context, folders: &[PathBuf]) -> anyhow::Result<Vec<Unmerg
         }
         groups.push(UnmergedGroup { repository, files });
     }
-    anyhow::ensure!(
-        !groups.is_empty(),
-        "{} is in no git repository",
-        context.directory.display()
-    );
     Ok(groups)
 }
 
