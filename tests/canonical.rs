@@ -23,6 +23,7 @@ fn job() -> Job {
         url: RequestUrl::new(Scheme::Http, "example.test", "/dir/page?a=1").unwrap(),
         file: "urldb/example.test.yaml".into(),
         line: 2,
+        categories: [].into(),
         promise: Promise {
             canonical: Some(URL.into()),
             ..Promise::default()

@@ -31,6 +31,7 @@ fn job(url: &str, line: usize) -> Job {
         },
         file: format!("urldb/{host}.yaml").into(),
         line,
+        categories: [].into(),
         promise: Promise::default(),
         request: Request {
             method: "GET".into(),
@@ -109,6 +110,7 @@ fn report(seen: Vec<(Job, Vec<Hop>)>) -> Envelope {
         site_url: None,
         commit: None,
         selection: None,
+        test: false,
     };
     report.finish(run).0
 }

@@ -422,6 +422,7 @@ mod tests {
                     file: "urldb/a.example.yaml".to_owned(),
                     line: 2,
                     request: None,
+                    categories: vec![],
                     new: false,
                     not_tried: false,
                     muted: true,
@@ -432,6 +433,7 @@ mod tests {
                     file: "urldb/a.example.yaml".to_owned(),
                     line: 5,
                     request: Some("__wb_method=POST&a=b".to_owned()),
+                    categories: vec![],
                     new: false,
                     not_tried: true,
                     muted: false,
@@ -469,6 +471,7 @@ mod tests {
                 "mail_1".to_owned(),
                 BTreeMap::from([("message-id".to_owned(), "<1.2@example.org>".to_owned())]),
             )]),
+            reminder: false,
             silent: true,
         }
     }

@@ -165,6 +165,7 @@ impl Outcomes {
         self.urls.push(UrlOutcome {
             url: job.url.to_string(),
             request: job.key.request.clone(),
+            categories: job.categories.clone(),
             file: job.file.clone(),
             line: job.line,
             host: host.clone(),

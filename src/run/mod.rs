@@ -360,6 +360,7 @@ fn run_info(options: &RunOptions<'_>, started: Timestamp) -> RunInfo {
         site_url: project.site_url,
         commit: project.commit,
         selection: selection_text(options.selection),
+        test: false,
     }
 }
 

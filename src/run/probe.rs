@@ -117,6 +117,7 @@ pub fn probe_job(
         },
         file: "".into(),
         line: 0,
+        categories: [].into(),
         promise: Promise::default(),
         request: Request::of(asked),
         body: keys.body_use(config),

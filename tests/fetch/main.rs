@@ -91,6 +91,7 @@ fn job(url: &str) -> Job {
         url: request_url(url),
         file: "urldb/example.test.yaml".into(),
         line: 1,
+        categories: [].into(),
         promise: Promise::default(),
         request: Request {
             method: "GET".to_owned(),

@@ -139,6 +139,7 @@ fn job(promise: &Promise, path: &str) -> Job {
         url: RequestUrl::new(Scheme::Http, "example.org", path).unwrap(),
         file: "urldb/example.org.yaml".into(),
         line: 2,
+        categories: [].into(),
         promise: promise.clone(),
         request: Request {
             method: "GET".into(),

@@ -62,6 +62,8 @@ pub struct Job {
     pub file: Arc<str>,
     /// The first line of the record in it, counted from 1.
     pub line: usize,
+    /// The categories of the record.
+    pub categories: Arc<[String]>,
     /// The promise about the answer.
     pub promise: Promise,
     /// Method, headers and body of the request.

@@ -36,6 +36,9 @@ pub struct Envelope {
     pub fixed: Vec<FixedMistake>,
     /// URLs whose confirmed state changed since the last run.
     pub changes: Vec<Change>,
+    /// Why the report arrives late; absent at the first try.
+    #[serde(default, skip_serializing_if = "Option::is_none")]
+    pub delay: Option<Delay>,
     /// The archive files that the run wrote, relative to the root of the repository, with `/`.
     #[serde(default)]
     pub archived: Vec<String>,
@@ -81,6 +84,21 @@ pub struct RunInfo {
     /// if everything was selected.
     #[serde(default, skip_serializing_if = "Option::is_none")]
     pub selection: Option<String>,
+    /// A person asked for this message to test the notifier: the report has no news, and the message
+    /// says that it is a test.
+    #[serde(default, skip_serializing_if = "std::ops::Not::not")]
+    pub test: bool,
+}
+
+/// Why a report arrives late.
+#[derive(Debug, Clone, PartialEq, Eq, Serialize, Deserialize, JsonSchema)]
+pub struct Delay {
+    /// The time of the first try.
+    pub first_tried: Timestamp,
+    /// The time of this try.
+    pub now: Timestamp,
+    /// What went wrong at the last try, one sentence without a full stop.
+    pub reason: String,
 }
 
 /// A change of the confirmed state of one URL.
@@ -92,6 +110,9 @@ pub struct Change {
     pub file: String,
     /// The record's first line, counted from 1.
     pub line: usize,
+    /// The categories of its record.
+    #[serde(default, skip_serializing_if = "Vec::is_empty")]
+    pub categories: Vec<String>,
     /// The state before.
     pub from: State,
     /// The state now.

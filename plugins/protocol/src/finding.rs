@@ -20,6 +20,9 @@ pub struct Finding {
     pub file: String,
     /// The record's first line, counted from 1.
     pub line: usize,
+    /// The categories of its record.
+    #[serde(default, skip_serializing_if = "Vec::is_empty")]
+    pub categories: Vec<String>,
     /// One sentence for people.
     pub message: String,
     /// The state of the URL.

@@ -74,6 +74,10 @@ pub struct Incident {
     /// notifier's name.
     #[serde(default, skip_serializing_if = "BTreeMap::is_empty")]
     pub threads: BTreeMap<String, BTreeMap<String, String>>,
+    /// The notifier repeats what is still open: `remind` of its section has passed since the notifier
+    /// last told of the incident.
+    #[serde(default, skip_serializing_if = "std::ops::Not::not")]
+    pub reminder: bool,
     /// The incident was opened silently: a notifier that has no thread for the incident does not
     /// mention it as news when it closes.
     #[serde(default, skip_serializing_if = "std::ops::Not::not")]
@@ -142,6 +146,9 @@ pub struct AffectedUrl {
     /// The canonical request, if it is not a plain GET.
     #[serde(default, skip_serializing_if = "Option::is_none")]
     pub request: Option<String>,
+    /// The categories of its record.
+    #[serde(default, skip_serializing_if = "Vec::is_empty")]
+    pub categories: Vec<String>,
     /// This run added the URL.
     #[serde(default, skip_serializing_if = "std::ops::Not::not")]
     pub new: bool,

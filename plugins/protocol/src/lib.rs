@@ -15,7 +15,8 @@ mod reason;
 mod state;
 
 pub use envelope::{
-    Change, Coverage, Envelope, JobResult, Observed, PROTOCOL, Promised, RunInfo, Summary, Totals,
+    Change, Coverage, Delay, Envelope, JobResult, Observed, PROTOCOL, Promised, RunInfo, Summary,
+    Totals,
 };
 pub use finding::{Finding, FixedMistake, Mistake};
 pub use incident::{

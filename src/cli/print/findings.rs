@@ -169,6 +169,7 @@ mod tests {
             url: url.to_owned(),
             file: "urldb/a.test.yaml".to_owned(),
             line: 3,
+            categories: vec![],
             message: message.to_owned(),
             state,
             reason: None,

@@ -18,6 +18,8 @@ pub struct UrlOutcome {
     pub file: Arc<str>,
     /// The record's first line, counted from 1.
     pub line: usize,
+    /// The categories of its record.
+    pub categories: Arc<[String]>,
     /// The host that was asked; an alias, if the request went there.
     pub host: String,
     /// Nobody is notified about the URL.
@@ -92,6 +94,7 @@ impl UrlOutcome {
             file: self.file.to_string(),
             line: self.line,
             request: self.request.clone(),
+            categories: self.categories.to_vec(),
             new: false,
             not_tried: self.is_not_tried(),
             muted: self.muted,

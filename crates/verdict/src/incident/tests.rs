@@ -79,6 +79,7 @@ impl World {
             let (status, transition) = UrlStatus::after(previous, &verdict, now, &options);
             UrlOutcome {
                 request: None,
+                categories: [].into(),
                 file: format!("urldb/{}.yaml", host_of(&sight.path)).into(),
                 line: sight.path.len(),
                 host: host_of(&sight.path),

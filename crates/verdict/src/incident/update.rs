@@ -503,6 +503,7 @@ fn group(phase: Phase, host: String, cause: &Cause, since: Timestamp) -> Inciden
         left: 0,
         evidence: Evidence::default(),
         threads: BTreeMap::new(),
+        reminder: false,
         silent: false,
     }
 }

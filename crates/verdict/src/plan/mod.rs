@@ -137,6 +137,7 @@ fn job_of(
         url,
         file: Arc::clone(name),
         line: entry.line(),
+        categories: record.categories.as_slice().into(),
         promise,
         request,
         body,
