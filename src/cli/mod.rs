@@ -17,6 +17,7 @@ mod import;
 mod init;
 mod lint;
 mod list;
+mod notify;
 mod print;
 mod resolve;
 mod rm;
@@ -69,6 +70,7 @@ enum Command {
     Check(check::CheckArgs),
     Run(check::RunArgs),
     Accept(accept::Args),
+    Notify(notify::Args),
     Archive(archive::Args),
     Hook(hook::Args),
     Watch(watch::Args),
@@ -111,6 +113,7 @@ fn dispatch(cli: &Cli) -> anyhow::Result<ExitCode> {
         Command::Archive(args) => archive::run(args, &context()?),
         Command::Hook(args) => hook::run(args, &cli.global),
         Command::Watch(args) => watch::run(args, &mut context()?),
+        Command::Notify(args) => notify::run(args, &context()?),
         Command::Demo(args) => demo::run(args),
         Command::Completions(args) => completions::run(args),
     }

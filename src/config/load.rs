@@ -14,12 +14,14 @@ use urldb_verdict::{Cnames, VerdictOptions};
 use urldb_warc::{DigestAlgorithm, Version};
 
 use super::challenge;
+use super::notify;
 use super::proxy;
 use super::section::{Problems, Section};
 use super::{
-    Archive, ArchiveRecords, ArchiveRequests, Check, Config, Database, EmailTransport, Ledger,
-    Lint, NotifierKind, Notify, NotifyEmail, NotifyHtml, Project, Schedule, SmtpSecurity,
+    Archive, ArchiveRecords, ArchiveRequests, Check, Config, Database, Ledger, Lint, Project,
+    Schedule,
 };
+use crate::schedule::{Cron, CronError};
 
 /// The name of the configuration file.
 pub const FILE_NAME: &str = "urldb.toml";
@@ -107,7 +109,11 @@ pub fn load(path: &Path) -> Result<Config, ConfigError> {
         path: path.to_owned(),
         source,
     })?;
-    parse(&text, root_of(path)).map_err(|findings| {
+    let parsed = parse(&text, root_of(path)).map(|config| Config {
+        file: path.to_owned(),
+        ..config
+    });
+    parsed.map_err(|findings| {
         let lines = findings.iter().map(|finding| format_finding(path, finding));
         ConfigError::Invalid(ProblemList(lines.collect()))
     })
@@ -125,18 +131,19 @@ fn format_finding(path: &Path, finding: &Finding) -> String {
 }
 
 fn parse(text: &str, root: &Path) -> Result<Config, Vec<Finding>> {
-    let problems = Problems::default();
+    let problems = Problems::new(text);
     let table = match DeTable::parse(text) {
         Ok(table) => table,
         Err(error) => {
             let offset = error.span().map_or(0, |span| span.start);
             problems.push(offset, error.message());
-            return Err(problems.into_findings(text));
+            return Err(problems.into_findings());
         }
     };
     let top = Section::new("", &table, &problems);
     let config = Config {
         root: root.to_owned(),
+        file: PathBuf::new(),
         project: top.section("project").map(project).unwrap_or_default(),
         database: top.section("database").map(database).unwrap_or_default(),
         lint: top.section("lint").map(lint).unwrap_or_default(),
@@ -152,11 +159,14 @@ fn parse(text: &str, root: &Path) -> Result<Config, Vec<Finding>> {
         notifiers: top
             .named_sections("notify")
             .into_iter()
-            .filter_map(|(name, section)| Some((name, notifier(section)?)))
+            .filter_map(|(name, section)| {
+                let notify = notify::notifier(&name, section)?;
+                Some((name, notify))
+            })
             .collect(),
     };
     top.finish();
-    let findings = problems.into_findings(text);
+    let findings = problems.into_findings();
     if findings.is_empty() {
         Ok(config)
     } else {
@@ -451,108 +461,26 @@ fn ledger(section: Section<'_>) -> Ledger {
 
 fn schedule(section: Section<'_>) -> Option<Schedule> {
     let cron = section.text("cron");
-    if cron.is_none() {
+    if !section.has("cron") {
         section.problem("`cron` is missing, such as cron = \"17 4 * * *\"");
+    }
+    let timezone = section.text("timezone");
+    let timezone = timezone.unwrap_or_else(|| "UTC".to_owned());
+    if let Some(cron) = &cron {
+        match Cron::parse(cron, &timezone) {
+            Ok(_) => {}
+            Err(error @ CronError::Zone { .. }) => section.wrong("timezone", error.to_string()),
+            Err(error) => section.wrong("cron", error.to_string()),
+        }
     }
     let schedule = Schedule {
         cron: cron.unwrap_or_default(),
-        timezone: section.text("timezone").unwrap_or_else(|| "UTC".to_owned()),
+        timezone,
         domain: section.text("domain"),
         category: section.text("category"),
     };
     section.finish();
     Some(schedule).filter(|schedule| !schedule.cron.is_empty())
-}
-
-fn notifier(section: Section<'_>) -> Option<Notify> {
-    let digest = section.digest();
-    let kind = notifier_kind(section)?;
-    Some(Notify { kind, digest })
-}
-
-fn notifier_kind(section: Section<'_>) -> Option<NotifierKind> {
-    let Some(kind) = section.text("type") else {
-        section.problem("`type` is missing: \"email\" or \"html\"");
-        return None;
-    };
-    match kind.as_str() {
-        "email" => email(section).map(NotifierKind::Email),
-        "html" => html(section).map(NotifierKind::Html),
-        other => {
-            section.problem(format!(
-                "no notifier is of type \"{other}\": \"email\" and \"html\" are"
-            ));
-            None
-        }
-    }
-}
-
-fn email(section: Section<'_>) -> Option<NotifyEmail> {
-    let from = section.text("from");
-    let to: Option<Vec<String>> = section
-        .list("to", "a list of addresses")
-        .filter(|to: &Vec<_>| !to.is_empty());
-    let templates = section.text("templates").map(PathBuf::from);
-    let transport = email_transport(&section);
-    if from.is_none() || to.is_none() {
-        section.problem("`from` and `to` are needed, such as to = [\"me@example.org\"]");
-    }
-    section.finish();
-    Some(NotifyEmail {
-        from: from?,
-        to: to?,
-        transport: transport?,
-        templates,
-    })
-}
-
-fn email_transport(section: &Section<'_>) -> Option<EmailTransport> {
-    let folder = section.text("folder").map(PathBuf::from);
-    let sendmail = section.words("sendmail");
-    let server = section.text("server");
-    let security = section
-        .choice(
-            "tls",
-            &[
-                ("none", SmtpSecurity::None),
-                ("starttls", SmtpSecurity::Starttls),
-                ("implicit", SmtpSecurity::Implicit),
-            ],
-        )
-        .unwrap_or(SmtpSecurity::Starttls);
-    let port = section.port("port");
-    let user = section.text("user");
-    let password_env = section.text("password-env");
-    let ca_file = section.text("ca-file").map(PathBuf::from);
-    let transport = match (folder, sendmail, server) {
-        (Some(folder), None, None) => Some(EmailTransport::Folder(folder)),
-        (None, Some(command), None) => Some(EmailTransport::Sendmail(command)),
-        (None, None, Some(server)) => Some(EmailTransport::Smtp {
-            server,
-            port,
-            security,
-            user,
-            password_env,
-            ca_file,
-        }),
-        _ => None,
-    };
-    if transport.is_none() {
-        section.problem(
-            "one of `server` (SMTP), `sendmail` (a program) and `folder` (of .eml files) is needed",
-        );
-    }
-    transport
-}
-
-fn html(section: Section<'_>) -> Option<NotifyHtml> {
-    let path = section.text("path").map(PathBuf::from);
-    let templates = section.text("templates").map(PathBuf::from);
-    if path.is_none() {
-        section.problem("`path` is missing: the folder that the page is written into");
-    }
-    section.finish();
-    path.map(|path| NotifyHtml { path, templates })
 }
 
 #[cfg(test)]
@@ -597,7 +525,7 @@ mod tests {
         urldb.toml:8:1: unknown key `retries` in [check.host."a.example"]; known are host-concurrency, host-interval, host-patience, timeout, connect-timeout, head-timeout, idle-timeout, max-body, user-agent, headers, headers-env, unsafe-methods, canonical
         urldb.toml:9:1: [check.host."http://b"]: a host is needed here, such as [check.host."data.example.org"]
         urldb.toml:10:1: [schedule]: `cron` is missing, such as cron = "17 4 * * *"
-        urldb.toml:11:1: [notify.x]: no notifier is of type "pigeon": "email" and "html" are
+        urldb.toml:12:8: no notifier is of type "pigeon"; known are "email", "html"
         urldb.toml:13:1: [notify.y]: `from` and `to` are needed, such as to = ["me@example.org"]
         urldb.toml:13:1: [notify.y]: one of `server` (SMTP), `sendmail` (a program) and `folder` (of .eml files) is needed
         "#);

@@ -5,6 +5,7 @@
 
 mod challenge;
 mod load;
+mod notify;
 mod proxy;
 pub(crate) mod section;
 
@@ -18,12 +19,18 @@ use urldb_verdict::{Cnames, VerdictOptions};
 use urldb_warc::{DigestAlgorithm, Version};
 
 pub use load::{ConfigError, FILE_NAME, ProblemList, database_folder, discover, load};
+pub use notify::{
+    Audience, DomainPattern, EmailTransport, Lines, NotifierKind, Notify, NotifyEmail, NotifyHtml,
+    Occasion, SmtpSecurity,
+};
 
 /// The whole configuration of one repository.
 #[derive(Debug, Clone, Default)]
 pub struct Config {
     /// The folder that urldb.toml stands in (or would); all paths are relative to it.
     pub root: PathBuf,
+    /// The file that was read, for errors; empty if there is none.
+    pub file: PathBuf,
     /// `[project]`.
     pub project: Project,
     /// `[database]`.
@@ -176,92 +183,6 @@ pub struct Schedule {
     pub domain: Option<String>,
     /// Only this category.
     pub category: Option<String>,
-}
-
-/// One `[notify.NAME]`.
-#[derive(Debug, Clone)]
-pub struct Notify {
-    /// The type, with its keys.
-    pub kind: NotifierKind,
-    /// Digest of the whole section, and of which of its environment variables are set: 16 hexadecimal
-    /// digits. A change means that a delivery that failed may work now.
-    pub digest: String,
-}
-
-/// The type of a notifier, with the keys of that type.
-#[derive(Debug, Clone)]
-pub enum NotifierKind {
-    /// `type = "email"`.
-    Email(NotifyEmail),
-    /// `type = "html"`.
-    Html(NotifyHtml),
-}
-
-impl NotifierKind {
-    /// The value of `type`.
-    pub fn name(&self) -> &'static str {
-        match self {
-            Self::Email(_) => "email",
-            Self::Html(_) => "html",
-        }
-    }
-}
-
-/// The keys of an email notifier.
-#[derive(Debug, Clone)]
-pub struct NotifyEmail {
-    /// The sender.
-    pub from: String,
-    /// The recipients.
-    pub to: Vec<String>,
-    /// Where it goes: an SMTP server, a program, or a folder of `.eml` files.
-    pub transport: EmailTransport,
-    /// A folder of templates that stand in for ours of the same name.
-    pub templates: Option<PathBuf>,
-}
-
-/// Where email goes.
-#[derive(Debug, Clone)]
-pub enum EmailTransport {
-    /// An SMTP server.
-    Smtp {
-        /// Its host.
-        server: String,
-        /// Its port; the usual one of `security` when absent.
-        port: Option<u16>,
-        /// How the connection is protected.
-        security: SmtpSecurity,
-        /// User name.
-        user: Option<String>,
-        /// The environment variable that holds the password.
-        password_env: Option<String>,
-        /// A PEM file of certificate authorities that are trusted beside those of the system.
-        ca_file: Option<PathBuf>,
-    },
-    /// A program with the interface of sendmail, and its first arguments.
-    Sendmail(Vec<String>),
-    /// A folder that each message is written into.
-    Folder(PathBuf),
-}
-
-/// How a connection to an SMTP server is protected.
-#[derive(Debug, Clone, Copy, PartialEq, Eq)]
-pub enum SmtpSecurity {
-    /// Not at all.
-    None,
-    /// TLS after a plain start.
-    Starttls,
-    /// TLS from the start.
-    Implicit,
-}
-
-/// The keys of an HTML notifier.
-#[derive(Debug, Clone)]
-pub struct NotifyHtml {
-    /// The folder that the page is written into.
-    pub path: PathBuf,
-    /// A folder of templates that stand in for ours of the same name.
-    pub templates: Option<PathBuf>,
 }
 
 impl Default for Database {

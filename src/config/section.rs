@@ -12,23 +12,42 @@ use toml::Spanned;
 use toml::de::{DeTable, DeValue};
 use urldb_text::{Code, Cursor, Finding, nearest};
 
-/// Collects mistakes over all sections, by byte offsets.
-#[derive(Debug, Default)]
-pub(super) struct Problems(RefCell<Vec<(usize, String)>>);
+use super::notify::Lines;
 
-impl Problems {
-    /// Adds a mistake at a byte offset: what is wrong, and what would be right.
-    pub(super) fn push(&self, offset: usize, message: impl Into<String>) {
-        self.0.borrow_mut().push((offset, message.into()));
+/// Collects mistakes over all sections of a file, by byte offsets.
+#[derive(Debug)]
+pub(super) struct Problems<'a> {
+    /// The file that is read.
+    text: &'a str,
+    found: RefCell<Vec<(usize, String)>>,
+}
+
+impl<'a> Problems<'a> {
+    /// No mistakes yet in `text`.
+    pub(super) fn new(text: &'a str) -> Self {
+        Self {
+            text,
+            found: RefCell::default(),
+        }
     }
 
-    /// The mistakes in the order of `text`, the file that was read.
-    pub(super) fn into_findings(self, text: &str) -> Vec<Finding> {
-        let mut problems = self.0.into_inner();
+    /// Adds a mistake at a byte offset: what is wrong, and what would be right.
+    pub(super) fn push(&self, offset: usize, message: impl Into<String>) {
+        self.found.borrow_mut().push((offset, message.into()));
+    }
+
+    /// The line of a byte offset, counted from 1.
+    fn line(&self, offset: usize) -> usize {
+        Cursor::default().place(self.text, offset).0
+    }
+
+    /// The mistakes in the order of the file.
+    pub(super) fn into_findings(self) -> Vec<Finding> {
+        let mut problems = self.found.into_inner();
         problems.sort_by_key(|(offset, _)| *offset);
         let mut cursor = Cursor::default();
         let finding = |(offset, message)| {
-            let (line, column) = cursor.place(text, offset);
+            let (line, column) = cursor.place(self.text, offset);
             Finding::new(Code::BadConfiguration, line, message).at_column(column)
         };
         problems.into_iter().map(finding).collect()
@@ -41,14 +60,14 @@ pub(super) struct Section<'a> {
     offset: usize,
     table: &'a DeTable<'a>,
     known: RefCell<Vec<&'static str>>,
-    problems: &'a Problems,
+    problems: &'a Problems<'a>,
 }
 
 impl<'a> Section<'a> {
     pub(super) fn new(
         name: impl Into<String>,
         table: &'a Spanned<DeTable<'a>>,
-        problems: &'a Problems,
+        problems: &'a Problems<'a>,
     ) -> Self {
         let offset = table.span().start;
         Self {
@@ -88,6 +107,84 @@ impl<'a> Section<'a> {
     pub(super) fn problem(&self, message: impl Into<String>) {
         self.problems
             .push(self.offset, format!("[{}]: {}", self.name, message.into()));
+    }
+
+    /// Says that the value of a key is wrong; of the section as a whole, if the key is absent.
+    pub(super) fn wrong(&self, key: &'static str, message: impl Into<String>) {
+        let offset = self
+            .find(key)
+            .map_or(self.offset, |value| value.span().start);
+        self.problems.push(offset, message);
+    }
+
+    /// Whether the key is there, with whatever value.
+    pub(super) fn has(&self, key: &'static str) -> bool {
+        self.find(key).is_some()
+    }
+
+    /// The lines of the section and its keys.
+    pub(super) fn lines(&self) -> Lines {
+        let line = |offset| self.problems.line(offset);
+        let keys = self.table.iter();
+        Lines {
+            section: line(self.offset),
+            keys: keys
+                .map(|(key, _)| (key.get_ref().to_string(), line(key.span().start)))
+                .collect(),
+        }
+    }
+
+    /// A text that `check` accepts; `check` says what is wrong.
+    pub(super) fn checked<T>(
+        &self,
+        key: &'static str,
+        check: impl Fn(&str) -> Result<T, String>,
+    ) -> Option<T> {
+        let text = self.text(key)?;
+        match check(&text) {
+            Ok(value) => Some(value),
+            Err(message) => {
+                self.wrong(key, message);
+                None
+            }
+        }
+    }
+
+    /// A list of texts that `check` accepts; `check` says what is wrong with one.
+    pub(super) fn checked_list<T>(
+        &self,
+        key: &'static str,
+        check: impl Fn(&str) -> Result<T, String>,
+    ) -> Option<Vec<T>> {
+        let value = self.find(key)?;
+        let Some(items) = value.get_ref().as_array() else {
+            self.wrong(key, format!("`{key}` should be a list of texts"));
+            return None;
+        };
+        let items = items.iter().map(|item| {
+            let checked = match item.get_ref().as_str() {
+                Some(text) => check(text),
+                None => Err(format!("`{key}` should be a list of texts")),
+            };
+            let problem = |message| self.problems.push(item.span().start, message);
+            checked.map_err(problem).ok()
+        });
+        // All items are checked, so that all mistakes are found.
+        let items: Vec<Option<T>> = items.collect();
+        items.into_iter().collect()
+    }
+
+    /// The name of an environment variable.
+    pub(super) fn variable(&self, key: &'static str) -> Option<String> {
+        self.checked(key, |name| {
+            if name.is_empty() || name.contains(['=', '\0']) {
+                Err(format!(
+                    "`{key}` should be the name of an environment variable"
+                ))
+            } else {
+                Ok(name.to_owned())
+            }
+        })
     }
 
     /// Digest of the section's keys and values, and of which of the environment variables that the
@@ -275,7 +372,10 @@ impl<'a> Section<'a> {
     }
 
     fn find(&self, key: &'static str) -> Option<&'a Spanned<DeValue<'a>>> {
-        self.known.borrow_mut().push(key);
+        let mut known = self.known.borrow_mut();
+        if !known.contains(&key) {
+            known.push(key);
+        }
         self.table
             .iter()
             .find(|(name, _)| name.get_ref().as_ref() == key)
@@ -311,13 +411,13 @@ fn hash_value(hash: &mut Sha256, key: &str, value: &DeValue<'_>) {
         }
         DeValue::Array(items) => {
             hash_text(hash, &items.len().to_string());
-            for item in items.iter() {
+            for item in items {
                 hash_value(hash, key, item.get_ref());
             }
         }
         DeValue::Table(table) => {
             hash_text(hash, &table.len().to_string());
-            for (name, value) in table.iter() {
+            for (name, value) in table {
                 // The names of headers are keys below a key such as `headers-env`.
                 hash_text(hash, name.get_ref());
                 hash_value(hash, key, value.get_ref());

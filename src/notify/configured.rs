@@ -8,34 +8,160 @@ use urldb_email::EmailNotifier;
 use urldb_html::HtmlNotifier;
 use urldb_protocol::Notifier;
 
-use crate::config::{EmailTransport, NotifierKind, NotifyEmail, NotifyHtml, SmtpSecurity};
+use super::test_message::sample;
+use crate::config::{
+    Config, EmailTransport, NotifierKind, Notify, NotifyEmail, NotifyHtml, SmtpSecurity,
+};
+use crate::explain::explain;
 
-/// The most time for one mail, from connecting to the last reply.
+/// The most time for one mail; connecting counts.
 const MAIL_LIMIT: Duration = Duration::from_secs(30);
 
-/// Makes the notifier `name`. Contacts nobody.
+/// A section of urldb.toml. Errors name the line of the key that they are about.
+struct Source<'a> {
+    config: &'a Config,
+    name: &'a str,
+    notify: &'a Notify,
+}
+
+/// Makes the notifier `name`, and renders its templates once. Contacts nobody.
+///
+/// # Errors
+/// What is wrong in the section, with the file and the line.
 pub(super) fn new_notifier(
-    root: &Path,
+    config: &Config,
     name: &str,
-    kind: &NotifierKind,
+    notify: &Notify,
 ) -> anyhow::Result<Box<dyn Notifier>> {
-    Ok(match kind {
-        NotifierKind::Email(email) => Box::new(new_email(root, name, email)?),
-        NotifierKind::Html(NotifyHtml { path, templates }) => {
-            let templates = Templates(templates.as_ref().map(|folder| root.join(folder)));
-            Box::new(HtmlNotifier::new(
-                urldb_html::Settings {
-                    path: root.join(path),
-                },
-                templates.get("report.html", include_str!("../../templates/report.html"))?,
-            )?)
-        }
+    let source = Source {
+        config,
+        name,
+        notify,
+    };
+    Ok(match &notify.kind {
+        NotifierKind::Email(email) => Box::new(new_email(&source, email)?),
+        NotifierKind::Html(html) => Box::new(new_html(&source, html)?),
     })
 }
 
-fn new_email(root: &Path, name: &str, email: &NotifyEmail) -> anyhow::Result<EmailNotifier> {
-    let transport = match &email.transport {
-        EmailTransport::Folder(folder) => urldb_email::Transport::Folder(root.join(folder)),
+impl Source<'_> {
+    /// The result, with the line of the key in its error.
+    fn about<T, E: Into<anyhow::Error>>(
+        &self,
+        key: &str,
+        result: Result<T, E>,
+    ) -> anyhow::Result<T> {
+        result.map_err(|error| {
+            let place = self.notify.place(&self.config.file, self.name, key);
+            anyhow::anyhow!("{place}: {}", explain(&error.into()))
+        })
+    }
+
+    /// A path of the section.
+    fn path(&self, path: &Path) -> PathBuf {
+        self.config.root.join(path)
+    }
+
+    /// The value of the environment variable that the key names.
+    fn variable(&self, key: &str, name: &str) -> anyhow::Result<String> {
+        let value = std::env::var(name).map_err(|error| match error {
+            std::env::VarError::NotPresent => {
+                anyhow::anyhow!("the environment variable {name} is not set")
+            }
+            std::env::VarError::NotUnicode(_) => {
+                anyhow::anyhow!("the environment variable {name} is not valid UTF-8")
+            }
+        });
+        self.about(key, value)
+    }
+
+    /// The user's template of this name in the folder that `templates` names, or else the built-in one.
+    fn template(&self, folder: Option<&Path>, name: &str, ours: &str) -> anyhow::Result<String> {
+        let Some(folder) = folder else {
+            return Ok(ours.to_owned());
+        };
+        let folder = self.path(folder);
+        if !folder.is_dir() {
+            let absent = anyhow::anyhow!("there is no folder {}", folder.display());
+            return self.about("templates", Err(absent));
+        }
+        let path = folder.join(name);
+        match urldb_files::read_to_string(&path) {
+            Err(error) if error.kind() == std::io::ErrorKind::NotFound => Ok(ours.to_owned()),
+            read => {
+                let read =
+                    read.with_context(|| format!("cannot read the template {}", path.display()));
+                self.about("templates", read)
+            }
+        }
+    }
+}
+
+/// The error alone: its message has its causes.
+fn text(error: impl std::fmt::Display) -> anyhow::Error {
+    anyhow::anyhow!("{error}")
+}
+
+fn new_html(source: &Source<'_>, html: &NotifyHtml) -> anyhow::Result<HtmlNotifier> {
+    let NotifyHtml { path, templates } = html;
+    let ours = include_str!("../../templates/report.html");
+    let template = source.template(templates.as_deref(), "report.html", ours)?;
+    let settings = urldb_html::Settings {
+        path: source.path(path),
+    };
+    let notifier = HtmlNotifier::new(settings, template).map_err(text);
+    let notifier = source.about("templates", notifier)?;
+    source.about("templates", notifier.check(&sample()?).map_err(text))?;
+    Ok(notifier)
+}
+
+fn new_email(source: &Source<'_>, email: &NotifyEmail) -> anyhow::Result<EmailNotifier> {
+    let settings = urldb_email::Settings {
+        name: source.name.to_owned(),
+        from: email.from.clone(),
+        to: email.to.clone(),
+        transport: transport(source, &email.transport)?,
+    };
+    let own = email.templates.as_deref();
+    let templates = urldb_email::Templates {
+        subject: source.template(
+            own,
+            "email-subject.txt",
+            include_str!("../../templates/email-subject.txt"),
+        )?,
+        text: source.template(own, "email.txt", include_str!("../../templates/email.txt"))?,
+        html: source.template(
+            own,
+            "email.html",
+            include_str!("../../templates/email.html"),
+        )?,
+    };
+    let notifier = EmailNotifier::new(settings, templates);
+    let key = match &notifier {
+        Err(urldb_email::Error::Template(_)) => "templates",
+        Err(urldb_email::Error::Authorities(_)) => "ca-file",
+        Err(urldb_email::Error::PlaintextPassword { .. }) => "tls",
+        _ => "type",
+    };
+    let notifier = source.about(key, notifier.map_err(text))?;
+    source.about("templates", notifier.check(&sample()?).map_err(text))?;
+    Ok(notifier)
+}
+
+fn transport(
+    source: &Source<'_>,
+    transport: &EmailTransport,
+) -> anyhow::Result<urldb_email::Transport> {
+    let (server, port, security, user, password_env, ca_file, timeout) = match transport {
+        EmailTransport::Folder(folder) => {
+            return Ok(urldb_email::Transport::Folder(source.path(folder)));
+        }
+        EmailTransport::Sendmail(command) => {
+            return Ok(urldb_email::Transport::Sendmail {
+                command: command.clone(),
+                timeout: MAIL_LIMIT,
+            });
+        }
         EmailTransport::Smtp {
             server,
             port,
@@ -43,85 +169,36 @@ fn new_email(root: &Path, name: &str, email: &NotifyEmail) -> anyhow::Result<Ema
             user,
             password_env,
             ca_file,
-        } => urldb_email::Transport::Smtp(urldb_email::SmtpServer {
-            host: server.clone(),
-            port: port.unwrap_or(match security {
-                SmtpSecurity::None => 25,
-                SmtpSecurity::Starttls => 587,
-                SmtpSecurity::Implicit => 465,
-            }),
-            security: match security {
-                SmtpSecurity::None => urldb_email::Security::None,
-                SmtpSecurity::Starttls => urldb_email::Security::Starttls,
-                SmtpSecurity::Implicit => urldb_email::Security::Implicit,
-            },
-            credentials: credentials(user.as_deref(), password_env.as_deref())?,
-            authorities: ca_file
-                .as_ref()
-                .map(|path| authorities(&root.join(path)))
-                .transpose()?,
-            timeout: MAIL_LIMIT,
-        }),
-        EmailTransport::Sendmail(command) => urldb_email::Transport::Sendmail {
-            command: command.clone(),
-            timeout: MAIL_LIMIT,
-        },
+            timeout,
+        } => (server, port, security, user, password_env, ca_file, timeout),
     };
-    let settings = urldb_email::Settings {
-        name: name.to_owned(),
-        from: email.from.clone(),
-        to: email.to.clone(),
-        transport,
+    let (security, usual_port) = match security {
+        SmtpSecurity::None => (urldb_email::Security::None, 25),
+        SmtpSecurity::Starttls => (urldb_email::Security::Starttls, 587),
+        SmtpSecurity::Implicit => (urldb_email::Security::Implicit, 465),
     };
-    let own = Templates(email.templates.as_ref().map(|folder| root.join(folder)));
-    let templates = urldb_email::Templates {
-        subject: own.get(
-            "email-subject.txt",
-            include_str!("../../templates/email-subject.txt"),
-        )?,
-        text: own.get("email.txt", include_str!("../../templates/email.txt"))?,
-        html: own.get("email.html", include_str!("../../templates/email.html"))?,
-    };
-    Ok(EmailNotifier::new(settings, templates)?)
-}
-
-fn authorities(path: &Path) -> anyhow::Result<Vec<u8>> {
-    urldb_files::read(path).with_context(|| format!("cannot read ca-file {}", path.display()))
-}
-
-/// User name and password. The password comes from the environment only.
-fn credentials(
-    user: Option<&str>,
-    password_env: Option<&str>,
-) -> anyhow::Result<Option<urldb_email::Credentials>> {
-    match (user, password_env) {
-        (None, None) => Ok(None),
-        (Some(user), Some(name)) => {
-            let password = std::env::var(name).with_context(|| {
-                format!("the password should be in the environment variable {name}")
-            })?;
-            Ok(Some(urldb_email::Credentials {
-                user: user.to_owned(),
-                password,
-                source: name.to_owned(),
-            }))
-        }
-        _ => anyhow::bail!("`user` and `password-env` go together"),
-    }
-}
-
-/// The folder of the user's own templates, if any.
-struct Templates(Option<PathBuf>);
-
-impl Templates {
-    /// The user's template of this name, or else the built-in one.
-    fn get(&self, name: &str, ours: &str) -> anyhow::Result<String> {
-        let Some(path) = self.0.as_ref().map(|folder| folder.join(name)) else {
-            return Ok(ours.to_owned());
-        };
-        match urldb_files::read_to_string(&path) {
-            Err(error) if error.kind() == std::io::ErrorKind::NotFound => Ok(ours.to_owned()),
-            read => read.with_context(|| format!("cannot read the template {}", path.display())),
-        }
-    }
+    let login = user.as_ref().zip(password_env.as_ref());
+    let credentials = login.map(|(user, variable)| {
+        Ok::<_, anyhow::Error>(urldb_email::Credentials {
+            user: user.clone(),
+            password: source.variable("password-env", variable)?,
+            source: variable.clone(),
+        })
+    });
+    let authorities = ca_file.as_ref().map(|path| {
+        let path = source.path(path);
+        let read = urldb_files::read(&path);
+        source.about(
+            "ca-file",
+            read.with_context(|| format!("cannot read {}", path.display())),
+        )
+    });
+    Ok(urldb_email::Transport::Smtp(urldb_email::SmtpServer {
+        host: server.clone(),
+        port: port.unwrap_or(usual_port),
+        security,
+        credentials: credentials.transpose()?,
+        authorities: authorities.transpose()?,
+        timeout: timeout.unwrap_or(MAIL_LIMIT),
+    }))
 }

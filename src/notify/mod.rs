@@ -4,11 +4,13 @@
 //! the outbox when every delivery was made, or when a person drops the rest. A run that is killed in
 //! between loses no message, and the next run tries again what was not delivered.
 
+mod audience;
 mod configured;
 mod merge;
 mod outbox;
 mod panic;
 mod standing;
+mod test_message;
 
 use std::path::PathBuf;
 use std::sync::{Mutex, PoisonError};
@@ -22,13 +24,14 @@ use urldb_protocol::{
 };
 
 pub use merge::merge;
+pub(crate) use outbox::Message;
 pub use outbox::Outbox;
-pub use standing::Standing;
+pub use standing::{Delivered, Standing};
 
-use crate::config::{Config, EmailTransport, NotifierKind, NotifyEmail};
+use crate::ambient::Ambient;
+use crate::config::{Audience, Config, EmailTransport, NotifierKind, NotifyEmail};
 use crate::explain::explain;
 use configured::new_notifier;
-use outbox::{Message, remembered};
 
 /// The most time that the deliveries of one report may take.
 const TIME_LIMIT: Duration = Duration::from_mins(2);
@@ -43,6 +46,17 @@ pub trait Memory: Sync {
 
     /// Stores facts that a notifier learned.
     fn remember(&self, notifier: &str, facts: &[Remembered]) -> anyhow::Result<()>;
+}
+
+/// The results of a test message.
+#[derive(Debug)]
+pub struct TestResult {
+    /// The name of the notifier.
+    pub notifier: String,
+    /// Where the message went.
+    pub destination: String,
+    /// The result of each delivery.
+    pub results: Vec<Delivery>,
 }
 
 /// Without incidents there is nothing to remember.
@@ -61,6 +75,7 @@ pub struct Notifiers(Vec<ConfiguredNotifier>);
 struct ConfiguredNotifier {
     name: String,
     kind: &'static str,
+    audience: Audience,
     /// Digest of the section of urldb.toml.
     settings: String,
     notifier: Box<dyn Notifier>,
@@ -73,13 +88,13 @@ impl Notifiers {
     /// When a notifier cannot work: a run learns this before it fetches anything.
     pub fn new(config: &Config) -> anyhow::Result<Self> {
         let made = config.notifiers.iter().map(|(name, notify)| {
-            let made = || new_notifier(&config.root, name, &notify.kind);
+            let made = || new_notifier(config, name, notify);
             let notifier = panic::catch(made)
-                .unwrap_or_else(|panic| Err(anyhow::anyhow!(of_panic(name, &panic))))
-                .with_context(|| format!("[notify.{name}] cannot work"))?;
+                .unwrap_or_else(|panic| Err(anyhow::anyhow!(of_panic(name, &panic))))?;
             Ok(ConfiguredNotifier {
                 name: name.clone(),
                 kind: notify.kind.name(),
+                audience: notify.audience.clone(),
                 settings: notify.digest.clone(),
                 notifier,
             })
@@ -87,29 +102,104 @@ impl Notifiers {
         made.collect::<anyhow::Result<_>>().map(Self)
     }
 
-    /// Puts a report with news into the outbox, for each notifier that keeps reports.
+    /// Puts the report into the outbox of each notifier that has something to tell.
     pub fn post(
         &self,
         outbox: &Outbox,
         envelope: &Envelope,
         memory: &dyn Memory,
     ) -> anyhow::Result<()> {
-        if !envelope.has_news() {
-            return Ok(());
-        }
         for configured in &self.0 {
-            let ConfiguredNotifier { name, settings, .. } = configured;
+            let ConfiguredNotifier {
+                name,
+                audience,
+                settings,
+                ..
+            } = configured;
             if configured.notifier.replaces_earlier() {
                 continue;
             }
-            let planned = configured.deliveries(envelope);
+            let Some(told) = audience::told(envelope, name, audience) else {
+                continue;
+            };
+            let planned = configured.deliveries(&told.envelope);
             let planned = planned.map_err(anyhow::Error::msg)?;
-            if !planned.is_empty() {
-                outbox.put(name, settings, envelope, &planned)?;
-                memory.remember(name, &remembered(&planned))?;
-            }
+            outbox.put(name, settings, &told.envelope, &planned)?;
+            let mut facts = told.remember;
+            facts.extend(planned.into_iter().flat_map(|plan| plan.remember));
+            facts.sort();
+            facts.dedup();
+            memory.remember(name, &facts)?;
         }
         Ok(())
+    }
+
+    /// The messages that wait, without trying them.
+    pub fn standings(&self, outbox: &Outbox) -> anyhow::Result<Vec<Standing>> {
+        let mut standings = vec![];
+        for configured in &self.0 {
+            let mut standing = configured.standing();
+            standing.waiting = standing.take_readable(outbox.messages(&configured.name));
+            standings.push(standing);
+        }
+        standings.extend(self.without_notifier(outbox)?);
+        Ok(standings)
+    }
+
+    /// Tries the waiting messages of one notifier, or of all, what failed included.
+    pub fn retry(
+        &self,
+        outbox: &Outbox,
+        only: Option<&str>,
+        now: fn() -> Timestamp,
+        memory: &dyn Memory,
+    ) -> anyhow::Result<Vec<Standing>> {
+        let delivering = Delivering {
+            runtime: runtime()?,
+            now,
+            memory,
+        };
+        let standings = self.chosen(only).map(|configured| {
+            let mut messages = outbox.messages(&configured.name);
+            for message in messages.iter_mut().flatten() {
+                message.retry_failed();
+            }
+            delivering.deliver_waiting(configured, messages)
+        });
+        Ok(standings.collect())
+    }
+
+    /// Sends a test message through one notifier, or through all. Nothing is kept in the outbox.
+    pub fn test(
+        &self,
+        only: Option<&str>,
+        ambient: Ambient,
+        repository: &str,
+    ) -> anyhow::Result<Vec<TestResult>> {
+        let delivering = Delivering {
+            runtime: runtime()?,
+            now: ambient.now,
+            memory: &(),
+        };
+        let envelope = test_message::envelope(ambient, repository)?;
+        let results = self.chosen(only);
+        Ok(results
+            .map(|configured| TestResult {
+                notifier: configured.name.clone(),
+                destination: configured.notifier.destination(),
+                results: delivering.deliver_once(configured, &envelope),
+            })
+            .collect())
+    }
+
+    /// Whether urldb.toml names no notifier.
+    pub fn is_empty(&self) -> bool {
+        self.0.is_empty()
+    }
+
+    fn chosen(&self, only: Option<&str>) -> impl Iterator<Item = &ConfiguredNotifier> {
+        let all = self.0.iter();
+        all.filter(move |configured| only.is_none_or(|name| name == configured.name))
     }
 
     /// Delivers the messages in the outbox, and this run's report to the notifiers that show the
@@ -121,7 +211,7 @@ impl Notifiers {
         now: fn() -> Timestamp,
         memory: &dyn Memory,
     ) -> anyhow::Result<Vec<Standing>> {
-        let courier = Delivering {
+        let delivering = Delivering {
             runtime: runtime()?,
             now,
             memory,
@@ -129,9 +219,9 @@ impl Notifiers {
         let mut standings = vec![];
         for configured in &self.0 {
             standings.push(if configured.notifier.replaces_earlier() {
-                courier.deliver_latest(configured, envelope)
+                delivering.deliver_latest(configured, envelope)
             } else {
-                courier.deliver_waiting(configured, outbox.messages(&configured.name))
+                delivering.deliver_waiting(configured, outbox.messages(&configured.name))
             });
         }
         standings.extend(self.without_notifier(outbox)?);
@@ -184,29 +274,36 @@ impl Delivering<'_> {
     /// Delivers the report of this run, of which no copy is kept.
     fn deliver_latest(&self, configured: &ConfiguredNotifier, envelope: &Envelope) -> Standing {
         let mut standing = configured.standing();
-        let planned = match configured.deliveries(envelope) {
-            Ok(planned) => ids(&planned),
-            Err(error) => {
-                standing.errors.push(error);
-                return standing;
-            }
-        };
-        let results = Mutex::new(vec![]);
-        let report = |delivery: Delivery| lock(&results).push(delivery);
-        let ended = self.within_time(configured, envelope, &planned, &report);
-        let results = results.into_inner().unwrap_or_else(PoisonError::into_inner);
-        for delivery in results {
+        let envelope = audience::routed(envelope, &configured.audience);
+        for delivery in self.deliver_once(configured, &envelope) {
             match delivery.outcome {
-                DeliveryOutcome::Delivered => standing.delivered.push(delivery.into()),
+                DeliveryOutcome::Delivered => standing.delivered.push(Delivered {
+                    to: standing.destination.clone(),
+                    message: delivery.message,
+                }),
                 DeliveryOutcome::Retry | DeliveryOutcome::Failed => {
                     standing.errors.push(delivery.message);
                 }
             }
         }
         standing
-            .errors
-            .extend(ended.err().map(|fault| fault.message));
-        standing
+    }
+
+    /// Tries all deliveries of a report of which no copy is kept.
+    fn deliver_once(&self, configured: &ConfiguredNotifier, envelope: &Envelope) -> Vec<Delivery> {
+        let planned = match configured.deliveries(envelope) {
+            Ok(planned) => ids(&planned),
+            Err(error) => return vec![Delivery::failed("", error)],
+        };
+        let results = Mutex::new(vec![]);
+        let report = |delivery: Delivery| lock(&results).push(delivery);
+        let ended = self.within_time(configured, envelope, &planned, &report);
+        let mut results = results.into_inner().unwrap_or_else(PoisonError::into_inner);
+        results.extend(ended.err().map(|fault| Delivery {
+            scope: fault.scope,
+            ..Delivery::retry("", fault.message)
+        }));
+        results
     }
 
     /// Tries the waiting messages of one notifier. Messages with few tries come first, so that no
@@ -235,10 +332,14 @@ impl Delivering<'_> {
             if !stopped && began.elapsed() < TOTAL_LIMIT && !due.is_empty() {
                 stopped = self.try_message(configured, &mut message, &due, &mut standing);
             }
-            if !message.is_done() {
+            if message.is_done() {
+                standing.sent += 1;
+                let removed = message.remove();
+                standing
+                    .errors
+                    .extend(removed.err().map(|error| explain(&error)));
+            } else {
                 standing.waiting.push(message);
-            } else if let Err(error) = message.remove() {
-                standing.errors.push(explain(&error));
             }
         }
         standing.sort();
@@ -257,6 +358,7 @@ impl Delivering<'_> {
         let name = &configured.name;
         let mut envelope = message.envelope().clone();
         self.memory.recall(name, &mut envelope);
+        envelope.delay = message.delay((self.now)());
         let results = Mutex::new(Results {
             message,
             delivered: vec![],
@@ -286,11 +388,20 @@ impl Delivering<'_> {
             };
             results.add(without_result, name, self.memory, (self.now)());
         }
-        standing
-            .delivered
-            .extend(results.delivered.into_iter().map(Into::into));
-        standing.errors.extend(results.errors);
-        results.stopped
+        let Results {
+            message,
+            delivered,
+            errors,
+            stopped,
+            ..
+        } = results;
+        let delivered = delivered.into_iter().map(|delivery| Delivered {
+            to: message.recipient(&delivery.id).to_owned(),
+            message: delivery.message,
+        });
+        standing.delivered.extend(delivered);
+        standing.errors.extend(errors);
+        stopped
     }
 
     /// Lets the notifier deliver.
@@ -437,6 +548,7 @@ mod tests {
         let configured = |name: &str, panics| ConfiguredNotifier {
             name: name.to_owned(),
             kind: "test",
+            audience: Audience::news(),
             settings: String::new(),
             notifier: Box::new(Fragile { panics }),
         };

@@ -8,7 +8,7 @@ use anyhow::Context;
 use jiff::Timestamp;
 use serde::{Deserialize, Serialize};
 use urldb_protocol::{
-    Delivery, DeliveryOutcome, Envelope, PROTOCOL, PlannedDelivery, Remembered, Scope,
+    Delay, Delivery, DeliveryOutcome, Envelope, PROTOCOL, PlannedDelivery, Scope,
 };
 use urldb_text::sanitize;
 
@@ -187,6 +187,13 @@ impl Message {
         deliveries.filter(|delivery| delivery.outcome != KeptOutcome::Delivered)
     }
 
+    /// The recipient of the delivery with this id.
+    pub(super) fn recipient(&self, id: &str) -> &str {
+        let mut deliveries = self.content.deliveries.iter().flatten();
+        let found = deliveries.find(|delivery| delivery.id == id);
+        found.map_or("", |delivery| delivery.to.as_str())
+    }
+
     /// Number of tries of the delivery that was tried most often.
     pub(crate) fn attempts(&self) -> u32 {
         let attempts = self.waiting().map(|delivery| delivery.attempts);
@@ -202,6 +209,20 @@ impl Message {
     /// Whether every delivery was made.
     pub(crate) fn is_done(&self) -> bool {
         self.content.deliveries.is_some() && self.waiting().next().is_none()
+    }
+
+    /// Why the message is late, if an earlier run has tried it.
+    pub(super) fn delay(&self, now: Timestamp) -> Option<Delay> {
+        let first_tried = self
+            .waiting()
+            .filter_map(|delivery| delivery.first_tried)
+            .min()?;
+        let last = self.waiting().max_by_key(|delivery| delivery.last_tried)?;
+        Some(Delay {
+            first_tried,
+            now,
+            reason: last.message.clone(),
+        })
     }
 
     /// Follows a change of the notifier's settings, whose digest is `settings`: deliveries that failed
@@ -339,15 +360,4 @@ impl KeptDelivery {
 /// Text of a notifier, sanitized and of bounded length.
 fn bounded(text: &str) -> String {
     sanitize(text).chars().take(LONGEST_TEXT).collect()
-}
-
-/// The facts that the planned deliveries of a report remember.
-pub(super) fn remembered(planned: &[PlannedDelivery]) -> Vec<Remembered> {
-    let facts = planned
-        .iter()
-        .flat_map(|plan| plan.remember.iter().cloned());
-    let mut facts: Vec<_> = facts.collect();
-    facts.sort();
-    facts.dedup();
-    facts
 }

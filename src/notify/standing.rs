@@ -3,7 +3,6 @@
 use std::time::Duration;
 
 use jiff::Timestamp;
-use urldb_protocol::Delivery;
 
 use super::outbox::{KeptDelivery, KeptOutcome, Message};
 use crate::explain::explain;
@@ -22,6 +21,8 @@ pub struct Standing {
     pub destination: String,
     /// The deliveries of this run.
     pub delivered: Vec<Delivered>,
+    /// Number of messages that are delivered completely now.
+    pub sent: u64,
     /// The messages that wait, the oldest first.
     pub(crate) waiting: Vec<Message>,
     /// Errors besides the deliveries, such as a message that cannot be read.
@@ -37,15 +38,6 @@ pub struct Delivered {
     pub message: String,
 }
 
-impl From<Delivery> for Delivered {
-    fn from(delivery: Delivery) -> Self {
-        Self {
-            to: String::new(),
-            message: delivery.message,
-        }
-    }
-}
-
 impl Standing {
     pub(super) fn new(notifier: &str, kind: &'static str, destination: String) -> Self {
         Self {
@@ -53,6 +45,7 @@ impl Standing {
             kind,
             destination,
             delivered: vec![],
+            sent: 0,
             waiting: vec![],
             errors: vec![],
         }

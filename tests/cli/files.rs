@@ -110,7 +110,7 @@ fn everything_wrong_in_the_configuration_is_said_in_one_pass() {
     sandbox.urldb(&["list"]).code(2).complains(&[
         "urldb.toml:2:1: unknown key `timout` in [check]; did you mean `timeout`?",
         "urldb.toml:3:11: `confirm` should be a number from 1 up",
-        "urldb.toml:4:1: [notify.x]: no notifier is of type \"pigeon\"",
+        "urldb.toml:5:8: no notifier is of type \"pigeon\"",
     ]);
     sandbox
         .urldb(&["--config", "none.toml", "list"])

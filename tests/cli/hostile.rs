@@ -70,7 +70,7 @@ fn database() -> String {
 
 /// Every command, as `urldb --help` names it, with arguments that make it print what is hostile;
 /// or the reason why it prints nothing from outside.
-const COMMANDS: [(&str, Result<&[&str], &str>); 27] = [
+const COMMANDS: [(&str, Result<&[&str], &str>); 31] = [
     ("init", Err("prints names of its own files")),
     (
         "add",
@@ -107,6 +107,13 @@ const COMMANDS: [(&str, Result<&[&str], &str>); 27] = [
     ("check", Ok(&["-v", "check"])),
     ("run", Ok(&["-v", "run"])),
     ("accept", Ok(&["accept", "--force", "--all", "--yes"])),
+    ("notify list", Ok(&["notify", "list"])),
+    ("notify test", Ok(&["notify", "test"])),
+    ("notify retry", Ok(&["notify", "retry"])),
+    (
+        "notify drop",
+        Ok(&["notify", "drop", "##[set-env name=A]b\u{202e}"]),
+    ),
     ("archive list", Ok(&["archive", "list"])),
     ("archive get", Err("prints the bytes of a capture")),
     (

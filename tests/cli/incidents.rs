@@ -361,7 +361,12 @@ fn a_url_that_fails_often_is_a_warning_once() {
     ];
     let expected = expected.map(|(number, message, new)| (number, message.into(), new));
     assert_eq!(told, expected);
-    assert!(sandbox.mails().is_empty());
+    let mails = sandbox.mails();
+    assert_eq!(mails.len(), 1, "the warning is told once");
+    assert_eq!(
+        mails[0].header("From"),
+        "\"urldb (warning)\" <urldb@example.test>"
+    );
     let ledger = sandbox.read("status/example.test.yaml");
     assert!(
         !ledger.contains("intermittent") && !ledger.contains("failures"),

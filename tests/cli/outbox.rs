@@ -2,11 +2,17 @@
 
 use std::fs;
 use std::net::TcpListener;
+use std::sync::Arc;
+use std::time::{Duration, Instant};
+
+use rcgen::{CertificateParams, KeyPair};
+use rustls::pki_types::PrivateKeyDer;
+use rustls::{ServerConfig, ServerConnection, StreamOwned};
 
 use crate::mime::mail_of;
-use crate::sandbox::Sandbox;
+use crate::sandbox::{Sandbox, eventually};
 use crate::site::{Site, promises};
-use crate::smtp::{Server, SmtpReplies, SmtpSession};
+use crate::smtp::{CLOSE, Server, SmtpReplies, SmtpSession};
 
 /// A URL that is gone, and a mail server on this port to tell of it.
 fn broken(port: u16) -> (Site, Sandbox) {
@@ -19,13 +25,23 @@ fn broken(port: u16) -> (Site, Sandbox) {
 
 /// Points the configuration to a mail server.
 fn send_to(sandbox: &Sandbox, port: u16) {
+    let server = format!("server = \"127.0.0.1\"\ntls = \"none\"\nport = {port}\n");
+    configure(sandbox, &format!("to = [\"me@example.test\"]\n{server}"));
+}
+
+/// Points the configuration to a mail server that gets mail for two recipients.
+fn send_two_to(sandbox: &Sandbox, port: u16, more: &str) {
+    let server = format!("server = \"127.0.0.1\"\ntls = \"none\"\nport = {port}\n");
+    let to = "to = [\"ada@example.test\", \"bob@example.test\"]\n";
+    configure(sandbox, &format!("{to}{server}{more}"));
+}
+
+/// Replaces `[notify.mail]`.
+fn configure(sandbox: &Sandbox, keys: &str) {
     let before = sandbox.read("urldb.toml");
     let (rest, _) = before.split_once("[notify.mail]").unwrap_or((&before, ""));
-    let mail = format!(
-        "[notify.mail]\ntype = \"email\"\nfrom = \"urldb@example.test\"\n\
-         to = [\"me@example.test\"]\nserver = \"127.0.0.1\"\ntls = \"none\"\nport = {port}\n"
-    );
-    sandbox.write("urldb.toml", format!("{rest}{mail}"));
+    let mail = "[notify.mail]\ntype = \"email\"\nfrom = \"urldb@example.test\"\n";
+    sandbox.write("urldb.toml", format!("{rest}{mail}{keys}"));
 }
 
 /// A port where nobody listens.
@@ -152,4 +168,455 @@ fn findings_are_printed_before_mail_is_sent() {
     drop((connection, silent));
     assert_eq!(run.end().code(), Some(1));
     assert_eq!(waiting(&sandbox), 1);
+}
+
+/// Compares a text with its snapshot, without times, ids and ports.
+macro_rules! assert_text {
+    ($name:literal, $text:expr) => {
+        insta::with_settings!({filters => vec![
+            (r"\d{4}-\d\d-\d\d \d\d:\d\d UTC", "[time]"),
+            (r"\b[0-9a-f]{8}\b", "[id]"),
+            (r"(127\.0\.0\.1|localhost):\d+", "$1:[port]"),
+        ]}, {
+            insta::assert_snapshot!($name, $text);
+        });
+    };
+}
+
+/// Sets one reply of a server.
+type SetReply = fn(&mut SmtpReplies, &'static str);
+
+/// The replies before the message is taken.
+const STAGES: [(&str, SetReply); 6] = [
+    ("greeting", |replies, text| replies.greeting = text),
+    ("EHLO", |replies, text| replies.ehlo = text),
+    ("MAIL", |replies, text| replies.mail = text),
+    ("RCPT", |replies, text| replies.rcpt = text),
+    ("DATA", |replies, text| replies.data = text),
+    ("the final dot", |replies, text| replies.end = text),
+];
+
+/// Whatever fails at whatever stage, the message is kept, and arrives once after the server works.
+#[test]
+fn no_fault_of_a_server_loses_or_doubles_a_message() {
+    let (_site, sandbox) = broken(closed_port());
+    let mut run = 0;
+    for (stage, set) in STAGES {
+        for (text, code) in [("", 1), (CLOSE, 1), ("451 later", 1), ("550 never", 2)] {
+            run += 1;
+            let mut replies = SmtpReplies::default();
+            set(&mut replies, text);
+            let faulty = Server::start(replies);
+            let timeout = if text.is_empty() {
+                "timeout = \"300ms\"\n"
+            } else {
+                ""
+            };
+            send_two_to(&sandbox, faulty.port, timeout);
+            // The first run has the news; the others only try again.
+            let ran = sandbox.urldb(&["run", "-q"]).code(code);
+            let what = format!("{stage} {text:?}");
+            assert_eq!(waiting(&sandbox), 1, "{what}");
+            assert!(
+                ran.err.contains("mail (mail) was not sent"),
+                "{what}: {ran:#?}"
+            );
+            let words = text.split_once(' ').map_or("", |(_, words)| words);
+            assert!(ran.err.contains(words), "{what}: {ran:#?}");
+            assert!(faulty.received().accepted.is_empty(), "{what}");
+            let listed = sandbox.urldb(&["notify", "list"]);
+            assert!(listed.out.contains("1 waiting"), "{what}: {listed:#?}");
+            assert!(
+                listed.out.contains(&format!("tried {run} time")),
+                "{what}: {listed:#?}"
+            );
+        }
+    }
+    let ready = Server::start(SmtpReplies::default());
+    send_two_to(&sandbox, ready.port, "");
+    sandbox.urldb(&["run"]).code(1);
+    let accepted = ready.received().accepted;
+    assert_eq!(accepted.len(), 1);
+    assert_eq!(accepted[0].0, ["<ada@example.test>", "<bob@example.test>"]);
+    assert_eq!(waiting(&sandbox), 0);
+    sandbox.urldb(&["run"]).code(1);
+    assert!(ready.is_left_alone());
+}
+
+#[test]
+fn a_refused_login_and_a_missing_starttls_are_kept_and_tried_by_every_run() {
+    let no_login = Server::start(SmtpReplies {
+        ehlo: "250-mail\r\n250 AUTH PLAIN LOGIN",
+        auth: "535 5.7.8 Authentication credentials invalid",
+        ..SmtpReplies::default()
+    });
+    let (_site, sandbox) = broken(no_login.port);
+    let login = "user = \"urldb\"\npassword-env = \"SMTP_PASSWORD\"\n";
+    send_two_to(&sandbox, no_login.port, login);
+    let secret = [("SMTP_PASSWORD", "hunter2")];
+    let run = |arguments: &[&str]| sandbox.urldb_with_env(arguments, &secret).code(2);
+    let first = run(&["run"]);
+    assert_text!("refused_login", first.err);
+    assert_eq!(no_login.received().commands.len(), 2);
+    // Every run tries again, and only once for all that waits.
+    run(&["run", "-q"]);
+    assert_eq!(no_login.received().commands.len(), 2);
+    let listed = run(&["notify", "list"]);
+    assert_text!("refused_login_listed", listed.out);
+    assert_text!("refused_login_tested", run(&["notify", "test", "mail"]).out);
+    no_login.received();
+    for ran in [first, listed] {
+        assert!(!format!("{ran:?}").contains("hunter2"));
+    }
+
+    let no_starttls = Server::start(SmtpReplies::default());
+    let keys = format!(
+        "to = [\"me@example.test\"]\nserver = \"127.0.0.1\"\nport = {}\n{login}",
+        no_starttls.port
+    );
+    configure(&sandbox, &keys);
+    let ran = run(&["run", "-q"]);
+    assert_text!("no_starttls", ran.err);
+    let commands = no_starttls.received().commands;
+    assert!(
+        commands.iter().all(|command| !command.starts_with("AUTH")),
+        "{commands:?}"
+    );
+    assert_eq!(waiting(&sandbox), 1);
+
+    // After a change of the section the waiting message goes out, once.
+    let ready = Server::start(SmtpReplies::default());
+    send_two_to(&sandbox, ready.port, "");
+    let retried = sandbox.urldb(&["notify", "retry", "mail"]).code(0);
+    assert_text!("retried", retried.out);
+    assert_eq!(ready.received().accepted.len(), 1);
+    assert_eq!(waiting(&sandbox), 0);
+    assert_text!(
+        "nothing_waits",
+        sandbox.urldb(&["notify", "list"]).code(0).out
+    );
+}
+
+#[test]
+fn one_unknown_recipient_of_two_is_tried_after_a_change() {
+    let server = Server::start(SmtpReplies {
+        bob: Some("550 no such user"),
+        ..SmtpReplies::default()
+    });
+    let (_site, sandbox) = broken(server.port);
+    send_two_to(&sandbox, server.port, "");
+    let ran = sandbox.urldb(&["run"]).code(2);
+    assert_text!("unknown_recipient", ran.err);
+    let accepted = server.received().accepted;
+    assert_eq!(accepted.len(), 1);
+    assert_eq!(accepted[0].0, ["<ada@example.test>"]);
+    assert_text!(
+        "unknown_recipient_listed",
+        sandbox.urldb(&["notify", "list"]).code(2).out
+    );
+    // No run tries bob again, and no run writes to ada again.
+    sandbox.urldb(&["run", "-q"]).code(2);
+    assert!(server.is_left_alone());
+    sandbox.urldb(&["notify", "retry"]).code(2);
+    let again = server.received();
+    assert!(
+        again
+            .commands
+            .iter()
+            .all(|command| !command.contains("ada@")),
+        "{again:?}"
+    );
+
+    // A corrected address gets the message, with the same id, and the others do not.
+    let ready = Server::start(SmtpReplies::default());
+    let to = "to = [\"ada@example.test\", \"bobby@example.test\"]\n";
+    let keys = format!(
+        "{to}server = \"127.0.0.1\"\ntls = \"none\"\nport = {}\n",
+        ready.port
+    );
+    configure(&sandbox, &keys);
+    sandbox.urldb(&["run"]).code(1);
+    let corrected = ready.received().accepted;
+    assert_eq!(corrected[0].0, ["<bobby@example.test>"]);
+    let id = |mail: &[u8]| mail_of(mail).header("Message-ID").to_owned();
+    assert_eq!(id(&corrected[0].1), id(&accepted[0].1));
+    assert_eq!(waiting(&sandbox), 0);
+}
+
+#[test]
+fn a_run_that_is_killed_before_the_last_answer_sends_again() {
+    let silent = Server::start(SmtpReplies {
+        end: "",
+        ..SmtpReplies::default()
+    });
+    let (_site, sandbox) = broken(silent.port);
+    let mut run = sandbox.start(&["run"]);
+    run.expect("checked 1 of 1 URL");
+    // The server has the whole message when it answers nothing.
+    eventually("the message is in the outbox", || waiting(&sandbox) == 1);
+    std::thread::sleep(Duration::from_millis(500));
+    run.signal("-KILL");
+    assert!(!run.end().success());
+    let first = message_id(&silent.received());
+    assert_eq!(waiting(&sandbox), 1);
+
+    let ready = Server::start(SmtpReplies::default());
+    send_to(&sandbox, ready.port);
+    sandbox.urldb(&["run"]).code(1);
+    let accepted = ready.received().accepted;
+    assert_eq!(accepted.len(), 1);
+    assert_eq!(mail_of(&accepted[0].1).header("Message-ID"), first);
+    assert_eq!(waiting(&sandbox), 0);
+}
+
+#[test]
+fn a_hang_at_the_goodbye_is_a_delivery() {
+    let server = Server::start(SmtpReplies {
+        quit: "",
+        ..SmtpReplies::default()
+    });
+    let (_site, sandbox) = broken(server.port);
+    sandbox.urldb(&["run"]).code(1);
+    assert_eq!(server.received().accepted.len(), 1);
+    assert_eq!(waiting(&sandbox), 0);
+}
+
+#[test]
+fn a_hanging_server_costs_one_time_limit() {
+    let (site, sandbox) = broken(closed_port());
+    // Three messages: broken, recovered, broken.
+    sandbox.urldb(&["run"]).code(1);
+    site.serve("/a", crate::support::Reply::ok("first"));
+    sandbox.urldb(&["run"]).code(0);
+    site.remove("/a");
+    sandbox.urldb(&["run"]).code(1);
+    assert_eq!(waiting(&sandbox), 3);
+    let silent = Server::start(SmtpReplies {
+        greeting: "",
+        ..SmtpReplies::default()
+    });
+    send_two_to(&sandbox, silent.port, "timeout = \"2s\"\n");
+    let began = Instant::now();
+    let ran = sandbox.urldb(&["notify", "retry"]).code(2);
+    assert!(
+        began.elapsed() < Duration::from_secs(5),
+        "{:?}",
+        began.elapsed()
+    );
+    assert!(ran.err.contains("3 messages"), "{ran:#?}");
+    silent.received();
+    assert!(silent.is_left_alone());
+    assert_eq!(waiting(&sandbox), 3);
+}
+
+/// A message of an earlier version is a plain report.
+#[test]
+fn a_message_of_an_earlier_version_is_delivered() {
+    let (_site, sandbox) = broken(closed_port());
+    sandbox.urldb(&["run"]).code(1);
+    let file = sandbox.files("status/outbox", ".json").remove(0);
+    let kept: serde_json::Value = serde_json::from_slice(&fs::read(&file).unwrap()).unwrap();
+    fs::write(&file, serde_json::to_vec(&kept["envelope"]).unwrap()).unwrap();
+    let ready = Server::start(SmtpReplies::default());
+    send_to(&sandbox, ready.port);
+    sandbox.urldb(&["run"]).code(1);
+    assert_eq!(ready.received().accepted.len(), 1);
+    assert_eq!(waiting(&sandbox), 0);
+}
+
+#[test]
+fn a_message_leaves_when_a_person_drops_it() {
+    let (_site, sandbox) = broken(closed_port());
+    sandbox.urldb(&["run"]).code(1);
+    let run = run_of(&sandbox);
+    let id = run.rsplit('-').next().unwrap();
+    sandbox
+        .urldb(&["notify", "drop", "00000000"])
+        .code(2)
+        .complains(&["no message 00000000 waits"]);
+    assert_eq!(waiting(&sandbox), 1);
+    sandbox
+        .urldb(&["notify", "drop", id])
+        .code(0)
+        .says(&["mail: message "]);
+    assert_eq!(waiting(&sandbox), 0);
+    sandbox
+        .urldb(&["notify", "retry"])
+        .code(0)
+        .says(&["No message waits."]);
+}
+
+/// A section that is gone leaves its messages, and somebody has to decide about them.
+#[test]
+fn messages_without_a_notifier_are_named() {
+    let (_site, sandbox) = broken(closed_port());
+    sandbox.urldb(&["run"]).code(1);
+    let config = sandbox.read("urldb.toml");
+    let (rest, _) = config.split_once("[notify.mail]").unwrap();
+    sandbox.write("urldb.toml", rest);
+    sandbox
+        .urldb(&["run"])
+        .code(2)
+        .complains(&["urldb.toml has no [notify.mail]", "urldb notify drop mail/"]);
+    assert_eq!(waiting(&sandbox), 1);
+    sandbox
+        .urldb(&["notify", "test", "mial"])
+        .code(2)
+        .complains(&["urldb.toml has no [notify.mial]"]);
+}
+
+#[test]
+fn a_private_authority_is_trusted_by_ca_file() {
+    let key = KeyPair::generate().unwrap();
+    let params = CertificateParams::new(vec!["localhost".to_owned()]).unwrap();
+    let certificate = params.self_signed(&key).unwrap();
+    let provider = Arc::new(rustls::crypto::ring::default_provider());
+    let tls = ServerConfig::builder_with_provider(provider)
+        .with_safe_default_protocol_versions()
+        .unwrap()
+        .with_no_client_auth()
+        .with_single_cert(
+            vec![certificate.der().clone()],
+            PrivateKeyDer::Pkcs8(key.serialize_der().into()),
+        )
+        .unwrap();
+    let tls = Arc::new(tls);
+    let listener = TcpListener::bind("127.0.0.1:0").unwrap();
+    let server = Server::serve(listener, SmtpReplies::default(), move |tcp| {
+        let connection = ServerConnection::new(Arc::clone(&tls)).unwrap();
+        Ok(StreamOwned::new(connection, tcp))
+    });
+    let (_site, sandbox) = broken(server.port);
+    let keys = format!(
+        "to = [\"me@example.test\"]\nserver = \"localhost\"\ntls = \"implicit\"\nport = {}\n",
+        server.port
+    );
+    configure(&sandbox, &keys);
+    sandbox
+        .urldb(&["run"])
+        .code(1)
+        .complains(&["its certificate is not from a known authority"]);
+    server.received();
+    assert_eq!(waiting(&sandbox), 1);
+
+    sandbox.write("ca.pem", certificate.pem());
+    configure(&sandbox, &format!("{keys}ca-file = \"ca.pem\"\n"));
+    sandbox.urldb(&["run"]).code(1);
+    assert_eq!(server.received().accepted.len(), 1);
+    assert_eq!(waiting(&sandbox), 0);
+}
+
+#[test]
+fn a_sendmail_program_gets_each_recipient() {
+    let (_site, sandbox) = broken(closed_port());
+    let program = "#!/bin/sh\nfor last; do :; done\ncat > \"got-$last\"\n\
+                   echo \"$@\" >> arguments\n[ \"$last\" != bob@example.test ] || \
+                   { echo 'no such user' >&2; exit 67; }\n";
+    sandbox.write("sendmail", program);
+    let path = sandbox.path("sendmail");
+    let mut rights = fs::metadata(&path).unwrap().permissions();
+    std::os::unix::fs::PermissionsExt::set_mode(&mut rights, 0o755);
+    fs::set_permissions(&path, rights).unwrap();
+    let keys = format!(
+        "to = [\"ada@example.test\", \"bob@example.test\"]\nsendmail = [\"{}\", \"-x\"]\n",
+        path.display()
+    );
+    configure(&sandbox, &keys);
+    sandbox.urldb(&["run"]).code(2).complains(&[
+        "did not take the message",
+        "no such user",
+        "bob@example.test",
+    ]);
+    let arguments = sandbox.read("arguments");
+    assert_eq!(
+        arguments,
+        "-x -i -f urldb@example.test -- ada@example.test\n\
+         -x -i -f urldb@example.test -- bob@example.test\n"
+    );
+    let mail = sandbox.read("got-ada@example.test");
+    assert!(!mail.contains('\r'), "{mail}");
+    let mail = mail.replace('\n', "\r\n");
+    assert!(
+        mail_of(mail.as_bytes())
+            .text
+            .contains("http://example.test/a")
+    );
+    assert_eq!(waiting(&sandbox), 1);
+}
+
+#[test]
+fn every_mistake_of_a_notifier_is_named_before_anything_is_fetched() {
+    let (site, sandbox) = broken(closed_port());
+    configure(
+        &sandbox,
+        "to = [\"nobody\"]\nserver = \"mail.example.test:25\"\nport = 70000\ntls = \"ssl\"\n\
+         user = \"me\"\non = [\"brokn\"]\nstates = [\"gon\"]\nremind = \"weekly\"\n\
+         domains = [\"http://x\"]\n[[schedule]]\ncron = \"17 25 * * *\"\n\
+         [[schedule]]\ncron = \"17 4 * * *\"\ntimezone = \"Europe/Berln\"\n\
+         [notify.Mail_2]\ntype = \"emial\"\n",
+    );
+    let ran = sandbox.urldb(&["run"]).code(2);
+    let root = sandbox.path("");
+    let text = ran.err.replace(root.to_str().unwrap(), "");
+    insta::assert_snapshot!(text);
+
+    let with = |keys: &str| {
+        configure(&sandbox, &format!("to = [\"me@example.test\"]\n{keys}"));
+        let ran = sandbox.urldb(&["run"]).code(2);
+        ran.err.replace(root.to_str().unwrap(), "")
+    };
+    sandbox.write("own/email.txt", "{{ run.nam }}");
+    sandbox.write("empty.pem", "");
+    let texts = [
+        with("server = \"localhost\"\nuser = \"me\"\npassword-env = \"NO_SUCH_VARIABLE\"\n"),
+        with("folder = \"mail\"\ntemplates = \"own\"\n"),
+        with("folder = \"mail\"\ntemplates = \"absent\"\n"),
+        with("server = \"localhost\"\nca-file = \"absent.pem\"\n"),
+        with("server = \"localhost\"\nca-file = \"empty.pem\"\n"),
+    ];
+    insta::assert_snapshot!(texts.concat());
+    assert!(site.requests().is_empty());
+}
+
+#[test]
+fn the_mails_about_one_incident_are_a_thread() {
+    let (site, sandbox) = broken(closed_port());
+    configure(&sandbox, "to = [\"me@example.test\"]\nfolder = \"mail\"\n");
+    sandbox.urldb(&["run"]).code(1);
+    sandbox.urldb(&["run"]).code(1);
+    assert_eq!(sandbox.mails().len(), 1, "what is known is no news");
+    configure(
+        &sandbox,
+        "to = [\"me@example.test\"]\nfolder = \"mail\"\nremind = \"1s\"\n",
+    );
+    std::thread::sleep(Duration::from_millis(1100));
+    sandbox.urldb(&["run"]).code(1);
+    assert_eq!(sandbox.mails().len(), 2, "a reminder");
+    site.serve("/a", crate::support::Reply::ok("first"));
+    sandbox.urldb(&["run"]).code(0);
+    sandbox.urldb(&["run"]).code(0);
+
+    let mails = sandbox.mails();
+    let [opening, reminder, recovery] = &mails[..] else {
+        panic!("{} mails", mails.len());
+    };
+    let names = mails
+        .iter()
+        .map(|mail| mail.header("From").split(" <").next().unwrap());
+    let expected = [
+        "\"urldb (broken)\"",
+        "\"urldb (reminder)\"",
+        "\"urldb (recovered)\"",
+    ];
+    assert_eq!(names.collect::<Vec<_>>(), expected);
+    let id = opening.header("Message-ID");
+    assert!(id.ends_with(".mail@example.test>"), "{id}");
+    let subject = format!("Re: {}", opening.header("Subject"));
+    for mail in [reminder, recovery] {
+        assert_eq!(mail.header("In-Reply-To"), id);
+        assert_eq!(mail.header("References"), id);
+        assert_eq!(mail.header("Subject"), subject);
+        assert_eq!(mail.header("List-Id"), opening.header("List-Id"));
+        assert_ne!(mail.header("Message-ID"), id);
+    }
 }

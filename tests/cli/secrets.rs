@@ -104,7 +104,7 @@ fn secrets_stay_between_those_who_need_them() {
     sandbox
         .urldb(&["run"])
         .code(2)
-        .complains(&["[notify.mail] cannot work", "SMTP_PASSWORD"]);
+        .complains(&["[notify.mail]: the environment variable SMTP_PASSWORD is not set"]);
 }
 
 /// A redirect to a URL with a password: only the archive has it, as the server sent it.

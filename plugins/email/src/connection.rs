@@ -52,7 +52,7 @@ impl MailServer {
         host: String,
         port: u16,
         security: Security,
-        authorities: Option<Vec<u8>>,
+        authorities: Option<&[u8]>,
     ) -> Result<Self, settings::Error> {
         let tls = match security {
             Security::None => None,
@@ -60,7 +60,7 @@ impl MailServer {
                 let Ok(name) = ServerName::try_from(host.clone()) else {
                     return Err(settings::Error::ServerName { server: host });
                 };
-                Some((connector(authorities.as_deref())?, name))
+                Some((connector(authorities)?, name))
             }
         };
         Ok(Self {
@@ -264,7 +264,7 @@ mod tests {
         }
     }
 
-    fn server_at(port: u16, security: Security, authority: Option<Vec<u8>>) -> MailServer {
+    fn server_at(port: u16, security: Security, authority: Option<&[u8]>) -> MailServer {
         MailServer::new("localhost".to_owned(), port, security, authority).unwrap()
     }
 
@@ -272,7 +272,7 @@ mod tests {
     async fn the_extensions_that_count_are_those_behind_tls() {
         for security in [Security::Starttls, Security::Implicit] {
             let (port, authority, commands) = serve(security, "").await;
-            let connection = server_at(port, security, Some(authority))
+            let connection = server_at(port, security, Some(&authority))
                 .connect(&ReplyLog::default())
                 .await
                 .unwrap();
@@ -293,7 +293,7 @@ mod tests {
     #[tokio::test]
     async fn text_in_front_of_the_handshake_ends_the_conversation() {
         let (port, authority, _) = serve(Security::Starttls, "250 injected\r\n").await;
-        let server = server_at(port, Security::Starttls, Some(authority));
+        let server = server_at(port, Security::Starttls, Some(&authority));
         let error = server.connect(&ReplyLog::default()).await.err().unwrap();
         assert!(
             error.to_string().contains("between STARTTLS and TLS"),

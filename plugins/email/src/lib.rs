@@ -1,6 +1,7 @@
 //! Sends a report by email: to a mail server, through a sendmail program, or into a folder.
 //!
-//! `settings` holds addresses and the mail server, `message` composes. `transport` delivers: `smtp`
+//! `settings` holds addresses and the mail server, `threads` says which mails a report needs, `message`
+//! composes one. `transport` delivers: `smtp`
 //! over a `connection`, whose incoming data `guard` bounds, or `sendmail`.
 //! The same report always gives the same message, byte for byte. The Message-ID is the same too,
 //! so mail programs recognize a message that arrives twice.
@@ -12,16 +13,19 @@ mod message;
 mod sendmail;
 mod settings;
 mod smtp;
+mod threads;
 mod transport;
 
 use urldb_protocol::{
     Delivery, DeliveryFuture, Envelope, Notifier, PlannedDelivery, ReportDelivery,
 };
 
+use lettre::Address;
 use message::Composer;
 pub use settings::{
     Credentials, Error, Security, Settings, SmtpServer, Templates, Transport, check_address,
 };
+use threads::Thread;
 use transport::{Letter, MailTransport, Recipient};
 
 /// The email notifier. Each recipient of each mail is a delivery.
@@ -40,26 +44,80 @@ impl EmailNotifier {
         })
     }
 
-    /// Composes the mail about a report, to find mistakes in templates.
+    /// Composes the mails of a report, to find mistakes in templates.
     ///
     /// # Errors
     /// The first mistake, with its place.
     pub fn check(&self, envelope: &Envelope) -> Result<(), Error> {
-        self.composer.compose(envelope)?;
+        for thread in self.threads(envelope) {
+            self.composer.compose(envelope, &thread)?;
+        }
         Ok(())
+    }
+
+    fn threads(&self, envelope: &Envelope) -> Vec<Thread> {
+        threads::threads(envelope, self.composer.name())
+    }
+
+    /// The letters for the deliveries with these ids. A mail that cannot be composed is reported.
+    fn letters(
+        &self,
+        envelope: &Envelope,
+        pending: &[String],
+        report: ReportDelivery<'_>,
+    ) -> Vec<Letter> {
+        let mut letters = vec![];
+        for thread in self.threads(envelope) {
+            let recipients = self.composer.recipients().map(|address| Recipient {
+                delivery: delivery_id(&thread, address),
+                address: address.clone(),
+            });
+            let recipients: Vec<_> = recipients
+                .filter(|recipient| pending.contains(&recipient.delivery))
+                .collect();
+            if recipients.is_empty() {
+                continue;
+            }
+            match self.composer.compose(envelope, &thread) {
+                Ok(mail) => letters.push(Letter { mail, recipients }),
+                Err(error) => {
+                    for Recipient { delivery, .. } in &recipients {
+                        report(Delivery {
+                            advice: Some("check the folder of `templates`".to_owned()),
+                            ..Delivery::failed(delivery, error.to_string())
+                        });
+                    }
+                }
+            }
+        }
+        letters
     }
 }
 
+fn delivery_id(thread: &Thread, address: &Address) -> String {
+    format!("{}/{address}", thread.key)
+}
+
 impl Notifier for EmailNotifier {
-    fn deliveries(&self, _: &Envelope) -> Vec<PlannedDelivery> {
-        let recipients = self.composer.recipients();
-        let plan = |address: &lettre::Address| PlannedDelivery {
-            id: address.to_string(),
-            about: String::new(),
-            to: address.to_string(),
-            remember: vec![],
-        };
-        recipients.map(plan).collect()
+    fn deliveries(&self, envelope: &Envelope) -> Vec<PlannedDelivery> {
+        let mut planned = vec![];
+        for thread in self.threads(envelope) {
+            let about = self.composer.subject(envelope, &thread);
+            let about = about.unwrap_or_default();
+            for (index, address) in self.composer.recipients().enumerate() {
+                planned.push(PlannedDelivery {
+                    id: delivery_id(&thread, address),
+                    about: about.clone(),
+                    to: address.to_string(),
+                    // Once for all recipients.
+                    remember: match index {
+                        0 => self.composer.remember(envelope, &thread),
+                        _ => vec![],
+                    },
+                });
+            }
+        }
+        planned
     }
 
     fn deliver<'a>(
@@ -69,27 +127,8 @@ impl Notifier for EmailNotifier {
         report: ReportDelivery<'a>,
     ) -> DeliveryFuture<'a> {
         Box::pin(async move {
-            let mail = match self.composer.compose(envelope) {
-                Ok(mail) => mail,
-                Err(error) => {
-                    for id in pending {
-                        report(Delivery::failed(id, error.to_string()));
-                    }
-                    return;
-                }
-            };
-            let recipients = self.composer.recipients();
-            let recipients = recipients.map(|address| Recipient {
-                delivery: address.to_string(),
-                address: address.clone(),
-            });
-            let letter = Letter {
-                mail,
-                recipients: recipients
-                    .filter(|recipient| pending.contains(&recipient.delivery))
-                    .collect(),
-            };
-            self.transport.deliver(&[letter], report).await;
+            let letters = self.letters(envelope, pending, report);
+            self.transport.deliver(&letters, report).await;
         })
     }
 

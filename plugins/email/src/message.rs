@@ -5,10 +5,11 @@ use std::time::{Duration, SystemTime};
 use lettre::Address;
 use lettre::message::header::{ContentTransferEncoding, ContentType, HeaderName, HeaderValue};
 use lettre::message::{Body, Mailbox, Message, MultiPart, SinglePart};
-use urldb_protocol::Envelope;
+use urldb_protocol::{Envelope, Remembered};
 use urldb_render::{Renderer, View, one_line, shorten};
 
 use crate::settings::{self, Error, Settings, Templates};
+use crate::threads::{self, NEWS, Thread};
 
 const SUBJECT: &str = "email-subject.txt";
 const TEXT: &str = "email.txt";
@@ -64,38 +65,108 @@ impl Composer {
         })
     }
 
+    /// The name of the notifier.
+    pub(crate) fn name(&self) -> &str {
+        &self.name
+    }
+
     /// The addresses of the recipients.
     pub(crate) fn recipients(&self) -> impl Iterator<Item = &Address> {
         self.to.iter().map(|to| &to.email)
     }
 
-    pub(crate) fn compose(&self, envelope: &Envelope) -> Result<OutgoingMail, Error> {
-        let (view, html) = self.largest_that_fits(envelope)?;
-        let subject = self.renderer.render(SUBJECT, &view)?;
-        let text = self.renderer.render(TEXT, &view)?;
-        let id = format!("{}.{}", token(&envelope.run.id), self.name);
+    /// The Message-ID of a mail, without angle brackets.
+    fn message_id(&self, envelope: &Envelope, thread: &Thread) -> String {
+        format!(
+            "{}@{}",
+            self.file_name(envelope, thread),
+            self.from.email.domain()
+        )
+    }
 
+    /// The part of the Message-ID in front of the host: `RUN.NAME` for the mail about all that is new,
+    /// `RUN.KEY.NAME` for others.
+    fn file_name(&self, envelope: &Envelope, thread: &Thread) -> String {
+        let (run, name) = (token(&envelope.run.id), &self.name);
+        if thread.key == NEWS {
+            format!("{run}.{name}")
+        } else {
+            format!("{run}.{}.{name}", token(&thread.key))
+        }
+    }
+
+    /// The subject of a mail: a mail that follows another one repeats its subject, since mail programs
+    /// join only equal subjects.
+    pub(crate) fn subject(&self, envelope: &Envelope, thread: &Thread) -> Result<String, Error> {
+        let subject = if envelope.run.test {
+            format!("Test of urldb [{}]", project(envelope))
+        } else if let Some(opening) = &thread.opening {
+            format!("Re: {}", opening.subject)
+        } else {
+            let view = View::new(&threads::part(envelope, thread), MOST_ROWS);
+            self.renderer.render(SUBJECT, &view)?
+        };
+        Ok(shorten(&one_line(subject.trim()), LONGEST_SUBJECT))
+    }
+
+    /// What later mails of the thread need.
+    pub(crate) fn remember(&self, envelope: &Envelope, thread: &Thread) -> Vec<Remembered> {
+        // A template that fails is reported by the delivery.
+        let subject = self.subject(envelope, thread).unwrap_or_default();
+        threads::remember(thread, &self.message_id(envelope, thread), &subject)
+    }
+
+    pub(crate) fn compose(
+        &self,
+        envelope: &Envelope,
+        thread: &Thread,
+    ) -> Result<OutgoingMail, Error> {
+        let part = threads::part(envelope, thread);
+        let (text, html) = if envelope.run.test {
+            test_body(envelope)
+        } else {
+            let (view, html) = self.largest_that_fits(&part)?;
+            (self.renderer.render(TEXT, &view)?, html)
+        };
+        let mut from = self.from.clone();
+        if let Some(label) = thread.label {
+            let name = from.name.as_deref().unwrap_or("urldb");
+            from.name = Some(format!("{name} ({label})"));
+        }
+        let quoted = quoted(&from);
         let mut builder = Message::builder()
-            .from(self.from.clone())
-            .subject(shorten(&one_line(subject.trim()), LONGEST_SUBJECT))
+            .from(from)
+            .subject(self.subject(envelope, thread)?)
             .date(date(envelope))
-            .message_id(Some(format!("<{id}@{}>", self.from.email.domain())))
-            .raw_header(HeaderValue::new(
-                HeaderName::new_from_ascii_str("Auto-Submitted"),
-                "auto-generated".to_owned(),
-            ));
+            .message_id(Some(format!("<{}>", self.message_id(envelope, thread))))
+            .raw_header(raw_header("List-Id", self.list_id(envelope)))
+            .raw_header(raw_header("Auto-Submitted", "auto-generated".to_owned()));
+        if let Some(from) = &quoted {
+            builder = builder.raw_header(raw_header("From", from.clone()));
+        }
+        if let Some(opening) = &thread.opening {
+            let id = format!("<{}>", opening.message_id);
+            builder = builder.in_reply_to(id.clone()).references(id);
+        }
         for to in &self.to {
             builder = builder.to(to.clone());
         }
         // No encoded body can contain `=_`, so no body can contain its own boundary.
         let parts = MultiPart::alternative()
-            .boundary(format!("=_{id}"))
-            .singlepart(part(ContentType::TEXT_PLAIN, text))
-            .singlepart(part(ContentType::TEXT_HTML, html));
+            .boundary(format!("=_{}", token(&envelope.run.id)))
+            .singlepart(single_part(ContentType::TEXT_PLAIN, text))
+            .singlepart(single_part(ContentType::TEXT_HTML, html));
         Ok(OutgoingMail {
             message: builder.multipart(parts)?,
-            id,
+            id: self.file_name(envelope, thread),
         })
+    }
+
+    /// Identifies the mails about one project (RFC 2919): `sky-urls <sky-urls.urldb.example.org>`.
+    fn list_id(&self, envelope: &Envelope) -> String {
+        let name = token(project(envelope)).to_ascii_lowercase();
+        let name = if name.is_empty() { "urldb" } else { &name };
+        format!("{name} <{name}.urldb.{}>", self.from.email.domain())
     }
 
     fn largest_that_fits(&self, envelope: &Envelope) -> Result<(View, String), Error> {
@@ -113,12 +184,48 @@ impl Composer {
 
 /// One alternative of the message. Quoted-printable is plain ASCII in short lines: no mail server
 /// has a reason to change it, and no line looks like the end of the message.
-fn part(content_type: ContentType, text: String) -> SinglePart {
+fn single_part(content_type: ContentType, text: String) -> SinglePart {
     let body = match Body::new_with_encoding(text, ContentTransferEncoding::QuotedPrintable) {
         Ok(body) => body,
         Err(bytes) => Body::new(bytes),
     };
     SinglePart::builder().header(content_type).body(body)
+}
+
+/// The address with its name in quotes, as people write it, if the name is plain ASCII. The library
+/// encodes every name with a bracket.
+fn quoted(mailbox: &Mailbox) -> Option<String> {
+    let name = mailbox.name.as_deref()?;
+    let is_plain = |char: char| matches!(char, ' '..='~') && !matches!(char, '"' | '\\');
+    let is_short = name.len() <= LONGEST_TOKEN;
+    (is_short && name.chars().all(is_plain)).then(|| format!("\"{name}\" <{}>", mailbox.email))
+}
+
+/// The name of the project; that of the repository in a report of an earlier version.
+fn project(envelope: &Envelope) -> &str {
+    match envelope.run.project.as_str() {
+        "" => &envelope.run.repository,
+        project => project,
+    }
+}
+
+/// The body of a test message, as text and as HTML.
+fn test_body(envelope: &Envelope) -> (String, String) {
+    let time = envelope.run.started.strftime("%Y-%m-%d %H:%M UTC");
+    let text = format!(
+        "This is a test: `urldb notify test` sent it on {time}.\n\nNothing has happened, and \
+         mails of urldb reach you.\n"
+    );
+    let html = format!(
+        "<!doctype html>\n<html lang=\"en\">\n<title>Test of urldb</title>\n<p>This is a test: \
+         <code>urldb notify test</code> sent it on {time}.</p>\n<p>Nothing has happened, and mails of \
+         urldb reach you.</p>\n</html>\n"
+    );
+    (text, html)
+}
+
+fn raw_header(name: &'static str, value: String) -> HeaderValue {
+    HeaderValue::new(HeaderName::new_from_ascii_str(name), value)
 }
 
 /// The text as a part of a Message-ID or a file name.

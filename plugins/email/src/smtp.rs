@@ -63,6 +63,8 @@ struct Outage {
     /// A person must correct something first.
     failed: bool,
     advice: Option<String>,
+    /// No reply of the server says so.
+    is_unsaid: bool,
 }
 
 /// What a refusal means for one delivery.
@@ -98,7 +100,7 @@ impl Smtp {
             name,
             timeout,
             secrets: credentials.iter().flat_map(secrets).collect(),
-            mail_server: MailServer::new(host, port, security, authorities)?,
+            mail_server: MailServer::new(host, port, security, authorities.as_deref())?,
             credentials: credentials
                 .map(|Credentials { user, password, .. }| LoginData::new(user, password)),
         })
@@ -125,9 +127,14 @@ impl Smtp {
                     ),
                     failed: false,
                     advice: None,
+                    is_unsaid: true,
                 },
             };
-            let replies = self.replies(&session);
+            let replies = if outage.is_unsaid {
+                vec![]
+            } else {
+                self.redacted(&session.replies)
+            };
             for Recipient { delivery, .. } in &letter.recipients {
                 let result = if outage.failed {
                     Delivery::failed(delivery, &outage.message)
@@ -244,6 +251,7 @@ impl Smtp {
             message,
             failed: false,
             advice: None,
+            is_unsaid: false,
         };
         let words = |error: &SmtpError| self.without_secrets(&error.to_string());
         match error {
@@ -255,6 +263,7 @@ impl Smtp {
                      wants tls = \"implicit\", usually at port 465"
                         .to_owned(),
                 ),
+                is_unsaid: true,
             },
             SendError::Connection(error) => retry(format!(
                 "cannot send through {name}: {}",
@@ -265,11 +274,13 @@ impl Smtp {
                 message: format!("{name} refused the login"),
                 failed: true,
                 advice: self.login_advice.clone(),
+                is_unsaid: false,
             },
             SendError::Login(error) if error.is_client() => Outage {
                 message: format!("cannot log in to {name}: {}", words(error)),
                 failed: true,
                 advice: Some("check `server`, `port`, `tls` and `user`".to_owned()),
+                is_unsaid: true,
             },
             SendError::Login(error) | SendError::Smtp(error) if error.is_transient() => {
                 retry(format!("{name} takes no mail now: {}", words(error)))
@@ -278,15 +289,12 @@ impl Smtp {
                 message: format!("{name} takes no mail: {}", words(error)),
                 failed: true,
                 advice: Some("check `server` and `port`".to_owned()),
+                is_unsaid: false,
             },
             SendError::Login(error) | SendError::Smtp(error) => {
                 retry(format!("cannot send through {name}: {}", words(error)))
             }
         }
-    }
-
-    fn replies(&self, session: &Session) -> Vec<String> {
-        self.redacted(&session.replies)
     }
 
     fn redacted(&self, replies: &ReplyLog) -> Vec<String> {

@@ -44,6 +44,15 @@ impl HtmlNotifier {
         Ok(Self { page, renderer })
     }
 
+    /// Renders the page of a report, to find mistakes in the template.
+    ///
+    /// # Errors
+    /// The first mistake, with its place.
+    pub fn check(&self, envelope: &Envelope) -> Result<(), Error> {
+        let view = View::new(envelope, MOST_ROWS);
+        self.renderer.render(TEMPLATE, &view).map(|_| ())
+    }
+
     fn publish(&self, envelope: &Envelope) -> Delivery {
         let view = View::new(envelope, MOST_ROWS);
         let page = match self.renderer.render(TEMPLATE, &view) {

@@ -7,7 +7,7 @@ use urldb_text::sanitize;
 
 use super::output;
 use super::style::{BAD, DIM, WARN, count, paint};
-use crate::notify::Standing;
+use crate::notify::{Message, Standing};
 
 /// Most recipients in one line.
 const MOST_RECIPIENTS: usize = 5;
@@ -39,12 +39,24 @@ pub(crate) fn write_delivered(out: &mut impl Write, standings: &[Standing]) -> i
     Ok(())
 }
 
-fn write_faults(out: &mut impl Write, standing: &Standing, now: Timestamp) -> io::Result<()> {
+/// Prints the errors besides the deliveries, on standard error.
+pub(crate) fn print_errors(standing: &Standing) {
+    // A closed standard error is no error.
+    let _ = write_errors(&mut output::stderr(), standing);
+}
+
+fn write_errors(out: &mut impl Write, standing: &Standing) -> io::Result<()> {
     let name = &standing.notifier;
     for error in &standing.errors {
         let error = sanitize(error);
         writeln!(out, "{} {name}: {error}", paint(BAD, "error:"))?;
     }
+    Ok(())
+}
+
+fn write_faults(out: &mut impl Write, standing: &Standing, now: Timestamp) -> io::Result<()> {
+    let name = &standing.notifier;
+    write_errors(out, standing)?;
     let Some(since) = standing.waiting_since() else {
         return Ok(());
     };
@@ -113,7 +125,7 @@ fn recipients(standing: &Standing) -> String {
     let mut all: Vec<&str> = standing
         .waiting
         .iter()
-        .flat_map(|message| message.waiting())
+        .flat_map(Message::waiting)
         .map(|delivery| delivery.to.as_str())
         .filter(|to| !to.is_empty())
         .collect();

@@ -91,7 +91,15 @@ async fn a_run_with_nothing_to_say_says_so() {
 #[tokio::test]
 async fn the_header_is_what_mail_programs_expect() {
     let mail = mail(&envelope()).await;
-    assert_eq!(mail.header("From"), "urldb <urldb@watch.example.org>");
+    assert_eq!(
+        mail.header("From"),
+        "\"urldb (broken)\" <urldb@watch.example.org>"
+    );
+    let project = "sky-urls";
+    assert_eq!(
+        mail.header("List-Id"),
+        format!("{project} <{project}.urldb.watch.example.org>")
+    );
     assert_eq!(mail.header("To"), "Ada <ada@example.org>, bob@example.net");
     assert_eq!(mail.header("Date"), "Fri, 20 Nov 2026 14:05:42 +0000");
     assert_eq!(mail.header("Auto-Submitted"), "auto-generated");
@@ -175,6 +183,7 @@ async fn nothing_injects_a_header_or_ends_the_message() {
             "Subject",
             "Date",
             "Message-ID",
+            "List-Id",
             "Auto-Submitted",
             "To",
             "MIME-Version",

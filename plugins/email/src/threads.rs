@@ -1,0 +1,411 @@
+//! Which mails a report needs: one for all that is new, and one for each earlier thread with news.
+
+use std::collections::{BTreeMap, HashSet};
+
+use urldb_protocol::{Envelope, Incident, Phase, Remembered, State};
+
+/// The facts that a thread needs in later runs.
+const MESSAGE_ID: &str = "message-id";
+const SUBJECT: &str = "subject";
+
+/// One mail of a report.
+#[derive(Debug, Clone, PartialEq, Eq)]
+pub(crate) struct Thread {
+    /// Identifies the mail within the report: `news`, `reminders`, or the id of an incident.
+    pub(crate) key: String,
+    /// The mail that this one follows; absent for the first mail of a thread.
+    pub(crate) opening: Option<Opening>,
+    /// The state that the sender's name shows.
+    pub(crate) label: Option<&'static str>,
+    /// The ids of the incidents that the mail tells.
+    pub(crate) incidents: Vec<String>,
+}
+
+/// The first mail of a thread.
+#[derive(Debug, Clone, PartialEq, Eq, PartialOrd, Ord)]
+pub(crate) struct Opening {
+    /// The Message-ID, without angle brackets.
+    pub(crate) message_id: String,
+    /// The subject.
+    pub(crate) subject: String,
+}
+
+/// The key of the mail about all that is new.
+pub(crate) const NEWS: &str = "news";
+/// The key of the mail with the reminders of several threads.
+const REMINDERS: &str = "reminders";
+
+/// The mails that the report needs, at least one.
+pub(crate) fn threads(envelope: &Envelope, notifier: &str) -> Vec<Thread> {
+    let mut news: Vec<&Incident> = vec![];
+    let mut followed: BTreeMap<Opening, Vec<&Incident>> = BTreeMap::new();
+    let mut reminded: BTreeMap<Option<Opening>, Vec<&Incident>> = BTreeMap::new();
+    for incident in envelope
+        .incidents
+        .iter()
+        .filter(|incident| !incident.id.is_empty())
+    {
+        let opening = opening(incident, notifier);
+        match (incident.phase, opening) {
+            (Phase::Opened, _) | (Phase::Grown | Phase::Closed, None) => news.push(incident),
+            (Phase::Grown | Phase::Closed, Some(opening)) => {
+                followed.entry(opening).or_default().push(incident);
+            }
+            (_, opening) if incident.reminder => {
+                reminded.entry(opening).or_default().push(incident);
+            }
+            _ => {}
+        }
+    }
+    // A thread gets one mail in a run: a reminder joins the news of its thread.
+    reminded.retain(|opening, incidents| {
+        let thread = opening
+            .as_ref()
+            .and_then(|opening| followed.get_mut(opening));
+        match thread {
+            Some(thread) => thread.append(incidents),
+            None => return true,
+        }
+        false
+    });
+    let mut threads = vec![];
+    if !news.is_empty() || has_other_news(envelope) {
+        threads.push(Thread {
+            key: NEWS.to_owned(),
+            opening: None,
+            label: label_of_news(envelope, &news),
+            incidents: ids(&news),
+        });
+    }
+    for (opening, incidents) in followed {
+        let is_solved = incidents
+            .iter()
+            .all(|incident| incident.phase == Phase::Closed);
+        let label = if is_solved { "recovered" } else { "broken" };
+        threads.push(follow_up(opening, &incidents, label));
+    }
+    if reminded.len() == 1
+        && let Some((Some(opening), incidents)) = reminded.first_key_value()
+    {
+        threads.push(follow_up(opening.clone(), incidents, "reminder"));
+    } else if !reminded.is_empty() {
+        let incidents: Vec<&Incident> = reminded.into_values().flatten().collect();
+        threads.push(Thread {
+            key: REMINDERS.to_owned(),
+            opening: None,
+            label: Some("reminder"),
+            incidents: ids(&incidents),
+        });
+    }
+    if threads.is_empty() {
+        // A notifier that tells every run.
+        threads.push(Thread {
+            key: NEWS.to_owned(),
+            opening: None,
+            label: None,
+            incidents: vec![],
+        });
+    }
+    threads
+}
+
+fn follow_up(opening: Opening, incidents: &[&Incident], label: &'static str) -> Thread {
+    let incidents = ids(incidents);
+    Thread {
+        key: incidents.iter().min().cloned().unwrap_or_default(),
+        opening: Some(opening),
+        label: Some(label),
+        incidents,
+    }
+}
+
+fn ids(incidents: &[&Incident]) -> Vec<String> {
+    let ids = incidents.iter().map(|incident| incident.id.clone());
+    ids.collect()
+}
+
+/// The first mail about the incident, if there was one.
+fn opening(incident: &Incident, notifier: &str) -> Option<Opening> {
+    let facts = incident.threads.get(notifier)?;
+    let message_id = facts.get(MESSAGE_ID)?;
+    // People can edit the ledger, and the id becomes a part of a header.
+    let is_id = |char: char| char.is_ascii_graphic() && !matches!(char, '<' | '>');
+    if message_id.is_empty() || !message_id.contains('@') || !message_id.chars().all(is_id) {
+        return None;
+    }
+    Some(Opening {
+        message_id: message_id.clone(),
+        subject: facts.get(SUBJECT)?.clone(),
+    })
+}
+
+/// What later mails of the thread need.
+pub(crate) fn remember(thread: &Thread, message_id: &str, subject: &str) -> Vec<Remembered> {
+    if thread.opening.is_some() {
+        return vec![];
+    }
+    let fact = |incident: &String, key: &str, value: &str| Remembered {
+        incident: incident.clone(),
+        key: key.to_owned(),
+        value: value.to_owned(),
+    };
+    let facts = thread.incidents.iter().flat_map(|incident| {
+        [
+            fact(incident, MESSAGE_ID, message_id),
+            fact(incident, SUBJECT, subject),
+        ]
+    });
+    facts.collect()
+}
+
+/// Whether the report has news that belong to no incident.
+fn has_other_news(envelope: &Envelope) -> bool {
+    let known = urls_of(envelope, |_| true);
+    envelope.mistakes.iter().any(|mistake| mistake.new)
+        || !envelope.fixed.is_empty()
+        || envelope.findings.iter().any(|finding| finding.new)
+        || envelope
+            .changes
+            .iter()
+            .any(|change| !known.contains(&change.url.as_str()))
+}
+
+fn label_of_news(envelope: &Envelope, incidents: &[&Incident]) -> Option<&'static str> {
+    let is_closed = |incident: &&Incident| incident.phase == Phase::Closed;
+    let is_broken = !incidents.iter().all(is_closed)
+        || envelope.changes.iter().any(|change| change.to.is_broken());
+    let is_recovered =
+        !incidents.is_empty() || envelope.changes.iter().any(|change| change.to == State::Ok);
+    let has_mistake = envelope.mistakes.iter().any(|mistake| mistake.new);
+    let has_warning = envelope.findings.iter().any(|finding| finding.new);
+    let labels = [
+        (is_broken, "broken"),
+        (has_mistake, "mistake"),
+        (has_warning, "warning"),
+        (is_recovered, "recovered"),
+        (!envelope.fixed.is_empty(), "recovered"),
+    ];
+    let label = labels.into_iter().find(|(applies, _)| *applies);
+    label.map(|(_, label)| label)
+}
+
+/// The report as this mail tells it: the incidents of other mails are only open, and news without
+/// incident belong to the mail about all that is new.
+pub(crate) fn part(envelope: &Envelope, thread: &Thread) -> Envelope {
+    let mut part = envelope.clone();
+    part.incidents.retain_mut(|incident| {
+        let is_told = incident.id.is_empty() || thread.incidents.contains(&incident.id);
+        match incident.phase {
+            _ if is_told => return true,
+            Phase::Closed => return false,
+            Phase::Opened | Phase::Grown => incident.phase = Phase::Unchanged,
+            _ => {}
+        }
+        incident.reminder = false;
+        true
+    });
+    if thread.key == NEWS {
+        let elsewhere = urls_of(envelope, |incident| {
+            !thread.incidents.contains(&incident.id)
+        });
+        part.changes
+            .retain(|change| !elsewhere.contains(&change.url.as_str()));
+        return part;
+    }
+    let told = urls_of(envelope, |incident| thread.incidents.contains(&incident.id));
+    part.changes
+        .retain(|change| told.contains(&change.url.as_str()));
+    part.fixed.clear();
+    for mistake in &mut part.mistakes {
+        mistake.new = false;
+    }
+    for finding in &mut part.findings {
+        finding.new = false;
+    }
+    part
+}
+
+fn urls_of(envelope: &Envelope, wanted: impl Fn(&Incident) -> bool) -> HashSet<&str> {
+    let incidents = envelope.incidents.iter();
+    let incidents = incidents.filter(|incident| !incident.id.is_empty() && wanted(incident));
+    let urls = incidents.flat_map(|incident| &incident.urls);
+    urls.map(|affected| affected.url.as_str()).collect()
+}
+
+#[cfg(test)]
+mod tests {
+    use std::collections::BTreeMap;
+
+    use urldb_protocol::{AffectedUrl, Evidence};
+
+    use super::*;
+
+    fn incident(id: &str, phase: Phase, thread: Option<&str>) -> Incident {
+        let facts = thread.map(|thread| {
+            let facts = [
+                ("message-id", format!("{thread}@example.org")),
+                ("subject", "x".to_owned()),
+            ];
+            let facts = facts.map(|(key, value)| (key.to_owned(), value));
+            ("mail".to_owned(), BTreeMap::from(facts))
+        });
+        Incident {
+            id: id.to_owned(),
+            key: String::new(),
+            phase,
+            host: "example.org".to_owned(),
+            state: State::Gone,
+            reason: None,
+            redirect: None,
+            since: jiff::Timestamp::UNIX_EPOCH,
+            opened_by: String::new(),
+            opened: None,
+            closed: None,
+            closed_because: None,
+            merged_into: None,
+            last_good: None,
+            runs: 1,
+            host_urls: 1,
+            urls: vec![AffectedUrl {
+                url: format!("https://example.org/{id}"),
+                file: "urldb/example.org.yaml".to_owned(),
+                line: 1,
+                request: None,
+                categories: vec![],
+                new: false,
+                not_tried: false,
+                muted: false,
+                left: false,
+            }],
+            added: 0,
+            left: 0,
+            evidence: Evidence::default(),
+            threads: facts.into_iter().collect(),
+            reminder: false,
+            silent: false,
+        }
+    }
+
+    fn reminded(id: &str, thread: Option<&str>) -> Incident {
+        Incident {
+            reminder: true,
+            ..incident(id, Phase::Unchanged, thread)
+        }
+    }
+
+    fn envelope(incidents: Vec<Incident>) -> Envelope {
+        let example = include_str!("../../../docs/envelope.example.json");
+        let mut envelope: Envelope = serde_json::from_str(example).unwrap();
+        envelope.changes.clear();
+        envelope.findings.clear();
+        envelope.fixed.clear();
+        envelope.mistakes.clear();
+        envelope.incidents = incidents;
+        envelope
+    }
+
+    /// For each mail: its key, the thread that it follows, the label, and its incidents.
+    fn mails(incidents: Vec<Incident>) -> Vec<String> {
+        let threads = threads(&envelope(incidents), "mail");
+        let text = |thread: &Thread| {
+            let opening = thread.opening.as_ref();
+            let opening = opening.map_or("-", |opening| opening.message_id.as_str());
+            let label = thread.label.unwrap_or("-");
+            format!(
+                "{} {opening} {label} {}",
+                thread.key,
+                thread.incidents.join(",")
+            )
+        };
+        threads.iter().map(text).collect()
+    }
+
+    #[test]
+    fn all_that_is_new_is_one_mail_and_each_thread_gets_one() {
+        use Phase as P;
+        for (incidents, expected) in [
+            (vec![], vec!["news - - "]),
+            (
+                vec![
+                    incident("a", P::Opened, None),
+                    incident("b", P::Opened, None),
+                    incident("c", P::Unchanged, Some("r1")),
+                ],
+                vec!["news - broken a,b"],
+            ),
+            (
+                vec![
+                    incident("a", P::Opened, None),
+                    incident("b", P::Grown, Some("r1")),
+                    incident("c", P::Closed, Some("r2")),
+                    incident("d", P::Closed, Some("r1")),
+                ],
+                vec![
+                    "news - broken a",
+                    "b r1@example.org broken b,d",
+                    "c r2@example.org recovered c",
+                ],
+            ),
+            // Without a thread: the incident was opened silently.
+            (vec![incident("a", P::Grown, None)], vec!["news - broken a"]),
+            (
+                vec![incident("a", P::Closed, None)],
+                vec!["news - recovered a"],
+            ),
+            (
+                vec![reminded("a", Some("r1"))],
+                vec!["a r1@example.org reminder a"],
+            ),
+            (
+                vec![reminded("a", Some("r1")), reminded("b", Some("r2"))],
+                vec!["reminders - reminder a,b"],
+            ),
+            (vec![reminded("a", None)], vec!["reminders - reminder a"]),
+            (
+                vec![
+                    reminded("a", Some("r1")),
+                    incident("b", P::Closed, Some("r1")),
+                ],
+                vec!["a r1@example.org broken b,a"],
+            ),
+            (
+                vec![incident("a", P::Grown, Some("r1\r\nBcc: eve"))],
+                vec!["news - broken a"],
+            ),
+        ] {
+            assert_eq!(mails(incidents), expected);
+        }
+    }
+
+    #[test]
+    fn a_mail_tells_its_own_incidents_as_news() {
+        let envelope = envelope(vec![
+            incident("a", Phase::Opened, None),
+            incident("b", Phase::Grown, Some("r1")),
+            incident("c", Phase::Closed, Some("r2")),
+        ]);
+        let phases: Vec<Vec<(String, Phase)>> = threads(&envelope, "mail")
+            .iter()
+            .map(|thread| {
+                let incidents = part(&envelope, thread).incidents.into_iter();
+                incidents
+                    .map(|incident| (incident.id, incident.phase))
+                    .collect()
+            })
+            .collect();
+        let a = |phase| ("a".to_owned(), phase);
+        let b = |phase| ("b".to_owned(), phase);
+        assert_eq!(
+            phases,
+            [
+                vec![a(Phase::Opened), b(Phase::Unchanged)],
+                vec![a(Phase::Unchanged), b(Phase::Grown)],
+                vec![
+                    a(Phase::Unchanged),
+                    b(Phase::Unchanged),
+                    ("c".to_owned(), Phase::Closed)
+                ],
+            ]
+        );
+    }
+}

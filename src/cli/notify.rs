@@ -1,0 +1,333 @@
+//! `urldb notify`: messages that wait, and tests of notifiers.
+
+use std::io::Write;
+
+use jiff::Timestamp;
+use urldb_protocol::{Delivery, DeliveryOutcome};
+use urldb_text::{nearest, sanitize};
+
+use super::Context;
+use super::print::output;
+use super::print::standing::{self, channel, fact, moment, write_commands};
+use super::print::style::{BAD, GOOD, count, paint};
+use crate::ambient::Ambient;
+use crate::exit::ExitCode;
+use crate::notify::{Message, Notifiers, Outbox, Standing, TestResult};
+use crate::run::IncidentMemory;
+
+/// Show messages that wait, send them now, and test notifiers
+#[derive(Debug, clap::Args)]
+#[command(after_help = "\
+Examples:
+  urldb notify list
+  urldb notify test maintainers
+  urldb notify retry
+  urldb notify drop 1f07a2c4")]
+pub(super) struct Args {
+    #[command(subcommand)]
+    command: Command,
+}
+
+#[derive(Debug, clap::Subcommand)]
+enum Command {
+    /// List the notifiers, and the messages that wait
+    List,
+    /// Send a marked test message, and print the answer of the server
+    Test {
+        /// The name of a notifier in urldb.toml [default: all]
+        name: Option<String>,
+    },
+    /// Send the messages that wait, those included that wait for a change of the settings
+    Retry {
+        /// The name of a notifier in urldb.toml [default: all]
+        name: Option<String>,
+    },
+    /// Discard a message that waits
+    Drop {
+        /// The id that `urldb notify list` shows, or NAME/ID where several notifiers wait for it
+        id: String,
+    },
+}
+
+pub(super) fn run(args: &Args, context: &Context) -> anyhow::Result<ExitCode> {
+    let outbox = Outbox::new(&context.config.root.join(&context.config.ledger.path));
+    match &args.command {
+        Command::List => list(context, &outbox),
+        Command::Test { name } => test(context, name.as_deref()),
+        Command::Retry { name } => retry(context, &outbox, name.as_deref()),
+        Command::Drop { id } => drop_message(context, &outbox, id),
+    }
+}
+
+/// The notifiers of urldb.toml. A name that urldb.toml does not have is an error.
+fn notifiers(context: &Context, name: Option<&str>) -> anyhow::Result<Notifiers> {
+    let configured = &context.config.notifiers;
+    if let Some(name) = name.filter(|name| !configured.contains_key(*name)) {
+        let advice = nearest(name, configured.keys().map(String::as_str)).map_or_else(
+            || "`urldb notify list` lists the notifiers".to_owned(),
+            |near| format!("did you mean {near}?"),
+        );
+        anyhow::bail!("urldb.toml has no [notify.{}]; {advice}", sanitize(name));
+    }
+    Notifiers::new(&context.config)
+}
+
+fn list(context: &Context, outbox: &Outbox) -> anyhow::Result<ExitCode> {
+    let standings = notifiers(context, None)?.standings(outbox)?;
+    let now = Timestamp::now();
+    let mut out = output::stdout();
+    let waiting: u64 = standings
+        .iter()
+        .map(|standing| standing.waiting.len() as u64)
+        .sum();
+    if waiting > 0 {
+        let headline = format!(
+            "Action needed: {} could not be sent.",
+            count(waiting, "message")
+        );
+        writeln!(out, "{}\n", paint(BAD, headline))?;
+    } else if standings.is_empty() {
+        writeln!(out, "urldb.toml has no [notify.NAME]: nobody is notified.")?;
+    }
+    let width = standings
+        .iter()
+        .map(|standing| standing.notifier.len())
+        .max();
+    let width = width.unwrap_or_default();
+    for standing in &standings {
+        write_row(&mut out, standing, width)?;
+    }
+    for standing in standings
+        .iter()
+        .filter(|standing| !standing.waiting.is_empty())
+    {
+        writeln!(out, "\n{}", standing.notifier)?;
+        for message in &standing.waiting {
+            write_message(&mut out, standing, message)?;
+        }
+    }
+    for standing in &standings {
+        standing::print_errors(standing);
+    }
+    Ok(exit_code(&standings, now))
+}
+
+fn exit_code(standings: &[Standing], now: Timestamp) -> ExitCode {
+    if standings.iter().any(|standing| standing.needs_action(now)) {
+        ExitCode::Failure
+    } else {
+        ExitCode::Success
+    }
+}
+
+fn write_row(out: &mut impl Write, standing: &Standing, width: usize) -> std::io::Result<()> {
+    let name = &standing.notifier;
+    let kind = if standing.is_configured() {
+        channel(standing.kind)
+    } else {
+        "not in urldb.toml"
+    };
+    let number = standing.waiting.len();
+    let tail = match standing.waiting_since() {
+        None => standing.destination.clone(),
+        Some(since) => {
+            let attempts = standing.waiting.iter().map(Message::attempts).max();
+            let attempts = u64::from(attempts.unwrap_or_default());
+            format!("since {}, tried {}", moment(since), count(attempts, "time"))
+        }
+    };
+    writeln!(
+        out,
+        "{name:<width$}   {kind:<7} {number} waiting   {}",
+        sanitize(&tail)
+    )
+}
+
+fn write_message(
+    out: &mut impl Write,
+    standing: &Standing,
+    message: &Message,
+) -> std::io::Result<()> {
+    let name = &standing.notifier;
+    let mut topics: Vec<&str> = message
+        .waiting()
+        .map(|delivery| delivery.about.as_str())
+        .collect();
+    topics.dedup();
+    let started = moment(message.envelope().run.started);
+    fact(
+        out,
+        "message",
+        &format!("{}, {started}: {}", message.id(), topics.join("; ")),
+    )?;
+    let mut recipients: Vec<&str> = message
+        .waiting()
+        .map(|delivery| delivery.to.as_str())
+        .collect();
+    recipients.sort_unstable();
+    recipients.dedup();
+    fact(out, "for", &recipients.join(", "))?;
+    let mut faults: Vec<_> = message
+        .waiting()
+        .filter(|delivery| !delivery.message.is_empty())
+        .collect();
+    faults.dedup_by(|a, b| a.message == b.message && a.replies.last() == b.replies.last());
+    for fault in faults {
+        let reply = fault.replies.last();
+        let reply = reply.map_or(String::new(), |reply| format!(": {reply}"));
+        fact(out, "fault", &format!("{}{reply}", fault.message))?;
+    }
+    let drop = (
+        "to discard it",
+        format!("urldb notify drop {}", message.id()),
+    );
+    if standing.is_configured() {
+        let retry = ("to send it now", format!("urldb notify retry {name}"));
+        write_commands(out, &[retry, drop])
+    } else {
+        write_commands(out, &[drop])
+    }
+}
+
+fn test(context: &Context, name: Option<&str>) -> anyhow::Result<ExitCode> {
+    let notifiers = notifiers(context, name)?;
+    anyhow::ensure!(
+        !notifiers.is_empty(),
+        "urldb.toml has no [notify.NAME] to test"
+    );
+    let root = std::path::absolute(&context.config.root)?;
+    let repository = root.file_name().unwrap_or_default().to_string_lossy();
+    let results = notifiers.test(name, Ambient::SYSTEM, &repository)?;
+    let mut out = output::stdout();
+    let mut exit = ExitCode::Success;
+    for (index, result) in results.iter().enumerate() {
+        if index > 0 {
+            writeln!(out)?;
+        }
+        if !write_test(&mut out, result)? {
+            exit = ExitCode::Failure;
+        }
+    }
+    Ok(exit)
+}
+
+/// Writes the answer of the server, and whether the message was taken.
+fn write_test(out: &mut impl Write, test: &TestResult) -> std::io::Result<bool> {
+    let TestResult {
+        notifier,
+        destination,
+        results,
+    } = test;
+    writeln!(out, "{notifier}: {}", sanitize(destination))?;
+    let decisive = results
+        .iter()
+        .find(|result| result.outcome != DeliveryOutcome::Delivered)
+        .or(results.last());
+    if let Some(Delivery { replies, .. }) = decisive
+        && let Some((last, earlier)) = replies.split_last()
+    {
+        // The code is enough of a reply that decided nothing.
+        let codes = earlier
+            .iter()
+            .filter_map(|reply| reply.split_whitespace().next());
+        fact(out, "server", &codes.collect::<Vec<_>>().join(", "))?;
+        fact(out, "server", last)?;
+    }
+    let mut delivered = true;
+    for result in results {
+        let message = sanitize(&result.message);
+        if result.outcome == DeliveryOutcome::Delivered {
+            writeln!(out, "{} {message}.", paint(GOOD, "Delivered:"))?;
+            continue;
+        }
+        delivered = false;
+        let advice = result.advice.as_deref();
+        let advice = advice.map_or(String::new(), |advice| format!(": {}", sanitize(advice)));
+        writeln!(out, "{} {message}{advice}.", paint(BAD, "Action needed:"))?;
+        if result.scope == urldb_protocol::Scope::Notifier {
+            break;
+        }
+    }
+    Ok(delivered)
+}
+
+fn retry(context: &Context, outbox: &Outbox, name: Option<&str>) -> anyhow::Result<ExitCode> {
+    let notifiers = notifiers(context, name)?;
+    let _lock = context.lock_repository()?;
+    let now = Ambient::SYSTEM.now;
+    let folder = context.config.root.join(&context.config.ledger.path);
+    let memory = IncidentMemory::of_ledger(&folder);
+    let standings = notifiers.retry(outbox, name, now, &memory)?;
+    let mut out = output::stdout();
+    for standing in &standings {
+        let mut recipients: Vec<&str> = standing
+            .delivered
+            .iter()
+            .map(|delivered| delivered.to.as_str())
+            .collect();
+        recipients.sort_unstable();
+        recipients.dedup();
+        if recipients.is_empty() {
+            continue;
+        }
+        let number = count(standing.sent, "message");
+        let line = format!(
+            "{}: {number} delivered to {}.",
+            standing.notifier,
+            recipients.join(", ")
+        );
+        writeln!(out, "{}", sanitize(&line))?;
+    }
+    if standings
+        .iter()
+        .all(|standing| standing.delivered.is_empty() && standing.waiting.is_empty())
+    {
+        writeln!(out, "No message waits.")?;
+    }
+    drop(out);
+    standing::print_faults(&standings, now());
+    let waits = standings
+        .iter()
+        .any(|standing| !standing.waiting.is_empty());
+    Ok(match exit_code(&standings, now()) {
+        ExitCode::Success if waits => ExitCode::Failure,
+        code => code,
+    })
+}
+
+fn drop_message(context: &Context, outbox: &Outbox, id: &str) -> anyhow::Result<ExitCode> {
+    let _lock = context.lock_repository()?;
+    let (only, id) = match id.split_once('/') {
+        Some((notifier, id)) => (Some(notifier), id),
+        None => (None, id),
+    };
+    let mut found = vec![];
+    for notifier in outbox.notifiers()? {
+        if only.is_some_and(|only| only != notifier) {
+            continue;
+        }
+        let messages = outbox.messages(&notifier).into_iter().flatten();
+        let messages =
+            messages.filter(|message| message.id() == id || message.envelope().run.id == id);
+        found.extend(messages.map(|message| (notifier.clone(), message)));
+    }
+    match found.as_slice() {
+        [] => anyhow::bail!(
+            "no message {} waits; `urldb notify list` shows the ids",
+            sanitize(id)
+        ),
+        [(notifier, message)] => {
+            message.remove()?;
+            let line = format!("{notifier}: message {} dropped.", message.id());
+            writeln!(output::stdout(), "{}", sanitize(&line))?;
+            Ok(ExitCode::Success)
+        }
+        several => {
+            let names = several
+                .iter()
+                .map(|(notifier, message)| format!("{notifier}/{}", message.id()));
+            let names = names.collect::<Vec<_>>().join(" or ");
+            anyhow::bail!("several notifiers wait for this message: name {names}")
+        }
+    }
+}

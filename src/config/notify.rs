@@ -1,0 +1,399 @@
+//! `[notify.NAME]` of urldb.toml.
+
+use std::collections::{BTreeMap, BTreeSet};
+use std::path::{Path, PathBuf};
+use std::time::Duration;
+
+use urldb_protocol::State;
+use urldb_text::nearest;
+
+use super::section::Section;
+
+/// The longest `timeout` of a mail server: a run gives up a report after two minutes.
+const LONGEST_TIMEOUT: Duration = Duration::from_secs(100);
+
+/// One `[notify.NAME]`.
+#[derive(Debug, Clone)]
+pub struct Notify {
+    /// The type, with its keys.
+    pub kind: NotifierKind,
+    /// What the notifier tells.
+    pub audience: Audience,
+    /// Digest of the whole section, and of which of its environment variables are set: 16 hexadecimal
+    /// digits. A change means that a delivery that failed may work now.
+    pub digest: String,
+    /// The lines of urldb.toml, for errors that come up later.
+    pub lines: Lines,
+}
+
+/// The lines of a section in urldb.toml.
+#[derive(Debug, Clone, PartialEq, Eq)]
+pub struct Lines {
+    /// The line of the section, counted from 1.
+    pub section: usize,
+    /// The line of each key.
+    pub keys: BTreeMap<String, usize>,
+}
+
+impl Notify {
+    /// `FILE:LINE: [notify.NAME]`, for an error about a key.
+    pub fn place(&self, file: &Path, name: &str, key: &str) -> String {
+        let line = self.lines.keys.get(key).unwrap_or(&self.lines.section);
+        format!("{}:{line}: [notify.{name}]", file.display())
+    }
+}
+
+/// What a notifier tells: which news, about which URLs.
+#[derive(Debug, Clone, PartialEq, Eq)]
+pub struct Audience {
+    /// The kinds of news.
+    pub on: BTreeSet<Occasion>,
+    /// Only URLs of these hosts; all when empty.
+    pub domains: Vec<DomainPattern>,
+    /// Only URLs with one of these categories; all when empty.
+    pub categories: Vec<String>,
+    /// Only URLs that are in one of these states, or were; all when empty.
+    pub states: Vec<State>,
+    /// How often the notifier repeats what is still open; never when absent.
+    pub remind: Option<Duration>,
+}
+
+/// A kind of news.
+#[derive(Debug, Clone, Copy, PartialEq, Eq, PartialOrd, Ord)]
+pub enum Occasion {
+    /// A promise is broken, or an incident has grown.
+    Broken,
+    /// A promise is kept again.
+    Recovered,
+    /// A URL fails often.
+    Intermittent,
+    /// A mistake in a domain file is new or corrected.
+    Mistake,
+    /// A run has ended, with or without news.
+    EveryRun,
+}
+
+impl Occasion {
+    /// All kinds of news, and their names in urldb.toml.
+    pub const NAMES: [(&str, Self); 5] = [
+        ("broken", Self::Broken),
+        ("recovered", Self::Recovered),
+        ("intermittent", Self::Intermittent),
+        ("mistake", Self::Mistake),
+        ("every-run", Self::EveryRun),
+    ];
+}
+
+/// A host, or with `*.` in front all hosts below it.
+#[derive(Debug, Clone, PartialEq, Eq)]
+pub struct DomainPattern(String);
+
+impl DomainPattern {
+    /// Whether the pattern names the host.
+    pub fn matches(&self, host: &str) -> bool {
+        match self.0.strip_prefix('*') {
+            // The dot stays in front.
+            Some(below) => host.ends_with(below),
+            None => self.0 == host,
+        }
+    }
+
+    fn parse(text: &str) -> Option<Self> {
+        let (star, host) = match text.strip_prefix("*.") {
+            Some(host) => ("*.", host),
+            None => ("", text),
+        };
+        let host = url::Host::parse(host).ok()?;
+        Some(Self(format!("{star}{host}")))
+    }
+}
+
+impl Audience {
+    /// All news about all URLs.
+    pub fn news() -> Self {
+        use Occasion as O;
+        Self::on([O::Broken, O::Recovered, O::Intermittent, O::Mistake])
+    }
+
+    /// The report of every run.
+    pub fn every_run() -> Self {
+        Self::on([Occasion::EveryRun])
+    }
+
+    fn on(on: impl IntoIterator<Item = Occasion>) -> Self {
+        Self {
+            on: on.into_iter().collect(),
+            domains: vec![],
+            categories: vec![],
+            states: vec![],
+            remind: None,
+        }
+    }
+}
+
+/// The type of a notifier, with the keys of that type.
+#[derive(Debug, Clone)]
+pub enum NotifierKind {
+    /// `type = "email"`.
+    Email(NotifyEmail),
+    /// `type = "html"`.
+    Html(NotifyHtml),
+}
+
+impl NotifierKind {
+    /// The types that urldb.toml can name.
+    pub const NAMES: [&str; 2] = ["email", "html"];
+
+    /// The value of `type`.
+    pub fn name(&self) -> &'static str {
+        match self {
+            Self::Email(_) => "email",
+            Self::Html(_) => "html",
+        }
+    }
+}
+
+/// The keys of an email notifier.
+#[derive(Debug, Clone)]
+pub struct NotifyEmail {
+    /// The sender.
+    pub from: String,
+    /// The recipients.
+    pub to: Vec<String>,
+    /// Where it goes: an SMTP server, a program, or a folder of `.eml` files.
+    pub transport: EmailTransport,
+    /// A folder of templates that stand in for ours of the same name.
+    pub templates: Option<PathBuf>,
+}
+
+/// Where email goes.
+#[derive(Debug, Clone)]
+pub enum EmailTransport {
+    /// An SMTP server.
+    Smtp {
+        /// Its host.
+        server: String,
+        /// Its port; the usual one of `security` when absent.
+        port: Option<u16>,
+        /// How the connection is protected.
+        security: SmtpSecurity,
+        /// User name.
+        user: Option<String>,
+        /// The environment variable that holds the password.
+        password_env: Option<String>,
+        /// A PEM file of certificate authorities that are trusted beside those of the system.
+        ca_file: Option<PathBuf>,
+        /// Time limit for one mail.
+        timeout: Option<Duration>,
+    },
+    /// A program with the interface of sendmail, and its first arguments.
+    Sendmail(Vec<String>),
+    /// A folder that each message is written into.
+    Folder(PathBuf),
+}
+
+/// How a connection to an SMTP server is protected.
+#[derive(Debug, Clone, Copy, PartialEq, Eq)]
+pub enum SmtpSecurity {
+    /// Not at all.
+    None,
+    /// TLS after a plain start.
+    Starttls,
+    /// TLS from the start.
+    Implicit,
+}
+
+/// The keys of an HTML notifier.
+#[derive(Debug, Clone)]
+pub struct NotifyHtml {
+    /// The folder that the page is written into.
+    pub path: PathBuf,
+    /// A folder of templates that stand in for ours of the same name.
+    pub templates: Option<PathBuf>,
+}
+
+/// Reads one `[notify.NAME]`.
+pub(super) fn notifier(name: &str, section: Section<'_>) -> Option<Notify> {
+    if !is_name(name) {
+        section.problem(
+            "the name of a notifier has only lower-case letters, digits and hyphens, and at most \
+             40 characters",
+        );
+    }
+    let (digest, lines) = (section.digest(), section.lines());
+    let kind = section.text("type");
+    let audience = audience(&section, kind.as_deref());
+    let kind = match kind.as_deref() {
+        None => {
+            section.problem(format!("`type` is missing: {}", types()));
+            return None;
+        }
+        Some("email") => email(&section).map(NotifierKind::Email),
+        Some("html") => html(&section).map(NotifierKind::Html),
+        Some(other) => {
+            let advice = nearest(other, NotifierKind::NAMES).map_or_else(
+                || format!("known are {}", types()),
+                |near| format!("did you mean \"{near}\"?"),
+            );
+            section.wrong(
+                "type",
+                format!("no notifier is of type \"{other}\"; {advice}"),
+            );
+            return None;
+        }
+    };
+    section.finish();
+    Some(Notify {
+        kind: kind?,
+        audience,
+        digest,
+        lines,
+    })
+}
+
+/// Whether the name can be a part of file names and of ids of messages.
+fn is_name(name: &str) -> bool {
+    let is_plain = |byte: u8| byte.is_ascii_lowercase() || byte.is_ascii_digit() || byte == b'-';
+    (1..=40).contains(&name.len()) && name.bytes().all(is_plain)
+}
+
+fn types() -> String {
+    let names = NotifierKind::NAMES.map(|name| format!("\"{name}\""));
+    names.join(", ")
+}
+
+fn audience(section: &Section<'_>, kind: Option<&str>) -> Audience {
+    let default = match kind {
+        Some("html") => Audience::every_run(),
+        _ => Audience::news(),
+    };
+    let on = section.checked_list("on", |text| {
+        let found = Occasion::NAMES.iter().find(|(name, _)| *name == text);
+        found.map(|(_, occasion)| *occasion).ok_or_else(|| {
+            let names = Occasion::NAMES.map(|(name, _)| name);
+            unknown("kind of news", text, &names)
+        })
+    });
+    let domains = section.checked_list("domains", |text| {
+        DomainPattern::parse(text).ok_or_else(|| {
+            format!("\"{text}\" is no host, such as \"example.org\" or \"*.example.org\"")
+        })
+    });
+    let states = section.checked_list("states", |text| {
+        text.parse::<State>().map_err(|_| {
+            let names: Vec<_> = State::ALL.iter().map(|state| state.as_str()).collect();
+            unknown("state", text, &names)
+        })
+    });
+    let categories = section.checked_list("categories", |text| match text {
+        "" => Err("a category is not empty".to_owned()),
+        text => Ok(text.to_owned()),
+    });
+    Audience {
+        on: on.map_or(default.on, |on| on.into_iter().collect()),
+        domains: domains.unwrap_or_default(),
+        categories: categories.unwrap_or_default(),
+        states: states.unwrap_or_default(),
+        remind: section.duration("remind"),
+    }
+}
+
+fn unknown(what: &str, text: &str, known: &[&str]) -> String {
+    match nearest(text, known.iter().copied()) {
+        Some(near) => format!("unknown {what} \"{text}\"; did you mean \"{near}\"?"),
+        None => format!("unknown {what} \"{text}\"; known are {}", known.join(", ")),
+    }
+}
+
+fn email(section: &Section<'_>) -> Option<NotifyEmail> {
+    let address = |text: &str| match urldb_email::check_address(text) {
+        Ok(()) => Ok(text.to_owned()),
+        Err(error) => Err(error.to_string()),
+    };
+    let from = section.checked("from", address);
+    let to = section.checked_list("to", address);
+    let has_both = section.has("from") && section.has("to");
+    let is_empty = to.as_ref().is_some_and(Vec::is_empty);
+    if !has_both || is_empty {
+        section.problem("`from` and `to` are needed, such as to = [\"me@example.org\"]");
+    }
+    let templates = section.text("templates").map(PathBuf::from);
+    let transport = email_transport(section);
+    Some(NotifyEmail {
+        from: from?,
+        to: to.filter(|to| !to.is_empty())?,
+        transport: transport?,
+        templates,
+    })
+}
+
+fn email_transport(section: &Section<'_>) -> Option<EmailTransport> {
+    let folder = section.text("folder").map(PathBuf::from);
+    let sendmail = section.words("sendmail");
+    let server = section.checked("server", |text| match url::Host::parse(text) {
+        Ok(_) => Ok(text.to_owned()),
+        // An IPv6 address has brackets in URLs only.
+        Err(_) if text.parse::<std::net::IpAddr>().is_ok() => Ok(text.to_owned()),
+        Err(_) => Err(format!(
+            "`server` should be a host, without a port: \"{text}\" is none"
+        )),
+    });
+    let ways = ["server", "sendmail", "folder"];
+    if ways.iter().filter(|key| section.has(key)).count() != 1 {
+        section.problem(
+            "one of `server` (SMTP), `sendmail` (a program) and `folder` (of .eml files) is needed",
+        );
+    }
+    let security = section.choice(
+        "tls",
+        &[
+            ("none", SmtpSecurity::None),
+            ("starttls", SmtpSecurity::Starttls),
+            ("implicit", SmtpSecurity::Implicit),
+        ],
+    );
+    let port = section.port("port");
+    let user = section.text("user");
+    let password_env = section.variable("password-env");
+    let ca_file = section.text("ca-file").map(PathBuf::from);
+    let timeout = section.duration("timeout");
+    if timeout.is_some_and(|timeout| timeout.is_zero() || timeout > LONGEST_TIMEOUT) {
+        section.wrong("timeout", "`timeout` should be a time of at most \"100s\"");
+    }
+    if !section.has("server") {
+        for key in ["tls", "port", "user", "password-env", "ca-file", "timeout"] {
+            if section.has(key) {
+                section.wrong(
+                    key,
+                    format!("`{key}` is about a `server`, which is missing"),
+                );
+            }
+        }
+    }
+    if section.has("user") != section.has("password-env") {
+        section.problem("`user` and `password-env` go together");
+    }
+    match (folder, sendmail, server) {
+        (Some(folder), None, None) => Some(EmailTransport::Folder(folder)),
+        (None, Some(command), None) => Some(EmailTransport::Sendmail(command)),
+        (None, None, Some(server)) => Some(EmailTransport::Smtp {
+            server,
+            port,
+            security: security.unwrap_or(SmtpSecurity::Starttls),
+            user,
+            password_env,
+            ca_file,
+            timeout,
+        }),
+        _ => None,
+    }
+}
+
+fn html(section: &Section<'_>) -> Option<NotifyHtml> {
+    let path = section.text("path").map(PathBuf::from);
+    let templates = section.text("templates").map(PathBuf::from);
+    if !section.has("path") {
+        section.problem("`path` is missing: the folder that the page is written into");
+    }
+    path.map(|path| NotifyHtml { path, templates })
+}

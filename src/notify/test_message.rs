@@ -1,0 +1,46 @@
+//! The report of `urldb notify test`.
+
+use data_encoding::HEXLOWER;
+use urldb_protocol::Envelope;
+
+use crate::ambient::Ambient;
+
+/// The example of the documentation: a report that is known to be well-formed.
+const EXAMPLE: &str = include_str!("../../docs/envelope.example.json");
+
+/// A report with every kind of content, to find mistakes in templates.
+pub(super) fn sample() -> anyhow::Result<Envelope> {
+    Ok(serde_json::from_str(EXAMPLE)?)
+}
+
+/// A report without news, which is marked as a test.
+pub(super) fn envelope(ambient: Ambient, repository: &str) -> anyhow::Result<Envelope> {
+    let mut envelope = sample()?;
+    let now = ambient.now_in_seconds();
+    let random = HEXLOWER.encode(&(ambient.random)()[..4]);
+    envelope.run.id = format!("{}-{random}", now.strftime("%Y%m%dT%H%M%SZ"));
+    (envelope.run.started, envelope.run.finished) = (now, now);
+    env!("CARGO_PKG_VERSION").clone_into(&mut envelope.run.version);
+    repository.clone_into(&mut envelope.run.repository);
+    repository.clone_into(&mut envelope.run.project);
+    envelope.run.test = true;
+    for absent in [
+        &mut envelope.run.project_url,
+        &mut envelope.run.site_url,
+        &mut envelope.run.commit,
+        &mut envelope.run.selection,
+    ] {
+        *absent = None;
+    }
+    envelope.incidents.clear();
+    envelope.findings.clear();
+    envelope.mistakes.clear();
+    envelope.fixed.clear();
+    envelope.changes.clear();
+    envelope.archived.clear();
+    envelope.summary.states.clear();
+    envelope.summary.warnings = 0;
+    envelope.summary.coverage = urldb_protocol::Coverage::default();
+    envelope.summary.totals = urldb_protocol::Totals::default();
+    Ok(envelope)
+}
