@@ -1,9 +1,9 @@
 //! `urldb check` and `urldb run`.
 
-use urldb_verdict::Selection;
+use urldb_verdict::{ChangedRecords, Selection};
 
 use super::Context;
-use super::args::TargetArgs;
+use super::args::{ChangedArgs, TargetArgs};
 use super::print::attempts::{AttemptLog, LogDetail};
 use super::print::github::CommandsStopped;
 use super::print::progress::ProgressLine;
@@ -20,11 +20,14 @@ use crate::stop::{Stop, stop_on_signals};
 Examples:
   urldb check
   urldb check -d example.org --path-prefix /data/
+  urldb check --changed-since @{upstream}    before a push
   urldb check --map example.org=staging.example.org http://example.org/a.csv
   urldb check --format json | jq '.results[] | select(.state != \"ok\")'")]
 pub(super) struct CheckArgs {
     #[command(flatten)]
     targets: TargetArgs,
+    #[command(flatten)]
+    changed: ChangedArgs,
     /// Output for people, or one JSON document with the result of every URL
     #[arg(long, default_value = "human")]
     format: Format,
@@ -49,8 +52,9 @@ pub(super) struct RunArgs {
 }
 
 pub(super) fn check(args: &CheckArgs, context: &mut Context) -> anyhow::Result<ExitCode> {
+    let changed = args.changed.records(context)?;
     let (outcome, interrupted) =
-        execute_and_print(&args.targets, context, args.format, run::check)?;
+        execute_and_print(&args.targets, changed, context, args.format, run::check)?;
     Ok(exit(&outcome, interrupted))
 }
 
@@ -64,7 +68,7 @@ pub(super) fn run(args: &RunArgs, context: &mut Context) -> anyhow::Result<ExitC
     };
     let stopped = stop_commands()?;
     let (mut outcome, interrupted) =
-        execute_and_print(&args.targets, context, args.format, run::run)?;
+        execute_and_print(&args.targets, None, context, args.format, run::run)?;
     drop(stopped);
     let annotated = if args.github {
         github::write(&outcome)
@@ -81,12 +85,16 @@ pub(super) fn run(args: &RunArgs, context: &mut Context) -> anyhow::Result<ExitC
 /// Runs `work` on the targets, and prints the outcome.
 fn execute_and_print(
     targets: &TargetArgs,
+    changed: Option<ChangedRecords>,
     context: &mut Context,
     format: Format,
     work: fn(&RunOptions<'_>) -> anyhow::Result<Outcome>,
 ) -> anyhow::Result<(Outcome, bool)> {
     targets.map.apply(context, &[])?;
-    let selection = targets.resolve(context)?;
+    let selection = Selection {
+        changed,
+        ..targets.resolve(context)?
+    };
     let stop = Stop::new();
     stop_on_signals(&stop)?;
     let with_results = format == Format::Json;

@@ -1,12 +1,13 @@
 //! `urldb lint`.
 
 use std::io::Write;
-use std::path::PathBuf;
+use std::path::{Path, PathBuf};
 
 use jiff::tz::TimeZone;
 use urldb_format::DomainFile;
 use urldb_text::{Finding, Severity};
 
+use super::args::ChangedArgs;
 use super::print::style;
 use super::{Context, fmt};
 use crate::ambient::Ambient;
@@ -28,6 +29,8 @@ pub(super) struct Args {
     /// Only these files
     #[arg(value_name = "FILE")]
     files: Vec<PathBuf>,
+    #[command(flatten)]
+    changed: ChangedArgs,
 }
 
 pub(super) fn run(args: &Args, context: &Context) -> anyhow::Result<ExitCode> {
@@ -45,6 +48,12 @@ pub(super) fn run(args: &Args, context: &Context) -> anyhow::Result<ExitCode> {
             findings.extend(site_rules::check(path));
         }
     }
+    let changed = args.changed.resolve(context)?;
+    let changed = changed.map(|files| files.findings(&context.config.lint.keys));
+    let is_wanted = |path: &Path, finding: &Finding| {
+        let changed = changed.as_ref();
+        changed.is_none_or(|changed| changed.has(path, finding))
+    };
     let mut pages = PageCheck::new(&loaded.rules);
     let mut cnames = CnameCheck::default();
     let mut out = output::stdout();
@@ -66,6 +75,7 @@ pub(super) fn run(args: &Args, context: &Context) -> anyhow::Result<ExitCode> {
             if parsed.file.first_line() == 1 && known_lines == 0 {
                 mistakes.extend(cnames.add(&parsed.file));
             }
+            mistakes.retain(|finding| is_wanted(path, finding));
             for finding in mistakes {
                 count(finding.severity);
                 style::write_finding(&mut out, context, &finding.in_file(path))?;
@@ -81,7 +91,10 @@ pub(super) fn run(args: &Args, context: &Context) -> anyhow::Result<ExitCode> {
             findings.extend(misnamed.map(|finding| finding.in_file(path)));
         }
     }
-    findings.extend(pages.finish());
+    findings.extend(pages.finish().into_iter().filter(|finding| {
+        let file = finding.file.as_deref();
+        file.is_none_or(|file| !urldb_format::is_domain_file(file) || is_wanted(file, finding))
+    }));
     for finding in &findings {
         count(finding.severity);
         style::write_finding(&mut out, context, finding)?;

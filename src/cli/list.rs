@@ -11,8 +11,7 @@ use urldb_format::{DomainFile, Record};
 use urldb_verdict::Selection;
 
 use super::Context;
-use super::args::SelectArgs;
-use super::args::{Rank, SearchArgs};
+use super::args::{ChangedArgs, Rank, SearchArgs, SelectArgs};
 use super::print::style::{Format, print_invalid_record};
 use crate::exit::ExitCode;
 
@@ -27,6 +26,8 @@ Examples:
 pub(super) struct Args {
     #[command(flatten)]
     select: SelectArgs,
+    #[command(flatten)]
+    changed: ChangedArgs,
     /// One URL per line, or one JSON object per line
     #[arg(long, default_value = "human")]
     format: Format,
@@ -65,7 +66,10 @@ struct RecordLine<'a> {
 }
 
 pub(super) fn run(args: &Args, context: &Context) -> anyhow::Result<ExitCode> {
-    let selection = args.select.resolve(context)?;
+    let selection = Selection {
+        changed: args.changed.records(context)?,
+        ..args.select.resolve(context)?
+    };
     let database = context.config.open_database()?;
     let mut listing = Listing {
         args,

@@ -13,12 +13,14 @@
 //! - `command`: runs the executable; `paths`: paths for git and for people.
 //! - [`repository`]: the folders of a repository, and its blobs.
 //! - [`staged`]: the files that the next commit would change.
+//! - [`changed`]: the files of the work tree that differ from a commit.
 //! - [`restage`]: replaces staged bytes.
 //! - [`pre_commit`](mod@pre_commit): the hook itself.
 //! - [`install`]: writes the hook's shim where git looks for it, and removes it.
 //! - [`unmerged`]: the versions of files with a conflict, and how they are resolved.
 //! - [`merge_driver`]: `.gitattributes` and git's configuration for the merge driver.
 
+pub mod changed;
 mod command;
 pub mod env;
 pub mod install;
@@ -30,6 +32,7 @@ pub mod restage;
 pub mod staged;
 pub mod unmerged;
 
+pub use changed::ChangedFile;
 pub use command::command;
 pub use env::GitEnv;
 pub use install::{Hook, Installation};

@@ -161,11 +161,12 @@ impl<'a> DomainFiles<'a> {
             });
         }
         files.extend(self.misnamed_files());
-        // A typo in a filter must not look like a good result.
+        // A typo in a filter must not look like a good result. Nothing changed is a good result.
         anyhow::ensure!(
             !planned_files.is_empty()
                 || files.iter().any(|file| !file.mistakes.is_empty())
-                || self.selection.is_everything(),
+                || self.selection.is_everything()
+                || self.selection.changed.is_some(),
             "no record is selected; `urldb list` with the same options shows what there is"
         );
         let jobs = PlannedJobs {

@@ -113,6 +113,8 @@ pub(super) fn selection_text(selection: &Selection) -> Option<String> {
         categories,
         path_prefix,
         records,
+        // No run has it.
+        changed: _,
     } = selection;
     let domains = domains.iter().map(|domain| format!("-d {domain}"));
     let categories = categories.iter().map(|category| format!("-c {category}"));

@@ -7,6 +7,7 @@
 //! - `importing`, `exporting`: lists of URLs that come and go, and searching.
 //! - `files`: fmt and lint, on files as people leave them.
 //! - `pipes`: what is no regular file, where one is expected.
+//! - `changed`: `--changed-since`.
 //! - `check`: what one look finds, for people and as JSON, and how it is narrowed.
 //! - `rules`: site rules, and what they do to records.
 //! - `run`: the loop over several runs: archive, ledger, history, mail, doubt.
@@ -52,6 +53,7 @@ mod archive_requests;
 mod archive_trouble;
 mod archive_ways;
 mod archive_writers;
+mod changed;
 mod check;
 mod editing;
 mod exporting;

@@ -53,8 +53,8 @@ pub use observation::{
 };
 pub use options::VerdictOptions;
 pub use plan::{
-    Cnames, FileOptions, KeptBodies, NamedRecord, PastRuns, PlanOptions, Rehash, Rotation,
-    Selection, SkippedRecords,
+    ChangedRecords, Cnames, FileOptions, KeptBodies, NamedRecord, PastRuns, PlanOptions, Rehash,
+    Rotation, Selection, SkippedRecords,
 };
 pub use promisable::{ServedRedirect, promisable, promisable_redirect, promisable_type};
 pub use promise::Promise;

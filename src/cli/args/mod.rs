@@ -1,10 +1,12 @@
 //! Arguments that several commands share.
 
+mod changed;
 mod context;
 mod request;
 mod search;
 mod select;
 
+pub(crate) use changed::ChangedArgs;
 pub(crate) use context::MapArgs;
 pub use context::{Context, GlobalArgs};
 pub(crate) use request::{RecordArgs, RequestArgs};

@@ -50,7 +50,7 @@ impl SelectArgs {
             domains: resolve_domains(&context.config, &self.domains)?,
             categories: self.categories.clone(),
             path_prefix: self.path_prefix.clone(),
-            records: vec![],
+            ..Selection::default()
         })
     }
 }

@@ -20,7 +20,7 @@ use crate::request::Request;
 pub use aliases::Rotation;
 pub use options::{Cnames, FileOptions, KeptBodies, PastRuns, PlanOptions};
 pub use rehash::Rehash;
-pub use selection::{NamedRecord, Selection};
+pub use selection::{ChangedRecords, NamedRecord, Selection};
 pub use skipped::SkippedRecords;
 
 /// The jobs of one domain file.

@@ -1,7 +1,9 @@
 //! Selects records of the database.
 
+use std::collections::{BTreeMap, BTreeSet};
+
 use serde::Serialize;
-use urldb_format::Record;
+use urldb_format::{Record, RecordIdentity};
 
 use crate::job::JobKey;
 
@@ -20,6 +22,45 @@ pub struct Selection {
     /// Only these records, each at the domain or at one of its cnames; all when empty.
     #[serde(skip_serializing_if = "Vec::is_empty")]
     pub records: Vec<NamedRecord>,
+    /// Only these records, which have changed; all when `None`. Not in the history, since no run has it.
+    #[serde(skip)]
+    pub changed: Option<ChangedRecords>,
+}
+
+/// The records that differ from those of some time before, by the hosts of their domain files.
+#[derive(Debug, Clone, Default, PartialEq, Eq)]
+pub struct ChangedRecords(BTreeMap<String, ChangedDomain>);
+
+/// What has changed in one domain file.
+#[derive(Debug, Clone, PartialEq, Eq)]
+enum ChangedDomain {
+    /// Every record, because the metadata of the file apply to all.
+    Whole,
+    /// These records.
+    Records(BTreeSet<RecordIdentity>),
+}
+
+impl ChangedRecords {
+    /// Adds all records of a domain.
+    pub fn add_domain(&mut self, host: &str) {
+        self.0.insert(host.to_owned(), ChangedDomain::Whole);
+    }
+
+    /// Adds a record of a domain.
+    pub fn add_record(&mut self, host: &str, identity: RecordIdentity) {
+        let nothing = || ChangedDomain::Records(BTreeSet::new());
+        let domain = self.0.entry(host.to_owned()).or_insert_with(nothing);
+        if let ChangedDomain::Records(records) = domain {
+            records.insert(identity);
+        }
+    }
+
+    fn has(&self, host: &str, record: &Record) -> bool {
+        self.0.get(host).is_some_and(|domain| match domain {
+            ChangedDomain::Whole => true,
+            ChangedDomain::Records(records) => records.contains(&record.identity()),
+        })
+    }
 }
 
 /// A record that a selection names, and the host that is asked for it.
@@ -40,7 +81,8 @@ impl Selection {
         let by_name = self.domains.is_empty() || self.domains.iter().any(|domain| domain == host);
         let by_record =
             self.records.is_empty() || self.records.iter().any(|named| named.domain == host);
-        by_name && by_record
+        let by_change = self.changed.as_ref();
+        by_name && by_record && by_change.is_none_or(|changed| changed.0.contains_key(host))
     }
 
     /// Whether this record of a wanted domain is selected.
@@ -55,7 +97,9 @@ impl Selection {
             .path_prefix
             .as_ref()
             .is_none_or(|prefix| record.path.starts_with(prefix.as_str()));
-        by_name && by_category && by_prefix
+        let by_change = self.changed.as_ref();
+        let by_change = by_change.is_none_or(|changed| changed.has(host, record));
+        by_name && by_category && by_prefix && by_change
     }
 
     /// Whether this record of a wanted domain has jobs. A record of category `deprecated` has none,

@@ -1,0 +1,171 @@
+//! `--changed-since`, which leaves out what is the same as in a commit.
+
+use std::collections::{BTreeMap, HashMap, HashSet};
+use std::path::PathBuf;
+
+use clap::Args;
+use urldb_format::{DomainFile, ParsedFile, Record, RecordIdentity};
+use urldb_text::{Code, Finding};
+use urldb_verdict::ChangedRecords;
+
+use crate::cli::Context;
+use crate::git::{GitEnv, Repository};
+
+/// Only what has changed.
+#[derive(Debug, Default, Args)]
+pub(crate) struct ChangedArgs {
+    /// Only records that differ from those of this commit
+    #[arg(long = "changed-since", value_name = "REV")]
+    revision: Option<String>,
+}
+
+impl ChangedArgs {
+    /// The changed files, if the option is given.
+    pub(crate) fn resolve(&self, context: &Context) -> anyhow::Result<Option<ChangedFiles>> {
+        let revision = self.revision.as_deref();
+        revision
+            .map(|revision| ChangedFiles::since(revision, context))
+            .transpose()
+    }
+
+    /// The records that differ, if the option is given.
+    pub(crate) fn records(&self, context: &Context) -> anyhow::Result<Option<ChangedRecords>> {
+        Ok(self.resolve(context)?.map(|changed| changed.records()))
+    }
+}
+
+/// The domain files that may differ from those of a commit, with their old bytes.
+#[derive(Debug)]
+pub(crate) struct ChangedFiles(BTreeMap<PathBuf, Vec<u8>>);
+
+impl ChangedFiles {
+    fn since(revision: &str, context: &Context) -> anyhow::Result<Self> {
+        let database = context.database();
+        let repository = Repository::discover(&database, GitEnv::from_process())?;
+        let repository = repository.ok_or_else(|| {
+            let folder = database.display();
+            anyhow::anyhow!("--changed-since {revision}: {folder} is in no git repository")
+        })?;
+        let folder = repository.relative(&database)?;
+        let mut files = BTreeMap::new();
+        for file in repository.changed_since(revision, &folder)? {
+            let Some(name) = file.path.strip_prefix(&folder).ok() else {
+                continue;
+            };
+            if name.components().count() == 1 && urldb_format::is_domain_file(name) {
+                let before = file.before.as_deref();
+                let before = before.map(|id| repository.read_blob(id)).transpose()?;
+                files.insert(database.join(name), before.unwrap_or_default());
+            }
+        }
+        Ok(Self(files))
+    }
+
+    /// The records that differ in identity or content; all records of a file whose metadata differ.
+    fn records(&self) -> ChangedRecords {
+        let mut changed = ChangedRecords::default();
+        for (path, before) in &self.0 {
+            let host = urldb_format::host_of(path);
+            let before = DomainFile::parse(path, before).file;
+            let now = DomainFile::read_or_report(path).file;
+            if before.metadata() != now.metadata() {
+                changed.add_domain(&host);
+                continue;
+            }
+            let known: HashSet<(RecordIdentity, String)> = before
+                .records()
+                .map(|entry| versioned(entry.record()))
+                .collect();
+            for entry in now.records() {
+                let version = versioned(entry.record());
+                if !known.contains(&version) {
+                    changed.add_record(&host, version.0);
+                }
+            }
+        }
+        changed
+    }
+
+    /// The findings of the present files that lie in changed documents of the files, or are new.
+    pub(crate) fn findings(&self, own_keys: &[String]) -> ChangedFindings {
+        let files = self.0.iter();
+        ChangedFindings(
+            files
+                .map(|(path, before)| (path.clone(), FileBefore::new(path, before, own_keys)))
+                .collect(),
+        )
+    }
+}
+
+/// A record with its content, to find it in a set.
+fn versioned(record: &Record) -> (RecordIdentity, String) {
+    let content = urldb_format::write_documents([&record.to_mapping()]);
+    (record.identity(), content)
+}
+
+/// Tells which findings a change is responsible for.
+#[derive(Debug)]
+pub(crate) struct ChangedFindings(BTreeMap<PathBuf, FileBefore>);
+
+impl ChangedFindings {
+    /// Whether a finding in the file at `path` lies in a changed document, or was not there before.
+    pub(crate) fn has(&self, path: &std::path::Path, finding: &Finding) -> bool {
+        self.0.get(path).is_some_and(|file| {
+            let kind = (finding.code, finding.message.clone());
+            file.changed_lines
+                .get(finding.line.saturating_sub(1))
+                .copied()
+                .unwrap_or(true)
+                || !file.findings.contains(&kind)
+        })
+    }
+}
+
+/// A domain file, compared with an earlier version.
+#[derive(Debug)]
+struct FileBefore {
+    /// For each line of the present file, whether it belongs to a changed document.
+    changed_lines: Vec<bool>,
+    /// The kinds of findings of the earlier version.
+    findings: HashSet<(Code, String)>,
+}
+
+impl FileBefore {
+    fn new(path: &std::path::Path, before: &[u8], own_keys: &[String]) -> Self {
+        let parsed: ParsedFile = DomainFile::parse(path, before);
+        let findings = urldb_format::lint(&parsed, own_keys);
+        let findings = findings.into_iter();
+        let before = String::from_utf8_lossy(before);
+        let mut known: HashMap<String, usize> = HashMap::new();
+        for document in documents(&before) {
+            *known.entry(document.concat()).or_default() += 1;
+        }
+        // A file that cannot be read has one finding, at its first line.
+        let now = urldb_files::read(path).unwrap_or_default();
+        let now = String::from_utf8_lossy(&now);
+        let mut changed_lines = Vec::new();
+        for document in documents(&now) {
+            let left = known.get_mut(&document.concat()).filter(|left| **left > 0);
+            let is_changed = left.map(|left| *left -= 1).is_none();
+            changed_lines.extend(document.iter().map(|_| is_changed));
+        }
+        Self {
+            changed_lines,
+            findings: findings
+                .map(|finding| (finding.code, finding.message))
+                .collect(),
+        }
+    }
+}
+
+/// The lines of each YAML document: `---` at the beginning of a line always begins one.
+fn documents(text: &str) -> Vec<Vec<&str>> {
+    let mut documents: Vec<Vec<&str>> = vec![];
+    for line in text.split_inclusive('\n') {
+        match documents.last_mut() {
+            Some(document) if !line.starts_with("---") => document.push(line),
+            _ => documents.push(vec![line]),
+        }
+    }
+    documents
+}
