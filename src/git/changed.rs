@@ -40,10 +40,11 @@ impl Repository {
         let mut fields = raw.split(|byte| *byte == 0);
         let mut files = Vec::new();
         while let (Some(change), Some(path)) = (fields.next(), fields.next()) {
-            let before = blob_before(change);
+            let (mode, id) =
+                parse_before(change).context("`git diff-index` printed something unexpected")?;
             files.push(ChangedFile {
                 path: paths::from_bytes(path),
-                before: before.context("`git diff-index` printed something unexpected")?,
+                before: mode.starts_with("100").then_some(id),
             });
         }
         let mut others = self.git();
@@ -80,11 +81,9 @@ impl Repository {
     }
 }
 
-/// Reads the blob of the commit in `:OLDMODE MODE OLDID ID STATUS`: `Some(None)` for a new file, `None`
-/// for another text.
-fn blob_before(change: &[u8]) -> Option<Option<String>> {
+/// Reads the old mode and id in `:OLDMODE MODE OLDID ID STATUS`; the mode of a new file is 0.
+fn parse_before(change: &[u8]) -> Option<(&str, String)> {
     let text = std::str::from_utf8(change).ok()?;
     let mut words = text.strip_prefix(':')?.split(' ');
-    let (mode, id) = (words.next()?, words.nth(1)?);
-    Some(mode.starts_with("100").then(|| id.to_owned()))
+    Some((words.next()?, words.nth(1)?.to_owned()))
 }

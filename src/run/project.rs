@@ -113,8 +113,7 @@ pub(super) fn selection_text(selection: &Selection) -> Option<String> {
         categories,
         path_prefix,
         records,
-        // No run has it.
-        changed: _,
+        changed,
     } = selection;
     let domains = domains.iter().map(|domain| format!("-d {domain}"));
     let categories = categories.iter().map(|category| format!("-c {category}"));
@@ -127,13 +126,18 @@ pub(super) fn selection_text(selection: &Selection) -> Option<String> {
     let urls = records.iter().take(MOST_RECORDS).map(url);
     let more = records.len().saturating_sub(MOST_RECORDS);
     let more = (more > 0).then(|| format!("and {more} more"));
-    let parts = domains.chain(categories).chain(prefix).chain(urls);
+    let changed = changed.iter();
+    let changed = changed.map(|changed| format!("--changed-since {}", changed.revision));
+    let parts = domains.chain(categories).chain(prefix).chain(changed);
+    let parts = parts.chain(urls);
     let text: Vec<String> = parts.chain(more).collect();
     (!text.is_empty()).then(|| sanitize(&text.join(" ")).into_owned())
 }
 
 #[cfg(test)]
 mod tests {
+    use urldb_verdict::ChangedRecords;
+
     use super::*;
 
     fn project(config: &Config, origin: Option<&str>, env: &[(&str, &str)]) -> Project {
@@ -227,9 +231,10 @@ mod tests {
             categories: vec!["core".to_owned()],
             path_prefix: Some("/x".to_owned()),
             records: ["/1", "/2", "/3", "/4"].map(named).to_vec(),
+            changed: Some(ChangedRecords::since("main")),
         };
         let text = selection_text(&selection).unwrap();
-        let expected = "-d a.example -c core --path-prefix /x \
+        let expected = "-d a.example -c core --path-prefix /x --changed-since main \
                         a.example/1 a.example/2 a.example/3 and 1 more";
         assert_eq!(text, expected);
         assert_eq!(selection_text(&Selection::default()), None);

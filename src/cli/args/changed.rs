@@ -1,7 +1,7 @@
 //! `--changed-since`, which leaves out what is the same as in a commit.
 
 use std::collections::{BTreeMap, HashMap, HashSet};
-use std::path::PathBuf;
+use std::path::{Path, PathBuf};
 
 use clap::Args;
 use urldb_format::{DomainFile, ParsedFile, Record, RecordIdentity};
@@ -36,7 +36,11 @@ impl ChangedArgs {
 
 /// The domain files that may differ from those of a commit, with their old bytes.
 #[derive(Debug)]
-pub(crate) struct ChangedFiles(BTreeMap<PathBuf, Vec<u8>>);
+pub(crate) struct ChangedFiles {
+    revision: String,
+    /// The old bytes by the path of the file; none of a new file.
+    files: BTreeMap<PathBuf, Vec<u8>>,
+}
 
 impl ChangedFiles {
     fn since(revision: &str, context: &Context) -> anyhow::Result<Self> {
@@ -58,13 +62,16 @@ impl ChangedFiles {
                 files.insert(database.join(name), before.unwrap_or_default());
             }
         }
-        Ok(Self(files))
+        Ok(Self {
+            revision: revision.to_owned(),
+            files,
+        })
     }
 
     /// The records that differ in identity or content; all records of a file whose metadata differ.
     fn records(&self) -> ChangedRecords {
-        let mut changed = ChangedRecords::default();
-        for (path, before) in &self.0 {
+        let mut changed = ChangedRecords::since(&self.revision);
+        for (path, before) in &self.files {
             let host = urldb_format::host_of(path);
             let before = DomainFile::parse(path, before).file;
             let now = DomainFile::read_or_report(path).file;
@@ -88,7 +95,7 @@ impl ChangedFiles {
 
     /// The findings of the present files that lie in changed documents of the files, or are new.
     pub(crate) fn findings(&self, own_keys: &[String]) -> ChangedFindings {
-        let files = self.0.iter();
+        let files = self.files.iter();
         ChangedFindings(
             files
                 .map(|(path, before)| (path.clone(), FileBefore::new(path, before, own_keys)))
@@ -109,7 +116,7 @@ pub(crate) struct ChangedFindings(BTreeMap<PathBuf, FileBefore>);
 
 impl ChangedFindings {
     /// Whether a finding in the file at `path` lies in a changed document, or was not there before.
-    pub(crate) fn has(&self, path: &std::path::Path, finding: &Finding) -> bool {
+    pub(crate) fn has(&self, path: &Path, finding: &Finding) -> bool {
         self.0.get(path).is_some_and(|file| {
             let kind = (finding.code, finding.message.clone());
             file.changed_lines
@@ -131,7 +138,7 @@ struct FileBefore {
 }
 
 impl FileBefore {
-    fn new(path: &std::path::Path, before: &[u8], own_keys: &[String]) -> Self {
+    fn new(path: &Path, before: &[u8], own_keys: &[String]) -> Self {
         let parsed: ParsedFile = DomainFile::parse(path, before);
         let findings = urldb_format::lint(&parsed, own_keys);
         let findings = findings.into_iter();

@@ -27,9 +27,14 @@ pub struct Selection {
     pub changed: Option<ChangedRecords>,
 }
 
-/// The records that differ from those of some time before, by the hosts of their domain files.
-#[derive(Debug, Clone, Default, PartialEq, Eq)]
-pub struct ChangedRecords(BTreeMap<String, ChangedDomain>);
+/// The records that differ from those of a commit.
+#[derive(Debug, Clone, PartialEq, Eq)]
+pub struct ChangedRecords {
+    /// The commit, as the user names it.
+    pub revision: String,
+    /// By the hosts of the domain files.
+    domains: BTreeMap<String, ChangedDomain>,
+}
 
 /// What has changed in one domain file.
 #[derive(Debug, Clone, PartialEq, Eq)]
@@ -41,22 +46,30 @@ enum ChangedDomain {
 }
 
 impl ChangedRecords {
+    /// No records.
+    pub fn since(revision: impl Into<String>) -> Self {
+        Self {
+            revision: revision.into(),
+            domains: BTreeMap::new(),
+        }
+    }
+
     /// Adds all records of a domain.
     pub fn add_domain(&mut self, host: &str) {
-        self.0.insert(host.to_owned(), ChangedDomain::Whole);
+        self.domains.insert(host.to_owned(), ChangedDomain::Whole);
     }
 
     /// Adds a record of a domain.
     pub fn add_record(&mut self, host: &str, identity: RecordIdentity) {
         let nothing = || ChangedDomain::Records(BTreeSet::new());
-        let domain = self.0.entry(host.to_owned()).or_insert_with(nothing);
+        let domain = self.domains.entry(host.to_owned()).or_insert_with(nothing);
         if let ChangedDomain::Records(records) = domain {
             records.insert(identity);
         }
     }
 
     fn has(&self, host: &str, record: &Record) -> bool {
-        self.0.get(host).is_some_and(|domain| match domain {
+        self.domains.get(host).is_some_and(|domain| match domain {
             ChangedDomain::Whole => true,
             ChangedDomain::Records(records) => records.contains(&record.identity()),
         })
@@ -82,7 +95,7 @@ impl Selection {
         let by_record =
             self.records.is_empty() || self.records.iter().any(|named| named.domain == host);
         let by_change = self.changed.as_ref();
-        by_name && by_record && by_change.is_none_or(|changed| changed.0.contains_key(host))
+        by_name && by_record && by_change.is_none_or(|changed| changed.domains.contains_key(host))
     }
 
     /// Whether this record of a wanted domain is selected.
