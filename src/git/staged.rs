@@ -4,7 +4,7 @@ use std::collections::BTreeMap;
 use std::path::{Path, PathBuf};
 
 use anyhow::{Context, Result};
-use git2::{ErrorCode, IndexEntryExtendedFlag, IndexEntryFlag, ObjectType, Tree};
+use git2::{ErrorCode, IndexEntry, IndexEntryExtendedFlag, IndexEntryFlag, ObjectType, Tree};
 
 use super::command::{CommandResult, output, run};
 use super::paths;
@@ -238,7 +238,7 @@ fn staged_in(
         None => None,
     };
     let mut staged = BTreeMap::new();
-    for entry in index.iter() {
+    for entry in entries_below(index, dir)? {
         let intended = entry.flags_extended & IndexEntryExtendedFlag::INTENT_TO_ADD.bits() != 0;
         if intended || !is_child(&entry.path, dir) {
             continue;
@@ -262,6 +262,27 @@ fn staged_in(
         }
     }
     Ok(staged.into_values().collect())
+}
+
+/// The entries of the index below the folder `dir`. They stand together, since the index is sorted: in a
+/// large repository, few others are looked at.
+fn entries_below<'i>(
+    index: &'i git2::Index,
+    dir: &[u8],
+) -> Result<impl Iterator<Item = IndexEntry> + use<'i>, git2::Error> {
+    let prefix = if dir.is_empty() {
+        vec![]
+    } else {
+        [dir, b"/"].concat()
+    };
+    let first = match index.find_prefix(&*prefix) {
+        _ if prefix.is_empty() => 0,
+        Ok(first) => first,
+        Err(error) if error.code() == ErrorCode::NotFound => index.len(),
+        Err(error) => return Err(error),
+    };
+    let entries = (first..).map_while(|number| index.get(number));
+    Ok(entries.take_while(move |entry| entry.path.starts_with(&prefix)))
 }
 
 /// The bits of an index entry's flags that hold git's stage number: 0 without a conflict.

@@ -372,3 +372,39 @@ fn without_the_index_no_file_is_changed() {
     let files = fs::read_dir(sandbox.top.join("urldb")).unwrap();
     assert_eq!(files.count(), 2);
 }
+
+/// Their entries stand before, within and behind those of the folder.
+#[test]
+fn neighbours_of_the_folder_are_told_apart() {
+    let sandbox = Sandbox::new();
+    for name in [
+        "a.yaml",
+        "urldb-x/a.yaml",
+        "urldb.yaml",
+        "urldb/a.yaml",
+        "urldb/a/b.yaml",
+        "urldb/rules-x/a.rules",
+        "urldb/rules/a.rules",
+        "urldb/z.yaml",
+        "urldb0/a.yaml",
+        "z.yaml",
+    ] {
+        sandbox.stage("100644", OsStr::new(name), "a\n");
+    }
+    let dirs = [
+        Path::new("urldb"),
+        Path::new("urldb/rules"),
+        Path::new("no"),
+    ];
+    for env in [env(), sandbox.env_for_git()] {
+        let staged = sandbox.repository_with(env).staged(&dirs).unwrap();
+        let names: Vec<_> = staged
+            .iter()
+            .map(|file| file.path.to_str().unwrap())
+            .collect();
+        assert_eq!(
+            names,
+            ["urldb/a.yaml", "urldb/z.yaml", "urldb/rules/a.rules"]
+        );
+    }
+}
