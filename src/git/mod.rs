@@ -1,4 +1,4 @@
-//! Git: lists staged and unmerged files, replaces their bytes, and installs hooks and the merge driver.
+//! Git: lists staged, unmerged and changed files, replaces their bytes, and installs hooks and the merge driver.
 //!
 //! Nothing else in the program runs or links git. Nothing here knows what a
 //! domain file is: the caller of [`pre_commit()`] says which files are
