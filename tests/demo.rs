@@ -68,7 +68,7 @@ fn it_shows_five_broken_promises_and_leaves_nothing_behind() {
         "  200  response  ",
         "  200  revisit   ",
         "(exit code 1: promises are broken)",
-        "Subject: [urldb] 5 broken in promises",
+        "Subject: 5 incidents: demo.example [promises]",
         "/promises/site/index.html",
         "+state: truncated",
         "Five promises were broken, five were found",
@@ -156,7 +156,9 @@ fn its_runs_archive_remember_and_notify_exactly_what_happened() {
         .expect("only the third run has news, and sends one mail");
     let mail = read_mail(&fs::read(&mail).expect("the mail can be read"));
     assert!(
-        mail.starts_with("To: maintainer@demo.example\nSubject: [urldb] 5 broken in promises"),
+        mail.starts_with(
+            "To: maintainer@demo.example\nSubject: 5 incidents: demo.example [promises]"
+        ),
         "{mail}"
     );
     for (url, _) in BROKEN {

@@ -1,5 +1,6 @@
 //! `urldb check` and `urldb run`.
 
+use urldb_render::Scope;
 use urldb_verdict::{ChangedRecords, Selection};
 
 use super::Context;
@@ -7,7 +8,7 @@ use super::args::{ChangedArgs, TargetArgs};
 use super::print::attempts::{AttemptLog, LogDetail};
 use super::print::github::CommandsStopped;
 use super::print::progress::ProgressLine;
-use super::print::style::Format;
+use super::print::style::ReportFormat;
 use super::print::{github, outcome};
 use crate::ambient::Ambient;
 use crate::exit::ExitCode;
@@ -28,9 +29,9 @@ pub(super) struct CheckArgs {
     targets: TargetArgs,
     #[command(flatten)]
     changed: ChangedArgs,
-    /// Output for people, or one JSON document with the result of every URL
+    /// Form of the report
     #[arg(long, default_value = "human")]
-    format: Format,
+    format: ReportFormat,
 }
 
 /// Check URLs, archive the responses, update the ledger, and notify people of news
@@ -43,9 +44,9 @@ Examples:
 pub(super) struct RunArgs {
     #[command(flatten)]
     targets: TargetArgs,
-    /// Output for people, or one JSON document with the result of every URL
+    /// Form of the report
     #[arg(long, default_value = "human")]
-    format: Format,
+    format: ReportFormat,
     /// Write annotations and a job summary for GitHub Actions
     #[arg(long)]
     github: bool,
@@ -53,32 +54,42 @@ pub(super) struct RunArgs {
 
 pub(super) fn check(args: &CheckArgs, context: &mut Context) -> anyhow::Result<ExitCode> {
     let changed = args.changed.records(context)?;
-    let (outcome, interrupted) =
-        execute_and_print(&args.targets, changed, context, args.format, run::check)?;
+    let (outcome, interrupted) = execute_and_print(
+        &args.targets,
+        changed,
+        context,
+        args.format,
+        Scope::Check,
+        run::check,
+    )?;
     Ok(exit(&outcome, interrupted))
 }
 
 pub(super) fn run(args: &RunArgs, context: &mut Context) -> anyhow::Result<ExitCode> {
     let _lock = context.lock_repository()?;
     // A JSON document has no commands in it, and would have the lines that stop them.
-    let shows_text = args.github && args.format == Format::Human;
+    let shows_text = args.github && args.format == ReportFormat::Human;
     let stop_commands = || {
         let stopped = shows_text.then(|| CommandsStopped::new(Ambient::SYSTEM));
         stopped.transpose()
     };
     let stopped = stop_commands()?;
-    let (mut outcome, interrupted) =
-        execute_and_print(&args.targets, None, context, args.format, run::run)?;
+    let (mut outcome, interrupted) = execute_and_print(
+        &args.targets,
+        None,
+        context,
+        args.format,
+        Scope::Run,
+        run::run,
+    )?;
+    let delivered = outcome.deliver();
+    let standings = delivered.as_deref().unwrap_or_default();
+    outcome::print_standings(&outcome, standings, args.format, context)?;
     drop(stopped);
-    let annotated = if args.github {
-        github::write(&outcome)
-    } else {
-        Ok(())
-    };
-    let _stopped = stop_commands()?;
-    let standings = outcome.deliver()?;
-    outcome::print_standings(&standings, args.format, context)?;
-    annotated?;
+    if args.github {
+        github::write(&outcome, standings)?;
+    }
+    delivered?;
     Ok(exit(&outcome, interrupted))
 }
 
@@ -87,7 +98,8 @@ fn execute_and_print(
     targets: &TargetArgs,
     changed: Option<ChangedRecords>,
     context: &mut Context,
-    format: Format,
+    format: ReportFormat,
+    scope: Scope<'_>,
     work: fn(&RunOptions<'_>) -> anyhow::Result<Outcome>,
 ) -> anyhow::Result<(Outcome, bool)> {
     targets.map.apply(context, &[])?;
@@ -97,9 +109,9 @@ fn execute_and_print(
     };
     let stop = Stop::new();
     stop_on_signals(&stop)?;
-    let with_results = format == Format::Json;
+    let with_results = format == ReportFormat::Json;
     let (outcome, attempts) = execute(context, &selection, &stop, with_results, work)?;
-    outcome::print(&outcome, &attempts, format, context)?;
+    outcome::print(&outcome, scope, &attempts, format, context)?;
     Ok((outcome, stop.is_set()))
 }
 

@@ -5,13 +5,14 @@ use std::io::Write;
 use std::path::{Path, PathBuf};
 
 use urldb_format::{DomainFile, Metadata, Record};
+use urldb_render::Scope;
 use urldb_text::{Code, Finding};
 use urldb_verdict::{NamedRecord, Selection};
 
 use super::Context;
 use super::args::{MapArgs, resolve_domains};
 use super::check::execute;
-use super::print::style::Format;
+use super::print::style::ReportFormat;
 use super::print::{outcome, style};
 use super::resolve::resolve_ledger;
 use crate::cli::print::output;
@@ -95,7 +96,7 @@ impl Handlers for Worker<'_> {
             style::print_error(&error);
         }
         let done = selection_of(schedule, &self.context.config)
-            .and_then(|selection| self.execute(&selection, run::run));
+            .and_then(|selection| self.execute(&selection, Scope::Run, run::run));
         if let Err(error) = done {
             style::print_error(&error);
         }
@@ -169,7 +170,7 @@ impl Worker<'_> {
         });
         let checks = records.iter().chain(&domains);
         let results: Vec<_> = checks
-            .map(|selection| self.execute(selection, run::check))
+            .map(|selection| self.execute(selection, Scope::Check, run::check))
             .collect();
         results.into_iter().collect()
     }
@@ -183,12 +184,16 @@ impl Worker<'_> {
     fn execute(
         &self,
         selection: &Selection,
+        scope: Scope<'_>,
         work: fn(&run::RunOptions<'_>) -> anyhow::Result<run::Outcome>,
     ) -> anyhow::Result<()> {
         let (mut outcome, attempts) = execute(self.context, selection, self.stop, false, work)?;
-        outcome::print(&outcome, &attempts, Format::Human, self.context)?;
+        let format = ReportFormat::Human;
+        outcome::print(&outcome, scope, &attempts, format, self.context)?;
         let standings = outcome.deliver()?;
-        outcome::print_standings(&standings, Format::Human, self.context)?;
+        if scope == Scope::Run {
+            outcome::print_standings(&outcome, &standings, format, self.context)?;
+        }
         Ok(())
     }
 }

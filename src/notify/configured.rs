@@ -124,12 +124,6 @@ fn new_email(source: &Source<'_>, email: &NotifyEmail) -> anyhow::Result<EmailNo
     };
     let own = email.templates.as_deref();
     let templates = urldb_email::Templates {
-        subject: source.template(
-            own,
-            "email-subject.txt",
-            include_str!("../../templates/email-subject.txt"),
-        )?,
-        text: source.template(own, "email.txt", include_str!("../../templates/email.txt"))?,
         html: source.template(
             own,
             "email.html",

@@ -266,8 +266,6 @@ fn check_and_archive(
                 .iter()
                 .map(|path| config.relative_name(path))
                 .collect();
-            let archived = files.iter().map(|file| format!("archived in {file}"));
-            messages.notes.extend(archived);
             report.set_archived(files);
         }
         Err(error) => messages.troubles.push(explain(&error)),

@@ -50,7 +50,10 @@ fn a_shuffled_file_gets_each_promise_where_it_belongs() {
     );
     sandbox.write(FILE, shuffled);
     sandbox.urldb(&["accept", "--yes", "--all"]).code(0);
-    sandbox.urldb(&["check"]).code(0).says(&["3 ok"]);
+    sandbox
+        .urldb(&["check"])
+        .code(0)
+        .says(&["all 3 URLs are as promised"]);
     let ran = sandbox.urldb(&["list"]).code(0);
     assert_eq!(ran.out.lines().count(), 3);
 }

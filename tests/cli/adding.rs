@@ -48,7 +48,10 @@ fn add_records_the_content_type_and_the_redirect_when_asked() {
         )
     );
     sandbox.urldb(&["lint"]).code(0);
-    sandbox.urldb(&["check"]).code(0).says(&["3 ok"]);
+    sandbox
+        .urldb(&["check"])
+        .code(0)
+        .says(&["all 3 URLs are as promised"]);
     // Promises that are there stay.
     site.serve("/page", typed("text/plain"));
     add(&["--content-type"], &["/page"])

@@ -115,8 +115,9 @@ fn a_capture_that_is_cut_says_so_everywhere() {
     // Each run that sees the same says what the archive lacks, and archives it no second time.
     assert_eq!(result(&run(&sandbox, 1))["not_archived"], cut);
     sandbox.urldb(&["run"]).code(1).says(&[
-        "observed: more than 15 bytes",
-        &format!("not archived: {cut}"),
+        "served        more than 15 bytes",
+        "not archived  only its first 16 bytes: more is not read (max-capture,\n",
+        "                max-body)\n",
     ]);
     let captures = captures(&sandbox);
     assert_eq!(captures.len(), 2);

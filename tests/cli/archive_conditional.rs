@@ -122,7 +122,10 @@ fn a_304_is_ok_but_does_not_count_as_verified() {
         serde_json::json!([])
     );
     let ran = world.sandbox.urldb(&["run"]).code(0);
-    ran.says(&["1 ok; 0 of 1 static verified", "left out: 1 not modified"]);
+    ran.says(&[
+        "0 of 1 byte for byte",
+        "Unchanged by the\nserver's word: 1 URL.",
+    ]);
     let ran = world
         .sandbox
         .urldb(&["run", "--format", "json"])

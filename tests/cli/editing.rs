@@ -353,7 +353,10 @@ fn a_url_is_found_whatever_is_asked_of_it() {
     let form = "---\n---\n_path: /form\nmethod: POST\nrequest-body: x=1\n";
     sandbox.write("urldb/example.test.yaml", form);
     let url = "http://example.test/form";
-    sandbox.urldb(&["check", url]).code(0).says(&["1 ok"]);
+    sandbox
+        .urldb(&["check", url])
+        .code(0)
+        .says(&["the URL is as promised"]);
     assert_eq!(site.requests()[0].method, "POST");
     assert_eq!(site.requests()[0].body, b"x=1");
     sandbox.urldb(&["rm", url]).code(0).says(&["removed"]);
@@ -495,8 +498,8 @@ fn every_command_finds_a_url_in_another_case_where_case_makes_no_difference() {
     sandbox.write(file, &text);
     let url = "http://example.test/dATA/a?q=X";
     sandbox.urldb(&["check", url]).code(1).says(&[
-        "changed: http://example.test/Data/A?q=X",
-        "checked 1 of 1 URL",
+        "broken[changed]: http://example.test/Data/A?q=X",
+        "1 of 1 URL is not as promised",
     ]);
     sandbox
         .urldb(&["url", "explain", url])

@@ -63,6 +63,7 @@ mod hostile;
 mod importing;
 mod incidents;
 mod judging;
+mod messages;
 mod mistakes;
 mod outbox;
 mod pipes;

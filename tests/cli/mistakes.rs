@@ -39,18 +39,22 @@ fn a_record_that_cannot_be_read_keeps_the_others_going() {
     let ledger = sandbox.read(LEDGER);
     let broken = promise("/a", "first").replace("_path: /a", "_path: [/a");
     sandbox.write(FILE, format!("---\n{broken}{}", promise("/b", "second")));
-    let place = format!("{FILE}:3:");
+    let place = format!("{FILE}:3");
     let asked = site.requests().len();
-    sandbox
-        .urldb(&["check"])
-        .code(1)
-        .says(&["1 ok", &place, "syntax-error"]);
+    sandbox.urldb(&["check"]).code(1).says(&[
+        "Checked 1 of 1 URL",
+        &place,
+        "mistake[syntax-error]",
+    ]);
     sandbox
         .urldb(&["check", "--format", "json"])
         .code(1)
         .complains(&[&place])
         .json();
-    sandbox.urldb(&["run"]).code(1).says(&["1 ok", &place]);
+    sandbox
+        .urldb(&["run"])
+        .code(1)
+        .says(&["Checked 1 of 1 URL", &place]);
     let again = site.requests().split_off(asked);
     assert!(!again.is_empty() && again.iter().all(|request| request.target == "/b"));
     let metadata = "---\nmistakes:\n- 'syntax-error: _path: [/a'\n";
@@ -67,9 +71,10 @@ fn a_promise_with_an_invalid_value_is_a_mistake_and_not_ok() {
         ("status: 2000", "bad-status"),
     ] {
         sandbox.write(FILE, format!("---\n---\n_path: /a\n{bad}\n"));
-        let place = format!("{FILE}:4:1: {code}");
-        sandbox.urldb(&["check"]).code(1).says(&[&place]);
-        sandbox.urldb(&["run"]).code(1).says(&[&place]);
+        let place = format!("--> {FILE}:4\n");
+        let code = format!("mistake[{code}]: ");
+        sandbox.urldb(&["check"]).code(1).says(&[&code, &place]);
+        sandbox.urldb(&["run"]).code(1).says(&[&code, &place]);
     }
 }
 
@@ -88,9 +93,10 @@ fn a_mistake_in_a_domain_file_is_in_json_mail_and_page() {
         .complains(&["bad-content-length"])
         .json();
     assert_eq!(json["mistakes"][0]["code"], "bad-content-length");
-    let place = format!("{FILE}:12:1");
     let mails = sandbox.mails();
-    for text in [&mails[0].text, &sandbox.read("public/index.html")] {
+    let mail = (&mails[0].text, format!("{FILE}, line 12"));
+    let page = sandbox.read("public/index.html");
+    for (text, place) in [mail, (&page, format!("{FILE}:12:1"))] {
         let text = text.replace("&#x2f;", "/");
         assert!(text.contains(&place), "{text}");
         assert!(text.contains("should be a number of bytes"), "{text}");
@@ -110,7 +116,7 @@ fn a_mistake_is_news_once_and_again_when_it_is_mended() {
     insta::assert_snapshot!("mail_of_a_mistake", cut(&mails[0].text));
     assert_eq!(
         subjects(&sandbox),
-        ["[urldb] 1 new mistake in promises: urldb/example.test.yaml:12"]
+        ["mistake in urldb/example.test.yaml, line 12 [promises]"]
     );
     let before = sandbox.tree("status");
     sandbox.urldb(&["run"]).code(1);
@@ -130,17 +136,21 @@ fn a_mistake_is_news_once_and_again_when_it_is_mended() {
     sandbox.urldb(&["run"]).code(1);
     assert_eq!(
         subjects(&sandbox),
-        ["[urldb] 1 new mistake in promises: urldb/example.test.yaml:15"]
+        ["2 mistakes in domain files [promises]"]
     );
 
     sandbox.write(FILE, &good);
-    let mended = ["mended: urldb/example.test.yaml: bad-content-length, in `content-length: five`"];
+    let mended = [
+        "recovered: urldb/example.test.yaml is corrected",
+        "bad-content-length",
+        "content-length: five",
+    ];
     sandbox.urldb(&["run"]).code(0).says(&mended);
     let mails = sandbox.mails();
     insta::assert_snapshot!("mail_of_mended_mistakes", cut(&mails[0].text));
     assert_eq!(
         subjects(&sandbox),
-        ["[urldb] 2 mistakes mended in promises"]
+        ["urldb/example.test.yaml is corrected and 1 more [promises]"]
     );
     assert!(sandbox.read(LEDGER).starts_with("---\n---\n"));
     let json = sandbox.urldb(&["run", "--format", "json"]).code(0).json();
@@ -166,7 +176,7 @@ fn the_same_mistake_twice_is_two() {
     sandbox.urldb(&["run"]).code(1);
     assert_eq!(
         subjects(&sandbox),
-        ["[urldb] 1 new mistake in promises: urldb/example.test.yaml:15"]
+        ["2 mistakes in domain files [promises]"]
     );
 }
 
@@ -198,13 +208,16 @@ fn of_two_records_for_one_request_the_first_is_checked() {
     let (first, second) = (promise("/a", "first"), promise("/a", "other"));
     let busy = promise("/b", "second");
     sandbox.write(FILE, format!("---\n{first}{second}{busy}{busy}"));
-    let place = format!("{FILE}:7:1");
-    for doubt in ["(not confirmed yet)", "server-error: http"] {
+    let place = format!("--> {FILE}:7\n");
+    for doubt in [
+        "unconfirmed[server-error]: http",
+        "broken[server-error]: http",
+    ] {
         sandbox.urldb(&["run"]).code(1).says(&[
             &place,
-            "duplicate-record",
+            "mistake[duplicate-record]",
             "they differ: keep the right one",
-            "1 ok, 1 server-error",
+            "Checked 2 of 2 URLs",
             doubt,
         ]);
     }
@@ -213,8 +226,8 @@ fn of_two_records_for_one_request_the_first_is_checked() {
     assert_eq!(
         subjects(&sandbox),
         [
-            "[urldb] 1 broken in promises: example.test/b server-error",
-            "[urldb] 1 new mistake in promises: urldb/example.test.yaml:7",
+            "example.test/b fails (503 Service Unavailable) [promises]",
+            "mistake in urldb/example.test.yaml, line 7 [promises]",
         ]
     );
 }
@@ -253,12 +266,17 @@ fn an_unreadable_file_is_a_mistake_and_the_others_are_checked() {
     std::os::unix::fs::symlink(&outside, sandbox.path("urldb/linked.test.yaml")).unwrap();
     sandbox.write("urldb/misnamed.test.yml", "---\n---\n_path: /d\n");
     let found = [
-        "2 ok",
-        "urldb/linked.test.yaml:1:1: unreadable-file",
-        "urldb/misnamed.test.yml:1:1: bad-file-name",
+        "Checked 2 of 2 URLs",
+        "mistake[unreadable-file]",
+        "--> urldb/linked.test.yaml:1\n",
+        "mistake[bad-file-name]",
+        "--> urldb/misnamed.test.yml:1\n",
     ];
     sandbox.urldb(&["check"]).code(1).says(&found);
-    sandbox.urldb(&["lint"]).code(1).says(&found[1..]);
+    sandbox.urldb(&["lint"]).code(1).says(&[
+        "urldb/linked.test.yaml:1:1: unreadable-file",
+        "urldb/misnamed.test.yml:1:1: bad-file-name",
+    ]);
     sandbox.urldb(&["run"]).code(1).says(&found);
     assert_eq!(subjects(&sandbox).len(), 1, "people are told");
     sandbox.urldb(&["run"]).code(1).says(&found);
@@ -269,7 +287,7 @@ fn an_unreadable_file_is_a_mistake_and_the_others_are_checked() {
     sandbox
         .urldb(&["check", "http://example.test/a"])
         .code(0)
-        .says(&["1 ok"]);
+        .says(&["the URL is as promised"]);
     let asked = site.requests();
     assert!(
         asked
@@ -295,8 +313,13 @@ fn a_misspelled_promise_is_an_error_that_stops_commits_and_is_not_fetched() {
         sandbox
             .urldb(&[command])
             .code(1)
-            .says(&["1 ok"])
-            .says(&found);
+            .says(&["Checked 1 of 1 URL"])
+            .says(&[
+                "mistake[unknown-key]",
+                "--> urldb/example.test.yaml:4\n",
+                "mistake[unknown-category]",
+                "--> urldb/example.test.yaml:7\n",
+            ]);
     }
     assert!(site.requests().iter().all(|request| request.target == "/c"));
     let declared = format!(
@@ -306,7 +329,10 @@ fn a_misspelled_promise_is_an_error_that_stops_commits_and_is_not_fetched() {
     sandbox.write("urldb.toml", declared);
     sandbox.write(FILE, text.replace("redirect_ok", "redirect-ok"));
     sandbox.urldb(&["lint"]).code(0);
-    sandbox.urldb(&["check"]).code(0).says(&["3 ok"]);
+    sandbox
+        .urldb(&["check"])
+        .code(0)
+        .says(&["all 3 URLs are as promised"]);
 }
 
 #[test]
@@ -321,10 +347,13 @@ fn a_path_without_slash_never_becomes_part_of_a_host() {
     sandbox.write("urldb/b.test@other.test.yaml", "---\n---\n_path: /x\n");
     for command in ["check", "run"] {
         sandbox.urldb(&[command]).code(1).says(&[
-            "urldb/a.test.yaml:3:1: bad-cname",
-            "urldb/a.test.yaml:5:8: bad-path",
-            "urldb/a.test.yaml:7:8: bad-path",
-            "urldb/b.test@other.test.yaml:1:1: bad-file-name",
+            "mistake[bad-cname]",
+            "--> urldb/a.test.yaml:3\n",
+            "mistake[bad-path]",
+            "--> urldb/a.test.yaml:5\n",
+            "--> urldb/a.test.yaml:7\n",
+            "mistake[bad-file-name]",
+            "--> urldb/b.test@other.test.yaml:1\n",
         ]);
     }
     assert_eq!(site.requests().len(), 0);

@@ -68,12 +68,12 @@ fn proxies_of_the_environment_are_not_asked() {
     mapped
         .urldb_with_env(&["check"], &env)
         .code(0)
-        .says(&["1 ok"]);
+        .says(&["the URL is as promised"]);
     // Of an address that is not permitted, nobody is asked either.
     direct.write("urldb/127.0.0.2.yaml", promises(&[("/a", "x")]));
     direct
         .urldb_with_env(&["check"], &env)
         .code(3)
-        .says(&["1 refused"]);
+        .says(&["was not checked: urldb's rules forbid it"]);
     assert_eq!(trap.connections(), 0);
 }

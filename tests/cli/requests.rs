@@ -40,7 +40,10 @@ fn a_request_is_added_with_its_body() {
     sandbox.urldb(&["lint"]).code(0);
     sandbox.urldb(&["add", FORM]).code(0).says(&["added http"]);
     assert_eq!(sandbox.urldb(&["list"]).code(0).out.lines().count(), 3);
-    sandbox.urldb(&["check"]).code(0).says(&["3 ok"]);
+    sandbox
+        .urldb(&["check"])
+        .code(0)
+        .says(&["all 3 URLs are as promised"]);
 }
 
 #[test]

@@ -216,7 +216,7 @@ fn pages_name_the_official_url_of_the_rules() {
     let ran = sandbox.urldb(&["check"]).code(0);
     assert_eq!(ran.out.matches("canonical-").count(), 1, "{}", ran.out);
     ran.says(&[
-        "canonical-differs: http://www.example.org/en/a",
+        "warning[canonical-differs]: http://www.example.org/en/a",
         "is http://www.example.org/en/a",
     ]);
     // Rules with mistakes say nothing.

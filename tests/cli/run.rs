@@ -30,7 +30,7 @@ fn a_run_that_brings_nothing_new_adds_one_line() {
     sandbox
         .urldb(&["run"])
         .code(0)
-        .says(&["2 ok", "archived in"]);
+        .says(&["All good: all 2 URLs are as promised."]);
     let ledger = sandbox.read(LEDGER);
     assert_eq!(sandbox.history().len(), 1);
     let first = sandbox.files("archive", ".warc.gz");
@@ -63,8 +63,8 @@ fn news_is_told_once_and_recovery_too() {
     site.serve("/a", Reply::ok("other"));
     site.remove("/b");
     sandbox.urldb(&["run"]).code(1).says(&[
-        "changed: http://example.test/a",
-        "gone: http://example.test/b",
+        "broken[changed]: http://example.test/a",
+        "broken[gone]: http://example.test/b",
     ]);
     let mails = sandbox.mails();
     assert_eq!(mails.len(), 1);
@@ -72,7 +72,7 @@ fn news_is_told_once_and_recovery_too() {
     for part in [
         "http://example.test/a",
         "http://example.test/b",
-        "NEWLY BROKEN (2)",
+        "Action needed: 2 new incidents, 2 of 3 URLs are broken.",
     ] {
         assert!(mails[0].text.contains(part), "{}", mails[0].text);
     }
@@ -101,10 +101,14 @@ fn news_is_told_once_and_recovery_too() {
     sandbox
         .urldb(&["run"])
         .code(0)
-        .says(&["recovered: http://example.test/a (was changed)"]);
+        .says(&["recovered: http://example.test/a is as promised again"]);
     let mails = sandbox.mails();
     assert_eq!(mails.len(), 2);
-    assert!(mails.iter().any(|mail| mail.text.contains("RECOVERED (2)")));
+    assert!(
+        mails
+            .iter()
+            .any(|mail| mail.text.matches("recovered: http").count() == 2)
+    );
 }
 
 #[test]
@@ -115,13 +119,13 @@ fn a_server_error_is_news_only_when_confirmed() {
     sandbox
         .urldb(&["run"])
         .code(3)
-        .says(&["server-error (not confirmed yet): http://example.test/a"]);
+        .says(&["unconfirmed[server-error]: http://example.test/a"]);
     assert!(sandbox.mails().is_empty());
     assert!(sandbox.read(LEDGER).contains("pending: server-error"));
     sandbox
         .urldb(&["run"])
         .code(1)
-        .says(&["server-error: http://example.test/a"]);
+        .says(&["broken[server-error]: http://example.test/a"]);
     assert_eq!(sandbox.mails().len(), 1);
     assert!(!sandbox.read(LEDGER).contains("pending"));
 }
@@ -175,7 +179,7 @@ fn a_partial_run_forgets_nothing() {
     sandbox
         .urldb(&["run", "http://example.test/b"])
         .code(0)
-        .says(&["checked 1 of 1 URL: "]);
+        .says(&["Checked 1 of 2 URLs ("]);
     assert_eq!(sandbox.read(LEDGER), ledger);
     sandbox.urldb(&["rm", "http://example.test/b"]).code(0);
     sandbox.urldb(&["run"]).code(0);
@@ -210,12 +214,13 @@ fn a_workflow_gets_annotations_and_a_summary() {
         )
         .code(1)
         .says(&[
-            "::error file=urldb/example.test.yaml,line=3,title=gone::http://example.test/a",
-            "::error file=urldb/example.test.yaml,line=8,col=1,title=bad-content-length::",
+            "::error file=urldb/example.test.yaml,line=3,title=example.test/a answers 404 Not Found::",
+            "::error file=urldb/example.test.yaml,line=8,title=`content-length` should be a number of bytes",
         ]);
     let summary = sandbox.read("summary.md");
-    assert!(summary.contains("| gone |"), "{summary}");
-    let mistake = "| bad-content-length | `` urldb/example.test.yaml:8 `` |";
+    let gone = "### broken: `http://example.test/a` answers 404 Not Found\n";
+    assert!(summary.contains(gone), "{summary}");
+    let mistake = "- **record:** urldb/example.test.yaml, line 8\n";
     assert!(summary.contains(mistake), "{summary}");
 }
 

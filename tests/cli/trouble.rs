@@ -40,7 +40,7 @@ fn without_an_archive_people_still_hear_what_was_seen() {
     sandbox
         .urldb(&["run"])
         .code(2)
-        .says(&["gone: http://example.test/b"])
+        .says(&["broken[gone]: http://example.test/b answers 404 Not Found"])
         .complains(&["http://example.test/a: cannot be archived", "archive"]);
     assert_eq!(sandbox.mails().len(), 1);
     assert!(sandbox.read(LEDGER).contains("state: gone"));
@@ -138,7 +138,7 @@ fn bodies_for_which_there_is_no_room_meanwhile_are_judged_and_told_of() {
     sandbox
         .urldb_with_env(&["run"], &nowhere)
         .code(2)
-        .says(&["2 ok"])
+        .says(&["all 2 URLs are as promised"])
         .complains(&["http://example.test/b: cannot be archived: there was no room"]);
     assert!(is_captured(&sandbox, "/a", "first"));
     assert!(!is_captured(&sandbox, "/b", &big));
@@ -196,7 +196,7 @@ fn news_stays_news_when_the_ledger_cannot_be_written() {
     sandbox
         .urldb(&["run"])
         .code(2)
-        .says(&["gone: http://example.test/b"])
+        .says(&["broken[gone]: http://example.test/b answers 404 Not Found"])
         .complains(&["cannot write", "status/outbox/mail"]);
     assert_eq!(sandbox.read(LEDGER), ledger, "it is not believed yet");
     std::fs::remove_file(sandbox.path("status/outbox")).unwrap();
@@ -311,7 +311,7 @@ fn an_interrupted_run_ends_soon_and_believes_nothing() {
         });
         let signalled = Instant::now();
         running.signal("-INT");
-        running.expect("inconclusive: http://example.test/b");
+        running.expect("unknown[inconclusive]: http://example.test/b");
         assert_eq!(running.end().code(), Some(130));
         assert!(signalled.elapsed() < Duration::from_secs(20));
         assert_eq!(sandbox.read(LEDGER), ledger);

@@ -25,8 +25,9 @@ fn an_edit_is_looked_at_and_a_signal_ends_it() {
     let text = sandbox.read(FILE) + &promise("/b", "second") + &promise("/c", "third");
     sandbox.write(FILE, text);
     watch.expect("urldb/example.test.yaml has changed");
-    watch.expect("gone: http://example.test/c");
-    watch.expect("checked 2 of 2 URLs: 1 ok, 1 gone");
+    watch.expect("Action needed: 1 of 2 URLs is not as promised.");
+    watch.expect("broken[gone]: http://example.test/c");
+    watch.expect("Checked 2 of 3 URLs");
     assert!(site.requests().iter().all(|request| request.target != "/a"));
     assert!(!sandbox.path("status").exists(), "it only looks");
     watch.signal("-TERM");
@@ -56,7 +57,7 @@ fn an_unreadable_file_hides_no_other_change() {
     std::os::unix::fs::symlink(&outside, sandbox.path("urldb/a.test.yaml")).unwrap();
     sandbox.write(FILE, sandbox.read(FILE) + &promise("/c", "third"));
     watch.expect("urldb/a.test.yaml:1:1: unreadable-file");
-    watch.expect("gone: http://example.test/c");
+    watch.expect("broken[gone]: http://example.test/c");
     watch.signal("-TERM");
     assert_eq!(watch.end().code(), Some(0));
 }
@@ -72,7 +73,7 @@ fn a_change_of_metadata_checks_the_domain() {
     let text = sandbox.read(FILE);
     let with_cname = text.replacen("---\n", "---\ncnames:\n- www.example.test\n", 1);
     sandbox.write(FILE, with_cname);
-    watch.expect("checked 2 of 2 URLs: 2 ok");
+    watch.expect("All good in example.test: all 2 URLs are as promised.");
     watch.signal("-TERM");
     assert_eq!(watch.end().code(), Some(0));
 }
@@ -82,8 +83,8 @@ fn a_schedule_starts_runs() {
     let (_site, sandbox) = watched("[[schedule]]\ncron = \"* * * * * *\"\n");
     let mut watch = start(&sandbox);
     watch.expect("scheduled run (* * * * * *)");
-    watch.expect("1 ok");
-    watch.expect("1 ok");
+    watch.expect("the URL is as promised");
+    watch.expect("the URL is as promised");
     watch.signal("-TERM");
     assert_eq!(watch.end().code(), Some(0));
     assert!(sandbox.history().len() >= 2);

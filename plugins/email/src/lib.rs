@@ -103,7 +103,6 @@ impl Notifier for EmailNotifier {
         let mut planned = vec![];
         for thread in self.threads(envelope) {
             let about = self.composer.subject(envelope, &thread);
-            let about = about.unwrap_or_default();
             for (index, address) in self.composer.recipients().enumerate() {
                 planned.push(PlannedDelivery {
                     id: delivery_id(&thread, address),

@@ -6,24 +6,17 @@ use lettre::Address;
 use lettre::message::header::{ContentTransferEncoding, ContentType, HeaderName, HeaderValue};
 use lettre::message::{Body, Mailbox, Message, MultiPart, SinglePart};
 use urldb_protocol::{Envelope, Remembered};
-use urldb_render::{Renderer, View, one_line, shorten};
+use urldb_render::{MailBody, Renderer, Scope, mail_body, one_line, shorten};
 
 use crate::settings::{self, Error, Settings, Templates};
-use crate::threads::{self, NEWS, Thread};
+use crate::threads::{self, NEWS, REMINDER, Thread};
 
-const SUBJECT: &str = "email-subject.txt";
-const TEXT: &str = "email.txt";
 const HTML: &str = "email.html";
 
-/// Longest subject, in characters.
+/// Longest subject, `Re: ` included, in characters.
 const LONGEST_SUBJECT: usize = 120;
 /// Longest part of a Message-ID that comes from the report, in characters.
 const LONGEST_TOKEN: usize = 50;
-/// Largest HTML body, in bytes: mail programs cut a longer one and hide the rest.
-const LARGEST_HTML: usize = 100_000;
-/// Most URLs in one list. A message that would be too large has fewer.
-const MOST_ROWS: usize = 50;
-
 /// A composed message and its id. The same report gives the same id.
 #[derive(Debug)]
 pub(crate) struct OutgoingMail {
@@ -52,11 +45,7 @@ impl Composer {
         if to.is_empty() {
             return Err(settings::Error::NoRecipient);
         }
-        let renderer = Renderer::new([
-            (SUBJECT, templates.subject),
-            (TEXT, templates.text),
-            (HTML, templates.html),
-        ])?;
+        let renderer = Renderer::new([(HTML, templates.html)])?;
         Ok(Self {
             name: settings.name.clone(),
             from,
@@ -97,22 +86,22 @@ impl Composer {
 
     /// The subject of a mail: a mail that follows another one repeats its subject, since mail programs
     /// join only equal subjects.
-    pub(crate) fn subject(&self, envelope: &Envelope, thread: &Thread) -> Result<String, Error> {
+    pub(crate) fn subject(&self, envelope: &Envelope, thread: &Thread) -> String {
         let subject = if envelope.run.test {
             format!("Test of urldb [{}]", project(envelope))
         } else if let Some(opening) = &thread.opening {
             format!("Re: {}", opening.subject)
         } else {
-            let view = View::new(&threads::part(envelope, thread), MOST_ROWS);
-            self.renderer.render(SUBJECT, &view)?
+            let part = threads::part(envelope, thread);
+            let ids = thread.ids();
+            urldb_render::subject(&part, scope(thread, &ids))
         };
-        Ok(shorten(&one_line(subject.trim()), LONGEST_SUBJECT))
+        shorten(&one_line(subject.trim()), LONGEST_SUBJECT)
     }
 
     /// What later mails of the thread need.
     pub(crate) fn remember(&self, envelope: &Envelope, thread: &Thread) -> Vec<Remembered> {
-        // A template that fails is reported by the delivery.
-        let subject = self.subject(envelope, thread).unwrap_or_default();
+        let subject = self.subject(envelope, thread);
         threads::remember(thread, &self.message_id(envelope, thread), &subject)
     }
 
@@ -122,11 +111,15 @@ impl Composer {
         thread: &Thread,
     ) -> Result<OutgoingMail, Error> {
         let part = threads::part(envelope, thread);
+        let subject = self.subject(envelope, thread);
         let (text, html) = if envelope.run.test {
             test_body(envelope)
         } else {
-            let (view, html) = self.largest_that_fits(&part)?;
-            (self.renderer.render(TEXT, &view)?, html)
+            let ids = thread.ids();
+            let (scope, name) = (scope(thread, &ids), &self.name);
+            let MailBody { text, html } =
+                mail_body(&part, scope, name, &subject, &self.renderer, HTML)?;
+            (text, html)
         };
         let mut from = self.from.clone();
         if let Some(label) = thread.label {
@@ -136,7 +129,7 @@ impl Composer {
         let quoted = quoted(&from);
         let mut builder = Message::builder()
             .from(from)
-            .subject(self.subject(envelope, thread)?)
+            .subject(subject)
             .date(date(envelope))
             .message_id(Some(format!("<{}>", self.message_id(envelope, thread))))
             .raw_header(raw_header("List-Id", self.list_id(envelope)))
@@ -168,17 +161,15 @@ impl Composer {
         let name = if name.is_empty() { "urldb" } else { &name };
         format!("{name} <{name}.urldb.{}>", self.from.email.domain())
     }
+}
 
-    fn largest_that_fits(&self, envelope: &Envelope) -> Result<(View, String), Error> {
-        let mut limit = MOST_ROWS;
-        loop {
-            let view = View::new(envelope, limit);
-            let html = self.renderer.render(HTML, &view)?;
-            if html.len() <= LARGEST_HTML || limit <= 1 {
-                return Ok((view, html));
-            }
-            limit /= 2;
-        }
+/// Which part of its report a mail tells.
+fn scope<'a>(thread: &Thread, ids: &'a [&'a str]) -> Scope<'a> {
+    match thread.label {
+        None => Scope::Run,
+        Some(REMINDER) => Scope::Reminder(ids),
+        Some(_) if thread.key == NEWS => Scope::News,
+        Some(_) => Scope::Changes(ids),
     }
 }
 

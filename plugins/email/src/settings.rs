@@ -84,13 +84,9 @@ impl fmt::Debug for Credentials {
     }
 }
 
-/// The minijinja sources of a message.
+/// The minijinja source of a message.
 #[derive(Debug, Clone)]
 pub struct Templates {
-    /// The subject, one line.
-    pub subject: String,
-    /// The plain text body.
-    pub text: String,
     /// The HTML body.
     pub html: String,
 }

@@ -21,6 +21,13 @@ pub(crate) struct Thread {
     pub(crate) incidents: Vec<String>,
 }
 
+impl Thread {
+    /// The ids of the incidents.
+    pub(crate) fn ids(&self) -> Vec<&str> {
+        self.incidents.iter().map(String::as_str).collect()
+    }
+}
+
 /// The first mail of a thread.
 #[derive(Debug, Clone, PartialEq, Eq, PartialOrd, Ord)]
 pub(crate) struct Opening {
@@ -32,6 +39,8 @@ pub(crate) struct Opening {
 
 /// The key of the mail about all that is new.
 pub(crate) const NEWS: &str = "news";
+/// The label of a mail about what is still open.
+pub(crate) const REMINDER: &str = "reminder";
 /// The key of the mail with the reminders of several threads.
 const REMINDERS: &str = "reminders";
 
@@ -87,13 +96,13 @@ pub(crate) fn threads(envelope: &Envelope, notifier: &str) -> Vec<Thread> {
     if reminded.len() == 1
         && let Some((Some(opening), incidents)) = reminded.first_key_value()
     {
-        threads.push(follow_up(opening.clone(), incidents, "reminder"));
+        threads.push(follow_up(opening.clone(), incidents, REMINDER));
     } else if !reminded.is_empty() {
         let incidents: Vec<&Incident> = reminded.into_values().flatten().collect();
         threads.push(Thread {
             key: REMINDERS.to_owned(),
             opening: None,
-            label: Some("reminder"),
+            label: Some(REMINDER),
             incidents: ids(&incidents),
         });
     }

@@ -4,18 +4,29 @@ use std::fmt::{self, Write};
 
 use jiff::Timestamp;
 use minijinja::value::Value;
-use minijinja::{Environment, Error, ErrorKind, escape_formatter};
+use minijinja::{Environment, Error, ErrorKind, HtmlEscape, escape_formatter};
 
+use crate::numbers;
 use crate::text;
 
-/// Adds the filters. templates/email.txt describes them for people who write templates.
+/// Adds the filters. templates/email.html describes them for people who write templates.
 pub(crate) fn add_to(environment: &mut Environment<'static>) {
-    environment.add_filter("number", number);
+    environment.add_filter("number", numbers::number);
     environment.add_filter("plural", plural);
-    environment.add_filter("bytes", bytes);
-    environment.add_filter("duration", duration);
+    environment.add_filter("bytes", |bytes: u64| {
+        numbers::with_spaces(&numbers::size(bytes))
+    });
+    environment.add_filter("duration", |milliseconds: u64| {
+        numbers::with_spaces(&numbers::elapsed(milliseconds))
+    });
     environment.add_filter("moment", |text: &str| timestamp(text, "%Y-%m-%d %H:%M UTC"));
     environment.add_filter("day", |text: &str| timestamp(text, "%Y-%m-%d"));
+    environment.add_filter("breakable", |text: &str| {
+        Value::from_safe_string(breakable(text))
+    });
+    environment.add_filter("command", |line: &str| {
+        Value::from_safe_string(command(line))
+    });
     environment.add_filter("bare", |url: &str| bare(url).to_owned());
     environment.add_filter("shorten", |long: &str, limit: usize| {
         text::shorten(long, limit)
@@ -105,54 +116,50 @@ pub(crate) fn too_large(limit: usize) -> String {
     format!("the text would have more than {} MiB", limit >> 20)
 }
 
-/// `16234` → `16,234`
-fn number(number: u64) -> String {
-    let digits = number.to_string();
-    let mut grouped = String::with_capacity(digits.len() + digits.len() / 3);
-    for (index, digit) in digits.chars().enumerate() {
-        if index > 0 && (digits.len() - index).is_multiple_of(3) {
-            grouped.push(',');
+/// The text as HTML, in which a line may end after every slash of a URL or path.
+fn breakable(text: &str) -> String {
+    let escaped = HtmlEscape(text).to_string();
+    // A slash in plain sight is as safe as its escape.
+    let escaped = escaped.replace("&#x2f;", "/");
+    let (scheme, rest) = match escaped.split_once("://") {
+        Some((scheme, rest)) => (format!("{scheme}://"), rest),
+        None => (String::new(), escaped.as_str()),
+    };
+    let (first, rest) = match rest.strip_prefix('/') {
+        Some(rest) => ("/", rest),
+        None => ("", rest),
+    };
+    let (rest, last) = match rest.strip_suffix('/') {
+        Some(rest) => (rest, "/"),
+        None => (rest, ""),
+    };
+    let broken = rest.replace('/', "/<wbr>");
+    format!("{scheme}{first}{broken}{last}")
+}
+
+/// A command line as HTML: a line may end between words, and within a URL.
+fn command(line: &str) -> String {
+    let words = line.split(' ').map(|word| {
+        if word.contains("://") {
+            breakable(word)
+        } else {
+            format!(
+                "<span style=\"white-space:nowrap\">{}</span>",
+                HtmlEscape(word)
+            )
         }
-        grouped.push(digit);
-    }
-    grouped
+    });
+    words.collect::<Vec<_>>().join(" ")
 }
 
 /// `1|plural("URL")` → `1 URL`, `2|plural("URL")` → `2 URLs`. A second argument gives an irregular
 /// plural.
 fn plural(count: u64, one: &str, many: Option<&str>) -> String {
-    let number = number(count);
+    let number = numbers::number(count);
     match (count, many) {
         (1, _) => format!("{number} {one}"),
         (_, Some(many)) => format!("{number} {many}"),
         (_, None) => format!("{number} {one}s"),
-    }
-}
-
-/// `1234567` → `1.2 MB`, in powers of a thousand.
-fn bytes(count: u64) -> String {
-    const UNITS: [&str; 6] = ["kB", "MB", "GB", "TB", "PB", "EB"];
-    if count < 1_000 {
-        return plural(count, "byte", None);
-    }
-    // In tenths, rounded down: the text never claims more than was read.
-    let mut tenths = count / 100;
-    let mut unit = 0;
-    while tenths >= 10_000 && unit + 1 < UNITS.len() {
-        tenths /= 1_000;
-        unit += 1;
-    }
-    format!("{}.{} {}", tenths / 10, tenths % 10, UNITS[unit])
-}
-
-/// Milliseconds, as the two largest units that matter: `723000` → `12 min 3 s`.
-fn duration(milliseconds: u64) -> String {
-    let seconds = milliseconds / 1_000;
-    match (seconds / 3_600, seconds / 60 % 60, seconds % 60) {
-        (0, 0, 0) => format!("{milliseconds} ms"),
-        (0, 0, s) => format!("{s}.{} s", milliseconds % 1_000 / 100),
-        (0, m, s) => format!("{m} min {s} s"),
-        (h, m, _) => format!("{} h {m} min", number(h)),
     }
 }
 

@@ -1,16 +1,50 @@
-//! Renders a report as text and HTML. The email and HTML notifiers share this crate.
+//! What urldb says to people: the content of messages, and a renderer for each format.
 //!
-//! A [`View`] is the envelope and the lists of URLs made from it. A [`Renderer`] renders the view
-//! with minijinja templates, which users may override. Every text in a view is sanitized: one line
-//! of bounded length, without control characters. HTML templates also escape every value.
+//! [`compose()`] makes a [`Message`] from an envelope: headline, blocks with evidence and commands, and
+//! what was checked. Every output renders the same content, so that counts, units and sentences agree:
+//!
+//! | function | output |
+//! |---|---|
+//! | [`terminal()`] | a terminal, with colours |
+//! | [`mail_body`], [`subject`] | a mail: text, HTML, subject |
+//! | [`markdown()`] | the job summary of a workflow |
+//! | [`issue`], [`shared_issue`], [`comment`], [`reminder_comment`] | issues of GitHub, GitLab, Forgejo |
+//! | [`annotations()`] | workflow commands of GitHub Actions |
+//!
+//! Every text from outside is sanitized where it enters a message, and quoted by the renderer.
+//! [`Renderer`] renders minijinja templates, which users may override; [`View`] is the data of the
+//! template of the web page.
 #![forbid(unsafe_code)]
 
+mod annotations;
+mod compose;
 mod filters;
+mod layout;
+mod mail;
+mod markdown;
+mod message;
+pub mod numbers;
 mod renderer;
+mod sentences;
+mod shell;
+mod terminal;
 mod text;
 mod view;
 mod words;
 
+pub use annotations::annotations;
+pub use compose::{Deliveries, LONGEST_SUBJECT, Scope, StuckMessages, compose, subject};
+pub use mail::{LARGEST_PART, MailBody, mail_body};
+pub use markdown::{
+    Issue, LARGEST_BODY, LARGEST_SUMMARY, comment, issue, markdown, reminder_comment, shared_issue,
+};
+pub use message::{
+    Block, Class, Command, Fact, Headline, HostRow, Message, OpenIncidents, Place, SiteLink, Tone,
+    UrlList, UrlRow,
+};
 pub use renderer::{Error, Renderer};
-pub use text::{one_line, shorten};
-pub use view::{MistakeList, UrlCounts, UrlGroup, UrlList, UrlRow, View};
+pub use terminal::{TerminalOptions, terminal, terminal_notified};
+pub use text::{Span, Text, one_line, shorten};
+pub use view::{
+    MistakeList, UrlCounts, UrlGroup, UrlList as PageUrlList, UrlRow as PageUrlRow, View,
+};

@@ -6,9 +6,9 @@ use std::io;
 use minijinja::syntax::SyntaxConfig;
 use minijinja::value::Serde;
 use minijinja::{Environment, ErrorKind, UndefinedBehavior};
+use serde::Serialize;
 
 use crate::filters;
-use crate::view::View;
 
 /// Most instructions of one rendering. The built-in templates need about a hundred for each line of
 /// a list. This limit stops an endless loop in a user's template.
@@ -79,12 +79,12 @@ impl Renderer {
         Ok(Self { environment })
     }
 
-    /// Renders the template of this name.
-    pub fn render(&self, name: &str, view: &View) -> Result<String, Error> {
+    /// Renders the template of this name with the data, such as a [`View`](crate::View).
+    pub fn render(&self, name: &str, data: &impl Serialize) -> Result<String, Error> {
         let mut output = BoundedOutput(Vec::new());
         self.environment
             .get_template(name)
-            .and_then(|template| template.render_captured_to(Serde(view), &mut output))
+            .and_then(|template| template.render_captured_to(Serde(data), &mut output))
             .map_err(|error| Error::new(name, error))?;
         String::from_utf8(output.0).map_err(|error| {
             let kind = ErrorKind::InvalidOperation;

@@ -1,8 +1,11 @@
-//! Sanitizes text from the network, and shortens it.
+//! Text of a message: our own words, and sanitized text from outside.
 
+use serde::{Serialize, Serializer};
 use urldb_text::sanitize;
 
-/// Longest text in a view, in characters.
+use crate::numbers::{NO_BREAK, with_spaces};
+
+/// Longest text from outside within a sentence, in characters.
 const LONGEST: usize = 2_000;
 
 /// The text on one line, at most 2,000 characters long. `U+FFFD` replaces every character that
@@ -24,4 +27,172 @@ pub fn shorten(text: &str, limit: usize) -> String {
         _ => &kept,
     };
     format!("{}…", kept.trim_end_matches([' ', ',', ':']))
+}
+
+/// The text, in which a number and its unit, and a port and its number, are joined.
+fn with_units(text: &str) -> String {
+    const UNITS: [&str; 9] = ["ms", "s", "min", "h", "bytes", "B", "kB", "MB", "GB"];
+    let is_number = |word: &str| word.starts_with(|char: char| char.is_ascii_digit());
+    let mut joined = String::with_capacity(text.len());
+    let mut last = "";
+    for (index, word) in text.split(' ').enumerate() {
+        let unit = word.trim_end_matches([',', ';', '.', ':', ')']);
+        let belongs = is_number(last) && UNITS.contains(&unit) || last == "port" && is_number(unit);
+        match (index, belongs) {
+            (0, _) => {}
+            (_, true) => joined.push(NO_BREAK),
+            (_, false) => joined.push(' '),
+        }
+        joined.push_str(word);
+        last = word;
+    }
+    joined
+}
+
+/// One line of text. Renderers quote what came from outside as their format demands.
+///
+/// As a template's value, a text is a string in which [`NO_BREAK`] joins words.
+#[derive(Debug, Clone, Default, PartialEq, Eq)]
+pub struct Text(Vec<Span>);
+
+/// A piece of a [`Text`].
+#[derive(Debug, Clone, PartialEq, Eq)]
+pub enum Span {
+    /// Our own words.
+    Own(String),
+    /// Words from outside, sanitized.
+    Outside(String),
+    /// A URL, a host or a name, sanitized: never cut, never wrapped.
+    Code(String),
+    /// A path, sanitized: never cut, never wrapped; quoted only where it could be markup.
+    Path(String),
+}
+
+impl Text {
+    /// No text.
+    pub const fn new() -> Self {
+        Self(Vec::new())
+    }
+
+    /// Adds our own words.
+    #[must_use]
+    pub fn own(mut self, words: impl AsRef<str>) -> Self {
+        let words = words.as_ref();
+        match self.0.last_mut() {
+            Some(Span::Own(last)) => last.push_str(words),
+            _ if words.is_empty() => {}
+            _ => self.0.push(Span::Own(words.to_owned())),
+        }
+        self
+    }
+
+    /// Adds words from outside.
+    #[must_use]
+    pub fn outside(mut self, words: &str) -> Self {
+        self.0.push(Span::Outside(with_units(&one_line(words))));
+        self
+    }
+
+    /// Adds a URL, a host or a name.
+    #[must_use]
+    pub fn code(mut self, name: &str) -> Self {
+        self.0.push(Span::Code(sanitize(name).into_owned()));
+        self
+    }
+
+    /// Adds a path: not as conspicuous as a URL, but never wrapped.
+    #[must_use]
+    pub fn path(mut self, path: &str) -> Self {
+        self.0.push(Span::Path(sanitize(path).into_owned()));
+        self
+    }
+
+    /// Adds another text.
+    #[must_use]
+    pub fn and(mut self, other: Self) -> Self {
+        for span in other.0 {
+            match span {
+                Span::Own(words) => self = self.own(words),
+                span => self.0.push(span),
+            }
+        }
+        self
+    }
+
+    /// The pieces.
+    pub fn spans(&self) -> &[Span] {
+        &self.0
+    }
+
+    /// Whether there is no text.
+    pub fn is_empty(&self) -> bool {
+        self.0.is_empty()
+    }
+
+    /// The text without markup.
+    pub fn plain(&self) -> String {
+        self.joined(with_spaces)
+    }
+
+    /// The text with a capital letter, without markup.
+    pub fn capitalized(&self) -> String {
+        let plain = self.plain();
+        let mut chars = plain.chars();
+        match chars.next() {
+            Some(first) => first.to_uppercase().chain(chars).collect(),
+            None => plain,
+        }
+    }
+
+    /// The words between which a line may end.
+    pub(crate) fn words(&self) -> Vec<String> {
+        let mut words: Vec<String> = Vec::new();
+        let mut begins = true;
+        let mut add = |piece: String, begins: bool| match words.last_mut() {
+            Some(word) if !begins => word.push_str(&piece),
+            _ => words.push(piece),
+        };
+        for span in &self.0 {
+            match span {
+                Span::Code(text) | Span::Path(text) => {
+                    add(text.clone(), begins);
+                    begins = false;
+                }
+                Span::Own(text) | Span::Outside(text) => {
+                    for (index, piece) in text.split(' ').enumerate() {
+                        add(with_spaces(piece), begins || index > 0);
+                        begins = false;
+                    }
+                }
+            }
+        }
+        words.retain(|word| !word.is_empty());
+        words
+    }
+
+    fn joined(&self, own: impl Fn(&str) -> String) -> String {
+        let pieces = self.0.iter().map(|span| match span {
+            Span::Own(text) | Span::Outside(text) => own(text),
+            Span::Code(text) | Span::Path(text) => text.clone(),
+        });
+        pieces.collect()
+    }
+}
+
+impl From<String> for Text {
+    fn from(words: String) -> Self {
+        Self::new().own(words)
+    }
+}
+
+impl From<&str> for Text {
+    fn from(words: &str) -> Self {
+        Self::new().own(words)
+    }
+}
+
+impl Serialize for Text {
+    fn serialize<S: Serializer>(&self, serializer: S) -> Result<S::Ok, S::Error> {
+        serializer.serialize_str(&self.joined(str::to_owned))
+    }
 }

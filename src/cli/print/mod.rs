@@ -1,7 +1,6 @@
 //! Output for a terminal, a log or GitHub.
 
 pub(crate) mod attempts;
-pub(crate) mod findings;
 pub(crate) mod github;
 pub(crate) mod outcome;
 pub(crate) mod output;

@@ -3,6 +3,7 @@
 use std::io::{self, Write};
 
 use jiff::Timestamp;
+use urldb_render::{Deliveries, StuckMessages, Text};
 use urldb_text::sanitize;
 
 use super::output;
@@ -24,19 +25,45 @@ pub(crate) fn print_faults(standings: &[Standing], now: Timestamp) {
     }
 }
 
-/// Writes one line for each delivery that was made.
-pub(crate) fn write_delivered(out: &mut impl Write, standings: &[Standing]) -> io::Result<()> {
-    for standing in standings {
-        let name = &standing.notifier;
-        let mut lines: Vec<_> = standing.delivered.iter().collect();
-        // One message for several recipients is one line.
-        lines.dedup_by(|a, b| a.message == b.message);
-        for delivered in lines {
-            let line = format!("{name}: {}", delivered.message);
-            writeln!(out, "{}", paint(DIM, sanitize(&line)))?;
-        }
+/// What was delivered and what waits, for the report.
+pub(crate) fn deliveries(standings: &[Standing]) -> Deliveries {
+    Deliveries {
+        delivered: standings.iter().filter_map(delivered).collect(),
+        stuck: standings.iter().filter_map(stuck).collect(),
     }
-    Ok(())
+}
+
+/// `mail to 2 recipients`; another notifier says in its own words what it has done.
+fn delivered(standing: &Standing) -> Option<Text> {
+    let delivered = &standing.delivered;
+    if delivered.is_empty() {
+        return None;
+    }
+    if standing.kind == "email" {
+        let recipients = count(delivered.len() as u64, "recipient");
+        return Some(Text::from(format!("mail to {recipients}")));
+    }
+    let mut messages: Vec<&str> = delivered.iter().map(|done| done.message.as_str()).collect();
+    messages.dedup();
+    let name = Text::new().outside(&standing.notifier);
+    Some(name.own(": ").outside(&messages.join(", ")))
+}
+
+fn stuck(standing: &Standing) -> Option<StuckMessages> {
+    let since = standing.waiting_since()?;
+    let fault = standing.fault();
+    let cause = fault.map_or("not tried yet", |fault| fault.message.as_str());
+    let reply = fault.and_then(|fault| fault.replies.last());
+    let advice = fault.and_then(|fault| fault.advice.as_deref());
+    Some(StuckMessages {
+        notifier: standing.notifier.clone(),
+        kind: channel(standing.kind).to_owned(),
+        cause: cause.to_owned(),
+        reply: reply.cloned().unwrap_or_default(),
+        waiting: standing.waiting.len() as u64,
+        since: Some(since),
+        advice: advice.map_or_else(Text::new, |advice| Text::new().outside(advice)),
+    })
 }
 
 /// Prints the errors besides the deliveries, on standard error.

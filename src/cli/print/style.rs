@@ -19,6 +19,19 @@ pub(crate) enum Format {
     Json,
 }
 
+/// The form of a report.
+#[derive(Debug, Clone, Copy, PartialEq, Eq, ValueEnum)]
+pub(crate) enum ReportFormat {
+    /// Text for a terminal.
+    Human,
+    /// One document with the report and the result of every URL.
+    Json,
+    /// The job summary of a workflow.
+    Markdown,
+    /// Annotations of GitHub Actions.
+    Github,
+}
+
 /// Something is broken.
 pub(crate) const BAD: Style = AnsiColor::Red.on_default().bold();
 /// Something is worth knowing.

@@ -18,8 +18,6 @@ pub(crate) fn envelope() -> Envelope {
 
 pub(crate) fn templates() -> Templates {
     Templates {
-        subject: read("templates/email-subject.txt"),
-        text: read("templates/email.txt"),
         html: read("templates/email.html"),
     }
 }

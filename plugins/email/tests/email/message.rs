@@ -39,10 +39,9 @@ fn assert_delivered(results: &[Delivery]) {
 }
 
 /// A template that prints `value` and nothing else.
-fn text_template(source: &str) -> Templates {
+fn template(source: &str) -> Templates {
     Templates {
-        text: source.to_owned(),
-        ..templates()
+        html: source.to_owned(),
     }
 }
 
@@ -59,33 +58,44 @@ async fn a_run_with_nothing_to_say_says_so() {
     let mut envelope = envelope();
     envelope.findings.clear();
     envelope.changes.clear();
+    envelope.incidents.clear();
     envelope.summary.states = [(State::Ok, 16_234)].into();
+    envelope.summary.totals.affected = 0;
     let mistakes = std::mem::take(&mut envelope.mistakes);
     let fixed = std::mem::take(&mut envelope.fixed);
     let quiet = mail(&envelope).await;
-    assert_eq!(
-        quiet.header("Subject"),
-        "[urldb] nothing new in sky-survey-urls"
-    );
+    insta::assert_snapshot!("subject_of_a_quiet_run", quiet.header("Subject"));
     insta::assert_snapshot!("text_of_a_quiet_run", quiet.text);
 
     envelope.mistakes = mistakes;
     let misread = mail(&envelope).await;
-    let headline = "Nothing known to be broken, 1 mistake in domain files";
-    assert!(misread.text.starts_with(headline), "{}", misread.text);
-    assert!(misread.html.contains(headline), "{}", misread.html);
+    let headline = "1 mistake in a domain file, 0 of 16,";
+    assert!(
+        misread.text.starts_with("Action needed: "),
+        "{}",
+        misread.text
+    );
+    assert!(misread.text.contains(headline), "{}", misread.text);
+    assert!(
+        misread.html.contains("a domain file, 0"),
+        "{}",
+        misread.html
+    );
     assert_eq!(
         misread.header("Subject"),
-        "[urldb] 1 new mistake in sky-survey-urls: urldb/www.example.edu.yaml:14"
+        "mistake in urldb/www.example.edu.yaml, line 14 [sky-urls]"
     );
 
     envelope.mistakes.clear();
     envelope.fixed = fixed;
     let fixed = mail(&envelope).await;
-    assert_eq!(
-        fixed.header("Subject"),
-        "[urldb] 1 mistake mended in sky-survey-urls"
+    assert!(
+        fixed
+            .header("Subject")
+            .ends_with(" is corrected [sky-urls]")
     );
+    let from = fixed.header("From");
+    assert!(from.starts_with("\"urldb (recovered)\" <"), "{from}");
 }
 
 #[tokio::test]
@@ -153,6 +163,16 @@ async fn nothing_injects_a_header_or_ends_the_message() {
     let hostile = "x\r\nBcc: eve@example.com\r\n\r\n.\r\n\u{202e}\0evil";
     let mut envelope = envelope();
     envelope.run.repository = hostile.to_owned();
+    envelope.run.project = hostile.to_owned();
+    envelope.run.selection = Some(hostile.to_owned());
+    for incident in &mut envelope.incidents {
+        incident.host = hostile.to_owned();
+        incident.evidence.detail = hostile.to_owned();
+        for url in &mut incident.urls {
+            url.url = format!("https://example.org/{hostile}");
+            url.file = hostile.to_owned();
+        }
+    }
     envelope.run.id = hostile.to_owned();
     for change in &mut envelope.changes {
         change.url = format!("https://example.org/{hostile}");
@@ -203,40 +223,41 @@ async fn nothing_injects_a_header_or_ends_the_message() {
 
 #[tokio::test]
 async fn a_line_with_a_dot_survives() {
-    let mail = mail_with(&envelope(), text_template("before\n.\n..\nafter\n")).await;
-    assert_eq!(mail.text.trim_end(), "before\n.\n..\nafter");
+    let mail = mail_with(&envelope(), template("before\n.\n..\nafter\n")).await;
+    assert_eq!(mail.html.trim_end(), "before\n.\n..\nafter");
 }
 
 #[tokio::test]
 async fn data_is_neither_template_nor_markup() {
     let mut envelope = envelope();
-    envelope.changes[0].message = "{{ 7*7 }}{% raw %}<script>alert(1)</script>".to_owned();
-    envelope.changes[0].url = "javascript:alert(1)//\"><img src=x>".to_owned();
+    let hostile = "{{7*7}}{%raw%}<script>alert(1)</script>";
+    let mut finding = envelope.findings[0].clone();
+    finding.state = State::Unreachable;
+    finding.message = hostile.to_owned();
+    finding.url = "javascript:alert(1)//\"><img src=x>".to_owned();
+    envelope.changes.truncate(1);
+    envelope.changes[0].url.clone_from(&finding.url);
+    envelope.findings = vec![finding];
+    envelope.incidents.clear();
     let mail = mail(&envelope).await;
-    assert!(
-        mail.text
-            .contains("{{ 7*7 }}{% raw %}<script>alert(1)</script>")
-    );
-    assert!(mail.html.contains("{{ 7*7 }}{% raw %}&lt;script&gt;"));
+    assert!(mail.text.contains(hostile));
+    assert!(mail.html.contains("{{7*7}}{%raw%}&lt;script&gt;"));
     assert!(!mail.html.contains("<script") && !mail.html.contains("<img"));
     assert!(!mail.html.contains("href=\"javascript"));
+    assert!(mail.text.contains("javascript:alert(1)"), "as text");
     assert!(mail.html.contains("javascript:alert(1)"), "as text");
 }
 
 #[tokio::test]
 async fn a_subject_is_cut_between_characters() {
     let mut envelope = envelope();
-    envelope.run.repository = "ü𝄞".repeat(500);
-    let templates = Templates {
-        subject: "{{ run.repository }}".to_owned(),
-        ..templates()
-    };
-    let subject = mail_with(&envelope, templates)
-        .await
-        .header("Subject")
-        .to_owned();
+    envelope.findings.clear();
+    envelope.changes.clear();
+    envelope.incidents.clear();
+    envelope.mistakes[0].file = "ü𝄞".repeat(500);
+    let subject = mail(&envelope).await.header("Subject").to_owned();
     assert!(subject.split("=?utf-8?b?").count() > 1 && !subject.contains("\u{fffd}"));
-    // Each encoded word carries whole characters: 120 of them need fewer than 600 bytes.
+    // Each encoded word carries whole characters: 70 of them need fewer than 600 bytes.
     assert!(subject.len() < 900, "{subject}");
 }
 
@@ -256,9 +277,8 @@ async fn a_thousand_broken_urls_fit_into_one_mail() {
         });
     }
     let mail = mail(&envelope).await;
-    assert!(mail.html.len() <= 102_000, "{}", mail.html.len());
-    assert!(mail.text.contains("NEWLY BROKEN (1,002)"));
-    assert!(mail.text.contains("more\n") && mail.html.contains("more"));
+    assert!(mail.html.len() <= 90_000, "{}", mail.html.len());
+    assert!(mail.text.contains("(1,000 of 1,000 URLs)"), "{}", mail.text);
 }
 
 #[tokio::test]
@@ -284,10 +304,10 @@ async fn a_template_that_fails_says_where() {
     ] {
         let folder = tempfile::tempdir().unwrap();
         let settings = settings(Transport::Folder(folder.path().to_owned()));
-        let email = EmailNotifier::new(settings, text_template(source)).unwrap();
+        let email = EmailNotifier::new(settings, template(source)).unwrap();
         for result in deliver(&email, &envelope()).await {
             assert_eq!(result.outcome, DeliveryOutcome::Failed);
-            assert!(result.message.contains("email.txt"), "{}", result.message);
+            assert!(result.message.contains("email.html"), "{}", result.message);
             assert!(result.message.contains(words), "{}", result.message);
         }
         assert!(
@@ -316,7 +336,7 @@ fn settings_that_cannot_work_are_refused() {
             with(|s| s.from = "nobody".to_owned()),
             with(|s| s.to.push("a@example.org\r\nBcc: b@example.org".to_owned())),
             with(|s| s.to.push("ä@example.org".to_owned())),
-            EmailNotifier::new(settings(folder.clone()), text_template("\n{% if %}"))
+            EmailNotifier::new(settings(folder.clone()), template("\n{% if %}"))
                 .unwrap_err()
                 .to_string(),
         ]

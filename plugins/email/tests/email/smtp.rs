@@ -103,14 +103,14 @@ async fn a_message_arrives_whole() {
 async fn a_line_with_a_dot_does_not_end_the_message() {
     let server = Server::start(SmtpReplies::default());
     let mut templates = templates();
-    templates.text = "before\n.\nQUIT\nafter\n".to_owned();
+    templates.html = "before\n.\nQUIT\nafter\n".to_owned();
     let email = EmailNotifier::new(settings(smtp(server.port, None)), templates).unwrap();
     assert_eq!(
         deliver_one(&email).await.outcome,
         DeliveryOutcome::Delivered
     );
     assert_eq!(
-        mail_of(&server.received().message).text.trim_end(),
+        mail_of(&server.received().message).html.trim_end(),
         "before\n.\nQUIT\nafter"
     );
 }

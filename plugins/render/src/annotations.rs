@@ -1,0 +1,220 @@
+//! Annotations of GitHub Actions: workflow commands that mark lines of domain files.
+
+use urldb_text::sanitize;
+
+use crate::message::{Block, Class, HostRow, Message};
+use crate::numbers::{count, share, with_spaces};
+use crate::text::Text;
+
+/// A step shows no more annotations than these.
+const MOST: usize = 10;
+
+/// One annotation.
+struct Annotation {
+    level: &'static str,
+    place: Option<(String, usize)>,
+    title: String,
+    text: String,
+    /// For the annotation that stands for several: the host or the URL.
+    name: String,
+}
+
+/// The annotations of a message, one workflow command a line. If there are more than ten, the tenth
+/// names the rest.
+pub fn annotations(message: &Message) -> String {
+    let mut all: Vec<Annotation> = Vec::new();
+    if message.headline.call == "No result" {
+        all.push(no_result(message));
+    }
+    for block in &message.blocks {
+        match block.class {
+            Class::Recovered | Class::Unconfirmed | Class::Unknown => {}
+            _ if block.hosts.is_empty() => all.push(of_block(block)),
+            _ => all.extend(of_hosts(block)),
+        }
+    }
+    if all.len() > MOST {
+        let rest = all.split_off(MOST - 1);
+        all.push(of_rest(&rest, message));
+    }
+    all.iter().map(command).collect()
+}
+
+fn no_result(message: &Message) -> Annotation {
+    let text = message.headline.text.plain();
+    let (what, _) = text.split_once(", so ").unwrap_or((&text, ""));
+    Annotation {
+        level: "warning",
+        place: None,
+        title: format!("{}: {what}", message.headline.call),
+        text:
+            "The fault is probably in the network of the runner. No URL counts as broken because \
+               of this run."
+                .to_owned(),
+        name: String::new(),
+    }
+}
+
+fn level(class: Class) -> &'static str {
+    match class {
+        Class::Error | Class::Broken | Class::Mistake => "error",
+        _ => "warning",
+    }
+}
+
+fn of_block(block: &Block) -> Annotation {
+    let title = match block.class {
+        Class::Error => block.short.plain(),
+        _ => without_scheme(block),
+    };
+    let in_list = block.urls.as_ref().and_then(|urls| urls.rows.first());
+    let place = in_list.map(|row| &row.place).or(block.place.as_ref());
+    Annotation {
+        level: level(block.class),
+        place: place.map(|place| (place.file.clone(), place.line.unwrap_or(1))),
+        title,
+        text: with_command(block, &block.brief, block.brief_command),
+        name: block.subject.plain(),
+    }
+}
+
+/// The title of a block, without the scheme of its URL.
+fn without_scheme(block: &Block) -> String {
+    let title = block.title().plain();
+    let bare = title
+        .strip_prefix("https://")
+        .or_else(|| title.strip_prefix("http://"));
+    bare.unwrap_or(&title).to_owned()
+}
+
+/// `brief`, and the command that helps most.
+fn with_command(block: &Block, brief: &Text, command: Option<usize>) -> String {
+    let brief = brief.plain();
+    let Some(command) = command.and_then(|index| block.commands.get(index)) else {
+        return brief;
+    };
+    let mut purpose = command.purpose.chars();
+    let first = purpose.next().map(|first| first.to_ascii_uppercase());
+    let purpose: String = first.into_iter().chain(purpose).collect();
+    let gap = if brief.is_empty() { "" } else { " " };
+    format!("{brief}{gap}{purpose}: {}", command.line)
+}
+
+/// One annotation for each host of a block.
+fn of_hosts(block: &Block) -> Vec<Annotation> {
+    let rows = block.hosts.iter();
+    rows.map(|row| {
+        let place = row.place.as_ref();
+        let check = crate::shell::command_line(&["urldb", "check", "-d", &row.host]);
+        let check = check.map_or_else(String::new, |line| format!(" To check it again: {line}"));
+        Annotation {
+            level: level(block.class),
+            place: place.map(|place| (place.file.clone(), 1)),
+            title: format!("{} {}", row.host, row.sentence.plain()),
+            text: format!("{}{check}", block.brief.plain())
+                .trim_start()
+                .to_owned(),
+            name: row.host.clone(),
+        }
+    })
+    .collect()
+}
+
+/// The annotation that stands for all that found no room.
+fn of_rest(rest: &[Annotation], message: &Message) -> Annotation {
+    let names: Vec<&str> = rest
+        .iter()
+        .map(|annotation| match annotation.name.as_str() {
+            "" => annotation.title.as_str(),
+            name => name,
+        })
+        .collect();
+    let is_error = rest.iter().any(|annotation| annotation.level == "error");
+    Annotation {
+        level: if is_error { "error" } else { "warning" },
+        place: rest.iter().find_map(|annotation| annotation.place.clone()),
+        title: rest_title(rest, message),
+        text: format!("{}.", names.join(", ")),
+        name: String::new(),
+    }
+}
+
+/// `6 more hosts answer 404 Not Found`, if all have one cause.
+fn rest_title(rest: &[Annotation], message: &Message) -> String {
+    let number = rest.len() as u64;
+    let with_rest = message
+        .blocks
+        .iter()
+        .filter(|block| !block.hosts.is_empty())
+        .find(|block| {
+            let names = block
+                .hosts
+                .iter()
+                .map(|row| row.host.as_str())
+                .collect::<Vec<_>>();
+            rest.iter()
+                .all(|annotation| names.contains(&annotation.name.as_str()))
+        });
+    match with_rest {
+        Some(block) => {
+            let is_in_rest = |row: &&HostRow| rest.iter().any(|other| other.name == row.host);
+            let rows: Vec<&HostRow> = block.hosts.iter().filter(is_in_rest).collect();
+            let urls: (u64, u64) = rows.iter().fold((0, 0), |(urls, all), row| {
+                (urls + row.urls, all + row.host_urls)
+            });
+            let sentence = block.sentence.plain();
+            let sentence = sentence
+                .rsplit_once(" (")
+                .map_or(&*sentence, |(sentence, _)| sentence);
+            let urls = share(urls.0, urls.1, "URL");
+            with_spaces(&format!(
+                "{} {sentence} ({urls})",
+                count(number, "more host")
+            ))
+        }
+        None => format!(
+            "{} of this run",
+            with_spaces(&count(number, "more finding"))
+        ),
+    }
+}
+
+fn command(annotation: &Annotation) -> String {
+    let Annotation {
+        level,
+        place,
+        title,
+        text,
+        ..
+    } = annotation;
+    let title = property(title);
+    let text = data(text);
+    match place {
+        Some((file, line)) => {
+            let file = property(file);
+            format!("::{level} file={file},line={line},title={title}::{text}\n")
+        }
+        None => format!("::{level} title={title}::{text}\n"),
+    }
+}
+
+/// Text of a workflow command: sanitized, so that it cannot end one command and begin another, and
+/// with the escape that a command takes off again.
+fn data(text: &str) -> String {
+    sanitize(text).replace('%', "%25")
+}
+
+fn property(text: &str) -> String {
+    data(text).replace(':', "%3A").replace(',', "%2C")
+}
+
+#[cfg(test)]
+mod tests {
+    use super::*;
+
+    #[test]
+    fn hostile_text_stays_within_its_command() {
+        assert_eq!(data("a\r\n::error::x%"), "a\u{fffd}\u{fffd}::error::x%25");
+        assert_eq!(property("a:b,c"), "a%3Ab%2Cc");
+    }
+}

@@ -1,0 +1,433 @@
+//! Blocks: title, evidence, URLs and commands of incidents, and of messages that could not be sent.
+
+use urldb_protocol::{AffectedUrl, Envelope, Incident, Phase, Reason, State};
+use urldb_text::sanitize;
+
+use super::causes::{ALIAS_DIFFERS, Group};
+use super::commands::{command, commands, is_tls};
+use super::facts::{fact, facts, path_of, prefix};
+use super::{Lookup, Scope, StuckMessages, links};
+use crate::message::{Block, Class, HostRow, UrlList, UrlRow};
+use crate::numbers::{age, bytes, count, moment, number, ratio, share};
+use crate::sentences::{Cause, Subject};
+use crate::text::Text;
+
+/// The block of incidents with one cause.
+pub(super) fn incidents(group: &Group<'_>, envelope: &Lookup<'_>, scope: Scope<'_>) -> Block {
+    let cause = group.cause();
+    let class = class(group);
+    let (commands, brief_command) = commands(group, envelope, scope);
+    let ids = group.incidents.iter().map(|incident| incident.id.clone());
+    Block {
+        code: (class != Class::Recovered).then(|| match group.domain() {
+            Some(_) => ALIAS_DIFFERS.to_owned(),
+            None => cause.state.to_string(),
+        }),
+        known: group.phase() == Phase::Unchanged && !matches!(scope, Scope::Check),
+        short: short(group, &cause),
+        host: sanitize(&group.first().host).into_owned(),
+        ids: ids.filter(|id| !id.is_empty()).collect(),
+        urls_total: group.urls_now(),
+        place: place(group, envelope),
+        hosts: hosts(group, envelope),
+        facts: facts(group, envelope, scope),
+        note: note(group, scope),
+        urls: urls(group, envelope, scope),
+        commands,
+        brief: brief(group, &cause),
+        brief_command,
+        ..Block::new(class, subject(group, &cause), sentence(group, &cause))
+    }
+}
+
+/// Subject and sentence of a group, for lists of open incidents.
+pub(super) fn title(group: &Group<'_>) -> Text {
+    let cause = group.cause();
+    subject(group, &cause).own(" ").and(sentence(group, &cause))
+}
+
+fn class(group: &Group<'_>) -> Class {
+    match group.phase() {
+        Phase::Closed => Class::Recovered,
+        Phase::Unconfirmed => Class::Unconfirmed,
+        Phase::Unknown => Class::Unknown,
+        _ if group.first().state.is_unsure() => Class::Unknown,
+        _ => Class::Broken,
+    }
+}
+
+fn subject(group: &Group<'_>, cause: &Cause<'_>) -> Text {
+    match cause.subject {
+        Subject::Hosts(hosts) => Text::from(count(hosts, "host")),
+        Subject::Host => Text::new().code(&group.first().host),
+        Subject::Url => match group.urls().next() {
+            Some(url) => Text::new().code(&url.url),
+            None => Text::new().code(&group.first().host),
+        },
+    }
+}
+
+fn sentence(group: &Group<'_>, cause: &Cause<'_>) -> Text {
+    let sentence = match group.phase() {
+        Phase::Closed => solved(group, cause),
+        _ => cause.sentence(),
+    };
+    let is_counted = group.phase() != Phase::Closed && cause.counts_urls();
+    if cause.subject == Subject::Url || is_counted {
+        return sentence;
+    }
+    let share = share(group.urls_now(), group.host_urls(), "URL");
+    sentence
+        .own(" (")
+        .own(share.replace('\u{a0}', " "))
+        .own(")")
+}
+
+/// How a closed incident ended.
+fn solved(group: &Group<'_>, cause: &Cause<'_>) -> Text {
+    use urldb_protocol::ClosedBecause::PromisesChanged;
+    let is = match cause.subject {
+        Subject::Url | Subject::Host => "is",
+        Subject::Hosts(_) => "are",
+    };
+    if group.first().closed_because == Some(PromisesChanged) {
+        let has = if is == "is" { "has" } else { "have" };
+        return Text::from(has).own(" other promises now");
+    }
+    let was_silent = matches!(cause.state, State::Unreachable | State::Inconclusive);
+    match (was_silent, cause.subject) {
+        (true, Subject::Hosts(_)) => Text::from("answer again"),
+        (true, _) => Text::from("answers again"),
+        (false, _) => Text::from(is).own(" as promised again"),
+    }
+}
+
+/// The title for subjects: without scheme, and with the number of affected URLs only.
+fn short(group: &Group<'_>, cause: &Cause<'_>) -> Text {
+    let subject = match cause.subject {
+        Subject::Url => {
+            let url = group
+                .urls()
+                .next()
+                .map_or(group.first().host.as_str(), |url| &url.url);
+            Text::new().code(bare(url))
+        }
+        _ => subject(group, cause),
+    };
+    if cause.counts_urls() {
+        let urls = count(group.urls_now(), "URL");
+        let pages = match cause.subject {
+            Subject::Hosts(_) => "redirect",
+            _ => "redirects",
+        };
+        let target = match cause.subject {
+            Subject::Hosts(_) => "to their home pages",
+            _ => "to its home page",
+        };
+        return subject.own(format!(" {pages} {urls} {target}"));
+    }
+    let text = subject.own(" ").and(cause.sentence());
+    match cause.subject {
+        Subject::Url => text,
+        _ => text.own(format!(" ({})", count(group.urls_now(), "URL"))),
+    }
+}
+
+/// A URL without its scheme.
+pub(super) fn bare(url: &str) -> &str {
+    let rest = url
+        .strip_prefix("https://")
+        .or_else(|| url.strip_prefix("http://"));
+    rest.unwrap_or(url)
+}
+
+fn place(group: &Group<'_>, envelope: &Envelope) -> Option<crate::message::Place> {
+    if group.incidents.len() > 1 {
+        return None;
+    }
+    let is_one = group.cause().subject == Subject::Url;
+    if group.phase() == Phase::Closed && !is_one {
+        return None;
+    }
+    let url = group.urls().next()?;
+    let line = is_one.then_some(url.line);
+    Some(links::place(envelope, &url.file, line))
+}
+
+fn hosts(group: &Group<'_>, envelope: &Lookup<'_>) -> Vec<HostRow> {
+    let is_listed = group.incidents.len() > 1 && group.reason() != Some(Reason::OwnNetwork);
+    if !is_listed {
+        return Vec::new();
+    }
+    group
+        .incidents
+        .iter()
+        .map(|incident| host_row(incident, envelope))
+        .collect()
+}
+
+fn host_row(incident: &Incident, envelope: &Lookup<'_>) -> HostRow {
+    let group = Group::one(incident, envelope);
+    let file = incident.urls.first().map(|url| url.file.as_str());
+    HostRow {
+        host: sanitize(&incident.host).into_owned(),
+        sentence: sentence(
+            &group,
+            &Cause {
+                subject: Subject::Host,
+                ..group.cause()
+            },
+        ),
+        urls: group.urls_now(),
+        host_urls: group.host_urls(),
+        share: Text::from(ratio(group.urls_now(), group.host_urls())),
+        place: file.map(|file| links::place(envelope, file, None)),
+        solved: incident.phase == Phase::Closed,
+    }
+}
+
+/// The hosts of incidents that share an issue, those included whose incidents are closed.
+pub(crate) fn checklist(incidents: &[&Incident], envelope: &Lookup<'_>) -> Vec<HostRow> {
+    incidents
+        .iter()
+        .map(|incident| host_row(incident, envelope))
+        .collect()
+}
+
+fn note(group: &Group<'_>, scope: Scope<'_>) -> Option<Text> {
+    let cause = group.cause();
+    let is_one = cause.subject == Subject::Url;
+    if matches!(scope, Scope::Reminder(_)) {
+        return Some(Text::from(
+            "If the host is gone for good: remove its file, or give its records the category \
+             `deprecated`. To stop the reminders until a date: set `mute-until` in its file.",
+        ));
+    }
+    let note = match (group.phase(), group.reason()) {
+        (Phase::Closed, _) => return None,
+        (Phase::Unconfirmed, _) if scope != Scope::Check => {
+            "The next run confirms this or clears it. Until then nobody is notified."
+        }
+        (Phase::Unknown, Some(Reason::OwnNetwork)) => {
+            "No URL counts as broken because of this run, and nobody is notified."
+        }
+        (_, Some(Reason::TlsExpired)) => {
+            "Nothing is read over a connection with an expired certificate, so no bytes were compared."
+        }
+        (_, Some(reason)) if is_tls(reason) => {
+            "Nothing is read over such a connection, so no bytes were compared."
+        }
+        (Phase::Grown, _) if tells_growth(scope) => return None,
+        _ if cause.redirect.is_some() && !is_one && group.incidents.len() == 1 => {
+            "Probably one redirect rule of the server catches them all."
+        }
+        _ => return None,
+    };
+    Some(Text::from(note))
+}
+
+/// Whether a message tells what the run added to an incident, and not the whole incident.
+pub(super) fn tells_growth(scope: Scope<'_>) -> bool {
+    !matches!(scope, Scope::Check | Scope::Issue(_))
+}
+
+/// The affected URLs, unless all URLs of the host are affected.
+fn urls(group: &Group<'_>, envelope: &Lookup<'_>, scope: Scope<'_>) -> Option<UrlList> {
+    let is_one = group.cause().subject == Subject::Url;
+    let is_host_wide = group.urls_now() >= group.host_urls();
+    let is_grown = group.phase() == Phase::Grown && tells_growth(scope);
+    if is_one || group.phase() == Phase::Closed {
+        return None;
+    }
+    let listed: Vec<&AffectedUrl> = group.urls().filter(|url| !is_grown || url.new).collect();
+    if listed.is_empty() || (is_host_wide && !is_grown) {
+        return None;
+    }
+    let as_paths = group.incidents.len() == 1;
+    let has_prefix = as_paths && prefix(listed.iter().copied()).is_some();
+    let row = |url: &&AffectedUrl| UrlRow {
+        shown: if as_paths {
+            sanitize(&path_of(&url.url)).into_owned()
+        } else {
+            sanitize(&url.url).into_owned()
+        },
+        place: links::place(envelope, &url.file, Some(url.line)),
+    };
+    Some(UrlList {
+        as_paths,
+        has_prefix,
+        total: listed.len() as u64,
+        rows: listed.iter().map(row).collect(),
+    })
+}
+
+/// The evidence in one or two sentences.
+fn brief(group: &Group<'_>, cause: &Cause<'_>) -> Text {
+    let evidence = &group.first().evidence;
+    let observed = &evidence.observed;
+    let since = Text::from(", since ").own(moment(group.since()));
+    if group.phase() == Phase::Closed {
+        return Text::new();
+    }
+    if let (Some(target), Some(status)) = (cause.redirect, observed.redirect_status) {
+        let text = crate::sentences::status_line(status)
+            .own(" to ")
+            .code(target);
+        let text = match (observed.length, &observed.content_type) {
+            (Some(length), Some(content_type)) => text
+                .own(format!(", which serves {} of ", bytes(length)))
+                .outside(content_type.split(';').next().unwrap_or_default()),
+            _ => text,
+        };
+        let text = text.own(".");
+        let below = prefix(group.urls()).filter(|_| cause.subject == Subject::Host);
+        return match below {
+            Some(prefix) => {
+                let all = number(group.urls_now());
+                text.own(format!(" All {all} are below "))
+                    .path(&prefix)
+                    .own(".")
+            }
+            None => text,
+        };
+    }
+    match (group.first().state, cause.subject) {
+        (State::Changed, Subject::Url) => changed_in_brief(evidence),
+        (State::Unreachable, _) => match (group.reason(), &evidence.certificate) {
+            (Some(Reason::TlsExpired), Some(dates)) => Text::from("It expired on ")
+                .own(moment(dates.not_after))
+                .own(". Renew it."),
+            _ if evidence.detail.is_empty() => Text::from("Broken").and(since).own("."),
+            _ => Text::from(Text::new().outside(&evidence.detail).capitalized())
+                .and(since)
+                .own("."),
+        },
+        (_, Subject::Host) if group.urls_now() < group.host_urls() => paths_in_brief(group),
+        _ if evidence.requests > 1 => {
+            let times = count(evidence.requests.into(), "time");
+            let who = match cause.subject {
+                Subject::Url => "It",
+                _ => "Every URL",
+            };
+            Text::from(format!("{who} was tried {times}."))
+        }
+        _ => Text::from("Broken").and(since).own("."),
+    }
+}
+
+/// Fewer paths than these are named in full.
+const PATHS_IN_BRIEF: usize = 5;
+
+fn paths_in_brief(group: &Group<'_>) -> Text {
+    let mut text = Text::new();
+    for (index, url) in group.urls().take(PATHS_IN_BRIEF).enumerate() {
+        text = text
+            .own(if index == 0 { "" } else { ", " })
+            .path(&path_of(&url.url));
+    }
+    let more = group.urls_now().saturating_sub(PATHS_IN_BRIEF as u64);
+    match more {
+        0 => text.own("."),
+        _ => text.own(format!(" and {} more.", number(more))),
+    }
+}
+
+fn changed_in_brief(evidence: &urldb_protocol::Evidence) -> Text {
+    if let Some(first) = evidence
+        .first_difference
+        .filter(|_| evidence.text.is_none())
+    {
+        return Text::from(format!(
+            "The first difference is at byte {}.",
+            number(first)
+        ));
+    }
+    let lengths = (evidence.observed.length, evidence.promised.length);
+    let text = match lengths {
+        _ if evidence.observed.sha256.is_none() => Text::new().outside(&evidence.detail),
+        (Some(served), Some(promised)) if served != promised => Text::from(format!(
+            "{} are served, {} are promised",
+            bytes(served),
+            number(promised)
+        )),
+        (Some(served), _) => Text::from(format!("{} are served", bytes(served))),
+        _ => Text::new().outside(&evidence.detail),
+    };
+    let appended = evidence
+        .text
+        .as_ref()
+        .filter(|text| text.appended_after.is_some());
+    let text = match appended {
+        Some(difference) => {
+            let verb = if difference.added == 1 { "is" } else { "are" };
+            let lines = count(difference.added, "line");
+            text.own(format!("; {lines} {verb} new at the end"))
+        }
+        None => text,
+    };
+    if text.is_empty() { text } else { text.own(".") }
+}
+
+/// The block of a notifier whose messages could not be sent.
+pub(super) fn stuck_messages(stuck: &StuckMessages, envelope: &Envelope) -> Block {
+    let StuckMessages {
+        notifier,
+        kind,
+        cause,
+        reply,
+        waiting,
+        since,
+        advice,
+    } = stuck;
+    let subject = Text::new()
+        .outside(kind)
+        .own(" (")
+        .outside(notifier)
+        .own(")");
+    let mut facts = Vec::new();
+    if !reply.is_empty() {
+        facts.push(fact("server", Text::new().outside(reply)));
+    }
+    let mut text = Text::from(count(*waiting, "message"));
+    if let Some(since) = since {
+        text = text.own(", since ").own(moment(*since));
+        if envelope.run.started.duration_since(*since).as_hours() >= 1 {
+            text = text.own(format!(" ({})", age(*since, envelope.run.started)));
+        }
+    }
+    facts.push(fact("waiting", text));
+    let note = Text::from("The message is kept, and every run tries again.");
+    let note = if advice.is_empty() {
+        note
+    } else {
+        note.own(" ").and(advice.clone())
+    };
+    let commands = [
+        command(
+            "to test the settings",
+            &["urldb", "notify", "test", notifier],
+        ),
+        command("to send it now", &["urldb", "notify", "retry", notifier]),
+    ];
+    let brief = Text::new().outside(kind).own(" ").outside(notifier);
+    let brief = brief.own(": ").outside(cause);
+    let brief = match reply.as_str() {
+        "" => brief.own("."),
+        reply => brief.own(": ").outside(reply).own("."),
+    };
+    let sentence = Text::from("was not sent: ").outside(cause);
+    Block {
+        short: Text::from(format!("{} could not be sent", count(*waiting, "message"))),
+        facts,
+        note: Some(note),
+        commands: commands.into_iter().flatten().collect(),
+        brief: brief.own(" The message is kept."),
+        brief_command: Some(0),
+        ..Block::new(Class::Error, subject, sentence)
+    }
+}
+
+/// Whether all URLs of an incident redirect to the start page of their host.
+pub(crate) fn redirects_home(incident: &Incident, envelope: &Lookup<'_>) -> bool {
+    Group::one(incident, envelope).cause().to_home_page
+}

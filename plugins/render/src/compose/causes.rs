@@ -1,0 +1,396 @@
+//! Incidents with one cause, which share a block.
+
+use std::collections::{BTreeMap, BTreeSet};
+
+use jiff::Timestamp;
+use url::Url;
+use urldb_protocol::{
+    AffectedUrl, Change, Envelope, Evidence, Finding, Incident, Phase, Reason, State,
+};
+
+use super::{Lookup, Scope};
+use crate::sentences::{Cause, Subject, is_home_page, redirect_of};
+
+/// The code of a finding about an alias.
+pub(super) const ALIAS_DIFFERS: &str = "alias-differs";
+
+/// So many hosts with one cause share a block.
+const SEVERAL: usize = 3;
+
+/// Incidents with one cause in one phase.
+#[derive(Debug)]
+pub(crate) struct Group<'a> {
+    /// At least one, in the order of the envelope.
+    pub(crate) incidents: Vec<&'a Incident>,
+    reason: Option<&'a str>,
+    /// The domain whose alias is asked, if the host is an alias.
+    domain: Option<&'a str>,
+}
+
+/// What incidents of one group have in common.
+#[derive(Debug, PartialEq)]
+struct Key<'a> {
+    phase: Phase,
+    state: State,
+    reason: Option<&'a str>,
+    redirect: Option<Target<'a>>,
+    status: Option<u16>,
+}
+
+#[derive(Debug, PartialEq)]
+enum Target<'a> {
+    HomePage,
+    Url(&'a str),
+}
+
+impl<'a> Group<'a> {
+    /// The groups, those with the most URLs first.
+    pub(crate) fn all(incidents: &[&'a Incident], envelope: &Lookup<'a>) -> Vec<Self> {
+        let mut groups: Vec<(Option<Key<'a>>, Vec<Self>)> = Vec::new();
+        for incident in incidents {
+            let key = key(incident);
+            let one = Self::one(incident, envelope);
+            let known = groups
+                .iter_mut()
+                .find(|(known, _)| known.is_some() && *known == key);
+            match known {
+                Some((_, members)) => members.push(one),
+                None => groups.push((key, vec![one])),
+            }
+        }
+        let mut groups: Vec<Self> = groups.into_iter().flat_map(Self::joined).collect();
+        groups.sort_by_key(|group| std::cmp::Reverse(group.urls_now()));
+        groups
+    }
+
+    /// One group of several hosts. One or two hosts have a block each, unless the cause is not theirs.
+    fn joined((key, members): (Option<Key<'a>>, Vec<Self>)) -> Vec<Self> {
+        let is_own = key.is_some_and(|key| key.reason == Some(Reason::OwnNetwork.as_str()));
+        if members.len() < SEVERAL && !is_own {
+            return members;
+        }
+        let mut members = members.into_iter();
+        let Some(mut group) = members.next() else {
+            return Vec::new();
+        };
+        group
+            .incidents
+            .extend(members.flat_map(|member| member.incidents));
+        vec![group]
+    }
+
+    /// The group of one incident.
+    pub(crate) fn one(incident: &'a Incident, envelope: &Lookup<'a>) -> Self {
+        // The cause of changed bytes does not include the reason, but the finding does.
+        let reason = || {
+            let url = match incident.evidence.url.as_str() {
+                "" => &incident.urls.first()?.url,
+                url => url,
+            };
+            envelope.finding(url)?.reason.as_deref()
+        };
+        let is_alias = |url: &AffectedUrl| {
+            let finding = envelope.finding(&url.url);
+            finding.is_some_and(|finding| finding.code == ALIAS_DIFFERS)
+        };
+        let domain = incident.urls.first().filter(|url| is_alias(url));
+        Self {
+            domain: domain.and_then(|url| domain_of(&url.file)),
+            incidents: vec![incident],
+            reason: incident.reason.as_deref().or_else(reason),
+        }
+    }
+
+    /// The domain whose alias the host is.
+    pub(crate) fn domain(&self) -> Option<&'a str> {
+        self.domain
+    }
+
+    pub(crate) fn first(&self) -> &'a Incident {
+        self.incidents[0]
+    }
+
+    pub(crate) fn phase(&self) -> Phase {
+        self.first().phase
+    }
+
+    pub(crate) fn since(&self) -> Timestamp {
+        let since = self.incidents.iter().map(|incident| incident.since);
+        since.min().unwrap_or_default()
+    }
+
+    /// The URLs that are affected now; those that were affected last if the incidents are closed.
+    pub(crate) fn urls(&self) -> impl Iterator<Item = &'a AffectedUrl> {
+        let closed = self.phase() == Phase::Closed;
+        let urls = self.incidents.iter().flat_map(|incident| &incident.urls);
+        urls.filter(move |url| closed || !url.left)
+    }
+
+    pub(crate) fn urls_now(&self) -> u64 {
+        self.urls().count() as u64
+    }
+
+    pub(crate) fn host_urls(&self) -> u64 {
+        let urls: u64 = self
+            .incidents
+            .iter()
+            .map(|incident| incident.host_urls)
+            .sum();
+        urls.max(self.urls_now())
+    }
+
+    /// The state and reason that the sentence is about.
+    pub(crate) fn cause(&self) -> Cause<'a> {
+        let first = self.first();
+        let subject = match (self.incidents.len(), self.urls_now()) {
+            (1, 0 | 1) => Subject::Url,
+            (1, _) => Subject::Host,
+            (hosts, _) => Subject::Hosts(hosts as u64),
+        };
+        let redirect = redirect_of(first);
+        Cause {
+            subject,
+            state: first.state,
+            reason: self.reason,
+            redirect,
+            to_home_page: redirect.is_some_and(|target| is_home_page(target, &first.host)),
+            evidence: &first.evidence,
+            domain: self.domain,
+            urls: (self.urls_now(), self.host_urls()),
+        }
+    }
+
+    pub(crate) fn reason(&self) -> Option<Reason> {
+        self.reason.and_then(|reason| reason.parse().ok())
+    }
+}
+
+/// The key of an incident; absent for an incident that stays alone, since its URL has bytes of its
+/// own.
+fn key(incident: &Incident) -> Option<Key<'_>> {
+    let redirect = redirect_of(incident);
+    let is_about_bytes = matches!(incident.state, State::Changed | State::Truncated);
+    if is_about_bytes && redirect.is_none() && incident.urls.len() == 1 {
+        return None;
+    }
+    if incident.phase == Phase::Grown {
+        return None;
+    }
+    let redirect = redirect.map(|target| {
+        if is_home_page(target, &incident.host) {
+            Target::HomePage
+        } else {
+            Target::Url(target)
+        }
+    });
+    let has_status = !matches!(incident.state, State::Changed | State::Truncated);
+    Some(Key {
+        phase: incident.phase,
+        state: incident.state,
+        reason: incident.reason.as_deref(),
+        redirect,
+        status: incident.evidence.observed.status.filter(|_| has_status),
+    })
+}
+
+/// Whether nobody is notified about any URL of the incident.
+pub(super) fn is_muted(incident: &Incident) -> bool {
+    let mut urls = incident.urls.iter().filter(|url| !url.left);
+    let mut any = false;
+    urls.all(|url| {
+        any = true;
+        url.muted
+    }) && any
+}
+
+/// Whether the run made a request for the incident.
+pub(super) fn was_asked(incident: &Incident, envelope: &Lookup<'_>) -> bool {
+    let asked = |url: &AffectedUrl| envelope.finding(&url.url).is_some();
+    envelope.run.selection.is_none()
+        || incident.evidence.tried > 0
+        || incident.urls.iter().any(asked)
+}
+
+/// The incidents of the envelope, and groups of the URLs that no incident covers: an envelope of an
+/// older version has none.
+pub(super) fn all_incidents(envelope: &Envelope, scope: Scope<'_>) -> Vec<Incident> {
+    let mut incidents = envelope.incidents.clone();
+    let mut covered: Vec<&str> = envelope
+        .incidents
+        .iter()
+        .flat_map(|incident| &incident.urls)
+        .map(|url| url.url.as_str())
+        .collect();
+    covered.sort_unstable();
+    let is_covered = |url: &str| covered.binary_search(&url).is_ok();
+    let changed: BTreeSet<&str> = envelope
+        .changes
+        .iter()
+        .map(|change| change.url.as_str())
+        .collect();
+    let mut groups = BTreeMap::new();
+    for finding in &envelope.findings {
+        if is_about_state(finding) && !is_covered(&finding.url) {
+            let phase = phase(finding, &changed, scope);
+            let key = (
+                phase_rank(phase),
+                finding.state,
+                finding.reason.clone(),
+                host_of(&finding.url),
+            );
+            let group = groups
+                .entry(key)
+                .or_insert_with(|| empty(finding, phase, envelope));
+            group
+                .urls
+                .push(affected(&finding.url, &finding.file, finding.line));
+        }
+    }
+    for change in &envelope.changes {
+        if change.to == State::Ok && !is_covered(&change.url) {
+            let key = (
+                phase_rank(Phase::Closed),
+                change.from,
+                None,
+                host_of(&change.url),
+            );
+            let group = groups
+                .entry(key)
+                .or_insert_with(|| solved(change, envelope));
+            group
+                .urls
+                .push(affected(&change.url, &change.file, change.line));
+        }
+    }
+    incidents.extend(groups.into_values().map(|mut group| {
+        group.host_urls = group.urls.len() as u64;
+        group
+    }));
+    incidents
+}
+
+/// Whether the finding is about the state of its URL, and not a warning.
+pub(super) fn is_about_state(finding: &Finding) -> bool {
+    finding.state != State::Ok
+        && (finding.state.is_broken() || finding.code == finding.state.as_str())
+}
+
+fn phase(finding: &Finding, changed: &BTreeSet<&str>, scope: Scope<'_>) -> Phase {
+    let is_news = || changed.contains(finding.url.as_str());
+    if finding.pending {
+        Phase::Unconfirmed
+    } else if finding.state.is_unsure() {
+        Phase::Unknown
+    } else if scope == Scope::Check || is_news() {
+        Phase::Opened
+    } else {
+        Phase::Unchanged
+    }
+}
+
+fn phase_rank(phase: Phase) -> u8 {
+    match phase {
+        Phase::Opened => 0,
+        Phase::Grown => 1,
+        Phase::Shrunk => 2,
+        Phase::Closed => 3,
+        Phase::Unchanged => 4,
+        Phase::Unconfirmed => 5,
+        Phase::Unknown => 6,
+    }
+}
+
+fn empty(finding: &Finding, phase: Phase, envelope: &Envelope) -> Incident {
+    let requests = u32::try_from(finding.attempts).unwrap_or(u32::MAX);
+    Incident {
+        id: String::new(),
+        key: String::new(),
+        phase,
+        host: host_of(&finding.url),
+        state: finding.state,
+        reason: finding.reason.clone(),
+        redirect: None,
+        since: finding.since.unwrap_or(envelope.run.started),
+        opened_by: String::new(),
+        opened: None,
+        closed: None,
+        closed_because: None,
+        merged_into: None,
+        last_good: None,
+        runs: 0,
+        host_urls: 0,
+        urls: Vec::new(),
+        added: 0,
+        left: 0,
+        evidence: Evidence {
+            url: finding.url.clone(),
+            detail: finding.message.clone(),
+            requests,
+            agreeing: requests,
+            not_archived: finding.not_archived.clone(),
+            ..Evidence::default()
+        },
+        threads: BTreeMap::new(),
+        silent: false,
+        reminder: false,
+    }
+}
+
+fn solved(change: &Change, envelope: &Envelope) -> Incident {
+    let since = change.from_since.unwrap_or(change.since);
+    Incident {
+        id: String::new(),
+        key: String::new(),
+        phase: Phase::Closed,
+        host: host_of(&change.url),
+        state: change.from,
+        reason: None,
+        redirect: None,
+        since,
+        opened_by: String::new(),
+        opened: None,
+        closed: Some(envelope.run.started),
+        closed_because: Some(urldb_protocol::ClosedBecause::Recovered),
+        merged_into: None,
+        last_good: None,
+        runs: 0,
+        host_urls: 0,
+        urls: Vec::new(),
+        added: 0,
+        left: 0,
+        evidence: Evidence::default(),
+        threads: BTreeMap::new(),
+        silent: false,
+        reminder: false,
+    }
+}
+
+fn affected(url: &str, file: &str, line: usize) -> AffectedUrl {
+    AffectedUrl {
+        url: url.to_owned(),
+        file: file.to_owned(),
+        line,
+        request: None,
+        new: false,
+        not_tried: false,
+        muted: false,
+        left: false,
+        categories: Vec::new(),
+    }
+}
+
+/// The domain of a domain file.
+pub(super) fn domain_of(file: &str) -> Option<&str> {
+    let name = file.rsplit('/').next().unwrap_or(file);
+    let domain = name
+        .strip_suffix(".yaml")
+        .or_else(|| name.strip_suffix(".yml"));
+    domain.filter(|domain| !domain.is_empty())
+}
+
+/// The host of a URL, or the URL if it has none.
+pub(crate) fn host_of(url: &str) -> String {
+    let parsed = Url::parse(url).ok();
+    let host = parsed.as_ref().and_then(Url::host_str);
+    host.unwrap_or(url).to_owned()
+}

@@ -1,0 +1,228 @@
+//! The commands of a block, each with its purpose. No command makes the matter worse.
+
+use urldb_protocol::{AffectedUrl, Envelope, Incident, Phase, Reason, State};
+
+use super::Scope;
+use super::causes::{Group, domain_of};
+use super::facts::{path_of, prefix};
+use crate::message::Command;
+use crate::numbers::day;
+use crate::sentences::Subject;
+use crate::shell::command_line;
+
+/// A command, unless its words cannot be shown as they are.
+pub(super) fn command(purpose: &str, words: &[&str]) -> Option<Command> {
+    Some(Command {
+        purpose: purpose.to_owned(),
+        line: command_line(words)?,
+    })
+}
+
+/// The commands of a group, and the position of the one that is worth most where there is little
+/// room.
+pub(super) fn commands(
+    group: &Group<'_>,
+    envelope: &Envelope,
+    scope: Scope<'_>,
+) -> (Vec<Command>, Option<usize>) {
+    let Some(first) = first_url(group) else {
+        return (Vec::new(), None);
+    };
+    let context = Context {
+        group,
+        first,
+        scope,
+    };
+    let commands = match group.phase() {
+        Phase::Closed => Vec::new(),
+        Phase::Unknown if group.reason() == Some(Reason::OwnNetwork) => context.network(envelope),
+        _ => context.of_cause(),
+    };
+    let checks = commands
+        .iter()
+        .position(|command| command.line.starts_with("urldb check "));
+    let best = checks.or((!commands.is_empty()).then_some(0));
+    (commands, best)
+}
+
+/// The first URL that the run added, or else the first one that is affected.
+fn first_url<'a>(group: &Group<'a>) -> Option<&'a AffectedUrl> {
+    let mut urls = group.urls();
+    match group.phase() {
+        Phase::Grown => group.urls().find(|url| url.new).or_else(|| urls.next()),
+        _ => urls.next(),
+    }
+}
+
+struct Context<'a> {
+    group: &'a Group<'a>,
+    first: &'a AffectedUrl,
+    scope: Scope<'a>,
+}
+
+impl Context<'_> {
+    fn incident(&self) -> &Incident {
+        self.group.first()
+    }
+
+    fn of_cause(&self) -> Vec<Command> {
+        let reason = self.group.reason();
+        let cause = self.group.cause();
+        let is_one = cause.subject == Subject::Url;
+        let commands = match self.incident().state {
+            _ if self.group.incidents.len() > 1 => vec![
+                self.try_it("to try one yourself"),
+                self.check("to check one host again"),
+            ],
+            _ if cause.redirect.is_some() => {
+                vec![self.try_it("to see the redirect"), self.check_again()]
+            }
+            _ if self.group.domain().is_some() => {
+                vec![self.try_it("to try it yourself"), self.check_again()]
+            }
+            State::Changed if is_one && reason != Some(Reason::ContentType) => self.bytes(),
+            State::Changed if reason != Some(Reason::ContentType) => {
+                vec![
+                    self.try_it("to try it yourself"),
+                    self.check_again(),
+                    self.accept_all(),
+                ]
+            }
+            State::Redirected if reason != Some(Reason::NoRedirect) => {
+                vec![self.try_it("to see the redirect"), self.check_again()]
+            }
+            State::Unreachable if reason.is_some_and(is_tls) => {
+                let purpose = match reason {
+                    Some(Reason::TlsExpired) => "to check again after the renewal",
+                    _ => "to check it again",
+                };
+                vec![self.see_tls_error(), self.check(purpose)]
+            }
+            State::Inconclusive => vec![self.check_again()],
+            _ => vec![self.try_it("to try it yourself"), self.check_again()],
+        };
+        commands.into_iter().flatten().collect()
+    }
+
+    /// For other bytes than promised.
+    fn bytes(&self) -> Vec<Option<Command>> {
+        let evidence = &self.incident().evidence;
+        let url = &self.first.url;
+        if self.first.request.is_some() {
+            return vec![self.check_again()];
+        }
+        let accept = command("to accept the new file", &["urldb", "accept", url]);
+        if self.scope == Scope::Check {
+            return vec![accept];
+        }
+        match (&evidence.text, evidence.first_difference) {
+            (Some(_), _) => vec![accept, self.promised_file()],
+            (None, Some(_)) => vec![
+                command("to compare both files", &["urldb", "archive", "diff", url]),
+                accept,
+            ],
+            (None, None) => vec![self.try_it("to try it yourself"), accept],
+        }
+    }
+
+    /// Accepts the new files of a deployment; the command asks about each.
+    fn accept_all(&self) -> Option<Command> {
+        let domain = domain_of(&self.first.file)?;
+        let purpose = "to accept the new files";
+        match prefix(self.group.urls()) {
+            Some(prefix) => {
+                let words = ["urldb", "accept", "-d", domain, "--path-prefix", &prefix];
+                command(purpose, &words)
+            }
+            None => command(purpose, &["urldb", "accept", "-d", domain]),
+        }
+    }
+
+    /// Gets the promised bytes from the archive.
+    fn promised_file(&self) -> Option<Command> {
+        let url = &self.first.url;
+        let date = day(self.incident().last_good?);
+        let path = path_of(url);
+        let path = path.split(['?', '#']).next().unwrap_or_default();
+        let name = match path.rsplit('/').next() {
+            Some(name) if !name.is_empty() && !name.starts_with(['-', '.']) => name,
+            _ => "promised",
+        };
+        let words = ["urldb", "archive", "get", url, "--at", &date, "-o", name];
+        command("to get the promised file back", &words)
+    }
+
+    fn try_it(&self, purpose: &str) -> Option<Command> {
+        if self.first.request.is_some() {
+            return None;
+        }
+        command(purpose, &["curl", "-sSI", &self.first.url])
+    }
+
+    fn see_tls_error(&self) -> Option<Command> {
+        let (scheme, rest) = self.first.url.split_once("://")?;
+        let authority = rest.split('/').next().unwrap_or_default();
+        let url = format!("{scheme}://{authority}/");
+        command("to see the error", &["curl", "-sSI", &url])
+    }
+
+    fn check_again(&self) -> Option<Command> {
+        let is_host_wide = self.group.urls_now() >= self.group.host_urls();
+        match self.group.urls_now() {
+            0 | 1 => self.check("to check it again"),
+            _ if is_host_wide => self.check("to check it again"),
+            _ => self.check("to check them again"),
+        }
+    }
+
+    /// Checks the URLs of the first host again; what `check` has just done needs no repetition.
+    fn check(&self, purpose: &str) -> Option<Command> {
+        if self.scope == Scope::Check {
+            return None;
+        }
+        let affected = self.incident().urls.iter().filter(|url| !url.left);
+        let affected: Vec<_> = affected.collect();
+        if let ([only], None) = (affected.as_slice(), &self.first.request) {
+            return command(purpose, &["urldb", "check", &only.url]);
+        }
+        // An alias is checked with its domain.
+        let domain = domain_of(&self.first.file).unwrap_or(&self.incident().host);
+        let is_host_wide = affected.len() as u64 >= self.incident().host_urls;
+        match prefix(affected.into_iter()).filter(|_| !is_host_wide) {
+            Some(prefix) => {
+                let words = ["urldb", "check", "-d", domain, "--path-prefix", &prefix];
+                command(purpose, &words)
+            }
+            None => command(purpose, &["urldb", "check", "-d", domain]),
+        }
+    }
+
+    fn network(&self, envelope: &Envelope) -> Vec<Command> {
+        let mut again = vec![
+            "urldb",
+            if self.scope == Scope::Check {
+                "check"
+            } else {
+                "run"
+            },
+        ];
+        let selection = envelope.run.selection.as_deref().unwrap_or_default();
+        again.extend(selection.split(' ').filter(|word| !word.is_empty()));
+        let commands = [
+            self.try_it("to test the network"),
+            command("to run again", &again),
+        ];
+        commands.into_iter().flatten().collect()
+    }
+}
+
+pub(super) fn is_tls(reason: Reason) -> bool {
+    matches!(
+        reason,
+        Reason::Tls
+            | Reason::TlsExpired
+            | Reason::TlsNotYetValid
+            | Reason::TlsUntrusted
+            | Reason::TlsWrongHost
+    )
+}

@@ -1,0 +1,90 @@
+//! The last line: how much was checked, and what was not and why.
+
+use urldb_protocol::{Envelope, Incident, Phase, Reason};
+
+use crate::numbers::{count, elapsed, number, ratio, share, size};
+use crate::text::Text;
+
+/// `Checked 1,246 of 1,247 URLs, 1,175 of 1,180 byte for byte (2.30 GB), in 52 s. Not checked: 1 with a
+/// mistake.`
+pub(super) fn coverage(envelope: &Envelope, incidents: &[Incident]) -> Text {
+    let coverage = &envelope.summary.coverage;
+    let all = envelope.summary.totals.urls.max(coverage.due);
+    let mut text = Text::from("Checked ").own(share(coverage.checked, all, "URL"));
+    if let Some(selection) = &envelope.run.selection {
+        text = text.own(" (").outside(selection).own(")");
+    }
+    if coverage.static_due > 0 {
+        let compared = ratio(coverage.static_verified, coverage.static_due);
+        let read = size(coverage.bytes);
+        text = text.own(format!(", {compared} byte for byte ({read})"));
+    }
+    let time = elapsed(coverage.milliseconds);
+    text = text.own(format!(", in\u{a0}{time}."));
+    let not_tried = not_tried(incidents);
+    if not_tried > 0 {
+        text = text.own(format!(" Not tried: {}.", number(not_tried)));
+    }
+    let left_out = left_out(envelope);
+    if !left_out.is_empty() {
+        text = text.own(format!(" Not checked: {}.", left_out.join(", ")));
+    }
+    if coverage.not_modified > 0 {
+        let urls = count(coverage.not_modified, "URL");
+        text = text.own(format!(" Unchanged by the server's word: {urls}."));
+    }
+    text
+}
+
+/// URLs that were not asked because their host was silent.
+fn not_tried(incidents: &[Incident]) -> u64 {
+    let open = incidents
+        .iter()
+        .filter(|incident| incident.phase != Phase::Closed);
+    let urls = open.flat_map(|incident| &incident.urls);
+    urls.filter(|url| url.not_tried && !url.left).count() as u64
+}
+
+/// What was not checked, by cause.
+fn left_out(envelope: &Envelope) -> Vec<String> {
+    let with = |reasons: &[Reason]| {
+        let findings = envelope
+            .findings
+            .iter()
+            .filter(|finding| finding.state.is_unsure());
+        let reason = |text: &str| text.parse::<Reason>().ok();
+        let found = findings.filter(|finding| {
+            let reason = finding.reason.as_deref().and_then(reason);
+            reason.is_some_and(|reason| reasons.contains(&reason))
+        });
+        found.count() as u64
+    };
+    let mistakes = envelope.mistakes.len() as u64;
+    let deprecated = envelope.summary.coverage.deprecated;
+    [
+        (
+            mistakes,
+            if mistakes == 1 {
+                "with a mistake"
+            } else {
+                "with mistakes"
+            },
+        ),
+        (deprecated, "deprecated"),
+        (
+            with(&[Reason::UnsafeMethod]),
+            "that may change something on the server",
+        ),
+        (with(&[Reason::Refused]), "that the rules of urldb forbid"),
+        (
+            with(&[Reason::RunEnded, Reason::NotAsked]),
+            "when the run ended",
+        ),
+        (with(&[Reason::TooLarge]), "too large to compare"),
+        (with(&[Reason::OwnLimit]), "for lack of open files"),
+    ]
+    .into_iter()
+    .filter(|(urls, _)| *urls > 0)
+    .map(|(urls, cause)| format!("{}\u{a0}{cause}", number(urls)))
+    .collect()
+}

@@ -1,0 +1,313 @@
+//! The first line: does the reader have to act? Then the totals of the whole database.
+
+use urldb_protocol::{Incident, Phase, Reason};
+
+use super::causes::Group;
+use super::{Deliveries, Lookup, Report, Scope, links};
+use crate::message::{Headline, Tone};
+use crate::numbers::{age, count, moment, number, share};
+use crate::text::Text;
+
+fn headline(tone: Tone, call: &str, text: impl Into<Text>) -> Headline {
+    Headline {
+        tone,
+        call: call.to_owned(),
+        text: text.into(),
+    }
+}
+
+impl Report<'_> {
+    pub(super) fn headline(&self, deliveries: &Deliveries) -> Headline {
+        let stuck: u64 = deliveries.stuck.iter().map(|stuck| stuck.waiting).sum();
+        if stuck > 0 {
+            let text = Text::from(format!("{} could not be sent", count(stuck, "message")));
+            let rest = self.without_stuck();
+            return match rest.call.as_str() {
+                ACTION_NEEDED => headline(Tone::Bad, ACTION_NEEDED, text.own("; ").and(rest.text)),
+                _ => headline(Tone::Bad, ACTION_NEEDED, text),
+            };
+        }
+        self.without_stuck()
+    }
+
+    fn without_stuck(&self) -> Headline {
+        match self.scope {
+            Scope::Check => self.checked(),
+            Scope::Reminder(_) => {
+                let open = incidents(self.news.len() as u64);
+                let verb = if self.news.len() == 1 { "is" } else { "are" };
+                let text = format!("{open} {verb} still open, {}", self.broken());
+                headline(Tone::Bad, "Reminder", text)
+            }
+            Scope::Run | Scope::News | Scope::Changes(_) | Scope::Issue(_) => self.ran(),
+        }
+    }
+
+    fn ran(&self) -> Headline {
+        let news = self.news();
+        if !news.is_empty() {
+            let text = listed(&news).own(", ").own(self.broken());
+            return headline(Tone::Bad, ACTION_NEEDED, text);
+        }
+        let shrunk = self
+            .news
+            .iter()
+            .filter(|incident| incident.phase == Phase::Shrunk)
+            .count() as u64;
+        if shrunk > 0 && self.closed.is_empty() {
+            let has = if shrunk == 1 { "has" } else { "have" };
+            let text = format!("{} {has} shrunk, {}", incidents(shrunk), self.broken());
+            return headline(Tone::Good, "Good news", text);
+        }
+        // An incident that has shrunk is open.
+        let open = self.open.len() as u64 + shrunk;
+        let is_mail = matches!(self.scope, Scope::Changes(_));
+        let mistakes = self.envelope.mistakes.len() as u64;
+        match (self.closed.len() as u64, open) {
+            (0, 0) if mistakes > 0 => {
+                let mistakes = mistakes_in_files(mistakes);
+                let verb = if self.envelope.mistakes.len() == 1 {
+                    "is"
+                } else {
+                    "are"
+                };
+                let text = format!("{mistakes} {verb} still there, {}", self.broken());
+                headline(Tone::Bad, "No news", text)
+            }
+            (0, 0) => self.nothing_new(),
+            (0, _) => {
+                let verb = if open == 1 { "is" } else { "are" };
+                let text = format!("{} {verb} still open, {}", incidents(open), self.broken());
+                headline(Tone::Bad, "No news", text)
+            }
+            (_, 0) => self.all_good("All good again"),
+            (_, _) if !is_mail && self.envelope.run.selection.is_some() && !self.was_asked() => {
+                self.all_good("All good again")
+            }
+            (closed, open) => {
+                let solved = match (is_mail, closed) {
+                    (true, 1) => "this incident is solved".to_owned(),
+                    (true, _) => "these incidents are solved".to_owned(),
+                    (false, 1) => "1 incident is solved".to_owned(),
+                    (false, closed) => format!("{} are solved", incidents(closed)),
+                };
+                let others = match open {
+                    1 => "1 other is open".to_owned(),
+                    open => format!("{} others are open", number(open)),
+                };
+                let text = format!("{solved}. {others}, {}", self.broken());
+                headline(Tone::Good, "Good news", text)
+            }
+        }
+    }
+
+    /// The headline of a run without incidents.
+    fn nothing_new(&self) -> Headline {
+        let urls = |incidents: &[&Incident]| {
+            let urls = incidents
+                .iter()
+                .map(|incident| Group::one(incident, self.envelope).urls_now());
+            urls.sum::<u64>()
+        };
+        let (unconfirmed, unknown) = (urls(&self.unconfirmed), urls(&self.unknown));
+        if let Some(no_result) = self.no_result() {
+            return no_result;
+        }
+        let all = self.all();
+        if unconfirmed > 0 {
+            let text = format!(
+                "{} failed for the first time",
+                share(unconfirmed, all, "URL")
+            );
+            return headline(Tone::Warn, "Nothing to do yet", text);
+        }
+        if unknown > 0 {
+            let text = format!("{} got no result", share(unknown, all, "URL"));
+            return headline(Tone::Warn, "Nothing to do yet", text);
+        }
+        self.all_good(if self.envelope.fixed.is_empty() {
+            "All good"
+        } else {
+            "All good again"
+        })
+    }
+
+    /// The headline of a run during which this machine had no network.
+    fn no_result(&self) -> Option<Headline> {
+        let own = Reason::OwnNetwork.as_str();
+        let is_own = |incident: &&&Incident| incident.reason.as_deref() == Some(own);
+        let mut hosts: Vec<&str> = self
+            .unknown
+            .iter()
+            .filter(is_own)
+            .map(|incident| incident.host.as_str())
+            .collect();
+        hosts.sort_unstable();
+        hosts.dedup();
+        let hosts = hosts.len() as u64;
+        // A portal answers in the name of every host.
+        let has_answer = |incident: &&Incident| incident.evidence.observed.status.is_some();
+        let is_portal = self
+            .unknown
+            .iter()
+            .copied()
+            .any(|incident| has_answer(&incident));
+        (hosts > 0).then(|| {
+            let hosts = count(hosts, "host");
+            let what = if is_portal {
+                format!("{hosts} answer with one page")
+            } else {
+                format!("none of {hosts} answered")
+            };
+            let text = format!("{what}, so the fault is probably in the network of this machine");
+            headline(Tone::Warn, "No result", text)
+        })
+    }
+
+    fn all_good(&self, call: &str) -> Headline {
+        match &self.envelope.run.selection {
+            Some(selection) => {
+                let selection = links::selection(selection).plain();
+                let call = format!("All good in {selection}");
+                let due = self.envelope.summary.coverage.due;
+                headline(Tone::Good, &call, as_promised(due))
+            }
+            None => headline(Tone::Good, call, as_promised(self.all())),
+        }
+    }
+
+    fn checked(&self) -> Headline {
+        let urls = self
+            .news
+            .iter()
+            .map(|incident| Group::one(incident, self.envelope).urls_now());
+        let broken: u64 = urls.sum();
+        let mistakes = self.envelope.mistakes.len() as u64;
+        if broken == 0 && mistakes == 0 {
+            return self.nothing_new();
+        }
+        let due = self.envelope.summary.coverage.due.max(broken);
+        let verb = if broken == 1 { "is" } else { "are" };
+        let text = format!("{} {verb} not as promised", share(broken, due, "URL"));
+        let text = match (broken, mistakes) {
+            (_, 0) => text,
+            (0, _) => mistakes_in_files(mistakes),
+            _ => format!("{text}, and {}", mistakes_in_files(mistakes)),
+        };
+        headline(Tone::Bad, ACTION_NEEDED, text)
+    }
+
+    /// What is new, in phrases.
+    fn news(&self) -> Vec<String> {
+        let mut phrases = Vec::new();
+        let in_phase = |phase| {
+            let news = self.news.iter().copied();
+            news.filter(move |incident| incident.phase == phase)
+        };
+        let opened = in_phase(Phase::Opened).count() as u64;
+        if opened > 0 {
+            phrases.push(count(opened, "new incident"));
+        }
+        let grown: Vec<_> = in_phase(Phase::Grown).collect();
+        if !grown.is_empty() {
+            let urls: u64 = grown.iter().map(|incident| incident.added).sum();
+            let has = if grown.len() == 1 { "has" } else { "have" };
+            let grown = incidents(grown.len() as u64);
+            phrases.push(format!("{grown} {has} grown by {}", count(urls, "URL")));
+        }
+        let mistakes = self.envelope.mistakes.iter();
+        let mistakes = mistakes.filter(|mistake| mistake.new).count() as u64;
+        if mistakes > 0 && self.tells_everything() {
+            phrases.push(mistakes_in_files(mistakes));
+        }
+        phrases
+    }
+
+    /// Number of URLs of the whole database.
+    fn all(&self) -> u64 {
+        let summary = &self.envelope.summary;
+        match summary.totals.urls {
+            // An envelope of an older version has no totals.
+            0 => summary.coverage.due,
+            urls => urls,
+        }
+    }
+
+    /// `40 of 1,247 URLs are broken`, with those that are muted.
+    fn broken(&self) -> String {
+        let totals = &self.envelope.summary.totals;
+        let all = self.all();
+        let affected = match totals.urls {
+            0 => {
+                let states = self.envelope.summary.states.iter();
+                states
+                    .filter(|(state, _)| state.is_broken())
+                    .map(|(_, urls)| urls)
+                    .sum()
+            }
+            _ => totals.affected,
+        };
+        let text = match affected {
+            _ if affected == all && all > 1 => format!("all {} are broken", count(all, "URL")),
+            1 => format!("{} is broken", share(1, all, "URL")),
+            _ => format!("{} are broken", share(affected, all, "URL")),
+        };
+        match totals.muted {
+            0 => text,
+            muted => format!("{text} ({} muted)", number(muted)),
+        }
+    }
+}
+
+const ACTION_NEEDED: &str = "Action needed";
+
+fn incidents(number: u64) -> String {
+    count(number, "incident")
+}
+
+fn mistakes_in_files(number: u64) -> String {
+    match number {
+        1 => "1\u{a0}mistake in a domain file".to_owned(),
+        _ => format!("{} in domain files", count(number, "mistake")),
+    }
+}
+
+fn as_promised(urls: u64) -> String {
+    match urls {
+        0 => "there is nothing to check".to_owned(),
+        1 => "the URL is as promised".to_owned(),
+        _ => format!("all {} are as promised", count(urls, "URL")),
+    }
+}
+
+/// `a, b and c`.
+fn listed(phrases: &[String]) -> Text {
+    match phrases {
+        [] => Text::new(),
+        [only] => Text::from(only.as_str()),
+        [first @ .., last] => Text::from(format!("{} and {last}", first.join(", "))),
+    }
+}
+
+/// The first line of an issue: `100 URLs have been broken since 2026-11-18 04:17 UTC (4 days)`.
+pub(crate) fn broken_since(incidents: &[&Incident], envelope: &Lookup<'_>) -> Text {
+    let groups: Vec<Group<'_>> = incidents
+        .iter()
+        .map(|incident| Group::one(incident, envelope))
+        .collect();
+    let urls: u64 = groups.iter().map(Group::urls_now).sum();
+    let since = groups.iter().map(Group::since).min().unwrap_or_default();
+    let has = if urls == 1 { "has" } else { "have" };
+    let mut text = Text::from(count(urls, "URL"));
+    if incidents.len() > 1 {
+        text = text.own(format!(" of {}", count(incidents.len() as u64, "host")));
+    }
+    text = text.own(format!(" {has} been broken since {}", moment(since)));
+    let is_known = incidents
+        .iter()
+        .any(|incident| incident.phase != Phase::Opened);
+    if is_known {
+        text = text.own(format!(" ({})", age(since, envelope.run.started)));
+    }
+    text
+}

@@ -1,0 +1,86 @@
+//! Places in domain files, their pages in the repository, and pages of the status site.
+
+use url::Url;
+use urldb_protocol::Envelope;
+use urldb_text::sanitize;
+
+use crate::message::{Place, SiteLink};
+use crate::text::{Text, one_line};
+
+/// A place in a domain file, with its page if the repository's website is known.
+pub(super) fn place(envelope: &Envelope, file: &str, line: Option<usize>) -> Place {
+    Place {
+        file: one_line(file),
+        line,
+        link: file_link(envelope, file, line),
+    }
+}
+
+/// The page of a line on GitHub, GitLab, Forgejo or Gitea; absent for another website, whose
+/// addresses are unknown.
+fn file_link(envelope: &Envelope, file: &str, line: Option<usize>) -> Option<String> {
+    let commit = envelope.run.commit.as_deref()?;
+    let mut url = web_address(envelope.run.project_url.as_deref()?)?;
+    let host = url.host_str()?.to_owned();
+    let names = |service: &str| host.split('.').any(|label| label == service);
+    let folders: &[&str] = if names("github") {
+        &["blob"]
+    } else if names("gitlab") {
+        &["-", "blob"]
+    } else if ["codeberg", "forgejo", "gitea"].into_iter().any(names) {
+        &["src", "commit"]
+    } else {
+        return None;
+    };
+    url.path_segments_mut()
+        .ok()?
+        .pop_if_empty()
+        .extend(folders)
+        .push(commit)
+        .extend(file.split('/'));
+    url.set_fragment(line.map(|line| format!("L{line}")).as_deref());
+    Some(url.into())
+}
+
+fn web_address(text: &str) -> Option<Url> {
+    let url = Url::parse(&sanitize(text)).ok()?;
+    matches!(url.scheme(), "http" | "https").then_some(url)
+}
+
+/// The page of the site about one incident, or the start page for several.
+pub(super) fn site(envelope: &Envelope, ids: &[&str], groups: usize) -> Option<SiteLink> {
+    let mut url = web_address(envelope.run.site_url.as_deref()?)?;
+    let (label, short_label) = match ids {
+        [id] if !id.is_empty() => {
+            url.path_segments_mut()
+                .ok()?
+                .pop_if_empty()
+                .extend(["incidents", id, ""]);
+            ("The incident on the status site", format!("Incident {id}"))
+        }
+        _ => {
+            url.path_segments_mut().ok()?.pop_if_empty().push("");
+            let label = match groups {
+                0 => "The status site",
+                1 => "The incidents on the status site",
+                _ => "All incidents on the status site",
+            };
+            (label, "Status site".to_owned())
+        }
+    };
+    Some(SiteLink {
+        label: label.to_owned(),
+        short_label,
+        url: url.into(),
+    })
+}
+
+/// `category core` for `-c core`; other selections as they are on the command line.
+pub(crate) fn selection(arguments: &str) -> Text {
+    let mut words = arguments.split(' ');
+    match (words.next(), words.next(), words.next()) {
+        (Some("-c"), Some(category), None) => Text::from("category ").outside(category),
+        (Some("-d"), Some(domain), None) => Text::new().code(domain),
+        _ => Text::from("the selection ").outside(arguments),
+    }
+}

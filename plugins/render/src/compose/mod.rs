@@ -1,0 +1,324 @@
+//! Makes the content of messages from envelopes: pure functions, the same for every output.
+
+mod blocks;
+mod causes;
+mod commands;
+mod coverage;
+mod facts;
+mod headline;
+mod links;
+mod subjects;
+mod warnings;
+
+use std::collections::HashMap;
+use std::ops::Deref;
+
+use urldb_protocol::{Envelope, Finding, Incident, Phase};
+
+use crate::message::{Block, Message, OpenIncidents};
+use crate::numbers::moment;
+use crate::text::Text;
+use causes::{Group, all_incidents};
+
+pub(crate) use blocks::{checklist, redirects_home};
+pub(crate) use facts::path_of;
+pub(crate) use headline::broken_since;
+pub(crate) use links::selection;
+pub(crate) use subjects::title;
+pub use subjects::{LONGEST_SUBJECT, subject};
+
+/// Whom a message is for, and so which part of a report it tells.
+#[derive(Debug, Clone, Copy, PartialEq, Eq)]
+pub enum Scope<'a> {
+    /// Everything that `urldb run` knows.
+    Run,
+    /// Everything that `urldb check` found: one run without a memory.
+    Check,
+    /// What is new, for the opening message of a thread: incidents that have opened, grown or closed,
+    /// mistakes, and warnings.
+    News,
+    /// What this run changed in the incidents with these ids.
+    Changes(&'a [&'a str]),
+    /// That the incidents with these ids are still open.
+    Reminder(&'a [&'a str]),
+    /// What is known of the incidents with these ids, for an issue that is open while they are.
+    Issue(&'a [&'a str]),
+}
+
+/// What became of the deliveries of a run, for [`Scope::Run`].
+#[derive(Debug, Clone, Default)]
+pub struct Deliveries {
+    /// What was delivered, one phrase for each notifier: `mail to 2 recipients`.
+    pub delivered: Vec<Text>,
+    /// What could not be sent, one block for each notifier.
+    pub stuck: Vec<StuckMessages>,
+}
+
+/// Messages that one notifier could not send.
+#[derive(Debug, Clone, Default)]
+pub struct StuckMessages {
+    /// The notifier's name in urldb.toml.
+    pub notifier: String,
+    /// The type of the notifier for people: `mail`.
+    pub kind: String,
+    /// The cause, as an end of a sentence: `smtp.example.org refused the login`.
+    pub cause: String,
+    /// The words of the server; empty if there are none.
+    pub reply: String,
+    /// Number of messages that wait.
+    pub waiting: u64,
+    /// When the oldest of them was written.
+    pub since: Option<jiff::Timestamp>,
+    /// What to do about it, in a sentence; empty if there is nothing to say.
+    pub advice: Text,
+}
+
+/// An envelope, with its findings by URL.
+pub(crate) struct Lookup<'a> {
+    envelope: &'a Envelope,
+    by_url: HashMap<&'a str, &'a Finding>,
+}
+
+impl<'a> Lookup<'a> {
+    pub(crate) fn new(envelope: &'a Envelope) -> Self {
+        let mut by_url = HashMap::new();
+        for finding in &envelope.findings {
+            // The worst finding about a URL comes first.
+            by_url.entry(finding.url.as_str()).or_insert(finding);
+        }
+        Self { envelope, by_url }
+    }
+
+    /// The worst finding about a URL.
+    fn finding(&self, url: &str) -> Option<&'a Finding> {
+        self.by_url.get(url).copied()
+    }
+}
+
+impl Deref for Lookup<'_> {
+    type Target = Envelope;
+
+    fn deref(&self) -> &Envelope {
+        self.envelope
+    }
+}
+
+/// The content of a message about `envelope`.
+pub fn compose(envelope: &Envelope, scope: Scope<'_>, deliveries: &Deliveries) -> Message {
+    let lookup = Lookup::new(envelope);
+    let incidents = all_incidents(envelope, scope);
+    let report = Report::new(&lookup, scope, &incidents);
+    let mut blocks: Vec<Block> = deliveries
+        .stuck
+        .iter()
+        .map(|stuck| blocks::stuck_messages(stuck, envelope))
+        .collect();
+    blocks.extend(report.blocks());
+    Message {
+        headline: report.headline(deliveries),
+        blocks,
+        also_open: report.also_open(),
+        notified: report.notified(deliveries),
+        archived: report.archived(),
+        coverage: coverage::coverage(envelope, &incidents),
+        site: report.site(),
+    }
+}
+
+/// The incidents of an envelope, sorted into what a message tells in which way.
+struct Report<'a> {
+    envelope: &'a Lookup<'a>,
+    scope: Scope<'a>,
+    /// New and grown incidents.
+    news: Vec<&'a Incident>,
+    closed: Vec<&'a Incident>,
+    /// Open incidents that are not news.
+    open: Vec<&'a Incident>,
+    unconfirmed: Vec<&'a Incident>,
+    unknown: Vec<&'a Incident>,
+}
+
+impl<'a> Report<'a> {
+    fn new(envelope: &'a Lookup<'a>, scope: Scope<'a>, incidents: &'a [Incident]) -> Self {
+        let mut report = Self {
+            envelope,
+            scope,
+            news: Vec::new(),
+            closed: Vec::new(),
+            open: Vec::new(),
+            unconfirmed: Vec::new(),
+            unknown: Vec::new(),
+        };
+        for incident in incidents {
+            report.sort_in(incident);
+        }
+        report
+    }
+
+    fn sort_in(&mut self, incident: &'a Incident) {
+        let is_named = match self.scope {
+            Scope::Changes(ids) | Scope::Reminder(ids) | Scope::Issue(ids) => {
+                ids.contains(&incident.id.as_str())
+            }
+            Scope::Run | Scope::Check | Scope::News => true,
+        };
+        // Incidents that were opened silently, and muted ones, are open but no news.
+        let is_silent = incident.silent && incident.phase == Phase::Opened;
+        let is_news = !is_silent && !causes::is_muted(incident);
+        if incident.phase == Phase::Closed && incident.merged_into.is_some() {
+            // Another incident has taken over its URLs.
+            return;
+        }
+        match (self.scope, incident.phase) {
+            (_, Phase::Unknown) => self.unknown.push(incident),
+            (_, Phase::Unconfirmed) => self.unconfirmed.push(incident),
+            (Scope::Check | Scope::Reminder(_) | Scope::Issue(_), Phase::Closed) => {}
+            (Scope::Check, _) => self.news.push(incident),
+            (Scope::Reminder(_) | Scope::Issue(_), _) if is_named => self.news.push(incident),
+            (Scope::News, Phase::Opened | Phase::Grown) if is_news => self.news.push(incident),
+            (Scope::Run | Scope::Changes(_), Phase::Opened | Phase::Grown | Phase::Shrunk)
+                if is_named && is_news =>
+            {
+                self.news.push(incident);
+            }
+            (Scope::Run | Scope::News | Scope::Changes(_), Phase::Closed) if is_named => {
+                self.closed.push(incident);
+            }
+            (Scope::Changes(_), Phase::Closed) => {}
+            _ => self.open.push(incident),
+        }
+    }
+
+    /// Whether the message tells mistakes and warnings too, and not only incidents.
+    fn tells_everything(&self) -> bool {
+        matches!(self.scope, Scope::Run | Scope::Check | Scope::News)
+    }
+
+    /// Whether the message has anything to tell that is new.
+    fn has_news(&self) -> bool {
+        let mistakes = &self.envelope.mistakes;
+        let new_mistake = mistakes.iter().any(|mistake| mistake.new);
+        let files = self.tells_everything() && (new_mistake || !self.envelope.fixed.is_empty());
+        !self.news.is_empty() || !self.closed.is_empty() || files
+    }
+
+    /// Whether open incidents are told in full: when nothing else is told.
+    fn shows_open(&self) -> bool {
+        self.scope == Scope::Run && !self.has_news() && self.was_asked()
+    }
+
+    /// Whether the run asked at least one URL of the open incidents.
+    fn was_asked(&self) -> bool {
+        self.open
+            .iter()
+            .any(|incident| causes::was_asked(incident, self.envelope))
+    }
+
+    fn blocks(&self) -> Vec<Block> {
+        let envelope = self.envelope;
+        let groups = |incidents: &[&'a Incident]| {
+            let groups = Group::all(incidents, envelope);
+            let block = |group: Group<'a>| blocks::incidents(&group, envelope, self.scope);
+            groups.into_iter().map(block).collect::<Vec<_>>()
+        };
+        let mut blocks = groups(&self.news);
+        if self.shows_open() {
+            blocks.extend(groups(&self.open));
+        }
+        if self.tells_everything() {
+            blocks.extend(warnings::mistakes(envelope));
+        }
+        blocks.extend(groups(&self.closed));
+        if self.tells_everything() {
+            blocks.extend(warnings::fixed_mistakes(envelope));
+            blocks.extend(warnings::warnings(envelope, self.scope));
+        }
+        if matches!(self.scope, Scope::Run | Scope::Check) {
+            blocks.extend(groups(&self.unconfirmed));
+            blocks.extend(groups(&self.unknown));
+        }
+        blocks
+    }
+
+    fn also_open(&self) -> Option<OpenIncidents> {
+        let is_listed = matches!(self.scope, Scope::Run | Scope::Changes(_));
+        if self.open.is_empty() || self.shows_open() || !is_listed {
+            return None;
+        }
+        let heading = match (self.scope, &self.envelope.run.selection) {
+            (_, Some(selection)) if !self.was_asked() => Text::from("Open outside ")
+                .and(links::selection(selection))
+                .own(", not checked in this run"),
+            (Scope::Changes(_), _) => Text::from("Open, with a mail of their own"),
+            _ => Text::from("Still open"),
+        };
+        let groups = Group::all(&self.open, self.envelope);
+        let item = |group: Group<'a>| {
+            let title = blocks::title(&group);
+            let since = Text::from(", since ").own(moment(group.since()));
+            let muted = if group
+                .incidents
+                .iter()
+                .all(|incident| causes::is_muted(incident))
+            {
+                " (muted)"
+            } else {
+                ""
+            };
+            title.and(since).own(muted)
+        };
+        Some(OpenIncidents {
+            heading,
+            items: groups.into_iter().map(item).collect(),
+        })
+    }
+
+    fn notified(&self, deliveries: &Deliveries) -> Option<Text> {
+        if self.scope != Scope::Run {
+            return None;
+        }
+        if !deliveries.delivered.is_empty() {
+            let mut text = Text::new();
+            for (index, delivered) in deliveries.delivered.iter().enumerate() {
+                let separator = if index == 0 { "" } else { "; " };
+                text = text.own(separator).and(delivered.clone());
+            }
+            return Some(text);
+        }
+        let is_quiet = !self.has_news() && !self.open.is_empty() && deliveries.stuck.is_empty();
+        is_quiet.then(|| Text::from("nobody: nothing changed since the last run"))
+    }
+
+    /// The archive files, if a new incident is about bytes.
+    fn archived(&self) -> Option<Text> {
+        use urldb_protocol::State::{Changed, Truncated};
+        let is_about_bytes = |incident: &&Incident| matches!(incident.state, Changed | Truncated);
+        if self.scope != Scope::Run || !self.news.iter().any(is_about_bytes) {
+            return None;
+        }
+        let mut text = Text::new();
+        for (index, file) in self.envelope.archived.iter().enumerate() {
+            text = text.own(if index == 0 { "" } else { ", " }).code(file);
+        }
+        (!text.is_empty()).then_some(text)
+    }
+
+    fn site(&self) -> Option<crate::message::SiteLink> {
+        let told = self.news.iter().chain(&self.closed);
+        let shown = self
+            .shows_open()
+            .then_some(&self.open)
+            .into_iter()
+            .flatten();
+        let ids: Vec<&str> = told
+            .chain(shown)
+            .map(|incident| incident.id.as_str())
+            .collect();
+        if !self.has_news() && ids.is_empty() {
+            return None;
+        }
+        let groups = Group::all(&self.news, self.envelope).len()
+            + Group::all(&self.closed, self.envelope).len();
+        links::site(self.envelope, &ids, groups)
+    }
+}

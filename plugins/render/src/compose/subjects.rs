@@ -1,0 +1,84 @@
+//! Subjects of mails and titles of issues.
+
+use urldb_protocol::Envelope;
+
+use super::{Deliveries, Scope, compose};
+use crate::message::{Block, Class, Message};
+use crate::text::shorten;
+
+/// Longest subject without `Re: `, in characters.
+pub const LONGEST_SUBJECT: usize = 70;
+
+/// Longest title of an issue, in characters; GitHub and GitLab take about 256.
+const LONGEST_TITLE: usize = 200;
+
+/// The subject of the opening message of a thread, which all messages of the thread repeat:
+/// `docs.example.org redirects 40 URLs to its home page [sky-urls]`.
+pub fn subject(envelope: &Envelope, scope: Scope<'_>) -> String {
+    let message = compose(envelope, scope, &Deliveries::default());
+    with_project(&cause(&message), &envelope.run.project)
+}
+
+/// The title of an issue.
+pub(crate) fn title(message: &Message) -> String {
+    shorten(&cause(message), LONGEST_TITLE)
+}
+
+/// The cause, and the name of the project if both fit.
+fn with_project(cause: &str, project: &str) -> String {
+    let project = crate::text::one_line(project);
+    let whole = format!("{cause} [{project}]");
+    if !project.is_empty() && whole.chars().count() <= LONGEST_SUBJECT {
+        whole
+    } else {
+        shorten(cause, LONGEST_SUBJECT)
+    }
+}
+
+/// What a message is about, in one phrase.
+fn cause(message: &Message) -> String {
+    let of = |class: Class| {
+        message
+            .blocks
+            .iter()
+            .filter(move |block| block.class == class)
+    };
+    let is_open = |block: &&Block| match block.class {
+        Class::Broken => true,
+        Class::Unknown => !block.ids.is_empty(),
+        _ => false,
+    };
+    let incidents: Vec<&Block> = message.blocks.iter().filter(is_open).collect();
+    match incidents.as_slice() {
+        [] => {}
+        [only] => return only.short.plain(),
+        several => {
+            let number: usize = several.iter().map(|block| block.hosts.len().max(1)).sum();
+            let mut hosts: Vec<String> = several
+                .iter()
+                .flat_map(|block| block.host_names())
+                .collect();
+            hosts.dedup();
+            return format!("{number} incidents: {}", hosts.join(", "));
+        }
+    }
+    let mistakes: Vec<_> = of(Class::Mistake).collect();
+    match mistakes.as_slice() {
+        [] => {}
+        [only] => return only.short.plain(),
+        several => return format!("{} mistakes in domain files", several.len()),
+    }
+    match message.blocks.as_slice() {
+        [] => format!(
+            "{}: {}",
+            message.headline.call,
+            message.headline.text.plain()
+        ),
+        [only] => only.short.plain(),
+        [first, ..] => format!(
+            "{} and {} more",
+            first.short.plain(),
+            message.blocks.len() - 1
+        ),
+    }
+}

@@ -1,0 +1,172 @@
+//! Blocks about domain files, and about kept promises with a remark.
+
+use urldb_protocol::{Envelope, Finding, FixedMistake, Mistake};
+use urldb_text::sanitize;
+
+use super::causes::{host_of, is_about_state};
+use super::commands::command;
+use super::facts::{fact, path_of, prefix_of};
+use super::{Scope, links};
+use crate::message::{Block, Class, UrlList, UrlRow};
+use crate::numbers::{count, number};
+use crate::sentences::warning_sentence;
+use crate::text::Text;
+
+/// So many warnings of one kind about a host have a block each, if they differ.
+const FEW: usize = 5;
+
+/// The warning about a URL that fails often.
+const INTERMITTENT: &str = "intermittent";
+
+/// Mistakes in domain files, new ones first.
+pub(super) fn mistakes(envelope: &Envelope) -> Vec<Block> {
+    let (new, known): (Vec<_>, Vec<_>) = envelope.mistakes.iter().partition(|mistake| mistake.new);
+    let mistakes = new.into_iter().chain(known);
+    mistakes
+        .map(|mistake| of_mistake(mistake, envelope))
+        .collect()
+}
+
+fn of_mistake(mistake: &Mistake, envelope: &Envelope) -> Block {
+    let Mistake {
+        code,
+        file,
+        line,
+        message,
+        help,
+        text,
+        ..
+    } = mistake;
+    let mut facts = Vec::new();
+    if !text.is_empty() {
+        facts.push(fact("found", Text::new().code(text)));
+    }
+    if let Some(help) = help {
+        facts.push(fact("help", Text::new().outside(help)));
+    }
+    let lint = command("to check the file", &["urldb", "lint", file]);
+    let place = format!("{}, line {}", sanitize(file), number(*line as u64));
+    Block {
+        code: Some(sanitize(code).into_owned()),
+        known: !mistake.new,
+        place: Some(links::place(envelope, file, Some(*line))),
+        short: Text::from("mistake in ").own(place),
+        facts,
+        note: Some(Text::from(
+            "The record is not checked until this is corrected.",
+        )),
+        commands: lint.into_iter().collect(),
+        brief: Text::from("The record is not checked until this is corrected."),
+        ..Block::new(Class::Mistake, Text::new(), Text::new().outside(message))
+    }
+}
+
+/// Mistakes of earlier runs that are corrected.
+pub(super) fn fixed_mistakes(envelope: &Envelope) -> Vec<Block> {
+    let fixed = envelope.fixed.iter();
+    fixed
+        .map(|FixedMistake { code, file, text }| {
+            let subject = Text::new().code(file);
+            let mut facts = vec![fact("mistake", Text::new().outside(code))];
+            if !text.is_empty() {
+                facts.push(fact("found", Text::new().code(text)));
+            }
+            Block {
+                short: subject.clone().own(" is corrected"),
+                facts,
+                ..Block::new(Class::Recovered, subject, Text::from("is corrected"))
+            }
+        })
+        .collect()
+}
+
+/// Warnings: one block for each code and host.
+pub(super) fn warnings(envelope: &Envelope, scope: Scope<'_>) -> Vec<Block> {
+    let mut groups: Vec<Vec<&Finding>> = Vec::new();
+    let mut known = std::collections::HashMap::new();
+    // A message to people names a URL that fails often once.
+    let is_told = |finding: &&Finding| {
+        let was_told = finding.code == INTERMITTENT && !finding.new && scope == Scope::News;
+        !is_about_state(finding) && !was_told
+    };
+    for finding in envelope.findings.iter().filter(is_told) {
+        let key = (finding.code.as_str(), host_of(&finding.url));
+        let index = *known.entry(key).or_insert(groups.len());
+        match groups.get_mut(index) {
+            Some(group) => group.push(finding),
+            None => groups.push(vec![finding]),
+        }
+    }
+    let blocks = groups.iter().flat_map(|group| {
+        let is_same = group
+            .iter()
+            .all(|finding| finding.message == group[0].message);
+        let size = if is_same || group.len() > FEW {
+            group.len()
+        } else {
+            1
+        };
+        group.chunks(size)
+    });
+    blocks.map(|group| of_warning(group, envelope)).collect()
+}
+
+fn of_warning(findings: &[&Finding], envelope: &Envelope) -> Block {
+    let first = findings[0];
+    let total = findings.len() as u64;
+    let is_about_host = first.code == "certificate-expires-soon";
+    let is_intermittent = first.code == INTERMITTENT;
+    let subject = match total {
+        1 if !is_about_host => Text::new().code(&first.url),
+        _ => Text::new().code(&host_of(&first.url)),
+    };
+    let sentence = match warning_sentence(&first.code) {
+        Some(sentence) => Text::from(sentence),
+        None => Text::from("has the warning ").outside(&first.code),
+    };
+    let failures = first
+        .message
+        .strip_prefix("failed in ")
+        .filter(|_| is_intermittent);
+    let sentence = match (total, failures) {
+        (1, Some(failures)) => sentence.own(" (").outside(failures).own(")"),
+        (1, None) => sentence,
+        _ => sentence.own(format!(" ({})", count(total, "URL"))),
+    };
+    let short = match total {
+        1 if !is_about_host => Text::new().code(super::blocks::bare(&first.url)),
+        _ => subject.clone(),
+    };
+    let note = is_intermittent.then(|| {
+        let text = "It is not counted as broken, since no second run confirmed a failure. This \
+                    warning comes once.";
+        Text::from(text)
+    });
+    let line = (total == 1 && !is_about_host).then_some(first.line);
+    let row = |finding: &&Finding| UrlRow {
+        shown: sanitize(&path_of(&finding.url)).into_owned(),
+        place: links::place(envelope, &finding.file, Some(finding.line)),
+    };
+    let urls = (total > 1).then(|| UrlList {
+        as_paths: true,
+        has_prefix: prefix_of(findings.iter().map(|finding| finding.url.as_str())).is_some(),
+        total,
+        rows: findings.iter().map(row).collect(),
+    });
+    let detail = Text::new().outside(&first.message);
+    let brief = Text::from(detail.capitalized()).own(".");
+    Block {
+        code: Some(sanitize(&first.code).into_owned()),
+        place: Some(links::place(envelope, &first.file, line)),
+        short: short.own(" ").and(sentence.clone()),
+        urls_total: total,
+        facts: (!is_intermittent)
+            .then(|| fact("seen", detail))
+            .into_iter()
+            .collect(),
+        note,
+        urls,
+        brief,
+        ..Block::new(Class::Warning, subject, sentence)
+    }
+}

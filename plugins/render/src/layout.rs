@@ -1,0 +1,77 @@
+//! Lines of bounded width, for the terminal and the text part of a mail.
+
+use urldb_text::sanitize;
+
+use crate::message::{Fact, HostRow};
+use crate::text::Text;
+
+/// Narrowest column of the names of facts, without the space behind it.
+const NAMES: usize = 8;
+
+/// Breaks a text into lines of at most `width` columns. The first line begins in column `first`, the
+/// others in column `rest`; the lines have no indent. Words are never cut: a longer word has a line
+/// of its own.
+pub(crate) fn wrap(text: &Text, width: usize, first: usize, rest: usize) -> Vec<String> {
+    let mut lines = vec![String::new()];
+    let mut column = first;
+    for word in text.words() {
+        let length = columns(&word);
+        let Some(line) = lines.last_mut() else {
+            break;
+        };
+        if line.is_empty() {
+            line.push_str(&word);
+            column += length;
+        } else if column + 1 + length <= width {
+            line.push(' ');
+            line.push_str(&word);
+            column += 1 + length;
+        } else {
+            lines.push(word);
+            column = rest + length;
+        }
+    }
+    // A line may begin where the text did not, and so with a workflow command.
+    lines
+        .iter()
+        .map(|line| sanitize(line).into_owned())
+        .collect()
+}
+
+/// Width of a text in columns.
+pub(crate) fn columns(text: &str) -> usize {
+    text.chars().count()
+}
+
+/// Width of the column of names, with the space behind it.
+pub(crate) fn name_column<'a>(names: impl Iterator<Item = &'a str>) -> usize {
+    names.map(columns).max().unwrap_or_default().max(NAMES) + 2
+}
+
+/// [`name_column`] of facts.
+pub(crate) fn fact_column(facts: &[Fact]) -> usize {
+    name_column(facts.iter().map(|fact| fact.name))
+}
+
+/// The rows of hosts, in as many columns as fit; read from top to bottom.
+pub(crate) fn host_rows(hosts: &[HostRow], width: usize) -> Vec<String> {
+    const BETWEEN: usize = 4;
+    let names = hosts.iter().map(|row| columns(&row.host));
+    let name_width = names.max().unwrap_or_default();
+    let shares: Vec<String> = hosts.iter().map(|row| row.share.plain()).collect();
+    let share_width = shares.iter().map(|share| columns(share)).max();
+    let share_width = share_width.unwrap_or_default();
+    let cell = |index: usize| {
+        let host = &hosts[index].host;
+        format!("{host:name_width$}  {:>share_width$}", shares[index])
+    };
+    let cell_width = name_width + 2 + share_width;
+    let fitting = (width + BETWEEN) / (cell_width + BETWEEN);
+    let rows = hosts.len().div_ceil(fitting.max(1));
+    let row = |row: usize| {
+        let cells = (row..hosts.len()).step_by(rows.max(1));
+        let cells: Vec<String> = cells.map(cell).collect();
+        cells.join("    ").trim_end().to_owned()
+    };
+    (0..rows).map(row).collect()
+}

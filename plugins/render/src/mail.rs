@@ -1,0 +1,297 @@
+//! The body of a mail: plain text, and the data of its HTML template.
+
+use serde::Serialize;
+use urldb_protocol::{Delay, Envelope};
+
+use crate::compose::{Deliveries, Scope, compose};
+use crate::layout::{columns, host_rows, name_column, wrap};
+use crate::message::{Block, Class, Message, Place};
+use crate::numbers::{age_in_words, moment, number};
+use crate::renderer::{Error, Renderer};
+use crate::text::{Text, one_line, shorten};
+
+/// Columns of the text part.
+const WIDTH: usize = 72;
+
+/// Most URLs of a block: of any block, and of a block whose URLs have a common prefix.
+const URLS: usize = 10;
+const URLS_WITH_PREFIX: usize = 3;
+
+/// Largest part of a mail, in bytes: Gmail cuts a mail of more than 102 kB and hides the rest.
+pub const LARGEST_PART: usize = 90_000;
+
+/// The body of a mail.
+#[derive(Debug, Clone, PartialEq, Eq)]
+pub struct MailBody {
+    /// The text part.
+    pub text: String,
+    /// The HTML part.
+    pub html: String,
+}
+
+/// The data of the HTML template.
+#[derive(Debug, Serialize)]
+struct MailView<'a> {
+    title: String,
+    #[serde(flatten)]
+    message: &'a Message,
+    late: Option<Text>,
+    /// Lines below the report.
+    footer: Vec<Text>,
+}
+
+/// The body of the mail about the part of a report that `scope` names. `notifier` is the name in
+/// urldb.toml, `template` a template of `renderer`.
+pub fn mail_body(
+    envelope: &Envelope,
+    scope: Scope<'_>,
+    notifier: &str,
+    subject: &str,
+    renderer: &Renderer,
+    template: &str,
+) -> Result<MailBody, Error> {
+    let whole = compose(envelope, scope, &Deliveries::default());
+    let mut body = MailBody {
+        text: String::new(),
+        html: String::new(),
+    };
+    for cut in 0.. {
+        let (message, is_last) = cut_to(&whole, cut);
+        let footer = footer(envelope, notifier);
+        let late = envelope.delay.as_ref().map(late_line);
+        body.text = text(&message, late.as_ref(), &footer);
+        let view = MailView {
+            title: one_line(subject),
+            message: &message,
+            late,
+            footer,
+        };
+        body.html = renderer.render(template, &view)?;
+        let fits = body.html.len() <= LARGEST_PART && body.text.len() <= LARGEST_PART;
+        if fits || is_last {
+            break;
+        }
+    }
+    Ok(body)
+}
+
+/// The message with less of what counts least: URLs first, then differences, warnings, and the facts
+/// of all blocks but the first; and whether nothing more can be cut.
+fn cut_to(message: &Message, cut: usize) -> (Message, bool) {
+    let mut message = message.clone();
+    for block in &mut message.blocks {
+        if let Some(urls) = &mut block.urls {
+            let most = if urls.has_prefix && urls.rows.len() > URLS {
+                URLS_WITH_PREFIX
+            } else {
+                URLS
+            };
+            urls.total = urls.rows.len() as u64;
+            urls.rows.truncate(most);
+        }
+    }
+    if cut >= 1 {
+        for fact in message.blocks.iter_mut().flat_map(|block| &mut block.facts) {
+            fact.diff.clear();
+        }
+    }
+    if cut >= 2 {
+        message
+            .blocks
+            .iter_mut()
+            .for_each(|block| block.urls = None);
+    }
+    if cut >= 3 {
+        message.blocks.retain(|block| block.class != Class::Warning);
+    }
+    if cut >= 4 {
+        let full = 20 >> (cut - 4).min(4);
+        for block in message.blocks.iter_mut().skip(full) {
+            block.facts.clear();
+            block.note = None;
+            block.commands.truncate(1);
+        }
+    }
+    let most = 400 >> cut.saturating_sub(5).min(8);
+    if cut >= 5 && message.blocks.len() > most {
+        let left_out = message.blocks.split_off(most.max(1));
+        let text = format!(
+            "{} more blocks found no room here",
+            number(left_out.len() as u64)
+        );
+        let items = message.also_open.take();
+        let heading = items
+            .as_ref()
+            .map_or_else(|| Text::from("Also"), |open| open.heading.clone());
+        let mut items = items.map(|open| open.items).unwrap_or_default();
+        items.truncate(most);
+        items.push(Text::from(text));
+        message.also_open = Some(crate::message::OpenIncidents { heading, items });
+    }
+    (message, cut >= 12)
+}
+
+fn late_line(delay: &Delay) -> Text {
+    Text::from("This mail is ")
+        .own(age_in_words(delay.first_tried, delay.now))
+        .own(" late: ")
+        .outside(&delay.reason)
+        .own(".")
+}
+
+fn footer(envelope: &Envelope, notifier: &str) -> Vec<Text> {
+    let run = &envelope.run;
+    let name = if run.project.is_empty() {
+        &run.repository
+    } else {
+        &run.project
+    };
+    let mut line = Text::new()
+        .outside(name)
+        .own(", run of ")
+        .own(moment(run.started));
+    if let Some(selection) = &run.selection {
+        line = line
+            .own(", ")
+            .and(crate::compose::selection(selection))
+            .own(" only");
+    }
+    let why = Text::from("You get this mail because your address is in [notify.")
+        .outside(notifier)
+        .own("] of urldb.toml.");
+    vec![line, why]
+}
+
+/// The text part.
+fn text(message: &Message, late: Option<&Text>, footer: &[Text]) -> String {
+    let mut page = Page(Vec::new());
+    let headline = &message.headline;
+    let headline = Text::new()
+        .own(format!("{}: ", headline.call))
+        .and(headline.text.clone())
+        .own(".");
+    page.wrapped(&headline, 0, 0);
+    if let Some(late) = late {
+        page.gap();
+        page.wrapped(late, 0, 0);
+    }
+    for block in &message.blocks {
+        page.gap();
+        page.block(block);
+    }
+    if let Some(open) = &message.also_open {
+        page.gap();
+        page.wrapped(&open.heading.clone().own(":"), 0, 0);
+        for item in &open.items {
+            page.wrapped(item, 2, 4);
+        }
+    }
+    page.gap();
+    page.0.push("-- ".to_owned());
+    page.wrapped(&message.coverage, 0, 0);
+    let (run, why) = footer.split_first().unzip();
+    if let Some(run) = run {
+        page.wrapped(run, 0, 0);
+    }
+    if let Some(site) = &message.site {
+        page.wrapped(
+            &Text::from(format!("{}: ", site.label)).code(&site.url),
+            0,
+            0,
+        );
+    }
+    for line in why.into_iter().flatten() {
+        page.wrapped(line, 0, 0);
+    }
+    page.0.join("\n") + "\n"
+}
+
+struct Page(Vec<String>);
+
+impl Page {
+    fn gap(&mut self) {
+        if self.0.last().is_some_and(|line| !line.is_empty()) {
+            self.0.push(String::new());
+        }
+    }
+
+    fn wrapped(&mut self, text: &Text, first: usize, rest: usize) {
+        let mut indent = first;
+        for line in wrap(text, WIDTH, first, rest) {
+            self.0.push(format!("{:indent$}{line}", ""));
+            indent = rest;
+        }
+    }
+
+    fn block(&mut self, block: &Block) {
+        let title = Text::from(format!("{}: ", block.class.as_str())).and(block.title());
+        let lines = wrap(&title, WIDTH, 0, 0);
+        let widest = lines.iter().map(|line| columns(line)).max();
+        self.0.extend(lines);
+        self.0.push("-".repeat(widest.unwrap_or_default()));
+        self.gap();
+        for row in host_rows(&block.hosts, 0) {
+            self.0.push(format!("  {row}"));
+        }
+        self.gap();
+        self.facts(block);
+        self.gap();
+        if let Some(note) = &block.note {
+            self.wrapped(note, 2, 2);
+            self.gap();
+        }
+        self.urls(block);
+        self.gap();
+        for command in &block.commands {
+            self.0.push(format!("  {}:", command.purpose));
+            self.0.push(format!("    {}", command.line));
+        }
+        while self.0.last().is_some_and(String::is_empty) {
+            self.0.pop();
+        }
+    }
+
+    fn facts(&mut self, block: &Block) {
+        let place = block.place.as_ref().map(place_fact);
+        let facts = block
+            .facts
+            .iter()
+            .map(|fact| (fact.name, &fact.text, &fact.diff));
+        let no_diff = Vec::new();
+        let place = place.as_ref().map(|(name, text)| (*name, text, &no_diff));
+        let facts: Vec<_> = facts.chain(place).collect();
+        let column = name_column(facts.iter().map(|(name, ..)| *name));
+        for (name, text, diff) in facts {
+            let mut lead = format!("{name:column$}");
+            for line in wrap(text, WIDTH, 2 + column, 2 + column) {
+                self.0.push(format!("  {lead}{line}"));
+                lead = " ".repeat(column);
+            }
+            for line in diff {
+                self.0.push(format!("    {}", shorten(line, 200)));
+            }
+        }
+    }
+
+    fn urls(&mut self, block: &Block) {
+        let Some(urls) = &block.urls else {
+            return;
+        };
+        for row in &urls.rows {
+            self.0.push(format!("    {}", row.shown));
+        }
+        let more = urls.total.saturating_sub(urls.rows.len() as u64);
+        if more > 0 {
+            self.0.push(format!("    and {} more", number(more)));
+        }
+    }
+}
+
+/// The record or the file, as a fact.
+fn place_fact(place: &Place) -> (&'static str, Text) {
+    let file = Text::new().code(&place.file);
+    match place.line {
+        Some(line) => ("record", file.own(format!(", line {line}"))),
+        None => ("file", file),
+    }
+}

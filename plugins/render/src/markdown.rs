@@ -1,0 +1,563 @@
+//! Messages in Markdown: job summaries, issues and comments of GitHub, GitLab and Forgejo.
+//!
+//! Text from outside is inert: it stands in code spans, or holds only characters without a meaning in
+//! Markdown and none of the forms that a service turns into links or mentions.
+
+use std::fmt::Write as _;
+
+use jiff::Timestamp;
+use urldb_protocol::{ClosedBecause, Envelope, Incident, Phase};
+
+use crate::compose::{
+    Deliveries, Lookup, Scope, broken_since, checklist, compose, path_of, redirects_home, title,
+};
+use crate::message::{Block, Class, Command, Fact, HostRow, Message, Place, UrlList, UrlRow};
+use crate::numbers::{age_in_words, count, day, moment, number, with_spaces};
+use crate::text::{Span, Text};
+
+/// Largest job summary, in bytes; GitHub takes 1 MiB of all steps.
+pub const LARGEST_SUMMARY: usize = 900_000;
+
+/// Largest body of an issue or a comment, in bytes; GitHub takes 65,536 characters.
+pub const LARGEST_BODY: usize = 60_000;
+
+/// A list of more URLs is folded.
+const FOLDED: usize = 10;
+
+/// An issue about one incident, or about several that began in one run.
+#[derive(Debug, Clone, PartialEq, Eq)]
+pub struct Issue {
+    /// The title: plain text.
+    pub title: String,
+    /// The body: Markdown, without a marker by which the notifier finds the issue again.
+    pub body: String,
+}
+
+/// What a text leaves out to stay below its limit, in the order of the variants' use.
+#[derive(Debug, Clone, Copy)]
+struct Cuts {
+    diffs: bool,
+    urls: usize,
+    warnings: bool,
+    /// Blocks with all their facts; the others have a title and one command.
+    full_blocks: usize,
+    blocks: usize,
+}
+
+const CUTS: [Cuts; 9] = {
+    const ALL: Cuts = Cuts {
+        diffs: true,
+        urls: usize::MAX,
+        warnings: true,
+        full_blocks: usize::MAX,
+        blocks: usize::MAX,
+    };
+    const NO_DIFFS: Cuts = Cuts {
+        diffs: false,
+        ..ALL
+    };
+    const NO_URLS: Cuts = Cuts {
+        urls: 0,
+        ..NO_DIFFS
+    };
+    const NO_WARNINGS: Cuts = Cuts {
+        warnings: false,
+        ..NO_URLS
+    };
+    [
+        ALL,
+        NO_DIFFS,
+        Cuts {
+            urls: 100,
+            ..NO_DIFFS
+        },
+        Cuts {
+            urls: 10,
+            ..NO_DIFFS
+        },
+        NO_URLS,
+        NO_WARNINGS,
+        Cuts {
+            full_blocks: 20,
+            ..NO_WARNINGS
+        },
+        Cuts {
+            full_blocks: 20,
+            blocks: 1_000,
+            ..NO_WARNINGS
+        },
+        Cuts {
+            full_blocks: 5,
+            blocks: 50,
+            ..NO_WARNINGS
+        },
+    ]
+};
+
+/// The fullest text that is not larger than `limit`, in bytes.
+fn fitted(limit: usize, render: impl Fn(Cuts) -> String) -> String {
+    let mut text = String::new();
+    for cuts in CUTS {
+        text = render(cuts);
+        if text.len() <= limit {
+            return text;
+        }
+    }
+    text.truncate(text.floor_char_boundary(limit.saturating_sub(100)));
+    text.truncate(text.rfind('\n').unwrap_or_default());
+    text + "\n\nThe rest is cut: it is too long.\n"
+}
+
+/// The job summary of a run.
+pub fn markdown(message: &Message) -> String {
+    fitted(LARGEST_SUMMARY, |cuts| summary(message, cuts))
+}
+
+fn summary(message: &Message, cuts: Cuts) -> String {
+    let headline = &message.headline;
+    let mut parts = vec![format!("## {}: {}", headline.call, inline(&headline.text))];
+    let mut left_out = 0;
+    for (index, block) in message.blocks.iter().enumerate() {
+        let is_cut = block.class == Class::Warning && !cuts.warnings;
+        if is_cut || index >= cuts.blocks {
+            left_out += 1;
+            continue;
+        }
+        let title = inline(&block.title());
+        parts.push(format!("### {}: {title}", block.class.as_str()));
+        parts.extend(block_parts(block, cuts, index));
+    }
+    if left_out > 0 {
+        parts.push(format!(
+            "And {} that found no room here.",
+            count(left_out, "more block")
+        ));
+    }
+    if let Some(open) = &message.also_open {
+        let items: Vec<String> = open
+            .items
+            .iter()
+            .map(|item| format!("- {}", inline(item)))
+            .collect();
+        parts.push(format!("**{}:**", inline(&open.heading)));
+        parts.push(items.join("\n"));
+    }
+    parts.push(inline(&message.coverage));
+    if let Some(notified) = notified(message) {
+        parts.push(notified);
+    }
+    parts.join("\n\n") + "\n"
+}
+
+/// `Notified: mail to 2 recipients; issue #38 opened. [Incident a986cfd9](…)`
+fn notified(message: &Message) -> Option<String> {
+    let mut text = String::new();
+    if let Some(notified) = &message.notified {
+        text = format!("Notified: {}.", inline(notified));
+        text = text.replace("nobody: nothing", "nobody, nothing");
+    }
+    let stuck = message
+        .blocks
+        .iter()
+        .filter(|block| block.class == Class::Error);
+    let stuck: Vec<String> = stuck.map(|block| inline(&block.subject)).collect();
+    if !stuck.is_empty() {
+        let _ = write!(text, " Not notified: {}.", stuck.join(", "));
+    }
+    if let Some(site) = &message.site {
+        let _ = write!(text, " {}", link(&site.short_label, &site.url));
+    }
+    (!text.is_empty()).then(|| text.trim_start().to_owned())
+}
+
+/// The parts of a block below its title, between empty lines.
+fn block_parts(block: &Block, cuts: Cuts, index: usize) -> Vec<String> {
+    let mut parts = Vec::new();
+    if !block.hosts.is_empty() {
+        parts.push(host_table(&block.hosts));
+    }
+    if index >= cuts.full_blocks {
+        parts.extend(code_block(&block.commands[..block.commands.len().min(1)]));
+        return parts;
+    }
+    parts.extend(facts(block, cuts));
+    parts.extend(block.note.as_ref().map(inline));
+    if let Some(urls) = &block.urls {
+        parts.extend(url_list(urls, block, cuts));
+    }
+    parts.extend(code_block(&block.commands));
+    parts
+}
+
+/// The evidence as a list, and the difference behind it.
+fn facts(block: &Block, cuts: Cuts) -> Vec<String> {
+    let mut lines: Vec<String> = block.facts.iter().map(fact_line).collect();
+    if let Some(place) = &block.place {
+        lines.push(place_line(place));
+    }
+    let mut parts = Vec::new();
+    if !lines.is_empty() {
+        parts.push(lines.join("\n"));
+    }
+    let diffs = block
+        .facts
+        .iter()
+        .filter(|fact| !fact.diff.is_empty() && cuts.diffs);
+    parts.extend(diffs.map(|fact| fenced("diff", &fact.diff.join("\n"))));
+    parts
+}
+
+fn fact_line(fact: &Fact) -> String {
+    format!("- **{}:** {}", fact.name, inline(&fact.text))
+}
+
+fn place_line(place: &Place) -> String {
+    let name = if place.line.is_some() {
+        "record"
+    } else {
+        "file"
+    };
+    let line = place
+        .line
+        .map_or_else(String::new, |line| format!(", line {line}"));
+    let label = format!("{}{line}", name_span(&place.file));
+    match &place.link {
+        Some(url) => format!("- **{name}:** {}", link(&label, url)),
+        None => format!("- **{name}:** {label}"),
+    }
+}
+
+fn host_table(hosts: &[HostRow]) -> String {
+    let mut table = "| host | URLs |\n|---|---:|".to_owned();
+    for row in hosts {
+        let host = code(&row.host).replace('|', "\\|");
+        let _ = write!(table, "\n| {host} | {} |", inline(&row.share));
+    }
+    table
+}
+
+fn url_list(urls: &UrlList, block: &Block, cuts: Cuts) -> Vec<String> {
+    let shown = urls.rows.len().min(cuts.urls);
+    let mut rows: Vec<String> = urls.rows[..shown].iter().map(url_line).collect();
+    let more = urls.rows.len() - shown;
+    if more > 0 {
+        rows.push(format!("- and {} more", number(more as u64)));
+    }
+    let is_grown = (urls.rows.len() as u64) < block.urls_total;
+    let new = if is_grown { "new " } else { "" };
+    let total = with_spaces(&count(urls.rows.len() as u64, &format!("{new}URL")));
+    let rows = rows.join("\n");
+    if urls.rows.len() > FOLDED {
+        let summary = format!("<details><summary>{total}</summary>");
+        vec![summary, rows, "</details>".to_owned()]
+    } else {
+        vec![format!("{total}:"), rows]
+    }
+}
+
+fn url_line(row: &UrlRow) -> String {
+    let line = row.place.line.map(|line| format!("line {line}"));
+    let place = match (line, &row.place.link) {
+        (Some(line), Some(url)) => format!(" ({})", link(&line, url)),
+        (Some(line), None) => format!(" ({line})"),
+        (None, _) => String::new(),
+    };
+    format!("- {}{place}", code(&row.shown))
+}
+
+/// The commands as a script, each with its purpose as a comment.
+fn code_block(commands: &[Command]) -> Option<String> {
+    let lines = commands
+        .iter()
+        .map(|command| format!("# {}\n{}", command.purpose, command.line));
+    let lines: Vec<String> = lines.collect();
+    (!lines.is_empty()).then(|| fenced("sh", &lines.join("\n")))
+}
+
+/// The issue about an incident: opened with it, and rewritten while it is open.
+pub fn issue(envelope: &Envelope, incident: &Incident) -> Issue {
+    shared_issue(envelope, &[incident])
+}
+
+/// One issue about several incidents that began in one run. Of an incident that is closed, only its
+/// host is shown, with a tick.
+pub fn shared_issue(envelope: &Envelope, incidents: &[&Incident]) -> Issue {
+    let ids: Vec<&str> = incidents
+        .iter()
+        .map(|incident| incident.id.as_str())
+        .collect();
+    let message = compose(envelope, Scope::Issue(&ids), &Deliveries::default());
+    let lookup = Lookup::new(envelope);
+    Issue {
+        title: title(&message),
+        body: fitted(LARGEST_BODY, |cuts| {
+            body(&message, incidents, &lookup, cuts)
+        }),
+    }
+}
+
+fn body(message: &Message, incidents: &[&Incident], lookup: &Lookup<'_>, cuts: Cuts) -> String {
+    let open: Vec<&Incident> = incidents
+        .iter()
+        .copied()
+        .filter(|incident| incident.closed.is_none())
+        .collect();
+    let since = inline(&broken_since(&open, lookup));
+    let mut parts = vec![format!("**Action needed: {since}.**")];
+    if incidents.len() == 1 {
+        for block in &message.blocks {
+            parts.extend(block_parts(block, cuts, 0));
+        }
+        parts.push(
+            "---\nurldb opened this issue and closes it when all its URLs are as promised again. A \
+             comment follows only when something changes."
+                .to_owned(),
+        );
+        return parts.join("\n\n") + "\n";
+    }
+    // One cause has evidence and commands; several causes are named at their hosts.
+    let cause = match message.blocks.as_slice() {
+        [block] => Some(block),
+        _ => None,
+    };
+    parts.extend(cause.into_iter().flat_map(|block| facts(block, cuts)));
+    parts.extend(cause.and_then(|block| block.note.as_ref()).map(inline));
+    parts.push(format!(
+        "{}:",
+        with_spaces(&count(incidents.len() as u64, "host"))
+    ));
+    parts.push(host_list(&checklist(incidents, lookup), cause.is_none()));
+    parts.extend(cause.and_then(|block| code_block(&block.commands)));
+    parts.push(format!(
+        "---\nurldb opened this issue for {} incidents that began in one run. It ticks a host when all \
+         its URLs are as promised again, and closes the issue after the last one.",
+        incidents.len()
+    ));
+    parts.join("\n\n") + "\n"
+}
+
+/// One line for each incident, in their order; no other line of a body begins with `- [`.
+fn host_list(hosts: &[HostRow], with_cause: bool) -> String {
+    let row = |row: &HostRow| {
+        let tick = if row.solved { "x" } else { " " };
+        let what = if with_cause {
+            format!(" {}", inline(&row.sentence))
+        } else {
+            format!(": {} URLs", inline(&row.share))
+        };
+        let link = row.place.as_ref().and_then(|place| place.link.as_deref());
+        let file = link.map_or_else(String::new, |url| format!(" ({})", self::link("file", url)));
+        format!("- [{tick}] {}{what}{file}", code(&row.host))
+    };
+    let rows: Vec<String> = hosts.iter().map(row).collect();
+    rows.join("\n")
+}
+
+/// The comment about what this run changed in an incident; absent if it changed nothing.
+pub fn comment(envelope: &Envelope, incident: &Incident) -> Option<String> {
+    let run = moment(envelope.run.started);
+    let since = format!("since the run of {run}");
+    let open = incident.urls.iter().filter(|url| !url.left).count() as u64;
+    let text = match incident.phase {
+        Phase::Grown => return Some(grown(envelope, incident, &since, open)),
+        Phase::Shrunk => {
+            let left = incident.urls.iter().filter(|url| url.left).count() as u64;
+            let (is, are) = (verb(left), verb(open));
+            let left = count(left, "URL");
+            format!(
+                "**{left} {is} as promised again, {} {are} still broken**, {since}.",
+                number(open)
+            )
+        }
+        Phase::Closed => solved(envelope, incident, &since),
+        _ => return None,
+    };
+    Some(with_spaces(&text) + "\n")
+}
+
+fn verb(number: u64) -> &'static str {
+    if number == 1 { "is" } else { "are" }
+}
+
+fn grown(envelope: &Envelope, incident: &Incident, since: &str, open: u64) -> String {
+    let lookup = Lookup::new(envelope);
+    let (urls, are) = (count(open, "URL"), verb(open));
+    let added = number(incident.added);
+    let mut lead = with_spaces(&format!(
+        "**Action needed: {urls} {are} broken now, {added} more than before**, {since}."
+    ));
+    if redirects_home(incident, &lookup) {
+        let _ = write!(lead, " All {} redirect to the home page.", number(open));
+    }
+    let new: Vec<String> = incident
+        .urls
+        .iter()
+        .filter(|url| url.new)
+        .map(|url| format!("- {}", code(&path_of(&url.url))))
+        .collect();
+    fitted(LARGEST_BODY, |cuts| {
+        let shown = new.len().min(cuts.urls);
+        let mut list = new[..shown].join("\n");
+        if shown < new.len() {
+            let _ = write!(list, "\n- and {} more", number((new.len() - shown) as u64));
+        }
+        format!("{lead}\n\n{list}\n")
+    })
+}
+
+fn solved(envelope: &Envelope, incident: &Incident, since: &str) -> String {
+    let urls = incident.urls.len() as u64;
+    let end = incident.closed.unwrap_or(envelope.run.started);
+    let age = age_in_words(incident.since, end);
+    let (what, they) = match (incident.closed_because, urls) {
+        (Some(ClosedBecause::PromisesChanged), 0 | 1) => {
+            ("the record was changed or removed".to_owned(), "It was")
+        }
+        (Some(ClosedBecause::PromisesChanged), _) => (
+            "the records were changed or removed".to_owned(),
+            "They were",
+        ),
+        (_, 0 | 1) => ("the URL is as promised again".to_owned(), "It was"),
+        (_, urls) => (
+            format!("all {} are as promised again", count(urls, "URL")),
+            "They were",
+        ),
+    };
+    format!("**Solved: {what}**, {since}. {they} broken for {age}.")
+}
+
+/// The comment that an incident is still open. `next` is the time of the next reminder.
+pub fn reminder_comment(
+    envelope: &Envelope,
+    incident: &Incident,
+    next: Option<Timestamp>,
+) -> String {
+    let open = incident.urls.iter().filter(|url| !url.left).count() as u64;
+    let age = age_in_words(incident.since, envelope.run.started);
+    let (urls, are) = (count(open, "URL"), verb(open));
+    let mut text = format!("**Reminder: still open after {age}.** {urls} {are} broken.");
+    if let Some(next) = next {
+        let _ = write!(text, " The next reminder comes on {}.", day(next));
+    }
+    with_spaces(&text) + "\n"
+}
+
+/// Text in Markdown.
+pub(crate) fn inline(text: &Text) -> String {
+    let span = |span: &Span| match span {
+        Span::Own(text) => with_spaces(text),
+        Span::Outside(text) | Span::Path(text) => name_span(&with_spaces(text)),
+        Span::Code(text) => code(text),
+    };
+    text.spans().iter().map(span).collect()
+}
+
+/// Text from outside: as it is where every character is harmless, else in a code span.
+fn name_span(text: &str) -> String {
+    if is_inert(text) {
+        text.to_owned()
+    } else {
+        code(text)
+    }
+}
+
+/// Whether no service takes any part of the text for markup, a link, a mention or a reference.
+fn is_inert(text: &str) -> bool {
+    let is_harmless = |char: char| char.is_ascii_alphanumeric() || " /.,:;+-()%=".contains(char);
+    let lower = text.to_ascii_lowercase();
+    let colons = text.split(':').skip(1);
+    let no_emoji = colons
+        .into_iter()
+        .all(|after| after.is_empty() || after.starts_with(' '));
+    text.chars().all(is_harmless)
+        && no_emoji
+        && !["www.", "gh-", "://", "mailto"]
+            .iter()
+            .any(|part| lower.contains(part))
+        && text.trim() == text
+}
+
+/// A code span, whose fence is longer than any run of backticks in the text.
+pub(crate) fn code(text: &str) -> String {
+    if text.is_empty() {
+        return String::new();
+    }
+    let fence = "`".repeat(longest_run(text) + 1);
+    let padding = if text.starts_with(['`', ' ']) || text.ends_with(['`', ' ']) {
+        " "
+    } else {
+        ""
+    };
+    format!("{fence}{padding}{text}{padding}{fence}")
+}
+
+/// A code block, whose fence is longer than any run of backticks in the text.
+fn fenced(language: &str, text: &str) -> String {
+    let fence = "`".repeat((longest_run(text) + 1).max(3));
+    format!("{fence}{language}\n{text}\n{fence}")
+}
+
+fn longest_run(text: &str) -> usize {
+    let runs = text.split(|char| char != '`').map(str::len);
+    runs.max().unwrap_or_default()
+}
+
+/// A link. The address comes from a parsed URL: only parentheses are left to escape.
+fn link(label: &str, url: &str) -> String {
+    let url = url.replace('(', "%28").replace(')', "%29");
+    format!("[{label}]({url})")
+}
+
+#[cfg(test)]
+mod tests {
+    use proptest::prelude::*;
+
+    use super::*;
+
+    #[test]
+    fn only_harmless_text_stands_without_a_code_span() {
+        for text in [
+            "text/html",
+            "/manual/v1/",
+            "Example CA R3",
+            "no route: gave up after 10 s",
+        ] {
+            assert_eq!(name_span(text), text);
+        }
+        for text in [
+            "a_b_",
+            "*",
+            "<b>",
+            "[x](y)",
+            "#12",
+            "@team",
+            "gh-12",
+            "www.a.test",
+            "x://y",
+            "a|b",
+            "&amp;",
+            ":tada:",
+            "~~x~~",
+            "\\",
+            "!",
+            " x",
+        ] {
+            assert!(name_span(text).starts_with('`'), "{text}");
+        }
+        assert_eq!(code("a`b``c"), "```a`b``c```");
+        assert_eq!(code("`x`"), "`` `x` ``");
+        assert_eq!(fenced("sh", "a\n````"), "`````sh\na\n````\n`````");
+    }
+
+    proptest! {
+        #[test]
+        fn no_text_ends_its_code_span(text in "[`a ]{1,12}") {
+            let span = code(&text);
+            let fence = span.bytes().take_while(|byte| *byte == b'`').count();
+            let inner = &span[fence..span.len() - fence];
+            prop_assert!(longest_run(inner) < fence, "{}", span);
+            prop_assert!(!inner.starts_with('`') && !inner.ends_with('`'), "{}", span);
+            prop_assert!(span.ends_with(&"`".repeat(fence)));
+        }
+    }
+}

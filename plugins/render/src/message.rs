@@ -1,0 +1,270 @@
+//! The content of a report for people: what every output says, whatever its format.
+//!
+//! A message is a headline, blocks with evidence and commands, and what was checked.
+//! [`crate::compose`] makes messages from envelopes; one renderer for each format prints them.
+
+use serde::Serialize;
+
+use crate::text::Text;
+
+/// The content of one report.
+#[derive(Debug, Clone, PartialEq, Eq, Serialize)]
+pub struct Message {
+    /// Whether the reader has to act, and the totals.
+    pub headline: Headline,
+    /// What happened, the most important first.
+    pub blocks: Vec<Block>,
+    /// Open incidents that are not news here.
+    pub also_open: Option<OpenIncidents>,
+    /// Who was told.
+    pub notified: Option<Text>,
+    /// The archive files with new contents.
+    pub archived: Option<Text>,
+    /// How much was checked.
+    pub coverage: Text,
+    /// Where the status site shows more.
+    pub site: Option<SiteLink>,
+}
+
+/// The first line of a message.
+#[derive(Debug, Clone, PartialEq, Eq, Serialize)]
+pub struct Headline {
+    /// The mood of the first words.
+    pub tone: Tone,
+    /// `Action needed`, `All good`, …; without a colon.
+    pub call: String,
+    /// What follows the colon, without a full stop.
+    pub text: Text,
+}
+
+/// What a colour stands for.
+#[derive(Debug, Clone, Copy, PartialEq, Eq, Serialize)]
+#[serde(rename_all = "kebab-case")]
+pub enum Tone {
+    /// Somebody has to act.
+    Bad,
+    /// Nothing is certain.
+    Warn,
+    /// All is well.
+    Good,
+}
+
+/// What a block is about.
+#[derive(Debug, Clone, Copy, PartialEq, Eq, PartialOrd, Ord, Serialize)]
+#[serde(rename_all = "kebab-case")]
+pub enum Class {
+    /// A message could not be sent.
+    Error,
+    /// A confirmed broken promise.
+    Broken,
+    /// Something wrong in a domain file.
+    Mistake,
+    /// Something that is solved.
+    Recovered,
+    /// A kept promise with a remark.
+    Warning,
+    /// A failure that a second run must confirm.
+    Unconfirmed,
+    /// No conclusion.
+    Unknown,
+}
+
+impl Class {
+    /// The word in front of a title.
+    pub const fn as_str(self) -> &'static str {
+        match self {
+            Self::Error => "error",
+            Self::Broken => "broken",
+            Self::Mistake => "mistake",
+            Self::Recovered => "recovered",
+            Self::Warning => "warning",
+            Self::Unconfirmed => "unconfirmed",
+            Self::Unknown => "unknown",
+        }
+    }
+
+    /// The colour of the word.
+    pub const fn tone(self) -> Tone {
+        match self {
+            Self::Error | Self::Broken | Self::Mistake => Tone::Bad,
+            Self::Recovered => Tone::Good,
+            Self::Warning | Self::Unconfirmed | Self::Unknown => Tone::Warn,
+        }
+    }
+}
+
+/// One cause, its evidence and what helps.
+#[derive(Debug, Clone, PartialEq, Eq, Serialize)]
+pub struct Block {
+    /// What the block is about.
+    pub class: Class,
+    /// The tone of the class.
+    pub tone: Tone,
+    /// The state, the code of the mistake or the code of the warning, for a terminal.
+    pub code: Option<String>,
+    /// An earlier run has told this already.
+    pub known: bool,
+    /// The URL or the host; empty if the sentence is complete without.
+    pub subject: Text,
+    /// The sentence after the subject, with the number of URLs.
+    pub sentence: Text,
+    /// The title for a subject line: without scheme, and with the number of affected URLs only.
+    pub short: Text,
+    /// The host of an incident, if there is only one; sanitized.
+    pub host: String,
+    /// The ids of the incidents; empty if the block is no incident.
+    pub ids: Vec<String>,
+    /// Number of affected URLs.
+    pub urls_total: u64,
+    /// The domain file, or the record.
+    pub place: Option<Place>,
+    /// The hosts with the same cause, if there are several.
+    pub hosts: Vec<HostRow>,
+    /// The evidence.
+    pub facts: Vec<Fact>,
+    /// An explanation.
+    pub note: Option<Text>,
+    /// The affected URLs, unless the place or the host says which.
+    pub urls: Option<UrlList>,
+    /// Commands that help.
+    pub commands: Vec<Command>,
+    /// The evidence in one or two sentences, for annotations.
+    pub brief: Text,
+    /// The command to add to `brief`, by its position.
+    pub brief_command: Option<usize>,
+}
+
+impl Block {
+    /// A block that says only what its title says.
+    pub(crate) fn new(class: Class, subject: Text, sentence: Text) -> Self {
+        Self {
+            class,
+            tone: class.tone(),
+            code: None,
+            known: false,
+            short: sentence.clone(),
+            subject,
+            sentence,
+            ids: Vec::new(),
+            urls_total: 0,
+            place: None,
+            hosts: Vec::new(),
+            facts: Vec::new(),
+            note: None,
+            urls: None,
+            commands: Vec::new(),
+            brief: Text::new(),
+            brief_command: None,
+            host: String::new(),
+        }
+    }
+
+    /// Subject and sentence.
+    pub fn title(&self) -> Text {
+        if self.subject.is_empty() {
+            return self.sentence.clone();
+        }
+        self.subject.clone().own(" ").and(self.sentence.clone())
+    }
+
+    /// The hosts that the block is about.
+    pub(crate) fn host_names(&self) -> Vec<String> {
+        if self.hosts.is_empty() {
+            vec![self.host.clone()]
+        } else {
+            self.hosts.iter().map(|row| row.host.clone()).collect()
+        }
+    }
+}
+
+/// A place in a domain file.
+#[derive(Debug, Clone, PartialEq, Eq, Serialize)]
+pub struct Place {
+    /// The domain file, relative to the root of the repository, with `/`; sanitized.
+    pub file: String,
+    /// The line of the record, counted from 1; absent for the whole file.
+    pub line: Option<usize>,
+    /// The page of the file on the repository's website.
+    pub link: Option<String>,
+}
+
+/// A host with the cause of its block.
+#[derive(Debug, Clone, PartialEq, Eq, Serialize)]
+pub struct HostRow {
+    /// The host; sanitized.
+    pub host: String,
+    /// The sentence about the host, with the number of URLs.
+    pub sentence: Text,
+    /// Number of affected URLs.
+    pub urls: u64,
+    /// Number of all URLs of the host.
+    pub host_urls: u64,
+    /// Both: `1,000 of 1,000`.
+    pub share: Text,
+    /// The domain file.
+    pub place: Option<Place>,
+    /// All URLs of the host are as promised again.
+    pub solved: bool,
+}
+
+/// A named piece of evidence.
+#[derive(Debug, Clone, PartialEq, Eq, Serialize)]
+pub struct Fact {
+    /// The name, such as `last good`.
+    pub name: &'static str,
+    /// The value.
+    pub text: Text,
+    /// Lines of a difference, each beginning with `+`, `-` or a space.
+    pub diff: Vec<String>,
+}
+
+/// The affected URLs of a block.
+#[derive(Debug, Clone, PartialEq, Eq, Serialize)]
+pub struct UrlList {
+    /// The rows show paths only, since all URLs have the host of the block.
+    pub as_paths: bool,
+    /// One prefix names all URLs, and another part of the message says which.
+    pub has_prefix: bool,
+    /// Number of URLs, shown or not.
+    pub total: u64,
+    /// The URLs that are shown.
+    pub rows: Vec<UrlRow>,
+}
+
+/// One affected URL.
+#[derive(Debug, Clone, PartialEq, Eq, Serialize)]
+pub struct UrlRow {
+    /// The URL or its path; sanitized.
+    pub shown: String,
+    /// Its record.
+    pub place: Place,
+}
+
+/// A command and its purpose.
+#[derive(Debug, Clone, PartialEq, Eq, Serialize)]
+pub struct Command {
+    /// What the command is for: `to check it again`.
+    pub purpose: String,
+    /// The command line.
+    pub line: String,
+}
+
+/// Open incidents that a message only mentions.
+#[derive(Debug, Clone, PartialEq, Eq, Serialize)]
+pub struct OpenIncidents {
+    /// The heading, without a colon.
+    pub heading: Text,
+    /// Each incident in one sentence.
+    pub items: Vec<Text>,
+}
+
+/// A page of the status site.
+#[derive(Debug, Clone, PartialEq, Eq, Serialize)]
+pub struct SiteLink {
+    /// What the page is.
+    pub label: String,
+    /// The same in a job summary.
+    pub short_label: String,
+    /// Its address.
+    pub url: String,
+}

@@ -1,0 +1,337 @@
+//! The sentence of every state, reason and warning: `docs.example.org` *answers 404 Not Found*.
+//!
+//! docs/messages.md has the same table for people.
+
+use http::StatusCode;
+use url::Url;
+use urldb_protocol::{Evidence, Incident, Reason, State};
+
+use crate::numbers::{bytes, number, ratio};
+use crate::text::Text;
+
+/// Whether the subject of a sentence is one host or URL, or several hosts.
+#[derive(Debug, Clone, Copy, PartialEq, Eq)]
+pub(crate) enum Subject {
+    /// One URL.
+    Url,
+    /// One host, with several URLs.
+    Host,
+    /// So many hosts.
+    Hosts(u64),
+}
+
+/// What a sentence is about: the cause of an incident, or of several incidents with one cause.
+#[derive(Debug, Clone, Copy)]
+pub(crate) struct Cause<'a> {
+    pub(crate) subject: Subject,
+    pub(crate) state: State,
+    pub(crate) reason: Option<&'a str>,
+    pub(crate) redirect: Option<&'a str>,
+    /// The target of the redirect is the start page of the host.
+    pub(crate) to_home_page: bool,
+    pub(crate) evidence: &'a Evidence,
+    /// The domain, if the host is an alias that differs from it.
+    pub(crate) domain: Option<&'a str>,
+    /// Number of affected URLs, and of all URLs of their hosts.
+    pub(crate) urls: (u64, u64),
+}
+
+impl Cause<'_> {
+    /// The sentence without its subject and without a full stop.
+    pub(crate) fn sentence(&self) -> Text {
+        let reason = self.reason.and_then(|reason| reason.parse().ok());
+        match self.state {
+            State::Ok => self.verb("is", "are").own(" as promised"),
+            State::Changed => self.changed(reason),
+            State::Truncated => self.truncated(),
+            State::Gone => self
+                .verb("answers", "answer")
+                .own(" ")
+                .and(self.answer("404 Not Found")),
+            State::Redirected => self.redirected(reason),
+            State::Forbidden => self.with_status("refuses", "refuse", "access"),
+            State::ClientError => self.with_status("rejects", "reject", self.the_request()),
+            State::ServerError => self.with_status("fails", "fail", ""),
+            State::Unreachable => self.unreachable(reason),
+            State::Blocked => self.blocked(reason),
+            State::Inconclusive => self.inconclusive(reason),
+        }
+    }
+
+    /// Whether the sentence already says how many URLs are affected.
+    pub(crate) fn counts_urls(&self) -> bool {
+        self.state == State::Changed && self.to_home_page && self.subject != Subject::Url
+    }
+
+    fn verb(&self, one: &str, several: &str) -> Text {
+        let verb = match self.subject {
+            Subject::Url | Subject::Host => one,
+            Subject::Hosts(_) => several,
+        };
+        Text::from(verb)
+    }
+
+    fn with_status(&self, one: &str, several: &str, object: &str) -> Text {
+        let text = self.verb(one, several);
+        let text = match object {
+            "" => text,
+            object => text.own(" ").own(object),
+        };
+        match self.evidence.observed.status {
+            Some(_) => text.own(" (").and(self.answer("")).own(")"),
+            None => text,
+        }
+    }
+
+    fn the_request(&self) -> &'static str {
+        match self.subject {
+            Subject::Url => "the request",
+            Subject::Host | Subject::Hosts(_) => "requests",
+        }
+    }
+
+    /// The status that was observed, or else `default`.
+    fn answer(&self, default: &str) -> Text {
+        let status = self.evidence.observed.status;
+        status.map_or_else(|| Text::from(default), status_line)
+    }
+
+    fn changed(&self, reason: Option<Reason>) -> Text {
+        let Evidence {
+            promised, observed, ..
+        } = self.evidence;
+        if let Some(target) = self.redirect {
+            return self.redirects(target);
+        }
+        let other_bytes = || self.verb("serves", "serve").own(" other bytes");
+        if let Some(domain) = self.domain {
+            return other_bytes().own(" than ").code(domain);
+        }
+        if self.subject != Subject::Url && reason != Some(Reason::Status) {
+            return other_bytes();
+        }
+        // Without a digest, the body was not read to its end.
+        let whole = observed.length.filter(|_| observed.sha256.is_some());
+        match (reason, promised.length, whole) {
+            (Some(Reason::Status), ..) => {
+                let text = self
+                    .verb("answers", "answer")
+                    .own(" ")
+                    .and(self.answer("otherwise"));
+                match promised.status {
+                    Some(status) => text.own(" instead of ").and(status_line(status)),
+                    None => text,
+                }
+            }
+            (Some(Reason::ContentType), ..) => {
+                let text = self.verb("is", "are").own(" ");
+                let text = match &observed.content_type {
+                    Some(observed) => text.outside(observed),
+                    None => text.own("of no type"),
+                };
+                match &promised.content_type {
+                    Some(promised) => text.own(" instead of ").outside(promised),
+                    None => text,
+                }
+            }
+            (_, Some(promised), Some(observed)) if observed > promised => {
+                Text::from("grew by ").own(bytes(observed - promised))
+            }
+            (_, Some(promised), Some(observed)) if observed < promised => {
+                Text::from("shrank by ").own(bytes(promised - observed))
+            }
+            (_, Some(_), Some(_)) => other_bytes().own(" of the same size"),
+            _ => other_bytes(),
+        }
+    }
+
+    fn redirects(&self, target: &str) -> Text {
+        let (affected, all) = self.urls;
+        let text = self.verb("redirects", "redirect");
+        match (self.to_home_page, self.subject) {
+            (true, Subject::Url) => text.own(" to the home page"),
+            (true, Subject::Host) if affected == all => text
+                .own(" all ")
+                .own(number(all))
+                .own(" URLs to its home page"),
+            (true, Subject::Host) => {
+                let share = ratio(affected, all);
+                text.own(" ").own(share).own(" URLs to its home page")
+            }
+            (true, Subject::Hosts(_)) => {
+                let share = ratio(affected, all);
+                text.own(" ").own(share).own(" URLs to their home pages")
+            }
+            (false, _) => text
+                .own(" to ")
+                .code(target)
+                .own(", which serves other bytes"),
+        }
+    }
+
+    fn truncated(&self) -> Text {
+        let text = self.verb("breaks off", "break off");
+        let Evidence {
+            promised, observed, ..
+        } = self.evidence;
+        match (self.subject, observed.length, promised.length) {
+            (Subject::Url, Some(read), Some(all)) => {
+                text.own(format!(" after {} of {}", number(read), bytes(all)))
+            }
+            (Subject::Url, Some(read), None) => text.own(format!(" after {}", bytes(read))),
+            _ => text.own(" before the end"),
+        }
+    }
+
+    fn redirected(&self, reason: Option<Reason>) -> Text {
+        let Evidence {
+            promised, observed, ..
+        } = self.evidence;
+        let target = self.redirect.or(observed.redirect.as_deref());
+        match (reason, target) {
+            (Some(Reason::NoRedirect), _) | (_, None) => {
+                self.verb("does", "do").own(" not redirect")
+            }
+            (_, Some(target)) => {
+                let text = self.verb("redirects", "redirect").own(" to ").code(target);
+                match (&promised.redirects_to, self.subject) {
+                    (Some(promised), Subject::Url) => text.own(" instead of ").code(promised),
+                    _ => text.own(" instead of the promised target"),
+                }
+            }
+        }
+    }
+
+    fn unreachable(&self, reason: Option<Reason>) -> Text {
+        let has = || self.verb("has", "have");
+        match reason {
+            Some(Reason::Dns) => has().own(" no address"),
+            Some(Reason::Connect) => self.verb("accepts", "accept").own(" no connection"),
+            Some(Reason::Timeout) => self.verb("does", "do").own(" not answer"),
+            Some(Reason::Protocol) => self.verb("does", "do").own(" not answer in valid HTTP"),
+            Some(Reason::TlsExpired) => {
+                self.certificate("an expired certificate", "expired certificates")
+            }
+            Some(Reason::TlsNotYetValid) => self.certificate(
+                "a certificate that is not valid yet",
+                "certificates that are not valid yet",
+            ),
+            Some(Reason::TlsUntrusted) => self.certificate(
+                "a certificate of an unknown authority",
+                "certificates of an unknown authority",
+            ),
+            Some(Reason::TlsWrongHost) => self.certificate(
+                "a certificate for another name",
+                "certificates for other names",
+            ),
+            Some(Reason::Tls) => self.verb("makes", "make").own(" no secure connection"),
+            Some(Reason::RedirectLoop) => self.verb("redirects", "redirect").own(" in a circle"),
+            Some(Reason::RedirectLimit) => {
+                self.verb("redirects", "redirect").own(" too many times")
+            }
+            Some(Reason::RedirectInvalid) => self
+                .verb("redirects", "redirect")
+                .own(" to no valid address"),
+            _ => Text::from("cannot be reached"),
+        }
+    }
+
+    fn certificate(&self, one: &str, several: &str) -> Text {
+        match self.subject {
+            Subject::Url | Subject::Host => Text::from("has ").own(one),
+            Subject::Hosts(_) => Text::from("have ").own(several),
+        }
+    }
+
+    fn blocked(&self, reason: Option<Reason>) -> Text {
+        match reason {
+            Some(Reason::TooManyRequests) => {
+                self.with_status_number("asks", "ask", "for fewer requests")
+            }
+            Some(Reason::Challenge) => self.verb("shows", "show").own(" a page for browsers only"),
+            Some(Reason::Parked) => match self.subject {
+                Subject::Url | Subject::Host => Text::from("offers its domain for sale"),
+                Subject::Hosts(_) => Text::from("offer their domains for sale"),
+            },
+            _ => self.verb("refuses", "refuse").own(" automatic requests"),
+        }
+    }
+
+    fn with_status_number(&self, one: &str, several: &str, object: &str) -> Text {
+        let text = self.verb(one, several).own(" ").own(object);
+        match self.evidence.observed.status {
+            Some(status) => text.own(format!(" ({status})")),
+            None => text,
+        }
+    }
+
+    fn inconclusive(&self, reason: Option<Reason>) -> Text {
+        let was = || self.verb("was", "were");
+        match reason {
+            Some(Reason::Refused) => was().own(" not checked: urldb's rules forbid it"),
+            Some(Reason::UnsafeMethod) => {
+                was().own(" not checked: the request may change something")
+            }
+            Some(Reason::RunEnded) => was().own(" not checked: the run ended first"),
+            Some(Reason::HostSilent) => match self.subject {
+                Subject::Url | Subject::Host => Text::from("was not tried: the host was silent"),
+                Subject::Hosts(_) => Text::from("were not tried: the hosts were silent"),
+            },
+            Some(Reason::OwnNetwork) if self.evidence.observed.status.is_some() => self
+                .verb("answers", "answer")
+                .own(" with one page, like other hosts"),
+            Some(Reason::OwnNetwork) => match self.subject {
+                Subject::Url | Subject::Host => Text::from("could not be reached, like all hosts"),
+                Subject::Hosts(_) => Text::from("could not be reached"),
+            },
+            Some(Reason::OwnLimit) => was().own(" not checked: too many open files here"),
+            Some(Reason::TooLarge) => self.verb("is", "are").own(" too large to compare"),
+            Some(Reason::NotRead) => self
+                .verb("answers", "answer")
+                .own(", but not all bytes were read"),
+            _ => was().own(" not checked"),
+        }
+    }
+}
+
+/// `404 Not Found`; a status without a registered phrase is a number only.
+pub(crate) fn status_line(status: u16) -> Text {
+    let phrase = StatusCode::from_u16(status).ok();
+    match phrase.and_then(|status| status.canonical_reason()) {
+        Some(phrase) => Text::from(format!("{status} {phrase}")),
+        None => Text::from(format!("status\u{a0}{status}")),
+    }
+}
+
+/// What a warning says about its URL or host. A warning of a newer version has no sentence.
+pub(crate) fn warning_sentence(code: &str) -> Option<&'static str> {
+    Some(match code {
+        "alias-differs" => "serves other bytes than its domain",
+        "content-unstable" => "served other bytes in one of its requests",
+        "content-encoded" => "is compressed without being asked",
+        "framing-broken" => "is complete, but its connection ended early",
+        "redirect-to-broken" => "redirects to a broken page",
+        "certificate-expires-soon" => "has a certificate that expires soon",
+        "canonical-missing" => "names no official URL",
+        "canonical-differs" => "names another official URL",
+        "intermittent" => "fails often",
+        _ => return None,
+    })
+}
+
+/// Whether `target` is the start page of `host`.
+pub(crate) fn is_home_page(target: &str, host: &str) -> bool {
+    Url::parse(target)
+        .is_ok_and(|url| url.host_str() == Some(host) && url.path() == "/" && url.query().is_none())
+}
+
+/// The target of the redirect that an incident is about.
+pub(crate) fn redirect_of(incident: &Incident) -> Option<&str> {
+    let observed = || incident.evidence.observed.redirect.as_deref();
+    let target = incident.redirect.as_deref();
+    match incident.state {
+        // One URL that redirects to other bytes is a redirect, whatever the key of the incident is.
+        State::Changed if incident.urls.len() == 1 => target.or_else(observed),
+        _ => target,
+    }
+}

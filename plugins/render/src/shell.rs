@@ -1,0 +1,68 @@
+//! Commands that people copy into a shell.
+
+use std::borrow::Cow;
+
+use urldb_text::sanitize;
+
+/// A command line of `words`, each quoted for a POSIX shell where that is necessary. Absent if a word
+/// holds a character that a terminal must not get: a changed word would be another command.
+pub(crate) fn command_line(words: &[&str]) -> Option<String> {
+    let is_plain = |word: &&str| matches!(sanitize(word), Cow::Borrowed(_));
+    if !words.iter().all(is_plain) {
+        return None;
+    }
+    let quoted: Vec<_> = words.iter().map(|word| quote(word)).collect();
+    Some(quoted.join(" "))
+}
+
+/// The word, in single quotes if a shell would read anything else than the word.
+fn quote(word: &str) -> Cow<'_, str> {
+    let is_literal = |byte: u8| byte.is_ascii_alphanumeric() || b"_-./:,@%+=".contains(&byte);
+    if !word.is_empty() && word.bytes().all(is_literal) {
+        return Cow::Borrowed(word);
+    }
+    Cow::Owned(format!("'{}'", word.replace('\'', r"'\''")))
+}
+
+#[cfg(test)]
+mod tests {
+    use std::process::Command;
+
+    use proptest::prelude::*;
+
+    use super::*;
+
+    #[test]
+    fn only_what_a_shell_reads_otherwise_is_quoted() {
+        let line = |word| command_line(&["curl", "-sSI", word]).unwrap();
+        assert_eq!(
+            line("https://a.test/b-c_1%20/"),
+            "curl -sSI https://a.test/b-c_1%20/"
+        );
+        assert_eq!(
+            line("https://a.test/?a=1&b"),
+            "curl -sSI 'https://a.test/?a=1&b'"
+        );
+        assert_eq!(
+            line("https://a.test/it's"),
+            r"curl -sSI 'https://a.test/it'\''s'"
+        );
+        assert_eq!(line("~/x"), "curl -sSI '~/x'");
+        assert_eq!(command_line(&["curl", "a\u{1b}[2J"]), None);
+        assert_eq!(command_line(&["curl", "a\u{202e}b"]), None);
+    }
+
+    proptest! {
+        #![proptest_config(ProptestConfig::with_cases(64))]
+        #[test]
+        fn a_shell_reads_the_same_words(words in prop::collection::vec("[ -~]{1,12}|\\PC{1,6}", 1..4)) {
+            let words: Vec<&str> = words.iter().map(String::as_str).collect();
+            if let Some(line) = command_line(&words) {
+                let script = format!("printf '%s\\0' {line}");
+                let output = Command::new("sh").args(["-c", &script]).output().unwrap();
+                let read = String::from_utf8(output.stdout).unwrap();
+                prop_assert_eq!(read.split_terminator('\0').collect::<Vec<_>>(), words);
+            }
+        }
+    }
+}
