@@ -58,7 +58,8 @@ fn run(sandbox: &Sandbox, arguments: &[&str], code: i32) -> String {
     for file in sandbox.files("mail", ".eml") {
         if !before.contains(&file) {
             let mail = crate::mime::mail_of(&std::fs::read(file).unwrap());
-            text += &format!("\n=== mail\n{}\n\n{}", mail.header("Subject"), mail.text);
+            let subject = mail.header("Subject");
+            text += &["\n=== mail\n", subject, "\n\n", &mail.text].concat();
         }
     }
     text

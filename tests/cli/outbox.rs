@@ -352,7 +352,7 @@ fn a_run_that_is_killed_before_the_last_answer_sends_again() {
     });
     let (_site, sandbox) = broken(silent.port);
     let mut run = sandbox.start(&["run"]);
-    run.expect("checked 1 of 1 URL");
+    run.expect("Checked 1 of 1 URL");
     // The server has the whole message when it answers nothing.
     eventually("the message is in the outbox", || waiting(&sandbox) == 1);
     std::thread::sleep(Duration::from_millis(500));
@@ -566,7 +566,7 @@ fn every_mistake_of_a_notifier_is_named_before_anything_is_fetched() {
         let ran = sandbox.urldb(&["run"]).code(2);
         ran.err.replace(root.to_str().unwrap(), "")
     };
-    sandbox.write("own/email.txt", "{{ run.nam }}");
+    sandbox.write("own/email.html", "{{ headline.nam }}");
     sandbox.write("empty.pem", "");
     let texts = [
         with("server = \"localhost\"\nuser = \"me\"\npassword-env = \"NO_SUCH_VARIABLE\"\n"),

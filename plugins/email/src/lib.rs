@@ -102,7 +102,7 @@ impl Notifier for EmailNotifier {
     fn deliveries(&self, envelope: &Envelope) -> Vec<PlannedDelivery> {
         let mut planned = vec![];
         for thread in self.threads(envelope) {
-            let about = self.composer.subject(envelope, &thread);
+            let about = Composer::subject(envelope, &thread);
             for (index, address) in self.composer.recipients().enumerate() {
                 planned.push(PlannedDelivery {
                     id: delivery_id(&thread, address),

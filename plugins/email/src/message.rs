@@ -86,7 +86,7 @@ impl Composer {
 
     /// The subject of a mail: a mail that follows another one repeats its subject, since mail programs
     /// join only equal subjects.
-    pub(crate) fn subject(&self, envelope: &Envelope, thread: &Thread) -> String {
+    pub(crate) fn subject(envelope: &Envelope, thread: &Thread) -> String {
         let subject = if envelope.run.test {
             format!("Test of urldb [{}]", project(envelope))
         } else if let Some(opening) = &thread.opening {
@@ -101,7 +101,7 @@ impl Composer {
 
     /// What later mails of the thread need.
     pub(crate) fn remember(&self, envelope: &Envelope, thread: &Thread) -> Vec<Remembered> {
-        let subject = self.subject(envelope, thread);
+        let subject = Self::subject(envelope, thread);
         threads::remember(thread, &self.message_id(envelope, thread), &subject)
     }
 
@@ -111,7 +111,7 @@ impl Composer {
         thread: &Thread,
     ) -> Result<OutgoingMail, Error> {
         let part = threads::part(envelope, thread);
-        let subject = self.subject(envelope, thread);
+        let subject = Self::subject(envelope, thread);
         let (text, html) = if envelope.run.test {
             test_body(envelope)
         } else {
