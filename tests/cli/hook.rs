@@ -350,7 +350,7 @@ fn ctrl_c_does_not_reach_git_at_work() {
     let sandbox = &repository.sandbox;
     let mut hook = sandbox.urldb_command(&["hook", "run", "pre-commit"]);
     hook.env("PATH", &repository.path);
-    assert!(hook.status().unwrap().success());
+    assert!(hook.output().unwrap().status.success());
     let ours = Command::new("ps")
         .args(["-o", "pgid=", "-p", &std::process::id().to_string()])
         .output()
@@ -383,7 +383,7 @@ fn a_killed_hook_is_completed_by_the_next() {
     let sandbox = &repository.sandbox;
     let mut hook = sandbox.urldb_command(&["hook", "run", "pre-commit"]);
     hook.env("PATH", &repository.path);
-    assert!(!hook.status().unwrap().success());
+    assert!(!hook.output().unwrap().status.success());
     let canonical = promises(&[("/a", "x"), ("/b", "y")]);
     assert_eq!(sandbox.read(FILE), canonical);
     assert_eq!(repository.git(&["show", &format!(":{FILE}")]), shuffled);
