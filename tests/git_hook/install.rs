@@ -6,7 +6,7 @@ use std::os::unix::fs::PermissionsExt;
 use anyhow::Result;
 use urldb::git::Installation;
 
-use crate::sandbox::{Sandbox, command_in, env, git_executable, make_executable};
+use crate::sandbox::{Sandbox, command_in, env, git_executable, make_executable, output};
 
 /// What became of the pre-commit hook.
 fn install(sandbox: &Sandbox) -> Result<Installation> {
@@ -56,7 +56,7 @@ impl<'a> Committer<'a> {
         let mut git = command_in(&self.sandbox.top);
         git.env("PATH", &self.path)
             .args(["commit", "-q", "--allow-empty", "-m", "one"]);
-        git.output().unwrap().status.success()
+        output(&mut git).status.success()
     }
 
     /// What the last commit has logged.
@@ -193,10 +193,7 @@ fn without_urldb_the_commit_is_stopped_with_words() {
     let mut git = command_in(&sandbox.top);
     git.env("CARGO_HOME", &sandbox.top)
         .env("PATH", &git_and_no_more);
-    let output = git
-        .args(["commit", "-q", "--allow-empty", "-m", "one"])
-        .output()
-        .unwrap();
+    let output = output(git.args(["commit", "-q", "--allow-empty", "-m", "one"]));
     assert!(!output.status.success());
     insta::assert_snapshot!(String::from_utf8_lossy(&output.stderr), @r"
     urldb: not found on PATH, so this commit was not checked and is stopped;

@@ -89,7 +89,7 @@ impl Sandbox {
     }
 
     pub(crate) fn try_git(&self, args: &[&str]) -> Output {
-        command_in(&self.top).args(args).output().unwrap()
+        output(command_in(&self.top).args(args))
     }
 
     /// Stages `bytes` as `path` without a file.
@@ -178,8 +178,19 @@ pub(crate) fn git_executable() -> PathBuf {
     candidates.find(|git| git.is_file()).unwrap()
 }
 
+/// The output of git. Another test's child may hold a hook open that was just written, until that child
+/// executes its program; Linux refuses to execute the hook so long.
+pub(crate) fn output(git: &mut Command) -> Output {
+    loop {
+        let output = git.output().unwrap();
+        if !String::from_utf8_lossy(&output.stderr).contains("Text file busy") {
+            return output;
+        }
+    }
+}
+
 pub(crate) fn run(git: &mut Command) -> String {
-    let output = git.output().unwrap();
+    let output = output(git);
     let complaint = String::from_utf8_lossy(&output.stderr);
     assert!(output.status.success(), "{git:?}: {complaint}");
     String::from_utf8_lossy(&output.stdout).into_owned()
