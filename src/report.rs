@@ -147,8 +147,18 @@ impl Report {
             self.changes.push(change(judged, url_status, transition));
         }
         if let Some(results) = &mut self.results {
-            results.push(result(judged, mismatch.as_ref()));
+            let mut result = result(judged, mismatch.as_ref());
+            redact_result(&self.secrets, &mut result);
+            results.push(result);
         }
+    }
+
+    /// Removes and returns the results that the report has.
+    pub fn take_results(&mut self) -> Vec<JobResult> {
+        self.results
+            .as_mut()
+            .map(std::mem::take)
+            .unwrap_or_default()
     }
 
     fn cover(&mut self, judged: &ReportedJob<'_>) {
@@ -231,12 +241,7 @@ impl Report {
     /// The finished report, and the results of all jobs if the report holds them.
     pub fn finish(mut self, run: RunInfo) -> (Envelope, Option<Vec<JobResult>>) {
         self.findings.extend(self.certificates.into_values());
-        redact_all(
-            &self.secrets,
-            &mut self.findings,
-            &mut self.changes,
-            self.results.as_deref_mut().unwrap_or_default(),
-        );
+        redact_all(&self.secrets, &mut self.findings, &mut self.changes);
         self.findings.sort_by(|a, b| {
             (rank(a), &a.file, a.line, &a.url).cmp(&(rank(b), &b.file, b.line, &b.url))
         });
@@ -274,13 +279,8 @@ impl Report {
     }
 }
 
-/// Redacts secrets in everything that a server may have written.
-fn redact_all(
-    secrets: &Secrets,
-    findings: &mut [Finding],
-    changes: &mut [Change],
-    results: &mut [JobResult],
-) {
+/// Redacts secrets in the findings and changes, wherever a server may have written them.
+fn redact_all(secrets: &Secrets, findings: &mut [Finding], changes: &mut [Change]) {
     for finding in findings {
         secrets.redact_in(&mut finding.message);
         let texts = [
@@ -295,17 +295,19 @@ fn redact_all(
     for change in changes {
         secrets.redact_in(&mut change.message);
     }
-    for result in results {
-        secrets.redact_in(&mut result.message);
-        let texts = [
-            &mut result.not_archived,
-            &mut result.observed.final_url,
-            &mut result.observed.content_type,
-            &mut result.observed.redirect,
-        ];
-        for text in texts.into_iter().flatten() {
-            secrets.redact_in(text);
-        }
+}
+
+/// Redacts secrets in a result.
+fn redact_result(secrets: &Secrets, result: &mut JobResult) {
+    secrets.redact_in(&mut result.message);
+    let texts = [
+        &mut result.not_archived,
+        &mut result.observed.final_url,
+        &mut result.observed.content_type,
+        &mut result.observed.redirect,
+    ];
+    for text in texts.into_iter().flatten() {
+        secrets.redact_in(text);
     }
 }
 

@@ -18,7 +18,7 @@ use crate::ambient::Ambient;
 use crate::cli::print::output;
 use crate::database::edit::Edit;
 use crate::exit::ExitCode;
-use crate::run::{self, Progress, RunOptions};
+use crate::run::{self, Progress, Results, RunOptions};
 use crate::stop::{Stop, stop_on_signals};
 
 /// Make what is served now the new promise, where it has changed on purpose
@@ -222,7 +222,7 @@ fn look(args: &Args, context: &Context) -> anyhow::Result<Vec<(JobResult, Option
         ambient: Ambient::SYSTEM,
         stop: &stop,
         progress: &(&bar, &doubts),
-        with_results: true,
+        results: Results::Kept,
         for_promise: true,
     };
     let outcome = run::check(&options);

@@ -7,12 +7,13 @@ use super::Context;
 use super::args::{ChangedArgs, TargetArgs};
 use super::print::attempts::{AttemptLog, LogDetail};
 use super::print::github::CommandsStopped;
+use super::print::lines::ResultLines;
 use super::print::progress::ProgressLine;
 use super::print::style::ReportFormat;
 use super::print::{github, outcome};
 use crate::ambient::Ambient;
 use crate::exit::ExitCode;
-use crate::run::{self, Outcome, RunOptions};
+use crate::run::{self, Outcome, Results, RunOptions};
 use crate::stop::{Stop, stop_on_signals};
 
 /// Fetch URLs and compare them with their promises; write nothing, notify nobody
@@ -23,7 +24,9 @@ Examples:
   urldb check -d example.org --path-prefix /data/
   urldb check --changed-since @{upstream}    before a push
   urldb check --map example.org=staging.example.org http://example.org/a.csv
-  urldb check --format json | jq '.results[] | select(.state != \"ok\")'")]
+  urldb check --format json | jq '.results[] | select(.state != \"ok\")'
+  urldb check --format jsonl | jq -r 'select(.kind == \"result\") | .url'
+  urldb check --format junit >urls.xml")]
 pub(super) struct CheckArgs {
     #[command(flatten)]
     targets: TargetArgs,
@@ -40,7 +43,8 @@ pub(super) struct CheckArgs {
 Examples:
   urldb run
   urldb run -c core
-  urldb run --github    in a workflow: annotations and a job summary")]
+  urldb run --github    in a workflow: annotations and a job summary
+  urldb run --format sarif >urls.sarif")]
 pub(super) struct RunArgs {
     #[command(flatten)]
     targets: TargetArgs,
@@ -109,8 +113,12 @@ fn execute_and_print(
     };
     let stop = Stop::new();
     stop_on_signals(&stop)?;
-    let with_results = format == ReportFormat::Json;
-    let (outcome, attempts) = execute(context, &selection, &stop, with_results, work)?;
+    let results = match format {
+        ReportFormat::Json | ReportFormat::Junit => Results::Kept,
+        ReportFormat::Jsonl => Results::Streamed,
+        _ => Results::Dropped,
+    };
+    let (outcome, attempts) = execute(context, &selection, &stop, results, work)?;
     outcome::print(&outcome, scope, &attempts, format, context)?;
     Ok((outcome, stop.is_set()))
 }
@@ -120,7 +128,7 @@ pub(super) fn execute(
     context: &Context,
     selection: &Selection,
     stop: &Stop,
-    with_results: bool,
+    results: Results,
     work: fn(&RunOptions<'_>) -> anyhow::Result<Outcome>,
 ) -> anyhow::Result<(Outcome, AttemptLog)> {
     let bar = ProgressLine::new(0, context.quiet);
@@ -130,17 +138,19 @@ pub(super) fn execute(
         true => LogDetail::All,
     };
     let attempts = AttemptLog::new(detail);
+    let lines = ResultLines::new(&bar);
     let options = RunOptions {
         config: &context.config,
         selection,
         ambient: Ambient::SYSTEM,
         stop,
-        progress: &(&bar, &attempts),
-        with_results,
+        progress: &(&(&bar, &attempts), &lines),
+        results,
         for_promise: false,
     };
     let outcome = work(&options);
     bar.finish();
+    lines.finish()?;
     Ok((outcome?, attempts))
 }
 

@@ -12,7 +12,7 @@ use urldb_verdict::Selection;
 
 use super::Context;
 use super::args::{ChangedArgs, Rank, SearchArgs, SelectArgs};
-use super::print::style::{Format, print_invalid_record};
+use super::print::style::{ListFormat, print_invalid_record};
 use crate::exit::ExitCode;
 
 /// List the URLs of the database, over each scheme that runs use
@@ -21,7 +21,7 @@ use crate::exit::ExitCode;
 Examples:
   urldb list
   urldb list -d example.org -c core
-  urldb list --format json | jq -r .url
+  urldb list --format jsonl | jq -r .url
   urldb list --search 'solar system' --rating 3.. --group category")]
 pub(super) struct Args {
     #[command(flatten)]
@@ -30,7 +30,7 @@ pub(super) struct Args {
     changed: ChangedArgs,
     /// One URL per line, or one JSON object per line
     #[arg(long, default_value = "human")]
-    format: Format,
+    format: ListFormat,
     /// Leave out records of category `deprecated`, which runs do not ask for
     #[arg(long)]
     no_deprecated: bool,
@@ -45,7 +45,7 @@ impl Args {
     }
 }
 
-/// One line of `--format json`.
+/// One line of `--format jsonl`.
 #[derive(Serialize)]
 struct RecordLine<'a> {
     url: &'a str,
@@ -117,8 +117,8 @@ impl<W: Write> Listing<'_, W> {
             };
             let rank = args.search.is_asked_for().then(|| args.search.rank(record));
             let line = match args.format {
-                Format::Human => sanitize(url.as_str()).into_owned(),
-                Format::Json => {
+                ListFormat::Human => sanitize(url.as_str()).into_owned(),
+                ListFormat::Jsonl => {
                     let group = rank.as_ref().and_then(Rank::heading);
                     let place = (name, entry.line());
                     output::json(&record_line(url.as_str(), place, group, record))?
@@ -145,7 +145,7 @@ impl<W: Write> Listing<'_, W> {
 fn write_found(out: &mut impl Write, found: &[(Rank, String)], args: &Args) -> io::Result<()> {
     for group in found.chunk_by(|one, other| one.0.heading() == other.0.heading()) {
         let heading = group.first().and_then(|(rank, _)| rank.heading());
-        if args.search.is_grouped() && args.format == Format::Human {
+        if args.search.is_grouped() && args.format == ListFormat::Human {
             writeln!(out, "# {}", heading.unwrap_or("none"))?;
         }
         for (_, line) in group {

@@ -187,7 +187,13 @@ impl Worker<'_> {
         scope: Scope<'_>,
         work: fn(&run::RunOptions<'_>) -> anyhow::Result<run::Outcome>,
     ) -> anyhow::Result<()> {
-        let (mut outcome, attempts) = execute(self.context, selection, self.stop, false, work)?;
+        let (mut outcome, attempts) = execute(
+            self.context,
+            selection,
+            self.stop,
+            run::Results::Dropped,
+            work,
+        )?;
         let format = ReportFormat::Human;
         outcome::print(&outcome, scope, &attempts, format, self.context)?;
         let standings = outcome.deliver()?;

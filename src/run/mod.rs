@@ -49,7 +49,7 @@ use project::{Checkout, Project, selection_text};
 use recorder::Recorder;
 
 pub use memory::IncidentMemory;
-pub use options::{Progress, RunOptions};
+pub use options::{Progress, Results, RunOptions};
 pub use outcome::{Messages, Outcome};
 pub use probe::{PromisedKeys, ServedPromise, UNSTABLE, UNSTABLE_REDIRECT, probe, probe_job};
 
@@ -76,6 +76,7 @@ pub fn check(options: &RunOptions<'_>) -> anyhow::Result<Outcome> {
     observe_planned(options, &mut jobs, &(), |judged| {
         outcomes.add(&RecordedJob::of_check(&judged, started));
         report.add(&ReportedJob::new(&judged, None));
+        pass_on_results(options, &mut report);
     })?;
     let run = RunInfo {
         finished: (options.ambient.now)(),
@@ -232,6 +233,7 @@ fn check_and_archive(
     let (archive, notes) = Archive::open(&folder, &config.archive, options.ambient)?;
     messages.notes.extend(notes);
     let mut recorder = Recorder {
+        run: options,
         options: &config.check.verdict,
         ambient: options.ambient,
         ledger,
@@ -282,7 +284,17 @@ fn check_and_archive(
 fn new_report(options: &RunOptions<'_>, skipped: &SkippedRecords, mistakes: Mistakes) -> Report {
     let expiry_warning = options.config.check.expiry_warning;
     let secrets = options.config.secrets();
-    Report::new(options.with_results, expiry_warning, skipped, mistakes).hiding(secrets)
+    let with_results = options.results != Results::Dropped;
+    Report::new(with_results, expiry_warning, skipped, mistakes).hiding(secrets)
+}
+
+/// Gives the results that the report has collected to whoever reads them one by one.
+fn pass_on_results(options: &RunOptions<'_>, report: &mut Report) {
+    if options.results == Results::Streamed {
+        for result in report.take_results() {
+            options.progress.result(&result);
+        }
+    }
 }
 
 fn plan_options(options: &RunOptions<'_>, kept_bodies: KeptBodies, now: Timestamp) -> PlanOptions {

@@ -2,6 +2,7 @@
 
 use std::collections::BTreeMap;
 
+use urldb_protocol::JobResult;
 use urldb_verdict::{JudgedJob, Selection};
 
 use crate::ambient::Ambient;
@@ -20,11 +21,22 @@ pub struct RunOptions<'a> {
     pub stop: &'a Stop,
     /// Receives progress events.
     pub progress: &'a dyn Progress,
-    /// Whether the outcome has the result of every job.
-    pub with_results: bool,
+    /// What becomes of the result of every job.
+    pub results: Results,
     /// Whether the answers become promises: bodies longer than promised are read to their end, and
     /// other answers than promised are looked at twice.
     pub for_promise: bool,
+}
+
+/// What becomes of the result of every job of a run.
+#[derive(Debug, Clone, Copy, PartialEq, Eq)]
+pub enum Results {
+    /// Nothing: the report tells what is wrong.
+    Dropped,
+    /// The outcome has all of them, sorted by file, line and URL.
+    Kept,
+    /// [`Progress::result`] receives each one when it is final.
+    Streamed,
 }
 
 /// Receives progress events of a run.
@@ -35,6 +47,8 @@ pub trait Progress {
     fn finished(&self, _judged: &JudgedJob) {}
     /// The final verdict of a job, after the canary.
     fn judged(&self, _judged: &JudgedJob) {}
+    /// The result of a job, as reports have it; only for [`Results::Streamed`].
+    fn result(&self, _result: &JobResult) {}
 }
 
 /// Both receive every event.
@@ -52,5 +66,10 @@ impl<A: Progress, B: Progress> Progress for (&A, &B) {
     fn judged(&self, judged: &JudgedJob) {
         self.0.judged(judged);
         self.1.judged(judged);
+    }
+
+    fn result(&self, result: &JobResult) {
+        self.0.result(result);
+        self.1.result(result);
     }
 }

@@ -12,9 +12,9 @@ use crate::notify::{Notifiers, Outbox, Standing};
 pub struct Outcome {
     /// The report.
     pub envelope: Envelope,
-    /// The result of every job, if [`RunOptions::with_results`] asked for it.
+    /// The result of every job, if [`RunOptions::results`] asked to keep them.
     ///
-    /// [`RunOptions::with_results`]: super::RunOptions::with_results
+    /// [`RunOptions::results`]: super::RunOptions::results
     pub results: Option<Vec<JobResult>>,
     /// Errors besides the verdicts: the archive is full, a message was refused.
     pub troubles: Vec<String>,

@@ -13,6 +13,7 @@ use super::failures::FailureLog;
 use super::incidents::{Outcomes, RecordedJob, certificate_dates};
 use super::past_runs::SharedLedger;
 use super::pool::Pool;
+use super::{RunOptions, pass_on_results};
 use crate::ambient::Ambient;
 use crate::archive::{Archive, ArchiveWriter, KnownCaptures, Missing, Stored, is_good};
 use crate::explain::explain;
@@ -30,6 +31,7 @@ const ALIAS: &str =
 
 /// Records the judged jobs of a run.
 pub(super) struct Recorder<'a> {
+    pub(super) run: &'a RunOptions<'a>,
     pub(super) options: &'a VerdictOptions,
     pub(super) ambient: Ambient,
     /// Planning reads the ledger meanwhile.
@@ -220,6 +222,7 @@ impl Recorder<'_> {
             is_affected: self.outcomes.is_member(&judged.job),
             ..ReportedJob::new(&judged, Some(&url_status))
         });
+        pass_on_results(self.run, &mut self.report);
     }
 
     /// Notes the certificate of the host itself: that of an alias or of a redirect's target is another

@@ -41,9 +41,9 @@ fn get(sandbox: &Sandbox, options: &[&str]) -> Ran {
     sandbox.urldb(&[&["archive", "get", URL], options].concat())
 }
 
-/// The capture lines of the URL in `archive list --format json`.
+/// The capture lines of the URL in `archive list --format jsonl`.
 fn captures(sandbox: &Sandbox) -> Vec<Value> {
-    let ran = sandbox.urldb(&["archive", "list", URL, "--format", "json"]);
+    let ran = sandbox.urldb(&["archive", "list", URL, "--format", "jsonl"]);
     let lines = ran.code(0).out;
     let lines = lines
         .lines()

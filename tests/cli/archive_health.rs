@@ -95,7 +95,7 @@ fn damage_is_named_by_file_and_offset() {
     verified 3 records in 1 file, [size]: 3 errors, 0 warnings
     "));
     let ran = sandbox
-        .urldb(&["archive", "verify", "--format", "json"])
+        .urldb(&["archive", "verify", "--format", "jsonl"])
         .code(1);
     let lines: Vec<serde_json::Value> = ran
         .out
@@ -230,7 +230,7 @@ fn a_repair_is_told_line_by_line() {
     sandbox.write("archive/nothing.warc.gz.open", &good[..9]);
     damage(&sandbox, "20260102000000", 8);
     let ran = sandbox
-        .urldb(&["archive", "repair", "--format", "json"])
+        .urldb(&["archive", "repair", "--format", "jsonl"])
         .code(0);
     let _guard = without_offsets();
     assert_snapshot!(ran.out, @r#"
@@ -240,7 +240,7 @@ fn a_repair_is_told_line_by_line() {
     {"kind":"repaired","file":"archive/shared.warc.gz","records":4,"damaged":["archive/shared.warc.gz.at-[offset].damaged"],"faults":["the record at byte 0 cannot be read: it ends too soon: the file was cut off, or its length is wrong"]}
     {"kind":"summary","recovered":2,"repaired":2}
     "#);
-    let ran = sandbox.urldb(&["archive", "repair", "--format", "json"]);
+    let ran = sandbox.urldb(&["archive", "repair", "--format", "jsonl"]);
     assert_snapshot!(ran.code(0).out, @r#"{"kind":"summary","recovered":0,"repaired":0}"#);
 }
 
@@ -249,7 +249,7 @@ fn a_conversion_is_told_line_by_line() {
     let sandbox = archive();
     sandbox.write("archive/second.warc", "WARC/1.0\r\nhalf a header");
     let convert = ["archive", "convert", "--to", "1.0", "-o", "copy"];
-    let ran = sandbox.urldb(&[&convert[..], &["--format", "json"]].concat());
+    let ran = sandbox.urldb(&[&convert[..], &["--format", "jsonl"]].concat());
     assert_eq!(ran.err, "");
     let _guard = without_offsets();
     assert_snapshot!(ran.code(1).out, @r#"

@@ -53,7 +53,7 @@ fn all_urls_are_listed() {
       1 capture, 1 content, 2026-01-05T00:00:00Z
     ");
     let ran = sandbox
-        .urldb(&["archive", "list", "--format", "json"])
+        .urldb(&["archive", "list", "--format", "jsonl"])
         .code(0);
     assert_snapshot!(ran.out.lines().next().unwrap(), @r#"{"url":"http://example.test/data.csv","captures":5,"contents":4,"first":"2026-01-02T03:04:05Z","last":"2026-03-04T00:00:00Z"}"#);
 }
@@ -76,7 +76,7 @@ fn all_captures_of_a_url_are_listed() {
         ");
     });
     let ran = sandbox
-        .urldb(&["archive", "list", DATA, "--format", "json"])
+        .urldb(&["archive", "list", DATA, "--format", "jsonl"])
         .code(0);
     let lines: Vec<serde_json::Value> = ran
         .out
@@ -410,7 +410,7 @@ fn archive_get_and_diff_name_truncated_captures_that_they_skip() {
     diff(["2026-01", "2026-03-03"])
         .code(1)
         .complains(&[beginning]);
-    let json = sandbox.urldb(&["archive", "list", DATA, "--format", "json"]);
+    let json = sandbox.urldb(&["archive", "list", DATA, "--format", "jsonl"]);
     let halves = json.out.matches(r#""truncated":"disconnect""#).count();
     assert_eq!(halves, 1, "{json:?}");
 }

@@ -152,7 +152,7 @@ fn requests_are_listed_apart() {
     assert_eq!(get.out.lines().count(), 3);
 
     let json = |arguments: &[&str]| -> Vec<serde_json::Value> {
-        let ran = archive(&sandbox, &[arguments, &["--format", "json"]].concat());
+        let ran = archive(&sandbox, &[arguments, &["--format", "jsonl"]].concat());
         let lines = ran.code(0).out;
         let lines = lines.lines().map(serde_json::from_str);
         lines.collect::<Result<_, _>>().unwrap()

@@ -26,15 +26,15 @@ fn a_full_disk_behind_standard_output_is_told() {
     let sandbox = archive();
     for arguments in [
         &["list"][..],
-        &["list", "--format", "json"],
+        &["list", "--format", "jsonl"],
         &["get", DATA],
         &["diff", DATA],
         &["verify"],
-        &["verify", "--format", "json"],
+        &["verify", "--format", "jsonl"],
         &["index"],
         &["repair"],
         &["convert", "--to", "1.0", "-o", "copy"],
-        &["convert", "--to", "1.0", "-o", "other", "--format", "json"],
+        &["convert", "--to", "1.0", "-o", "other", "--format", "jsonl"],
     ] {
         let mut command = sandbox.urldb_command(&["archive"]);
         let full = fs::File::options().write(true).open("/dev/full").unwrap();

@@ -197,7 +197,7 @@ fn a_closed_output_pipe_is_no_error() {
         .map(|number| format!("---\n_path: /{number:05}\n"))
         .collect();
     sandbox.write(FILE, format!("---\n{}", records.concat()));
-    for format in ["human", "json"] {
+    for format in ["human", "jsonl"] {
         let line = format!(
             "'{}' list --format {format} 2>err; echo $? >code",
             env!("CARGO_BIN_EXE_urldb")

@@ -427,7 +427,7 @@ fn list_narrows_and_shows_the_deprecated_too() {
     assert_eq!(listed(&["-c", "core"]), "http://example.test/a/1\n");
     assert_eq!(listed(&["-d", "other.test"]), "http://other.test/\n");
     assert_eq!(listed(&["--path-prefix", "/b"]), "http://example.test/b\n");
-    let json = listed(&["--format", "json", "-d", "example.test"]);
+    let json = listed(&["--format", "jsonl", "-d", "example.test"]);
     let lines: Vec<serde_json::Value> = json
         .lines()
         .map(|line| serde_json::from_str(line).unwrap())
@@ -579,7 +579,7 @@ fn the_list_has_every_url_that_is_asked() {
     let current: Vec<&str> = all.into_iter().filter(|url| url.ends_with("/a")).collect();
     let listed = sandbox.urldb(&["list", "--no-deprecated"]).code(0).out;
     assert_eq!(listed.lines().collect::<Vec<_>>(), current);
-    let json = sandbox.urldb(&["list", "--no-deprecated", "--format", "json"]);
+    let json = sandbox.urldb(&["list", "--no-deprecated", "--format", "jsonl"]);
     let objects = json.code(0).out;
     let objects = objects
         .lines()

@@ -104,7 +104,7 @@ fn records_are_searched_as_the_specification_allows() {
     );
     let json = sandbox
         .urldb(&[
-            "list", "--group", "category", "--search", "red", "--format", "json",
+            "list", "--group", "category", "--search", "red", "--format", "jsonl",
         ])
         .code(0)
         .json();

@@ -19,7 +19,7 @@ const HEADER: &str = "##[set-env name=A]b ::stop-commands::x \u{202e}<script>ale
 
 const HOST: &str = "example.test";
 
-fn hostile() -> (Site, Sandbox) {
+pub(crate) fn hostile() -> (Site, Sandbox) {
     let site = Site::new();
     let status = format!("200 {HEADER}");
     site.serve(
@@ -190,7 +190,10 @@ fn no_output_controls_a_terminal_or_a_runner() {
     git(&sandbox);
     for (name, arguments) in COMMANDS {
         let Ok(arguments) = arguments else { continue };
-        for extra in [&[][..], &["--color", "always"], &["--format", "json"]] {
+        let formats = ["json", "jsonl", "junit", "sarif", "markdown"];
+        let formats = formats.map(|format| ["--format", format]);
+        let formats = formats.iter().map(|format| &format[..]);
+        for extra in [&[][..], &["--color", "always"]].into_iter().chain(formats) {
             let arguments = [arguments, extra].concat();
             let ran = sandbox.urldb(&arguments);
             assert_harmless(name, &ran);
@@ -314,7 +317,7 @@ fn git(sandbox: &Sandbox) {
 }
 
 #[track_caller]
-fn assert_harmless(name: &str, ran: &Ran) {
+pub(crate) fn assert_harmless(name: &str, ran: &Ran) {
     assert_harmless_text(name, &ran.out, |_| false);
     assert_harmless_text(name, &ran.err, |_| false);
 }
@@ -483,7 +486,7 @@ fn foreign_archives_control_neither_a_terminal_nor_a_runner() {
             &["archive", "list"],
             &["archive", "list", served],
             &["archive", "list", &hostile_uri],
-            &["archive", "list", "--format", "json"],
+            &["archive", "list", "--format", "jsonl"],
             &["archive", "diff", served],
             &["archive", "diff", &hostile_uri],
             &["archive", "diff", "--unverified", served],

@@ -58,6 +58,7 @@ mod check;
 mod editing;
 mod exporting;
 mod files;
+mod formats;
 mod hook;
 mod hostile;
 mod importing;

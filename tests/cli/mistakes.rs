@@ -375,7 +375,7 @@ fn no_command_names_the_url_of_another_host_for_a_path_without_slash() {
         "urldb/a.test.yaml:3: the record has no valid URL; `urldb lint` names the mistake",
         "urldb/b.test@other.test.yaml:3: the record has no valid URL",
     ];
-    for format in ["human", "json"] {
+    for format in ["human", "jsonl"] {
         let list = sandbox.urldb(&["list", "--format", format]).code(0);
         assert_eq!(list.out.lines().count(), 1, "{list:#?}");
         list.complains(&warnings).says(&["http://a.test/good"]);

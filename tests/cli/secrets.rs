@@ -205,7 +205,7 @@ fn secrets_that_a_server_sends_back_are_not_shown() {
         &["add", "--redirect", "http://example.test/elsewhere"],
         &["add", "--content-type", "http://example.test/typed"],
         &["archive", "list"],
-        &["archive", "list", "--format", "json"],
+        &["archive", "list", "--format", "jsonl"],
     ] {
         let ran = sandbox.urldb_with_env(arguments, &env);
         let shown = ran.out.contains("[redacted]") || ran.err.contains("[redacted]");

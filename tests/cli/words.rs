@@ -10,7 +10,7 @@ use crate::site::{Site, promise};
 use crate::support::Reply;
 
 /// Takes out what is different each time.
-fn stable() -> Settings {
+pub(crate) fn stable() -> Settings {
     let mut settings = Settings::clone_current();
     for (pattern, name) in [
         (r"\d{4}-\d\d-\d\dT\d\d:\d\d:\d\d(\.\d+)?Z", "[time]"),
@@ -22,6 +22,7 @@ fn stable() -> Settings {
         (r"\(\d+ B\)", "([bytes])"),
         (r"\d+ bytes in", "[bytes] in"),
         (r#""bytes": \d+"#, "\"bytes\": \"[bytes]\""),
+        (r#"" time="\d+\.\d+""#, "\" time=\"[seconds]\""),
         (r"\d{8}T\d{6}Z-[0-9a-f]{8}", "[run]"),
         (r"urldb-\d{14}-\d{5}-\S+\.warc\.gz", "[archive file]"),
         (r"127\.0\.0\.1:\d+", "127.0.0.1:[port]"),
@@ -47,7 +48,7 @@ fn stable() -> Settings {
 }
 
 /// A site that breaks its promises in one way each.
-fn broken() -> (Site, Sandbox) {
+pub(crate) fn broken() -> (Site, Sandbox) {
     let site = Site::with(&[
         ("/kept", "as promised"),
         ("/changed", "NEW"),

@@ -16,7 +16,7 @@ use super::{Context, ExitCode, archive_folder};
 use crate::archive::Keys;
 use crate::cli::print::output;
 use crate::cli::print::progress::ProgressLine;
-use crate::cli::print::style::Format;
+use crate::cli::print::style::ListFormat;
 use crate::cli::print::style::{count, print_error, print_warning};
 use crate::database::edit::Edit;
 use crate::explain::explain;
@@ -39,7 +39,7 @@ pub(super) struct Args {
     output: PathBuf,
     /// Output for people, or one JSON object per line: files, then a summary
     #[arg(long, default_value = "human")]
-    format: Format,
+    format: ListFormat,
 }
 
 #[derive(Debug, Clone, Copy, ValueEnum)]
@@ -62,7 +62,7 @@ impl From<TargetVersion> for Version {
     }
 }
 
-/// One line of `--format json`.
+/// One line of `--format jsonl`.
 #[derive(Serialize)]
 #[serde(tag = "kind", rename_all = "kebab-case")]
 enum JsonLine<'a> {
@@ -144,7 +144,7 @@ struct ConvertReport {
 
 impl ConvertReport {
     /// Counts and prints the result of a file.
-    fn add(&mut self, format: Format, (file, copy): (&str, &str), made: anyhow::Result<u64>) {
+    fn add(&mut self, format: ListFormat, (file, copy): (&str, &str), made: anyhow::Result<u64>) {
         let told = match made {
             Ok(records) => {
                 self.converted += 1;
@@ -159,7 +159,7 @@ impl ConvertReport {
             Err(error) => {
                 self.not_converted += 1;
                 let message = &advised(&error);
-                if format == Format::Human {
+                if format == ListFormat::Human {
                     print_error(&anyhow::anyhow!("{file} is not converted: {message}"));
                 }
                 write_line(format, &JsonLine::NotConverted { file, message })
@@ -172,7 +172,7 @@ impl ConvertReport {
         if let Some(failure) = self.failure {
             return Err(failure);
         }
-        if args.format == Format::Human && !context.quiet {
+        if args.format == ListFormat::Human && !context.quiet {
             let files = count(self.converted, "file");
             let records = count(self.records, "record");
             let target = args.output.display();
@@ -188,11 +188,11 @@ impl ConvertReport {
     }
 }
 
-/// Writes a line of `--format json`.
-fn write_line(format: Format, line: &JsonLine<'_>) -> io::Result<()> {
+/// Writes a line of `--format jsonl`.
+fn write_line(format: ListFormat, line: &JsonLine<'_>) -> io::Result<()> {
     match format {
-        Format::Human => Ok(()),
-        Format::Json => output::write_json_line(&mut output::stdout(), line),
+        ListFormat::Human => Ok(()),
+        ListFormat::Jsonl => output::write_json_line(&mut output::stdout(), line),
     }
 }
 

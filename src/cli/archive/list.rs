@@ -10,7 +10,7 @@ use urldb_warc::CdxjLine;
 
 use super::{Capture, Catalogue, Context, ExitCode, RequestArgs, catalogue, date};
 use crate::cli::print::output;
-use crate::cli::print::style::Format;
+use crate::cli::print::style::ListFormat;
 use crate::cli::print::style::count;
 
 /// Characters of a request's body that people are shown.
@@ -26,11 +26,11 @@ Examples:
   urldb archive list
   urldb archive list http://example.org/m51.csv
   urldb archive list --data q=m51 --request-content-type application/x-www-form-urlencoded http://example.org/
-  urldb archive list --format json | jq -r 'select(.contents > 1) | .url'")]
+  urldb archive list --format jsonl | jq -r 'select(.contents > 1) | .url'")]
 pub(super) struct Args {
     /// Output for people, or one JSON object per line
     #[arg(long, default_value = "human")]
-    format: Format,
+    format: ListFormat,
     #[command(flatten)]
     request: RequestArgs,
     /// List each capture of this URL
@@ -79,7 +79,7 @@ impl fmt::Display for Subject {
     }
 }
 
-/// One capture, for `--format json`.
+/// One capture, for `--format jsonl`.
 #[derive(Serialize)]
 struct CaptureLine<'a> {
     #[serde(flatten)]
@@ -112,7 +112,7 @@ struct Summary {
     digests: BTreeSet<String>,
 }
 
-/// The same, for `--format json`.
+/// The same, for `--format jsonl`.
 #[derive(Serialize)]
 struct SummaryLine<'a> {
     #[serde(flatten)]
@@ -143,11 +143,11 @@ pub(super) fn run(args: &Args, context: &Context) -> anyhow::Result<ExitCode> {
     Ok(ExitCode::Success)
 }
 
-fn list_captures(out: &mut impl Write, captures: &[Capture], format: Format) -> io::Result<()> {
+fn list_captures(out: &mut impl Write, captures: &[Capture], format: ListFormat) -> io::Result<()> {
     let mut last = None;
     for capture in captures {
         let capture_line = capture_line(capture);
-        if format == Format::Json {
+        if format == ListFormat::Jsonl {
             output::write_json_line(out, &capture_line)?;
             continue;
         }
@@ -204,7 +204,11 @@ fn short(digest: &str) -> &str {
 }
 
 /// Lists all URLs. The index is sorted by key: requests of one key are collected until the next key.
-fn list_urls(out: &mut impl Write, catalogue: &Catalogue, format: Format) -> anyhow::Result<()> {
+fn list_urls(
+    out: &mut impl Write,
+    catalogue: &Catalogue,
+    format: ListFormat,
+) -> anyhow::Result<()> {
     let mut key = String::new();
     let mut summaries: BTreeMap<Subject, Summary> = BTreeMap::new();
     for line in catalogue.lines()? {
@@ -234,10 +238,10 @@ fn list_urls(out: &mut impl Write, catalogue: &Catalogue, format: Format) -> any
 fn write_summaries(
     out: &mut impl Write,
     summaries: &mut BTreeMap<Subject, Summary>,
-    format: Format,
+    format: ListFormat,
 ) -> io::Result<()> {
     while let Some((subject, summary)) = summaries.pop_first() {
-        if format == Format::Json {
+        if format == ListFormat::Jsonl {
             let (subject, summary) = (&subject, &summary);
             output::write_json_line(out, &SummaryLine { subject, summary })?;
             continue;

@@ -11,7 +11,7 @@ use urldb_warc::{RepairReport, repair};
 use super::{Context, ExitCode, archive_folder};
 use crate::archive::{Keys, describe_recovered};
 use crate::cli::print::output;
-use crate::cli::print::style::Format;
+use crate::cli::print::style::ListFormat;
 use crate::cli::print::style::{GOOD, count, paint};
 
 /// Set aside the damaged parts of the archive, keep the rest, and rebuild the index
@@ -23,14 +23,14 @@ use crate::cli::print::style::{GOOD, count, paint};
 #[command(after_help = "\
 Examples:
   urldb archive repair && urldb archive verify
-  urldb archive repair --format json | jq -r '.damaged[]?'")]
+  urldb archive repair --format jsonl | jq -r '.damaged[]?'")]
 pub(super) struct Args {
     /// Output for people, or one JSON object per line: files, then a summary
     #[arg(long, default_value = "human")]
-    format: Format,
+    format: ListFormat,
 }
 
-/// One line of `--format json`.
+/// One line of `--format jsonl`.
 #[derive(Serialize)]
 #[serde(tag = "kind", rename_all = "kebab-case")]
 enum JsonLine<'a> {
@@ -60,8 +60,8 @@ pub(super) fn run(args: &Args, context: &Context) -> anyhow::Result<ExitCode> {
     let done = repair(&folder, &Keys).context("cannot repair the archive")?;
     let mut out = output::stdout();
     match args.format {
-        Format::Human => write_human(&mut out, &done, context)?,
-        Format::Json => write_json_lines(&mut out, &done, context)?,
+        ListFormat::Human => write_human(&mut out, &done, context)?,
+        ListFormat::Jsonl => write_json_lines(&mut out, &done, context)?,
     }
     Ok(ExitCode::Success)
 }

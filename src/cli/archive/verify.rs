@@ -14,7 +14,7 @@ use super::{Context, ExitCode, archive_folder};
 use crate::archive::Keys;
 use crate::cli::print::output;
 use crate::cli::print::progress::ProgressLine;
-use crate::cli::print::style::Format;
+use crate::cli::print::style::ListFormat;
 use crate::cli::print::style::{BAD, DIM, WARN, count, paint};
 
 /// Read every byte of the archive, and report what is wrong
@@ -25,14 +25,14 @@ use crate::cli::print::style::{BAD, DIM, WARN, count, paint};
 #[command(after_help = "\
 Examples:
   urldb archive verify
-  urldb archive verify --format json | jq -r 'select(.severity == \"error\") | .code'")]
+  urldb archive verify --format jsonl | jq -r 'select(.severity == \"error\") | .code'")]
 pub(super) struct Args {
     /// Output for people, or one JSON object per line: findings, then a summary
     #[arg(long, default_value = "human")]
-    format: Format,
+    format: ListFormat,
 }
 
-/// One line of `--format json`.
+/// One line of `--format jsonl`.
 #[derive(Serialize)]
 #[serde(tag = "kind", rename_all = "kebab-case")]
 enum JsonLine<'a> {
@@ -91,7 +91,7 @@ pub(super) fn run(args: &Args, context: &Context) -> anyhow::Result<ExitCode> {
 /// Prints findings as the verifier finds them.
 struct FindingPrinter<'a> {
     context: &'a Context,
-    format: Format,
+    format: ListFormat,
     /// The file of the last finding.
     file: PathBuf,
     failure: Option<io::Error>,
@@ -108,7 +108,7 @@ impl FindingPrinter<'_> {
         let mut out = output::stdout();
         let severity = finding.code.severity();
         let file = self.context.shown(&finding.file);
-        if self.format == Format::Json {
+        if self.format == ListFormat::Jsonl {
             let line = JsonLine::Finding {
                 code: finding.code.name(),
                 severity: severity.as_str(),
@@ -150,7 +150,7 @@ impl FindingPrinter<'_> {
             warnings,
         } = *summary;
         let mut out = output::stdout();
-        if self.format == Format::Json {
+        if self.format == ListFormat::Jsonl {
             let line = JsonLine::Summary {
                 files,
                 records,

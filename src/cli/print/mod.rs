@@ -2,8 +2,11 @@
 
 pub(crate) mod attempts;
 pub(crate) mod github;
+mod junit;
+pub(crate) mod lines;
 pub(crate) mod outcome;
 pub(crate) mod output;
 pub(crate) mod progress;
+mod sarif;
 pub(crate) mod standing;
 pub(crate) mod style;

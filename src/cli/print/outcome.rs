@@ -12,6 +12,7 @@ use urldb_text::sanitize;
 use super::attempts::AttemptLog;
 use super::standing;
 use super::style::{self, DIM, ReportFormat, paint};
+use super::{junit, lines, sarif};
 use crate::cli::Context;
 use crate::notify::Standing;
 use crate::run::Outcome;
@@ -52,6 +53,27 @@ pub(crate) fn print(
             attempts.write(&mut err)?;
             write_mistakes(&mut err, outcome)?;
             write_json(&mut io::stdout().lock(), outcome)?;
+        }
+        ReportFormat::Jsonl => {
+            let mut err = output::stderr();
+            attempts.write(&mut err)?;
+            write_mistakes(&mut err, outcome)?;
+            lines::write(&mut io::stdout().lock(), &outcome.envelope)?;
+        }
+        ReportFormat::Junit => {
+            attempts.write(&mut output::stderr())?;
+            let mut out = io::BufWriter::new(output::stdout());
+            let results = outcome.results.as_deref().unwrap_or_default();
+            junit::write(&mut out, &outcome.envelope, results)?;
+            out.flush()?;
+        }
+        ReportFormat::Sarif => {
+            attempts.write(&mut output::stderr())?;
+            sarif::write(
+                &mut io::stdout().lock(),
+                &outcome.envelope,
+                &outcome.troubles,
+            )?;
         }
         ReportFormat::Markdown => {
             let message = message(outcome, scope, &Deliveries::default());

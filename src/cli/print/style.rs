@@ -12,11 +12,18 @@ use urldb_text::{Excerpt, Finding, Severity, sanitize, sanitize_lines};
 use crate::cli::Context;
 use crate::explain::explain;
 
-/// The form of a command's output.
+/// The form of the output of a command with one answer.
 #[derive(Debug, Clone, Copy, PartialEq, Eq, ValueEnum)]
 pub(crate) enum Format {
     Human,
     Json,
+}
+
+/// The form of the output of a command that lists.
+#[derive(Debug, Clone, Copy, PartialEq, Eq, ValueEnum)]
+pub(crate) enum ListFormat {
+    Human,
+    Jsonl,
 }
 
 /// The form of a report.
@@ -26,6 +33,12 @@ pub(crate) enum ReportFormat {
     Human,
     /// One document with the report and the result of every URL.
     Json,
+    /// One object a line: the result of each URL when it is final, then the report.
+    Jsonl,
+    /// Test results, for CI servers: a test for each URL.
+    Junit,
+    /// Results of a static analysis (SARIF 2.1.0), for code scanning.
+    Sarif,
     /// The job summary of a workflow.
     Markdown,
     /// Annotations of GitHub Actions.
