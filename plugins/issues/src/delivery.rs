@@ -191,12 +191,9 @@ impl Desk<'_> {
             .iter()
             .map(|incident| open_marker(incident))
             .collect();
-        let text = match thread.incidents.as_slice() {
-            [incident] => text::body(self.envelope, incident),
-            incidents => text::group_body(self.envelope, incidents),
-        };
+        let text = text::body(self.envelope, &thread.incidents);
         let body = text::within_limit(marker::join(&markers, &text));
-        let title = text::title(&thread.incidents);
+        let title = text::title(self.envelope, &thread.incidents);
         let issue = match self
             .session
             .create(&title, &body, &self.notifier.labels)
@@ -239,7 +236,7 @@ impl Desk<'_> {
             return Ok(done("found", &issue));
         }
         let text = match (thread.incidents.as_slice(), markers.as_slice()) {
-            ([incident], [_]) => text::body(self.envelope, incident),
+            (incidents @ [_], [_]) => text::body(self.envelope, incidents),
             _ => text.to_owned(),
         };
         let edit = Edit {
@@ -254,7 +251,8 @@ impl Desk<'_> {
     async fn follow(&mut self, thread: &Thread<'_>, issue: Issue) -> Result<Done, Fault> {
         let (body, all_closed) = updated(self.envelope, &issue.body, thread);
         let mut word = "updated";
-        if let Some(comment) = text::comment(self.envelope, &thread.incidents) {
+        let shared = marker::split(&issue.body).0.len() > 1;
+        if let Some(comment) = text::comment(self.envelope, &thread.incidents, shared) {
             let marker = marker::comment_line(&self.envelope.run.id);
             let since = self.since();
             let user = self.index().await?.user.clone();
@@ -338,10 +336,9 @@ fn by_key<'i>(envelope: &Envelope, issues: &'i [Issue], thread: &Thread<'_>) -> 
 /// The body of an issue after this run, and whether all its incidents are closed.
 fn updated(envelope: &Envelope, body: &str, thread: &Thread<'_>) -> (String, bool) {
     let (mut markers, text) = marker::split(body);
-    let is_single = markers.len() == 1;
     let ids: Vec<_> = markers.iter().map(|marker| marker.id.clone()).collect();
-    let mut text = text.to_owned();
-    for (index, marker) in markers.iter_mut().enumerate() {
+    let mut closed_hosts = Vec::new();
+    for marker in &mut markers {
         let of_marker = |incident: &&&Incident| {
             let is_found_by_key = incident.key == marker.key && !ids.contains(&incident.id);
             incident.id == marker.id || is_found_by_key
@@ -349,43 +346,49 @@ fn updated(envelope: &Envelope, body: &str, thread: &Thread<'_>) -> (String, boo
         let Some(incident) = thread.incidents.iter().find(of_marker) else {
             continue;
         };
-        let closed = incident.phase == Phase::Closed;
-        *marker = Marker {
-            closed,
-            ..open_marker(incident)
-        };
-        text = match (is_single, closed) {
-            // The last text stays as the record of what was broken.
-            (true, true) => text,
-            (true, false) => text::body(envelope, incident),
-            (false, _) => with_row(&text, index, incident, closed),
-        };
+        *marker = open_marker(incident);
+        if incident.phase == Phase::Closed {
+            marker.closed = true;
+            closed_hosts.push(incident.host.as_str());
+        }
     }
     let all_closed = markers.iter().all(|marker| marker.closed);
+    let text = match (markers.len(), incidents_now(envelope, thread, &markers)) {
+        // The last text stays as the record of what was broken.
+        (1, _) if all_closed => text.to_owned(),
+        (1, Some(incidents)) => text::body(envelope, &incidents),
+        (_, Some(incidents)) if !all_closed => text::body_again(envelope, &incidents, text),
+        _ => text::ticked(text, &closed_hosts),
+    };
     (
         text::within_limit(marker::join(&markers, &text)),
         all_closed,
     )
 }
 
-/// The text of an issue of several incidents with another line for one of them.
-fn with_row(text: &str, index: usize, incident: &Incident, closed: bool) -> String {
-    let mut row = 0;
-    let lines = text.split_inclusive('\n').map(|line| {
-        let rest = [text::OPEN_ROW, text::CLOSED_ROW]
-            .into_iter()
-            .find_map(|begin| line.strip_prefix(begin));
-        let Some(rest) = rest else {
-            return line.to_owned();
-        };
-        row += 1;
-        match (row - 1 == index, closed) {
-            (true, true) => format!("{}{rest}", text::CLOSED_ROW),
-            (true, false) => format!("{}{}\n", text::OPEN_ROW, text::row(incident)),
-            (false, _) => line.to_owned(),
+/// The open incidents of an issue, and those that this run closed; `None` if the report lacks one.
+fn incidents_now<'a>(
+    envelope: &'a Envelope,
+    thread: &Thread<'_>,
+    markers: &[Marker],
+) -> Option<Vec<&'a Incident>> {
+    let mut incidents = Vec::new();
+    for marker in markers {
+        let incident = envelope
+            .incidents
+            .iter()
+            .find(|incident| incident.id == marker.id);
+        let is_of_run = thread
+            .incidents
+            .iter()
+            .any(|incident| incident.id == marker.id);
+        match incident {
+            Some(incident) if !marker.closed || is_of_run => incidents.push(incident),
+            None if !marker.closed => return None,
+            _ => {}
         }
-    });
-    lines.collect()
+    }
+    Some(incidents)
 }
 
 /// Whether both are the same, but for line ends and blanks that services change.

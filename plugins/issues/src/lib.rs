@@ -61,7 +61,7 @@ impl Notifier for IssuesNotifier {
                 };
                 planned.push(PlannedDelivery {
                     id: id.clone(),
-                    about: text::title(incidents),
+                    about: text::title(envelope, incidents),
                     to: self.destination(),
                     remember: Vec::new(),
                 });

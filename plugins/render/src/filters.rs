@@ -6,6 +6,7 @@ use jiff::Timestamp;
 use minijinja::value::Value;
 use minijinja::{Environment, Error, ErrorKind, HtmlEscape, escape_formatter};
 
+use crate::markdown;
 use crate::numbers;
 use crate::text;
 
@@ -27,6 +28,7 @@ pub(crate) fn add_to(environment: &mut Environment<'static>) {
     environment.add_filter("command", |line: &str| {
         Value::from_safe_string(command(line))
     });
+    environment.add_filter("code", markdown::code);
     environment.add_filter("bare", |url: &str| bare(url).to_owned());
     environment.add_filter("shorten", |long: &str, limit: usize| {
         text::shorten(long, limit)

@@ -36,7 +36,8 @@ pub use annotations::annotations;
 pub use compose::{Deliveries, LONGEST_SUBJECT, Scope, StuckMessages, compose, subject};
 pub use mail::{LARGEST_PART, MailBody, mail_body};
 pub use markdown::{
-    Issue, LARGEST_BODY, LARGEST_SUMMARY, comment, issue, markdown, reminder_comment, shared_issue,
+    Issue, LARGEST_BODY, LARGEST_SUMMARY, code, comment, issue, markdown, reminder_comment,
+    shared_issue,
 };
 pub use message::{
     Block, Class, Command, Fact, Headline, HostRow, Message, OpenIncidents, Place, SiteLink, Tone,

@@ -478,7 +478,7 @@ fn is_inert(text: &str) -> bool {
 }
 
 /// A code span, whose fence is longer than any run of backticks in the text.
-pub(crate) fn code(text: &str) -> String {
+pub fn code(text: &str) -> String {
     if text.is_empty() {
         return String::new();
     }

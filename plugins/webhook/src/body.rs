@@ -1,11 +1,14 @@
 //! The body of a request, and its signature.
 
+use std::collections::BTreeMap;
+
 use data_encoding::HEXLOWER;
 use hmac::{Hmac, KeyInit, Mac};
+use serde::Serialize;
 use serde::de::IgnoredAny;
 use sha2::Sha256;
 use urldb_protocol::Envelope;
-use urldb_render::{Renderer, View};
+use urldb_render::{Deliveries, Message, Renderer, Scope, View, compose};
 
 use crate::settings::{Error, Template};
 
@@ -21,28 +24,48 @@ pub(crate) struct Body(Option<ParsedTemplate>);
 struct ParsedTemplate {
     name: String,
     renderer: Renderer,
+    variables: BTreeMap<String, String>,
+}
+
+/// The data of a template.
+#[derive(Debug, Serialize)]
+struct Data<'a> {
+    /// The names of templates of mails and pages.
+    #[serde(flatten)]
+    view: View,
+    /// The texts that all outputs share.
+    message: Message,
+    variables: &'a BTreeMap<String, String>,
 }
 
 impl Body {
     pub(crate) fn new(template: Option<Template>) -> Result<Self, Error> {
-        let parse = |Template { name, source }| {
-            let renderer = Renderer::new([(name.clone(), source)])?;
-            Ok(ParsedTemplate { name, renderer })
+        let parse = |template: Template| {
+            Ok(ParsedTemplate {
+                renderer: Renderer::new([(template.name.clone(), template.source)])?,
+                name: template.name,
+                variables: template.variables,
+            })
         };
         template.map(parse).transpose().map(Self)
     }
 
     /// The body for a report.
     pub(crate) fn of(&self, envelope: &Envelope) -> Result<Vec<u8>, Error> {
-        let Some(ParsedTemplate { name, renderer }) = &self.0 else {
+        let Some(template) = &self.0 else {
             return Ok(serde_json::to_vec(envelope)?);
         };
-        let text = renderer.render(name, &View::new(envelope, MOST_URLS))?;
+        let data = Data {
+            view: View::new(envelope, MOST_URLS),
+            message: compose(envelope, Scope::Run, &Deliveries::default()),
+            variables: &template.variables,
+        };
+        let text = template.renderer.render(&template.name, &data)?;
         let text = text.trim();
         match serde_json::from_str::<IgnoredAny>(text) {
             Ok(_) => Ok(text.as_bytes().to_vec()),
             Err(source) => Err(Error::NoJson {
-                name: name.clone(),
+                name: template.name.clone(),
                 source,
             }),
         }

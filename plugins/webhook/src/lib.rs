@@ -49,8 +49,16 @@ impl WebhookNotifier {
         })
     }
 
+    /// Makes the body for a report, and sends nothing.
+    ///
+    /// # Errors
+    /// The template cannot be rendered, or makes no JSON.
+    pub fn try_body(&self, envelope: &Envelope) -> Result<Vec<u8>, Error> {
+        self.body.of(envelope)
+    }
+
     async fn post(&self, envelope: &Envelope) -> Delivery {
-        let body = match self.body.of(envelope) {
+        let body = match self.try_body(envelope) {
             Ok(body) => body,
             Err(error) => return Delivery::failed(DELIVERY, error.to_string()),
         };

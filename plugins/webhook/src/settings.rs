@@ -1,5 +1,7 @@
 //! The settings of the notifier.
 
+use std::collections::BTreeMap;
+
 use urldb_http::Options;
 
 /// What the webhook notifier needs to know.
@@ -30,6 +32,8 @@ pub struct Template {
     pub name: String,
     /// The text of the template.
     pub source: String,
+    /// What the template knows as `variables`, such as a topic.
+    pub variables: BTreeMap<String, String>,
 }
 
 /// The notifier cannot work with its settings.

@@ -38,10 +38,12 @@ fn a_shared_issue_ticks_its_hosts_and_closes_with_the_last() {
         assert_eq!(issue.body.matches("\n- [ ] ").count(), 7);
 
         // One host recovers, one grows, in one run: one comment.
-        let mut next = vec![
-            then(&incidents[2], Phase::Closed, 3),
-            then(&incidents[4], Phase::Grown, 9),
-        ];
+        let mut next: Vec<_> = incidents
+            .iter()
+            .map(|incident| then(incident, Phase::Unchanged, 3))
+            .collect();
+        next[2] = then(&incidents[2], Phase::Closed, 3);
+        next[4] = then(&incidents[4], Phase::Grown, 9);
         tell_all(&fake, "run2", &mut next);
         let issue = fake.issue();
         assert!(issue.open);
@@ -53,16 +55,39 @@ fn a_shared_issue_ticks_its_hosts_and_closes_with_the_last() {
             .collect();
         assert_eq!(ticked.len(), 1);
         assert!(ticked[0].contains("host02.example.org"), "{ticked:?}");
-        let grown = issue
-            .body
-            .lines()
-            .find(|line| line.starts_with("- [ ] `host04"))
-            .unwrap();
-        assert!(grown.contains("9 URLs"), "{grown}");
+        let grown = "### `host04.example.org` answers 404 Not Found (9 of 50 URLs)";
+        let body = issue.body.replace('\u{a0}', " ");
+        assert!(body.contains(grown), "{body}");
+        assert!(
+            issue.body.contains("opened this issue for 7 incidents"),
+            "{}",
+            issue.body
+        );
+        let comment = &issue.comments[0];
+        assert!(
+            comment.contains("`host02.example.org`: **Solved: "),
+            "{comment}"
+        );
+        assert!(
+            comment.contains("`host04.example.org`: **Action needed: 9"),
+            "{comment}"
+        );
         assert_eq!(issue.body.matches("<!-- urldb:closed ").count(), 1);
 
-        // The others recover; without remembered numbers, each is a delivery of its own.
-        for (run, number) in [(3, 0), (4, 1), (5, 3), (6, 4)] {
+        // The line of an earlier run stays when the body is written anew.
+        next[2] = then(&incidents[5], Phase::Closed, 3);
+        next[5] = then(&incidents[6], Phase::Unchanged, 3);
+        next.truncate(6);
+        next[4] = then(&incidents[4], Phase::Unchanged, 9);
+        tell_all(&fake, "run3", &mut next);
+        let body = fake.issue().body;
+        assert_eq!(body.matches("\n- [x] ").count(), 2, "{body}");
+        assert_eq!(body.matches("\n- [ ] ").count(), 5, "{body}");
+        assert_eq!(body.matches("As promised again:").count(), 1, "{body}");
+
+        // The others recover, and the report has only those. Without remembered numbers, each is a
+        // delivery of its own.
+        for (run, number) in [(4, 0), (5, 1), (6, 3)] {
             tell_all(
                 &fake,
                 &format!("run{run}"),
@@ -70,7 +95,7 @@ fn a_shared_issue_ticks_its_hosts_and_closes_with_the_last() {
             );
             assert!(fake.issue().open);
         }
-        let mut last: Vec<_> = [5, 6]
+        let mut last: Vec<_> = [4, 6]
             .map(|number| then(&incidents[number], Phase::Closed, 3))
             .into();
         for incident in &mut last {
@@ -136,9 +161,7 @@ fn deliveries_have_the_same_ids_each_time() {
     assert_eq!(planned.len(), 2);
     assert_eq!(planned, notifier.deliveries(&envelope));
     assert!(
-        planned[0]
-            .about
-            .starts_with("7 incidents: host00.example.org, "),
+        planned[0].about.starts_with("7 hosts answer 404"),
         "{}",
         planned[0].about
     );

@@ -104,8 +104,8 @@ fn hostile_hosts_are_inert_in_a_shared_issue() {
     let mut incidents: Vec<_> = (0..7)
         .map(|number| incident(&format!("h{number}"), Phase::Opened, 1))
         .collect();
-    for incident in &mut incidents {
-        incident.host = HOSTILE.to_owned();
+    for (number, incident) in incidents.iter_mut().enumerate() {
+        incident.host = format!("{HOSTILE}{number}");
     }
     tell_all(&fake, "run1", &mut incidents);
     let issue = fake.issue();
