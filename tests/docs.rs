@@ -94,6 +94,7 @@ fn the_examples_of_a_configuration_can_be_loaded() {
     for page in [
         "docs/configuration.md",
         "docs/notifiers.md",
+        "docs/plugins.md",
         "docs/watch.md",
     ] {
         let text = read(page);

@@ -322,7 +322,7 @@ fn host_options(section: &Section<'_>, general: &HostOptions) -> HostOptions {
 }
 
 /// The headers of both; the section's value counts for a header in both.
-fn headers(
+pub(super) fn headers(
     section: &Section<'_>,
     general: &BTreeMap<String, HeaderSource>,
 ) -> BTreeMap<String, HeaderSource> {
@@ -515,7 +515,7 @@ mod tests {
         let text = "[chek]\n[check]\nhost_concurrency = 2\ntimeout = \"soon\"\nconcurrency = 0\n\
                     [check.host.\"a.example\"]\nheadtimeout = \"1s\"\nretries = 2\n\
                     [check.host.\"http://b\"]\n\
-                    [[schedule]]\n[notify.x]\ntype = \"pigeon\"\n[notify.y]\ntype = \"email\"\n";
+                    [[schedule]]\n[notify.x]\ntype = \"emial\"\n[notify.y]\ntype = \"email\"\n";
         insta::assert_snapshot!(problems(text).join("\n"), @r#"
         urldb.toml:1:2: unknown key `chek`; did you mean `check`?
         urldb.toml:3:1: unknown key `host_concurrency` in [check]; did you mean `host-concurrency`?
@@ -525,7 +525,7 @@ mod tests {
         urldb.toml:8:1: unknown key `retries` in [check.host."a.example"]; known are host-concurrency, host-interval, host-patience, timeout, connect-timeout, head-timeout, idle-timeout, max-body, user-agent, headers, headers-env, unsafe-methods, canonical
         urldb.toml:9:1: [check.host."http://b"]: a host is needed here, such as [check.host."data.example.org"]
         urldb.toml:10:1: [schedule]: `cron` is missing, such as cron = "17 4 * * *"
-        urldb.toml:12:8: no notifier is of type "pigeon"; known are "email", "html"
+        urldb.toml:12:8: no notifier is of type "emial"; did you mean "email"?
         urldb.toml:13:1: [notify.y]: `from` and `to` are needed, such as to = ["me@example.org"]
         urldb.toml:13:1: [notify.y]: one of `server` (SMTP), `sendmail` (a program) and `folder` (of .eml files) is needed
         "#);

@@ -8,6 +8,7 @@ mod load;
 mod notify;
 mod proxy;
 pub(crate) mod section;
+mod services;
 
 use std::collections::BTreeMap;
 use std::path::{Path, PathBuf};
@@ -23,6 +24,7 @@ pub use notify::{
     Audience, DomainPattern, EmailTransport, Lines, NotifierKind, Notify, NotifyEmail, NotifyHtml,
     Occasion, SmtpSecurity,
 };
+pub use services::{NotifyCommand, NotifyHttp, NotifyIssues, NotifyWebhook, TextSource};
 
 /// The whole configuration of one repository.
 #[derive(Debug, Clone, Default)]
@@ -67,12 +69,14 @@ impl Config {
         Ok(urldb_format::Database::open(folder)?)
     }
 
-    /// The secrets that requests carry: a server may send them back, and no message may show them.
+    /// The secrets of requests and notifiers: a server may send them back, and no message may show
+    /// them.
     pub fn secrets(&self) -> Secrets {
-        let proxy = self.network.proxy.as_ref();
-        let variable = proxy.and_then(|proxy| proxy.password_env.as_ref());
-        let mut values = self.check.fetch.secrets();
-        values.extend(variable.and_then(|variable| std::env::var(variable).ok()));
+        let names = self.secret_variables();
+        let values: Vec<_> = names
+            .iter()
+            .filter_map(|name| std::env::var(name).ok())
+            .collect();
         Secrets::new(values.iter().map(String::as_str))
     }
 

@@ -8,6 +8,7 @@ use urldb_protocol::State;
 use urldb_text::nearest;
 
 use super::section::Section;
+use super::services::{self, NotifyCommand, NotifyIssues, NotifyWebhook};
 
 /// The longest `timeout` of a mail server: a run gives up a report after two minutes.
 const LONGEST_TIMEOUT: Duration = Duration::from_secs(100);
@@ -56,6 +57,9 @@ pub struct Audience {
     pub states: Vec<State>,
     /// How often the notifier repeats what is still open; never when absent.
     pub remind: Option<Duration>,
+    /// Whether fewer URLs of an open incident are a reason for a report: an issue shows their number,
+    /// and its edit tells nobody.
+    pub counts: bool,
 }
 
 /// A kind of news.
@@ -127,6 +131,7 @@ impl Audience {
             categories: vec![],
             states: vec![],
             remind: None,
+            counts: false,
         }
     }
 }
@@ -138,17 +143,26 @@ pub enum NotifierKind {
     Email(NotifyEmail),
     /// `type = "html"`.
     Html(NotifyHtml),
+    /// `type = "webhook"`.
+    Webhook(NotifyWebhook),
+    /// `type = "issues"`.
+    Issues(NotifyIssues),
+    /// `type = "command"`, or a type for which a program is on PATH.
+    Command(NotifyCommand),
 }
 
 impl NotifierKind {
     /// The types that urldb.toml can name.
-    pub const NAMES: [&str; 2] = ["email", "html"];
+    pub const NAMES: [&str; 5] = ["email", "html", "webhook", "issues", "command"];
 
-    /// The value of `type`.
+    /// The value of `type`; of a plugin, `command`.
     pub fn name(&self) -> &'static str {
         match self {
             Self::Email(_) => "email",
             Self::Html(_) => "html",
+            Self::Webhook(_) => "webhook",
+            Self::Issues(_) => "issues",
+            Self::Command(_) => "command",
         }
     }
 }
@@ -230,6 +244,12 @@ pub(super) fn notifier(name: &str, section: Section<'_>) -> Option<Notify> {
         }
         Some("email") => email(&section).map(NotifierKind::Email),
         Some("html") => html(&section).map(NotifierKind::Html),
+        Some("webhook") => Some(NotifierKind::Webhook(services::webhook(&section))),
+        Some("issues") => services::issues(&section).map(NotifierKind::Issues),
+        Some("command") => services::command(&section).map(NotifierKind::Command),
+        Some(other) if is_plugin(other) => {
+            Some(NotifierKind::Command(services::plugin(&section, other)))
+        }
         Some(other) => {
             let advice = nearest(other, NotifierKind::NAMES).map_or_else(
                 || format!("known are {}", types()),
@@ -249,6 +269,11 @@ pub(super) fn notifier(name: &str, section: Section<'_>) -> Option<Notify> {
         digest,
         lines,
     })
+}
+
+/// Whether the type can be that of a plugin. A type that is nearly one of ours is a misspelling.
+fn is_plugin(kind: &str) -> bool {
+    services::is_plugin(kind) && nearest(kind, NotifierKind::NAMES).is_none()
 }
 
 /// Whether the name can be a part of file names and of ids of messages.
@@ -295,6 +320,7 @@ fn audience(section: &Section<'_>, kind: Option<&str>) -> Audience {
         categories: categories.unwrap_or_default(),
         states: states.unwrap_or_default(),
         remind: section.duration("remind"),
+        counts: kind == Some("issues"),
     }
 }
 

@@ -97,6 +97,7 @@ pub(super) fn told(envelope: &Envelope, name: &str, audience: &Audience) -> Opti
         || !envelope.fixed.is_empty()
         || envelope.mistakes.iter().any(|mistake| mistake.new)
         || envelope.findings.iter().any(|finding| finding.new)
+        || audience.counts && envelope.incidents.iter().any(is_smaller)
         || audience.on.contains(&Occasion::EveryRun);
     let told = envelope.incidents.iter();
     let told = told.filter(|incident| is_told(incident) && incident.phase != Phase::Closed);
@@ -160,6 +161,11 @@ fn has_passed(since: Timestamp, now: Timestamp, time: Duration) -> bool {
 /// Whether the incident is to be told.
 fn is_told(incident: &Incident) -> bool {
     matches!(incident.phase, Phase::Opened | Phase::Grown | Phase::Closed) || incident.reminder
+}
+
+/// Whether URLs have left the incident, which is still open.
+fn is_smaller(incident: &Incident) -> bool {
+    incident.phase == Phase::Shrunk
 }
 
 /// The URLs of some incidents.

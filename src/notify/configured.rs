@@ -8,6 +8,7 @@ use urldb_email::EmailNotifier;
 use urldb_html::HtmlNotifier;
 use urldb_protocol::Notifier;
 
+use super::services::{new_command, new_issues, new_webhook};
 use super::test_message::sample;
 use crate::config::{
     Config, EmailTransport, NotifierKind, Notify, NotifyEmail, NotifyHtml, SmtpSecurity,
@@ -18,10 +19,10 @@ use crate::explain::explain;
 const MAIL_LIMIT: Duration = Duration::from_secs(30);
 
 /// A section of urldb.toml. Errors name the line of the key that they are about.
-struct Source<'a> {
-    config: &'a Config,
-    name: &'a str,
-    notify: &'a Notify,
+pub(super) struct Source<'a> {
+    pub(super) config: &'a Config,
+    pub(super) name: &'a str,
+    pub(super) notify: &'a Notify,
 }
 
 /// Makes the notifier `name`, and renders its templates once. Contacts nobody.
@@ -41,12 +42,15 @@ pub(super) fn new_notifier(
     Ok(match &notify.kind {
         NotifierKind::Email(email) => Box::new(new_email(&source, email)?),
         NotifierKind::Html(html) => Box::new(new_html(&source, html)?),
+        NotifierKind::Webhook(webhook) => Box::new(new_webhook(&source, webhook)?),
+        NotifierKind::Issues(issues) => Box::new(new_issues(&source, issues)?),
+        NotifierKind::Command(command) => Box::new(new_command(&source, command)?),
     })
 }
 
 impl Source<'_> {
     /// The result, with the line of the key in its error.
-    fn about<T, E: Into<anyhow::Error>>(
+    pub(super) fn about<T, E: Into<anyhow::Error>>(
         &self,
         key: &str,
         result: Result<T, E>,
@@ -58,12 +62,12 @@ impl Source<'_> {
     }
 
     /// A path of the section.
-    fn path(&self, path: &Path) -> PathBuf {
+    pub(super) fn path(&self, path: &Path) -> PathBuf {
         self.config.root.join(path)
     }
 
     /// The value of the environment variable that the key names.
-    fn variable(&self, key: &str, name: &str) -> anyhow::Result<String> {
+    pub(super) fn variable(&self, key: &str, name: &str) -> anyhow::Result<String> {
         let value = std::env::var(name).map_err(|error| match error {
             std::env::VarError::NotPresent => {
                 anyhow::anyhow!("the environment variable {name} is not set")
@@ -76,7 +80,12 @@ impl Source<'_> {
     }
 
     /// The user's template of this name in the folder that `templates` names, or else the built-in one.
-    fn template(&self, folder: Option<&Path>, name: &str, ours: &str) -> anyhow::Result<String> {
+    pub(super) fn template(
+        &self,
+        folder: Option<&Path>,
+        name: &str,
+        ours: &str,
+    ) -> anyhow::Result<String> {
         let Some(folder) = folder else {
             return Ok(ours.to_owned());
         };
@@ -98,7 +107,7 @@ impl Source<'_> {
 }
 
 /// The error alone: its message has its causes.
-fn text(error: impl std::fmt::Display) -> anyhow::Error {
+pub(super) fn text(error: impl std::fmt::Display) -> anyhow::Error {
     anyhow::anyhow!("{error}")
 }
 

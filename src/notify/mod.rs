@@ -9,6 +9,7 @@ mod configured;
 mod merge;
 mod outbox;
 mod panic;
+mod services;
 mod standing;
 mod test_message;
 
@@ -493,7 +494,10 @@ pub fn folders(config: &Config, outbox: &Outbox) -> Vec<PathBuf> {
                 transport: EmailTransport::Folder(folder),
                 ..
             }) => Some(config.root.join(folder)),
-            NotifierKind::Email(_) => None,
+            NotifierKind::Email(_)
+            | NotifierKind::Webhook(_)
+            | NotifierKind::Issues(_)
+            | NotifierKind::Command(_) => None,
         });
     written.chain(outbox.folders()).collect()
 }

@@ -66,6 +66,7 @@ mod incidents;
 mod judging;
 mod messages;
 mod mistakes;
+mod notifiers;
 mod outbox;
 mod pipes;
 mod proxy;

@@ -72,15 +72,14 @@ impl FetchOptions {
         self.hosts.get(host).unwrap_or(&self.default_host)
     }
 
-    /// The values of all request headers that come from the environment, as far as they are set.
-    pub fn secrets(&self) -> Vec<String> {
+    /// The environment variables that hold the values of request headers: these values are secrets.
+    pub fn secret_variables(&self) -> impl Iterator<Item = &str> {
         let all = self.hosts.values().chain([&self.default_host]);
         let sources = all.flat_map(|host| host.headers.values());
-        let secret = sources.filter_map(|source| match source {
+        sources.filter_map(|source| match source {
             HeaderSource::Text(_) => None,
-            HeaderSource::Env(variable) => std::env::var(variable).ok(),
-        });
-        secret.collect()
+            HeaderSource::Env(variable) => Some(variable.as_str()),
+        })
     }
 
     /// The greatest `max_body` of all hosts, in bytes.

@@ -8,10 +8,8 @@
 mod answer;
 mod client;
 mod endpoint;
-mod secrets;
 
 pub use answer::Answer;
 pub use client::{Client, Error, Method, Options, Proxy, Request, SendError};
 pub use endpoint::{endpoint, is_loopback};
-pub use secrets::Secrets;
 pub use url::Url;

@@ -55,6 +55,33 @@ pub(crate) async fn deliver(
     }
 }
 
+/// The delivery of a test.
+pub(crate) const TEST: &str = "test";
+
+/// Opens an issue and closes it, for `urldb notify test`.
+pub(crate) async fn test(notifier: &IssuesNotifier, envelope: &Envelope) -> Delivery {
+    let mut session = notifier.backend.session();
+    let (title, body) = text::test(envelope);
+    let opened = async {
+        let user = session.own_user().await?;
+        let issue = session.create(&title, &body, &notifier.labels).await?;
+        let close = Edit {
+            body: None,
+            close: true,
+        };
+        session.edit(issue.number, &close).await?;
+        Ok::<_, Fault>((user, issue))
+    };
+    match opened.await {
+        Ok((user, issue)) => {
+            let user = urldb_render::one_line(&user.login);
+            let done = done("opened and closed", &issue);
+            Delivery::delivered(TEST, format!("{}, as the user {user}", done.message))
+        }
+        Err(fault) => fault.delivery(TEST),
+    }
+}
+
 /// A delivery that was made.
 struct Done {
     message: String,
@@ -337,7 +364,6 @@ fn by_key<'i>(envelope: &Envelope, issues: &'i [Issue], thread: &Thread<'_>) -> 
 fn updated(envelope: &Envelope, body: &str, thread: &Thread<'_>) -> (String, bool) {
     let (mut markers, text) = marker::split(body);
     let ids: Vec<_> = markers.iter().map(|marker| marker.id.clone()).collect();
-    let mut closed_hosts = Vec::new();
     for marker in &mut markers {
         let of_marker = |incident: &&&Incident| {
             let is_found_by_key = incident.key == marker.key && !ids.contains(&incident.id);
@@ -346,49 +372,22 @@ fn updated(envelope: &Envelope, body: &str, thread: &Thread<'_>) -> (String, boo
         let Some(incident) = thread.incidents.iter().find(of_marker) else {
             continue;
         };
-        *marker = open_marker(incident);
-        if incident.phase == Phase::Closed {
-            marker.closed = true;
-            closed_hosts.push(incident.host.as_str());
-        }
+        *marker = Marker {
+            closed: incident.phase == Phase::Closed,
+            ..open_marker(incident)
+        };
     }
     let all_closed = markers.iter().all(|marker| marker.closed);
-    let text = match (markers.len(), incidents_now(envelope, thread, &markers)) {
+    let text = match (markers.as_slice(), thread.incidents.as_slice()) {
         // The last text stays as the record of what was broken.
-        (1, _) if all_closed => text.to_owned(),
-        (1, Some(incidents)) => text::body(envelope, &incidents),
-        (_, Some(incidents)) if !all_closed => text::body_again(envelope, &incidents, text),
-        _ => text::ticked(text, &closed_hosts),
+        ([_], _) if all_closed => text.to_owned(),
+        ([_], incidents) => text::body(envelope, incidents),
+        _ => text::body_again(envelope, &markers, text),
     };
     (
         text::within_limit(marker::join(&markers, &text)),
         all_closed,
     )
-}
-
-/// The open incidents of an issue, and those that this run closed; `None` if the report lacks one.
-fn incidents_now<'a>(
-    envelope: &'a Envelope,
-    thread: &Thread<'_>,
-    markers: &[Marker],
-) -> Option<Vec<&'a Incident>> {
-    let mut incidents = Vec::new();
-    for marker in markers {
-        let incident = envelope
-            .incidents
-            .iter()
-            .find(|incident| incident.id == marker.id);
-        let is_of_run = thread
-            .incidents
-            .iter()
-            .any(|incident| incident.id == marker.id);
-        match incident {
-            Some(incident) if !marker.closed || is_of_run => incidents.push(incident),
-            None if !marker.closed => return None,
-            _ => {}
-        }
-    }
-    Some(incidents)
 }
 
 /// Whether both are the same, but for line ends and blanks that services change.

@@ -6,7 +6,8 @@ use jiff::{SignedDuration, Timestamp};
 use serde::de::DeserializeOwned;
 use serde_json::{Value, json};
 use tokio::time::{Instant, sleep, sleep_until};
-use urldb_http::{Answer, Client, Method, Request, Secrets, SendError, Url, endpoint};
+use urldb_http::{Answer, Client, Method, Request, SendError, Url, endpoint};
+use urldb_text::Secrets;
 
 use crate::fault::{Fault, FaultKind};
 use crate::model::{Edit, Issue, User};
@@ -58,7 +59,7 @@ impl Backend {
                 base,
                 repository: settings.repository,
             },
-            secrets: Secrets::new([settings.token.value.clone()]),
+            secrets: Secrets::new([settings.token.value.as_str()]),
             token: settings.token,
             write_interval: settings.write_interval,
             patience: settings.patience,
@@ -82,7 +83,10 @@ impl Backend {
 }
 
 /// Whether the service can have a repository of this name.
-fn check_repository(service: Service, name: &str) -> Result<(), Error> {
+///
+/// # Errors
+/// What would be right.
+pub fn check_repository(service: Service, name: &str) -> Result<(), Error> {
     let is_plain = |part: &str| {
         let allowed = |char: char| char.is_ascii_alphanumeric() || matches!(char, '.' | '_' | '-');
         !part.is_empty() && part != "." && part != ".." && part.chars().all(allowed)
@@ -436,7 +440,11 @@ impl Session<'_> {
     }
 
     fn fault(&self, kind: FaultKind, answer: &Answer, what: &str) -> Fault {
-        let said = self.backend.secrets.redact(&message_of(answer));
+        let said = self
+            .backend
+            .secrets
+            .redact(&message_of(answer))
+            .into_owned();
         let said = if said.is_empty() {
             said
         } else {

@@ -3,18 +3,15 @@
 use urldb_protocol::{Envelope, Incident, Phase};
 use urldb_render::{LARGEST_BODY, code, one_line};
 
-use crate::marker;
+use crate::marker::Marker;
 
 /// The begin of a host's line in an issue of several incidents, and the same when all its URLs are as
 /// promised again.
 const OPEN_ROW: &str = "- [ ] ";
 const CLOSED_ROW: &str = "- [x] ";
 
-/// What begins the last part of a text: what urldb does with the issue.
-const FOOTER: &str = "\n---\n";
-
-/// The heading of the hosts that are as promised again.
-const SOLVED: &str = "\nAs promised again:\n\n";
+/// The begin of the first line of a body.
+const HEADLINE: &str = "**Action needed: ";
 
 /// The title of an issue. Some services look for mentions and references in titles too.
 pub(crate) fn title(envelope: &Envelope, incidents: &[&Incident]) -> String {
@@ -22,64 +19,81 @@ pub(crate) fn title(envelope: &Envelope, incidents: &[&Incident]) -> String {
     title.replace('@', "%40").replace('#', "%23")
 }
 
-/// The body of an issue, without its markers.
+/// The body of an issue, without its markers. The body of several incidents has a line for each of
+/// them, in their order.
 pub(crate) fn body(envelope: &Envelope, incidents: &[&Incident]) -> String {
-    let body = urldb_render::shared_issue(envelope, incidents).body;
-    marker::split(&body).1.to_owned()
+    urldb_render::shared_issue(envelope, incidents).body
 }
 
-/// The body of an issue of several incidents as of this run. Lines about hosts that closed in earlier
-/// runs stay, and so does the footer, which counts all incidents.
-pub(crate) fn body_again(envelope: &Envelope, incidents: &[&Incident], old: &str) -> String {
-    let new = body(envelope, incidents);
-    let is_kept =
-        |line: &&str| line.starts_with(CLOSED_ROW) && !new.lines().any(|own| own == *line);
-    let kept: String = old
-        .lines()
-        .filter(is_kept)
-        .map(|line| format!("{line}\n"))
-        .collect();
-    let (new_text, new_footer) = new.rsplit_once(FOOTER).unwrap_or((&new, ""));
-    let footer = old
-        .rsplit_once(FOOTER)
-        .map_or(new_footer, |(_, footer)| footer);
-    let text = match (kept.is_empty(), new_text.split_once(SOLVED)) {
-        (true, _) => new_text.to_owned(),
-        (false, Some((before, after))) => format!("{before}{SOLVED}{kept}{after}"),
-        (false, None) => format!("{new_text}{SOLVED}{kept}"),
+/// The body of an issue of several incidents as of this run: the headline, and the lines of the
+/// incidents that the report has, are new.
+pub(crate) fn body_again(envelope: &Envelope, markers: &[Marker], old: &str) -> String {
+    let find = |marker: &Marker| {
+        let mut incidents = envelope.incidents.iter();
+        incidents.find(|incident| incident.id == marker.id)
     };
-    format!("{text}{FOOTER}{footer}")
-}
-
-/// The body with the lines of these hosts ticked.
-pub(crate) fn ticked(body: &str, hosts: &[&str]) -> String {
-    let begins: Vec<_> = hosts
+    let present: Vec<&Incident> = markers.iter().filter_map(find).collect();
+    // A body of one incident has no lines to take.
+    let new = if present.len() > 1 {
+        body(envelope, &present)
+    } else {
+        String::new()
+    };
+    let mut new_rows = rows(&new).map(|(_, line)| line);
+    let new_rows: Vec<Option<&str>> = markers
         .iter()
-        .map(|host| format!("{OPEN_ROW}{}:", host_code(host)))
+        .map(|marker| find(marker).and_then(|_| new_rows.next()))
         .collect();
-    let lines = body.split_inclusive('\n').map(|line| {
-        if begins.iter().any(|begin| line.starts_with(begin)) {
-            line.replacen(OPEN_ROW, CLOSED_ROW, 1)
-        } else {
-            line.to_owned()
+    let is_open = |marker: &&Marker| !marker.closed;
+    let is_complete = markers
+        .iter()
+        .filter(is_open)
+        .all(|marker| find(marker).is_some());
+    let some_open = markers.iter().any(|marker| !marker.closed);
+    let headline = new.lines().next().filter(|_| is_complete && some_open);
+
+    let mut lines: Vec<String> = old.lines().map(str::to_owned).collect();
+    for (index, (at, line)) in rows(old).enumerate() {
+        match (new_rows.get(index), markers.get(index)) {
+            (Some(Some(new)), _) => (*new).clone_into(&mut lines[at]),
+            (_, Some(marker)) if marker.closed => {
+                lines[at] = line.replacen(OPEN_ROW, CLOSED_ROW, 1);
+            }
+            _ => {}
         }
-    });
-    lines.collect()
+    }
+    if let (Some(first), Some(headline)) = (lines.first_mut(), headline)
+        && first.starts_with(HEADLINE)
+    {
+        headline.clone_into(first);
+    }
+    lines.join("\n") + "\n"
 }
 
-/// The comment about the news of an issue; `None` if there is none. Of several incidents, each has a
+/// The lines about hosts, with their positions. A line of a code block is none.
+fn rows(body: &str) -> impl Iterator<Item = (usize, &str)> {
+    let mut is_code = false;
+    body.lines().enumerate().filter(move |(_, line)| {
+        is_code ^= line.starts_with("```");
+        !is_code && (line.starts_with(OPEN_ROW) || line.starts_with(CLOSED_ROW))
+    })
+}
+
+/// The comment about the news of an issue, or the reminder of it; `None` if there is none. Of several incidents, each has a
 /// paragraph that begins with its host.
 pub(crate) fn comment(
     envelope: &Envelope,
     incidents: &[&Incident],
     shared: bool,
 ) -> Option<String> {
-    let is_news = |incident: &&&Incident| matches!(incident.phase, Phase::Grown | Phase::Closed);
     let paragraphs: Vec<_> = incidents
         .iter()
-        .filter(is_news)
         .filter_map(|incident| {
-            let text = urldb_render::comment(envelope, incident)?;
+            let text = match incident.phase {
+                Phase::Grown | Phase::Closed => urldb_render::comment(envelope, incident)?,
+                _ if incident.reminder => urldb_render::reminder_comment(envelope, incident, None),
+                _ => return None,
+            };
             Some(if shared {
                 format!("{}: {text}", host_code(&incident.host))
             } else {
@@ -88,6 +102,21 @@ pub(crate) fn comment(
         })
         .collect();
     (!paragraphs.is_empty()).then(|| paragraphs.join("\n"))
+}
+
+/// Title and body of the issue of `urldb notify test`.
+pub(crate) fn test(envelope: &Envelope) -> (String, String) {
+    let project = match envelope.run.project.as_str() {
+        "" => &envelope.run.repository,
+        project => project,
+    };
+    let title = "Test of urldb".to_owned();
+    let body = format!(
+        "A person ran `urldb notify test` for {}. urldb closes this issue at once, and never opens it \
+         again.\n",
+        host_code(project),
+    );
+    (title, body)
 }
 
 /// A host as bodies and comments show it.
@@ -110,6 +139,8 @@ pub(crate) fn within_limit(text: String) -> String {
 mod tests {
     use super::*;
 
+    const EXAMPLE: &str = include_str!("../../../docs/envelope.example.json");
+
     #[test]
     fn a_long_text_ends_at_a_line() {
         let cut = within_limit("0123456789é\n".repeat(10_000));
@@ -119,9 +150,16 @@ mod tests {
     }
 
     #[test]
-    fn only_the_line_of_the_host_is_ticked() {
-        let body = "- [ ] `a.test`: 1\n- [ ] `a.test.b`: 2\n- [ ] `c`: `a.test`:\n";
-        let expected = "- [x] `a.test`: 1\n- [ ] `a.test.b`: 2\n- [ ] `c`: `a.test`:\n";
-        assert_eq!(ticked(body, &["a.test"]), expected);
+    fn the_line_of_a_closed_incident_is_ticked() {
+        let old = "**Action needed: x.**\n\n```diff\n- [ ] code\n```\n- [ ] `a`: 1\n- [ ] `b`: 2\n\n---\nend\n";
+        let marker = |id: &str, closed| Marker {
+            id: id.to_owned(),
+            key: String::new(),
+            closed,
+        };
+        let mut envelope = serde_json::from_str::<Envelope>(EXAMPLE).unwrap();
+        envelope.incidents.clear();
+        let new = body_again(&envelope, &[marker("1", false), marker("2", true)], old);
+        assert_eq!(new, old.replace("- [ ] `b`", "- [x] `b`"));
     }
 }

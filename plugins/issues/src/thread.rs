@@ -89,7 +89,7 @@ fn is_told(incident: &Incident, name: &str) -> bool {
         Phase::Closed => !incident.silent || number(incident, name).is_some(),
         Phase::Unchanged | Phase::Unconfirmed | Phase::Unknown => false,
     };
-    has_id && is_changed
+    has_id && (is_changed || incident.reminder)
 }
 
 /// The remembered number of the incident's issue.

@@ -7,7 +7,7 @@
 mod body;
 mod settings;
 
-use urldb_http::{Answer, Client, Method, Request, Secrets, SendError, Url, endpoint};
+use urldb_http::{Answer, Client, Method, Request, SendError, Url, endpoint};
 use urldb_protocol::{
     Delivery, DeliveryFuture, Envelope, Notifier, PlannedDelivery, ReportDelivery,
 };
@@ -15,6 +15,7 @@ use urldb_protocol::{
 pub use settings::{Error, Settings, Template};
 
 use body::Body;
+use urldb_text::Secrets;
 
 /// The only delivery of a report.
 const DELIVERY: &str = "webhook";
@@ -41,7 +42,7 @@ impl WebhookNotifier {
         Ok(Self {
             name: settings.name,
             client: Client::new(&settings.http)?,
-            secrets: secrets(&url, settings.secrets, settings.signing_key.as_ref()),
+            secrets: secrets(&url, &settings.secrets, settings.signing_key.as_deref()),
             url,
             headers: settings.headers,
             signing_key: settings.signing_key,
@@ -94,7 +95,7 @@ impl WebhookNotifier {
     }
 
     fn judge(&self, host: &str, answer: &Answer) -> Delivery {
-        let said = self.secrets.redact(&answer.excerpt());
+        let said = self.secrets.redact(&answer.excerpt()).into_owned();
         let said = if said.is_empty() {
             said
         } else {
@@ -124,15 +125,10 @@ impl WebhookNotifier {
 }
 
 /// What no message may show: the secrets, and the URL, which often is one.
-fn secrets(url: &Url, others: Vec<String>, signing_key: Option<&String>) -> Secrets {
-    let path = Some(url.path().to_owned()).filter(|path| path.len() > 1);
-    let query = url.query().map(str::to_owned);
-    let all = others
-        .into_iter()
-        .chain(signing_key.cloned())
-        .chain(path)
-        .chain(query);
-    Secrets::new(all.chain([url.to_string()]))
+fn secrets(url: &Url, others: &[String], signing_key: Option<&str>) -> Secrets {
+    let own = [url.as_str(), url.path(), url.query().unwrap_or_default()];
+    let others = others.iter().map(String::as_str);
+    Secrets::new(own.into_iter().chain(others).chain(signing_key))
 }
 
 impl Notifier for WebhookNotifier {

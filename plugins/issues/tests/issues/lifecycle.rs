@@ -274,3 +274,41 @@ fn the_destination_names_the_repository() {
         "issues of example/sky-urls at 127.0.0.1"
     );
 }
+
+#[test]
+fn a_reminder_is_a_comment() {
+    for fake in Fake::all() {
+        let mut opened = incident("docs.example.org", Phase::Opened, 2);
+        tell(&fake, "run1", &mut opened);
+        let mut reminded = then(&opened, Phase::Unchanged, 2);
+        reminded.reminder = true;
+        for _ in 0..2 {
+            tell(&fake, "run8", &mut reminded.clone());
+        }
+        let issue = fake.issue();
+        assert!(issue.open);
+        assert_eq!(issue.comments.len(), 1);
+        assert!(
+            issue.comments[0].contains("Reminder"),
+            "{}",
+            issue.comments[0]
+        );
+    }
+}
+
+#[test]
+fn a_test_opens_an_issue_and_closes_it() {
+    for fake in Fake::all() {
+        let mut test = report("run1", &[]);
+        test.run.test = true;
+        test.run.project = "@all #1".to_owned();
+        let deliveries = deliver(notifier(&fake), &test);
+        assert_eq!(deliveries.len(), 1);
+        let message =
+            "opened and closed https://fake.test/example/sky-urls/issues/1, as the user urldb-bot";
+        assert_eq!(deliveries[0].message, message);
+        let issue = fake.issue();
+        assert!(!issue.open);
+        assert!(issue.body.contains("for `@all #1`."), "{}", issue.body);
+    }
+}

@@ -1,6 +1,7 @@
 //! The templates for chats, and templates of users.
 
 use std::collections::BTreeMap;
+use std::fmt::Write;
 
 use serde_json::{Value, json};
 use urldb_protocol::DeliveryOutcome::Delivered;
@@ -35,7 +36,12 @@ fn every_chat_gets_its_message() {
     let mut shown = String::new();
     for name in ["slack", "mattermost", "ntfy"] {
         let body = render(&format!("webhook-{name}.json"), &envelope("host", 25));
-        shown += &format!("{name}: {}\n", serde_json::to_string_pretty(&body).unwrap());
+        writeln!(
+            shown,
+            "{name}: {}",
+            serde_json::to_string_pretty(&body).unwrap()
+        )
+        .unwrap();
     }
     insta::assert_snapshot!(shown);
 }
@@ -56,8 +62,8 @@ fn keys(value: &Value) -> Vec<String> {
 
 fn hostile() -> Envelope {
     let mut hostile = envelope(HOSTILE, 30);
-    hostile.run.project = HOSTILE.to_owned();
-    hostile.run.repository = HOSTILE.to_owned();
+    HOSTILE.clone_into(&mut hostile.run.project);
+    HOSTILE.clone_into(&mut hostile.run.repository);
     for (number, incident) in hostile.incidents.iter_mut().enumerate() {
         // Another cause each, so that each has a block of its own.
         incident.redirect = Some(format!("https://t{number}.example.org/{HOSTILE}"));

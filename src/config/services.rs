@@ -1,0 +1,277 @@
+//! The keys of notifiers that are services or programs of others: webhooks, issues, plugins.
+
+use std::collections::{BTreeMap, BTreeSet};
+use std::path::PathBuf;
+use std::time::Duration;
+
+use urldb_fetch::HeaderSource;
+use urldb_issues::Service;
+
+use super::Config;
+use super::load::headers;
+use super::notify::{EmailTransport, NotifierKind};
+use super::section::Section;
+
+/// The longest time limit of one request or program. The deliveries of one report may take two minutes.
+const LONGEST_TIMEOUT: Duration = Duration::from_secs(100);
+
+/// Most characters of a label, on GitHub and Forgejo.
+const LONGEST_LABEL: usize = 50;
+
+/// The begin of the name of a plugin's program; the type follows.
+const PLUGIN: &str = "urldb-notify-";
+
+/// How requests of a notifier are sent.
+#[derive(Debug, Clone)]
+pub struct NotifyHttp {
+    /// Whether the URL may be plain http on another machine.
+    pub allow_http: bool,
+    /// A PEM file of certificate authorities that are trusted beside those of the system.
+    pub ca_file: Option<PathBuf>,
+    /// The time limit of one request.
+    pub timeout: Option<Duration>,
+}
+
+/// The keys of a webhook.
+#[derive(Debug, Clone)]
+pub struct NotifyWebhook {
+    /// Where reports go.
+    pub url: TextSource,
+    /// Headers besides those of the notifier.
+    pub headers: BTreeMap<String, HeaderSource>,
+    /// The environment variable that holds the key of the signature.
+    pub secret_env: Option<String>,
+    /// The name of the template that makes the body; without it, the body is the envelope.
+    pub template: Option<String>,
+    /// What the template knows as `variables`.
+    pub variables: BTreeMap<String, String>,
+    /// A folder of templates that stand in for ours of the same name.
+    pub templates: Option<PathBuf>,
+    /// How requests are sent.
+    pub http: NotifyHttp,
+}
+
+/// Where a text comes from.
+#[derive(Debug, Clone, PartialEq, Eq)]
+pub enum TextSource {
+    /// urldb.toml.
+    Text(String),
+    /// The environment variable of this name; a secret.
+    Env(String),
+}
+
+/// The keys of a notifier that keeps issues.
+#[derive(Debug, Clone)]
+pub struct NotifyIssues {
+    /// Whose interface the server speaks.
+    pub service: Service,
+    /// The repository.
+    pub repository: String,
+    /// The root of the interface.
+    pub api_url: String,
+    /// The environment variable that holds the token.
+    pub token_env: String,
+    /// The labels of new issues.
+    pub labels: Vec<String>,
+    /// How requests are sent.
+    pub http: NotifyHttp,
+}
+
+/// The keys of a plugin.
+#[derive(Debug, Clone)]
+pub struct NotifyCommand {
+    /// The program: a path below the root, or the name of a file on PATH.
+    pub program: String,
+    /// Its arguments.
+    pub arguments: Vec<String>,
+    /// The time limit.
+    pub timeout: Option<Duration>,
+}
+
+impl Config {
+    /// The environment variables that hold secrets, by what the file says.
+    pub fn secret_variables(&self) -> BTreeSet<String> {
+        let proxy = self.network.proxy.as_ref();
+        let proxy = proxy.and_then(|proxy| proxy.password_env.as_deref());
+        let requests = self.check.fetch.secret_variables().chain(proxy);
+        let mut names: BTreeSet<String> = requests.map(str::to_owned).collect();
+        for notify in self.notifiers.values() {
+            match &notify.kind {
+                NotifierKind::Email(email) => match &email.transport {
+                    EmailTransport::Smtp { password_env, .. } => names.extend(password_env.clone()),
+                    EmailTransport::Sendmail(_) | EmailTransport::Folder(_) => {}
+                },
+                NotifierKind::Webhook(webhook) => names.extend(webhook.secret_variables()),
+                NotifierKind::Issues(issues) => names.extend([issues.token_env.clone()]),
+                NotifierKind::Html(_) | NotifierKind::Command(_) => {}
+            }
+        }
+        names
+    }
+}
+
+impl NotifyWebhook {
+    fn secret_variables(&self) -> impl Iterator<Item = String> {
+        let headers = self.headers.values().filter_map(|source| match source {
+            HeaderSource::Env(name) => Some(name.clone()),
+            HeaderSource::Text(_) => None,
+        });
+        let url = match &self.url {
+            TextSource::Env(name) => Some(name.clone()),
+            TextSource::Text(_) => None,
+        };
+        headers.chain(url).chain(self.secret_env.clone())
+    }
+}
+
+pub(super) fn webhook(section: &Section<'_>) -> NotifyWebhook {
+    let http = http(section);
+    let url = url(section, "url", http.allow_http);
+    let url_env = section.variable("url-env");
+    if section.has("url") == section.has("url-env") {
+        section.problem("one of `url` and `url-env` (an environment variable) is needed");
+    }
+    let template = section.checked("template", |name| {
+        let is_plain = |char: char| char.is_ascii_lowercase() || char.is_ascii_digit() || char == '-';
+        if !name.is_empty() && name.chars().all(is_plain) {
+            Ok(name.to_owned())
+        } else {
+            Err("`template` should be a name such as \"slack\": lower-case letters, digits and hyphens"
+                .to_owned())
+        }
+    });
+    for key in ["templates", "variables"] {
+        if section.has(key) && !section.has("template") {
+            section.wrong(
+                key,
+                format!("`{key}` is about a `template`, which is missing"),
+            );
+        }
+    }
+    NotifyWebhook {
+        url: match (url, url_env) {
+            (_, Some(name)) => TextSource::Env(name),
+            (Some(url), None) => TextSource::Text(url),
+            (None, None) => TextSource::Text(String::new()),
+        },
+        headers: headers(section, &BTreeMap::new()),
+        secret_env: section.variable("secret-env"),
+        template,
+        variables: section.texts_by_name("variables").unwrap_or_default(),
+        templates: section.text("templates").map(PathBuf::from),
+        http,
+    }
+}
+
+pub(super) fn issues(section: &Section<'_>) -> Option<NotifyIssues> {
+    let http = http(section);
+    let service = section.choice(
+        "service",
+        &[
+            ("github", Service::GitHub),
+            ("gitlab", Service::GitLab),
+            ("forgejo", Service::Forgejo),
+        ],
+    );
+    if !section.has("service") {
+        section.problem("`service` is missing: \"github\", \"gitlab\" or \"forgejo\"");
+    }
+    let repository = section.checked("repository", |name| match service {
+        None => Ok(name.to_owned()),
+        Some(service) => urldb_issues::check_repository(service, name)
+            .map(|()| name.to_owned())
+            .map_err(|error| error.to_string()),
+    });
+    if !section.has("repository") {
+        section.problem("`repository` is missing, such as repository = \"owner/name\"");
+    }
+    let api_url = url(section, "api-url", http.allow_http);
+    let default = service.and_then(Service::default_api_url);
+    if service.is_some() && default.is_none() && !section.has("api-url") {
+        section.problem("`api-url` is missing, such as api-url = \"https://codeberg.org/api/v1\"");
+    }
+    let token_env = section.variable("token-env");
+    if !section.has("token-env") {
+        section.problem("`token-env` is missing: the environment variable that holds the token");
+    }
+    let labels = section.checked_list("labels", |label| {
+        let is_label = (1..=LONGEST_LABEL).contains(&label.chars().count())
+            && !label.contains(|char: char| char == ',' || char.is_control());
+        if is_label {
+            Ok(label.to_owned())
+        } else {
+            Err(format!(
+                "a label has 1 to {LONGEST_LABEL} characters and no comma"
+            ))
+        }
+    });
+    Some(NotifyIssues {
+        service: service?,
+        repository: repository?,
+        api_url: api_url.or_else(|| default.map(str::to_owned))?,
+        token_env: token_env?,
+        labels: labels.unwrap_or_else(|| vec!["urldb".to_owned()]),
+        http,
+    })
+}
+
+/// `type = "command"`: the program is in the section.
+pub(super) fn command(section: &Section<'_>) -> Option<NotifyCommand> {
+    let command = section.words("command");
+    if !section.has("command") {
+        section
+            .problem("`command` is missing: a program, or a list of a program and its arguments");
+    }
+    let timeout = timeout(section);
+    let mut words = command?.into_iter();
+    Some(NotifyCommand {
+        program: words.next()?,
+        arguments: words.collect(),
+        timeout,
+    })
+}
+
+/// A type that urldb does not know: the program is on PATH.
+pub(super) fn plugin(section: &Section<'_>, kind: &str) -> NotifyCommand {
+    let arguments = section.checked_list("arguments", |argument| {
+        if argument.contains('\0') {
+            Err("an argument cannot hold the character NUL".to_owned())
+        } else {
+            Ok(argument.to_owned())
+        }
+    });
+    NotifyCommand {
+        program: format!("{PLUGIN}{kind}"),
+        arguments: arguments.unwrap_or_default(),
+        timeout: timeout(section),
+    }
+}
+
+/// Whether a program can be named after the type.
+pub(super) fn is_plugin(kind: &str) -> bool {
+    let is_plain = |byte: u8| byte.is_ascii_lowercase() || byte.is_ascii_digit() || byte == b'-';
+    (1..=40).contains(&kind.len()) && kind.bytes().all(is_plain)
+}
+
+fn http(section: &Section<'_>) -> NotifyHttp {
+    NotifyHttp {
+        allow_http: section.flag("allow-http").unwrap_or_default(),
+        ca_file: section.text("ca-file").map(PathBuf::from),
+        timeout: timeout(section),
+    }
+}
+
+fn timeout(section: &Section<'_>) -> Option<Duration> {
+    let timeout = section.duration("timeout");
+    if timeout.is_some_and(|timeout| timeout.is_zero() || timeout > LONGEST_TIMEOUT) {
+        section.wrong("timeout", "`timeout` should be a time of at most \"100s\"");
+    }
+    timeout
+}
+
+fn url(section: &Section<'_>, key: &'static str, allow_http: bool) -> Option<String> {
+    section.checked(key, |text| match urldb_http::endpoint(text, allow_http) {
+        Ok(_) => Ok(text.to_owned()),
+        Err(error) => Err(format!("`{key}`: {error}")),
+    })
+}

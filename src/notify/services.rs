@@ -1,0 +1,194 @@
+//! Makes the notifiers that are services or programs of others.
+
+use std::collections::BTreeMap;
+use std::time::Duration;
+
+use anyhow::Context;
+use urldb_command::CommandNotifier;
+use urldb_fetch::HeaderSource;
+use urldb_issues::IssuesNotifier;
+use urldb_webhook::WebhookNotifier;
+
+use super::configured::{Source, text};
+use super::test_message::sample;
+use crate::config::{NotifyCommand, NotifyHttp, NotifyIssues, NotifyWebhook, TextSource};
+
+/// The time limit of one request, unless the section has another.
+const REQUEST_LIMIT: Duration = Duration::from_secs(30);
+
+/// The time limit of a plugin, unless the section has another.
+const PLUGIN_LIMIT: Duration = Duration::from_mins(1);
+
+/// The least time between two requests that write: GitHub asks for it.
+const WRITE_INTERVAL: Duration = Duration::from_secs(1);
+
+/// The longest wait for a rate limit in one run.
+const PATIENCE: Duration = Duration::from_secs(30);
+
+/// How long lists of issues may lag behind.
+const SETTLING: Duration = Duration::from_secs(2);
+
+/// The templates for chats.
+const TEMPLATES: [(&str, &str); 3] = [
+    ("slack", include_str!("../../templates/webhook-slack.json")),
+    (
+        "mattermost",
+        include_str!("../../templates/webhook-mattermost.json"),
+    ),
+    ("ntfy", include_str!("../../templates/webhook-ntfy.json")),
+];
+
+pub(super) fn new_webhook(
+    source: &Source<'_>,
+    webhook: &NotifyWebhook,
+) -> anyhow::Result<WebhookNotifier> {
+    let (mut headers, mut secrets) = (Vec::new(), Vec::new());
+    for (name, value) in &webhook.headers {
+        let value = match value {
+            HeaderSource::Text(text) => text.clone(),
+            HeaderSource::Env(variable) => {
+                let value = source.variable("headers-env", variable)?;
+                secrets.push(value.clone());
+                value
+            }
+        };
+        headers.push((name.clone(), value));
+    }
+    let (url_key, url) = match &webhook.url {
+        TextSource::Text(url) => ("url", url.clone()),
+        TextSource::Env(variable) => ("url-env", source.variable("url-env", variable)?),
+    };
+    let key = webhook.secret_env.as_ref();
+    let settings = urldb_webhook::Settings {
+        name: source.name.to_owned(),
+        url,
+        allow_http: webhook.http.allow_http,
+        headers,
+        secrets,
+        signing_key: key
+            .map(|variable| source.variable("secret-env", variable))
+            .transpose()?,
+        template: template(source, webhook)?,
+        http: http(source, &webhook.http)?,
+    };
+    let made = WebhookNotifier::new(settings);
+    let key = match &made {
+        Err(urldb_webhook::Error::Url(_)) => url_key,
+        Err(urldb_webhook::Error::Http(_)) => "ca-file",
+        _ => "template",
+    };
+    let notifier = source.about(key, made.map_err(text))?;
+    source.about("template", notifier.try_body(&sample()?).map_err(text))?;
+    Ok(notifier)
+}
+
+/// The template of the body: of the user's folder, or built in.
+fn template(
+    source: &Source<'_>,
+    webhook: &NotifyWebhook,
+) -> anyhow::Result<Option<urldb_webhook::Template>> {
+    let Some(name) = &webhook.template else {
+        return Ok(None);
+    };
+    let file = format!("webhook-{name}.json");
+    let built_in: BTreeMap<_, _> = TEMPLATES.into();
+    let ours = built_in.get(name.as_str()).copied().unwrap_or_default();
+    let template = source.template(webhook.templates.as_deref(), &file, ours)?;
+    if template.is_empty() {
+        let names: Vec<_> = TEMPLATES.map(|(name, _)| name).into();
+        let unknown = anyhow::anyhow!(
+            "there is no template {file} in the folder that `templates` names, and built in are {}",
+            names.join(", ")
+        );
+        return source.about("template", Err(unknown));
+    }
+    Ok(Some(urldb_webhook::Template {
+        name: file,
+        source: template,
+        variables: webhook.variables.clone(),
+    }))
+}
+
+pub(super) fn new_issues(
+    source: &Source<'_>,
+    issues: &NotifyIssues,
+) -> anyhow::Result<IssuesNotifier> {
+    let settings = urldb_issues::Settings {
+        name: source.name.to_owned(),
+        service: issues.service,
+        repository: issues.repository.clone(),
+        api_url: issues.api_url.clone(),
+        allow_http: issues.http.allow_http,
+        token: urldb_issues::Token {
+            variable: issues.token_env.clone(),
+            value: source.variable("token-env", &issues.token_env)?,
+        },
+        labels: issues.labels.clone(),
+        http: http(source, &issues.http)?,
+        write_interval: WRITE_INTERVAL,
+        patience: PATIENCE,
+        settling: SETTLING,
+    };
+    let made = IssuesNotifier::new(settings);
+    let key = match &made {
+        Err(urldb_issues::Error::ApiUrl(_)) => "api-url",
+        Err(urldb_issues::Error::Http(_)) => "ca-file",
+        _ => "repository",
+    };
+    source.about(key, made.map_err(text))
+}
+
+pub(super) fn new_command(
+    source: &Source<'_>,
+    command: &NotifyCommand,
+) -> anyhow::Result<CommandNotifier> {
+    let root =
+        std::path::absolute(&source.config.root).context("cannot name the current folder")?;
+    let key = if source.notify.lines.keys.contains_key("command") {
+        "command"
+    } else {
+        "type"
+    };
+    Ok(CommandNotifier::new(urldb_command::Settings {
+        name: source.name.to_owned(),
+        program: source.about(key, urldb_command::find(&command.program, &root))?,
+        arguments: command.arguments.clone(),
+        directory: root,
+        hidden_variables: source.config.secret_variables(),
+        timeout: command.timeout.unwrap_or(PLUGIN_LIMIT),
+    }))
+}
+
+/// How requests are sent: through the proxy of `[network]`, and with its authorities, unless the
+/// section has its own.
+fn http(source: &Source<'_>, http: &NotifyHttp) -> anyhow::Result<urldb_http::Options> {
+    let network = &source.config.network;
+    let ca_file = http.ca_file.as_ref().map(|path| source.path(path));
+    let ca_file = ca_file.as_ref().or(network.ca_file.as_ref());
+    let authorities = ca_file.map(|path| {
+        let read = urldb_files::read(path);
+        source.about(
+            "ca-file",
+            read.with_context(|| format!("cannot read {}", path.display())),
+        )
+    });
+    let proxy = network.proxy.as_ref().map(|proxy| {
+        let login = proxy.user.as_ref().zip(proxy.password_env.as_ref());
+        let credentials = login.map(|(user, variable)| {
+            let password = std::env::var(variable).with_context(|| {
+                format!("the proxy's password should be in the environment variable {variable}")
+            })?;
+            Ok::<_, anyhow::Error>((user.clone(), password))
+        });
+        Ok::<_, anyhow::Error>(urldb_http::Proxy {
+            address: proxy.address.as_str().to_owned(),
+            credentials: credentials.transpose()?,
+        })
+    });
+    Ok(urldb_http::Options {
+        authorities: authorities.transpose()?,
+        proxy: proxy.transpose()?,
+        timeout: http.timeout.unwrap_or(REQUEST_LIMIT),
+        user_agent: concat!("urldb/", env!("CARGO_PKG_VERSION")).to_owned(),
+    })
+}

@@ -1,0 +1,290 @@
+//! Webhooks, issues and plugins, as urldb.toml names them.
+
+use std::fs;
+use std::path::Path;
+use std::sync::Mutex;
+
+use serde_json::{Value, json};
+
+use crate::sandbox::Sandbox;
+use crate::site::{Site, promises};
+use crate::support::{Reply, Request, Server};
+
+const TOKEN: &str = "token-never-shown";
+
+/// A URL that is gone, with this configuration of notifiers.
+fn broken(notifiers: &str) -> (Site, Sandbox) {
+    let site = Site::new();
+    let sandbox = Sandbox::new(&format!("{}{notifiers}", site.network()));
+    sandbox.write("urldb/example.test.yaml", promises(&[("/a", "first")]));
+    (site, sandbox)
+}
+
+fn bodies(server: &Server) -> Vec<Value> {
+    let requests = server.requests();
+    requests
+        .iter()
+        .map(|request| serde_json::from_slice(&request.body).unwrap_or_default())
+        .collect()
+}
+
+#[test]
+fn a_webhook_gets_the_envelope_once() {
+    let server = Server::new(|_| Reply::ok("ok"));
+    let (_site, sandbox) = broken(
+        "[notify.hook]\ntype = \"webhook\"\nurl-env = \"HOOK_URL\"\nsecret-env = \"HOOK_SECRET\"\n\
+         headers-env = { X-Token = \"HOOK_TOKEN\" }\n",
+    );
+    let url = format!("http://{}/hooks/{TOKEN}", server.address());
+    let env = [
+        ("HOOK_URL", url.as_str()),
+        ("HOOK_SECRET", TOKEN),
+        ("HOOK_TOKEN", TOKEN),
+    ];
+    let ran = sandbox.urldb_with_env(&["run"], &env).code(1);
+    assert!(
+        !ran.out.contains(TOKEN) && !ran.err.contains(TOKEN),
+        "{ran:#?}"
+    );
+    sandbox.urldb_with_env(&["run"], &env).code(1);
+    let bodies = bodies(&server);
+    assert_eq!(bodies.len(), 1, "{bodies:#?}");
+    assert_eq!(bodies[0]["protocol"], 1);
+    assert_eq!(bodies[0]["incidents"][0]["host"], "example.test");
+    let request = &server.requests()[0];
+    assert_eq!(request.header("x-token"), Some(TOKEN));
+    assert!(request.header("x-hub-signature-256").is_some());
+    let delivery = request.header("x-urldb-delivery").unwrap();
+    assert_eq!(delivery.rsplit('.').next(), Some("hook"), "{delivery}");
+}
+
+#[test]
+fn a_webhook_that_is_busy_gets_the_same_delivery_later() {
+    let server = Server::new(|request: &Request| {
+        let first = request.connection == 0;
+        Reply::new(if first { "503 Busy" } else { "200 OK" }, &[], "")
+    });
+    let (_site, sandbox) = broken(&format!(
+        "[notify.chat]\ntype = \"webhook\"\nurl = \"http://{}/\"\ntemplate = \"slack\"\n",
+        server.address()
+    ));
+    sandbox
+        .urldb(&["run"])
+        .code(1)
+        .complains(&["127.0.0.1 answers 503"]);
+    assert_eq!(sandbox.files("status/outbox", ".json").len(), 1);
+    sandbox.urldb(&["run"]).code(1);
+    assert!(!sandbox.path("status/outbox").exists());
+    let requests = server.requests();
+    assert_eq!(requests.len(), 2);
+    let ids: Vec<_> = requests
+        .iter()
+        .map(|request| request.header("x-urldb-delivery"))
+        .collect();
+    assert_eq!(ids[0], ids[1]);
+    assert_eq!(requests[0].body, requests[1].body);
+    let text = bodies(&server)[0]["text"].as_str().unwrap().to_owned();
+    assert!(text.starts_with("Action needed: "), "{text}");
+}
+
+#[test]
+fn a_plugin_is_a_program_on_path_or_in_the_repository() {
+    let plugin = "cat >$1.json\nenv >$1.env\necho '{\"outcome\": \"delivered\"}'\n";
+    let (_site, sandbox) = broken(
+        "[notify.own]\ntype = \"command\"\ncommand = [\"/bin/sh\", \"tools/plugin.sh\", \"own\"]\n\
+         [notify.other]\ntype = \"sky\"\narguments = [\"other\"]\n\
+         [notify.hook]\ntype = \"webhook\"\nurl-env = \"HOOK_URL\"\n",
+    );
+    let server = Server::new(|_| Reply::ok("ok"));
+    let url = format!("http://{}/{TOKEN}", server.address());
+    fs::create_dir_all(sandbox.path("tools")).unwrap();
+    sandbox.write("tools/plugin.sh", plugin);
+    let bin = sandbox.path("bin");
+    fs::create_dir_all(&bin).unwrap();
+    script(&bin.join("urldb-notify-sky"), plugin);
+    let path = format!("{}:{}", bin.display(), std::env::var("PATH").unwrap());
+    sandbox
+        .urldb_with_env(&["run"], &[("PATH", &path), ("HOOK_URL", &url)])
+        .code(1);
+    for name in ["own", "other"] {
+        let envelope: Value = serde_json::from_str(&sandbox.read(&format!("{name}.json"))).unwrap();
+        assert_eq!(envelope["incidents"][0]["host"], "example.test");
+        let variables = sandbox.read(&format!("{name}.env"));
+        assert!(
+            variables.contains(&format!("URLDB_NOTIFIER={name}\n")),
+            "{variables}"
+        );
+        assert!(
+            !variables.contains(TOKEN),
+            "secrets of other notifiers are hidden: {variables}"
+        );
+    }
+}
+
+/// Writes a program in a process of its own, which closes the file before anybody runs it.
+fn script(path: &Path, text: &str) {
+    let written = std::process::Command::new("/bin/sh")
+        .args([
+            "-c",
+            "printf '#!/bin/sh\\n%s' \"$2\" >\"$1\" && chmod +x \"$1\"",
+            "sh",
+        ])
+        .arg(path)
+        .arg(text)
+        .status();
+    assert!(written.unwrap().success());
+}
+
+/// A service with room for one issue.
+fn tracker() -> Server {
+    let stored = Mutex::new(json!([]));
+    Server::new(move |request: &Request| {
+        let mut issues = stored.lock().unwrap();
+        let path = request.target.split('?').next().unwrap();
+        let user = json!({ "id": 7, "login": "bot" });
+        let body: Value = serde_json::from_slice(&request.body).unwrap_or_default();
+        match (request.method.as_str(), path) {
+            ("GET", "/user") => Reply::ok(user.to_string()),
+            ("GET", "/repos/example/sky/issues") => Reply::ok(issues.to_string()),
+            ("POST", "/repos/example/sky/issues") => {
+                let page = "https://github.test/example/sky/issues/12";
+                *issues = json!([{
+                    "number": 12, "state": "open", "user": user, "body": body["body"],
+                    "html_url": page,
+                }]);
+                Reply::new("201 Created", &[], issues[0].to_string())
+            }
+            ("PATCH", "/repos/example/sky/issues/12") => {
+                for (key, value) in body.as_object().unwrap() {
+                    issues[0][key] = value.clone();
+                }
+                Reply::ok(issues[0].to_string())
+            }
+            ("GET", "/repos/example/sky/issues/12/comments") => Reply::ok("[]"),
+            ("POST", "/repos/example/sky/issues/12/comments") => {
+                Reply::new("201 Created", &[], "{}")
+            }
+            other => panic!("{other:?}"),
+        }
+    })
+}
+
+/// The requests that write, as method and path.
+fn writes(server: &Server) -> Vec<String> {
+    let requests = server.requests().into_iter();
+    let writes = requests.filter(|request| request.method != "GET");
+    let shown = writes.map(|request| {
+        let path = request.target.trim_start_matches("/repos/example/sky");
+        format!("{} {path}", request.method)
+    });
+    shown.collect()
+}
+
+#[test]
+fn an_issue_follows_its_incident() {
+    let server = tracker();
+    let (site, sandbox) = broken(&format!(
+        "[notify.tracker]\ntype = \"issues\"\nservice = \"github\"\nrepository = \"example/sky\"\n\
+         api-url = \"http://{}\"\ntoken-env = \"TRACKER_TOKEN\"\nlabels = []\n",
+        server.address()
+    ));
+    let pages = [("/a", "first"), ("/b", "second")];
+    sandbox.write("urldb/example.test.yaml", promises(&pages));
+    let run = |code| {
+        let env = [("TRACKER_TOKEN", TOKEN)];
+        let ran = sandbox.urldb_with_env(&["run"], &env).code(code);
+        assert!(
+            !ran.out.contains(TOKEN) && !ran.err.contains(TOKEN),
+            "{ran:#?}"
+        );
+    };
+    run(1);
+    assert_eq!(writes(&server), ["POST /issues"]);
+    let requests = server.requests();
+    let opened = requests.iter().find(|request| request.method == "POST");
+    let opened = opened.unwrap();
+    let bearer = format!("Bearer {TOKEN}");
+    assert_eq!(opened.header("authorization"), Some(bearer.as_str()));
+    let body: Value = serde_json::from_slice(&opened.body).unwrap();
+    let title = body["title"].as_str().unwrap();
+    assert!(title.contains("example.test"), "{title}");
+    // The ledger remembers the number.
+    let incidents = sandbox.files("status/incidents", ".yaml");
+    let incident = fs::read_to_string(&incidents[0]).unwrap();
+    assert!(incident.contains("issue: '12'"), "{incident}");
+
+    // Nothing is new: nothing is asked.
+    run(1);
+    assert_eq!(server.requests().len(), requests.len());
+
+    // One URL recovers: the body changes, and nobody is told.
+    site.serve("/a", Reply::ok("first"));
+    run(1);
+    assert_eq!(writes(&server)[1..], ["PATCH /issues/12"]);
+
+    // All recover.
+    site.serve("/b", Reply::ok("second"));
+    run(0);
+    assert_eq!(
+        writes(&server)[2..],
+        ["POST /issues/12/comments", "PATCH /issues/12"]
+    );
+    let requests = server.requests();
+    let closed: Value = serde_json::from_slice(&requests.last().unwrap().body).unwrap();
+    assert_eq!(closed["state"], "closed");
+}
+
+#[test]
+fn mistakes_in_sections_are_found_before_anything_is_fetched() {
+    let sandbox = Sandbox::new(
+        "[notify.a]\ntype = \"webhook\"\nurl = \"http://chat.example.org/x\"\ntopic = \"x\"\n\
+         [notify.b]\ntype = \"webhook\"\nurl = \"https://me:pw@chat.example.org/\"\nurl-env = \"X\"\n\
+         [notify.c]\ntype = \"issues\"\nservice = \"forgejo\"\nrepository = \"sky\"\nlabels = [\"a,b\"]\n\
+         [notify.d]\ntype = \"issues\"\nservice = \"bugzilla\"\n\
+         [notify.e]\ntype = \"command\"\ntimeout = \"1h\"\n\
+         [notify.f]\ntype = \"comand\"\n\
+         [notify.g]\ntype = \"a/b\"\n\
+         [notify.h]\ntype = \"webhook\"\nurl = \"https://chat.example.org/\"\ntemplate = \"../x\"\n\
+         headers = { Authorization = \"Bearer x\" }\n",
+    );
+    let complaint = sandbox.urldb(&["run"]).code(2).err;
+    let root = sandbox.root.display().to_string();
+    insta::assert_snapshot!(complaint.replace(&format!("{root}/"), ""));
+}
+
+#[test]
+fn what_a_section_needs_is_there_before_anything_is_fetched() {
+    for (section, message) in [
+        (
+            "type = \"nowhere\"\n",
+            "there is no program urldb-notify-nowhere on PATH",
+        ),
+        (
+            "type = \"command\"\ncommand = \"tools/none\"\n",
+            "none is no program",
+        ),
+        (
+            "type = \"webhook\"\nurl-env = \"NO_SUCH_VARIABLE\"\n",
+            "NO_SUCH_VARIABLE is not set",
+        ),
+        (
+            "type = \"webhook\"\nurl = \"https://a.test\"\ntemplate = \"teams\"\n",
+            "webhook-teams.json",
+        ),
+        (
+            "type = \"webhook\"\nurl = \"https://a.test\"\ntemplate = \"ntfy\"\n",
+            "undefined",
+        ),
+        (
+            "type = \"issues\"\nservice = \"gitlab\"\nrepository = \"a/b\"\ntoken-env = \"NO_SUCH_VARIABLE\"\n",
+            "NO_SUCH_VARIABLE is not set",
+        ),
+    ] {
+        let (site, sandbox) = broken(&format!("[notify.x]\n{section}"));
+        sandbox
+            .urldb(&["run"])
+            .code(2)
+            .complains(&["urldb.toml:", "[notify.x]", message]);
+        assert!(site.requests().is_empty(), "{section}");
+    }
+}
