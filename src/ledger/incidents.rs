@@ -64,13 +64,18 @@ pub struct Incidents {
 }
 
 impl Incidents {
+    /// The folder of the incidents in the folder of a ledger.
+    pub fn folder(ledger: &Path) -> PathBuf {
+        ledger.join(FOLDER)
+    }
+
     /// Reads the open incidents in the ledger's folder.
     ///
     /// # Errors
     /// When a file cannot be read, or has another form than this program writes: an unreadable incident
     /// is not absent.
     pub fn load(ledger_folder: &Path) -> anyhow::Result<Self> {
-        let folder = ledger_folder.join(FOLDER);
+        let folder = Self::folder(ledger_folder);
         let mut open = vec![];
         for path in files(&folder)? {
             let Some(id) = id_of(&path) else { continue };
@@ -114,7 +119,7 @@ pub fn remember(
     notifier: &str,
     values: impl IntoIterator<Item = (String, String)>,
 ) -> anyhow::Result<()> {
-    let folder = ledger_folder.join(FOLDER);
+    let folder = Incidents::folder(ledger_folder);
     let Some(mut incident) = find(&folder, id)? else {
         return Ok(());
     };
@@ -135,7 +140,7 @@ pub fn threads(
     ledger_folder: &Path,
     id: &str,
 ) -> anyhow::Result<BTreeMap<String, BTreeMap<String, String>>> {
-    let incident = find(&ledger_folder.join(FOLDER), id)?;
+    let incident = find(&Incidents::folder(ledger_folder), id)?;
     Ok(incident.map_or_else(BTreeMap::new, |incident| incident.threads))
 }
 

@@ -244,7 +244,10 @@ fn check(settings: &Settings) -> Result<(), TestCaseError> {
                 Some(cause) => prop_assert!(cause.len() > 20, "{result}"),
             }
         }
-        sandbox.urldb(&["archive", "verify"]).code(0);
+        // A run that reaches its byte budget at once archives nothing, and makes no archive.
+        if sandbox.path("archive").exists() {
+            sandbox.urldb(&["archive", "verify"]).code(0);
+        }
         // Captures are found by the second.
         thread::sleep(Duration::from_millis(1050));
     }

@@ -105,12 +105,12 @@ fn everything_wrong_in_the_configuration_is_said_in_one_pass() {
     let sandbox = Sandbox::empty();
     sandbox.write(
         "urldb.toml",
-        "[check]\ntimout = \"5m\"\nconfirm = 0\n[notify.x]\ntype = \"pigeon\"\n",
+        "[check]\ntimout = \"5m\"\nconfirm = 0\n[notify.x]\ntype = \"emial\"\n",
     );
     sandbox.urldb(&["list"]).code(2).complains(&[
         "urldb.toml:2:1: unknown key `timout` in [check]; did you mean `timeout`?",
         "urldb.toml:3:11: `confirm` should be a number from 1 up",
-        "urldb.toml:5:8: no notifier is of type \"pigeon\"",
+        "urldb.toml:5:8: no notifier is of type \"emial\"; did you mean \"email\"?",
     ]);
     sandbox
         .urldb(&["--config", "none.toml", "list"])

@@ -18,7 +18,7 @@ use crate::site::{Site, promise};
 use crate::support::Reply;
 use crate::words::{broken, stable};
 
-/// An element of a JUnit file.
+/// An element of a `JUnit` file.
 #[derive(Debug, Default)]
 struct Element {
     name: String,
@@ -64,7 +64,7 @@ impl Element {
     }
 }
 
-/// Parses a JUnit file, and checks what each one must have.
+/// Parses a `JUnit` file, and checks what each one must have.
 #[track_caller]
 fn junit(text: &str) -> Element {
     let is_allowed = |char: char| matches!(char, '\t' | '\n' | '\r' | ' '..='\u{d7ff}' | '\u{e000}'..='\u{fffd}' | '\u{10000}'..);
@@ -134,7 +134,7 @@ fn junit(text: &str) -> Element {
     suites
 }
 
-/// The test cases of a JUnit file by name.
+/// The test cases of a `JUnit` file by name.
 fn cases(suites: &Element) -> BTreeMap<&str, &Element> {
     let cases = suites.children.iter().flat_map(|suite| &suite.children);
     cases.map(|case| (case.attribute("name"), case)).collect()
@@ -221,7 +221,7 @@ fn lines(ran: &Ran) -> BTreeMap<String, Vec<Value>> {
     for line in ran.out.lines() {
         let mut line: Value = serde_json::from_str(line).unwrap();
         let kind = line.as_object_mut().unwrap().shift_remove("kind");
-        last = kind.unwrap().as_str().unwrap().to_owned();
+        kind.unwrap().as_str().unwrap().clone_into(&mut last);
         lines.entry(last.clone()).or_default().push(line);
     }
     assert_eq!(last, "summary");
