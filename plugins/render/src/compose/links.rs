@@ -47,30 +47,13 @@ fn web_address(text: &str) -> Option<Url> {
     matches!(url.scheme(), "http" | "https").then_some(url)
 }
 
-/// The page of the site about one incident, or the start page for several.
-pub(super) fn site(envelope: &Envelope, ids: &[&str], groups: usize) -> Option<SiteLink> {
+/// The start page of the status site. An incident has no page of its own there yet.
+pub(super) fn site(envelope: &Envelope) -> Option<SiteLink> {
     let mut url = web_address(envelope.run.site_url.as_deref()?)?;
-    let (label, short_label) = match ids {
-        [id] if !id.is_empty() => {
-            url.path_segments_mut()
-                .ok()?
-                .pop_if_empty()
-                .extend(["incidents", id, ""]);
-            ("The incident on the status site", format!("Incident {id}"))
-        }
-        _ => {
-            url.path_segments_mut().ok()?.pop_if_empty().push("");
-            let label = match groups {
-                0 => "The status site",
-                1 => "The incidents on the status site",
-                _ => "All incidents on the status site",
-            };
-            (label, "Status site".to_owned())
-        }
-    };
+    url.path_segments_mut().ok()?.pop_if_empty().push("");
     Some(SiteLink {
-        label: label.to_owned(),
-        short_label,
+        label: "The status site".to_owned(),
+        short_label: "Status site".to_owned(),
         url: url.into(),
     })
 }

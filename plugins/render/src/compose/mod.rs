@@ -304,21 +304,10 @@ impl<'a> Report<'a> {
     }
 
     fn site(&self) -> Option<crate::message::SiteLink> {
-        let told = self.news.iter().chain(&self.closed);
-        let shown = self
-            .shows_open()
-            .then_some(&self.open)
-            .into_iter()
-            .flatten();
-        let ids: Vec<&str> = told
-            .chain(shown)
-            .map(|incident| incident.id.as_str())
-            .collect();
-        if !self.has_news() && ids.is_empty() {
+        let shows_open = self.shows_open() && !self.open.is_empty();
+        if !self.has_news() && !shows_open && self.news.is_empty() && self.closed.is_empty() {
             return None;
         }
-        let groups = Group::all(&self.news, self.envelope).len()
-            + Group::all(&self.closed, self.envelope).len();
-        links::site(self.envelope, &ids, groups)
+        links::site(self.envelope)
     }
 }
