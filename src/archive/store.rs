@@ -6,7 +6,7 @@
 //! The ledger's entry about a URL's last capture decides between capture and revisit. Redirects are
 //! captured when they are new or have changed. A failure without any response is recorded once, when
 //! it begins. An error page or an incomplete body is captured whenever it differs from the one that was
-//! captured last, up to [`MAX_BAD_RESPONSES`] times while the state of its URL lasts.
+//! captured last, up to `MAX_BAD_RESPONSES` times while the state of its URL lasts.
 
 use std::fmt;
 use std::path::{Path, PathBuf};

@@ -11,7 +11,7 @@ use crate::{coding, page};
 /// The bytes at the end of the redirects, decoded, if a record can promise them.
 ///
 /// # Errors
-/// The classification that a promise of bytes would have. Unlike [`classify`], a redirect is not
+/// The classification that a promise of bytes would have. Unlike `classify`, a redirect is not
 /// enough: it has to lead to a complete response with a status that stands for the content itself, and
 /// with the type that the URL promises.
 pub fn promisable(

@@ -4,12 +4,10 @@
 //! the issue. Other changes of the counts only rewrite the body, since an edit notifies nobody. More
 //! than five incidents of one run share one issue.
 //!
-//! No service has an id that makes a repeated request harmless, so an issue carries a [marker] in its
+//! No service has an id that makes a repeated request harmless, so an issue carries a marker in its
 //! body, and every delivery looks for the issue before it opens one. `service` hides the differences
 //! of the three interfaces, `session` makes requests within their limits, `thread` groups incidents,
 //! `delivery` compares a thread with its issue.
-//!
-//! [marker]: marker::Marker
 #![forbid(unsafe_code)]
 
 mod delivery;
