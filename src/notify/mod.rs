@@ -123,11 +123,12 @@ impl Notifiers {
             let Some(told) = audience::told(envelope, name, audience) else {
                 continue;
             };
-            let planned = configured.deliveries(&told.envelope);
-            let planned = planned.map_err(anyhow::Error::msg)?;
-            outbox.put(name, settings, &told.envelope, &planned)?;
+            // The next try plans the deliveries of a notifier that crashes now.
+            let planned = configured.deliveries(&told.envelope).ok();
+            outbox.put(name, settings, &told.envelope, planned.as_deref())?;
             let mut facts = told.remember;
-            facts.extend(planned.into_iter().flat_map(|plan| plan.remember));
+            let planned = planned.into_iter().flatten();
+            facts.extend(planned.flat_map(|plan| plan.remember));
             facts.sort();
             facts.dedup();
             memory.remember(name, &facts)?;
@@ -510,13 +511,22 @@ mod tests {
 
     use super::*;
 
-    /// A notifier that panics while it delivers, or delivers.
+    /// A notifier that panics while it plans, while it delivers, or never.
     struct Fragile {
-        panics: bool,
+        panics: Option<Step>,
     }
+
+    #[derive(Debug, Clone, Copy, PartialEq, Eq)]
+    enum Step {
+        Planning,
+        Delivering,
+    }
+
+    const CRASH: &str = "the reply has no code\x1b[2J";
 
     impl Notifier for Fragile {
         fn deliveries(&self, _: &Envelope) -> Vec<PlannedDelivery> {
+            assert!(self.panics != Some(Step::Planning), "{CRASH}");
             vec![PlannedDelivery {
                 id: "only".to_owned(),
                 about: String::new(),
@@ -533,7 +543,7 @@ mod tests {
         ) -> DeliveryFuture<'a> {
             Box::pin(async move {
                 tokio::time::sleep(Duration::from_millis(1)).await;
-                assert!(!self.panics, "the reply has no code\x1b[2J");
+                assert!(self.panics != Some(Step::Delivering), "{CRASH}");
                 report(Delivery::delivered("only", "taken"));
             })
         }
@@ -556,23 +566,36 @@ mod tests {
             settings: String::new(),
             notifier: Box::new(Fragile { panics }),
         };
-        let notifiers = Notifiers(vec![configured("first", true), configured("second", false)]);
+        let notifiers = Notifiers(vec![
+            configured("first", Some(Step::Planning)),
+            configured("second", Some(Step::Delivering)),
+            configured("third", None),
+        ]);
         notifiers.post(&outbox, &envelope, &()).unwrap();
         let now = || Timestamp::UNIX_EPOCH;
+        let crashed = |name: &str| {
+            format!(
+                "the notifier {name} crashed, which is a fault of urldb: the reply has no \
+                 code\u{fffd}[2J"
+            )
+        };
         for run in 1..3 {
             let standings = notifiers.deliver(&outbox, &envelope, now, &()).unwrap();
-            let [first, second] = &standings[..] else {
+            let [first, second, third] = &standings[..] else {
                 panic!("{standings:?}");
             };
-            assert_eq!(first.waiting.len(), 1);
-            assert_eq!(first.waiting[0].attempts(), run);
-            let kept = format!("{:?}", first.waiting[0]);
-            let message = "the notifier first crashed, which is a fault of urldb: the reply has no \
-                           code\u{fffd}[2J";
-            assert!(kept.contains(message), "{kept}");
-            assert_eq!((second.waiting.len(), second.errors.len()), (0, 0));
-            assert_eq!(second.delivered.len(), usize::from(run == 1));
+            assert_eq!((first.waiting.len(), second.waiting.len()), (1, 1));
+            assert_eq!(first.errors, [crashed("first")]);
+            assert_eq!(second.waiting[0].attempts(), run);
+            let kept = format!("{:?}", second.waiting[0]);
+            assert!(kept.contains(&crashed("second")), "{kept}");
+            assert_eq!((third.waiting.len(), third.errors.len()), (0, 0));
+            assert_eq!(third.delivered.len(), usize::from(run == 1));
         }
+        // What could not be planned is delivered by a later version that does not crash.
+        let mended = Notifiers(vec![configured("first", None)]);
+        let standings = mended.deliver(&outbox, &envelope, now, &()).unwrap();
+        assert_eq!(standings[0].delivered.len(), 1);
     }
 
     #[test]

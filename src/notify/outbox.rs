@@ -35,7 +35,7 @@ struct MessageFile {
     /// Digest of the notifier's section of urldb.toml when the deliveries were planned.
     #[serde(default)]
     settings: String,
-    /// Every delivery of the report; absent in a file of an earlier version, which planned none.
+    /// Every delivery of the report; absent until they are planned.
     deliveries: Option<Vec<KeptDelivery>>,
     envelope: Envelope,
 }
@@ -91,13 +91,14 @@ impl Outbox {
         Self(ledger.join("outbox"))
     }
 
-    /// Adds a report for one notifier. Adding the same report twice changes nothing.
+    /// Adds a report for one notifier. Adding the same report twice changes nothing. The next try plans
+    /// the deliveries if they are not `planned`.
     pub(super) fn put(
         &self,
         notifier: &str,
         settings: &str,
         envelope: &Envelope,
-        planned: &[PlannedDelivery],
+        planned: Option<&[PlannedDelivery]>,
     ) -> anyhow::Result<()> {
         let folder = self.0.join(notifier);
         let path = folder.join(format!("{}.json", envelope.run.id));
@@ -106,7 +107,7 @@ impl Outbox {
         let content = MessageFile {
             protocol: PROTOCOL,
             settings: settings.to_owned(),
-            deliveries: Some(planned.iter().map(KeptDelivery::new).collect()),
+            deliveries: planned.map(|planned| planned.iter().map(KeptDelivery::new).collect()),
             envelope: envelope.clone(),
         };
         Message { path, content }.save()
@@ -228,7 +229,7 @@ impl Message {
     /// Follows a change of the notifier's settings, whose digest is `settings`: deliveries that failed
     /// are due again, new recipients are added, and recipients that people removed are dropped.
     pub(super) fn follow_settings(&mut self, settings: &str, planned: &[PlannedDelivery]) {
-        if self.content.settings != settings {
+        if self.content.settings != settings || self.content.deliveries.is_none() {
             self.retry_failed();
             let old = self.content.deliveries.take().unwrap_or_default();
             let kept = |plan: &PlannedDelivery| {
