@@ -91,7 +91,7 @@ pub(super) fn run(args: &RunArgs, context: &mut Context) -> anyhow::Result<ExitC
     outcome::print_standings(&outcome, standings, args.format, context)?;
     drop(stopped);
     if args.github {
-        github::write(&outcome, standings)?;
+        github::write(&outcome, standings, args.format)?;
     }
     delivered?;
     Ok(exit(&outcome, interrupted))

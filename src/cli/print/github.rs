@@ -9,6 +9,7 @@ use urldb_render::{Scope, annotations, markdown};
 
 use super::outcome::message;
 use super::standing::deliveries;
+use super::style::ReportFormat;
 use crate::ambient::Ambient;
 use crate::notify::Standing;
 use crate::run::Outcome;
@@ -32,12 +33,21 @@ impl Drop for CommandsStopped {
     }
 }
 
-/// Writes annotations to standard output, and the summary to where the runner wants it.
-pub(crate) fn write(outcome: &Outcome, standings: &[Standing]) -> anyhow::Result<()> {
+/// Writes annotations, and the summary to where the runner wants it. Runners read annotations from
+/// standard error too, where they stand if standard output has a report for programs.
+pub(crate) fn write(
+    outcome: &Outcome,
+    standings: &[Standing],
+    format: ReportFormat,
+) -> anyhow::Result<()> {
     let message = message(outcome, Scope::Run, &deliveries(standings));
-    io::stdout()
-        .lock()
-        .write_all(annotations(&message).as_bytes())?;
+    let annotations = annotations(&message);
+    match format {
+        ReportFormat::Human => io::stdout().write_all(annotations.as_bytes())?,
+        // The report is the same annotations.
+        ReportFormat::Github => {}
+        _ => io::stderr().write_all(annotations.as_bytes())?,
+    }
     let Some(path) = std::env::var_os("GITHUB_STEP_SUMMARY") else {
         return Ok(());
     };

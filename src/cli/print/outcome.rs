@@ -3,7 +3,6 @@
 use super::output;
 use std::io::{self, Write};
 
-use jiff::Timestamp;
 use serde::Serialize;
 use urldb_protocol::{Envelope, JobResult};
 use urldb_render::{Deliveries, Message, Scope, TerminalOptions};
@@ -13,6 +12,7 @@ use super::attempts::AttemptLog;
 use super::standing;
 use super::style::{self, DIM, ReportFormat, paint};
 use super::{junit, lines, sarif};
+use crate::ambient::Ambient;
 use crate::cli::Context;
 use crate::notify::Standing;
 use crate::run::Outcome;
@@ -34,41 +34,38 @@ pub(crate) fn print(
     format: ReportFormat,
     context: &Context,
 ) -> anyhow::Result<()> {
+    // Deliveries come later: people see the findings first.
+    let message = || Message {
+        notified: None,
+        ..message(outcome, scope, &Deliveries::default())
+    };
+    if format != ReportFormat::Human {
+        // The report is for programs; this is for whoever started them.
+        attempts.write(&mut output::stderr())?;
+    }
     match format {
         ReportFormat::Human => {
             let mut out = output::stdout();
             attempts.write(&mut out)?;
             write_notes(&mut out, outcome, context)?;
-            // Deliveries come later: people see the findings first.
-            let message = Message {
-                notified: None,
-                ..message(outcome, scope, &Deliveries::default())
-            };
-            let text = urldb_render::terminal(&message, terminal_options(context));
+            let text = urldb_render::terminal(&message(), terminal_options(context));
             out.write_all(text.as_bytes())?;
         }
         ReportFormat::Json => {
-            // The document is for programs; this is for whoever started them.
-            let mut err = output::stderr();
-            attempts.write(&mut err)?;
-            write_mistakes(&mut err, outcome)?;
+            write_mistakes(&mut output::stderr(), outcome)?;
             write_json(&mut io::stdout().lock(), outcome)?;
         }
         ReportFormat::Jsonl => {
-            let mut err = output::stderr();
-            attempts.write(&mut err)?;
-            write_mistakes(&mut err, outcome)?;
+            write_mistakes(&mut output::stderr(), outcome)?;
             lines::write(&mut io::stdout().lock(), &outcome.envelope)?;
         }
         ReportFormat::Junit => {
-            attempts.write(&mut output::stderr())?;
             let mut out = io::BufWriter::new(output::stdout());
             let results = outcome.results.as_deref().unwrap_or_default();
             junit::write(&mut out, &outcome.envelope, results)?;
             out.flush()?;
         }
         ReportFormat::Sarif => {
-            attempts.write(&mut output::stderr())?;
             sarif::write(
                 &mut io::stdout().lock(),
                 &outcome.envelope,
@@ -76,21 +73,12 @@ pub(crate) fn print(
             )?;
         }
         ReportFormat::Markdown => {
-            let message = message(outcome, scope, &Deliveries::default());
-            let message = Message {
-                notified: None,
-                ..message
-            };
-            attempts.write(&mut output::stderr())?;
-            io::stdout()
-                .lock()
-                .write_all(urldb_render::markdown(&message).as_bytes())?;
+            let text = urldb_render::markdown(&message());
+            io::stdout().lock().write_all(text.as_bytes())?;
         }
         ReportFormat::Github => {
-            let message = message(outcome, scope, &Deliveries::default());
-            io::stdout()
-                .lock()
-                .write_all(urldb_render::annotations(&message).as_bytes())?;
+            let text = urldb_render::annotations(&message());
+            io::stdout().lock().write_all(text.as_bytes())?;
         }
     }
     print_troubles(&outcome.troubles);
@@ -109,7 +97,7 @@ pub(crate) fn print_standings(
         let text = urldb_render::terminal_notified(&message, terminal_options(context));
         output::stdout().write_all(text.as_bytes())?;
     }
-    standing::print_faults(standings, Timestamp::now());
+    standing::print_faults(standings, (Ambient::SYSTEM.now)());
     Ok(())
 }
 

@@ -3,7 +3,7 @@
 use std::io::{self, Write};
 
 use jiff::Timestamp;
-use urldb_render::{Deliveries, StuckMessages, Text};
+use urldb_render::{Deliveries, StuckMessages, Text, numbers};
 use urldb_text::sanitize;
 
 use super::output;
@@ -193,16 +193,16 @@ pub(crate) fn write_commands(out: &mut impl Write, commands: &[(&str, String)]) 
     Ok(())
 }
 
-/// `2026-11-24 04:17 UTC`.
+/// `2026-11-24 04:17 UTC`, for lines that are not broken.
 pub(crate) fn moment(time: Timestamp) -> String {
-    time.strftime("%Y-%m-%d %H:%M UTC").to_string()
+    numbers::with_spaces(&numbers::moment(time))
 }
 
 /// The moment, and in brackets its age, if that is at least a day.
 fn moment_and_age(time: Timestamp, now: Timestamp) -> String {
-    let days = now.duration_since(time).as_hours() / 24;
-    match u64::try_from(days) {
-        Ok(days @ 1..) => format!("{} ({})", moment(time), count(days, "day")),
-        _ => moment(time),
+    if now.duration_since(time).as_hours() < 24 {
+        return moment(time);
     }
+    let age = numbers::with_spaces(&numbers::age(time, now));
+    format!("{} ({age})", moment(time))
 }
