@@ -85,6 +85,35 @@ pub struct Incident {
 }
 
 impl Incident {
+    /// An incident without URLs and evidence that no run has named yet.
+    pub fn group(phase: Phase, host: String, state: State, since: Timestamp) -> Self {
+        Self {
+            id: String::new(),
+            key: String::new(),
+            phase,
+            host,
+            state,
+            reason: None,
+            redirect: None,
+            since,
+            opened_by: String::new(),
+            opened: None,
+            closed: None,
+            closed_because: None,
+            merged_into: None,
+            last_good: None,
+            runs: 0,
+            host_urls: 0,
+            urls: Vec::new(),
+            added: 0,
+            left: 0,
+            evidence: Evidence::default(),
+            threads: BTreeMap::new(),
+            silent: false,
+            reminder: false,
+        }
+    }
+
     /// The URLs that are affected after the run.
     pub fn affected(&self) -> impl Iterator<Item = &AffectedUrl> {
         self.urls.iter().filter(|url| !url.left)

@@ -482,29 +482,9 @@ fn unconfirmed_and_unknown(outcomes: Vec<&UrlOutcome>, now: Timestamp) -> Vec<In
 /// An incident without URLs that is known to nobody.
 fn group(phase: Phase, host: String, cause: &Cause, since: Timestamp) -> Incident {
     Incident {
-        id: String::new(),
-        key: String::new(),
-        phase,
-        host,
-        state: cause.state,
         reason: cause.reason.clone(),
         redirect: cause.redirect.clone(),
-        since,
-        opened_by: String::new(),
-        opened: None,
-        closed: None,
-        closed_because: None,
-        merged_into: None,
-        last_good: None,
-        runs: 0,
-        host_urls: 0,
-        urls: vec![],
-        added: 0,
-        left: 0,
-        evidence: Evidence::default(),
-        threads: BTreeMap::new(),
-        reminder: false,
-        silent: false,
+        ..Incident::group(phase, host, cause.state, since)
     }
 }
 

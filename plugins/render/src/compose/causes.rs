@@ -5,7 +5,7 @@ use std::collections::{BTreeMap, BTreeSet};
 use jiff::Timestamp;
 use url::Url;
 use urldb_protocol::{
-    AffectedUrl, Change, Envelope, Evidence, Finding, Incident, Phase, Reason, State,
+    AffectedUrl, Change, ClosedBecause, Envelope, Evidence, Finding, Incident, Phase, Reason, State,
 };
 
 use super::{Lookup, Scope};
@@ -240,7 +240,7 @@ pub(super) fn all_incidents(envelope: &Envelope, scope: Scope<'_>) -> Vec<Incide
             );
             let group = groups
                 .entry(key)
-                .or_insert_with(|| empty(finding, phase, envelope));
+                .or_insert_with(|| broken(finding, phase, envelope));
             group
                 .urls
                 .push(affected(&finding.url, &finding.file, finding.line));
@@ -300,28 +300,11 @@ fn phase_rank(phase: Phase) -> u8 {
     }
 }
 
-fn empty(finding: &Finding, phase: Phase, envelope: &Envelope) -> Incident {
+fn broken(finding: &Finding, phase: Phase, envelope: &Envelope) -> Incident {
     let requests = u32::try_from(finding.attempts).unwrap_or(u32::MAX);
+    let since = finding.since.unwrap_or(envelope.run.started);
     Incident {
-        id: String::new(),
-        key: String::new(),
-        phase,
-        host: host_of(&finding.url),
-        state: finding.state,
         reason: finding.reason.clone(),
-        redirect: None,
-        since: finding.since.unwrap_or(envelope.run.started),
-        opened_by: String::new(),
-        opened: None,
-        closed: None,
-        closed_because: None,
-        merged_into: None,
-        last_good: None,
-        runs: 0,
-        host_urls: 0,
-        urls: Vec::new(),
-        added: 0,
-        left: 0,
         evidence: Evidence {
             url: finding.url.clone(),
             detail: finding.message.clone(),
@@ -330,38 +313,16 @@ fn empty(finding: &Finding, phase: Phase, envelope: &Envelope) -> Incident {
             not_archived: finding.not_archived.clone(),
             ..Evidence::default()
         },
-        threads: BTreeMap::new(),
-        silent: false,
-        reminder: false,
+        ..Incident::group(phase, host_of(&finding.url), finding.state, since)
     }
 }
 
 fn solved(change: &Change, envelope: &Envelope) -> Incident {
     let since = change.from_since.unwrap_or(change.since);
     Incident {
-        id: String::new(),
-        key: String::new(),
-        phase: Phase::Closed,
-        host: host_of(&change.url),
-        state: change.from,
-        reason: None,
-        redirect: None,
-        since,
-        opened_by: String::new(),
-        opened: None,
         closed: Some(envelope.run.started),
-        closed_because: Some(urldb_protocol::ClosedBecause::Recovered),
-        merged_into: None,
-        last_good: None,
-        runs: 0,
-        host_urls: 0,
-        urls: Vec::new(),
-        added: 0,
-        left: 0,
-        evidence: Evidence::default(),
-        threads: BTreeMap::new(),
-        silent: false,
-        reminder: false,
+        closed_because: Some(ClosedBecause::Recovered),
+        ..Incident::group(Phase::Closed, host_of(&change.url), change.from, since)
     }
 }
 
