@@ -21,7 +21,7 @@ use urldb_protocol::{
 pub use program::{Error, find};
 
 /// The only delivery of a report.
-const DELIVERY: &str = "command";
+const DELIVERY: &str = PlannedDelivery::REPORT;
 
 /// What the command notifier needs to know.
 #[derive(Debug, Clone)]
@@ -71,12 +71,7 @@ impl CommandNotifier {
 
 impl Notifier for CommandNotifier {
     fn deliveries(&self, envelope: &Envelope) -> Vec<PlannedDelivery> {
-        vec![PlannedDelivery {
-            id: DELIVERY.to_owned(),
-            about: format!("report of run {}", envelope.run.id),
-            to: self.destination(),
-            remember: Vec::new(),
-        }]
+        vec![PlannedDelivery::of_report(envelope, self.destination())]
     }
 
     fn deliver<'a>(

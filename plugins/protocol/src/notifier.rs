@@ -58,6 +58,21 @@ pub struct PlannedDelivery {
     pub remember: Vec<Remembered>,
 }
 
+impl PlannedDelivery {
+    /// The id of the one delivery of a notifier that delivers each report as a whole.
+    pub const REPORT: &str = "report";
+
+    /// The one delivery of a notifier that delivers each report as a whole. `to` is the destination.
+    pub fn of_report(envelope: &Envelope, to: String) -> Self {
+        Self {
+            id: Self::REPORT.to_owned(),
+            about: format!("report of run {}", envelope.run.id),
+            to,
+            remember: Vec::new(),
+        }
+    }
+}
+
 /// A fact that a notifier needs in later runs. Later envelopes contain the fact in
 /// [`Incident::threads`](crate::Incident::threads).
 #[derive(Debug, Clone, PartialEq, Eq, PartialOrd, Ord, Serialize, Deserialize, JsonSchema)]

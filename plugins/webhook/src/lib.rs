@@ -18,7 +18,7 @@ use body::Body;
 use urldb_text::Secrets;
 
 /// The only delivery of a report.
-const DELIVERY: &str = "webhook";
+const DELIVERY: &str = PlannedDelivery::REPORT;
 
 /// Most bytes that are read of an answer.
 const LARGEST_ANSWER: usize = 64 << 10;
@@ -133,12 +133,7 @@ fn secrets(url: &Url, others: &[String], signing_key: Option<&str>) -> Secrets {
 
 impl Notifier for WebhookNotifier {
     fn deliveries(&self, envelope: &Envelope) -> Vec<PlannedDelivery> {
-        vec![PlannedDelivery {
-            id: DELIVERY.to_owned(),
-            about: format!("report of run {}", envelope.run.id),
-            to: self.destination(),
-            remember: Vec::new(),
-        }]
+        vec![PlannedDelivery::of_report(envelope, self.destination())]
     }
 
     fn deliver<'a>(

@@ -5,7 +5,7 @@ use std::time::{Duration, Instant};
 
 use urldb_command::CommandNotifier;
 use urldb_protocol::DeliveryOutcome::{Delivered, Failed, Retry};
-use urldb_protocol::{Delivery, Notifier};
+use urldb_protocol::{Delivery, Notifier, PlannedDelivery};
 
 use crate::plugin::{Plugin, assert_gone, envelope, large_envelope};
 
@@ -127,7 +127,7 @@ fn a_delivery_that_is_given_up_leaves_no_process() {
         .enable_all()
         .build()
         .unwrap();
-    let (envelope, pending) = (envelope(), vec!["command".to_owned()]);
+    let (envelope, pending) = (envelope(), vec![PlannedDelivery::REPORT.to_owned()]);
     let report = |delivery: Delivery| panic!("{delivery:?}");
     let ids = plugin.folder.path().join("ids");
     runtime.block_on(async {
