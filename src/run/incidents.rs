@@ -6,8 +6,8 @@ use std::path::Path;
 
 use jiff::Timestamp;
 use urldb_protocol::{
-    AffectedUrl, CertificateDates, Evidence, Incident, Observed, Phase, Promised, Reason, RunInfo,
-    State, Totals,
+    AffectedUrl, CertificateDates, Evidence, Incident, Observed, Phase, Reason, RunInfo, State,
+    Totals,
 };
 use urldb_text::{Secrets, sanitize};
 use urldb_verdict::incident::{RunFacts, UrlOutcome, incidents_after};
@@ -481,7 +481,7 @@ fn evidence(recorded: &RecordedJob<'_>) -> Evidence {
     let count = |count: usize| u32::try_from(count).unwrap_or(u32::MAX);
     Evidence {
         url: job.url.to_string(),
-        promised: promised(job),
+        promised: report::promised(&job.promise),
         observed: seen.map_or_else(Observed::default, |seen| report::observed(job, seen)),
         detail: verdict.classification.observed.clone(),
         requests: count(observations.len()),
@@ -507,10 +507,6 @@ pub(super) fn certificate_dates(certificate: &Certificate) -> CertificateDates {
         // The server chooses the issuer's name.
         issuer: sanitize(common_name.unwrap_or_default()).into_owned(),
     }
-}
-
-fn promised(job: &Job) -> Promised {
-    report::promised(&job.promise)
 }
 
 /// The target of the redirect that brought about the state.

@@ -235,8 +235,6 @@ fn check_and_archive(
     messages.notes.extend(notes);
     let mut recorder = Recorder {
         run: options,
-        options: &config.check.verdict,
-        ambient: options.ambient,
         ledger,
         report,
         failures: FailureLog {

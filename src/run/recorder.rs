@@ -7,14 +7,13 @@ use std::collections::{BTreeMap, BTreeSet};
 use std::thread;
 
 use urldb_protocol::{CertificateDates, State};
-use urldb_verdict::{Job, JudgedJob, Observation, UrlStatus, Verdict, VerdictOptions};
+use urldb_verdict::{Job, JudgedJob, Observation, UrlStatus, Verdict};
 
 use super::failures::FailureLog;
 use super::incidents::{Outcomes, RecordedJob, certificate_dates};
 use super::past_runs::SharedLedger;
 use super::pool::Pool;
 use super::{RunOptions, pass_on_results};
-use crate::ambient::Ambient;
 use crate::archive::{Archive, ArchiveWriter, KnownCaptures, Missing, Stored, is_good};
 use crate::explain::explain;
 use crate::ledger::{Content, Entry};
@@ -32,8 +31,6 @@ const ALIAS: &str =
 /// Records the judged jobs of a run.
 pub(super) struct Recorder<'a> {
     pub(super) run: &'a RunOptions<'a>,
-    pub(super) options: &'a VerdictOptions,
-    pub(super) ambient: Ambient,
     /// Planning reads the ledger meanwhile.
     pub(super) ledger: &'a SharedLedger,
     pub(super) report: Report,
@@ -144,14 +141,14 @@ impl Recorder<'_> {
             self.trouble = trouble;
         }
         let JudgedJob { job, verdict, .. } = &judged;
-        let now = self.ambient.now_in_seconds();
+        let now = self.run.ambient.now_in_seconds();
         let mut ledger = self.ledger.lock();
         let previous = ledger.get(&job.key);
         let (url_status, transition) = UrlStatus::after(
             previous.map(|entry| &entry.url_status),
             verdict,
             now,
-            self.options,
+            &self.run.config.check.verdict,
         );
         let is_in_ledger = previous.is_some();
         let KnownCaptures {
