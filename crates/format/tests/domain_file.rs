@@ -319,14 +319,15 @@ fn names_and_keys() {
 
 #[test]
 fn misspelled_promises_are_errors_unless_declared() {
-    let text = "---\n---\n_path: /\ncategories:\n- deprecated\n- mine\n- redirect_ok\ncontent-sha265: a\nstate: b\n";
+    let text = "---\n---\n_path: /\ncategories:\n- deprecated\n- mine\n- redirect_ok\ncontent-sha265: a\nsha256: c\nstate: b\n";
     assert_snapshot!(findings(text), @r#"
     4:1: error[unknown-category]: urldb does not act on the category `redirect_ok` (did you mean `redirect-ok`?)
     8:1: error[unknown-key]: `content-sha265` means nothing here (did you mean `content-sha256`? If the key is your own, name it in urldb.toml: [lint] keys = ["content-sha265"])
-    9:1: error[unknown-key]: `state` means nothing here (did you mean `status`? If the key is your own, name it in urldb.toml: [lint] keys = ["state"])
+    9:1: error[unknown-key]: `sha256` means nothing here (did you mean `content-sha256`? If the key is your own, name it in urldb.toml: [lint] keys = ["sha256"])
+    10:1: error[unknown-key]: `state` means nothing here (did you mean `status`? If the key is your own, name it in urldb.toml: [lint] keys = ["state"])
     "#);
     let parsed = DomainFile::parse("example.com.yaml", text.as_bytes());
-    let left = lint_values(&parsed.file, &["state".to_owned()]);
+    let left = lint_values(&parsed.file, &["state".to_owned(), "sha256".to_owned()]);
     let codes: Vec<_> = left.iter().map(|finding| finding.code).collect();
     assert_eq!(codes, [Code::UnknownCategory, Code::UnknownKey]);
 }
