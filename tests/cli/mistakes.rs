@@ -22,10 +22,7 @@ fn watched() -> (Site, Sandbox) {
 
 /// The subjects of the mails since the last call.
 fn subjects(sandbox: &Sandbox) -> Vec<String> {
-    let mails = sandbox.mails();
-    for mail in sandbox.files("mail", ".eml") {
-        std::fs::remove_file(mail).unwrap();
-    }
+    let mails = sandbox.take_mails();
     let subjects = mails.iter().map(|mail| mail.header("Subject").to_owned());
     let mut subjects: Vec<_> = subjects.collect();
     subjects.sort();

@@ -9,7 +9,7 @@ use rcgen::{CertificateParams, KeyPair};
 use rustls::pki_types::PrivateKeyDer;
 use rustls::{ServerConfig, ServerConnection, StreamOwned};
 
-use crate::mime::mail_of;
+use crate::mime::{Mail, mail_of};
 use crate::sandbox::{Sandbox, eventually};
 use crate::site::{Site, promises};
 use crate::smtp::{CLOSE, Server, SmtpReplies, SmtpSession};
@@ -583,33 +583,29 @@ fn every_mistake_of_a_notifier_is_named_before_anything_is_fetched() {
 fn the_mails_about_one_incident_are_a_thread() {
     let (site, sandbox) = broken(closed_port());
     configure(&sandbox, "to = [\"me@example.test\"]\nfolder = \"mail\"\n");
-    sandbox.urldb(&["run"]).code(1);
-    sandbox.urldb(&["run"]).code(1);
-    assert_eq!(sandbox.mails().len(), 1, "what is known is no news");
+    let run = |code: i32| {
+        sandbox.urldb(&["run"]).code(code);
+        sandbox.take_mails()
+    };
+    let the_mail = |mut mails: Vec<Mail>, from: &str| {
+        assert_eq!(mails.len(), 1);
+        let mail = mails.remove(0);
+        let name = mail.header("From").split(" <").next();
+        assert_eq!(name, Some(format!("\"urldb ({from})\"").as_str()));
+        mail
+    };
+    let opening = the_mail(run(1), "broken");
+    assert!(run(1).is_empty(), "what is known is no news");
     configure(
         &sandbox,
         "to = [\"me@example.test\"]\nfolder = \"mail\"\nremind = \"1s\"\n",
     );
     std::thread::sleep(Duration::from_millis(1100));
-    sandbox.urldb(&["run"]).code(1);
-    assert_eq!(sandbox.mails().len(), 2, "a reminder");
+    let reminder = the_mail(run(1), "reminder");
     site.serve("/a", crate::support::Reply::ok("first"));
-    sandbox.urldb(&["run"]).code(0);
-    sandbox.urldb(&["run"]).code(0);
+    let recovery = the_mail(run(0), "recovered");
+    assert!(run(0).is_empty());
 
-    let mails = sandbox.mails();
-    let [opening, reminder, recovery] = &mails[..] else {
-        panic!("{} mails", mails.len());
-    };
-    let names = mails
-        .iter()
-        .map(|mail| mail.header("From").split(" <").next().unwrap());
-    let expected = [
-        "\"urldb (broken)\"",
-        "\"urldb (reminder)\"",
-        "\"urldb (recovered)\"",
-    ];
-    assert_eq!(names.collect::<Vec<_>>(), expected);
     let id = opening.header("Message-ID");
     assert!(id.ends_with(".mail@example.test>"), "{id}");
     let subject = format!("Re: {}", opening.header("Subject"));

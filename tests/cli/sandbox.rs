@@ -224,6 +224,15 @@ impl Sandbox {
             .collect()
     }
 
+    /// The mails since the last call, in no order if several came.
+    pub(crate) fn take_mails(&self) -> Vec<Mail> {
+        let mails = self.mails();
+        for file in self.files("mail", ".eml") {
+            fs::remove_file(file).unwrap();
+        }
+        mails
+    }
+
     /// The lines of the ledger's history.
     pub(crate) fn history(&self) -> Vec<serde_json::Value> {
         let text = self.read("status/history.jsonl");
