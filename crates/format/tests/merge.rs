@@ -343,6 +343,16 @@ fn a_record_that_occurs_twice_is_matched_by_its_content() {
     assert_eq!((text, conflicts.len()), (file(&["y", "z"]), 0));
     let (text, conflicts) = merged(&file(&["x", "x"]), &file(&["x"]), &file(&["x", "x", "y"]));
     assert_eq!((text, conflicts.len()), (file(&["x", "y"]), 0));
+    // What one side removed is not revived by another copy.
+    for theirs in [file(&["x", "x"]), file(&["x", "x", "x"])] {
+        let (text, conflicts) = merged(&file(&["x"]), &file(&[]), &theirs);
+        assert_eq!((text, conflicts.len()), (file(&[]), 0));
+    }
+    let changed = merged(&file(&["x"]), &file(&[]), &file(&["x", "y"])).1;
+    assert_eq!(changed.len(), 1);
+    assert_eq!(changed[0].kind, ConflictKind::RemovedAndChanged);
+    let changed = merged(&file(&["x"]), &file(&["x", "y"]), &file(&[])).1;
+    assert_eq!(changed.len(), 1);
 }
 
 #[test]
@@ -604,16 +614,16 @@ proptest! {
             return Ok(());
         };
         let (result, conflicts) = file(result);
-        let paths = |text: &str| -> BTreeSet<String> {
+        let identities = |text: &str| -> BTreeSet<_> {
             let parsed = DomainFile::parse("merge.yaml", text.as_bytes());
-            parsed.file.records().map(|it| it.record().path.clone()).collect()
+            parsed.file.records().map(|it| it.record().identity()).collect()
         };
         if conflicts.is_empty() {
-            let [b, o, t, all] = [&base, &ours, &theirs, &result].map(|text| paths(text));
-            for path in b.union(&o).chain(&t) {
-                let (in_b, in_o, in_t) = (b.contains(path), o.contains(path), t.contains(path));
+            let [b, o, t, all] = [&base, &ours, &theirs, &result].map(|text| identities(text));
+            for identity in b.union(&o).chain(&t) {
+                let [in_b, in_o, in_t] = [&b, &o, &t].map(|it| it.contains(identity));
                 let wanted = if in_b { in_o && in_t } else { in_o || in_t };
-                prop_assert_eq!(all.contains(path), wanted, "{}:\n{}", path, result);
+                prop_assert_eq!(all.contains(identity), wanted, "{:?}:\n{}", identity, result);
             }
             let parsed = DomainFile::parse("merge.yaml", result.as_bytes());
             if let Ok(canonical) = parsed.file.canonical() {

@@ -30,7 +30,8 @@ pub(super) fn match_records(files: [&DomainFile; 3], fold: bool) -> Vec<RecordVe
 }
 
 /// Matches records of one identity, which a version has more than once: records of equal content
-/// first, the others in the order of the file.
+/// first, the others in the order of the file. A record that one side adds to others of this identity,
+/// all of which the other side removed, is a change of the last of them, and so is not revived.
 fn match_repeated([base, ours, theirs]: [Vec<&RecordEntry>; 3]) -> Vec<RecordVersions<'_>> {
     let (of_ours, new_ours) = pair(&base, &ours);
     let (of_theirs, new_theirs) = pair(&base, &theirs);
@@ -38,8 +39,10 @@ fn match_repeated([base, ours, theirs]: [Vec<&RecordEntry>; 3]) -> Vec<RecordVer
     let known = known.map(|(base, (ours, theirs))| [Some(*base), ours, theirs]);
     let (partners, others) = pair(&new_ours, &new_theirs);
     let new = new_ours.iter().zip(partners);
-    let new = new.map(|(ours, theirs)| [None, Some(*ours), theirs]);
-    let others = others.into_iter().map(|theirs| [None, None, Some(theirs)]);
+    let removed_by = |side: &[&RecordEntry]| base.last().copied().filter(|_| side.is_empty());
+    let new = new.map(|(mine, other)| [removed_by(&theirs), Some(*mine), other]);
+    let others = others.into_iter();
+    let others = others.map(|other| [removed_by(&ours), None, Some(other)]);
     known.chain(new).chain(others).collect()
 }
 
