@@ -106,7 +106,9 @@ fn conflict_marker(line: &str) -> Option<char> {
     let rest = line.trim_start_matches(marker);
     // The attribute `conflict-marker-size` of git makes markers longer.
     let is_long = line.len() - rest.len() >= 7;
-    (is_long && (rest.is_empty() || rest.starts_with(' '))).then_some(marker)
+    // The line between the sides has no label; `======= a: b` is a key.
+    let is_labelled = rest.starts_with(' ') && marker != '=';
+    (is_long && (rest.is_empty() || is_labelled)).then_some(marker)
 }
 
 /// The first forbidden character of a line and its column, from 1. Forbidden are controls other

@@ -318,6 +318,13 @@ fn names_and_keys() {
 }
 
 #[test]
+fn a_key_of_equals_signs_is_no_conflict() {
+    let text = "---\n---\n======= a: b\n_path: /\n";
+    let file = DomainFile::parse("example.com.yaml", text.as_bytes()).file;
+    assert_eq!(file.canonical().unwrap(), text);
+}
+
+#[test]
 fn misspelled_promises_are_errors_unless_declared() {
     let text = "---\n---\n_path: /\ncategories:\n- deprecated\n- mine\n- redirect_ok\ncontent-sha265: a\nsha256: c\nstate: b\n";
     assert_snapshot!(findings(text), @r#"
