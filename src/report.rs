@@ -93,7 +93,7 @@ pub struct Report {
     totals: Totals,
     archived: Vec<String>,
     results: Option<Vec<JobResult>>,
-    /// How long before it expires a certificate is a warning.
+    /// The time before its end from which a certificate is a warning.
     expiry_warning: Duration,
     /// One warning for each host.
     certificates: BTreeMap<String, Finding>,
@@ -528,7 +528,7 @@ fn result(judged: &ReportedJob<'_>, mismatch: Option<&CanonicalMismatch>) -> Job
     }
 }
 
-/// What a promise says, for reports.
+/// A promise, for reports.
 pub(crate) fn promised(promise: &Promise) -> Promised {
     Promised {
         length: promise.length,
@@ -542,7 +542,7 @@ pub(crate) fn promised(promise: &Promise) -> Promised {
     }
 }
 
-/// What an observation shows, for reports.
+/// An observation, for reports.
 pub(crate) fn observed(job: &Job, seen: &Observation) -> Observed {
     let last = seen.last();
     let body = seen.body.as_ref();

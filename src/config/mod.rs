@@ -1,4 +1,4 @@
-//! What urldb.toml says: one struct a section, every key with a default.
+//! The configuration in urldb.toml: one struct a section, every key with a default.
 //!
 //! [`discover`] finds the file and [`load`] reads it, and reports all mistakes in one pass. The
 //! command line overrides values of the result.
@@ -118,11 +118,11 @@ pub struct Lint {
 /// `[check]`: how URLs are fetched and judged.
 #[derive(Debug, Clone)]
 pub struct Check {
-    /// How requests are made.
+    /// The options of fetching.
     pub fetch: FetchOptions,
-    /// How answers are judged.
+    /// The options of verdicts.
     pub verdict: VerdictOptions,
-    /// How long before its end a certificate is worth a warning.
+    /// The time before its end from which a certificate is worth a warning.
     pub expiry_warning: Duration,
     /// Every how many days a static record is read in full, even if the server says that it has not
     /// changed.

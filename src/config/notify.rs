@@ -18,7 +18,7 @@ const LONGEST_TIMEOUT: Duration = Duration::from_secs(100);
 pub struct Notify {
     /// The type, with its keys.
     pub kind: NotifierKind,
-    /// What the notifier tells.
+    /// The audience of the notifier.
     pub audience: Audience,
     /// Digest of the whole section, and of which of its environment variables are set: 16 hexadecimal
     /// digits. A change means that a delivery that failed may work now.
@@ -44,7 +44,7 @@ impl Notify {
     }
 }
 
-/// What a notifier tells: which news, about which URLs.
+/// The news that a notifier tells, and the URLs that it tells of.
 #[derive(Debug, Clone, PartialEq, Eq)]
 pub struct Audience {
     /// The kinds of news.
@@ -55,7 +55,7 @@ pub struct Audience {
     pub categories: Vec<String>,
     /// Only URLs that are in one of these states, or were; all when empty.
     pub states: Vec<State>,
-    /// How often the notifier repeats what is still open; never when absent.
+    /// The interval of reminders about open incidents; without it, there are none.
     pub remind: Option<Duration>,
     /// Whether fewer URLs of an open incident are a reason for a report: an issue shows their number,
     /// and its edit tells nobody.
@@ -189,7 +189,7 @@ pub enum EmailTransport {
         server: String,
         /// Its port; the usual one of `security` when absent.
         port: Option<u16>,
-        /// How the connection is protected.
+        /// The protection of the connection.
         security: SmtpSecurity,
         /// User name.
         user: Option<String>,
@@ -206,7 +206,7 @@ pub enum EmailTransport {
     Folder(PathBuf),
 }
 
-/// How a connection to an SMTP server is protected.
+/// The protection of a connection to an SMTP server.
 #[derive(Debug, Clone, Copy, PartialEq, Eq)]
 pub enum SmtpSecurity {
     /// Not at all.

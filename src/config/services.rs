@@ -21,7 +21,7 @@ const LONGEST_LABEL: usize = 50;
 /// The begin of the name of a plugin's program; the type follows.
 const PLUGIN: &str = "urldb-notify-";
 
-/// How requests of a notifier are sent.
+/// The settings of a notifier's requests.
 #[derive(Debug, Clone)]
 pub struct NotifyHttp {
     /// Whether the URL may be plain http on another machine.
@@ -43,11 +43,11 @@ pub struct NotifyWebhook {
     pub secret_env: Option<String>,
     /// The name of the template that makes the body; without it, the body is the envelope.
     pub template: Option<String>,
-    /// What the template knows as `variables`.
+    /// The values of `variables` in the template.
     pub variables: BTreeMap<String, String>,
     /// A folder of templates that stand in for ours of the same name.
     pub templates: Option<PathBuf>,
-    /// How requests are sent.
+    /// The settings of requests.
     pub http: NotifyHttp,
 }
 
@@ -63,7 +63,7 @@ pub enum TextSource {
 /// The keys of a notifier that keeps issues.
 #[derive(Debug, Clone)]
 pub struct NotifyIssues {
-    /// Whose interface the server speaks.
+    /// The service whose interface the server has.
     pub service: Service,
     /// The repository.
     pub repository: String,
@@ -73,7 +73,7 @@ pub struct NotifyIssues {
     pub token_env: String,
     /// The labels of new issues.
     pub labels: Vec<String>,
-    /// How requests are sent.
+    /// The settings of requests.
     pub http: NotifyHttp,
 }
 

@@ -18,7 +18,7 @@ pub(crate) struct DomainIndex {
     spellings: HashMap<String, String>,
 }
 
-/// What is known of the records of one path, since several requests may have one path.
+/// The records of one path. Several requests may have one path.
 #[derive(Debug, Clone, Copy)]
 pub(crate) struct IndexedRecord {
     /// The first line of the first record, counted from 1.

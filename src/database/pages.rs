@@ -85,7 +85,7 @@ impl<'a> PageCheck<'a> {
         }
     }
 
-    /// What is wrong, by file and line.
+    /// The findings, by file and line.
     pub fn finish(mut self) -> Vec<Finding> {
         let mut pages: BTreeMap<_, Vec<RecordLocation>> = BTreeMap::new();
         for ((host, path, request), places) in self.records {
@@ -110,7 +110,7 @@ impl<'a> PageCheck<'a> {
     }
 }
 
-/// What is wrong with the records of one page.
+/// The findings about the records of one page.
 fn findings_of_page(host: &str, path: &str, places: &[RecordLocation]) -> Vec<Finding> {
     let is_own = |place: &&RecordLocation| place.host == host && place.has_path_of_page;
     // Of several, the one that is spelled as the page stays.

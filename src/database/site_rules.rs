@@ -28,7 +28,7 @@ pub struct LoadedRules {
     pub rules: SiteRules,
     /// Their files, sorted.
     pub files: Vec<PathBuf>,
-    /// What is wrong with them, by file and line.
+    /// The findings about the rules, by file and line.
     pub findings: Vec<Finding>,
 }
 
@@ -108,12 +108,12 @@ pub fn load(config: &Config) -> anyhow::Result<SiteRules> {
     Ok(loaded.rules)
 }
 
-/// What is wrong with the file of rules at `path`.
+/// The findings about the file of rules at `path`.
 pub fn check(path: &Path) -> Vec<Finding> {
     check_file(path).2
 }
 
-/// What is wrong with a file of rules of this name and content.
+/// The findings about a file of rules with this name and content.
 pub fn check_bytes(path: &Path, bytes: &[u8]) -> Vec<Finding> {
     compile(path, bytes).2
 }
@@ -210,7 +210,7 @@ fn compile(path: &Path, bytes: &[u8]) -> (Option<Script>, String, Vec<Finding>) 
     (script, source, findings)
 }
 
-/// What is wrong with a file as a whole.
+/// A finding about a file as a whole.
 fn bad_file(path: &Path, line: usize, message: &str) -> Finding {
     Finding::new(Code::RuleFile, line, message).in_file(path)
 }

@@ -295,7 +295,7 @@ impl Planner<'_> {
     }
 }
 
-/// What the first reading of one domain file has shown so far.
+/// The results of the first reading of one domain file so far.
 #[derive(Default)]
 struct Survey {
     mistakes: Vec<Mistake>,

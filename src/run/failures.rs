@@ -20,7 +20,7 @@ pub(super) struct FailureLog<'a> {
     pub(super) past: &'a [PastRun],
 }
 
-/// What is remembered of the failures of one URL after a run.
+/// The remembered failures of one URL after a run.
 pub(super) struct Failures {
     /// The ids of the runs in which it failed, oldest first.
     pub(super) runs: Vec<String>,

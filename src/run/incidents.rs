@@ -251,7 +251,7 @@ impl Outcomes {
     }
 }
 
-/// What a run needs to finish its incidents.
+/// The input for finishing the incidents of a run.
 pub(super) struct RunIncidents<'a> {
     pub(super) config: &'a Config,
     pub(super) run: &'a RunInfo,

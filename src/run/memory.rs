@@ -1,4 +1,4 @@
-//! What notifiers remember about incidents between runs: `threads` in the files of incidents.
+//! The notifiers' memory of incidents between runs: `threads` in the files of incidents.
 
 use std::path::{Path, PathBuf};
 use std::sync::{Mutex, MutexGuard, PoisonError};

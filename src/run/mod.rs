@@ -210,7 +210,7 @@ fn remove_strays(config: &Config, outbox: &Outbox, ledger_folder: &Path) {
     }
 }
 
-/// What a run knows of the runs before it.
+/// The facts of earlier runs that a run uses.
 #[derive(Clone, Copy)]
 struct RunHistory<'a> {
     /// The id of this run.

@@ -1,4 +1,4 @@
-//! What a run works with, and what it tells while it goes on.
+//! The input of a run, and its progress events.
 
 use std::collections::BTreeMap;
 
@@ -9,7 +9,7 @@ use crate::ambient::Ambient;
 use crate::config::Config;
 use crate::stop::Stop;
 
-/// What a run works with.
+/// The input of a run.
 pub struct RunOptions<'a> {
     /// The configuration.
     pub config: &'a Config,
@@ -21,14 +21,14 @@ pub struct RunOptions<'a> {
     pub stop: &'a Stop,
     /// Receives progress events.
     pub progress: &'a dyn Progress,
-    /// What becomes of the result of every job.
+    /// The destination of each job's result.
     pub results: Results,
     /// Whether the answers become promises: bodies longer than promised are read to their end, and
     /// other answers than promised are looked at twice.
     pub for_promise: bool,
 }
 
-/// What becomes of the result of every job of a run.
+/// The destination of the result of each job of a run.
 #[derive(Debug, Clone, Copy, PartialEq, Eq)]
 pub enum Results {
     /// Nothing: the report tells what is wrong.

@@ -20,7 +20,7 @@ pub struct Outcome {
     pub troubles: Vec<String>,
     /// Successes that are worth a line.
     pub notes: Vec<String>,
-    /// How late the run is, if it began much later than runs usually do.
+    /// The delay of the run, if it began much later than runs usually do.
     pub late: Option<String>,
     /// The exit code, by the table of docs/verdicts.md.
     pub exit_code: ExitCode,

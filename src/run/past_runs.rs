@@ -1,4 +1,4 @@
-//! What a run takes from earlier runs, and leaves to later ones.
+//! The facts that a run takes from earlier runs and leaves to later ones.
 
 use std::collections::BTreeSet;
 use std::sync::{Mutex, MutexGuard, PoisonError};

@@ -26,7 +26,7 @@ pub const UNSTABLE_REDIRECT: &str = "redirects elsewhere from one fetch to the n
 /// Most bytes that are read of a body that is not promised: enough to recognize a challenge.
 const PAGE_START: u64 = 64 << 10;
 
-/// What of an answer becomes a promise.
+/// The parts of a response that become a promise.
 #[derive(Debug, Clone, Copy, Default)]
 pub struct PromisedKeys {
     /// The length and the digest of the body.
@@ -57,7 +57,7 @@ impl PromisedKeys {
     }
 }
 
-/// What a URL serves, as far as it becomes a promise.
+/// The promisable parts of a URL's response.
 #[derive(Debug, Clone, Default)]
 pub struct ServedPromise {
     keys: PromisedKeys,
@@ -193,7 +193,7 @@ fn served(
     Ok(served)
 }
 
-/// What all of these observations show; `unstable` if they differ.
+/// The classification of all these observations; `unstable` if they differ.
 fn agreed<'a, T: PartialEq>(
     observations: impl Iterator<Item = &'a Observation>,
     rules: &[ChallengeRule],

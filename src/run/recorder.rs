@@ -36,7 +36,7 @@ pub(super) struct Recorder<'a> {
     pub(super) report: Report,
     /// Tells which URLs fail often.
     pub(super) failures: FailureLog<'a>,
-    /// What the incidents need to know.
+    /// The outcomes that incidents need.
     pub(super) outcomes: Outcomes,
     /// The certificates that each host has shown.
     pub(super) certificates: BTreeMap<String, BTreeSet<CertificateDates>>,

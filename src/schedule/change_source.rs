@@ -32,14 +32,14 @@ pub(super) enum ChangeSource {
     Polling,
 }
 
-/// What the event thread asks the watcher to do.
+/// The requests of the event thread to the watcher.
 #[derive(Debug, Default)]
 pub(super) struct EventSignal {
     pending: Mutex<PendingActions>,
     notify: Notify,
 }
 
-/// What events ask for.
+/// The effect of events.
 #[derive(Debug, Default, Clone, Copy)]
 pub(super) struct PendingActions {
     /// A file may have changed.

@@ -37,7 +37,7 @@ impl Contents {
         Ok(changed)
     }
 
-    /// How many domain files there are.
+    /// The number of domain files.
     pub(super) fn len(&self) -> usize {
         let files = self.files.keys();
         files.filter(|path| is_domain_file(path)).count()

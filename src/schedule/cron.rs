@@ -39,7 +39,7 @@ pub enum CronError {
     Count {
         /// The expression.
         expression: String,
-        /// How many fields it has.
+        /// The number of fields.
         count: usize,
     },
     /// One field cannot be read.
@@ -58,7 +58,7 @@ pub enum CronError {
     Zone {
         /// The given name.
         name: String,
-        /// What to write instead.
+        /// The expression to write instead.
         hint: String,
     },
     /// The `cron` crate rejected the translated expression.

@@ -18,7 +18,7 @@ use crate::stop::Stop;
 pub struct WatchOptions {
     /// The folder of domain files; it may be missing for a while.
     pub directory: PathBuf,
-    /// How long no event may come before a change counts.
+    /// The time without an event after which a change counts.
     pub debounce: Duration,
     /// Scan the files at this interval in place of file events, which network file systems lack.
     pub polling: Option<Duration>,

@@ -52,7 +52,7 @@ pub struct FieldError {
     pub field: &'static str,
     /// The text of the field.
     pub text: String,
-    /// What is wrong with the text.
+    /// The mistake in the text.
     pub problem: String,
     /// The numbers and names that the field allows.
     pub allowed: String,

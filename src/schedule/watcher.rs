@@ -79,7 +79,7 @@ impl Watcher {
         Ok((watcher, warning))
     }
 
-    /// How many domain files there are.
+    /// The number of domain files.
     pub(super) fn files(&self) -> usize {
         self.contents.len()
     }

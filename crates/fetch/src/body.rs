@@ -71,7 +71,7 @@ impl PagePrefix {
 /// Bodies up to this many bytes are kept even where large ones are not.
 const SMALL: u64 = 64 << 10;
 
-/// How far a body is read, and which bytes of it are kept.
+/// The limits of reading a body, and the part that is kept.
 #[derive(Debug, Clone, Copy)]
 pub(crate) struct BodyLimits {
     /// Most bytes of a body that may be as promised.

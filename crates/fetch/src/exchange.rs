@@ -38,7 +38,7 @@ const DECODE_SLICE: usize = 16 << 10;
 /// The permission to send one request.
 #[derive(Debug)]
 pub(crate) struct Permit {
-    /// How long the request keeps its slot while no response comes.
+    /// The time that the request keeps its slot while no response comes.
     pub(crate) slot_wait: Duration,
     /// Set once the head of the response has come.
     pub(crate) has_response: ResponseFlag,

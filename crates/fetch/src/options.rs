@@ -35,7 +35,7 @@ pub struct HostOptions {
     pub host_concurrency: usize,
     /// Shortest time between the starts of two requests.
     pub host_interval: Duration,
-    /// How long the host may send no response before its remaining jobs are given up.
+    /// The time without a response after which the remaining jobs of the host are given up.
     pub host_patience: Duration,
     /// Time limit of one fetch, redirects and body included.
     pub timeout: Duration,

@@ -33,7 +33,7 @@ struct UnansweredRequests {
 pub(crate) type ResponseFlag = Arc<AtomicBool>;
 
 impl UnansweredRequests {
-    /// How long the host has sent nothing; `None` once a head has come.
+    /// The time since the host's first request without any response; `None` once a head has come.
     fn silence(&self, now: Instant) -> Option<Duration> {
         let has_response = self.has_response.load(Ordering::Relaxed);
         (!has_response).then(|| now.saturating_duration_since(self.since))

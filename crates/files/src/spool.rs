@@ -30,7 +30,7 @@ impl Spool {
         Ok(())
     }
 
-    /// How many bytes it holds.
+    /// The number of bytes.
     pub fn length(&self) -> u64 {
         self.length
     }

@@ -145,7 +145,7 @@ impl FileParts {
 struct PartReader<R> {
     source: R,
     part_size: usize,
-    /// What was read, and is not part of the parts so far.
+    /// The bytes that were read and belong to no part yet.
     bytes: Vec<u8>,
     /// Whether `bytes` has the start of a document.
     has_document: bool,

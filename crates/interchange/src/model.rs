@@ -109,7 +109,7 @@ impl ListItem {
     }
 }
 
-/// What a notice means for the import.
+/// The effect of a notice on the import.
 #[derive(Debug, Clone, Copy, PartialEq, Eq, PartialOrd, Ord)]
 pub enum Weight {
     /// Nothing is lost.
@@ -129,11 +129,11 @@ pub enum Weight {
 pub struct Notice {
     /// Where.
     pub place: Location,
-    /// What it means.
+    /// The weight of the notice.
     pub weight: Weight,
     /// A stable code.
     pub code: String,
-    /// What it is, for people.
+    /// A description for people.
     pub message: String,
     /// The section of the format's specification, where it has sections.
     pub section: Option<&'static str>,

@@ -1,8 +1,8 @@
-//! What can be wrong in a text file: a code for each, which never changes its meaning.
+//! The codes of findings in text files. A code never changes its meaning.
 
 use std::fmt;
 
-/// How much a finding matters.
+/// The severity of a finding.
 #[derive(Debug, Clone, Copy, PartialEq, Eq, PartialOrd, Ord, Hash)]
 #[cfg_attr(
     feature = "schemars",
@@ -32,7 +32,7 @@ impl fmt::Display for Severity {
     }
 }
 
-/// What a finding is about.
+/// The subject of a finding.
 #[derive(Debug, Clone, Copy, PartialEq, Eq)]
 pub enum Subject {
     /// A domain file: `docs/findings.md`.
@@ -68,12 +68,12 @@ macro_rules! codes {
                 match self { $($(Self::$variant => $description,)*)* }
             }
 
-            /// How bad a finding with this code is.
+            /// The severity of findings with this code.
             pub fn severity(self) -> Severity {
                 match self { $($(Self::$variant => Severity::$severity,)*)* }
             }
 
-            /// What a finding with this code is about.
+            /// The subject of findings with this code.
             pub fn subject(self) -> Subject {
                 match self { $($(Self::$variant => Subject::$subject,)*)* }
             }

@@ -11,9 +11,9 @@ use crate::{Code, Severity, sanitize};
 /// Message and help are sanitized when they are given.
 #[derive(Debug, Clone, PartialEq, Eq)]
 pub struct Finding {
-    /// What it is.
+    /// The code of the finding.
     pub code: Code,
-    /// How bad it is.
+    /// The severity.
     pub severity: Severity,
     /// The file that has to change. `None` for a reader that is given text only.
     pub file: Option<PathBuf>,
@@ -21,11 +21,11 @@ pub struct Finding {
     pub line: usize,
     /// The column in characters, from 1.
     pub column: usize,
-    /// What is wrong, for people: lower case, without a full stop.
+    /// The mistake, for people: lower case, without a full stop.
     pub message: String,
-    /// What to do about it, when the message does not say.
+    /// The remedy, if the message does not contain it.
     pub help: Option<String>,
-    /// What stands there, when the message needs it.
+    /// The text at the place, if the message needs it.
     pub excerpt: Option<Excerpt>,
 }
 
@@ -121,14 +121,14 @@ impl fmt::Display for Finding {
 pub struct Excerpt {
     /// The line, or at most 120 characters of it.
     pub text: String,
-    /// How many characters of `text` are before those that are marked.
+    /// The number of characters of `text` before the marked ones.
     pub before: usize,
-    /// How many characters are marked, at least 1. They may go on behind `text`.
+    /// The number of marked characters, at least 1. The mark may extend behind `text`.
     pub length: usize,
 }
 
 impl Excerpt {
-    /// How many characters an excerpt shows, and how many of these before the marked ones.
+    /// The length of an excerpt in characters, and the part of it before the mark.
     const SHOWN: usize = 120;
     const BEFORE: usize = 60;
 

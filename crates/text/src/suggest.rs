@@ -38,7 +38,7 @@ fn folded(name: &str) -> String {
         .to_owned()
 }
 
-/// How many mistakes a name of so many characters may have.
+/// The number of typing mistakes that a name of this length may have.
 fn allowed(length: usize) -> usize {
     match length {
         0..=5 => 1,

@@ -1,4 +1,4 @@
-//! How long to wait before a retry.
+//! The wait before a retry.
 
 use std::time::Duration;
 

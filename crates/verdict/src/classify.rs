@@ -14,7 +14,7 @@ use crate::promise::Promise;
 use crate::warning::Warning;
 use crate::{backoff, coding, media_type};
 
-/// What one observation shows about the promise.
+/// The classification of one observation against the promise.
 #[derive(Debug, Clone, PartialEq, Eq)]
 pub struct Classification {
     /// The state.

@@ -106,7 +106,7 @@ pub struct Body {
     pub length: u64,
     /// SHA-256 of those bytes.
     pub sha256: [u8; 32],
-    /// How it ended.
+    /// The end of the body.
     pub end: BodyEnd,
     /// The failure that ended the reading of a [cut](BodyEnd::Cut) body, if there was one: a body
     /// that is too long differs in any case.
@@ -118,7 +118,7 @@ pub struct Body {
     pub bytes: Option<Spool>,
 }
 
-/// How a body ended.
+/// The end of a body.
 #[derive(Debug, Clone, Copy, PartialEq, Eq)]
 pub enum BodyEnd {
     /// The body ended where its framing said.

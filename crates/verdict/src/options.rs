@@ -1,10 +1,10 @@
-//! What the user configures about verdicts: `[check]` of urldb.toml.
+//! The user's settings for verdicts: `[check]` of urldb.toml.
 
 use std::time::Duration;
 
 use crate::challenge::ChallengeRule;
 
-/// How often a job is repeated within a run, and how many runs must agree.
+/// The number of attempts within a run, and the number of runs that must agree.
 #[derive(Debug, Clone)]
 pub struct VerdictOptions {
     /// Number of retries after a first fetch that was not good.
@@ -13,7 +13,7 @@ pub struct VerdictOptions {
     pub retry_wait: Duration,
     /// Number of consecutive runs that must see a doubtful state before it is believed.
     pub confirm: u32,
-    /// How long a URL must have been blocked before that is believed.
+    /// The time that a URL must have been blocked before the state is believed.
     pub blocked_after: Duration,
     /// The user's challenge rules, which come before the built-in ones.
     pub challenges: Vec<ChallengeRule>,

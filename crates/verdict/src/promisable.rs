@@ -1,4 +1,4 @@
-//! What of an answer a record can promise from now on.
+//! The parts of a response that a record can promise from now on.
 
 use urldb_protocol::{Reason, State};
 

@@ -1,6 +1,6 @@
-//! What a record promises.
+//! The promise of a record.
 
-/// What a record promises about the response.
+/// The promise of a record about the response.
 #[derive(Debug, Clone, Default, PartialEq, Eq)]
 pub struct Promise {
     /// Length of the body in bytes.

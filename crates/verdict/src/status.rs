@@ -1,4 +1,4 @@
-//! What is believed of a URL between runs.
+//! The believed state of a URL between runs.
 
 use jiff::Timestamp;
 use urldb_protocol::State;
@@ -7,7 +7,7 @@ use crate::classify::Classification;
 use crate::options::VerdictOptions;
 use crate::verdict::Verdict;
 
-/// What is believed of one job between runs.
+/// The believed state of one job between runs.
 #[derive(Debug, Clone, PartialEq, Eq)]
 pub struct UrlStatus {
     /// The believed state.
@@ -33,7 +33,7 @@ pub struct Pending {
     pub other: Option<Doubt>,
 }
 
-/// How long, and in how many runs, a kind of bad state has been seen.
+/// First sight and number of runs of one kind of bad state.
 #[derive(Debug, Clone, Copy, PartialEq, Eq)]
 pub struct Doubt {
     /// When the first of these runs saw it.

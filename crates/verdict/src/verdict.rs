@@ -6,7 +6,7 @@ use crate::classify::Classification;
 use crate::job::Job;
 use crate::observation::Observation;
 
-/// What all observations of a job in one run amount to.
+/// The verdict on all observations of a job in one run.
 #[derive(Debug, Clone, PartialEq, Eq)]
 pub struct Verdict {
     /// The state, its reason, and the texts for people.
@@ -43,6 +43,6 @@ pub struct JudgedJob {
     pub job: Job,
     /// All observations of the job in one run, oldest first.
     pub observations: Vec<Observation>,
-    /// What the observations amount to.
+    /// The classification of all observations together.
     pub verdict: Verdict,
 }

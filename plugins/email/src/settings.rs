@@ -44,7 +44,7 @@ pub struct SmtpServer {
     pub host: String,
     /// The TCP port.
     pub port: u16,
-    /// How the connection is protected.
+    /// The protection of the connection.
     pub security: Security,
     /// User and password, if the server wants a login.
     pub credentials: Option<Credentials>,

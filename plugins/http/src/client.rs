@@ -20,7 +20,7 @@ const MOST_HEADERS: usize = 100;
 /// Most bytes of an answer's head that are kept.
 const LARGEST_HEAD: usize = 64 << 10;
 
-/// How all requests of a notifier are sent.
+/// The settings of all requests of a notifier.
 #[derive(Debug, Clone)]
 pub struct Options {
     /// PEM of certificate authorities that are trusted in addition to those of the system.

@@ -12,7 +12,7 @@ use crate::session::Session;
 use crate::text;
 use crate::thread::{ISSUE, Thread};
 
-/// How far the clocks of this machine and of the service may differ.
+/// The largest expected difference between the clocks of this machine and of the service.
 const CLOCK_DIFFERENCE: SignedDuration = SignedDuration::from_hours(24);
 
 /// Delivers the threads one after the other, until a fault concerns them all.

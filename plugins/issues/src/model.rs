@@ -1,4 +1,4 @@
-//! What the three services have in common.
+//! The common model of the three services.
 
 /// An issue.
 #[derive(Debug, Clone, PartialEq, Eq)]

@@ -44,7 +44,7 @@ pub(crate) struct Session<'a> {
     backend: &'a Backend,
     /// When the next write may begin.
     next_write: Option<Instant>,
-    /// What is left of the patience with rate limits.
+    /// The remaining time for waiting on rate limits.
     patience: Duration,
 }
 
@@ -85,7 +85,7 @@ impl Backend {
 /// Whether the service can have a repository of this name.
 ///
 /// # Errors
-/// What would be right.
+/// The expected value.
 pub fn check_repository(service: Service, name: &str) -> Result<(), Error> {
     let is_plain = |part: &str| {
         let allowed = |char: char| char.is_ascii_alphanumeric() || matches!(char, '.' | '_' | '-');
@@ -479,7 +479,7 @@ impl Session<'_> {
     }
 }
 
-/// What the service says about a failure, as one harmless line.
+/// The service's message about a failure, as one sanitized line.
 fn message_of(answer: &Answer) -> String {
     let value: Value = serde_json::from_slice(&answer.body).unwrap_or_default();
     let text = ["message", "error"]

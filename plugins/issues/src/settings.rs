@@ -4,12 +4,12 @@ use std::time::Duration;
 
 use urldb_http::Options;
 
-/// What the notifier needs to know.
+/// The settings of the notifier.
 #[derive(Debug, Clone)]
 pub struct Settings {
     /// The notifier's name.
     pub name: String,
-    /// Whose interface the server speaks.
+    /// The service whose interface the server has.
     pub service: Service,
     /// The repository: `owner/name`; for GitLab also deeper groups, or the number of the project.
     pub repository: String,
@@ -21,7 +21,7 @@ pub struct Settings {
     pub token: Token,
     /// The labels of new issues.
     pub labels: Vec<String>,
-    /// How requests are sent.
+    /// The settings of requests.
     pub http: Options,
     /// The least time between two requests that write: services count faster writing as abuse.
     pub write_interval: Duration,
@@ -86,9 +86,9 @@ pub enum Error {
     /// The name of the repository.
     #[error("`repository` should be {expected}, not {found:?}")]
     Repository {
-        /// What would be right.
+        /// The expected value.
         expected: &'static str,
-        /// What it is.
+        /// The value found.
         found: String,
     },
     /// TLS or a file of certificates.

@@ -15,7 +15,7 @@ use crate::settings::{Error, Template};
 /// Most URLs in each list of a view: messages of chats are short.
 const MOST_URLS: usize = 100;
 
-/// What makes the body of a request: the envelope itself, or a template.
+/// The source of the request body: the envelope itself, or a template.
 #[derive(Debug)]
 pub(crate) struct Body(Option<ParsedTemplate>);
 

@@ -124,7 +124,7 @@ impl WebhookNotifier {
     }
 }
 
-/// What no message may show: the secrets, and the URL, which often is one.
+/// The texts that no message may show: the secrets, and the URL, which often is one.
 fn secrets(url: &Url, others: &[String], signing_key: Option<&str>) -> Secrets {
     let own = [url.as_str(), url.path(), url.query().unwrap_or_default()];
     let others = others.iter().map(String::as_str);

@@ -4,7 +4,7 @@ use std::collections::BTreeMap;
 
 use urldb_http::Options;
 
-/// What the webhook notifier needs to know.
+/// The settings of the webhook notifier.
 #[derive(Clone)]
 pub struct Settings {
     /// The notifier's name.
@@ -19,9 +19,9 @@ pub struct Settings {
     pub secrets: Vec<String>,
     /// The key of the signature in `X-Hub-Signature-256`.
     pub signing_key: Option<String>,
-    /// What makes the body; without a template, the body is the envelope.
+    /// The template of the body; without a template, the body is the envelope.
     pub template: Option<Template>,
-    /// How requests are sent.
+    /// The settings of requests.
     pub http: Options,
 }
 
@@ -32,7 +32,7 @@ pub struct Template {
     pub name: String,
     /// The text of the template.
     pub source: String,
-    /// What the template knows as `variables`, such as a topic.
+    /// The values of `variables` in the template, such as a topic.
     pub variables: BTreeMap<String, String>,
 }
 
@@ -50,7 +50,7 @@ pub enum Error {
     NoJson {
         /// The name of the template.
         name: String,
-        /// What is wrong, by line and column of the rendered text.
+        /// The mistake, by line and column of the rendered text.
         source: serde_json::Error,
     },
     /// The envelope cannot be written.

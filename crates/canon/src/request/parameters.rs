@@ -10,7 +10,7 @@ pub(super) struct Parameters {
     pairs: Vec<(String, String)>,
     /// The index in `pairs` of each name.
     indices: HashMap<String, usize>,
-    /// How often each name was added, where more than once.
+    /// The number of additions of each name that was added more than once.
     counts: HashMap<String, usize>,
     length: usize,
 }

@@ -8,7 +8,7 @@ use urldb_text::{Code, Cursor, Finding, Severity};
 #[derive(Debug, Default)]
 pub(crate) struct Report {
     found: Vec<(Range<usize>, Code, String)>,
-    /// How many of them are errors.
+    /// The number of errors among them.
     pub(crate) errors: usize,
 }
 

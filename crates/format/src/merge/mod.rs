@@ -76,7 +76,7 @@ pub enum Merged {
     File {
         /// The canonical text, with markers around each conflict.
         bytes: Vec<u8>,
-        /// What is left for a person, in the order of the lines.
+        /// The conflicts, in the order of the lines.
         conflicts: Vec<Conflict>,
     },
     /// One side removed the file, the other side changed it.
@@ -94,11 +94,11 @@ pub struct Conflict {
     /// The record's path, with its method unless that is GET; `the metadata`, or `the comments at
     /// the end`.
     pub about: String,
-    /// What the two sides did.
+    /// The changes of the two sides.
     pub kind: ConflictKind,
 }
 
-/// What the two sides of a conflict did.
+/// The changes of the two sides of a conflict.
 #[derive(Debug, Clone, PartialEq, Eq)]
 pub enum ConflictKind {
     /// Both changed these keys, sorted; empty if they changed comments only.

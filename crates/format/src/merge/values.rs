@@ -16,7 +16,7 @@ pub struct MergedMapping {
     pub conflicts: Vec<String>,
 }
 
-/// How a value merges that both sides changed in different ways.
+/// The merge of a value that both sides changed in different ways.
 #[derive(Debug, Clone, Copy, PartialEq, Eq)]
 pub enum ValueMerge {
     /// As a list whose order has no meaning: the additions and removals of both sides count.

@@ -23,9 +23,9 @@ pub const MAX_LINE: usize = 1024 * 1024;
 pub struct LineFault {
     /// The line, from 1.
     pub line: u64,
-    /// What it is.
+    /// The kind of fault.
     pub fault: Fault,
-    /// What became of it, for people.
+    /// The treatment of the item, for people.
     pub message: String,
 }
 

@@ -1,4 +1,4 @@
-//! What a run showed about one URL.
+//! The outcome of one URL in a run.
 
 use std::sync::Arc;
 
@@ -7,7 +7,7 @@ use urldb_protocol::{AffectedUrl, Evidence, Reason, State};
 use super::cause::{Cause, telling_redirect};
 use crate::status::UrlStatus;
 
-/// What a run showed about one URL, and what is believed about the URL after the run.
+/// The outcome of one URL in a run, and the believed state after the run.
 #[derive(Debug, Clone)]
 pub struct UrlOutcome {
     /// The URL.
@@ -22,9 +22,9 @@ pub struct UrlOutcome {
     pub categories: Arc<[String]>,
     /// The host that was asked; an alias, if the request went there.
     pub host: String,
-    /// Nobody is notified about the URL.
+    /// The URL is muted: no notifier names it.
     pub muted: bool,
-    /// What is believed after the run.
+    /// The URL status after the run.
     pub status: UrlStatus,
     /// Whether this run changed the believed state.
     pub is_news: bool,

@@ -20,7 +20,7 @@ struct World {
     last_complete: Option<Timestamp>,
 }
 
-/// What one run sees of one URL.
+/// The result of one URL in one run.
 #[derive(Debug, Clone)]
 struct Sight {
     path: String,

@@ -10,7 +10,7 @@ use urldb_protocol::{AffectedUrl, ClosedBecause, Evidence, Incident, Phase, Stat
 use super::cause::{Cause, incident_id, incident_key};
 use super::outcome::{LeftBecause, UrlOutcome};
 
-/// What the incidents need to know about the run.
+/// The facts about the run that incidents need.
 #[derive(Clone, Copy)]
 pub struct RunFacts<'a> {
     /// The id of the run.

@@ -1,4 +1,4 @@
-//! What planning needs to know besides the records.
+//! The input of planning besides the records.
 
 use std::sync::Arc;
 
@@ -12,7 +12,7 @@ use crate::job::{JobKey, Validators};
 /// Seconds in a day.
 const DAY: i64 = 24 * 60 * 60;
 
-/// How planning turns records into jobs.
+/// The options for turning records into jobs.
 #[derive(Debug, Clone, Copy)]
 pub struct PlanOptions {
     /// Most bytes of a body to read.
@@ -42,7 +42,7 @@ impl PlanOptions {
     }
 }
 
-/// How planning turns the records of one domain file into jobs.
+/// The options for turning the records of one domain file into jobs.
 #[derive(Debug, Clone, Copy)]
 pub struct FileOptions<'a> {
     /// The name of the file in messages.
@@ -75,7 +75,7 @@ pub enum KeptBodies {
     All,
 }
 
-/// What earlier runs have left behind about jobs.
+/// Facts of earlier runs about jobs.
 pub trait PastRuns {
     /// Whether the archive already holds content of this job with this digest, so that the bytes
     /// need not be kept again.

@@ -36,7 +36,7 @@ pub struct ChangedRecords {
     domains: BTreeMap<String, ChangedDomain>,
 }
 
-/// What has changed in one domain file.
+/// The changed records of one domain file.
 #[derive(Debug, Clone, PartialEq, Eq)]
 enum ChangedDomain {
     /// Every record, because the metadata of the file apply to all.
