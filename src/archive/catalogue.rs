@@ -2,11 +2,12 @@
 
 use std::cell::RefCell;
 use std::collections::HashMap;
-use std::path::{Component, Path, PathBuf};
+use std::path::PathBuf;
 
 use anyhow::Context;
-use urldb_warc::{CdxjIndex, CdxjLine, INDEX_FILE_NAME, REVISIT_MIME, StoredRequest};
+use urldb_warc::{CdxjIndex, CdxjLine, FileSource, REVISIT_MIME, StoredRequest};
 
+use super::files::ArchiveFiles;
 use super::keys::key_of;
 
 /// The message about an index that cannot be used.
@@ -15,7 +16,7 @@ const DAMAGED: &str = "the index is damaged; `urldb archive index` makes it anew
 /// An archive, looked up by its index.
 #[derive(Debug)]
 pub struct Catalogue {
-    pub(super) folder: PathBuf,
+    pub(super) files: ArchiveFiles,
     index: PathBuf,
     /// The index, opened by the first lookup.
     opened: RefCell<Option<CdxjIndex>>,
@@ -56,37 +57,21 @@ impl Capture {
 }
 
 impl Catalogue {
-    /// Opens the archive in a folder.
+    /// The captures in these files.
     ///
     /// # Errors
     /// When the archive has no index; the message says how to make one.
-    pub fn open(folder: &Path) -> anyhow::Result<Self> {
-        let index = folder.join(INDEX_FILE_NAME);
-        anyhow::ensure!(
-            index.is_file(),
-            "the archive at {} has no {INDEX_FILE_NAME}; `urldb archive index` makes one of its files",
-            folder.display()
-        );
+    pub fn open(files: ArchiveFiles) -> anyhow::Result<Self> {
         Ok(Self {
-            folder: folder.to_owned(),
-            index,
+            index: files.index()?,
+            files,
             opened: RefCell::default(),
         })
     }
 
-    /// The archive file that a line of the index is about.
-    pub fn file_of(&self, line: &CdxjLine) -> anyhow::Result<PathBuf> {
-        let name = Path::new(&line.filename);
-        // The index may come from somebody else's commit.
-        let is_inside = name
-            .components()
-            .all(|part| matches!(part, Component::Normal(_)));
-        anyhow::ensure!(
-            is_inside && !line.filename.is_empty(),
-            "the index names a file outside of the archive: {:?}",
-            line.filename
-        );
-        Ok(self.folder.join(name))
+    /// The archive file that a line of the index is about, for messages.
+    pub fn file_of(&self, line: &CdxjLine) -> PathBuf {
+        self.files.path_of(&line.filename)
     }
 
     /// All lines of the index, sorted by key and time.

@@ -4,6 +4,7 @@
 //! - [`bag`]: a `BagIt` folder of exported files.
 //! - [`catalogue`]: looks captures up in the index.
 //! - [`difference`]: where two contents differ.
+//! - [`files`]: lists and opens the files of an archive.
 //! - [`keys`]: the index keys of responses, also to other methods than GET.
 //! - `requests`: tells apart requests that share a key of the index.
 //! - [`retrieve`]: the verified bytes of a capture.
@@ -13,6 +14,7 @@ pub mod bag;
 pub mod catalogue;
 pub mod date;
 pub mod difference;
+pub mod files;
 mod job_response;
 pub mod keys;
 mod output_files;
@@ -23,6 +25,7 @@ pub mod store;
 pub use catalogue::{Capture, Catalogue};
 pub use date::PartialDate;
 pub use difference::ContentPair;
+pub use files::ArchiveFiles;
 pub use keys::Keys;
 pub use output_files::describe_recovered;
 pub use retrieve::{CaptureQuery, Payload};

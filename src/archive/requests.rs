@@ -4,13 +4,11 @@
 //! good JSON. So the request of a capture is read from its own record, and compared with the request
 //! that is asked for.
 
-use std::fs::File;
-use std::path::Path;
-
 use anyhow::Context;
 use serde_json::Value;
 use urldb_warc::{CdxjLine, Header, Reader, Record, RecordType, StoredRequest};
 
+use super::files::OpenedFile;
 use super::keys::key_of;
 use super::{Capture, Catalogue, date};
 
@@ -51,9 +49,9 @@ impl Catalogue {
 
     /// The request of a capture. It stands near the capture, in most archives after it.
     fn request_of(&self, line: &CdxjLine) -> anyhow::Result<Option<WholeRequest>> {
-        let path = self.file_of(line)?;
+        let path = self.file_of(line);
         let place = || format!("cannot use {}", path.display());
-        let mut reader = Reader::open_at(&path, line.extent.offset).with_context(place)?;
+        let mut reader = self.files.reader_at(&line.filename, line.extent.offset)?;
         let Some(record) = reader.next_record().with_context(place)? else {
             return Ok(None);
         };
@@ -67,17 +65,17 @@ impl Catalogue {
                 return Ok(Some(request));
             }
         }
-        request_before(&path, line.extent.offset, &response).with_context(place)
+        let reader = self.files.reader_at(&line.filename, 0)?;
+        request_before(reader, line.extent.offset, &response).with_context(place)
     }
 }
 
 /// The last request before this offset that belongs to a response.
 fn request_before(
-    path: &Path,
+    mut reader: Reader<OpenedFile>,
     offset: u64,
     response: &Header,
 ) -> anyhow::Result<Option<WholeRequest>> {
-    let mut reader = Reader::open(path)?;
     let mut last = None;
     while let Some(record) = reader.next_record()? {
         if record.offset() >= offset {
@@ -90,7 +88,7 @@ fn request_before(
 
 /// The request in a record, if it is a request and belongs to this response.
 fn request_in(
-    mut record: Record<'_, File>,
+    mut record: Record<'_, OpenedFile>,
     response: &Header,
 ) -> anyhow::Result<Option<WholeRequest>> {
     let is_request = record.record_type() == Some(RecordType::Request);

@@ -1,16 +1,16 @@
 //! The bytes of a capture, from the record that has them, verified by their digest.
 
-use std::fs::File;
 use std::io::Write;
 use std::path::Path;
 
 use anyhow::Context;
 use urldb_verdict::becomes_get;
 use urldb_warc::{
-    CdxjLine, CopiedPayload, CopyError, Digest, FindingCode, Header, Reader, Record, RecordId,
-    StoredHead, StoredRequest, StoredSegments, WarcDate, archive_files, copy_payload,
+    CdxjLine, CopiedPayload, CopyError, Digest, FindingCode, Header, Record, RecordId, StoredHead,
+    StoredRequest, StoredSegments, WarcDate, copy_payload,
 };
 
+use super::files::OpenedFile;
 use super::{Capture, Catalogue, PartialDate, date};
 
 /// The digest of an index line without one.
@@ -243,9 +243,9 @@ impl Catalogue {
         if header.get("WARC-Segment-Number").is_none() {
             return Ok(None);
         }
-        let files = archive_files(&self.folder).context("cannot read the folder of the archive")?;
-        let path = self.file_of(stored)?;
-        let found = StoredSegments::find(&files, &path, stored.extent.offset);
+        let names = self.files.with_records()?;
+        let found =
+            StoredSegments::find(&self.files, &names, &stored.filename, stored.extent.offset);
         found.with_context(|| format!("cannot read the segments of {}", stored.url))
     }
 
@@ -315,17 +315,11 @@ impl Catalogue {
     fn with_record<T>(
         &self,
         line: &CdxjLine,
-        work: impl FnOnce(&Header, Record<'_, File>) -> anyhow::Result<T>,
+        work: impl FnOnce(&Header, Record<'_, OpenedFile>) -> anyhow::Result<T>,
     ) -> anyhow::Result<T> {
-        let path = self.file_of(line)?;
-        anyhow::ensure!(
-            path.exists(),
-            "the index has a capture in {}, which is not there: put the file back, or let `urldb archive index` \
-             make the index of those that are",
-            path.display()
-        );
+        let path = self.file_of(line);
         let place = || format!("cannot use {}", path.display());
-        let mut reader = Reader::open_at(&path, line.extent.offset).with_context(place)?;
+        let mut reader = self.files.reader_at(&line.filename, line.extent.offset)?;
         let record = reader.next_record().with_context(place)?.with_context(|| {
             format!("{} ends before byte {}", path.display(), line.extent.offset)
         })?;
@@ -376,7 +370,7 @@ impl Payload<'_> {
     /// # Errors
     /// When the bytes cannot be read or written; the output must then not be used.
     pub fn copy_unverified(&self, output: &mut impl Write) -> anyhow::Result<CopiedPayload> {
-        let path = self.catalogue.file_of(&self.stored)?;
+        let path = self.catalogue.file_of(&self.stored);
         let place = || self.place(&path);
         let failed = |error| match error {
             CopyError::Block(error) => anyhow::Error::new(error).context(place()),
@@ -385,7 +379,7 @@ impl Payload<'_> {
             }
         };
         if let Some(segments) = &self.segments {
-            let mut blocks = segments.blocks().with_context(place)?;
+            let mut blocks = segments.blocks(&self.catalogue.files).with_context(place)?;
             return copy_payload(&self.header, &mut blocks, output).map_err(failed);
         }
         self.catalogue.with_record(&self.stored, |_, mut record| {
@@ -406,7 +400,7 @@ impl Payload<'_> {
     /// output must then not be used.
     pub fn copy_to(&self, output: &mut impl Write) -> anyhow::Result<CopiedPayload> {
         let copied = self.copy_unverified(output)?;
-        let path = self.catalogue.file_of(&self.stored)?;
+        let path = self.catalogue.file_of(&self.stored);
         let is_wrong = |code: FindingCode| {
             let is_proven = self.digest.is_some();
             match code {

@@ -15,7 +15,7 @@ use urldb_verdict::{
     Certificate, Classification, Job, JobKey, JudgedJob, Observation, SkippedRecords, UrlStatus,
 };
 
-use crate::archive::{Catalogue, ContentPair};
+use crate::archive::{ArchiveFiles, Catalogue, ContentPair};
 use crate::config::Config;
 use crate::ledger::{Entry, Incidents, Ledger, PastRun};
 use crate::report;
@@ -390,7 +390,6 @@ impl RunIncidents<'_> {
         contents: &HashMap<String, ContentPair>,
         secrets: &Secrets,
     ) {
-        let folder = self.config.root.join(&self.config.archive.path);
         let opened = incidents.iter_mut();
         let opened = opened.filter(|incident| incident.phase == Phase::Opened && !incident.silent);
         let pairs = opened.filter_map(|incident| {
@@ -402,7 +401,7 @@ impl RunIncidents<'_> {
             return;
         }
         // Without an archive, or with a part of it, there is less evidence.
-        let Ok(catalogue) = Catalogue::open(&folder) else {
+        let Ok(catalogue) = ArchiveFiles::open(self.config).and_then(Catalogue::open) else {
             return;
         };
         for (incident, pair) in pairs {

@@ -65,7 +65,8 @@ fn archive() -> Vec<u8> {
 fn benches(criterion: &mut Criterion) {
     let bytes = archive();
     let dir = tempfile::tempdir().expect("a directory");
-    let path = dir.path().join("a.warc.gz");
+    let source = dir.path();
+    let path = source.join("a.warc.gz");
     std::fs::write(&path, &bytes).expect("written");
     let mut group = criterion.benchmark_group("archive");
     group.throughput(Throughput::Bytes(bytes.len() as u64));
@@ -80,8 +81,8 @@ fn benches(criterion: &mut Criterion) {
     group.bench_function("verify", |bencher| {
         bencher.iter(|| {
             let mut report = |finding| panic!("{finding}");
-            let mut verifier = Verifier::new(&urldb_canon::surt, &mut report);
-            verifier.file(&path);
+            let mut verifier = Verifier::new(&source, &urldb_canon::surt, &mut report);
+            verifier.file("a.warc.gz", &path);
             verifier.finish()
         });
     });

@@ -99,7 +99,7 @@ pub fn archive_files(dir: &Path) -> io::Result<Vec<PathBuf>> {
 /// # Errors
 /// When the directory cannot be read.
 pub fn unread_files(dir: &Path) -> io::Result<Vec<PathBuf>> {
-    files_named(dir, |name| !is_archive_name(name) && is_unread_name(name))
+    files_named(dir, is_unread_name)
 }
 
 fn files_named(dir: &Path, is_wanted: impl Fn(&str) -> bool) -> io::Result<Vec<PathBuf>> {
@@ -114,7 +114,8 @@ fn files_named(dir: &Path, is_wanted: impl Fn(&str) -> bool) -> io::Result<Vec<P
     Ok(files)
 }
 
-fn is_archive_name(name: &str) -> bool {
+/// Whether a file of this name is one of [`archive_files`].
+pub fn is_archive_name(name: &str) -> bool {
     let suffixes = [ARCHIVE_SUFFIX, ".warc", ".arc.gz", ".arc"];
     suffixes.iter().any(|suffix| name.ends_with(suffix))
 }
@@ -122,7 +123,11 @@ fn is_archive_name(name: &str) -> bool {
 /// Suffixes of compressions that some programs use for archive files.
 const UNREAD_COMPRESSIONS: [&str; 8] = ["zst", "zstd", "lz4", "bz2", "xz", "lzma", "br", "z"];
 
-fn is_unread_name(name: &str) -> bool {
+/// Whether a file of this name is one of [`unread_files`].
+pub fn is_unread_name(name: &str) -> bool {
+    if is_archive_name(name) {
+        return false;
+    }
     let name = name.to_ascii_lowercase();
     let compressed = name.rsplit_once('.');
     let stem = compressed

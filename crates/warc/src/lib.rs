@@ -12,6 +12,7 @@
 //! | drafts of records | [`Exchange`], [`RecordDraft`], [`warcinfo`], [`split_record`], [`SegmentJoiner`] |
 //! | writing | [`Writer`] to a stream, [`ArchiveFile`] and [`FileSeries`] to disk, [`Packer`] in memory |
 //! | reading | [`Reader`], [`Record`]: streaming, with bounded memory; errors have the offset of the record |
+//! | places of files | [`FileSource`], [`ArchiveInput`] |
 //! | index | [`CdxjLine`], [`CdxjIndex`], [`IndexUpdate`], [`merge_into_index`], [`rebuild_index`] |
 //! | care of archives | [`verify_archive`], [`recover()`], [`repair()`], [`convert()`] |
 //!
@@ -42,6 +43,7 @@ mod render;
 mod repair;
 mod segment;
 mod series;
+mod source;
 mod verify;
 mod version;
 mod write_error;
@@ -57,7 +59,8 @@ pub use draft::{
 };
 pub use extent::{Extent, RecordLocation};
 pub use file::{
-    ARCHIVE_SUFFIX, ArchiveFile, ArchiveFileError, archive_file_name, archive_files, unread_files,
+    ARCHIVE_SUFFIX, ArchiveFile, ArchiveFileError, archive_file_name, archive_files,
+    is_archive_name, is_unread_name, unread_files,
 };
 pub use finding::{FindingCode, Severity};
 pub use header::{Header, InvalidField, MAX_RECORD_HEADER, RecordType};
@@ -77,6 +80,7 @@ pub use recover::{RecoverError, RecoveredFile, recover};
 pub use repair::{RepairError, RepairReport, RepairedFile, repair};
 pub use segment::{SegmentBlocks, SegmentError, SegmentJoiner, StoredSegments, split_record};
 pub use series::FileSeries;
+pub use source::{ArchiveInput, FileSource};
 pub use verify::{
     ArchiveFinding, CopiedPayload, CopyError, Verifier, VerifySummary, copy_payload, verify_archive,
 };

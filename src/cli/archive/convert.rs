@@ -8,12 +8,11 @@ use anyhow::Context as _;
 use clap::ValueEnum;
 use serde::Serialize;
 use urldb_warc::{
-    ARCHIVE_SUFFIX, Compression, ConvertError, FindingCode, Reader, Version, Writer, archive_files,
-    unread_files,
+    ARCHIVE_SUFFIX, Compression, ConvertError, FileSource, FindingCode, Reader, Version, Writer,
 };
 
-use super::{Context, ExitCode, archive_folder};
-use crate::archive::Keys;
+use super::{Context, ExitCode};
+use crate::archive::{ArchiveFiles, Keys};
 use crate::cli::print::output;
 use crate::cli::print::progress::ProgressLine;
 use crate::cli::print::style::ListFormat;
@@ -84,22 +83,24 @@ enum JsonLine<'a> {
 }
 
 pub(super) fn run(args: &Args, context: &Context) -> anyhow::Result<ExitCode> {
-    let folder = archive_folder(context)?;
-    let files = archive_files(&folder).context("cannot read the folder of the archive")?;
+    let files = ArchiveFiles::open(&context.config)?;
+    let names = files.with_records()?;
     let target = context.directory.join(&args.output);
     fs::create_dir_all(&target).with_context(|| format!("cannot make {}", target.display()))?;
     anyhow::ensure!(
-        !is_same(&folder, &target),
+        !is_same(files.folder(), &target),
         "{} is the archive itself; name another folder for the copy",
         args.output.display()
     );
     let _edit = Edit::begin(&target)?;
-    let bar = ProgressLine::new(files.len() as u64, context.quiet);
+    let bar = ProgressLine::new(names.len() as u64, context.quiet);
     let mut report = ConvertReport::default();
-    for file in &files {
-        let copy = target.join(name_of_copy(file));
-        let made = convert(file, &copy, args.to.into());
-        let (file, copy) = (context.shown(file), context.shown(&copy));
+    for name in &names {
+        let file = files.path_of(name);
+        let copy = target.join(name_of_copy(&file));
+        let whole = files.whole(name).map_err(anyhow::Error::new);
+        let made = whole.and_then(|whole| convert(whole.as_ref(), &copy, args.to.into()));
+        let (file, copy) = (context.shown(&file), context.shown(&copy));
         let made = match made {
             Err(error) if !is_finding(&error) => {
                 return Err(error.context(format!("{file} is not converted")));
@@ -114,9 +115,10 @@ pub(super) fn run(args: &Args, context: &Context) -> anyhow::Result<ExitCode> {
     for error in &made.damaged {
         print_warning(error);
     }
-    for file in unread_files(&folder).context("cannot read the folder of the archive")? {
+    for name in files.unread()? {
         let problem = anyhow::anyhow!(FindingCode::FileKind.meaning());
-        report.add(args.format, (&context.shown(&file), ""), Err(problem));
+        let file = context.shown(&files.path_of(&name));
+        report.add(args.format, (&file, ""), Err(problem));
     }
     let exit = if report.not_converted == 0 && made.damaged.is_empty() {
         ExitCode::Success

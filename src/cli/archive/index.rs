@@ -3,10 +3,10 @@
 use std::io::Write;
 
 use anyhow::Context as _;
-use urldb_warc::{FindingCode, unread_files};
+use urldb_warc::{FileSource, FindingCode};
 
-use super::{Context, ExitCode, archive_folder};
-use crate::archive::Keys;
+use super::{Context, ExitCode};
+use crate::archive::{ArchiveFiles, Keys};
 use crate::cli::print::output;
 use crate::cli::print::style::{count, print_warning};
 
@@ -19,16 +19,16 @@ pub(super) struct Args {}
 
 pub(super) fn run(_: &Args, context: &Context) -> anyhow::Result<ExitCode> {
     let _lock = context.lock_repository()?;
-    let folder = archive_folder(context)?;
-    let made = urldb_warc::rebuild_index(&folder, &Keys).context("cannot make the index")?;
+    let files = ArchiveFiles::open(&context.config)?;
+    let made = urldb_warc::rebuild_index(files.folder(), &Keys).context("cannot make the index")?;
     for error in &made.damaged {
         print_warning(format!(
             "{error}; `urldb archive repair` sets aside what is damaged"
         ));
     }
-    let unread = unread_files(&folder).context("cannot read the folder of the archive")?;
-    for file in &unread {
-        let file = context.shown(file);
+    let unread = files.unread()?;
+    for name in &unread {
+        let file = context.shown(&files.path_of(name));
         print_warning(format!(
             "{file}: not in the index: {}",
             FindingCode::FileKind.meaning()

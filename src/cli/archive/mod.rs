@@ -9,13 +9,11 @@ mod list;
 mod repair;
 mod verify;
 
-use std::path::PathBuf;
-
 use clap::Subcommand;
 use urldb_text::sanitize;
 
 use super::Context;
-use crate::archive::{Capture, CaptureQuery, Catalogue, PartialDate, Payload, date};
+use crate::archive::{ArchiveFiles, Capture, CaptureQuery, Catalogue, PartialDate, Payload, date};
 use crate::cli::args::RequestArgs;
 use crate::cli::print::style::print_warning;
 use crate::exit::ExitCode;
@@ -62,20 +60,6 @@ fn dispatch(command: &Command, context: &Context) -> anyhow::Result<ExitCode> {
     }
 }
 
-/// The folder of the repository's archive.
-///
-/// # Errors
-/// When there is none; the message says what makes one.
-fn archive_folder(context: &Context) -> anyhow::Result<PathBuf> {
-    let folder = context.config.root.join(&context.config.archive.path);
-    anyhow::ensure!(
-        folder.is_dir(),
-        "there is no archive at {}; `urldb run` makes one",
-        folder.display()
-    );
-    Ok(folder)
-}
-
 /// Prints a warning about a capture whose body the archive has only the beginning of.
 fn warn_of_truncated(capture: &Capture) {
     print_warning(truncation(capture));
@@ -92,5 +76,5 @@ fn truncation(capture: &Capture) -> String {
 
 /// The captures in the repository's archive.
 fn catalogue(context: &Context) -> anyhow::Result<Catalogue> {
-    Catalogue::open(&archive_folder(context)?)
+    Catalogue::open(ArchiveFiles::open(&context.config)?)
 }

@@ -8,8 +8,8 @@ use serde::Serialize;
 use urldb_text::sanitize;
 use urldb_warc::{RepairReport, repair};
 
-use super::{Context, ExitCode, archive_folder};
-use crate::archive::{Keys, describe_recovered};
+use super::{Context, ExitCode};
+use crate::archive::{ArchiveFiles, Keys, describe_recovered};
 use crate::cli::print::output;
 use crate::cli::print::style::ListFormat;
 use crate::cli::print::style::{GOOD, count, paint};
@@ -56,8 +56,8 @@ struct RepairedFile<'a> {
 
 pub(super) fn run(args: &Args, context: &Context) -> anyhow::Result<ExitCode> {
     let _lock = context.lock_repository()?;
-    let folder = archive_folder(context)?;
-    let done = repair(&folder, &Keys).context("cannot repair the archive")?;
+    let files = ArchiveFiles::open(&context.config)?;
+    let done = repair(files.folder(), &Keys).context("cannot repair the archive")?;
     let mut out = output::stdout();
     match args.format {
         ListFormat::Human => write_human(&mut out, &done, context)?,

@@ -3,15 +3,12 @@
 use std::io::{self, Write};
 use std::path::PathBuf;
 
-use anyhow::Context as _;
 use serde::Serialize;
 use urldb_text::sanitize;
-use urldb_warc::{
-    ArchiveFinding, INDEX_FILE_NAME, Severity, Verifier, VerifySummary, archive_files, unread_files,
-};
+use urldb_warc::{ArchiveFinding, Severity, Verifier, VerifySummary};
 
-use super::{Context, ExitCode, archive_folder};
-use crate::archive::Keys;
+use super::{Context, ExitCode};
+use crate::archive::{ArchiveFiles, Keys};
 use crate::cli::print::output;
 use crate::cli::print::progress::ProgressLine;
 use crate::cli::print::style::ListFormat;
@@ -56,9 +53,9 @@ enum JsonLine<'a> {
 }
 
 pub(super) fn run(args: &Args, context: &Context) -> anyhow::Result<ExitCode> {
-    let folder = archive_folder(context)?;
-    let files = archive_files(&folder).context("cannot read the folder of the archive")?;
-    let bar = ProgressLine::new(files.len() as u64, context.quiet);
+    let files = ArchiveFiles::open(&context.config)?;
+    let names = files.with_records()?;
+    let bar = ProgressLine::new(names.len() as u64, context.quiet);
     let mut output = FindingPrinter {
         context,
         format: args.format,
@@ -66,16 +63,15 @@ pub(super) fn run(args: &Args, context: &Context) -> anyhow::Result<ExitCode> {
         failure: None,
     };
     let mut report = |finding| bar.suspend(|| output.add(&finding));
-    let mut verifier = Verifier::new(&Keys, &mut report);
-    for file in &files {
-        verifier.file(file);
+    let mut verifier = Verifier::new(&files, &Keys, &mut report);
+    for name in &names {
+        verifier.file(name, files.whole(name)?.as_ref());
         bar.advance();
     }
-    for file in unread_files(&folder).context("cannot read the folder of the archive")? {
-        verifier.unread_file(&file);
+    for name in files.unread()? {
+        verifier.unread_file(&name);
     }
-    let index = folder.join(INDEX_FILE_NAME);
-    if index.exists() {
+    if let Ok(index) = files.index() {
         verifier.index(&index);
     }
     let summary = verifier.finish();

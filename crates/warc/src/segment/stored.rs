@@ -1,18 +1,17 @@
 //! Finds the segments of a record in the files of an archive, and reads their blocks as one.
 
 use std::collections::BTreeMap;
-use std::fs::File;
 use std::io::{self, BufRead, Read};
-use std::path::{Path, PathBuf};
 
 use super::{ORIGIN, SegmentJoiner, TRUNCATED, is_one_of, number};
 use crate::digest::{Digest, DigestHasher};
 use crate::header::{Header, RecordType};
 use crate::id::strip_brackets;
 use crate::reader::{ReadError, Reader};
+use crate::source::{ArchiveInput, FileSource, open_at};
 
-/// The position of a segment: the file, and the offset of the record in bytes.
-pub(crate) type SegmentPosition = (PathBuf, u64);
+/// The position of a segment: the name of its file, and the offset of the record in bytes.
+pub(crate) type SegmentPosition = (String, u64);
 
 /// The segments of one record, as far as they are in the archive.
 #[derive(Clone, Debug)]
@@ -29,8 +28,13 @@ impl StoredSegments {
     ///
     /// # Errors
     /// When a file cannot be read, for another reason than damage.
-    pub fn find(files: &[PathBuf], file: &Path, offset: u64) -> Result<Option<Self>, ReadError> {
-        let mut reader = Reader::open_at(file, offset)?;
+    pub fn find(
+        source: &dyn FileSource,
+        files: &[String],
+        file: &str,
+        offset: u64,
+    ) -> Result<Option<Self>, ReadError> {
+        let mut reader = open_at(source, file, offset)?;
         let Some(first) = reader.next_record()? else {
             return Ok(None);
         };
@@ -53,7 +57,7 @@ impl StoredSegments {
             if search.is_over() {
                 break;
             }
-            search.add_records_of(&mut Reader::open(file)?, file)?;
+            search.add_records_of(&mut open_at(source, file, 0)?, file)?;
         }
         Ok(Some(search.finish()))
     }
@@ -69,8 +73,8 @@ impl StoredSegments {
     }
 
     /// The blocks of the segments, one after another.
-    pub fn blocks(&self) -> io::Result<SegmentBlocks> {
-        SegmentBlocks::open(self.positions.clone())
+    pub fn blocks<'s>(&self, source: &'s dyn FileSource) -> io::Result<SegmentBlocks<'s>> {
+        SegmentBlocks::open(source, self.positions.clone())
     }
 }
 
@@ -90,7 +94,11 @@ impl Search {
         self.joiner.is_complete() || self.problem.is_some()
     }
 
-    fn add_records_of(&mut self, reader: &mut Reader<File>, file: &Path) -> Result<(), ReadError> {
+    fn add_records_of(
+        &mut self,
+        reader: &mut Reader<Box<dyn ArchiveInput>>,
+        file: &str,
+    ) -> Result<(), ReadError> {
         while !self.is_over() {
             match self.add_next_record(reader, file) {
                 Ok(true) => {}
@@ -107,8 +115,8 @@ impl Search {
     /// Adds the next record, if it is one of the segments; false at the end of the file.
     fn add_next_record(
         &mut self,
-        reader: &mut Reader<File>,
-        file: &Path,
+        reader: &mut Reader<Box<dyn ArchiveInput>>,
+        file: &str,
     ) -> Result<bool, ReadError> {
         let Some(record) = reader.next_record()? else {
             return Ok(false);
@@ -162,21 +170,26 @@ impl Search {
 }
 
 /// The joined blocks of segments, whose own block digests are compared on the way.
-pub struct SegmentBlocks {
+pub struct SegmentBlocks<'s> {
+    source: &'s dyn FileSource,
     left: std::vec::IntoIter<SegmentPosition>,
     current: Option<OpenSegment>,
     header: Header,
 }
 
 struct OpenSegment {
-    reader: Reader<File>,
+    reader: Reader<Box<dyn ArchiveInput>>,
     position: SegmentPosition,
     digest: Option<(Digest, DigestHasher)>,
 }
 
-impl SegmentBlocks {
-    pub(crate) fn open(positions: Vec<SegmentPosition>) -> io::Result<Self> {
+impl<'s> SegmentBlocks<'s> {
+    pub(crate) fn open(
+        source: &'s dyn FileSource,
+        positions: Vec<SegmentPosition>,
+    ) -> io::Result<Self> {
         let mut blocks = Self {
+            source,
             left: positions.into_iter(),
             current: None,
             header: Header::default(),
@@ -196,7 +209,7 @@ impl SegmentBlocks {
         let Some(position) = self.left.next() else {
             return Ok(None);
         };
-        let mut reader = Reader::open_at(&position.0, position.1).map_err(io::Error::other)?;
+        let mut reader = open_at(self.source, &position.0, position.1).map_err(io::Error::other)?;
         let record = reader.next_record().map_err(io::Error::other)?;
         let header = record.ok_or(io::ErrorKind::UnexpectedEof)?.header().clone();
         let digest: Option<Digest> = header
@@ -229,13 +242,13 @@ impl SegmentBlocks {
         let (file, offset) = segment.position;
         let problem = format!(
             "the block of the segment at byte {offset} of {} has the digest {found}, and the record says {stated}",
-            file.display()
+            self.source.path_of(&file).display()
         );
         Err(io::Error::new(io::ErrorKind::InvalidData, problem))
     }
 }
 
-impl BufRead for SegmentBlocks {
+impl BufRead for SegmentBlocks<'_> {
     fn fill_buf(&mut self) -> io::Result<&[u8]> {
         while let Some(segment) = &mut self.current
             && segment.reader.fill_block()?.is_empty()
@@ -258,7 +271,7 @@ impl BufRead for SegmentBlocks {
     }
 }
 
-impl Read for SegmentBlocks {
+impl Read for SegmentBlocks<'_> {
     fn read(&mut self, buffer: &mut [u8]) -> io::Result<usize> {
         let read = self.fill_buf()?.read(buffer)?;
         self.consume(read);

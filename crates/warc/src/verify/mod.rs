@@ -15,7 +15,7 @@ use std::collections::HashMap;
 use std::fs::File;
 use std::io;
 use std::ops::ControlFlow;
-use std::path::{Path, PathBuf};
+use std::path::Path;
 
 pub use self::block::{CopiedPayload, CopyError, copy_payload};
 use self::captures::ExpectedCaptures;
@@ -25,14 +25,15 @@ use self::report::{FindingLocation, LateFinding, RecordFindings, Reporter};
 use self::segments::{SegmentedRecord, SegmentedRecords};
 use crate::cdxj::SortKeys;
 use crate::extent::Extent;
-use crate::file::{archive_files, file_name_of, unread_files};
+use crate::file::{is_archive_name, is_unread_name};
 use crate::finding::FindingCode;
 use crate::header::Header;
 use crate::http::StoredRequest;
 use crate::id::strip_brackets;
 use crate::index::INDEX_FILE_NAME;
 use crate::parallel::{MemorySize, ScanEvent, read_records};
-use crate::reader::{Deviation, ReadError, Reader, Record, SkippedRange};
+use crate::reader::{Deviation, ReadError, Record, SkippedRange};
+use crate::source::{FileSource, open_at};
 
 /// Verifies the finished files in an archive's directory, sorted by name, and the index if it exists.
 /// `keys` makes the keys that the index should have.
@@ -41,13 +42,13 @@ pub fn verify_archive(
     keys: &dyn SortKeys,
     report: &mut dyn FnMut(ArchiveFinding),
 ) -> io::Result<VerifySummary> {
-    let files = archive_files(dir)?;
-    let mut verifier = Verifier::new(keys, report);
-    for file in &files {
-        verifier.file(file);
+    let names = dir.names()?;
+    let mut verifier = Verifier::new(&dir, keys, report);
+    for name in names.iter().filter(|name| is_archive_name(name)) {
+        verifier.file(name, &dir.join(name));
     }
-    for file in unread_files(dir)? {
-        verifier.unread_file(&file);
+    for name in names.iter().filter(|name| is_unread_name(name)) {
+        verifier.unread_file(name);
     }
     let index = dir.join(INDEX_FILE_NAME);
     if index.exists() {
@@ -58,9 +59,11 @@ pub fn verify_archive(
 
 /// Verifies files one after another, then the references between them.
 pub struct Verifier<'r> {
+    source: &'r dyn FileSource,
     keys: &'r dyn SortKeys,
     reporter: Reporter<'r>,
-    files: Vec<PathBuf>,
+    /// The names of the files so far.
+    files: Vec<String>,
     references: References,
     segments: SegmentedRecords,
     captures: ExpectedCaptures,
@@ -69,10 +72,15 @@ pub struct Verifier<'r> {
 }
 
 impl<'r> Verifier<'r> {
-    /// A verifier that passes findings to `report` as they occur. `keys` makes the keys that an index
-    /// should have.
-    pub fn new(keys: &'r dyn SortKeys, report: &'r mut dyn FnMut(ArchiveFinding)) -> Self {
+    /// A verifier of the files in `source` that passes findings to `report` as they occur. `keys` makes
+    /// the keys that an index should have.
+    pub fn new(
+        source: &'r dyn FileSource,
+        keys: &'r dyn SortKeys,
+        report: &'r mut dyn FnMut(ArchiveFinding),
+    ) -> Self {
         Self {
+            source,
             keys,
             reporter: Reporter {
                 report,
@@ -87,12 +95,12 @@ impl<'r> Verifier<'r> {
         }
     }
 
-    /// Verifies a file. An unreadable file is a finding.
-    pub fn file(&mut self, path: &Path) {
-        self.reporter.enter(path);
-        self.files.push(path.to_owned());
+    /// Verifies a file, whose bytes are at `content`. An unreadable file is a finding.
+    pub fn file(&mut self, name: &str, content: &Path) {
+        self.reporter.enter(&self.source.path_of(name));
+        self.files.push(name.to_owned());
         self.reporter.summary.files += 1;
-        if let Err(error) = self.read(path) {
+        if let Err(error) = self.read(content) {
             self.reporter.location.offset = None;
             self.reporter
                 .add(FindingCode::Unreadable, error.to_string());
@@ -100,9 +108,9 @@ impl<'r> Verifier<'r> {
         self.captures.end_file();
     }
 
-    /// Reports a file of a kind that is not read ([`unread_files`]).
-    pub fn unread_file(&mut self, path: &Path) {
-        self.reporter.enter(path);
+    /// Reports a file of a kind that is not read ([`is_unread_name`]).
+    pub fn unread_file(&mut self, name: &str) {
+        self.reporter.enter(&self.source.path_of(name));
         let meaning = FindingCode::FileKind.meaning();
         self.reporter.add(FindingCode::FileKind, meaning.to_owned());
     }
@@ -114,7 +122,7 @@ impl<'r> Verifier<'r> {
             .files
             .iter()
             .zip(0..)
-            .map(|(file, n)| (file_name_of(file), n));
+            .map(|(file, n)| (file.clone(), n));
         let names: HashMap<String, u32> = names.collect();
         let compared = self
             .captures
@@ -141,9 +149,13 @@ impl<'r> Verifier<'r> {
         for record in segmented.iter().filter(|record| record.can_be_checked()) {
             self.reporter.location = self.location_of(record.start());
             let Self {
-                files, reporter, ..
+                source,
+                files,
+                reporter,
+                ..
             } = &mut self;
             let checked = record.check_whole(
+                *source,
                 files,
                 &mut RecordFindings(&mut |code, text| reporter.add(code, text)),
             );
@@ -264,10 +276,10 @@ impl<'r> Verifier<'r> {
     }
 
     fn location_of(&self, (file, offset): (u32, u64)) -> FindingLocation {
-        let file = self.files.get(file as usize).cloned().unwrap_or_default();
+        let name = self.files.get(file as usize).map_or("", String::as_str);
         FindingLocation {
-            id: id_at(&file, offset),
-            file,
+            id: id_at(self.source, name, offset),
+            file: self.source.path_of(name),
             offset: Some(offset),
         }
     }
@@ -338,7 +350,7 @@ fn id_of(header: &Header) -> Option<String> {
         .map(|id| strip_brackets(id).to_owned())
 }
 
-fn id_at(path: &Path, offset: u64) -> Option<String> {
-    let mut reader = Reader::open_at(path, offset).ok()?;
+fn id_at(source: &dyn FileSource, name: &str, offset: u64) -> Option<String> {
+    let mut reader = open_at(source, name, offset).ok()?;
     id_of(reader.next_record().ok()??.header())
 }

@@ -6,7 +6,6 @@
 use std::collections::HashMap;
 use std::hash::{BuildHasher, RandomState};
 use std::io;
-use std::path::PathBuf;
 
 use super::block;
 use super::report::{LateFinding, RecordFindings};
@@ -14,6 +13,7 @@ use crate::finding::FindingCode;
 use crate::header::{Header, RecordType};
 use crate::id::strip_brackets;
 use crate::segment::{SegmentBlocks, SegmentPosition, number, whole_header};
+use crate::source::FileSource;
 
 /// All segmented records of an archive.
 #[derive(Default)]
@@ -107,7 +107,8 @@ impl SegmentedRecord {
     /// Reads the joined segments and reports findings about them.
     pub(super) fn check_whole(
         &self,
-        files: &[PathBuf],
+        source: &dyn FileSource,
+        files: &[String],
         findings: &mut RecordFindings<'_>,
     ) -> io::Result<()> {
         let positions = self.segments.iter().map(|segment| {
@@ -115,7 +116,7 @@ impl SegmentedRecord {
             Some((files.get(file as usize)?.clone(), offset))
         });
         let positions: Option<Vec<SegmentPosition>> = positions.collect();
-        let mut blocks = SegmentBlocks::open(positions.unwrap_or_default())?;
+        let mut blocks = SegmentBlocks::open(source, positions.unwrap_or_default())?;
         let header = whole_header(blocks.first_header(), self.is_truncated);
         block::check_joined(&header, &mut blocks, findings)
     }

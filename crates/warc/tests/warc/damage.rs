@@ -140,8 +140,13 @@ fn judge(path: &Path, good: &[u8], bad: &[u8], figures: &mut Figures) {
     fs::write(path, bad).expect("written");
     let mut found = 0;
     let mut count = |_| found += 1;
-    let mut verifier = Verifier::new(&key, &mut count);
-    verifier.file(path);
+    let dir = path.parent().expect("a file in a directory");
+    let name = path
+        .file_name()
+        .and_then(|name| name.to_str())
+        .expect("text");
+    let mut verifier = Verifier::new(&dir, &key, &mut count);
+    verifier.file(name, path);
     verifier.finish();
     if found > 0 {
         figures.detected += 1;

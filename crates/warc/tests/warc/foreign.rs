@@ -5,9 +5,9 @@ use std::io::Cursor;
 use std::path::{Path, PathBuf};
 
 use urldb_warc::{
-    CdxjLine, Compression, Digest, DigestAlgorithm, FindingCode, INDEX_FILE_NAME, IndexError,
-    Reader, Severity, SortKeys, StoredRequest, StoredSegments, Version, Writer, convert,
-    copy_payload, index_lines_of, rebuild_index, split_record, verify_archive,
+    CdxjLine, Compression, Digest, DigestAlgorithm, FileSource, FindingCode, INDEX_FILE_NAME,
+    IndexError, Reader, Severity, SortKeys, StoredRequest, StoredSegments, Version, Writer,
+    convert, copy_payload, index_lines_of, rebuild_index, split_record, verify_archive,
 };
 
 use crate::common::{URL, drafts, gzip, id, named};
@@ -549,20 +549,20 @@ fn segments_are_joined_wherever_they_are() {
         ("a.warc.gz", &second),
         ("c.warc.gz", &third),
     ]);
-    let files = urldb_warc::archive_files(dir.path()).expect("there");
-    let first = dir.path().join("b.warc.gz");
-    let found = StoredSegments::find(&files, &first, 0)
+    let source = dir.path();
+    let files = source.names().expect("there");
+    let found = StoredSegments::find(&source, &files, "b.warc.gz", 0)
         .expect("read")
         .expect("segmented");
     assert_eq!(found.problem(), None);
     let mut output = Vec::new();
-    let mut blocks = found.blocks().expect("there");
+    let mut blocks = found.blocks(&source).expect("there");
     let copied = copy_payload(found.header(), &mut blocks, &mut output).expect("copied");
     assert_eq!((output, copied.findings), (body.into_bytes(), vec![]));
 
     // What is missing or damaged is told.
     fs::write(dir.path().join("c.warc.gz"), &parts[1]).expect("written");
-    let found = StoredSegments::find(&files, &first, 0)
+    let found = StoredSegments::find(&source, &files, "b.warc.gz", 0)
         .expect("read")
         .expect("segmented");
     assert!(
@@ -571,12 +571,11 @@ fn segments_are_joined_wherever_they_are() {
             .expect("missing")
             .starts_with("segment 4 of urn:uuid:")
     );
-    let plain = dir.path().join("a.warc.gz");
     assert!(
-        StoredSegments::find(&files, &plain, 0)
+        StoredSegments::find(&source, &files, "a.warc.gz", 0)
             .expect("read")
             .is_none()
     );
-    let lines = index_lines_of(&first, &key).expect("good");
+    let lines = index_lines_of(&source.join("b.warc.gz"), &key).expect("good");
     assert_eq!(lines.len(), 1);
 }

@@ -320,8 +320,9 @@ fn a_flipped_byte_is_named_and_the_rest_verified() {
 fn a_file_that_is_not_there_is_a_finding() {
     let mut findings = Vec::new();
     let mut keep = |finding| findings.push(finding);
-    let mut verifier = Verifier::new(&key, &mut keep);
-    verifier.file(Path::new("/nowhere/a.warc.gz"));
+    let nowhere = Path::new("/nowhere");
+    let mut verifier = Verifier::new(&nowhere, &key, &mut keep);
+    verifier.file("a.warc.gz", &nowhere.join("a.warc.gz"));
     assert_eq!(verifier.finish().errors, 1);
     assert_eq!(findings[0].code, FindingCode::Unreadable);
 }

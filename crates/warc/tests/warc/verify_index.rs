@@ -153,8 +153,9 @@ fn the_key_of_an_answer_has_the_request_in_it() {
             let codes = |keys: &(dyn SortKeys + Sync)| {
                 let mut codes = Vec::new();
                 let mut keep = |finding: urldb_warc::ArchiveFinding| codes.push(finding.code);
-                let mut verifier = Verifier::new(keys, &mut keep);
-                verifier.file(&dir.path().join("a.warc.gz"));
+                let source = dir.path();
+                let mut verifier = Verifier::new(&source, keys, &mut keep);
+                verifier.file("a.warc.gz", &source.join("a.warc.gz"));
                 verifier.index(&path);
                 verifier.finish();
                 codes

@@ -1,0 +1,70 @@
+//! Where the files of an archive are read from: a directory, or any other place that has files by name.
+
+use std::fs::File;
+use std::io::{self, Read, Seek, SeekFrom};
+use std::path::{Path, PathBuf};
+
+use crate::reader::{ReadError, ReadErrorKind, Reader};
+
+/// An open file of an archive. Reading in another place than a disk may cost a request for each seek, so
+/// readers seek only where they must.
+pub trait ArchiveInput: Read + Seek + Send {}
+
+impl<T: Read + Seek + Send> ArchiveInput for T {}
+
+/// The finished files of an archive, by name.
+///
+/// A name always stands for the same bytes: a file is never changed once it has its final name, and its
+/// name is unique across all machines that write to the archive. So copies of files need no comparison.
+pub trait FileSource {
+    /// The names of all files, sorted; the index included.
+    ///
+    /// # Errors
+    /// When the list of files cannot be read.
+    fn names(&self) -> io::Result<Vec<String>>;
+
+    /// Opens a file, at its beginning.
+    ///
+    /// # Errors
+    /// When there is no such file ([`io::ErrorKind::NotFound`]), or when it cannot be read.
+    fn open_file(&self, name: &str) -> io::Result<Box<dyn ArchiveInput>>;
+
+    /// The path of a file, for messages. The file need not be there.
+    fn path_of(&self, name: &str) -> PathBuf;
+}
+
+/// A local directory.
+impl FileSource for &Path {
+    fn names(&self) -> io::Result<Vec<String>> {
+        let mut names = Vec::new();
+        for entry in std::fs::read_dir(self)? {
+            // A name that is no text is none of ours.
+            names.extend(entry?.file_name().into_string().ok());
+        }
+        names.sort_unstable();
+        Ok(names)
+    }
+
+    fn open_file(&self, name: &str) -> io::Result<Box<dyn ArchiveInput>> {
+        Ok(Box::new(File::open(self.join(name))?))
+    }
+
+    fn path_of(&self, name: &str) -> PathBuf {
+        self.join(name)
+    }
+}
+
+/// A reader of the records from this offset of a file.
+pub(crate) fn open_at(
+    source: &dyn FileSource,
+    file: &str,
+    offset: u64,
+) -> Result<Reader<Box<dyn ArchiveInput>>, ReadError> {
+    let failed = |error| ReadError {
+        offset,
+        kind: ReadErrorKind::Input(error),
+    };
+    let mut input = source.open_file(file).map_err(failed)?;
+    input.seek(SeekFrom::Start(offset)).map_err(failed)?;
+    Reader::new_at(input, offset)
+}
