@@ -1,6 +1,6 @@
 //! Turns verdicts into the report of a run: findings, changes, totals, exit code.
 
-use std::collections::BTreeMap;
+use std::collections::{BTreeMap, BTreeSet, HashSet};
 use std::time::Duration;
 
 use data_encoding::HEXLOWER;
@@ -78,6 +78,19 @@ pub struct Mistakes {
     pub fixed: Vec<FixedMistake>,
 }
 
+/// Which static URLs a run has not verified, compared with an earlier run.
+#[derive(Debug, Clone, Default, PartialEq, Eq)]
+pub struct Verification {
+    /// The unverified URLs after the earlier run.
+    pub before: HashSet<String>,
+    /// URLs that were due, and whose bytes were not found as promised.
+    pub unverified: BTreeSet<String>,
+    /// URLs of `before` whose bytes were found as promised.
+    pub verified_again: BTreeSet<String>,
+    /// URLs of `before` that only answered 304.
+    pub not_modified: BTreeSet<String>,
+}
+
 /// Collects the judged jobs of a run.
 #[derive(Debug, Default)]
 pub struct Report {
@@ -88,7 +101,7 @@ pub struct Report {
     /// Number of URLs by the state that counts for the exit code.
     weighed: BTreeMap<State, u64>,
     coverage: Coverage,
-    unverified: Vec<String>,
+    verification: Verification,
     incidents: Vec<Incident>,
     totals: Totals,
     archived: Vec<String>,
@@ -129,6 +142,13 @@ impl Report {
         Self { secrets, ..self }
     }
 
+    /// The same report, which compares the unverified URLs with those after an earlier run.
+    #[must_use]
+    pub fn comparing_with(mut self, unverified: HashSet<String>) -> Self {
+        self.verification.before = unverified;
+        self
+    }
+
     /// Adds one judged job.
     pub fn add(&mut self, judged: &ReportedJob<'_>) {
         let state = judged.verdict.state();
@@ -167,16 +187,26 @@ impl Report {
         self.coverage.due += 1;
         self.coverage.checked += u64::from(state != State::Inconclusive);
         self.coverage.static_due += u64::from(is_static);
-        let is_verified = is_static && state == State::Ok && !is_not_modified(judged);
+        let is_not_modified = is_static && is_not_modified(judged);
+        let is_verified = is_static && state == State::Ok && !is_not_modified;
         self.coverage.static_verified += u64::from(is_verified);
-        self.coverage.not_modified += u64::from(is_static && is_not_modified(judged));
+        self.coverage.not_modified += u64::from(is_not_modified);
         self.coverage.bytes += judged
             .observations
             .iter()
             .filter_map(|seen| Some(seen.body.as_ref()?.length))
             .sum::<u64>();
-        if is_static && !is_verified {
-            self.unverified.push(judged.job.url.to_string());
+        if is_static {
+            let verification = &mut self.verification;
+            let url = judged.job.url.to_string();
+            let was_unverified = verification.before.contains(&url);
+            if !is_verified && !is_not_modified {
+                verification.unverified.insert(url);
+            } else if was_unverified && is_verified {
+                verification.verified_again.insert(url);
+            } else if was_unverified {
+                verification.not_modified.insert(url);
+            }
         }
     }
 
@@ -212,11 +242,9 @@ impl Report {
         &self.states
     }
 
-    /// Static URLs that were due and not verified, sorted.
-    pub fn unverified(&self) -> Vec<String> {
-        let mut urls = self.unverified.clone();
-        urls.sort();
-        urls
+    /// Which static URLs were not verified. Leaves nothing of it in the report.
+    pub fn take_verification(&mut self) -> Verification {
+        std::mem::take(&mut self.verification)
     }
 
     /// The transitions of the run.

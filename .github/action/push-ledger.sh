@@ -6,7 +6,8 @@ cd -- "$WORKING_DIRECTORY"
 project=$PWD
 cd -- "$LEDGER"
 # Runs only append lines to the history, so a merge keeps the lines of both sides.
-[ -e .gitattributes ] || echo 'history.jsonl merge=union' >.gitattributes
+line='history/*.jsonl merge=union'
+grep -qsxF "$line" .gitattributes || echo "$line" >>.gitattributes
 git add --all
 git diff --cached --quiet && { echo 'The ledger has not changed.'; exit 0; }
 git commit --quiet -m "Record the run of $(date -u +%Y-%m-%dT%H:%M:%SZ)"

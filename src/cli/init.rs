@@ -28,7 +28,7 @@ pub(super) struct Args {
 const CONFIG: &str = include_str!("../../templates/init.toml");
 
 /// The history of a ledger only grows, at its end: a merge takes the lines of both sides.
-const HISTORY: &str = "status/history.jsonl merge=union";
+const HISTORY: &str = "status/history/*.jsonl merge=union";
 
 /// The index merges too; the next run sorts it.
 const INDEX: &str = "archive/index.cdxj merge=union";

@@ -51,7 +51,7 @@ impl MergeAttributes {
 
     /// All lines. Runs only append to the history, so that git's own `union` fits.
     fn lines(&self) -> Vec<String> {
-        let history = pattern(&self.ledger, "history.jsonl");
+        let history = pattern(&self.ledger, "history/*.jsonl");
         let mut lines = self.driver_lines();
         lines.extend(history.map(|pattern| format!("{pattern} merge=union")));
         lines
@@ -94,7 +94,7 @@ impl Repository {
     }
 
     /// Removes the merge driver from the configuration and from `.gitattributes`. Returns the files
-    /// that changed. The line of the history stays: it needs no driver.
+    /// that changed. The line of the history stays, since it needs no driver.
     pub fn uninstall_merge_driver(&self, attributes: &MergeAttributes) -> Result<Vec<PathBuf>> {
         let mut changed = Vec::new();
         let section = format!("merge.{NAME}");

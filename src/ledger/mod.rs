@@ -3,7 +3,7 @@
 //! - `HOST.yaml` has the shape of a domain file. Its metadata has the mistakes in the domain file and
 //!   the dates of the host's certificate; each further document is about one job.
 //! - `incidents/ID.yaml` is about one incident.
-//! - `history.jsonl` has a line for each run and for each change of a believed state.
+//! - `history/MONTH.jsonl` has a line for each run and for each change of a believed state.
 //!
 //! A run without changes appends one line to the history and rewrites no other file. The ledger alone
 //! is enough to detect transitions and to write correct revisit records, so a fresh checkout needs no
@@ -26,7 +26,10 @@ use urldb_protocol::CertificateDates;
 use urldb_verdict::JobKey;
 
 pub use entry::{BadResponse, Capture, Content, Entry};
-pub use history::{ChangeLine, HistoryLine, IncidentLine, PastRun, RunLine, append, past_runs};
+pub use history::{
+    BaseRun, ChangeLine, HistoryLine, IncidentLine, Lines, PastRun, RehashDays, RunLine, SoughtUrl,
+    Verifications, append, is_history, lines, past_runs,
+};
 pub use incidents::Incidents;
 pub use merge::{merge, merge_history};
 

@@ -35,7 +35,7 @@ use urldb_verdict::{
 use crate::archive::Archive;
 use crate::config::{ArchiveRecords, Config};
 use crate::explain::explain;
-use crate::ledger::{self, Incidents, Ledger, PastRun};
+use crate::ledger::{self, BaseRun, Incidents, Ledger, PastRun, Verifications};
 use crate::notify::{self, Notifiers, Outbox};
 use crate::report::{Mistakes, Report, ReportedJob};
 
@@ -119,28 +119,31 @@ pub fn run(options: &RunOptions<'_>) -> anyhow::Result<Outcome> {
     let mut ledger = Ledger::load(&folder, hosts.iter().map(String::as_str))?;
     let open = Incidents::load(&folder)?;
     let past = ledger::past_runs(&folder)?;
+    let BaseRun {
+        id: base,
+        unverified,
+    } = Verifications::base(&folder, past.last(), started)?;
     let mut run = run_info(options, started);
     let is_everything = options.selection.is_everything();
+    let plan_options = plan_options_of_run(options, started, &past);
+    let rehash = plan_options.rehash;
     let mut planned = PlannedUrls::expecting(open.open());
     let mut unplanned: HashSet<&JobKey> = ledger.keys().filter(|_| is_everything).collect();
     let Plan {
         mut jobs,
         files,
         skipped,
-    } = {
-        let plan_options = plan_options_of_run(options, started, &past);
-        domain_files.plan(plan_options, &ledger, |job| {
-            unplanned.remove(&job.key);
-            planned.see(job);
-        })?
-    };
+    } = domain_files.plan(plan_options, &ledger, |job| {
+        unplanned.remove(&job.key);
+        planned.see(job);
+    })?;
     let unplanned: Vec<JobKey> = unplanned.into_iter().cloned().collect();
     planned.count(jobs.by_host(), &skipped);
     let understood = domain_files::understood(&files);
     let mistakes = mistakes::compared(&mut ledger, files);
 
     let mut messages = Messages::default();
-    let report = new_report(options, &skipped, mistakes);
+    let report = new_report(options, &skipped, mistakes).comparing_with(unverified);
     let ledger = SharedLedger::new(ledger);
     let history = RunHistory {
         run: &run.id,
@@ -163,20 +166,21 @@ pub fn run(options: &RunOptions<'_>) -> anyhow::Result<Outcome> {
     };
     let (incidents, totals) = incidents.finish(&open, &mut ledger, outcomes);
     report.set_incidents(incidents, totals);
-    let (exit_code, unverified) = (report.exit_code(), report.unverified());
+    let (exit_code, verification) = (report.exit_code(), report.take_verification());
     let (envelope, results) = report.finish(run);
     if is_everything {
         let forgotten = past_runs::forget(&mut ledger, &hosts, &understood, &unplanned);
         messages.add_failure(forgotten);
     }
     // A transition that could not be written is not in the ledger, so the next run sees it again.
-    let lines = past_runs::history_lines(&envelope, options.selection, unverified);
+    let starting = past_runs::Starting { base, rehash };
+    let lines = past_runs::history_lines(&envelope, options.selection, starting, verification);
     let memory = IncidentMemory::of_run(&folder, envelope.incidents.clone());
     let remembered = notifiers
         .post(&outbox, &envelope, &memory)
         .and_then(|()| memory.save(&open))
         .and_then(|()| ledger.save())
-        .and_then(|()| ledger::append(&folder, &lines));
+        .and_then(|()| ledger::append(&folder, started, &lines));
     messages.add_failure(remembered);
     let complete = past.iter().filter(|run| run.is_complete());
     let late = late::lateness(complete.map(|run| run.at).collect(), started);

@@ -4,9 +4,10 @@ use std::collections::BTreeSet;
 use std::sync::{Mutex, MutexGuard, PoisonError};
 
 use urldb_protocol::{Envelope, Phase};
-use urldb_verdict::{JobKey, PastRuns, Selection, Validators};
+use urldb_verdict::{JobKey, PastRuns, Rehash, Selection, Validators};
 
-use crate::ledger::{ChangeLine, HistoryLine, IncidentLine, Ledger, RunLine};
+use crate::ledger::{ChangeLine, HistoryLine, IncidentLine, Ledger, RehashDays, RunLine};
+use crate::report::Verification;
 
 impl PastRuns for Ledger {
     fn is_archived(&self, key: &JobKey, digest: &[u8; 32]) -> bool {
@@ -82,21 +83,28 @@ pub(super) fn forget(
     ledger.forget_others(hosts.iter().map(String::as_str))
 }
 
+/// What a run starts from.
+pub(super) struct Starting {
+    /// The run before; absent if the line of this run lists all unverified URLs.
+    pub(super) base: Option<String>,
+    /// Which records it reads in full.
+    pub(super) rehash: Rehash,
+}
+
 /// The lines of a run for the history.
 pub(super) fn history_lines(
     envelope: &Envelope,
     selection: &Selection,
-    unverified: Vec<String>,
+    starting: Starting,
+    verification: Verification,
 ) -> Vec<HistoryLine> {
     let run = &envelope.run;
-    let mut lines = vec![HistoryLine::Run(RunLine {
-        run: run.id.clone(),
-        at: run.started,
-        selection: (!selection.is_everything()).then(|| selection.clone()),
-        due: envelope.summary.coverage.due,
-        states: envelope.summary.states.clone(),
-        unverified,
-    })];
+    let mut lines = vec![HistoryLine::Run(run_line(
+        envelope,
+        selection,
+        starting,
+        verification,
+    ))];
     lines.extend(envelope.changes.iter().map(|change| {
         HistoryLine::Change(ChangeLine {
             run: run.id.clone(),
@@ -125,4 +133,58 @@ pub(super) fn history_lines(
         })
     }));
     lines
+}
+
+fn run_line(
+    envelope: &Envelope,
+    selection: &Selection,
+    Starting { base, rehash }: Starting,
+    verification: Verification,
+) -> RunLine {
+    let (run, coverage) = (&envelope.run, &envelope.summary.coverage);
+    let is_everything = selection.is_everything();
+    let Verification {
+        before,
+        unverified,
+        verified_again,
+        not_modified,
+    } = verification;
+    // A URL of several requests is verified if all of them are.
+    let verified_again = verified_again.difference(&unverified).cloned();
+    let mut line = RunLine {
+        run: run.id.clone(),
+        at: run.started,
+        selection: (!is_everything).then(|| selection.clone()),
+        base,
+        due: coverage.due,
+        verified: Some(coverage.static_verified),
+        not_modified: coverage.not_modified,
+        rehash: (coverage.not_modified > 0).then(|| RehashDays {
+            every: rehash.every(),
+            days: rehash.days(),
+        }),
+        states: envelope.summary.states.clone(),
+        unverified: None,
+        became_unverified: vec![],
+        verified_again: vec![],
+    };
+    let verifies = coverage.static_verified > 0;
+    if line.base.is_none() {
+        let after: BTreeSet<String> = match (verifies, is_everything) {
+            (false, _) => before.into_iter().collect(),
+            // Records that are gone leave the list.
+            (true, true) => unverified.into_iter().chain(not_modified).collect(),
+            (true, false) => {
+                let again: BTreeSet<String> = verified_again.collect();
+                let before = before.into_iter().filter(|url| !again.contains(url));
+                before.chain(unverified).collect()
+            }
+        };
+        line.unverified = Some(after.into_iter().collect());
+    } else if verifies {
+        line.verified_again = verified_again.collect();
+        let became = unverified.into_iter().filter(|url| !before.contains(url));
+        line.became_unverified = became.collect();
+    }
+    line
 }

@@ -298,6 +298,9 @@ fn entry(state: &str, day: u8) -> String {
     format!("---\n---\n_path: /a\nsince: '2026-11-0{day}T00:00:00Z'\nstate: {state}\n")
 }
 
+/// The history of older versions, and that of a month.
+const HISTORY: [&str; 2] = ["status/history.jsonl", "status/history/2026-11.jsonl"];
+
 /// Both sides saw the same news.
 fn diverged_ledger(repository: &Repository) {
     let write = |state, day: u8| {
@@ -307,7 +310,9 @@ fn diverged_ledger(repository: &Repository) {
         } else {
             format!("1\n{day}\n")
         };
-        repository.sandbox.write("status/history.jsonl", lines);
+        for file in HISTORY {
+            repository.sandbox.write(file, &lines);
+        }
     };
     write("ok", 1);
     repository.commit(BASE);
@@ -330,10 +335,11 @@ fn the_ledger_merges_by_its_own_rule() {
             .sandbox
             .urldb(&["resolve"])
             .code(0)
-            .says(&[LEDGER, "status/history.jsonl"]);
+            .says(&[LEDGER, HISTORY[0], HISTORY[1]]);
         assert_eq!(repository.sandbox.read(LEDGER), entry("gone", 2));
-        let history = repository.sandbox.read("status/history.jsonl");
-        assert_eq!(history, "1\n2\n3\n");
+        for file in HISTORY {
+            assert_eq!(repository.sandbox.read(file), "1\n2\n3\n", "{file}");
+        }
         assert_eq!(repository.unmerged(), "");
     }
 }
@@ -432,7 +438,7 @@ fn git_merges_with_the_driver_and_as_before_without_it() {
         .says(&["installed the merge driver in", ".gitattributes"]);
     assert_eq!(
         repository.sandbox.read(".gitattributes"),
-        "* text=auto\nurldb/*.yaml merge=urldb\nstatus/**/*.yaml merge=urldb\nstatus/history.jsonl merge=union\n"
+        "* text=auto\nurldb/*.yaml merge=urldb\nstatus/**/*.yaml merge=urldb\nstatus/history/*.jsonl merge=union\n"
     );
     let again = repository.sandbox.urldb(&["hook", "install"]).code(0);
     assert!(!again.out.contains("merge driver"), "{again:?}");
@@ -465,7 +471,7 @@ fn git_merges_with_the_driver_and_as_before_without_it() {
     assert_eq!(repository.sandbox.read(".git/config"), config);
     assert_eq!(
         repository.sandbox.read(".gitattributes"),
-        "* text=auto\nstatus/history.jsonl merge=union\n"
+        "* text=auto\nstatus/history/*.jsonl merge=union\n"
     );
     assert_eq!(
         repository.sandbox.read(".git/hooks/pre-commit"),

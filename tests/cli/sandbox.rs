@@ -233,9 +233,12 @@ impl Sandbox {
         mails
     }
 
-    /// The lines of the ledger's history.
+    /// The lines of the ledger's history, month by month.
     pub(crate) fn history(&self) -> Vec<serde_json::Value> {
-        let text = self.read("status/history.jsonl");
+        let months = self.files("status/history", ".jsonl").into_iter();
+        let text: String = months
+            .map(|file| fs::read_to_string(file).unwrap())
+            .collect();
         text.lines()
             .map(|line| serde_json::from_str(line).unwrap())
             .collect()

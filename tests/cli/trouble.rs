@@ -319,7 +319,8 @@ fn an_interrupted_run_ends_soon_and_believes_nothing() {
     assert!(sandbox.mails().is_empty());
     let history = sandbox.history();
     assert_eq!(history.len(), 2);
-    let unverified = history[1]["unverified"].as_array().unwrap();
+    assert_eq!(history[1]["base"], history[0]["run"]);
+    let unverified = history[1]["became-unverified"].as_array().unwrap();
     assert!(unverified.contains(&"http://example.test/b".into()));
 }
 

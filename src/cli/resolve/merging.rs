@@ -18,7 +18,7 @@ pub(super) enum FileKind {
     Domain,
     /// A file of the ledger, or of an incident.
     Ledger,
-    /// `history.jsonl`.
+    /// A file of the history.
     History,
     /// A message in the outbox.
     Message,
@@ -36,7 +36,7 @@ impl FileKind {
             return Some(Self::Domain);
         }
         let in_ledger = path.strip_prefix(&ledger).ok()?;
-        if in_ledger == Path::new("history.jsonl") {
+        if ledger::is_history(in_ledger) {
             return Some(Self::History);
         }
         let is_json = path

@@ -32,6 +32,22 @@ impl Rehash {
         Self { every, today, days }
     }
 
+    /// The days of an earlier run: `days` of them, up to and with `today`.
+    pub fn of_days(every: u64, today: u64, days: u64) -> Self {
+        let every = every.max(1);
+        Self { every, today, days }
+    }
+
+    /// In how many days each record has one turn.
+    pub fn every(&self) -> u64 {
+        self.every
+    }
+
+    /// Number of days to catch up on, today included.
+    pub fn days(&self) -> u64 {
+        self.days
+    }
+
     /// Whether this record has to be read in full.
     pub fn is_due(&self, key: &JobKey) -> bool {
         if self.days >= self.every {

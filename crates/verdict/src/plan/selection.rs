@@ -2,13 +2,14 @@
 
 use std::collections::{BTreeMap, BTreeSet};
 
-use serde::Serialize;
+use serde::{Deserialize, Serialize};
 use urldb_format::{Record, RecordIdentity};
 
 use crate::job::JobKey;
 
 /// Which records a command is about.
-#[derive(Debug, Clone, Default, PartialEq, Eq, Serialize)]
+#[derive(Debug, Clone, Default, PartialEq, Eq, Serialize, Deserialize)]
+#[serde(default)]
 pub struct Selection {
     /// Only these domains, by the names of their files; all when empty.
     #[serde(skip_serializing_if = "Vec::is_empty")]
@@ -77,14 +78,14 @@ impl ChangedRecords {
 }
 
 /// A record that a selection names, and the host that is asked for it.
-#[derive(Debug, Clone, PartialEq, Eq, PartialOrd, Ord, Serialize)]
+#[derive(Debug, Clone, PartialEq, Eq, PartialOrd, Ord, Serialize, Deserialize)]
 pub struct NamedRecord {
     /// The host that the domain file is named after.
     pub domain: String,
     /// The record's `_path`.
     pub path: String,
     /// The cname that is asked in place of the domain.
-    #[serde(skip_serializing_if = "Option::is_none")]
+    #[serde(default, skip_serializing_if = "Option::is_none")]
     pub alias: Option<String>,
 }
 
@@ -126,6 +127,20 @@ impl Selection {
         self.records
             .iter()
             .any(|named| named.domain == host && named.path == record.path)
+    }
+
+    /// Whether a run with this selection asks for the job of a record with these categories.
+    pub fn wants_job(&self, key: &JobKey, categories: &[String]) -> bool {
+        if categories.iter().any(|category| category == "deprecated") && !self.names_job(key) {
+            return false;
+        }
+        let by_name = self.domains.is_empty() || self.domains.contains(&key.domain);
+        let by_record = self.records.is_empty() || self.names_job(key);
+        let by_category =
+            self.categories.is_empty() || self.categories.iter().any(|it| categories.contains(it));
+        let by_prefix = self.path_prefix.as_ref();
+        let by_prefix = by_prefix.is_none_or(|prefix| key.path.starts_with(prefix.as_str()));
+        by_name && by_record && by_category && by_prefix
     }
 
     /// Whether the selection names exactly this host and path.

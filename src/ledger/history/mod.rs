@@ -1,0 +1,192 @@
+//! The history: a line for each run, each change of a believed state, and each change of an incident.
+//!
+//! Each month has a file, `history/2026-11.jsonl`, to which its runs append. The first run of a month
+//! lists all unverified URLs, each later run only what differs from the run before. So a file can be
+//! read without the files before it, and git never has to store an old month again. Older versions
+//! wrote one file, `history.jsonl`, with a whole list in each run; it is read, and never changed.
+
+mod reading;
+mod verifications;
+
+use std::collections::BTreeMap;
+use std::fs::{self, OpenOptions};
+use std::io::{self, Read, Seek, SeekFrom, Write};
+use std::path::{Path, PathBuf};
+
+use anyhow::Context;
+use jiff::Timestamp;
+use serde::{Deserialize, Serialize};
+use urldb_protocol::{ClosedBecause, Phase, State};
+use urldb_verdict::Selection;
+
+pub use reading::{Lines, PastRun, is_history, lines, past_runs};
+pub use verifications::{BaseRun, SoughtUrl, Verifications};
+
+/// The file of older versions.
+const OLD_FILE: &str = "history.jsonl";
+
+/// The folder of the months.
+const FOLDER: &str = "history";
+
+/// One line of the history.
+#[derive(Debug, Clone, PartialEq, Eq, Serialize)]
+#[serde(tag = "kind", rename_all = "kebab-case")]
+pub enum HistoryLine {
+    /// A run took place.
+    Run(RunLine),
+    /// A URL's believed state has become another.
+    Change(ChangeLine),
+    /// An incident has opened, grown, shrunk or closed.
+    Incident(IncidentLine),
+}
+
+/// The line of one run.
+///
+/// The *unverified URLs after a run* are the static URLs whose bytes were not found as promised when a
+/// run last read them. A run with `verified` other than 0 has verified each static URL that it asked
+/// for and that is not among them. [`Verifications`] tells when a URL was verified last.
+#[derive(Debug, Clone, PartialEq, Eq, Serialize, Deserialize)]
+#[serde(rename_all = "kebab-case")]
+pub struct RunLine {
+    /// The run's id.
+    pub run: String,
+    /// When it began.
+    pub at: Timestamp,
+    /// Which records were checked; absent if the run checked all of them.
+    #[serde(default, skip_serializing_if = "Option::is_none")]
+    pub selection: Option<Selection>,
+    /// The run before, from whose unverified URLs `became_unverified` and `verified_again` lead to
+    /// those of this run. Absent if `unverified` lists them all.
+    #[serde(default, skip_serializing_if = "Option::is_none")]
+    pub base: Option<String>,
+    /// Number of URLs that were due.
+    pub due: u64,
+    /// Number of static URLs whose bytes were found as promised; absent in lines of older versions. A
+    /// run that verified none, perhaps without a network, does not change the unverified URLs.
+    #[serde(default, skip_serializing_if = "Option::is_none")]
+    pub verified: Option<u64>,
+    /// Number of static URLs that only answered 304 Not Modified: they are not verified, and enter or
+    /// leave no list.
+    #[serde(default, skip_serializing_if = "is_zero")]
+    pub not_modified: u64,
+    /// The days whose records were read in full; absent without a 304.
+    #[serde(default, skip_serializing_if = "Option::is_none")]
+    pub rehash: Option<RehashDays>,
+    /// Number of URLs seen in each state.
+    pub states: BTreeMap<State, u64>,
+    /// All unverified URLs after the run, in the first run of a month. In lines of older versions, those
+    /// that the run asked for, also if they answered 304.
+    #[serde(default, skip_serializing_if = "Option::is_none")]
+    pub unverified: Option<Vec<String>>,
+    /// The URLs that were not verified, and are not among the unverified URLs after `base`.
+    #[serde(default, skip_serializing_if = "Vec::is_empty")]
+    pub became_unverified: Vec<String>,
+    /// The URLs that were verified, and are among the unverified URLs after `base`.
+    #[serde(default, skip_serializing_if = "Vec::is_empty")]
+    pub verified_again: Vec<String>,
+}
+
+/// Which records a run read in full, with `rehash-every`: those whose turn was on one of the last
+/// `days` days.
+#[derive(Debug, Clone, Copy, PartialEq, Eq, Serialize, Deserialize)]
+pub struct RehashDays {
+    /// In how many days each record has one turn.
+    pub every: u64,
+    /// Number of days, the day of the run included.
+    pub days: u64,
+}
+
+/// One change of a believed state.
+#[derive(Debug, Clone, PartialEq, Eq, Serialize, Deserialize)]
+pub struct ChangeLine {
+    /// The run that brought it.
+    pub run: String,
+    /// When the run ended.
+    pub at: Timestamp,
+    /// The URL.
+    pub url: String,
+    /// The state that was believed.
+    pub from: State,
+    /// The state that is believed now.
+    pub to: State,
+}
+
+/// What a run did to one incident.
+#[derive(Debug, Clone, PartialEq, Eq, Serialize, Deserialize)]
+pub struct IncidentLine {
+    /// The run.
+    pub run: String,
+    /// When the run ended.
+    pub at: Timestamp,
+    /// The id of the incident.
+    pub incident: String,
+    /// What the run did to it.
+    pub phase: Phase,
+    /// The host that was asked.
+    pub host: String,
+    /// The state of the affected URLs.
+    pub state: State,
+    /// The reason, if it is a part of the cause.
+    #[serde(default, skip_serializing_if = "Option::is_none")]
+    pub reason: Option<String>,
+    /// Number of affected URLs after the run.
+    pub urls: u64,
+    /// Why the incident closed.
+    #[serde(default, skip_serializing_if = "Option::is_none")]
+    pub because: Option<ClosedBecause>,
+}
+
+/// Appends the lines of a run that began at `started` to the file of that month.
+///
+/// If an earlier crash cut the last line short, a line end comes first, so that only this line is
+/// lost.
+pub fn append(folder: &Path, started: Timestamp, lines: &[HistoryLine]) -> anyhow::Result<()> {
+    let path = file_of(folder, started);
+    let mut bytes = Vec::new();
+    for line in lines {
+        serde_json::to_writer(&mut bytes, line)
+            .context("cannot write a line of history as JSON")?;
+        bytes.push(b'\n');
+    }
+    write(&path, bytes).with_context(|| format!("cannot append to {}", path.display()))
+}
+
+/// The file of a run that began at this time. Months are those of UTC.
+fn file_of(folder: &Path, started: Timestamp) -> PathBuf {
+    let month = started.strftime("%Y-%m");
+    folder.join(FOLDER).join(format!("{month}.jsonl"))
+}
+
+fn write(path: &Path, mut bytes: Vec<u8>) -> io::Result<()> {
+    if let Some(folder) = path.parent() {
+        fs::create_dir_all(folder)?;
+    }
+    let mut file = OpenOptions::new()
+        .create(true)
+        .append(true)
+        .read(true)
+        .open(path)?;
+    if ends_within_a_line(&mut file)? {
+        bytes.insert(0, b'\n');
+    }
+    file.write_all(&bytes)?;
+    file.sync_all()
+}
+
+fn ends_within_a_line(file: &mut fs::File) -> io::Result<bool> {
+    if file.metadata()?.len() == 0 {
+        return Ok(false);
+    }
+    file.seek(SeekFrom::End(-1))?;
+    let mut last = [0];
+    file.read_exact(&mut last)?;
+    Ok(last != *b"\n")
+}
+
+#[expect(
+    clippy::trivially_copy_pass_by_ref,
+    reason = "serde passes fields by reference"
+)]
+fn is_zero(number: &u64) -> bool {
+    *number == 0
+}

@@ -1,0 +1,224 @@
+//! Reads the lines of the history one by one.
+
+use std::fs::{self, File};
+use std::io::{self, BufRead, BufReader};
+use std::path::{Path, PathBuf};
+use std::vec;
+
+use anyhow::Context;
+use jiff::Timestamp;
+use serde::Deserialize;
+use serde::de::DeserializeOwned;
+use urldb_verdict::Selection;
+
+use super::{ChangeLine, FOLDER, HistoryLine, IncidentLine, OLD_FILE, RunLine};
+
+/// A run of the past.
+#[derive(Debug, Clone, PartialEq, Eq, Deserialize)]
+pub struct PastRun {
+    /// The run's id.
+    #[serde(rename = "run")]
+    pub id: String,
+    /// When it began.
+    pub at: Timestamp,
+    /// Which records were checked; absent if the run checked all of them.
+    #[serde(default)]
+    pub selection: Option<Selection>,
+}
+
+impl PastRun {
+    /// Whether the run was over the whole database.
+    pub fn is_complete(&self) -> bool {
+        self.selection.is_none()
+    }
+
+    /// Whether the run certainly checked the records with this path of a domain.
+    pub fn has_checked(&self, domain: &str, path: &str) -> bool {
+        let Some(selection) = &self.selection else {
+            return true;
+        };
+        let Selection {
+            domains,
+            categories,
+            path_prefix,
+            records,
+            changed: _,
+        } = selection;
+        let prefix = path_prefix.as_deref().unwrap_or_default();
+        categories.is_empty()
+            && records.is_empty()
+            && (domains.is_empty() || domains.iter().any(|known| known == domain))
+            && path.starts_with(prefix)
+    }
+}
+
+/// The runs of the past, oldest first.
+///
+/// # Errors
+/// When the history exists and cannot be read. Lines of other programs are skipped.
+pub fn past_runs(folder: &Path) -> anyhow::Result<Vec<PastRun>> {
+    let mut runs = vec![];
+    let mut lines = RawLines::new(files(folder)?);
+    while let Some(line) = lines.next_line() {
+        let line = line?;
+        if kind_of(line).as_deref() == Some("run") {
+            runs.extend(serde_json::from_slice::<PastRun>(line));
+        }
+    }
+    runs.sort_by(|a, b| (a.at, &a.id).cmp(&(b.at, &b.id)));
+    runs.dedup_by(|a, b| a.id == b.id);
+    Ok(runs)
+}
+
+/// The lines of the history in the ledger's folder, file by file: those of older versions, then the
+/// months. One line at a time is in memory. Within a file, the order need not be that of time, and a
+/// line may occur twice, if branches were merged. Lines of other programs are skipped.
+///
+/// # Errors
+/// When the folder of the months exists and cannot be read; each line, if its file cannot be read.
+pub fn lines(folder: &Path) -> anyhow::Result<Lines> {
+    Ok(Lines(RawLines::new(files(folder)?)))
+}
+
+/// The iterator of [`lines`].
+#[derive(Debug)]
+pub struct Lines(RawLines);
+
+impl Lines {
+    /// The lines of one file; none if the file does not exist.
+    pub(super) fn of_file(path: PathBuf) -> Self {
+        let files = if path.exists() { vec![path] } else { vec![] };
+        Self(RawLines::new(files))
+    }
+}
+
+impl Iterator for Lines {
+    type Item = anyhow::Result<HistoryLine>;
+
+    fn next(&mut self) -> Option<Self::Item> {
+        loop {
+            match self.0.next_line()? {
+                Ok(line) => {
+                    if let Some(line) = parse(line) {
+                        return Some(Ok(line));
+                    }
+                }
+                Err(error) => return Some(Err(error)),
+            }
+        }
+    }
+}
+
+/// Whether a path, relative to the ledger's folder, is a file of the history.
+pub fn is_history(path: &Path) -> bool {
+    let is_month = || {
+        let stem = path.file_stem().and_then(|stem| stem.to_str());
+        path.parent() == Some(Path::new(FOLDER))
+            && path.extension().is_some_and(|it| it == "jsonl")
+            && stem.is_some_and(is_month)
+    };
+    path == Path::new(OLD_FILE) || is_month()
+}
+
+/// Whether this is a year and a month, such as `2026-11`.
+fn is_month(name: &str) -> bool {
+    let digits = |text: &str| text.bytes().all(|byte| byte.is_ascii_digit());
+    let parts = name.rsplit_once('-');
+    parts.is_some_and(|(year, month)| {
+        year.len() >= 4 && month.len() == 2 && digits(year) && digits(month)
+    })
+}
+
+/// The files of the history, oldest first.
+fn files(folder: &Path) -> anyhow::Result<Vec<PathBuf>> {
+    let months = folder.join(FOLDER);
+    let mut files = vec![];
+    match fs::read_dir(&months) {
+        Ok(entries) => {
+            for entry in entries {
+                let entry = entry.with_context(|| format!("cannot read {}", months.display()))?;
+                let name = Path::new(FOLDER).join(entry.file_name());
+                if is_history(&name) {
+                    files.push(folder.join(name));
+                }
+            }
+        }
+        Err(error) if error.kind() == io::ErrorKind::NotFound => {}
+        Err(error) => {
+            return Err(error).with_context(|| format!("cannot read {}", months.display()));
+        }
+    }
+    files.sort();
+    let old = folder.join(OLD_FILE);
+    if old.exists() {
+        files.insert(0, old);
+    }
+    Ok(files)
+}
+
+/// The lines of some files as bytes, without their ends.
+#[derive(Debug)]
+struct RawLines {
+    files: vec::IntoIter<PathBuf>,
+    open: Option<(PathBuf, BufReader<File>)>,
+    line: Vec<u8>,
+}
+
+impl RawLines {
+    fn new(files: Vec<PathBuf>) -> Self {
+        Self {
+            files: files.into_iter(),
+            open: None,
+            line: vec![],
+        }
+    }
+
+    fn next_line(&mut self) -> Option<anyhow::Result<&[u8]>> {
+        loop {
+            if self.open.is_none() {
+                let path = self.files.next()?;
+                match urldb_files::open(&path) {
+                    Ok(file) => self.open = Some((path, BufReader::new(file))),
+                    Err(error) => return Some(Err(unreadable(&path, error))),
+                }
+            }
+            let (path, file) = self.open.as_mut()?;
+            self.line.clear();
+            match file.read_until(b'\n', &mut self.line) {
+                Ok(0) => self.open = None,
+                Ok(_) => break,
+                Err(error) => {
+                    let error = unreadable(path, error);
+                    self.open = None;
+                    return Some(Err(error));
+                }
+            }
+        }
+        Some(Ok(self.line.strip_suffix(b"\n").unwrap_or(&self.line)))
+    }
+}
+
+fn unreadable(path: &Path, error: io::Error) -> anyhow::Error {
+    anyhow::Error::new(error).context(format!("cannot read {}", path.display()))
+}
+
+pub(super) fn parse(line: &[u8]) -> Option<HistoryLine> {
+    fn of<T: DeserializeOwned>(line: &[u8]) -> Option<T> {
+        serde_json::from_slice(line).ok()
+    }
+    match kind_of(line)?.as_str() {
+        "run" => of::<RunLine>(line).map(HistoryLine::Run),
+        "change" => of::<ChangeLine>(line).map(HistoryLine::Change),
+        "incident" => of::<IncidentLine>(line).map(HistoryLine::Incident),
+        _ => None,
+    }
+}
+
+/// What a line is about.
+fn kind_of(line: &[u8]) -> Option<String> {
+    #[derive(Deserialize)]
+    struct Kind {
+        kind: String,
+    }
+    serde_json::from_slice(line).ok().map(|Kind { kind }| kind)
+}
