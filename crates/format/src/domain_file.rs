@@ -175,12 +175,17 @@ impl DomainFile {
         };
         let help = "correct the file or remove it; urldb checks the other files meanwhile";
         let finding = Finding::new(Code::UnreadableFile, 1, message).with_help(help);
-        let mut file = Self::empty(path);
-        file.blocking = vec![finding.clone()];
         ParsedFile {
-            file,
+            file: Self::unreadable(path, finding.clone()),
             findings: vec![finding],
         }
+    }
+
+    /// A file of which nothing was understood, for the reason in the finding.
+    pub fn unreadable(path: impl AsRef<Path>, finding: Finding) -> Self {
+        let mut file = Self::empty(path.as_ref());
+        file.blocking = vec![finding];
+        file
     }
 
     /// Reads `bytes` as the content of the file at `path`, which need not exist.
@@ -317,6 +322,18 @@ impl DomainFile {
     /// The line of a metadata key, from 1; the first line if the file lacks the key.
     pub fn metadata_line(&self, key: &str) -> usize {
         self.head.as_ref().map_or(1, |head| head.line_of(key))
+    }
+
+    /// The findings because of which some of the file was not understood, in the order of the lines.
+    pub fn blocking_findings(&self) -> &[Finding] {
+        &self.blocking
+    }
+
+    /// The first of [`Self::blocking_findings`] in the metadata document with this layout.
+    pub(crate) fn blocking_in(&self, head: &Layout) -> Option<&Finding> {
+        let lines = head.start..head.start + head.line_count();
+        let mut blocking = self.blocking.iter();
+        blocking.find(|finding| lines.contains(&finding.line))
     }
 
     /// The records, in the order of the file.

@@ -1,7 +1,7 @@
 //! Edits of a domain file. Each edit rewrites one document and leaves the bytes of all other
 //! documents alone.
 
-use std::collections::{BTreeMap, HashMap};
+use std::collections::{BTreeMap, BTreeSet, HashMap};
 
 use crate::domain_file::{DomainFile, RecordEntry, Segment};
 use crate::error::Error;
@@ -151,6 +151,27 @@ impl DomainFile {
         }
     }
 
+    /// Removes all records with these identities, and the comments above them, in one pass over the
+    /// file. Returns the number of removed records.
+    ///
+    /// # Errors
+    /// [`Error::Unsafe`] if such a record occurs twice or has mistakes. The file is unchanged then.
+    pub fn remove_all(&mut self, identities: &BTreeSet<RecordIdentity>) -> Result<usize, Error> {
+        let is_named = |entry: &RecordEntry| identities.contains(&entry.record.identity());
+        let mut found = BTreeSet::new();
+        for entry in self.records().filter(|entry| is_named(entry)) {
+            if !entry.intact || !found.insert(entry.record.identity()) {
+                return Err(self.unsafe_to_change(entry));
+            }
+        }
+        self.segments.retain(|segment| match segment {
+            Segment::Record(entry) => !is_named(entry),
+            Segment::Broken(_) => true,
+        });
+        self.number_lines();
+        Ok(found.len())
+    }
+
     /// Removes a record and the comments above it, and returns the record.
     ///
     /// # Errors
@@ -177,12 +198,7 @@ impl DomainFile {
             .head
             .clone()
             .unwrap_or_else(|| Layout::first(String::new()));
-        let end = head.start + head.line_count();
-        if let Some(finding) = self
-            .blocking
-            .iter()
-            .find(|finding| (head.start..end).contains(&finding.line))
-        {
+        if let Some(finding) = self.blocking_in(&head) {
             let findings = vec![finding.clone()];
             return Err(Error::NotNormalizable {
                 path: self.path.clone(),

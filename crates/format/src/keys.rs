@@ -25,6 +25,21 @@ pub(crate) const RECORD: &[&str] = &[
     "status",
 ];
 
+/// The keys of a record that its promise is made of, sorted: they say what is requested, and what must
+/// come back.
+pub(crate) const PROMISE: &[&str] = &[
+    "_path",
+    "content-length",
+    "content-sha256",
+    "content-type",
+    "method",
+    "redirects-to",
+    "request-body",
+    "request-content-type",
+    "request-headers",
+    "status",
+];
+
 /// The categories that urldb acts on, sorted.
 pub(crate) const CATEGORIES: &[&str] = &["content-type-change-ok", "deprecated", "redirect-ok"];
 

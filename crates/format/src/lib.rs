@@ -10,7 +10,7 @@
 //!                               other than plain text           text: layout, emit, scalar, resolve
 //! ```
 //!
-//! `merge` joins two changed versions of a file.
+//! `difference` compares two versions of a file, and `merge` joins two changed versions.
 //!
 //! `urldb-files` reads the bytes from disk and replaces the file with the text.
 //!
@@ -31,6 +31,7 @@
 mod canonical;
 mod database;
 mod decode;
+mod difference;
 mod document;
 mod domain_file;
 mod edit;
@@ -53,6 +54,7 @@ mod split;
 mod value;
 
 pub use database::Database;
+pub use difference::{DifferenceKind, FileDifference, KeyChange, RecordDifference, difference};
 pub use document::Document;
 pub use domain_file::{DomainFile, ParsedFile, RecordEntry, host_of};
 pub use emit::write_documents;

@@ -1,4 +1,4 @@
-//! Finds which records of the three versions are one record.
+//! Finds which records of several versions are one record.
 
 use std::collections::{BTreeMap, HashMap};
 
@@ -10,20 +10,45 @@ pub(super) type RecordVersions<'a> = [Option<&'a RecordEntry>; 3];
 
 /// The records of the three versions, by identity; `fold` makes the case of paths irrelevant.
 pub(super) fn match_records(files: [&DomainFile; 3], fold: bool) -> Vec<RecordVersions<'_>> {
-    let mut by_identity: BTreeMap<RecordIdentity, [Vec<&RecordEntry>; 3]> = BTreeMap::new();
+    match_all(files, fold, match_repeated)
+}
+
+/// The records of two versions, by identity; `fold` makes the case of paths irrelevant.
+pub(crate) fn match_pairs<'a>(
+    files: [&'a DomainFile; 2],
+    fold: bool,
+) -> Vec<[Option<&'a RecordEntry>; 2]> {
+    match_all(files, fold, |[before, after]| {
+        let (partners, new) = pair(&before, &after);
+        let known = before.into_iter().zip(partners);
+        let known = known.map(|(before, after)| [Some(before), after]);
+        known
+            .chain(new.into_iter().map(|after| [None, Some(after)]))
+            .collect()
+    })
+}
+
+/// The records of all versions, by identity. `match_repeated` matches the records of an identity that a
+/// version has more than once.
+fn match_all<'a, const N: usize>(
+    files: [&'a DomainFile; N],
+    fold: bool,
+    match_repeated: impl Fn([Vec<&'a RecordEntry>; N]) -> Vec<[Option<&'a RecordEntry>; N]>,
+) -> Vec<[Option<&'a RecordEntry>; N]> {
+    let mut by_identity: BTreeMap<RecordIdentity, [Vec<&RecordEntry>; N]> = BTreeMap::new();
     for (version, file) in files.into_iter().enumerate() {
         for entry in file.records() {
             let identity = entry.record.identity_with(fold);
-            by_identity.entry(identity).or_default()[version].push(entry);
+            let versions = by_identity.entry(identity);
+            versions.or_insert_with(|| std::array::from_fn(|_| vec![]))[version].push(entry);
         }
     }
     let mut matched = Vec::with_capacity(by_identity.len());
     for (_, entries) in by_identity {
-        match entries.each_ref().map(Vec::as_slice) {
-            [[] | [_], [] | [_], [] | [_]] => {
-                matched.push(entries.map(|entries| entries.first().copied()));
-            }
-            _ => matched.extend(match_repeated(entries)),
+        if entries.iter().all(|entries| entries.len() <= 1) {
+            matched.push(entries.map(|entries| entries.first().copied()));
+        } else {
+            matched.extend(match_repeated(entries));
         }
     }
     matched

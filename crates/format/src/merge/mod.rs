@@ -30,7 +30,9 @@ use std::path::Path;
 
 use crate::domain_file::DomainFile;
 
+pub(crate) use matching::match_pairs;
 pub use output::MarkerStyle;
+pub(crate) use values::text;
 pub use values::{MergedMapping, ValueMerge, merge_mappings};
 
 /// One of the two versions to merge.

@@ -125,8 +125,9 @@ fn merge_sets(base: &[Value], ours: &[Value], theirs: &[Value]) -> Vec<Value> {
         .collect()
 }
 
-/// A text that differs for different values, and sorts texts as they are.
-fn text(value: &Value) -> String {
+/// A text that differs for different values, and sorts texts as they are. The order of keys within the
+/// value makes no difference.
+pub(crate) fn text(value: &Value) -> String {
     match value {
         Value::Text(text) => text.clone(),
         other => write_documents([&Mapping::from_iter([(String::new(), other.clone())])]),

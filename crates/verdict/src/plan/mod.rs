@@ -427,4 +427,72 @@ redirects-to: /elsewhere
             "a deprecated record that is named is asked for"
         );
     }
+
+    /// What a job requests and what it promises.
+    fn asked(text: &str) -> Vec<String> {
+        let file = DomainFile::parse(Path::new("example.org.yaml"), text.as_bytes()).file;
+        let options = PlanOptions {
+            max_body: 100,
+            max_capture: 0,
+            whole: false,
+            kept_bodies: KeptBodies::None,
+            cnames: Cnames::All,
+            day: 0,
+            rehash: Rehash::ALWAYS,
+        };
+        let jobs = planned(&file, &Selection::default(), options, &());
+        let asked = jobs
+            .iter()
+            .map(|job| format!("{} {:?} {:?}", job.url, job.request, job.promise));
+        asked.collect()
+    }
+
+    #[test]
+    fn a_changed_promise_is_a_change_of_what_is_asked_or_expected() {
+        const BASE: &str = "---\nhttps: true\n---\n_path: /a\nmethod: POST\n";
+        let digest = "1".repeat(64);
+        for line in [
+            "catalogue:\n  a: b",
+            "categories:\n- core",
+            "categories:\n- content-type-change-ok",
+            "categories:\n- deprecated",
+            "categories:\n- redirect-ok",
+            "content-length: 3",
+            &format!("content-sha256: '{digest}'"),
+            "content-type: text/html",
+            "description: x",
+            "mute-reason: x",
+            "mute-until: '2030-01-01'",
+            "name: x",
+            "own: x",
+            "redirects-to: http://a.test/",
+            "request-body: a=1",
+            "request-content-type: text/plain",
+            "request-headers:\n  accept: x",
+            "status: 201",
+        ] {
+            let body = if line.starts_with("request-content-type") {
+                "request-body: a=1\n"
+            } else {
+                ""
+            };
+            let base = format!("{BASE}{body}");
+            let changed = format!("{base}{line}\n");
+            let parse =
+                |text: &str| DomainFile::parse(Path::new("example.org.yaml"), text.as_bytes()).file;
+            let (before, after) = (parse(&base), parse(&changed));
+            let difference = urldb_format::difference(&before, &after);
+            let mut keys = difference.records.iter().flat_map(|record| &record.keys);
+            let is_marked = keys.any(|key| key.is_promise);
+            assert_eq!(is_marked, asked(&base) != asked(&changed), "{line}");
+        }
+        for line in ["cnames:\n- a.test", "http: false", "own: x"] {
+            let changed = BASE.replacen("https: true", &format!("https: true\n{line}"), 1);
+            let [before, after] = [BASE, &changed]
+                .map(|text| DomainFile::parse(Path::new("example.org.yaml"), text.as_bytes()).file);
+            let difference = urldb_format::difference(&before, &after);
+            let is_marked = difference.metadata.iter().any(|key| key.is_promise);
+            assert_eq!(is_marked, asked(BASE) != asked(&changed), "{line}");
+        }
+    }
 }
