@@ -10,8 +10,10 @@ mod args;
 mod check;
 mod completions;
 mod demo;
+mod diff;
 mod export;
 mod fmt;
+mod groups;
 mod hook;
 mod import;
 mod init;
@@ -27,7 +29,7 @@ mod watch;
 use std::error::Error;
 use std::io;
 
-use clap::{Parser, Subcommand};
+use clap::{CommandFactory, FromArgMatches, Parser, Subcommand};
 
 pub use args::{Context, GlobalArgs};
 use print::style;
@@ -55,32 +57,35 @@ struct Cli {
     command: Command,
 }
 
+/// In the order of [`groups`].
 #[derive(Debug, Subcommand)]
 enum Command {
-    Init(init::Args),
     Add(add::Args),
     Rm(rm::Args),
     List(list::Args),
-    Url(url::Args),
+    Accept(accept::Args),
     Import(import::Args),
     Export(export::Args),
     Fmt(fmt::Args),
     Lint(lint::Args),
+    Diff(diff::Args),
     Resolve(resolve::Args),
     Check(check::CheckArgs),
     Run(check::RunArgs),
-    Accept(accept::Args),
+    Watch(watch::Args),
     Notify(notify::Args),
     Archive(archive::Args),
+    Init(init::Args),
     Hook(hook::Args),
-    Watch(watch::Args),
-    Demo(demo::Args),
     Completions(completions::Args),
+    Demo(demo::Args),
+    Url(url::Args),
 }
 
 /// Runs the program with the arguments of this process.
 pub fn main() -> std::process::ExitCode {
-    let cli = Cli::parse();
+    let matches = groups::grouped(Cli::command()).get_matches();
+    let cli = Cli::from_arg_matches(&matches).unwrap_or_else(|error| error.exit());
     cli.global.apply_color();
     // A reader that closes the pipe early (`| head`) is no error.
     dispatch(&cli)
@@ -106,6 +111,7 @@ fn dispatch(cli: &Cli) -> anyhow::Result<ExitCode> {
         Command::Import(args) => import::run(args, &mut context()?),
         Command::Fmt(args) => fmt::run(args, &context()?),
         Command::Lint(args) => lint::run(args, &context()?),
+        Command::Diff(args) => diff::run(args, &context()?),
         Command::Resolve(args) => resolve::run(args, &cli.global, context),
         Command::Check(args) => check::check(args, &mut context()?),
         Command::Run(args) => check::run(args, &mut context()?),
@@ -135,10 +141,10 @@ fn is_broken_pipe(error: &anyhow::Error) -> bool {
 
 #[cfg(test)]
 mod tests {
-    use clap::CommandFactory;
+    use super::*;
 
     #[test]
     fn the_arguments_fit_together() {
-        super::Cli::command().debug_assert();
+        Cli::command().debug_assert();
     }
 }

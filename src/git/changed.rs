@@ -1,5 +1,6 @@
-//! Lists the files of the work tree that differ from a commit.
+//! Two states of the files in a repository, and the files that differ between them.
 
+use std::collections::BTreeMap;
 use std::path::{Path, PathBuf};
 
 use anyhow::{Context, Result, bail};
@@ -8,82 +9,289 @@ use super::command::{CommandResult, output, run};
 use super::paths;
 use super::repository::{Repository, line};
 
-/// A file of the work tree that may differ from a commit.
+/// A commit to compare with.
+#[derive(Debug, Clone, PartialEq, Eq)]
+pub struct Commit {
+    /// The name that the user gave to the commit.
+    pub name: String,
+    /// The id, in hexadecimal; `None` in a repository without commits, which has no files then.
+    pub id: Option<String>,
+}
+
+/// A state to compare a commit with.
+#[derive(Debug, Clone, PartialEq, Eq)]
+pub enum Snapshot {
+    /// The files of a commit.
+    Commit(Commit),
+    /// The staged files.
+    Index,
+    /// The files on disk, also those that git does not track.
+    WorkTree,
+}
+
+/// Two states of the files in a repository.
+#[derive(Debug, Clone, PartialEq, Eq)]
+pub struct Comparison {
+    /// The earlier state.
+    pub before: Commit,
+    /// The later state.
+    pub after: Snapshot,
+}
+
+/// A file that may differ between two states.
 #[derive(Debug, Clone, PartialEq, Eq)]
 pub struct ChangedFile {
     /// Relative to the top of the work tree.
     pub path: PathBuf,
-    /// The blob in the commit, in hexadecimal; `None` if the commit has no such file.
-    pub before: Option<String>,
+    /// The file in the earlier state.
+    pub before: FileVersion,
+    /// The file in the later state.
+    pub after: FileVersion,
+}
+
+/// A file in one state.
+#[derive(Debug, Clone, PartialEq, Eq)]
+pub enum FileVersion {
+    /// The state has no such file.
+    Absent,
+    /// A regular file with this blob, in hexadecimal.
+    Blob(String),
+    /// The file on disk.
+    OnDisk,
+    /// A symbolic link or a submodule in a commit or in the index.
+    NotRegular,
+    /// A file with an unresolved conflict in the index.
+    Unmerged,
 }
 
 impl Repository {
-    /// The files below the folder `dir` (relative to the work tree) that differ from the commit
-    /// `revision`, files that git does not track included, and perhaps some that do not differ.
-    /// Deleted files are left out.
+    /// The comparison that `range` describes: `REV..REV`, `REV...REV` (since the branches parted), `REV`
+    /// with the work tree, or with the index if `staged` is set. Without a range and beside the dots,
+    /// HEAD is meant.
+    ///
+    /// # Errors
+    /// When a part of the range names no commit, or git fails.
+    pub fn comparison(&self, range: Option<&str>, staged: bool) -> Result<Comparison> {
+        let Some((before, after)) = range.and_then(|range| range.split_once("..")) else {
+            let after = match staged {
+                true => Snapshot::Index,
+                false => Snapshot::WorkTree,
+            };
+            let before = match range {
+                Some(revision) => self.named_commit(revision)?,
+                None => self.head()?,
+            };
+            return Ok(Comparison { before, after });
+        };
+        if staged {
+            bail!("the index is compared with one commit: name that commit, without `..`");
+        }
+        let (after, since_parted) = match after.strip_prefix('.') {
+            Some(after) => (after, true),
+            None => (after, false),
+        };
+        let or_head = |revision| match revision {
+            "" => "HEAD",
+            other => other,
+        };
+        let mut before = self.named_commit(or_head(before))?;
+        let after = self.named_commit(or_head(after))?;
+        if since_parted {
+            before.id = Some(self.merge_base(&before, &after)?);
+        }
+        let after = Snapshot::Commit(after);
+        Ok(Comparison { before, after })
+    }
+
+    /// The files on disk, compared with a commit.
     ///
     /// # Errors
     /// When `revision` names no commit, or git fails.
-    pub fn changed_since(&self, revision: &str, dir: &Path) -> Result<Vec<ChangedFile>> {
-        let commit = self.commit(revision)?;
-        let pathspec = if dir.as_os_str().is_empty() {
-            Path::new(".")
-        } else {
-            dir
-        };
-        let mut diff = self.git();
-        diff.env("GIT_LITERAL_PATHSPECS", "1")
-            .args(["diff-index", "--raw", "-z", "--no-renames", "--no-abbrev"])
-            .args(["--diff-filter=d", &commit, "--"])
-            .arg(pathspec);
-        let raw = output(&mut diff, b"")?;
-        let mut fields = raw.split(|byte| *byte == 0);
-        let mut files = Vec::new();
-        while let (Some(change), Some(path)) = (fields.next(), fields.next()) {
-            let (mode, id) =
-                parse_before(change).context("`git diff-index` printed something unexpected")?;
-            files.push(ChangedFile {
-                path: paths::from_bytes(path),
-                before: mode.starts_with("100").then_some(id),
-            });
-        }
-        let mut others = self.git();
-        others
-            .env("GIT_LITERAL_PATHSPECS", "1")
-            .args(["ls-files", "--others", "-z", "--"])
-            .arg(pathspec);
-        let listing = output(&mut others, b"")?;
-        let untracked = listing.split(|byte| *byte == 0);
-        files.extend(
-            untracked
-                .filter(|path| !path.is_empty())
-                .map(|path| ChangedFile {
-                    path: paths::from_bytes(path),
-                    before: None,
-                }),
-        );
-        Ok(files)
+    pub fn changes_since(&self, revision: &str) -> Result<Comparison> {
+        Ok(Comparison {
+            before: self.named_commit(revision)?,
+            after: Snapshot::WorkTree,
+        })
     }
 
-    /// The id of the commit that `revision` names.
-    fn commit(&self, revision: &str) -> Result<String> {
+    /// The files below the folder `dir` (relative to the work tree) that differ, and perhaps some that do
+    /// not, by path.
+    ///
+    /// # Errors
+    /// When git fails.
+    pub fn changed_files(&self, comparison: &Comparison, dir: &Path) -> Result<Vec<ChangedFile>> {
+        let before = match &comparison.before.id {
+            Some(id) => id.clone(),
+            None => self.empty_tree()?,
+        };
+        let mut git = self.git();
+        git.env("GIT_LITERAL_PATHSPECS", "1");
+        match &comparison.after {
+            Snapshot::Commit(after) => {
+                let after = after.id.as_deref().unwrap_or_default();
+                git.args([
+                    "diff-tree",
+                    "-r",
+                    RAW[0],
+                    RAW[1],
+                    RAW[2],
+                    RAW[3],
+                    &before,
+                    after,
+                ])
+            }
+            Snapshot::Index => git
+                .arg("diff-index")
+                .args(["--cached", "--ita-invisible-in-index"])
+                .args(RAW)
+                .arg(&before),
+            Snapshot::WorkTree => git.arg("diff-index").args(RAW).arg(&before),
+        };
+        git.arg("--").arg(pathspec(dir));
+        let raw = output(&mut git, b"")?;
+        let mut fields = raw.split(|byte| *byte == 0);
+        let mut files = BTreeMap::new();
+        while let (Some(change), Some(path)) = (fields.next(), fields.next()) {
+            let path = paths::from_bytes(path);
+            let change = parse_change(change, &comparison.after)
+                .context("git printed something unexpected")?;
+            let (before, after) = change;
+            let file = ChangedFile {
+                path: path.clone(),
+                before,
+                after,
+            };
+            files.insert(path, file);
+        }
+        if comparison.after == Snapshot::WorkTree {
+            for path in self.untracked(dir)? {
+                let known = files.entry(path.clone());
+                // A file that is in the commit, but not in the index.
+                known
+                    .and_modify(|file| file.after = FileVersion::OnDisk)
+                    .or_insert(ChangedFile {
+                        path,
+                        before: FileVersion::Absent,
+                        after: FileVersion::OnDisk,
+                    });
+            }
+        }
+        Ok(files.into_values().collect())
+    }
+
+    /// The files below the folder `dir` that git does not track, ignored ones included.
+    fn untracked(&self, dir: &Path) -> Result<Vec<PathBuf>> {
+        let mut git = self.git();
+        git.env("GIT_LITERAL_PATHSPECS", "1")
+            .args(["ls-files", "--others", "-z", "--"])
+            .arg(pathspec(dir));
+        let listing = output(&mut git, b"")?;
+        let paths = listing.split(|byte| *byte == 0);
+        let paths = paths.filter(|path| !path.is_empty());
+        Ok(paths.map(paths::from_bytes).collect())
+    }
+
+    /// The commit that is checked out.
+    fn head(&self) -> Result<Commit> {
+        let name = "HEAD".to_owned();
+        match self.head_commit() {
+            Some(id) => Ok(Commit { name, id: Some(id) }),
+            None if self.is_unborn()? => Ok(Commit { name, id: None }),
+            None => self.named_commit(&name),
+        }
+    }
+
+    /// Whether the branch that is checked out has no commit yet.
+    fn is_unborn(&self) -> Result<bool> {
+        let mut branch = self.git();
+        branch.args(["symbolic-ref", "--quiet", "HEAD"]);
+        let CommandResult::Success(branch) = run(&mut branch, b"")? else {
+            return Ok(false);
+        };
+        let mut known = self.git();
+        known.args(["show-ref", "--verify", "--quiet", "--"]);
+        known.arg(line(branch)?);
+        Ok(matches!(run(&mut known, b"")?, CommandResult::Failure(_)))
+    }
+
+    fn named_commit(&self, revision: &str) -> Result<Commit> {
         let mut git = self.git();
         git.args(["rev-parse", "--verify", "--end-of-options"])
             .arg(format!("{revision}^{{commit}}"));
+        let complaint = match run(&mut git, b"")? {
+            CommandResult::Success(id) => {
+                return Ok(Commit {
+                    name: revision.to_owned(),
+                    id: Some(line(id)?),
+                });
+            }
+            CommandResult::Failure(complaint) => complaint,
+        };
+        let advice = if self.is_shallow() {
+            "this clone is shallow: `git fetch --unshallow` gets its older commits"
+        } else {
+            "`git log --oneline --all` lists commits, and `git fetch` gets those of the remote \
+             repository"
+        };
+        bail!(
+            "{} names no commit: {}; {advice}",
+            match revision {
+                "" => "the empty text".to_owned(),
+                revision => paths::shown(Path::new(revision)),
+            },
+            paths::shown(Path::new(&complaint))
+        )
+    }
+
+    /// The last commit that two branches have in common.
+    fn merge_base(&self, one: &Commit, other: &Commit) -> Result<String> {
+        let ids = [one, other].map(|commit| commit.id.as_deref().unwrap_or_default());
+        let mut git = self.git();
+        git.arg("merge-base").args(ids);
         match run(&mut git, b"")? {
             CommandResult::Success(id) => line(id),
-            CommandResult::Failure(complaint) => bail!(
-                "{} names no commit: {}",
-                paths::shown(Path::new(revision)),
-                paths::shown(Path::new(&complaint))
-            ),
+            CommandResult::Failure(_) => {
+                let [one, other] = [one, other].map(|it| paths::shown(Path::new(&it.name)));
+                let advice = match self.is_shallow() {
+                    true => "this clone is shallow: `git fetch --unshallow` gets older commits",
+                    false => "compare them with two dots",
+                };
+                bail!("{one} and {other} have no common ancestor; {advice}")
+            }
         }
     }
 }
 
-/// Reads the old mode and id in `:OLDMODE MODE OLDID ID STATUS`; the mode of a new file is 0.
-fn parse_before(change: &[u8]) -> Option<(&str, String)> {
+/// The options for a listing of `:OLDMODE MODE OLDID ID STATUS` and paths.
+const RAW: [&str; 4] = ["--raw", "-z", "--no-renames", "--no-abbrev"];
+
+/// The folder `dir`, for git at the top of the work tree.
+fn pathspec(dir: &Path) -> &Path {
+    if dir.as_os_str().is_empty() {
+        Path::new(".")
+    } else {
+        dir
+    }
+}
+
+/// Reads both versions in `:OLDMODE MODE OLDID ID STATUS`.
+fn parse_change(change: &[u8], after: &Snapshot) -> Option<(FileVersion, FileVersion)> {
     let text = std::str::from_utf8(change).ok()?;
     let mut words = text.strip_prefix(':')?.split(' ');
-    Some((words.next()?, words.nth(1)?.to_owned()))
+    let (old_mode, mode) = (words.next()?, words.next()?);
+    let (old_id, id) = (words.next()?, words.next()?);
+    let is_unmerged = words.next()? == "U";
+    let version = |mode: &str, id: &str| match mode {
+        "000000" => FileVersion::Absent,
+        mode if mode.starts_with("100") => FileVersion::Blob(id.to_owned()),
+        _ => FileVersion::NotRegular,
+    };
+    let after = match (after, version(mode, id)) {
+        (Snapshot::WorkTree, _) if is_unmerged => FileVersion::OnDisk,
+        (Snapshot::WorkTree, FileVersion::Absent) => FileVersion::Absent,
+        (Snapshot::WorkTree, _) => FileVersion::OnDisk,
+        _ if is_unmerged => FileVersion::Unmerged,
+        (_, version) => version,
+    };
+    Some((version(old_mode, old_id), after))
 }

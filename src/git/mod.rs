@@ -1,4 +1,5 @@
-//! Git: lists staged, unmerged and changed files, replaces their bytes, and installs hooks and the merge driver.
+//! Git: lists staged, unmerged and changed files, replaces their bytes, and installs hooks
+//! and the merge driver.
 //!
 //! Nothing else in the program runs or links git. Nothing here knows what a
 //! domain file is: the caller of [`pre_commit()`] says which files are
@@ -13,7 +14,7 @@
 //! - `command`: runs the executable; `paths`: paths for git and for people.
 //! - [`repository`]: the folders of a repository, and its blobs.
 //! - [`staged`]: the files that the next commit would change.
-//! - [`changed`]: the files of the work tree that differ from a commit.
+//! - [`changed`]: the files that differ between two states.
 //! - [`restage`]: replaces staged bytes.
 //! - [`pre_commit`](mod@pre_commit): the hook itself.
 //! - [`install`]: writes the hook's shim where git looks for it, and removes it.
@@ -32,7 +33,7 @@ pub mod restage;
 pub mod staged;
 pub mod unmerged;
 
-pub use changed::ChangedFile;
+pub use changed::{ChangedFile, Commit, Comparison, FileVersion, Snapshot};
 pub use command::command;
 pub use env::GitEnv;
 pub use install::{Hook, Installation};

@@ -131,6 +131,13 @@ impl Repository {
         output(&mut git, b"").and_then(line).ok()
     }
 
+    /// The id of the tree without entries, which every repository knows.
+    pub(super) fn empty_tree(&self) -> Result<String> {
+        let mut git = self.git();
+        git.args(["hash-object", "-t", "tree", "--stdin"]);
+        output(&mut git, b"").and_then(line)
+    }
+
     /// The bytes of a blob as stored, without filters.
     pub fn read_blob(&self, id: &str) -> Result<Vec<u8>> {
         if let Some(lib) = &self.lib {

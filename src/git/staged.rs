@@ -92,10 +92,7 @@ impl Repository {
         };
         match base {
             Some(base) => Ok(base),
-            None => line(output(
-                self.git().args(["hash-object", "-t", "tree", "--stdin"]),
-                b"",
-            )?),
+            None => self.empty_tree(),
         }
     }
 
@@ -119,7 +116,7 @@ impl Repository {
     }
 
     /// Whether commits lack parents that they have elsewhere.
-    fn is_shallow(&self) -> bool {
+    pub(super) fn is_shallow(&self) -> bool {
         self.common_dir().join("shallow").exists()
     }
 

@@ -14,7 +14,7 @@ const FILE: &str = "urldb/example.test.yaml";
 /// A git repository whose hooks find the program on the PATH, as users have it.
 pub(crate) struct Repository {
     pub(crate) sandbox: Sandbox,
-    path: String,
+    pub(crate) path: String,
 }
 
 impl Repository {

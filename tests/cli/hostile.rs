@@ -70,7 +70,7 @@ fn database() -> String {
 
 /// Every command, as `urldb --help` names it, with arguments that make it print what is hostile;
 /// or the reason why it prints nothing from outside.
-const COMMANDS: [(&str, Result<&[&str], &str>); 31] = [
+const COMMANDS: [(&str, Result<&[&str], &str>); 32] = [
     ("init", Err("prints names of its own files")),
     (
         "add",
@@ -104,6 +104,7 @@ const COMMANDS: [(&str, Result<&[&str], &str>); 31] = [
     ("export", Err("prints a list as bytes, for programs")),
     ("fmt", Ok(&["fmt", "--check", "--diff"])),
     ("lint", Ok(&["lint"])),
+    ("diff", Ok(&["-v", "diff"])),
     ("check", Ok(&["-v", "check"])),
     ("run", Ok(&["-v", "run"])),
     ("accept", Ok(&["accept", "--force", "--all", "--yes"])),
@@ -156,10 +157,15 @@ fn every_command_is_in_the_table() {
             .arg("--help")
             .output();
         let help = String::from_utf8(help.unwrap().stdout).unwrap();
-        let Some((_, list)) = help.split_once("Commands:\n") else {
-            return vec![];
+        let list = match help.split_once("Commands:\n") {
+            Some((_, list)) => list.split("\n\n").next().unwrap(),
+            None if arguments.is_empty() => {
+                let (_, list) = help.split_once("\nPromises:\n").unwrap();
+                list.split_once("\nOptions:\n").unwrap().0
+            }
+            None => return vec![],
         };
-        let lines = list.lines().take_while(|line| !line.is_empty());
+        let lines = list.lines();
         let names =
             lines.filter_map(|line| line.strip_prefix("  ").filter(|l| !l.starts_with(' ')));
         names

@@ -97,10 +97,10 @@ pub(crate) fn broken() -> (Site, Sandbox) {
 fn help() {
     let sandbox = Sandbox::empty();
     let main = sandbox.urldb(&["--help"]).code(0).out;
-    let after = main.split_once("Commands:\n").expect("commands").1;
-    let commands: Vec<&str> = after
+    let (_, after) = main.split_once("\nPromises:\n").expect("groups");
+    let (groups, _) = after.split_once("\nOptions:\n").expect("options");
+    let commands: Vec<&str> = groups
         .lines()
-        .take_while(|line| !line.is_empty())
         .filter_map(|line| line.strip_prefix("  ")?.split(' ').next())
         .filter(|command| !command.is_empty())
         .collect();

@@ -9,7 +9,7 @@ use urldb_text::{Code, Finding};
 use urldb_verdict::ChangedRecords;
 
 use crate::cli::Context;
-use crate::git::{GitEnv, Repository};
+use crate::git::{FileVersion, GitEnv, Repository};
 
 /// Only what has changed.
 #[derive(Debug, Default, Args)]
@@ -20,6 +20,11 @@ pub(crate) struct ChangedArgs {
 }
 
 impl ChangedArgs {
+    /// Whether the option is not given.
+    pub(crate) fn is_everything(&self) -> bool {
+        self.revision.is_none()
+    }
+
     /// The changed files, if the option is given.
     pub(crate) fn resolve(&self, context: &Context) -> anyhow::Result<Option<ChangedFiles>> {
         let revision = self.revision.as_deref();
@@ -52,15 +57,17 @@ impl ChangedFiles {
         })?;
         let folder = repository.relative(&database)?;
         let mut files = BTreeMap::new();
-        for file in repository.changed_since(revision, &folder)? {
-            let Some(name) = file.path.strip_prefix(&folder).ok() else {
+        let comparison = repository.changes_since(revision)?;
+        for file in repository.changed_files(&comparison, &folder)? {
+            let name = domain_file_name(&file.path, &folder);
+            let Some(name) = name.filter(|_| file.after != FileVersion::Absent) else {
                 continue;
             };
-            if name.components().count() == 1 && urldb_format::is_domain_file(name) {
-                let before = file.before.as_deref();
-                let before = before.map(|id| repository.read_blob(id)).transpose()?;
-                files.insert(database.join(name), before.unwrap_or_default());
-            }
+            let before = match &file.before {
+                FileVersion::Blob(id) => repository.read_blob(id)?,
+                _ => vec![],
+            };
+            files.insert(database.join(name), before);
         }
         Ok(Self {
             revision: revision.to_owned(),
@@ -102,6 +109,13 @@ impl ChangedFiles {
                 .collect(),
         )
     }
+}
+
+/// The name of the file at `path`, if it is a domain file directly in `folder`.
+pub(crate) fn domain_file_name<'a>(path: &'a Path, folder: &Path) -> Option<&'a Path> {
+    let name = path.strip_prefix(folder).ok()?;
+    let is_child = name.components().count() == 1;
+    (is_child && urldb_format::is_domain_file(name)).then_some(name)
 }
 
 /// A record with its content, to find it in a set.

@@ -6,7 +6,7 @@ mod request;
 mod search;
 mod select;
 
-pub(crate) use changed::ChangedArgs;
+pub(crate) use changed::{ChangedArgs, domain_file_name};
 pub(crate) use context::MapArgs;
 pub use context::{Context, GlobalArgs};
 pub(crate) use request::{RecordArgs, RequestArgs};

@@ -1,0 +1,24 @@
+# Writes the records that a pull request changes into the job summary. A failure is only a warning.
+set -euo pipefail
+[ "${GITHUB_EVENT_NAME:-}" = pull_request ] || { echo 'This is no pull request.'; exit 0; }
+
+cd -- "$WORKING_DIRECTORY"
+
+# The commit of the event merges the pull request into its base, the first parent.
+base=$GITHUB_SHA^1
+fetch() {
+  local depth=()
+  [ "$(git rev-parse --is-shallow-repository)" = false ] || depth=(--depth=2)
+  # git gets the token in a shell of its own, so that urldb does not.
+  (
+    source "$GITHUB_ACTION_PATH/.github/action/git.sh"
+    git fetch --quiet --no-tags ${depth[@]+"${depth[@]}"} origin "$GITHUB_SHA"
+  )
+}
+
+if { git rev-parse --quiet --verify "$base^{commit}" >/dev/null || fetch; } &&
+  summary=$("$RUNNER_TEMP/urldb/bin/urldb" diff --format markdown "$base..$GITHUB_SHA"); then
+  printf '%s\n' "$summary" >>"$GITHUB_STEP_SUMMARY"
+else
+  echo '::warning::the changes of the pull request could not be summarized'
+fi

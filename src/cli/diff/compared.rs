@@ -1,0 +1,263 @@
+//! The two versions of a domain file, and their difference.
+
+use std::path::Path;
+
+use urldb_canon::RequestUrl;
+use urldb_format::{
+    DifferenceKind, DomainFile, FileDifference, RecordDifference, RecordEntry, difference,
+};
+use urldb_text::{Code, Finding};
+
+use crate::git::{ChangedFile, FileVersion, Repository};
+
+/// Two versions of a domain file, read.
+pub(super) struct Versions {
+    before: DomainFile,
+    after: DomainFile,
+    status: FileStatus,
+}
+
+/// What happened to a file.
+#[derive(Debug, Clone, Copy, PartialEq, Eq)]
+pub(super) enum FileStatus {
+    Added,
+    Removed,
+    Changed,
+}
+
+/// One of the two versions.
+#[derive(Debug, Clone, Copy, PartialEq, Eq)]
+pub(super) enum Side {
+    Before,
+    After,
+}
+
+impl Versions {
+    /// Reads both versions; `None` if they have the same bytes.
+    pub(super) fn read(
+        repository: &Repository,
+        file: &ChangedFile,
+        path: &Path,
+    ) -> anyhow::Result<Option<Self>> {
+        let is_link = path.is_symlink();
+        let read = |version: &FileVersion| {
+            Ok::<_, anyhow::Error>(match version {
+                FileVersion::Absent => VersionBytes::Bytes(vec![]),
+                FileVersion::Blob(id) => VersionBytes::Bytes(repository.read_blob(id)?),
+                // A link is read where the database allows it.
+                FileVersion::OnDisk if is_link => VersionBytes::OnDisk,
+                FileVersion::OnDisk => match urldb_files::read(path) {
+                    Ok(bytes) => VersionBytes::Bytes(bytes),
+                    Err(_) => VersionBytes::OnDisk,
+                },
+                FileVersion::NotRegular => {
+                    let message = "a symbolic link or a submodule is no domain file";
+                    VersionBytes::Mistake(Finding::new(Code::UnreadableFile, 1, message))
+                }
+                FileVersion::Unmerged => {
+                    let message = "the file has an unresolved conflict in the index";
+                    let finding = Finding::new(Code::UnmergedFile, 1, message);
+                    VersionBytes::Mistake(finding.with_help("`urldb resolve` merges the file"))
+                }
+            })
+        };
+        let (before, after) = (read(&file.before)?, read(&file.after)?);
+        let status = match (&file.before, &file.after) {
+            (FileVersion::Absent, _) => FileStatus::Added,
+            (_, FileVersion::Absent) => FileStatus::Removed,
+            _ => FileStatus::Changed,
+        };
+        if let (VersionBytes::Bytes(before), VersionBytes::Bytes(after)) = (&before, &after)
+            && before == after
+            && status == FileStatus::Changed
+        {
+            return Ok(None);
+        }
+        Ok(Some(Self {
+            before: before.parse(path),
+            after: after.parse(path),
+            status,
+        }))
+    }
+
+    /// The difference. `name` is the file for people.
+    pub(super) fn compare(&self, name: String) -> ComparedFile<'_> {
+        ComparedFile {
+            name,
+            before: &self.before,
+            after: &self.after,
+            status: self.status,
+            difference: difference(&self.before, &self.after),
+        }
+    }
+}
+
+/// The content of a version.
+enum VersionBytes {
+    Bytes(Vec<u8>),
+    OnDisk,
+    Mistake(Finding),
+}
+
+impl VersionBytes {
+    fn parse(self, path: &Path) -> DomainFile {
+        match self {
+            Self::Bytes(bytes) => DomainFile::parse(path, &bytes).file,
+            Self::OnDisk => DomainFile::read_or_report(path).file,
+            Self::Mistake(finding) => DomainFile::unreadable(path, finding),
+        }
+    }
+}
+
+/// A domain file and its difference.
+pub(super) struct ComparedFile<'a> {
+    /// The path relative to the root, sanitized.
+    pub(super) name: String,
+    before: &'a DomainFile,
+    after: &'a DomainFile,
+    pub(super) status: FileStatus,
+    pub(super) difference: FileDifference<'a>,
+}
+
+impl<'a> ComparedFile<'a> {
+    /// Whether records or metadata differ, or could not be compared.
+    pub(super) fn differs(&self) -> bool {
+        let FileDifference {
+            metadata, records, ..
+        } = &self.difference;
+        let is_new_or_gone = self.status != FileStatus::Changed;
+        let mut mistakes = self.mistakes();
+        is_new_or_gone || !metadata.is_empty() || !records.is_empty() || mistakes.next().is_some()
+    }
+
+    /// The host of the domain.
+    pub(super) fn host(&self) -> &'a str {
+        self.after.host()
+    }
+
+    /// The first mistake of each version because of which some of it was not understood.
+    pub(super) fn mistakes(&self) -> impl Iterator<Item = (Side, &'a Finding)> + use<'a> {
+        let first = |file: &'a DomainFile| file.blocking_findings().first();
+        let before = first(self.before).map(|finding| (Side::Before, finding));
+        let after = first(self.after).map(|finding| (Side::After, finding));
+        before.into_iter().chain(after)
+    }
+
+    /// Whether the changed metadata decide what is requested.
+    pub(super) fn changes_metadata_promise(&self) -> bool {
+        let mut metadata = self.difference.metadata.iter();
+        self.status == FileStatus::Changed && metadata.any(|key| key.is_promise)
+    }
+
+    /// The URL of a record, over the first scheme that runs use; host and path, if they make no URL.
+    pub(super) fn url(&self, record: &RecordDifference<'_>) -> String {
+        let (file, entry) = match (record.after, record.before) {
+            (Some(entry), _) => (self.after, Some(entry)),
+            (None, entry) => (self.before, entry),
+        };
+        let path = entry.map_or("", |entry| entry.record().path.as_str());
+        let url = RequestUrl::new(file.metadata().scheme(), file.host(), path);
+        url.map_or_else(|| format!("{}{path}", file.host()), String::from)
+    }
+
+    /// The number of records that could not be compared.
+    pub(super) fn unknown(&self) -> u64 {
+        let records = self.difference.records.iter();
+        records
+            .filter(|record| record.kind == DifferenceKind::Unknown)
+            .count() as u64
+    }
+}
+
+/// The method of a record's request, unless that is GET.
+pub(super) fn method(entry: &RecordEntry) -> Option<&str> {
+    let method = entry.record().method.as_deref();
+    method.filter(|method| *method != "GET")
+}
+
+/// Numbers of records and files.
+#[derive(Debug, Default)]
+pub(super) struct Totals {
+    pub(super) added: u64,
+    pub(super) removed: u64,
+    pub(super) changed: u64,
+    /// Of the changed records, those whose promise changed.
+    pub(super) promises: u64,
+    /// Records that could not be compared.
+    pub(super) unknown: u64,
+    /// Files whose metadata changed.
+    pub(super) metadata: u64,
+    /// Files of which some was not understood.
+    pub(super) mistaken: u64,
+    /// Files that differ in formatting and comments only.
+    pub(super) form_only: u64,
+}
+
+impl Totals {
+    pub(super) fn add(&mut self, file: &ComparedFile<'_>) {
+        for record in &file.difference.records {
+            match record.kind {
+                DifferenceKind::Added => self.added += 1,
+                DifferenceKind::Removed => self.removed += 1,
+                DifferenceKind::Changed => self.changed += 1,
+                DifferenceKind::Unknown => self.unknown += 1,
+            }
+            self.promises += u64::from(record.changes_promise());
+        }
+        let has_metadata =
+            file.status == FileStatus::Changed && !file.difference.metadata.is_empty();
+        self.metadata += u64::from(has_metadata);
+        self.mistaken += u64::from(file.mistakes().next().is_some());
+        self.form_only += u64::from(!file.differs());
+    }
+
+    /// `2 records added, 1 removed, 3 changed (1 promise changed)`.
+    pub(super) fn sentence(&self) -> String {
+        let numbers = [
+            (self.added, "added"),
+            (self.removed, "removed"),
+            (self.changed, "changed"),
+        ];
+        let mut parts: Vec<String> = vec![];
+        for (number, what) in numbers.into_iter().filter(|(number, _)| *number > 0) {
+            let number = match parts.is_empty() {
+                true => count(number, "record"),
+                false => urldb_render::numbers::number(number),
+            };
+            parts.push(format!("{number} {what}"));
+        }
+        if parts.is_empty() {
+            parts.push("no record differs".to_owned());
+        }
+        let mut sentence = parts.join(", ");
+        if self.promises > 0 {
+            sentence += &format!(" ({} changed)", count(self.promises, "promise"));
+        }
+        if self.metadata > 0 {
+            sentence += &format!(", metadata of {} changed", count(self.metadata, "file"));
+        }
+        sentence
+    }
+
+    /// What was not compared, and what differs in form only.
+    pub(super) fn notes(&self) -> Vec<String> {
+        let mut notes = vec![];
+        if self.mistaken > 0 {
+            let files = count(self.mistaken, "file");
+            let records = count(self.unknown, "record");
+            notes.push(format!(
+                "mistakes in {files}: {records} could not be compared"
+            ));
+        }
+        if self.form_only > 0 {
+            let files = count(self.form_only, "file");
+            notes.push(format!("{files} with other formatting or comments only"));
+        }
+        notes
+    }
+}
+
+/// `1 record`, `1,024 records`.
+pub(super) fn count(number: u64, noun: &str) -> String {
+    urldb_render::numbers::count(number, noun).replace(urldb_render::numbers::NO_BREAK, " ")
+}

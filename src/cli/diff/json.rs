@@ -1,0 +1,199 @@
+//! A difference as one JSON document, described in docs/output-formats.md.
+
+use std::io::{self, Write};
+
+use serde::Serialize;
+use serde_json::Value as Json;
+use urldb_format::{DifferenceKind, KeyChange, RecordDifference};
+
+use super::Writer;
+use super::compared::{ComparedFile, FileStatus, Side, Totals, method};
+use super::values;
+use crate::cli::print::output;
+use crate::git::{Commit, Comparison, Snapshot};
+
+/// Writes the document piece by piece, a line for each file: the memory does not grow with the
+/// difference.
+pub(super) struct JsonWriter<W> {
+    out: W,
+    has_files: bool,
+}
+
+/// One of the two states.
+#[derive(Serialize)]
+struct State<'a> {
+    kind: &'static str,
+    #[serde(skip_serializing_if = "Option::is_none")]
+    revision: Option<&'a str>,
+    #[serde(skip_serializing_if = "Option::is_none")]
+    commit: Option<&'a str>,
+}
+
+#[derive(Serialize)]
+struct File<'a> {
+    file: &'a str,
+    host: &'a str,
+    change: &'static str,
+    #[serde(skip_serializing_if = "Vec::is_empty")]
+    mistakes: Vec<Mistake<'a>>,
+    #[serde(skip_serializing_if = "Vec::is_empty")]
+    metadata: Vec<Key<'a>>,
+    records: Vec<Record<'a>>,
+}
+
+#[derive(Serialize)]
+struct Mistake<'a> {
+    version: &'static str,
+    line: usize,
+    column: usize,
+    code: &'a str,
+    message: &'a str,
+}
+
+#[derive(Serialize)]
+struct Record<'a> {
+    change: &'static str,
+    url: String,
+    #[serde(skip_serializing_if = "Option::is_none")]
+    method: Option<&'a str>,
+    #[serde(skip_serializing_if = "Option::is_none")]
+    request: Option<String>,
+    line: usize,
+    promise_changed: bool,
+    #[serde(skip_serializing_if = "Vec::is_empty")]
+    keys: Vec<Key<'a>>,
+}
+
+#[derive(Serialize)]
+struct Key<'a> {
+    key: &'a str,
+    #[serde(skip_serializing_if = "Option::is_none")]
+    before: Option<Json>,
+    #[serde(skip_serializing_if = "Option::is_none")]
+    after: Option<Json>,
+    promise: bool,
+}
+
+#[derive(Serialize)]
+struct Summary {
+    added: u64,
+    removed: u64,
+    changed: u64,
+    promises_changed: u64,
+    not_compared: u64,
+    metadata_changed: u64,
+    files_with_mistakes: u64,
+    files_with_other_form: u64,
+}
+
+impl<'a> State<'a> {
+    fn of_commit(commit: &'a Commit) -> Self {
+        Self {
+            kind: "commit",
+            revision: Some(&commit.name),
+            commit: commit.id.as_deref(),
+        }
+    }
+
+    fn of(snapshot: &'a Snapshot) -> Self {
+        let kind = match snapshot {
+            Snapshot::Commit(commit) => return Self::of_commit(commit),
+            Snapshot::Index => "index",
+            Snapshot::WorkTree => "work-tree",
+        };
+        Self {
+            kind,
+            revision: None,
+            commit: None,
+        }
+    }
+}
+
+impl<W: Write> JsonWriter<W> {
+    /// Writes the beginning of the document.
+    pub(super) fn new(mut out: W, comparison: &Comparison) -> io::Result<Self> {
+        let before = output::json(&State::of_commit(&comparison.before))?;
+        let after = output::json(&State::of(&comparison.after))?;
+        write!(
+            out,
+            "{{\"before\":{before},\n\"after\":{after},\n\"files\":["
+        )?;
+        Ok(Self {
+            out,
+            has_files: false,
+        })
+    }
+}
+
+impl<W: Write> Writer for JsonWriter<W> {
+    fn add(&mut self, file: &ComparedFile<'_>) -> io::Result<()> {
+        let mistakes = file.mistakes().map(|(side, finding)| Mistake {
+            version: match side {
+                Side::Before => "before",
+                Side::After => "after",
+            },
+            line: finding.line,
+            column: finding.column,
+            code: finding.code.as_str(),
+            message: &finding.message,
+        });
+        let records = file.difference.records.iter();
+        let object = File {
+            file: &file.name,
+            host: file.host(),
+            change: match file.status {
+                FileStatus::Added => "added",
+                FileStatus::Removed => "removed",
+                FileStatus::Changed => "changed",
+            },
+            mistakes: mistakes.collect(),
+            metadata: file.difference.metadata.iter().map(key).collect(),
+            records: records.map(|it| record(file, it)).collect(),
+        };
+        let comma = if self.has_files { "," } else { "" };
+        self.has_files = true;
+        write!(self.out, "{comma}\n{}", output::json(&object)?)
+    }
+
+    fn finish(&mut self, totals: &Totals) -> io::Result<()> {
+        let summary = output::json(&Summary {
+            added: totals.added,
+            removed: totals.removed,
+            changed: totals.changed,
+            promises_changed: totals.promises,
+            not_compared: totals.unknown,
+            metadata_changed: totals.metadata,
+            files_with_mistakes: totals.mistaken,
+            files_with_other_form: totals.form_only,
+        })?;
+        writeln!(self.out, "],\n\"summary\":{summary}}}")?;
+        self.out.flush()
+    }
+}
+
+fn record<'a>(file: &ComparedFile<'_>, record: &'a RecordDifference<'_>) -> Record<'a> {
+    let entry = record.entry();
+    Record {
+        change: match record.kind {
+            DifferenceKind::Added => "added",
+            DifferenceKind::Removed => "removed",
+            DifferenceKind::Changed => "changed",
+            DifferenceKind::Unknown => "not-compared",
+        },
+        url: file.url(record),
+        method: entry.and_then(method),
+        request: entry.and_then(|entry| entry.record().identity().request),
+        line: entry.map_or(1, |entry| entry.line()),
+        promise_changed: record.changes_promise(),
+        keys: record.keys.iter().map(key).collect(),
+    }
+}
+
+fn key(change: &KeyChange) -> Key<'_> {
+    Key {
+        key: &change.key,
+        before: change.before.as_ref().map(values::json),
+        after: change.after.as_ref().map(values::json),
+        promise: change.is_promise,
+    }
+}

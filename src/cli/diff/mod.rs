@@ -1,0 +1,115 @@
+//! `urldb diff`: which records two states of the database differ in.
+//!
+//! `compared` reads the two versions of each file and compares them. One file is in memory at a time:
+//! `human` and `json` write what they are given at once, `markdown` collects until its limit.
+
+mod compared;
+mod human;
+mod json;
+mod markdown;
+mod values;
+
+use std::io;
+
+use clap::ValueEnum;
+
+use self::compared::{ComparedFile, Totals, Versions};
+use super::Context;
+use super::print::output;
+use crate::cli::args::domain_file_name;
+use crate::exit::ExitCode;
+use crate::git::{Comparison, GitEnv, Repository};
+
+/// Show which records were added, removed and changed between two states of the database
+///
+/// Compares the last commit with the files on disk, also those that git does not track. Formatting
+/// and comments are no difference. A changed promise is marked: a key that says what is requested,
+/// or what must come back.
+#[derive(Debug, clap::Args)]
+#[command(after_help = "\
+Examples:
+  urldb diff                      since the last commit
+  urldb diff --staged             what the next commit changes
+  urldb diff main...              on this branch, since it left main
+  urldb diff v1.0..v2.0           between two commits
+  urldb diff --format markdown main... | gh pr comment --body-file -
+
+Exit codes: 0 also with differences, 2 errors")]
+pub(super) struct Args {
+    /// REV with the files on disk; REV..REV two commits; REV...REV the second with the last commit
+    /// that both have in common
+    #[arg(value_name = "REV[..REV]", allow_hyphen_values = false)]
+    range: Option<String>,
+    /// Compare with the staged files
+    #[arg(long)]
+    staged: bool,
+    /// Form of the output
+    #[arg(long, default_value = "human")]
+    format: DiffFormat,
+}
+
+/// The form of a difference.
+#[derive(Debug, Clone, Copy, PartialEq, Eq, ValueEnum)]
+enum DiffFormat {
+    /// Text for a terminal.
+    Human,
+    /// Text for a pull request, below GitHub's limit of a comment.
+    Markdown,
+    /// One document with every value.
+    Json,
+}
+
+/// Writes compared files in one form.
+trait Writer {
+    /// Writes a file that differs.
+    fn add(&mut self, file: &ComparedFile<'_>) -> io::Result<()>;
+
+    /// Writes the end.
+    fn finish(&mut self, totals: &Totals) -> io::Result<()>;
+}
+
+pub(super) fn run(args: &Args, context: &Context) -> anyhow::Result<ExitCode> {
+    let database = context.database();
+    let repository = Repository::discover(&database, GitEnv::from_process())?;
+    let repository = repository.ok_or_else(|| {
+        let folder = context.shown(&database);
+        anyhow::anyhow!("{folder} is in no git repository, so there is nothing to compare it with")
+    })?;
+    let comparison = repository.comparison(args.range.as_deref(), args.staged)?;
+    let out = io::BufWriter::new(output::stdout());
+    let mut writer: Box<dyn Writer> = match args.format {
+        DiffFormat::Human => Box::new(human::HumanWriter::new(out, context)),
+        DiffFormat::Markdown => Box::new(markdown::MarkdownWriter::new(out, &comparison)),
+        DiffFormat::Json => Box::new(json::JsonWriter::new(out, &comparison)?),
+    };
+    compare(&repository, &comparison, context, writer.as_mut())?;
+    Ok(ExitCode::Success)
+}
+
+/// Compares every domain file that git says may differ.
+fn compare(
+    repository: &Repository,
+    comparison: &Comparison,
+    context: &Context,
+    writer: &mut dyn Writer,
+) -> anyhow::Result<()> {
+    let database = context.database();
+    let folder = repository.relative(&database)?;
+    let mut totals = Totals::default();
+    for file in repository.changed_files(comparison, &folder)? {
+        let Some(name) = domain_file_name(&file.path, &folder) else {
+            continue;
+        };
+        let path = database.join(name);
+        let Some(versions) = Versions::read(repository, &file, &path)? else {
+            continue;
+        };
+        let compared = versions.compare(context.shown(&path));
+        totals.add(&compared);
+        if compared.differs() {
+            writer.add(&compared)?;
+        }
+    }
+    writer.finish(&totals)?;
+    Ok(())
+}
