@@ -3,6 +3,7 @@
 use std::cell::RefCell;
 use std::collections::{HashMap, HashSet};
 use std::io::{self, BufRead, IsTerminal, Write};
+use std::path::{Path, PathBuf};
 
 use anyhow::Context as _;
 use urldb_format::{DomainFile, Record, RecordIdentity};
@@ -11,7 +12,7 @@ use urldb_text::{REDACTED, sanitize};
 use urldb_verdict::{Hop, JudgedJob, NamedRecord, Observation, ServedBytes};
 
 use super::Context;
-use super::args::TargetArgs;
+use super::args::{ChangedUrls, CommitArgs, TargetArgs};
 use super::print::progress::ProgressLine;
 use super::print::style::{self, BAD, GOOD, paint};
 use crate::ambient::Ambient;
@@ -43,6 +44,8 @@ pub(super) struct Args {
     /// Do not ask
     #[arg(short, long)]
     yes: bool,
+    #[command(flatten)]
+    commit: CommitArgs,
 }
 
 pub(super) fn run(args: &Args, context: &mut Context) -> anyhow::Result<ExitCode> {
@@ -51,6 +54,7 @@ pub(super) fn run(args: &Args, context: &mut Context) -> anyhow::Result<ExitCode
         "there is no terminal to ask on; --yes accepts without asking"
     );
     args.targets.map.apply(context, &[])?;
+    let commit = args.commit.begin(&context.database())?;
     let mut tally = Tally::default();
     let mut acceptable = vec![];
     for (result, doubt) in look(args, context)? {
@@ -65,10 +69,13 @@ pub(super) fn run(args: &Args, context: &mut Context) -> anyhow::Result<ExitCode
             acceptable.push((result, identity));
         }
     }
+    let (mut changed, mut written) = (ChangedUrls::default(), vec![]);
     for (result, identity) in &acceptable {
         show_both(result, args, context)?;
         if args.yes || is_wanted()? {
-            accept(result, identity, context)?;
+            written.extend(accept(result, identity, context)?);
+            let host = urldb_format::host_of(Path::new(&result.file));
+            changed.add(&host, || result.url.clone());
             tally.accepted += 1;
         } else {
             tally.declined += 1;
@@ -77,11 +84,17 @@ pub(super) fn run(args: &Args, context: &mut Context) -> anyhow::Result<ExitCode
     if !context.quiet {
         writeln!(output::stdout(), "{}", tally.line())?;
     }
-    Ok(if tally.refused + tally.declined > 0 {
+    let exit = if tally.refused + tally.declined > 0 {
         ExitCode::Findings
     } else {
         ExitCode::Success
-    })
+    };
+    if let Some(commit) = commit {
+        let serve = if changed.is_one() { "serves" } else { "serve" };
+        let subject = || format!("Accept what {} {serve}", changed.phrase());
+        commit.finish(&written, subject, exit, context)?;
+    }
+    Ok(exit)
 }
 
 /// What became of the URLs.
@@ -319,12 +332,18 @@ fn identity_of(result: &JobResult, context: &Context) -> anyhow::Result<RecordId
     })
 }
 
-fn accept(result: &JobResult, identity: &RecordIdentity, context: &Context) -> anyhow::Result<()> {
-    let _edit = Edit::begin(&context.database())?;
+/// Updates the record, and returns the written file.
+fn accept(
+    result: &JobResult,
+    identity: &RecordIdentity,
+    context: &Context,
+) -> anyhow::Result<Vec<PathBuf>> {
+    let mut edit = Edit::begin(&context.database())?;
     let path = context.config.root.join(&result.file);
     let mut file = DomainFile::read(&path)?.file;
     file.update(identity, |record| renew(record, result))?;
-    file.write()?;
+    edit.prepare(&file)?;
+    let written = edit.commit()?;
     if !context.quiet {
         writeln!(
             output::stdout(),
@@ -333,7 +352,7 @@ fn accept(result: &JobResult, identity: &RecordIdentity, context: &Context) -> a
             sanitize(&result.url)
         )?;
     }
-    Ok(())
+    Ok(written)
 }
 
 /// Only what is promised already is promised anew.

@@ -2,6 +2,7 @@
 
 use std::collections::{BTreeMap, HashMap, HashSet};
 use std::io::{self, BufRead, Write};
+use std::path::PathBuf;
 
 use anyhow::Context as _;
 use urldb_canon::rules::{ResolveError, UrlParts};
@@ -11,8 +12,7 @@ use urldb_text::sanitize;
 use urldb_verdict::Request;
 
 use super::Context;
-use super::args::MapArgs;
-use super::args::RecordArgs;
+use super::args::{ChangedUrls, CommitArgs, MapArgs, RecordArgs};
 use super::print::progress::ProgressLine;
 use super::print::style;
 use crate::cli::print::output;
@@ -35,6 +35,7 @@ use crate::stop::{Stop, stop_on_signals};
 Examples:
   urldb add http://example.org/
   urldb add --static -c data http://example.org/m51.csv
+  urldb add --static --commit http://example.org/m51.csv
   urldb add --static - < list-of-urls.txt
   urldb add --content-type --redirect http://example.org/latest
   urldb add --data @query.json --request-content-type application/json http://example.org/search")]
@@ -49,6 +50,8 @@ pub(super) struct Args {
     no_fetch: bool,
     #[command(flatten)]
     request: RecordArgs,
+    #[command(flatten)]
+    commit: CommitArgs,
     #[command(flatten)]
     map: MapArgs,
     /// URLs; `-` reads them from standard input, one a line
@@ -75,6 +78,7 @@ pub(super) fn run(args: &Args, context: &mut Context) -> anyhow::Result<ExitCode
         !(args.request.reads_stdin() && args.urls.iter().any(|url| url == "-")),
         "standard input is either the body or a list of URLs: put one of them into a file"
     );
+    let commit = args.commit.begin(&context.database())?;
     let asked = args.request.record(&context.directory)?;
     let wanted = pages(&read_urls(&args.urls)?, context)?;
     let hosts: Vec<String> = wanted.iter().map(|url| url.host.clone()).collect();
@@ -92,12 +96,18 @@ pub(super) fn run(args: &Args, context: &mut Context) -> anyhow::Result<ExitCode
         categories: &args.categories,
     };
     let mut out = output::stdout();
-    let added = write(&candidates, &keys, context)?;
+    let (added, written) = write(&candidates, &keys, context)?;
+    let (mut new, mut updated) = (ChangedUrls::default(), ChangedUrls::default());
     for Candidate { identity, .. } in &candidates {
         let Some(AddResult { change, is_asked }) = added.get(identity) else {
             continue;
         };
         let Identity { scheme, host, .. } = identity;
+        match change {
+            RecordChange::Added => new.add(host, || identity.to_string()),
+            RecordChange::Updated => updated.add(host, || identity.to_string()),
+            RecordChange::Known => {}
+        }
         if !context.quiet {
             let file = context.shown(&context.domain_file(host));
             let method = asked.method.as_deref();
@@ -113,7 +123,19 @@ pub(super) fn run(args: &Args, context: &mut Context) -> anyhow::Result<ExitCode
             ));
         }
     }
+    if let Some(commit) = commit {
+        commit.finish(&written, || subject(&new, &updated), exit, context)?;
+    }
     Ok(exit)
+}
+
+/// The subject of the commit.
+fn subject(new: &ChangedUrls, updated: &ChangedUrls) -> String {
+    match (new.is_empty(), updated.is_empty()) {
+        (true, _) => format!("Update {}", updated.phrase()),
+        (false, true) => format!("Add {}", new.phrase()),
+        (false, false) => format!("Add {}, update {}", new.phrase(), updated.phrase()),
+    }
 }
 
 /// A warning if runs will not send this request.
@@ -271,13 +293,13 @@ struct AddResult {
     is_asked: bool,
 }
 
-/// Adds all URLs. The new domain files replace the old ones only when all are on disk. The files are
-/// read only now, since they may have changed during the fetches.
+/// Adds all URLs, and returns the written files too. The new domain files replace the old ones only when
+/// all are on disk. The files are read only now, since they may have changed during the fetches.
 fn write<'a>(
     candidates: &'a [Candidate],
     keys: &RecordKeys<'_>,
     context: &Context,
-) -> anyhow::Result<HashMap<&'a Identity, AddResult>> {
+) -> anyhow::Result<(HashMap<&'a Identity, AddResult>, Vec<PathBuf>)> {
     let mut edit = Edit::begin(&context.database())?;
     let mut by_host: BTreeMap<&str, Vec<&Candidate>> = BTreeMap::new();
     for candidate in candidates {
@@ -304,8 +326,7 @@ fn write<'a>(
         }
         all.extend(added);
     }
-    edit.commit()?;
-    Ok(all)
+    Ok((all, edit.commit()?))
 }
 
 /// What all records get.

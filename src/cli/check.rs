@@ -4,7 +4,7 @@ use urldb_render::Scope;
 use urldb_verdict::{ChangedRecords, Selection};
 
 use super::Context;
-use super::args::{ChangedArgs, TargetArgs};
+use super::args::{ChangedArgs, CommitArgs, PlannedRunCommit, TargetArgs};
 use super::print::attempts::{AttemptLog, LogDetail};
 use super::print::github::CommandsStopped;
 use super::print::lines::ResultLines;
@@ -43,6 +43,7 @@ pub(super) struct CheckArgs {
 Examples:
   urldb run
   urldb run -c core
+  urldb run --commit    and commit the ledger
   urldb run --github    in a workflow: annotations and a job summary
   urldb run --format sarif >urls.sarif")]
 pub(super) struct RunArgs {
@@ -54,6 +55,8 @@ pub(super) struct RunArgs {
     /// Write annotations and a job summary for GitHub Actions
     #[arg(long)]
     github: bool,
+    #[command(flatten)]
+    commit: CommitArgs,
 }
 
 pub(super) fn check(args: &CheckArgs, context: &mut Context) -> anyhow::Result<ExitCode> {
@@ -71,6 +74,7 @@ pub(super) fn check(args: &CheckArgs, context: &mut Context) -> anyhow::Result<E
 
 pub(super) fn run(args: &RunArgs, context: &mut Context) -> anyhow::Result<ExitCode> {
     let _lock = context.lock_repository()?;
+    let commit = PlannedRunCommit::begin(&args.commit, context)?;
     // A JSON document has no commands in it, and would have the lines that stop them.
     let shows_text = args.github && args.format == ReportFormat::Human;
     let stop_commands = || {
@@ -89,11 +93,22 @@ pub(super) fn run(args: &RunArgs, context: &mut Context) -> anyhow::Result<ExitC
     let delivered = outcome.deliver();
     let standings = delivered.as_deref().unwrap_or_default();
     outcome::print_standings(&outcome, standings, args.format, context)?;
+    // What was delivered is in the ledger too.
+    let committed = commit.map_or(Ok(()), |commit| {
+        let started = outcome.envelope.run.started;
+        let subject = || {
+            started
+                .strftime("Record the run of %Y-%m-%dT%H:%M:%SZ")
+                .to_string()
+        };
+        commit.finish(subject, exit(&outcome, interrupted), context)
+    });
     drop(stopped);
     if args.github {
         github::write(&outcome, standings, args.format)?;
     }
     delivered?;
+    committed?;
     Ok(exit(&outcome, interrupted))
 }
 

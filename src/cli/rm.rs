@@ -1,12 +1,15 @@
 //! `urldb rm`.
 
 use std::collections::{BTreeMap, BTreeSet};
-use std::io::Write;
+use std::io::{self, Write};
 
+use urldb_canon::RequestUrl;
 use urldb_format::{DomainFile, RecordIdentity};
+use urldb_text::sanitize;
+use urldb_verdict::Selection;
 
 use super::Context;
-use super::args::find_records;
+use super::args::{ChangedArgs, ChangedUrls, CommitArgs, SelectArgs, find_records};
 use super::print::style;
 use crate::cli::print::output;
 use crate::database::edit::Edit;
@@ -15,20 +18,94 @@ use crate::exit::ExitCode;
 /// Remove URLs from the database
 #[derive(Debug, clap::Args)]
 #[command(after_help = "\
-Example:
-  urldb rm http://example.org/old.csv")]
+Examples:
+  urldb rm http://example.org/old.csv
+  urldb rm -d example.org --path-prefix /v1/ --dry-run
+  urldb rm -c deprecated --commit")]
 pub(super) struct Args {
+    #[command(flatten)]
+    select: SelectArgs,
+    #[command(flatten)]
+    changed: ChangedArgs,
+    /// Show what would be removed; write nothing
+    #[arg(short = 'n', long)]
+    dry_run: bool,
+    #[command(flatten)]
+    commit: CommitArgs,
     /// URLs of the database
-    #[arg(value_name = "URL", required = true)]
+    #[arg(value_name = "URL")]
     urls: Vec<String>,
 }
 
+/// The paths to remove, by the host of the domain file.
+type Removed = BTreeMap<String, BTreeSet<String>>;
+
 pub(super) fn run(args: &Args, context: &Context) -> anyhow::Result<ExitCode> {
-    let mut edit = Edit::begin(&context.database())?;
+    anyhow::ensure!(
+        !(args.urls.is_empty() && args.select.is_everything() && args.changed.is_everything()),
+        "nothing is selected: name URLs, or select records with --domain, --category, --path-prefix \
+         or --changed-since"
+    );
+    let commit = match args.dry_run {
+        true => None,
+        false => args.commit.begin(&context.database())?,
+    };
+    let mut edit = match args.dry_run {
+        true => None,
+        false => Some(Edit::begin(&context.database())?),
+    };
     // All are looked up before any is removed: a typo in one leaves everything as it was.
-    let mut paths: BTreeMap<String, BTreeSet<String>> = BTreeMap::new();
-    let named = find_records(context, &args.urls)?;
-    for (url, named) in args.urls.iter().zip(named) {
+    let selection = selection(args, context)?;
+    let (mut removed, mut urls) = (Removed::new(), ChangedUrls::default());
+    for path in context.config.open_database()?.files() {
+        let host = urldb_format::host_of(path);
+        if !selection.wants_domain(&host) {
+            continue;
+        }
+        let mut file = DomainFile::read(path)?.file;
+        let records = file.records().map(|entry| entry.record());
+        // A URL may have a record for each of several requests.
+        let selected = records.filter(|record| selection.wants_record(&host, record));
+        let identities: BTreeSet<RecordIdentity> =
+            selected.map(|record| record.identity()).collect();
+        if identities.is_empty() {
+            continue;
+        }
+        file.remove_all(&identities)?;
+        if let Some(edit) = &mut edit {
+            edit.prepare(&file)?;
+        }
+        let scheme = file.metadata().scheme();
+        let paths: BTreeSet<String> = identities.into_iter().map(|it| it.path).collect();
+        for path in &paths {
+            let url = RequestUrl::new(scheme, &host, path);
+            urls.add(&host, || {
+                url.map_or_else(|| format!("{host}{path}"), String::from)
+            });
+        }
+        removed.insert(host, paths);
+    }
+    let written = match edit {
+        Some(edit) => edit.commit()?,
+        None => vec![],
+    };
+    if !context.quiet {
+        print(&removed, args.dry_run, context)?;
+    }
+    if let Some(commit) = commit {
+        let subject = || format!("Remove {}", urls.phrase());
+        commit.finish(&written, subject, ExitCode::Success, context)?;
+    }
+    Ok(ExitCode::Success)
+}
+
+/// The records that the arguments select.
+///
+/// # Errors
+/// When a URL has no record, or is an alias: its record is about another URL too.
+fn selection(args: &Args, context: &Context) -> anyhow::Result<Selection> {
+    let records = find_records(context, &args.urls)?;
+    for (url, named) in args.urls.iter().zip(&records) {
         anyhow::ensure!(
             named.alias.is_none(),
             "{url} is an alias of {host}{path}, whose record is about both: \
@@ -37,31 +114,26 @@ pub(super) fn run(args: &Args, context: &Context) -> anyhow::Result<ExitCode> {
             path = named.path,
             scheme = urldb_canon::identify(url)?.scheme,
         );
-        paths.entry(named.domain).or_default().insert(named.path);
     }
-    for (host, paths) in &paths {
-        let mut file = DomainFile::read(context.domain_file(host))?.file;
-        // A URL may have a record for each of several requests.
-        let records = file.records().map(|entry| entry.record().identity());
-        let named: Vec<RecordIdentity> = records
-            .filter(|identity| paths.contains(&identity.path))
-            .collect();
-        for identity in &named {
-            file.remove(identity)?;
-        }
-        edit.prepare(&file)?;
-    }
-    edit.commit()?;
-    if context.quiet {
-        return Ok(ExitCode::Success);
-    }
-    let mut out = output::stdout();
-    let removed = style::paint(style::GOOD, "removed");
-    for (host, paths) in &paths {
+    Ok(Selection {
+        records,
+        changed: args.changed.records(context)?,
+        ..args.select.resolve(context)?
+    })
+}
+
+fn print(removed: &Removed, dry_run: bool, context: &Context) -> io::Result<()> {
+    let mut out = io::BufWriter::new(output::stdout());
+    let done = if dry_run { "would remove" } else { "removed" };
+    let done = style::paint(style::GOOD, done);
+    for (host, paths) in removed {
         let file = context.shown(&context.domain_file(host));
         for path in paths {
-            writeln!(out, "{removed} {host}{path} from {file}")?;
+            writeln!(out, "{done} {host}{} from {file}", sanitize(path))?;
         }
     }
-    Ok(ExitCode::Success)
+    if removed.is_empty() {
+        writeln!(out, "no record is selected")?;
+    }
+    out.flush()
 }

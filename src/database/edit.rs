@@ -4,7 +4,7 @@
 //! The lock is on the folder itself: it needs no file, and the kernel releases it when a process ends.
 
 use std::fs::{File, TryLockError};
-use std::path::Path;
+use std::path::{Path, PathBuf};
 use std::thread::sleep;
 use std::time::{Duration, Instant};
 
@@ -80,12 +80,14 @@ impl Edit {
         Ok(())
     }
 
-    /// Renames all prepared files.
-    pub(crate) fn commit(self) -> anyhow::Result<()> {
+    /// Renames all prepared files, and returns their paths.
+    pub(crate) fn commit(self) -> anyhow::Result<Vec<PathBuf>> {
+        let mut written = vec![];
         for file in self.pending {
+            written.push(file.target().to_owned());
             file.commit()
                 .context("cannot write a domain file; do it again to complete it")?;
         }
-        Ok(())
+        Ok(written)
     }
 }

@@ -140,6 +140,11 @@ impl<'a> ListMerge<'a> {
 }
 
 impl MergedFile {
+    /// The host of the domain.
+    pub(crate) fn host(&self) -> &str {
+        self.file.host()
+    }
+
     /// The result for each URL.
     pub(crate) fn done(&self) -> impl Iterator<Item = (MergeResult, RequestUrl)> {
         let records = self.records.iter();

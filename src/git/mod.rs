@@ -1,4 +1,4 @@
-//! Git: lists staged, unmerged and changed files, replaces their bytes, and installs hooks
+//! Git: lists staged, unmerged and changed files, replaces their bytes, commits files, and installs hooks
 //! and the merge driver.
 //!
 //! Nothing else in the program runs or links git. Nothing here knows what a
@@ -15,6 +15,7 @@
 //! - [`repository`]: the folders of a repository, and its blobs.
 //! - [`staged`]: the files that the next commit would change.
 //! - [`changed`]: the files that differ between two states.
+//! - [`commit`]: commits single files, as a user would.
 //! - [`restage`]: replaces staged bytes.
 //! - [`pre_commit`](mod@pre_commit): the hook itself.
 //! - [`install`]: writes the hook's shim where git looks for it, and removes it.
@@ -23,6 +24,7 @@
 
 pub mod changed;
 mod command;
+pub mod commit;
 pub mod env;
 pub mod install;
 pub mod merge_driver;
@@ -35,6 +37,7 @@ pub mod unmerged;
 
 pub use changed::{ChangedFile, Commit, Comparison, FileVersion, Snapshot};
 pub use command::command;
+pub use commit::NewCommit;
 pub use env::GitEnv;
 pub use install::{Hook, Installation};
 pub use merge_driver::MergeAttributes;

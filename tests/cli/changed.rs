@@ -126,3 +126,13 @@ fn lint_names_new_mistakes_only() {
     sandbox.write(FILE, format!("---\n{}{}", promise("/b", "0"), &text[4..]));
     lint().code(1).says(&["/b"]);
 }
+
+#[test]
+fn rm_removes_only_what_has_changed() {
+    let repository = changed();
+    let sandbox = &repository.sandbox;
+    let ran = sandbox.urldb(&["rm", "--changed-since", "base"]).code(0);
+    assert_eq!(ran.out.lines().count(), 3, "{ran:?}");
+    let left = sandbox.urldb(&["list"]).code(0).out;
+    assert_eq!(left, "http://example.test/a\nhttp://other.test/o\n");
+}

@@ -597,3 +597,84 @@ fn the_list_has_every_url_that_is_asked() {
         sandbox.urldb(&["list"]).out
     );
 }
+
+#[test]
+fn rm_takes_the_options_that_select_records() {
+    let sandbox = Sandbox::new("");
+    let record =
+        |path: &str, category: &str| format!("---\n_path: {path}\ncategories:\n- {category}\n");
+    let one = format!(
+        "---\n# kept\n{}{}{}",
+        record("/a/1", "x"),
+        record("/a/2", "y"),
+        record("/b", "x")
+    );
+    let two = format!("---\n{}", record("/a/3", "x"));
+    let reset = || {
+        sandbox.write("urldb/one.test.yaml", &one);
+        sandbox.write("urldb/two.test.yaml", &two);
+    };
+    reset();
+    let before = sandbox.tree("urldb");
+    for everything in [
+        &["rm"][..],
+        &["rm", "--path-prefix", ""],
+        &["rm", "--dry-run"],
+    ] {
+        sandbox
+            .urldb(everything)
+            .code(2)
+            .complains(&["nothing is selected"]);
+    }
+    let left = |arguments: &[&str]| {
+        reset();
+        sandbox.urldb(&[&["rm"], arguments].concat()).code(0);
+        sandbox.urldb(&["fmt", "--check"]).code(0);
+        sandbox
+            .urldb(&["list"])
+            .code(0)
+            .out
+            .replace("http://", "")
+            .replace('\n', " ")
+    };
+    assert_eq!(left(&["-c", "x"]), "one.test/a/2 ");
+    assert_eq!(left(&["-d", "one.test"]), "two.test/a/3 ");
+    assert_eq!(
+        left(&["--path-prefix", "/a/", "-c", "x"]),
+        "one.test/a/2 one.test/b "
+    );
+    assert_eq!(
+        left(&[
+            "--path-prefix",
+            "/a/",
+            "http://one.test/a/1",
+            "http://one.test/b"
+        ]),
+        "one.test/a/2 one.test/b two.test/a/3 "
+    );
+    assert_eq!(left(&["-c", "z"]).split_whitespace().count(), 4);
+    reset();
+    let ran = sandbox.urldb(&["rm", "-n", "-c", "x"]).code(0);
+    assert_eq!(
+        ran.out,
+        "would remove one.test/a/1 from urldb/one.test.yaml\nwould remove one.test/b from urldb/one.test.yaml\n\
+         would remove two.test/a/3 from urldb/two.test.yaml\n"
+    );
+    assert_eq!(sandbox.tree("urldb"), before);
+    sandbox
+        .urldb(&["rm", "-c", "z"])
+        .code(0)
+        .says(&["no record is selected"]);
+    sandbox
+        .urldb(&["rm", "-d", "three.test"])
+        .code(2)
+        .complains(&["no domain file"]);
+    // A mistake in one selected file leaves all files as they are.
+    sandbox.write(
+        "urldb/two.test.yaml",
+        format!("{two}{}", record("/a/3", "x")),
+    );
+    let before = sandbox.tree("urldb");
+    sandbox.urldb(&["rm", "-c", "x"]).code(2);
+    assert_eq!(sandbox.tree("urldb"), before);
+}

@@ -8,6 +8,7 @@
 //! - `files`: fmt and lint, on files as people leave them.
 //! - `pipes`: what is no regular file, where one is expected.
 //! - `changed`: `--changed-since`.
+//! - `commit`: `--commit`, and what it leaves alone.
 //! - `diff`: two states of the database.
 //! - `check`: what one look finds, for people and as JSON, and how it is narrowed.
 //! - `rules`: site rules, and what they do to records.
@@ -56,6 +57,7 @@ mod archive_ways;
 mod archive_writers;
 mod changed;
 mod check;
+mod commit;
 mod diff;
 mod editing;
 mod exporting;

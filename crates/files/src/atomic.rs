@@ -77,6 +77,11 @@ impl PendingWrite {
         Ok(Self { temporary, target })
     }
 
+    /// The file that is replaced: where `path` leads, if it is a symbolic link.
+    pub fn target(&self) -> &Path {
+        &self.target
+    }
+
     /// Replaces the file by the new content.
     ///
     /// # Errors

@@ -1,12 +1,14 @@
 //! Arguments that several commands share.
 
 mod changed;
+mod commit;
 mod context;
 mod request;
 mod search;
 mod select;
 
 pub(crate) use changed::{ChangedArgs, domain_file_name};
+pub(crate) use commit::{ChangedUrls, CommitArgs, PlannedRunCommit};
 pub(crate) use context::MapArgs;
 pub use context::{Context, GlobalArgs};
 pub(crate) use request::{RecordArgs, RequestArgs};

@@ -44,6 +44,15 @@ pub(crate) struct TargetArgs {
 }
 
 impl SelectArgs {
+    /// Whether every record is selected. A prefix without characters selects every record.
+    pub(crate) fn is_everything(&self) -> bool {
+        let has_prefix = self
+            .path_prefix
+            .as_ref()
+            .is_some_and(|prefix| !prefix.is_empty());
+        self.domains.is_empty() && self.categories.is_empty() && !has_prefix
+    }
+
     /// The selection, if every domain in it has a file, or is a cname in one.
     pub(crate) fn resolve(&self, context: &Context) -> anyhow::Result<Selection> {
         Ok(Selection {

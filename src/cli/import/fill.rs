@@ -3,8 +3,9 @@
 //! After an interruption, the same import goes on: URLs that have a digest by then are not fetched
 //! again.
 
-use std::collections::BTreeMap;
+use std::collections::{BTreeMap, BTreeSet};
 use std::io::Write as _;
+use std::path::PathBuf;
 use std::time::{Duration, Instant};
 
 use urldb_canon::Identity as Url;
@@ -13,6 +14,7 @@ use urldb_text::sanitize;
 use urldb_verdict::Job;
 
 use crate::cli::Context;
+use crate::cli::args::ChangedUrls;
 use crate::cli::print::output;
 use crate::cli::print::progress::ProgressLine;
 use crate::cli::print::style::{self, count};
@@ -30,10 +32,27 @@ const LONGEST: Duration = Duration::from_secs(20);
 /// What a host serves, by path.
 type Promises = BTreeMap<String, ServedPromise>;
 
+/// The result of fetching URLs without a digest.
+pub(super) struct FillResult {
+    pub(super) exit: ExitCode,
+    /// The URLs that got a digest.
+    pub(super) promised: ChangedUrls,
+    /// The written domain files.
+    pub(super) written: BTreeSet<PathBuf>,
+}
+
 /// Fetches the URLs `lacking`, which have no digest. `exit` is the exit code of the import so far.
-pub(super) fn fill(context: &Context, lacking: &[Url], exit: ExitCode) -> anyhow::Result<ExitCode> {
+pub(super) fn fill(
+    context: &Context,
+    lacking: &[Url],
+    exit: ExitCode,
+) -> anyhow::Result<FillResult> {
     if lacking.is_empty() {
-        return Ok(exit);
+        return Ok(FillResult {
+            exit,
+            promised: ChangedUrls::default(),
+            written: BTreeSet::new(),
+        });
     }
     let stop = Stop::new();
     stop_on_signals(&stop)?;
@@ -71,21 +90,25 @@ pub(super) fn fill(context: &Context, lacking: &[Url], exit: ExitCode) -> anyhow
     outcome?;
     batch.write()?;
     if !context.quiet {
-        let promised = count(batch.written, "URL");
+        let promised = count(batch.promised.len(), "URL");
         writeln!(
             output::stdout(),
             "{promised} of {} promised from what is served",
             lacking.len()
         )?;
     }
-    if stop.is_set() {
+    let exit = if stop.is_set() {
         style::print_warning("interrupted; the same import goes on where this one ended");
-        return Ok(ExitCode::Interrupted);
-    }
-    Ok(if refused > 0 {
+        ExitCode::Interrupted
+    } else if refused > 0 {
         ExitCode::Findings
     } else {
         exit
+    };
+    Ok(FillResult {
+        exit,
+        promised: batch.promised,
+        written: batch.written,
     })
 }
 
@@ -95,7 +118,9 @@ struct Batch<'a> {
     domains: BTreeMap<String, Promises>,
     size: usize,
     since: Instant,
-    written: u64,
+    promised: ChangedUrls,
+    /// The files that batches were written to.
+    written: BTreeSet<PathBuf>,
 }
 
 impl<'a> Batch<'a> {
@@ -105,7 +130,8 @@ impl<'a> Batch<'a> {
             domains: BTreeMap::new(),
             size: 0,
             since: Instant::now(),
-            written: 0,
+            promised: ChangedUrls::default(),
+            written: BTreeSet::new(),
         }
     }
 
@@ -136,11 +162,17 @@ impl<'a> Batch<'a> {
                     changed.push(record);
                 }
             }
-            self.written += changed.len() as u64;
-            file.put_all(changed)?;
-            edit.prepare(&file)?;
+            let scheme = file.metadata().scheme().as_str();
+            for record in &changed {
+                let url = || format!("{scheme}://{domain}{}", record.path);
+                self.promised.add(&domain, url);
+            }
+            if !changed.is_empty() {
+                file.put_all(changed)?;
+                edit.prepare(&file)?;
+            }
         }
-        edit.commit()?;
+        self.written.extend(edit.commit()?);
         (self.size, self.since) = (0, Instant::now());
         Ok(())
     }

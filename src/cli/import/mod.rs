@@ -18,7 +18,7 @@ use urldb_interchange::{ListItem, Notice, ReadEvent};
 use self::report::ImportReport;
 use self::spool::Spool;
 use super::Context;
-use crate::cli::args::MapArgs;
+use crate::cli::args::{ChangedUrls, CommitArgs, MapArgs};
 use crate::database::aliases::Aliases;
 use crate::database::edit::Edit;
 use crate::database::lists::ListMerge;
@@ -37,6 +37,7 @@ pub(super) use source::parse_base;
 Examples:
   urldb import list urls.txt --static
   urldb import sitemap sitemap-index.xml.gz --dry-run
+  urldb import csv links.csv --commit -m 'Promise the links of the paper'
   urldb import sha256sum SHA256SUMS --base https://example.org/data/
   urldb import csv links.csv --column url=Link --column name=Title
   urldb import warc crawl.warc.gz -c crawled")]
@@ -68,23 +69,40 @@ pub(super) struct Args {
     #[arg(long, value_name = "N", default_value_t = 1_000_000)]
     max_urls: u64,
     #[command(flatten)]
+    commit: CommitArgs,
+    #[command(flatten)]
     map: MapArgs,
 }
 
 pub(super) fn run(args: &Args, context: &mut Context) -> anyhow::Result<ExitCode> {
+    let commit = match args.dry_run {
+        true => None,
+        false => args.commit.begin(&context.database())?,
+    };
     let mut spool = Spool::new()?;
     let mut report = ImportReport::new(context);
     read(args, context, &mut spool, &mut report).context("nothing was imported")?;
     args.map
         .apply(context, &spool.hosts())
         .context("nothing was imported")?;
-    let lacking = write(args, context, &mut spool, &mut report)?;
-    if args.is_static && !report.stops(args.keep_going) {
-        report.finish(args.dry_run, args.keep_going)?;
-        return fill::fill(context, &lacking, report.exit());
-    }
+    let (lacking, mut written) = write(args, context, &mut spool, &mut report)?;
     report.finish(args.dry_run, args.keep_going)?;
-    Ok(report.exit())
+    let mut exit = report.exit();
+    let mut promised = ChangedUrls::default();
+    if args.is_static && !report.stops(args.keep_going) {
+        let filled = fill::fill(context, &lacking, exit)?;
+        written.extend(filled.written);
+        (exit, promised) = (filled.exit, filled.promised);
+    }
+    if let Some(commit) = commit {
+        let changed = report.changed();
+        let subject = || match changed.is_empty() {
+            false => format!("Import {}", changed.phrase()),
+            true => format!("Promise what is served: {}", promised.phrase()),
+        };
+        commit.finish(&written, subject, exit, context)?;
+    }
+    Ok(exit)
 }
 
 /// Reads all lists into the spool.
@@ -139,13 +157,13 @@ fn page_of(rules: &SiteRules, mut item: ListItem) -> Result<ListItem, Notice> {
 }
 
 /// Writes the changed domain files, once all of them are on disk. Returns the URLs without promised
-/// bytes.
+/// bytes, and the written files.
 fn write(
     args: &Args,
     context: &Context,
     spool: &mut Spool,
     report: &mut ImportReport,
-) -> anyhow::Result<Vec<urldb_canon::Identity>> {
+) -> anyhow::Result<(Vec<urldb_canon::Identity>, Vec<PathBuf>)> {
     let mut edit = Edit::begin(&context.database())?;
     let aliases = Aliases::load(&context.config)?;
     let mut lacking = vec![];
@@ -167,10 +185,11 @@ fn write(
             edit.prepare(&file)?;
         }
     }
-    if !report.stops(args.keep_going) {
-        edit.commit()?;
-    }
-    Ok(lacking)
+    let written = match report.stops(args.keep_going) {
+        true => vec![],
+        false => edit.commit()?,
+    };
+    Ok((lacking, written))
 }
 
 /// The domains, each with the hosts of its records: itself, and its cnames.

@@ -7,6 +7,7 @@ use urldb_interchange::{Notice, Weight};
 use urldb_text::sanitize;
 
 use crate::cli::Context;
+use crate::cli::args::ChangedUrls;
 use crate::cli::print::output;
 use crate::cli::print::style::{self, BAD, DIM, GOOD, count, paint};
 use crate::database::lists::{MergeResult, MergedFile};
@@ -26,6 +27,8 @@ pub(super) struct ImportReport {
     refused: u64,
     /// A line for each file.
     lines: String,
+    /// The added and merged URLs.
+    changed: ChangedUrls,
 }
 
 impl ImportReport {
@@ -39,6 +42,7 @@ impl ImportReport {
             left_out: 0,
             refused: 0,
             lines: String::new(),
+            changed: ChangedUrls::default(),
         }
     }
 
@@ -85,6 +89,11 @@ impl ImportReport {
                 writeln!(self.lines, "{word} {url}")?;
             }
         }
+        for (done, url) in merged.done() {
+            if done != MergeResult::Known {
+                self.changed.add(merged.host(), || url.to_string());
+            }
+        }
         let [added, others, known] = [MergeResult::Added, MergeResult::Merged, MergeResult::Known]
             .map(|what| merged.count(what));
         self.added += added;
@@ -98,6 +107,11 @@ impl ImportReport {
             )?;
         }
         Ok(())
+    }
+
+    /// The added and merged URLs.
+    pub(super) fn changed(&self) -> &ChangedUrls {
+        &self.changed
     }
 
     /// Whether nothing may be written.

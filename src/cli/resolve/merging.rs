@@ -13,7 +13,7 @@ use crate::{ledger, notify};
 
 /// The kinds of files that urldb merges.
 #[derive(Debug, Clone, Copy, PartialEq, Eq)]
-pub(super) enum FileKind {
+pub(in crate::cli) enum FileKind {
     /// A domain file.
     Domain,
     /// A file of the ledger, or of an incident.
@@ -27,7 +27,7 @@ pub(super) enum FileKind {
 impl FileKind {
     /// The kind of the file at an absolute path without links, in the project of a configuration;
     /// `None` for a file of another kind.
-    pub(super) fn of(path: &Path, config: &Config) -> Option<Self> {
+    pub(in crate::cli) fn of(path: &Path, config: &Config) -> Option<Self> {
         let real = |path: PathBuf| path.canonicalize().unwrap_or(path);
         let root = real(config.root.clone());
         let folder = |relative: &Path| real(root.join(relative));

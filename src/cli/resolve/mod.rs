@@ -8,7 +8,8 @@ use std::path::PathBuf;
 
 use urldb_text::{Code, Finding};
 
-use self::merging::{Attempt, FileKind};
+use self::merging::Attempt;
+pub(super) use self::merging::FileKind;
 use super::print::{output, style};
 use super::{Context, GlobalArgs};
 use crate::database::edit::Edit;

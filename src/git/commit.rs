@@ -1,0 +1,296 @@
+//! Commits files of the work tree, as a user would: with the user's hooks and signing.
+
+use std::collections::BTreeSet;
+use std::io::{Seek, Write};
+use std::path::{Path, PathBuf};
+use std::process::{Command, Stdio};
+
+use anyhow::{Context, Result, bail};
+
+use super::command::{CommandResult, command, output, run};
+use super::paths;
+use super::repository::{Repository, line};
+
+/// Operations during which git refuses to commit single files, by the file that each has in the `.git`
+/// folder.
+const OPERATIONS: [(&str, &str); 2] = [
+    ("MERGE_HEAD", "a merge"),
+    ("CHERRY_PICK_HEAD", "a cherry-pick"),
+];
+
+/// Variables by which a user changes the meaning of path patterns.
+const PATHSPECS: [&str; 4] = [
+    "GIT_LITERAL_PATHSPECS",
+    "GIT_GLOB_PATHSPECS",
+    "GIT_NOGLOB_PATHSPECS",
+    "GIT_ICASE_PATHSPECS",
+];
+
+/// A commit that was made.
+#[derive(Debug, Clone, PartialEq, Eq)]
+pub struct NewCommit {
+    /// The abbreviated id.
+    pub id: String,
+    /// The number of files in the commit.
+    pub files: usize,
+    /// What git and the user's hooks printed.
+    pub printed: String,
+}
+
+/// A file that differs from the last commit.
+struct UncommittedFile {
+    path: PathBuf,
+    is_tracked: bool,
+}
+
+/// The files of a commit, relative to the work tree.
+#[derive(Default)]
+struct Changes {
+    files: BTreeSet<PathBuf>,
+    /// Those of the files that git does not track yet.
+    new: BTreeSet<PathBuf>,
+    /// The files, or folders in which no other file differs.
+    patterns: BTreeSet<PathBuf>,
+}
+
+/// Most files of a folder that are named one by one: git compares each name with each file that it tracks.
+const MOST_PATTERNS: usize = 500;
+
+impl Repository {
+    /// Checks what would prevent a commit, before anything is written.
+    ///
+    /// # Errors
+    /// When git cannot be run, knows no author, or is in the middle of a merge or the like.
+    pub fn ensure_can_commit(&self) -> Result<()> {
+        let top = self.work_tree()?;
+        for (file, operation) in OPERATIONS {
+            if self.git_dir().join(file).exists() {
+                bail!(
+                    "{operation} is in progress in {}: finish or abort it first",
+                    paths::shown(top)
+                );
+            }
+        }
+        for identity in ["GIT_AUTHOR_IDENT", "GIT_COMMITTER_IDENT"] {
+            output(self.git().args(["var", identity]), b"")
+                .context("git cannot make a commit here")?;
+        }
+        Ok(())
+    }
+
+    /// Commits these files as they are on disk, whatever is staged, and nothing else; other staged
+    /// changes stay staged. `None` if all of them are as in the last commit.
+    ///
+    /// # Errors
+    /// When git ignores a file, or refuses the commit, or a hook does. The files stay as they are, and
+    /// the index gets back its entries.
+    pub fn commit_files(&self, files: &[PathBuf], message: &str) -> Result<Option<NewCommit>> {
+        let mut named = BTreeSet::new();
+        for file in files {
+            named.insert(self.relative(file)?);
+        }
+        let folders = named.iter().map(|file| file.parent());
+        let folders: BTreeSet<PathBuf> = folders.flatten().map(Path::to_owned).collect();
+        let changes = self.changes_below(folders, |path| named.contains(path))?;
+        for file in &changes.files {
+            named.remove(file);
+        }
+        if let Some(ignored) = self.ignored(&named)?.first() {
+            bail!(
+                "git ignores {}: remove it from .gitignore, or leave out --commit",
+                paths::shown(ignored)
+            );
+        }
+        self.commit_changes(&changes, message)
+    }
+
+    /// Commits all files below the folders `dirs` that differ from the last commit and are wanted by
+    /// path (relative to the work tree), except ignored ones. Otherwise as [`Self::commit_files`].
+    ///
+    /// # Errors
+    /// When git refuses the commit, or a hook does.
+    pub fn commit_below(
+        &self,
+        dirs: &[PathBuf],
+        message: &str,
+        wants: impl Fn(&Path) -> bool,
+    ) -> Result<Option<NewCommit>> {
+        let dirs: Result<BTreeSet<PathBuf>> = dirs.iter().map(|dir| self.relative(dir)).collect();
+        let changes = self.changes_below(dirs?, wants)?;
+        self.commit_changes(&changes, message)
+    }
+
+    /// Whether git tracks a file below the folder `dir`.
+    ///
+    /// # Errors
+    /// When git fails, or the folder is outside of the work tree.
+    pub fn tracks_below(&self, dir: &Path) -> Result<bool> {
+        let mut git = self.git();
+        git.env("GIT_LITERAL_PATHSPECS", "1")
+            .args(["ls-files", "-z", "--cached", "--"])
+            .arg(pathspec(&self.relative(dir)?));
+        Ok(!output(&mut git, b"")?.is_empty())
+    }
+
+    /// Whether git ignores everything new at `path`.
+    ///
+    /// # Errors
+    /// When git fails, or the path is outside of the work tree.
+    pub fn ignores(&self, path: &Path) -> Result<bool> {
+        let named = BTreeSet::from([self.relative(path)?]);
+        Ok(!self.ignored(&named)?.is_empty())
+    }
+
+    /// The wanted files below the folders that differ from the last commit.
+    fn changes_below(
+        &self,
+        dirs: BTreeSet<PathBuf>,
+        wants: impl Fn(&Path) -> bool,
+    ) -> Result<Changes> {
+        let mut changes = Changes::default();
+        for dir in dirs {
+            let found = self.uncommitted(&dir)?;
+            let are_all_wanted = found.iter().all(|file| wants(&file.path));
+            let is_large = are_all_wanted && found.len() > MOST_PATTERNS;
+            for file in found.into_iter().filter(|file| wants(&file.path)) {
+                if !is_large {
+                    changes.patterns.insert(file.path.clone());
+                }
+                if !file.is_tracked {
+                    changes.new.insert(file.path.clone());
+                }
+                changes.files.insert(file.path);
+            }
+            if is_large {
+                changes.patterns.insert(dir);
+            }
+        }
+        Ok(changes)
+    }
+
+    fn commit_changes(&self, changes: &Changes, message: &str) -> Result<Option<NewCommit>> {
+        if changes.files.is_empty() {
+            return Ok(None);
+        }
+        if !changes.new.is_empty() {
+            // A commit of named files takes only files that the index knows.
+            let mut add = self.user_command()?;
+            add.args(["add", "--intent-to-add"]);
+            add.args(["--pathspec-from-file=-", "--pathspec-file-nul"]);
+            output(&mut add, &literal_patterns(&changes.patterns))?;
+        }
+        let committed = self.commit_patterns(&changes.patterns, message);
+        if committed.is_err() && !changes.new.is_empty() {
+            let mut forget = self.git();
+            forget.args(["update-index", "--force-remove", "-z", "--stdin"]);
+            // The error of the commit is what the user needs to know.
+            let _ = output(&mut forget, &nul_separated(&changes.new));
+        }
+        committed.map(|printed| {
+            Some(NewCommit {
+                id: self.short_head().unwrap_or_default(),
+                files: changes.files.len(),
+                printed,
+            })
+        })
+    }
+
+    /// Runs `git commit`, and returns what it printed.
+    fn commit_patterns(&self, patterns: &BTreeSet<PathBuf>, message: &str) -> Result<String> {
+        let mut git = self.user_command()?;
+        git.args(["commit", "--quiet", "--only", "--message", message]);
+        git.args(["--pathspec-from-file=-", "--pathspec-file-nul"]);
+        let mut input = tempfile::tempfile().context("cannot make a temporary file")?;
+        input
+            .write_all(&literal_patterns(patterns))
+            .and_then(|()| input.rewind())
+            .context("cannot write a temporary file")?;
+        let done = git.stdin(Stdio::from(input)).output();
+        let done = done.context("cannot run `git`; is it installed and on PATH?")?;
+        let printed = [done.stdout, done.stderr].concat();
+        let printed = String::from_utf8_lossy(&printed).trim_end().to_owned();
+        if done.status.success() {
+            return Ok(printed);
+        }
+        if printed.is_empty() {
+            bail!("`git commit` ended with {}", done.status);
+        }
+        bail!("`git commit` refused:\n{printed}")
+    }
+
+    /// A `git` command as the user would type it at the top of the work tree: hooks get the
+    /// environment that they always get.
+    fn user_command(&self) -> Result<Command> {
+        let mut git = command(self.work_tree()?);
+        git.envs(self.env().iter()).env_remove("GIT_PREFIX");
+        for name in PATHSPECS {
+            git.env_remove(name);
+        }
+        Ok(git)
+    }
+
+    /// The files below the folder `dir` (relative to the work tree) that differ from the last commit.
+    fn uncommitted(&self, dir: &Path) -> Result<Vec<UncommittedFile>> {
+        let mut git = self.git();
+        git.env("GIT_LITERAL_PATHSPECS", "1")
+            .env("GIT_OPTIONAL_LOCKS", "0")
+            .args(["status", "--porcelain=v1", "-z", "--no-renames"])
+            .args(["--untracked-files=all", "--ignore-submodules=all", "--"])
+            .arg(pathspec(dir));
+        let listing = output(&mut git, b"")?;
+        let entries = listing.split(|byte| *byte == 0);
+        let files = entries.filter_map(|entry| match entry {
+            [index, _, b' ', path @ ..] => Some(UncommittedFile {
+                path: paths::from_bytes(path),
+                is_tracked: *index != b'?',
+            }),
+            _ => None,
+        });
+        Ok(files.collect())
+    }
+
+    /// Those of the paths that git ignores and does not track.
+    fn ignored(&self, paths: &BTreeSet<PathBuf>) -> Result<Vec<PathBuf>> {
+        if paths.is_empty() {
+            return Ok(vec![]);
+        }
+        let mut git = self.git();
+        git.args(["check-ignore", "-z", "--stdin"]);
+        let listing = match run(&mut git, &nul_separated(paths))? {
+            CommandResult::Success(listing) => listing,
+            // Exit status 1: git ignores none of them.
+            CommandResult::Failure(_) => return Ok(vec![]),
+        };
+        let ignored = listing.split(|byte| *byte == 0);
+        let ignored = ignored.filter(|path| !path.is_empty());
+        Ok(ignored.map(paths::from_bytes).collect())
+    }
+
+    fn short_head(&self) -> Result<String> {
+        output(self.git().args(["rev-parse", "--short", "HEAD"]), b"").and_then(line)
+    }
+}
+
+/// A folder or file, for git at the top of the work tree.
+fn pathspec(path: &Path) -> &Path {
+    if path.as_os_str().is_empty() {
+        Path::new(".")
+    } else {
+        path
+    }
+}
+
+/// The paths, each ended by a NUL.
+fn nul_separated(paths: &BTreeSet<PathBuf>) -> Vec<u8> {
+    let paths = paths.iter().map(|path| paths::to_bytes(path));
+    paths.flat_map(|path| [path, vec![0]].concat()).collect()
+}
+
+/// Patterns that match exactly these files, or all files below these folders, each ended by a NUL. A
+/// variable in place of the prefix would reach the user's hooks.
+fn literal_patterns(paths: &BTreeSet<PathBuf>) -> Vec<u8> {
+    let patterns = paths.iter().map(|path| paths::to_bytes(path));
+    patterns
+        .flat_map(|path| [b":(top,literal)".to_vec(), path, vec![0]].concat())
+        .collect()
+}

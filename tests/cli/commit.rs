@@ -1,0 +1,490 @@
+//! `--commit`: what a command has written becomes a commit, and nothing else does.
+
+use std::fs;
+use std::os::unix::fs::PermissionsExt;
+
+use crate::hook::Repository;
+use crate::hostile::assert_harmless;
+use crate::sandbox::Ran;
+use crate::site::{Site, promise, promises};
+use crate::support::Reply;
+
+const FILE: &str = "urldb/example.test.yaml";
+
+/// A repository with a first commit of everything but the folders of this test, and an author.
+fn repository(config: &str) -> Repository {
+    let repository = Repository::without_hook();
+    let sandbox = &repository.sandbox;
+    let toml = sandbox.read("urldb.toml");
+    sandbox.write("urldb.toml", format!("{toml}{config}"));
+    repository.git(&["config", "user.name", "A U Thor"]);
+    repository.git(&["config", "user.email", "author@example.test"]);
+    sandbox.write(FILE, promises(&[("/a", "x")]));
+    repository.git(&["add", "."]);
+    repository.git(&["commit", "-q", "-m", "base"]);
+    repository
+}
+
+impl Repository {
+    /// urldb, which finds itself on the PATH: hooks need it.
+    fn urldb(&self, arguments: &[&str]) -> Ran {
+        self.sandbox
+            .urldb_with_env(arguments, &[("PATH", &self.path)])
+    }
+
+    /// The subject and the files of the last commit.
+    fn last(&self) -> (String, Vec<String>) {
+        let shown = self.git(&["show", "--format=%s", "--name-status", "-z", "HEAD"]);
+        let (subject, files) = shown.split_once('\0').unwrap();
+        let words: Vec<&str> = files
+            .trim_start()
+            .split('\0')
+            .filter(|word| !word.is_empty())
+            .collect();
+        let files = words.chunks(2).map(|words| words.join(" "));
+        (subject.trim().to_owned(), files.collect())
+    }
+
+    fn head(&self) -> String {
+        self.git(&["rev-parse", "HEAD"])
+    }
+
+    fn status(&self) -> String {
+        self.git(&["status", "--porcelain", "--untracked-files=all"])
+    }
+}
+
+#[test]
+fn exactly_the_written_files_are_committed() {
+    let repository = repository("");
+    let sandbox = &repository.sandbox;
+    sandbox.write("staged.txt", "mine");
+    sandbox.write("urldb/staged.test.yaml", promises(&[("/s", "x")]));
+    repository.git(&["add", "."]);
+    sandbox.write("urldb.toml", sandbox.read("urldb.toml") + "# mine\n");
+    sandbox.write("urldb/untracked.test.yaml", promises(&[("/u", "x")]));
+    let add = [
+        "add",
+        "--no-fetch",
+        "--commit",
+        "http://example.test/b",
+        "http://new.test/n",
+    ];
+    repository
+        .urldb(&add)
+        .code(0)
+        .says(&["added http://example.test/b"])
+        .complains(&["committed", "Add 2 URLs of 2 hosts (2 files)"]);
+    let files = ["M urldb/example.test.yaml", "A urldb/new.test.yaml"].map(str::to_owned);
+    assert_eq!(
+        repository.last(),
+        ("Add 2 URLs of 2 hosts".to_owned(), files.to_vec())
+    );
+    let left =
+        " M urldb.toml\nA  staged.txt\nA  urldb/staged.test.yaml\n?? urldb/untracked.test.yaml\n";
+    let sorted = |status: &str| {
+        let mut lines: Vec<String> = status.lines().map(str::to_owned).collect();
+        lines.sort();
+        lines
+    };
+    assert_eq!(sorted(&repository.status()), sorted(left));
+}
+
+#[test]
+fn messages_name_the_change() {
+    let site = Site::with(&[("/a", "new"), ("/b", "new"), ("/c", "x")]);
+    let repository = repository(&site.network());
+    let subject = |arguments: &[&str]| {
+        repository
+            .urldb(arguments)
+            .code(0)
+            .complains(&["committed"]);
+        repository.last().0
+    };
+    let add = ["add", "--static", "--commit", "http://example.test/b"];
+    assert_eq!(subject(&add), "Add http://example.test/b");
+    let again = [
+        "add",
+        "--commit",
+        "-c",
+        "x",
+        "http://example.test/b",
+        "http://example.test/c",
+    ];
+    assert_eq!(
+        subject(&again),
+        "Add http://example.test/c, update http://example.test/b"
+    );
+    let own = [
+        "accept",
+        "--all",
+        "--yes",
+        "--commit",
+        "-m",
+        "#1: as agreed\n\nLong.\n",
+    ];
+    assert_eq!(subject(&own), "#1: as agreed");
+    site.serve("/a", Reply::ok("newer"));
+    site.serve("/b", Reply::ok("newer"));
+    assert_eq!(
+        subject(&["accept", "--all", "--yes", "--commit"]),
+        "Accept what 2 URLs of example.test serve"
+    );
+    assert_eq!(
+        subject(&["rm", "--commit", "-d", "example.test"]),
+        "Remove 3 URLs of example.test"
+    );
+    repository
+        .sandbox
+        .write("list.txt", "http://example.test/c\nhttp://a.test/\n");
+    assert_eq!(
+        subject(&["import", "list", "list.txt", "--commit"]),
+        "Import 2 URLs of 2 hosts"
+    );
+    let fill = [
+        "import",
+        "list",
+        "list.txt",
+        "--static",
+        "--commit",
+        "--map",
+        &site.map("a.test"),
+    ];
+    repository.urldb(&fill).complains(&["committed"]);
+    assert_eq!(
+        repository.last().0,
+        "Promise what is served: http://example.test/c"
+    );
+    for bad in [
+        &["add", "-m", "x", "http://example.test/z"][..],
+        &["rm", "--commit", "-m", "", "http://example.test/c"],
+    ] {
+        repository.urldb(bad).code(2);
+    }
+}
+
+#[test]
+fn hostile_text_stays_text() {
+    let repository = repository("");
+    let url = "http://example.test/a\u{202e}`$(touch x)`##[error]";
+    let ran = repository
+        .urldb(&["add", "--no-fetch", "--commit", url])
+        .code(0);
+    assert_harmless("add", &ran);
+    let (subject, _) = repository.last();
+    assert!(
+        !subject.contains('\u{202e}') && !subject.contains("##["),
+        "{subject:?}"
+    );
+    assert!(!repository.sandbox.path("x").exists());
+
+    // Names of folders that mean something to git.
+    for folder in [":(exclude)x", "-x", "a b", "*", "[a]", "!x"] {
+        repository
+            .sandbox
+            .write("urldb.toml", format!("[database]\npath = {folder:?}\n"));
+        fs::create_dir_all(repository.sandbox.path(folder)).unwrap();
+        repository
+            .urldb(&["add", "--no-fetch", "--commit", "http://example.test/b"])
+            .code(0);
+        let files = repository.last().1;
+        assert_eq!(files, [format!("A {folder}/example.test.yaml")]);
+    }
+}
+
+#[test]
+fn nothing_written_is_no_commit() {
+    let repository = repository("");
+    let add = ["add", "--no-fetch", "--commit", "http://example.test/a"];
+    repository
+        .urldb(&add)
+        .code(0)
+        .says(&["known"])
+        .complains(&["nothing to commit: no file was written"]);
+    repository
+        .urldb(&["rm", "--commit", "-c", "none"])
+        .code(0)
+        .complains(&["nothing to commit"]);
+    let rm = ["rm", "--commit", "--dry-run", "-d", "example.test"];
+    repository
+        .urldb(&rm)
+        .code(0)
+        .says(&["would remove example.test/a"]);
+    repository
+        .sandbox
+        .write("list.txt", "http://example.test/new\n");
+    let import = ["import", "list", "list.txt", "--commit", "--dry-run"];
+    repository.urldb(&import).code(0).says(&["1 added"]);
+    assert_eq!(repository.status(), "?? list.txt\n");
+    // What is written is what the last commit has.
+    repository.sandbox.write(FILE, "---\n");
+    let sums = format!("{}  a\n", crate::site::sha256("x"));
+    repository.sandbox.write("list.txt", sums);
+    let import = [
+        "import",
+        "sha256sum",
+        "list.txt",
+        "--base",
+        "http://example.test/",
+        "--commit",
+    ];
+    let first = repository.urldb(&import).code(0);
+    assert!(first.err.contains("committed"), "{first:?}");
+    let before = repository.head();
+    repository.sandbox.write(FILE, "---\n");
+    repository
+        .urldb(&import)
+        .code(0)
+        .complains(&["nothing to commit: the files are as in the last commit"]);
+    assert_eq!(repository.head(), before);
+}
+
+#[test]
+fn our_own_hook_runs_within_and_normalizes() {
+    let repository = repository("");
+    repository.sandbox.urldb(&["hook", "install"]).code(0);
+    repository.git(&["add", "."]);
+    repository.git(&["commit", "-q", "-m", "driver"]);
+    let shuffled = format!("---\n{}{}", promise("/z", "x"), promise("/a", "x"));
+    repository.sandbox.write(FILE, shuffled);
+    let add = [
+        "add",
+        "--no-fetch",
+        "--commit",
+        "http://example.test/b",
+        "http://new.test/",
+    ];
+    repository
+        .urldb(&add)
+        .code(0)
+        .complains(&["urldb: normalized urldb/example.test.yaml", "committed"]);
+    assert_eq!(repository.status(), "");
+    let listed = repository.sandbox.read(FILE);
+    let paths: Vec<&str> = listed
+        .lines()
+        .filter_map(|line| line.strip_prefix("_path: "))
+        .collect();
+    assert_eq!(paths, ["/a", "/b", "/z"]);
+}
+
+#[test]
+fn a_hook_that_refuses_leaves_the_files_and_the_index() {
+    let repository = repository("");
+    let hook = repository.sandbox.path(".git/hooks/pre-commit");
+    fs::create_dir_all(hook.parent().unwrap()).unwrap();
+    fs::write(
+        &hook,
+        "#!/bin/sh\nprintf 'not on \\033[2Jmy watch\\n'\n::error::x\nexit 1\n",
+    )
+    .unwrap();
+    fs::set_permissions(&hook, fs::Permissions::from_mode(0o755)).unwrap();
+    repository.sandbox.write("staged.txt", "mine");
+    repository.git(&["add", "staged.txt"]);
+    let before = repository.head();
+    let add = [
+        "add",
+        "--no-fetch",
+        "--commit",
+        "http://example.test/b",
+        "http://new.test/",
+    ];
+    let ran = repository.urldb(&add);
+    assert_harmless("hook", &ran);
+    ran.code(2)
+        .says(&["added http://new.test/"])
+        .complains(&["the files are written, but not committed", "my watch"]);
+    assert_eq!(repository.head(), before);
+    assert_eq!(
+        repository.status(),
+        "A  staged.txt\n M urldb/example.test.yaml\n?? urldb/new.test.yaml\n"
+    );
+    assert!(repository.sandbox.read(FILE).contains("/b"));
+}
+
+#[test]
+fn a_commit_that_cannot_be_made_is_refused_before_anything_is_written() {
+    let repository = repository("");
+    let sandbox = &repository.sandbox;
+    let add = ["add", "--no-fetch", "--commit", "http://example.test/b"];
+    let before = sandbox.read(FILE);
+
+    repository.git(&["switch", "-q", "-c", "other"]);
+    repository.git(&["commit", "-q", "--allow-empty", "-m", "other"]);
+    repository.git(&["switch", "-q", "main"]);
+    repository.git(&["commit", "-q", "--allow-empty", "-m", "main"]);
+    repository.git(&["merge", "-q", "--no-ff", "--no-commit", "other"]);
+    repository
+        .urldb(&add)
+        .code(2)
+        .complains(&["a merge is in progress"]);
+    repository.git(&["merge", "--abort"]);
+
+    repository.git(&["config", "user.useConfigOnly", "true"]);
+    repository.git(&["config", "--unset", "user.email"]);
+    repository
+        .urldb(&add)
+        .code(2)
+        .complains(&["git cannot make a commit here"]);
+    repository.git(&["config", "user.email", "author@example.test"]);
+
+    let nothing = sandbox.path("../nothing");
+    fs::create_dir(&nothing).unwrap();
+    let empty = [("PATH", nothing.to_str().unwrap())];
+    sandbox
+        .urldb_with_env(&add, &empty)
+        .code(2)
+        .complains(&["cannot run `git`; is it installed"]);
+    assert_eq!(sandbox.read(FILE), before);
+
+    // Only git knows whether it ignores a file: this is found out at the end.
+    sandbox.write(".gitignore", "urldb/ignored*\n");
+    let ignored = ["add", "--no-fetch", "--commit", "http://ignored.test/"];
+    repository
+        .urldb(&ignored)
+        .code(2)
+        .complains(&["git ignores urldb/ignored.test.yaml", "not committed"]);
+    assert!(sandbox.path("urldb/ignored.test.yaml").exists());
+    sandbox.write(".gitignore", "status/\n");
+    repository
+        .urldb(&["run", "--commit"])
+        .code(2)
+        .complains(&["git ignores status"]);
+    assert!(!sandbox.path("status").exists());
+
+    fs::remove_dir_all(sandbox.path(".git")).unwrap();
+    repository
+        .urldb(&add)
+        .code(2)
+        .complains(&["is in no git repository"]);
+    assert_eq!(sandbox.read(FILE), before);
+}
+
+#[test]
+fn commits_are_signed_as_the_user_wants() {
+    let repository = repository("");
+    let program = repository.sandbox.path("../programs/sign");
+    fs::write(&program, "#!/bin/sh\ncat >/dev/null\necho '-----BEGIN PGP SIGNATURE-----'\necho '[GNUPG:] SIG_CREATED x' >&2\n").unwrap();
+    fs::set_permissions(&program, fs::Permissions::from_mode(0o755)).unwrap();
+    repository.git(&["config", "commit.gpgSign", "true"]);
+    repository.git(&["config", "gpg.program", program.to_str().unwrap()]);
+    repository
+        .urldb(&["add", "--no-fetch", "--commit", "http://example.test/b"])
+        .code(0);
+    let commit = repository.git(&["cat-file", "commit", "HEAD"]);
+    assert!(
+        commit.contains("gpgsig -----BEGIN PGP SIGNATURE-----"),
+        "{commit}"
+    );
+}
+
+#[test]
+fn many_files_are_one_commit() {
+    let repository = repository("");
+    let urls: String = (0..600)
+        .map(|number| format!("http://h{number}.test/\n"))
+        .collect();
+    repository.sandbox.write("list.txt", urls);
+    repository.sandbox.write("staged.txt", "mine");
+    repository.git(&["add", "staged.txt"]);
+    repository
+        .urldb(&["import", "list", "list.txt", "--commit"])
+        .code(0)
+        .complains(&["(600 files)"]);
+    assert_eq!(repository.last().1.len(), 600);
+    assert_eq!(repository.status(), "A  staged.txt\n?? list.txt\n");
+    // One file of another origin, and each file is named alone.
+    repository
+        .sandbox
+        .write("urldb/mine.test.yaml", promises(&[("/m", "x")]));
+    repository
+        .urldb(&["rm", "--path-prefix", "/", "--commit", "-d", "h1.test"])
+        .code(0);
+    repository
+        .urldb(&[
+            "add",
+            "--no-fetch",
+            "--commit",
+            "-c",
+            "x",
+            "http://h2.test/",
+        ])
+        .code(0);
+    assert_eq!(repository.last().1, ["M urldb/h2.test.yaml"]);
+    assert!(repository.status().contains("?? urldb/mine.test.yaml"));
+}
+
+#[test]
+fn a_run_commits_the_ledger_and_a_tracked_archive() {
+    let site = Site::with(&[("/a", "x")]);
+    let repository = repository(&site.network());
+    let sandbox = &repository.sandbox;
+    sandbox.write("notes.txt", "mine");
+    sandbox.write("status/notes.txt", "mine");
+    repository.git(&["add", "notes.txt"]);
+    let ran = repository
+        .urldb(&["run", "--commit", "--format", "json"])
+        .code(0)
+        .complains(&["committed"]);
+    ran.json();
+    let (subject, files) = repository.last();
+    assert!(subject.starts_with("Record the run of 20"), "{subject}");
+    assert_eq!(
+        files,
+        ["A status/example.test.yaml", "A status/history.jsonl"]
+    );
+    assert!(repository.status().contains("A  notes.txt\n"));
+    assert!(repository.status().contains("?? status/notes.txt\n"));
+    assert!(repository.status().contains("?? archive/"));
+
+    // Somebody commits the archive: from then on runs do.
+    repository.git(&["add", "archive/index.cdxj"]);
+    repository.git(&["commit", "-q", "-m", "archive", "archive"]);
+    site.serve("/a", Reply::ok("y"));
+    repository.urldb(&["run", "--commit", "-m", "mine"]).code(1);
+    let (subject, files) = repository.last();
+    assert_eq!(subject, "mine");
+    assert!(
+        files.iter().any(|file| file.ends_with(".warc.gz")),
+        "{files:?}"
+    );
+    assert!(
+        files.contains(&"M archive/index.cdxj".to_owned()),
+        "{files:?}"
+    );
+    assert!(
+        files.contains(&"M status/history.jsonl".to_owned()),
+        "{files:?}"
+    );
+    assert!(!files.iter().any(|file| file.contains("/.")), "{files:?}");
+    assert!(repository.status().contains("A  notes.txt\n"));
+
+    // A domain that is gone takes its ledger file along.
+    fs::remove_file(sandbox.path(FILE)).unwrap();
+    sandbox.write("urldb/other.test.yaml", "---\n");
+    repository.urldb(&["run", "--commit"]);
+    assert!(
+        repository
+            .last()
+            .1
+            .contains(&"D status/example.test.yaml".to_owned()),
+        "{:?}",
+        repository.last()
+    );
+}
+
+#[test]
+fn a_ledger_on_a_branch_of_its_own_is_committed_there() {
+    let site = Site::with(&[("/a", "x")]);
+    let repository = repository(&site.network());
+    repository.git(&[
+        "worktree", "add", "-q", "--orphan", "-b", "ledger", "status",
+    ]);
+    let before = repository.head();
+    repository
+        .urldb(&["run", "--commit"])
+        .code(0)
+        .complains(&["committed"]);
+    assert_eq!(repository.head(), before);
+    let files = repository.git(&["ls-tree", "--name-only", "-r", "ledger"]);
+    assert_eq!(files, "example.test.yaml\nhistory.jsonl\n");
+}
