@@ -355,6 +355,7 @@ fn observation(Answer(status, headers, start): &Answer) -> Observation {
         sent: Sent::default(),
         beginning: Beginning::default(),
         version: "HTTP/1.1",
+        protocols: vec![],
         status: *status,
         reason_phrase: String::new(),
         headers: headers.iter().map(header).collect(),

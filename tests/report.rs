@@ -53,6 +53,7 @@ fn hop(url: &str, status: u16, hours: i64) -> Hop {
         sent: Sent::default(),
         beginning: Beginning::default(),
         version: "HTTP/1.1",
+        protocols: vec![],
         status,
         reason_phrase: String::new(),
         headers: vec![],

@@ -23,6 +23,7 @@ impl JobResponse<'_> {
             target_uri: &self.hop.url,
             date,
             ip_address,
+            protocols: &self.hop.protocols,
         }
     }
 

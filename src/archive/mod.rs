@@ -27,6 +27,6 @@ pub use date::PartialDate;
 pub use difference::ContentPair;
 pub use files::ArchiveFiles;
 pub use keys::Keys;
-pub use output_files::describe_recovered;
+pub use output_files::{Provenance, describe_recovered};
 pub use retrieve::{CaptureQuery, Payload};
 pub use store::{Archive, ArchiveWriter, KnownCaptures, Missing, Stored, is_good};

@@ -5,9 +5,10 @@ use std::path::{Path, PathBuf};
 
 use anyhow::Context;
 use jiff::Timestamp;
+use urldb_text::sanitize;
 use urldb_warc::{
     CdxjLine, FileSeries, IndexUpdate, PackedRecord, Packer, RecordDraft, RecordId, RecordLocation,
-    RecordType, RecoveredFile, StoredHead, StoredRequest, Version, WarcDate, WriteOptions, recover,
+    RecordType, RecoveredFile, StoredHead, StoredRequest, WarcDate, WriteOptions, recover,
 };
 
 use super::keys::Keys;
@@ -56,11 +57,23 @@ impl<'a> PendingRecord<'a> {
     }
 }
 
+/// What the first record of a file says of the run that writes the file. Nothing of it may change later.
+#[derive(Debug, Clone, Default)]
+pub struct Provenance {
+    /// The project.
+    pub project: String,
+    /// The `User-Agent` of requests to hosts without one of their own.
+    pub user_agent: String,
+    /// The commit of the database that was checked out.
+    pub commit: Option<String>,
+}
+
 /// Archive files, the first of which exists once there is something to write.
 pub(super) struct OutputFiles {
     folder: PathBuf,
     ambient: Ambient,
-    version: Version,
+    /// The fields of the first record of each file.
+    about: Vec<(&'static str, String)>,
     series: FileSeries,
     lines: Vec<CdxjLine>,
 }
@@ -71,6 +84,7 @@ impl OutputFiles {
     pub(super) fn open(
         folder: &Path,
         how: &config::Archive,
+        provenance: Provenance,
         ambient: Ambient,
     ) -> anyhow::Result<(Self, Vec<String>)> {
         let mut notes = vec![];
@@ -88,13 +102,15 @@ impl OutputFiles {
             update.finish().context(NOT_INDEXED)?;
         }
         let host = hostname::get().unwrap_or_default();
-        let series = FileSeries::new(folder, "urldb", &host.to_string_lossy())
+        let host = host.to_string_lossy();
+        let about = warcinfo_fields(how, provenance, &host);
+        let series = FileSeries::new(folder, "urldb", &host)
             .with_options(write_options(how))
             .with_target_size(how.max_size);
         let volumes = Self {
             folder: folder.to_owned(),
             ambient,
-            version: how.version,
+            about,
             series,
             lines: vec![],
         };
@@ -111,7 +127,7 @@ impl OutputFiles {
                 })?;
                 warc_date((ambient.now)())
             },
-            |date, name| warcinfo(self.version, &random_id(ambient), date, name),
+            |date, name| warcinfo(&self.about, &random_id(ambient), date, name),
         )?;
         let PendingRecord {
             draft,
@@ -176,15 +192,42 @@ pub(super) fn random_id(ambient: Ambient) -> RecordId {
 }
 
 fn warcinfo(
-    version: Version,
+    about: &[(&'static str, String)],
     id: &RecordId,
     date: &WarcDate,
     name: &str,
 ) -> anyhow::Result<RecordDraft> {
-    let software = concat!("urldb/", env!("CARGO_PKG_VERSION"));
-    let format = version.name().replace("WARC/", "WARC File Format ");
-    let fields = [("software", software), ("format", format.as_str())];
+    let fields: Vec<_> = about
+        .iter()
+        .map(|(name, value)| (*name, value.as_str()))
+        .collect();
     Ok(urldb_warc::warcinfo(id, date, name, &fields)?)
+}
+
+/// The fields of a `warcinfo` record: those of WARC 1.1 §6.2, and the commit of the database.
+fn warcinfo_fields(
+    how: &config::Archive,
+    provenance: Provenance,
+    host: &str,
+) -> Vec<(&'static str, String)> {
+    let software = concat!("urldb/", env!("CARGO_PKG_VERSION")).to_owned();
+    let format = how.version.name().replace("WARC/", "WARC File Format ");
+    let fields = [
+        ("software", Some(software)),
+        ("format", Some(format)),
+        ("hostname", Some(host.to_owned())),
+        ("operator", how.operator.clone()),
+        ("isPartOf", Some(provenance.project)),
+        ("description", how.description.clone()),
+        ("http-header-user-agent", Some(provenance.user_agent)),
+        ("database-commit", provenance.commit),
+    ];
+    let known = fields.into_iter().filter_map(|(name, value)| {
+        let value = value.filter(|value| !value.is_empty())?;
+        // A value of the system must not make the record invalid.
+        Some((name, sanitize(&value).into_owned()))
+    });
+    known.collect()
 }
 
 /// A date in whole seconds, so that an index finds the record by the exact time.

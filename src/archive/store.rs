@@ -24,7 +24,9 @@ use urldb_warc::{
 
 use super::job_response::JobResponse;
 use super::keys::lookup_url;
-use super::output_files::{OutputFiles, PendingRecord, random_id, warc_date, write_options};
+use super::output_files::{
+    OutputFiles, PendingRecord, Provenance, random_id, warc_date, write_options,
+};
 use crate::ambient::Ambient;
 use crate::config::{self, ArchiveRequests};
 use crate::ledger::{BadResponse, Capture, Content};
@@ -104,9 +106,10 @@ impl Archive {
     pub fn open(
         folder: &Path,
         how: &config::Archive,
+        provenance: Provenance,
         ambient: Ambient,
     ) -> anyhow::Result<(Self, Vec<String>)> {
-        let (files, notes) = OutputFiles::open(folder, how, ambient)?;
+        let (files, notes) = OutputFiles::open(folder, how, provenance, ambient)?;
         let archive = Self {
             files: Mutex::new(files),
             ambient,
@@ -399,6 +402,7 @@ impl ArchiveWriter<'_> {
             target_uri: asked.split('#').next().unwrap_or_default(),
             date: &date,
             ip_address: None,
+            protocols: &[],
         };
         let detail = sanitize(&failure.detail);
         let fields = [("failure", failure.kind.as_str()), ("detail", &*detail)];

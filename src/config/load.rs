@@ -29,6 +29,9 @@ pub const FILE_NAME: &str = "urldb.toml";
 /// Most characters of the project's name.
 const MOST_NAME: usize = 100;
 
+/// Most characters of a text about the archive.
+const MOST_TEXT: usize = 1000;
+
 /// Why there is no configuration.
 #[derive(Debug, thiserror::Error)]
 pub enum ConfigError {
@@ -177,7 +180,7 @@ fn parse(text: &str, root: &Path) -> Result<Config, Vec<Finding>> {
 fn project(section: Section<'_>) -> Project {
     let name = section.parsed("name", "a name of one line, at most 100 characters");
     let project = Project {
-        name: name.map(|ProjectName(name)| name),
+        name: name.map(|ShortLine::<MOST_NAME>(name)| name),
         url: address(&section, "url"),
         site_url: address(&section, "site-url"),
     };
@@ -185,14 +188,14 @@ fn project(section: Section<'_>) -> Project {
     project
 }
 
-/// A name that is one short line.
-struct ProjectName(String);
+/// One line of at most so many characters.
+struct ShortLine<const MOST: usize>(String);
 
-impl FromStr for ProjectName {
+impl<const MOST: usize> FromStr for ShortLine<MOST> {
     type Err = ();
 
     fn from_str(text: &str) -> Result<Self, ()> {
-        let is_short = (1..=MOST_NAME).contains(&text.chars().count());
+        let is_short = (1..=MOST).contains(&text.chars().count());
         let is_line = text == text.trim() && !text.contains(char::is_control);
         (is_short && is_line)
             .then(|| Self(text.to_owned()))
@@ -404,8 +407,14 @@ fn network(section: Section<'_>) -> NetworkOptions {
 
 fn archive(section: Section<'_>) -> Archive {
     let default = Archive::default();
+    let line = |key| {
+        let line = section.parsed(key, "a text of one line, at most 1000 characters");
+        line.map(|ShortLine::<MOST_TEXT>(line)| line)
+    };
     let archive = Archive {
         path: section.text("path").map_or(default.path, PathBuf::from),
+        operator: line("operator"),
+        description: line("description"),
         records: section
             .choice(
                 "records",
@@ -528,6 +537,17 @@ mod tests {
         urldb.toml:12:8: no notifier is of type "emial"; did you mean "email"?
         urldb.toml:13:1: [notify.y]: `from` and `to` are needed, such as to = ["me@example.org"]
         urldb.toml:13:1: [notify.y]: one of `server` (SMTP), `sendmail` (a program) and `folder` (of .eml files) is needed
+        "#);
+    }
+
+    #[test]
+    fn texts_about_the_archive_are_one_line() {
+        let long = "x".repeat(MOST_TEXT + 1);
+        let text =
+            format!("[archive]\noperator = \"Us\\nWARC-Type: x\"\ndescription = \"{long}\"\n");
+        insta::assert_snapshot!(problems(&text).join("\n"), @r#"
+        urldb.toml:2:12: `operator` should be a text of one line, at most 1000 characters
+        urldb.toml:3:15: `description` should be a text of one line, at most 1000 characters
         "#);
     }
 

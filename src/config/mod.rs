@@ -136,6 +136,10 @@ pub struct Check {
 pub struct Archive {
     /// The folder of WARC files.
     pub path: PathBuf,
+    /// Who runs urldb, for the first record of each WARC file.
+    pub operator: Option<String>,
+    /// What the archive is, for the first record of each WARC file.
+    pub description: Option<String>,
     /// Which records are archived.
     pub records: ArchiveRecords,
     /// Which records get a request record.
@@ -213,6 +217,8 @@ impl Default for Archive {
     fn default() -> Self {
         Self {
             path: "archive".into(),
+            operator: None,
+            description: None,
             records: ArchiveRecords::Static,
             requests: ArchiveRequests::Captures,
             version: Version::Warc11,

@@ -32,7 +32,7 @@ use urldb_verdict::{
     Canary, Cnames, JobKey, JudgedJob, KeptBodies, PastRuns, PlanOptions, Rehash, SkippedRecords,
 };
 
-use crate::archive::Archive;
+use crate::archive::{Archive, Provenance};
 use crate::config::{ArchiveRecords, Config};
 use crate::explain::explain;
 use crate::ledger::{self, BaseRun, Incidents, Ledger, PastRun, Verifications};
@@ -146,7 +146,7 @@ pub fn run(options: &RunOptions<'_>) -> anyhow::Result<Outcome> {
     let report = new_report(options, &skipped, mistakes).comparing_with(unverified);
     let ledger = SharedLedger::new(ledger);
     let history = RunHistory {
-        run: &run.id,
+        run: &run,
         past: &past,
         open: open.open(),
     };
@@ -217,8 +217,8 @@ fn remove_strays(config: &Config, outbox: &Outbox, ledger_folder: &Path) {
 /// The facts of earlier runs that a run uses.
 #[derive(Clone, Copy)]
 struct RunHistory<'a> {
-    /// The id of this run.
-    run: &'a str,
+    /// This run.
+    run: &'a RunInfo,
     past: &'a [PastRun],
     /// The open incidents.
     open: &'a [Incident],
@@ -235,14 +235,19 @@ fn check_and_archive(
 ) -> anyhow::Result<(Report, Outcomes)> {
     let config = options.config;
     let folder = config.root.join(&config.archive.path);
-    let (archive, notes) = Archive::open(&folder, &config.archive, options.ambient)?;
+    let provenance = Provenance {
+        project: history.run.project.clone(),
+        user_agent: config.check.fetch.default_host.user_agent.clone(),
+        commit: history.run.commit.clone(),
+    };
+    let (archive, notes) = Archive::open(&folder, &config.archive, provenance, options.ambient)?;
     messages.notes.extend(notes);
     let mut recorder = Recorder {
         run: options,
         ledger,
         report,
         failures: FailureLog {
-            run: history.run,
+            run: &history.run.id,
             past: history.past,
         },
         outcomes: Outcomes::of(history.open, config.secrets()),
@@ -346,18 +351,23 @@ fn day_of(time: Timestamp) -> u64 {
     u64::try_from(time.as_second() / DAY).unwrap_or_default()
 }
 
-/// The description of a run that begins now. The caller sets its end.
-fn run_info(options: &RunOptions<'_>, started: Timestamp) -> RunInfo {
-    let random = (options.ambient.random)();
-    let root =
-        std::path::absolute(&options.config.root).unwrap_or_else(|_| options.config.root.clone());
+/// The name of the repository's folder, and the project.
+fn project(config: &Config) -> (String, Project) {
+    let root = std::path::absolute(&config.root).unwrap_or_else(|_| config.root.clone());
     let repository = root
         .file_name()
         .map(|name| name.to_string_lossy().into_owned())
         .unwrap_or_default();
     let checkout = Checkout::of(&root);
     let env = |name: &str| std::env::var(name).ok();
-    let project = Project::new(options.config, &repository, checkout, env);
+    let project = Project::new(config, &repository, checkout, env);
+    (repository, project)
+}
+
+/// The description of a run that begins now. The caller sets its end.
+fn run_info(options: &RunOptions<'_>, started: Timestamp) -> RunInfo {
+    let random = (options.ambient.random)();
+    let (repository, project) = project(options.config);
     RunInfo {
         id: format!(
             "{}-{}",

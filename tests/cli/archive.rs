@@ -1,13 +1,15 @@
 //! What the WARC files and the index hold, read back.
 
+use std::collections::BTreeSet;
 use std::io::Read;
 use std::path::Path;
 
 use urldb_warc::{CdxjLine, Extent, Header, Reader};
 
+use crate::certificates::{Authority, Kind};
 use crate::sandbox::Sandbox;
 use crate::site::{Site, promises, sha256};
-use crate::support::Reply;
+use crate::support::{Reply, Server};
 
 /// One record of an archive file.
 pub(crate) struct Stored {
@@ -97,6 +99,89 @@ fn a_capture_is_what_was_sent_and_received() {
         let line = format!("\r\n{name}: {value}\r\n").to_ascii_lowercase();
         assert!(sent.contains(&line), "{line:?} is not in {sent:?}");
     }
+}
+
+#[test]
+fn the_first_record_of_a_file_says_who_wrote_it() {
+    let (_site, sandbox) = archived(0);
+    let config = sandbox.read("urldb.toml");
+    let about = "[project]\nname = \"Mirrors\"\n[archive]\noperator = \"Us <us@example.org>\"\n\
+                 description = \"Daily\"\n";
+    let agent = "[check]\nuser-agent = \"watch/1\"\n";
+    sandbox.write("urldb.toml", config.replace("[check]\n", agent) + about);
+    for arguments in [
+        &["init", "--quiet"][..],
+        &["add", "."],
+        &[
+            "-c",
+            "user.name=t",
+            "-c",
+            "user.email=t@t",
+            "commit",
+            "-qm",
+            "x",
+        ],
+    ] {
+        let done = sandbox.command("git").args(arguments).status().unwrap();
+        assert!(done.success());
+    }
+    let commit = sandbox.command("git").args(["rev-parse", "HEAD"]).output();
+    let commit = String::from_utf8(commit.unwrap().stdout).unwrap();
+    sandbox.urldb(&["run"]).code(0);
+    let all = all_records(&sandbox);
+    assert!(all[0].is("warcinfo"));
+    let block = String::from_utf8(all[0].block.clone()).unwrap();
+    let (before, rest) = block.split_once("hostname: ").unwrap();
+    let (host, after) = rest.split_once("\r\n").unwrap();
+    assert!(
+        all[0]
+            .field("WARC-Filename")
+            .ends_with(&format!("-{host}.warc.gz"))
+    );
+    let software = concat!("software: urldb/", env!("CARGO_PKG_VERSION"));
+    assert_eq!(
+        before,
+        format!("{software}\r\nformat: WARC File Format 1.1\r\n")
+    );
+    assert_eq!(
+        after,
+        format!(
+            "operator: Us <us@example.org>\r\nisPartOf: Mirrors\r\ndescription: Daily\r\n\
+             http-header-user-agent: watch/1\r\ndatabase-commit: {}\r\n",
+            commit.trim()
+        )
+    );
+}
+
+#[test]
+fn records_name_the_protocols_of_their_connection() {
+    let authority = Authority::new();
+    let tls = authority.server(&[Kind::Good], "example.test");
+    let server = Server::tls(tls, |_| Reply::ok("first").close());
+    let sandbox = Sandbox::new(&format!(
+        "[network]\nmap = [\"example.test={}\"]\nca-file = \"{}\"\n",
+        server.address(),
+        authority.file().display()
+    ));
+    let file = promises(&[("/a", "first")]).replacen("---\n", "---\nhttp: false\nhttps: true\n", 1);
+    sandbox.write("urldb/example.test.yaml", file);
+    for _ in 0..2 {
+        sandbox.urldb(&["run"]).code(0);
+    }
+    let mut kinds = BTreeSet::new();
+    let all = all_records(&sandbox);
+    for record in all.iter().filter(|record| !record.is("warcinfo")) {
+        let fields = record.header.iter();
+        let protocols = fields.filter(|(name, _)| *name == "WARC-Protocol");
+        let protocols: Vec<&str> = protocols.map(|(_, value)| value).collect();
+        assert_eq!(protocols, ["http/1.1", "tls/1.3"]);
+        kinds.insert(record.field("WARC-Type"));
+    }
+    assert_eq!(Vec::from_iter(kinds), ["request", "response", "revisit"]);
+    sandbox
+        .urldb(&["archive", "verify"])
+        .code(0)
+        .says(&["0 errors, 0 warnings"]);
 }
 
 #[test]

@@ -87,6 +87,7 @@ impl Shelf {
             target_uri: told.url,
             date: &date,
             ip_address: None,
+            protocols: &[],
         };
         let draft = exchange.response(&id, head, &digest, truncated).unwrap();
         self.append(&draft, told.body);
@@ -106,6 +107,7 @@ impl Shelf {
             target_uri: url,
             date: &date,
             ip_address: None,
+            protocols: &[],
         };
         let draft = exchange.revisit_identical(&id, original, vec![]).unwrap();
         self.append(&draft, &[]);

@@ -3,8 +3,8 @@
 use std::io::Write;
 
 use rcgen::{BasicConstraints, CertificateParams, DnType, IsCa, Issuer, KeyPair, date_time_ymd};
-use rustls::ServerConfig;
 use rustls::pki_types::{PrivateKeyDer, PrivatePkcs8KeyDer};
+use rustls::{ServerConfig, SupportedProtocolVersion};
 use tempfile::NamedTempFile;
 use urldb_fetch::{Fetcher, NetworkOptions};
 use urldb_verdict::{BodyEnd, FailureKind};
@@ -55,10 +55,18 @@ fn answer(certificate: &rcgen::Certificate, key: &KeyPair, reply: Reply) -> Serv
 }
 
 fn config(certificate: &rcgen::Certificate, key: &KeyPair) -> ServerConfig {
+    config_for(rustls::DEFAULT_VERSIONS, certificate, key)
+}
+
+fn config_for(
+    versions: &[&'static SupportedProtocolVersion],
+    certificate: &rcgen::Certificate,
+    key: &KeyPair,
+) -> ServerConfig {
     let key = PrivateKeyDer::Pkcs8(PrivatePkcs8KeyDer::from(key.serialize_der()));
     let provider = rustls::crypto::ring::default_provider();
     ServerConfig::builder_with_provider(provider.into())
-        .with_safe_default_protocol_versions()
+        .with_protocol_versions(versions)
         .unwrap()
         .with_no_client_auth()
         .with_single_cert(vec![certificate.der().clone()], key)
@@ -189,6 +197,26 @@ fn nothing_but_http_1_1_is_spoken() {
             job("https://example.test/"),
         );
         assert_eq!(kind(&seen), expected, "{protocols:?}");
+    }
+}
+
+#[test]
+fn the_version_of_tls_is_observed() {
+    let authority = Authority::new();
+    for (version, expected) in [
+        (&rustls::version::TLS12, "tls/1.2"),
+        (&rustls::version::TLS13, "tls/1.3"),
+    ] {
+        let key = KeyPair::generate().unwrap();
+        let certificate = params("example.test").signed_by(&key, &authority.issuer);
+        let config = config_for(&[version], &certificate.unwrap(), &key);
+        let server = Server::tls(config, |_| Reply::ok("hello"));
+        let seen = fetch(
+            &quick(),
+            &trusting(&authority, &server),
+            job("https://example.test/"),
+        );
+        assert_eq!(seen.last().unwrap().protocols, ["http/1.1", expected]);
     }
 }
 

@@ -44,6 +44,7 @@ fn hop(status: u16, headers: &[(&str, &str)]) -> Hop {
         sent: Sent::default(),
         beginning: Beginning::default(),
         version: "HTTP/1.1",
+        protocols: vec![],
         status,
         reason_phrase: String::new(),
         headers: headers

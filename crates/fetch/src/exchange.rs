@@ -5,7 +5,7 @@ use std::time::{Duration, Instant};
 use hyper::ext::ReasonPhrase;
 use jiff::Timestamp;
 use reqwest::header::{self, HeaderValue};
-use reqwest::tls::TlsInfo;
+use reqwest::tls::{self, TlsInfo};
 use reqwest::{Method, Response, StatusCode, Version};
 use tokio::time::{timeout, timeout_at};
 use urldb_verdict::{
@@ -89,6 +89,7 @@ impl Exchange<'_> {
             certificate: certificate(&response),
             sent,
             version: version(&response),
+            protocols: protocols(&response),
             status: response.status().as_u16(),
             reason_phrase: reason_phrase(&response),
             headers: response
@@ -377,6 +378,21 @@ fn version(response: &Response) -> &'static str {
         Version::HTTP_10 => "HTTP/1.0",
         _ => "HTTP/1.1",
     }
+}
+
+/// The protocols of the connection by the names that iipc/warc-specifications #42 proposes.
+fn protocols(response: &Response) -> Vec<&'static str> {
+    let http = match response.version() {
+        Version::HTTP_10 => "http/1.0",
+        _ => "http/1.1",
+    };
+    let info = response.extensions().get::<TlsInfo>();
+    let tls = match info.and_then(TlsInfo::version) {
+        Some(tls::Version::TLS_1_3) => Some("tls/1.3"),
+        Some(tls::Version::TLS_1_2) => Some("tls/1.2"),
+        _ => None,
+    };
+    std::iter::once(http).chain(tls).collect()
 }
 
 /// The reason phrase that the server sent; the library keeps an unusual phrase only.

@@ -54,6 +54,9 @@ pub struct Hop {
     pub sent: Sent,
     /// `HTTP/1.1` or `HTTP/1.0`.
     pub version: &'static str,
+    /// The protocols of the connection by their names in WARC, HTTP first: `http/1.1`, `tls/1.3`.
+    /// Without the version of TLS where it is unknown, as behind a proxy.
+    pub protocols: Vec<&'static str>,
     /// The status code.
     pub status: u16,
     /// The reason phrase as the server wrote it.

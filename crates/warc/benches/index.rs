@@ -31,6 +31,7 @@ fn responses(date: &WarcDate) -> Vec<(RecordDraft, Vec<u8>)> {
             target_uri: &url,
             date,
             ip_address: None,
+            protocols: &[],
         };
         let mut id = [0; 16];
         id[..4].copy_from_slice(&n.to_be_bytes());

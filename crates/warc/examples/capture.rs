@@ -50,6 +50,7 @@ fn capture(dir: &std::path::Path, original: &OriginalCapture) -> Result<CdxjLine
         target_uri: URL,
         date: &original.date,
         ip_address: Some([192, 0, 2, 7].into()),
+        protocols: &[],
     };
     let mut file = create(dir, &original.date, 1)?;
     let asked = render_request_head(
@@ -93,6 +94,7 @@ fn revisit(
         target_uri: URL,
         date,
         ip_address: Some([192, 0, 2, 7].into()),
+        protocols: &[],
     };
     let mut file = create(dir, date, 2)?;
     let revisit =
@@ -111,6 +113,7 @@ fn not_modified(
         target_uri: URL,
         date,
         ip_address: Some([192, 0, 2, 7].into()),
+        protocols: &[],
     };
     let mut file = create(dir, date, 3)?;
     let id = RecordId::from_random([4; 16]);

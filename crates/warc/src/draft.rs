@@ -116,7 +116,7 @@ pub struct OriginalCapture {
     pub payload_digest: Digest,
 }
 
-/// One request and its response. All records about them share URI, date and IP address.
+/// One request and its response. All records about them share URI, date, IP address and protocols.
 #[derive(Clone, Copy, Debug)]
 pub struct Exchange<'a> {
     /// The requested URI.
@@ -125,6 +125,9 @@ pub struct Exchange<'a> {
     pub date: &'a WarcDate,
     /// The address of the server.
     pub ip_address: Option<IpAddr>,
+    /// The protocols of the connection, as the proposed field `WARC-Protocol` has them: `http/1.1`,
+    /// `tls/1.3`.
+    pub protocols: &'a [&'a str],
 }
 
 impl Exchange<'_> {
@@ -135,6 +138,9 @@ impl Exchange<'_> {
             draft
                 .header
                 .push("WARC-IP-Address", ip_address.to_string())?;
+        }
+        for protocol in self.protocols {
+            draft.header.push("WARC-Protocol", *protocol)?;
         }
         Ok(draft)
     }

@@ -43,6 +43,7 @@ pub(crate) fn drafts() -> Vec<(RecordDraft, &'static [u8])> {
         target_uri: URL,
         date: &original.date,
         ip_address: Some([192, 0, 2, 7].into()),
+        protocols: &[],
     };
     let again_date = date("2026-11-21T06:00:00Z");
     let again = Exchange {

@@ -215,6 +215,7 @@ fn exchange(when: &urldb_warc::WarcDate) -> Exchange<'_> {
         target_uri: URL,
         date: when,
         ip_address: None,
+        protocols: &[],
     }
 }
 

@@ -196,6 +196,7 @@ fn drafts_say_what_they_are() {
         target_uri: URL,
         date: &when,
         ip_address: None,
+        protocols: &[],
     };
     let cut = exchange.response(
         &id(1),
