@@ -4,7 +4,7 @@
 
 use std::collections::BTreeSet;
 use std::fs::{self, File};
-use std::io::{self, BufWriter, Write};
+use std::io::{self, BufWriter, Write as _};
 use std::path::{Path, PathBuf};
 
 use anyhow::Context;
@@ -12,11 +12,16 @@ use data_encoding::{HEXLOWER, HEXUPPER};
 use sha2::{Digest, Sha256};
 use tempfile::TempDir;
 
+use super::hashing::HashingWriter;
+
 /// Longest path component, in bytes; file systems allow more, for a suffix.
 const LONGEST_PART: usize = 200;
 
 /// Longest path, in bytes.
 const LONGEST_PATH: usize = 1000;
+
+/// Writes one file of a bag.
+pub type BagFileWriter = HashingWriter<BufWriter<File>>;
 
 /// A bag that is being filled.
 #[derive(Debug)]
@@ -75,21 +80,16 @@ impl Bag {
     pub fn add(
         &mut self,
         name: &str,
-        fill: impl FnOnce(&mut HashingWriter) -> anyhow::Result<()>,
+        fill: impl FnOnce(&mut BagFileWriter) -> anyhow::Result<()>,
     ) -> anyhow::Result<anyhow::Result<()>> {
         let name = format!("data/{name}");
         let path = self.draft.path().join(&name);
         let at = || format!("cannot write {name} of the bag");
         fs::create_dir_all(path.parent().unwrap_or(&path)).with_context(at)?;
         let created = File::create_new(&path).with_context(at)?;
-        let mut output = HashingWriter {
-            output: BufWriter::new(created),
-            hasher: Sha256::new(),
-            length: 0,
-            has_failed: false,
-        };
+        let mut output = HashingWriter::new(BufWriter::new(created));
         let filled = fill(&mut output);
-        if output.has_failed
+        if output.has_failed()
             && let Err(error) = filled
         {
             return Err(error).with_context(at);
@@ -159,43 +159,6 @@ fn draft_folder() -> tempfile::Builder<'static, 'static> {
         builder.permissions(fs::Permissions::from_mode(0o755));
     }
     builder
-}
-
-/// Writes a file, and computes its length and SHA-256.
-#[derive(Debug)]
-pub struct HashingWriter {
-    output: BufWriter<File>,
-    hasher: Sha256,
-    length: u64,
-    /// Whether writing failed, rather than reading the content.
-    has_failed: bool,
-}
-
-impl HashingWriter {
-    /// The bytes written so far.
-    pub fn length(&self) -> u64 {
-        self.length
-    }
-
-    /// The SHA-256 of the bytes written so far.
-    pub fn sha256(&self) -> [u8; 32] {
-        self.hasher.clone().finalize().into()
-    }
-}
-
-impl Write for HashingWriter {
-    fn write(&mut self, bytes: &[u8]) -> io::Result<usize> {
-        let written = self.output.write(bytes);
-        self.has_failed |= written.is_err();
-        let written = written?;
-        self.hasher.update(&bytes[..written]);
-        self.length += written as u64;
-        Ok(written)
-    }
-
-    fn flush(&mut self) -> io::Result<()> {
-        self.output.flush()
-    }
 }
 
 /// Relative file names for these hosts and paths, distinct on any file system. A file whose name

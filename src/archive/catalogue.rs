@@ -105,11 +105,22 @@ impl Catalogue {
 
     /// The captures of a URL under one key of the index, oldest first.
     pub(super) fn find_at(&self, key: &str, url: &str) -> anyhow::Result<Vec<Capture>> {
-        let lines = self.with_index(|index| {
+        Ok(with_status(of_url(self.lines_at(key)?, url)))
+    }
+
+    /// The lines under one key of the index, oldest first.
+    pub(super) fn lines_at(&self, key: &str) -> anyhow::Result<Vec<CdxjLine>> {
+        self.with_index(|index| {
             let found = index.captures(key)?;
             found.collect::<Result<_, _>>().context(DAMAGED)
-        })?;
-        Ok(with_status(of_url(lines, url)))
+        })
+    }
+
+    /// The lines of a URL and of all URLs with the same index key, with any request.
+    pub(super) fn lines_about(&self, url: &str) -> anyhow::Result<Vec<CdxjLine>> {
+        let mut lines = self.lines_at(&urldb_canon::surt(url))?;
+        lines.extend(self.lines_with_request(url)?);
+        Ok(lines)
     }
 
     fn with_index<T>(
@@ -137,12 +148,21 @@ impl Catalogue {
         Ok(captures)
     }
 
-    /// The captures of a URL that answer other requests than GET. Their keys contain the request among
-    /// sorted parameters, so they may be anywhere among the keys of the same path.
+    /// The captures of a URL that answer other requests than GET.
     fn other_answers(&self, url: &str) -> anyhow::Result<Vec<Capture>> {
+        let lines = of_url(self.lines_with_request(url)?, url);
+        let requests = lines.chunk_by(|one, other| one.key == other.key);
+        Ok(requests
+            .flat_map(|lines| with_status(lines.to_vec()))
+            .collect())
+    }
+
+    /// The lines of a URL with other requests than GET. Their keys contain the request among sorted
+    /// parameters, so they may be anywhere among the keys of the same path.
+    fn lines_with_request(&self, url: &str) -> anyhow::Result<Vec<CdxjLine>> {
         let key = urldb_canon::surt(url);
         let path = key.split('?').next().unwrap_or_default();
-        let lines = self.with_index(|index| {
+        self.with_index(|index| {
             let mut lines = vec![];
             for line in index.lines_with_prefix(&format!("{path}?"))? {
                 let line = line.context(DAMAGED)?;
@@ -151,12 +171,7 @@ impl Catalogue {
                 }
             }
             Ok(lines)
-        })?;
-        let lines = of_url(lines, url);
-        let requests = lines.chunk_by(|one, other| one.key == other.key);
-        Ok(requests
-            .flat_map(|lines| with_status(lines.to_vec()))
-            .collect())
+        })
     }
 
     fn not_found(&self, url: &str, request: Option<&StoredRequest>) -> anyhow::Error {

@@ -5,22 +5,26 @@
 //! - [`catalogue`]: looks captures up in the index.
 //! - [`difference`]: where two contents differ.
 //! - [`files`]: lists and opens the files of an archive.
+//! - `hashing`: output whose digest is known afterwards.
 //! - [`keys`]: the index keys of responses, also to other methods than GET.
 //! - `requests`: tells apart requests that share a key of the index.
 //! - [`retrieve`]: the verified bytes of a capture.
 //! - [`date`]: dates that select captures.
+//! - [`wacz`]: exported captures for players in a browser.
 
 pub mod bag;
 pub mod catalogue;
 pub mod date;
 pub mod difference;
 pub mod files;
+mod hashing;
 mod job_response;
 pub mod keys;
 mod output_files;
 mod requests;
 pub mod retrieve;
 pub mod store;
+pub mod wacz;
 
 pub use catalogue::{Capture, Catalogue};
 pub use date::PartialDate;

@@ -166,7 +166,7 @@ impl Catalogue {
     }
 
     /// Where a capture redirects to, if it does.
-    fn target_of(&self, capture: &Capture) -> anyhow::Result<Option<String>> {
+    pub(super) fn target_of(&self, capture: &Capture) -> anyhow::Result<Option<String>> {
         if !matches!(capture.status, Some(301 | 302 | 303 | 307 | 308)) || capture.is_revisit() {
             return Ok(None);
         }
@@ -249,15 +249,28 @@ impl Catalogue {
         found.with_context(|| format!("cannot read the segments of {}", stored.url))
     }
 
-    /// The response that a revisit refers to.
-    fn original_of(&self, revisit: &CdxjLine) -> anyhow::Result<CdxjLine> {
+    /// What the record of a revisit says of its original.
+    pub(super) fn reference_of(&self, revisit: &CdxjLine) -> anyhow::Result<Reference> {
         let header = self.with_record(revisit, |header, _| Ok(header.clone()))?;
-        let url = header
-            .get("WARC-Refers-To-Target-URI")
-            .unwrap_or(&revisit.url);
-        let date = header.get("WARC-Refers-To-Date");
+        let url = header.get("WARC-Refers-To-Target-URI");
+        Ok(Reference {
+            url: url.unwrap_or(&revisit.url).to_owned(),
+            date: header.get("WARC-Refers-To-Date").map(str::to_owned),
+            record: header.get("WARC-Refers-To").map(str::to_owned),
+            digest: header.payload_digest(),
+        })
+    }
+
+    /// The response that a revisit refers to.
+    pub(super) fn original_of(&self, revisit: &CdxjLine) -> anyhow::Result<CdxjLine> {
+        let Reference {
+            url,
+            date,
+            record,
+            digest,
+        } = self.reference_of(revisit)?;
+        let (url, date) = (url.as_str(), date.as_deref());
         let timestamp = date.and_then(|date| Some(date.parse::<WarcDate>().ok()?.to_timestamp14()));
-        let digest = header.payload_digest();
         let is_same = |capture: &Capture| capture.line.digest.parse().ok() == digest;
         let missing = || {
             format!(
@@ -275,7 +288,7 @@ impl Catalogue {
         };
         originals.retain(|capture| !capture.is_revisit());
         if digest.is_none() {
-            let original = self.with_id(originals, header.get("WARC-Refers-To"))?;
+            let original = self.with_id(originals, record.as_deref())?;
             return original.with_context(missing);
         }
         originals.retain(is_same);
@@ -335,6 +348,14 @@ impl Catalogue {
         );
         work(&header, record)
     }
+}
+
+/// What a revisit says of the response that it refers to.
+pub(super) struct Reference {
+    pub(super) url: String,
+    date: Option<String>,
+    record: Option<String>,
+    pub(super) digest: Option<Digest>,
 }
 
 enum LookupStep<'a> {

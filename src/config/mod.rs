@@ -138,7 +138,7 @@ pub struct Archive {
     pub path: PathBuf,
     /// Who runs urldb, for the first record of each WARC file.
     pub operator: Option<String>,
-    /// What the archive is, for the first record of each WARC file.
+    /// What the archive is, for the first record of each WARC file and for exports.
     pub description: Option<String>,
     /// Which records are archived.
     pub records: ArchiveRecords,

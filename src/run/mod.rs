@@ -351,6 +351,11 @@ fn day_of(time: Timestamp) -> u64 {
     u64::try_from(time.as_second() / DAY).unwrap_or_default()
 }
 
+/// The name of the project, as reports have it.
+pub fn project_name(config: &Config) -> String {
+    project(config).1.name
+}
+
 /// The name of the repository's folder, and the project.
 fn project(config: &Config) -> (String, Project) {
     let root = std::path::absolute(&config.root).unwrap_or_else(|_| config.root.clone());

@@ -26,6 +26,7 @@
 //! - `archive_reading`: what is listed, taken out and compared; on archives that `shelf` makes by hand.
 //! - `archive_requests`: the same for answers to other requests than GET.
 //! - `archive_trouble`: what is said when something is not as it should be.
+//! - `archive_wacz`: captures as a file for players in a browser.
 //! - `archive_ways`: redirects, failures and bodies over the cap, as they are archived.
 //! - `archive_writers`: several processes that archive at once.
 //! - `urls`: questions about URLs, for pipes and for people.
@@ -53,6 +54,7 @@ mod archive_observed;
 mod archive_reading;
 mod archive_requests;
 mod archive_trouble;
+mod archive_wacz;
 mod archive_ways;
 mod archive_writers;
 mod changed;

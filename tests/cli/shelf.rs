@@ -113,6 +113,21 @@ impl Shelf {
         self.append(&draft, &[]);
     }
 
+    /// The request that a response answers.
+    pub(crate) fn request(&mut self, date: &str, url: &str, response: &OriginalCapture) {
+        let date: WarcDate = date.parse().unwrap();
+        let id = self.id();
+        let exchange = Exchange {
+            target_uri: url,
+            date: &date,
+            ip_address: None,
+            protocols: &[],
+        };
+        let head = b"GET / HTTP/1.1\r\n\r\n".to_vec();
+        let draft = exchange.request(&id, &response.record_id, head).unwrap();
+        self.append(&draft, &[]);
+    }
+
     fn append(&mut self, draft: &RecordDraft, body: &[u8]) {
         let extent = self.file.append(draft, body, body.len() as u64).unwrap();
         let head = StoredHead::read(&mut io::Cursor::new(&draft.head)).unwrap();

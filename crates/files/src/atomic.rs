@@ -34,6 +34,24 @@ pub fn write_atomically_with<E: From<io::Error>>(
     Ok(PendingWrite::with(path, write)?.commit()?)
 }
 
+/// Writes a new file like [`write_atomically_with`]. Never replaces a file.
+///
+/// # Errors
+/// As [`write_atomically_with`], and if `path` exists ([`io::ErrorKind::AlreadyExists`]), before `write`
+/// is called or after.
+pub fn write_new_atomically_with<E: From<io::Error>>(
+    path: &Path,
+    write: impl FnOnce(&mut File) -> Result<(), E>,
+) -> Result<(), E> {
+    if fs::symlink_metadata(path).is_ok() {
+        return Err(io::Error::from(io::ErrorKind::AlreadyExists).into());
+    }
+    let PendingWrite { temporary, target } = PendingWrite::with(path, write)?;
+    let persisted = temporary.persist_noclobber(&target);
+    persisted.map_err(|error| error.error)?;
+    Ok(sync_directory(directory_of(&target))?)
+}
+
 /// New content for a file, on disk under a temporary name until [`Self::commit`]. Dropping the value
 /// removes the temporary file. A caller that changes several files creates all values first and then
 /// commits them, so that a full disk changes none of the files.

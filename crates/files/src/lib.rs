@@ -17,6 +17,9 @@ mod atomic;
 mod reading;
 mod spool;
 
-pub use atomic::{PendingWrite, remove_stray_files, write_atomically, write_atomically_with};
+pub use atomic::{
+    PendingWrite, remove_stray_files, write_atomically, write_atomically_with,
+    write_new_atomically_with,
+};
 pub use reading::{open, read, read_to_string};
 pub use spool::Spool;

@@ -70,8 +70,9 @@ pub use http::{
 };
 pub use id::{InvalidRecordId, RecordId};
 pub use index::{
-    CdxjIndex, CdxjLines, INDEX_FILE_NAME, IndexError, IndexRebuild, IndexUpdate, LeftOutCause,
-    LeftOutRecords, index_lines_of, merge_into_index, rebuild_index, unindexed_files,
+    CdxjIndex, CdxjLines, INDEX_FILE_NAME, IdxDialect, IndexError, IndexRebuild, IndexUpdate,
+    LeftOutCause, LeftOutRecords, ZipNumWriter, index_lines_of, merge_into_index, rebuild_index,
+    unindexed_files,
 };
 pub use options::WriteOptions;
 pub use packer::{PackedRecord, Packer};

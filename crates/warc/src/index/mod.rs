@@ -10,6 +10,7 @@ mod lookup;
 mod request_matcher;
 mod scan;
 mod statuses;
+mod zipnum;
 
 use std::cell::Cell;
 use std::collections::BTreeSet;
@@ -22,6 +23,7 @@ pub(crate) use self::lines::IndexLines;
 use self::lines::write_line;
 pub use self::lookup::{CdxjIndex, CdxjLines};
 pub(crate) use self::request_matcher::RequestMatcher;
+pub use self::zipnum::{IdxDialect, ZipNumWriter};
 use crate::cdxj::{CdxjLine, SortKeys};
 use crate::file::{ARCHIVE_SUFFIX, archive_files, file_name_of};
 use crate::fs::{DirectoryLock, remove_if_there, replace, sync_directory_of};

@@ -1,39 +1,21 @@
-//! `urldb archive export`.
+//! `urldb archive export --bagit`.
 
 use std::collections::{HashMap, HashSet};
 use std::fmt::Write as _;
 use std::io::Write;
-use std::path::PathBuf;
+use std::path::Path;
 
 use urldb_canon::{RequestUrl, Scheme};
 use urldb_format::Record;
 use urldb_text::sanitize;
 use urldb_warc::{CdxjLine, Digest, DigestAlgorithm, REVISIT_MIME};
 
-use super::{CaptureQuery, Catalogue, Context, ExitCode, Payload, catalogue};
+use super::{Args, CaptureQuery, Catalogue, Context, ExitCode, Payload, catalogue};
 use crate::ambient::Ambient;
 use crate::archive::{bag, date};
-use crate::cli::args::SelectArgs;
 use crate::cli::print::output;
 use crate::cli::print::style::{count, print_invalid_record, print_warning};
 use crate::explain::explain;
-
-/// Copy the promised bytes of all static records out of the archive
-///
-/// Use it to restore lost files. The command names each record whose bytes the
-/// archive lacks; the exit code is then 1.
-#[derive(Debug, clap::Args)]
-#[command(after_help = "\
-Examples:
-  urldb archive export --bagit promised
-  urldb archive export -d example.org --bagit /media/backup/example.org")]
-pub(super) struct Args {
-    #[command(flatten)]
-    select: SelectArgs,
-    /// Make a bag (RFC 8493) in DIR, with SHA-256 manifests; its `urls.tsv` names the URL of each file
-    #[arg(long = "bagit", value_name = "DIR")]
-    target: PathBuf,
-}
 
 /// The promise of a static record whose request is a plain GET.
 struct PromisedFile {
@@ -44,12 +26,12 @@ struct PromisedFile {
     sha256: Option<[u8; 32]>,
 }
 
-pub(super) fn run(args: &Args, context: &Context) -> anyhow::Result<ExitCode> {
+/// Writes the bag `target`.
+pub(super) fn run(target: &Path, args: &Args, context: &Context) -> anyhow::Result<ExitCode> {
     let catalogue = catalogue(context)?;
     let (promised, invalid) = promised(args, context)?;
     let copies = copies(&catalogue, &promised)?;
-    let target = context.directory.join(&args.target);
-    let mut bag = bag::Bag::begin(&target)?;
+    let mut bag = bag::Bag::begin(&context.directory.join(target))?;
     let places = promised
         .iter()
         .map(|it| (it.host.as_str(), it.path.as_str()));
@@ -76,7 +58,7 @@ pub(super) fn run(args: &Args, context: &Context) -> anyhow::Result<ExitCode> {
             "exported {exported} of {}, {}, to {}",
             count(total as u64, "static record"),
             count(bytes, "byte"),
-            args.target.display()
+            target.display()
         )?;
     }
     Ok(if exported == total {

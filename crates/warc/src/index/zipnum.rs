@@ -1,0 +1,167 @@
+//! Compressed blocks of index lines ("ZipNum"), which a binary search can find.
+//!
+//! The sorted lines of an index are cut into blocks, and each block is a gzip member of the data file.
+//! A second file (`.idx`) has one line for each block, with the key and timestamp of the block's first
+//! line and the position of its gzip member. Programs that read such indexes know two forms of these
+//! lines ([`IdxDialect`]).
+
+use std::io::{self, Write};
+
+use flate2::Compression;
+use flate2::write::GzEncoder;
+
+use crate::digest::{DigestAlgorithm, DigestHasher};
+
+/// Lines of a block. More lines compress a little better; fewer lines make a lookup faster.
+const BLOCK_LINES: usize = 300;
+
+/// Length from which a block is full, in bytes before compression.
+const BLOCK_BYTES: usize = 256 * 1024;
+
+/// The form of the lines of an `.idx` file.
+#[derive(Clone, Debug, PartialEq, Eq)]
+pub enum IdxDialect {
+    /// `KEY TIMESTAMP⇥PART⇥OFFSET⇥LENGTH⇥NUMBER`, which pywb and the tools of Common Crawl read. A
+    /// `.loc` file says which data file `PART` is.
+    Tab {
+        /// The name of the data file in the `.loc` file.
+        part: String,
+    },
+    /// `KEY TIMESTAMP {"offset":…,"length":…,"digest":…}` after a line that names the data file, as in
+    /// WACZ 1.1.1. The digest is that of the gzip member.
+    Json {
+        /// The name of the data file.
+        filename: String,
+    },
+}
+
+/// Writes sorted lines in compressed blocks.
+///
+/// ```
+/// use urldb_warc::{IdxDialect, ZipNumWriter};
+///
+/// let dialect = IdxDialect::Tab { part: "cdxj".to_owned() };
+/// let mut writer = ZipNumWriter::new(Vec::new(), Vec::new(), dialect)?;
+/// writer.add(b"org,example)/ 20261120060000 {}")?;
+/// let (data, idx) = writer.finish()?;
+/// assert_eq!(idx, format!("org,example)/ 20261120060000\tcdxj\t0\t{}\t1\n", data.len()).into_bytes());
+/// # Ok::<(), std::io::Error>(())
+/// ```
+#[derive(Debug)]
+pub struct ZipNumWriter<D, I> {
+    data: D,
+    idx: I,
+    dialect: IdxDialect,
+    /// The lines of the current block.
+    block: Vec<u8>,
+    lines: usize,
+    /// The last line that was added.
+    last: Vec<u8>,
+    /// The number of finished blocks, and their length in bytes.
+    blocks: u64,
+    offset: u64,
+}
+
+impl<D: Write, I: Write> ZipNumWriter<D, I> {
+    /// A writer of blocks to `data`, and of their positions to `idx`.
+    ///
+    /// # Errors
+    /// Those of `idx`.
+    pub fn new(data: D, mut idx: I, dialect: IdxDialect) -> io::Result<Self> {
+        if let IdxDialect::Json { filename } = &dialect {
+            let filename = serde_json::Value::from(filename.as_str());
+            let format = r#""format":"cdxj-gzip-1.0""#;
+            writeln!(idx, r#"!meta 0 {{{format},"filename":{filename}}}"#)?;
+        }
+        Ok(Self {
+            data,
+            idx,
+            dialect,
+            block: Vec::new(),
+            lines: 0,
+            last: Vec::new(),
+            blocks: 0,
+            offset: 0,
+        })
+    }
+
+    /// Adds a line, without a line end. A line that is equal to the last one is left out.
+    ///
+    /// # Errors
+    /// Those of the outputs, and `InvalidData` for a line that is less than the last one or is not of the
+    /// form `KEY TIMESTAMP …`.
+    pub fn add(&mut self, line: &[u8]) -> io::Result<()> {
+        if line <= self.last.as_slice() {
+            if line == self.last {
+                return Ok(());
+            }
+            return Err(invalid("the lines of an index are out of order"));
+        }
+        let key = key_and_timestamp(line);
+        if !key.is_some_and(|key| key.iter().all(|byte| *byte >= b' ')) || line.contains(&b'\n') {
+            return Err(invalid("a line of an index has no key and timestamp"));
+        }
+        if self.lines >= BLOCK_LINES || self.block.len() >= BLOCK_BYTES {
+            self.end_block()?;
+        }
+        self.block.extend(line);
+        self.block.push(b'\n');
+        self.lines += 1;
+        self.last.clear();
+        self.last.extend(line);
+        Ok(())
+    }
+
+    /// Writes the last block, and returns the outputs.
+    ///
+    /// # Errors
+    /// Those of the outputs.
+    pub fn finish(mut self) -> io::Result<(D, I)> {
+        self.end_block()?;
+        self.data.flush()?;
+        self.idx.flush()?;
+        Ok((self.data, self.idx))
+    }
+
+    fn end_block(&mut self) -> io::Result<()> {
+        let Some(key) = key_and_timestamp(&self.block) else {
+            return Ok(());
+        };
+        let mut member = GzEncoder::new(Vec::new(), Compression::default());
+        member.write_all(&self.block)?;
+        let member = member.finish()?;
+        self.data.write_all(&member)?;
+        let (offset, length) = (self.offset, member.len() as u64);
+        self.offset += length;
+        self.blocks += 1;
+        self.idx.write_all(key)?;
+        match &self.dialect {
+            IdxDialect::Tab { part } => {
+                let number = self.blocks;
+                writeln!(self.idx, "\t{part}\t{offset}\t{length}\t{number}")?;
+            }
+            IdxDialect::Json { .. } => {
+                let mut hasher = DigestHasher::new(DigestAlgorithm::Sha256);
+                hasher.update(&member);
+                let digest = hasher.finish();
+                let position = format!(r#""offset":{offset},"length":{length}"#);
+                writeln!(self.idx, r#" {{{position},"digest":"{digest}"}}"#)?;
+            }
+        }
+        self.block.clear();
+        self.lines = 0;
+        Ok(())
+    }
+}
+
+/// The key and the timestamp at the beginning of a line.
+pub(super) fn key_and_timestamp(line: &[u8]) -> Option<&[u8]> {
+    let mut blanks = memchr::memchr_iter(b' ', line);
+    let (key, end) = (blanks.next()?, blanks.next()?);
+    (key > 0).then(|| &line[..end])
+}
+
+/// An error about the content of an index.
+pub(super) fn invalid(text: impl Into<String>) -> io::Error {
+    io::Error::new(io::ErrorKind::InvalidData, text.into())
+}

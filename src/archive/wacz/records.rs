@@ -1,0 +1,308 @@
+//! The records of an archive file that go into a package: the wanted captures, and the records that
+//! belong to them.
+
+use std::collections::{HashSet, VecDeque};
+use std::io::{Read, Seek};
+
+use urldb_warc::{Extent, Header, ReadError, Reader, RecordId, RecordType, Version};
+
+/// Most records between two that belong together.
+const WINDOW: usize = 64;
+
+/// Most problems of a file that are described one by one.
+const MOST_PROBLEMS: usize = 20;
+
+/// Parts of an archive file, which follow one another in the package.
+#[derive(Debug, Default, PartialEq, Eq)]
+pub(super) struct KeptRecords {
+    parts: Vec<KeptPart>,
+    length: u64,
+}
+
+#[derive(Debug, PartialEq, Eq)]
+struct KeptPart {
+    from: Extent,
+    /// The offset in the package's file.
+    to: u64,
+}
+
+impl KeptRecords {
+    /// Adds a record, which comes after all others.
+    fn add(&mut self, record: Extent) {
+        match self.parts.last_mut() {
+            Some(last) if last.from.offset + last.from.length == record.offset => {
+                last.from.length += record.length;
+            }
+            _ => self.parts.push(KeptPart {
+                from: record,
+                to: self.length,
+            }),
+        }
+        self.length += record.length;
+    }
+
+    pub(super) fn is_empty(&self) -> bool {
+        self.parts.is_empty()
+    }
+
+    /// The parts, in order.
+    pub(super) fn parts(&self) -> impl Iterator<Item = Extent> {
+        self.parts.iter().map(|part| part.from)
+    }
+
+    /// The offset in the package of the record that is at `offset` in the archive; `None` if it is not in
+    /// the package.
+    pub(super) fn position(&self, offset: u64) -> Option<u64> {
+        let after = self.parts.partition_point(|it| it.from.offset <= offset);
+        let part = &self.parts[after.checked_sub(1)?];
+        let within = offset - part.from.offset;
+        (within < part.from.length).then_some(part.to + within)
+    }
+}
+
+/// What reading an archive file found.
+#[derive(Debug)]
+pub(super) struct ScannedFile {
+    pub(super) records: KeptRecords,
+    pub(super) is_gzip: bool,
+    /// The wanted offsets at which there is no such record.
+    pub(super) missing: HashSet<u64>,
+    /// What is not in the package although it should be.
+    pub(super) problems: Vec<String>,
+}
+
+/// Reads the archive files of a package, one after another.
+#[derive(Debug, Default)]
+pub(super) struct Scan {
+    /// The ids of records whose continuations belong to them.
+    segmented: HashSet<RecordId>,
+}
+
+impl Scan {
+    /// Finds the records to export in a file: all of them, or the captures at the `wanted` offsets and
+    /// the records that belong to them.
+    ///
+    /// # Errors
+    /// When the file cannot be read, or has a form that a package cannot have.
+    pub(super) fn read<R: Read + Seek>(
+        &mut self,
+        input: R,
+        wanted: Option<&HashSet<u64>>,
+    ) -> anyhow::Result<ScannedFile> {
+        let mut reader = Reader::new(input)?;
+        let is_gzip = reader.is_gzip();
+        let mut window = Window::new(wanted);
+        let mut problems = Problems::default();
+        let mut missing = wanted.cloned().unwrap_or_default();
+        loop {
+            match self.read_record(&mut reader, wanted) {
+                Ok(None) => break,
+                Ok(Some(record)) => {
+                    record.form?;
+                    missing.remove(&record.entry.extent.offset);
+                    window.add(record.entry);
+                }
+                Err(error) if error.is_damage() => {
+                    problems.add(format!("damaged, and so left out: {error}"));
+                    reader.skip_damage()?;
+                }
+                Err(error) => return Err(error.into()),
+            }
+        }
+        let mut records = window.finish();
+        if !missing.is_empty() && problems.count == 0 {
+            let missing = missing.len();
+            problems.add(format!("{missing} captures are not where the index says"));
+        }
+        if wanted.is_some_and(|wanted| wanted.len() == missing.len()) {
+            records = KeptRecords::default();
+        }
+        Ok(ScannedFile {
+            records,
+            is_gzip,
+            missing,
+            problems: problems.into_texts(),
+        })
+    }
+
+    fn read_record<R: Read + Seek>(
+        &mut self,
+        reader: &mut Reader<R>,
+        wanted: Option<&HashSet<u64>>,
+    ) -> Result<Option<ReadRecord>, ReadError> {
+        let Some(record) = reader.next_record()? else {
+            return Ok(None);
+        };
+        let form = check_form(record.version(), record.within_member());
+        let (extent, header) = record.finish_with_header()?;
+        let id = id_in(&header, "WARC-Record-ID");
+        let is_wanted = wanted.is_none_or(|offsets| offsets.contains(&extent.offset));
+        if is_wanted && header.get("WARC-Segment-Number").is_some() {
+            self.segmented.extend(id.clone());
+        }
+        let origin = id_in(&header, "WARC-Segment-Origin-ID");
+        let is_kept = is_wanted
+            || header.record_type() == Some(RecordType::Warcinfo)
+            || origin.is_some_and(|origin| self.segmented.contains(&origin));
+        let relations = ["WARC-Concurrent-To", "WARC-Refers-To"].map(|name| id_in(&header, name));
+        let relations = match header.record_type() {
+            // The original of a revisit is among the wanted captures.
+            Some(RecordType::Revisit) => [relations[0].clone(), None],
+            _ => relations,
+        };
+        Ok(Some(ReadRecord {
+            form,
+            entry: Entry {
+                extent,
+                id,
+                relations,
+                is_wanted,
+                is_kept,
+            },
+        }))
+    }
+}
+
+/// A record, or why no package can have its file.
+struct ReadRecord {
+    form: anyhow::Result<()>,
+    entry: Entry,
+}
+
+/// Refuses what players cannot read, and what has no position of its own.
+fn check_form(version: Version, within_member: u64) -> anyhow::Result<()> {
+    let remedy = "`urldb archive convert` makes a copy that can be exported";
+    anyhow::ensure!(
+        !matches!(version, Version::Arc | Version::Warc09),
+        "players read WARC from 0.17 on, and this is {}; {remedy}",
+        version.name()
+    );
+    anyhow::ensure!(
+        within_member == 0,
+        "its records share gzip members; {remedy}"
+    );
+    Ok(())
+}
+
+fn id_in(header: &Header, name: &str) -> Option<RecordId> {
+    header.get(name)?.parse().ok()
+}
+
+/// A record that was read.
+#[derive(Debug)]
+struct Entry {
+    extent: Extent,
+    id: Option<RecordId>,
+    /// The records that this one names.
+    relations: [Option<RecordId>; 2],
+    is_wanted: bool,
+    is_kept: bool,
+}
+
+impl Entry {
+    fn names(&self, other: &Self) -> bool {
+        other.id.is_some() && self.relations.contains(&other.id)
+    }
+
+    fn belongs_to(&self, other: &Self) -> bool {
+        self.names(other) || other.names(self)
+    }
+}
+
+/// The last records, which a later one may belong to.
+struct Window {
+    entries: VecDeque<Entry>,
+    /// Number of records to wait for; none if all records are kept.
+    size: usize,
+    kept: KeptRecords,
+}
+
+impl Window {
+    fn new(wanted: Option<&HashSet<u64>>) -> Self {
+        Self {
+            entries: VecDeque::new(),
+            size: wanted.map_or(0, |_| WINDOW),
+            kept: KeptRecords::default(),
+        }
+    }
+
+    fn add(&mut self, mut new: Entry) {
+        for known in &mut self.entries {
+            if known.belongs_to(&new) {
+                known.is_kept |= new.is_wanted;
+                new.is_kept |= known.is_wanted;
+            }
+        }
+        self.entries.push_back(new);
+        while self.entries.len() > self.size {
+            self.pass();
+        }
+    }
+
+    fn pass(&mut self) {
+        if let Some(entry) = self.entries.pop_front()
+            && entry.is_kept
+        {
+            self.kept.add(entry.extent);
+        }
+    }
+
+    fn finish(mut self) -> KeptRecords {
+        while !self.entries.is_empty() {
+            self.pass();
+        }
+        self.kept
+    }
+}
+
+/// The problems of a file.
+#[derive(Default)]
+struct Problems {
+    texts: Vec<String>,
+    count: usize,
+}
+
+impl Problems {
+    fn add(&mut self, text: String) {
+        self.count += 1;
+        if self.texts.len() < MOST_PROBLEMS {
+            self.texts.push(text);
+        }
+    }
+
+    fn into_texts(mut self) -> Vec<String> {
+        let more = self.count - self.texts.len();
+        if more > 0 {
+            self.texts.push(format!("and {more} more problems"));
+        }
+        self.texts
+    }
+}
+
+#[cfg(test)]
+mod tests {
+    use proptest::prelude::*;
+
+    use super::*;
+
+    proptest! {
+        #[test]
+        fn positions_are_those_of_the_copy(records in prop::collection::vec((1u64..9, any::<bool>()), 0..20)) {
+            let (mut kept, mut offset, mut copied) = (KeptRecords::default(), 0, 0);
+            let mut expected = vec![];
+            for (length, is_kept) in records {
+                expected.push((offset, is_kept.then_some(copied)));
+                if is_kept {
+                    kept.add(Extent { offset, length });
+                    copied += length;
+                }
+                offset += length;
+            }
+            expected.push((offset, None));
+            for (offset, position) in expected {
+                prop_assert_eq!(kept.position(offset), position);
+            }
+            prop_assert_eq!(kept.parts().map(|part| part.length).sum::<u64>(), copied);
+        }
+    }
+}
