@@ -14,6 +14,8 @@ mod explain;
 pub mod git;
 pub mod ledger;
 pub mod notify;
+pub mod overview;
+mod project;
 pub mod report;
 pub mod run;
 pub mod schedule;

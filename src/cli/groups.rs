@@ -11,7 +11,7 @@ const GROUPS: [(&str, &[&str]); 6] = [
         &["add", "rm", "list", "accept", "import", "export"],
     ),
     ("Files", &["fmt", "lint", "diff", "resolve"]),
-    ("Watching", &["check", "run", "watch"]),
+    ("Watching", &["check", "run", "watch", "status", "log"]),
     ("Output", &["notify", "archive"]),
     ("Setup", &["init", "hook", "completions"]),
     ("Learning", &["demo", "url"]),

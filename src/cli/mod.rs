@@ -19,10 +19,12 @@ mod import;
 mod init;
 mod lint;
 mod list;
+mod log;
 mod notify;
 mod print;
 mod resolve;
 mod rm;
+mod status;
 mod url;
 mod watch;
 
@@ -73,6 +75,8 @@ enum Command {
     Check(check::CheckArgs),
     Run(check::RunArgs),
     Watch(watch::Args),
+    Status(status::Args),
+    Log(log::Args),
     Notify(notify::Args),
     Archive(archive::Args),
     Init(init::Args),
@@ -116,6 +120,8 @@ fn dispatch(cli: &Cli) -> anyhow::Result<ExitCode> {
         Command::Check(args) => check::check(args, &mut context()?),
         Command::Run(args) => check::run(args, &mut context()?),
         Command::Accept(args) => accept::run(args, &mut context()?),
+        Command::Status(args) => status::run(args, &context()?),
+        Command::Log(args) => log::run(args, &context()?),
         Command::Archive(args) => archive::run(args, &context()?),
         Command::Hook(args) => hook::run(args, &cli.global),
         Command::Watch(args) => watch::run(args, &mut context()?),

@@ -443,7 +443,7 @@ fn integer(value: &DeValue<'_>) -> Option<u64> {
 }
 
 /// `5m`, `1h 30m`, `7d`; days have 24 hours.
-fn duration(text: &str) -> Option<Duration> {
+pub(crate) fn duration(text: &str) -> Option<Duration> {
     let span: Span = text.parse().ok()?;
     let duration = span.to_duration(SpanRelativeTo::days_are_24_hours()).ok()?;
     Duration::try_from(duration).ok()

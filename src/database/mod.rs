@@ -5,5 +5,6 @@ pub(crate) mod aliases;
 pub(crate) mod edit;
 pub(crate) mod lists;
 pub(crate) mod lookup;
+pub(crate) mod mistakes;
 mod pages;
 pub mod site_rules;

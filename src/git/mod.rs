@@ -19,6 +19,7 @@
 //! - [`restage`]: replaces staged bytes.
 //! - [`pre_commit`](mod@pre_commit): the hook itself.
 //! - [`install`]: writes the hook's shim where git looks for it, and removes it.
+//! - [`log`]: the commits that changed files.
 //! - [`unmerged`]: the versions of files with a conflict, and how they are resolved.
 //! - [`merge_driver`]: `.gitattributes` and git's configuration for the merge driver.
 
@@ -27,6 +28,7 @@ mod command;
 pub mod commit;
 pub mod env;
 pub mod install;
+pub mod log;
 pub mod merge_driver;
 mod paths;
 pub mod pre_commit;
@@ -40,6 +42,7 @@ pub use command::command;
 pub use commit::NewCommit;
 pub use env::GitEnv;
 pub use install::{Hook, Installation};
+pub use log::{LogPart, LoggedCommit};
 pub use merge_driver::MergeAttributes;
 pub use pre_commit::{CheckedFolder, FileCheck, PreCommitOutcome, pre_commit, staged_files};
 pub use repository::Repository;

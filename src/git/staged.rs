@@ -116,7 +116,7 @@ impl Repository {
     }
 
     /// Whether commits lack parents that they have elsewhere.
-    pub(super) fn is_shallow(&self) -> bool {
+    pub fn is_shallow(&self) -> bool {
         self.common_dir().join("shallow").exists()
     }
 

@@ -132,6 +132,25 @@ pub fn remember(
     write(&folder, &incident)
 }
 
+/// All incidents, open and closed, by id.
+///
+/// # Errors
+/// As [`Incidents::load`].
+pub fn all(ledger_folder: &Path) -> anyhow::Result<Vec<Incident>> {
+    let mut incidents = vec![];
+    for path in files(&Incidents::folder(ledger_folder))? {
+        let Some(id) = id_of(&path) else { continue };
+        let incident = read(&path, &id);
+        let mut incident = incident.with_context(|| format!("cannot use {}", path.display()))?;
+        if incident.closed.is_some() {
+            incident.phase = Phase::Closed;
+        }
+        incidents.push(incident);
+    }
+    incidents.sort_by(|a, b| a.id.cmp(&b.id));
+    Ok(incidents)
+}
+
 /// What each notifier remembers about an incident; empty if the incident has no file.
 ///
 /// # Errors

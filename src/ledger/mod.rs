@@ -111,7 +111,7 @@ impl Ledger {
     }
 
     /// The dates of the certificate that a host showed last.
-    fn certificate(&self, domain: &str) -> Option<&CertificateDates> {
+    pub fn certificate(&self, domain: &str) -> Option<&CertificateDates> {
         self.domains.get(domain)?.certificate.as_ref()
     }
 

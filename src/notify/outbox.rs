@@ -113,6 +113,13 @@ impl Outbox {
         Message { path, content }.save()
     }
 
+    /// Whether the message of a notifier about a run waits.
+    pub(crate) fn has_message(&self, notifier: &str, run: &str) -> bool {
+        let is_name = |text: &str| !text.contains(['/', '\\']);
+        let path = self.0.join(notifier).join(format!("{run}.json"));
+        is_name(notifier) && is_name(run) && path.exists()
+    }
+
     /// The messages for one notifier, the oldest first. A file that cannot be read is an error.
     pub(crate) fn messages(&self, notifier: &str) -> Vec<anyhow::Result<Message>> {
         match self.paths(notifier) {

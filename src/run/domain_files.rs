@@ -20,9 +20,7 @@ use urldb_verdict::{
 
 use super::canonical::OfficialUrls;
 use crate::config::Config;
-
-/// Most characters of a line in a mistake.
-const MOST_TEXT: usize = 100;
+use crate::database::mistakes::mistakes;
 
 /// Most jobs that are kept from the first reading, so that their files are read once.
 const MOST_KEPT: usize = 16_384;
@@ -401,32 +399,6 @@ fn version_of(path: &Path) -> Option<FileVersion> {
 pub(super) fn understood(files: &[ReadFile]) -> Vec<String> {
     let whole = files.iter().filter(|file| file.mistakes.is_empty());
     whole.map(|file| file.host.clone()).collect()
-}
-
-/// Converts findings of a file for the report.
-fn mistakes(file: &DomainFile, name: &str, findings: &[Finding]) -> Vec<Mistake> {
-    if findings.is_empty() {
-        return vec![];
-    }
-    let text = file.text();
-    let lines: Vec<&str> = text.lines().collect();
-    let text_of = |line: usize| {
-        let text = lines
-            .get(line.saturating_sub(file.first_line()))
-            .map_or("", |text| text.trim());
-        text.chars().take(MOST_TEXT).collect()
-    };
-    let mistakes = findings.iter().map(|finding| Mistake {
-        code: finding.code.to_string(),
-        file: name.to_owned(),
-        line: finding.line,
-        column: finding.column,
-        message: finding.message.clone(),
-        help: finding.help.clone(),
-        text: text_of(finding.line),
-        new: false,
-    });
-    mistakes.collect()
 }
 
 #[cfg(test)]

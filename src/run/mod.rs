@@ -19,7 +19,6 @@ mod outcome;
 mod past_runs;
 mod pool;
 mod probe;
-mod project;
 mod recorder;
 
 use std::collections::{BTreeMap, BTreeSet, HashSet};
@@ -37,6 +36,7 @@ use crate::config::{ArchiveRecords, Config};
 use crate::explain::explain;
 use crate::ledger::{self, BaseRun, Incidents, Ledger, PastRun, Verifications};
 use crate::notify::{self, Notifiers, Outbox};
+use crate::project::{Checkout, Project, selection_text};
 use crate::report::{Mistakes, Report, ReportedJob};
 
 use domain_files::{DomainFiles, Plan, PlannedJobs};
@@ -45,7 +45,6 @@ use incidents::{Outcomes, PlannedUrls, RecordedJob, RunIncidents};
 use observe::observe;
 use outcome::{UnsentMessages, combined};
 use past_runs::SharedLedger;
-use project::{Checkout, Project, selection_text};
 use recorder::Recorder;
 
 pub use memory::IncidentMemory;

@@ -38,6 +38,7 @@
 //! - `resolve`: conflicts that git left, and the merge driver.
 //! - `watch`: the daemon.
 //! - `judging`: verdicts that need more than one URL, or a page.
+//! - `status`: the state of all promises and its history, without network.
 //! - `words`: what people read, as snapshots.
 #![cfg(unix)]
 
@@ -84,6 +85,7 @@ mod sandbox;
 mod secrets;
 mod shelf;
 mod site;
+mod status;
 mod trouble;
 mod urls;
 mod watch;

@@ -11,6 +11,7 @@ mod envelope;
 mod finding;
 mod incident;
 mod notifier;
+mod overview;
 mod reason;
 mod state;
 
@@ -25,6 +26,11 @@ pub use incident::{
 pub use notifier::{
     Delivery, DeliveryFuture, DeliveryOutcome, Notifier, PlannedDelivery, Remembered,
     ReportDelivery, Scope,
+};
+pub use overview::{
+    CaptureInfo, CommitInfo, Day, DayCount, DayLevel, FileCounts, HostOverview, IncidentOverview,
+    IncidentStep, LogEntry, LogEvent, Overview, ProjectInfo, RunCounts, RunSummary, Standing,
+    UrlOverview,
 };
 pub use reason::{Reason, UnknownReason};
 pub use state::{State, UnknownState};

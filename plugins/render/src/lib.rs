@@ -11,6 +11,8 @@
 //! | [`issue`], [`shared_issue`], [`comment`], [`reminder_comment`] | issues of GitHub, GitLab, Forgejo |
 //! | [`annotations()`] | workflow commands of GitHub Actions |
 //!
+//! [`status()`] and [`log()`] show an overview: the state of all promises, independent of a run.
+//!
 //! Every text from outside is sanitized where it enters a message, and quoted by the renderer.
 //! [`Renderer`] renders minijinja templates, which users may override; [`View`] is the data of the
 //! template of the web page.
@@ -20,6 +22,7 @@ mod annotations;
 mod compose;
 mod filters;
 mod layout;
+mod log;
 mod mail;
 mod markdown;
 mod message;
@@ -27,6 +30,7 @@ pub mod numbers;
 mod renderer;
 mod sentences;
 mod shell;
+mod status;
 mod terminal;
 mod text;
 mod view;
@@ -34,6 +38,7 @@ mod words;
 
 pub use annotations::annotations;
 pub use compose::{Deliveries, LONGEST_SUBJECT, Scope, StuckMessages, compose, subject};
+pub use log::log;
 pub use mail::{LARGEST_PART, MailBody, mail_body};
 pub use markdown::{
     Issue, LARGEST_BODY, LARGEST_SUMMARY, code, comment, issue, markdown, reminder_comment,
@@ -44,6 +49,9 @@ pub use message::{
     UrlList, UrlRow,
 };
 pub use renderer::{Error, Renderer};
+pub use status::{
+    StatusDocument, StatusIncident, StatusScope, Titles, status, status_document, status_schema,
+};
 pub use terminal::{TerminalOptions, terminal, terminal_notified};
 pub use text::{Span, Text, one_line, shorten};
 pub use view::{

@@ -10,8 +10,8 @@ use crate::text::{Text, shorten};
 /// Most URLs of a block.
 const URLS: usize = 5;
 
-const BOLD: Style = Style::new().bold();
-const DIM: Style = Style::new().dimmed();
+pub(crate) const BOLD: Style = Style::new().bold();
+pub(crate) const DIM: Style = Style::new().dimmed();
 const ADDED: Style = AnsiColor::Green.on_default();
 const REMOVED: Style = AnsiColor::Red.on_default();
 
@@ -68,7 +68,7 @@ pub fn terminal_notified(message: &Message, options: TerminalOptions) -> String 
 }
 
 /// The style of a tone.
-fn style(tone: Tone) -> Style {
+pub(crate) fn style(tone: Tone) -> Style {
     let colour = match tone {
         Tone::Bad => AnsiColor::Red,
         Tone::Warn => AnsiColor::Yellow,
@@ -77,7 +77,7 @@ fn style(tone: Tone) -> Style {
     colour.on_default().bold()
 }
 
-fn paint(style: Style, text: &str) -> String {
+pub(crate) fn paint(style: Style, text: &str) -> String {
     format!("{style}{text}{style:#}")
 }
 

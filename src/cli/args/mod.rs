@@ -3,6 +3,7 @@
 mod changed;
 mod commit;
 mod context;
+mod place;
 mod request;
 mod search;
 mod select;
@@ -11,6 +12,7 @@ pub(crate) use changed::{ChangedArgs, domain_file_name};
 pub(crate) use commit::{ChangedUrls, CommitArgs, PlannedRunCommit};
 pub(crate) use context::MapArgs;
 pub use context::{Context, GlobalArgs};
+pub(crate) use place::Place;
 pub(crate) use request::{RecordArgs, RequestArgs};
 pub(crate) use search::{Rank, SearchArgs};
 pub(crate) use select::{SelectArgs, TargetArgs, find_records, resolve_domains};

@@ -106,7 +106,7 @@ pub(super) fn message(outcome: &Outcome, scope: Scope<'_>, deliveries: &Deliveri
     urldb_render::compose(&outcome.envelope, scope, deliveries)
 }
 
-fn terminal_options(context: &Context) -> TerminalOptions {
+pub(crate) fn terminal_options(context: &Context) -> TerminalOptions {
     let width = terminal_size::terminal_size().map(|(width, _)| usize::from(width.0));
     TerminalOptions {
         width: width.unwrap_or(DEFAULT_WIDTH).clamp(NARROWEST, WIDEST),

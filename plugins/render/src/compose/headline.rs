@@ -165,7 +165,9 @@ impl Report<'_> {
     }
 
     fn all_good(&self, call: &str) -> Headline {
-        match &self.envelope.run.selection {
+        // A mail tells the state of all promises, and the terminal what this run has seen.
+        let selection = self.envelope.run.selection.as_ref();
+        match selection.filter(|_| !matches!(self.scope, Scope::Changes(_))) {
             Some(selection) => {
                 let selection = links::selection(selection).plain();
                 let call = format!("All good in {selection}");

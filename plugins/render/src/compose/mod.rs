@@ -8,6 +8,7 @@ mod facts;
 mod headline;
 mod links;
 mod subjects;
+mod titles;
 mod warnings;
 
 use std::collections::HashMap;
@@ -26,6 +27,7 @@ pub(crate) use headline::broken_since;
 pub(crate) use links::selection;
 pub(crate) use subjects::title;
 pub use subjects::{LONGEST_SUBJECT, subject};
+pub(crate) use titles::{IncidentTitle, open_groups, warning_titles};
 
 /// Whom a message is for, and so which part of a report it tells.
 #[derive(Debug, Clone, Copy, PartialEq, Eq)]

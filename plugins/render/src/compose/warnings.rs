@@ -82,14 +82,20 @@ pub(super) fn fixed_mistakes(envelope: &Envelope) -> Vec<Block> {
 
 /// Warnings: one block for each code and host.
 pub(super) fn warnings(envelope: &Envelope, scope: Scope<'_>) -> Vec<Block> {
-    let mut groups: Vec<Vec<&Finding>> = Vec::new();
-    let mut known = std::collections::HashMap::new();
     // A message to people names a URL that fails often once.
     let is_told = |finding: &&Finding| {
         let was_told = finding.code == INTERMITTENT && !finding.new && scope == Scope::News;
         !is_about_state(finding) && !was_told
     };
-    for finding in envelope.findings.iter().filter(is_told) {
+    let findings: Vec<&Finding> = envelope.findings.iter().filter(is_told).collect();
+    of_findings(&findings, envelope)
+}
+
+/// The blocks of these warnings.
+pub(super) fn of_findings(findings: &[&Finding], envelope: &Envelope) -> Vec<Block> {
+    let mut groups: Vec<Vec<&Finding>> = Vec::new();
+    let mut known = std::collections::HashMap::new();
+    for finding in findings {
         let key = (finding.code.as_str(), host_of(&finding.url));
         let index = *known.entry(key).or_insert(groups.len());
         match groups.get_mut(index) {

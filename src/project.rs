@@ -1,4 +1,5 @@
-//! The project that a run is about: its name, its addresses, and the commit that is checked out.
+//! The project that a run or an overview is about: its name, its addresses, and the commit that is
+//! checked out.
 
 use std::path::Path;
 
@@ -17,17 +18,17 @@ const MOST_RECORDS: usize = 3;
 
 /// The project, as reports name it.
 #[derive(Debug, PartialEq, Eq)]
-pub(super) struct Project {
-    pub(super) name: String,
+pub(crate) struct Project {
+    pub(crate) name: String,
     /// The address of the repository for people, without credentials and without a final `/`.
-    pub(super) url: Option<String>,
-    pub(super) site_url: Option<String>,
-    pub(super) commit: Option<String>,
+    pub(crate) url: Option<String>,
+    pub(crate) site_url: Option<String>,
+    pub(crate) commit: Option<String>,
 }
 
 /// The part of a git repository that a report names.
 #[derive(Debug, Default)]
-pub(super) struct Checkout {
+pub(crate) struct Checkout {
     commit: Option<String>,
     /// The address of the remote `origin`, as it is configured.
     origin: Option<String>,
@@ -35,7 +36,7 @@ pub(super) struct Checkout {
 
 impl Checkout {
     /// The repository that `root` belongs to; empty if there is none, or if git refuses it.
-    pub(super) fn of(root: &Path) -> Self {
+    pub(crate) fn of(root: &Path) -> Self {
         let found = Repository::discover(root, GitEnv::from_process());
         let repository = found.ok().flatten();
         let repository = repository.as_ref();
@@ -49,7 +50,7 @@ impl Checkout {
 impl Project {
     /// `[project]`, and where it has no value: the variables of GitHub Actions in `env`, then the
     /// repository, then the name of the root folder.
-    pub(super) fn new(
+    pub(crate) fn new(
         config: &Config,
         folder: &str,
         checkout: Checkout,
@@ -107,7 +108,7 @@ fn web_address(remote: &str) -> Option<String> {
 }
 
 /// The selection as arguments of the command line; `None` if it is everything.
-pub(super) fn selection_text(selection: &Selection) -> Option<String> {
+pub(crate) fn selection_text(selection: &Selection) -> Option<String> {
     let Selection {
         domains,
         categories,

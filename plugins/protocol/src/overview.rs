@@ -1,0 +1,431 @@
+//! The overview: the state of all promises between runs, as `status`, `log` and the site show it.
+//!
+//! The overview is data only. It comes from the domain files, the ledger, the history, the archive's
+//! index and git, never from one run alone.
+
+use jiff::Timestamp;
+use jiff::civil::Date;
+use schemars::JsonSchema;
+use serde::{Deserialize, Serialize};
+
+use crate::envelope::{Promised, Totals};
+use crate::finding::{Finding, Mistake};
+use crate::incident::{CertificateDates, Incident, Phase};
+use crate::state::State;
+
+/// The state of all promises.
+#[derive(Debug, Clone, PartialEq, Eq)]
+pub struct Overview {
+    /// The project, as reports name it.
+    pub project: ProjectInfo,
+    /// The version of urldb that built the overview.
+    pub version: String,
+    /// When the overview was built.
+    pub now: Timestamp,
+    /// The latest run that reached a conclusion; absent before the first one.
+    pub last_run: Option<RunSummary>,
+    /// The latest such run over the whole database.
+    pub last_complete: Option<RunSummary>,
+    /// Later runs over a part of the database, oldest first.
+    pub since_complete: Vec<RunSummary>,
+    /// Counts of URLs over the whole database. A URL that was never checked is unknown.
+    pub totals: Totals,
+    /// Counts of static URLs.
+    pub files: FileCounts,
+    /// Number of records that runs do not ask for, because they are deprecated.
+    pub deprecated: u64,
+    /// The open incidents: the latest first, then those with the most URLs.
+    pub open: Vec<IncidentOverview>,
+    /// The closed incidents, the latest end first. Merged ones are left out.
+    pub closed: Vec<IncidentOverview>,
+    /// Mistakes in domain files.
+    pub mistakes: Vec<Mistake>,
+    /// Kept promises with a remark: URLs that fail often, certificates that expire soon.
+    pub warnings: Vec<Finding>,
+    /// The hosts that have domain files, sorted by name.
+    pub hosts: Vec<HostOverview>,
+    /// The last 365 days of the whole database, oldest first.
+    pub days: Vec<DayCount>,
+    /// The runs of the last year.
+    pub runs: RunCounts,
+    /// Hours after the last run from which on the overview is out of date.
+    pub stale_after: u64,
+}
+
+/// The project that an overview is about.
+#[derive(Debug, Clone, Default, PartialEq, Eq, Serialize, Deserialize, JsonSchema)]
+pub struct ProjectInfo {
+    /// `name` of `[project]`, or the name of the repository.
+    pub name: String,
+    /// The address of the repository for people, without credentials and without a final `/`.
+    #[serde(default, skip_serializing_if = "Option::is_none")]
+    pub url: Option<String>,
+    /// The address of the status site, without a final `/`.
+    #[serde(default, skip_serializing_if = "Option::is_none")]
+    pub site_url: Option<String>,
+    /// The commit that is checked out.
+    #[serde(default, skip_serializing_if = "Option::is_none")]
+    pub commit: Option<String>,
+}
+
+/// A run of the past.
+#[derive(Debug, Clone, PartialEq, Eq, Serialize, Deserialize, JsonSchema)]
+pub struct RunSummary {
+    /// The run's id.
+    pub id: String,
+    /// When the run began.
+    pub at: Timestamp,
+    /// The selected part of the database as arguments of the command line, such as `-c core`; absent
+    /// if the run checked everything.
+    #[serde(default, skip_serializing_if = "Option::is_none")]
+    pub selection: Option<String>,
+    /// Number of URLs that were due.
+    pub due: u64,
+    /// Number of those that were seen as promised.
+    pub ok: u64,
+    /// Number of those without a conclusion.
+    pub inconclusive: u64,
+}
+
+/// Counts of static URLs: those whose bytes are promised.
+#[derive(Debug, Clone, Copy, Default, PartialEq, Eq, Serialize, Deserialize, JsonSchema)]
+pub struct FileCounts {
+    /// All of them.
+    pub all: u64,
+    /// Those whose bytes were read in full and found as promised within seven days before the last run.
+    pub verified: u64,
+    /// Those whose promised bytes the archive has, as far as the ledger knows.
+    pub archived: u64,
+    /// By the age of the last verification: up to 1 day, 7 days, 30 days, older, never verified.
+    pub ages: [u64; 5],
+}
+
+/// Runs of the last year that reached a conclusion.
+#[derive(Debug, Clone, Default, PartialEq, Eq, Serialize, Deserialize, JsonSchema)]
+pub struct RunCounts {
+    /// In the last 30 days.
+    pub month: u64,
+    /// In the last 365 days.
+    pub year: u64,
+    /// The days without a run that are the most in a row: the first and the last of them.
+    #[serde(default, skip_serializing_if = "Option::is_none")]
+    #[schemars(with = "Option<(String, String)>")]
+    pub longest_gap: Option<(Date, Date)>,
+}
+
+/// An incident, and what the ledger knows beside its file.
+#[derive(Debug, Clone, PartialEq, Eq)]
+pub struct IncidentOverview {
+    /// The incident. Its phase is `Unchanged`, or `Closed`.
+    pub incident: Incident,
+    /// The host whose domain file has the first affected URL: another than that of the incident, if
+    /// URLs of an alias fail.
+    pub domain: String,
+    /// The reason of the URL that the evidence is about.
+    pub reason: Option<String>,
+    /// What runs did to the incident, oldest first; empty if the history does not have it.
+    pub steps: Vec<IncidentStep>,
+}
+
+/// What one run did to an incident.
+#[derive(Debug, Clone, PartialEq, Eq, Serialize, Deserialize, JsonSchema)]
+pub struct IncidentStep {
+    /// When the run ended.
+    pub at: Timestamp,
+    /// The run.
+    pub run: String,
+    /// What it did.
+    pub phase: Phase,
+    /// Number of affected URLs after the run.
+    pub urls: u64,
+}
+
+/// The promises of one domain file.
+#[derive(Debug, Clone, PartialEq, Eq, Serialize, Deserialize, JsonSchema)]
+pub struct HostOverview {
+    /// The host that the file is named after.
+    pub host: String,
+    /// The domain file, relative to the root of the repository, with `/`.
+    pub file: String,
+    /// Number of URLs of all records that are not deprecated.
+    pub urls: u64,
+    /// URLs that no open incident affects, and that are believed to be as promised, those in doubt
+    /// included.
+    pub kept: u64,
+    /// URLs of open incidents, and URLs that are believed to be broken.
+    pub affected: u64,
+    /// URLs of open incidents.
+    pub in_incidents: u64,
+    /// URLs that are believed to be in a broken state.
+    pub broken: u64,
+    /// Affected URLs that are muted.
+    pub muted: u64,
+    /// URLs that failed and that no second run has confirmed yet.
+    pub unconfirmed: u64,
+    /// URLs that were never checked, or about which nothing is believed.
+    pub unknown: u64,
+    /// Counts of static URLs.
+    pub files: FileCounts,
+    /// When the URL that was checked last was checked; absent if none was.
+    #[serde(default, skip_serializing_if = "Option::is_none")]
+    pub checked: Option<Timestamp>,
+    /// When the URL whose last check is the oldest was checked; absent if one was never checked.
+    #[serde(default, skip_serializing_if = "Option::is_none")]
+    pub all_checked: Option<Timestamp>,
+    /// When a static URL was verified last.
+    #[serde(default, skip_serializing_if = "Option::is_none")]
+    pub verified: Option<Timestamp>,
+    /// Number of static URLs that were not verified then.
+    #[serde(default)]
+    pub verified_without: u64,
+    /// When urldb first saw a URL of the host.
+    #[serde(default, skip_serializing_if = "Option::is_none")]
+    pub known_since: Option<Timestamp>,
+    /// The dates of the certificate that the host showed last.
+    #[serde(default, skip_serializing_if = "Option::is_none")]
+    pub certificate: Option<CertificateDates>,
+    /// The ids of the open incidents.
+    #[serde(default, skip_serializing_if = "Vec::is_empty")]
+    pub incidents: Vec<String>,
+    /// Number of mistakes in the domain file.
+    #[serde(default)]
+    pub mistakes: u64,
+    /// The last 365 days, oldest first.
+    #[serde(skip)]
+    pub days: Vec<Day>,
+}
+
+/// A day of one host, in UTC: as bad as its worst run.
+#[derive(Debug, Clone, Copy, PartialEq, Eq)]
+pub struct Day {
+    /// The date.
+    pub date: Date,
+    /// How the host was on that day.
+    pub level: DayLevel,
+    /// The largest number of affected URLs, as far as incidents are known.
+    pub affected: u64,
+}
+
+/// How a host was on one day.
+#[derive(Debug, Clone, Copy, PartialEq, Eq, PartialOrd, Ord, Hash)]
+pub enum DayLevel {
+    /// No URL of the host was promised yet, or nothing is known of the day.
+    Blank,
+    /// No run checked the host.
+    NoRun,
+    /// All promises were kept.
+    Kept,
+    /// No incident was open, but a URL failed without being confirmed.
+    Doubt,
+    /// Some URLs were affected.
+    Part,
+    /// All URLs were affected.
+    All,
+}
+
+/// A day of the whole database.
+#[derive(Debug, Clone, Copy, PartialEq, Eq)]
+pub struct DayCount {
+    /// The date.
+    pub date: Date,
+    /// Number of URLs that were promised; 0 if nothing is known of the day.
+    pub promised: u64,
+    /// The largest number of affected URLs.
+    pub affected: u64,
+    /// Whether a run reached a conclusion.
+    pub has_run: bool,
+}
+
+/// The belief about one URL.
+#[derive(
+    Debug, Clone, Copy, PartialEq, Eq, PartialOrd, Ord, Hash, Serialize, Deserialize, JsonSchema,
+)]
+#[serde(rename_all = "kebab-case")]
+pub enum Standing {
+    /// An open incident affects the URL, or its promise is believed to be broken.
+    Affected,
+    /// The URL failed, and no second run has confirmed the failure yet.
+    Unconfirmed,
+    /// The URL was never checked, or nothing is believed about it.
+    Unknown,
+    /// The promise is believed to be kept.
+    Kept,
+}
+
+/// One URL and its promise.
+#[derive(Debug, Clone, PartialEq, Eq, Serialize, Deserialize, JsonSchema)]
+pub struct UrlOverview {
+    /// The URL.
+    pub url: String,
+    /// The host that its domain file is named after.
+    pub host: String,
+    /// The domain file of its record, relative to the root of the repository, with `/`.
+    pub file: String,
+    /// The record's first line, counted from 1.
+    pub line: usize,
+    /// The `_path` of the record.
+    pub path: String,
+    /// The canonical request, if it is not a plain GET.
+    #[serde(default, skip_serializing_if = "Option::is_none")]
+    pub request: Option<String>,
+    /// The categories of the record.
+    #[serde(default, skip_serializing_if = "Vec::is_empty")]
+    pub categories: Vec<String>,
+    /// What the record promises.
+    pub promised: Promised,
+    /// What is believed of the URL.
+    pub standing: Standing,
+    /// The believed state; absent if the URL was never checked.
+    #[serde(default, skip_serializing_if = "Option::is_none")]
+    pub state: Option<State>,
+    /// The text of the reason of that state.
+    #[serde(default, skip_serializing_if = "Option::is_none")]
+    pub reason: Option<String>,
+    /// When that state was first seen.
+    #[serde(default, skip_serializing_if = "Option::is_none")]
+    pub since: Option<Timestamp>,
+    /// Another state that the last run saw, and that is not believed yet.
+    #[serde(default, skip_serializing_if = "Option::is_none")]
+    pub pending: Option<State>,
+    /// When the doubt began.
+    #[serde(default, skip_serializing_if = "Option::is_none")]
+    pub pending_since: Option<Timestamp>,
+    /// When urldb first saw the URL, or the earliest time from which on its state is known.
+    #[serde(default, skip_serializing_if = "Option::is_none")]
+    pub known_since: Option<Timestamp>,
+    /// The start of the last run that checked the URL.
+    #[serde(default, skip_serializing_if = "Option::is_none")]
+    pub checked: Option<Timestamp>,
+    /// The start of the last run that read all bytes and found them as promised.
+    #[serde(default, skip_serializing_if = "Option::is_none")]
+    pub verified: Option<Timestamp>,
+    /// The full capture of the content that was seen last.
+    #[serde(default, skip_serializing_if = "Option::is_none")]
+    pub capture: Option<CaptureInfo>,
+    /// Whether that content is the promised one.
+    #[serde(default, skip_serializing_if = "std::ops::Not::not")]
+    pub is_archived: bool,
+    /// The id of the open incident that affects the URL.
+    #[serde(default, skip_serializing_if = "Option::is_none")]
+    pub incident: Option<String>,
+    /// In how many of how many last runs the URL failed without being confirmed; absent if in none.
+    #[serde(default, skip_serializing_if = "Option::is_none")]
+    pub failures: Option<(u64, u64)>,
+    /// The record's `mute-until` is in the future: nobody is notified about the URL.
+    #[serde(default, skip_serializing_if = "std::ops::Not::not")]
+    pub muted: bool,
+}
+
+impl UrlOverview {
+    /// Whether the record promises bytes.
+    pub fn is_static(&self) -> bool {
+        self.promised.length.is_some() || self.promised.sha256.is_some()
+    }
+}
+
+/// A capture in the archive.
+#[derive(Debug, Clone, PartialEq, Eq, Serialize, Deserialize, JsonSchema)]
+pub struct CaptureInfo {
+    /// `WARC-Date`.
+    pub date: String,
+    /// `WARC-Record-ID`, without brackets; absent where only the index knows the capture.
+    #[serde(default, skip_serializing_if = "Option::is_none")]
+    pub record: Option<String>,
+    /// The name of the WARC file.
+    pub file: String,
+    /// The place of the record in the file, in bytes.
+    #[serde(default, skip_serializing_if = "Option::is_none")]
+    pub offset: Option<u64>,
+    /// The digest of the content, as `sha256:` and lower-case hex.
+    pub digest: String,
+    /// Whether the record only refers to the content of an earlier one.
+    #[serde(default, skip_serializing_if = "std::ops::Not::not")]
+    pub is_revisit: bool,
+    /// The status of the response.
+    #[serde(default, skip_serializing_if = "Option::is_none")]
+    pub status: Option<u16>,
+}
+
+/// An entry of the timeline of a URL, a host or the whole database.
+#[derive(Debug, Clone, PartialEq, Eq, Serialize, Deserialize, JsonSchema)]
+pub struct LogEntry {
+    /// When the event took place: the end of a run, or the date of a commit.
+    pub at: Timestamp,
+    /// What happened.
+    pub event: LogEvent,
+    /// The host whose domain file has the URLs.
+    pub host: String,
+    /// Number of URLs that the event is about: those affected after it, or those that recovered.
+    pub urls: u64,
+    /// The URL, if there is only one.
+    #[serde(default, skip_serializing_if = "Option::is_none")]
+    pub url: Option<String>,
+    /// The state of the URLs before.
+    #[serde(default, skip_serializing_if = "Option::is_none")]
+    pub from: Option<State>,
+    /// The state of the URLs from then on, or the state that was seen and not believed yet.
+    #[serde(default, skip_serializing_if = "Option::is_none")]
+    pub state: Option<State>,
+    /// The text of the reason.
+    #[serde(default, skip_serializing_if = "Option::is_none")]
+    pub reason: Option<String>,
+    /// Since when the URLs had been broken, for the end of an incident.
+    #[serde(default, skip_serializing_if = "Option::is_none")]
+    pub since: Option<Timestamp>,
+    /// The run.
+    #[serde(default, skip_serializing_if = "Option::is_none")]
+    pub run: Option<String>,
+    /// The id of the incident.
+    #[serde(default, skip_serializing_if = "Option::is_none")]
+    pub incident: Option<String>,
+    /// What notifiers have told about it: `mail sent`.
+    #[serde(default, skip_serializing_if = "Vec::is_empty")]
+    pub notified: Vec<String>,
+    /// The commit.
+    #[serde(default, skip_serializing_if = "Option::is_none")]
+    pub commit: Option<CommitInfo>,
+}
+
+/// A kind of event.
+#[derive(
+    Debug, Clone, Copy, PartialEq, Eq, PartialOrd, Ord, Hash, Serialize, Deserialize, JsonSchema,
+)]
+#[serde(rename_all = "kebab-case")]
+pub enum LogEvent {
+    /// A commit changed the records.
+    Commit,
+    /// A run saw the URLs for the first time.
+    FirstChecked,
+    /// The URLs failed, and were not believed to be broken yet.
+    Unconfirmed,
+    /// The URLs are believed to be broken; an incident opened.
+    Broken,
+    /// An open incident got more URLs.
+    Grown,
+    /// An open incident has lost URLs.
+    Shrunk,
+    /// The URLs are as promised again.
+    Recovered,
+    /// People changed the promises, or removed the records.
+    PromisesChanged,
+}
+
+/// A commit that changed records.
+#[derive(Debug, Clone, PartialEq, Eq, Serialize, Deserialize, JsonSchema)]
+pub struct CommitInfo {
+    /// The id, in hexadecimal.
+    pub id: String,
+    /// The name of the author.
+    pub author: String,
+    /// The first line of the message.
+    pub subject: String,
+    /// Number of records that the commit added.
+    #[serde(default)]
+    pub added: u64,
+    /// Number of records that the commit changed.
+    #[serde(default)]
+    pub changed: u64,
+    /// Number of records that the commit removed.
+    #[serde(default)]
+    pub removed: u64,
+}

@@ -1,0 +1,168 @@
+//! The timeline of a URL, a host or the whole database, for a terminal.
+
+use urldb_protocol::{CommitInfo, Evidence, Incident, LogEntry, LogEvent, State};
+
+use crate::layout::{columns, wrap};
+use crate::message::Tone;
+use crate::numbers::{age, count, moment, with_spaces};
+use crate::sentences::{Cause, Subject, is_home_page, redirect_of};
+use crate::terminal::{BOLD, DIM, TerminalOptions, paint, style};
+use crate::text::Text;
+
+/// Width of the column of the event.
+const EVENT: usize = 14;
+
+/// Digits of a commit's id.
+const ID: usize = 7;
+
+/// The timeline as lines for a terminal, under a heading. `incident` finds the incident with an id.
+/// `with_hosts`: each entry names its host.
+pub fn log<'a>(
+    about: &str,
+    entries: &[LogEntry],
+    incident: impl Fn(&str) -> Option<&'a Incident>,
+    with_hosts: bool,
+    options: TerminalOptions,
+) -> String {
+    let about = Text::new().code(about).plain();
+    let mut text = format!("{}, newest first\n\n", paint(BOLD, &about));
+    for entry in entries {
+        let at = with_spaces(&moment(entry.at));
+        let indent = columns(&at) + 2 + EVENT + 2;
+        let found = entry.incident.as_deref().and_then(&incident);
+        let mut sentence = sentence(entry, found);
+        if with_hosts {
+            sentence = Text::new().code(&entry.host).own(": ").and(sentence);
+        }
+        let mut lines = wrap(&sentence, options.width, indent, indent).into_iter();
+        let event = format!("{:EVENT$}", label(entry));
+        let event = match tone(entry.event) {
+            Some(tone) => paint(style(tone), &event),
+            None => paint(DIM, &event),
+        };
+        text += &format!("{at}  {event}  {}\n", lines.next().unwrap_or_default());
+        for line in lines {
+            text += &format!("{:indent$}{line}\n", "");
+        }
+    }
+    if entries.is_empty() {
+        text += "Nothing is known.\n";
+    }
+    text
+}
+
+fn label(entry: &LogEntry) -> String {
+    match (entry.event, &entry.commit) {
+        (LogEvent::Commit, Some(commit)) => {
+            let id: String = commit.id.chars().take(ID).collect();
+            format!("commit {id}")
+        }
+        (LogEvent::Commit, None) => "commit".to_owned(),
+        (LogEvent::FirstChecked, _) => "first checked".to_owned(),
+        (LogEvent::Unconfirmed, _) => "unconfirmed".to_owned(),
+        (LogEvent::Broken, _) => "broken".to_owned(),
+        (LogEvent::Grown, _) => "grown".to_owned(),
+        (LogEvent::Shrunk, _) => "shrunk".to_owned(),
+        (LogEvent::Recovered, _) => "recovered".to_owned(),
+        (LogEvent::PromisesChanged, _) => "settled".to_owned(),
+    }
+}
+
+fn tone(event: LogEvent) -> Option<Tone> {
+    match event {
+        LogEvent::Commit | LogEvent::FirstChecked => None,
+        LogEvent::Unconfirmed => Some(Tone::Warn),
+        LogEvent::Broken | LogEvent::Grown => Some(Tone::Bad),
+        LogEvent::Shrunk | LogEvent::Recovered | LogEvent::PromisesChanged => Some(Tone::Good),
+    }
+}
+
+fn sentence(entry: &LogEntry, incident: Option<&Incident>) -> Text {
+    let subject = match &entry.url {
+        Some(url) => Text::new().code(url),
+        None => Text::from(count(entry.urls, "URL")),
+    };
+    let is_one = entry.url.is_some() || entry.urls == 1;
+    let is = if is_one { "is" } else { "are" };
+    let text = match entry.event {
+        LogEvent::Commit => return entry.commit.as_ref().map_or_else(Text::new, of_commit),
+        LogEvent::FirstChecked => subject.own(format!(" {is} seen for the first time")),
+        LogEvent::Unconfirmed => subject.own(" ").and(cause(entry, incident)),
+        LogEvent::Broken => {
+            let opened = incident.and_then(|incident| incident.opened);
+            let since = incident.map(|incident| incident.since);
+            let was_seen = since
+                .zip(opened)
+                .is_some_and(|(since, opened)| opened.duration_since(since).as_secs() >= 60);
+            let text = subject.own(" ").and(cause(entry, incident));
+            text.own(if was_seen { ", confirmed" } else { "" })
+        }
+        LogEvent::Grown | LogEvent::Shrunk => {
+            subject.own(" ").and(cause(entry, incident)).own(" now")
+        }
+        LogEvent::Recovered => {
+            let text = subject.own(format!(" {is} as promised again"));
+            match entry.since {
+                Some(since) => text.own(format!(" after {}", age(since, entry.at))),
+                None => text,
+            }
+        }
+        LogEvent::PromisesChanged => {
+            let has = if is_one { "has" } else { "have" };
+            subject.own(format!(" {has} other promises now, or no record"))
+        }
+    };
+    match entry.notified.as_slice() {
+        [] => text,
+        told => text.own("; ").own(told.join(", ")),
+    }
+}
+
+/// What happened to the URLs: `answer 404 Not Found`.
+fn cause(entry: &LogEntry, incident: Option<&Incident>) -> Text {
+    let evidence = Evidence::default();
+    let redirect = incident.and_then(redirect_of);
+    let is_one = entry.url.is_some() || entry.urls == 1;
+    let cause = Cause {
+        subject: if is_one {
+            Subject::Url
+        } else {
+            Subject::Hosts(entry.urls)
+        },
+        state: entry.state.unwrap_or(State::Inconclusive),
+        reason: entry.reason.as_deref(),
+        redirect,
+        to_home_page: redirect
+            .zip(incident)
+            .is_some_and(|(target, incident)| is_home_page(target, &incident.host)),
+        evidence: incident.map_or(&evidence, |incident| &incident.evidence),
+        domain: None,
+        urls: (entry.urls, entry.urls),
+    };
+    if cause.counts_urls() {
+        return Text::from("redirect to the home page");
+    }
+    cause.sentence()
+}
+
+/// `Ada Lovelace: Add the mirror of release 7; 100 records added`.
+fn of_commit(commit: &CommitInfo) -> Text {
+    let text = Text::new()
+        .outside(&commit.author)
+        .own(": ")
+        .outside(&commit.subject);
+    let parts = [
+        (commit.added, "added"),
+        (commit.changed, "changed"),
+        (commit.removed, "removed"),
+    ];
+    let parts: Vec<String> = parts
+        .iter()
+        .filter(|(number, _)| *number > 0)
+        .map(|(number, verb)| format!("{} {verb}", count(*number, "record")))
+        .collect();
+    match parts.as_slice() {
+        [] => text,
+        parts => text.own("; ").own(parts.join(", ")),
+    }
+}

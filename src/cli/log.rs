@@ -1,0 +1,109 @@
+//! `urldb log`.
+
+use std::collections::HashMap;
+use std::io::{self, Write};
+
+use jiff::Timestamp;
+use urldb_canon::RequestUrl;
+use urldb_format::DomainFile;
+
+use super::Context;
+use super::args::Place;
+use super::print::outcome::terminal_options;
+use super::print::output;
+use super::print::style::{ListFormat, print_warning};
+use crate::exit::ExitCode;
+use crate::ledger::incidents;
+use crate::notify::Outbox;
+use crate::overview::{Commits, Scope, Sources, UnknownCommits};
+
+/// Show the history of URLs: what broke and recovered, and the commits that changed the records
+#[derive(Debug, clap::Args)]
+#[command(after_help = "\
+Examples:
+  urldb log
+  urldb log example.org
+  urldb log http://example.org/m51.csv
+  urldb log --format jsonl | jq -r 'select(.event == \"broken\") | .host'")]
+pub(super) struct Args {
+    /// Only this URL, or this host
+    #[arg(value_name = "URL|HOST")]
+    place: Option<String>,
+    /// Text for people, or one JSON object per line
+    #[arg(long, default_value = "human")]
+    format: ListFormat,
+}
+
+pub(super) fn run(args: &Args, context: &Context) -> anyhow::Result<ExitCode> {
+    let place = Place::find(args.place.as_deref(), context)?;
+    let urls = match &place {
+        Place::Record { host, path, .. } => urls_of(context, host, path),
+        _ => vec![],
+    };
+    // Everything changes rarely, but one URL never needs the changes of others.
+    let wants = |url: &str| match &place {
+        Place::Record { .. } => urls.iter().any(|known| known == url),
+        Place::Everywhere | Place::Host(_) => true,
+    };
+    let sources = Sources::read(&context.config, Timestamp::now(), wants)?;
+    let (scope, host) = match &place {
+        Place::Everywhere => (Scope::All, None),
+        Place::Host(host) => (Scope::Host(host), Some(host.as_str())),
+        Place::Record { host, path, .. } => (
+            Scope::Record {
+                host,
+                path,
+                urls: &urls,
+            },
+            Some(host.as_str()),
+        ),
+    };
+    let commits = match Commits::read(&context.config, host)? {
+        Ok(commits) => Some(commits),
+        Err(UnknownCommits::NoRepository) => None,
+        Err(UnknownCommits::Shallow) => {
+            print_warning(
+                "this is a shallow clone, so the commits are unknown; \
+                 `git fetch --unshallow` gets them",
+            );
+            None
+        }
+    };
+    let outbox = Outbox::new(&context.ledger());
+    let is_waiting = |notifier: &str, run: &str| outbox.has_message(notifier, run);
+    let entries = sources.timeline(scope, commits.as_ref(), &is_waiting);
+    match args.format {
+        ListFormat::Jsonl => {
+            let mut out = io::BufWriter::new(io::stdout().lock());
+            for entry in &entries {
+                output::write_json_line(&mut out, entry)?;
+            }
+            out.flush()?;
+        }
+        ListFormat::Human => {
+            let all = incidents::all(&context.ledger())?;
+            let by_id: HashMap<&str, _> = all.iter().map(|it| (it.id.as_str(), it)).collect();
+            let project = sources.project().name;
+            let about = match &place {
+                Place::Everywhere => project.as_str(),
+                Place::Host(host) => host,
+                Place::Record { .. } => args.place.as_deref().unwrap_or_default(),
+            };
+            let with_hosts = matches!(place, Place::Everywhere);
+            let find = |id: &str| by_id.get(id).copied();
+            let options = terminal_options(context);
+            let text = urldb_render::log(about, &entries, find, with_hosts, options);
+            output::stdout().write_all(text.as_bytes())?;
+        }
+    }
+    Ok(ExitCode::Success)
+}
+
+/// The URLs of a record, over each scheme that runs use.
+fn urls_of(context: &Context, host: &str, path: &str) -> Vec<String> {
+    let first = DomainFile::read_parts_or_report(context.domain_file(host)).next();
+    let schemes = first.map(|part| part.into_parsed().0.file.metadata().schemes());
+    let urls = schemes.unwrap_or_default().into_iter();
+    let urls = urls.filter_map(|scheme| RequestUrl::new(scheme, host, path));
+    urls.map(|url| url.to_string()).collect()
+}

@@ -1,0 +1,222 @@
+//! `urldb status`.
+
+use std::io::{self, Write};
+use std::time::Duration;
+
+use clap::builder::PossibleValuesParser;
+use clap::builder::TypedValueParser;
+use jiff::Timestamp;
+use urldb_protocol::{HostOverview, Standing, State, UrlOverview};
+use urldb_render::{StatusScope, status, status_document};
+
+use super::Context;
+use super::args::Place;
+use super::print::outcome::terminal_options;
+use super::print::output;
+use super::print::style::Format;
+use crate::archive::{ArchiveFiles, Catalogue};
+use crate::exit::ExitCode;
+use crate::overview::Sources;
+
+/// Show what is broken, since when, and what was verified and archived last; without network
+#[derive(Debug, clap::Args)]
+#[command(after_help = "\
+Examples:
+  urldb status
+  urldb status example.org
+  urldb status http://example.org/m51.csv
+  urldb status --state gone --state changed
+  urldb status --stale 30d    what nobody has compared for a month
+  urldb status --format json | jq .totals")]
+pub(super) struct Args {
+    /// Only this URL, or this host
+    #[arg(value_name = "URL|HOST")]
+    place: Option<String>,
+    /// Only URLs in this state
+    #[arg(long = "state", value_name = "STATE", value_parser = states())]
+    states: Vec<State>,
+    /// Only URLs that were not compared in full for so long; without promised bytes, not checked
+    #[arg(long, value_name = "TIME", value_parser = duration)]
+    stale: Option<Stale>,
+    /// Text for people, or one JSON document
+    #[arg(long, default_value = "human")]
+    format: Format,
+}
+
+/// A span of time, as it was typed.
+#[derive(Debug, Clone)]
+struct Stale {
+    typed: String,
+    duration: Duration,
+}
+
+fn states() -> impl TypedValueParser<Value = State> {
+    let names = State::ALL.map(State::as_str);
+    PossibleValuesParser::new(names).try_map(|name| name.parse::<State>())
+}
+
+fn duration(typed: &str) -> Result<Stale, String> {
+    let duration = crate::config::section::duration(typed)
+        .ok_or_else(|| format!("{typed:?} is no span of time: write 30d, 12h or 90m"))?;
+    Ok(Stale {
+        typed: typed.to_owned(),
+        duration,
+    })
+}
+
+pub(super) fn run(args: &Args, context: &Context) -> anyhow::Result<ExitCode> {
+    let now = Timestamp::now();
+    let place = Place::find(args.place.as_deref(), context)?;
+    let sources = Sources::read(&context.config, now, |_| false)?;
+    let is_filtered = !args.states.is_empty() || args.stale.is_some();
+    let wants = |url: &UrlOverview| {
+        let is_listed = is_filtered || args.place.is_some();
+        is_listed && place.has(url) && args.wants(url, now)
+    };
+    let mut urls = vec![];
+    let overview = sources.overview(wants, |host| {
+        urls.extend(host.urls.iter().cloned());
+        Ok(())
+    })?;
+    let mut urls = place.narrow(urls);
+    if let (Place::Record { .. }, Ok(archive)) = (&place, catalogue(context)) {
+        for url in &mut urls {
+            add_last_capture(url, &archive)?;
+        }
+    }
+    let host = match &place {
+        Place::Host(host) => overview.hosts.iter().find(|known| known.host == *host),
+        _ => None,
+    };
+    let filter = args.filter();
+    let scope = match (&place, host) {
+        _ if is_filtered => StatusScope::Filtered(&filter),
+        (Place::Record { .. }, _) => StatusScope::Record,
+        (_, Some(host)) => StatusScope::Host(host),
+        _ => StatusScope::All,
+    };
+    match args.format {
+        Format::Human => {
+            let text = status(&overview, scope, &urls, terminal_options(context));
+            output::stdout().write_all(text.as_bytes())?;
+        }
+        Format::Json => {
+            let document = status_document(&overview, urls.clone());
+            output::write_json_pretty(&mut io::stdout().lock(), &document)?;
+        }
+    }
+    Ok(match scope {
+        StatusScope::All => exit_code(
+            &overview.hosts,
+            overview.open.is_empty(),
+            &overview.mistakes,
+        ),
+        StatusScope::Host(host) => exit_code(
+            std::slice::from_ref(host),
+            host.incidents.is_empty(),
+            overview
+                .mistakes
+                .iter()
+                .filter(|mistake| mistake.file == host.file),
+        ),
+        StatusScope::Record | StatusScope::Filtered(_) => of_urls(&urls, args.stale.is_some()),
+    })
+}
+
+impl Args {
+    /// Whether the filters keep a URL.
+    fn wants(&self, url: &UrlOverview, now: Timestamp) -> bool {
+        let has_state = |state: &State| url.state == Some(*state) || url.pending == Some(*state);
+        let seen = if url.is_static() {
+            url.verified
+        } else {
+            url.checked
+        };
+        let is_stale = |stale: &Stale| {
+            let age = seen.and_then(|seen| Duration::try_from(now.duration_since(seen)).ok());
+            age.is_none_or(|age| age > stale.duration)
+        };
+        (self.states.is_empty() || self.states.iter().any(has_state))
+            && self.stale.as_ref().is_none_or(is_stale)
+    }
+
+    /// The filters, after `3 of 1,247 URLs`.
+    fn filter(&self) -> String {
+        let names: Vec<&str> = self.states.iter().map(|state| state.as_str()).collect();
+        let states = match names.as_slice() {
+            [] => None,
+            names => Some(format!("in state {}", names.join(" or "))),
+        };
+        let stale = self.stale.as_ref();
+        let stale = stale.map(|stale| format!("not verified within {}", stale.typed));
+        let parts: Vec<String> = states.into_iter().chain(stale).collect();
+        parts.join(", ")
+    }
+}
+
+fn catalogue(context: &Context) -> anyhow::Result<Catalogue> {
+    Catalogue::open(ArchiveFiles::open(&context.config)?)
+}
+
+/// Replaces the capture of the ledger, which is the full one, by the last one of the same content.
+fn add_last_capture(url: &mut UrlOverview, archive: &Catalogue) -> anyhow::Result<()> {
+    if url.request.is_some() {
+        return Ok(());
+    }
+    let captures = archive.find(&url.url, None)?;
+    let last = captures.iter().rev().find(|capture| capture.is_good());
+    let Some(last) = last.filter(|last| last.is_revisit()) else {
+        return Ok(());
+    };
+    if let Some(known) = &mut url.capture
+        && let Some(date) = date_of(&last.line.timestamp)
+    {
+        known.date = date;
+        known.record = None;
+        known.file.clone_from(&last.line.filename);
+        known.offset = Some(last.line.extent.offset);
+        known.is_revisit = true;
+        known.status = last.status;
+    }
+    Ok(())
+}
+
+/// `2026-11-22T04:17:02Z` of `20261122041702`.
+fn date_of(timestamp: &str) -> Option<String> {
+    let time = jiff::civil::DateTime::strptime("%Y%m%d%H%M%S", timestamp).ok()?;
+    Some(
+        time.to_zoned(jiff::tz::TimeZone::UTC)
+            .ok()?
+            .timestamp()
+            .to_string(),
+    )
+}
+
+/// 1 if a promise is broken or a domain file has a mistake, 3 if something is not known.
+fn exit_code<'a>(
+    hosts: &[HostOverview],
+    has_no_incident: bool,
+    mistakes: impl IntoIterator<Item = &'a urldb_protocol::Mistake>,
+) -> ExitCode {
+    // Muted URLs are affected, and do not count.
+    let is_affected = |host: &HostOverview| host.affected > host.muted;
+    let is_broken = hosts.iter().any(is_affected)
+        || !has_no_incident && hosts.iter().all(|host| host.affected == 0);
+    if is_broken || mistakes.into_iter().next().is_some() {
+        return ExitCode::Findings;
+    }
+    if hosts.iter().any(|host| host.unconfirmed + host.unknown > 0) {
+        return ExitCode::Unsure;
+    }
+    ExitCode::Success
+}
+
+fn of_urls(urls: &[UrlOverview], is_stale: bool) -> ExitCode {
+    let code = |url: &UrlOverview| match url.standing {
+        Standing::Affected if !url.muted => ExitCode::Findings,
+        Standing::Unconfirmed | Standing::Unknown => ExitCode::Unsure,
+        _ if is_stale => ExitCode::Unsure,
+        _ => ExitCode::Success,
+    };
+    urls.iter().map(code).max().unwrap_or_default()
+}

@@ -1,0 +1,34 @@
+//! Mistakes in domain files, as reports name them.
+
+use urldb_format::DomainFile;
+use urldb_protocol::Mistake;
+use urldb_text::Finding;
+
+/// Most characters of a line in a mistake.
+const MOST_TEXT: usize = 100;
+
+/// Converts findings of a file for the report. `name` is the path of the file for people.
+pub(crate) fn mistakes(file: &DomainFile, name: &str, findings: &[Finding]) -> Vec<Mistake> {
+    if findings.is_empty() {
+        return vec![];
+    }
+    let text = file.text();
+    let lines: Vec<&str> = text.lines().collect();
+    let text_of = |line: usize| {
+        let text = lines
+            .get(line.saturating_sub(file.first_line()))
+            .map_or("", |text| text.trim());
+        text.chars().take(MOST_TEXT).collect()
+    };
+    let mistakes = findings.iter().map(|finding| Mistake {
+        code: finding.code.to_string(),
+        file: name.to_owned(),
+        line: finding.line,
+        column: finding.column,
+        message: finding.message.clone(),
+        help: finding.help.clone(),
+        text: text_of(finding.line),
+        new: false,
+    });
+    mistakes.collect()
+}

@@ -1,0 +1,264 @@
+//! The history, read twice from its beginning to its end, one line at a time: for the verifications,
+//! and for runs, incidents and changes.
+//!
+//! Memory grows with the runs, with the lines about incidents, and with the changes that are asked for;
+//! that of [`Verifications`] comes on top. It does not grow with the URLs of the database.
+
+use std::collections::{BTreeMap, HashMap, HashSet};
+use std::path::Path;
+
+use jiff::Timestamp;
+use jiff::civil::Date;
+use urldb_protocol::{IncidentStep, RunSummary, State};
+use urldb_verdict::{JobKey, Selection};
+
+use crate::ledger::{
+    self, ChangeLine, HistoryLine, IncidentLine, RunLine, SoughtUrl, Verifications,
+};
+use crate::project::selection_text;
+
+/// What the history tells.
+#[derive(Debug, Default)]
+pub(super) struct Replay {
+    /// The runs that reached a conclusion, oldest first.
+    runs: Vec<Run>,
+    /// The different selections of these runs.
+    selections: Vec<SelectionRuns>,
+    verifications: Verifications,
+    /// What runs did to incidents, by the id of the incident, oldest first.
+    incidents: BTreeMap<String, Vec<IncidentLine>>,
+    /// The changes of the URLs that were asked for, oldest first.
+    changes: Vec<ChangeLine>,
+}
+
+/// A run that reached a conclusion.
+#[derive(Debug)]
+struct Run {
+    id: Box<str>,
+    at: Timestamp,
+    /// Index of its selection.
+    selection: u32,
+    due: u64,
+    ok: u64,
+    inconclusive: u64,
+}
+
+/// A selection, and the indexes of its runs, ascending.
+#[derive(Debug)]
+pub(super) struct SelectionRuns {
+    selection: Option<Selection>,
+    runs: Vec<u32>,
+}
+
+/// The part of a job that selections look at.
+#[derive(Debug, Clone, Copy)]
+pub(super) struct Selected<'a> {
+    pub(super) key: &'a JobKey,
+    pub(super) categories: &'a [String],
+}
+
+/// A step of an incident, of a line of the history.
+pub(super) fn step(line: &IncidentLine) -> IncidentStep {
+    IncidentStep {
+        at: line.at,
+        run: line.run.clone(),
+        phase: line.phase,
+        urls: line.urls,
+    }
+}
+
+impl Replay {
+    /// Reads the history in the ledger's folder. `wants` says of which URLs the changes are kept. Lines
+    /// of other programs are skipped.
+    ///
+    /// # Errors
+    /// When the history exists and cannot be read.
+    pub(super) fn read(ledger: &Path, wants: impl Fn(&str) -> bool) -> anyhow::Result<Self> {
+        let mut replay = Self {
+            verifications: Verifications::load(ledger)?,
+            ..Self::default()
+        };
+        let mut selections = HashMap::new();
+        for line in ledger::lines(ledger)? {
+            match line? {
+                HistoryLine::Run(run) => replay.add_run(run, &mut selections),
+                HistoryLine::Change(change) if wants(&change.url) => replay.changes.push(change),
+                HistoryLine::Change(_) => {}
+                HistoryLine::Incident(line) => {
+                    let known = replay.incidents.entry(line.incident.clone());
+                    known.or_default().push(line);
+                }
+            }
+        }
+        replay.sort();
+        Ok(replay)
+    }
+
+    fn add_run(&mut self, line: RunLine, selections: &mut HashMap<String, u32>) {
+        let of = |state: State| line.states.get(&state).copied().unwrap_or_default();
+        let inconclusive = of(State::Inconclusive);
+        let concluded: u64 = line.states.values().sum::<u64>() - inconclusive;
+        // A run without network has checked nothing. A run over an empty database has checked all.
+        if concluded == 0 && line.due > 0 {
+            return;
+        }
+        let known = self.selections.len();
+        let name = serde_json::to_string(&line.selection).unwrap_or_default();
+        let selection = *selections
+            .entry(name)
+            .or_insert_with(|| u32::try_from(known).unwrap_or(u32::MAX));
+        if selection as usize == known {
+            self.selections.push(SelectionRuns {
+                selection: line.selection,
+                runs: vec![],
+            });
+        }
+        self.runs.push(Run {
+            id: line.run.into(),
+            at: line.at,
+            selection,
+            due: line.due,
+            ok: of(State::Ok),
+            inconclusive,
+        });
+    }
+
+    /// Brings everything into the order of time; a line that a merge doubled counts once.
+    fn sort(&mut self) {
+        self.runs.sort_by(|a, b| (a.at, &a.id).cmp(&(b.at, &b.id)));
+        self.runs.dedup_by(|a, b| a.id == b.id);
+        for (index, run) in (0..).zip(&self.runs) {
+            self.selections[run.selection as usize].runs.push(index);
+        }
+        for lines in self.incidents.values_mut() {
+            lines.sort_by(|a, b| (a.at, &a.run).cmp(&(b.at, &b.run)));
+            lines.dedup();
+        }
+        let key = |change: &ChangeLine| (change.at, change.url.clone(), change.run.clone());
+        self.changes.sort_by_cached_key(key);
+        self.changes.dedup();
+    }
+
+    /// The ids of the runs that certainly checked the URL, the latest first.
+    pub(super) fn runs_of(&self, url: Selected<'_>) -> impl Iterator<Item = &str> {
+        let covers: Vec<bool> = self.selections.iter().map(|it| it.covers(url)).collect();
+        let runs = self.runs.iter().rev();
+        runs.filter(move |run| covers[run.selection as usize])
+            .map(|run| &*run.id)
+    }
+
+    /// The start of the last run that checked the URL, which a run saw first at `added`.
+    pub(super) fn last_checked(
+        &self,
+        url: Selected<'_>,
+        added: Option<Timestamp>,
+    ) -> Option<Timestamp> {
+        let first = self.first_since(added);
+        let covering = self.selections.iter().filter(|it| it.covers(url));
+        let last = covering.filter_map(|it| it.runs.last()).max().copied()?;
+        (last >= first).then(|| self.runs[last as usize].at)
+    }
+
+    /// The start of the last run that verified the bytes at a URL, which a run saw first at `added`.
+    pub(super) fn last_verified(
+        &self,
+        url: &str,
+        selected: Selected<'_>,
+        added: Option<Timestamp>,
+    ) -> Option<Timestamp> {
+        self.verifications.last(&SoughtUrl {
+            url,
+            key: selected.key,
+            categories: selected.categories,
+            added,
+        })
+    }
+
+    /// The index of the run that saw a URL first, if a run did so at `added`: it began before.
+    fn first_since(&self, added: Option<Timestamp>) -> u32 {
+        let until = added.map_or(0, |added| self.runs.partition_point(|run| run.at <= added));
+        u32::try_from(until.saturating_sub(1)).unwrap_or(u32::MAX)
+    }
+
+    /// The latest run.
+    pub(super) fn last_run(&self) -> Option<RunSummary> {
+        self.runs.last().map(|run| self.summary(run))
+    }
+
+    /// The latest run over everything.
+    pub(super) fn last_complete(&self) -> Option<RunSummary> {
+        let mut runs = self.runs.iter().rev();
+        let run = runs.find(|run| self.is_complete(run))?;
+        Some(self.summary(run))
+    }
+
+    /// The runs after the latest one over everything; of several with one selection, the latest.
+    pub(super) fn since_complete(&self) -> Vec<RunSummary> {
+        let later = self.runs.iter().rev();
+        let later = later.take_while(|run| !self.is_complete(run));
+        let mut known = HashSet::new();
+        let later = later.filter(|run| known.insert(run.selection));
+        let mut later: Vec<_> = later.map(|run| self.summary(run)).collect();
+        later.reverse();
+        later
+    }
+
+    fn is_complete(&self, run: &Run) -> bool {
+        self.selections[run.selection as usize].selection.is_none()
+    }
+
+    fn summary(&self, run: &Run) -> RunSummary {
+        let selection = &self.selections[run.selection as usize].selection;
+        RunSummary {
+            id: run.id.to_string(),
+            at: run.at,
+            selection: selection.as_ref().and_then(selection_text),
+            due: run.due,
+            ok: run.ok,
+            inconclusive: run.inconclusive,
+        }
+    }
+
+    /// The starts of all runs, oldest first.
+    pub(super) fn starts(&self) -> impl DoubleEndedIterator<Item = Timestamp> {
+        self.runs.iter().map(|run| run.at)
+    }
+
+    /// The different selections of the runs.
+    pub(super) fn selections(&self) -> &[SelectionRuns] {
+        &self.selections
+    }
+
+    /// The days on which a run with this selection began.
+    pub(super) fn days_of<'a>(
+        &'a self,
+        selection: &'a SelectionRuns,
+    ) -> impl Iterator<Item = Date> {
+        let runs = selection.runs.iter();
+        runs.map(|run| super::date_of(self.runs[*run as usize].at))
+    }
+
+    /// What runs did to an incident, oldest first.
+    pub(super) fn incident(&self, id: &str) -> &[IncidentLine] {
+        self.incidents.get(id).map_or(&[], Vec::as_slice)
+    }
+
+    /// What runs did to incidents, by the id of the incident.
+    pub(super) fn incidents(&self) -> impl Iterator<Item = (&str, &[IncidentLine])> {
+        let incidents = self.incidents.iter();
+        incidents.map(|(id, lines)| (id.as_str(), lines.as_slice()))
+    }
+
+    /// The changes of the URLs that were asked for, oldest first.
+    pub(super) fn changes(&self) -> &[ChangeLine] {
+        &self.changes
+    }
+}
+
+impl SelectionRuns {
+    /// Whether the runs with the selection check this URL.
+    pub(super) fn covers(&self, url: Selected<'_>) -> bool {
+        let selection = self.selection.as_ref();
+        selection.is_none_or(|selection| selection.wants_job(url.key, url.categories))
+    }
+}

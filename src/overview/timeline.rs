@@ -1,0 +1,317 @@
+//! The events of a URL, a host or the whole database in one timeline: transitions, and commits that
+//! changed records.
+
+use std::collections::{BTreeMap, BTreeSet, HashSet};
+
+use jiff::Timestamp;
+use urldb_protocol::{ClosedBecause, Incident, LogEntry, LogEvent, Phase, State};
+
+use super::{Commits, Sources, domain_of};
+use crate::ledger::{ChangeLine, IncidentLine};
+
+/// A cause that was seen so many seconds before its incident opened was unconfirmed until then.
+const UNCONFIRMED: i64 = 60;
+
+/// What a timeline is about.
+#[derive(Debug, Clone, Copy)]
+pub enum Scope<'a> {
+    /// The whole database.
+    All,
+    /// The records of one domain file.
+    Host(&'a str),
+    /// One record.
+    Record {
+        /// The host that its domain file is named after.
+        host: &'a str,
+        /// Its `_path`.
+        path: &'a str,
+        /// Its URLs, over each scheme.
+        urls: &'a [String],
+    },
+}
+
+/// Whether the message of a notifier about a run waits to be sent.
+pub type IsWaiting<'a> = &'a dyn Fn(&str, &str) -> bool;
+
+impl Sources<'_> {
+    /// The events of the scope, the latest first. `is_waiting` says whether the message of a notifier
+    /// about a run waits to be sent.
+    pub fn timeline(
+        &self,
+        scope: Scope<'_>,
+        commits: Option<&Commits>,
+        is_waiting: IsWaiting<'_>,
+    ) -> Vec<LogEntry> {
+        let mut entries = match scope {
+            Scope::All => self.of_hosts(|_| true, is_waiting),
+            Scope::Host(host) => self.of_hosts(|known| known == host, is_waiting),
+            Scope::Record { host, urls, .. } => self.of_urls(host, urls, is_waiting),
+        };
+        if let Some(commits) = commits {
+            entries.extend(of_commits(scope, commits));
+        }
+        entries.sort_by(|a, b| {
+            (b.at, b.event, &b.host, &b.url).cmp(&(a.at, a.event, &a.host, &a.url))
+        });
+        entries
+    }
+
+    /// The events of incidents, and changes that belong to none.
+    fn of_hosts(&self, wants: impl Fn(&str) -> bool, is_waiting: IsWaiting<'_>) -> Vec<LogEntry> {
+        let mut entries = vec![];
+        let mut told = HashSet::new();
+        for (id, lines) in self.replay.incidents() {
+            let incident = self.incidents.get(id);
+            let Some(first) = lines.first() else { continue };
+            let domain = incident.map_or_else(|| first.host.clone(), domain_of);
+            told.extend(
+                lines
+                    .iter()
+                    .map(|line| (line.run.clone(), line.host.clone())),
+            );
+            if !wants(&domain) {
+                continue;
+            }
+            if let Some(incident) = incident {
+                entries.extend(unconfirmed(incident, first, &domain));
+            }
+            let mut urls = 0;
+            for line in lines {
+                if line.phase == Phase::Closed && line.because.is_none() {
+                    // Another incident has taken over its URLs.
+                    continue;
+                }
+                let mut entry = of_incident(line, &domain, incident);
+                if line.phase == Phase::Closed {
+                    // The line has the number after the run.
+                    entry.urls = urls;
+                }
+                entry.notified = notified(line, incident, is_waiting);
+                entries.push(entry);
+                urls = line.urls;
+            }
+        }
+        let without = self.replay.changes().iter().filter_map(|change| {
+            let host = host_of_url(&change.url)?;
+            let domain = self.domain_of_host(&host);
+            let is_news = change.from.is_broken() || change.to.is_broken();
+            let is_told = told.contains(&(change.run.clone(), host));
+            (is_news && !is_told && wants(&domain)).then_some((domain, change))
+        });
+        let mut groups: BTreeMap<_, Vec<&ChangeLine>> = BTreeMap::new();
+        for (domain, change) in without {
+            let key = (change.run.as_str(), domain, change.from, change.to);
+            groups.entry(key).or_default().push(change);
+        }
+        entries.extend(groups.into_iter().filter_map(|((_, domain, ..), changes)| {
+            let entry = of_change(changes.first()?, domain);
+            Some(LogEntry {
+                urls: changes.len() as u64,
+                url: entry.url.filter(|_| changes.len() == 1),
+                ..entry
+            })
+        }));
+        entries
+    }
+
+    /// The changes of the URLs of one record, and the doubts before them.
+    fn of_urls(&self, host: &str, urls: &[String], is_waiting: IsWaiting<'_>) -> Vec<LogEntry> {
+        let mut entries = vec![];
+        for url in urls {
+            let changes = self.replay.changes().iter();
+            let changes: Vec<&ChangeLine> = changes.filter(|change| change.url == *url).collect();
+            for change in &changes {
+                let mut entry = of_change(change, host.to_owned());
+                let line = self.line_of(change);
+                entry.incident = line.map(|line| line.incident.clone());
+                if let Some(line) = line {
+                    let incident = self.incidents.get(&line.incident);
+                    entry.notified = notified(line, incident, is_waiting);
+                    if line.because == Some(ClosedBecause::PromisesChanged) {
+                        entry.event = LogEvent::PromisesChanged;
+                    }
+                    if change.to.is_broken()
+                        && let Some(incident) = incident
+                    {
+                        entries.extend(unconfirmed(incident, line, host).map(|entry| LogEntry {
+                            urls: 1,
+                            url: Some(url.clone()),
+                            ..entry
+                        }));
+                    }
+                }
+                if change.to == State::Ok {
+                    let mut earlier = changes.iter().rev();
+                    let broke = earlier.find(|it| it.at < change.at && it.to.is_broken());
+                    entry.since = broke.map(|broke| broke.at);
+                }
+                entries.push(entry);
+            }
+        }
+        entries
+    }
+
+    /// What a run did to the incident of a changed URL.
+    fn line_of(&self, change: &ChangeLine) -> Option<&IncidentLine> {
+        let host = host_of_url(&change.url)?;
+        let state = if change.to.is_broken() {
+            change.to
+        } else {
+            change.from
+        };
+        let lines = self.replay.incidents().flat_map(|(_, lines)| lines);
+        let mut lines = lines.filter(|line| line.run == change.run && line.host == host);
+        lines.find(|line| line.state == state)
+    }
+
+    /// The host whose domain file has the URLs of a host, which may be an alias.
+    fn domain_of_host(&self, host: &str) -> String {
+        let mut files = self.files.iter().map(|path| urldb_format::host_of(path));
+        if files.any(|known| known == host) {
+            return host.to_owned();
+        }
+        let incident = self.incidents.values().find(|it| it.host == host);
+        incident.map_or_else(|| host.to_owned(), domain_of)
+    }
+}
+
+/// What notifiers have told about it. A message that waits to be sent was not told yet.
+fn notified(
+    line: &IncidentLine,
+    incident: Option<&Incident>,
+    is_waiting: IsWaiting<'_>,
+) -> Vec<String> {
+    let verb = match line.phase {
+        Phase::Opened => "opened",
+        Phase::Closed => "closed",
+        _ => return vec![],
+    };
+    let Some(incident) = incident.filter(|incident| !incident.silent) else {
+        return vec![];
+    };
+    let threads = incident.threads.iter();
+    let told = threads.filter(|(notifier, _)| !is_waiting(notifier, &line.run));
+    let (mut mail, mut issues) = (None, BTreeSet::new());
+    for (_, facts) in told {
+        if let Some(number) = facts.get("issue") {
+            issues.insert(format!("issue #{number} {verb}"));
+        } else if facts.contains_key("message-id") {
+            mail = Some("mail sent".to_owned());
+        }
+    }
+    mail.into_iter().chain(issues).collect()
+}
+
+fn host_of_url(url: &str) -> Option<String> {
+    let url = url::Url::parse(url).ok()?;
+    url.host_str().map(str::to_owned)
+}
+
+/// The first sight of a cause, if it was not believed at once.
+fn unconfirmed(incident: &Incident, opened: &IncidentLine, host: &str) -> Option<LogEntry> {
+    let begun = incident.opened.unwrap_or(opened.at);
+    let is_earlier = begun.duration_since(incident.since).as_secs() >= UNCONFIRMED;
+    (is_earlier && opened.phase == Phase::Opened).then(|| LogEntry {
+        state: Some(incident.state),
+        reason: incident.reason.clone(),
+        urls: opened.urls,
+        url: only_url(incident),
+        incident: Some(incident.id.clone()),
+        ..entry(incident.since, LogEvent::Unconfirmed, host.to_owned())
+    })
+}
+
+fn of_incident(line: &IncidentLine, host: &str, incident: Option<&Incident>) -> LogEntry {
+    let event = match (line.phase, line.because) {
+        (Phase::Closed, Some(ClosedBecause::PromisesChanged)) => LogEvent::PromisesChanged,
+        (Phase::Closed, _) => LogEvent::Recovered,
+        (Phase::Grown, _) => LogEvent::Grown,
+        (Phase::Shrunk, _) => LogEvent::Shrunk,
+        _ => LogEvent::Broken,
+    };
+    LogEntry {
+        urls: line.urls,
+        url: incident.filter(|_| line.urls <= 1).and_then(only_url),
+        from: (line.phase == Phase::Closed).then_some(line.state),
+        state: Some(match event {
+            LogEvent::Recovered => State::Ok,
+            _ => line.state,
+        }),
+        reason: line.reason.clone().or_else(|| incident?.reason.clone()),
+        since: incident
+            .filter(|_| line.phase == Phase::Closed)
+            .map(|it| it.since),
+        run: Some(line.run.clone()),
+        incident: Some(line.incident.clone()),
+        ..entry(line.at, event, host.to_owned())
+    }
+}
+
+fn of_change(change: &ChangeLine, host: String) -> LogEntry {
+    let event = if change.to.is_broken() {
+        LogEvent::Broken
+    } else if change.to == State::Ok {
+        LogEvent::Recovered
+    } else {
+        LogEvent::Unconfirmed
+    };
+    LogEntry {
+        urls: 1,
+        url: Some(change.url.clone()),
+        from: Some(change.from),
+        state: Some(change.to),
+        run: Some(change.run.clone()),
+        ..entry(change.at, event, host)
+    }
+}
+
+fn of_commits(scope: Scope<'_>, commits: &Commits) -> Vec<LogEntry> {
+    let of_host = |host: &str| {
+        let changes = commits.of_host(host);
+        let entries = changes.map(|(at, commit)| LogEntry {
+            urls: commit.added + commit.changed + commit.removed,
+            commit: Some(commit),
+            ..entry(at, LogEvent::Commit, host.to_owned())
+        });
+        entries.collect::<Vec<_>>()
+    };
+    match scope {
+        Scope::All => commits.hosts().flat_map(of_host).collect(),
+        Scope::Host(host) => of_host(host),
+        Scope::Record { host, path, urls } => {
+            let changes = commits.of_record(host, path);
+            let entries = changes.map(|(at, commit)| LogEntry {
+                urls: urls.len() as u64,
+                url: urls.first().filter(|_| urls.len() == 1).cloned(),
+                commit: Some(commit),
+                ..entry(at, LogEvent::Commit, host.to_owned())
+            });
+            entries.collect()
+        }
+    }
+}
+
+fn only_url(incident: &Incident) -> Option<String> {
+    match incident.urls.as_slice() {
+        [only] => Some(only.url.clone()),
+        _ => None,
+    }
+}
+
+fn entry(at: Timestamp, event: LogEvent, host: String) -> LogEntry {
+    LogEntry {
+        at,
+        event,
+        host,
+        urls: 0,
+        url: None,
+        from: None,
+        state: None,
+        reason: None,
+        since: None,
+        run: None,
+        incident: None,
+        notified: vec![],
+        commit: None,
+    }
+}
