@@ -361,9 +361,10 @@ impl Page<'_> {
             }
             (Some(last), None) => format!("Last checked: {}, but not every URL.", self.ago(last)),
         };
-        let log = command_line(&["urldb", "log", &host.host]);
-        let log = log.map_or_else(String::new, |log| format!(" Its history: {log}."));
-        self.wrapped(&Text::from(checked).own(log), 0);
+        self.wrapped(&Text::from(checked), 0);
+        if let Some(log) = command_line(&["urldb", "log", &host.host]) {
+            self.push(format!("Its history: {log}"));
+        }
     }
 
     fn record(&mut self, urls: &[UrlOverview]) {
@@ -497,6 +498,10 @@ impl Page<'_> {
                 is_shown
             })
             .collect();
+        let names = shown
+            .iter()
+            .map(|host| Text::new().code(&host.host).plain());
+        let names: Vec<String> = names.collect();
         let width = |of: &dyn Fn(&HostOverview) -> usize, least: usize| {
             shown
                 .iter()
@@ -505,7 +510,8 @@ impl Page<'_> {
                 .unwrap_or_default()
                 .max(least)
         };
-        let name = width(&|host| columns(&host.host), 4);
+        let name = names.iter().map(|name| columns(name)).max();
+        let name = name.unwrap_or_default().max(4);
         let urls = width(&|host| number(host.urls).len(), 5);
         let broken = width(&|host| number(host.affected).len(), 6);
         self.gap();
@@ -514,14 +520,13 @@ impl Page<'_> {
             "host", "URLs", "broken"
         );
         self.push(paint(DIM, &header));
-        for host in &shown {
+        for (host, host_name) in shown.iter().zip(&names) {
             let affected = match host.affected {
                 0 => format!("{:>broken$}", "-"),
                 affected => paint(style(Tone::Bad), &format!("{:>broken$}", number(affected))),
             };
             let line = format!(
-                "{:name$}  {:>urls$}  {affected}  {}",
-                host.host,
+                "{host_name:name$}  {:>urls$}  {affected}  {}",
                 number(host.urls),
                 plain(&compared(host))
             );

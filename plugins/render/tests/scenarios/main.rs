@@ -4,6 +4,7 @@
 //! docs/messages.md lists the differences.
 
 mod data;
+mod overview;
 
 use std::fs;
 use std::path::{Path, PathBuf};
