@@ -18,7 +18,8 @@ use crate::git::{GitEnv, LogPart, LoggedCommit, Repository};
 /// The commits that changed records.
 #[derive(Debug, Default)]
 pub struct Commits {
-    commits: Vec<LoggedCommit>,
+    /// Oldest first.
+    all: Vec<LoggedCommit>,
     /// By the host of the domain file, oldest first.
     files: BTreeMap<String, Vec<FileChange>>,
     /// By host and path, oldest first: indexes of commits, and what they did.
@@ -124,7 +125,7 @@ impl Commits {
     }
 
     fn info(&self, index: u32) -> Option<(Timestamp, CommitInfo)> {
-        let commit = self.commits.get(index as usize)?;
+        let commit = self.all.get(index as usize)?;
         let info = CommitInfo {
             id: commit.id.clone(),
             author: sanitize(&commit.author).into_owned(),
@@ -200,7 +201,7 @@ impl Reading {
         match part {
             LogPart::Commit(commit) => {
                 self.end_file();
-                self.commits.commits.push(commit);
+                self.commits.all.push(commit);
             }
             LogPart::File(path) => self.begin_file(&path, folder),
             LogPart::Hunk {
@@ -239,7 +240,7 @@ impl Reading {
         let Some(file) = self.files.get(&edited.host).filter(|file| !file.is_lost) else {
             return;
         };
-        let commit = u32::try_from(self.commits.commits.len()).unwrap_or(u32::MAX);
+        let commit = u32::try_from(self.commits.all.len()).unwrap_or(u32::MAX);
         let commit = commit.saturating_sub(1);
         let mut sum = FileChange {
             commit,

@@ -433,10 +433,14 @@ fn expiry(
     let CertificateDates {
         not_after, issuer, ..
     } = certificate;
-    let mut message = format!("the certificate of {} expires at {not_after}", host.host);
-    if !issuer.is_empty() {
-        message += &format!("; its issuer is {issuer}");
-    }
+    let issuer = match issuer.as_str() {
+        "" => String::new(),
+        issuer => format!("; its issuer is {issuer}"),
+    };
+    let message = format!(
+        "the certificate of {} expires at {not_after}{issuer}",
+        host.host
+    );
     finding(
         Warning::CertificateExpiresSoon,
         message,

@@ -1,5 +1,7 @@
 //! The timeline of a URL, a host or the whole database, for a terminal.
 
+use std::fmt::Write;
+
 use urldb_protocol::{CommitInfo, Evidence, Incident, LogEntry, LogEvent, State};
 
 use crate::layout::{columns, wrap};
@@ -40,9 +42,10 @@ pub fn log<'a>(
             Some(tone) => paint(style(tone), &event),
             None => paint(DIM, &event),
         };
-        text += &format!("{at}  {event}  {}\n", lines.next().unwrap_or_default());
+        let first = lines.next().unwrap_or_default();
+        let _ = writeln!(text, "{at}  {event}  {first}");
         for line in lines {
-            text += &format!("{:indent$}{line}\n", "");
+            let _ = writeln!(text, "{:indent$}{line}", "");
         }
     }
     if entries.is_empty() {

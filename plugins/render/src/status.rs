@@ -556,9 +556,10 @@ impl Page<'_> {
         for (index, run) in later.iter().skip(skipped).enumerate() {
             let same_day = overview.last_complete.as_ref();
             let same_day = same_day.is_some_and(|complete| day(complete.at) == day(run.at));
-            let at = match same_day {
-                true => run.at.strftime("%H:%M\u{a0}UTC").to_string(),
-                false => moment(run.at),
+            let at = if same_day {
+                run.at.strftime("%H:%M\u{a0}UTC").to_string()
+            } else {
+                moment(run.at)
             };
             let begin = if index == 0 { " Since then: " } else { "; " };
             let part = run.selection.as_deref().map_or_else(Text::new, selection);
