@@ -49,6 +49,7 @@ fn answer(url: &str, status: u16, headers: &[(&str, &[u8])], page: &[u8]) -> Obs
         sent: Sent::default(),
         beginning: Beginning::default(),
         version: "HTTP/1.1",
+        protocols: vec!["http/1.1"],
         status,
         reason_phrase: String::new(),
         headers: headers
