@@ -5,13 +5,15 @@
 //! domain file is: the caller of [`pre_commit()`] says which files are
 //! checked, and checks their bytes.
 //!
-//! Reading goes through libgit2, which needs no process. The `git` executable
+//! Reading goes through libgit2, which needs no process, and through a reader of
+//! the index that looks only at the folders in question. The `git` executable
 //! answers where libgit2 cannot: SHA-256, reftable, split and sparse indexes,
 //! and an environment that redirects more than the index. Only git writes the
 //! index, since only git knows every index format.
 //!
 //! - [`env`](mod@env): the variables by which git tells a hook where it is.
 //! - `command`: runs the executable; `paths`: paths for git and for people.
+//! - `index_file`: the entries of folders in the index, and its cached trees.
 //! - [`repository`]: the folders of a repository, and its blobs.
 //! - [`staged`]: the files that the next commit would change.
 //! - [`changed`]: the files that differ between two states.
@@ -27,6 +29,7 @@ pub mod changed;
 mod command;
 pub mod commit;
 pub mod env;
+mod index_file;
 pub mod install;
 pub mod log;
 pub mod merge_driver;

@@ -4,9 +4,10 @@ use std::collections::BTreeMap;
 use std::path::{Path, PathBuf};
 
 use anyhow::{Context, Result};
-use git2::{ErrorCode, IndexEntry, IndexEntryExtendedFlag, IndexEntryFlag, ObjectType, Tree};
+use git2::{ErrorCode, ObjectType, Oid, Tree};
 
 use super::command::{CommandResult, output, run};
+use super::index_file::{CachedTree, IndexFile};
 use super::paths;
 use super::repository::{Repository, line};
 
@@ -61,7 +62,8 @@ impl Repository {
     pub fn staged(&self, dirs: &[&Path]) -> Result<Vec<StagedFile>> {
         let dirs: Vec<_> = dirs.iter().map(|dir| paths::to_bytes(dir)).collect();
         if let Some(lib) = self.lib()
-            && let Ok(staged) = self.staged_by_lib(lib, &dirs)
+            && let Some(index) = IndexFile::read(&self.index_file())
+            && let Some(staged) = self.staged_by_lib(lib, &index, &dirs)
         {
             return Ok(staged);
         }
@@ -120,18 +122,26 @@ impl Repository {
         self.common_dir().join("shallow").exists()
     }
 
+    /// `None` if libgit2 or the reader of the index fails.
     fn staged_by_lib(
         &self,
         lib: &git2::Repository,
+        index: &IndexFile,
         dirs: &[Vec<u8>],
-    ) -> Result<Vec<StagedFile>, git2::Error> {
-        let base = self.base_by_lib(lib)?;
-        let index = git2::Index::open(&self.index_file())?;
-        let staged: Result<Vec<_>, _> = dirs
-            .iter()
-            .map(|dir| staged_in(lib, &index, base.as_ref(), dir))
-            .collect();
-        Ok(staged?.concat())
+    ) -> Option<Vec<StagedFile>> {
+        let base = self.base_by_lib(lib).ok()?;
+        let mut staged = Vec::new();
+        for dir in dirs {
+            let base = match &base {
+                Some(base) => folder_in(base, dir).ok()?,
+                None => None,
+            };
+            // Git caches the trees of all folders before it starts the hook of a commit.
+            if index.cached_tree(dir) != CachedTree::Known(base) {
+                staged.extend(staged_in(lib, index, base, dir)?);
+            }
+        }
+        Some(staged)
     }
 
     /// The tree of the base; `None` without a base.
@@ -224,78 +234,53 @@ fn parse_change(change: &[u8], path: &[u8]) -> Option<StagedFile> {
     })
 }
 
+/// The staged files in a folder whose tree in the base is `base`.
 fn staged_in(
     lib: &git2::Repository,
-    index: &git2::Index,
-    base: Option<&Tree<'_>>,
+    index: &IndexFile,
+    base: Option<Oid>,
     dir: &[u8],
-) -> Result<Vec<StagedFile>, git2::Error> {
-    let base = match base {
-        Some(base) => folder_in(lib, base, dir)?,
-        None => None,
-    };
-    let mut staged = BTreeMap::new();
-    for entry in entries_below(index, dir)? {
-        let intended = entry.flags_extended & IndexEntryExtendedFlag::INTENT_TO_ADD.bits() != 0;
-        if intended || !is_child(&entry.path, dir) {
-            continue;
-        }
-        let name = &entry.path[if dir.is_empty() { 0 } else { dir.len() + 1 }..];
-        let unmerged = entry.flags & INDEX_STAGE != 0;
-        let known = base.as_ref().and_then(|tree| tree.get_name_bytes(name));
-        let same = known
-            .is_some_and(|k| k.id() == entry.id && k.filemode_raw().cast_unsigned() == entry.mode);
-        if unmerged || !same {
-            let change = StagedFile {
-                path: paths::from_bytes(&entry.path),
-                id: entry.id.to_string(),
-                mode: if unmerged { 0 } else { entry.mode },
-                skips_work_tree: entry.flags_extended
-                    & IndexEntryExtendedFlag::SKIP_WORKTREE.bits()
-                    != 0,
-                is_assumed_unchanged: entry.flags & IndexEntryFlag::VALID.bits() != 0,
-            };
-            staged.insert(entry.path, change);
-        }
-    }
-    Ok(staged.into_values().collect())
-}
-
-/// The entries of the index below the folder `dir`. They stand together, since the index is sorted: in a
-/// large repository, few others are looked at.
-fn entries_below<'i>(
-    index: &'i git2::Index,
-    dir: &[u8],
-) -> Result<impl Iterator<Item = IndexEntry> + use<'i>, git2::Error> {
+) -> Option<Vec<StagedFile>> {
+    // The tree is only compared, and git does not verify the objects that it compares either.
+    git2::opts::strict_hash_verification(false);
+    let base = base.map(|id| lib.find_tree(id)).transpose();
+    git2::opts::strict_hash_verification(true);
+    let base = base.ok()?;
     let prefix = if dir.is_empty() {
         vec![]
     } else {
         [dir, b"/"].concat()
     };
-    let first = match index.find_prefix(&*prefix) {
-        _ if prefix.is_empty() => 0,
-        Ok(first) => first,
-        Err(error) if error.code() == ErrorCode::NotFound => index.len(),
-        Err(error) => return Err(error),
-    };
-    let entries = (first..).map_while(|number| index.get(number));
-    Ok(entries.take_while(move |entry| entry.path.starts_with(&prefix)))
+    let mut staged = BTreeMap::new();
+    for entry in index.entries_below(&prefix)? {
+        if entry.is_intended() || !is_child(&entry.path, dir) {
+            continue;
+        }
+        let name = &entry.path[prefix.len()..];
+        let known = base.as_ref().and_then(|tree| tree.get_name_bytes(name));
+        let same = known
+            .is_some_and(|k| k.id() == entry.id && k.filemode_raw().cast_unsigned() == entry.mode);
+        if entry.is_unmerged() || !same {
+            let change = StagedFile {
+                path: paths::from_bytes(&entry.path),
+                id: entry.id.to_string(),
+                mode: if entry.is_unmerged() { 0 } else { entry.mode },
+                skips_work_tree: entry.skips_work_tree(),
+                is_assumed_unchanged: entry.is_assumed_unchanged(),
+            };
+            staged.insert(entry.path, change);
+        }
+    }
+    Some(staged.into_values().collect())
 }
 
-/// The bits of an index entry's flags that hold git's stage number: 0 without a conflict.
-const INDEX_STAGE: u16 = 0x3000;
-
-/// The folder `dir` in a tree.
-fn folder_in<'r>(
-    lib: &'r git2::Repository,
-    tree: &Tree<'_>,
-    dir: &[u8],
-) -> Result<Option<Tree<'r>>, git2::Error> {
+/// The id of the folder `dir` in a tree.
+fn folder_in(tree: &Tree<'_>, dir: &[u8]) -> Result<Option<Oid>, git2::Error> {
     if dir.is_empty() {
-        return lib.find_tree(tree.id()).map(Some);
+        return Ok(Some(tree.id()));
     }
     match tree.get_path(&paths::from_bytes(dir)) {
-        Ok(entry) if entry.kind() == Some(ObjectType::Tree) => lib.find_tree(entry.id()).map(Some),
+        Ok(entry) if entry.kind() == Some(ObjectType::Tree) => Ok(Some(entry.id())),
         Ok(_) => Ok(None),
         Err(error) if error.code() == ErrorCode::NotFound => Ok(None),
         Err(error) => Err(error),
