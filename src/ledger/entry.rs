@@ -79,14 +79,9 @@ pub struct Capture {
 }
 
 impl Entry {
+    /// The document of the ledger file; [`Content::to_mapping`] has the content.
     pub(super) fn to_mapping(&self, key: &JobKey) -> Mapping {
-        let mut mapping = Mapping::new();
-        mapping.insert("_path", key.path.as_str());
-        put(&mut mapping, "request", key.request.as_deref());
-        put(&mut mapping, "alias", key.alias.as_deref());
-        if key.scheme == Scheme::Https {
-            mapping.insert("scheme", "https");
-        }
+        let mut mapping = identity(key);
         put_time(&mut mapping, "added", self.added);
         put_time(&mut mapping, "updated", self.updated);
         put_time(&mut mapping, "intermittent", self.intermittent);
@@ -108,19 +103,6 @@ impl Entry {
                 mapping.insert("pending-other-count", u64::from(other.count));
             }
         }
-        if let Some(content) = &self.content {
-            mapping.insert("digest", content.digest.as_str());
-            put(&mut mapping, "etag", content.etag.as_deref());
-            put(
-                &mut mapping,
-                "last-modified",
-                content.last_modified.as_deref(),
-            );
-            put(&mut mapping, "redirects", content.redirects.as_deref());
-            if let Some(capture) = &content.capture {
-                mapping.insert("capture", capture.to_mapping());
-            }
-        }
         if let Some(bad) = &self.bad_response {
             mapping.insert("bad-response", bad.digest.as_str());
             mapping.insert("bad-response-count", bad.count);
@@ -129,33 +111,16 @@ impl Entry {
         mapping
     }
 
+    /// Reads a document of a ledger file. Those of older versions have the content too.
     pub(super) fn from_mapping(domain: &str, mapping: &Mapping) -> anyhow::Result<(JobKey, Self)> {
-        let key = JobKey {
-            domain: domain.to_owned(),
-            path: needed(mapping, "_path")?,
-            request: text(mapping, "request"),
-            alias: text(mapping, "alias"),
-            scheme: match text(mapping, "scheme").as_deref() {
-                Some("https") => Scheme::Https,
-                _ => Scheme::Http,
-            },
-        };
+        let key = key_of(domain, mapping)?;
         let url_status = UrlStatus {
             state: needed(mapping, "state")?.parse()?,
             since: timestamp(mapping, "since")?,
             reason: text(mapping, "reason"),
             pending: pending(mapping)?,
         };
-        let content = text(mapping, "digest").map(|digest| Content {
-            digest,
-            etag: text(mapping, "etag"),
-            last_modified: text(mapping, "last-modified"),
-            redirects: text(mapping, "redirects"),
-            capture: mapping
-                .get("capture")
-                .and_then(Value::as_map)
-                .and_then(Capture::from_mapping),
-        });
+        let content = Content::from_mapping(mapping);
         let bad_response = text(mapping, "bad-response").map(|digest| BadResponse {
             digest,
             count: count(mapping, "bad-response-count").into(),
@@ -181,6 +146,34 @@ impl Entry {
     }
 }
 
+impl Content {
+    /// The document of the file of captures.
+    pub(super) fn to_mapping(&self, key: &JobKey) -> Mapping {
+        let mut mapping = identity(key);
+        mapping.insert("digest", self.digest.as_str());
+        put(&mut mapping, "etag", self.etag.as_deref());
+        put(&mut mapping, "last-modified", self.last_modified.as_deref());
+        put(&mut mapping, "redirects", self.redirects.as_deref());
+        if let Some(capture) = &self.capture {
+            mapping.insert("capture", capture.to_mapping());
+        }
+        mapping
+    }
+
+    pub(super) fn from_mapping(mapping: &Mapping) -> Option<Self> {
+        Some(Self {
+            digest: text(mapping, "digest")?,
+            etag: text(mapping, "etag"),
+            last_modified: text(mapping, "last-modified"),
+            redirects: text(mapping, "redirects"),
+            capture: mapping
+                .get("capture")
+                .and_then(Value::as_map)
+                .and_then(Capture::from_mapping),
+        })
+    }
+}
+
 impl Capture {
     fn to_mapping(&self) -> Mapping {
         let mut mapping = Mapping::new();
@@ -201,6 +194,32 @@ impl Capture {
             digest: text(mapping, "digest"),
         })
     }
+}
+
+/// The keys that identify a job in the files of its domain.
+fn identity(key: &JobKey) -> Mapping {
+    let mut mapping = Mapping::new();
+    mapping.insert("_path", key.path.as_str());
+    put(&mut mapping, "request", key.request.as_deref());
+    put(&mut mapping, "alias", key.alias.as_deref());
+    if key.scheme == Scheme::Https {
+        mapping.insert("scheme", "https");
+    }
+    mapping
+}
+
+/// The job that a document is about.
+pub(super) fn key_of(domain: &str, mapping: &Mapping) -> anyhow::Result<JobKey> {
+    Ok(JobKey {
+        domain: domain.to_owned(),
+        path: needed(mapping, "_path")?,
+        request: text(mapping, "request"),
+        alias: text(mapping, "alias"),
+        scheme: match text(mapping, "scheme").as_deref() {
+            Some("https") => Scheme::Https,
+            _ => Scheme::Http,
+        },
+    })
 }
 
 /// The dates of a certificate, in the metadata.

@@ -160,9 +160,12 @@ fn merge_document([base, ours, theirs]: [Option<&Mapping>; 3], is_entry: bool) -
 /// Compares two versions of a document by when a run last changed them. Versions without `updated`
 /// compare by their latest other time, then by the runs of their doubt, and at last by their bytes.
 fn compare(a: &Mapping, b: &Mapping) -> Ordering {
-    let last = |mapping| {
+    let last = |mapping: &Mapping| {
         let times = ["since", "pending-since", "opened", "closed"];
-        times.iter().map(|key| moment(mapping, key)).max()
+        let captured = mapping.get("capture").and_then(Value::as_map);
+        let captured = captured.and_then(|capture| moment(capture, "date"));
+        let times = times.iter().map(|key| moment(mapping, key));
+        times.chain([captured]).max()
     };
     let updated = (moment(a, "updated"), moment(b, "updated"));
     let by_update = if let (Some(a), Some(b)) = updated {
@@ -264,6 +267,17 @@ mod tests {
         assert_eq!(merged(&base, &doubt, &more), more);
         let (one, two) = (base.replace(":1", ":3"), base.replace(":1", ":4"));
         assert_eq!(merged(&base, &one, &two), two);
+    }
+
+    #[test]
+    fn of_two_captures_the_later_one_counts() {
+        let captured = |digest, day: u8| {
+            let date = format!("capture:\n  date: '2026-11-{day:02}T00:00:00Z'\n");
+            file(&[format!("---\n_path: /a\n{date}digest: sha256:{digest}\n")])
+        };
+        let base = captured(5, 1);
+        let (ours, theirs) = (captured(1, 3), captured(9, 2));
+        assert_eq!(merged(&base, &ours, &theirs), ours);
     }
 
     #[test]

@@ -207,6 +207,7 @@ fn remove_strays(config: &Config, outbox: &Outbox, ledger_folder: &Path) {
     let mut folders = notify::folders(config, outbox);
     folders.push(ledger_folder.to_owned());
     folders.push(Incidents::folder(ledger_folder));
+    folders.push(ledger::captures_folder(ledger_folder));
     for folder in folders {
         // A file that cannot be removed, or a folder that does not exist yet, is no obstacle.
         let _ = urldb_files::remove_stray_files(&folder);

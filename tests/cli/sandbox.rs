@@ -233,6 +233,14 @@ impl Sandbox {
         mails
     }
 
+    /// What the ledger knows of archived content.
+    pub(crate) fn captures(&self) -> String {
+        let files = self.files("status/captures", ".yaml").into_iter();
+        files
+            .map(|file| fs::read_to_string(file).unwrap())
+            .collect()
+    }
+
     /// The lines of the ledger's history, month by month.
     pub(crate) fn history(&self) -> Vec<serde_json::Value> {
         let months = self.files("status/history", ".jsonl").into_iter();
