@@ -25,6 +25,15 @@ fn repository(config: &str) -> Repository {
     repository
 }
 
+/// The names of files, with `MONTH` in place of the month of the history.
+fn with_any_month(files: &[String]) -> Vec<String> {
+    let name = |file: &String| match file.split_once("history/") {
+        Some((folder, _)) => format!("{folder}history/MONTH.jsonl"),
+        None => file.clone(),
+    };
+    files.iter().map(name).collect()
+}
+
 impl Repository {
     /// urldb, which finds itself on the PATH: hooks need it.
     fn urldb(&self, arguments: &[&str]) -> Ran {
@@ -428,10 +437,12 @@ fn a_run_commits_the_ledger_and_a_tracked_archive() {
     ran.json();
     let (subject, files) = repository.last();
     assert!(subject.starts_with("Record the run of 20"), "{subject}");
-    assert_eq!(
-        files,
-        ["A status/example.test.yaml", "A status/history.jsonl"]
-    );
+    let expected = [
+        "A status/captures/example.test-9b263fbc.yaml",
+        "A status/example.test.yaml",
+        "A status/history/MONTH.jsonl",
+    ];
+    assert_eq!(with_any_month(&files), expected);
     assert!(repository.status().contains("A  notes.txt\n"));
     assert!(repository.status().contains("?? status/notes.txt\n"));
     assert!(repository.status().contains("?? archive/"));
@@ -451,8 +462,11 @@ fn a_run_commits_the_ledger_and_a_tracked_archive() {
         files.contains(&"M archive/index.cdxj".to_owned()),
         "{files:?}"
     );
+    let months = with_any_month(&files);
     assert!(
-        files.contains(&"M status/history.jsonl".to_owned()),
+        months
+            .iter()
+            .any(|file| file.ends_with("history/MONTH.jsonl")),
         "{files:?}"
     );
     assert!(!files.iter().any(|file| file.contains("/.")), "{files:?}");
@@ -486,5 +500,11 @@ fn a_ledger_on_a_branch_of_its_own_is_committed_there() {
         .complains(&["committed"]);
     assert_eq!(repository.head(), before);
     let files = repository.git(&["ls-tree", "--name-only", "-r", "ledger"]);
-    assert_eq!(files, "example.test.yaml\nhistory.jsonl\n");
+    let files: Vec<String> = files.lines().map(str::to_owned).collect();
+    let expected = [
+        "captures/example.test-9b263fbc.yaml",
+        "example.test.yaml",
+        "history/MONTH.jsonl",
+    ];
+    assert_eq!(with_any_month(&files), expected);
 }

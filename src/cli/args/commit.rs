@@ -122,7 +122,7 @@ impl PlannedRunCommit {
             return Ok(None);
         };
         anyhow::ensure!(
-            !commit.repository.ignores(&ledger.join("history.jsonl"))?,
+            !commit.repository.ignores(&ledger.join("history"))?,
             "--commit: git ignores {}; remove the folder from .gitignore",
             context.shown(&ledger)
         );
