@@ -4,6 +4,7 @@ Every server and process is a context manager, so that a script which fails leav
 """
 
 import contextlib
+import gzip
 import json
 import os
 import socket
@@ -56,6 +57,29 @@ def results(*arguments, cwd, expect):
     """The `results` of `urldb check --format json`, by URL."""
     report = json.loads(urldb("check", "--format", "json", *arguments, cwd=cwd, expect=expect).stdout)
     return {result["url"]: result for result in report["results"]}
+
+
+def index_lines(archive):
+    """The lines of an archive's index, in order and each once, from its compressed segments."""
+    lines = set()
+    for segment in (archive / "index").glob("*.cdxj.gz"):
+        own = gzip.decompress(segment.read_bytes()).decode("ascii").splitlines()
+        check(own == sorted(set(own)), f"{segment.name} is out of order")
+        lines.update(own)
+    return sorted(lines)
+
+
+def index_entries(archive):
+    """What the index says: key, timestamp and fields of each line."""
+    rows = (line.split(" ", 2) for line in index_lines(archive))
+    return [(key, timestamp, json.loads(fields)) for key, timestamp, fields in rows]
+
+
+def configure_pywb(archive):
+    """Makes pywb replay an archive, by its index, as the collection `urldb`."""
+    Path("config.yaml").write_text(
+        f"collections:\n  urldb:\n    index_paths: {archive}/index/\n    archive_paths: {archive}/\n"
+    )
 
 
 def free_port():

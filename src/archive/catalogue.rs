@@ -17,7 +17,6 @@ const DAMAGED: &str = "the index is damaged; `urldb archive index` makes it anew
 #[derive(Debug)]
 pub struct Catalogue {
     pub(super) files: ArchiveFiles,
-    index: PathBuf,
     /// The index, opened by the first lookup.
     opened: RefCell<Option<CdxjIndex>>,
 }
@@ -62,8 +61,8 @@ impl Catalogue {
     /// # Errors
     /// When the archive has no index; the message says how to make one.
     pub fn open(files: ArchiveFiles) -> anyhow::Result<Self> {
+        files.require_index()?;
         Ok(Self {
-            index: files.index()?,
             files,
             opened: RefCell::default(),
         })
@@ -76,7 +75,7 @@ impl Catalogue {
 
     /// All lines of the index, sorted by key and time.
     pub fn lines(&self) -> anyhow::Result<impl Iterator<Item = anyhow::Result<CdxjLine>> + use<>> {
-        let lines = CdxjIndex::open(&self.index)?.into_lines()?;
+        let lines = self.open_index()?.into_lines().context(DAMAGED)?;
         Ok(lines.map(|line| line.context(DAMAGED)))
     }
 
@@ -111,7 +110,7 @@ impl Catalogue {
     /// The lines under one key of the index, oldest first.
     pub(super) fn lines_at(&self, key: &str) -> anyhow::Result<Vec<CdxjLine>> {
         self.with_index(|index| {
-            let found = index.captures(key)?;
+            let found = index.captures(key).context(DAMAGED)?;
             found.collect::<Result<_, _>>().context(DAMAGED)
         })
     }
@@ -130,7 +129,19 @@ impl Catalogue {
         let mut opened = self.opened.borrow_mut();
         work(match opened.as_mut() {
             Some(index) => index,
-            None => opened.insert(CdxjIndex::open(&self.index)?),
+            None => opened.insert(self.open_index()?),
+        })
+    }
+
+    fn open_index(&self) -> anyhow::Result<CdxjIndex> {
+        CdxjIndex::open(&self.files).map_err(|error| {
+            let is_damaged = error.is_damaged_index();
+            let error = anyhow::Error::new(error);
+            if is_damaged {
+                error.context(DAMAGED)
+            } else {
+                error
+            }
         })
     }
 
@@ -164,7 +175,8 @@ impl Catalogue {
         let path = key.split('?').next().unwrap_or_default();
         self.with_index(|index| {
             let mut lines = vec![];
-            for line in index.lines_with_prefix(&format!("{path}?"))? {
+            let found = index.lines_with_prefix(&format!("{path}?"));
+            for line in found.context(DAMAGED)? {
                 let line = line.context(DAMAGED)?;
                 if line.request.is_some() && urldb_canon::surt(&line.url) == key {
                     lines.push(line);

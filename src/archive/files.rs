@@ -5,11 +5,11 @@ use std::io::{self, Read, Seek, SeekFrom};
 use std::path::{Component, Path, PathBuf};
 
 use anyhow::Context;
-use urldb_warc::{
-    ArchiveInput, FileSource, INDEX_FILE_NAME, Reader, is_archive_name, is_unread_name,
-};
+use urldb_warc::{ArchiveInput, CdxjIndex, FileSource, Reader, is_archive_name, is_unread_name};
 
 use crate::config::Config;
+
+const CANNOT_LIST: &str = "cannot list the files of the archive";
 
 /// The finished files of the archive of a repository.
 #[derive(Debug, Clone)]
@@ -49,18 +49,25 @@ impl ArchiveFiles {
         &self.folder
     }
 
-    /// The index.
+    /// Whether the archive has an index.
     ///
     /// # Errors
-    /// When the archive has none; the message says how to make one.
-    pub fn index(&self) -> anyhow::Result<PathBuf> {
-        let index = self.folder.join(INDEX_FILE_NAME);
+    /// When the files cannot be listed.
+    pub fn has_index(&self) -> anyhow::Result<bool> {
+        CdxjIndex::exists(self).context(CANNOT_LIST)
+    }
+
+    /// An error if the archive has no index; the message says how to make one.
+    ///
+    /// # Errors
+    /// As said, and when the files cannot be listed.
+    pub fn require_index(&self) -> anyhow::Result<()> {
         anyhow::ensure!(
-            index.is_file(),
-            "the archive at {} has no {INDEX_FILE_NAME}; `urldb archive index` makes one of its files",
+            self.has_index()?,
+            "the archive at {} has no index; `urldb archive index` makes one of its files",
             self.folder.display()
         );
-        Ok(index)
+        Ok(())
     }
 
     /// The names of the files with records, sorted.
@@ -80,9 +87,7 @@ impl ArchiveFiles {
     }
 
     fn names_where(&self, is_wanted: impl Fn(&str) -> bool) -> anyhow::Result<Vec<String>> {
-        let names = self
-            .names()
-            .context("cannot list the files of the archive")?;
+        let names = self.names().context(CANNOT_LIST)?;
         Ok(names.into_iter().filter(|name| is_wanted(name)).collect())
     }
 

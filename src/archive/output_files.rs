@@ -7,8 +7,8 @@ use anyhow::Context;
 use jiff::Timestamp;
 use urldb_text::sanitize;
 use urldb_warc::{
-    CdxjLine, FileSeries, IndexUpdate, PackedRecord, Packer, RecordDraft, RecordId, RecordLocation,
-    RecordType, RecoveredFile, StoredHead, StoredRequest, WarcDate, WriteOptions, recover,
+    CdxjLine, FileSeries, PackedRecord, Packer, RecordDraft, RecordId, RecordLocation, RecordType,
+    RecoveredFile, StoredHead, StoredRequest, WarcDate, WriteOptions, recover,
 };
 
 use super::keys::Keys;
@@ -93,13 +93,10 @@ impl OutputFiles {
                 notes.push(describe_recovered(&recovered));
             }
             // Recovered files, and files of runs that ended before they wrote the index.
-            let mut update = IndexUpdate::new(&index_in(folder));
-            for file in urldb_warc::unindexed_files(folder).context("cannot use the index")? {
-                if let Err(error) = update.add_file(&file, &Keys) {
-                    notes.push(format!("an archive file is not indexed in full: {error}"));
-                }
+            let completed = urldb_warc::complete_index(folder, &Keys).context(NOT_INDEXED)?;
+            for error in completed.damaged {
+                notes.push(format!("an archive file is not indexed in full: {error}"));
             }
-            update.finish().context(NOT_INDEXED)?;
         }
         let host = hostname::get().unwrap_or_default();
         let host = host.to_string_lossy();
@@ -155,13 +152,19 @@ impl OutputFiles {
         Ok(file.name().to_owned())
     }
 
-    /// Closes the last file and merges all lines into the index. Returns the files.
+    /// Closes the last file and adds all lines to the index. Returns the files.
     pub(super) fn finish(self) -> anyhow::Result<Vec<PathBuf>> {
         let files = self
             .series
             .finish()
             .context("cannot finish the archive file")?;
-        urldb_warc::merge_into_index(&index_in(&self.folder), &self.lines).context(NOT_INDEXED)?;
+        match urldb_warc::merge_into_index(&self.folder, &self.lines) {
+            Err(error) if error.is_damaged_index() => {
+                urldb_warc::rebuild_index(&self.folder, &Keys).map(drop)
+            }
+            merged => merged,
+        }
+        .context(NOT_INDEXED)?;
         Ok(files)
     }
 }
@@ -180,10 +183,6 @@ fn http_head(draft: &RecordDraft) -> anyhow::Result<Option<StoredHead>> {
         return Ok(None);
     }
     Ok(StoredHead::read(&mut draft.head.as_slice())?)
-}
-
-fn index_in(folder: &Path) -> PathBuf {
-    folder.join(urldb_warc::INDEX_FILE_NAME)
 }
 
 /// An id for a record.

@@ -30,13 +30,13 @@ const CONFIG: &str = include_str!("../../templates/init.toml");
 /// The history of a ledger only grows, at its end: a merge takes the lines of both sides.
 const HISTORY: &str = "status/history/*.jsonl merge=union";
 
-/// The index merges too; the next run sorts it.
-const INDEX: &str = "archive/index.cdxj merge=union";
+/// Runs make the index of the archive from its files.
+const INDEX: &str = "archive/index/";
 
 /// The temporary files of a killed urldb.
 const TEMPORARY: &str = ".urldb-tmp-*";
 
-/// The archive's lock and its list of indexed files belong to this machine only.
+/// The archive's lock belongs to this machine only.
 const IGNORED: &str = "archive/.*";
 
 pub(super) fn run(args: &Args, global: &GlobalArgs) -> anyhow::Result<ExitCode> {
@@ -66,7 +66,7 @@ pub(super) fn run(args: &Args, global: &GlobalArgs) -> anyhow::Result<ExitCode> 
     }
     let lines = [
         (".gitattributes", HISTORY, "so that histories merge"),
-        (".gitattributes", INDEX, "so that indexes do"),
+        (".gitignore", INDEX, "for the archive's index"),
         (".gitignore", IGNORED, "for the archive's hidden files"),
         (".gitignore", TEMPORARY, "for temporary files"),
     ];

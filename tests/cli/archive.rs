@@ -246,7 +246,7 @@ fn the_index_leads_to_every_capture() {
     let (site, sandbox) = archived(2);
     site.serve("/a", Reply::ok("other"));
     sandbox.urldb(&["run"]).code(1);
-    let index = sandbox.read("archive/index.cdxj");
+    let index = sandbox.index();
     let mut sorted: Vec<&str> = index.lines().collect();
     sorted.sort_unstable();
     assert_eq!(sorted, index.lines().collect::<Vec<_>>());
@@ -333,5 +333,5 @@ fn version_digest_and_size_are_as_configured() {
         revisit.unwrap().field("WARC-Payload-Digest"),
         capture.field("WARC-Payload-Digest")
     );
-    assert_eq!(sandbox.read("archive/index.cdxj").lines().count(), 4);
+    assert_eq!(sandbox.index().lines().count(), 4);
 }

@@ -27,7 +27,7 @@ fn indexed(file: &Path, name: &str) -> Vec<CdxjLine> {
     sandbox.write(&format!("archive/{name}"), fs::read(file).unwrap());
     let code = i32::from(name == DAMAGED);
     sandbox.urldb(&["archive", "index"]).code(code);
-    lines(&sandbox.read("archive/index.cdxj"))
+    lines(&sandbox.index())
 }
 
 /// What it should make of it, by the lines of the other program.

@@ -85,13 +85,13 @@ fn metadata_of_a_page_is_not_taken_for_the_page() {
     let diff = sandbox.urldb(&["archive", "diff", URL]).code(1);
     diff.says(&["-old page", "+new page"]);
     // An index of another program may have a line of the metadata.
-    let index = sandbox.read("archive/index.cdxj");
+    let index = sandbox.index();
     let offset = file[..2].concat().len();
     let line = format!(
         "test,example)/page 20260103000000 {{\"url\": \"{URL}\", \"mime\": \"text/anvl\", \
          \"digest\": \"-\", \"length\": \"9\", \"offset\": \"{offset}\", \"filename\": \"a.warc\"}}\n"
     );
-    sandbox.write("archive/index.cdxj", index + &line);
+    sandbox.write_plain_index(index + &line);
     let ran = sandbox.urldb(&["archive", "get", URL]).code(2);
     ran.complains(&["is another record than the index says"]);
 }

@@ -188,7 +188,7 @@ fn archive_get_reports_damage_and_writes_nothing() {
     let file = sandbox.path("archive/second.warc.gz");
     let mut bytes = fs::read(&file).unwrap();
     // The trailer of the second member: its checksum is wrong then.
-    let line = sandbox.read("archive/index.cdxj");
+    let line = sandbox.index();
     let line = line
         .lines()
         .find(|line| line.contains("20260302030405"))
@@ -218,7 +218,7 @@ fn a_revisit_without_its_original_gives_nothing() {
     let mut other = Shelf::new(&sandbox, "lost.warc.gz");
     let original = other.capture("2026-01-01T00:00:00Z", &text(DATA, "lost"));
     fs::remove_file(other.finish()).unwrap();
-    fs::remove_file(sandbox.path("archive/index.cdxj")).unwrap();
+    sandbox.remove_index();
     let mut shelf = Shelf::new(&sandbox, "kept.warc.gz");
     shelf.revisit("2026-02-01T00:00:00Z", DATA, &original);
     shelf.finish();
@@ -234,10 +234,8 @@ fn a_revisit_without_its_original_gives_nothing() {
 #[test]
 fn an_index_leads_to_no_other_folder() {
     let sandbox = archive();
-    let index = sandbox
-        .read("archive/index.cdxj")
-        .replace("first.warc.gz", "../first.warc.gz");
-    sandbox.write("archive/index.cdxj", index);
+    let index = sandbox.index().replace("first.warc.gz", "../first.warc.gz");
+    sandbox.write_plain_index(index);
     sandbox
         .urldb(&["archive", "get", DATA, "--at", "2026-01"])
         .code(2)
@@ -378,14 +376,14 @@ fn an_index_out_of_order_is_read_as_any_other() {
     ];
     let said = || commands.map(|command| sandbox.urldb(command).code(0).out);
     let before = said();
-    let index = sandbox.read("archive/index.cdxj");
+    let index = sandbox.index();
     let reversed: Vec<&str> = index.lines().rev().collect();
-    sandbox.write("archive/index.cdxj", reversed.join("\n") + "\n");
+    sandbox.write_plain_index(reversed.join("\n") + "\n");
     assert_eq!(said(), before);
     let ran = sandbox.urldb(&["archive", "verify"]).code(1);
     ran.says(&["index-order"]);
     sandbox.urldb(&["archive", "index"]).code(0);
-    assert_eq!(sandbox.read("archive/index.cdxj"), index);
+    assert_eq!(sandbox.index(), index);
 }
 
 /// Half a body between two whole ones is not compared, and that is said.

@@ -47,7 +47,7 @@ fn a_full_disk_behind_standard_output_is_told() {
         );
     } // What was to be done is done.
     assert_eq!(sandbox.files("other", ".warc.gz").len(), 2);
-    assert!(sandbox.path("other/index.cdxj").exists());
+    assert_eq!(sandbox.files("other/index", ".idx").len(), 1);
 }
 
 #[test]
@@ -58,7 +58,7 @@ fn a_damaged_index_is_an_error_until_archive_index_rebuilds_it() {
         vec![0xff, b' ', 0, b'\n'],
         vec![0x1f; 100],
     ] {
-        sandbox.write("archive/index.cdxj", damage);
+        sandbox.write_plain_index(damage);
         for arguments in [&["list"][..], &["list", DATA], &["get", DATA]] {
             let ran = sandbox.urldb(&[&["archive"], arguments].concat());
             ran.code(2)

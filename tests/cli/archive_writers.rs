@@ -68,7 +68,7 @@ fn repository(server: &Server, archive: &Sandbox, name: &str, more: &str) -> San
 
 /// The lines of the index, which is in order and has none twice.
 fn index(archive: &Sandbox) -> Vec<CdxjLine> {
-    let text = archive.read("archive/index.cdxj");
+    let text = archive.index();
     let lines: Vec<&str> = text.lines().collect();
     assert!(lines.is_sorted_by(|a, b| a < b), "{text}");
     lines

@@ -448,7 +448,7 @@ fn a_run_commits_the_ledger_and_a_tracked_archive() {
     assert!(repository.status().contains("?? archive/"));
 
     // Somebody commits the archive: from then on runs do.
-    repository.git(&["add", "archive/index.cdxj"]);
+    repository.git(&["add", ":(glob)archive/*.warc.gz"]);
     repository.git(&["commit", "-q", "-m", "archive", "archive"]);
     site.serve("/a", Reply::ok("y"));
     repository.urldb(&["run", "--commit", "-m", "mine"]).code(1);
@@ -459,7 +459,7 @@ fn a_run_commits_the_ledger_and_a_tracked_archive() {
         "{files:?}"
     );
     assert!(
-        files.contains(&"M archive/index.cdxj".to_owned()),
+        !files.iter().any(|file| file.contains("archive/index")),
         "{files:?}"
     );
     let months = with_any_month(&files);

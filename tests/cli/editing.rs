@@ -17,7 +17,11 @@ fn init_makes_what_is_missing_and_overwrites_nothing() {
     assert!(sandbox.path("urldb").is_dir());
     assert_eq!(
         sandbox.read(".gitattributes"),
-        "status/history/*.jsonl merge=union\narchive/index.cdxj merge=union\n"
+        "status/history/*.jsonl merge=union\n"
+    );
+    assert_eq!(
+        sandbox.read(".gitignore"),
+        "archive/index/\narchive/.*\n.urldb-tmp-*\n"
     );
     let first = sandbox.tree("");
     sandbox.urldb(&["init"]).code(0);
@@ -35,7 +39,7 @@ fn init_keeps_what_people_have_written() {
     assert_eq!(sandbox.read("urldb.toml"), "# mine\n");
     assert_eq!(
         sandbox.read(".gitattributes"),
-        "*.bin binary\nstatus/history/*.jsonl merge=union\narchive/index.cdxj merge=union\n"
+        "*.bin binary\nstatus/history/*.jsonl merge=union\n"
     );
     sandbox
         .urldb(&["-C", "..", "init", "elsewhere/deep"])

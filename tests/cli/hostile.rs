@@ -483,9 +483,14 @@ fn foreign_archives_control_neither_a_terminal_nor_a_runner() {
     let mut told = 0;
     // First with the index of a stranger, then with one that is made of the files.
     for index in [Some(mine), None] {
-        if let Some(index) = &index {
-            sandbox.write("archive/index.cdxj", index);
-        }
+        let cdxj = match &index {
+            Some(index) => {
+                sandbox.write_plain_index(index);
+                sandbox.path("archive/index.cdxj")
+            }
+            None => sandbox.files("archive/index", ".cdxj.gz").remove(0),
+        };
+        let cdxj = cdxj.to_str().unwrap().to_owned();
         for arguments in [
             &["archive", "verify"][..],
             &["-v", "archive", "verify"],
@@ -507,7 +512,7 @@ fn foreign_archives_control_neither_a_terminal_nor_a_runner() {
                 "-n",
                 "-v",
             ],
-            &["import", "cdxj", "archive/index.cdxj", "-k", "-n", "-v"],
+            &["import", "cdxj", &cdxj, "-k", "-n", "-v"],
             &["archive", "index"],
         ] {
             let ran = sandbox.urldb(&[arguments, &["--color", "always"]].concat());

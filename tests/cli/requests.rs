@@ -143,7 +143,7 @@ fn answers_are_archived_under_their_requests() {
     for _ in 0..2 {
         sandbox.urldb(&["run"]).code(0);
     }
-    let index = sandbox.read("archive/index.cdxj");
+    let index = sandbox.index();
     let lines: Vec<urldb_warc::CdxjLine> = index
         .lines()
         .map(|line| urldb_warc::CdxjLine::parse(line).unwrap())
@@ -186,7 +186,7 @@ fn answers_are_archived_under_their_requests() {
     };
     assert_eq!((sent("q=a%20b"), sent("q=c")), (2, 2));
     sandbox.urldb(&["archive", "index"]).code(0);
-    assert_eq!(sandbox.read("archive/index.cdxj"), index);
+    assert_eq!(sandbox.index(), index);
     sandbox
         .urldb(&["archive", "verify"])
         .code(0)

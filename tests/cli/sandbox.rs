@@ -189,6 +189,30 @@ impl Sandbox {
         fs::read_to_string(self.path(path)).unwrap_or_else(|error| panic!("{path}: {error}"))
     }
 
+    /// All lines of the archive's index, in order.
+    #[track_caller]
+    pub(crate) fn index(&self) -> String {
+        let index = urldb_warc::CdxjIndex::open(&self.path("archive").as_path()).unwrap();
+        let mut lines = index.into_lines().unwrap();
+        let mut text = String::new();
+        while let Some(line) = lines.next_text().unwrap() {
+            text += &line;
+            text.push('\n');
+        }
+        text
+    }
+
+    /// Makes the archive's index one plain file, as older versions wrote it.
+    pub(crate) fn write_plain_index(&self, text: impl AsRef<[u8]>) {
+        self.remove_index();
+        self.write("archive/index.cdxj", text);
+    }
+
+    pub(crate) fn remove_index(&self) {
+        let _ = fs::remove_dir_all(self.path("archive/index"));
+        let _ = fs::remove_file(self.path("archive/index.cdxj"));
+    }
+
     /// All files below a folder, with what is in them; but locks, which only say who had them last.
     pub(crate) fn tree(&self, folder: &str) -> BTreeMap<PathBuf, Content> {
         let mut files = BTreeMap::new();

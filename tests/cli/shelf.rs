@@ -141,9 +141,8 @@ impl Shelf {
 
     /// Closes the file and indexes it.
     pub(crate) fn finish(self) -> PathBuf {
-        let index = self.folder.join(urldb_warc::INDEX_FILE_NAME);
         let file = self.file.finish().unwrap();
-        urldb_warc::merge_into_index(&index, &self.lines).unwrap();
+        urldb_warc::merge_into_index(&self.folder, &self.lines).unwrap();
         file
     }
 }

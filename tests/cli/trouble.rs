@@ -123,10 +123,7 @@ fn a_disk_that_fills_up_costs_no_more_than_what_did_not_fit() {
     sandbox.urldb(&["run"]).code(0);
     let captured = pages.map(|(path, body)| is_captured(&sandbox, path, body));
     assert_eq!(captured, [true; 4]);
-    let revisits = sandbox
-        .read("archive/index.cdxj")
-        .matches("warc/revisit")
-        .count();
+    let revisits = sandbox.index().matches("warc/revisit").count();
     assert_eq!(revisits, 2);
 }
 
@@ -277,7 +274,7 @@ fn a_killed_run_loses_nothing_that_was_whole() {
     let files = sandbox.files("archive", ".warc.gz");
     assert_eq!(files.len(), 2);
     assert_eq!(records(&files[0]).len(), 3);
-    let index = sandbox.read("archive/index.cdxj");
+    let index = sandbox.index();
     let name = files[0].file_name().unwrap().to_str().unwrap();
     assert_eq!(index.matches(name).count(), 1, "{index}");
     let again = sandbox.urldb(&["run"]).code(0);
@@ -363,14 +360,14 @@ fn what_a_killed_run_left_is_removed_by_the_next() {
 fn captures_that_a_killed_run_did_not_index_are_indexed_by_the_next() {
     let (_site, sandbox) = watched();
     sandbox.urldb(&["run"]).code(0);
-    let index = sandbox.read("archive/index.cdxj");
-    std::fs::remove_file(sandbox.path("archive/index.cdxj")).unwrap();
+    let index = sandbox.index();
+    sandbox.remove_index();
     sandbox.write("archive/damaged.warc.gz", "no archive");
     sandbox
         .urldb(&["run"])
         .code(0)
         .says(&["an archive file is not indexed", "damaged.warc.gz"]);
-    let healed = sandbox.read("archive/index.cdxj");
+    let healed = sandbox.index();
     assert!(!index.is_empty());
     for line in index.lines() {
         assert!(healed.contains(line), "{line} is not in {healed}");

@@ -5,8 +5,8 @@ use std::path::Path;
 
 use criterion::{Criterion, Throughput, criterion_group, criterion_main};
 use urldb_warc::{
-    CdxjIndex, CdxjLine, Compression, Digest, Exchange, Extent, INDEX_FILE_NAME, RecordDraft,
-    RecordId, WarcDate, Writer, index_lines_of, merge_into_index,
+    CdxjIndex, CdxjLine, Compression, Digest, Exchange, Extent, RecordDraft, RecordId, WarcDate,
+    Writer, index_lines_of, merge_into_index,
 };
 
 const RECORDS: u32 = 1000;
@@ -89,14 +89,13 @@ fn files(criterion: &mut Criterion, dir: &Path) {
 }
 
 fn index(criterion: &mut Criterion, dir: &Path) {
-    let path = dir.join(INDEX_FILE_NAME);
     let lines: Vec<CdxjLine> = (0..LINES).map(line).collect();
-    merge_into_index(&path, &lines).expect("merged");
+    merge_into_index(dir, &lines).expect("merged");
     let keys: Vec<String> = (0..LINES)
         .step_by(997)
         .map(|n| urldb_canon::surt(&url(n)))
         .collect();
-    let mut opened = CdxjIndex::open(&path).expect("an index");
+    let mut opened = CdxjIndex::open(&dir).expect("an index");
     let mut keys = keys.iter().cycle();
     let mut group = criterion.benchmark_group("an index of 100,000 lines");
     group.bench_function("look a URL up", |bencher| {
@@ -106,8 +105,8 @@ fn index(criterion: &mut Criterion, dir: &Path) {
         });
     });
     group.sample_size(10);
-    group.bench_function("merge a line", |bencher| {
-        bencher.iter(|| merge_into_index(black_box(&path), &lines[..1]).expect("merged"));
+    group.bench_function("add a line", |bencher| {
+        bencher.iter(|| merge_into_index(black_box(dir), &lines[..1]).expect("merged"));
     });
     group.finish();
 }

@@ -9,9 +9,9 @@ use std::io;
 use std::path::PathBuf;
 
 use urldb_warc::{
-    ArchiveFile, CdxjLine, Digest, DigestAlgorithm, Exchange, HttpVersion, INDEX_FILE_NAME,
-    OriginalCapture, RecordDraft, RecordId, RecordLocation, ResponseHead, StoredHead, WarcDate,
-    archive_file_name, merge_into_index, render_request_head, warcinfo,
+    ArchiveFile, CdxjLine, Digest, DigestAlgorithm, Exchange, HttpVersion, OriginalCapture,
+    RecordDraft, RecordId, RecordLocation, ResponseHead, StoredHead, WarcDate, archive_file_name,
+    merge_into_index, render_request_head, warcinfo,
 };
 
 const URL: &str = "https://data.example.org/catalogue.csv";
@@ -41,7 +41,7 @@ fn main() -> Result<(), Box<dyn Error>> {
         &original,
         &"2026-11-22T06:00:00Z".parse()?,
     )?);
-    merge_into_index(&dir.join(INDEX_FILE_NAME), &lines)?;
+    merge_into_index(&dir, &lines)?;
     Ok(())
 }
 

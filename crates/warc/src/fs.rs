@@ -22,11 +22,7 @@ pub(crate) struct DirectoryLock {
 impl DirectoryLock {
     /// Waits for the lock, at most half a minute.
     pub(crate) fn acquire(dir: &Path) -> io::Result<Self> {
-        let file = OpenOptions::new()
-            .create(true)
-            .truncate(false)
-            .write(true)
-            .open(dir.join(LOCK_FILE))?;
+        let file = open_lock_file(dir)?;
         let deadline = Instant::now() + LOCK_TIMEOUT;
         loop {
             match file.try_lock() {
@@ -44,6 +40,24 @@ impl DirectoryLock {
             }
         }
     }
+
+    /// Takes the lock, unless another process has it.
+    pub(crate) fn try_acquire(dir: &Path) -> io::Result<Option<Self>> {
+        let file = open_lock_file(dir)?;
+        match file.try_lock() {
+            Ok(()) => Ok(Some(Self { _file: file })),
+            Err(TryLockError::WouldBlock) => Ok(None),
+            Err(TryLockError::Error(error)) => Err(error),
+        }
+    }
+}
+
+fn open_lock_file(dir: &Path) -> io::Result<File> {
+    OpenOptions::new()
+        .create(true)
+        .truncate(false)
+        .write(true)
+        .open(dir.join(LOCK_FILE))
 }
 
 /// Replaces a file as a whole: readers see the old content or the new. The caller holds the

@@ -13,7 +13,7 @@
 //! | writing | [`Writer`] to a stream, [`ArchiveFile`] and [`FileSeries`] to disk, [`Packer`] in memory |
 //! | reading | [`Reader`], [`Record`]: streaming, with bounded memory; errors have the offset of the record |
 //! | places of files | [`FileSource`], [`ArchiveInput`] |
-//! | index | [`CdxjLine`], [`CdxjIndex`], [`IndexUpdate`], [`merge_into_index`], [`rebuild_index`] |
+//! | index | [`CdxjLine`], [`CdxjIndex`], [`IndexUpdate`], [`merge_into_index`], [`rebuild_index`], [`merge_index`], [`ZipNumWriter`] |
 //! | care of archives | [`verify_archive`], [`recover()`], [`repair()`], [`convert()`] |
 //!
 //! The crate uses no network, no clock and no random numbers; the caller supplies all three.
@@ -70,9 +70,9 @@ pub use http::{
 };
 pub use id::{InvalidRecordId, RecordId};
 pub use index::{
-    CdxjIndex, CdxjLines, INDEX_FILE_NAME, IdxDialect, IndexError, IndexRebuild, IndexUpdate,
-    LeftOutCause, LeftOutRecords, ZipNumWriter, index_lines_of, merge_into_index, rebuild_index,
-    unindexed_files,
+    CdxjIndex, CdxjLines, INDEX_DIRECTORY, INDEX_FILE_NAME, IdxDialect, IndexError, IndexRebuild,
+    IndexUpdate, LeftOutCause, LeftOutRecords, ZipNumWriter, complete_index, index_lines_of,
+    merge_index, merge_into_index, rebuild_index, unindexed_files,
 };
 pub use options::WriteOptions;
 pub use packer::{PackedRecord, Packer};

@@ -19,7 +19,7 @@ use crate::cdxj::SortKeys;
 use crate::file::archive_files;
 use crate::finding::FindingCode;
 use crate::fs::{DirectoryLock, replace, sync_directory_of};
-use crate::index::{INDEX_FILE_NAME, IndexError, rebuild_index, remove_file_lines};
+use crate::index::{IndexError, forget_file, rebuild_index};
 use crate::reader::{ReadError, Reader};
 use crate::recover::{RecoverError, RecoveredFile, damaged_path, recover};
 
@@ -105,7 +105,7 @@ fn repair_file(dir: &Path, path: &Path) -> io::Result<Option<RepairedFile>> {
         replace(&aside, |output| copy_range(path, &range, output))?;
         repaired.damaged.push(aside);
     }
-    remove_file_lines(&dir.join(INDEX_FILE_NAME), path)?;
+    forget_file(dir, path)?;
     if contents.has_shared_members {
         let ranges = contents.ranges_between_faults(length);
         replace(path, |output| {

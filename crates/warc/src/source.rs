@@ -4,6 +4,7 @@ use std::fs::File;
 use std::io::{self, Read, Seek, SeekFrom};
 use std::path::{Path, PathBuf};
 
+use crate::index::{INDEX_DIRECTORY, is_segment_name};
 use crate::reader::{ReadError, ReadErrorKind, Reader};
 
 /// An open file of an archive. Reading in another place than a disk may cost a request for each seek, so
@@ -17,7 +18,7 @@ impl<T: Read + Seek + Send> ArchiveInput for T {}
 /// A name always stands for the same bytes: a file is never changed once it has its final name, and its
 /// name is unique across all machines that write to the archive. So copies of files need no comparison.
 pub trait FileSource {
-    /// The names of all files, sorted; the index included.
+    /// The names of all files, sorted; the files of the index included, as `index/NAME`.
     ///
     /// # Errors
     /// When the list of files cannot be read.
@@ -36,11 +37,13 @@ pub trait FileSource {
 /// A local directory.
 impl FileSource for &Path {
     fn names(&self) -> io::Result<Vec<String>> {
-        let mut names = Vec::new();
-        for entry in std::fs::read_dir(self)? {
-            // A name that is no text is none of ours.
-            names.extend(entry?.file_name().into_string().ok());
-        }
+        let mut names = names_in(self)?;
+        let in_index = match names_in(&self.join(INDEX_DIRECTORY)) {
+            Err(error) if is_absent(&error) => Vec::new(),
+            other => other?,
+        };
+        let in_index = in_index.into_iter().filter(|name| is_segment_name(name));
+        names.extend(in_index.map(|name| format!("{INDEX_DIRECTORY}/{name}")));
         names.sort_unstable();
         Ok(names)
     }
@@ -52,6 +55,22 @@ impl FileSource for &Path {
     fn path_of(&self, name: &str) -> PathBuf {
         self.join(name)
     }
+}
+
+fn names_in(dir: &Path) -> io::Result<Vec<String>> {
+    let mut names = Vec::new();
+    for entry in std::fs::read_dir(dir)? {
+        // A name that is no text is none of ours.
+        names.extend(entry?.file_name().into_string().ok());
+    }
+    Ok(names)
+}
+
+fn is_absent(error: &io::Error) -> bool {
+    matches!(
+        error.kind(),
+        io::ErrorKind::NotFound | io::ErrorKind::NotADirectory
+    )
 }
 
 /// A reader of the records from this offset of a file.

@@ -71,8 +71,8 @@ pub(super) fn run(args: &Args, context: &Context) -> anyhow::Result<ExitCode> {
     for name in files.unread()? {
         verifier.unread_file(&name);
     }
-    if let Ok(index) = files.index() {
-        verifier.index(&index);
+    if files.has_index()? {
+        verifier.index();
     }
     let summary = verifier.finish();
     bar.finish();

@@ -8,6 +8,7 @@ use anyhow::Context as _;
 use clap::Args;
 use urldb_render::numbers::{NO_BREAK, count};
 use urldb_text::{sanitize, sanitize_lines};
+use urldb_warc::INDEX_DIRECTORY;
 
 use crate::cli::Context;
 use crate::cli::print::{output, style};
@@ -179,8 +180,9 @@ fn commit_below(
     repository.commit_below(folders, message, |path| is_of_run(&top.join(path), context))
 }
 
-/// Whether runs write this file of the ledger or the archive: no domain file, no temporary file, no
-/// archive file that is still open, and nothing of other programs.
+/// Whether runs write this file of the ledger or the archive, and it belongs into a commit: no domain
+/// file, no temporary file, no archive file that is still open, no segment of the index, which is made of
+/// the archive files, and nothing of other programs.
 fn is_of_run(path: &Path, context: &Context) -> bool {
     let archive = context.config.root.join(&context.config.archive.path);
     let archive = archive.canonicalize().unwrap_or(archive);
@@ -188,8 +190,9 @@ fn is_of_run(path: &Path, context: &Context) -> bool {
         let kind = FileKind::of(path, &context.config);
         return kind.is_some_and(|kind| kind != FileKind::Domain);
     };
+    let is_of_index = name.starts_with(INDEX_DIRECTORY);
     let name = name.to_string_lossy();
-    !name.starts_with('.') && !name.ends_with(".open")
+    !is_of_index && !name.starts_with('.') && !name.ends_with(".open")
 }
 
 /// Prints the commit and what hooks said.

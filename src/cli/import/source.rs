@@ -9,6 +9,7 @@ use std::sync::Arc;
 use anyhow::Context as _;
 use clap::ValueEnum;
 use urldb_interchange::{Sink, archive, bag, input, jsonl, list, sitemap, ssd3, sums, table};
+use urldb_warc::INDEX_DIRECTORY;
 
 use super::super::Context;
 use super::Args;
@@ -125,6 +126,11 @@ fn read_one(
         Format::Cdxj => {
             let path = source.path("an index")?;
             let folder = path.parent().unwrap_or(Path::new(""));
+            // A segment of the index of an archive is in a folder of its own.
+            let folder = match (folder.file_name(), folder.parent()) {
+                (Some(name), Some(archive)) if name == INDEX_DIRECTORY => archive,
+                _ => folder,
+            };
             archive::read_cdxj(source.unpacked(shown)?, folder, shown, sink)?;
         }
     }

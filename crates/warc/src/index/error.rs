@@ -50,6 +50,17 @@ impl IndexError {
     pub fn is_damage(&self) -> bool {
         matches!(self, Self::LeftOut { .. })
     }
+
+    /// Whether the index itself is damaged, so that it must be rebuilt.
+    pub fn is_damaged_index(&self) -> bool {
+        match self {
+            Self::Io { source, .. } => matches!(
+                source.kind(),
+                io::ErrorKind::InvalidData | io::ErrorKind::UnexpectedEof
+            ),
+            _ => false,
+        }
+    }
 }
 
 /// Number of records that are named; the others are counted.

@@ -9,15 +9,19 @@ use std::path::Path;
 pub(super) const MAX_LINE: u64 = 1024 * 1024;
 
 /// The lines of an index, without line ends and without empty lines. A missing file has no lines.
-pub(crate) struct IndexLines(Option<BufReader<File>>);
+pub(crate) struct IndexLines(Option<BufReader<Box<dyn Read>>>);
 
 impl IndexLines {
     pub(crate) fn open(path: &Path) -> io::Result<Self> {
         match File::open(path) {
-            Ok(file) => Ok(Self(Some(BufReader::with_capacity(64 * 1024, file)))),
+            Ok(file) => Ok(Self::new(Box::new(file))),
             Err(error) if error.kind() == io::ErrorKind::NotFound => Ok(Self(None)),
             Err(error) => Err(error),
         }
+    }
+
+    pub(crate) fn new(input: Box<dyn Read>) -> Self {
+        Self(Some(BufReader::with_capacity(64 * 1024, input)))
     }
 
     fn next_line(&mut self) -> io::Result<Option<Vec<u8>>> {

@@ -1,40 +1,55 @@
-//! Finds lines by their key, with a binary search in the file.
-//!
-//! The search needs an index in order, and a merge in git can leave it out of order. The valid
-//! [file list](super::file_list) beside an index shows that the index is in order. Without a valid list
-//! the lines are compared once, when the index is opened. Lines out of order are sorted in memory. So a
-//! lookup misses no line, and is only slower until the next [`merge_into_index`](super::merge_into_index).
+//! Finds lines by their key, with a binary search in each segment.
 
 use std::borrow::BorrowMut;
 use std::fmt;
-use std::fs::File;
-use std::io::{self, BufRead, BufReader, Cursor, Seek, SeekFrom};
-use std::path::{Path, PathBuf};
+use std::io;
 
-use super::error::IndexError;
-use super::file_list;
-use super::lines::{IndexLines, are_in_order, read_line, write_line};
+use super::cursor::{BoxedCursor, LineCursor, MergedLines};
+use super::error::{IndexError, at};
+use super::plain::{INDEX_FILE_NAME, PlainCursor};
+use super::segment::{self, INDEX_DIRECTORY};
 use crate::cdxj::CdxjLine;
+use crate::source::FileSource;
 
-/// An index for lookups, as it was when it was opened.
+/// How often the segments are listed again when another process has merged them meanwhile.
+const ATTEMPTS: usize = 5;
+
+/// An index for lookups, as it was when it was opened: the merged lines of all its segments.
 pub struct CdxjIndex {
-    path: PathBuf,
-    input: Box<dyn SortedInput + Send>,
-    length: u64,
+    lines: MergedLines<BoxedCursor>,
 }
 
-/// The lines in order: the file, or a sorted copy in memory.
-trait SortedInput: BufRead + Seek {}
-
-impl<T: BufRead + Seek> SortedInput for T {}
-
 impl CdxjIndex {
-    /// Opens an index. An index out of order takes as much memory as its length.
-    pub fn open(path: &Path) -> Result<Self, IndexError> {
-        open(path).map_err(|source| IndexError::Io {
-            path: path.to_owned(),
-            source,
-        })
+    /// Opens the index of an archive.
+    ///
+    /// # Errors
+    /// When there is no index, or when a segment is damaged.
+    pub fn open(source: &dyn FileSource) -> Result<Self, IndexError> {
+        let mut attempts = 1;
+        loop {
+            match open_all(source) {
+                Err(IndexError::Io { source, .. })
+                    if source.kind() == io::ErrorKind::NotFound && attempts < ATTEMPTS =>
+                {
+                    attempts += 1;
+                }
+                other => return other.map(Self::of_cursors),
+            }
+        }
+    }
+
+    /// Whether the archive has an index.
+    ///
+    /// # Errors
+    /// When the files cannot be listed.
+    pub fn exists(source: &dyn FileSource) -> io::Result<bool> {
+        Ok(has_index(&source.names()?))
+    }
+
+    fn of_cursors(cursors: Vec<BoxedCursor>) -> Self {
+        Self {
+            lines: MergedLines::new(cursors),
+        }
     }
 
     /// All lines with this key, oldest first.
@@ -44,99 +59,55 @@ impl CdxjIndex {
 
     /// All lines that begin with this text, such as all lines of a host: `org,example,data)/`.
     pub fn lines_with_prefix(&mut self, prefix: &str) -> Result<CdxjLines<&mut Self>, IndexError> {
-        self.seek_to(prefix.as_bytes())
-            .map_err(|source| self.failed(source))?;
+        self.lines.seek(prefix.as_bytes())?;
         Ok(CdxjLines {
             index: self,
             prefix: prefix.to_owned(),
-            line: Vec::new(),
         })
     }
 
     /// All lines, in order.
     pub fn into_lines(mut self) -> Result<CdxjLines<Self>, IndexError> {
-        self.input.rewind().map_err(|source| self.failed(source))?;
+        self.lines.seek(b"")?;
         Ok(CdxjLines {
             index: self,
             prefix: String::new(),
-            line: Vec::new(),
         })
     }
-
-    /// Moves to the first line that is not less than `target`.
-    fn seek_to(&mut self, target: &[u8]) -> io::Result<()> {
-        let mut line = Vec::new();
-        // The target line begins at `low` or later, and no later than the first line from `high` on.
-        let (mut low, mut high) = (0, self.length);
-        while low < high {
-            let middle = low.midpoint(high);
-            let begin = self.seek_to_line_from(middle, &mut line)?;
-            let taken = read_line(&mut self.input, &mut line)?;
-            if taken == 0 || line.as_slice() >= target {
-                high = middle;
-            } else {
-                low = begin + taken;
-            }
-        }
-        self.seek_to_line_from(low, &mut line).map(drop)
-    }
-
-    /// Moves to the first line that begins at `offset` or later, and returns its offset.
-    fn seek_to_line_from(&mut self, offset: u64, scratch: &mut Vec<u8>) -> io::Result<u64> {
-        // A line begins at `offset` if the byte before is a line end.
-        let Some(before) = offset.checked_sub(1) else {
-            return self.input.seek(SeekFrom::Start(0));
-        };
-        self.input.seek(SeekFrom::Start(before))?;
-        Ok(before + read_line(&mut self.input, scratch)?)
-    }
-
-    fn failed(&self, source: io::Error) -> IndexError {
-        IndexError::Io {
-            path: self.path.clone(),
-            source,
-        }
-    }
 }
 
-fn open(path: &Path) -> io::Result<CdxjIndex> {
-    let is_sorted = file_list::is_current(path)?;
-    let mut file = File::open(path)?;
-    let input: Box<dyn SortedInput + Send> =
-        if is_sorted || are_in_order(BufReader::with_capacity(CHUNK, &file))? {
-            file.rewind()?;
-            Box::new(BufReader::new(file))
-        } else {
-            Box::new(Cursor::new(read_sorted(path)?))
-        };
-    let mut index = CdxjIndex {
-        path: path.to_owned(),
-        input,
-        length: 0,
-    };
-    index.length = index.input.seek(SeekFrom::End(0))?;
-    Ok(index)
+/// Cursors over all parts of an index.
+fn open_all(source: &dyn FileSource) -> Result<Vec<BoxedCursor>, IndexError> {
+    let path = source.path_of(INDEX_DIRECTORY);
+    let names = source.names().map_err(at(&path))?;
+    if !has_index(&names) {
+        let absent = io::Error::new(io::ErrorKind::NotFound, "there is no index");
+        return Err(at(&path)(absent));
+    }
+    let mut cursors: Vec<BoxedCursor> = Vec::new();
+    for cursor in segment::cursors(source, &names) {
+        cursors.push(Box::new(cursor?));
+    }
+    if has_plain_index(&names) {
+        cursors.push(Box::new(PlainCursor::open(source)?));
+    }
+    Ok(cursors)
 }
 
-/// Buffer size for reading an index from beginning to end, in bytes.
-const CHUNK: usize = 64 * 1024;
+/// Whether these files of an archive have an index among them.
+fn has_index(names: &[String]) -> bool {
+    let is_of_index = |name: &String| name.split('/').next() == Some(INDEX_DIRECTORY);
+    names.iter().any(is_of_index) || has_plain_index(names)
+}
 
-fn read_sorted(path: &Path) -> io::Result<Vec<u8>> {
-    let mut lines = IndexLines::open(path)?.collect::<io::Result<Vec<_>>>()?;
-    lines.sort_unstable();
-    lines.dedup();
-    let mut text = Vec::new();
-    lines
-        .iter()
-        .try_for_each(|line| write_line(&mut text, line))?;
-    Ok(text)
+/// Whether these files of an archive have the plain index of an older version among them.
+pub(crate) fn has_plain_index(names: &[String]) -> bool {
+    names.iter().any(|name| name == INDEX_FILE_NAME)
 }
 
 impl fmt::Debug for CdxjIndex {
     fn fmt(&self, f: &mut fmt::Formatter<'_>) -> fmt::Result {
-        f.debug_struct("CdxjIndex")
-            .field("path", &self.path)
-            .finish_non_exhaustive()
+        f.debug_struct("CdxjIndex").finish_non_exhaustive()
     }
 }
 
@@ -144,7 +115,19 @@ impl fmt::Debug for CdxjIndex {
 pub struct CdxjLines<I> {
     index: I,
     prefix: String,
-    line: Vec<u8>,
+}
+
+impl<I: BorrowMut<CdxjIndex>> CdxjLines<I> {
+    /// The next line as text, without a line end, whether the line is valid or not.
+    ///
+    /// # Errors
+    /// When the index cannot be read.
+    pub fn next_text(&mut self) -> Result<Option<String>, IndexError> {
+        let next = self.index.borrow_mut().lines.next()?;
+        let line = next.map(|(line, _)| line);
+        let line = line.filter(|line| line.starts_with(self.prefix.as_bytes()));
+        Ok(line.map(|line| String::from_utf8_lossy(line).into_owned()))
+    }
 }
 
 impl<I: BorrowMut<CdxjIndex>> Iterator for CdxjLines<I> {
@@ -152,18 +135,14 @@ impl<I: BorrowMut<CdxjIndex>> Iterator for CdxjLines<I> {
 
     fn next(&mut self) -> Option<Self::Item> {
         let index = self.index.borrow_mut();
-        loop {
-            match read_line(&mut index.input, &mut self.line) {
-                Err(error) => return Some(Err(index.failed(error))),
-                Ok(0) => return None,
-                Ok(_) if self.line.is_empty() => {}
-                Ok(_) if !self.line.starts_with(self.prefix.as_bytes()) => return None,
-                Ok(_) => break,
-            }
-        }
-        let line = CdxjLine::parse(&String::from_utf8_lossy(&self.line));
+        let (line, number) = match index.lines.next() {
+            Err(error) => return Some(Err(error)),
+            Ok(None) => return None,
+            Ok(Some((line, _))) if !line.starts_with(self.prefix.as_bytes()) => return None,
+            Ok(Some((line, number))) => (CdxjLine::parse(&String::from_utf8_lossy(line)), number),
+        };
         Some(line.map_err(|source| IndexError::Line {
-            path: index.path.clone(),
+            path: index.lines.cursor(number).position().0.to_owned(),
             source,
         }))
     }

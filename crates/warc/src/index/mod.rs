@@ -1,48 +1,58 @@
-//! The index of an archive: CDXJ lines, sorted as bytes (`LC_ALL=C sort`), without duplicates.
+//! The index of an archive: CDXJ lines, sorted as bytes (`LC_ALL=C sort`), in compressed segments.
 //!
-//! Several processes may write archive files at once. Each writes files of its own, and merges its lines
-//! into the shared index under the lock of the directory.
+//! Several processes may write archive files at once. Each writes files of its own, and adds their lines
+//! as a segment of its own. A segment never changes. Lookups merge the answers of all segments. When
+//! there are many segments, an update merges the small ones, so their number stays small and each line
+//! is written a few times only.
+//!
+//! | lock | held |
+//! |---|---|
+//! | of the archive's directory | while a segment is added, and while one replaces others |
+//! | of the index's directory | while segments are merged or the index is rebuilt |
 
+mod cursor;
 mod error;
-mod file_list;
 mod lines;
 mod lookup;
+mod plain;
 mod request_matcher;
 mod scan;
+mod segment;
+mod sorter;
 mod statuses;
 mod zipnum;
 
-use std::cell::Cell;
 use std::collections::BTreeSet;
-use std::io::{self, Write};
+use std::io;
 use std::path::{Path, PathBuf};
 
+use self::cursor::BoxedCursor;
+pub(crate) use self::cursor::{LineCursor, MergedLines, SeekCursor};
 use self::error::at;
 pub use self::error::{IndexError, LeftOutCause, LeftOutRecords};
 pub(crate) use self::lines::IndexLines;
-use self::lines::write_line;
+pub(crate) use self::lookup::has_plain_index;
 pub use self::lookup::{CdxjIndex, CdxjLines};
+pub use self::plain::INDEX_FILE_NAME;
+use self::plain::LIST_FILE_NAME;
 pub(crate) use self::request_matcher::RequestMatcher;
+pub use self::segment::INDEX_DIRECTORY;
+use self::segment::{MergeLock, Purpose, Segment, SegmentCursor, SegmentDraft};
+pub(crate) use self::segment::{cursors as segment_cursors, is_segment_name};
+use self::sorter::LineSorter;
 pub use self::zipnum::{IdxDialect, ZipNumWriter};
 use crate::cdxj::{CdxjLine, SortKeys};
 use crate::file::{ARCHIVE_SUFFIX, archive_files, file_name_of};
-use crate::fs::{DirectoryLock, remove_if_there, replace, sync_directory_of};
+use crate::fs::{DirectoryLock, remove_if_there};
+use crate::source::FileSource;
 
-/// The name of the index in the directory of an archive.
-pub const INDEX_FILE_NAME: &str = "index.cdxj";
+/// Number of segments from which an update merges the small ones.
+const MAX_SEGMENTS: usize = 16;
 
-/// The name of the new index during a rebuild.
-const NEW_INDEX_FILE_NAME: &str = "index.cdxj.new";
-
-/// Bytes of lines that are collected before they are merged.
-const MERGE_SIZE: usize = 64 * 1024 * 1024;
-
-/// Merges lines into the index, which is created if missing. The index is streamed and replaced as a
-/// whole, under the lock of its directory. An index that is out of order, for example after a merge in
-/// git, is sorted. All lines of an archive file must be in one call: afterwards the file counts as
-/// indexed.
-pub fn merge_into_index(path: &Path, lines: &[CdxjLine]) -> Result<(), IndexError> {
-    let mut update = IndexUpdate::new(path);
+/// Adds lines to the index, which is created if missing. All lines of an archive file must be in one
+/// call: afterwards the file counts as indexed.
+pub fn merge_into_index(dir: &Path, lines: &[CdxjLine]) -> Result<(), IndexError> {
+    let mut update = IndexUpdate::new(dir);
     for line in lines {
         update.add(line)?;
         update.files.insert(line.filename.clone());
@@ -61,7 +71,7 @@ pub fn index_lines_of(path: &Path, keys: &impl SortKeys) -> Result<Vec<CdxjLine>
 }
 
 /// The finished files of an archive whose lines are not in its index, sorted. Such files are left over
-/// from a process that died before it indexed them.
+/// from a process that died before it indexed them, or the segment with their lines is damaged.
 pub fn unindexed_files(dir: &Path) -> Result<Vec<PathBuf>, IndexError> {
     let mut archive_names = BTreeSet::new();
     for entry in std::fs::read_dir(dir).map_err(at(dir))? {
@@ -72,15 +82,20 @@ pub fn unindexed_files(dir: &Path) -> Result<Vec<PathBuf>, IndexError> {
                 .filter(|name| name.ends_with(ARCHIVE_SUFFIX)),
         );
     }
-    let index = dir.join(INDEX_FILE_NAME);
-    let listed = file_list::read(&index).map_err(at(&index))?;
+    let (index_dir, plain) = (dir.join(INDEX_DIRECTORY), dir.join(INDEX_FILE_NAME));
+    let mut indexed = plain::file_names(&plain).map_err(at(&plain))?;
+    for segment in segment::list(&index_dir).map_err(at(&index_dir))? {
+        if segment.is_complete() {
+            indexed.append(&mut segment.files().map_err(at(&index_dir))?);
+        }
+    }
     Ok(archive_names
-        .difference(&listed)
+        .difference(&indexed)
         .map(|name| dir.join(name))
         .collect())
 }
 
-/// The outcome of a rebuild.
+/// The outcome of a rebuild, or of indexing the files that were not.
 #[derive(Debug, Default)]
 pub struct IndexRebuild {
     /// The number of archive files.
@@ -90,63 +105,98 @@ pub struct IndexRebuild {
     pub damaged: Vec<IndexError>,
 }
 
-/// Rebuilds the index of an archive from its files alone.
-pub fn rebuild_index(dir: &Path, keys: &impl SortKeys) -> Result<IndexRebuild, IndexError> {
-    let (path, new) = (dir.join(INDEX_FILE_NAME), dir.join(NEW_INDEX_FILE_NAME));
-    remove_if_there(&new).map_err(at(&new))?;
-    let mut update = IndexUpdate::new(&new);
-    let mut rebuilt = IndexRebuild::default();
-    for file in archive_files(dir).map_err(at(dir))? {
-        rebuilt.files += 1;
-        match update.add_file(&file, keys) {
-            Err(error) if error.is_damage() => rebuilt.damaged.push(error),
+impl IndexRebuild {
+    fn add_file(&mut self, added: Result<(), IndexError>) -> Result<(), IndexError> {
+        self.files += 1;
+        match added {
+            Err(error) if error.is_damage() => self.damaged.push(error),
             other => other?,
         }
+        Ok(())
+    }
+}
+
+/// Indexes the files that are not in the index ([`unindexed_files`]), and removes what killed processes
+/// have left in the index. Rebuilds the index if a segment is damaged.
+pub fn complete_index(dir: &Path, keys: &impl SortKeys) -> Result<IndexRebuild, IndexError> {
+    let index_dir = dir.join(INDEX_DIRECTORY);
+    let segments = segment::list(&index_dir).map_err(at(&index_dir))?;
+    if !segments.iter().all(Segment::is_complete) {
+        return rebuild_index(dir, keys);
+    }
+    let mut update = IndexUpdate::new(dir);
+    let mut completed = IndexRebuild::default();
+    for file in unindexed_files(dir)? {
+        completed.add_file(update.add_file(&file, keys))?;
     }
     update.finish()?;
-    let _lock = DirectoryLock::acquire(dir).map_err(at(dir))?;
-    if new.exists() {
-        std::fs::rename(&new, &path).map_err(at(&path))?;
-    } else {
-        replace(&path, |_| Ok(())).map_err(at(&path))?;
+    Ok(completed)
+}
+
+/// Rebuilds the index of an archive from its files alone.
+pub fn rebuild_index(dir: &Path, keys: &impl SortKeys) -> Result<IndexRebuild, IndexError> {
+    rebuild_with(dir, keys, sorter::CHUNK)
+}
+
+fn rebuild_with(
+    dir: &Path,
+    keys: &impl SortKeys,
+    chunk_size: usize,
+) -> Result<IndexRebuild, IndexError> {
+    let index_dir = dir.join(INDEX_DIRECTORY);
+    let _merging = lock_index(&index_dir)?;
+    let old = segment::list(&index_dir).map_err(at(&index_dir))?;
+    let mut sorter = LineSorter::new(&index_dir, chunk_size);
+    let mut files = BTreeSet::new();
+    let mut rebuilt = IndexRebuild::default();
+    for file in archive_files(dir).map_err(at(dir))? {
+        let mut added = Ok(());
+        let scanned = scan::scan_file(&file, keys, |line| {
+            if added.is_ok() {
+                added = render(&index_dir, &line).and_then(|line| sorter.add(line));
+            }
+        });
+        added?;
+        let left_out = scanned?.into_result(&file);
+        if left_out.is_ok() {
+            files.insert(file_name_of(&file));
+        }
+        rebuilt.add_file(left_out)?;
     }
-    sync_directory_of(&path).map_err(at(&path))?;
+    let (mut lines, _temporary) = sorter.finish()?;
+    let draft = write_merged(&index_dir, &files, &mut lines)?;
+    replace(dir, &old, draft)?;
+    remove_plain_index(dir)?;
     Ok(rebuilt)
 }
 
-/// Removes the lines of a file from the index, if the index exists. The caller holds the lock of the
-/// directory.
-pub(crate) fn remove_file_lines(index: &Path, file: &Path) -> io::Result<()> {
-    if !index.exists() {
-        return Ok(());
-    }
+/// Removes the lines of a file from the index. Other lines of the same segments may go with them: the
+/// next update finds their files not indexed. The caller holds the lock of the directory.
+pub(crate) fn forget_file(dir: &Path, file: &Path) -> io::Result<()> {
     let name = file_name_of(file);
-    replace(index, |output| {
-        for line in IndexLines::open(index)? {
-            let line = line?;
-            let parsed = CdxjLine::parse(&String::from_utf8_lossy(&line));
-            if parsed.is_ok_and(|parsed| parsed.filename == name) {
-                continue;
-            }
-            write_line(output, &line)?;
+    for segment in segment::list(&dir.join(INDEX_DIRECTORY))? {
+        if segment.files().is_ok_and(|files| !files.contains(&name)) {
+            continue;
         }
-        Ok(())
-    })
+        segment.remove()?;
+    }
+    plain::remove_file_lines(&dir.join(INDEX_FILE_NAME), file)
 }
 
-/// Collects lines for an index and merges many at a time, because each merge rewrites the index.
+/// Collects lines for an index, and adds many at a time as a segment.
 pub struct IndexUpdate {
-    path: PathBuf,
+    dir: PathBuf,
     lines: BTreeSet<Vec<u8>>,
     bytes: usize,
     files: BTreeSet<String>,
 }
 
 impl IndexUpdate {
-    /// An update of the index at this path. The directory must exist; the index need not.
-    pub fn new(path: &Path) -> Self {
+    /// An update of the index in the directory of an archive. The directory must exist; the index need
+    /// not.
+    pub fn new(dir: &Path) -> Self {
         Self {
-            path: path.to_owned(),
+            dir: dir.to_owned(),
             lines: BTreeSet::new(),
             bytes: 0,
             files: BTreeSet::new(),
@@ -171,97 +221,231 @@ impl IndexUpdate {
         if left_out.is_ok() {
             self.files.insert(file_name_of(file));
         }
-        if self.bytes >= MERGE_SIZE {
-            self.merge()?;
+        if self.bytes >= sorter::CHUNK {
+            self.write()?;
         }
         left_out
     }
 
     fn add(&mut self, line: &CdxjLine) -> Result<(), IndexError> {
-        let line = line.render().map_err(|source| IndexError::Line {
-            path: self.path.clone(),
-            source,
-        })?;
+        let line = render(&self.dir.join(INDEX_DIRECTORY), line)?;
         self.bytes += line.len();
-        self.lines.insert(line.into_bytes());
+        self.lines.insert(line);
         Ok(())
     }
 
-    /// Merges the remaining lines.
+    /// Adds the remaining lines. Converts a plain index, and merges segments if there are many.
     pub fn finish(mut self) -> Result<(), IndexError> {
-        self.merge()
+        self.write()?;
+        let index_dir = self.dir.join(INDEX_DIRECTORY);
+        if self.dir.join(INDEX_FILE_NAME).is_file() {
+            convert_plain_index(&self.dir)?;
+        } else if !index_dir.is_dir() {
+            return Ok(());
+        }
+        let lock = DirectoryLock::acquire(&self.dir).map_err(at(&self.dir))?;
+        segment::clean_up(&index_dir, MergeLock::NotHeld).map_err(at(&index_dir))?;
+        drop(lock);
+        merge_small_segments(&self.dir)
     }
 
-    fn merge(&mut self) -> Result<(), IndexError> {
+    /// Adds the collected lines as a segment.
+    fn write(&mut self) -> Result<(), IndexError> {
         if self.lines.is_empty() && self.files.is_empty() {
             return Ok(());
         }
-        let dir = self
-            .path
-            .parent()
-            .filter(|dir| !dir.as_os_str().is_empty())
-            .unwrap_or(Path::new("."));
-        let _lock = DirectoryLock::acquire(dir).map_err(at(dir))?;
-        let mut listed = file_list::read(&self.path).map_err(at(&self.path))?;
-        let needs_sorting = || {
-            let is_current = file_list::is_current(&self.path).map_err(at(&self.path))?;
-            Ok::<_, IndexError>(self.path.exists() && !is_current)
-        };
-        statuses::fill(&self.path, &mut self.lines).map_err(at(&self.path))?;
-        if !self.lines.is_empty() || needs_sorting()? {
-            write_merged(&self.path, &self.lines).map_err(at(&self.path))?;
+        let index_dir = self.dir.join(INDEX_DIRECTORY);
+        create(&index_dir)?;
+        self.fill_statuses()?;
+        let _lock = DirectoryLock::acquire(&self.dir).map_err(at(&self.dir))?;
+        let lines = &self.lines;
+        let draft = SegmentDraft::write(&index_dir, Purpose::Added, &self.files, |add| {
+            let mut lines = lines.iter();
+            lines.try_for_each(|line| add(line)).map_err(at(&index_dir))
+        })?;
+        if let Some(draft) = draft {
+            draft.publish()?;
         }
-        listed.append(&mut self.files);
-        file_list::write(&self.path, &listed).map_err(at(&self.path))?;
         self.lines.clear();
+        self.files.clear();
         self.bytes = 0;
         Ok(())
     }
+
+    /// Looks the statuses of revisits up in the index.
+    fn fill_statuses(&mut self) -> Result<(), IndexError> {
+        let dir = self.dir.as_path();
+        let names = dir.names().map_err(at(dir))?;
+        let segments = segment_cursors(&dir, &names);
+        // Another process may have merged a segment since the files were listed.
+        let segments = segments.filter(|cursor| {
+            !matches!(cursor, Err(IndexError::Io { source, .. }) if source.kind() == io::ErrorKind::NotFound)
+        });
+        let segments = segments.map(|cursor| Ok(Box::new(cursor?) as BoxedCursor));
+        let plain = has_plain_index(&names)
+            .then(|| Ok(Box::new(plain::PlainCursor::open(&dir)?) as BoxedCursor));
+        statuses::fill(&mut self.lines, segments.chain(plain))
+    }
 }
 
-/// Merges new lines into the index by streaming. An index out of order is sorted in memory instead.
-fn write_merged(path: &Path, new: &BTreeSet<Vec<u8>>) -> io::Result<()> {
-    let in_order = Cell::new(true);
-    let merged = replace(path, |output| {
-        in_order.set(merge_sorted(IndexLines::open(path)?, new, output)?);
-        if in_order.get() {
-            Ok(())
-        } else {
-            Err(io::Error::other("the index is out of order"))
-        }
+/// The text of a line for the index in this directory.
+fn render(index_dir: &Path, line: &CdxjLine) -> Result<Vec<u8>, IndexError> {
+    let rendered = line.render().map_err(|source| IndexError::Line {
+        path: index_dir.to_owned(),
+        source,
     });
-    if in_order.get() {
-        return merged;
+    rendered.map(String::into_bytes)
+}
+
+fn create(index_dir: &Path) -> Result<(), IndexError> {
+    if !index_dir.is_dir() {
+        std::fs::create_dir(index_dir)
+            .or_else(|error| match error.kind() {
+                io::ErrorKind::AlreadyExists => Ok(()),
+                _ => Err(error),
+            })
+            .map_err(at(index_dir))?;
+        crate::fs::sync_directory_of(index_dir).map_err(at(index_dir))?;
     }
-    let mut all: BTreeSet<Vec<u8>> = IndexLines::open(path)?.collect::<io::Result<_>>()?;
-    all.extend(new.iter().cloned());
-    replace(path, |output| {
-        all.iter().try_for_each(|line| write_line(output, line))
+    Ok(())
+}
+
+/// The lock for merges, in the directory of the index, which is created if missing.
+fn lock_index(index_dir: &Path) -> Result<DirectoryLock, IndexError> {
+    create(index_dir)?;
+    DirectoryLock::acquire(index_dir).map_err(at(index_dir))
+}
+
+/// Merges all segments into one, and returns their number before.
+///
+/// # Errors
+/// When a segment is damaged ([`IndexError::is_damaged_index`]) or a file operation failed.
+pub fn merge_index(dir: &Path) -> Result<usize, IndexError> {
+    let index_dir = dir.join(INDEX_DIRECTORY);
+    if dir.join(INDEX_FILE_NAME).is_file() {
+        convert_plain_index(dir)?;
+    }
+    let _merging = lock_index(&index_dir)?;
+    let segments = segment::list(&index_dir).map_err(at(&index_dir))?;
+    if segments.len() > 1 {
+        merge_segments(dir, &segments)?;
+    }
+    Ok(segments.len())
+}
+
+/// Merges small segments if there are many, unless another process does so.
+fn merge_small_segments(dir: &Path) -> Result<(), IndexError> {
+    let index_dir = dir.join(INDEX_DIRECTORY);
+    let list = || segment::list(&index_dir).map_err(at(&index_dir));
+    if list()?.len() <= MAX_SEGMENTS {
+        return Ok(());
+    }
+    let Some(_merging) = DirectoryLock::try_acquire(&index_dir).map_err(at(&index_dir))? else {
+        return Ok(());
+    };
+    let mut segments = list()?;
+    segments.sort_by_key(Segment::length);
+    let lengths: Vec<u64> = segments.iter().map(Segment::length).collect();
+    let merged = number_to_merge(&lengths);
+    if segments.len() > MAX_SEGMENTS {
+        merge_segments(dir, &segments[..merged])?;
+    }
+    Ok(())
+}
+
+/// How many of the smallest segments to merge, by their ascending lengths: at least two, and each next
+/// one that is not longer than those before together. So a segment is merged again only after it has
+/// about doubled, and the merges of N lines write each line about log N times.
+fn number_to_merge(lengths: &[u64]) -> usize {
+    let mut total: u64 = lengths.iter().take(2).sum();
+    let mut number = lengths.len().min(2);
+    while let Some(next) = lengths.get(number).filter(|next| **next <= total) {
+        total += next;
+        number += 1;
+    }
+    number
+}
+
+/// A cursor at the first line of a segment, if it has lines.
+fn first_line_of(segment: &Segment) -> Result<Option<SegmentCursor>, IndexError> {
+    let mut cursor = segment.open()?;
+    if let Some(cursor) = &mut cursor {
+        cursor.seek(b"")?;
+    }
+    Ok(cursor)
+}
+
+/// Replaces segments by one. The caller holds the lock of the index.
+fn merge_segments(dir: &Path, segments: &[Segment]) -> Result<(), IndexError> {
+    let index_dir = dir.join(INDEX_DIRECTORY);
+    let mut files = BTreeSet::new();
+    let mut cursors = Vec::new();
+    for segment in segments {
+        files.append(&mut segment.files().map_err(at(&index_dir))?);
+        cursors.extend(first_line_of(segment)?);
+    }
+    let draft = write_merged(&index_dir, &files, &mut MergedLines::new(cursors))?;
+    replace(dir, segments, draft)
+}
+
+fn write_merged<C: LineCursor>(
+    index_dir: &Path,
+    files: &BTreeSet<String>,
+    lines: &mut MergedLines<C>,
+) -> Result<Option<SegmentDraft>, IndexError> {
+    SegmentDraft::write(index_dir, Purpose::Merged, files, |add| {
+        statuses::pass_on_filled(lines, &mut |line| add(line).map_err(at(index_dir)))
     })
 }
 
-/// Writes the merged lines. False if the old lines are out of order; the output is then useless.
-fn merge_sorted(
-    old: IndexLines,
-    new: &BTreeSet<Vec<u8>>,
-    output: &mut impl Write,
-) -> io::Result<bool> {
-    let mut new = new.iter().peekable();
-    let mut last = Vec::new();
-    for line in old {
-        let line = line?;
-        if line < last {
-            return Ok(false);
-        }
-        while let Some(first) = new.next_if(|first| **first < line) {
-            write_line(output, first)?;
-        }
-        new.next_if(|first| **first == line);
-        if line != last {
-            write_line(output, &line)?;
-        }
-        last = line;
+/// Publishes a segment in the place of others. The caller holds the lock of the index.
+fn replace(dir: &Path, old: &[Segment], draft: Option<SegmentDraft>) -> Result<(), IndexError> {
+    let index_dir = dir.join(INDEX_DIRECTORY);
+    let _lock = DirectoryLock::acquire(dir).map_err(at(dir))?;
+    let new = draft.map(SegmentDraft::publish).transpose()?;
+    // Until they are removed, lookups get the same lines from both.
+    for segment in old.iter().filter(|segment| Some(*segment) != new.as_ref()) {
+        segment.remove().map_err(at(&index_dir))?;
     }
-    new.try_for_each(|line| write_line(output, line))?;
-    Ok(true)
+    segment::clean_up(&index_dir, MergeLock::Held).map_err(at(&index_dir))
+}
+
+/// Removes the plain index of an older version, whose lines are in the segments now.
+fn remove_plain_index(dir: &Path) -> Result<(), IndexError> {
+    for name in [INDEX_FILE_NAME, "index.cdxj.new", LIST_FILE_NAME] {
+        let path = dir.join(name);
+        remove_if_there(&path).map_err(at(&path))?;
+    }
+    Ok(())
+}
+
+/// Makes a segment of the plain index of an older version. If a line is damaged, the files of the index
+/// do not count as indexed, so the next run reads them again.
+fn convert_plain_index(dir: &Path) -> Result<(), IndexError> {
+    let (index_dir, plain) = (dir.join(INDEX_DIRECTORY), dir.join(INDEX_FILE_NAME));
+    let _merging = lock_index(&index_dir)?;
+    let mut sorter = LineSorter::new(&index_dir, sorter::CHUNK);
+    let (mut files, mut is_damaged) = (BTreeSet::new(), false);
+    for line in IndexLines::open(&plain).map_err(at(&plain))? {
+        let line = line.map_err(at(&plain))?;
+        let parsed = std::str::from_utf8(&line)
+            .ok()
+            .and_then(|line| CdxjLine::parse(line).ok());
+        match parsed.filter(|line| line.render().is_ok()) {
+            Some(parsed) => {
+                sorter.add(line)?;
+                if !files.contains(&parsed.filename) {
+                    files.insert(parsed.filename);
+                }
+            }
+            None => is_damaged = true,
+        }
+    }
+    if is_damaged {
+        files.clear();
+    }
+    let (mut lines, _temporary) = sorter.finish()?;
+    let draft = write_merged(&index_dir, &files, &mut lines)?;
+    replace(dir, &[], draft)?;
+    remove_plain_index(dir)
 }

@@ -1,48 +1,160 @@
 //! Gives the lines of revisits with an empty block the status of the capture whose payload they repeat.
 //!
-//! A revisit states no status where its block is empty, and programs that read an index expect one. The
-//! capture with the same key and digest has it: in the index, or among the new lines.
+//! A revisit states no status where its block is empty, and programs that read an index expect one. A
+//! line with the same key and digest has it: a line of the index, or one of the new lines.
 
-use std::collections::{BTreeSet, HashMap};
-use std::io;
-use std::path::Path;
+use std::collections::{BTreeMap, BTreeSet, HashMap};
 
-use super::lines::IndexLines;
-use crate::cdxj::{CdxjLine, REVISIT_MIME};
+use super::cursor::{BoxedCursor, LineCursor, MergedLines, SeekCursor};
+use super::error::IndexError;
+use super::zipnum::key_and_timestamp;
+use crate::cdxj::CdxjLine;
 
-/// The statuses of the captures with one key, by digest.
+/// Lines with one key that are kept in memory to fill in their statuses.
+const GROUP: usize = 50_000;
+
+/// The statuses of the lines with one key, by digest.
 type Statuses = HashMap<String, u16>;
 
-/// Fills in the statuses of new lines for the index at `path`, which need not exist.
-pub(super) fn fill(path: &Path, new: &mut BTreeSet<Vec<u8>>) -> io::Result<()> {
-    let lacking: Vec<Vec<u8>> = new
-        .iter()
-        .filter(|line| may_lack_status(line))
-        .cloned()
-        .collect();
-    if lacking.is_empty() {
-        return Ok(());
+/// The lines with one key that lack a status.
+#[derive(Default)]
+struct Lacking {
+    lines: Vec<(Vec<u8>, String)>,
+    known: Statuses,
+}
+
+impl Lacking {
+    fn is_resolved(&self) -> bool {
+        let mut digests = self.lines.iter().map(|(_, digest)| digest);
+        digests.all(|digest| self.known.contains_key(digest))
     }
-    let mut known: HashMap<Vec<u8>, Statuses> = lacking
-        .iter()
-        .map(|line| (key_of(line).to_vec(), Statuses::new()))
-        .collect();
+}
+
+/// Fills in the statuses of new lines from each other, and then from the segments of the index, which
+/// are opened one after another until no status is missing.
+pub(super) fn fill(
+    new: &mut BTreeSet<Vec<u8>>,
+    segments: impl Iterator<Item = Result<BoxedCursor, IndexError>>,
+) -> Result<(), IndexError> {
+    let mut lacking: BTreeMap<Vec<u8>, Lacking> = BTreeMap::new();
+    for line in new.iter().filter(|line| may_lack_status(line)) {
+        if let Some(parsed) = parse(line).filter(|it| it.status.is_none()) {
+            let of_key = lacking.entry(key_of(line).to_vec()).or_default();
+            of_key.lines.push((line.clone(), parsed.digest));
+        }
+    }
     for line in new.iter() {
-        add_status(line, &mut known);
+        if let Some(of_key) = lacking.get_mut(key_of(line)) {
+            add_status(line, &mut of_key.known);
+        }
     }
-    for line in IndexLines::open(path)? {
-        add_status(&line?, &mut known);
+    for cursor in segments {
+        if lacking.values().all(Lacking::is_resolved) {
+            break;
+        }
+        look_up(&mut lacking, &mut *cursor?)?;
     }
-    for line in lacking {
-        if let Some(filled) = filled(&line, &known) {
-            new.remove(&line);
-            new.insert(filled);
+    for Lacking { lines, known } in lacking.into_values() {
+        for (line, _) in lines {
+            if let Some(filled) = filled(&line, &known) {
+                new.remove(&line);
+                new.insert(filled);
+            }
         }
     }
     Ok(())
 }
 
-/// Whether the line, which this crate has rendered, is that of a revisit without a status.
+/// Looks all keys up, in order, so that each block is read once.
+fn look_up(
+    lacking: &mut BTreeMap<Vec<u8>, Lacking>,
+    cursor: &mut dyn SeekCursor,
+) -> Result<(), IndexError> {
+    for (key, of_key) in lacking.iter_mut().filter(|(_, it)| !it.is_resolved()) {
+        let target = [key, &b" "[..]].concat();
+        cursor.seek_forward(&target)?;
+        while let Some(line) = cursor.line()
+            && line.starts_with(&target)
+        {
+            add_status(line, &mut of_key.known);
+            cursor.advance()?;
+        }
+    }
+    Ok(())
+}
+
+/// Passes all merged lines on, those of revisits with their statuses. The lines with one key may be in
+/// any of the merged segments, so they are looked at together: all of them, or [`GROUP`] at a time.
+pub(super) fn pass_on_filled<C: LineCursor>(
+    lines: &mut MergedLines<C>,
+    write: &mut dyn FnMut(&[u8]) -> Result<(), IndexError>,
+) -> Result<(), IndexError> {
+    let mut group = Group::default();
+    while let Some((line, _)) = lines.next()? {
+        if group.must_end_before(line) {
+            group.end(write)?;
+        }
+        group.add(line);
+    }
+    group.end(write)
+}
+
+#[derive(Default)]
+struct Group {
+    lines: Vec<Vec<u8>>,
+    lacks_status: bool,
+    known: Statuses,
+    /// The key of the lines in `known`.
+    key: Vec<u8>,
+}
+
+impl Group {
+    fn must_end_before(&self, line: &[u8]) -> bool {
+        let Some(last) = self.lines.last() else {
+            return false;
+        };
+        // Lines of one second may change their order when they get a status.
+        let is_of_same_second = key_and_timestamp(last) == key_and_timestamp(line);
+        key_of(last) != key_of(line)
+            || self.lines.len() >= GROUP && !is_of_same_second
+            || self.lines.len() >= 4 * GROUP
+    }
+
+    fn add(&mut self, line: &[u8]) {
+        self.lacks_status |= may_lack_status(line);
+        self.lines.push(line.to_vec());
+    }
+
+    fn end(
+        &mut self,
+        write: &mut dyn FnMut(&[u8]) -> Result<(), IndexError>,
+    ) -> Result<(), IndexError> {
+        let Some(first) = self.lines.first() else {
+            return Ok(());
+        };
+        if self.key != key_of(first) {
+            self.key = key_of(first).to_vec();
+            self.known.clear();
+        }
+        let is_short = self.lines.len() < 4 * GROUP;
+        if self.lacks_status && is_short {
+            for line in &self.lines {
+                add_status(line, &mut self.known);
+            }
+            for line in &mut self.lines {
+                if let Some(filled) = filled(line, &self.known) {
+                    *line = filled;
+                }
+            }
+            self.lines.sort_unstable();
+            self.lines.dedup();
+        }
+        self.lacks_status = false;
+        self.lines.drain(..).try_for_each(|line| write(&line))
+    }
+}
+
+/// Whether the line is that of a revisit without a status, as this crate and pywb render it.
 fn may_lack_status(line: &[u8]) -> bool {
     let has = |text: &str| memchr::memmem::find(line, text.as_bytes()).is_some();
     has("\"mime\": \"warc/revisit\"") && !has("\"status\": \"")
@@ -57,20 +169,20 @@ fn parse(line: &[u8]) -> Option<CdxjLine> {
     CdxjLine::parse(std::str::from_utf8(line).ok()?).ok()
 }
 
-/// Adds the status of a capture whose key is in `known`.
-fn add_status(line: &[u8], known: &mut HashMap<Vec<u8>, Statuses>) {
-    if let Some(statuses) = known.get_mut(key_of(line))
-        && let Some(line) = parse(line)
-        && line.mime != REVISIT_MIME
+/// Adds the status of a line with this key. Captures have it, and so have revisits that were filled in.
+fn add_status(line: &[u8], known: &mut Statuses) {
+    if let Some(line) = parse(line)
         && let Some(status) = line.status
     {
-        statuses.insert(line.digest, status);
+        known.insert(line.digest, status);
     }
 }
 
-fn filled(line: &[u8], known: &HashMap<Vec<u8>, Statuses>) -> Option<Vec<u8>> {
+fn filled(line: &[u8], known: &Statuses) -> Option<Vec<u8>> {
+    if !may_lack_status(line) {
+        return None;
+    }
     let mut parsed = parse(line).filter(|line| line.status.is_none())?;
-    let status = known.get(key_of(line))?.get(&parsed.digest)?;
-    parsed.status = Some(*status);
+    parsed.status = Some(*known.get(&parsed.digest)?);
     Some(parsed.render().ok()?.into_bytes())
 }

@@ -1,4 +1,4 @@
-//! Compressed blocks of index lines ("ZipNum"), which a binary search can find.
+//! Compressed blocks of index lines (`ZipNum`), which a binary search can find.
 //!
 //! The sorted lines of an index are cut into blocks, and each block is a gzip member of the data file.
 //! A second file (`.idx`) has one line for each block, with the key and timestamp of the block's first
@@ -159,6 +159,30 @@ pub(super) fn key_and_timestamp(line: &[u8]) -> Option<&[u8]> {
     let mut blanks = memchr::memchr_iter(b' ', line);
     let (key, end) = (blanks.next()?, blanks.next()?);
     (key > 0).then(|| &line[..end])
+}
+
+/// The position of a block, from a line of an `.idx` file in the tab dialect.
+#[derive(Debug, PartialEq, Eq)]
+pub(super) struct BlockPosition {
+    pub(super) offset: u64,
+    pub(super) length: u64,
+}
+
+impl BlockPosition {
+    /// Reads a line of an `.idx` file: the key with the timestamp, and the position.
+    pub(super) fn parse(line: &[u8]) -> Option<(&[u8], Self)> {
+        let mut fields = line.split(|byte| *byte == b'\t');
+        let (key, _part) = (fields.next()?, fields.next()?);
+        let mut number = || {
+            std::str::from_utf8(fields.next()?)
+                .ok()?
+                .parse::<u64>()
+                .ok()
+        };
+        let (offset, length) = (number()?, number()?);
+        offset.checked_add(length)?;
+        Some((key, Self { offset, length }))
+    }
 }
 
 /// An error about the content of an index.

@@ -3,7 +3,6 @@
 use std::collections::{BTreeMap, HashMap};
 use std::hash::{BuildHasher, RandomState};
 use std::io;
-use std::path::Path;
 
 use super::report::Reporter;
 use crate::cdxj::{CdxjLine, SortKeys, date_of};
@@ -11,7 +10,11 @@ use crate::digest::Digest;
 use crate::finding::FindingCode;
 use crate::header::Header;
 use crate::http::StoredRequest;
-use crate::index::{IndexLines, RequestMatcher};
+use crate::index::{
+    INDEX_FILE_NAME, IndexError, IndexLines, LineCursor, MergedLines, RequestMatcher, SeekCursor,
+    segment_cursors,
+};
+use crate::source::FileSource;
 
 /// The captures that an index must have, by file number and offset.
 #[derive(Default)]
@@ -36,7 +39,15 @@ struct ExpectedCapture {
     digest: Option<u64>,
     /// Of the key, for the response to a request other than GET. Other keys depend on the URL alone.
     request_key: Option<u64>,
-    has_line: bool,
+    /// Where the record has a line.
+    line: Option<IndexPart>,
+}
+
+/// A part of the index. While a plain index is converted, both parts have the same lines.
+#[derive(Clone, Copy, PartialEq, Eq)]
+enum IndexPart {
+    Plain,
+    Segments,
 }
 
 impl ExpectedCapture {
@@ -100,22 +111,62 @@ impl ExpectedCaptures {
                 .payload_digest()
                 .map(|it| self.hash_state.hash_one(it)),
             request_key: None,
-            has_line: false,
+            line: None,
         };
         Some(PendingCapture { at, url, capture })
     }
 
-    /// Compares the lines of an index with the captures. `names` has the file numbers by file name.
-    pub(super) fn compare_index(
+    /// Compares the lines of all segments among the files of an archive with the captures, and returns the
+    /// errors of damaged segments. `names` has the file numbers by file name.
+    pub(super) fn compare_segments(
         &mut self,
-        path: &Path,
+        (source, files): (&dyn FileSource, &[String]),
+        names: &HashMap<String, u32>,
+        keys: &dyn SortKeys,
+        reporter: &mut Reporter<'_>,
+    ) -> Vec<IndexError> {
+        let mut faults = Vec::new();
+        let mut cursors = Vec::new();
+        for cursor in segment_cursors(source, files) {
+            let moved = cursor.and_then(|mut cursor| {
+                cursor.seek(b"")?;
+                Ok(cursor)
+            });
+            match moved {
+                Ok(cursor) => cursors.push(cursor),
+                Err(error) => faults.push(error),
+            }
+        }
+        let mut lines = MergedLines::new(cursors);
+        loop {
+            let (line, number) = match lines.next() {
+                Ok(None) => return faults,
+                Ok(Some((line, number))) => (String::from_utf8_lossy(line).into_owned(), number),
+                Err(error) => {
+                    faults.push(error);
+                    continue;
+                }
+            };
+            let (path, offset) = lines.cursor(number).position();
+            if reporter.location.file != path {
+                reporter.enter(path);
+            }
+            reporter.location.offset = Some(offset);
+            self.compare_text(&line, IndexPart::Segments, names, keys, reporter);
+        }
+    }
+
+    /// Compares the lines of a plain index with the captures.
+    pub(super) fn compare_plain(
+        &mut self,
+        source: &dyn FileSource,
         names: &HashMap<String, u32>,
         keys: &dyn SortKeys,
         reporter: &mut Reporter<'_>,
     ) -> io::Result<()> {
         let mut last = Vec::new();
         let mut offset = 0;
-        for line in IndexLines::open(path)? {
+        for line in IndexLines::new(source.open_file(INDEX_FILE_NAME)?) {
             let line = line?;
             reporter.location.offset = Some(offset);
             offset += line.len() as u64 + 1;
@@ -123,18 +174,31 @@ impl ExpectedCaptures {
                 let meaning = FindingCode::IndexOrder.meaning();
                 reporter.add(FindingCode::IndexOrder, meaning.to_owned());
             }
-            match CdxjLine::parse(&String::from_utf8_lossy(&line)) {
-                Ok(parsed) => self.compare_line(&parsed, names, keys, reporter),
-                Err(error) => reporter.add(FindingCode::IndexLine, error.to_string()),
-            }
+            let text = String::from_utf8_lossy(&line);
+            self.compare_text(&text, IndexPart::Plain, names, keys, reporter);
             last = line;
         }
         Ok(())
     }
 
+    fn compare_text(
+        &mut self,
+        line: &str,
+        part: IndexPart,
+        names: &HashMap<String, u32>,
+        keys: &dyn SortKeys,
+        reporter: &mut Reporter<'_>,
+    ) {
+        match CdxjLine::parse(line) {
+            Ok(parsed) => self.compare_line(&parsed, part, names, keys, reporter),
+            Err(error) => reporter.add(FindingCode::IndexLine, error.to_string()),
+        }
+    }
+
     fn compare_line(
         &mut self,
         line: &CdxjLine,
+        part: IndexPart,
         names: &HashMap<String, u32>,
         keys: &dyn SortKeys,
         reporter: &mut Reporter<'_>,
@@ -165,7 +229,7 @@ impl ExpectedCaptures {
             let text = format!("is not looked for under {:?}", line.key);
             add(FindingCode::IndexKey, text);
         }
-        if std::mem::replace(&mut capture.has_line, true) {
+        if capture.line.replace(part) == Some(part) {
             add(FindingCode::IndexRepeated, "has another line".to_owned());
         }
     }
@@ -175,7 +239,7 @@ impl ExpectedCaptures {
         let captures = std::mem::take(&mut self.captures);
         captures
             .into_iter()
-            .filter(|(_, capture)| !capture.has_line)
+            .filter(|(_, capture)| capture.line.is_none())
             .map(|(at, _)| at)
     }
 }

@@ -30,7 +30,7 @@ use crate::finding::FindingCode;
 use crate::header::Header;
 use crate::http::StoredRequest;
 use crate::id::strip_brackets;
-use crate::index::INDEX_FILE_NAME;
+use crate::index::{CdxjIndex, INDEX_DIRECTORY, INDEX_FILE_NAME, IndexError, has_plain_index};
 use crate::parallel::{MemorySize, ScanEvent, read_records};
 use crate::reader::{Deviation, ReadError, Record, SkippedRange};
 use crate::source::{FileSource, open_at};
@@ -50,9 +50,8 @@ pub fn verify_archive(
     for name in names.iter().filter(|name| is_unread_name(name)) {
         verifier.unread_file(name);
     }
-    let index = dir.join(INDEX_FILE_NAME);
-    if index.exists() {
-        verifier.index(&index);
+    if CdxjIndex::exists(&dir)? {
+        verifier.index();
     }
     Ok(verifier.finish())
 }
@@ -116,21 +115,34 @@ impl<'r> Verifier<'r> {
     }
 
     /// Compares the index with the files verified before. A line about another file is a finding.
-    pub fn index(&mut self, path: &Path) {
-        self.reporter.enter(path);
-        let names = self
-            .files
-            .iter()
-            .zip(0..)
-            .map(|(file, n)| (file.clone(), n));
-        let names: HashMap<String, u32> = names.collect();
-        let compared = self
-            .captures
-            .compare_index(path, &names, self.keys, &mut self.reporter);
-        if let Err(error) = compared {
-            self.reporter.location.offset = None;
-            self.reporter
-                .add(FindingCode::IndexUnreadable, error.to_string());
+    pub fn index(&mut self) {
+        let numbered = self.files.iter().zip(0..);
+        let numbers: HashMap<String, u32> = numbered.map(|(file, n)| (file.clone(), n)).collect();
+        let names = self.source.names().unwrap_or_default();
+        if has_plain_index(&names) {
+            self.reporter.enter(&self.source.path_of(INDEX_FILE_NAME));
+            let compared =
+                self.captures
+                    .compare_plain(self.source, &numbers, self.keys, &mut self.reporter);
+            if let Err(error) = compared {
+                self.reporter.location.offset = None;
+                self.reporter
+                    .add(FindingCode::IndexUnreadable, error.to_string());
+            }
+        }
+        let faults = self.captures.compare_segments(
+            (self.source, &names),
+            &numbers,
+            self.keys,
+            &mut self.reporter,
+        );
+        for fault in faults {
+            let (path, message) = match fault {
+                IndexError::Io { path, source } => (path, source.to_string()),
+                other => (self.source.path_of(INDEX_DIRECTORY), other.to_string()),
+            };
+            self.reporter.enter(&path);
+            self.reporter.add(FindingCode::IndexUnreadable, message);
         }
         let missing = self.captures.take_missing();
         self.add_late_findings(missing.map(|(file, offset)| LateFinding {

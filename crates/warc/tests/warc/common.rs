@@ -1,16 +1,53 @@
 //! A small archive to test with, always the same.
 
+use std::fs;
 use std::io::{Cursor, Read, Write};
+use std::path::Path;
 
 use flate2::write::GzEncoder;
 use urldb_warc::{
-    CdxjLine, Digest, Exchange, Extent, FindingCode, Header, HttpVersion, OriginalCapture,
-    ReadError, Reader, RecordDraft, RecordId, ResponseHead, WarcDate, render_request_head,
-    warcinfo,
+    CdxjIndex, CdxjLine, Digest, Exchange, Extent, FindingCode, Header, HttpVersion,
+    INDEX_DIRECTORY, INDEX_FILE_NAME, OriginalCapture, ReadError, Reader, RecordDraft, RecordId,
+    ResponseHead, WarcDate, render_request_head, warcinfo,
 };
 
 pub(crate) const URL: &str = "https://data.example.org/catalogue.csv";
 pub(crate) const BODY: &[u8] = b"name,ra,dec\nM31,10.68,41.27\n";
+
+/// All lines of the index, in order.
+pub(crate) fn index_text(dir: &Path) -> String {
+    let index = CdxjIndex::open(&dir).expect("an index");
+    let mut lines = index.into_lines().expect("an index");
+    let mut text = String::new();
+    while let Some(line) = lines.next_text().expect("read") {
+        text += &line;
+        text.push('\n');
+    }
+    text
+}
+
+/// Makes the index one plain file, as older versions wrote it.
+pub(crate) fn write_plain_index(dir: &Path, text: &str) {
+    let _ = fs::remove_dir_all(dir.join(INDEX_DIRECTORY));
+    fs::write(dir.join(INDEX_FILE_NAME), text).expect("written");
+}
+
+/// The names of the files in the directory of the index, without locks.
+pub(crate) fn index_files(dir: &Path) -> Vec<String> {
+    let entries = fs::read_dir(dir.join(INDEX_DIRECTORY))
+        .into_iter()
+        .flatten();
+    let names = entries.map(|entry| {
+        entry
+            .expect("there")
+            .file_name()
+            .into_string()
+            .expect("text")
+    });
+    let mut names: Vec<String> = names.filter(|name| name != ".lock").collect();
+    names.sort();
+    names
+}
 
 pub(crate) fn date(text: &str) -> WarcDate {
     text.parse().expect("a date")

@@ -5,12 +5,12 @@ use std::io::Cursor;
 use std::path::{Path, PathBuf};
 
 use urldb_warc::{
-    CdxjLine, Compression, Digest, DigestAlgorithm, FileSource, FindingCode, INDEX_FILE_NAME,
-    IndexError, Reader, Severity, SortKeys, StoredRequest, StoredSegments, Version, Writer,
-    convert, copy_payload, index_lines_of, rebuild_index, split_record, verify_archive,
+    CdxjLine, Compression, Digest, DigestAlgorithm, FileSource, FindingCode, IndexError, Reader,
+    Severity, SortKeys, StoredRequest, StoredSegments, Version, Writer, convert, copy_payload,
+    index_lines_of, rebuild_index, split_record, verify_archive,
 };
 
-use crate::common::{URL, drafts, gzip, id, named};
+use crate::common::{URL, drafts, gzip, id, index_text, named};
 
 fn key(url: &str) -> String {
     format!("key-of-{}", url.replace(' ', "_"))
@@ -53,7 +53,7 @@ fn archive(files: &[(&str, &[u8])]) -> tempfile::TempDir {
 }
 
 fn lines(dir: &Path) -> Vec<CdxjLine> {
-    let text = fs::read_to_string(dir.join(INDEX_FILE_NAME)).expect("an index");
+    let text = index_text(dir);
     let parse = |line: &str| CdxjLine::parse(line).expect("a line");
     text.lines().map(parse).collect()
 }

@@ -4,18 +4,14 @@ use std::path::Path;
 
 use proptest::prelude::*;
 use urldb_warc::{
-    ArchiveFile, CdxjLine, CdxjRequest, Extent, INDEX_FILE_NAME, IndexError, REVISIT_MIME,
-    index_lines_of, merge_into_index, unindexed_files,
+    ArchiveFile, CdxjLine, CdxjRequest, Extent, INDEX_DIRECTORY, INDEX_FILE_NAME, IndexError,
+    REVISIT_MIME, index_lines_of, merge_index, merge_into_index, unindexed_files,
 };
 
-use crate::common::{URL, drafts, line};
+use crate::common::{URL, drafts, index_files, index_text, line, write_plain_index};
 
-fn read(path: &Path) -> Vec<String> {
-    fs::read_to_string(path)
-        .expect("an index")
-        .lines()
-        .map(str::to_owned)
-        .collect()
+fn read(dir: &Path) -> Vec<String> {
+    index_text(dir).lines().map(str::to_owned).collect()
 }
 
 #[test]
@@ -84,54 +80,49 @@ fn an_archive_file_is_indexed() {
 #[test]
 fn an_index_out_of_order_is_put_in_order() {
     let dir = tempfile::tempdir().expect("a directory");
-    let path = dir.path().join(INDEX_FILE_NAME);
     let text = |key, n| line(key, n).render().expect("valid");
-    fs::write(&path, [text("c", 1), text("a", 1), text("c", 1)].join("\n")).expect("written");
-    merge_into_index(&path, &[line("b", 1)]).expect("merged");
-    assert_eq!(read(&path), [text("a", 1), text("b", 1), text("c", 1)]);
+    let plain = [text("c", 1), text("a", 1), text("c", 1)].join("\n");
+    write_plain_index(dir.path(), &plain);
+    merge_into_index(dir.path(), &[line("b", 1)]).expect("merged");
+    let expected = [text("a", 1), text("b", 1), text("c", 1)];
+    assert_eq!(read(dir.path()), expected);
+    assert!(!dir.path().join(INDEX_FILE_NAME).exists());
 }
 
 #[test]
 fn a_bad_line_leaves_the_index_as_it_was() {
     let dir = tempfile::tempdir().expect("a directory");
-    let path = dir.path().join(INDEX_FILE_NAME);
-    merge_into_index(&path, &[line("a", 1)]).expect("merged");
-    let before = fs::read(&path).expect("there");
+    let path = dir.path();
+    merge_into_index(path, &[line("a", 1)]).expect("merged");
+    let before = (read(path), index_files(path));
     assert!(matches!(
-        merge_into_index(&path, &[line("b", 1), line("c d", 1)]),
+        merge_into_index(path, &[line("b", 1), line("c d", 1)]),
         Err(IndexError::Line { .. })
     ));
-    assert_eq!(fs::read(&path).expect("there"), before);
+    assert_eq!((read(path), index_files(path)), before);
 }
 
 #[cfg(unix)]
 #[test]
-fn mode_and_symbolic_link_stay() {
-    use std::os::unix::fs::{PermissionsExt, symlink};
+fn a_symbolic_link_to_the_folder_stays() {
+    use std::os::unix::fs::symlink;
     let dir = tempfile::tempdir().expect("a directory");
-    let (target, link) = (
-        dir.path().join("real.cdxj"),
-        dir.path().join(INDEX_FILE_NAME),
-    );
-    fs::write(&target, "").expect("written");
-    fs::set_permissions(&target, fs::Permissions::from_mode(0o640)).expect("set");
-    symlink("real.cdxj", &link).expect("linked");
-    merge_into_index(&link, &[line("a", 1)]).expect("merged");
+    let (target, link) = (dir.path().join("real"), dir.path().join(INDEX_DIRECTORY));
+    fs::create_dir(&target).expect("made");
+    symlink("real", &link).expect("linked");
+    merge_into_index(dir.path(), &[line("a", 1)]).expect("merged");
+    merge_index(dir.path()).expect("merged");
     assert!(link.is_symlink());
-    assert_eq!(read(&target).len(), 1);
-    assert_eq!(
-        fs::metadata(&target).expect("there").permissions().mode() & 0o777,
-        0o640
-    );
+    assert_eq!(read(dir.path()).len(), 1);
+    assert_eq!(index_files(dir.path()).len(), 3);
 }
 
 #[test]
 fn merging_at_once_loses_nothing() {
     let dir = tempfile::tempdir().expect("a directory");
-    let path = dir.path().join(INDEX_FILE_NAME);
+    let path = dir.path();
     std::thread::scope(|scope| {
         for thread in 0..4 {
-            let path = &path;
             scope.spawn(move || {
                 for n in 0..5 {
                     merge_into_index(path, &[line(&format!("k{n}"), thread)]).expect("merged");
@@ -139,7 +130,8 @@ fn merging_at_once_loses_nothing() {
             });
         }
     });
-    assert_eq!(read(&path).len(), 20);
+    assert_eq!(read(path).len(), 20);
+    assert!(index_files(path).iter().all(|name| !name.ends_with(".tmp")));
 }
 
 fn any_line() -> impl Strategy<Value = CdxjLine> {
@@ -203,15 +195,20 @@ proptest! {
         batches in prop::collection::vec(prop::collection::vec(("[a-c!~]{1,2}", 0..9u64), 0..12), 1..4)
     ) {
         let dir = tempfile::tempdir().expect("a directory");
-        let path = dir.path().join(INDEX_FILE_NAME);
+        let path = dir.path();
         let mut expected = BTreeSet::new();
         for batch in &batches {
             let lines: Vec<_> = batch.iter().map(|(key, n)| line(key, *n)).collect();
             expected.extend(lines.iter().map(|line| line.render().expect("valid")));
-            merge_into_index(&path, &lines).expect("merged");
+            merge_into_index(path, &lines).expect("merged");
         }
-        let found = if expected.is_empty() { Vec::new() } else { read(&path) };
-        prop_assert_eq!(found, Vec::from_iter(expected));
+        let found = if expected.is_empty() { Vec::new() } else { read(path) };
+        prop_assert_eq!(&found, &Vec::from_iter(expected));
+        if !found.is_empty() {
+            merge_index(path).expect("merged");
+            prop_assert_eq!(read(path), found);
+            prop_assert_eq!(index_files(path).len(), 3);
+        }
     }
 }
 
@@ -223,10 +220,8 @@ fn files_that_no_line_names_are_unlisted() {
     }
     let both = ["a.warc.gz", "b.warc.gz"].map(|name| dir.path().join(name));
     assert_eq!(unindexed_files(dir.path()).expect("read"), both);
-    let index = dir.path().join(INDEX_FILE_NAME);
-    merge_into_index(&index, &[line("org,example)/", 0)]).expect("merged");
-    let mut text = fs::read_to_string(&index).expect("an index");
-    text.push_str("no line of an index, though it says b.warc.gz\n");
-    fs::write(&index, text).expect("written");
+    let mut text = line("org,example)/", 0).render().expect("valid");
+    text.push_str("\nno line of an index, though it says b.warc.gz\n");
+    write_plain_index(dir.path(), &text);
     assert_eq!(unindexed_files(dir.path()).expect("read"), both[1..]);
 }

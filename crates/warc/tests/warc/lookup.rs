@@ -6,19 +6,21 @@ use std::path::Path;
 
 use proptest::prelude::*;
 use urldb_warc::{
-    CdxjIndex, CdxjLine, CdxjRequest, Compression, Exchange, INDEX_FILE_NAME, IndexError,
+    CdxjIndex, CdxjLine, CdxjRequest, Compression, Exchange, INDEX_DIRECTORY, IndexError,
     IndexUpdate, OriginalCapture, RecordDraft, RecordId, SortKeys, StoredRequest, Writer,
     index_lines_of, merge_into_index, render_request_head, unindexed_files,
 };
 
-use crate::common::{URL, date, drafts, fields, id, line, original};
+use crate::common::{
+    URL, date, drafts, fields, id, index_files, index_text, line, original, write_plain_index,
+};
 
 fn key(url: &str) -> String {
     url.to_owned()
 }
 
 fn found(path: &Path, key: &str) -> Vec<CdxjLine> {
-    let mut index = CdxjIndex::open(path).expect("an index");
+    let mut index = CdxjIndex::open(&path).expect("an index");
     let found = index.captures(key).expect("looked up");
     found.collect::<Result<_, _>>().expect("good lines")
 }
@@ -29,21 +31,25 @@ proptest! {
     fn lookups_find_what_a_full_read_finds(
         lines in prop::collection::vec(("[ab!~]{1,3}", 0..5u64, "[a-z]{0,300}"), 0..60),
         keys in prop::collection::vec("[ab!~]{1,3}", 5),
-        last_end in any::<bool>(),
+        chunk in 1..80usize,
+        plain in any::<Option<bool>>(),
     ) {
         let dir = tempfile::tempdir().expect("a directory");
-        let path = dir.path().join(INDEX_FILE_NAME);
+        let path = dir.path();
         let lines: Vec<_> = lines.into_iter().map(|(key, n, url)| CdxjLine { url, ..line(&key, n) }).collect();
-        fs::write(&path, "").expect("written");
-        merge_into_index(&path, &lines).expect("merged");
-        if !last_end {
-            let text = fs::read_to_string(&path).expect("an index");
-            fs::write(&path, text.trim_end()).expect("written");
+        // In one plain file, in one segment, or in several.
+        fs::create_dir(path.join(INDEX_DIRECTORY)).expect("made");
+        for lines in lines.chunks(chunk) {
+            merge_into_index(path, lines).expect("merged");
+        }
+        if let Some(last_end) = plain {
+            let text = index_text(path);
+            write_plain_index(path, if last_end { &text } else { text.trim_end() });
         }
         for key in keys.iter().chain(lines.iter().map(|line| &line.key)) {
             let expected: BTreeSet<String> = lines.iter().filter(|line| line.key == *key)
                 .map(|line| line.render().expect("valid")).collect();
-            let found: Vec<String> = found(&path, key).iter().map(|line| line.render().expect("valid")).collect();
+            let found: Vec<String> = found(path, key).iter().map(|line| line.render().expect("valid")).collect();
             prop_assert_eq!(found, Vec::from_iter(expected));
         }
     }
@@ -52,7 +58,7 @@ proptest! {
 #[test]
 fn all_of_a_host_is_found() {
     let dir = tempfile::tempdir().expect("a directory");
-    let path = dir.path().join(INDEX_FILE_NAME);
+    let path = dir.path();
     let keys = [
         "org,example)/",
         "org,example)/a",
@@ -60,7 +66,7 @@ fn all_of_a_host_is_found() {
         "org,examples)/",
     ];
     let lines: Vec<_> = (0..).zip(keys).map(|(n, key)| line(key, n)).collect();
-    merge_into_index(&path, &lines).expect("merged");
+    merge_into_index(path, &lines).expect("merged");
     let mut index = CdxjIndex::open(&path).expect("an index");
     let mut keys_of = |prefix| -> Vec<String> {
         let found = index.lines_with_prefix(prefix).expect("looked up");
@@ -86,48 +92,46 @@ fn all_of_a_host_is_found() {
 #[test]
 fn a_bad_line_is_an_error_when_it_is_come_upon() {
     let dir = tempfile::tempdir().expect("a directory");
-    let path = dir.path().join(INDEX_FILE_NAME);
-    fs::write(&path, "a)/ 20261120060000 {}\n").expect("written");
-    let mut index = CdxjIndex::open(&path).expect("an index");
+    write_plain_index(dir.path(), "a)/ 20261120060000 {}\n");
+    let mut index = CdxjIndex::open(&dir.path()).expect("an index");
     let lines: Vec<_> = index.captures("a)/").expect("looked up").collect();
     assert!(matches!(lines[..], [Err(IndexError::Line { .. })]));
     assert!(matches!(
-        CdxjIndex::open(&dir.path().join("none")),
+        CdxjIndex::open(&dir.path().join("none").as_path()),
         Err(IndexError::Io { .. })
     ));
 }
 
 #[test]
-fn which_files_are_indexed_is_known_without_reading_the_index() {
+fn which_files_are_indexed_is_known_without_reading_the_lines() {
     let dir = tempfile::tempdir().expect("a directory");
-    let index = dir.path().join(INDEX_FILE_NAME);
     for name in ["a.warc.gz", "b.warc.gz"] {
         fs::write(dir.path().join(name), "").expect("written");
     }
-    merge_into_index(&index, &[line("a", 1)]).expect("merged");
+    merge_into_index(dir.path(), &[line("a", 1)]).expect("merged");
     let only_b = [dir.path().join("b.warc.gz")];
     assert_eq!(unindexed_files(dir.path()).expect("read"), only_b);
 
-    // Other bytes that look as before: only who reads the index notices.
-    let before = fs::metadata(&index).expect("there");
-    fs::write(
-        &index,
-        "x".repeat(usize::try_from(before.len()).expect("small")),
-    )
-    .expect("written");
-    let file = fs::File::options()
-        .append(true)
-        .open(&index)
-        .expect("there");
-    file.set_modified(before.modified().expect("a time"))
-        .expect("set");
+    // Other bytes of the same length: only a lookup notices.
+    let data = dir
+        .path()
+        .join(INDEX_DIRECTORY)
+        .join(&index_files(dir.path())[0]);
+    let before = fs::read(&data).expect("there");
+    fs::write(&data, vec![b'x'; before.len()]).expect("written");
     assert_eq!(unindexed_files(dir.path()).expect("read"), only_b);
+    let mut index = CdxjIndex::open(&dir.path()).expect("an index");
+    let damaged = index.captures("a").err().expect("damaged");
+    assert!(damaged.is_damaged_index(), "{damaged}");
 
-    // An index of another length, or without its list, is read.
-    fs::write(&index, "no line\n").expect("written");
+    // A segment of another length does not count.
+    fs::write(&data, &before[..before.len() - 1]).expect("written");
     assert_eq!(unindexed_files(dir.path()).expect("read").len(), 2);
-    fs::write(&index, line("a", 1).render().expect("valid") + "\n").expect("written");
-    fs::remove_file(dir.path().join(".indexed")).expect("there");
+
+    // A plain index is read.
+    write_plain_index(dir.path(), "no line\n");
+    assert_eq!(unindexed_files(dir.path()).expect("read").len(), 2);
+    write_plain_index(dir.path(), &(line("a", 1).render().expect("valid") + "\n"));
     assert_eq!(unindexed_files(dir.path()).expect("read"), only_b);
 }
 
@@ -147,14 +151,13 @@ fn a_file_without_captures_is_listed_too() {
     let dir = tempfile::tempdir().expect("a directory");
     write(dir.path(), "a.warc.gz", &drafts()[..1]);
     write(dir.path(), "b.warc.gz", &drafts());
-    let index = dir.path().join(INDEX_FILE_NAME);
-    let mut update = IndexUpdate::new(&index);
+    let mut update = IndexUpdate::new(dir.path());
     for file in unindexed_files(dir.path()).expect("read") {
         update.add_file(&file, &key).expect("good");
     }
     update.finish().expect("merged");
     assert!(unindexed_files(dir.path()).expect("read").is_empty());
-    let text = fs::read_to_string(&index).expect("an index");
+    let text = index_text(dir.path());
     assert_eq!(text.lines().count(), 2);
     assert!(text.lines().all(|line| line.contains("\"b.warc.gz\"")));
 }
@@ -167,31 +170,29 @@ fn what_can_be_read_of_a_damaged_file_is_indexed() {
     let mut bytes = fs::read(&path).expect("there");
     bytes.pop();
     fs::write(&path, bytes).expect("written");
-    let index = dir.path().join(INDEX_FILE_NAME);
-    let mut update = IndexUpdate::new(&index);
+    let mut update = IndexUpdate::new(dir.path());
     update.add_file(&path, &key).expect_err("damaged");
     update.finish().expect("merged");
-    assert_eq!(found(&index, URL).len(), 1);
+    assert_eq!(found(dir.path(), URL).len(), 1);
 }
 
 /// Several processes write files of their own; in what order ever they index them, nothing is lost.
 #[test]
 fn files_indexed_at_once_are_all_there() {
     let dir = tempfile::tempdir().expect("a directory");
-    let index = dir.path().join(INDEX_FILE_NAME);
     std::thread::scope(|scope| {
         for n in 0..6 {
-            let (index, dir) = (&index, dir.path());
+            let dir = dir.path();
             scope.spawn(move || {
                 let name = format!("{n}.warc.gz");
                 write(dir, &name, &drafts());
-                let mut update = IndexUpdate::new(index);
+                let mut update = IndexUpdate::new(dir);
                 update.add_file(&dir.join(name), &key).expect("good");
                 update.finish().expect("merged");
             });
         }
     });
-    assert_eq!(found(&index, URL).len(), 12);
+    assert_eq!(found(dir.path(), URL).len(), 12);
     assert!(unindexed_files(dir.path()).expect("read").is_empty());
 }
 

@@ -39,3 +39,5 @@ mod vocabulary;
 mod warc09;
 /// Versions, skip lengths, segments, series.
 mod writing;
+/// Compressed blocks and segments of an index.
+mod zipnum;

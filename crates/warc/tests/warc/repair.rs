@@ -6,8 +6,8 @@ use std::io::Read;
 use std::path::Path;
 
 use urldb_warc::{
-    Compression, FindingCode, INDEX_FILE_NAME, Reader, RepairReport, Writer, convert,
-    index_lines_of, merge_into_index, rebuild_index, recover, repair, unindexed_files,
+    Compression, FindingCode, INDEX_DIRECTORY, INDEX_FILE_NAME, Reader, RepairReport, Writer,
+    convert, index_lines_of, merge_into_index, rebuild_index, recover, repair, unindexed_files,
     verify_archive,
 };
 
@@ -21,16 +21,18 @@ fn key(url: &str) -> String {
 
 /// Every file of a directory with its content, without those that keep processes apart.
 fn contents(dir: &Path) -> BTreeMap<String, Vec<u8>> {
-    let entries = fs::read_dir(dir).expect("a directory");
     let mut contents = BTreeMap::new();
-    for entry in entries {
+    for entry in fs::read_dir(dir).expect("a directory") {
         let path = entry.expect("an entry").path();
         let name = path
             .file_name()
             .expect("a name")
             .to_string_lossy()
             .into_owned();
-        if !name.starts_with('.') {
+        if path.is_dir() {
+            let inner = self::contents(&path).into_iter();
+            contents.extend(inner.map(|(inner, bytes)| (format!("{name}/{inner}"), bytes)));
+        } else if !name.starts_with('.') {
             contents.insert(name, fs::read(path).expect("a file"));
         }
     }
@@ -39,7 +41,9 @@ fn contents(dir: &Path) -> BTreeMap<String, Vec<u8>> {
 
 fn put(dir: &Path, files: &BTreeMap<String, Vec<u8>>) {
     for (name, bytes) in files {
-        fs::write(dir.join(name), bytes).expect("written");
+        let path = dir.join(name);
+        fs::create_dir_all(path.parent().expect("a folder")).expect("made");
+        fs::write(path, bytes).expect("written");
     }
 }
 
@@ -155,12 +159,23 @@ fn a_repair_that_was_cut_short_is_finished_by_the_next() {
             .filter_map(|name| Some((name.clone(), pick(name)?.clone())))
             .collect()
     };
-    let forgotten = (INDEX_FILE_NAME.to_owned(), Vec::new());
+    let is_of_index = |name: &String| name.starts_with("index/");
     let mut without_lines = mixed(&[&damaged]);
-    without_lines.extend([forgotten.clone()]);
+    without_lines.retain(|name, _| !is_of_index(name));
     let mut without_index = mixed(&[&damaged, NAME]);
-    without_index.extend([forgotten]);
+    without_index.retain(|name, _| !is_of_index(name));
+    let mut with_plain_index = without_index.clone();
+    with_plain_index.insert(INDEX_FILE_NAME.to_owned(), Vec::new());
     let mut with_leftovers = mixed(&[&damaged]);
+    for name in [
+        "added.idx.tmp",
+        "merged.cdxj.gz.tmp",
+        "merged-3.tmp",
+        "20260101000000-ab.cdxj.gz",
+        "x.loc",
+    ] {
+        with_leftovers.insert(format!("index/{name}"), b"half".to_vec());
+    }
     with_leftovers.insert(format!("{NAME}.tmp"), b"half".to_vec());
     with_leftovers.insert("index.cdxj.new".to_owned(), b"half a li".to_vec());
     for state in [
@@ -168,6 +183,7 @@ fn a_repair_that_was_cut_short_is_finished_by_the_next() {
         mixed(&[&damaged]),
         without_lines,
         without_index,
+        with_plain_index,
         with_leftovers,
     ] {
         let dir = tempfile::tempdir().expect("a directory");
@@ -186,12 +202,12 @@ fn a_run_indexes_what_a_repair_left() {
         it.concat()
     });
     fix(dir.path());
-    fs::write(dir.path().join(INDEX_FILE_NAME), "").expect("written");
+    fs::remove_dir_all(dir.path().join(INDEX_DIRECTORY)).expect("there");
     recover(dir.path()).expect("nothing to do");
     let left = unindexed_files(dir.path()).expect("read");
     assert_eq!(left, [dir.path().join(NAME)]);
     let lines = index_lines_of(&left[0], &key).expect("good");
-    merge_into_index(&dir.path().join(INDEX_FILE_NAME), &lines).expect("merged");
+    merge_into_index(dir.path(), &lines).expect("merged");
     assert_eq!(codes(dir.path()), []);
 }
 

@@ -7,7 +7,7 @@ use urldb_warc::{
     rebuild_index,
 };
 
-use crate::common::{gzip, named};
+use crate::common::{gzip, index_text, named};
 use crate::verify::{key, records, verify, zipped};
 
 /// The archive and its index.
@@ -90,7 +90,7 @@ fn a_blank_in_a_uri_is_no_difference() {
     let path = dir.path().join("a.warc.gz");
     fs::write(&path, gzip(record.as_bytes())).expect("written");
     rebuild_index(dir.path(), &key).expect("indexed");
-    let line = fs::read_to_string(dir.path().join(INDEX_FILE_NAME)).expect("an index");
+    let line = index_text(dir.path());
     assert!(line.starts_with("http!//example.org/1%202 "), "{line}");
     let (findings, _) = verify(&[
         ("a.warc.gz", fs::read(path).expect("there")),
@@ -149,14 +149,13 @@ fn the_key_of_an_answer_has_the_request_in_it() {
             let dir = tempfile::tempdir().expect("a directory");
             fs::write(dir.path().join("a.warc.gz"), file).expect("written");
             rebuild_index(dir.path(), &WithRequests).expect("indexed");
-            let path = dir.path().join(INDEX_FILE_NAME);
             let codes = |keys: &(dyn SortKeys + Sync)| {
                 let mut codes = Vec::new();
                 let mut keep = |finding: urldb_warc::ArchiveFinding| codes.push(finding.code);
                 let source = dir.path();
                 let mut verifier = Verifier::new(&source, keys, &mut keep);
                 verifier.file("a.warc.gz", &source.join("a.warc.gz"));
-                verifier.index(&path);
+                verifier.index();
                 verifier.finish();
                 codes
             };
