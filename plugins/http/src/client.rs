@@ -113,35 +113,49 @@ pub struct Client {
     timeout: Duration,
 }
 
-impl Client {
-    /// Sets up TLS. Connects nowhere.
-    pub fn new(options: &Options) -> Result<Self, Error> {
-        let failed = |error: reqwest::Error| Error::Client(causes(&error.without_url()));
+impl Options {
+    /// A client with these options that follows no redirect and repeats no request. Sets up TLS;
+    /// connects nowhere.
+    ///
+    /// # Errors
+    /// When TLS or the proxy cannot be set up.
+    pub fn client_builder(&self) -> Result<reqwest::ClientBuilder, Error> {
         let builder = reqwest::Client::builder()
-            .tls_backend_preconfigured(tls(options)?)
+            .tls_backend_preconfigured(tls(self)?)
             .http1_only()
             .http1_max_headers(MOST_HEADERS)
             .redirect(reqwest::redirect::Policy::none())
             .retry(reqwest::retry::never())
             .referer(false)
             .no_proxy()
-            .user_agent(&options.user_agent)
-            .timeout(options.timeout)
-            // A later delivery has another runtime, in which no old connection works.
-            .pool_max_idle_per_host(0);
-        let builder = match &options.proxy {
+            .user_agent(&self.user_agent)
+            .timeout(self.timeout);
+        Ok(match &self.proxy {
             None => builder,
             Some(proxy) => {
-                let mut setting = reqwest::Proxy::all(proxy.address.as_str()).map_err(failed)?;
+                let setting = reqwest::Proxy::all(proxy.address.as_str());
+                let mut setting = setting.map_err(not_set_up)?;
                 if let Some((user, password)) = &proxy.credentials {
                     setting = setting.basic_auth(user, password);
                 }
                 let here = NoProxy::from_string("localhost,127.0.0.0/8,::1");
                 builder.proxy(setting.no_proxy(here))
             }
-        };
+        })
+    }
+}
+
+fn not_set_up(error: reqwest::Error) -> Error {
+    Error::Client(causes(&error.without_url()))
+}
+
+impl Client {
+    /// Sets up TLS. Connects nowhere.
+    pub fn new(options: &Options) -> Result<Self, Error> {
+        // A later delivery has another runtime, in which no old connection works.
+        let builder = options.client_builder()?.pool_max_idle_per_host(0);
         Ok(Self {
-            client: builder.build().map_err(failed)?,
+            client: builder.build().map_err(not_set_up)?,
             timeout: options.timeout,
         })
     }

@@ -1,8 +1,8 @@
 //! The HTTP client of notifiers: one request, one bounded answer.
 //!
 //! The client follows no redirect, keeps no connection, and never shows a URL, a token or a header in
-//! an error, since the URL of a webhook is often a secret. Only notifiers use this crate: `urldb-fetch`
-//! contacts promised URLs, and has other rules.
+//! an error, since the URL of a webhook is often a secret. Notifiers use this crate, and `urldb-store`
+//! builds its client of the same [`Options`]: `urldb-fetch` contacts promised URLs, and has other rules.
 #![forbid(unsafe_code)]
 
 mod answer;

@@ -1,0 +1,60 @@
+//! Why the store could not do something.
+
+/// The kind of a [`StoreError`].
+#[derive(Clone, Copy, Debug, PartialEq, Eq)]
+pub enum StoreErrorKind {
+    /// The store cannot be reached, is overloaded, or ended a connection. Trying again later helps.
+    Unreachable,
+    /// The store refuses the request, or cannot do what it must be able to do. A person has to change
+    /// something: credentials, permissions, the name of the bucket.
+    Refused,
+    /// There is no such file.
+    Missing,
+    /// The store has other bytes than its manifest says, or a manifest that cannot be used.
+    Damaged,
+    /// Somebody else changed or made the same files.
+    Conflict,
+    /// A file on this machine cannot be read or written.
+    Local,
+}
+
+/// An error of the store, as one line for people. No secret is in it.
+#[derive(Clone, Debug, PartialEq, Eq, thiserror::Error)]
+#[error("{message}")]
+pub struct StoreError {
+    kind: StoreErrorKind,
+    message: String,
+}
+
+impl StoreError {
+    /// An error with this message.
+    pub fn new(kind: StoreErrorKind, message: impl Into<String>) -> Self {
+        Self {
+            kind,
+            message: message.into(),
+        }
+    }
+
+    /// The kind.
+    pub fn kind(&self) -> StoreErrorKind {
+        self.kind
+    }
+
+    /// Whether the same request may work later, without a person's help.
+    pub fn is_transient(&self) -> bool {
+        self.kind == StoreErrorKind::Unreachable
+    }
+}
+
+impl From<StoreError> for std::io::Error {
+    fn from(error: StoreError) -> Self {
+        let kind = match error.kind {
+            StoreErrorKind::Unreachable => std::io::ErrorKind::NotConnected,
+            StoreErrorKind::Refused => std::io::ErrorKind::PermissionDenied,
+            StoreErrorKind::Missing => std::io::ErrorKind::NotFound,
+            StoreErrorKind::Damaged => std::io::ErrorKind::InvalidData,
+            StoreErrorKind::Conflict | StoreErrorKind::Local => std::io::ErrorKind::Other,
+        };
+        Self::new(kind, error)
+    }
+}

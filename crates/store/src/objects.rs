@@ -1,0 +1,467 @@
+//! The requests to a bucket: each blocks, while `object_store` works on a thread of its own.
+
+use std::error::Error;
+use std::fmt;
+use std::fs::File;
+use std::io::Read;
+use std::ops::Range;
+use std::sync::mpsc::sync_channel;
+use std::sync::{Arc, PoisonError};
+use std::time::Duration;
+
+use bytes::{Bytes, BytesMut};
+use futures_util::{StreamExt, TryStreamExt};
+use object_store::aws::{AmazonS3, AmazonS3Builder, Checksum};
+use object_store::client::{HttpError, HttpErrorKind};
+use object_store::path::Path;
+use object_store::{
+    BackoffConfig, GetOptions, GetRange, ObjectStore, ObjectStoreExt, PutMode, PutOptions,
+    PutPayload, RetryConfig, UpdateVersion, WriteMultipart,
+};
+use sha2::{Digest, Sha256};
+use tokio::runtime::Runtime;
+use urldb_text::{Secrets, sanitize};
+
+use crate::credentials::Credentials;
+use crate::error::{StoreError, StoreErrorKind};
+use crate::http_client::{Connector, Failure, LastFailure};
+use crate::location::Location;
+
+/// The length of a part of a large object, and the largest range that is read at once, in bytes.
+pub(crate) const PART: u64 = 8 << 20;
+
+/// Most parts of an object.
+const MOST_PARTS: u64 = 10_000;
+
+/// Number of parts that are sent at the same time.
+const PARTS_AT_ONCE: usize = 4;
+
+/// A store that is unavailable must not hold up a run for long: the next run makes up for it.
+fn retries() -> RetryConfig {
+    RetryConfig {
+        backoff: BackoffConfig {
+            init_backoff: Duration::from_millis(100),
+            max_backoff: Duration::from_secs(5),
+            base: 2.0,
+        },
+        max_retries: 6,
+        retry_timeout: Duration::from_secs(60),
+    }
+}
+
+/// Where the bucket is, and what signs the requests.
+pub(crate) struct Access<'a> {
+    pub(crate) location: &'a Location,
+    pub(crate) endpoint: Option<&'a str>,
+    pub(crate) region: &'a str,
+    pub(crate) credentials: &'a Credentials,
+    pub(crate) http: &'a urldb_http::Options,
+}
+
+/// The objects below a prefix of a bucket.
+pub(crate) struct Objects {
+    location: Location,
+    bucket: Arc<AmazonS3>,
+    /// `None` only while it is dropped.
+    runtime: Option<Runtime>,
+    last_failure: LastFailure,
+    secrets: Secrets,
+}
+
+impl Objects {
+    /// Sets up TLS and the signature. Sends no request.
+    pub(crate) fn new(access: &Access<'_>) -> Result<Self, StoreError> {
+        let refused = |text: String| StoreError::new(StoreErrorKind::Refused, text);
+        let last_failure = LastFailure::default();
+        let connector = Connector::new(access.http, Arc::clone(&last_failure));
+        let connector = connector.map_err(|error| refused(error.to_string()))?;
+        let mut builder = AmazonS3Builder::new()
+            .with_bucket_name(access.location.bucket())
+            .with_region(access.region)
+            .with_checksum_algorithm(Checksum::SHA256)
+            .with_allow_http(true)
+            // One request for one object: not every store knows S3's deletion of many.
+            .with_disable_bulk_delete(true)
+            .with_retry(retries())
+            .with_http_connector(connector);
+        if let Some(endpoint) = access.endpoint {
+            builder = builder.with_endpoint(endpoint);
+        }
+        let mut secrets = vec![];
+        builder = match access.credentials {
+            Credentials::Key { id, secret, token } => {
+                secrets.push(secret.as_str());
+                let builder = builder
+                    .with_access_key_id(id)
+                    .with_secret_access_key(secret);
+                match token {
+                    Some(token) => {
+                        secrets.push(token);
+                        builder.with_token(token)
+                    }
+                    None => builder,
+                }
+            }
+            Credentials::WebIdentity {
+                token_file,
+                role,
+                session,
+            } => {
+                use object_store::aws::AmazonS3ConfigKey as Key;
+                let builder = builder
+                    .with_config(Key::WebIdentityTokenFile, token_file)
+                    .with_config(Key::RoleArn, role);
+                match session {
+                    Some(session) => builder.with_config(Key::RoleSessionName, session),
+                    None => builder,
+                }
+            }
+            // A key that is never used keeps the crate from asking a metadata service for one.
+            Credentials::None => builder
+                .with_access_key_id("none")
+                .with_secret_access_key("none")
+                .with_skip_signature(true),
+        };
+        let bucket = builder.build().map_err(|error| {
+            refused(format!("the store cannot be set up: {}", one_line(&error)))
+        })?;
+        let runtime = tokio::runtime::Builder::new_multi_thread()
+            .worker_threads(1)
+            .thread_name("store")
+            .enable_all()
+            .build()
+            .map_err(|error| {
+                StoreError::new(
+                    StoreErrorKind::Local,
+                    format!("the thread of the store cannot be started: {error}"),
+                )
+            })?;
+        Ok(Self {
+            location: access.location.clone(),
+            bucket: Arc::new(bucket),
+            runtime: Some(runtime),
+            last_failure,
+            secrets: Secrets::new(secrets),
+        })
+    }
+
+    /// Reads an object of at most `limit` bytes, and its entity tag.
+    pub(crate) fn get(
+        &self,
+        name: &str,
+        limit: u64,
+    ) -> Result<(Bytes, Option<String>), StoreError> {
+        let path = self.path(name)?;
+        self.request(name, "reading", move |bucket| async move {
+            let found = bucket.get_opts(&path, GetOptions::default()).await?;
+            let tag = found.meta.e_tag.clone();
+            if found.meta.size > limit {
+                return Ok(Err(format!("it has {} bytes", found.meta.size)));
+            }
+            let mut bytes = BytesMut::new();
+            let mut stream = found.into_stream();
+            while let Some(chunk) = stream.next().await {
+                bytes.extend_from_slice(&chunk?);
+                if bytes.len() as u64 > limit {
+                    return Ok(Err("it is longer than it says".to_owned()));
+                }
+            }
+            Ok(Ok((bytes.freeze(), tag)))
+        })?
+        .map_err(|problem| self.damaged(name, &problem))
+    }
+
+    /// Reads a range, of at most [`PART`] bytes, of an object that must have `length` bytes.
+    pub(crate) fn range(
+        &self,
+        name: &str,
+        length: u64,
+        range: Range<u64>,
+    ) -> Result<Bytes, StoreError> {
+        if range.is_empty() {
+            return Ok(Bytes::new());
+        }
+        let path = self.path(name)?;
+        let wanted = range.end - range.start;
+        self.request(name, "reading", move |bucket| async move {
+            let options = GetOptions {
+                range: Some(GetRange::Bounded(range)),
+                ..GetOptions::default()
+            };
+            let found = bucket.get_opts(&path, options).await?;
+            if found.meta.size != length {
+                return Ok(Err(found.meta.size));
+            }
+            let size = found.meta.size;
+            let mut bytes = BytesMut::new();
+            let mut stream = found.into_stream();
+            while let Some(chunk) = stream.next().await {
+                bytes.extend_from_slice(&chunk?);
+                if bytes.len() as u64 > wanted {
+                    return Ok(Err(size));
+                }
+            }
+            Ok(Ok(bytes.freeze()))
+        })?
+        .map_err(|size| {
+            self.damaged(
+                name,
+                &format!("it has {size} bytes, and the manifest says {length}"),
+            )
+        })
+        .and_then(|bytes| {
+            if bytes.len() as u64 == wanted {
+                Ok(bytes)
+            } else {
+                Err(self.damaged(name, "a range of it came incomplete"))
+            }
+        })
+    }
+
+    /// The length of an object; `None` if there is none.
+    pub(crate) fn length(&self, name: &str) -> Result<Option<u64>, StoreError> {
+        let path = self.path(name)?;
+        let found = self.request(name, "looking for", move |bucket| async move {
+            bucket.head(&path).await.map(|found| found.size)
+        });
+        match found {
+            Err(error) if error.kind() == StoreErrorKind::Missing => Ok(None),
+            found => found.map(Some),
+        }
+    }
+
+    /// Creates an object. A [`StoreErrorKind::Conflict`] if there is one.
+    pub(crate) fn create(&self, name: &str, bytes: Bytes) -> Result<Option<String>, StoreError> {
+        self.put(name, bytes, PutMode::Create)
+    }
+
+    /// Replaces the object that has this entity tag. A [`StoreErrorKind::Conflict`] if it has another.
+    pub(crate) fn replace(
+        &self,
+        name: &str,
+        bytes: Bytes,
+        tag: &str,
+    ) -> Result<Option<String>, StoreError> {
+        let version = UpdateVersion {
+            e_tag: Some(tag.to_owned()),
+            version: None,
+        };
+        self.put(name, bytes, PutMode::Update(version))
+    }
+
+    fn put(&self, name: &str, bytes: Bytes, mode: PutMode) -> Result<Option<String>, StoreError> {
+        let path = self.path(name)?;
+        self.request(name, "writing", move |bucket| async move {
+            let options = PutOptions {
+                mode,
+                ..PutOptions::default()
+            };
+            let payload = PutPayload::from(bytes);
+            let put = bucket.put_opts(&path, payload, options).await?;
+            Ok(put.e_tag)
+        })
+    }
+
+    /// Writes an object in parts from a file, and returns the length and the SHA-256 of what was written.
+    pub(crate) fn put_parts(
+        &self,
+        name: &str,
+        mut file: File,
+        length: u64,
+    ) -> Result<(u64, [u8; 32]), StoreError> {
+        let path = self.path(name)?;
+        let part = PART.max(length / (MOST_PARTS - 1) + 1);
+        let part = usize::try_from(part).unwrap_or(usize::MAX);
+        let written = self.request(name, "writing", move |bucket| async move {
+            let upload = bucket.put_multipart(&path).await?;
+            let mut upload = WriteMultipart::new_with_chunk_size(upload, part);
+            let (mut hasher, mut total) = (Sha256::new(), 0);
+            loop {
+                let mut chunk = Vec::new();
+                // Reading a part from the disk is short beside sending it.
+                match (&mut file).take(part as u64).read_to_end(&mut chunk) {
+                    Ok(0) => break,
+                    Ok(_) => {}
+                    Err(error) => {
+                        let _ = upload.abort().await;
+                        return Ok(Err(error));
+                    }
+                }
+                hasher.update(&chunk);
+                total += chunk.len() as u64;
+                if let Err(error) = upload.wait_for_capacity(PARTS_AT_ONCE - 1).await {
+                    let _ = upload.abort().await;
+                    return Err(error);
+                }
+                upload.put(chunk.into());
+            }
+            // This aborts the upload if it fails.
+            upload.finish().await?;
+            Ok(Ok((total, hasher.finalize().into())))
+        })?;
+        written.map_err(|error| {
+            StoreError::new(
+                StoreErrorKind::Local,
+                format!("{name} cannot be read: {error}"),
+            )
+        })
+    }
+
+    /// Deletes an object, which need not be there.
+    pub(crate) fn delete(&self, name: &str) -> Result<(), StoreError> {
+        let path = self.path(name)?;
+        let deleted = self.request(name, "deleting", move |bucket| async move {
+            bucket.delete(&path).await
+        });
+        match deleted {
+            Err(error) if error.kind() == StoreErrorKind::Missing => Ok(()),
+            deleted => deleted,
+        }
+    }
+
+    /// The names and lengths of all objects below the prefix; at most `limit`.
+    pub(crate) fn list(&self, limit: usize) -> Result<Vec<(String, u64)>, StoreError> {
+        let prefix =
+            Path::parse(self.location.prefix()).map_err(|_| self.bad_name("the prefix"))?;
+        let start = match self.location.prefix() {
+            "" => 0,
+            prefix => prefix.len() + 1,
+        };
+        self.request("its objects", "listing", move |bucket| async move {
+            let objects = bucket.list(Some(&prefix)).take(limit).map_ok(|object| {
+                let key = object.location.as_ref();
+                (key.get(start..).unwrap_or(key).to_owned(), object.size)
+            });
+            objects.try_collect().await
+        })
+    }
+
+    fn path(&self, name: &str) -> Result<Path, StoreError> {
+        Path::parse(self.location.key(name)).map_err(|_| self.bad_name(name))
+    }
+
+    fn bad_name(&self, name: &str) -> StoreError {
+        StoreError::new(
+            StoreErrorKind::Refused,
+            format!(
+                "{name} cannot be the name of an object in {}",
+                self.location
+            ),
+        )
+    }
+
+    pub(crate) fn damaged(&self, name: &str, problem: &str) -> StoreError {
+        StoreError::new(
+            StoreErrorKind::Damaged,
+            format!("{name} in {}: {problem}", self.location),
+        )
+    }
+
+    /// Waits for a request on the thread of the store.
+    fn request<T, F>(
+        &self,
+        name: &str,
+        doing: &str,
+        work: impl FnOnce(Arc<AmazonS3>) -> F,
+    ) -> Result<T, StoreError>
+    where
+        T: Send + 'static,
+        F: Future<Output = object_store::Result<T>> + Send + 'static,
+    {
+        self.failure(|failure| *failure = None);
+        let (send, receive) = sync_channel(1);
+        let work = work(Arc::clone(&self.bucket));
+        if let Some(runtime) = &self.runtime {
+            runtime.spawn(async move {
+                // The other end waits.
+                let _ = send.send(work.await);
+            });
+        }
+        match receive.recv() {
+            Ok(done) => done.map_err(|error| self.failed(&error, name, doing)),
+            // The library panicked over an answer.
+            Err(_) => Err(self.damaged(name, "the store's answer cannot be understood")),
+        }
+    }
+
+    fn failure<T>(&self, work: impl FnOnce(&mut Option<Failure>) -> T) -> T {
+        work(
+            &mut self
+                .last_failure
+                .lock()
+                .unwrap_or_else(PoisonError::into_inner),
+        )
+    }
+
+    fn failed(&self, error: &object_store::Error, name: &str, doing: &str) -> StoreError {
+        use object_store::Error;
+        let failure = self.failure(|failure| failure.take());
+        let status = failure.as_ref().and_then(|failure| failure.status);
+        let code = failure.as_ref().and_then(|failure| failure.code.as_deref());
+        let kind = match error {
+            Error::NotFound { .. } if code == Some("NoSuchBucket") => StoreErrorKind::Refused,
+            Error::NotFound { .. } => StoreErrorKind::Missing,
+            Error::AlreadyExists { .. } | Error::Precondition { .. } => StoreErrorKind::Conflict,
+            Error::PermissionDenied { .. } | Error::Unauthenticated { .. } => {
+                StoreErrorKind::Refused
+            }
+            error if is_unreadable(error) => StoreErrorKind::Damaged,
+            _ => match status {
+                Some(408 | 409 | 425 | 429 | 500..) => StoreErrorKind::Unreachable,
+                Some(200..300) => StoreErrorKind::Damaged,
+                Some(_) => StoreErrorKind::Refused,
+                None if transport_of(error).is_some() => StoreErrorKind::Unreachable,
+                None => StoreErrorKind::Damaged,
+            },
+        };
+        let cause = match failure {
+            Some(failure) if kind != StoreErrorKind::Damaged => failure.text,
+            _ => one_line(error),
+        };
+        let message = format!("{doing} {name} in {} failed: {cause}", self.location);
+        StoreError::new(kind, self.secrets.redact(&message))
+    }
+}
+
+impl Drop for Objects {
+    fn drop(&mut self) {
+        // A runtime must not wait for its end within another one.
+        if let Some(runtime) = self.runtime.take() {
+            runtime.shutdown_background();
+        }
+    }
+}
+
+impl fmt::Debug for Objects {
+    fn fmt(&self, f: &mut fmt::Formatter<'_>) -> fmt::Result {
+        f.debug_struct("Objects")
+            .field("location", &self.location)
+            .finish_non_exhaustive()
+    }
+}
+
+/// Whether the answer came, and makes no sense.
+fn is_unreadable(error: &object_store::Error) -> bool {
+    transport_of(error) == Some(HttpErrorKind::Decode)
+}
+
+fn transport_of(error: &object_store::Error) -> Option<HttpErrorKind> {
+    let mut cause: Option<&(dyn Error + 'static)> = Some(error);
+    while let Some(error) = cause {
+        if let Some(error) = error.downcast_ref::<HttpError>() {
+            return Some(error.kind());
+        }
+        cause = error.source();
+    }
+    None
+}
+
+/// The innermost cause, as one harmless and short line.
+fn one_line(error: &dyn Error) -> String {
+    let mut cause = error;
+    while let Some(source) = cause.source() {
+        cause = source;
+    }
+    let text: String = cause.to_string().chars().take(300).collect();
+    sanitize(&text).into_owned()
+}

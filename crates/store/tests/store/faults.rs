@@ -1,0 +1,151 @@
+//! A writer is killed, refused or cut off at every single request.
+
+use std::fs;
+use std::path::Path;
+use std::sync::Arc;
+use std::sync::atomic::{AtomicBool, Ordering};
+
+use urldb_store::{StoreError, StoreErrorKind};
+
+use crate::fake_s3::{FakeS3, Fault};
+use crate::{bytes, put, store};
+
+/// A first run, and a compaction that joins its files.
+fn scenario(server: &FakeS3, dir: &Path) -> Result<(), StoreError> {
+    let store = store(server);
+    let manifest = store.manifest()?;
+    if !manifest.was_removed("a") {
+        put(&store, dir, &["a", "b", "large"], &[])?;
+    }
+    put(&store, dir, &["joined"], &["a", "b"])
+}
+
+fn folder() -> tempfile::TempDir {
+    let dir = tempfile::tempdir().expect("a folder");
+    for (name, length) in [
+        ("a", 10),
+        ("b", 20),
+        ("large", (8 << 20) + 5),
+        ("joined", 30),
+    ] {
+        fs::write(dir.path().join(name), bytes(length, 7)).expect("written");
+    }
+    dir
+}
+
+/// The objects, and which of them count.
+fn outcome(server: &FakeS3) -> (Vec<String>, Vec<String>) {
+    let objects = server.objects().into_iter().map(|(key, _)| key);
+    let objects = objects
+        .filter(|key| !key.ends_with("manifest.json"))
+        .collect();
+    let manifest = store(server).manifest().expect("good");
+    let names = manifest
+        .names()
+        .map(|name| format!("project/archive/{name}"));
+    (objects, names.collect())
+}
+
+fn expected() -> (Vec<String>, Vec<String>) {
+    let names = ["joined", "large"].map(|name| format!("project/archive/{name}"));
+    (names.to_vec(), names.to_vec())
+}
+
+/// The requests of the scenario where nothing fails.
+fn requests() -> usize {
+    let (server, dir) = (FakeS3::start(), folder());
+    scenario(&server, dir.path()).expect("good");
+    assert_eq!(outcome(&server), expected());
+    let requests = server.requests().len();
+    assert!(requests > 15, "{requests}");
+    requests
+}
+
+/// Each request fails once, in each of these ways.
+fn each_request_fails_once(fault: Fault) {
+    let dir = folder();
+    for broken in 0..requests() {
+        let server = FakeS3::start();
+        let is_done = Arc::new(AtomicBool::new(false));
+        let done = Arc::clone(&is_done);
+        server.fail(move |seen| {
+            let is_it = seen.number == broken && !done.swap(true, Ordering::SeqCst);
+            is_it.then_some(fault)
+        });
+        let first = scenario(&server, dir.path());
+        if let Err(error) = &first {
+            // What cannot be repeated at once, the next run makes up for.
+            assert_eq!(
+                error.kind(),
+                StoreErrorKind::Unreachable,
+                "{fault:?} at request {broken}: {error}"
+            );
+            scenario(&server, dir.path()).expect("the next run");
+        }
+        assert_eq!(
+            outcome(&server),
+            expected(),
+            "{fault:?} at request {broken}"
+        );
+        assert!(is_done.load(Ordering::SeqCst));
+    }
+}
+
+#[test]
+fn each_request_may_be_slowed_down_once() {
+    each_request_fails_once(Fault::Status(503));
+}
+
+#[test]
+fn each_answer_may_be_lost_once() {
+    each_request_fails_once(Fault::LostAnswer);
+}
+
+#[test]
+fn each_connection_may_end_before_its_request() {
+    each_request_fails_once(Fault::Drop);
+}
+
+#[test]
+fn each_connection_may_end_before_its_answer() {
+    each_request_fails_once(Fault::DropAfter);
+}
+
+/// To the store, a writer that is killed is one that sends no further request.
+#[test]
+fn a_writer_may_be_killed_at_any_request() {
+    let dir = folder();
+    for last in 0..requests() {
+        for killed in [Fault::Status(403), Fault::LostAnswer] {
+            let server = FakeS3::start();
+            server.fail(move |seen| match seen.number {
+                number if number < last => None,
+                // The last request arrives, or not; no later one does.
+                number if number == last && killed == Fault::LostAnswer => None,
+                _ => Some(Fault::Status(403)),
+            });
+            let killed_run = scenario(&server, dir.path());
+            server.recover();
+            let names = store(&server).manifest().expect("whole");
+            let names: Vec<&str> = names.names().collect();
+            let is_whole = [&[][..], &["a", "b", "large"][..], &["joined", "large"][..]]
+                .contains(&names.as_slice());
+            assert!(is_whole, "killed at {last}: {names:?} {killed_run:?}");
+            scenario(&server, dir.path()).expect("the next run");
+            assert_eq!(outcome(&server), expected(), "killed at {last}");
+        }
+    }
+}
+
+#[test]
+fn a_store_that_is_not_there_is_an_error_that_passes() {
+    let server = FakeS3::start();
+    server.fail(|_| Some(Fault::Status(503)));
+    let error = store(&server).manifest().expect_err("slowed down");
+    assert!(error.is_transient(), "{error}");
+    assert!(error.to_string().contains("503 SlowDown"), "{error}");
+    server.fail(|_| Some(Fault::Status(403)));
+    let error = store(&server).manifest().expect_err("refused");
+    assert_eq!(error.kind(), StoreErrorKind::Refused);
+    assert!(error.to_string().contains("403 AccessDenied"), "{error}");
+}

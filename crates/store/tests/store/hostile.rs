@@ -1,0 +1,173 @@
+//! A server that lies, or tries to take memory, secrets or other servers.
+
+use std::fs;
+use std::io::Write;
+use std::net::TcpListener;
+use std::sync::Arc;
+use std::sync::atomic::{AtomicUsize, Ordering};
+
+use urldb_store::{Store, StoreErrorKind, StoreOptions, StoredFile};
+
+use crate::fake_s3::FakeS3;
+use crate::{SECRET, bytes, options, put, store};
+
+fn stored(server: &FakeS3) -> StoredFile {
+    let dir = tempfile::tempdir().expect("a folder");
+    fs::write(dir.path().join("a.warc.gz"), bytes(100_000, 1)).expect("written");
+    put(&store(server), dir.path(), &["a.warc.gz"], &[]).expect("written");
+    let manifest = store(server).manifest().expect("there");
+    manifest.get("a.warc.gz").expect("there")
+}
+
+const KEY: &str = "project/archive/a.warc.gz";
+const MANIFEST: &str = "project/archive/manifest.json";
+
+#[test]
+fn other_bytes_than_the_manifest_says_are_refused() {
+    let server = FakeS3::start();
+    let file = stored(&server);
+    let good = server.object(KEY).expect("there");
+    let mut flipped = good.clone();
+    flipped[50_000] ^= 1;
+    let longer = [good.as_slice(), b"x"].concat();
+    for bad in [&flipped[..], &longer[..], &good[1..], b""] {
+        server.set(KEY, bad);
+        let error = store(&server)
+            .download(&file, &mut Vec::new())
+            .expect_err("other bytes");
+        assert!(
+            matches!(
+                error.kind(),
+                StoreErrorKind::Damaged | StoreErrorKind::Refused
+            ),
+            "{error}"
+        );
+        assert!(error.to_string().contains("a.warc.gz"), "{error}");
+    }
+    server.remove(KEY);
+    let error = store(&server)
+        .download(&file, &mut Vec::new())
+        .expect_err("gone");
+    assert_eq!(error.kind(), StoreErrorKind::Missing, "{error}");
+}
+
+#[test]
+fn a_bad_manifest_is_never_replaced() {
+    let server = FakeS3::start();
+    stored(&server);
+    let dir = tempfile::tempdir().expect("a folder");
+    fs::write(dir.path().join("b.warc.gz"), "b").expect("written");
+    for bad in [
+        &b""[..],
+        b"{",
+        br#"{"format": "urldb-archive-9"}"#,
+        br#"{"format": "urldb-archive-1", "files": [{"name": "../../etc/passwd", "length": 1, "sha256": ""}]}"#,
+    ] {
+        server.set(MANIFEST, bad);
+        let error = store(&server).manifest().expect_err("bad");
+        assert_eq!(error.kind(), StoreErrorKind::Damaged, "{error}");
+        let error = put(&store(&server), dir.path(), &["b.warc.gz"], &[]).expect_err("bad");
+        assert_eq!(error.kind(), StoreErrorKind::Damaged, "{error}");
+        assert_eq!(server.object(MANIFEST).as_deref(), Some(bad));
+    }
+}
+
+#[test]
+fn no_answer_takes_unbounded_memory() {
+    let server = FakeS3::start();
+    let file = stored(&server);
+    // A manifest that says its size, one that does not, and an endless failure.
+    let endless = |head: &str| [head.as_bytes(), &vec![b'x'; 80 << 20]].concat();
+    for answer in [
+        endless("HTTP/1.1 200 OK\r\nETag: \"x\"\r\nLast-Modified: Sun, 22 Nov 2026 06:00:00 GMT\r\nContent-Length: 83886080\r\n\r\n"),
+        endless("HTTP/1.1 200 OK\r\nETag: \"x\"\r\nLast-Modified: Sun, 22 Nov 2026 06:00:00 GMT\r\n\r\n"),
+        endless("HTTP/1.1 400 Bad\r\n\r\n"),
+        endless("HTTP/1.1 206 OK\r\nETag: \"x\"\r\nLast-Modified: Sun, 22 Nov 2026 06:00:00 GMT\r\nContent-Range: bytes 0-99999/100000\r\n\r\n"),
+        b"HTTP/1.1 206 OK\r\nContent-Range: bytes 0-18446744073709551615/9\r\nContent-Length: 1\r\n\r\nx".to_vec(),
+        b"no HTTP at all\r\n\r\n".to_vec(),
+        b"HTTP/1.1 200 OK\r\nContent-Length: 5\r\n\r\nx".to_vec(),
+    ] {
+        let shown = String::from_utf8_lossy(&answer[..40.min(answer.len())]).into_owned();
+        server.answer(move |_| Some(answer.clone()));
+        assert!(store(&server).manifest().is_err(), "{shown}");
+        assert!(store(&server).range(&file, 0, 100_000).is_err(), "{shown}");
+    }
+}
+
+#[test]
+fn a_redirect_is_not_followed() {
+    let other = TcpListener::bind("127.0.0.1:0").expect("a port");
+    let address = other.local_addr().expect("an address");
+    let asked = Arc::new(AtomicUsize::new(0));
+    let counter = Arc::clone(&asked);
+    std::thread::spawn(move || {
+        for mut stream in other.incoming().flatten() {
+            counter.fetch_add(1, Ordering::SeqCst);
+            let _ = stream.write_all(b"HTTP/1.1 200 OK\r\nContent-Length: 0\r\n\r\n");
+        }
+    });
+    let server = FakeS3::start();
+    server.answer(move |_| {
+        let head =
+            format!("HTTP/1.1 307 Go\r\nLocation: http://{address}/x\r\nContent-Length: 0\r\n\r\n");
+        Some(head.into_bytes())
+    });
+    let error = store(&server).manifest().expect_err("redirected");
+    assert_eq!(error.kind(), StoreErrorKind::Refused, "{error}");
+    assert_eq!(asked.load(Ordering::SeqCst), 0);
+}
+
+#[test]
+fn a_store_without_conditions_is_refused() {
+    let server = FakeS3::start();
+    server.ignore_conditions();
+    let dir = tempfile::tempdir().expect("a folder");
+    fs::write(dir.path().join("a.warc.gz"), "a").expect("written");
+    let error = put(&store(&server), dir.path(), &["a.warc.gz"], &[]).expect_err("unsafe");
+    assert_eq!(error.kind(), StoreErrorKind::Refused, "{error}");
+    assert!(error.to_string().contains("If-None-Match"), "{error}");
+}
+
+#[test]
+fn secrets_and_control_characters_are_in_no_message() {
+    let server = FakeS3::start();
+    let body = format!("<Error><Code>{SECRET}\u{1b}[2J</Code></Error>");
+    server.answer(move |_| {
+        let head = format!(
+            "HTTP/1.1 400 Bad\r\nContent-Length: {}\r\n\r\n{body}",
+            body.len()
+        );
+        Some(head.into_bytes())
+    });
+    let error = store(&server).manifest().expect_err("bad").to_string();
+    assert!(
+        !error.contains(SECRET) && !error.contains('\u{1b}'),
+        "{error}"
+    );
+    assert!(!format!("{:?}", options(&server)).contains(SECRET));
+}
+
+#[test]
+fn endpoints_must_be_safe() {
+    let server = FakeS3::start();
+    let with = |endpoint: &str, allow_http: bool| {
+        let mut options = StoreOptions {
+            endpoint: Some(endpoint.to_owned()),
+            ..options(&server)
+        };
+        options.environment.allow_http = allow_http;
+        Store::open(&options)
+    };
+    for bad in [
+        "minio.example.org",
+        "ftp://minio.example.org",
+        "http://minio.example.org",
+        "https://me:secret@minio.example.org",
+    ] {
+        let error = with(bad, false).expect_err(bad);
+        assert_eq!(error.kind(), StoreErrorKind::Refused, "{error}");
+        assert!(!error.to_string().contains("secret"), "{error}");
+    }
+    assert!(with("http://minio.example.org", true).is_ok());
+    assert!(with("https://minio.example.org/", false).is_ok());
+}
