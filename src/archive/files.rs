@@ -1,52 +1,101 @@
 //! The files of an archive, wherever they are: the only way to list them and to read one.
 
+use std::collections::BTreeSet;
 use std::fs::File;
 use std::io::{self, Read, Seek, SeekFrom};
 use std::path::{Component, Path, PathBuf};
+use std::sync::Arc;
 
 use anyhow::Context;
+use tempfile::TempDir;
+use urldb_store::{Manifest, StoredInput};
 use urldb_warc::{ArchiveInput, CdxjIndex, FileSource, Reader, is_archive_name, is_unread_name};
 
+use super::remote::{Remote, RemoteInput, digest_of};
 use crate::config::Config;
 
 const CANNOT_LIST: &str = "cannot list the files of the archive";
 
-/// The finished files of the archive of a repository.
+/// The finished files of the archive of a repository: those in its folder, and those in its object store.
 #[derive(Debug, Clone)]
 pub struct ArchiveFiles {
     folder: PathBuf,
+    remote: Option<Arc<Remote>>,
 }
 
 /// A file of the archive on the local disk, to be read from beginning to end.
 #[derive(Debug)]
 pub struct WholeFile {
     path: PathBuf,
+    /// The folder of a copy that lasts as long as this value.
+    _copy: Option<TempDir>,
 }
 
 /// An open file of the archive.
 pub enum OpenedFile {
     /// A file on the local disk.
     Local(File),
+    /// A file in the store, read by ranges.
+    Stored(StoredInput),
+}
+
+/// How a file differs between this machine, the manifest of the store, and its objects.
+#[derive(Debug, Clone, PartialEq, Eq)]
+pub enum StoreDifference {
+    /// The store has no object of a file in its manifest.
+    NoObject,
+    /// The object has this length, and not that of the manifest.
+    Length(u64),
+    /// The local copy has other bytes than the manifest says.
+    LocalCopy,
+    /// The file is not in the store.
+    NotStored,
 }
 
 impl ArchiveFiles {
     /// The archive of a repository.
     ///
     /// # Errors
-    /// When there is none; the message says what makes one.
+    /// When there is none (the message says what makes one), or when its store cannot be used.
     pub fn open(config: &Config) -> anyhow::Result<Self> {
         let folder = config.root.join(&config.archive.path);
+        let remote = Remote::open(config, &folder)?.map(Arc::new);
         anyhow::ensure!(
-            folder.is_dir(),
+            folder.is_dir() || remote.is_some(),
             "there is no archive at {}; `urldb run` makes one",
             folder.display()
         );
-        Ok(Self { folder })
+        Ok(Self { folder, remote })
     }
 
     /// The folder with the files.
     pub fn folder(&self) -> &Path {
         &self.folder
+    }
+
+    /// Why the store cannot be asked, for people: the archive is as this machine has last seen it.
+    pub fn offline(&self) -> Option<String> {
+        let error = self.remote.as_ref()?.offline.as_ref()?;
+        Some(format!(
+            "{error}; this is the archive as this machine has last seen it"
+        ))
+    }
+
+    /// The files of the store.
+    fn manifest(&self) -> Option<&Manifest> {
+        self.remote.as_ref().map(|remote| &remote.manifest)
+    }
+
+    /// Whether the store has this file.
+    pub fn is_stored(&self, name: &str) -> bool {
+        self.manifest()
+            .is_some_and(|manifest| manifest.contains(name))
+    }
+
+    /// Whether the archive has a file of this name, or had one whose records are in another file now.
+    pub fn has_or_had(&self, name: &str) -> bool {
+        let of_store = |manifest: &Manifest| manifest.contains(name) || manifest.was_removed(name);
+        self.manifest().is_some_and(of_store) || self.folder.join(name).is_file()
     }
 
     /// Whether the archive has an index.
@@ -96,9 +145,15 @@ impl ArchiveFiles {
     /// # Errors
     /// When the file cannot be had.
     pub fn whole(&self, name: &str) -> io::Result<WholeFile> {
-        Ok(WholeFile {
-            path: self.folder.join(name),
-        })
+        let path = self.folder.join(name);
+        if let Some(remote) = &self.remote
+            && !path.is_file()
+            && let Some(file) = remote.manifest.get(name)
+        {
+            let (path, copy) = remote.whole(&file)?;
+            return Ok(WholeFile { path, _copy: copy });
+        }
+        Ok(WholeFile { path, _copy: None })
     }
 
     /// A reader of the records from this offset of a file.
@@ -131,13 +186,105 @@ impl ArchiveFiles {
     }
 
     fn open_input(&self, name: &str) -> io::Result<OpenedFile> {
-        Ok(OpenedFile::Local(File::open(self.folder.join(name))?))
+        let opened = File::open(self.folder.join(name));
+        let stored = match (&opened, &self.remote) {
+            (Err(error), Some(remote)) if error.kind() == io::ErrorKind::NotFound => {
+                remote.manifest.get(name).map(|file| (remote, file))
+            }
+            _ => None,
+        };
+        let Some((remote, file)) = stored else {
+            return opened.map(OpenedFile::Local);
+        };
+        Ok(match remote.open_file(file)? {
+            RemoteInput::Cached(file) => OpenedFile::Local(file),
+            RemoteInput::Ranges(input) => OpenedFile::Stored(input),
+        })
+    }
+
+    /// Compares this machine, the manifest of the store and its objects; calls `report` with the name of
+    /// each file that differs. Reads the local copies, and lists the objects.
+    ///
+    /// # Errors
+    /// When the objects cannot be listed, or a local copy cannot be read.
+    pub fn compare_with_store(
+        &self,
+        mut report: impl FnMut(&str, StoreDifference),
+    ) -> anyhow::Result<()> {
+        let Some(remote) = self
+            .remote
+            .as_ref()
+            .filter(|remote| remote.offline.is_none())
+        else {
+            return Ok(());
+        };
+        let objects = remote.list()?.into_iter();
+        let objects: std::collections::HashMap<String, u64> = objects.collect();
+        for file in remote.manifest.files() {
+            match objects.get(&file.name) {
+                None => report(&file.name, StoreDifference::NoObject),
+                Some(length) if *length != file.length => {
+                    report(&file.name, StoreDifference::Length(*length));
+                }
+                Some(_) => {}
+            }
+            let path = self.folder.join(&file.name);
+            if path.is_file() {
+                let known = File::open(&path).and_then(digest_of);
+                let known = known.with_context(|| format!("cannot read {}", path.display()))?;
+                if known != (file.length, file.sha256) {
+                    report(&file.name, StoreDifference::LocalCopy);
+                }
+            }
+        }
+        for name in self.with_records()? {
+            if !remote.manifest.contains(&name) {
+                report(&name, StoreDifference::NotStored);
+            }
+        }
+        Ok(())
+    }
+
+    /// Removes local copies that have other bytes than the manifest of the store says, and returns their
+    /// names.
+    ///
+    /// # Errors
+    /// When a copy cannot be read or removed.
+    pub fn remove_bad_copies(&self) -> anyhow::Result<Vec<String>> {
+        let mut removed = vec![];
+        for file in self.manifest().into_iter().flat_map(Manifest::files) {
+            let path = self.folder.join(&file.name);
+            let at = || format!("cannot use {}", path.display());
+            if path.is_file()
+                && File::open(&path).and_then(digest_of).with_context(at)?
+                    != (file.length, file.sha256)
+            {
+                std::fs::remove_file(&path).with_context(at)?;
+                removed.push(file.name);
+            }
+        }
+        Ok(removed)
+    }
+}
+
+/// The names of the files in the folder of an archive, sorted; none if there is no folder.
+pub(super) fn local_names(folder: &Path) -> io::Result<Vec<String>> {
+    match folder.names() {
+        Err(error) if error.kind() == io::ErrorKind::NotFound => Ok(vec![]),
+        names => names,
     }
 }
 
 impl FileSource for ArchiveFiles {
     fn names(&self) -> io::Result<Vec<String>> {
-        FileSource::names(&self.folder.as_path())
+        let Some(manifest) = self.manifest() else {
+            return FileSource::names(&self.folder.as_path());
+        };
+        let mut names: BTreeSet<String> = local_names(&self.folder)?.into_iter().collect();
+        // Another machine has put their records into other files.
+        names.retain(|name| !manifest.was_removed(name));
+        names.extend(manifest.names().map(str::to_owned));
+        Ok(names.into_iter().collect())
     }
 
     fn open_file(&self, name: &str) -> io::Result<Box<dyn ArchiveInput>> {
@@ -159,6 +306,7 @@ impl Read for OpenedFile {
     fn read(&mut self, buffer: &mut [u8]) -> io::Result<usize> {
         match self {
             Self::Local(file) => file.read(buffer),
+            Self::Stored(input) => input.read(buffer),
         }
     }
 }
@@ -167,6 +315,7 @@ impl Seek for OpenedFile {
     fn seek(&mut self, to: SeekFrom) -> io::Result<u64> {
         match self {
             Self::Local(file) => file.seek(to),
+            Self::Stored(input) => input.seek(to),
         }
     }
 }

@@ -8,7 +8,9 @@
 //! - `hashing`: output whose digest is known afterwards.
 //! - [`keys`]: the index keys of responses, also to other methods than GET.
 //! - `requests`: tells apart requests that share a key of the index.
+//! - `remote`: the object store as commands see it, and the cache of its files.
 //! - [`retrieve`]: the verified bytes of a capture.
+//! - [`upload`]: brings finished files into the object store.
 //! - [`date`]: dates that select captures.
 //! - [`wacz`]: exported captures for players in a browser.
 
@@ -21,16 +23,20 @@ mod hashing;
 mod job_response;
 pub mod keys;
 mod output_files;
+mod remote;
 mod requests;
 pub mod retrieve;
 pub mod store;
+pub mod upload;
 pub mod wacz;
 
 pub use catalogue::{Capture, Catalogue};
 pub use date::PartialDate;
 pub use difference::ContentPair;
-pub use files::ArchiveFiles;
+pub use files::{ArchiveFiles, StoreDifference};
 pub use keys::Keys;
 pub use output_files::{Provenance, describe_recovered};
+pub use remote::open_store;
 pub use retrieve::{CaptureQuery, Payload};
 pub use store::{Archive, ArchiveWriter, KnownCaptures, Missing, Stored, is_good};
+pub use upload::{UploadReport, replace_in_store, upload};

@@ -4,6 +4,7 @@ use std::io::{self, Read};
 use std::path::{Path, PathBuf};
 
 use anyhow::Context;
+use data_encoding::HEXLOWER;
 use jiff::Timestamp;
 use urldb_text::sanitize;
 use urldb_warc::{
@@ -14,6 +15,9 @@ use urldb_warc::{
 use super::keys::Keys;
 use crate::ambient::Ambient;
 use crate::config;
+
+/// The longest name of a machine in the name of a file with a random number, in bytes.
+const LONGEST_HOST: usize = 50;
 
 const NOT_INDEXED: &str = "cannot update the archive's index";
 
@@ -99,8 +103,14 @@ impl OutputFiles {
             }
         }
         let host = hostname::get().unwrap_or_default();
-        let host = host.to_string_lossy();
+        let mut host = host.to_string_lossy().into_owned();
         let about = warcinfo_fields(how, provenance, &host);
+        if how.store.is_some() {
+            // Machines of one name may write to one store in the same second.
+            let random = (ambient.random)();
+            host.truncate(host.floor_char_boundary(LONGEST_HOST));
+            host = format!("{host}-{}", HEXLOWER.encode(&random[..4]));
+        }
         let series = FileSeries::new(folder, "urldb", &host)
             .with_options(write_options(how))
             .with_target_size(how.max_size);

@@ -10,6 +10,7 @@ use super::print::github::CommandsStopped;
 use super::print::lines::ResultLines;
 use super::print::progress::ProgressLine;
 use super::print::style::ReportFormat;
+use super::print::upload::upload_and_print;
 use super::print::{github, outcome};
 use crate::ambient::Ambient;
 use crate::exit::ExitCode;
@@ -106,6 +107,11 @@ pub(super) fn run(args: &RunArgs, context: &mut Context) -> anyhow::Result<ExitC
     drop(stopped);
     if args.github {
         github::write(&outcome, standings, args.format)?;
+    }
+    // The next run makes up for an interrupted one.
+    if !interrupted {
+        let stored = upload_and_print(context, args.format)?;
+        outcome.exit_code = outcome.exit_code.max(stored);
     }
     delivered?;
     committed?;

@@ -13,6 +13,7 @@ use super::Context;
 use super::args::{MapArgs, resolve_domains};
 use super::check::execute;
 use super::print::style::ReportFormat;
+use super::print::upload::upload_and_print;
 use super::print::{outcome, style};
 use super::resolve::resolve_ledger;
 use crate::cli::print::output;
@@ -199,6 +200,7 @@ impl Worker<'_> {
         let standings = outcome.deliver()?;
         if scope == Scope::Run {
             outcome::print_standings(&outcome, &standings, format, self.context)?;
+            upload_and_print(self.context, format)?;
         }
         Ok(())
     }

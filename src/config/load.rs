@@ -9,6 +9,7 @@ use std::str::FromStr;
 use toml::de::DeTable;
 use url::{Host, Url};
 use urldb_fetch::{FetchOptions, HeaderSource, HostOptions, NetworkOptions};
+use urldb_store::InvalidLocation;
 use urldb_text::Finding;
 use urldb_verdict::{Cnames, VerdictOptions};
 use urldb_warc::{DigestAlgorithm, Version};
@@ -18,8 +19,8 @@ use super::notify;
 use super::proxy;
 use super::section::{Problems, Section};
 use super::{
-    Archive, ArchiveRecords, ArchiveRequests, Check, Config, Database, Ledger, Lint, Project,
-    Schedule,
+    Archive, ArchiveRecords, ArchiveRequests, ArchiveStore, Check, Config, Database, Ledger, Lint,
+    Project, Schedule,
 };
 use crate::schedule::{Cron, CronError};
 
@@ -454,9 +455,42 @@ fn archive(section: Section<'_>) -> Archive {
             .unwrap_or(default.digest),
         max_size: section.bytes("max-size").unwrap_or(default.max_size),
         max_capture: section.bytes("max-capture").unwrap_or(default.max_capture),
+        store: archive_store(&section),
     };
     section.finish();
     archive
+}
+
+/// The bytes of stored files that are kept on this machine, unless the file says.
+const CACHE_SIZE: u64 = 1_000_000_000;
+
+fn archive_store(section: &Section<'_>) -> Option<ArchiveStore> {
+    let location = section.checked("store", |text| {
+        text.parse().map_err(|problem: InvalidLocation| {
+            format!("`store` should be such as \"s3://BUCKET/PREFIX\": {problem}")
+        })
+    });
+    let endpoint = section.checked("store-endpoint", |text| {
+        // Whether plain http is allowed, the environment says.
+        urldb_http::endpoint(text, true)
+            .map(|_| text.to_owned())
+            .map_err(|problem| format!("`store-endpoint` should be the URL of a server: {problem}"))
+    });
+    let region = section.text("store-region");
+    let cache_size = section.bytes("cache-size");
+    if !section.has("store") {
+        for key in ["store-endpoint", "store-region", "cache-size"] {
+            if section.has(key) {
+                section.wrong(key, format!("`{key}` has no effect without `store`"));
+            }
+        }
+    }
+    Some(ArchiveStore {
+        location: location?,
+        endpoint,
+        region,
+        cache_size: cache_size.unwrap_or(CACHE_SIZE),
+    })
 }
 
 fn ledger(section: Section<'_>) -> Ledger {

@@ -15,6 +15,7 @@ use std::path::{Path, PathBuf};
 use std::time::Duration;
 
 use urldb_fetch::{FetchOptions, NetworkOptions};
+use urldb_store::Location;
 use urldb_text::{Secrets, sanitize};
 use urldb_verdict::{Cnames, VerdictOptions};
 use urldb_warc::{DigestAlgorithm, Version};
@@ -153,6 +154,21 @@ pub struct Archive {
     /// Most bytes beyond the promised length that are read of a body, so that the archive gets a
     /// body that grew.
     pub max_capture: u64,
+    /// The object store of finished files; the folder is then a cache.
+    pub store: Option<ArchiveStore>,
+}
+
+/// The object store of an archive.
+#[derive(Debug, Clone)]
+pub struct ArchiveStore {
+    /// The bucket and the prefix.
+    pub location: Location,
+    /// The URL of the server, unless AWS.
+    pub endpoint: Option<String>,
+    /// The region.
+    pub region: Option<String>,
+    /// Most bytes of stored files that are kept on this machine.
+    pub cache_size: u64,
 }
 
 /// Which records are archived.
@@ -225,6 +241,7 @@ impl Default for Archive {
             digest: DigestAlgorithm::Sha256,
             max_size: 1_000_000_000,
             max_capture: 100_000_000,
+            store: None,
         }
     }
 }

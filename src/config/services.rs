@@ -4,8 +4,10 @@ use std::collections::{BTreeMap, BTreeSet};
 use std::path::PathBuf;
 use std::time::Duration;
 
+use anyhow::Context;
 use urldb_fetch::HeaderSource;
 use urldb_issues::Service;
+use urldb_store::Environment;
 
 use super::Config;
 use super::load::headers;
@@ -106,7 +108,31 @@ impl Config {
                 NotifierKind::Html(_) | NotifierKind::Command(_) => {}
             }
         }
+        if self.archive.store.is_some() {
+            names.extend(Environment::SECRET_VARIABLES.map(str::to_owned));
+        }
         names
+    }
+
+    /// The proxy of `[network]` for the requests to services, with its password.
+    ///
+    /// # Errors
+    /// When the variable with the password is not set.
+    pub fn http_proxy(&self) -> anyhow::Result<Option<urldb_http::Proxy>> {
+        let Some(proxy) = &self.network.proxy else {
+            return Ok(None);
+        };
+        let login = proxy.user.as_ref().zip(proxy.password_env.as_ref());
+        let credentials = login.map(|(user, variable)| {
+            let password = std::env::var(variable).with_context(|| {
+                format!("the proxy's password should be in the environment variable {variable}")
+            })?;
+            Ok::<_, anyhow::Error>((user.clone(), password))
+        });
+        Ok(Some(urldb_http::Proxy {
+            address: proxy.address.as_str().to_owned(),
+            credentials: credentials.transpose()?,
+        }))
     }
 }
 

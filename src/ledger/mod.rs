@@ -148,6 +148,18 @@ impl Ledger {
         }
     }
 
+    /// The names of the archive files that entries refer to.
+    pub fn capture_files(&self) -> BTreeSet<String> {
+        let entries = self.domains.values().flat_map(|it| it.entries.values());
+        let files = entries.flat_map(|entry| {
+            let capture = entry.content.as_ref().and_then(|it| it.capture.as_ref());
+            let bad = entry.bad_response.as_ref();
+            let files = [capture.map(|it| &it.file), bad.map(|it| &it.file)];
+            files.into_iter().flatten()
+        });
+        files.cloned().collect()
+    }
+
     /// Removes references to captures in these archive files, so that the next run captures their
     /// content again.
     pub fn forget_captures(&mut self, files: &BTreeSet<String>) {
@@ -155,9 +167,11 @@ impl Ledger {
             for entry in domain.entries.values_mut() {
                 let content = entry.content.as_mut();
                 let capture = content.and_then(|content| {
-                    content
-                        .capture
-                        .take_if(|capture| files.contains(&capture.file))
+                    let capture = &mut content.capture;
+                    let capture = capture.take_if(|capture| files.contains(&capture.file))?;
+                    // The captures of the redirects may be in the same file.
+                    content.redirects = None;
+                    Some(capture)
                 });
                 let bad_response = entry.bad_response.take_if(|bad| files.contains(&bad.file));
                 domain.is_content_changed |= capture.is_some();

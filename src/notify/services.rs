@@ -172,22 +172,9 @@ fn http(source: &Source<'_>, http: &NotifyHttp) -> anyhow::Result<urldb_http::Op
             read.with_context(|| format!("cannot read {}", path.display())),
         )
     });
-    let proxy = network.proxy.as_ref().map(|proxy| {
-        let login = proxy.user.as_ref().zip(proxy.password_env.as_ref());
-        let credentials = login.map(|(user, variable)| {
-            let password = std::env::var(variable).with_context(|| {
-                format!("the proxy's password should be in the environment variable {variable}")
-            })?;
-            Ok::<_, anyhow::Error>((user.clone(), password))
-        });
-        Ok::<_, anyhow::Error>(urldb_http::Proxy {
-            address: proxy.address.as_str().to_owned(),
-            credentials: credentials.transpose()?,
-        })
-    });
     Ok(urldb_http::Options {
         authorities: authorities.transpose()?,
-        proxy: proxy.transpose()?,
+        proxy: source.config.http_proxy()?,
         timeout: http.timeout.unwrap_or(REQUEST_LIMIT),
         user_agent: concat!("urldb/", env!("CARGO_PKG_VERSION")).to_owned(),
     })

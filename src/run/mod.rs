@@ -31,7 +31,7 @@ use urldb_verdict::{
     Canary, Cnames, JobKey, JudgedJob, KeptBodies, PastRuns, PlanOptions, Rehash, SkippedRecords,
 };
 
-use crate::archive::{Archive, Provenance};
+use crate::archive::{self, Archive, ArchiveFiles, Provenance};
 use crate::config::{ArchiveRecords, Config};
 use crate::explain::explain;
 use crate::ledger::{self, BaseRun, Incidents, Ledger, PastRun, Verifications};
@@ -116,6 +116,12 @@ pub fn run(options: &RunOptions<'_>) -> anyhow::Result<Outcome> {
     let outbox = Outbox::new(&folder);
     remove_strays(config, &outbox, &folder);
     let mut ledger = Ledger::load(&folder, hosts.iter().map(String::as_str))?;
+    let mut messages = Messages::default();
+    if config.archive.store.is_some() {
+        messages
+            .notes
+            .extend(forget_lost_captures(config, &mut ledger)?);
+    }
     let open = Incidents::load(&folder)?;
     let past = ledger::past_runs(&folder)?;
     let BaseRun {
@@ -141,7 +147,6 @@ pub fn run(options: &RunOptions<'_>) -> anyhow::Result<Outcome> {
     let understood = domain_files::understood(&files);
     let mistakes = mistakes::compared(&mut ledger, files);
 
-    let mut messages = Messages::default();
     let report = new_report(options, &skipped, mistakes).comparing_with(unverified);
     let ledger = SharedLedger::new(ledger);
     let history = RunHistory {
@@ -212,6 +217,37 @@ fn remove_strays(config: &Config, outbox: &Outbox, ledger_folder: &Path) {
         // A file that cannot be removed, or a folder that does not exist yet, is no obstacle.
         let _ = urldb_files::remove_stray_files(&folder);
     }
+}
+
+/// Makes the run capture content again whose captures are neither in the store nor on this machine: an
+/// earlier machine ended before it had stored them. Returns a line about it.
+///
+/// # Errors
+/// When the store has no credentials or cannot be set up. A store that cannot be reached is none: the
+/// upload at the end of the run reports that.
+fn forget_lost_captures(config: &Config, ledger: &mut Ledger) -> anyhow::Result<Option<String>> {
+    archive::open_store(config)?;
+    let Ok(files) = ArchiveFiles::open(config) else {
+        return Ok(None);
+    };
+    if files.offline().is_some() {
+        return Ok(None);
+    }
+    let mut lost = ledger.capture_files();
+    lost.retain(|name| !files.has_or_had(name));
+    if lost.is_empty() {
+        return Ok(None);
+    }
+    ledger.forget_captures(&lost);
+    Ok(Some(format!(
+        "{} of the archive never reached the store: their content is captured again",
+        count(lost.len(), "file")
+    )))
+}
+
+fn count(number: usize, what: &str) -> String {
+    let plural = if number == 1 { "" } else { "s" };
+    format!("{number} {what}{plural}")
 }
 
 /// The facts of earlier runs that a run uses.

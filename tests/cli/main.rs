@@ -54,6 +54,7 @@ mod archive_health;
 mod archive_observed;
 mod archive_reading;
 mod archive_requests;
+mod archive_store;
 mod archive_trouble;
 mod archive_wacz;
 mod archive_ways;
@@ -94,6 +95,9 @@ mod words;
 #[expect(dead_code, reason = "these tests need two of its kinds")]
 #[path = "../behaviours/certificates.rs"]
 mod certificates;
+#[expect(dead_code, reason = "the store's own tests need more of it")]
+#[path = "../../crates/store/tests/store/fake_s3.rs"]
+mod fake_s3;
 #[path = "../../plugins/email/tests/email/mime.rs"]
 mod mime;
 #[path = "../../plugins/email/tests/email/server.rs"]

@@ -33,5 +33,5 @@ pub use credentials::{Credentials, Environment};
 pub use error::{StoreError, StoreErrorKind};
 pub use location::{InvalidLocation, Location};
 pub use manifest::{InvalidManifest, Manifest, ManifestChange, StoredFile, check_name};
-pub use store::{MANIFEST_NAME, Published, Store, StoreOptions};
+pub use store::{MANIFEST_NAME, Published, Store, StoreOptions, hash};
 pub use stored_input::StoredInput;

@@ -111,6 +111,13 @@ impl Manifest {
         self.removed.contains(name) || self.removing.contains(name)
     }
 
+    /// Whether objects of removed files may still be there; the next [`Store::publish`] deletes them.
+    ///
+    /// [`Store::publish`]: crate::Store::publish
+    pub fn has_leftovers(&self) -> bool {
+        !self.removing.is_empty()
+    }
+
     /// The names of removed files whose objects may still be there.
     pub(crate) fn removing(&self) -> impl Iterator<Item = &str> {
         self.removing.iter().map(String::as_str)

@@ -307,6 +307,17 @@ impl Store {
         })
     }
 
+    /// Deletes the objects of files that were uploaded and will not be published. Objects of files in the
+    /// manifest stay.
+    ///
+    /// # Errors
+    /// When the manifest cannot be read, or an object cannot be deleted.
+    pub fn discard(&self, files: &[StoredFile]) -> Result<(), StoreError> {
+        let manifest = self.manifest()?;
+        let unknown = files.iter().filter(|file| !manifest.contains(&file.name));
+        unknown.map(|file| self.objects.delete(&file.name)).collect()
+    }
+
     /// Reads the manifest, changes it, and writes it if it has not changed meanwhile; else again.
     fn change(
         &self,
@@ -447,7 +458,10 @@ impl Store {
 }
 
 /// The length and the SHA-256 of a file.
-pub(crate) fn hash(mut file: impl Read) -> io::Result<(u64, [u8; 32])> {
+///
+/// # Errors
+/// When the file cannot be read.
+pub fn hash(mut file: impl Read) -> io::Result<(u64, [u8; 32])> {
     let mut hasher = Sha256::new();
     let mut buffer = vec![0; 128 * 1024];
     let mut length = 0;

@@ -98,6 +98,10 @@ codes! {
     IndexStale Error "index-stale" "a line of the index names an offset where no such record begins"
     IndexDiffers Error "index-differs" "a line of the index differs from its record"
     IndexKey Error "index-key" "a line of the index has the wrong key for its record, so no lookup finds the record"
+    // The object store.
+    StoreMissing Error "store-missing" "the file is in the manifest of the store, and the store does not have it"
+    StoreBytes Error "store-bytes" "the file has other bytes than the manifest of the store says"
+    NotStored Warning "not-stored" "the file is not in the store; the next run uploads it"
 }
 
 impl fmt::Display for FindingCode {

@@ -71,8 +71,8 @@ pub use http::{
 pub use id::{InvalidRecordId, RecordId};
 pub use index::{
     CdxjIndex, CdxjLines, INDEX_DIRECTORY, INDEX_FILE_NAME, IdxDialect, IndexError, IndexRebuild,
-    IndexUpdate, LeftOutCause, LeftOutRecords, ZipNumWriter, complete_index, index_lines_of,
-    merge_index, merge_into_index, rebuild_index, unindexed_files,
+    IndexUpdate, LeftOutCause, LeftOutRecords, ZipNumWriter, complete_index, files_of_segment,
+    index_lines_of, merge_index, merge_into_index, rebuild_index, unindexed_files,
 };
 pub use options::WriteOptions;
 pub use packer::{PackedRecord, Packer};

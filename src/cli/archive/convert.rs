@@ -11,8 +11,8 @@ use urldb_warc::{
     ARCHIVE_SUFFIX, Compression, ConvertError, FileSource, FindingCode, Reader, Version, Writer,
 };
 
-use super::{Context, ExitCode};
-use crate::archive::{ArchiveFiles, Keys};
+use super::{Context, ExitCode, archive_files};
+use crate::archive::Keys;
 use crate::cli::print::output;
 use crate::cli::print::progress::ProgressLine;
 use crate::cli::print::style::ListFormat;
@@ -83,7 +83,7 @@ enum JsonLine<'a> {
 }
 
 pub(super) fn run(args: &Args, context: &Context) -> anyhow::Result<ExitCode> {
-    let files = ArchiveFiles::open(&context.config)?;
+    let files = archive_files(context)?;
     let names = files.with_records()?;
     let target = context.directory.join(&args.output);
     fs::create_dir_all(&target).with_context(|| format!("cannot make {}", target.display()))?;

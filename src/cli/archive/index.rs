@@ -5,8 +5,8 @@ use std::io::Write;
 use anyhow::Context as _;
 use urldb_warc::{FileSource, FindingCode};
 
-use super::{Context, ExitCode};
-use crate::archive::{ArchiveFiles, Keys};
+use super::{Context, ExitCode, archive_files};
+use crate::archive::Keys;
 use crate::cli::print::output;
 use crate::cli::print::style::{count, print_warning};
 
@@ -19,7 +19,7 @@ pub(super) struct Args {}
 
 pub(super) fn run(_: &Args, context: &Context) -> anyhow::Result<ExitCode> {
     let _lock = context.lock_repository()?;
-    let files = ArchiveFiles::open(&context.config)?;
+    let files = archive_files(context)?;
     let made = urldb_warc::rebuild_index(files.folder(), &Keys).context("cannot make the index")?;
     for error in &made.damaged {
         print_warning(format!(

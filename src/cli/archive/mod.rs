@@ -76,5 +76,14 @@ fn truncation(capture: &Capture) -> String {
 
 /// The captures in the repository's archive.
 fn catalogue(context: &Context) -> anyhow::Result<Catalogue> {
-    Catalogue::open(ArchiveFiles::open(&context.config)?)
+    Catalogue::open(archive_files(context)?)
+}
+
+/// The files of the repository's archive. Warns if its store cannot be asked.
+fn archive_files(context: &Context) -> anyhow::Result<ArchiveFiles> {
+    let files = ArchiveFiles::open(&context.config)?;
+    if let Some(offline) = files.offline() {
+        print_warning(offline);
+    }
+    Ok(files)
 }

@@ -8,11 +8,11 @@ use serde::Serialize;
 use urldb_text::sanitize;
 use urldb_warc::{RepairReport, repair};
 
-use super::{Context, ExitCode};
-use crate::archive::{ArchiveFiles, Keys, describe_recovered};
+use super::{Context, ExitCode, archive_files};
+use crate::archive::{Keys, describe_recovered};
 use crate::cli::print::output;
 use crate::cli::print::style::ListFormat;
-use crate::cli::print::style::{GOOD, count, paint};
+use crate::cli::print::style::{GOOD, count, paint, print_warning};
 
 /// Set aside the damaged parts of the archive, keep the rest, and rebuild the index
 ///
@@ -56,7 +56,12 @@ struct RepairedFile<'a> {
 
 pub(super) fn run(args: &Args, context: &Context) -> anyhow::Result<ExitCode> {
     let _lock = context.lock_repository()?;
-    let files = ArchiveFiles::open(&context.config)?;
+    let files = archive_files(context)?;
+    for name in files.remove_bad_copies()? {
+        print_warning(format!(
+            "{name}: the copy on this machine was damaged and is removed; the store has the file"
+        ));
+    }
     let done = repair(files.folder(), &Keys).context("cannot repair the archive")?;
     let mut out = output::stdout();
     match args.format {

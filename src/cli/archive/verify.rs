@@ -5,10 +5,10 @@ use std::path::PathBuf;
 
 use serde::Serialize;
 use urldb_text::sanitize;
-use urldb_warc::{ArchiveFinding, Severity, Verifier, VerifySummary};
+use urldb_warc::{ArchiveFinding, FindingCode, Severity, Verifier, VerifySummary};
 
-use super::{Context, ExitCode};
-use crate::archive::{ArchiveFiles, Keys};
+use super::{Context, ExitCode, archive_files};
+use crate::archive::{Keys, StoreDifference};
 use crate::cli::print::output;
 use crate::cli::print::progress::ProgressLine;
 use crate::cli::print::style::ListFormat;
@@ -53,7 +53,7 @@ enum JsonLine<'a> {
 }
 
 pub(super) fn run(args: &Args, context: &Context) -> anyhow::Result<ExitCode> {
-    let files = ArchiveFiles::open(&context.config)?;
+    let files = archive_files(context)?;
     let names = files.with_records()?;
     let bar = ProgressLine::new(names.len() as u64, context.quiet);
     let mut output = FindingPrinter {
@@ -65,9 +65,20 @@ pub(super) fn run(args: &Args, context: &Context) -> anyhow::Result<ExitCode> {
     let mut report = |finding| bar.suspend(|| output.add(&finding));
     let mut verifier = Verifier::new(&files, &Keys, &mut report);
     for name in &names {
-        verifier.file(name, files.whole(name)?.as_ref());
+        match files.whole(name) {
+            Ok(whole) => verifier.file(name, whole.as_ref()),
+            Err(error) => {
+                let code = finding_of(&error).ok_or(error)?;
+                let name = name.as_str();
+                verifier.add_finding(name, code.0, code.1);
+            }
+        }
         bar.advance();
     }
+    files.compare_with_store(|name, difference| {
+        let (code, message) = described(&difference);
+        verifier.add_finding(name, code, message);
+    })?;
     for name in files.unread()? {
         verifier.unread_file(&name);
     }
@@ -82,6 +93,35 @@ pub(super) fn run(args: &Args, context: &Context) -> anyhow::Result<ExitCode> {
     } else {
         ExitCode::Success
     })
+}
+
+/// The finding about a file that the store does not give: it is gone, or has other bytes. `None` if
+/// nothing is known about the file, since the store cannot be asked.
+fn finding_of(error: &io::Error) -> Option<(FindingCode, String)> {
+    let code = match error.kind() {
+        io::ErrorKind::NotFound => FindingCode::StoreMissing,
+        io::ErrorKind::InvalidData => FindingCode::StoreBytes,
+        _ => return None,
+    };
+    Some((code, error.to_string()))
+}
+
+/// A finding about a difference between this machine and the store.
+fn described(difference: &StoreDifference) -> (FindingCode, String) {
+    let code = match difference {
+        StoreDifference::NoObject => FindingCode::StoreMissing,
+        StoreDifference::Length(_) | StoreDifference::LocalCopy => FindingCode::StoreBytes,
+        StoreDifference::NotStored => FindingCode::NotStored,
+    };
+    let message = match difference {
+        StoreDifference::Length(length) => format!("its object in the store has {length} bytes"),
+        StoreDifference::LocalCopy => {
+            "the copy on this machine has other bytes than the manifest of the store says: delete the copy"
+                .to_owned()
+        }
+        StoreDifference::NoObject | StoreDifference::NotStored => code.meaning().to_owned(),
+    };
+    (code, message)
 }
 
 /// Prints findings as the verifier finds them.

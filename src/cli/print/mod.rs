@@ -10,3 +10,4 @@ pub(crate) mod progress;
 mod sarif;
 pub(crate) mod standing;
 pub(crate) mod style;
+pub(crate) mod upload;

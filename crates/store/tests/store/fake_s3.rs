@@ -13,7 +13,7 @@ use sha2::{Digest, Sha256};
 
 /// What happens to a request.
 #[derive(Clone, Copy, Debug, PartialEq, Eq)]
-pub enum Fault {
+pub(crate) enum Fault {
     /// Nothing is done, and the answer has this status.
     Status(u16),
     /// The request is done, and the answer says 500.
@@ -28,12 +28,12 @@ pub enum Fault {
 
 /// A request, for tests that choose where a fault goes.
 #[derive(Clone, Debug, PartialEq, Eq)]
-pub struct Seen {
+pub(crate) struct Seen {
     /// From 0.
-    pub number: usize,
-    pub method: String,
+    pub(crate) number: usize,
+    pub(crate) method: String,
     /// With the query.
-    pub target: String,
+    pub(crate) target: String,
 }
 
 type Faults = Box<dyn FnMut(&Seen) -> Option<Fault> + Send>;
@@ -58,18 +58,18 @@ struct State {
 
 /// The server; it ends with the test process.
 #[derive(Clone)]
-pub struct FakeS3 {
+pub(crate) struct FakeS3 {
     address: SocketAddr,
     state: Arc<Mutex<State>>,
 }
 
-pub const BUCKET: &str = "evidence";
+pub(crate) const BUCKET: &str = "evidence";
 
 /// Most objects in one answer of a list.
 const PAGE: usize = 3;
 
 impl FakeS3 {
-    pub fn start() -> Self {
+    pub(crate) fn start() -> Self {
         let listener = TcpListener::bind("127.0.0.1:0").expect("a port");
         let server = Self {
             address: listener.local_addr().expect("an address"),
@@ -85,7 +85,7 @@ impl FakeS3 {
         server
     }
 
-    pub fn endpoint(&self) -> String {
+    pub(crate) fn endpoint(&self) -> String {
         format!("http://{}", self.address)
     }
 
@@ -94,33 +94,38 @@ impl FakeS3 {
     }
 
     /// Chooses the fault of each request.
-    pub fn fail(&self, faults: impl FnMut(&Seen) -> Option<Fault> + Send + 'static) {
+    pub(crate) fn fail(&self, faults: impl FnMut(&Seen) -> Option<Fault> + Send + 'static) {
         self.state().faults = Some(Box::new(faults));
     }
 
     /// Answers requests with these bytes, head included, instead of a proper answer.
-    pub fn answer(&self, answers: impl FnMut(&Seen) -> Option<Vec<u8>> + Send + 'static) {
+    pub(crate) fn answer(&self, answers: impl FnMut(&Seen) -> Option<Vec<u8>> + Send + 'static) {
         self.state().answers = Some(Box::new(answers));
     }
 
     /// Makes the server work well, and forget its requests.
-    pub fn recover(&self) {
+    pub(crate) fn recover(&self) {
         let mut state = self.state();
         state.faults = None;
         state.answers = None;
         state.seen.clear();
     }
 
-    pub fn ignore_conditions(&self) {
+    /// Makes the server as it was at its start, with an empty bucket.
+    pub(crate) fn reset(&self) {
+        *self.state() = State::default();
+    }
+
+    pub(crate) fn ignore_conditions(&self) {
         self.state().ignores_conditions = true;
     }
 
-    pub fn requests(&self) -> Vec<Seen> {
+    pub(crate) fn requests(&self) -> Vec<Seen> {
         self.state().seen.clone()
     }
 
     /// The keys and lengths of all objects.
-    pub fn objects(&self) -> Vec<(String, usize)> {
+    pub(crate) fn objects(&self) -> Vec<(String, usize)> {
         let state = self.state();
         let objects = state.objects.iter();
         objects
@@ -128,19 +133,19 @@ impl FakeS3 {
             .collect()
     }
 
-    pub fn object(&self, key: &str) -> Option<Vec<u8>> {
+    pub(crate) fn object(&self, key: &str) -> Option<Vec<u8>> {
         Some(self.state().objects.get(key)?.bytes.clone())
     }
 
-    pub fn set(&self, key: &str, bytes: &[u8]) {
+    pub(crate) fn set(&self, key: &str, bytes: &[u8]) {
         self.state().put(key, bytes.to_vec());
     }
 
-    pub fn remove(&self, key: &str) {
+    pub(crate) fn remove(&self, key: &str) {
         self.state().objects.remove(key);
     }
 
-    pub fn unfinished_uploads(&self) -> usize {
+    pub(crate) fn unfinished_uploads(&self) -> usize {
         self.state().uploads.len()
     }
 

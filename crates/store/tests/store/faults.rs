@@ -5,19 +5,18 @@ use std::path::Path;
 use std::sync::Arc;
 use std::sync::atomic::{AtomicBool, Ordering};
 
-use urldb_store::{StoreError, StoreErrorKind};
+use urldb_store::{Store, StoreError, StoreErrorKind};
 
 use crate::fake_s3::{FakeS3, Fault};
 use crate::{bytes, put, store};
 
 /// A first run, and a compaction that joins its files.
-fn scenario(server: &FakeS3, dir: &Path) -> Result<(), StoreError> {
-    let store = store(server);
+fn scenario(store: &Store, dir: &Path) -> Result<(), StoreError> {
     let manifest = store.manifest()?;
     if !manifest.was_removed("a") {
-        put(&store, dir, &["a", "b", "large"], &[])?;
+        put(store, dir, &["a", "b", "large"], &[])?;
     }
-    put(&store, dir, &["joined"], &["a", "b"])
+    put(store, dir, &["joined"], &["a", "b"])
 }
 
 fn folder() -> tempfile::TempDir {
@@ -34,12 +33,12 @@ fn folder() -> tempfile::TempDir {
 }
 
 /// The objects, and which of them count.
-fn outcome(server: &FakeS3) -> (Vec<String>, Vec<String>) {
+fn outcome(server: &FakeS3, store: &Store) -> (Vec<String>, Vec<String>) {
     let objects = server.objects().into_iter().map(|(key, _)| key);
     let objects = objects
         .filter(|key| !key.ends_with("manifest.json"))
         .collect();
-    let manifest = store(server).manifest().expect("good");
+    let manifest = store.manifest().expect("good");
     let names = manifest
         .names()
         .map(|name| format!("project/archive/{name}"));
@@ -52,27 +51,27 @@ fn expected() -> (Vec<String>, Vec<String>) {
 }
 
 /// The requests of the scenario where nothing fails.
-fn requests() -> usize {
-    let (server, dir) = (FakeS3::start(), folder());
-    scenario(&server, dir.path()).expect("good");
-    assert_eq!(outcome(&server), expected());
+fn requests(server: &FakeS3, store: &Store, dir: &Path) -> usize {
+    scenario(store, dir).expect("good");
     let requests = server.requests().len();
+    assert_eq!(outcome(server, store), expected());
     assert!(requests > 15, "{requests}");
     requests
 }
 
 /// Each request fails once, in each of these ways.
 fn each_request_fails_once(fault: Fault) {
-    let dir = folder();
-    for broken in 0..requests() {
-        let server = FakeS3::start();
+    let (server, dir) = (FakeS3::start(), folder());
+    let store = store(&server);
+    for broken in 0..requests(&server, &store, dir.path()) {
+        server.reset();
         let is_done = Arc::new(AtomicBool::new(false));
         let done = Arc::clone(&is_done);
         server.fail(move |seen| {
             let is_it = seen.number == broken && !done.swap(true, Ordering::SeqCst);
             is_it.then_some(fault)
         });
-        let first = scenario(&server, dir.path());
+        let first = scenario(&store, dir.path());
         if let Err(error) = &first {
             // What cannot be repeated at once, the next run makes up for.
             assert_eq!(
@@ -80,10 +79,10 @@ fn each_request_fails_once(fault: Fault) {
                 StoreErrorKind::Unreachable,
                 "{fault:?} at request {broken}: {error}"
             );
-            scenario(&server, dir.path()).expect("the next run");
+            scenario(&store, dir.path()).expect("the next run");
         }
         assert_eq!(
-            outcome(&server),
+            outcome(&server, &store),
             expected(),
             "{fault:?} at request {broken}"
         );
@@ -114,25 +113,26 @@ fn each_connection_may_end_before_its_answer() {
 /// To the store, a writer that is killed is one that sends no further request.
 #[test]
 fn a_writer_may_be_killed_at_any_request() {
-    let dir = folder();
-    for last in 0..requests() {
+    let (server, dir) = (FakeS3::start(), folder());
+    let store = store(&server);
+    for last in 0..requests(&server, &store, dir.path()) {
         for killed in [Fault::Status(403), Fault::LostAnswer] {
-            let server = FakeS3::start();
+            server.reset();
             server.fail(move |seen| match seen.number {
                 number if number < last => None,
                 // The last request arrives, or not; no later one does.
                 number if number == last && killed == Fault::LostAnswer => None,
                 _ => Some(Fault::Status(403)),
             });
-            let killed_run = scenario(&server, dir.path());
+            let killed_run = scenario(&store, dir.path());
             server.recover();
-            let names = store(&server).manifest().expect("whole");
+            let names = store.manifest().expect("whole");
             let names: Vec<&str> = names.names().collect();
             let is_whole = [&[][..], &["a", "b", "large"][..], &["joined", "large"][..]]
                 .contains(&names.as_slice());
             assert!(is_whole, "killed at {last}: {names:?} {killed_run:?}");
-            scenario(&server, dir.path()).expect("the next run");
-            assert_eq!(outcome(&server), expected(), "killed at {last}");
+            scenario(&store, dir.path()).expect("the next run");
+            assert_eq!(outcome(&server, &store), expected(), "killed at {last}");
         }
     }
 }

@@ -205,6 +205,11 @@ fn of_two_that_replace_the_same_files_one_wins() {
     let manifest = store.manifest().expect("there");
     assert_eq!(manifest.names().collect::<Vec<_>>(), ["joined"]);
     assert!(manifest.was_removed("a") && server.object("project/archive/a").is_none());
+    let other = store.upload("other", &dir.path().join("other")).expect("there");
+    let joined = manifest.get("joined").expect("there");
+    store.discard(&[other, joined]).expect("deleted");
+    assert!(server.object("project/archive/other").is_none());
+    assert!(server.object("project/archive/joined").is_some());
     // A machine that still has a copy does not bring the file back.
     let error = put(&store, dir.path(), &["a"], &[]).expect_err("removed");
     assert_eq!(error.kind(), StoreErrorKind::Conflict, "{error}");

@@ -36,7 +36,7 @@ pub use self::lookup::{CdxjIndex, CdxjLines};
 pub use self::plain::INDEX_FILE_NAME;
 use self::plain::LIST_FILE_NAME;
 pub(crate) use self::request_matcher::RequestMatcher;
-pub use self::segment::INDEX_DIRECTORY;
+pub use self::segment::{INDEX_DIRECTORY, files_of_segment};
 use self::segment::{MergeLock, Purpose, Segment, SegmentCursor, SegmentDraft};
 pub(crate) use self::segment::{cursors as segment_cursors, is_segment_name};
 use self::sorter::LineSorter;

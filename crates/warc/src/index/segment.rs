@@ -71,16 +71,7 @@ impl Segment {
     /// # Errors
     /// When the list cannot be read, or is not that of the segment.
     pub(super) fn files(&self) -> io::Result<BTreeSet<String>> {
-        let list = lines_of(&self.path(LOC_SUFFIX))?;
-        let mut names = BTreeSet::new();
-        let mut has_part = false;
-        for line in list {
-            match line.split_once('\t') {
-                Some((PART, _)) => has_part = true,
-                Some((name, _)) => drop(names.insert(name.to_owned())),
-                None => return Err(invalid("the list of files is damaged")),
-            }
-        }
+        let (names, has_part) = read_loc(BufReader::new(File::open(self.path(LOC_SUFFIX))?))?;
         if has_part != self.has_lines {
             return Err(invalid("the list of files is that of another segment"));
         }
@@ -113,8 +104,26 @@ impl Segment {
     }
 }
 
-fn lines_of(path: &Path) -> io::Result<Vec<String>> {
-    BufReader::new(File::open(path)?).lines().collect()
+/// The archive files in a `.loc` file, and whether its segment has lines.
+fn read_loc(loc: impl BufRead) -> io::Result<(BTreeSet<String>, bool)> {
+    let mut names = BTreeSet::new();
+    let mut has_part = false;
+    for line in loc.lines() {
+        match line?.split_once('\t') {
+            Some((PART, _)) => has_part = true,
+            Some((name, _)) => drop(names.insert(name.to_owned())),
+            None => return Err(invalid("the list of files is damaged")),
+        }
+    }
+    Ok((names, has_part))
+}
+
+/// The archive files whose lines a segment of an index has, by the bytes of its `.loc` file.
+///
+/// # Errors
+/// When the bytes are no such list.
+pub fn files_of_segment(loc: &[u8]) -> io::Result<BTreeSet<String>> {
+    read_loc(loc).map(|(names, _)| names)
 }
 
 /// The segments of the index in this directory, the latest first.

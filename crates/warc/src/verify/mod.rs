@@ -107,6 +107,12 @@ impl<'r> Verifier<'r> {
         self.captures.end_file();
     }
 
+    /// Reports what the caller has found about a file.
+    pub fn add_finding(&mut self, name: &str, code: FindingCode, message: String) {
+        self.reporter.enter(&self.source.path_of(name));
+        self.reporter.add(code, message);
+    }
+
     /// Reports a file of a kind that is not read ([`is_unread_name`]).
     pub fn unread_file(&mut self, name: &str) {
         self.reporter.enter(&self.source.path_of(name));

@@ -1,0 +1,52 @@
+//! What was brought into the archive's object store, and what waits.
+
+use std::io::{self, Write};
+
+use super::output;
+use super::style::{DIM, ReportFormat, count, paint, print_error, print_warning};
+use crate::archive::{UploadReport, upload};
+use crate::cli::Context;
+use crate::exit::ExitCode;
+
+/// Uploads the finished files of the archive, if it has a store, and prints what was done. The exit code
+/// is that of a failure if a person has to mend something.
+pub(crate) fn upload_and_print(context: &Context, format: ReportFormat) -> io::Result<ExitCode> {
+    let report = match upload(&context.config) {
+        Ok(None) => return Ok(ExitCode::Success),
+        Ok(Some(report)) => report,
+        Err(error) => {
+            print_error(&error.context("the archive was not stored"));
+            return Ok(ExitCode::Failure);
+        }
+    };
+    let UploadReport {
+        location,
+        files,
+        bytes,
+        waiting,
+        delay,
+        faults,
+    } = &report;
+    if *files > 0 && format == ReportFormat::Human && !context.quiet {
+        let line = format!(
+            "stored {}, {}, in {location}",
+            count(*files, "file"),
+            indicatif::DecimalBytes(*bytes)
+        );
+        writeln!(output::stdout(), "{}", paint(DIM, line))?;
+    }
+    if let Some(delay) = delay {
+        let files = count(*waiting, "archive file");
+        print_warning(format!(
+            "{files} not stored yet, which the next run makes up for: {delay}"
+        ));
+    }
+    for fault in faults {
+        print_error(&anyhow::anyhow!("{fault}"));
+    }
+    Ok(if faults.is_empty() {
+        ExitCode::Success
+    } else {
+        ExitCode::Failure
+    })
+}

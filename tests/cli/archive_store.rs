@@ -1,0 +1,355 @@
+//! An archive in an object store: what runs bring there, and what machines without a copy read.
+
+use std::fs;
+use std::path::PathBuf;
+
+use insta::assert_snapshot;
+
+use crate::fake_s3::{BUCKET, FakeS3, Fault};
+use crate::sandbox::{Ran, Sandbox};
+use crate::site::{Site, promises};
+use crate::support::Reply;
+
+const SECRET: &str = "wJalrXUtnFEMI-K7MDENG";
+
+const ENVIRONMENT: [(&str, &str); 2] = [
+    ("AWS_ACCESS_KEY_ID", "id"),
+    ("AWS_SECRET_ACCESS_KEY", SECRET),
+];
+
+const URL: &str = "http://example.test/a";
+
+/// A repository whose archive is in a store.
+struct Stored {
+    site: Site,
+    server: FakeS3,
+    sandbox: Sandbox,
+}
+
+impl Stored {
+    fn new(keys: &str) -> Self {
+        let site = Site::with(&[("/a", "first"), ("/b", "second")]);
+        let server = FakeS3::start();
+        let sandbox = repository(&site, &server, keys);
+        Self {
+            site,
+            server,
+            sandbox,
+        }
+    }
+
+    fn urldb(&self, arguments: &[&str]) -> Ran {
+        in_store(&self.sandbox, arguments)
+    }
+
+    /// The folder of the archive is gone, as on a new machine.
+    fn forget_copies(&self) {
+        fs::remove_dir_all(self.sandbox.path("archive")).unwrap();
+    }
+
+    /// The names of the WARC files in the store.
+    fn files(&self) -> Vec<String> {
+        let objects = self.server.objects().into_iter().map(|(key, _)| key);
+        objects.filter(|key| key.ends_with(".warc.gz")).collect()
+    }
+
+    fn copies(&self) -> Vec<PathBuf> {
+        self.sandbox.files("archive", ".warc.gz")
+    }
+}
+
+fn repository(site: &Site, server: &FakeS3, keys: &str) -> Sandbox {
+    let store = format!(
+        "[archive]\nstore = \"s3://{BUCKET}/project\"\nstore-endpoint = \"{}\"\n{keys}",
+        server.endpoint()
+    );
+    let sandbox = Sandbox::new(&format!("{}{store}", site.network()));
+    let pages = [("/a", "first"), ("/b", "second")];
+    sandbox.write("urldb/example.test.yaml", promises(&pages));
+    sandbox
+}
+
+fn in_store(sandbox: &Sandbox, arguments: &[&str]) -> Ran {
+    let ran = sandbox.urldb_with_env(arguments, &ENVIRONMENT);
+    assert!(!format!("{ran:?}").contains(SECRET), "{ran:?}");
+    ran
+}
+
+#[test]
+fn a_machine_without_copies_reads_the_archive() {
+    let stored = Stored::new("");
+    stored
+        .urldb(&["run"])
+        .code(0)
+        .says(&["in s3://evidence/project"]);
+    stored.site.serve("/a", Reply::ok("changed"));
+    stored.urldb(&["run"]).code(3);
+    stored.urldb(&["run"]).code(1);
+    assert_eq!(stored.files().len(), 3);
+    stored.forget_copies();
+
+    let got = stored
+        .urldb(&["archive", "get", "--at", "2999", URL])
+        .code(0);
+    assert_eq!(got.out, "changed");
+    stored
+        .urldb(&["archive", "diff", URL])
+        .code(0)
+        .says(&["-first", "+changed"]);
+    stored
+        .urldb(&["archive", "list"])
+        .code(0)
+        .says(&[URL, "2 contents"]);
+    stored
+        .urldb(&["archive", "verify"])
+        .code(0)
+        .says(&["0 errors, 0 warnings"]);
+    stored
+        .urldb(&["archive", "export", "--bagit", "bag"])
+        .code(0);
+    assert_eq!(stored.sandbox.read("bag/data/example.test/a"), "first");
+    // Reading leaves only a cache.
+    assert_eq!(stored.copies(), Vec::<PathBuf>::new());
+}
+
+#[test]
+fn an_unchanged_archive_costs_few_requests() {
+    let stored = Stored::new("");
+    stored.urldb(&["run"]).code(0);
+    stored.forget_copies();
+    stored.server.recover();
+    stored.urldb(&["archive", "get", URL]).code(0);
+    let first = stored.server.requests().len();
+    // The manifest, the index, and the file.
+    assert!((3..=5).contains(&first), "{:?}", stored.server.requests());
+    stored.urldb(&["archive", "get", URL]).code(0);
+    // Copies of small files are kept.
+    assert_eq!(stored.server.requests().len(), first + 1);
+}
+
+#[test]
+fn the_next_run_makes_up_for_a_lost_connection() {
+    let stored = Stored::new("");
+    stored.server.fail(|_| Some(Fault::Status(503)));
+    let ran = stored.urldb(&["run"]).code(0);
+    assert_eq!(stored.server.objects(), []);
+    assert!(ran.err.contains("503 SlowDown"), "{ran:?}");
+    assert!(
+        ran.err.contains("which the next run makes up for"),
+        "{ran:?}"
+    );
+
+    stored.server.recover();
+    stored.urldb(&["run"]).code(0);
+    assert_eq!(stored.files().len(), 2);
+    stored
+        .urldb(&["archive", "verify"])
+        .code(0)
+        .says(&["0 errors, 0 warnings"]);
+    stored.forget_copies();
+    stored
+        .urldb(&["archive", "verify"])
+        .code(0)
+        .says(&["0 errors, 0 warnings"]);
+    // Nothing was captured twice.
+    let listed = stored
+        .urldb(&["archive", "list", URL, "--format", "jsonl"])
+        .code(0)
+        .out;
+    let kinds: Vec<_> = listed
+        .lines()
+        .map(|line| line.contains("\"revisit\""))
+        .collect();
+    assert_eq!(kinds, [false, true], "{listed}");
+}
+
+#[test]
+fn what_a_lost_machine_never_stored_is_captured_again() {
+    let stored = Stored::new("");
+    stored.server.fail(|_| Some(Fault::Status(503)));
+    stored.urldb(&["run"]).code(0);
+    stored.forget_copies();
+    stored.server.recover();
+    stored
+        .urldb(&["run"])
+        .code(0)
+        .says(&["never reached the store"]);
+    stored.forget_copies();
+    assert_eq!(stored.urldb(&["archive", "get", URL]).code(0).out, "first");
+    stored.urldb(&["archive", "verify"]).code(0);
+    // The next run has nothing to mend.
+    let ran = stored.urldb(&["run"]).code(0);
+    assert!(!ran.out.contains("never reached"), "{ran:?}");
+}
+
+#[test]
+fn without_credentials_nothing_is_asked() {
+    let stored = Stored::new("");
+    for arguments in [&["run"][..], &["archive", "list"], &["archive", "get", URL]] {
+        stored
+            .sandbox
+            .urldb(arguments)
+            .code(2)
+            .complains(&["AWS_ACCESS_KEY_ID", "AWS_SECRET_ACCESS_KEY"]);
+    }
+    assert_eq!(stored.server.requests(), []);
+    assert_eq!(stored.site.requests().len(), 0);
+}
+
+#[test]
+fn a_refusal_is_for_a_person_to_mend() {
+    let stored = Stored::new("");
+    stored.server.fail(|_| Some(Fault::Status(403)));
+    stored
+        .urldb(&["run"])
+        .code(2)
+        .complains(&["403 AccessDenied"]);
+    // The checks were made all the same.
+    assert!(
+        stored
+            .sandbox
+            .read("status/example.test.yaml")
+            .contains("ok")
+    );
+    stored
+        .urldb(&["archive", "list"])
+        .code(2)
+        .complains(&["403 AccessDenied"]);
+    stored.server.recover();
+    stored.urldb(&["run"]).code(0);
+    stored.urldb(&["archive", "verify"]).code(0);
+}
+
+#[test]
+fn copies_beyond_the_size_of_the_cache_are_removed() {
+    let stored = Stored::new("cache-size = \"1kB\"\n");
+    for _ in 0..3 {
+        stored.urldb(&["run"]).code(0);
+    }
+    assert!(stored.copies().len() < 2, "{:?}", stored.copies());
+    assert_eq!(stored.files().len(), 3);
+    assert_eq!(stored.urldb(&["archive", "get", URL]).code(0).out, "first");
+    stored
+        .urldb(&["archive", "verify"])
+        .code(0)
+        .says(&["verified", "in 3 files"]);
+    // Removed copies are not captured again.
+    let ran = stored.urldb(&["run"]).code(0);
+    assert!(!ran.out.contains("never reached"), "{ran:?}");
+}
+
+#[test]
+fn what_this_machine_has_seen_is_read_offline() {
+    let stored = Stored::new("");
+    stored.urldb(&["run"]).code(0);
+    stored.urldb(&["archive", "list"]).code(0);
+    stored.server.fail(|_| Some(Fault::Status(503)));
+    stored
+        .urldb(&["archive", "get", URL])
+        .code(0)
+        .says(&["first"])
+        .complains(&["as this machine has last seen it"]);
+    stored.forget_copies();
+    stored
+        .urldb(&["archive", "get", URL])
+        .code(2)
+        .complains(&["503 SlowDown"]);
+}
+
+#[test]
+fn two_machines_write_to_one_store() {
+    let stored = Stored::new("");
+    let other = repository(&stored.site, &stored.server, "");
+    for _ in 0..2 {
+        stored.urldb(&["run"]).code(0);
+        in_store(&other, &["run"]).code(0);
+    }
+    assert_eq!(stored.files().len(), 4);
+    for sandbox in [&stored.sandbox, &other] {
+        in_store(sandbox, &["archive", "list", URL]).code(0);
+        in_store(sandbox, &["archive", "verify"])
+            .code(0)
+            .says(&["in 4 files", "0 errors, 0 warnings"]);
+    }
+}
+
+#[test]
+fn damage_in_the_store_and_in_copies_is_found() {
+    let stored = Stored::new("");
+    stored.urldb(&["run"]).code(0);
+    let [key] = &stored.files()[..] else {
+        panic!("one file")
+    };
+    let good = stored.server.object(key).unwrap();
+    let copy = &stored.copies()[0];
+
+    // A damaged copy is removed by a repair: the store has the file.
+    let mut bad = good.clone();
+    bad[100] ^= 1;
+    fs::write(copy, &bad).unwrap();
+    stored
+        .urldb(&["archive", "verify"])
+        .code(1)
+        .says(&["store-bytes"]);
+    stored
+        .urldb(&["archive", "repair"])
+        .code(0)
+        .complains(&["the store has the file"]);
+    assert!(!copy.exists());
+    stored
+        .urldb(&["archive", "verify"])
+        .code(0)
+        .says(&["0 errors, 0 warnings"]);
+
+    // An object with other bytes is never taken for the file.
+    stored.forget_copies();
+    stored.server.set(key, &bad);
+    stored
+        .urldb(&["archive", "verify"])
+        .code(1)
+        .says(&["store-bytes"]);
+    stored
+        .urldb(&["archive", "get", URL])
+        .code(2)
+        .complains(&["another SHA-256"]);
+    stored.server.set(key, &good[1..]);
+    stored
+        .urldb(&["archive", "verify"])
+        .code(1)
+        .says(&["store-bytes"]);
+    stored.server.remove(key);
+    stored
+        .urldb(&["archive", "verify"])
+        .code(1)
+        .says(&["store-missing"]);
+    stored.server.set(key, &good);
+    stored.urldb(&["archive", "verify"]).code(0);
+}
+
+#[test]
+fn a_hostile_manifest_is_refused() {
+    let stored = Stored::new("");
+    stored.urldb(&["run"]).code(0);
+    stored.server.set(
+        "project/manifest.json",
+        br#"{"format": "urldb-archive-1", "files": [{"name": "../../x.warc.gz", "length": 1, "sha256": "00"}]}"#,
+    );
+    for arguments in [&["archive", "list"][..], &["archive", "verify"], &["run"]] {
+        stored
+            .urldb(arguments)
+            .code(2)
+            .complains(&["manifest.json", "../../x.warc.gz"]);
+    }
+}
+
+#[test]
+fn mistakes_in_the_keys_are_shown() {
+    let sandbox = Sandbox::new(
+        "[archive]\nstore = \"https://evidence/x\"\nstore-endpoint = \"minio\"\ncache-size = \"much\"\n",
+    );
+    let ran = sandbox.urldb(&["check"]).code(2);
+    assert_snapshot!(ran.err, @"");
+    let sandbox = Sandbox::new("[archive]\nstore-region = \"x\"\n");
+    let ran = sandbox.urldb(&["check"]).code(2);
+    assert_snapshot!(ran.err, @"");
+}
