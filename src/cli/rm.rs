@@ -4,7 +4,7 @@ use std::collections::{BTreeMap, BTreeSet};
 use std::io::{self, Write};
 
 use urldb_canon::RequestUrl;
-use urldb_format::{DomainFile, RecordIdentity};
+use urldb_format::{DomainFile, Record, RecordEntry, RecordIdentity};
 use urldb_text::sanitize;
 use urldb_verdict::Selection;
 
@@ -46,13 +46,11 @@ pub(super) fn run(args: &Args, context: &Context) -> anyhow::Result<ExitCode> {
         "nothing is selected: name URLs, or select records with --domain, --category, --path-prefix \
          or --changed-since"
     );
-    let commit = match args.dry_run {
-        true => None,
-        false => args.commit.begin(&context.database())?,
-    };
-    let mut edit = match args.dry_run {
-        true => None,
-        false => Some(Edit::begin(&context.database())?),
+    let (commit, mut edit) = if args.dry_run {
+        (None, None)
+    } else {
+        let commit = args.commit.begin(&context.database())?;
+        (commit, Some(Edit::begin(&context.database())?))
     };
     // All are looked up before any is removed: a typo in one leaves everything as it was.
     let selection = selection(args, context)?;
@@ -63,11 +61,10 @@ pub(super) fn run(args: &Args, context: &Context) -> anyhow::Result<ExitCode> {
             continue;
         }
         let mut file = DomainFile::read(path)?.file;
-        let records = file.records().map(|entry| entry.record());
+        let records = file.records().map(RecordEntry::record);
         // A URL may have a record for each of several requests.
         let selected = records.filter(|record| selection.wants_record(&host, record));
-        let identities: BTreeSet<RecordIdentity> =
-            selected.map(|record| record.identity()).collect();
+        let identities: BTreeSet<RecordIdentity> = selected.map(Record::identity).collect();
         if identities.is_empty() {
             continue;
         }
@@ -85,6 +82,11 @@ pub(super) fn run(args: &Args, context: &Context) -> anyhow::Result<ExitCode> {
         }
         removed.insert(host, paths);
     }
+    // A typo in an option must not look like a good result. Nothing changed is a good result.
+    anyhow::ensure!(
+        !removed.is_empty() || selection.changed.is_some(),
+        "no record is selected; `urldb list` with the same options shows what there is"
+    );
     let written = match edit {
         Some(edit) => edit.commit()?,
         None => vec![],
@@ -133,7 +135,7 @@ fn print(removed: &Removed, dry_run: bool, context: &Context) -> io::Result<()> 
         }
     }
     if removed.is_empty() {
-        writeln!(out, "no record is selected")?;
+        writeln!(out, "no selected record has changed")?;
     }
     out.flush()
 }

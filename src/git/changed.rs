@@ -73,9 +73,10 @@ impl Repository {
     /// When a part of the range names no commit, or git fails.
     pub fn comparison(&self, range: Option<&str>, staged: bool) -> Result<Comparison> {
         let Some((before, after)) = range.and_then(|range| range.split_once("..")) else {
-            let after = match staged {
-                true => Snapshot::Index,
-                false => Snapshot::WorkTree,
+            let after = if staged {
+                Snapshot::Index
+            } else {
+                Snapshot::WorkTree
             };
             let before = match range {
                 Some(revision) => self.named_commit(revision)?,
@@ -252,9 +253,10 @@ impl Repository {
             CommandResult::Success(id) => line(id),
             CommandResult::Failure(_) => {
                 let [one, other] = [one, other].map(|it| paths::shown(Path::new(&it.name)));
-                let advice = match self.is_shallow() {
-                    true => "this clone is shallow: `git fetch --unshallow` gets older commits",
-                    false => "compare them with two dots",
+                let advice = if self.is_shallow() {
+                    "this clone is shallow: `git fetch --unshallow` gets older commits"
+                } else {
+                    "compare them with two dots"
                 };
                 bail!("{one} and {other} have no common ancestor; {advice}")
             }

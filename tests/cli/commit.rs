@@ -211,8 +211,9 @@ fn nothing_written_is_no_commit() {
         .says(&["known"])
         .complains(&["nothing to commit: no file was written"]);
     repository
-        .urldb(&["rm", "--commit", "-c", "none"])
+        .urldb(&["rm", "--commit", "--changed-since", "HEAD"])
         .code(0)
+        .says(&["no selected record has changed"])
         .complains(&["nothing to commit"]);
     let rm = ["rm", "--commit", "--dry-run", "-d", "example.test"];
     repository

@@ -111,10 +111,10 @@ fn has_known_metadata(file: &DomainFile) -> bool {
 
 /// The difference of one record; `None` if there is none. `is_complete` tells for each version whether
 /// the whole file was understood.
-fn record_difference<'a>(
-    [before, after]: [Option<&'a RecordEntry>; 2],
+fn record_difference(
+    [before, after]: [Option<&RecordEntry>; 2],
     is_complete: [bool; 2],
-) -> Option<RecordDifference<'a>> {
+) -> Option<RecordDifference<'_>> {
     let mapping = |entry: Option<&RecordEntry>| {
         entry.map_or_else(Mapping::new, |entry| entry.record.to_mapping())
     };

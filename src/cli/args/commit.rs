@@ -96,7 +96,8 @@ impl PlannedCommit {
             return Ok(());
         }
         if exit == ExitCode::Interrupted {
-            return say_interrupted();
+            say_interrupted();
+            return Ok(());
         }
         let message = self.message(subject);
         let committed = self.repository.commit_files(files, &message);
@@ -145,7 +146,8 @@ impl PlannedRunCommit {
         context: &Context,
     ) -> anyhow::Result<()> {
         if exit == ExitCode::Interrupted {
-            return say_interrupted();
+            say_interrupted();
+            return Ok(());
         }
         let message = self.commit.message(subject);
         let repository = &self.commit.repository;
@@ -221,9 +223,8 @@ fn report(
     Ok(())
 }
 
-fn say_interrupted() -> anyhow::Result<()> {
+fn say_interrupted() {
     style::print_warning("interrupted, so what was written is not committed");
-    Ok(())
 }
 
 fn say_nothing(why: &str, context: &Context) {

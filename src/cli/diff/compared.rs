@@ -1,5 +1,6 @@
 //! The two versions of a domain file, and their difference.
 
+use std::fmt::Write;
 use std::path::Path;
 
 use urldb_canon::RequestUrl;
@@ -220,9 +221,10 @@ impl Totals {
         ];
         let mut parts: Vec<String> = vec![];
         for (number, what) in numbers.into_iter().filter(|(number, _)| *number > 0) {
-            let number = match parts.is_empty() {
-                true => count(number, "record"),
-                false => urldb_render::numbers::number(number),
+            let number = if parts.is_empty() {
+                count(number, "record")
+            } else {
+                urldb_render::numbers::number(number)
             };
             parts.push(format!("{number} {what}"));
         }
@@ -231,10 +233,12 @@ impl Totals {
         }
         let mut sentence = parts.join(", ");
         if self.promises > 0 {
-            sentence += &format!(" ({} changed)", count(self.promises, "promise"));
+            let promises = count(self.promises, "promise");
+            let _ = write!(sentence, " ({promises} changed)");
         }
         if self.metadata > 0 {
-            sentence += &format!(", metadata of {} changed", count(self.metadata, "file"));
+            let files = count(self.metadata, "file");
+            let _ = write!(sentence, ", metadata of {files} changed");
         }
         sentence
     }

@@ -21,7 +21,7 @@ pub(super) struct JsonWriter<W> {
 
 /// One of the two states.
 #[derive(Serialize)]
-struct State<'a> {
+struct StateObject<'a> {
     kind: &'static str,
     #[serde(skip_serializing_if = "Option::is_none")]
     revision: Option<&'a str>,
@@ -30,19 +30,19 @@ struct State<'a> {
 }
 
 #[derive(Serialize)]
-struct File<'a> {
+struct FileObject<'a> {
     file: &'a str,
     host: &'a str,
     change: &'static str,
     #[serde(skip_serializing_if = "Vec::is_empty")]
-    mistakes: Vec<Mistake<'a>>,
+    mistakes: Vec<MistakeObject<'a>>,
     #[serde(skip_serializing_if = "Vec::is_empty")]
-    metadata: Vec<Key<'a>>,
-    records: Vec<Record<'a>>,
+    metadata: Vec<KeyObject<'a>>,
+    records: Vec<RecordObject<'a>>,
 }
 
 #[derive(Serialize)]
-struct Mistake<'a> {
+struct MistakeObject<'a> {
     version: &'static str,
     line: usize,
     column: usize,
@@ -51,7 +51,7 @@ struct Mistake<'a> {
 }
 
 #[derive(Serialize)]
-struct Record<'a> {
+struct RecordObject<'a> {
     change: &'static str,
     url: String,
     #[serde(skip_serializing_if = "Option::is_none")]
@@ -61,11 +61,11 @@ struct Record<'a> {
     line: usize,
     promise_changed: bool,
     #[serde(skip_serializing_if = "Vec::is_empty")]
-    keys: Vec<Key<'a>>,
+    keys: Vec<KeyObject<'a>>,
 }
 
 #[derive(Serialize)]
-struct Key<'a> {
+struct KeyObject<'a> {
     key: &'a str,
     #[serde(skip_serializing_if = "Option::is_none")]
     before: Option<Json>,
@@ -86,7 +86,7 @@ struct Summary {
     files_with_other_form: u64,
 }
 
-impl<'a> State<'a> {
+impl<'a> StateObject<'a> {
     fn of_commit(commit: &'a Commit) -> Self {
         Self {
             kind: "commit",
@@ -112,8 +112,8 @@ impl<'a> State<'a> {
 impl<W: Write> JsonWriter<W> {
     /// Writes the beginning of the document.
     pub(super) fn new(mut out: W, comparison: &Comparison) -> io::Result<Self> {
-        let before = output::json(&State::of_commit(&comparison.before))?;
-        let after = output::json(&State::of(&comparison.after))?;
+        let before = output::json(&StateObject::of_commit(&comparison.before))?;
+        let after = output::json(&StateObject::of(&comparison.after))?;
         write!(
             out,
             "{{\"before\":{before},\n\"after\":{after},\n\"files\":["
@@ -127,7 +127,7 @@ impl<W: Write> JsonWriter<W> {
 
 impl<W: Write> Writer for JsonWriter<W> {
     fn add(&mut self, file: &ComparedFile<'_>) -> io::Result<()> {
-        let mistakes = file.mistakes().map(|(side, finding)| Mistake {
+        let mistakes = file.mistakes().map(|(side, finding)| MistakeObject {
             version: match side {
                 Side::Before => "before",
                 Side::After => "after",
@@ -138,7 +138,7 @@ impl<W: Write> Writer for JsonWriter<W> {
             message: &finding.message,
         });
         let records = file.difference.records.iter();
-        let object = File {
+        let object = FileObject {
             file: &file.name,
             host: file.host(),
             change: match file.status {
@@ -171,9 +171,9 @@ impl<W: Write> Writer for JsonWriter<W> {
     }
 }
 
-fn record<'a>(file: &ComparedFile<'_>, record: &'a RecordDifference<'_>) -> Record<'a> {
+fn record<'a>(file: &ComparedFile<'_>, record: &'a RecordDifference<'_>) -> RecordObject<'a> {
     let entry = record.entry();
-    Record {
+    RecordObject {
         change: match record.kind {
             DifferenceKind::Added => "added",
             DifferenceKind::Removed => "removed",
@@ -183,14 +183,14 @@ fn record<'a>(file: &ComparedFile<'_>, record: &'a RecordDifference<'_>) -> Reco
         url: file.url(record),
         method: entry.and_then(method),
         request: entry.and_then(|entry| entry.record().identity().request),
-        line: entry.map_or(1, |entry| entry.line()),
+        line: entry.map_or(1, urldb_format::RecordEntry::line),
         promise_changed: record.changes_promise(),
         keys: record.keys.iter().map(key).collect(),
     }
 }
 
-fn key(change: &KeyChange) -> Key<'_> {
-    Key {
+fn key(change: &KeyChange) -> KeyObject<'_> {
+    KeyObject {
         key: &change.key,
         before: change.before.as_ref().map(values::json),
         after: change.after.as_ref().map(values::json),

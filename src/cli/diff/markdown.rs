@@ -90,7 +90,7 @@ impl<W: Write> MarkdownWriter<W> {
         Self {
             out,
             states: format!("From {before} to {after}."),
-            sections: Default::default(),
+            sections: std::array::from_fn(|_| Items::default()),
         }
     }
 

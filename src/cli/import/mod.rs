@@ -75,9 +75,10 @@ pub(super) struct Args {
 }
 
 pub(super) fn run(args: &Args, context: &mut Context) -> anyhow::Result<ExitCode> {
-    let commit = match args.dry_run {
-        true => None,
-        false => args.commit.begin(&context.database())?,
+    let commit = if args.dry_run {
+        None
+    } else {
+        args.commit.begin(&context.database())?
     };
     let mut spool = Spool::new()?;
     let mut report = ImportReport::new(context);
@@ -96,9 +97,12 @@ pub(super) fn run(args: &Args, context: &mut Context) -> anyhow::Result<ExitCode
     }
     if let Some(commit) = commit {
         let changed = report.changed();
-        let subject = || match changed.is_empty() {
-            false => format!("Import {}", changed.phrase()),
-            true => format!("Promise what is served: {}", promised.phrase()),
+        let subject = || {
+            if changed.is_empty() {
+                format!("Promise what is served: {}", promised.phrase())
+            } else {
+                format!("Import {}", changed.phrase())
+            }
         };
         commit.finish(&written, subject, exit, context)?;
     }
@@ -185,9 +189,10 @@ fn write(
             edit.prepare(&file)?;
         }
     }
-    let written = match report.stops(args.keep_going) {
-        true => vec![],
-        false => edit.commit()?,
+    let written = if report.stops(args.keep_going) {
+        vec![]
+    } else {
+        edit.commit()?
     };
     Ok((lacking, written))
 }

@@ -14,10 +14,7 @@ pub(super) fn match_records(files: [&DomainFile; 3], fold: bool) -> Vec<RecordVe
 }
 
 /// The records of two versions, by identity; `fold` makes the case of paths irrelevant.
-pub(crate) fn match_pairs<'a>(
-    files: [&'a DomainFile; 2],
-    fold: bool,
-) -> Vec<[Option<&'a RecordEntry>; 2]> {
+pub(crate) fn match_pairs(files: [&DomainFile; 2], fold: bool) -> Vec<[Option<&RecordEntry>; 2]> {
     match_all(files, fold, |[before, after]| {
         let (partners, new) = pair(&before, &after);
         let known = before.into_iter().zip(partners);
