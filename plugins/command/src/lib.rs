@@ -6,7 +6,6 @@
 #![forbid(unsafe_code)]
 
 mod answer;
-mod group;
 mod process;
 mod program;
 

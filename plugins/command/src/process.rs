@@ -8,9 +8,9 @@ use std::time::Duration;
 use tokio::io::{AsyncRead, AsyncReadExt, AsyncWriteExt};
 use tokio::process::{ChildStdin, Command};
 use tokio::time::timeout;
+use urldb_process::ProcessGroup;
 
 use crate::Settings;
-use crate::group::Group;
 
 /// Most bytes that a plugin may write to standard output.
 pub(crate) const LARGEST_ANSWER: usize = 64 << 10;
@@ -75,7 +75,7 @@ async fn talk(
     output: &mut Vec<u8>,
     complaint: &mut Vec<u8>,
 ) -> io::Result<How> {
-    let (mut child, mut group) = Group::spawn(&mut command(settings, variables))?;
+    let (mut child, mut group) = ProcessGroup::spawn(&mut command(settings, variables))?;
     let (stdin, stdout, stderr) = (child.stdin.take(), child.stdout.take(), child.stderr.take());
     let mut feeding = pin!(feed(stdin, input));
     let mut reading = pin!(async {

@@ -2,12 +2,14 @@
 
 use std::io;
 use std::path::PathBuf;
+use std::pin::pin;
 use std::process::{ExitStatus, Stdio};
 use std::time::Duration;
 
 use tokio::io::{AsyncReadExt, AsyncWriteExt};
 use tokio::process::Command;
 use tokio::time::timeout;
+use urldb_process::ProcessGroup;
 use urldb_protocol::{Delivery, ReportDelivery};
 use urldb_render::{one_line, shorten};
 
@@ -16,6 +18,9 @@ use crate::transport::{Letter, Recipient};
 
 /// Most bytes of the program's error output that are read.
 const MOST_OUTPUT: u64 = 4 << 10;
+/// How long error output is read after the program has ended: a process that it started may keep the pipe
+/// open.
+const LAST_OUTPUT: Duration = Duration::from_secs(1);
 /// Longest quotation of the error output, in characters.
 const LONGEST_QUOTATION: usize = 500;
 
@@ -80,8 +85,7 @@ impl Sendmail {
             .args(["-i", "-f", sender, "--", recipient])
             .stdin(Stdio::piped())
             .stdout(Stdio::null())
-            .stderr(Stdio::piped())
-            .kill_on_drop(true);
+            .stderr(Stdio::piped());
         match timeout(self.timeout, converse(command, message)).await {
             Ok(Ok((status, output))) => End::Exited(status, output),
             Ok(Err(error)) => End::CannotStart(error),
@@ -129,31 +133,41 @@ impl Sendmail {
     }
 }
 
-/// Starts the program, gives it the message, and reads its error output.
+/// Starts the program, gives it the message, and reads its error output. At the time limit, the program and
+/// all processes that it started are killed.
 async fn converse(mut command: Command, message: &[u8]) -> io::Result<(ExitStatus, String)> {
-    let mut child = command.spawn()?;
+    let (mut child, group) = ProcessGroup::spawn(&mut command)?;
     let (stdin, stderr) = (child.stdin.take(), child.stderr.take());
     // Programs with this interface expect the line ends of the system.
     let message = String::from_utf8_lossy(message).replace("\r\n", "\n");
-    let write = async {
-        if let Some(mut stdin) = stdin {
-            // A program that reads only a part says by its exit code whether that was enough.
-            let _ = stdin.write_all(message.as_bytes()).await;
+    let mut output = Vec::new();
+    {
+        let write = async {
+            if let Some(mut stdin) = stdin {
+                // A program that reads only a part says by its exit code whether that was enough.
+                let _ = stdin.write_all(message.as_bytes()).await;
+            }
+        };
+        let read = async {
+            if let Some(mut stderr) = stderr {
+                let _ = (&mut stderr)
+                    .take(MOST_OUTPUT)
+                    .read_to_end(&mut output)
+                    .await;
+                // The rest is read too: a full pipe would block the program.
+                let _ = tokio::io::copy(&mut stderr, &mut tokio::io::sink()).await;
+            }
+        };
+        let mut talking = pin!(async { tokio::join!(write, read) });
+        let is_complete = tokio::select! {
+            _ = &mut talking => true,
+            () = group.ended(&mut child) => false,
+        };
+        if !is_complete {
+            let _ = timeout(LAST_OUTPUT, talking).await;
         }
-    };
-    let read = async {
-        let mut output = Vec::new();
-        if let Some(mut stderr) = stderr {
-            let _ = (&mut stderr)
-                .take(MOST_OUTPUT)
-                .read_to_end(&mut output)
-                .await;
-            // The rest is read too: a full pipe would block the program.
-            let _ = tokio::io::copy(&mut stderr, &mut tokio::io::sink()).await;
-        }
-        output
-    };
-    let ((), output) = tokio::join!(write, read);
+    }
     let status = child.wait().await?;
+    group.release();
     Ok((status, String::from_utf8_lossy(&output).into_owned()))
 }

@@ -3,5 +3,6 @@
 mod common; // the templates and the example report of urldb
 mod message; // the text of messages, and what a message must never contain
 mod mime; // parses a message
+mod sendmail; // programs that hang, and programs that go on in the background
 mod server; // a mail server with scripted replies
 mod smtp; // replies of mail servers, and the resulting delivery reports

@@ -1,24 +1,28 @@
-//! The process group of a plugin: the plugin, and the processes that it starts.
+//! A program of the user's own, in a process group with all processes that it starts: they end together.
+#![forbid(unsafe_code)]
 
 use std::io;
 use std::time::Duration;
 
 use tokio::process::{Child, Command};
 
-/// The first and the longest wait between two looks at the plugin.
+/// The first and the longest wait between two looks at the program.
 #[cfg(unix)]
 const TICKS: [Duration; 2] = [Duration::from_millis(2), Duration::from_millis(50)];
 
-/// The processes of a plugin. Dropping the group kills them all.
+/// The processes of a program. Dropping the group kills them all.
 #[derive(Debug)]
-pub(crate) struct Group {
+pub struct ProcessGroup {
     #[cfg(unix)]
     leader: Option<rustix::process::Pid>,
 }
 
-impl Group {
+impl ProcessGroup {
     /// Starts a command as the leader of its own process group.
-    pub(crate) fn spawn(command: &mut Command) -> io::Result<(Child, Self)> {
+    ///
+    /// # Errors
+    /// When the program cannot be started.
+    pub fn spawn(command: &mut Command) -> io::Result<(Child, Self)> {
         // For systems without process groups, and to leave no zombie behind.
         command.kill_on_drop(true);
         #[cfg(unix)]
@@ -37,10 +41,10 @@ impl Group {
         ))
     }
 
-    /// Waits until the plugin itself has ended, and leaves its exit status to be read. As long as
+    /// Waits until the program itself has ended, and leaves its exit status to be read. As long as
     /// nobody reads the status, the system gives the id of the group to no other process.
     #[cfg(unix)]
-    pub(crate) async fn ended(&self, _child: &mut Child) {
+    pub async fn ended(&self, _child: &mut Child) {
         use rustix::process::{WaitId, WaitIdOptions, waitid};
 
         let options = WaitIdOptions::EXITED | WaitIdOptions::NOHANG | WaitIdOptions::NOWAIT;
@@ -53,17 +57,28 @@ impl Group {
         }
     }
 
-    /// Waits until the plugin has ended.
+    /// Waits until the program has ended.
     #[cfg(not(unix))]
-    pub(crate) async fn ended(&self, child: &mut Child) {
+    pub async fn ended(&self, child: &mut Child) {
         let _ = child.wait().await;
     }
 
     /// Kills all processes of the group. Must come before the exit status is read.
-    pub(crate) fn kill(&mut self, child: &mut Child) {
+    pub fn kill(&mut self, child: &mut Child) {
         let _ = child.start_kill();
         self.kill_group();
     }
+
+    /// Leaves the other processes of a program that has ended at work: a mail program may deliver in the
+    /// background.
+    #[cfg(unix)]
+    pub fn release(mut self) {
+        self.leader.take();
+    }
+
+    /// Does nothing: other systems have no process groups.
+    #[cfg(not(unix))]
+    pub fn release(self) {}
 
     #[cfg(unix)]
     fn kill_group(&mut self) {
@@ -77,7 +92,7 @@ impl Group {
     fn kill_group(&mut self) {}
 }
 
-impl Drop for Group {
+impl Drop for ProcessGroup {
     fn drop(&mut self) {
         self.kill_group();
     }
