@@ -17,6 +17,8 @@ import tempfile
 import threading
 from pathlib import Path
 
+from support import installed
+
 HOSTS = 100
 RUNS = int(os.environ.get("RUNS", 60))
 URLS = int(os.environ.get("URLS", 10_000))
@@ -133,6 +135,8 @@ class Server:
         started, ports = threading.Event(), []
 
         async def main():
+    if not installed("faketime", "apt-get install faketime"):
+        return
             server = await asyncio.start_server(self.serve, "127.0.0.1", 0, backlog=1000)
             ports.append(server.sockets[0].getsockname()[1])
             started.set()
