@@ -9,6 +9,7 @@ pub mod archive;
 pub mod cli;
 pub mod config;
 pub mod database;
+pub mod doctor;
 pub mod exit;
 mod explain;
 pub mod git;

@@ -13,12 +13,11 @@ use super::{Context, GlobalArgs};
 use crate::cli::print::output;
 use crate::database::edit::Edit;
 use crate::database::site_rules;
+use crate::doctor::merge_attributes;
 use crate::exit::ExitCode;
 use crate::git::{
-    CheckedFolder, FileCheck, GitEnv, Hook, Installation, MergeAttributes, Repository, pre_commit,
-    staged_files,
+    CheckedFolder, FileCheck, GitEnv, Hook, Installation, Repository, pre_commit, staged_files,
 };
-
 use crate::stop::{Stop, stop_on_signals_and_hangup};
 
 /// Install or run the git hooks and the merge driver that keep domain files canonical
@@ -71,8 +70,11 @@ pub(super) fn run(args: &Args, global: &GlobalArgs) -> anyhow::Result<ExitCode> 
 }
 
 fn install(repository: &Repository, context: &Context) -> anyhow::Result<ExitCode> {
+    // The driver is needed too where another program manages the hooks.
+    let changed = repository.install_merge_driver(&merge_attributes(&context.config))?;
+    let hooks = repository.install_hooks(&context.config.root);
     let mut out = output::stdout();
-    for installation in repository.install_hooks(&context.config.root)? {
+    for installation in hooks.iter().flatten() {
         match installation {
             Installation::New(path) => writeln!(
                 out,
@@ -97,7 +99,6 @@ fn install(repository: &Repository, context: &Context) -> anyhow::Result<ExitCod
             }
         }
     }
-    let changed = repository.install_merge_driver(&attributes(context))?;
     for file in &changed {
         let done = style::paint(style::GOOD, "installed");
         writeln!(out, "{done} the merge driver in {}", file.display())?;
@@ -105,11 +106,11 @@ fn install(repository: &Repository, context: &Context) -> anyhow::Result<ExitCod
     if changed.iter().any(|file| file.ends_with(".gitattributes")) {
         writeln!(out, "next: commit .gitattributes")?;
     }
-    Ok(ExitCode::Success)
+    hooks.map(|_| ExitCode::Success)
 }
 
 fn uninstall(repository: &Repository, context: &Context) -> anyhow::Result<ExitCode> {
-    let mut removed = repository.uninstall_merge_driver(&attributes(context))?;
+    let mut removed = repository.uninstall_merge_driver(&merge_attributes(&context.config))?;
     removed.extend(repository.uninstall_hooks(&context.config.root)?);
     let mut out = output::stdout();
     for file in &removed {
@@ -120,16 +121,6 @@ fn uninstall(repository: &Repository, context: &Context) -> anyhow::Result<ExitC
         writeln!(out, "nothing of urldb is installed here")?;
     }
     Ok(ExitCode::Success)
-}
-
-/// Which files the merge driver merges.
-fn attributes(context: &Context) -> MergeAttributes {
-    let config = &context.config;
-    MergeAttributes {
-        root: config.root.clone(),
-        database: config.database.path.clone(),
-        ledger: config.ledger.path.clone(),
-    }
 }
 
 /// Without a staged file of the database, nothing else is read or locked: a commit of other files

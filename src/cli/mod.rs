@@ -11,6 +11,7 @@ mod check;
 mod completions;
 mod demo;
 mod diff;
+mod doctor;
 mod export;
 mod fmt;
 mod groups;
@@ -81,6 +82,7 @@ enum Command {
     Archive(archive::Args),
     Init(init::Args),
     Hook(hook::Args),
+    Doctor(doctor::Args),
     Completions(completions::Args),
     Demo(demo::Args),
     Url(url::Args),
@@ -124,6 +126,7 @@ fn dispatch(cli: &Cli) -> anyhow::Result<ExitCode> {
         Command::Log(args) => log::run(args, &context()?),
         Command::Archive(args) => archive::run(args, &context()?),
         Command::Hook(args) => hook::run(args, &cli.global),
+        Command::Doctor(args) => doctor::run(args, &cli.global),
         Command::Watch(args) => watch::run(args, &mut context()?),
         Command::Notify(args) => notify::run(args, &context()?),
         Command::Demo(args) => demo::run(args),

@@ -11,7 +11,7 @@ use urldb_store::Environment;
 
 use super::Config;
 use super::load::headers;
-use super::notify::{EmailTransport, NotifierKind};
+use super::notify::{EmailTransport, NotifierKind, Notify};
 use super::section::Section;
 
 /// The longest time limit of one request or program. The deliveries of one report may take two minutes.
@@ -97,17 +97,7 @@ impl Config {
         let proxy = proxy.and_then(|proxy| proxy.password_env.as_deref());
         let requests = self.check.fetch.secret_variables().chain(proxy);
         let mut names: BTreeSet<String> = requests.map(str::to_owned).collect();
-        for notify in self.notifiers.values() {
-            match &notify.kind {
-                NotifierKind::Email(email) => match &email.transport {
-                    EmailTransport::Smtp { password_env, .. } => names.extend(password_env.clone()),
-                    EmailTransport::Sendmail(_) | EmailTransport::Folder(_) => {}
-                },
-                NotifierKind::Webhook(webhook) => names.extend(webhook.secret_variables()),
-                NotifierKind::Issues(issues) => names.extend([issues.token_env.clone()]),
-                NotifierKind::Html(_) | NotifierKind::Command(_) => {}
-            }
-        }
+        names.extend(self.notifiers.values().flat_map(Notify::secret_variables));
         if self.archive.store.is_some() {
             names.extend(Environment::SECRET_VARIABLES.map(str::to_owned));
         }
@@ -133,6 +123,21 @@ impl Config {
             address: proxy.address.as_str().to_owned(),
             credentials: credentials.transpose()?,
         }))
+    }
+}
+
+impl Notify {
+    /// The environment variables that hold the secrets of the notifier.
+    pub fn secret_variables(&self) -> BTreeSet<String> {
+        match &self.kind {
+            NotifierKind::Email(email) => match &email.transport {
+                EmailTransport::Smtp { password_env, .. } => password_env.iter().cloned().collect(),
+                EmailTransport::Sendmail(_) | EmailTransport::Folder(_) => BTreeSet::new(),
+            },
+            NotifierKind::Webhook(webhook) => webhook.secret_variables().collect(),
+            NotifierKind::Issues(issues) => BTreeSet::from([issues.token_env.clone()]),
+            NotifierKind::Html(_) | NotifierKind::Command(_) => BTreeSet::new(),
+        }
     }
 }
 

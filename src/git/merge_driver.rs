@@ -1,15 +1,12 @@
 //! The merge driver: the lines of `.gitattributes` that name it, and git's configuration, which says
 //! how git runs it.
 
-use std::fs;
-use std::io::ErrorKind;
 use std::path::{Path, PathBuf};
 
-use anyhow::{Context, Result};
-use urldb_files::write_atomically;
+use anyhow::Result;
 
 use super::command::{CommandResult, output, run};
-use super::paths;
+use super::patterns::{self, add_lines, attribute_line, remove_lines};
 use super::repository::{Repository, line};
 
 /// The name of the driver in git's configuration and in `.gitattributes`.
@@ -35,13 +32,33 @@ pub struct MergeAttributes {
     pub ledger: PathBuf,
 }
 
+/// How far the merge driver is set up.
+#[derive(Debug, Clone, PartialEq, Eq)]
+pub struct MergeDriverState {
+    /// Whether git's configuration has a driver.
+    pub is_configured: bool,
+    /// Whether the driver is that of this version.
+    pub is_current: bool,
+    /// Files, relative to the work tree, that git would merge in another way. They stand for all files
+    /// of their kind, and need not exist.
+    pub unnamed: Vec<PathBuf>,
+}
+
 impl MergeAttributes {
+    /// A file of each kind: its folder, relative to the root, its path in the folder, and its merge.
+    fn samples(&self) -> [(&Path, &'static str, &'static str); 4] {
+        [
+            (&self.database, "example.org.yaml", NAME),
+            (&self.ledger, "example.org.yaml", NAME),
+            (&self.ledger, "incidents/example.yaml", NAME),
+            (&self.ledger, "history/2026-01.jsonl", "union"),
+        ]
+    }
+
     /// The lines that name the driver.
     fn driver_lines(&self) -> Vec<String> {
-        let line = |folder: &Path, files: &str| {
-            let pattern = pattern(folder, files)?;
-            Some(format!("{pattern} merge={NAME}"))
-        };
+        let merge = format!("merge={NAME}");
+        let line = |folder: &Path, files: &str| attribute_line(folder, files, &merge);
         let lines = [
             line(&self.database, "*.yaml"),
             line(&self.ledger, "**/*.yaml"),
@@ -51,9 +68,12 @@ impl MergeAttributes {
 
     /// All lines. Runs only append to the history, so that git's own `union` fits.
     fn lines(&self) -> Vec<String> {
-        let history = pattern(&self.ledger, "history/*.jsonl");
         let mut lines = self.driver_lines();
-        lines.extend(history.map(|pattern| format!("{pattern} merge=union")));
+        lines.extend(attribute_line(
+            &self.ledger,
+            "history/*.jsonl",
+            "merge=union",
+        ));
         lines
     }
 
@@ -78,39 +98,73 @@ impl Repository {
             }
             changed.push(self.common_dir().join("config"));
         }
-        let before = read_attributes(&attributes.file())?;
-        let mut after = before.clone();
-        for line in attributes.lines() {
-            if !after.lines().any(|known| known.trim() == line) {
-                if !after.is_empty() && !after.ends_with('\n') {
-                    after.push('\n');
-                }
-                after.push_str(&line);
-                after.push('\n');
-            }
+        let file = attributes.file();
+        if add_lines(&file, &attributes.lines())? {
+            changed.push(file);
         }
-        changed.extend(write_attributes(&attributes.file(), &before, &after)?);
         Ok(changed)
     }
 
-    /// Removes the merge driver from the configuration and from `.gitattributes`. Returns the files
-    /// that changed. The line of the history stays, since it needs no driver.
+    /// Removes the merge driver from `.gitattributes`, and from the configuration unless another project
+    /// of the repository uses it. Returns the files that changed. The line of the history stays: it needs
+    /// no driver.
     pub fn uninstall_merge_driver(&self, attributes: &MergeAttributes) -> Result<Vec<PathBuf>> {
         let mut changed = Vec::new();
+        let file = attributes.file();
+        if remove_lines(&file, &attributes.driver_lines())? {
+            changed.push(file);
+        }
         let section = format!("merge.{NAME}");
-        if self.config(&format!("{section}.driver")).is_some() {
+        if self.config(&format!("{section}.driver")).is_some() && !self.has_driver_lines()? {
             let mut git = self.git();
             git.args(["config", "--local", "--remove-section", &section]);
             output(&mut git, b"")?;
             changed.push(self.common_dir().join("config"));
         }
-        let before = read_attributes(&attributes.file())?;
-        let lines = attributes.driver_lines();
-        let others = before.split_inclusive('\n');
-        let others = others.filter(|known| lines.iter().all(|line| line != known.trim()));
-        let after: String = others.collect();
-        changed.extend(write_attributes(&attributes.file(), &before, &after)?);
         Ok(changed)
+    }
+
+    /// Whether the attributes of this work tree name the driver anywhere: another project uses it.
+    fn has_driver_lines(&self) -> Result<bool> {
+        let attribute = format!("merge={NAME}");
+        let own = patterns::read(&self.common_dir().join("info/attributes"))?;
+        if own.split_whitespace().any(|word| word == attribute) {
+            return Ok(true);
+        }
+        let mut git = self.git();
+        git.args(["grep", "--untracked", "--quiet", "--extended-regexp"])
+            .args(["-e", &format!("[[:space:]]{attribute}([[:space:]]|$)")])
+            .args(["--", ":(top,glob)**/.gitattributes"]);
+        Ok(matches!(run(&mut git, b"")?, CommandResult::Success(_)))
+    }
+
+    /// How far the merge driver is set up. Changes nothing.
+    pub fn merge_driver_state(&self, attributes: &MergeAttributes) -> Result<MergeDriverState> {
+        let command = self.config(&format!("merge.{NAME}.driver"));
+        let mut unnamed = Vec::new();
+        for (folder, file, merge) in attributes.samples() {
+            let file = attributes.root.join(folder).join(file);
+            let Ok(path) = self.relative(&file) else {
+                continue;
+            };
+            if !self.is_ignored(&file)? && self.merge_attribute(&path)?.as_deref() != Some(merge) {
+                unnamed.push(path);
+            }
+        }
+        Ok(MergeDriverState {
+            is_configured: command.is_some(),
+            is_current: command.as_deref() == Some(COMMAND),
+            unnamed,
+        })
+    }
+
+    /// How git merges the file at `path`, relative to the work tree; `None` if no attribute says so.
+    fn merge_attribute(&self, path: &Path) -> Result<Option<String>> {
+        let mut git = self.git();
+        git.args(["check-attr", "-z", "merge", "--"]).arg(path);
+        let answer = output(&mut git, b"")?;
+        let value = answer.split(|byte| *byte == 0).nth(2).unwrap_or_default();
+        Ok((value != b"unspecified").then(|| String::from_utf8_lossy(value).into_owned()))
     }
 
     /// The value of a key in git's configuration of this repository; `None` if git has none.
@@ -119,89 +173,6 @@ impl Repository {
         match value {
             CommandResult::Success(value) => line(value).ok(),
             CommandResult::Failure(_) => None,
-        }
-    }
-}
-
-/// The pattern for files in a folder, relative to `.gitattributes`; `None` for a folder outside.
-fn pattern(folder: &Path, files: &str) -> Option<String> {
-    let mut pattern = String::new();
-    for part in folder.components() {
-        match part {
-            std::path::Component::Normal(name) => {
-                for char in name.to_str()?.chars() {
-                    let is_first = pattern.is_empty() && matches!(char, '!' | '#');
-                    if is_first || matches!(char, '*' | '?' | '[' | '\\') {
-                        pattern.push('\\');
-                    }
-                    pattern.push(char);
-                }
-                pattern.push('/');
-            }
-            std::path::Component::CurDir => {}
-            _ => return None,
-        }
-    }
-    if pattern.is_empty() {
-        // Only a pattern with a slash stays in its folder.
-        pattern.push('/');
-    }
-    pattern.push_str(files);
-    let is_plain = |char: char| !char.is_whitespace() && !char.is_control() && char != '"';
-    if pattern.chars().all(is_plain) {
-        return Some(pattern);
-    }
-    if pattern.chars().any(char::is_control) {
-        return None;
-    }
-    let quoted = pattern.replace('\\', "\\\\").replace('"', "\\\"");
-    Some(format!("\"{quoted}\""))
-}
-
-fn read_attributes(file: &Path) -> Result<String> {
-    match urldb_files::read_to_string(file) {
-        Err(error) if error.kind() == ErrorKind::NotFound => Ok(String::new()),
-        read => read.with_context(|| format!("cannot read {}", paths::shown(file))),
-    }
-}
-
-/// Writes the attributes, or removes a file that is empty now. Returns the file if it changed.
-fn write_attributes(file: &Path, before: &str, after: &str) -> Result<Option<PathBuf>> {
-    if before == after {
-        return Ok(None);
-    }
-    let written = if after.is_empty() {
-        fs::remove_file(file)
-    } else {
-        write_atomically(file, after.as_bytes())
-    };
-    written.with_context(|| format!("cannot write {}", paths::shown(file)))?;
-    Ok(Some(file.to_owned()))
-}
-
-#[cfg(test)]
-mod tests {
-    use super::*;
-
-    #[test]
-    fn a_pattern_matches_its_folder_only() {
-        for (folder, files, wanted) in [
-            ("urldb", "*.yaml", Some("urldb/*.yaml")),
-            (".", "*.yaml", Some("/*.yaml")),
-            ("./a/b", "**/*.yaml", Some("a/b/**/*.yaml")),
-            ("my data", "*.yaml", Some("\"my data/*.yaml\"")),
-            ("a*[b]", "x", Some("a\\*\\[b]/x")),
-            ("a\"b*", "x", Some("\"a\\\"b\\\\*/x\"")),
-            ("!a", "x", Some("\\!a/x")),
-            ("../out", "x", None),
-            ("/out", "x", None),
-            ("a\nb", "x", None),
-        ] {
-            assert_eq!(
-                pattern(Path::new(folder), files).as_deref(),
-                wanted,
-                "{folder}"
-            );
         }
     }
 }

@@ -20,9 +20,12 @@
 //! - [`commit`]: commits single files, as a user would.
 //! - [`restage`]: replaces staged bytes.
 //! - [`pre_commit`](mod@pre_commit): the hook itself.
+//! - [`inspection`]: what git tracks and ignores, and its locks.
 //! - [`install`]: writes the hook's shim where git looks for it, and removes it.
 //! - [`log`]: the commits that changed files.
 //! - [`unmerged`]: the versions of files with a conflict, and how they are resolved.
+//! - [`managers`]: other programs that manage hooks.
+//! - [`patterns`]: the lines of `.gitattributes` and `.gitignore`.
 //! - [`merge_driver`]: `.gitattributes` and git's configuration for the merge driver.
 
 pub mod changed;
@@ -30,10 +33,13 @@ mod command;
 pub mod commit;
 pub mod env;
 mod index_file;
+pub mod inspection;
 pub mod install;
 pub mod log;
+pub mod managers;
 pub mod merge_driver;
 mod paths;
+pub mod patterns;
 pub mod pre_commit;
 pub mod repository;
 pub mod restage;
@@ -44,9 +50,12 @@ pub use changed::{ChangedFile, Commit, Comparison, FileVersion, Snapshot};
 pub use command::command;
 pub use commit::NewCommit;
 pub use env::GitEnv;
-pub use install::{Hook, Installation};
+pub use inspection::{GitLock, LockUse, version};
+pub use install::{Hook, HookState, Installation};
 pub use log::{LogPart, LoggedCommit};
-pub use merge_driver::MergeAttributes;
+pub use managers::HookManager;
+pub use merge_driver::{MergeAttributes, MergeDriverState};
+pub use patterns::{add_lines, attribute_line, ignore_line};
 pub use pre_commit::{CheckedFolder, FileCheck, PreCommitOutcome, pre_commit, staged_files};
 pub use repository::Repository;
 pub use restage::{RestagedFile, WorkTreeUpdate};

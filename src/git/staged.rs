@@ -117,11 +117,6 @@ impl Repository {
         Ok(self.env().has_author(name, email, &date))
     }
 
-    /// Whether commits lack parents that they have elsewhere.
-    pub fn is_shallow(&self) -> bool {
-        self.common_dir().join("shallow").exists()
-    }
-
     /// `None` if libgit2 or the reader of the index fails.
     fn staged_by_lib(
         &self,

@@ -30,7 +30,7 @@ pub use outbox::Outbox;
 pub use standing::{Delivered, Standing};
 
 use crate::ambient::Ambient;
-use crate::config::{Audience, Config, EmailTransport, NotifierKind, NotifyEmail};
+use crate::config::{self, Audience, Config, EmailTransport, NotifierKind, NotifyEmail};
 use crate::explain::explain;
 use configured::new_notifier;
 
@@ -69,6 +69,55 @@ impl Memory for () {
     }
 }
 
+/// A notifier as it is set up here; nobody was contacted.
+#[derive(Debug)]
+pub struct Inspection {
+    /// The messages that wait.
+    pub standing: Standing,
+    /// The environment variables that the notifier needs and that are not set.
+    pub unset: Vec<String>,
+    /// Why the notifier cannot work.
+    pub error: Option<anyhow::Error>,
+}
+
+/// Inspects the notifiers that urldb.toml names, and those that have messages in the outbox.
+///
+/// # Errors
+/// When the outbox cannot be listed.
+pub fn inspect(config: &Config, outbox: &Outbox) -> anyhow::Result<Vec<Inspection>> {
+    let configured = config.notifiers.iter().map(|(name, notify)| {
+        let made = ConfiguredNotifier::new(config, name, notify);
+        let (mut standing, error) = match made {
+            Ok(made) => (made.standing(), None),
+            Err(error) => {
+                let standing = Standing::new(name, notify.kind.name(), String::new());
+                (standing, Some(error))
+            }
+        };
+        standing.waiting = standing.take_readable(outbox.messages(name));
+        let variables = notify.secret_variables().into_iter();
+        let unset = variables.filter(|name| std::env::var_os(name).is_none());
+        Inspection {
+            standing,
+            unset: unset.collect(),
+            error,
+        }
+    });
+    let mut inspections: Vec<Inspection> = configured.collect();
+    let is_configured = |name: &String| config.notifiers.contains_key(name);
+    let others = outbox.notifiers()?.into_iter();
+    inspections.extend(
+        others
+            .filter(|name| !is_configured(name))
+            .map(|name| Inspection {
+                standing: Standing::without_notifier(&name, outbox.messages(&name)),
+                unset: vec![],
+                error: None,
+            }),
+    );
+    Ok(inspections)
+}
+
 /// The notifiers of one configuration.
 pub struct Notifiers(Vec<ConfiguredNotifier>);
 
@@ -88,18 +137,8 @@ impl Notifiers {
     /// # Errors
     /// When a notifier cannot work: a run learns this before it fetches anything.
     pub fn new(config: &Config) -> anyhow::Result<Self> {
-        let made = config.notifiers.iter().map(|(name, notify)| {
-            let made = || new_notifier(config, name, notify);
-            let notifier = panic::catch(made)
-                .unwrap_or_else(|panic| Err(anyhow::anyhow!(of_panic(name, &panic))))?;
-            Ok(ConfiguredNotifier {
-                name: name.clone(),
-                kind: notify.kind.name(),
-                audience: notify.audience.clone(),
-                settings: notify.digest.clone(),
-                notifier,
-            })
-        });
+        let made = config.notifiers.iter();
+        let made = made.map(|(name, notify)| ConfiguredNotifier::new(config, name, notify));
         made.collect::<anyhow::Result<_>>().map(Self)
     }
 
@@ -456,6 +495,19 @@ impl Results<'_> {
 }
 
 impl ConfiguredNotifier {
+    fn new(config: &Config, name: &str, notify: &config::Notify) -> anyhow::Result<Self> {
+        let made = || new_notifier(config, name, notify);
+        let notifier = panic::catch(made)
+            .unwrap_or_else(|panic| Err(anyhow::anyhow!(of_panic(name, &panic))))?;
+        Ok(Self {
+            name: name.to_owned(),
+            kind: notify.kind.name(),
+            audience: notify.audience.clone(),
+            settings: notify.digest.clone(),
+            notifier,
+        })
+    }
+
     fn standing(&self) -> Standing {
         Standing::new(&self.name, self.kind, self.notifier.destination())
     }

@@ -9,13 +9,23 @@ const INTERVALS: std::ops::RangeInclusive<usize> = 3..=10;
 /// A smaller delay is never named.
 const SMALLEST_DELAY: SignedDuration = SignedDuration::from_mins(10);
 
-/// For people: how late a run that began at `started` is, if its interval is more than one and a half
-/// times the median of the intervals before. `earlier` are the starts of earlier runs, in any order.
-pub(super) fn lateness(mut earlier: Vec<Timestamp>, started: Timestamp) -> Option<String> {
-    earlier.retain(|start| *start < started);
-    earlier.sort();
-    let last = *earlier.last()?;
-    let intervals = earlier.windows(2).rev().take(*INTERVALS.end());
+/// An interval between runs that is longer than usual.
+pub struct Overdue {
+    /// The start of the last run.
+    pub last: Timestamp,
+    /// The time since then, for people.
+    pub interval: String,
+    /// How often runs usually begin, for people.
+    pub usual: String,
+}
+
+/// Whether a run is overdue at the time `now`: the last interval is more than one and a half times the
+/// median of the intervals before. `starts` are the starts of earlier runs, in any order.
+pub fn overdue(mut starts: Vec<Timestamp>, now: Timestamp) -> Option<Overdue> {
+    starts.retain(|start| *start < now);
+    starts.sort();
+    let last = *starts.last()?;
+    let intervals = starts.windows(2).rev().take(*INTERVALS.end());
     let mut intervals: Vec<SignedDuration> =
         intervals.map(|two| two[1].duration_since(two[0])).collect();
     if intervals.len() < *INTERVALS.start() {
@@ -23,16 +33,27 @@ pub(super) fn lateness(mut earlier: Vec<Timestamp>, started: Timestamp) -> Optio
     }
     intervals.sort();
     let usual = intervals[intervals.len() / 2];
-    let interval = started.duration_since(last);
+    let interval = now.duration_since(last);
     let is_late = interval > usual + usual / 2 && interval > usual + SMALLEST_DELAY;
-    is_late.then(|| {
-        format!(
-            "this run is late: the run before began {} earlier, at {}, and runs usually begin every {}",
-            in_words(interval),
-            last.strftime("%Y-%m-%d %H:%M UTC"),
-            in_words(usual)
-        )
+    is_late.then(|| Overdue {
+        last,
+        interval: in_words(interval),
+        usual: in_words(usual),
     })
+}
+
+/// For people: how late a run is that began at `started`. `earlier` are the starts of earlier runs.
+pub(super) fn lateness(earlier: Vec<Timestamp>, started: Timestamp) -> Option<String> {
+    let Overdue {
+        last,
+        interval,
+        usual,
+    } = overdue(earlier, started)?;
+    let last = last.strftime("%Y-%m-%d %H:%M UTC");
+    Some(format!(
+        "this run is late: the run before began {interval} earlier, at {last}, and runs usually \
+         begin every {usual}"
+    ))
 }
 
 /// `3 days`, `26 hours` or `40 minutes`, rounded.

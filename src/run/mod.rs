@@ -47,6 +47,7 @@ use outcome::{UnsentMessages, combined};
 use past_runs::SharedLedger;
 use recorder::Recorder;
 
+pub use late::{Overdue, overdue};
 pub use memory::IncidentMemory;
 pub use options::{Progress, Results, RunOptions};
 pub use outcome::{Messages, Outcome};

@@ -6,8 +6,15 @@
 use std::fs::{File, OpenOptions, TryLockError};
 use std::io::{Read, Seek, Write};
 use std::path::{Path, PathBuf};
+use std::thread::sleep;
+use std::time::Duration;
 
 use jiff::Timestamp;
+
+/// How often and how long [`RepositoryLock::acquire`] waits for processes that only ask who holds the
+/// lock.
+const LOOKS: u32 = 5;
+const LOOK: Duration = Duration::from_millis(10);
 
 /// The exclusive lock on a repository, released when dropped or when the process ends.
 #[derive(Debug)]
@@ -51,7 +58,7 @@ pub struct LockHolder {
 }
 
 impl RepositoryLock {
-    /// Acquires the lock without waiting. The file's folder must exist; a file of an earlier holder
+    /// Acquires the lock, and waits for no process that works under the lock. The file's folder must exist; a file of an earlier holder
     /// is no obstacle.
     ///
     /// # Errors
@@ -68,7 +75,15 @@ impl RepositoryLock {
             .truncate(false)
             .open(path)
             .map_err(failed)?;
-        match file.try_lock() {
+        let mut locked = file.try_lock();
+        for _ in 0..LOOKS {
+            if !matches!(locked, Err(TryLockError::WouldBlock)) {
+                break;
+            }
+            sleep(LOOK);
+            locked = file.try_lock();
+        }
+        match locked {
             Ok(()) => {}
             Err(TryLockError::WouldBlock) => {
                 return Err(LockError::Taken {
@@ -82,6 +97,34 @@ impl RepositoryLock {
             .write(&mut file)
             .map_err(failed)?;
         Ok(Self { file })
+    }
+}
+
+impl RepositoryLock {
+    /// The process that holds the lock: `None` if no process does, `Some(None)` if the file does not
+    /// name it. Writes nothing.
+    ///
+    /// # Errors
+    /// When the lock file exists and cannot be opened or locked.
+    pub fn holder(path: &Path) -> Result<Option<Option<LockHolder>>, LockError> {
+        let failed = |source| LockError::Io {
+            path: path.to_owned(),
+            source,
+        };
+        let file = match File::open(path) {
+            Ok(file) => file,
+            Err(error) if error.kind() == std::io::ErrorKind::NotFound => return Ok(None),
+            Err(error) => return Err(failed(error)),
+        };
+        match file.try_lock_shared() {
+            Ok(()) => {
+                // [`Self::acquire`] waits for this moment.
+                file.unlock().map_err(failed)?;
+                Ok(None)
+            }
+            Err(TryLockError::WouldBlock) => Ok(Some(LockHolder::read(file))),
+            Err(TryLockError::Error(source)) => Err(failed(source)),
+        }
     }
 }
 

@@ -681,3 +681,47 @@ fn rm_takes_the_options_that_select_records() {
     sandbox.urldb(&["rm", "-c", "x"]).code(2);
     assert_eq!(sandbox.tree("urldb"), before);
 }
+
+/// What large folders hold is not committed, unless it is already.
+#[test]
+fn init_ignores_what_runs_write_anew() {
+    let sandbox = Sandbox::empty();
+    sandbox.urldb(&["init"]).code(0);
+    assert_eq!(
+        sandbox.read(".gitignore"),
+        "/archive/\n/site/\n.urldb-tmp-*\n"
+    );
+
+    let sandbox = Sandbox::empty();
+    let config = "[database]\npath = \"data\"\n[archive]\npath = \"warc\"\n[ledger]\npath = \"my state\"\n\
+         [notify.page]\ntype = \"html\"\npath = \"public/[status]\"\n";
+    sandbox.write("urldb.toml", config);
+    sandbox.write("warc/a.warc.gz", "");
+    sandbox.write(".gitignore", "*.o");
+    let git = |arguments: &[&str]| {
+        let done = sandbox.command("git").args(arguments).output().unwrap();
+        assert!(done.status.success(), "{done:?}");
+    };
+    git(&["init", "-q"]);
+    git(&["add", "warc"]);
+    sandbox
+        .urldb(&["init"])
+        .code(0)
+        .says(&["commit urldb.toml, data/ and later my state/"]);
+    assert!(sandbox.path("data").is_dir() && sandbox.path("urldb").is_dir());
+    assert_eq!(
+        sandbox.read(".gitignore"),
+        "*.o\n/warc/index/\n/warc/.*\n/public/\\[status]/\n.urldb-tmp-*\n"
+    );
+    assert_eq!(
+        sandbox.read(".gitattributes"),
+        "\"my state/history/*.jsonl\" merge=union\n"
+    );
+    for ignored in [
+        "warc/.lock",
+        "public/[status]/index.html",
+        "data/.urldb-tmp-x",
+    ] {
+        git(&["check-ignore", "-q", ignored]);
+    }
+}

@@ -14,6 +14,7 @@ const FILE: &str = "urldb/example.test.yaml";
 /// A git repository whose hooks find the program on the PATH, as users have it.
 pub(crate) struct Repository {
     pub(crate) sandbox: Sandbox,
+    /// `PATH`, with the program on it.
     pub(crate) path: String,
 }
 
@@ -29,7 +30,11 @@ impl Repository {
     }
 
     pub(crate) fn without_hook() -> Self {
-        let sandbox = Sandbox::new("");
+        Self::of(Sandbox::new(""))
+    }
+
+    /// A git repository in this sandbox.
+    pub(crate) fn of(sandbox: Sandbox) -> Self {
         let programs = sandbox.path("../programs");
         fs::create_dir(&programs).unwrap();
         symlink(env!("CARGO_BIN_EXE_urldb"), programs.join("urldb")).unwrap();
@@ -394,4 +399,68 @@ fn a_killed_hook_is_completed_by_the_next() {
         canonical
     );
     assert_eq!(repository.git(&["status", "--porcelain", "urldb"]), "");
+}
+
+/// One repository with two projects: what the other one uses stays.
+#[test]
+fn uninstalling_one_of_two_projects_leaves_the_other_alone() {
+    let repository = Repository::without_hook();
+    let sandbox = &repository.sandbox;
+    fs::remove_file(sandbox.path("urldb.toml")).unwrap();
+    let projects = ["one", "deep/two"];
+    for project in projects {
+        sandbox.urldb(&["-C", ".", "init", project]).code(0);
+        sandbox.urldb(&["-C", project, "hook", "install"]).code(0);
+    }
+    let driver = || repository.try_git(&["config", "merge.urldb.driver"]).status;
+    let uninstall = |project| sandbox.urldb(&["-C", project, "hook", "uninstall"]).code(0);
+    uninstall(projects[0]).says(&["one/.gitattributes", "hooks/pre-commit"]);
+    assert!(driver().success(), "deep/two still uses the driver");
+    assert!(!sandbox.read("one/.gitattributes").contains("merge=urldb"));
+    let attributes = sandbox.read("deep/two/.gitattributes");
+    assert!(
+        attributes.contains("urldb/*.yaml merge=urldb"),
+        "{attributes}"
+    );
+    let hook = sandbox.read(".git/hooks/pre-commit");
+    assert!(
+        hook.contains("-C 'deep/two'") && !hook.contains("-C 'one'"),
+        "{hook}"
+    );
+    uninstall(projects[0]).says(&["nothing of urldb is installed here"]);
+    assert!(driver().success());
+
+    uninstall(projects[1]).says(&["deep/two/.gitattributes", ".git/config"]);
+    assert!(!driver().success());
+    assert!(!sandbox.path(".git/hooks/pre-commit").exists());
+}
+
+#[test]
+fn where_another_program_manages_the_hooks_the_driver_is_set() {
+    let repository = Repository::without_hook();
+    let sandbox = &repository.sandbox;
+    repository.git(&["config", "core.hooksPath", ".husky/_"]);
+    sandbox
+        .urldb(&["hook", "install"])
+        .code(2)
+        .says(&[
+            "installed the merge driver in",
+            "next: commit .gitattributes",
+        ])
+        .complains(&[
+            "is managed by husky; add the line `urldb hook run pre-commit` to .husky/pre-commit",
+        ]);
+    assert!(
+        sandbox
+            .read(".gitattributes")
+            .contains("urldb/*.yaml merge=urldb")
+    );
+    repository.git(&["config", "merge.urldb.driver"]);
+    assert!(!sandbox.path(".husky").exists());
+    sandbox
+        .urldb(&["hook", "uninstall"])
+        .code(0)
+        .says(&[".gitattributes", ".git/config"]);
+    let driver = repository.try_git(&["config", "merge.urldb.driver"]);
+    assert!(!driver.status.success());
 }

@@ -70,7 +70,7 @@ fn database() -> String {
 
 /// Every command, as `urldb --help` names it, with arguments that make it print what is hostile;
 /// or the reason why it prints nothing from outside.
-const COMMANDS: [(&str, Result<&[&str], &str>); 32] = [
+const COMMANDS: [(&str, Result<&[&str], &str>); 33] = [
     ("init", Err("prints names of its own files")),
     (
         "add",
@@ -138,6 +138,7 @@ const COMMANDS: [(&str, Result<&[&str], &str>); 32] = [
     ),
     ("hook install", Err("prints the path of the hook")),
     ("hook uninstall", Err("prints the path of the hook")),
+    ("doctor", Ok(&["doctor"])),
     ("hook run", Ok(&["hook", "run", "pre-commit"])),
     (
         "watch",

@@ -34,6 +34,7 @@
 //! - `secrets`: what must appear nowhere.
 //! - `accept`: promises made anew.
 //! - `hostile`: hostile records and servers, against every output of every command.
+//! - `doctor`: what is set up, and the commands that mend the rest.
 //! - `hook`: `git commit` with the installed hook.
 //! - `resolve`: conflicts that git left, and the merge driver.
 //! - `watch`: the daemon.
@@ -63,6 +64,7 @@ mod changed;
 mod check;
 mod commit;
 mod diff;
+mod doctor;
 mod editing;
 mod exporting;
 mod files;

@@ -122,13 +122,19 @@ pub fn remove_stray_files(directory: &Path) -> io::Result<Vec<PathBuf>> {
     let mut removed = Vec::new();
     for entry in fs::read_dir(directory)? {
         let entry = entry?;
-        if entry.file_name().to_string_lossy().starts_with(PREFIX) && entry.file_type()?.is_file() {
+        if is_temporary(&entry.path()) && entry.file_type()?.is_file() {
             fs::remove_file(entry.path())?;
             removed.push(entry.path());
         }
     }
     removed.sort();
     Ok(removed)
+}
+
+/// Whether the name of a file is that of a temporary file of this crate.
+pub fn is_temporary(path: &Path) -> bool {
+    let name = path.file_name().unwrap_or_default();
+    name.to_string_lossy().starts_with(PREFIX)
 }
 
 /// The error for a file that cannot be created in `directory`, without the name of the temporary

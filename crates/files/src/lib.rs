@@ -18,7 +18,7 @@ mod reading;
 mod spool;
 
 pub use atomic::{
-    PendingWrite, remove_stray_files, write_atomically, write_atomically_with,
+    PendingWrite, is_temporary, remove_stray_files, write_atomically, write_atomically_with,
     write_new_atomically_with,
 };
 pub use reading::{open, read, read_to_string};

@@ -11,7 +11,7 @@ const NAMES: usize = 8;
 /// Breaks a text into lines of at most `width` columns. The first line begins in column `first`, the
 /// others in column `rest`; the lines have no indent. Words are never cut: a longer word has a line
 /// of its own.
-pub(crate) fn wrap(text: &Text, width: usize, first: usize, rest: usize) -> Vec<String> {
+pub fn wrap(text: &Text, width: usize, first: usize, rest: usize) -> Vec<String> {
     let mut lines = vec![String::new()];
     let mut column = first;
     for word in text.words() {

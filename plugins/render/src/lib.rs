@@ -38,6 +38,7 @@ mod words;
 
 pub use annotations::annotations;
 pub use compose::{Deliveries, LONGEST_SUBJECT, Scope, StuckMessages, compose, subject};
+pub use layout::wrap;
 pub use log::log;
 pub use mail::{LARGEST_PART, MailBody, mail_body};
 pub use markdown::{
@@ -49,6 +50,7 @@ pub use message::{
     UrlList, UrlRow,
 };
 pub use renderer::{Error, Renderer};
+pub use shell::command_line;
 pub use status::{
     StatusDocument, StatusIncident, StatusScope, Titles, status, status_document, status_schema,
 };

@@ -6,7 +6,7 @@ use urldb_text::sanitize;
 
 /// A command line of `words`, each quoted for a POSIX shell where that is necessary. Absent if a word
 /// holds a character that a terminal must not get: a changed word would be another command.
-pub(crate) fn command_line(words: &[&str]) -> Option<String> {
+pub fn command_line(words: &[&str]) -> Option<String> {
     let is_plain = |word: &&str| matches!(sanitize(word), Cow::Borrowed(_));
     if !words.iter().all(is_plain) {
         return None;

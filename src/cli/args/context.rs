@@ -9,7 +9,7 @@ use urldb_fetch::Mapping;
 use urldb_text::{nearest, sanitize};
 
 use crate::cli::print::output;
-use crate::config::{self, Config};
+use crate::config::{self, Config, ConfigError};
 use crate::database::aliases::referred_hosts;
 use crate::git::{GitEnv, Repository};
 use crate::schedule::RepositoryLock;
@@ -63,6 +63,25 @@ impl GlobalArgs {
         }
     }
 
+    /// The configuration that holds; the inner result has its mistakes.
+    pub(crate) fn load_config(&self) -> anyhow::Result<Result<Config, ConfigError>> {
+        let directory = self.directory()?;
+        Ok(match &self.config {
+            Some(file) => config::load(&directory.join(file)),
+            None => config::discover(&directory),
+        })
+    }
+
+    /// Whether only problems are printed.
+    pub(crate) fn is_quiet(&self) -> bool {
+        self.quiet
+    }
+
+    /// Whether more is printed.
+    pub(crate) fn is_verbose(&self) -> bool {
+        self.verbose
+    }
+
     /// The folder of domain files. Mistakes in the configuration are passed over.
     pub(crate) fn database_folder(&self) -> anyhow::Result<PathBuf> {
         let directory = self.directory()?;
@@ -86,15 +105,11 @@ pub struct Context {
 
 impl Context {
     pub(crate) fn new(global: &GlobalArgs) -> anyhow::Result<Self> {
-        let directory = global.directory()?;
-        let config = match &global.config {
-            Some(file) => config::load(&directory.join(file))?,
-            None => config::discover(&directory)?,
-        };
+        let config = global.load_config()??;
         output::hide(config.secrets());
         Ok(Self {
             config,
-            directory,
+            directory: global.directory()?,
             quiet: global.quiet,
             verbose: global.verbose,
         })

@@ -106,10 +106,15 @@ pub(super) fn message(outcome: &Outcome, scope: Scope<'_>, deliveries: &Deliveri
     urldb_render::compose(&outcome.envelope, scope, deliveries)
 }
 
-pub(crate) fn terminal_options(context: &Context) -> TerminalOptions {
+/// Columns of a report.
+pub(crate) fn terminal_width() -> usize {
     let width = terminal_size::terminal_size().map(|(width, _)| usize::from(width.0));
+    width.unwrap_or(DEFAULT_WIDTH).clamp(NARROWEST, WIDEST)
+}
+
+pub(crate) fn terminal_options(context: &Context) -> TerminalOptions {
     TerminalOptions {
-        width: width.unwrap_or(DEFAULT_WIDTH).clamp(NARROWEST, WIDEST),
+        width: terminal_width(),
         quiet: context.quiet,
         all_urls: context.verbose,
     }

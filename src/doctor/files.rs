@@ -1,0 +1,404 @@
+//! Configuration, database, ledger, archive, and files that killed processes left.
+
+use std::fs;
+use std::path::{Path, PathBuf};
+use std::time::{Duration, SystemTime};
+
+use urldb_format::DomainFile;
+use urldb_render::numbers::{count, share, size};
+use urldb_text::Finding;
+
+use super::schedule::Workflow;
+use super::{Check, Setup};
+use crate::config::{ConfigError, NotifierKind};
+use crate::database::site_rules;
+use crate::ledger::past_runs;
+use crate::run::{Overdue, overdue};
+use crate::schedule::RepositoryLock;
+
+/// A temporary file of this age belongs to no process that is at work.
+const OLD: Duration = Duration::from_mins(1);
+
+/// Most files that a sentence names.
+const MOST_NAMES: usize = 3;
+
+/// The branch on which the action keeps the ledger.
+const STATE_BRANCH: &str = "urldb-status";
+
+/// The mistakes of urldb.toml.
+pub(super) fn mistakes(error: &ConfigError, directory: &Path) -> Check {
+    let folder = format!("{}/", directory.display());
+    let text = error.to_string().replace(&folder, "");
+    let lines: Vec<&str> = text.lines().collect();
+    Check::fault("config", lines.join("; "))
+        .mended_by_script("to edit it", "\"${EDITOR:-vi}\" urldb.toml")
+}
+
+/// What is known of the domain files.
+#[derive(Default)]
+struct DatabaseCounts {
+    files: u64,
+    urls: u64,
+    /// Files with errors.
+    mistaken: u64,
+    /// Files that `urldb fmt` would change.
+    not_canonical: u64,
+}
+
+/// How git treats a folder of the project.
+pub(super) enum Custody {
+    Committed,
+    Ignored,
+    /// Neither of both.
+    Untracked,
+    /// There is no repository, or the folder is outside of it.
+    Elsewhere,
+}
+
+impl Setup<'_> {
+    pub(super) fn configuration(&self) -> Check {
+        let file = &self.config.file;
+        if file.as_os_str().is_empty() {
+            return Check::advice(
+                "config",
+                "there is no urldb.toml: all settings have defaults",
+            )
+            .mended_by("to write one", &["urldb", "init"]);
+        }
+        Check::ok("config", format!("{}: no mistakes", self.name(file)))
+    }
+
+    pub(super) fn database_folder(&self) -> PathBuf {
+        self.config.root.join(&self.config.database.path)
+    }
+
+    pub(super) fn ledger_folder(&self) -> PathBuf {
+        self.config.root.join(&self.config.ledger.path)
+    }
+
+    pub(super) fn archive_folder(&self) -> PathBuf {
+        self.config.root.join(&self.config.archive.path)
+    }
+
+    pub(super) fn database(&self) -> Check {
+        match self.count_records() {
+            Ok(counts) => self.judge_database(&counts),
+            Err(error) => {
+                Check::failed("database", &error).mended_by("to create it", &["urldb", "init"])
+            }
+        }
+    }
+
+    fn count_records(&self) -> anyhow::Result<DatabaseCounts> {
+        let database = self.config.open_database()?;
+        let mut counts = DatabaseCounts {
+            files: database.files().len() as u64,
+            mistaken: database.misnamed().len() as u64,
+            ..DatabaseCounts::default()
+        };
+        for path in database.files() {
+            let (mut has_mistake, mut parts, mut last) = (false, 0, None);
+            for part in DomainFile::read_parts_or_report(path) {
+                let (parsed, known_lines) = part.into_parsed();
+                let mut findings = urldb_format::lint(&parsed, &self.config.lint.keys);
+                findings.retain(|finding| finding.line > known_lines);
+                has_mistake |= findings.iter().any(Finding::is_error);
+                counts.urls += parsed.file.records().count() as u64;
+                parts += 1;
+                last = Some(parsed.file);
+            }
+            // A file of several parts may be larger than memory.
+            let whole = last.filter(|_| parts == 1);
+            let canonical = whole.as_ref().and_then(|file| file.canonical().ok());
+            let canonical = canonical.filter(|canonical| {
+                let text = whole.as_ref().map(DomainFile::text);
+                text.as_ref() != Some(canonical)
+            });
+            if let Some(canonical) = &canonical {
+                // Formatting removes some findings.
+                let formatted = DomainFile::parse(path, canonical.as_bytes());
+                let findings = urldb_format::lint(&formatted, &self.config.lint.keys);
+                has_mistake = findings.iter().any(Finding::is_error);
+            }
+            let is_canonical = canonical.is_none();
+            counts.mistaken += u64::from(has_mistake);
+            counts.not_canonical += u64::from(!has_mistake && !is_canonical);
+        }
+        let rules = site_rules::read(&self.database_folder())?;
+        counts.mistaken += u64::from(rules.findings.iter().any(Finding::is_error));
+        Ok(counts)
+    }
+
+    fn judge_database(&self, counts: &DatabaseCounts) -> Check {
+        let folder = self.folder_name(&self.database_folder());
+        let &DatabaseCounts {
+            files,
+            urls,
+            mistaken,
+            not_canonical,
+        } = counts;
+        let content = format!(
+            "{folder}: {}, {}",
+            count(files, "domain file"),
+            count(urls, "URL")
+        );
+        if mistaken > 0 {
+            let sentence = format!("{content}; {} with mistakes", count(mistaken, "file"));
+            return Check::fault("database", sentence)
+                .mended_by("to see the mistakes", &["urldb", "lint"]);
+        }
+        if not_canonical > 0 {
+            let some = share(not_canonical, files, "file");
+            let verb = if not_canonical == 1 { "is" } else { "are" };
+            return Check::advice(
+                "database",
+                format!("{content}; {some} {verb} not canonical"),
+            )
+            .mended_by("to format them", &["urldb", "fmt"]);
+        }
+        if urls == 0 {
+            return Check::advice("database", format!("{folder}: no URLs yet"))
+                .mended_by("to add one", &["urldb", "add", "--static", "URL"]);
+        }
+        Check::ok("database", format!("{content}, all canonical"))
+    }
+
+    /// How git treats a folder. `file` is a name that a file in the folder could have.
+    pub(super) fn custody(&self, folder: &Path, file: &str) -> anyhow::Result<Custody> {
+        let Some(repository) = &self.repository else {
+            return Ok(Custody::Elsewhere);
+        };
+        if repository.relative(folder).is_err() {
+            return Ok(Custody::Elsewhere);
+        }
+        Ok(if repository.is_tracked(folder)? {
+            Custody::Committed
+        } else if repository.is_ignored(&folder.join(file))? {
+            Custody::Ignored
+        } else {
+            Custody::Untracked
+        })
+    }
+
+    /// Whether the folder has a repository of its own.
+    fn is_repository(folder: &Path) -> bool {
+        folder.join(".git").exists()
+    }
+
+    pub(super) fn ledger(&self, workflows: &[Workflow]) -> Check {
+        let folder = self.ledger_folder();
+        self.try_ledger(&folder, workflows)
+            .unwrap_or_else(|error| Check::failed("ledger", &error))
+    }
+
+    fn try_ledger(&self, folder: &Path, workflows: &[Workflow]) -> anyhow::Result<Check> {
+        let name = self.folder_name(folder);
+        let runs = past_runs(folder)?;
+        let is_on_branch = workflows.iter().any(|workflow| workflow.keeps_ledger);
+        let has_branch = self
+            .repository
+            .as_ref()
+            .is_some_and(|repository| repository.has_remote_branch(STATE_BRANCH));
+        let Some(last) = runs.last() else {
+            if is_on_branch || has_branch {
+                let kept = format!("{name}: kept on the branch {STATE_BRANCH} by the workflow");
+                return Ok(Check::ok("ledger", kept));
+            }
+            return Ok(Check::advice("ledger", format!("{name}: no run yet"))
+                .mended_by("to start one", &["urldb", "run"]));
+        };
+        let last = last.at.strftime("%Y-%m-%d %H:%M UTC");
+        let argument = self.argument(folder);
+        let custody = match self.custody(folder, "example.org.yaml")? {
+            _ if Self::is_repository(folder) => "a repository of its own",
+            Custody::Committed => "committed",
+            Custody::Elsewhere if self.repository.is_some() => "outside of the repository",
+            Custody::Elsewhere => "in no repository",
+            Custody::Ignored if is_on_branch || has_branch => "ignored by git, kept on a branch",
+            Custody::Ignored => {
+                let sentence = format!(
+                    "{name}: ignored by git, so a new clone knows nothing of earlier runs; last run {last}"
+                );
+                return Ok(Check::advice("ledger", sentence)
+                    .mended_by("to commit it", &["git", "add", "--force", &argument]));
+            }
+            Custody::Untracked => {
+                let sentence = format!("{name}: not committed; last run {last}");
+                return Ok(Check::advice("ledger", sentence)
+                    .mended_by("to commit it", &["git", "add", &argument]));
+            }
+        };
+        let starts = runs.iter().filter(|run| run.is_complete());
+        let starts = starts.map(|run| run.at).collect();
+        if let Some(Overdue {
+            interval, usual, ..
+        }) = overdue(starts, self.now)
+        {
+            let sentence = format!(
+                "{name}: {custody}; last run {last}, {interval} ago, and runs usually begin every {usual}"
+            );
+            return Ok(
+                Check::advice("ledger", sentence).mended_by("to start one", &["urldb", "run"])
+            );
+        }
+        let sentence = format!("{name}: {custody}, last run {last}");
+        Ok(Check::ok("ledger", sentence))
+    }
+
+    pub(super) fn archive(&self) -> Check {
+        let folder = self.archive_folder();
+        self.try_archive(&folder)
+            .unwrap_or_else(|error| Check::failed("archive", &error))
+    }
+
+    fn try_archive(&self, folder: &Path) -> anyhow::Result<Check> {
+        let files = files_in(folder);
+        let files: Vec<&PathBuf> = files.iter().filter(|file| is_archive_file(file)).collect();
+        let sizes = files.iter().filter_map(|file| fs::metadata(file).ok());
+        let total: u64 = sizes.map(|metadata| metadata.len()).sum();
+        let content = if files.is_empty() {
+            "no captures yet".to_owned()
+        } else {
+            format!("{}, {}", count(files.len() as u64, "file"), size(total))
+        };
+        let name = self.folder_name(folder);
+        let custody = match self.custody(folder, "urldb.warc.gz")? {
+            Custody::Committed => ", committed",
+            Custody::Ignored => ", ignored by git",
+            Custody::Elsewhere => "",
+            Custody::Untracked => {
+                let sentence = format!("{name}: {content}, neither ignored nor committed");
+                return Ok(Check::advice("archive", sentence)
+                    .mended_by("to ignore it", &["urldb", "init"])
+                    .mended_by("or to commit it", &["git", "add", &self.argument(folder)]));
+            }
+        };
+        Ok(Check::ok("archive", format!("{name}: {content}{custody}")))
+    }
+
+    /// The urldb that is at work, if there is one.
+    pub(super) fn running(&self) -> Check {
+        let sentence = match self.holder() {
+            Ok(None) => "no urldb run is in progress".to_owned(),
+            Ok(Some(holder)) => format!("urldb is at work ({holder})"),
+            Err(error) => return Check::failed("run", &error).minor(),
+        };
+        Check::ok("run", sentence).minor()
+    }
+
+    /// Who holds the lock of the repository, for people.
+    pub(super) fn holder(&self) -> anyhow::Result<Option<String>> {
+        let folder = match &self.repository {
+            Some(repository) => repository.common_dir(),
+            None => &self.config.root,
+        };
+        let holder = RepositoryLock::holder(&folder.join("urldb.lock"))?;
+        Ok(holder.map(|holder| match holder {
+            Some(holder) => holder.to_string(),
+            None => "it has not said who it is".to_owned(),
+        }))
+    }
+
+    /// Files that killed processes left.
+    pub(super) fn leftovers(&self) -> Check {
+        let ledger = self.ledger_folder();
+        let mut folders = vec![
+            self.config.root.clone(),
+            self.database_folder(),
+            self.database_folder().join(site_rules::FOLDER),
+            ledger.join("incidents"),
+            self.archive_folder(),
+        ];
+        folders.extend(folders_in(&ledger.join("outbox")));
+        folders.extend(self.site_folders());
+        folders.push(ledger);
+        folders.sort();
+        folders.dedup();
+        let files: Vec<PathBuf> = folders.iter().flat_map(|folder| files_in(folder)).collect();
+        let mut strays: Vec<&PathBuf> = files
+            .iter()
+            .filter(|file| urldb_files::is_temporary(file) && age(file) >= OLD)
+            .collect();
+        strays.sort();
+        let unfinished = files.iter().filter(|file| is_abandoned(file)).count() as u64;
+        if !strays.is_empty() {
+            let names = names(strays.iter().map(|file| self.name(file)));
+            let number = count(strays.len() as u64, "temporary file");
+            let verb = if strays.len() == 1 { "is" } else { "are" };
+            let arguments: Vec<String> = strays.iter().map(|file| self.argument(file)).collect();
+            let words = ["rm", "--"].into_iter();
+            let words: Vec<&str> = words.chain(arguments.iter().map(String::as_str)).collect();
+            let sentence = format!("{number} of a killed process {verb} left: {names}");
+            return Check::advice("leftovers", sentence)
+                .mended_by("to remove them", &words)
+                .minor();
+        }
+        if unfinished > 0 {
+            let number = count(unfinished, "unfinished file");
+            let sentence = format!("{number} of a killed run in the archive");
+            return Check::advice("leftovers", sentence)
+                .mended_by("to complete it", &["urldb", "run"])
+                .minor();
+        }
+        Check::ok("leftovers", "no temporary files").minor()
+    }
+
+    /// The folders of web pages that notifiers write.
+    pub(super) fn site_folders(&self) -> Vec<PathBuf> {
+        let kinds = self.config.notifiers.values().map(|notify| &notify.kind);
+        let paths = kinds.filter_map(|kind| match kind {
+            NotifierKind::Html(html) => Some(&html.path),
+            _ => None,
+        });
+        paths.map(|path| self.config.root.join(path)).collect()
+    }
+}
+
+/// Some of the names, and the number of the others.
+pub(super) fn names(names: impl Iterator<Item = String>) -> String {
+    let all: Vec<String> = names.collect();
+    let shown = all[..all.len().min(MOST_NAMES)].join(", ");
+    match all.len().saturating_sub(MOST_NAMES) {
+        0 => shown,
+        more => format!("{shown} and {more} more"),
+    }
+}
+
+/// The files directly in a folder; none if it cannot be listed.
+fn files_in(folder: &Path) -> Vec<PathBuf> {
+    entries(folder, fs::FileType::is_file)
+}
+
+fn folders_in(folder: &Path) -> Vec<PathBuf> {
+    entries(folder, fs::FileType::is_dir)
+}
+
+fn entries(folder: &Path, wanted: fn(&fs::FileType) -> bool) -> Vec<PathBuf> {
+    let entries = fs::read_dir(folder).into_iter().flatten().flatten();
+    let wanted = entries.filter(|entry| entry.file_type().is_ok_and(|kind| wanted(&kind)));
+    let mut paths: Vec<PathBuf> = wanted.map(|entry| entry.path()).collect();
+    paths.sort();
+    paths
+}
+
+/// The time since the last change of a file.
+fn age(file: &Path) -> Duration {
+    let changed = fs::metadata(file).and_then(|metadata| metadata.modified());
+    let age = changed.map(|changed| SystemTime::now().duration_since(changed));
+    age.ok().and_then(Result::ok).unwrap_or_default()
+}
+
+fn is_archive_file(file: &Path) -> bool {
+    let name = file.to_string_lossy();
+    name.ends_with(".warc.gz") || name.ends_with(".warc")
+}
+
+/// Whether the file is an archive file whose writer was killed: a writer holds a lock on its file.
+fn is_abandoned(file: &Path) -> bool {
+    let is_unfinished = file
+        .extension()
+        .is_some_and(|extension| extension == "open");
+    is_unfinished
+        && age(file) >= OLD
+        && fs::File::open(file).is_ok_and(|file| file.try_lock_shared().is_ok())
+}

@@ -1,0 +1,128 @@
+//! Notifiers: their secrets, their settings, and the messages that wait.
+
+use urldb_render::numbers::count;
+
+use super::files::names;
+use super::schedule::Workflow;
+use super::{Check, Setup};
+use crate::explain::explain;
+use crate::notify::{Inspection, Outbox, Standing, inspect};
+
+impl Setup<'_> {
+    /// A check for each notifier; nobody is contacted.
+    pub(super) fn notifiers(&self, workflows: &[Workflow]) -> Vec<Check> {
+        let outbox = Outbox::new(&self.ledger_folder());
+        let inspections = match inspect(&self.config, &outbox) {
+            Ok(inspections) => inspections,
+            Err(error) => return vec![Check::failed("notify", &error)],
+        };
+        let mut checks: Vec<Check> = inspections
+            .iter()
+            .map(|inspection| self.notifier(inspection, workflows))
+            .collect();
+        if self.config.notifiers.is_empty() {
+            checks.insert(0, without_notifier(workflows));
+        }
+        checks
+    }
+
+    fn notifier(&self, inspection: &Inspection, workflows: &[Workflow]) -> Check {
+        let Inspection {
+            standing,
+            unset,
+            error,
+        } = inspection;
+        let name = &standing.notifier;
+        let channel = channel(standing);
+        let sets = |variable: &String| workflows.iter().find(|it| it.text.contains(variable));
+        let source = unset.iter().map(sets).collect::<Option<Vec<_>>>();
+        if let Some(check) = self.waiting(standing) {
+            return check;
+        }
+        let waiting = "nothing is waiting";
+        match (error, source.as_deref()) {
+            (None, _) => {
+                let root = format!("{}/", self.config.root.display());
+                let destination = standing.destination.replace(&root, "");
+                Check::ok(channel, format!("{name}: {destination}; {waiting}"))
+            }
+            // Only secrets that another place has are missing here.
+            (Some(_), Some([workflow, ..])) => {
+                let secrets = names(unset.iter().cloned());
+                let file = &workflow.file;
+                let sentence = format!("{name}: {secrets} comes from {file}; {waiting}");
+                Check::ok(channel, sentence)
+            }
+            (Some(_), None) => {
+                let missing = unset.iter().filter(|variable| sets(variable).is_none());
+                let secrets = names(missing.cloned());
+                let sentence = format!(
+                    "{name}: the secret is missing in this environment: {secrets} is not set"
+                );
+                let first = unset.first().map_or("", String::as_str);
+                Check::advice(channel, sentence)
+                    .mended_by_script("to set it", &format!("export {first}=…"))
+            }
+            (Some(error), Some([])) => Check::fault(channel, format!("{name}: {}", explain(error))),
+        }
+    }
+
+    /// The check of a notifier with messages that wait.
+    fn waiting(&self, standing: &Standing) -> Option<Check> {
+        let name = &standing.notifier;
+        let channel = channel(standing);
+        if let Some(error) = standing.errors.first() {
+            return Some(Check::fault(channel, format!("{name}: {error}")));
+        }
+        let since = standing.waiting_since()?;
+        let number = standing.waiting.len() as u64;
+        let verb = if number == 1 { "waits" } else { "wait" };
+        let since = since.strftime("%Y-%m-%d %H:%M UTC");
+        let waiting = format!("{} {verb} since {since}", count(number, "message"));
+        if !standing.is_configured() {
+            let sentence = format!("{name}: {waiting}, and urldb.toml has no [notify.{name}]");
+            let check = Check::fault(channel, sentence);
+            return Some(standing.waiting.iter().fold(check, |check, message| {
+                let id = format!("{name}/{}", message.id());
+                check.mended_by("to discard it", &["urldb", "notify", "drop", &id])
+            }));
+        }
+        let fault = standing.fault().map(|fault| fault.message.as_str());
+        let sentence = format!("{name}: {}; {waiting}", fault.unwrap_or("not tried yet"));
+        let check = if standing.needs_action(self.now) {
+            Check::fault(channel, sentence)
+        } else {
+            Check::advice(channel, sentence)
+        };
+        Some(
+            check
+                .mended_by("to test it", &["urldb", "notify", "test", name])
+                .mended_by("to send it now", &["urldb", "notify", "retry", name]),
+        )
+    }
+}
+
+/// The word for the channel of a notifier.
+fn channel(standing: &Standing) -> &'static str {
+    match standing.kind {
+        "email" => "mail",
+        "html" => "page",
+        "" => "outbox",
+        other => other,
+    }
+}
+
+fn without_notifier(workflows: &[Workflow]) -> Check {
+    match workflows.first() {
+        Some(workflow) => {
+            let file = &workflow.file;
+            let sentence = format!("urldb.toml has no [notify.NAME]: only {file} reports");
+            Check::ok("notify", sentence)
+        }
+        None => Check::advice(
+            "notify",
+            "urldb.toml has no [notify.NAME], so nobody is told about broken promises",
+        )
+        .mended_by_script("to add one", "\"${EDITOR:-vi}\" urldb.toml"),
+    }
+}

@@ -1,0 +1,172 @@
+//! Facts about a repository that people want to know: what git tracks and ignores, and which locks are
+//! there. Nothing here changes a file.
+
+use std::fs;
+use std::path::{Path, PathBuf};
+use std::time::{Duration, SystemTime};
+
+use anyhow::{Result, bail};
+
+use super::command::{CommandResult, command, output, run};
+use super::repository::{Repository, line};
+
+/// A lock file of git.
+#[derive(Debug, Clone, PartialEq, Eq)]
+pub struct GitLock {
+    /// The file.
+    pub path: PathBuf,
+    /// The time since the file was written.
+    pub age: Duration,
+    /// Whether a process uses the file.
+    pub used_by: LockUse,
+}
+
+/// Whether a process uses a lock.
+#[derive(Debug, Clone, Copy, PartialEq, Eq)]
+pub enum LockUse {
+    /// The process with this id has the file open, or is a git that works in the repository.
+    Process(u32),
+    /// No process of this machine that the user may look at.
+    Nobody,
+    /// The system does not tell.
+    Unknown,
+}
+
+/// The lock files that stop commits and merges.
+const LOCKS: [&str; 5] = [
+    "index.lock",
+    "HEAD.lock",
+    "config.lock",
+    "packed-refs.lock",
+    "shallow.lock",
+];
+
+/// The version of git on PATH: `[2, 39, 5]`.
+///
+/// # Errors
+/// When git cannot be run, or prints something else.
+pub fn version() -> Result<[u32; 3]> {
+    let mut git = command(Path::new("."));
+    let text = line(output(git.arg("--version"), b"")?)?;
+    let numbers = text.split(' ').nth(2).unwrap_or_default();
+    let mut numbers = numbers.split('.').map_while(|number| number.parse().ok());
+    let (Some(major), Some(minor)) = (numbers.next(), numbers.next()) else {
+        bail!("`git --version` printed something unexpected: {text}");
+    };
+    Ok([major, minor, numbers.next().unwrap_or_default()])
+}
+
+impl Repository {
+    /// Whether commits lack parents that they have elsewhere.
+    pub fn is_shallow(&self) -> bool {
+        self.common_dir().join("shallow").exists()
+    }
+
+    /// Whether git ignores a file with this name, which need not exist. A tracked file is not ignored.
+    ///
+    /// # Errors
+    /// When git fails, for example since the file is outside of the work tree.
+    pub fn is_ignored(&self, file: &Path) -> Result<bool> {
+        let path = self.relative(file)?;
+        let mut git = self.git();
+        git.args(["check-ignore", "--quiet", "--"]).arg(path);
+        match run(&mut git, b"")? {
+            CommandResult::Success(_) => Ok(true),
+            CommandResult::Failure(complaint) if complaint.starts_with("exit status: 1") => {
+                Ok(false)
+            }
+            CommandResult::Failure(complaint) => bail!("`git check-ignore` failed: {complaint}"),
+        }
+    }
+
+    /// Whether git tracks the file at `path`, or a file below the folder `path`.
+    ///
+    /// # Errors
+    /// When git fails, for example since the path is outside of the work tree.
+    pub fn is_tracked(&self, path: &Path) -> Result<bool> {
+        let path = self.relative(path)?;
+        let mut git = self.git();
+        git.env("GIT_LITERAL_PATHSPECS", "1")
+            .args(["ls-files", "--cached", "-z", "--"])
+            .arg(if path.as_os_str().is_empty() {
+                Path::new(".")
+            } else {
+                &path
+            });
+        Ok(!output(&mut git, b"")?.is_empty())
+    }
+
+    /// Whether a remote repository has a branch of this name, as far as this clone knows.
+    pub fn has_remote_branch(&self, name: &str) -> bool {
+        let mut git = self.git();
+        git.args(["for-each-ref", "--count=1", "--format=%(refname)"])
+            .arg(format!("refs/remotes/*/{name}"));
+        output(&mut git, b"").is_ok_and(|found| !found.is_empty())
+    }
+
+    /// The lock files of git that are there.
+    pub fn locks(&self) -> Vec<GitLock> {
+        let folders = [self.git_dir(), self.common_dir()];
+        let paths = folders
+            .iter()
+            .flat_map(|dir| LOCKS.map(|name| dir.join(name)));
+        let mut locks: Vec<GitLock> = paths.filter_map(|path| self.lock(path)).collect();
+        locks.dedup_by(|a, b| a.path == b.path);
+        locks.sort_by(|a, b| a.path.cmp(&b.path));
+        locks.dedup_by(|a, b| a.path == b.path);
+        locks
+    }
+
+    fn lock(&self, path: PathBuf) -> Option<GitLock> {
+        let written = fs::symlink_metadata(&path).ok()?.modified().ok()?;
+        let age = SystemTime::now().duration_since(written);
+        let used_by = self.use_of(&path);
+        Some(GitLock {
+            path,
+            age: age.unwrap_or_default(),
+            used_by,
+        })
+    }
+
+    /// Looks for a process that has the lock open, or else for a git that works in this repository: git
+    /// closes the file while it waits, for example for an editor.
+    fn use_of(&self, lock: &Path) -> LockUse {
+        let Ok(processes) = fs::read_dir("/proc") else {
+            return LockUse::Unknown;
+        };
+        let pids = processes.filter_map(|entry| entry.ok()?.file_name().to_str()?.parse().ok());
+        let (mut found, mut is_procfs) = (LockUse::Nobody, false);
+        for pid in pids {
+            is_procfs = true;
+            let folder = Path::new("/proc").join(u32::to_string(&pid));
+            let files = fs::read_dir(folder.join("fd")).into_iter().flatten();
+            let mut files = files.filter_map(|file| fs::read_link(file.ok()?.path()).ok());
+            if files.any(|file| file == lock) {
+                return LockUse::Process(pid);
+            }
+            if self.is_git_at_work(&folder) {
+                found = LockUse::Process(pid);
+            }
+        }
+        if is_procfs { found } else { LockUse::Unknown }
+    }
+
+    /// Whether the process in this folder of `/proc` is a git whose working directory is in this
+    /// repository.
+    fn is_git_at_work(&self, process: &Path) -> bool {
+        let name = fs::read_to_string(process.join("comm")).unwrap_or_default();
+        let directory = fs::read_link(process.join("cwd")).unwrap_or_default();
+        let is_here = self.work_tree().is_ok_and(|top| directory.starts_with(top))
+            || directory.starts_with(self.git_dir());
+        // A git of this process answers questions only.
+        is_here && name.trim_end() == "git" && !is_child(process)
+    }
+}
+
+/// Whether the process in this folder of `/proc` was started by this process.
+fn is_child(process: &Path) -> bool {
+    let own = std::process::id().to_string();
+    let text = fs::read_to_string(process.join("status")).unwrap_or_default();
+    let mut lines = text.lines();
+    lines.any(|line| line.strip_prefix("PPid:").map(str::trim) == Some(&own))
+}
