@@ -12,7 +12,7 @@ const GROUPS: [(&str, &[&str]); 6] = [
     ),
     ("Files", &["fmt", "lint", "diff", "resolve"]),
     ("Watching", &["check", "run", "watch", "status", "log"]),
-    ("Output", &["notify", "archive"]),
+    ("Output", &["notify", "site", "archive"]),
     ("Setup", &["init", "hook", "doctor", "completions"]),
     ("Learning", &["demo", "url"]),
 ];

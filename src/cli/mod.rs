@@ -25,6 +25,7 @@ mod notify;
 mod print;
 mod resolve;
 mod rm;
+mod site;
 mod status;
 mod url;
 mod watch;
@@ -79,6 +80,7 @@ enum Command {
     Status(status::Args),
     Log(log::Args),
     Notify(notify::Args),
+    Site(site::Args),
     Archive(archive::Args),
     Init(init::Args),
     Hook(hook::Args),
@@ -129,6 +131,7 @@ fn dispatch(cli: &Cli) -> anyhow::Result<ExitCode> {
         Command::Doctor(args) => doctor::run(args, &cli.global),
         Command::Watch(args) => watch::run(args, &mut context()?),
         Command::Notify(args) => notify::run(args, &context()?),
+        Command::Site(args) => site::run(args, &context()?),
         Command::Demo(args) => demo::run(args),
         Command::Completions(args) => completions::run(args),
     }

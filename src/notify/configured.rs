@@ -5,7 +5,7 @@ use std::time::Duration;
 
 use anyhow::Context;
 use urldb_email::EmailNotifier;
-use urldb_html::HtmlNotifier;
+use urldb_html::{HtmlNotifier, SiteTemplates};
 use urldb_protocol::Notifier;
 
 use super::services::{new_command, new_issues, new_webhook};
@@ -14,6 +14,7 @@ use crate::config::{
     Config, EmailTransport, NotifierKind, Notify, NotifyEmail, NotifyHtml, SmtpSecurity,
 };
 use crate::explain::explain;
+use crate::overview;
 
 /// The most time for one mail; connecting counts.
 const MAIL_LIMIT: Duration = Duration::from_secs(30);
@@ -112,16 +113,39 @@ pub(super) fn text(error: impl std::fmt::Display) -> anyhow::Error {
 }
 
 fn new_html(source: &Source<'_>, html: &NotifyHtml) -> anyhow::Result<HtmlNotifier> {
-    let NotifyHtml { path, templates } = html;
-    let ours = include_str!("../../templates/report.html");
-    let template = source.template(templates.as_deref(), "report.html", ours)?;
-    let settings = urldb_html::Settings {
-        path: source.path(path),
+    let templates = site_templates(source.config, Some((source.name, source.notify)))?;
+    let folder = source.path(&html.path);
+    let (config, path) = (source.config.clone(), folder.clone());
+    let build = move || {
+        let built = overview::site::build(&config, &templates, &path, jiff::Timestamp::now());
+        built.map_err(|error| explain(&error))
     };
-    let notifier = HtmlNotifier::new(settings, template).map_err(text);
-    let notifier = source.about("templates", notifier)?;
-    source.about("templates", notifier.check(&sample()?).map_err(text))?;
-    Ok(notifier)
+    Ok(HtmlNotifier::new(folder, Box::new(build)))
+}
+
+/// The templates of the site: those of an html notifier, or ours.
+///
+/// # Errors
+/// What is wrong with a template, with the file and the line of urldb.toml.
+pub(crate) fn site_templates(
+    config: &Config,
+    notifier: Option<(&str, &Notify)>,
+) -> anyhow::Result<SiteTemplates> {
+    let Some((name, notify)) = notifier else {
+        let ours = overview::site::sources(|_, ours| Ok(ours.to_owned()))?;
+        return overview::site::templates(ours);
+    };
+    let source = Source {
+        config,
+        name,
+        notify,
+    };
+    let folder = match &notify.kind {
+        NotifierKind::Html(html) => html.templates.as_deref(),
+        _ => None,
+    };
+    let sources = overview::site::sources(|name, ours| source.template(folder, name, ours))?;
+    source.about("templates", overview::site::templates(sources))
 }
 
 fn new_email(source: &Source<'_>, email: &NotifyEmail) -> anyhow::Result<EmailNotifier> {

@@ -33,6 +33,7 @@ use crate::ambient::Ambient;
 use crate::config::{self, Audience, Config, EmailTransport, NotifierKind, NotifyEmail};
 use crate::explain::explain;
 use configured::new_notifier;
+pub(crate) use configured::site_templates;
 
 /// The most time that the deliveries of one report may take.
 const TIME_LIMIT: Duration = Duration::from_mins(2);

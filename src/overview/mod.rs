@@ -2,18 +2,20 @@
 //! `log` and the site show.
 //!
 //! - `replay`: the history.
+//! - [`site`]: the status site.
 //! - `hosts`: the promises of one domain file.
 //! - `days`: how good each day was.
 //! - `commits`: the commits that changed records.
 //! - `timeline`: the events of a URL, a host or the whole database.
 //!
-//! Nothing here contacts a host or writes a file. One domain file and its ledger file are in memory at
+//! Nothing here contacts a host, and only [`site`] writes files. One domain file and its ledger file are in memory at
 //! a time; of the history, one line at a time and what `replay` keeps.
 
 mod commits;
 mod days;
 mod hosts;
 mod replay;
+pub mod site;
 mod timeline;
 
 use std::collections::{BTreeMap, HashMap};

@@ -70,7 +70,7 @@ fn database() -> String {
 
 /// Every command, as `urldb --help` names it, with arguments that make it print what is hostile;
 /// or the reason why it prints nothing from outside.
-const COMMANDS: [(&str, Result<&[&str], &str>); 33] = [
+const COMMANDS: [(&str, Result<&[&str], &str>); 36] = [
     ("init", Err("prints names of its own files")),
     (
         "add",
@@ -108,6 +108,9 @@ const COMMANDS: [(&str, Result<&[&str], &str>); 33] = [
     ("check", Ok(&["-v", "check"])),
     ("run", Ok(&["-v", "run"])),
     ("accept", Ok(&["accept", "--force", "--all", "--yes"])),
+    ("status", Ok(&["-v", "status"])),
+    ("log", Ok(&["log"])),
+    ("site build", Err("prints a folder and numbers")),
     ("notify list", Ok(&["notify", "list"])),
     ("notify test", Ok(&["notify", "test"])),
     ("notify retry", Ok(&["notify", "retry"])),

@@ -93,7 +93,7 @@ fn a_mistake_in_a_domain_file_is_in_json_mail_and_page() {
     let mails = sandbox.mails();
     let mail = (&mails[0].text, format!("{FILE}, line 12"));
     let page = sandbox.read("public/index.html");
-    for (text, place) in [mail, (&page, format!("{FILE}:12:1"))] {
+    for (text, place) in [mail, (&page, format!("{FILE}, line 12"))] {
         let text = text.replace("&#x2f;", "/");
         assert!(text.contains(&place), "{text}");
         assert!(text.contains("should be a number of bytes"), "{text}");

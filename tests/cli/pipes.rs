@@ -73,7 +73,7 @@ fn what_a_run_reads_besides_is_no_pipe_either() {
         ("status/example.test.yaml", ""),
         ("status/history.jsonl", "[check]\nrehash-every = 2\n"),
         (
-            "words/report.html",
+            "words/site/overview.html",
             "[notify.page]\ntype = \"html\"\npath = \"public\"\ntemplates = \"words\"\n",
         ),
     ] {

@@ -360,3 +360,84 @@ fn names_that_are_not_there_get_a_suggestion() {
         .code(2)
         .complains(&["30d"]);
 }
+
+#[test]
+fn the_site_shows_all_promises_also_after_a_run_with_a_selection() {
+    let (site, repository) = watched();
+    let sandbox = &repository.sandbox;
+    let page = "[notify.page]\ntype = \"html\"\npath = \"public\"\n";
+    sandbox.write("urldb.toml", sandbox.read("urldb.toml") + page);
+    site.remove("/a");
+    site.remove("/b");
+    sandbox.urldb(&["run"]).code(1);
+    sandbox.urldb(&["run"]).code(1);
+    let headline = ">One incident affects 2 of 6 promises.</h1>";
+    let index = sandbox.read("public/index.html");
+    assert!(index.contains(headline), "{index}");
+    let pages = || {
+        let mut files = sandbox.tree("public/hosts");
+        files.extend(sandbox.tree("public/incidents"));
+        files.remove(std::path::Path::new("public/incidents/index.html"));
+        files.retain(|path, _| !path.to_string_lossy().contains("www.test"));
+        files
+    };
+    let before = pages();
+    assert_eq!(before.len(), 6, "{:?}", before.keys());
+
+    // A run over another host, and one over a category.
+    std::thread::sleep(std::time::Duration::from_millis(1_100));
+    sandbox.urldb(&["run", "-d", "www.test"]).code(0);
+    assert!(sandbox.read("public/index.html").contains(headline));
+    assert!(
+        pages() == before,
+        "the pages of other hosts are as they were"
+    );
+    sandbox.urldb(&["run", "-c", "core"]).code(0);
+    assert!(sandbox.read("public/index.html").contains(headline));
+    let document: Value = serde_json::from_str(&sandbox.read("public/status.json")).unwrap();
+    assert_eq!(document["totals"]["affected"], 2);
+
+    // A build without network writes the same, and the second time nothing.
+    let requests = site.requests().len();
+    sandbox
+        .urldb(&["site", "build"])
+        .code(0)
+        .says(&["public: 0 files written, "]);
+    sandbox.urldb(&["site", "build", "other"]).code(0);
+    assert_eq!(
+        sandbox.read("other/index.html"),
+        sandbox.read("public/index.html")
+    );
+    assert_eq!(site.requests().len(), requests);
+
+    // A host that is gone leaves no page, and files of other programs stay.
+    sandbox.write("public/CNAME", "sky.example.org");
+    std::fs::remove_file(sandbox.path("urldb/www.test.yaml")).unwrap();
+    sandbox.urldb(&["site", "build"]).code(0);
+    assert!(!sandbox.path("public/hosts/www.test.html").exists());
+    assert!(sandbox.path("public/CNAME").exists());
+}
+
+#[test]
+fn templates_of_the_site_are_replaced_by_name_and_checked() {
+    let (_site, repository) = watched();
+    let sandbox = &repository.sandbox;
+    let page = "[notify.page]\ntype = \"html\"\npath = \"public\"\ntemplates = \"words\"\n";
+    sandbox.write("urldb.toml", sandbox.read("urldb.toml") + page);
+    sandbox.write("words/site/overview.html", "{{ headline }} {{ nothing }}");
+    sandbox
+        .urldb(&["site", "build"])
+        .code(2)
+        .complains(&["template site/overview.html, line 1", "undefined"]);
+    sandbox.write("words/site/overview.html", "<p>{{ headline }}</p>\n");
+    sandbox.urldb(&["site", "build"]).code(0);
+    assert_eq!(
+        sandbox.read("public/index.html"),
+        "<p>All 6 promises are kept.</p>\n"
+    );
+    sandbox.write("words/site/host.html", "{% if %}");
+    sandbox
+        .urldb(&["run"])
+        .code(2)
+        .complains(&["urldb.toml:", "template site/host.html, line 1"]);
+}

@@ -315,7 +315,9 @@ impl Store {
     pub fn discard(&self, files: &[StoredFile]) -> Result<(), StoreError> {
         let manifest = self.manifest()?;
         let unknown = files.iter().filter(|file| !manifest.contains(&file.name));
-        unknown.map(|file| self.objects.delete(&file.name)).collect()
+        unknown
+            .map(|file| self.objects.delete(&file.name))
+            .collect()
     }
 
     /// Reads the manifest, changes it, and writes it if it has not changed meanwhile; else again.

@@ -11,7 +11,7 @@
 //! | [`issue`], [`shared_issue`], [`comment`], [`reminder_comment`] | issues of GitHub, GitLab, Forgejo |
 //! | [`annotations()`] | workflow commands of GitHub Actions |
 //!
-//! [`status()`] and [`log()`] show an overview: the state of all promises, independent of a run.
+//! [`status()`], [`log()`] and the site show an overview: the state of all promises, independent of a run.
 //!
 //! Every text from outside is sanitized where it enters a message, and quoted by the renderer.
 //! [`Renderer`] renders minijinja templates, which users may override; [`View`] is the data of the
@@ -30,6 +30,7 @@ pub mod numbers;
 mod renderer;
 mod sentences;
 mod shell;
+mod site;
 mod status;
 mod terminal;
 mod text;
@@ -37,7 +38,9 @@ mod view;
 mod words;
 
 pub use annotations::annotations;
-pub use compose::{Deliveries, LONGEST_SUBJECT, Scope, StuckMessages, compose, subject};
+pub use compose::{
+    Deliveries, LONGEST_SUBJECT, Scope, StuckMessages, compose, project_file_link, subject,
+};
 pub use layout::wrap;
 pub use log::log;
 pub use mail::{LARGEST_PART, MailBody, mail_body};
@@ -50,7 +53,9 @@ pub use message::{
     UrlList, UrlRow,
 };
 pub use renderer::{Error, Renderer};
+pub use sentences::status_text;
 pub use shell::command_line;
+pub use site::{Mark, PromiseCounts, SiteHeadline, day_in_words, moment_in_words, short_day};
 pub use status::{
     StatusDocument, StatusIncident, StatusScope, Titles, status, status_document, status_schema,
 };

@@ -303,6 +303,11 @@ pub(crate) fn status_line(status: u16) -> Text {
     }
 }
 
+/// `404 Not Found`, for a page.
+pub fn status_text(status: u16) -> String {
+    status_line(status).plain()
+}
+
 /// What a warning says about its URL or host. A warning of a newer version has no sentence.
 pub(crate) fn warning_sentence(code: &str) -> Option<&'static str> {
     Some(match code {

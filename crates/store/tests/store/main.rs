@@ -205,7 +205,9 @@ fn of_two_that_replace_the_same_files_one_wins() {
     let manifest = store.manifest().expect("there");
     assert_eq!(manifest.names().collect::<Vec<_>>(), ["joined"]);
     assert!(manifest.was_removed("a") && server.object("project/archive/a").is_none());
-    let other = store.upload("other", &dir.path().join("other")).expect("there");
+    let other = store
+        .upload("other", &dir.path().join("other"))
+        .expect("there");
     let joined = manifest.get("joined").expect("there");
     store.discard(&[other, joined]).expect("deleted");
     assert!(server.object("project/archive/other").is_none());

@@ -1,7 +1,7 @@
 //! Places in domain files, their pages in the repository, and pages of the status site.
 
 use url::Url;
-use urldb_protocol::Envelope;
+use urldb_protocol::{Envelope, ProjectInfo};
 use urldb_text::sanitize;
 
 use crate::message::{Place, SiteLink};
@@ -20,7 +20,17 @@ pub(super) fn place(envelope: &Envelope, file: &str, line: Option<usize>) -> Pla
 /// addresses are unknown.
 fn file_link(envelope: &Envelope, file: &str, line: Option<usize>) -> Option<String> {
     let commit = envelope.run.commit.as_deref()?;
-    let mut url = web_address(envelope.run.project_url.as_deref()?)?;
+    link_to(envelope.run.project_url.as_deref()?, commit, file, line)
+}
+
+/// The page of a line of a domain file, if the repository's website is known.
+pub fn project_file_link(project: &ProjectInfo, file: &str, line: Option<usize>) -> Option<String> {
+    let commit = project.commit.as_deref()?;
+    link_to(project.url.as_deref()?, commit, file, line)
+}
+
+fn link_to(repository: &str, commit: &str, file: &str, line: Option<usize>) -> Option<String> {
+    let mut url = web_address(repository)?;
     let host = url.host_str()?.to_owned();
     let names = |service: &str| host.split('.').any(|label| label == service);
     let folders: &[&str] = if names("github") {
@@ -47,13 +57,31 @@ fn web_address(text: &str) -> Option<Url> {
     matches!(url.scheme(), "http" | "https").then_some(url)
 }
 
-/// The start page of the status site. An incident has no page of its own there yet.
-pub(super) fn site(envelope: &Envelope) -> Option<SiteLink> {
+/// The page of the site about one incident, or the start page for several.
+pub(super) fn site(envelope: &Envelope, ids: &[&str], groups: usize) -> Option<SiteLink> {
     let mut url = web_address(envelope.run.site_url.as_deref()?)?;
-    url.path_segments_mut().ok()?.pop_if_empty().push("");
+    let (label, short_label) = match ids {
+        [id] if !id.is_empty() => {
+            let page = format!("{id}.html");
+            url.path_segments_mut()
+                .ok()?
+                .pop_if_empty()
+                .extend(["incidents", &page]);
+            ("The incident on the status site", format!("Incident {id}"))
+        }
+        _ => {
+            url.path_segments_mut().ok()?.pop_if_empty().push("");
+            let label = match groups {
+                0 => "The status site",
+                1 => "The incidents on the status site",
+                _ => "All incidents on the status site",
+            };
+            (label, "Status site".to_owned())
+        }
+    };
     Some(SiteLink {
-        label: "The status site".to_owned(),
-        short_label: "Status site".to_owned(),
+        label: label.to_owned(),
+        short_label,
         url: url.into(),
     })
 }

@@ -24,6 +24,7 @@ use causes::{Group, all_incidents};
 pub(crate) use blocks::{checklist, redirects_home};
 pub(crate) use facts::path_of;
 pub(crate) use headline::broken_since;
+pub use links::project_file_link;
 pub(crate) use links::selection;
 pub(crate) use subjects::title;
 pub use subjects::{LONGEST_SUBJECT, subject};
@@ -306,10 +307,21 @@ impl<'a> Report<'a> {
     }
 
     fn site(&self) -> Option<crate::message::SiteLink> {
-        let shows_open = self.shows_open() && !self.open.is_empty();
-        if !self.has_news() && !shows_open && self.news.is_empty() && self.closed.is_empty() {
+        let told = self.news.iter().chain(&self.closed);
+        let shown = self
+            .shows_open()
+            .then_some(&self.open)
+            .into_iter()
+            .flatten();
+        let ids: Vec<&str> = told
+            .chain(shown)
+            .map(|incident| incident.id.as_str())
+            .collect();
+        if !self.has_news() && ids.is_empty() {
             return None;
         }
-        links::site(self.envelope)
+        let groups = Group::all(&self.news, self.envelope).len()
+            + Group::all(&self.closed, self.envelope).len();
+        links::site(self.envelope, &ids, groups)
     }
 }

@@ -1,0 +1,150 @@
+"""The status site of 50,000 URLs (URLS) on 500 hosts (HOSTS) with a year of daily runs: seconds and memory of
+`urldb status`, of the first build and of the build after a run with ten changes, and the size of the largest page.
+Domain files, ledger and history are written by this script; nothing is fetched.
+
+    python3 -m benches.site [URLDB]
+"""
+
+import datetime
+import hashlib
+import json
+import os
+import random
+import subprocess
+import sys
+import tempfile
+import time
+from pathlib import Path
+
+HOSTS = int(os.environ.get("HOSTS", 500))
+URLS = int(os.environ.get("URLS", 50_000))
+DAYS = 365
+CHANCE = random.Random(15)
+NOW = datetime.datetime.now(datetime.UTC).replace(hour=4, minute=17, second=2, microsecond=0)
+FIRST = NOW - datetime.timedelta(days=DAYS - 1)
+
+
+def moment(time):
+    return time.strftime("%Y-%m-%dT%H:%M:%SZ")
+
+
+def host_name(number):
+    return f"data.site{number:03}.example"
+
+
+def run_id(day):
+    return f"{(FIRST + datetime.timedelta(days=day)).strftime('%Y%m%dT%H%M%SZ')}-{day:08x}"
+
+
+def write_host(root, number):
+    """The domain file and the ledger file of a host."""
+    promises, ledger = ["---\n"], ["---\n"]
+    for index in range(URLS // HOSTS):
+        path = f"/dr3/spectra/spec-{index:04}-{number:03}.fits"
+        digest = hashlib.sha256(f"{number}{path}".encode()).hexdigest()
+        promises.append(f"---\n_path: {path}\ncontent-length: {20_000 + index}\ncontent-sha256: '{digest}'\n")
+        date = moment(FIRST)
+        record = f"urn:uuid:00000000-0000-4000-8000-{number:06}{index:06}"
+        uri = f"http://{host_name(number)}{path}"
+        ledger.append(
+            f"---\n_path: {path}\nadded: '{date}'\ncapture:\n  date: '{date}'\n  file: urldb-1.warc.gz\n"
+            f"  record: {record}\n  uri: {uri}\ndigest: sha256:{digest}\nsince: '{date}'\nstate: ok\nupdated: '{date}'\n"
+        )
+    (root / "urldb" / f"{host_name(number)}.yaml").write_text("".join(promises))
+    (root / "status" / f"{host_name(number)}.yaml").write_text("".join(ledger))
+
+
+def incident(root, number, first, days, urls):
+    """A closed incident: its file and its lines."""
+    begin, end = FIRST + datetime.timedelta(days=first), FIRST + datetime.timedelta(days=first + days)
+    name, host = hashlib.sha256(f"{number}{first}".encode()).hexdigest()[:8], host_name(number)
+    text = [
+        f"---\nclosed: '{moment(end)}'\nclosed-because: recovered\nevidence:\n  agreeing: 3\n"
+        f"  detail: answers 503 Service Unavailable\n  requests: 3\nhost: {host}\nhost-urls: {urls}\n"
+        f"key: {name}{name}\nleft: 0\nopened: '{moment(begin)}'\nopened-by: {run_id(first)}\n"
+        f"since: '{moment(begin)}'\nstate: server-error\n"
+    ]
+    for index in range(urls):
+        url = f"http://{host}/dr3/spectra/spec-{index:04}-{number:03}.fits"
+        text.append(f"---\nfile: urldb/{host}.yaml\nline: {4 * index + 2}\nurl: {url}\n")
+    (root / "status/incidents" / f"{name}.yaml").write_text("".join(text))
+    for day, phase in ((first, "opened"), (first + days, "closed")):
+        line = {
+            "kind": "incident", "run": run_id(day), "at": moment(FIRST + datetime.timedelta(days=day)), "incident": name,
+            "phase": phase, "host": host, "state": "server-error", "urls": urls,
+        }  # fmt: skip
+        if phase == "closed":
+            line["because"] = "recovered"
+        yield day, line
+
+
+def history(root):
+    """A run on each day, and an incident on every fifth."""
+    lines = {day: [] for day in range(DAYS)}
+    for day in range(DAYS):
+        line = {
+            "kind": "run", "run": run_id(day), "at": moment(FIRST + datetime.timedelta(days=day)),
+            "due": URLS, "verified": URLS, "states": {"ok": URLS},
+        }  # fmt: skip
+        at = FIRST + datetime.timedelta(days=day)
+        is_first = day == 0 or at.month != (at - datetime.timedelta(days=1)).month
+        line |= {"unverified": []} if is_first else {"base": run_id(day - 1)}
+        lines[day].append(line)
+    for first in range(2, DAYS - 12, 5):
+        for day, line in incident(root, CHANCE.randrange(HOSTS), first, CHANCE.randrange(1, 9), CHANCE.randrange(1, 100)):
+            lines[day].append(line)
+    for day, found in lines.items():
+        month = (FIRST + datetime.timedelta(days=day)).strftime("%Y-%m")
+        with open(root / "status/history" / f"{month}.jsonl", "a") as file:
+            file.writelines(json.dumps(line) + "\n" for line in found)
+
+
+def measured(urldb, *arguments, cwd, codes=(0,)):
+    """Seconds and peak memory in MB of a command."""
+    code = "import resource,subprocess,sys;c=subprocess.run(sys.argv[1:],stdout=subprocess.PIPE).returncode;" \
+        "print(c, resource.getrusage(resource.RUSAGE_CHILDREN).ru_maxrss)"  # fmt: skip
+    began = time.monotonic()
+    out = subprocess.run([sys.executable, "-c", code, urldb, *arguments], cwd=cwd, check=True, capture_output=True, text=True).stdout
+    seconds = time.monotonic() - began
+    status, peak = out.split()
+    if int(status) not in codes:
+        sys.exit(f"{arguments} exited with {status}")
+    return f"{seconds:6.2f} s {int(peak) / 1000:7.1f} MB"
+
+
+def ten_changes(root):
+    """A later run, in which ten URLs of ten hosts began to fail."""
+    line = {"kind": "run", "run": "20990101T000000Z-00000001", "at": moment(NOW + datetime.timedelta(minutes=1)), "base": run_id(DAYS - 1),
+            "due": URLS, "verified": URLS - 10, "states": {"ok": URLS - 10, "gone": 10}}  # fmt: skip
+    month = NOW.strftime("%Y-%m")
+    with open(root / "status/history" / f"{month}.jsonl", "a") as file:
+        file.write(json.dumps(line) + "\n")
+    for number in range(10):
+        path = root / "status" / f"{host_name(number)}.yaml"
+        path.write_text(path.read_text().replace("state: ok", "state: gone", 1))
+
+
+def main():
+    urldb = os.path.abspath(sys.argv[1] if len(sys.argv) > 1 else "target/release/urldb")
+    with tempfile.TemporaryDirectory() as scratch:
+        root = Path(scratch)
+        (root / "urldb.toml").write_text("")
+        for folder in ("urldb", "status/history", "status/incidents"):
+            (root / folder).mkdir(parents=True)
+        for number in range(HOSTS):
+            write_host(root, number)
+        history(root)
+        print(f"{URLS:,} URLs on {HOSTS} hosts, {DAYS} runs, {len(list((root / 'status/incidents').iterdir()))} incidents")
+        print("urldb status              ", measured(urldb, "status", cwd=root))
+        print("urldb log                 ", measured(urldb, "log", cwd=root))
+        print("first build               ", measured(urldb, "site", "build", cwd=root))
+        print("build without a change    ", measured(urldb, "site", "build", cwd=root))
+        ten_changes(root)
+        print("build after ten changes   ", measured(urldb, "site", "build", cwd=root))
+        pages = [file for file in (root / "site").rglob("*") if file.is_file()]
+        largest = max((file.stat().st_size, file.name) for file in pages if file.suffix == ".html")
+        print(f"{len(pages):,} files, {sum(file.stat().st_size for file in pages) / 1e6:.1f} MB; the largest page: {largest}")
+
+
+if __name__ == "__main__":
+    main()

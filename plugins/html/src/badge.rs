@@ -1,0 +1,80 @@
+//! Badges: how many promises are kept, and when that was checked. An image cannot know its age, so the
+//! date is always there.
+
+use jiff::Timestamp;
+use serde_json::json;
+use urldb_render::numbers::number;
+use urldb_render::{Mark, PromiseCounts};
+
+use crate::site::colour;
+
+const LABEL: &str = "promises";
+
+/// Width of the label, in pixels.
+const LABEL_WIDTH: u64 = 63;
+
+/// A badge.
+pub(crate) struct Badge {
+    mark: Mark,
+    message: String,
+}
+
+/// The badge of these counts, checked at `at`.
+pub(crate) fn badge(counts: PromiseCounts, at: Option<Timestamp>) -> Badge {
+    let kept = counts.all.saturating_sub(counts.affected + counts.unknown);
+    let message = match at {
+        Some(at) if counts.all > 0 => {
+            let day = at.strftime("%-d %b");
+            format!("{} of {} kept · {day}", number(kept), number(counts.all))
+        }
+        _ => "not checked yet".to_owned(),
+    };
+    let mark = match at {
+        Some(_) => counts.headline().mark,
+        None => Mark::Unknown,
+    };
+    Badge { mark, message }
+}
+
+impl Badge {
+    /// The picture. Nothing in it comes from outside.
+    pub(crate) fn svg(&self) -> String {
+        // About the width of Verdana at 11 pixels; `textLength` makes it exact.
+        let text = self.message.chars().map(|char| match char {
+            ' ' | ',' | '·' | 'i' | 'l' | 't' | 'f' | 'j' => 4,
+            'm' | 'w' | 'M' | 'A' | 'N' | 'O' | 'D' => 9,
+            _ => 7,
+        });
+        let text: u64 = text.sum();
+        let (right, width) = (text + 26, LABEL_WIDTH + text + 26);
+        let mark = match self.mark {
+            Mark::Kept => "M1.6 6 4.4 8.8 9.6 2.8",
+            Mark::Broken => "M2.6 2.4 9 8.8M9 2.4 2.6 8.8",
+            Mark::Unknown => "M2 5.6h7",
+        };
+        let (message, colour) = (&self.message, colour(self.mark));
+        format!(
+            "<svg xmlns=\"http://www.w3.org/2000/svg\" width=\"{width}\" height=\"20\" role=\"img\" \
+             aria-label=\"{LABEL}: {message}\">\n<title>{LABEL}: {message}</title>\n<clipPath id=\"r\"><rect \
+             width=\"{width}\" height=\"20\" rx=\"3\"/></clipPath>\n<g clip-path=\"url(#r)\"><path \
+             fill=\"#3b4249\" d=\"M0 0h{LABEL_WIDTH}v20H0z\"/><path fill=\"#{colour}\" d=\"M{LABEL_WIDTH} \
+             0h{right}v20H{LABEL_WIDTH}z\"/></g>\n<path fill=\"none\" stroke=\"#fff\" stroke-width=\"1.8\" \
+             stroke-linecap=\"round\" stroke-linejoin=\"round\" transform=\"translate(67.5 4.4)\" \
+             d=\"{mark}\"/>\n<g fill=\"#fff\" font-family=\"Verdana,DejaVu Sans,Geneva,sans-serif\" \
+             font-size=\"11\"><text x=\"6\" y=\"14\" textLength=\"51\">{LABEL}</text><text x=\"83\" y=\"14\" \
+             textLength=\"{text}\">{message}</text></g>\n</svg>\n"
+        )
+    }
+
+    /// The document of an endpoint badge of shields.io.
+    pub(crate) fn json(&self) -> String {
+        let document = json!({
+            "schemaVersion": 1,
+            "label": LABEL,
+            "message": self.message,
+            "color": colour(self.mark),
+            "cacheSeconds": 3600,
+        });
+        format!("{document}\n")
+    }
+}

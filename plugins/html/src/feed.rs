@@ -1,0 +1,85 @@
+//! Atom feeds of incidents (RFC 4287).
+
+use std::fmt::Write;
+
+use jiff::Timestamp;
+use minijinja::HtmlEscape;
+use urldb_protocol::{IncidentOverview, Overview};
+use urldb_render::one_line;
+
+/// Most incidents of a feed.
+const MOST: usize = 50;
+
+/// The feed of these incidents, each with its title; of one host, or of all.
+pub(crate) fn feed(
+    overview: &Overview,
+    host: Option<&str>,
+    incidents: &[(&IncidentOverview, String)],
+) -> String {
+    let project = &overview.project;
+    let title = match host {
+        Some(host) => format!("Incidents of {host}, {}", project.name),
+        None => format!("Incidents of {}", project.name),
+    };
+    let mut entries: Vec<_> = incidents.iter().collect();
+    entries.sort_by_key(|(it, _)| (std::cmp::Reverse(updated(it)), it.incident.id.clone()));
+    let newest = entries.first().map(|(it, _)| updated(it));
+    let newest = newest.unwrap_or(Timestamp::UNIX_EPOCH);
+    let scope = host.map_or_else(String::new, |host| format!(":{host}"));
+    let mut feed = String::from(
+        "<?xml version=\"1.0\" encoding=\"utf-8\"?>\n<feed xmlns=\"http://www.w3.org/2005/Atom\">\n",
+    );
+    let _ = writeln!(feed, "<title>{}</title>", HtmlEscape(&one_line(&title)));
+    let id = format!("urn:urldb:{}{scope}", urn(&project.name));
+    let _ = writeln!(feed, "<id>{}</id>", HtmlEscape(&id));
+    let _ = writeln!(
+        feed,
+        "<updated>{newest}</updated>\n<author><name>urldb</name></author>"
+    );
+    for (it, title) in entries.into_iter().take(MOST) {
+        let incident = &it.incident;
+        let word = if incident.closed.is_some() {
+            "Closed"
+        } else {
+            "Open"
+        };
+        let _ = writeln!(
+            feed,
+            "<entry>\n<title>{word}: {}</title>",
+            HtmlEscape(title)
+        );
+        let _ = writeln!(
+            feed,
+            "<id>{}</id>",
+            HtmlEscape(&format!("{id}:{}", incident.id))
+        );
+        let _ = writeln!(feed, "<updated>{}</updated>", updated(it));
+        if let Some(site) = &project.site_url {
+            let link = format!("{site}/incidents/{}.html", incident.id);
+            let _ = writeln!(feed, "<link href=\"{}\"/>", HtmlEscape(&link));
+        }
+        let _ = writeln!(
+            feed,
+            "<summary>{}</summary>\n</entry>",
+            HtmlEscape(&one_line(&incident.evidence.detail))
+        );
+    }
+    feed + "</feed>\n"
+}
+
+/// When an incident opened or closed.
+fn updated(it: &IncidentOverview) -> Timestamp {
+    let incident = &it.incident;
+    incident
+        .closed
+        .or(incident.opened)
+        .unwrap_or(incident.since)
+}
+
+/// A name with the characters that a URN may have.
+fn urn(name: &str) -> String {
+    let is_plain = |char: char| char.is_ascii_alphanumeric() || "-._".contains(char);
+    name.chars()
+        .map(|char| if is_plain(char) { char } else { '-' })
+        .collect()
+}

@@ -1,0 +1,170 @@
+//! The folder of the site: only files whose content changes are written, each in one step.
+//!
+//! `manifest.json` names every file that urldb wrote, with the digest of its content. A file that an
+//! earlier build wrote and this one does not is removed. No other file is ever removed.
+
+use std::collections::BTreeMap;
+use std::fs;
+use std::io;
+use std::path::{Component, Path, PathBuf};
+
+use data_encoding::HEXLOWER;
+use serde::{Deserialize, Serialize};
+use sha2::{Digest, Sha256};
+
+const MANIFEST: &str = "manifest.json";
+
+/// Most bytes of a manifest that are read.
+const LARGEST_MANIFEST: u64 = 64 << 20;
+
+/// What a build did to the folder.
+#[derive(Debug, Clone, Copy, Default, PartialEq, Eq)]
+pub struct SiteChanges {
+    /// Number of files that were written.
+    pub written: u64,
+    /// Number of files that were as they should be.
+    pub unchanged: u64,
+    /// Number of files that were removed.
+    pub removed: u64,
+}
+
+/// The files that urldb wrote, by their paths with `/`.
+#[derive(Debug, Default, Serialize, Deserialize)]
+struct Manifest {
+    /// Lower-case hex of the SHA-256 of each file.
+    files: BTreeMap<String, String>,
+}
+
+/// The folder while a site is built.
+#[derive(Debug)]
+pub(crate) struct SiteFolder {
+    folder: PathBuf,
+    before: Manifest,
+    now: Manifest,
+    changes: SiteChanges,
+}
+
+impl SiteFolder {
+    pub(crate) fn open(folder: &Path) -> io::Result<Self> {
+        fs::create_dir_all(folder)?;
+        Ok(Self {
+            before: read_manifest(&folder.join(MANIFEST))?,
+            folder: folder.to_owned(),
+            now: Manifest::default(),
+            changes: SiteChanges::default(),
+        })
+    }
+
+    /// Writes a file, unless it is there with this content. `path` is relative, with `/`.
+    pub(crate) fn write(&mut self, path: &str, content: &[u8]) -> io::Result<()> {
+        let digest = HEXLOWER.encode(&Sha256::digest(content));
+        let file = self.folder.join(path);
+        let is_known = self.before.files.get(path) == Some(&digest);
+        // People may remove or edit files; reading is much faster than writing.
+        let is_there = is_known && fs::read(&file).is_ok_and(|found| found == content);
+        if is_there {
+            self.changes.unchanged += 1;
+        } else {
+            if let Some(folder) = file.parent() {
+                fs::create_dir_all(folder)?;
+            }
+            urldb_files::write_atomically(&file, content)?;
+            self.changes.written += 1;
+        }
+        self.now.files.insert(path.to_owned(), digest);
+        Ok(())
+    }
+
+    /// Removes the files that earlier builds wrote and this one did not, and writes the manifest.
+    pub(crate) fn finish(mut self) -> io::Result<SiteChanges> {
+        for path in self.before.files.keys() {
+            if self.now.files.contains_key(path) || !is_inside(path) {
+                continue;
+            }
+            match fs::remove_file(self.folder.join(path)) {
+                Ok(()) => self.changes.removed += 1,
+                Err(error) if error.kind() == io::ErrorKind::NotFound => {}
+                Err(error) => return Err(error),
+            }
+        }
+        let mut text = serde_json::to_string_pretty(&self.now)?;
+        text.push('\n');
+        let path = self.folder.join(MANIFEST);
+        if fs::read(&path).is_ok_and(|known| known == text.as_bytes()) {
+            return Ok(self.changes);
+        }
+        urldb_files::write_atomically(&path, text.as_bytes())?;
+        Ok(self.changes)
+    }
+}
+
+/// A manifest that cannot be read names no file: nothing is removed, and everything is written again.
+fn read_manifest(path: &Path) -> io::Result<Manifest> {
+    match fs::metadata(path) {
+        Err(error) if error.kind() == io::ErrorKind::NotFound => return Ok(Manifest::default()),
+        Ok(metadata) if metadata.is_file() && metadata.len() <= LARGEST_MANIFEST => {}
+        Ok(_) => return Ok(Manifest::default()),
+        Err(error) => return Err(error),
+    }
+    let bytes = urldb_files::read(path)?;
+    Ok(serde_json::from_slice(&bytes).unwrap_or_default())
+}
+
+/// Whether a path of a manifest, which anybody may have edited, stays in the folder.
+fn is_inside(path: &str) -> bool {
+    let path = Path::new(path);
+    let mut parts = path.components();
+    parts.all(|part| matches!(part, Component::Normal(_))) && path != Path::new("")
+}
+
+#[cfg(test)]
+mod tests {
+    use super::*;
+
+    fn build(folder: &Path, files: &[(&str, &str)]) -> SiteChanges {
+        let mut site = SiteFolder::open(folder).unwrap();
+        for (path, content) in files {
+            site.write(path, content.as_bytes()).unwrap();
+        }
+        site.finish().unwrap()
+    }
+
+    #[test]
+    fn only_files_of_the_manifest_are_removed_and_only_changes_are_written() {
+        let top = tempfile::tempdir().unwrap();
+        let folder = top.path().join("site");
+        let first = build(
+            &folder,
+            &[
+                ("index.html", "1"),
+                ("hosts/a.html", "a"),
+                ("hosts/b.html", "b"),
+            ],
+        );
+        assert_eq!((first.written, first.unchanged, first.removed), (3, 0, 0));
+        fs::write(folder.join("CNAME"), "sky.example.org").unwrap();
+        fs::write(top.path().join("secret"), "x").unwrap();
+        let second = build(&folder, &[("index.html", "2"), ("hosts/a.html", "a")]);
+        assert_eq!(
+            (second.written, second.unchanged, second.removed),
+            (1, 1, 1)
+        );
+        assert!(folder.join("CNAME").exists());
+        assert!(!folder.join("hosts/b.html").exists());
+
+        // A file that somebody has edited or removed comes back.
+        fs::write(folder.join("index.html"), "edited").unwrap();
+        fs::remove_file(folder.join("hosts/a.html")).unwrap();
+        let third = build(&folder, &[("index.html", "2"), ("hosts/a.html", "a")]);
+        assert_eq!((third.written, third.unchanged, third.removed), (2, 0, 0));
+
+        // A hostile or damaged manifest removes nothing outside.
+        let hostile = r#"{"files": {"../secret": "", "/etc/passwd": "", "CNAME/..": "", "": ""}}"#;
+        fs::write(folder.join(MANIFEST), hostile).unwrap();
+        let fourth = build(&folder, &[("index.html", "2")]);
+        assert_eq!(fourth.removed, 0);
+        assert!(top.path().join("secret").exists());
+        fs::write(folder.join(MANIFEST), "{").unwrap();
+        assert_eq!(build(&folder, &[]).removed, 0);
+    }
+}

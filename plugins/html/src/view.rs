@@ -1,0 +1,903 @@
+//! What the templates of the site get: texts, numbers and links. No date is relative to the clock, so
+//! that a page changes only when its content does.
+
+use jiff::Timestamp;
+use serde::Serialize;
+use urldb_protocol::{
+    Finding, HostOverview, IncidentOverview, Overview, Phase, Standing, State, UrlOverview,
+};
+use urldb_render::numbers::number;
+use urldb_render::{
+    Mark, PromiseCounts, SiteHeadline, Titles, command_line, day_in_words, moment_in_words,
+    one_line, project_file_link, short_day, status_text,
+};
+
+use crate::strip::{good_days, strip, year};
+
+/// Days of a strip.
+const STRIP_DAYS: usize = 90;
+
+/// Most incidents on the overview.
+const MOST_INCIDENTS: usize = 12;
+
+/// Most URLs on the page of an incident.
+const MOST_URLS: usize = 100;
+
+/// Most hosts as promised on the overview.
+const MOST_HOSTS: usize = 1_000;
+
+/// What each page has.
+#[derive(Debug, Serialize)]
+pub(crate) struct Frame {
+    /// The title, for the browser.
+    pub(crate) title: String,
+    /// The relative address of the top folder: empty, or `../`.
+    pub(crate) root: &'static str,
+    /// Name of the icon: `kept`, `broken` or `none`.
+    pub(crate) icon: &'static str,
+    /// Class of the mark: `k`, `b` or `o`.
+    pub(crate) mark: &'static str,
+    /// The start of the last run; absent where the page does not depend on it.
+    pub(crate) run: Option<String>,
+    pub(crate) stale_after: u64,
+    pub(crate) project: String,
+    pub(crate) repository: Option<String>,
+    /// The section of the site that the page belongs to: `overview` or `incidents`.
+    pub(crate) section: &'static str,
+    pub(crate) version: String,
+}
+
+/// A point in time: for programs, and in words.
+#[derive(Debug, Serialize)]
+pub(crate) struct Time {
+    iso: String,
+    words: String,
+}
+
+impl Time {
+    fn moment(time: Timestamp) -> Self {
+        Self {
+            iso: time.strftime("%Y-%m-%dT%H:%M:%SZ").to_string(),
+            words: moment_in_words(time),
+        }
+    }
+
+    fn day(time: Timestamp) -> Self {
+        Self {
+            iso: time.strftime("%Y-%m-%d").to_string(),
+            words: day_in_words(time),
+        }
+    }
+}
+
+/// A name with a number.
+#[derive(Debug, Serialize)]
+pub(crate) struct Figure {
+    name: &'static str,
+    value: String,
+    rest: String,
+}
+
+impl Figure {
+    fn new(name: &'static str, value: impl Into<String>, rest: impl Into<String>) -> Self {
+        Self {
+            name,
+            value: value.into(),
+            rest: rest.into(),
+        }
+    }
+}
+
+/// The overview.
+#[derive(Debug, Serialize)]
+pub(crate) struct OverviewPage {
+    pub(crate) frame: Frame,
+    headline: String,
+    past: String,
+    as_of: Option<Time>,
+    is_empty: bool,
+    figures: Vec<Figure>,
+    incidents: Vec<IncidentRow>,
+    more_incidents: u64,
+    warnings: Vec<WarningRow>,
+    mistakes: Vec<MistakeRow>,
+    hosts: Vec<HostRow>,
+    more_hosts: u64,
+    sums: HostSums,
+    first_day: String,
+    last_day: String,
+    good_days: usize,
+    days_without_run: usize,
+    known_days: usize,
+    year: String,
+    closed: Vec<IncidentRow>,
+    ages: [String; 5],
+    files: String,
+    coverage: Vec<Figure>,
+}
+
+/// An incident in a list.
+#[derive(Debug, Serialize)]
+pub(crate) struct IncidentRow {
+    id: String,
+    title: String,
+    detail: String,
+    urls: String,
+    noun: &'static str,
+    since: Time,
+    closed: Option<Time>,
+    class: &'static str,
+}
+
+#[derive(Debug, Serialize)]
+struct WarningRow {
+    page: String,
+    title: String,
+    detail: String,
+}
+
+#[derive(Debug, Serialize)]
+struct MistakeRow {
+    place: String,
+    link: Option<String>,
+    message: String,
+}
+
+/// A host in the table of the overview.
+#[derive(Debug, Serialize)]
+struct HostRow {
+    class: &'static str,
+    name: String,
+    page: String,
+    state: &'static str,
+    note: String,
+    urls: String,
+    kept: String,
+    files: String,
+    verified: String,
+    is_low: bool,
+    is_less_verified: bool,
+    strip: String,
+}
+
+#[derive(Debug, Serialize)]
+struct HostSums {
+    hosts: String,
+    urls: String,
+    kept: String,
+    files: String,
+    verified: String,
+}
+
+/// A page of the URLs of one host.
+#[derive(Debug, Serialize)]
+pub(crate) struct HostPage {
+    pub(crate) frame: Frame,
+    host: String,
+    headline: String,
+    past: String,
+    checked: Option<Time>,
+    all_checked: Option<Time>,
+    figures: Vec<Figure>,
+    incidents: Vec<IncidentRow>,
+    strip: String,
+    urls: Vec<UrlRow>,
+    total: String,
+    pages: Vec<PageLink>,
+    file: String,
+    file_link: Option<String>,
+}
+
+#[derive(Debug, Serialize)]
+struct PageLink {
+    number: usize,
+    page: String,
+    is_current: bool,
+}
+
+/// A row of the table of URLs.
+#[derive(Debug, Serialize)]
+struct UrlRow {
+    class: &'static str,
+    folder: String,
+    name: String,
+    state: String,
+    since: String,
+    bytes: String,
+    sha256: String,
+    verified: String,
+    changed: String,
+    incident: Option<String>,
+}
+
+/// The page of one incident.
+#[derive(Debug, Serialize)]
+pub(crate) struct IncidentPage {
+    pub(crate) frame: Frame,
+    host: String,
+    host_page: String,
+    title: String,
+    is_open: bool,
+    since: Time,
+    closed: Option<Time>,
+    settled: bool,
+    figures: Vec<Figure>,
+    detail: String,
+    face: Vec<FaceRow>,
+    difference: Vec<String>,
+    difference_note: String,
+    steps: Vec<StepRow>,
+    urls: Vec<AffectedRow>,
+    more_urls: u64,
+    commands: Vec<CommandRow>,
+}
+
+/// Promised and observed side by side.
+#[derive(Debug, Serialize)]
+struct FaceRow {
+    name: &'static str,
+    promised: String,
+    observed: String,
+    differs: bool,
+    is_digest: bool,
+}
+
+#[derive(Debug, Serialize)]
+struct StepRow {
+    at: Time,
+    text: String,
+}
+
+#[derive(Debug, Serialize)]
+struct AffectedRow {
+    url: String,
+    place: String,
+    link: Option<String>,
+}
+
+#[derive(Debug, Serialize)]
+struct CommandRow {
+    purpose: &'static str,
+    line: String,
+}
+
+/// The list of all incidents.
+#[derive(Debug, Serialize)]
+pub(crate) struct IncidentsPage {
+    pub(crate) frame: Frame,
+    headline: String,
+    as_of: Option<Time>,
+    year: String,
+    incidents: Vec<IncidentRow>,
+}
+
+/// The file name of the page of a host, without folder; `page` counts from 1.
+pub(crate) fn host_page(host: &str, page: usize) -> String {
+    // A host has no tilde.
+    let is_plain =
+        |byte: u8| byte.is_ascii_lowercase() || byte.is_ascii_digit() || b"-._".contains(&byte);
+    let is_name = host.len() <= 200 && !host.starts_with('.') && host.bytes().all(is_plain);
+    let name = if is_name && !host.is_empty() {
+        host.to_owned()
+    } else {
+        use sha2::{Digest, Sha256};
+        format!(
+            "~{}",
+            &data_encoding::HEXLOWER.encode(&Sha256::digest(host))[..16]
+        )
+    };
+    match page {
+        1 => format!("{name}.html"),
+        page => format!("{name}~{page}.html"),
+    }
+}
+
+/// The site of one overview.
+pub(crate) struct Views<'a> {
+    overview: &'a Overview,
+    titles: Titles,
+}
+
+impl<'a> Views<'a> {
+    pub(crate) fn new(overview: &'a Overview) -> Self {
+        Self {
+            titles: Titles::new(overview),
+            overview,
+        }
+    }
+
+    fn frame(&self, title: &str, mark: Mark, root: &'static str, section: &'static str) -> Frame {
+        let overview = self.overview;
+        let (icon, mark) = match mark {
+            Mark::Kept => ("kept", "k"),
+            Mark::Broken => ("broken", "b"),
+            Mark::Unknown => ("none", "o"),
+        };
+        Frame {
+            title: one_line(&format!("{title} – {}", overview.project.name)),
+            root,
+            icon,
+            mark,
+            run: overview
+                .last_run
+                .as_ref()
+                .map(|run| Time::moment(run.at).iso),
+            stale_after: overview.stale_after,
+            project: one_line(&overview.project.name),
+            repository: overview.project.url.clone().filter(|url| is_web(url)),
+            section,
+            version: overview.version.clone(),
+        }
+    }
+
+    fn file_link(&self, file: &str, line: Option<usize>) -> Option<String> {
+        project_file_link(&self.overview.project, file, line)
+    }
+
+    pub(crate) fn overview_page(&self) -> OverviewPage {
+        let overview = self.overview;
+        let SiteHeadline { mark, now, past } = PromiseCounts::of(overview).headline();
+        let files = &overview.files;
+        let kept: u64 = overview.hosts.iter().map(|host| host.kept).sum();
+        let (good, without_run) = good_days(&overview.days);
+        let known = overview.days.iter().filter(|day| day.promised > 0).count();
+        let of = |all: u64, noun: &str| format!("of {} {noun}", number(all));
+        let figures = vec![
+            Figure::new("Kept", number(kept), of(overview.totals.urls, "promises")),
+            Figure::new(
+                "Verified byte for byte",
+                number(files.verified),
+                of(files.all, "files, within 7 days"),
+            ),
+            Figure::new(
+                "In the archive",
+                number(files.archived),
+                of(files.all, "files"),
+            ),
+            Figure::new(
+                "Days without incident",
+                good.to_string(),
+                format!("of the last {known}"),
+            ),
+        ];
+        let mut hosts: Vec<&HostOverview> = overview.hosts.iter().collect();
+        hosts.sort_by_key(|host| (host.affected == 0, host.host.clone()));
+        let affected = hosts.iter().filter(|host| host.affected > 0).count();
+        let shown = hosts.len().min(MOST_HOSTS.max(affected));
+        let days = self.strip_days(overview.hosts.first());
+        OverviewPage {
+            frame: self.frame(now.trim_end_matches('.'), mark, "", "overview"),
+            headline: now,
+            past,
+            as_of: overview.last_run.as_ref().map(|run| Time::moment(run.at)),
+            is_empty: overview.totals.urls == 0,
+            figures,
+            incidents: overview
+                .open
+                .iter()
+                .take(MOST_INCIDENTS)
+                .map(|it| self.row(it))
+                .collect(),
+            more_incidents: overview.open.len().saturating_sub(MOST_INCIDENTS) as u64,
+            warnings: overview.warnings.iter().map(warning).collect(),
+            mistakes: overview
+                .mistakes
+                .iter()
+                .map(|mistake| MistakeRow {
+                    place: one_line(&format!("{}, line {}", mistake.file, mistake.line)),
+                    link: self.file_link(&mistake.file, Some(mistake.line)),
+                    message: one_line(&mistake.message),
+                })
+                .collect(),
+            hosts: hosts[..shown]
+                .iter()
+                .map(|host| self.host_row(host))
+                .collect(),
+            more_hosts: (hosts.len() - shown) as u64,
+            sums: HostSums {
+                hosts: number(hosts.len() as u64),
+                urls: number(overview.totals.urls),
+                kept: number(kept),
+                files: number(files.all),
+                verified: number(files.verified),
+            },
+            first_day: days.0,
+            last_day: days.1,
+            good_days: good,
+            days_without_run: without_run,
+            known_days: known,
+            year: year(&overview.days),
+            closed: overview
+                .closed
+                .iter()
+                .take(MOST_INCIDENTS)
+                .map(|it| self.row(it))
+                .collect(),
+            ages: files.ages.map(number),
+            files: number(files.all),
+            coverage: self.coverage(),
+        }
+    }
+
+    /// The first and the last day of a strip.
+    fn strip_days(&self, host: Option<&HostOverview>) -> (String, String) {
+        let days = host.map_or(&[][..], |host| last_days(&host.days));
+        let name = |day: Option<&urldb_protocol::Day>| {
+            day.map_or_else(String::new, |day| short_day(day.date, self.overview.now))
+        };
+        (name(days.first()), name(days.last()))
+    }
+
+    fn coverage(&self) -> Vec<Figure> {
+        let overview = self.overview;
+        let mut coverage = vec![];
+        if let Some(run) = &overview.last_complete {
+            let rest = format!(
+                "{} URLs were due, {} as promised",
+                number(run.due),
+                number(run.ok)
+            );
+            coverage.push(Figure::new(
+                "Last run over everything",
+                moment_in_words(run.at),
+                rest,
+            ));
+        }
+        for run in &overview.since_complete {
+            let what = run.selection.clone().unwrap_or_default();
+            let rest = format!(
+                "{what}: {} URLs were due, {} as promised",
+                number(run.due),
+                number(run.ok)
+            );
+            coverage.push(Figure::new("Since then", moment_in_words(run.at), rest));
+        }
+        let runs = &overview.runs;
+        let mut rest = format!("in the last 30 days, {} in the last 365", number(runs.year));
+        if let Some((from, to)) = runs.longest_gap {
+            let (from, to) = (short_day(from, overview.now), short_day(to, overview.now));
+            rest = format!("{rest}; the longest gap was from {from} to {to}");
+        }
+        coverage.push(Figure::new("Runs", number(runs.month), rest));
+        if overview.deprecated > 0 {
+            let rest = "deprecated records, which are not checked";
+            coverage.push(Figure::new("Set aside", number(overview.deprecated), rest));
+        }
+        coverage
+    }
+
+    fn row(&self, it: &IncidentOverview) -> IncidentRow {
+        let incident = &it.incident;
+        let urls = incident.urls.len() as u64;
+        IncidentRow {
+            id: incident.id.clone(),
+            title: self.titles.of(it).plain(),
+            detail: one_line(&incident.evidence.detail),
+            urls: number(urls),
+            noun: if urls == 1 { "URL" } else { "URLs" },
+            since: Time::day(incident.since),
+            closed: incident.closed.map(Time::day),
+            class: if incident.closed.is_some() { "k" } else { "b" },
+        }
+    }
+
+    fn host_row(&self, host: &HostOverview) -> HostRow {
+        let warning = self
+            .overview
+            .warnings
+            .iter()
+            .find(|finding| finding.file == host.file);
+        let open = self.overview.open.iter();
+        let incident = open
+            .clone()
+            .find(|it| host.incidents.contains(&it.incident.id));
+        let (class, state) = match (host.affected, warning) {
+            (1.., _) => ("b", "broken"),
+            (0, Some(_)) => ("w", "kept, with a warning"),
+            (0, None) if host.unknown == host.urls && host.urls > 0 => ("o", "not known"),
+            (0, None) => ("k", "kept"),
+        };
+        let note = match (incident, warning) {
+            (Some(it), _) => format!(
+                "since {}",
+                short_day(date(it.incident.since), self.overview.now)
+            ),
+            (None, Some(finding)) => one_line(&finding.message),
+            (None, None) => String::new(),
+        };
+        let last = self.overview.last_run.as_ref().map(|run| run.at);
+        let note = match (note.as_str(), host.checked) {
+            ("", Some(checked)) if Some(checked) != last => {
+                format!("checked on {}", short_day(date(checked), self.overview.now))
+            }
+            _ => note,
+        };
+        let or_dash = |count: u64| match host.files.all {
+            0 => "–".to_owned(),
+            _ => number(count),
+        };
+        HostRow {
+            class,
+            name: one_line(&host.host),
+            page: host_page(&host.host, 1),
+            state,
+            note,
+            urls: number(host.urls),
+            kept: number(host.kept),
+            files: or_dash(host.files.all),
+            verified: or_dash(host.files.verified),
+            is_low: host.kept < host.urls,
+            is_less_verified: host.files.verified < host.files.all,
+            strip: strip(last_days(&host.days)),
+        }
+    }
+
+    /// One page of a host: `urls` are its rows, `page` counts from 1.
+    pub(crate) fn host_page(
+        &self,
+        host: &HostOverview,
+        urls: &[UrlOverview],
+        (page, pages): (usize, usize),
+    ) -> HostPage {
+        let SiteHeadline { mark, now, past } = PromiseCounts::of_host(host).headline();
+        let of = |all: u64, noun: &str| format!("of {} {noun}", number(all));
+        let days = last_days(&host.days);
+        let good = days.iter().filter(|day| {
+            matches!(
+                day.level,
+                urldb_protocol::DayLevel::Kept | urldb_protocol::DayLevel::Doubt
+            )
+        });
+        let figures = vec![
+            Figure::new("Kept", number(host.kept), of(host.urls, "promises")),
+            Figure::new(
+                "Verified byte for byte",
+                number(host.files.verified),
+                of(host.files.all, "files, within 7 days"),
+            ),
+            Figure::new(
+                "In the archive",
+                number(host.files.archived),
+                of(host.files.all, "files"),
+            ),
+            Figure::new(
+                "Days without incident",
+                good.count().to_string(),
+                format!("of the last {}", days.len()),
+            ),
+        ];
+        let open = self.overview.open.iter();
+        let open = open.filter(|it| host.incidents.contains(&it.incident.id));
+        let title = format!("{}: {}", host.host, now.trim_end_matches('.'));
+        let mut frame = self.frame(&title, mark, "../", "overview");
+        // A run that does not check the host leaves its page as it is.
+        frame.run = host.checked.map(|checked| Time::moment(checked).iso);
+        HostPage {
+            frame,
+            host: one_line(&host.host),
+            headline: now,
+            past,
+            checked: host.checked.map(Time::moment),
+            all_checked: host
+                .all_checked
+                .filter(|all| Some(*all) != host.checked)
+                .map(Time::moment),
+            figures,
+            incidents: open.map(|it| self.row(it)).collect(),
+            strip: strip(days),
+            urls: urls.iter().map(url_row).collect(),
+            total: number(host.urls),
+            pages: (1..=pages)
+                .map(|number| PageLink {
+                    number,
+                    page: host_page(&host.host, number),
+                    is_current: number == page,
+                })
+                .collect(),
+            file_link: self.file_link(&host.file, None),
+            file: one_line(&host.file),
+        }
+    }
+
+    pub(crate) fn incidents_page(&self) -> IncidentsPage {
+        let overview = self.overview;
+        let (open, closed) = (overview.open.len() as u64, overview.closed.len() as u64);
+        let is = if open == 1 {
+            "incident is"
+        } else {
+            "incidents are"
+        };
+        let headline = format!("{} {is} open, {} closed.", number(open), number(closed));
+        let mark = if open > 0 { Mark::Broken } else { Mark::Kept };
+        IncidentsPage {
+            frame: self.frame("Incidents", mark, "../", "incidents"),
+            headline,
+            as_of: overview.last_run.as_ref().map(|run| Time::moment(run.at)),
+            year: year(&overview.days),
+            incidents: overview
+                .open
+                .iter()
+                .chain(&overview.closed)
+                .map(|it| self.row(it))
+                .collect(),
+        }
+    }
+
+    pub(crate) fn incident_page(&self, it: &IncidentOverview) -> IncidentPage {
+        let incident = &it.incident;
+        let is_open = incident.closed.is_none();
+        let title = self.titles.of(it).plain();
+        let mark = if is_open { Mark::Broken } else { Mark::Kept };
+        let urls = incident.urls.len() as u64;
+        let evidence = &incident.evidence;
+        let mut figures = vec![Figure::new(
+            "Affected",
+            number(urls),
+            format!("of {} URLs", number(incident.host_urls.max(urls))),
+        )];
+        if evidence.requests > 0 {
+            let rest = format!("of {} requests agree", evidence.requests);
+            figures.push(Figure::new("Seen", evidence.agreeing.to_string(), rest));
+        }
+        let length = |length: Option<u64>| length.map(number);
+        if let Some(promised) = length(evidence.promised.length) {
+            figures.push(Figure::new("Promised", promised, "bytes"));
+        }
+        if let Some(observed) = length(evidence.observed.length) {
+            figures.push(Figure::new("Observed", observed, "bytes"));
+        }
+        let difference = evidence.text.as_ref();
+        let first = evidence.first_difference;
+        let mut frame = self.frame(&title, mark, "../", "incidents");
+        // The page of a closed incident does not change with each run.
+        frame.run = None;
+        let command = |purpose, words: &[&str]| {
+            let line = command_line(words)?;
+            Some(CommandRow { purpose, line })
+        };
+        let url = evidence.url.as_str();
+        let mut commands = vec![];
+        if !url.is_empty() {
+            commands.extend(command("See the answer", &["curl", "-sSIL", url]));
+            if evidence.promised.sha256.is_some() {
+                commands.extend(command(
+                    "Take the promised bytes out of the archive",
+                    &["urldb", "archive", "get", url],
+                ));
+            }
+            commands.extend(command("Check it again", &["urldb", "check", url]));
+            if incident.state == State::Changed && incident.redirect.is_none() {
+                commands.extend(command(
+                    "Make the new bytes the promise, if they are meant",
+                    &["urldb", "accept", url],
+                ));
+            }
+        }
+        IncidentPage {
+            frame,
+            host: one_line(&it.domain),
+            host_page: host_page(&it.domain, 1),
+            title,
+            is_open,
+            since: Time::moment(incident.since),
+            closed: incident.closed.map(Time::moment),
+            settled: incident.closed_because
+                == Some(urldb_protocol::ClosedBecause::PromisesChanged),
+            figures,
+            detail: one_line(&evidence.detail),
+            face: face(it),
+            difference: difference.map_or_else(Vec::new, |text| one_liners(&text.lines)),
+            difference_note: first.map_or_else(String::new, |first| {
+                format!(
+                    "The first difference is at byte {}, counted from 0.",
+                    number(first)
+                )
+            }),
+            steps: steps(it),
+            urls: incident
+                .urls
+                .iter()
+                .take(MOST_URLS)
+                .map(|url| AffectedRow {
+                    url: one_line(&url.url),
+                    place: one_line(&format!("{}, line {}", url.file, url.line)),
+                    link: self.file_link(&url.file, Some(url.line)),
+                })
+                .collect(),
+            more_urls: incident.urls.len().saturating_sub(MOST_URLS) as u64,
+            commands,
+        }
+    }
+
+    /// The title of an incident.
+    pub(crate) fn title(&self, it: &IncidentOverview) -> String {
+        self.titles.of(it).plain()
+    }
+}
+
+/// Promised and observed side by side; empty if nothing was observed.
+fn face(it: &IncidentOverview) -> Vec<FaceRow> {
+    let evidence = &it.incident.evidence;
+    let (promised, observed) = (&evidence.promised, &evidence.observed);
+    let text = |text: Option<&String>| text.map_or_else(String::new, |text| one_line(text));
+    let bytes = |length: Option<u64>| {
+        length.map_or_else(String::new, |length| format!("{} bytes", number(length)))
+    };
+    let status = |status: Option<u16>| status.map_or_else(String::new, status_text);
+    let rows = [
+        (
+            "Length",
+            bytes(promised.length),
+            bytes(observed.length),
+            false,
+        ),
+        (
+            "SHA-256",
+            text(promised.sha256.as_ref()),
+            text(observed.sha256.as_ref()),
+            true,
+        ),
+        (
+            "Type",
+            text(promised.content_type.as_ref()),
+            text(observed.content_type.as_ref()),
+            false,
+        ),
+        (
+            "Status",
+            status(promised.status),
+            status(observed.status),
+            false,
+        ),
+        (
+            "Redirect",
+            text(promised.redirects_to.as_ref()),
+            text(observed.redirect.as_ref()),
+            false,
+        ),
+        (
+            "Last-Modified",
+            String::new(),
+            text(evidence.last_modified.as_ref()),
+            false,
+        ),
+        (
+            "Server",
+            String::new(),
+            text(observed.address.as_ref()),
+            false,
+        ),
+    ];
+    rows.into_iter()
+        .filter(|(_, promised, observed, _)| !promised.is_empty() || !observed.is_empty())
+        .map(|(name, promised, observed, is_digest)| FaceRow {
+            name,
+            differs: !promised.is_empty() && !observed.is_empty() && promised != observed,
+            is_digest,
+            promised,
+            observed,
+        })
+        .collect()
+}
+
+/// Lines of a difference, without control characters.
+fn one_liners(lines: &[String]) -> Vec<String> {
+    lines.iter().map(|line| one_line(line)).collect()
+}
+
+/// What happened to an incident, oldest first.
+fn steps(it: &IncidentOverview) -> Vec<StepRow> {
+    let incident = &it.incident;
+    let mut steps = vec![];
+    if let Some(last_good) = incident.last_good {
+        steps.push((
+            last_good,
+            "A run saw the URL as promised for the last time.".to_owned(),
+        ));
+    }
+    let opened = incident.opened.unwrap_or(incident.since);
+    if opened.duration_since(incident.since).as_secs() >= 60 {
+        steps.push((
+            incident.since,
+            "A run saw the cause first; not confirmed yet.".to_owned(),
+        ));
+    }
+    for step in &it.steps {
+        let urls = match step.urls {
+            1 => "1 URL".to_owned(),
+            urls => format!("{} URLs", number(urls)),
+        };
+        let text = match step.phase {
+            Phase::Opened => format!("The incident opened, with {urls}."),
+            Phase::Grown => format!("The incident grew to {urls}."),
+            Phase::Shrunk => format!("Some URLs recovered; {urls} stayed affected."),
+            Phase::Closed => "The incident closed.".to_owned(),
+            _ => continue,
+        };
+        steps.push((step.at, text));
+    }
+    if it.steps.is_empty() {
+        steps.push((opened, "The incident opened.".to_owned()));
+        steps.extend(
+            incident
+                .closed
+                .map(|closed| (closed, "The incident closed.".to_owned())),
+        );
+    }
+    let row = |(at, text)| StepRow {
+        at: Time::moment(at),
+        text,
+    };
+    steps.into_iter().map(row).collect()
+}
+
+fn url_row(url: &UrlOverview) -> UrlRow {
+    let (class, state) = match (url.standing, url.state) {
+        (Standing::Affected, Some(State::Ok) | None) => ("b", "not tried".to_owned()),
+        (Standing::Affected, Some(state)) => ("b", state.to_string()),
+        (Standing::Unconfirmed, _) => ("w", "in doubt".to_owned()),
+        (Standing::Unknown, None) => ("o", "not checked".to_owned()),
+        (Standing::Unknown, Some(state)) => ("o", state.to_string()),
+        (Standing::Kept, _) => ("k", "kept".to_owned()),
+    };
+    let split = url.path.rfind('/').filter(|_| url.request.is_none());
+    let (folder, name) = url.path.split_at(split.map_or(0, |at| at + 1));
+    let (folder, name) = match (folder, name) {
+        ("/", "") => (String::new(), "/".to_owned()),
+        (folder, name) => (one_line(folder), one_line(name)),
+    };
+    let name = match &url.request {
+        Some(_) => format!("{name} (another request than GET)"),
+        None => name,
+    };
+    let day = |time: Option<Timestamp>| {
+        time.map_or_else(String::new, |time| time.strftime("%Y-%m-%d").to_string())
+    };
+    UrlRow {
+        class,
+        folder,
+        name,
+        state,
+        since: day(url.since),
+        bytes: url.promised.length.map_or_else(String::new, number),
+        sha256: url.promised.sha256.clone().unwrap_or_default(),
+        verified: day(url.verified),
+        changed: day(url.known_since),
+        incident: url.incident.clone(),
+    }
+}
+
+fn warning(finding: &Finding) -> WarningRow {
+    let host = std::path::Path::new(&finding.file);
+    let host = host
+        .file_stem()
+        .unwrap_or_default()
+        .to_string_lossy()
+        .into_owned();
+    let title = match finding.code.as_str() {
+        "intermittent" => format!("{host}: one URL is intermittent"),
+        "certificate-expires-soon" => format!("{host}: the certificate expires soon"),
+        code => format!("{host}: {code}"),
+    };
+    let detail = match finding.code.as_str() {
+        "intermittent" => one_line(&format!("{} {}", finding.url, finding.message)),
+        _ => one_line(&finding.message),
+    };
+    WarningRow {
+        page: host_page(&host, 1),
+        title: one_line(&title),
+        detail,
+    }
+}
+
+fn last_days(days: &[urldb_protocol::Day]) -> &[urldb_protocol::Day] {
+    &days[days.len().saturating_sub(STRIP_DAYS)..]
+}
+
+fn date(time: Timestamp) -> jiff::civil::Date {
+    time.to_zoned(jiff::tz::TimeZone::UTC).date()
+}
+
+fn is_web(url: &str) -> bool {
+    url.starts_with("https://") || url.starts_with("http://")
+}
