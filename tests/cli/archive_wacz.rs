@@ -1,6 +1,6 @@
 //! Captures as a file for players in a browser.
 
-use std::collections::{BTreeMap, BTreeSet};
+use std::collections::{BTreeMap, BTreeSet, HashMap};
 use std::fs;
 use std::io::{Cursor, Read};
 
@@ -8,6 +8,8 @@ use flate2::read::{GzDecoder, MultiGzDecoder};
 use insta::assert_snapshot;
 use proptest::prelude::*;
 use serde_json::Value;
+use urldb::archive::wacz::{PackageDescription, WaczExport, WaczSelection};
+use urldb::archive::{ArchiveFiles, Catalogue};
 use urldb_warc::{CdxjLine, Extent, Reader};
 
 use crate::sandbox::Sandbox;
@@ -335,6 +337,49 @@ fn export_replaces_no_file() {
 }
 
 #[test]
+fn equal_archives_give_equal_packages() {
+    let sandbox = archive();
+    let config = urldb::config::discover(&sandbox.root).unwrap();
+    let about = PackageDescription {
+        title: "Mirrors".to_owned(),
+        description: None,
+        created: "2026-11-20T06:00:00Z".parse().unwrap(),
+    };
+    let titles = HashMap::from([("test,example)/".to_owned(), "A page".to_owned())]);
+    let write = || {
+        let catalogue = Catalogue::open(ArchiveFiles::open(&config).unwrap()).unwrap();
+        let mut warn = |warning| panic!("{warning}");
+        let export = WaczExport::prepare(&catalogue, &WaczSelection::Everything, &mut warn);
+        export.unwrap().write(&about, &titles, vec![]).unwrap().0
+    };
+    assert_eq!(write(), write());
+}
+
+#[test]
+fn an_index_with_other_keys_loses_only_their_lines() {
+    let sandbox = archive();
+    let mut lines = vec![];
+    for name in ["first.warc.gz", "Second.warc.gz"] {
+        let file = sandbox.path(&format!("archive/{name}"));
+        let found = urldb_warc::index_lines_of(&file, &urldb_canon::surt).unwrap();
+        lines.extend(found.iter().map(|line| line.render().unwrap() + "\n"));
+    }
+    lines.sort_unstable();
+    let index = lines.concat();
+    let foreign = index.replace("test,example)/gone ", "test,example)/gön ");
+    assert_ne!(foreign, index);
+    // The plain index of another program, in place of ours.
+    let _ = fs::remove_dir_all(sandbox.path("archive/index"));
+    sandbox.write("archive/index.cdxj", foreign);
+    sandbox
+        .urldb(&["archive", "export", "--wacz", "all.wacz"])
+        .code(1)
+        .says(&["exported 5 captures"])
+        .complains(&["warning: 1 capture of the index cannot be exported"]);
+    assert_eq!(Package::in_sandbox(&sandbox, "all.wacz").lines().len(), 5);
+}
+
+#[test]
 fn a_package_goes_to_standard_output() {
     let sandbox = archive();
     let mut command = sandbox.urldb_command(&["archive", "export", "--wacz", "-"]);
@@ -471,14 +516,13 @@ proptest! {
             let shelf = &mut shelves[usize::from(in_second)];
             has_chosen |= url == chosen;
             let url = &urls[usize::from(url)];
-            match of.and_then(|of| originals.get(of)) {
-                Some(original) => shelf.revisit(&date, url, original),
-                None => {
-                    let body = format!("body {body}");
-                    let original = shelf.capture(&date, &text(url, &body));
-                    shelf.request(&date, url, &original);
-                    originals.push(original);
-                }
+            if let Some(original) = of.and_then(|of| originals.get(of)) {
+                shelf.revisit(&date, url, original);
+            } else {
+                let body = format!("body {body}");
+                let original = shelf.capture(&date, &text(url, &body));
+                shelf.request(&date, url, &original);
+                originals.push(original);
             }
         }
         for shelf in shelves {

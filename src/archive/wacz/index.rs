@@ -19,11 +19,12 @@ pub(super) struct SortedLines {
 }
 
 impl SortedLines {
-    /// Adds a line, which comes after the others by key and timestamp; `write` gets the lines whose
-    /// order is now known.
+    /// Adds a line with its text. The line comes after the others by key and timestamp; `write` gets the
+    /// lines whose order is now known.
     pub(super) fn add(
         &mut self,
         line: &CdxjLine,
+        text: String,
         write: &mut dyn FnMut(&[u8]) -> anyhow::Result<()>,
     ) -> anyhow::Result<()> {
         if line.key != self.key || line.timestamp != self.timestamp {
@@ -31,7 +32,7 @@ impl SortedLines {
             self.key.clone_from(&line.key);
             self.timestamp.clone_from(&line.timestamp);
         }
-        self.lines.push(line.render()?);
+        self.lines.push(text);
         Ok(())
     }
 
@@ -161,7 +162,7 @@ mod tests {
             };
             let mut sorted = SortedLines::default();
             for line in &lines {
-                sorted.add(line, &mut write).unwrap();
+                sorted.add(line, line.render().unwrap(), &mut write).unwrap();
             }
             sorted.finish(&mut write).unwrap();
             prop_assert_eq!(written.len(), lines.len());

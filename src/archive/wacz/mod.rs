@@ -147,8 +147,13 @@ impl<'a> WaczExport<'a> {
             };
             let mut index = ZipNumWriter::new(output, SpoolWriter(&mut idx), dialect)?;
             let mut sorted = SortedLines::default();
-            let mut last = String::new();
+            let (mut last, mut unusable) = (String::new(), 0);
             self.for_each_line(&mut contents.lost, &mut |line| {
+                // The index of another program may have keys that no index should have.
+                let Ok(text) = line.render() else {
+                    unusable += 1;
+                    return Ok(());
+                };
                 contents.captures += 1;
                 if line.key != last {
                     contents.urls += 1;
@@ -158,8 +163,9 @@ impl<'a> WaczExport<'a> {
                     contents.pages += 1;
                     pages.push(page.as_bytes())?;
                 }
-                sorted.add(&line, &mut |line| Ok(index.add(line)?))
+                sorted.add(&line, text, &mut |line| Ok(index.add(line)?))
             })?;
+            contents.lost += unusable;
             sorted.finish(&mut |line| Ok(index.add(line)?))?;
             index.finish()?;
             Ok(())

@@ -19,6 +19,9 @@ use crate::archive::hashing::HashingWriter;
 const PACKAGE: &str = "datapackage.json";
 const PACKAGE_DIGEST: &str = "datapackage-digest.json";
 
+/// A regular file that everybody may read.
+const FILE_MODE: u32 = 0o100_644;
+
 /// The version of the WACZ specification.
 const WACZ_VERSION: &str = "1.1.1";
 
@@ -74,12 +77,13 @@ struct DataPackage<'a> {
 
 /// The main page. Its key is `mainPageUrl` in the specification and `mainPageURL` in py-wacz.
 #[derive(Debug, Serialize)]
-#[serde(rename_all = "camelCase")]
 struct MainPageFields<'a> {
-    main_page_url: &'a str,
+    #[serde(rename = "mainPageUrl")]
+    url: &'a str,
     #[serde(rename = "mainPageURL")]
-    main_page_url_of_py_wacz: &'a str,
-    main_page_date: &'a str,
+    same_url: &'a str,
+    #[serde(rename = "mainPageDate")]
+    date: &'a str,
 }
 
 impl<W: Write> Package<W> {
@@ -116,9 +120,9 @@ impl<W: Write> Package<W> {
             software: concat!("urldb/", env!("CARGO_PKG_VERSION")),
             created: about.created.to_string(),
             main: main.map(|MainPage { url, date }| MainPageFields {
-                main_page_url: url,
-                main_page_url_of_py_wacz: url,
-                main_page_date: date,
+                url,
+                same_url: url,
+                date,
             }),
             resources: &self.resources,
         })?;
@@ -138,8 +142,11 @@ impl<W: Write> Package<W> {
         fill: impl FnOnce(&mut dyn Write) -> anyhow::Result<()>,
     ) -> anyhow::Result<Resource> {
         let place = || format!("cannot write {path} of the package");
-        let file = self.zip.new_file(path).last_modified(self.modified);
-        let (mut entry, config) = file.unix_permissions(0o644).start().with_context(place)?;
+        let member = self.zip.new_file(path).last_modified(self.modified);
+        let (mut entry, config) = member
+            .unix_permissions(FILE_MODE)
+            .start()
+            .with_context(place)?;
         let mut content = HashingWriter::new(config.wrap(&mut entry));
         fill(&mut content).with_context(place)?;
         let (bytes, sha256) = (content.length(), content.sha256());

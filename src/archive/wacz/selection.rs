@@ -99,7 +99,7 @@ impl SelectedCaptures {
         for line in lines {
             self.add(line);
             let needed = if is_original(&line) {
-                self.add_target(catalogue, line, targets)
+                add_target(catalogue, line, targets)
             } else {
                 self.add_original(catalogue, line, &digests)
             };
@@ -108,21 +108,6 @@ impl SelectedCaptures {
                 warn(format!("{url}: {}", explain(&error)));
             }
         }
-    }
-
-    fn add_target(
-        &mut self,
-        catalogue: &Catalogue,
-        line: &CdxjLine,
-        targets: &mut Vec<String>,
-    ) -> anyhow::Result<()> {
-        let capture = Capture {
-            status: line.status,
-            truncated: None,
-            line: line.clone(),
-        };
-        targets.extend(catalogue.target_of(&capture)?);
-        Ok(())
     }
 
     /// Adds the original of a revisit, unless it is one of the captures of the same URL, whose digests
@@ -177,4 +162,19 @@ impl SelectedCaptures {
         let offsets = self.offsets.get(&line.filename);
         offsets.is_some_and(|offsets| offsets.contains(&line.extent.offset))
     }
+}
+
+/// Adds the target of a redirect.
+fn add_target(
+    catalogue: &Catalogue,
+    line: &CdxjLine,
+    targets: &mut Vec<String>,
+) -> anyhow::Result<()> {
+    let capture = Capture {
+        status: line.status,
+        truncated: None,
+        line: line.clone(),
+    };
+    targets.extend(catalogue.target_of(&capture)?);
+    Ok(())
 }
