@@ -2,11 +2,14 @@
 #![cfg(unix)]
 
 use std::fs::{self, Permissions};
-use std::io::Write;
+use std::io::{ErrorKind, Write};
 use std::os::unix::fs::{PermissionsExt, symlink};
 use std::path::Path;
 
-use urldb_files::{PendingWrite, remove_stray_files, write_atomically, write_atomically_with};
+use urldb_files::{
+    PendingWrite, remove_stray_files, write_atomically, write_atomically_with,
+    write_new_atomically_with,
+};
 
 fn mode(path: &Path) -> u32 {
     fs::metadata(path).unwrap().permissions().mode() & 0o777
@@ -39,6 +42,26 @@ fn a_new_file_is_like_any_other() {
     write_atomically(&ours, b"x").unwrap();
     fs::write(&plain, b"x").unwrap();
     assert_eq!(mode(&ours), mode(&plain));
+}
+
+#[test]
+fn a_new_file_replaces_none() {
+    let directory = tempfile::tempdir().unwrap();
+    let (path, link) = (directory.path().join("new"), directory.path().join("link"));
+    let write = |path: &Path| write_new_atomically_with(path, |file| file.write_all(b"new"));
+    write(&path).unwrap();
+    assert_eq!(fs::read(&path).unwrap(), b"new");
+    // A link that leads nowhere is something too.
+    symlink("nowhere", &link).unwrap();
+    for taken in [&path, &link] {
+        assert_eq!(write(taken).unwrap_err().kind(), ErrorKind::AlreadyExists);
+    }
+    // So is a file that appears meanwhile.
+    let late = directory.path().join("late");
+    let error = write_new_atomically_with(&late, |_| fs::write(&late, b"first")).unwrap_err();
+    assert_eq!(error.kind(), ErrorKind::AlreadyExists);
+    assert_eq!(fs::read(&late).unwrap(), b"first");
+    assert_eq!(fs::read_dir(directory.path()).unwrap().count(), 3);
 }
 
 #[test]
