@@ -9,6 +9,7 @@ import random
 import shutil
 import sys
 import tempfile
+import zipfile
 import zlib
 from pathlib import Path
 
@@ -91,6 +92,15 @@ def archives(scratch, rng):
     return repos, promise
 
 
+def check_zip(path, file):
+    """Ends the script unless another program reads the WACZ file, whose sizes need 64 bits in its directory."""
+    with zipfile.ZipFile(path) as package:
+        member = package.getinfo(f"archive/{file.name}")
+        stored = member.compress_type == zipfile.ZIP_STORED and member.file_size == file.stat().st_size
+        if not stored or package.testzip() is not None:
+            sys.exit(f"{path} is damaged: {member}")
+
+
 def reading(name, repo, file):
     """Runs all commands that do not change the archive."""
     url = f"http://{HOST}/large"
@@ -100,10 +110,13 @@ def reading(name, repo, file):
         "archive get -o": ["get", "--quiet", "-o", "got", url],
         "archive convert --to 1.0": ["convert", "--quiet", "--to", "1.0", "-o", "copy"],
         "archive export --bagit": ["export", "--quiet", "--bagit", "bag"],
+        "archive export --wacz": ["export", "--quiet", "--wacz", "all.wacz"],
     }
     for what, arguments in commands.items():
         measured({f"{name}, urldb {what}": (["urldb", "archive", *arguments], repo)}, 1)
-        for made in ("copy", "bag", "got"):
+        if (repo / "all.wacz").exists():
+            check_zip(repo / "all.wacz", file)
+        for made in ("copy", "bag", "got", "all.wacz"):
             path = repo / made
             shutil.rmtree(path) if path.is_dir() else path.unlink(missing_ok=True)
     for peer, command in (("warcio", ["warcio", "index", str(file)]), ("fastwarc", ["fastwarc", "check", str(file)])):
