@@ -178,10 +178,12 @@ impl Setup<'_> {
             }
         }
         let archive = self.archive_folder();
-        if matches!(self.custody(&archive, ".lock")?, Custody::Committed)
-            && !repository.is_ignored(&archive.join(".lock"))?
-        {
-            missing.push(self.name(&archive.join(".*")));
+        if matches!(self.custody(&archive, ".lock")?, Custody::Committed) {
+            for (file, pattern) in [(".lock", ".*"), ("index/x", "index/*")] {
+                if !repository.is_ignored(&archive.join(file))? {
+                    missing.push(self.name(&archive.join(pattern)));
+                }
+            }
         }
         for folder in self.site_folders() {
             if matches!(self.custody(&folder, "index.html")?, Custody::Untracked) {

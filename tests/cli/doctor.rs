@@ -217,6 +217,33 @@ fn each_command_mends() {
     }
 }
 
+/// Runs make the index of a committed archive anew, so only its captures belong in a commit.
+#[test]
+fn the_index_of_a_committed_archive_is_ignored() {
+    let (_site, repository) = complete();
+    repository
+        .sandbox
+        .write(".gitignore", ".urldb-tmp-*\n/site/\n");
+    for file in repository.sandbox.files("archive", ".warc.gz") {
+        repository.git(&["add", file.to_str().unwrap()]);
+    }
+    let archive = check(&repository, "archive").0;
+    let said = archive["sentence"].as_str().unwrap();
+    assert!(said.ends_with(", committed"), "{said}");
+    let (ignored, code) = check(&repository, "ignored");
+    assert_eq!(
+        (&ignored["sentence"], code),
+        (
+            &Value::from("git does not ignore archive/.*, archive/index/*"),
+            1
+        )
+    );
+    mend(&repository, &ignored);
+    assert_eq!(check(&repository, "ignored").0["outcome"], "ok");
+    let lines = ".urldb-tmp-*\n/site/\n/archive/index/\n/archive/.*\n";
+    assert_eq!(repository.sandbox.read(".gitignore"), lines);
+}
+
 #[test]
 fn mistakes_are_named() {
     let (_site, repository) = complete();
