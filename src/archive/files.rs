@@ -294,6 +294,10 @@ impl FileSource for ArchiveFiles {
     fn path_of(&self, name: &str) -> PathBuf {
         self.folder.join(name)
     }
+
+    fn hidden(&self) -> io::Result<BTreeSet<String>> {
+        FileSource::hidden(&self.folder.as_path())
+    }
 }
 
 impl AsRef<Path> for WholeFile {

@@ -3,12 +3,14 @@
 //! - [`store`]: archives observations; `job_response` builds records, `output_files` writes files.
 //! - [`bag`]: a `BagIt` folder of exported files.
 //! - [`catalogue`]: looks captures up in the index.
+//! - `compact`, `prune`: plan which records are left out; `quiet_periods` selects revisits.
 //! - [`difference`]: where two contents differ.
 //! - [`files`]: lists and opens the files of an archive.
 //! - `hashing`: output whose digest is known afterwards.
 //! - [`keys`]: the index keys of responses, also to other methods than GET.
 //! - `requests`: tells apart requests that share a key of the index.
 //! - `remote`: the object store as commands see it, and the cache of its files.
+//! - [`rewrite`]: leaves records out of files, and joins files.
 //! - [`retrieve`]: the verified bytes of a capture.
 //! - [`upload`]: brings finished files into the object store.
 //! - [`date`]: dates that select captures.
@@ -16,6 +18,7 @@
 
 pub mod bag;
 pub mod catalogue;
+mod compact;
 pub mod date;
 pub mod difference;
 pub mod files;
@@ -23,20 +26,26 @@ mod hashing;
 mod job_response;
 pub mod keys;
 mod output_files;
+mod prune;
+mod quiet_periods;
 mod remote;
 mod requests;
 pub mod retrieve;
+pub mod rewrite;
 pub mod store;
 pub mod upload;
 pub mod wacz;
 
 pub use catalogue::{Capture, Catalogue};
+pub use compact::plan_compaction;
 pub use date::PartialDate;
 pub use difference::ContentPair;
 pub use files::{ArchiveFiles, StoreDifference};
 pub use keys::Keys;
 pub use output_files::{Provenance, describe_recovered};
+pub use prune::{NeededCaptures, plan_removal};
 pub use remote::open_store;
 pub use retrieve::{CaptureQuery, Payload};
+pub use rewrite::RewritePlan;
 pub use store::{Archive, ArchiveWriter, KnownCaptures, Missing, Stored, is_good};
 pub use upload::{UploadReport, replace_in_store, upload};

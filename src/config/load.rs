@@ -19,8 +19,8 @@ use super::notify;
 use super::proxy;
 use super::section::{Problems, Section};
 use super::{
-    Archive, ArchiveRecords, ArchiveRequests, ArchiveStore, Check, Config, Database, Ledger, Lint,
-    Project, Schedule,
+    Archive, ArchiveRecords, ArchiveRequests, ArchiveStore, Check, Config, Database, KeepRevisits,
+    Ledger, Lint, Project, Schedule,
 };
 use crate::schedule::{Cron, CronError};
 
@@ -454,6 +454,17 @@ fn archive(section: Section<'_>) -> Archive {
             )
             .unwrap_or(default.digest),
         max_size: section.bytes("max-size").unwrap_or(default.max_size),
+        keep_revisits: section
+            .choice(
+                "keep-revisits",
+                &[
+                    ("all", KeepRevisits::All),
+                    ("daily", KeepRevisits::Daily),
+                    ("weekly", KeepRevisits::Weekly),
+                    ("monthly", KeepRevisits::Monthly),
+                ],
+            )
+            .unwrap_or(default.keep_revisits),
         max_capture: section.bytes("max-capture").unwrap_or(default.max_capture),
         store: archive_store(&section),
     };

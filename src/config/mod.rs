@@ -151,6 +151,8 @@ pub struct Archive {
     pub digest: DigestAlgorithm,
     /// Bytes of a WARC file after which the next file begins.
     pub max_size: u64,
+    /// Which revisits of a quiet period a compaction keeps.
+    pub keep_revisits: KeepRevisits,
     /// Most bytes beyond the promised length that are read of a body, so that the archive gets a
     /// body that grew.
     pub max_capture: u64,
@@ -178,6 +180,19 @@ pub enum ArchiveRecords {
     Static,
     /// All.
     All,
+}
+
+/// Which revisits of a quiet period a compaction keeps, besides the first and the last.
+#[derive(Debug, Clone, Copy, PartialEq, Eq)]
+pub enum KeepRevisits {
+    /// All.
+    All,
+    /// The first of each day, in UTC.
+    Daily,
+    /// The first of each week, from Monday to Sunday in UTC.
+    Weekly,
+    /// The first of each month, in UTC.
+    Monthly,
 }
 
 /// Which records get a request record.
@@ -240,6 +255,7 @@ impl Default for Archive {
             version: Version::Warc11,
             digest: DigestAlgorithm::Sha256,
             max_size: 1_000_000_000,
+            keep_revisits: KeepRevisits::All,
             max_capture: 100_000_000,
             store: None,
         }

@@ -47,6 +47,7 @@ mod accept;
 mod adding;
 mod archive;
 mod archive_changes;
+mod archive_compact;
 mod archive_conditional;
 mod archive_expected;
 mod archive_export;

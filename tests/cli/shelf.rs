@@ -37,16 +37,21 @@ pub(crate) fn text<'a>(url: &'a str, body: &'a str) -> Told<'a> {
 
 impl Shelf {
     pub(crate) fn new(sandbox: &Sandbox, name: &str) -> Self {
+        Self::with_ids(sandbox, name, 0)
+    }
+
+    /// A file whose records have this id and the following ones.
+    pub(crate) fn with_ids(sandbox: &Sandbox, name: &str, first: u8) -> Self {
         let folder = sandbox.path("archive");
         std::fs::create_dir_all(&folder).unwrap();
         let date = "2026-01-01T00:00:00Z".parse().unwrap();
-        let info = warcinfo(&RecordId::from_random([0; 16]), &date, name, &[]).unwrap();
+        let info = warcinfo(&RecordId::from_random([first; 16]), &date, name, &[]).unwrap();
         let file = ArchiveFile::create(&folder, name, &info).unwrap();
         Self {
             folder,
             file,
             lines: vec![],
-            ids: 0,
+            ids: first,
         }
     }
 

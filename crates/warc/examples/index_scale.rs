@@ -96,7 +96,9 @@ fn line(url: u64, day: u64) -> CdxjLine {
         .unwrap_or(0);
     let is_new = day == 0 || content == day;
     let seed = hash(url << 16 | content);
-    let digest: String = (0..4).map(|n| format!("{:016x}", hash(seed + n))).collect();
+    let digest = [0, 1, 2, 3]
+        .map(|n| format!("{:016x}", hash(seed + n)))
+        .concat();
     CdxjLine {
         key: key(url),
         timestamp: format!(

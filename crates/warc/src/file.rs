@@ -15,6 +15,7 @@ use crate::extent::Extent;
 use crate::fs::{DirectoryLock, remove_if_there, sync_directory_of};
 use crate::options::WriteOptions;
 use crate::packer::PackedRecord;
+use crate::replacement::{hidden_files, names_in};
 use crate::write_error::WriteError;
 use crate::writer::{Compression, Writer};
 
@@ -103,15 +104,10 @@ pub fn unread_files(dir: &Path) -> io::Result<Vec<PathBuf>> {
 }
 
 fn files_named(dir: &Path, is_wanted: impl Fn(&str) -> bool) -> io::Result<Vec<PathBuf>> {
-    let mut files = Vec::new();
-    for entry in std::fs::read_dir(dir)? {
-        let path = entry?.path();
-        if is_wanted(&file_name_of(&path)) {
-            files.push(path);
-        }
-    }
-    files.sort();
-    Ok(files)
+    let names = names_in(dir)?;
+    let hidden = hidden_files(dir, &names)?;
+    let wanted = names.difference(&hidden).filter(|name| is_wanted(name));
+    Ok(wanted.map(|name| dir.join(name)).collect())
 }
 
 /// Whether a file of this name is one of [`archive_files`].

@@ -22,7 +22,7 @@ pub(crate) struct DirectoryLock {
 impl DirectoryLock {
     /// Waits for the lock, at most half a minute.
     pub(crate) fn acquire(dir: &Path) -> io::Result<Self> {
-        let file = open_lock_file(dir)?;
+        let file = open_lock_file(&dir.join(LOCK_FILE))?;
         let deadline = Instant::now() + LOCK_TIMEOUT;
         loop {
             match file.try_lock() {
@@ -43,7 +43,12 @@ impl DirectoryLock {
 
     /// Takes the lock, unless another process has it.
     pub(crate) fn try_acquire(dir: &Path) -> io::Result<Option<Self>> {
-        let file = open_lock_file(dir)?;
+        Self::try_acquire_file(&dir.join(LOCK_FILE))
+    }
+
+    /// Takes a lock of its own file, for another purpose, unless another process has it.
+    pub(crate) fn try_acquire_file(path: &Path) -> io::Result<Option<Self>> {
+        let file = open_lock_file(path)?;
         match file.try_lock() {
             Ok(()) => Ok(Some(Self { _file: file })),
             Err(TryLockError::WouldBlock) => Ok(None),
@@ -52,12 +57,12 @@ impl DirectoryLock {
     }
 }
 
-fn open_lock_file(dir: &Path) -> io::Result<File> {
+fn open_lock_file(path: &Path) -> io::Result<File> {
     OpenOptions::new()
         .create(true)
         .truncate(false)
         .write(true)
-        .open(dir.join(LOCK_FILE))
+        .open(path)
 }
 
 /// Replaces a file as a whole: readers see the old content or the new. The caller holds the

@@ -14,7 +14,7 @@
 //! | reading | [`Reader`], [`Record`]: streaming, with bounded memory; errors have the offset of the record |
 //! | places of files | [`FileSource`], [`ArchiveInput`] |
 //! | index | [`CdxjLine`], [`CdxjIndex`], [`IndexUpdate`], [`merge_into_index`], [`rebuild_index`], [`merge_index`], [`ZipNumWriter`] |
-//! | care of archives | [`verify_archive`], [`recover()`], [`repair()`], [`convert()`] |
+//! | care of archives | [`verify_archive`], [`recover()`], [`repair()`], [`convert()`], [`FileJoiner`] |
 //!
 //! The crate uses no network, no clock and no random numbers; the caller supplies all three.
 #![forbid(unsafe_code)]
@@ -33,6 +33,7 @@ mod header;
 mod http;
 mod id;
 mod index;
+mod join;
 mod member;
 mod options;
 mod packer;
@@ -41,6 +42,7 @@ mod reader;
 mod recover;
 mod render;
 mod repair;
+mod replacement;
 mod segment;
 mod series;
 mod source;
@@ -74,6 +76,7 @@ pub use index::{
     IndexUpdate, LeftOutCause, LeftOutRecords, ZipNumWriter, complete_index, files_of_segment,
     index_lines_of, merge_index, merge_into_index, rebuild_index, unindexed_files,
 };
+pub use join::{FileJoiner, JoinError, JoinRequest, JoinedFile};
 pub use options::WriteOptions;
 pub use packer::{PackedRecord, Packer};
 pub use reader::{Deviation, GzipError, ReadError, ReadErrorKind, Reader, Record, SkippedRange};

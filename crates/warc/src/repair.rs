@@ -22,6 +22,7 @@ use crate::fs::{DirectoryLock, replace, sync_directory_of};
 use crate::index::{IndexError, forget_file, rebuild_index};
 use crate::reader::{ReadError, Reader};
 use crate::recover::{RecoverError, RecoveredFile, damaged_path, recover};
+use crate::replacement::finish_replacements;
 
 /// The outcome of a repair.
 #[derive(Clone, Debug, Default, PartialEq, Eq)]
@@ -67,6 +68,11 @@ pub enum RepairError {
 /// Repairs the files in an archive's directory and rebuilds its index.
 pub fn repair(dir: &Path, keys: &impl SortKeys) -> Result<RepairReport, RepairError> {
     let recovered = recover(dir)?;
+    match finish_replacements(dir) {
+        // The index is rebuilt below.
+        Err(error) if error.is_damaged_index() => {}
+        finished => finished?,
+    }
     let mut repaired = Vec::new();
     for path in archive_files(dir).map_err(at(dir))? {
         repaired.extend(repair_file(dir, &path).map_err(at(&path))?);

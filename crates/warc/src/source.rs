@@ -1,11 +1,13 @@
 //! Where the files of an archive are read from: a directory, or any other place that has files by name.
 
+use std::collections::BTreeSet;
 use std::fs::File;
 use std::io::{self, Read, Seek, SeekFrom};
 use std::path::{Path, PathBuf};
 
 use crate::index::{INDEX_DIRECTORY, is_segment_name};
 use crate::reader::{ReadError, ReadErrorKind, Reader};
+use crate::replacement::{hidden_files, names_in};
 
 /// An open file of an archive. Reading in another place than a disk may cost a request for each seek, so
 /// readers seek only where they must.
@@ -32,14 +34,25 @@ pub trait FileSource {
 
     /// The path of a file, for messages. The file need not be there.
     fn path_of(&self, name: &str) -> PathBuf;
+
+    /// The archive files whose lines in the index do not count, because a new file is replacing them, or
+    /// because they are such new files and not complete. None of them is in [`FileSource::names`].
+    ///
+    /// # Errors
+    /// When the list of files cannot be read.
+    fn hidden(&self) -> io::Result<BTreeSet<String>> {
+        Ok(BTreeSet::new())
+    }
 }
 
 /// A local directory.
 impl FileSource for &Path {
     fn names(&self) -> io::Result<Vec<String>> {
-        let mut names = names_in(self)?;
+        let all = names_in(self)?;
+        let hidden = hidden_files(self, &all)?;
+        let mut names: Vec<String> = all.difference(&hidden).cloned().collect();
         let in_index = match names_in(&self.join(INDEX_DIRECTORY)) {
-            Err(error) if is_absent(&error) => Vec::new(),
+            Err(error) if is_absent(&error) => BTreeSet::new(),
             other => other?,
         };
         let in_index = in_index.into_iter().filter(|name| is_segment_name(name));
@@ -55,15 +68,13 @@ impl FileSource for &Path {
     fn path_of(&self, name: &str) -> PathBuf {
         self.join(name)
     }
-}
 
-fn names_in(dir: &Path) -> io::Result<Vec<String>> {
-    let mut names = Vec::new();
-    for entry in std::fs::read_dir(dir)? {
-        // A name that is no text is none of ours.
-        names.extend(entry?.file_name().into_string().ok());
+    fn hidden(&self) -> io::Result<BTreeSet<String>> {
+        match names_in(self) {
+            Err(error) if is_absent(&error) => Ok(BTreeSet::new()),
+            names => hidden_files(self, &names?),
+        }
     }
-    Ok(names)
 }
 
 fn is_absent(error: &io::Error) -> bool {

@@ -1,12 +1,15 @@
 //! `urldb archive`: a file for each of its subcommands.
 
+mod compact;
 mod convert;
 mod diff;
 mod export;
 mod get;
 mod index;
 mod list;
+mod prune;
 mod repair;
+mod rewrite;
 mod verify;
 
 use clap::Subcommand;
@@ -35,6 +38,8 @@ enum Command {
     Verify(verify::Args),
     Repair(repair::Args),
     Convert(convert::Args),
+    Compact(compact::Args),
+    Prune(prune::Args),
 }
 
 pub(super) fn run(args: &Args, context: &Context) -> anyhow::Result<ExitCode> {
@@ -57,6 +62,8 @@ fn dispatch(command: &Command, context: &Context) -> anyhow::Result<ExitCode> {
         Command::Verify(args) => verify::run(args, context),
         Command::Repair(args) => repair::run(args, context),
         Command::Convert(args) => convert::run(args, context),
+        Command::Compact(args) => compact::run(args, context),
+        Command::Prune(args) => prune::run(args, context),
     }
 }
 

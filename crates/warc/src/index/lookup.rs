@@ -1,12 +1,13 @@
 //! Finds lines by their key, with a binary search in each segment.
 
 use std::borrow::BorrowMut;
+use std::collections::BTreeSet;
 use std::fmt;
 use std::io;
 
 use super::cursor::{BoxedCursor, LineCursor, MergedLines};
 use super::error::{IndexError, at};
-use super::plain::{INDEX_FILE_NAME, PlainCursor};
+use super::plain::{INDEX_FILE_NAME, PlainCursor, file_name_in};
 use super::segment::{self, INDEX_DIRECTORY};
 use crate::cdxj::CdxjLine;
 use crate::source::FileSource;
@@ -17,6 +18,8 @@ const ATTEMPTS: usize = 5;
 /// An index for lookups, as it was when it was opened: the merged lines of all its segments.
 pub struct CdxjIndex {
     lines: MergedLines<BoxedCursor>,
+    /// The files whose lines do not count.
+    hidden: BTreeSet<String>,
 }
 
 impl CdxjIndex {
@@ -25,6 +28,7 @@ impl CdxjIndex {
     /// # Errors
     /// When there is no index, or when a segment is damaged.
     pub fn open(source: &dyn FileSource) -> Result<Self, IndexError> {
+        let path = source.path_of(INDEX_DIRECTORY);
         let mut attempts = 1;
         loop {
             match open_all(source) {
@@ -33,7 +37,12 @@ impl CdxjIndex {
                 {
                     attempts += 1;
                 }
-                other => return other.map(Self::of_cursors),
+                other => {
+                    return Ok(Self {
+                        lines: MergedLines::new(other?),
+                        hidden: source.hidden().map_err(at(&path))?,
+                    });
+                }
             }
         }
     }
@@ -44,12 +53,6 @@ impl CdxjIndex {
     /// When the files cannot be listed.
     pub fn exists(source: &dyn FileSource) -> io::Result<bool> {
         Ok(has_index(&source.names()?))
-    }
-
-    fn of_cursors(cursors: Vec<BoxedCursor>) -> Self {
-        Self {
-            lines: MergedLines::new(cursors),
-        }
     }
 
     /// All lines with this key, oldest first.
@@ -123,26 +126,44 @@ impl<I: BorrowMut<CdxjIndex>> CdxjLines<I> {
     /// # Errors
     /// When the index cannot be read.
     pub fn next_text(&mut self) -> Result<Option<String>, IndexError> {
-        let next = self.index.borrow_mut().lines.next()?;
-        let line = next.map(|(line, _)| line);
-        let line = line.filter(|line| line.starts_with(self.prefix.as_bytes()));
-        Ok(line.map(|line| String::from_utf8_lossy(line).into_owned()))
+        let prefix = self.prefix.as_bytes();
+        let CdxjIndex { lines, hidden } = self.index.borrow_mut();
+        while let Some((line, _)) = lines.next()? {
+            if !line.starts_with(prefix) {
+                return Ok(None);
+            }
+            if counts(line, hidden) {
+                return Ok(Some(String::from_utf8_lossy(line).into_owned()));
+            }
+        }
+        Ok(None)
     }
+}
+
+/// Whether a line is about a file that counts.
+fn counts(line: &[u8], hidden: &BTreeSet<String>) -> bool {
+    hidden.is_empty() || file_name_in(line).is_none_or(|name| !hidden.contains(&name))
 }
 
 impl<I: BorrowMut<CdxjIndex>> Iterator for CdxjLines<I> {
     type Item = Result<CdxjLine, IndexError>;
 
     fn next(&mut self) -> Option<Self::Item> {
-        let index = self.index.borrow_mut();
-        let (line, number) = match index.lines.next() {
-            Err(error) => return Some(Err(error)),
-            Ok(None) => return None,
-            Ok(Some((line, _))) if !line.starts_with(self.prefix.as_bytes()) => return None,
-            Ok(Some((line, number))) => (CdxjLine::parse(&String::from_utf8_lossy(line)), number),
+        let prefix = self.prefix.as_bytes();
+        let CdxjIndex { lines, hidden } = self.index.borrow_mut();
+        let (line, number) = loop {
+            match lines.next() {
+                Err(error) => return Some(Err(error)),
+                Ok(None) => return None,
+                Ok(Some((line, _))) if !line.starts_with(prefix) => return None,
+                Ok(Some((line, number))) if counts(line, hidden) => {
+                    break (CdxjLine::parse(&String::from_utf8_lossy(line)), number);
+                }
+                Ok(Some(_)) => {}
+            }
         };
         Some(line.map_err(|source| IndexError::Line {
-            path: index.lines.cursor(number).position().0.to_owned(),
+            path: lines.cursor(number).position().0.to_owned(),
             source,
         }))
     }

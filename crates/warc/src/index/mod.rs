@@ -44,6 +44,7 @@ pub use self::zipnum::{IdxDialect, ZipNumWriter};
 use crate::cdxj::{CdxjLine, SortKeys};
 use crate::file::{ARCHIVE_SUFFIX, archive_files, file_name_of};
 use crate::fs::{DirectoryLock, remove_if_there};
+use crate::replacement::finish_replacements;
 use crate::source::FileSource;
 
 /// Number of segments from which an update merges the small ones.
@@ -66,22 +67,17 @@ pub fn merge_into_index(dir: &Path, lines: &[CdxjLine]) -> Result<(), IndexError
 /// When a capture in the file has no line, or when the file cannot be read.
 pub fn index_lines_of(path: &Path, keys: &impl SortKeys) -> Result<Vec<CdxjLine>, IndexError> {
     let mut lines = Vec::new();
-    scan::scan_file(path, keys, |line| lines.push(line))?.into_result(path)?;
+    scan::scan_file(path, &file_name_of(path), keys, |line| lines.push(line))?.into_result(path)?;
     Ok(lines)
 }
 
 /// The finished files of an archive whose lines are not in its index, sorted. Such files are left over
 /// from a process that died before it indexed them, or the segment with their lines is damaged.
 pub fn unindexed_files(dir: &Path) -> Result<Vec<PathBuf>, IndexError> {
-    let mut archive_names = BTreeSet::new();
-    for entry in std::fs::read_dir(dir).map_err(at(dir))? {
-        let name = entry.map_err(at(dir))?.file_name();
-        archive_names.extend(
-            name.into_string()
-                .ok()
-                .filter(|name| name.ends_with(ARCHIVE_SUFFIX)),
-        );
-    }
+    let names = dir.names().map_err(at(dir))?.into_iter();
+    let archive_names: BTreeSet<String> = names
+        .filter(|name| name.ends_with(ARCHIVE_SUFFIX))
+        .collect();
     let (index_dir, plain) = (dir.join(INDEX_DIRECTORY), dir.join(INDEX_FILE_NAME));
     let mut indexed = plain::file_names(&plain).map_err(at(&plain))?;
     for segment in segment::list(&index_dir).map_err(at(&index_dir))? {
@@ -124,6 +120,10 @@ pub fn complete_index(dir: &Path, keys: &impl SortKeys) -> Result<IndexRebuild, 
     if !segments.iter().all(Segment::is_complete) {
         return rebuild_index(dir, keys);
     }
+    match finish_replacements(dir) {
+        Err(error) if error.is_damaged_index() => return rebuild_index(dir, keys),
+        finished => finished?,
+    }
     let mut update = IndexUpdate::new(dir);
     let mut completed = IndexRebuild::default();
     for file in unindexed_files(dir)? {
@@ -144,14 +144,14 @@ fn rebuild_with(
     chunk_size: usize,
 ) -> Result<IndexRebuild, IndexError> {
     let index_dir = dir.join(INDEX_DIRECTORY);
-    let _merging = lock_index(&index_dir)?;
+    let merging = lock_index(&index_dir)?;
     let old = segment::list(&index_dir).map_err(at(&index_dir))?;
     let mut sorter = LineSorter::new(&index_dir, chunk_size);
     let mut files = BTreeSet::new();
     let mut rebuilt = IndexRebuild::default();
     for file in archive_files(dir).map_err(at(dir))? {
         let mut added = Ok(());
-        let scanned = scan::scan_file(&file, keys, |line| {
+        let scanned = scan::scan_file(&file, &file_name_of(&file), keys, |line| {
             if added.is_ok() {
                 added = render(&index_dir, &line).and_then(|line| sorter.add(line));
             }
@@ -164,9 +164,11 @@ fn rebuild_with(
         rebuilt.add_file(left_out)?;
     }
     let (mut lines, _temporary) = sorter.finish()?;
-    let draft = write_merged(&index_dir, &files, &mut lines)?;
+    let draft = write_merged(&index_dir, &files, &mut lines, &|_| true)?;
     replace(dir, &old, draft)?;
     remove_plain_index(dir)?;
+    drop(merging);
+    finish_replacements(dir)?;
     Ok(rebuilt)
 }
 
@@ -209,20 +211,26 @@ impl IndexUpdate {
     /// When the file is damaged or a record in it has no date or URI, after the lines of all others were
     /// added; or when it cannot be read.
     pub fn add_file(&mut self, file: &Path, keys: &impl SortKeys) -> Result<(), IndexError> {
+        self.add_file_as(file, &file_name_of(file), keys)
+    }
+
+    /// Adds the lines of a file that is going to have this name.
+    fn add_file_as(
+        &mut self,
+        file: &Path,
+        name: &str,
+        keys: &impl SortKeys,
+    ) -> Result<(), IndexError> {
         let mut added = Ok(());
-        let scanned = scan::scan_file(file, keys, |line| {
-            let rendered = self.add(&line);
+        let scanned = scan::scan_file(file, name, keys, |line| {
             if added.is_ok() {
-                added = rendered;
+                added = self.add(&line);
             }
         });
         added?;
         let left_out = scanned?.into_result(file);
         if left_out.is_ok() {
-            self.files.insert(file_name_of(file));
-        }
-        if self.bytes >= sorter::CHUNK {
-            self.write()?;
+            self.files.insert(name.to_owned());
         }
         left_out
     }
@@ -231,6 +239,9 @@ impl IndexUpdate {
         let line = render(&self.dir.join(INDEX_DIRECTORY), line)?;
         self.bytes += line.len();
         self.lines.insert(line);
+        if self.bytes >= sorter::CHUNK {
+            self.write()?;
+        }
         Ok(())
     }
 
@@ -384,17 +395,65 @@ fn merge_segments(dir: &Path, segments: &[Segment]) -> Result<(), IndexError> {
         files.append(&mut segment.files().map_err(at(&index_dir))?);
         cursors.extend(first_line_of(segment)?);
     }
-    let draft = write_merged(&index_dir, &files, &mut MergedLines::new(cursors))?;
+    let mut lines = MergedLines::new(cursors);
+    let draft = write_merged(&index_dir, &files, &mut lines, &|_| true)?;
     replace(dir, segments, draft)
+}
+
+/// Indexes a file that is going to have this name. Until then its lines do not count.
+pub(crate) fn index_joined_file(
+    dir: &Path,
+    file: &Path,
+    name: &str,
+    keys: &impl SortKeys,
+) -> Result<(), IndexError> {
+    let mut update = IndexUpdate::new(dir);
+    update.add_file_as(file, name, keys)?;
+    update.write()
+}
+
+/// Removes the lines of files that are gone. Segments without such lines stay as they are.
+pub(crate) fn forget_files(dir: &Path, names: &BTreeSet<String>) -> Result<(), IndexError> {
+    let index_dir = dir.join(INDEX_DIRECTORY);
+    if dir.join(INDEX_FILE_NAME).is_file() {
+        convert_plain_index(dir)?;
+    }
+    if names.is_empty() || !index_dir.is_dir() {
+        return Ok(());
+    }
+    let _merging = lock_index(&index_dir)?;
+    let (mut old, mut files, mut cursors) = (Vec::new(), BTreeSet::new(), Vec::new());
+    for segment in segment::list(&index_dir).map_err(at(&index_dir))? {
+        let of_segment = segment.files().map_err(at(&index_dir))?;
+        if !of_segment.is_disjoint(names) || segment.may_have_other_files() {
+            files.extend(of_segment.difference(names).cloned());
+            cursors.extend(first_line_of(&segment)?);
+            old.push(segment);
+        }
+    }
+    if old.is_empty() {
+        return Ok(());
+    }
+    let is_kept = |line: &[u8]| plain::file_name_in(line).is_none_or(|name| !names.contains(&name));
+    let mut lines = MergedLines::new(cursors);
+    let draft = write_merged(&index_dir, &files, &mut lines, &is_kept)?;
+    replace(dir, &old, draft)
 }
 
 fn write_merged<C: LineCursor>(
     index_dir: &Path,
     files: &BTreeSet<String>,
     lines: &mut MergedLines<C>,
+    is_kept: &dyn Fn(&[u8]) -> bool,
 ) -> Result<Option<SegmentDraft>, IndexError> {
     SegmentDraft::write(index_dir, Purpose::Merged, files, |add| {
-        statuses::pass_on_filled(lines, &mut |line| add(line).map_err(at(index_dir)))
+        statuses::pass_on_filled(lines, &mut |line| {
+            if is_kept(line) {
+                add(line).map_err(at(index_dir))
+            } else {
+                Ok(())
+            }
+        })
     })
 }
 
@@ -445,7 +504,7 @@ fn convert_plain_index(dir: &Path) -> Result<(), IndexError> {
         files.clear();
     }
     let (mut lines, _temporary) = sorter.finish()?;
-    let draft = write_merged(&index_dir, &files, &mut lines)?;
+    let draft = write_merged(&index_dir, &files, &mut lines, &|_| true)?;
     replace(dir, &[], draft)?;
     remove_plain_index(dir)
 }

@@ -10,25 +10,24 @@ use crate::cdxj::{CdxjLine, SortKeys};
 use crate::content::read_http_head;
 use crate::digest::{Digest, DigestAlgorithm};
 use crate::extent::RecordLocation;
-use crate::file::file_name_of;
 use crate::header::{Header, RecordType};
 use crate::http::{HeadBytes, StoredBody, StoredHead, StoredRequest};
 use crate::parallel::{MemorySize, ScanEvent, read_records};
 use crate::reader::{ReadError, Record};
 use crate::segment::is_segment;
 
-/// Passes the lines of an archive file to `add_line`, in the order of the file, and returns the records
+/// Passes the lines of an archive file, which name it `filename`, to `add_line`, in the order of the file, and returns the records
 /// that have none. Behind damage, bytes that look like a record are taken for one, as in a repair.
 pub(super) fn scan_file(
     path: &Path,
+    filename: &str,
     keys: &impl SortKeys,
     mut add_line: impl FnMut(CdxjLine),
 ) -> Result<LeftOutRecords, IndexError> {
-    let filename = file_name_of(path);
     let mut matcher = RequestMatcher::default();
     let mut left_out = LeftOutRecords::default();
     let read_items = |record: Record<'_, _>, add: &mut dyn FnMut(ScannedRecord)| {
-        scan_record(record, &filename, keys).map(add)
+        scan_record(record, filename, keys).map(add)
     };
     let scanned = read_records(path, &read_items, &mut |event| {
         match event {

@@ -78,6 +78,11 @@ impl Segment {
         Ok(names)
     }
 
+    /// Whether the segment may have lines of files that its list does not name: of damaged files.
+    pub(super) fn may_have_other_files(&self) -> bool {
+        self.has_lines && self.files().is_ok_and(|files| files.is_empty())
+    }
+
     /// A cursor, which must be moved before it is used; `None` if the segment has no lines.
     pub(super) fn open(&self) -> Result<Option<SegmentCursor>, IndexError> {
         if !self.has_lines {

@@ -125,6 +125,7 @@ impl<'r> Verifier<'r> {
         let numbered = self.files.iter().zip(0..);
         let numbers: HashMap<String, u32> = numbered.map(|(file, n)| (file.clone(), n)).collect();
         let names = self.source.names().unwrap_or_default();
+        self.captures.hide(self.source.hidden().unwrap_or_default());
         if has_plain_index(&names) {
             self.reporter.enter(&self.source.path_of(INDEX_FILE_NAME));
             let compared =

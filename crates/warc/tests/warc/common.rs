@@ -32,6 +32,11 @@ pub(crate) fn write_plain_index(dir: &Path, text: &str) {
     fs::write(dir.join(INDEX_FILE_NAME), text).expect("written");
 }
 
+/// Whether a file name ends like this, in this case.
+pub(crate) fn is_named(name: &str, end: &str) -> bool {
+    name.ends_with(end)
+}
+
 /// The names of the files in the directory of the index, without locks.
 pub(crate) fn index_files(dir: &Path) -> Vec<String> {
     let entries = fs::read_dir(dir.join(INDEX_DIRECTORY))

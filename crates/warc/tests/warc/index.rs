@@ -8,7 +8,7 @@ use urldb_warc::{
     REVISIT_MIME, index_lines_of, merge_index, merge_into_index, unindexed_files,
 };
 
-use crate::common::{URL, drafts, index_files, index_text, line, write_plain_index};
+use crate::common::{URL, drafts, index_files, index_text, is_named, line, write_plain_index};
 
 fn read(dir: &Path) -> Vec<String> {
     index_text(dir).lines().map(str::to_owned).collect()
@@ -131,7 +131,7 @@ fn merging_at_once_loses_nothing() {
         }
     });
     assert_eq!(read(path).len(), 20);
-    assert!(index_files(path).iter().all(|name| !name.ends_with(".tmp")));
+    assert!(index_files(path).iter().all(|name| !is_named(name, ".tmp")));
 }
 
 fn any_line() -> impl Strategy<Value = CdxjLine> {

@@ -19,6 +19,8 @@ mod formats;
 mod http_read;
 /// Index lines and merging them.
 mod index;
+/// Files that are joined into one.
+mod join;
 /// Finding lines in an index.
 mod lookup;
 /// Damaged archives are made whole.

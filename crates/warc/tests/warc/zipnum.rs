@@ -14,7 +14,7 @@ use urldb_warc::{
     rebuild_index, unindexed_files, verify_archive,
 };
 
-use crate::common::{gzip, index_files, index_text, line, named, write_plain_index};
+use crate::common::{gzip, index_files, index_text, is_named, line, named, write_plain_index};
 
 fn key(url: &str) -> String {
     url.replace(':', "!")
@@ -263,7 +263,7 @@ fn a_merge_that_was_killed_doubles_nothing() {
     assert_eq!(unindexed_files(archive).expect("read"), [] as [&Path; 0]);
     // The new one is not whole yet.
     let [data, idx, loc] = [0, 1, 2].map(|n| new.keys().nth(n).expect("three").as_str());
-    assert!(idx.ends_with(".idx"));
+    assert!(is_named(idx, ".idx"));
     for missing in [&[idx][..], &[idx, loc], &[idx, data]] {
         assert_eq!(with(&[&old, &new], missing), [], "{missing:?}");
         complete_index(archive, &key).expect("cleaned");
@@ -315,10 +315,10 @@ fn a_damaged_segment_is_found_and_replaced() {
         ] {
             fs::write(path(name), &damaged).expect("written");
             // A list that is one byte shorter is still a list.
-            let is_seen = !name.ends_with(".loc") || damaged.starts_with(b"garbage");
+            let is_seen = !is_named(name, ".loc") || damaged.starts_with(b"garbage");
             let mut codes = Vec::new();
             verify_archive(archive, &key, &mut |finding| codes.push(finding.code)).expect("read");
-            if !name.ends_with(".loc") {
+            if !is_named(name, ".loc") {
                 let unreadable = [FindingCode::IndexUnreadable, FindingCode::IndexMissing];
                 assert_eq!(codes, unreadable, "{name}");
                 let error = CdxjIndex::open(&archive).expect_err("damaged");
@@ -343,7 +343,7 @@ fn a_damaged_segment_is_found_and_replaced() {
     assert!(
         index_files(archive)
             .iter()
-            .all(|name| !name.ends_with(".tmp"))
+            .all(|name| !is_named(name, ".tmp"))
     );
     rebuild_index(archive, &key).expect("rebuilt");
     assert_eq!(index_text(archive), lines);
@@ -410,7 +410,7 @@ fn a_segment_without_lines_is_a_list_of_files() {
     complete_index(dir.path(), &key).expect("indexed");
     let names = index_files(dir.path());
     assert!(
-        matches!(&names[..], [name] if name.ends_with(".loc")),
+        matches!(&names[..], [name] if is_named(name, ".loc")),
         "{names:?}"
     );
     assert_eq!(unindexed_files(dir.path()).expect("read"), [] as [&Path; 0]);

@@ -1,0 +1,439 @@
+//! Joins archive files into one new file, without some of their records.
+//!
+//! Records are copied as whole gzip members, byte for byte. The old files are removed only after the new
+//! file was read again and compared with them ([`crate::replacement`]).
+
+use std::collections::VecDeque;
+use std::fs::{File, OpenOptions};
+use std::io::{self, BufReader, BufWriter, Read, Seek, SeekFrom, Write};
+use std::ops::Range;
+use std::path::{Path, PathBuf};
+
+use crate::cdxj::SortKeys;
+use crate::draft::RecordDraft;
+use crate::file::ARCHIVE_SUFFIX;
+use crate::fs::{DirectoryLock, remove_if_there, sync_directory_of};
+use crate::header::{Header, RecordType};
+use crate::id::strip_brackets;
+use crate::index::{IndexError, index_joined_file, merge_index};
+use crate::options::WriteOptions;
+use crate::reader::{ReadError, Reader};
+use crate::replacement::{self, ReplacementLock, joining_path};
+use crate::write_error::WriteError;
+use crate::writer::{Compression, Writer};
+
+/// Buffer size of copies, in bytes.
+const CHUNK: usize = 64 * 1024;
+
+/// Number of records that were left out and that later records may belong to.
+const MAX_DISTANCE: usize = 16;
+
+/// Why files were not joined. The archive has the same records as before.
+#[derive(Debug, thiserror::Error)]
+pub enum JoinError {
+    /// Another process replaces files of the archive.
+    #[error("another process is joining or removing files of {}; try again when it has ended", dir.display())]
+    Busy {
+        /// The directory of the archive.
+        dir: PathBuf,
+    },
+    /// A file is damaged, or is no file with one gzip member for each record.
+    #[error("{}: {problem}", path.display())]
+    Unsuitable {
+        /// The file.
+        path: PathBuf,
+        /// What is wrong.
+        problem: String,
+    },
+    /// The new file differs from what was written to it.
+    #[error("{}: the new file does not have the bytes of {from}: the disk may be damaged", path.display())]
+    Differs {
+        /// The new file.
+        path: PathBuf,
+        /// The old file.
+        from: String,
+    },
+    /// The first record of the new file could not be written.
+    #[error("{}: {source}", path.display())]
+    Record {
+        /// The new file.
+        path: PathBuf,
+        /// The cause.
+        source: WriteError,
+    },
+    /// The index could not be changed.
+    #[error(transparent)]
+    Index(#[from] IndexError),
+    /// A file operation failed.
+    #[error("{}: {source}", path.display())]
+    Io {
+        /// The file.
+        path: PathBuf,
+        /// The error of the system.
+        source: io::Error,
+    },
+}
+
+fn at(path: &Path) -> impl Fn(io::Error) -> JoinError + use<> {
+    let path = path.to_owned();
+    move |source| JoinError::Io {
+        path: path.clone(),
+        source,
+    }
+}
+
+/// A file that was joined from others.
+#[derive(Clone, Debug, PartialEq, Eq)]
+pub struct JoinedFile {
+    /// The new file.
+    pub path: PathBuf,
+    /// The records that were copied.
+    pub records: u64,
+    /// The records that were left out.
+    pub left_out: u64,
+    /// The length of the old files, in bytes.
+    pub bytes_before: u64,
+    /// The length of the new file, in bytes.
+    pub bytes: u64,
+}
+
+/// What [`FileJoiner::join`] makes one file of.
+pub struct JoinRequest<'a> {
+    /// The name of the new file, from [`archive_file_name`](crate::archive_file_name), with a prefix that
+    /// no other process uses at the same time.
+    pub name: &'a str,
+    /// Its first record, which says what the file is.
+    pub warcinfo: &'a RecordDraft,
+    /// The names of the old files, in the order of their records in the new file.
+    pub sources: &'a [String],
+    /// The offsets of the records to leave out, ascending, by file. Records that belong to one of them
+    /// (`WARC-Concurrent-To`) are left out too, and a `warcinfo` without other records.
+    pub left_out: &'a dyn Fn(&str) -> &'a [u64],
+}
+
+/// Joins files of an archive, while no other process does.
+pub struct FileJoiner {
+    dir: PathBuf,
+    options: WriteOptions,
+    lock: ReplacementLock,
+}
+
+impl FileJoiner {
+    /// Takes the lock of the archive in this directory, and completes what a killed process left.
+    ///
+    /// # Errors
+    /// [`JoinError::Busy`] if another process has the lock.
+    pub fn begin(dir: &Path, options: WriteOptions) -> Result<Self, JoinError> {
+        let busy = || JoinError::Busy {
+            dir: dir.to_owned(),
+        };
+        let lock = ReplacementLock::try_acquire(dir).map_err(at(dir))?;
+        let lock = lock.ok_or_else(busy)?;
+        replacement::finish_with_lock(dir, &lock)?;
+        Ok(Self {
+            dir: dir.to_owned(),
+            options,
+            lock,
+        })
+    }
+
+    /// Replaces files by one. The index has the lines of both until [`FileJoiner::finish`], and lookups
+    /// take those of the new file.
+    ///
+    /// # Errors
+    /// The archive is then as before.
+    pub fn join(
+        &self,
+        request: &JoinRequest<'_>,
+        keys: &impl SortKeys,
+    ) -> Result<JoinedFile, JoinError> {
+        let path = self.dir.join(request.name);
+        if !request.name.ends_with(ARCHIVE_SUFFIX) || path.exists() {
+            let exists = io::Error::from(io::ErrorKind::AlreadyExists);
+            return Err(at(&path)(exists));
+        }
+        let mut parts = Vec::new();
+        for name in request.sources {
+            parts.push(SourceFile::read(&self.dir, name, (request.left_out)(name))?);
+        }
+        replacement::announce(&self.dir, request.name, request.sources).map_err(at(&path))?;
+        let draft = NewFile::create(&self.dir, request.name)?;
+        self.write(&draft, request.warcinfo, &parts)?;
+        for part in &parts {
+            draft.compare(part)?;
+        }
+        index_joined_file(&self.dir, &draft.path, request.name, keys)?;
+        let bytes = draft.file.metadata().map_err(at(&draft.path))?.len();
+        {
+            let _lock = DirectoryLock::acquire(&self.dir).map_err(at(&self.dir))?;
+            std::fs::rename(&draft.path, &path).map_err(at(&path))?;
+            sync_directory_of(&path).map_err(at(&self.dir))?;
+        }
+        for part in &parts {
+            remove_if_there(&part.path).map_err(at(&part.path))?;
+        }
+        Ok(JoinedFile {
+            path,
+            records: parts.iter().map(|part| part.records).sum(),
+            left_out: parts.iter().map(|part| part.left_out).sum(),
+            bytes_before: parts.iter().map(|part| part.length).sum(),
+            bytes,
+        })
+    }
+
+    /// Removes the lines of the old files from the index, and merges its segments.
+    ///
+    /// # Errors
+    /// When the index is damaged or cannot be changed. Lookups take the lines of the new files all the
+    /// same, and the next run or command completes the index.
+    pub fn finish(self) -> Result<(), IndexError> {
+        replacement::finish_with_lock(&self.dir, &self.lock)?;
+        merge_index(&self.dir).map(drop)
+    }
+
+    fn write(
+        &self,
+        draft: &NewFile,
+        warcinfo: &RecordDraft,
+        parts: &[SourceFile],
+    ) -> Result<(), JoinError> {
+        let mut writer =
+            Writer::new(&draft.file, Compression::Gzip).with_version(self.options.version);
+        let written = writer.write_draft(warcinfo, io::empty(), 0);
+        let extent = written.map_err(|source| JoinError::Record {
+            path: draft.path.clone(),
+            source,
+        })?;
+        let mut end = extent.offset + extent.length;
+        let mut output = BufWriter::with_capacity(CHUNK, &draft.file);
+        for part in parts {
+            part.begin.set(end);
+            for range in &part.kept {
+                copy_range(&part.path, range, &mut output).map_err(at(&draft.path))?;
+                end += range.end - range.start;
+            }
+        }
+        let flushed = output.flush().and_then(|()| draft.file.sync_all());
+        flushed.map_err(at(&draft.path))
+    }
+}
+
+/// A file to join, with the ranges of the records that are copied.
+struct SourceFile {
+    name: String,
+    path: PathBuf,
+    length: u64,
+    kept: Vec<Range<u64>>,
+    records: u64,
+    left_out: u64,
+    /// Where its records begin in the new file.
+    begin: std::cell::Cell<u64>,
+}
+
+impl SourceFile {
+    /// Reads every record of a file.
+    fn read(dir: &Path, name: &str, dropped: &[u64]) -> Result<Self, JoinError> {
+        let path = dir.join(name);
+        let mut source = Self {
+            name: name.to_owned(),
+            length: path.metadata().map_err(at(&path))?.len(),
+            path,
+            kept: Vec::new(),
+            records: 0,
+            left_out: 0,
+            begin: std::cell::Cell::new(0),
+        };
+        let unsuitable = |problem: String| JoinError::Unsuitable {
+            path: source.path.clone(),
+            problem,
+        };
+        let mut magic = [0; 2];
+        let opened = File::open(&source.path).and_then(|mut file| file.read_exact(&mut magic));
+        if opened.is_err() || magic != [0x1f, 0x8b] {
+            return Err(unsuitable("the file is not compressed".to_owned()));
+        }
+        let mut selection = Selection::new(dropped);
+        let (mut end, mut descriptions) = (0, 0);
+        let read = read_records(&source.path, &mut |record| {
+            if record.is_within_member || record.range.start != end {
+                return false;
+            }
+            end = record.range.end;
+            if selection.drops(&record) {
+                source.left_out += 1;
+                return true;
+            }
+            source.records += 1;
+            descriptions += u64::from(record.is_warcinfo);
+            match source
+                .kept
+                .last_mut()
+                .filter(|last| last.end == record.range.start)
+            {
+                Some(last) => last.end = end,
+                None => source.kept.push(record.range),
+            }
+            true
+        });
+        if !read.map_err(|error| unsuitable(error.to_string()))? {
+            return Err(unsuitable("records share a gzip member".to_owned()));
+        }
+        if end != source.length {
+            return Err(unsuitable("bytes after the last record".to_owned()));
+        }
+        if source.records == descriptions && source.left_out > 0 {
+            // Nothing is left to describe.
+            source.left_out += descriptions;
+            (source.records, source.kept) = (0, Vec::new());
+        }
+        Ok(source)
+    }
+}
+
+/// What a selection needs to know of a record.
+struct RecordSummary {
+    range: Range<u64>,
+    is_within_member: bool,
+    is_warcinfo: bool,
+    id: String,
+    belongs_to: Vec<String>,
+}
+
+/// Passes all records to `add`; false if `add` refuses one.
+fn read_records(
+    path: &Path,
+    add: &mut dyn FnMut(RecordSummary) -> bool,
+) -> Result<bool, ReadError> {
+    let mut reader = Reader::open(path)?;
+    while let Some(record) = reader.next_record()? {
+        let is_within_member = record.within_member() > 0;
+        let (extent, header) = record.finish_with_header()?;
+        let is_accepted = add(RecordSummary {
+            range: extent.offset..extent.offset + extent.length,
+            is_within_member,
+            is_warcinfo: header.record_type() == Some(RecordType::Warcinfo),
+            id: strip_brackets(header.get("WARC-Record-ID").unwrap_or_default()).to_owned(),
+            belongs_to: belongs_to(&header),
+        });
+        if !is_accepted {
+            return Ok(false);
+        }
+    }
+    Ok(true)
+}
+
+/// The ids of the records that a record was written with.
+fn belongs_to(header: &Header) -> Vec<String> {
+    let is_concurrent = |name: &str| name.eq_ignore_ascii_case("WARC-Concurrent-To");
+    let fields = header.iter().filter(|(name, _)| is_concurrent(name));
+    fields
+        .map(|(_, id)| strip_brackets(id).to_owned())
+        .collect()
+}
+
+/// Decides which records of a file are left out, in the order of the file.
+struct Selection<'a> {
+    dropped: &'a [u64],
+    /// The last records that were left out. Records that belong together stand near each other.
+    ids: VecDeque<String>,
+}
+
+impl<'a> Selection<'a> {
+    fn new(dropped: &'a [u64]) -> Self {
+        Self {
+            dropped,
+            ids: VecDeque::new(),
+        }
+    }
+
+    fn drops(&mut self, record: &RecordSummary) -> bool {
+        let is_dropped = self.dropped.binary_search(&record.range.start).is_ok()
+            || record.belongs_to.iter().any(|id| self.ids.contains(id));
+        if is_dropped && !record.id.is_empty() {
+            self.ids.truncate(MAX_DISTANCE - 1);
+            self.ids.push_front(record.id.clone());
+        }
+        is_dropped
+    }
+}
+
+/// The new file under its temporary name, removed unless it is renamed.
+struct NewFile {
+    dir: PathBuf,
+    name: String,
+    path: PathBuf,
+    file: File,
+}
+
+impl NewFile {
+    fn create(dir: &Path, name: &str) -> Result<Self, JoinError> {
+        let path = joining_path(dir, name);
+        let opened = OpenOptions::new()
+            .read(true)
+            .write(true)
+            .create_new(true)
+            .open(&path);
+        Ok(Self {
+            dir: dir.to_owned(),
+            name: name.to_owned(),
+            file: opened.map_err(at(&path))?,
+            path,
+        })
+    }
+
+    /// Compares the copied records of a file with the originals.
+    fn compare(&self, part: &SourceFile) -> Result<(), JoinError> {
+        let mut copy = File::open(&self.path).map_err(at(&self.path))?;
+        copy.seek(SeekFrom::Start(part.begin.get()))
+            .map_err(at(&self.path))?;
+        let mut copy = BufReader::with_capacity(CHUNK, copy);
+        for range in &part.kept {
+            let same = is_same(&part.path, range, &mut copy).map_err(at(&part.path))?;
+            if !same {
+                return Err(JoinError::Differs {
+                    path: self.path.clone(),
+                    from: part.name.clone(),
+                });
+            }
+        }
+        Ok(())
+    }
+}
+
+impl Drop for NewFile {
+    fn drop(&mut self) {
+        // What stays is removed by the next command.
+        if remove_if_there(&self.path).is_ok() && !self.dir.join(&self.name).exists() {
+            let _ = remove_if_there(&self.dir.join(format!("{}.replaces", self.name)));
+        }
+    }
+}
+
+fn copy_range(path: &Path, range: &Range<u64>, output: &mut impl Write) -> io::Result<()> {
+    let mut file = File::open(path)?;
+    file.seek(SeekFrom::Start(range.start))?;
+    let length = range.end - range.start;
+    let copied = io::copy(&mut file.take(length), output)?;
+    if copied < length {
+        return Err(io::ErrorKind::UnexpectedEof.into());
+    }
+    Ok(())
+}
+
+fn is_same(path: &Path, range: &Range<u64>, copy: &mut impl Read) -> io::Result<bool> {
+    let mut file = File::open(path)?;
+    file.seek(SeekFrom::Start(range.start))?;
+    let mut original = BufReader::with_capacity(CHUNK, file);
+    let mut left = range.end - range.start;
+    let (mut one, mut other) = (vec![0; CHUNK], vec![0; CHUNK]);
+    while left > 0 {
+        let length = usize::try_from(left.min(CHUNK as u64)).unwrap_or(CHUNK);
+        original.read_exact(&mut one[..length])?;
+        copy.read_exact(&mut other[..length])?;
+        if one[..length] != other[..length] {
+            return Ok(false);
+        }
+        left -= length as u64;
+    }
+    Ok(true)
+}

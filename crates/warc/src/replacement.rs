@@ -1,0 +1,164 @@
+//! Replaces archive files by one new file, in one step that a kill cannot divide.
+//!
+//! | after | state of the archive |
+//! |---|---|
+//! | `NEW.joining` and `NEW.replaces` are written, and the index has the lines of `NEW` | the old files; lines about `NEW` do not count, since `NEW` is not there |
+//! | `NEW.joining` has its final name `NEW` | `NEW`; the old files and the lines about them do not count |
+//! | the old files, their lines, and then `NEW.replaces` are removed | `NEW` |
+//!
+//! `NEW.replaces` has the names of the old files, one in a line. [`ReplacementLock`] is held from the first
+//! step to the last. Without it, [`finish_replacements`] completes or undoes what a killed process left.
+
+use std::collections::BTreeSet;
+use std::fs::File;
+use std::io::{self, BufRead, BufReader, Write};
+use std::path::{Path, PathBuf};
+
+use crate::file::is_archive_name;
+use crate::fs::{DirectoryLock, remove_if_there, replace, sync_directory_of};
+use crate::index::{IndexError, forget_files};
+
+/// The suffix of the list of replaced files.
+const REPLACES_SUFFIX: &str = ".replaces";
+
+/// The suffix of a new file that is not complete yet.
+pub(crate) const JOINING_SUFFIX: &str = ".joining";
+
+/// The lock file of the process that replaces files.
+const LOCK_FILE: &str = ".replacing";
+
+/// A file that replaces others.
+struct Replacement {
+    new: String,
+    old: Vec<String>,
+    /// Whether the new file has its final name.
+    is_done: bool,
+}
+
+/// The replacements among these files of a directory.
+fn replacements(dir: &Path, names: &BTreeSet<String>) -> io::Result<Vec<Replacement>> {
+    let mut found = Vec::new();
+    for name in names {
+        let Some(new) = name
+            .strip_suffix(REPLACES_SUFFIX)
+            .filter(|new| is_archive_name(new))
+        else {
+            continue;
+        };
+        let old = BufReader::new(File::open(dir.join(name))?).lines();
+        let old = old.collect::<io::Result<Vec<String>>>()?;
+        found.push(Replacement {
+            new: new.to_owned(),
+            // The list may come from somebody else's commit.
+            old: old
+                .into_iter()
+                .filter(|old| is_archive_name(old) && !old.contains(['/', '\\']) && old != new)
+                .collect(),
+            is_done: names.contains(new),
+        });
+    }
+    Ok(found)
+}
+
+/// The archive files among these files of a directory that do not count now: those that a new file has
+/// replaced, and new files that are not complete.
+pub(crate) fn hidden_files(dir: &Path, names: &BTreeSet<String>) -> io::Result<BTreeSet<String>> {
+    let mut hidden = BTreeSet::new();
+    for replacement in replacements(dir, names)? {
+        if replacement.is_done {
+            hidden.extend(replacement.old);
+        } else {
+            hidden.insert(replacement.new);
+        }
+    }
+    Ok(hidden)
+}
+
+/// The right to replace files of an archive.
+pub(crate) struct ReplacementLock(#[allow(dead_code)] DirectoryLock);
+
+impl ReplacementLock {
+    /// Takes the lock of a directory, unless another process has it.
+    pub(crate) fn try_acquire(dir: &Path) -> io::Result<Option<Self>> {
+        Ok(DirectoryLock::try_acquire_file(&dir.join(LOCK_FILE))?.map(Self))
+    }
+}
+
+/// Names the files that `new` is going to replace.
+pub(crate) fn announce(dir: &Path, new: &str, old: &[String]) -> io::Result<()> {
+    let path = dir.join(format!("{new}{REPLACES_SUFFIX}"));
+    replace(&path, |output| {
+        old.iter().try_for_each(|name| writeln!(output, "{name}"))
+    })
+}
+
+/// Completes the replacements whose new file is complete, and undoes all others. Does nothing if another
+/// process is replacing files.
+pub(crate) fn finish_replacements(dir: &Path) -> Result<(), IndexError> {
+    let failed = |source| IndexError::Io {
+        path: dir.to_owned(),
+        source,
+    };
+    if !has_replacements(dir).map_err(failed)? {
+        return Ok(());
+    }
+    match ReplacementLock::try_acquire(dir).map_err(failed)? {
+        Some(lock) => finish_with_lock(dir, &lock),
+        None => Ok(()),
+    }
+}
+
+fn has_replacements(dir: &Path) -> io::Result<bool> {
+    let suffixes = [REPLACES_SUFFIX, JOINING_SUFFIX];
+    Ok(names_in(dir)?
+        .iter()
+        .any(|name| suffixes.iter().any(|suffix| name.ends_with(suffix))))
+}
+
+/// As [`finish_replacements`], for the process with the lock.
+pub(crate) fn finish_with_lock(dir: &Path, _lock: &ReplacementLock) -> Result<(), IndexError> {
+    let failed = |source| IndexError::Io {
+        path: dir.to_owned(),
+        source,
+    };
+    let names = names_in(dir).map_err(failed)?;
+    let found = replacements(dir, &names).map_err(failed)?;
+    let remove = |name: &str| {
+        let path = dir.join(name);
+        remove_if_there(&path).map_err(|source| IndexError::Io { path, source })
+    };
+    for name in names.iter().filter(|name| name.ends_with(JOINING_SUFFIX)) {
+        remove(name)?;
+    }
+    let mut forgotten = BTreeSet::new();
+    for replacement in &found {
+        if replacement.is_done {
+            for old in &replacement.old {
+                remove(old)?;
+            }
+            forgotten.extend(replacement.old.iter().cloned());
+        } else {
+            forgotten.insert(replacement.new.clone());
+        }
+    }
+    sync_directory_of(&dir.join(LOCK_FILE)).map_err(failed)?;
+    forget_files(dir, &forgotten)?;
+    for replacement in &found {
+        remove(&format!("{}{REPLACES_SUFFIX}", replacement.new))?;
+    }
+    sync_directory_of(&dir.join(LOCK_FILE)).map_err(failed)
+}
+
+/// The names of the files in a directory that are text.
+pub(crate) fn names_in(dir: &Path) -> io::Result<BTreeSet<String>> {
+    let mut names = BTreeSet::new();
+    for entry in std::fs::read_dir(dir)? {
+        names.extend(entry?.file_name().into_string().ok());
+    }
+    Ok(names)
+}
+
+/// The path of a new file while it is written.
+pub(crate) fn joining_path(dir: &Path, new: &str) -> PathBuf {
+    dir.join(format!("{new}{JOINING_SUFFIX}"))
+}

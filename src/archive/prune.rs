@@ -1,0 +1,145 @@
+//! Plans the removal of old captures that nothing needs.
+//!
+//! | capture | stays |
+//! |---|---|
+//! | not older than the limit | always |
+//! | revisit that is older | never |
+//! | response with a promised digest, or with the digest of a revisit that stays | always |
+//! | the latest response and the latest complete 2xx response of a URL | always |
+//! | response that an entry of the ledger names | always |
+//! | response of a URL in an incident | always |
+//! | response whose digest is no SHA-256 | always, since it may have promised bytes |
+
+use std::collections::{HashMap, HashSet};
+
+use urldb_warc::{CdxjLine, Digest, DigestAlgorithm, REVISIT_MIME};
+
+use super::catalogue::Catalogue;
+use super::quiet_periods::LeftOut;
+use super::rewrite::{OwnFiles, RewritePlan};
+use crate::config;
+
+/// What must stay in the archive, whatever its age.
+#[derive(Debug, Default)]
+pub struct NeededCaptures {
+    /// The digests that records promise.
+    pub digests: HashSet<[u8; 32]>,
+    /// The URLs of incidents.
+    pub urls: HashSet<String>,
+    /// The captures in the ledger: URL and `YYYYMMDDhhmmss`.
+    pub captures: HashSet<(String, String)>,
+}
+
+/// What the removal of captures from before `limit` (`YYYYMMDDhhmmss`) would do, and notes about files
+/// that stay as they are.
+///
+/// # Errors
+/// When the index or a file cannot be read.
+pub fn plan_removal(
+    catalogue: &Catalogue,
+    how: &config::Archive,
+    needed: &NeededCaptures,
+    limit: &str,
+) -> anyhow::Result<(RewritePlan, Vec<String>)> {
+    let own = OwnFiles::read(&catalogue.files)?;
+    let mut revisited = HashSet::new();
+    for line in catalogue.lines()? {
+        let line = line?;
+        if is_revisit(&line) && *line.timestamp >= *limit {
+            revisited.insert(line.digest);
+        }
+    }
+    let is_needed = |line: &CdxjLine| {
+        let promised = match line.digest.parse::<Digest>() {
+            Ok(digest) if digest.algorithm() == DigestAlgorithm::Sha256 => needed
+                .digests
+                .iter()
+                .any(|known| known.as_slice() == digest.as_bytes()),
+            _ => true,
+        };
+        promised
+            || revisited.contains(&line.digest)
+            || needed.urls.contains(&line.url)
+            || needed
+                .captures
+                .contains(&(line.url.clone(), line.timestamp.clone()))
+    };
+    let mut plan = RewritePlan::default();
+    let mut key = String::new();
+    let mut latest: HashMap<String, LatestResponses> = HashMap::new();
+    for line in catalogue.lines()? {
+        let line = line?;
+        if line.key != key {
+            latest.clear();
+            key.clone_from(&line.key);
+        }
+        let is_old = *line.timestamp < *limit;
+        if is_revisit(&line) {
+            if is_old {
+                plan.leave_out(&own, left_out(&line));
+            }
+            continue;
+        }
+        let superseded = latest.entry(line.url.clone()).or_default().add(line);
+        for line in superseded {
+            if *line.timestamp < *limit && !is_needed(&line) {
+                plan.leave_out(&own, left_out(&line));
+            }
+        }
+    }
+    for failure in own_failures(&own) {
+        if *failure.timestamp < *limit && !needed.urls.contains(&failure.url) {
+            plan.leave_out(
+                &own,
+                LeftOut {
+                    position: failure.left_out.position.clone(),
+                    length: failure.left_out.length,
+                },
+            );
+        }
+    }
+    plan.group(&own, how.max_size, false);
+    Ok((plan, own.unsuitable))
+}
+
+fn own_failures(own: &OwnFiles) -> impl Iterator<Item = &super::rewrite::FailureRecord> {
+    own.failure_records.iter()
+}
+
+fn is_revisit(line: &CdxjLine) -> bool {
+    line.mime == REVISIT_MIME
+}
+
+fn left_out(line: &CdxjLine) -> LeftOut {
+    LeftOut {
+        position: (line.filename.clone(), line.extent.offset),
+        length: line.extent.length,
+    }
+}
+
+/// The latest response of a URL, and the latest one that is complete and good.
+#[derive(Debug, Default)]
+struct LatestResponses {
+    any: Option<CdxjLine>,
+    good: Option<CdxjLine>,
+}
+
+impl LatestResponses {
+    /// Adds the next response, and returns those that are no longer the latest.
+    fn add(&mut self, line: CdxjLine) -> Vec<CdxjLine> {
+        let is_good = |line: &CdxjLine| {
+            line.truncated.is_none()
+                && line
+                    .status
+                    .is_none_or(|status| (200..300).contains(&status))
+        };
+        let mut superseded = vec![];
+        if is_good(&line) {
+            superseded.extend(self.good.replace(line));
+            superseded.extend(self.any.take());
+        } else {
+            superseded.extend(self.any.replace(line));
+        }
+        superseded
+    }
+}

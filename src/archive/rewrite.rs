@@ -1,0 +1,239 @@
+//! Rewrites files of an archive: leaves records out, and joins files.
+//!
+//! [`RewritePlan`] says what to do, and [`RewritePlan::carry_out`] does so. Only files that urldb has
+//! written are rewritten.
+
+use std::collections::BTreeMap;
+use std::path::Path;
+
+use anyhow::Context;
+use urldb_warc::{
+    ARCHIVE_SUFFIX, FileJoiner, JoinError, JoinRequest, JoinedFile, Reader, RecordType, WarcDate,
+    archive_file_name,
+};
+
+use super::files::ArchiveFiles;
+use super::keys::Keys;
+use super::output_files::{random_id, warc_date, write_options};
+use super::quiet_periods::{Failures, LeftOut};
+use crate::ambient::Ambient;
+use crate::config;
+
+/// The beginning of the names of files that runs and rewrites write.
+const OWN_PREFIX: &str = "urldb-";
+
+/// The prefix of the names of joined files, which no run uses.
+const JOINED_PREFIX: &str = "urldb-joined";
+
+/// Files with fewer bytes than this part of the limit are joined.
+const SMALL_PART: u64 = 2;
+
+/// What a rewrite will do.
+#[derive(Debug, Default)]
+pub struct RewritePlan {
+    /// The offsets of the records to leave out, ascending, by file.
+    left_out: BTreeMap<String, Vec<u64>>,
+    /// The files that become one file each.
+    pub groups: Vec<Vec<String>>,
+    /// Number of captures to leave out.
+    pub captures: u64,
+    /// The length of their records, in bytes.
+    pub bytes: u64,
+    /// Number of files in all groups.
+    pub files: u64,
+}
+
+/// The files that may be rewritten.
+#[derive(Debug, Default)]
+pub(super) struct OwnFiles {
+    /// The files and their lengths in bytes, sorted by name.
+    pub(super) files: Vec<(String, u64)>,
+    /// When URLs failed without a response, with the positions of these records.
+    pub(super) failures: Failures,
+    /// Records about such failures: URL, timestamp and position.
+    pub(super) failure_records: Vec<FailureRecord>,
+    /// Files that are left as they are, and why.
+    pub(super) unsuitable: Vec<String>,
+}
+
+/// A `metadata` record about a URL that gave no response.
+#[derive(Debug)]
+pub(super) struct FailureRecord {
+    pub(super) url: String,
+    pub(super) timestamp: String,
+    pub(super) left_out: LeftOut,
+}
+
+impl OwnFiles {
+    /// Reads all files that urldb has written.
+    pub(super) fn read(files: &ArchiveFiles) -> anyhow::Result<Self> {
+        let mut own = Self::default();
+        for name in files.with_records()? {
+            if !name.starts_with(OWN_PREFIX) || !name.ends_with(ARCHIVE_SUFFIX) {
+                continue;
+            }
+            let whole = files.whole(&name);
+            let path = whole.with_context(|| format!("cannot read {name}"))?;
+            let path = path.as_ref();
+            let length = path
+                .metadata()
+                .with_context(|| format!("cannot read {name}"))?
+                .len();
+            match own.read_failures(&name, path) {
+                Ok(()) => own.files.push((name, length)),
+                Err(error) if error.is_damage() => own.unsuitable.push(format!(
+                    "{name} is damaged and stays as it is: {error}; `urldb archive repair` sets aside what is damaged"
+                )),
+                Err(error) => return Err(error).with_context(|| format!("cannot read {name}")),
+            }
+        }
+        Ok(own)
+    }
+
+    fn read_failures(&mut self, name: &str, path: &Path) -> Result<(), urldb_warc::ReadError> {
+        let mut found = vec![];
+        let mut reader = Reader::open(path)?;
+        while let Some(record) = reader.next_record()? {
+            let (extent, header) = record.finish_with_header()?;
+            let is_alone = header.get("WARC-Concurrent-To").is_none()
+                && header.get("WARC-Refers-To").is_none();
+            if header.record_type() == Some(RecordType::Metadata)
+                && is_alone
+                && let Some(url) = header.target_uri()
+                && let Some(date) = header
+                    .get("WARC-Date")
+                    .and_then(|it| it.parse::<WarcDate>().ok())
+            {
+                found.push(FailureRecord {
+                    url: url.to_owned(),
+                    timestamp: date.to_timestamp14(),
+                    left_out: LeftOut {
+                        position: (name.to_owned(), extent.offset),
+                        length: extent.length,
+                    },
+                });
+            }
+        }
+        for failure in found {
+            let failures = self.failures.entry(failure.url.clone()).or_default();
+            failures.push(failure.timestamp.clone());
+            self.failure_records.push(failure);
+        }
+        Ok(())
+    }
+}
+
+impl RewritePlan {
+    /// Plans to leave a record out. Records of files that are not in the plan's files stay.
+    pub(super) fn leave_out(&mut self, own: &OwnFiles, record: LeftOut) {
+        let (name, offset) = record.position;
+        let is_own = own
+            .files
+            .binary_search_by(|(own, _)| own.cmp(&name))
+            .is_ok();
+        if is_own {
+            self.captures += 1;
+            self.bytes += record.length;
+            self.left_out.entry(name).or_default().push(offset);
+        }
+    }
+
+    /// Groups the files: those that lose records, and with `join_small` those that are small. The files
+    /// of a group have at most `max_size` bytes, unless the group is one file.
+    pub(super) fn group(&mut self, own: &OwnFiles, max_size: u64, join_small: bool) {
+        let (mut group, mut size) = (vec![], 0);
+        for offsets in self.left_out.values_mut() {
+            offsets.sort_unstable();
+            offsets.dedup();
+        }
+        for (name, length) in &own.files {
+            let loses = self.left_out.contains_key(name);
+            if !loses && (!join_small || *length >= max_size / SMALL_PART) {
+                continue;
+            }
+            if size + length > max_size && !group.is_empty() {
+                self.add_group(std::mem::take(&mut group));
+                size = 0;
+            }
+            size += length;
+            group.push(name.clone());
+        }
+        self.add_group(group);
+    }
+
+    fn add_group(&mut self, group: Vec<String>) {
+        let loses = group.iter().any(|name| self.left_out.contains_key(name));
+        if loses || group.len() > 1 {
+            self.files += group.len() as u64;
+            self.groups.push(group);
+        }
+    }
+
+    /// Rewrites the files, and reports each new file. A file that cannot be joined stays as it is, and
+    /// the others of its group too; `report` gets the reason.
+    ///
+    /// # Errors
+    /// When another process rewrites files, or a file cannot be written. What was reported before is
+    /// complete.
+    pub fn carry_out(
+        &self,
+        files: &ArchiveFiles,
+        how: &config::Archive,
+        ambient: Ambient,
+        report: &mut dyn FnMut(Result<JoinedFile, String>),
+    ) -> anyhow::Result<()> {
+        let folder = files.folder();
+        let joiner = FileJoiner::begin(folder, write_options(how))?;
+        let host = hostname::get().unwrap_or_default();
+        for group in &self.groups {
+            let date = warc_date((ambient.now)())?;
+            let name = unused_name(folder, &date, &host.to_string_lossy());
+            let description = describe(group, self.left_out.keys());
+            let software = concat!("urldb/", env!("CARGO_PKG_VERSION"));
+            let format = how.version.name().replace("WARC/", "WARC File Format ");
+            let fields = [
+                ("software", software),
+                ("format", &*format),
+                ("description", &*description),
+            ];
+            let warcinfo = urldb_warc::warcinfo(&random_id(ambient), &date, &name, &fields)?;
+            let request = JoinRequest {
+                name: &name,
+                warcinfo: &warcinfo,
+                sources: group,
+                left_out: &|name| self.left_out.get(name).map_or(&[], Vec::as_slice),
+            };
+            match joiner.join(&request, &Keys) {
+                Ok(joined) => report(Ok(joined)),
+                Err(error @ JoinError::Unsuitable { .. }) => report(Err(error.to_string())),
+                Err(error) => return Err(error).context("cannot rewrite the archive"),
+            }
+        }
+        match joiner.finish() {
+            Err(error) if error.is_damaged_index() => {
+                urldb_warc::rebuild_index(folder, &Keys).map(drop)
+            }
+            finished => finished,
+        }
+        .context("cannot update the archive's index")
+    }
+}
+
+/// A name that no file of the archive has, nor had while this process ran.
+fn unused_name(folder: &Path, date: &WarcDate, host: &str) -> String {
+    let names = (0..).map(|serial| archive_file_name(JOINED_PREFIX, date, serial, host));
+    let mut unused = names.filter(|name| !folder.join(name).exists());
+    unused.next().unwrap_or_default()
+}
+
+/// Says in the new file what it is made of.
+fn describe<'a>(group: &[String], mut losing: impl Iterator<Item = &'a String>) -> String {
+    let sources = group.join(", ");
+    if losing.any(|name| group.contains(name)) {
+        format!(
+            "joined from the files {sources}, without the records that urldb.toml or the user chose to leave out"
+        )
+    } else {
+        format!("joined from the files {sources}")
+    }
+}
