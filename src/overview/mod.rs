@@ -45,8 +45,11 @@ const DAYS: usize = 365;
 /// Files that were verified within these hours before the last run count as verified.
 const VERIFIED_WITHIN: i64 = 7 * 24;
 
-/// Hours after which an overview is out of date, if the intervals of runs are not known.
+/// Hours after which an overview is out of date, if too few intervals of runs are known.
 const STALE_AFTER: u64 = 72;
+
+/// Number of last intervals whose median is the usual interval.
+const INTERVALS: usize = 20;
 
 /// A URL and its canonical request.
 type UrlKey = (String, Option<String>);
@@ -282,20 +285,19 @@ impl<'a> Sources<'a> {
         }
     }
 
-    /// Three times the usual interval of runs, in hours, and at least a day and a half.
+    /// Three times the usual interval of runs, in whole days of hours, and at least two days. Whole days,
+    /// since every page has the number: a page must not change because one run was late.
     fn stale_after(&self) -> u64 {
-        let starts: Vec<Timestamp> = self.replay.starts().rev().take(31).collect();
-        let mut intervals: Vec<i64> = starts
-            .windows(2)
-            .map(|two| two[0].duration_since(two[1]).as_hours())
-            .collect();
-        intervals.sort_unstable();
-        match intervals.get(intervals.len() / 2) {
-            Some(usual) if intervals.len() >= 3 => {
-                u64::try_from(3 * usual).unwrap_or_default().max(36)
-            }
-            _ => STALE_AFTER,
+        let starts: Vec<Timestamp> = self.replay.starts().rev().take(INTERVALS + 1).collect();
+        if starts.len() <= INTERVALS {
+            return STALE_AFTER;
         }
+        let intervals = starts.windows(2);
+        let intervals = intervals.map(|two| two[0].duration_since(two[1]).as_hours());
+        let mut intervals: Vec<i64> = intervals.collect();
+        intervals.sort_unstable();
+        let usual = u64::try_from(intervals[intervals.len() / 2]).unwrap_or_default();
+        (3 * usual).next_multiple_of(24).max(48)
     }
 }
 

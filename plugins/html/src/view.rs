@@ -47,6 +47,12 @@ pub(crate) struct Frame {
     pub(crate) version: String,
 }
 
+/// `of 1,247 promises`; what follows comes after the noun.
+fn of(all: u64, noun: &str, rest: &str) -> String {
+    let ending = if all == 1 { "" } else { "s" };
+    format!("of {} {noun}{ending}{rest}", number(all))
+}
+
 /// A point in time: for programs, and in words.
 #[derive(Debug, Serialize)]
 pub(crate) struct Time {
@@ -341,18 +347,22 @@ impl<'a> Views<'a> {
         let kept: u64 = overview.hosts.iter().map(|host| host.kept).sum();
         let (good, without_run) = good_days(&overview.days);
         let known = overview.days.iter().filter(|day| day.promised > 0).count();
-        let of = |all: u64, noun: &str| format!("of {} {noun}", number(all));
+
         let figures = vec![
-            Figure::new("Kept", number(kept), of(overview.totals.urls, "promises")),
+            Figure::new(
+                "Kept",
+                number(kept),
+                of(overview.totals.urls, "promise", ""),
+            ),
             Figure::new(
                 "Verified byte for byte",
                 number(files.verified),
-                of(files.all, "files, within 7 days"),
+                of(files.all, "file", ", within 7 days"),
             ),
             Figure::new(
                 "In the archive",
                 number(files.archived),
-                of(files.all, "files"),
+                of(files.all, "file", ""),
             ),
             Figure::new(
                 "Days without incident",
@@ -540,7 +550,7 @@ impl<'a> Views<'a> {
         (page, pages): (usize, usize),
     ) -> HostPage {
         let SiteHeadline { mark, now, past } = PromiseCounts::of_host(host).headline();
-        let of = |all: u64, noun: &str| format!("of {} {noun}", number(all));
+
         let days = last_days(&host.days);
         let good = days.iter().filter(|day| {
             matches!(
@@ -549,16 +559,16 @@ impl<'a> Views<'a> {
             )
         });
         let figures = vec![
-            Figure::new("Kept", number(host.kept), of(host.urls, "promises")),
+            Figure::new("Kept", number(host.kept), of(host.urls, "promise", "")),
             Figure::new(
                 "Verified byte for byte",
                 number(host.files.verified),
-                of(host.files.all, "files, within 7 days"),
+                of(host.files.all, "file", ", within 7 days"),
             ),
             Figure::new(
                 "In the archive",
                 number(host.files.archived),
-                of(host.files.all, "files"),
+                of(host.files.all, "file", ""),
             ),
             Figure::new(
                 "Days without incident",
