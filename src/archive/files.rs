@@ -59,13 +59,30 @@ impl ArchiveFiles {
     /// When there is none (the message says what makes one), or when its store cannot be used.
     pub fn open(config: &Config) -> anyhow::Result<Self> {
         let folder = config.root.join(&config.archive.path);
-        let remote = Remote::open(config, &folder)?.map(Arc::new);
+        match Remote::open(config, &folder)? {
+            None => Self::on_this_machine(config),
+            Some(remote) => Ok(Self {
+                folder,
+                remote: Some(Arc::new(remote)),
+            }),
+        }
+    }
+
+    /// The files in the folder alone, for commands that send no request.
+    ///
+    /// # Errors
+    /// When there is no folder; the message says what makes one.
+    pub fn on_this_machine(config: &Config) -> anyhow::Result<Self> {
+        let folder = config.root.join(&config.archive.path);
         anyhow::ensure!(
-            folder.is_dir() || remote.is_some(),
+            folder.is_dir(),
             "there is no archive at {}; `urldb run` makes one",
             folder.display()
         );
-        Ok(Self { folder, remote })
+        Ok(Self {
+            folder,
+            remote: None,
+        })
     }
 
     /// The folder with the files.

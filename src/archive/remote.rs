@@ -24,8 +24,8 @@ const CACHED_MANIFEST: &str = ".manifest.json";
 /// that are needed are read.
 const SMALL: u64 = 4 << 20;
 
-/// The time limit of one request, for which the crate has a shorter one.
-const REQUEST_LIMIT: Duration = Duration::from_secs(300);
+/// The time limit of silence within a request.
+const SILENCE_LIMIT: Duration = Duration::from_secs(30);
 
 /// Sets up the store of a repository's archive, if one is configured. Sends no request.
 ///
@@ -53,7 +53,7 @@ pub fn open_store(config: &Config) -> anyhow::Result<Option<Store>> {
         http: urldb_http::Options {
             authorities: authorities.transpose()?,
             proxy: config.http_proxy()?,
-            timeout: REQUEST_LIMIT,
+            timeout: SILENCE_LIMIT,
             user_agent: concat!("urldb/", env!("CARGO_PKG_VERSION")).to_owned(),
         },
     })?;

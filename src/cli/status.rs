@@ -155,7 +155,7 @@ impl Args {
 }
 
 fn catalogue(context: &Context) -> anyhow::Result<Catalogue> {
-    Catalogue::open(ArchiveFiles::open(&context.config)?)
+    Catalogue::open(ArchiveFiles::on_this_machine(&context.config)?)
 }
 
 /// Replaces the capture of the ledger, which is the full one, by the last one of the same content.

@@ -290,7 +290,7 @@ fn read_tree(bytes: &[u8]) -> Option<(TreeEntry<'_>, &[u8])> {
     let (folders, rest) = split_at(rest, b'\n')?;
     let text = |bytes| std::str::from_utf8(bytes).ok();
     let entries: i64 = text(entries)?.parse().ok()?;
-    let folders: u64 = u32::from_str_radix(text(folders)?, 10).ok()?.into();
+    let folders: u64 = text(folders)?.parse::<u32>().ok()?.into();
     let (id, rest) = if entries < 0 {
         (None, rest)
     } else {

@@ -424,10 +424,9 @@ mod tests {
         ledger.save().unwrap();
         let other = captures.with_file_name("notes.yaml");
         fs::write(&other, "---\nnotes: of somebody\n").unwrap();
-        let kept = ["example.org"].into_iter();
-        ledger.forget_others(kept).unwrap();
+        ledger.forget_others(["example.org"]).unwrap();
         assert!(captures.exists());
-        ledger.forget_others(["other.example"].into_iter()).unwrap();
+        ledger.forget_others(["other.example"]).unwrap();
         assert!(!captures.exists() && other.exists());
 
         let (folder, captures) = old_ledger();

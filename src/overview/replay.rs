@@ -81,7 +81,7 @@ impl Replay {
         let mut selections = HashMap::new();
         for line in ledger::lines(ledger)? {
             match line? {
-                HistoryLine::Run(run) => replay.add_run(run, &mut selections),
+                HistoryLine::Run(run) => replay.add_run(*run, &mut selections),
                 HistoryLine::Change(change) if wants(&change.url) => replay.changes.push(change),
                 HistoryLine::Change(_) => {}
                 HistoryLine::Incident(line) => {

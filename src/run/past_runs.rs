@@ -99,12 +99,8 @@ pub(super) fn history_lines(
     verification: Verification,
 ) -> Vec<HistoryLine> {
     let run = &envelope.run;
-    let mut lines = vec![HistoryLine::Run(run_line(
-        envelope,
-        selection,
-        starting,
-        verification,
-    ))];
+    let line = run_line(envelope, selection, starting, verification);
+    let mut lines = vec![HistoryLine::Run(Box::new(line))];
     lines.extend(envelope.changes.iter().map(|change| {
         HistoryLine::Change(ChangeLine {
             run: run.id.clone(),

@@ -17,19 +17,14 @@ use object_store::client::{
 };
 use urldb_text::sanitize;
 
-use crate::manifest::LARGEST_MANIFEST;
-
 /// The time limit of one request with its answer: for the largest part, 70 kB/s are enough.
-const REQUEST_LIMIT: Duration = Duration::from_secs(120);
-
-/// The time limit of silence within a request.
-const SILENCE_LIMIT: Duration = Duration::from_secs(30);
+const REQUEST_LIMIT: Duration = Duration::from_mins(2);
 
 /// The time limit of a connection.
 const CONNECT_LIMIT: Duration = Duration::from_secs(10);
 
-/// The largest answer to a request that worked, in bytes; the manifest is the largest one.
-const LARGEST_ANSWER: usize = LARGEST_MANIFEST as usize + 1;
+/// The largest answer to a request that worked, in bytes: a little more than the largest manifest.
+const LARGEST_ANSWER: usize = 65 << 20;
 
 /// The largest answer to a request that failed, in bytes.
 const LARGEST_FAILURE: usize = 64 << 10;
@@ -64,7 +59,7 @@ impl Connector {
             .client_builder()?
             .pool_max_idle_per_host(4)
             .timeout(REQUEST_LIMIT)
-            .read_timeout(SILENCE_LIMIT)
+            .read_timeout(options.timeout)
             .connect_timeout(CONNECT_LIMIT)
             .build();
         Ok(Self {

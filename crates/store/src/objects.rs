@@ -45,7 +45,7 @@ fn retries() -> RetryConfig {
             base: 2.0,
         },
         max_retries: 6,
-        retry_timeout: Duration::from_secs(60),
+        retry_timeout: Duration::from_mins(1),
     }
 }
 
@@ -395,7 +395,7 @@ impl Objects {
 
     fn failed(&self, error: &object_store::Error, name: &str, doing: &str) -> StoreError {
         use object_store::Error;
-        let failure = self.failure(|failure| failure.take());
+        let failure = self.failure(Option::take);
         let status = failure.as_ref().and_then(|failure| failure.status);
         let code = failure.as_ref().and_then(|failure| failure.code.as_deref());
         let kind = match error {

@@ -44,7 +44,7 @@ pub struct StoreOptions {
     pub region: Option<String>,
     /// Credentials, and the settings of the environment.
     pub environment: Environment,
-    /// How requests are sent.
+    /// How requests are sent. Its time limit is that of silence within a request.
     pub http: urldb_http::Options,
 }
 
@@ -156,17 +156,17 @@ impl Store {
         let length = path.metadata().map_err(unreadable)?.len();
         if length <= PART {
             let bytes = std::fs::read(path).map_err(unreadable)?;
-            self.upload_small(name, bytes.into())
+            self.upload_small(name, &bytes.into())
         } else {
             self.upload_large(name, || File::open(path).map_err(unreadable), length)
         }
     }
 
-    fn upload_small(&self, name: &str, bytes: Bytes) -> Result<StoredFile, StoreError> {
+    fn upload_small(&self, name: &str, bytes: &Bytes) -> Result<StoredFile, StoreError> {
         let file = StoredFile {
             name: name.to_owned(),
             length: bytes.len() as u64,
-            sha256: Sha256::digest(&bytes).into(),
+            sha256: Sha256::digest(bytes).into(),
         };
         for attempt in 1.. {
             match self.objects.create(name, bytes.clone()) {
@@ -314,10 +314,8 @@ impl Store {
     /// When the manifest cannot be read, or an object cannot be deleted.
     pub fn discard(&self, files: &[StoredFile]) -> Result<(), StoreError> {
         let manifest = self.manifest()?;
-        let unknown = files.iter().filter(|file| !manifest.contains(&file.name));
-        unknown
-            .map(|file| self.objects.delete(&file.name))
-            .collect()
+        let mut unknown = files.iter().filter(|file| !manifest.contains(&file.name));
+        unknown.try_for_each(|file| self.objects.delete(&file.name))
     }
 
     /// Reads the manifest, changes it, and writes it if it has not changed meanwhile; else again.

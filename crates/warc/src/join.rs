@@ -156,29 +156,45 @@ impl FileJoiner {
         for name in request.sources {
             parts.push(SourceFile::read(&self.dir, name, (request.left_out)(name))?);
         }
-        replacement::announce(&self.dir, request.name, request.sources).map_err(at(&path))?;
-        let draft = NewFile::create(&self.dir, request.name)?;
-        self.write(&draft, request.warcinfo, &parts)?;
-        for part in &parts {
-            draft.compare(part)?;
-        }
-        index_joined_file(&self.dir, &draft.path, request.name, keys)?;
-        let bytes = draft.file.metadata().map_err(at(&draft.path))?.len();
-        {
-            let _lock = DirectoryLock::acquire(&self.dir).map_err(at(&self.dir))?;
-            std::fs::rename(&draft.path, &path).map_err(at(&path))?;
-            sync_directory_of(&path).map_err(at(&self.dir))?;
-        }
-        for part in &parts {
-            remove_if_there(&part.path).map_err(at(&part.path))?;
+        let replaced = self.replace(request, &parts, keys);
+        if replaced.is_err() {
+            // What cannot be undone now, the next run or command undoes.
+            let _ = replacement::finish_with_lock(&self.dir, &self.lock);
         }
         Ok(JoinedFile {
+            bytes: replaced?,
             path,
             records: parts.iter().map(|part| part.records).sum(),
             left_out: parts.iter().map(|part| part.left_out).sum(),
             bytes_before: parts.iter().map(|part| part.length).sum(),
-            bytes,
         })
+    }
+
+    /// Writes the new file, removes the old ones, and returns the length of the new file.
+    fn replace(
+        &self,
+        request: &JoinRequest<'_>,
+        parts: &[SourceFile],
+        keys: &impl SortKeys,
+    ) -> Result<u64, JoinError> {
+        let path = self.dir.join(request.name);
+        replacement::announce(&self.dir, request.name, request.sources).map_err(at(&path))?;
+        let new = NewFile::create(&self.dir, request.name)?;
+        self.write(&new, request.warcinfo, parts)?;
+        for part in parts {
+            new.compare(part)?;
+        }
+        index_joined_file(&self.dir, &new.path, request.name, keys)?;
+        let bytes = new.file.metadata().map_err(at(&new.path))?.len();
+        {
+            let _lock = DirectoryLock::acquire(&self.dir).map_err(at(&self.dir))?;
+            std::fs::rename(&new.path, &path).map_err(at(&path))?;
+            sync_directory_of(&path).map_err(at(&self.dir))?;
+        }
+        for part in parts {
+            remove_if_there(&part.path).map_err(at(&part.path))?;
+        }
+        Ok(bytes)
     }
 
     /// Removes the lines of the old files from the index, and merges its segments.
@@ -357,10 +373,8 @@ impl<'a> Selection<'a> {
     }
 }
 
-/// The new file under its temporary name, removed unless it is renamed.
+/// The new file under its temporary name.
 struct NewFile {
-    dir: PathBuf,
-    name: String,
     path: PathBuf,
     file: File,
 }
@@ -373,12 +387,8 @@ impl NewFile {
             .write(true)
             .create_new(true)
             .open(&path);
-        Ok(Self {
-            dir: dir.to_owned(),
-            name: name.to_owned(),
-            file: opened.map_err(at(&path))?,
-            path,
-        })
+        let file = opened.map_err(at(&path))?;
+        Ok(Self { path, file })
     }
 
     /// Compares the copied records of a file with the originals.
@@ -397,15 +407,6 @@ impl NewFile {
             }
         }
         Ok(())
-    }
-}
-
-impl Drop for NewFile {
-    fn drop(&mut self) {
-        // What stays is removed by the next command.
-        if remove_if_there(&self.path).is_ok() && !self.dir.join(&self.name).exists() {
-            let _ = remove_if_there(&self.dir.join(format!("{}.replaces", self.name)));
-        }
     }
 }
 

@@ -21,6 +21,9 @@ use crate::index::{IndexError, forget_files};
 /// The suffix of the list of replaced files.
 const REPLACES_SUFFIX: &str = ".replaces";
 
+/// The suffix of such a list while it is written.
+const LIST_DRAFT_SUFFIX: &str = ".replaces.tmp";
+
 /// The suffix of a new file that is not complete yet.
 pub(crate) const JOINING_SUFFIX: &str = ".joining";
 
@@ -109,7 +112,7 @@ pub(crate) fn finish_replacements(dir: &Path) -> Result<(), IndexError> {
 }
 
 fn has_replacements(dir: &Path) -> io::Result<bool> {
-    let suffixes = [REPLACES_SUFFIX, JOINING_SUFFIX];
+    let suffixes = [REPLACES_SUFFIX, JOINING_SUFFIX, LIST_DRAFT_SUFFIX];
     Ok(names_in(dir)?
         .iter()
         .any(|name| suffixes.iter().any(|suffix| name.ends_with(suffix))))
@@ -127,7 +130,9 @@ pub(crate) fn finish_with_lock(dir: &Path, _lock: &ReplacementLock) -> Result<()
         let path = dir.join(name);
         remove_if_there(&path).map_err(|source| IndexError::Io { path, source })
     };
-    for name in names.iter().filter(|name| name.ends_with(JOINING_SUFFIX)) {
+    let is_draft =
+        |name: &&String| name.ends_with(JOINING_SUFFIX) || name.ends_with(LIST_DRAFT_SUFFIX);
+    for name in names.iter().filter(is_draft) {
         remove(name)?;
     }
     let mut forgotten = BTreeSet::new();

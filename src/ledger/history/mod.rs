@@ -33,7 +33,7 @@ const FOLDER: &str = "history";
 #[serde(tag = "kind", rename_all = "kebab-case")]
 pub enum HistoryLine {
     /// A run took place.
-    Run(RunLine),
+    Run(Box<RunLine>),
     /// A URL's believed state has become another.
     Change(ChangeLine),
     /// An incident has opened, grown, shrunk or closed.

@@ -207,7 +207,7 @@ pub(super) fn parse(line: &[u8]) -> Option<HistoryLine> {
         serde_json::from_slice(line).ok()
     }
     match kind_of(line)?.as_str() {
-        "run" => of::<RunLine>(line).map(HistoryLine::Run),
+        "run" => of::<Box<RunLine>>(line).map(HistoryLine::Run),
         "change" => of::<ChangeLine>(line).map(HistoryLine::Change),
         "incident" => of::<IncidentLine>(line).map(HistoryLine::Incident),
         _ => None,

@@ -223,9 +223,11 @@ impl Verifications {
             runs.find(|run| run.has_read(sought)).map(|run| run.at)
         };
         let Some(url) = url else {
-            return match self.is_unverified_at(chain.start, None) {
-                true => None,
-                false => verified(&chain.runs),
+            let is_unverified = self.is_unverified_at(chain.start, None);
+            return if is_unverified {
+                None
+            } else {
+                verified(&chain.runs)
             };
         };
         let changes = &self.changes[url as usize];
@@ -241,9 +243,11 @@ impl Verifications {
             }
             end = begin;
         }
-        match self.is_unverified_at(chain.start, Some(url)) {
-            true => None,
-            false => verified(&chain.runs[..end]),
+        let is_unverified = self.is_unverified_at(chain.start, Some(url));
+        if is_unverified {
+            None
+        } else {
+            verified(&chain.runs[..end])
         }
     }
 
@@ -310,7 +314,7 @@ impl Builder {
             due: _,
             not_modified: _,
             states: _,
-        } = line;
+        } = *line;
         let is_whole = unverified.is_some();
         let listed = unverified.unwrap_or(became_unverified);
         let read = ReadRun {
@@ -397,9 +401,8 @@ fn chains(runs: &[ReadRun]) -> Vec<Chain> {
         let base = read.base.as_deref().filter(|_| !read.is_whole);
         match base.map(|base| by_id.get(base)) {
             Some(Some(base)) => children.entry(*base).or_default().push(number),
-            Some(None) => begins.push((number, Start::Unknown)),
             None if read.is_whole => begins.push((number, Start::Nothing)),
-            None => begins.push((number, Start::Unknown)),
+            Some(None) | None => begins.push((number, Start::Unknown)),
         }
     }
     let mut chains = vec![];
@@ -459,6 +462,8 @@ fn sort(chains: &mut Vec<Chain>) {
 
 #[cfg(test)]
 mod tests {
+    use std::collections::BTreeMap;
+
     use jiff::SignedDuration;
     use proptest::prelude::*;
     use urldb_canon::Scheme;
@@ -583,7 +588,7 @@ mod tests {
             let difference = |a: &BTreeSet<String>, b: &BTreeSet<String>| -> Vec<String> {
                 a.difference(b).filter(|_| is_delta).cloned().collect()
             };
-            lines.push(HistoryLine::Run(RunLine {
+            lines.push(HistoryLine::Run(Box::new(RunLine {
                 run: id(number),
                 at: at(number),
                 selection: run.selection.clone(),
@@ -595,11 +600,11 @@ mod tests {
                     every: EVERY,
                     days: 1,
                 }),
-                states: Default::default(),
+                states: BTreeMap::default(),
                 unverified: (!is_delta).then(|| now.iter().cloned().collect()),
                 became_unverified: difference(&now, &before),
                 verified_again: difference(&before, &now),
-            }));
+            })));
             after.push(now);
         }
         (after, lines, last)

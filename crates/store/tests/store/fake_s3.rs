@@ -2,7 +2,7 @@
 //! at chosen requests. Written with the standard library, so that other test crates can include it.
 
 use std::collections::BTreeMap;
-use std::io::{BufRead, BufReader, Read, Write};
+use std::io::{BufRead, BufReader, Write};
 use std::net::{SocketAddr, TcpListener, TcpStream};
 use std::sync::{Arc, Mutex, MutexGuard, PoisonError};
 use std::thread;
@@ -299,14 +299,16 @@ impl Answer {
     }
 
     fn write(&self, stream: &mut TcpStream, is_head: bool) -> std::io::Result<()> {
-        let mut head = format!("HTTP/1.1 {} Status\r\n", self.status);
+        let mut head = vec![];
+        write!(head, "HTTP/1.1 {} Status\r\n", self.status)?;
         if self.status != 204 {
-            head += &format!("Content-Length: {}\r\n", self.body.len());
+            write!(head, "Content-Length: {}\r\n", self.body.len())?;
         }
         for (name, value) in &self.headers {
-            head += &format!("{name}: {value}\r\n");
+            write!(head, "{name}: {value}\r\n")?;
         }
-        stream.write_all((head + "\r\n").as_bytes())?;
+        head.extend_from_slice(b"\r\n");
+        stream.write_all(&head)?;
         if !is_head && self.status != 204 {
             stream.write_all(&self.body)?;
         }

@@ -4,11 +4,12 @@ use std::fs;
 use std::path::Path;
 use std::sync::Arc;
 use std::sync::atomic::{AtomicBool, Ordering};
+use std::time::Duration;
 
 use urldb_store::{Store, StoreError, StoreErrorKind};
 
 use crate::fake_s3::{FakeS3, Fault};
-use crate::{bytes, put, store};
+use crate::{bytes, options, put, store};
 
 /// A first run, and a compaction that joins its files.
 fn scenario(store: &Store, dir: &Path) -> Result<(), StoreError> {
@@ -108,6 +109,35 @@ fn each_connection_may_end_before_its_request() {
 #[test]
 fn each_connection_may_end_before_its_answer() {
     each_request_fails_once(Fault::DropAfter);
+}
+
+/// The server does what was asked when nobody waits any more, and the same was asked again.
+#[test]
+fn a_request_that_times_out_is_repeated() {
+    let (server, dir) = (FakeS3::start(), folder());
+    let mut options = options(&server);
+    options.http.timeout = Duration::from_secs(2);
+    let store = Store::open(&options).expect("set up");
+    put(&store, dir.path(), &["b"], &[]).expect("written");
+    for method in ["GET", "PUT"] {
+        for target in ["a", "manifest.json"] {
+            server.recover();
+            let mut is_done = false;
+            server.fail(move |seen| {
+                let is_it = seen.method == method && seen.target.ends_with(target);
+                (is_it && !std::mem::replace(&mut is_done, true)).then_some(Fault::Slow(5000))
+            });
+            put(&store, dir.path(), &["a"], &[]).expect("written");
+            server.recover();
+            put(&store, dir.path(), &["joined"], &["a"]).expect("removed");
+            assert_eq!(
+                store.manifest().expect("there").names().collect::<Vec<_>>(),
+                ["b", "joined"]
+            );
+            server.reset();
+            put(&store, dir.path(), &["b"], &[]).expect("written");
+        }
+    }
 }
 
 /// To the store, a writer that is killed is one that sends no further request.

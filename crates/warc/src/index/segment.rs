@@ -308,13 +308,17 @@ impl SegmentDraft {
     }
 
     /// Gives the files their final names. The caller holds the lock of the archive's directory.
-    pub(super) fn publish(self) -> Result<Segment, IndexError> {
+    pub(super) fn publish(mut self) -> Result<Segment, IndexError> {
+        let loc = self.segment.path(LOC_SUFFIX);
         for (temporary, path) in &self.files {
-            if self.segment.has_lines || *path == self.segment.path(LOC_SUFFIX) {
+            if self.segment.has_lines || *path == loc {
                 std::fs::rename(temporary, path).map_err(at(path))?;
+            } else {
+                remove_if_there(temporary).map_err(at(temporary))?;
             }
         }
-        sync_directory_of(&self.segment.data()).map_err(at(&self.segment.dir))?;
+        self.files.clear();
+        sync_directory_of(&loc).map_err(at(&self.segment.dir))?;
         Ok(self.segment.clone())
     }
 }

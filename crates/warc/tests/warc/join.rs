@@ -234,6 +234,11 @@ fn a_kill_at_any_step_loses_and_doubles_nothing() {
         with(&[&list, &joining], &segment, &[]),
         with(&[&list], &segment, &[]),
         with(&[&half], &none, &[]),
+        with(
+            &[&(format!("{NEW}.replaces.tmp"), b"urldb-1".to_vec())],
+            &none,
+            &[],
+        ),
     ];
     let completed = [
         with(&[&list, &done], &segment, &[]),
