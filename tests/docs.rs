@@ -89,6 +89,88 @@ fn every_key_of_the_configuration_is_explained() {
     }
 }
 
+/// The keys that a section of a notifier can have: an error about another key names them.
+fn keys_of_notifier(kind: &str) -> BTreeSet<String> {
+    let folder = tempfile::tempdir().unwrap();
+    let file = folder.path().join("urldb.toml");
+    let unknown = "qqqqqqqqqqqqqqqq";
+    fs::write(
+        &file,
+        format!("[notify.x]\ntype = \"{kind}\"\n{unknown} = 1\n"),
+    )
+    .unwrap();
+    let error = urldb::config::load(&file).unwrap_err().to_string();
+    let known = format!("unknown key `{unknown}` in [notify.x]; known are ");
+    let keys = error.lines().find_map(|line| line.split_once(&known));
+    let (_, keys) = keys.unwrap_or_else(|| panic!("{error}"));
+    keys.split(", ").map(str::to_owned).collect()
+}
+
+/// The keys in the first column of the tables.
+fn keys_in_tables(text: &str) -> BTreeSet<String> {
+    let rows = text.lines().filter_map(|line| line.strip_prefix("| `"));
+    rows.filter_map(|row| Some(row.split_once("` |")?.0.to_owned()))
+        .collect()
+}
+
+#[test]
+fn every_key_of_every_notifier_is_explained() {
+    let page = read("docs/configuration.md");
+    let (_, section) = page.split_once("\n## `[notify.NAME]`\n").unwrap();
+    let mut parts = section.split("\n## ").next().unwrap().split("\nFor ");
+    let general = keys_in_tables(parts.next().unwrap());
+    let parts: Vec<(&str, BTreeSet<String>)> = parts
+        .map(|part| part.split_once(":\n").unwrap())
+        .map(|(kinds, table)| (kinds, keys_in_tables(table)))
+        .collect();
+    let example: toml::Table = read("tests/data/every-key.toml").parse().unwrap();
+    let in_example = |kind: Option<&str>| -> BTreeSet<String> {
+        let sections = example["notify"].as_table().unwrap().values();
+        let of_kind = sections
+            .filter(|section| kind.is_none_or(|kind| section["type"].as_str() == Some(kind)));
+        let keys = of_kind.flat_map(|section| section.as_table().unwrap().keys());
+        keys.cloned().collect()
+    };
+    assert!(general.is_subset(&in_example(None)));
+    let mut known_anywhere = BTreeSet::new();
+    for (kind, name) in [
+        ("email", "`\"email\"`"),
+        ("html", "`\"html\"`"),
+        ("webhook", "`\"webhook\"`"),
+        ("issues", "`\"issues\"`"),
+        ("command", "`\"command\"`"),
+        ("matrix", "[plugins]"),
+    ] {
+        let known = keys_of_notifier(kind);
+        let own = parts.iter().filter(|(kinds, _)| kinds.contains(name));
+        let own: BTreeSet<String> = own.flat_map(|(_, keys)| keys.clone()).collect();
+        let own_keys: BTreeSet<String> = known.difference(&general).cloned().collect();
+        assert!(own_keys.is_subset(&own), "{kind}: {own_keys:?} {own:?}");
+        let example = in_example(Some(kind));
+        assert!(
+            own_keys.is_subset(&example),
+            "{kind}: {own_keys:?} {example:?}"
+        );
+        if !["command", "matrix"].contains(&kind) {
+            assert_eq!(own, own_keys, "{kind}");
+        }
+        known_anywhere.extend(known);
+    }
+    let explained = parts.into_iter().flat_map(|(_, keys)| keys);
+    let explained: BTreeSet<String> = explained.chain(general).collect();
+    assert_eq!(explained, known_anywhere);
+}
+
+#[test]
+fn every_template_is_explained() {
+    let page = read("docs/notifiers.md");
+    for template in fs::read_dir(root().join("templates")).unwrap() {
+        let name = template.unwrap().file_name().into_string().unwrap();
+        let is_of_init = name == "init.toml";
+        assert!(is_of_init || page.contains(&format!("`{name}`")), "{name}");
+    }
+}
+
 #[test]
 fn the_examples_of_a_configuration_can_be_loaded() {
     for page in [

@@ -70,6 +70,7 @@ pub(super) fn check(args: &CheckArgs, context: &mut Context) -> anyhow::Result<E
         Scope::Check,
         run::check,
     )?;
+    outcome::print_delivered(&outcome, Scope::Check, &[], args.format, context)?;
     Ok(exit(&outcome, interrupted))
 }
 
@@ -93,7 +94,7 @@ pub(super) fn run(args: &RunArgs, context: &mut Context) -> anyhow::Result<ExitC
     )?;
     let delivered = outcome.deliver();
     let standings = delivered.as_deref().unwrap_or_default();
-    outcome::print_standings(&outcome, standings, args.format, context)?;
+    outcome::print_delivered(&outcome, Scope::Run, standings, args.format, context)?;
     // What was delivered is in the ledger too.
     let committed = commit.map_or(Ok(()), |commit| {
         let started = outcome.envelope.run.started;

@@ -7,9 +7,8 @@ use serde::Serialize;
 use urldb_render::{Text, wrap};
 
 use super::GlobalArgs;
-use super::print::outcome::terminal_width;
 use super::print::output::{self, write_json_pretty};
-use super::print::style::{BAD, Format, GOOD, WARN, count, paint};
+use super::print::style::{BAD, Format, GOOD, WARN, count, paint, terminal_width};
 use crate::doctor::{Check, Outcome, Remedy, examine};
 use crate::exit::ExitCode;
 

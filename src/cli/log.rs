@@ -9,9 +9,8 @@ use urldb_format::DomainFile;
 
 use super::Context;
 use super::args::Place;
-use super::print::outcome::terminal_options;
 use super::print::output;
-use super::print::style::{ListFormat, print_warning};
+use super::print::style::{ListFormat, print_warning, terminal_options};
 use crate::exit::ExitCode;
 use crate::ledger::incidents;
 use crate::notify::Outbox;

@@ -4,16 +4,21 @@ use std::io::Write;
 
 use jiff::Timestamp;
 use urldb_protocol::{Delivery, DeliveryOutcome};
+use urldb_render::numbers::{moment, with_spaces};
+use urldb_render::{Command, Fact, Headline, Text, Tone, terminal_facts, terminal_headline};
 use urldb_text::{nearest, sanitize};
 
 use super::Context;
 use super::print::output;
-use super::print::standing::{self, channel, fact, moment, write_commands};
-use super::print::style::{BAD, GOOD, count, paint};
+use super::print::standing::{self, channel};
+use super::print::style::{count, terminal_options};
 use crate::ambient::Ambient;
 use crate::exit::ExitCode;
 use crate::notify::{Message, Notifiers, Outbox, Standing, TestResult};
 use crate::run::IncidentMemory;
+
+/// The first words about something that a person must mend.
+const ACTION_NEEDED: &str = "Action needed";
 
 /// Show messages that wait, send them now, and test notifiers
 #[derive(Debug, clap::Args)]
@@ -25,11 +30,11 @@ Examples:
   urldb notify drop 1f07a2c4")]
 pub(super) struct Args {
     #[command(subcommand)]
-    command: Command,
+    command: Action,
 }
 
 #[derive(Debug, clap::Subcommand)]
-enum Command {
+enum Action {
     /// List the notifiers, and the messages that wait
     List,
     /// Send a marked test message, and print the answer of the server
@@ -52,10 +57,10 @@ enum Command {
 pub(super) fn run(args: &Args, context: &Context) -> anyhow::Result<ExitCode> {
     let outbox = Outbox::new(&context.config.root.join(&context.config.ledger.path));
     match &args.command {
-        Command::List => list(context, &outbox),
-        Command::Test { name } => test(context, name.as_deref()),
-        Command::Retry { name } => retry(context, &outbox, name.as_deref()),
-        Command::Drop { id } => drop_message(context, &outbox, id),
+        Action::List => list(context, &outbox),
+        Action::Test { name } => test(context, name.as_deref()),
+        Action::Retry { name } => retry(context, &outbox, name.as_deref()),
+        Action::Drop { id } => drop_message(context, &outbox, id),
     }
 }
 
@@ -81,11 +86,13 @@ fn list(context: &Context, outbox: &Outbox) -> anyhow::Result<ExitCode> {
         .map(|standing| standing.waiting.len() as u64)
         .sum();
     if waiting > 0 {
-        let headline = format!(
-            "Action needed: {} could not be sent.",
-            count(waiting, "message")
-        );
-        writeln!(out, "{}\n", paint(BAD, headline))?;
+        let text = format!("{} could not be sent", count(waiting, "message"));
+        let headline = headline(Tone::Bad, ACTION_NEEDED, text.as_str().into());
+        write_text(
+            &mut out,
+            &terminal_headline(&headline, terminal_options(context)),
+        )?;
+        writeln!(out)?;
     } else if standings.is_empty() {
         writeln!(out, "urldb.toml has no [notify.NAME]: nobody is notified.")?;
     }
@@ -103,12 +110,10 @@ fn list(context: &Context, outbox: &Outbox) -> anyhow::Result<ExitCode> {
     {
         writeln!(out, "\n{}", standing.notifier)?;
         for message in &standing.waiting {
-            write_message(&mut out, standing, message)?;
+            write_message(&mut out, standing, message, context)?;
         }
     }
-    for standing in &standings {
-        standing::print_errors(standing);
-    }
+    standing::print_errors(&standings, now, context);
     Ok(exit_code(&standings, now))
 }
 
@@ -133,7 +138,8 @@ fn write_row(out: &mut impl Write, standing: &Standing, width: usize) -> std::io
         Some(since) => {
             let attempts = standing.waiting.iter().map(Message::attempts).max();
             let attempts = u64::from(attempts.unwrap_or_default());
-            format!("since {}, tried {}", moment(since), count(attempts, "time"))
+            let since = with_spaces(&moment(since));
+            format!("since {since}, tried {}", count(attempts, "time"))
         }
     };
     writeln!(
@@ -147,45 +153,53 @@ fn write_message(
     out: &mut impl Write,
     standing: &Standing,
     message: &Message,
+    context: &Context,
 ) -> std::io::Result<()> {
     let name = &standing.notifier;
+    let id = message.id();
     let mut topics: Vec<&str> = message
         .waiting()
         .map(|delivery| delivery.about.as_str())
         .collect();
     topics.dedup();
-    let started = moment(message.envelope().run.started);
-    fact(
-        out,
-        "message",
-        &format!("{}, {started}: {}", message.id(), topics.join("; ")),
-    )?;
-    let mut recipients: Vec<&str> = message
-        .waiting()
-        .map(|delivery| delivery.to.as_str())
-        .collect();
-    recipients.sort_unstable();
-    recipients.dedup();
-    fact(out, "for", &recipients.join(", "))?;
+    let about = Text::new().outside(id).own(", ");
+    let about = about.own(moment(message.envelope().run.started)).own(": ");
+    let mut facts = vec![Fact::new("message", about.outside(&topics.join("; ")))];
+    let recipients = standing::recipients(std::slice::from_ref(message));
+    if !recipients.is_empty() {
+        let recipients = Text::new().outside(&recipients.join(", "));
+        facts.push(Fact::new("for", recipients));
+    }
     let mut faults: Vec<_> = message
         .waiting()
         .filter(|delivery| !delivery.message.is_empty())
         .collect();
     faults.dedup_by(|a, b| a.message == b.message && a.replies.last() == b.replies.last());
-    for fault in faults {
-        let reply = fault.replies.last();
-        let reply = reply.map_or(String::new(), |reply| format!(": {reply}"));
-        fact(out, "fault", &format!("{}{reply}", fault.message))?;
-    }
-    let drop = (
-        "to discard it",
-        format!("urldb notify drop {}", message.id()),
-    );
-    if standing.is_configured() {
-        let retry = ("to send it now", format!("urldb notify retry {name}"));
-        write_commands(out, &[retry, drop])
-    } else {
-        write_commands(out, &[drop])
+    facts.extend(faults.into_iter().map(|fault| {
+        let text = Text::new().outside(&fault.message);
+        let text = match fault.replies.last() {
+            Some(reply) => text.own(": ").outside(reply),
+            None => text,
+        };
+        Fact::new("fault", text)
+    }));
+    let retry = ["urldb", "notify", "retry", name];
+    let retry = Command::new("to send it now", &retry).filter(|_| standing.is_configured());
+    let drop = Command::new("to discard it", &["urldb", "notify", "drop", id]);
+    let commands: Vec<Command> = retry.into_iter().chain(drop).collect();
+    let text = terminal_facts(&facts, &commands, terminal_options(context));
+    write_text(out, &text)
+}
+
+fn write_text(out: &mut impl Write, text: &str) -> std::io::Result<()> {
+    out.write_all(text.as_bytes())
+}
+
+fn headline(tone: Tone, call: &str, text: Text) -> Headline {
+    Headline {
+        tone,
+        call: call.to_owned(),
+        text,
     }
 }
 
@@ -204,7 +218,7 @@ fn test(context: &Context, name: Option<&str>) -> anyhow::Result<ExitCode> {
         if index > 0 {
             writeln!(out)?;
         }
-        if !write_test(&mut out, result)? {
+        if !write_test(&mut out, result, context)? {
             exit = ExitCode::Failure;
         }
     }
@@ -212,12 +226,13 @@ fn test(context: &Context, name: Option<&str>) -> anyhow::Result<ExitCode> {
 }
 
 /// Writes the answer of the server, and whether the message was taken.
-fn write_test(out: &mut impl Write, test: &TestResult) -> std::io::Result<bool> {
+fn write_test(out: &mut impl Write, test: &TestResult, context: &Context) -> std::io::Result<bool> {
     let TestResult {
         notifier,
         destination,
         results,
     } = test;
+    let options = terminal_options(context);
     writeln!(out, "{notifier}: {}", sanitize(destination))?;
     let decisive = results
         .iter()
@@ -230,21 +245,25 @@ fn write_test(out: &mut impl Write, test: &TestResult) -> std::io::Result<bool> 
         let codes = earlier
             .iter()
             .filter_map(|reply| reply.split_whitespace().next());
-        fact(out, "server", &codes.collect::<Vec<_>>().join(", "))?;
-        fact(out, "server", last)?;
+        let codes = codes.collect::<Vec<_>>().join(", ");
+        let replies = [&codes, last].into_iter().filter(|reply| !reply.is_empty());
+        let fact = |reply: &String| Fact::new("server", Text::new().outside(reply));
+        let facts: Vec<Fact> = replies.map(fact).collect();
+        write_text(out, &terminal_facts(&facts, &[], options))?;
     }
     let mut delivered = true;
     for result in results {
-        let message = sanitize(&result.message);
-        if result.outcome == DeliveryOutcome::Delivered {
-            writeln!(out, "{} {message}.", paint(GOOD, "Delivered:"))?;
-            continue;
-        }
-        delivered = false;
-        let advice = result.advice.as_deref();
-        let advice = advice.map_or(String::new(), |advice| format!(": {}", sanitize(advice)));
-        writeln!(out, "{} {message}{advice}.", paint(BAD, "Action needed:"))?;
-        if result.scope == urldb_protocol::Scope::Notifier {
+        let message = Text::new().outside(&result.message);
+        let headline = if result.outcome == DeliveryOutcome::Delivered {
+            headline(Tone::Good, "Delivered", message)
+        } else {
+            delivered = false;
+            let advice = result.advice.as_deref();
+            let advice = advice.map_or_else(Text::new, |advice| Text::from(": ").outside(advice));
+            headline(Tone::Bad, ACTION_NEEDED, message.and(advice))
+        };
+        write_text(out, &terminal_headline(&headline, options))?;
+        if !delivered && result.scope == urldb_protocol::Scope::Notifier {
             break;
         }
     }
@@ -285,7 +304,7 @@ fn retry(context: &Context, outbox: &Outbox, name: Option<&str>) -> anyhow::Resu
         writeln!(out, "No message waits.")?;
     }
     drop(out);
-    standing::print_faults(&standings, now());
+    standing::print_standings(&standings, now(), context);
     let waits = standings
         .iter()
         .any(|standing| !standing.waiting.is_empty());

@@ -11,9 +11,8 @@ use urldb_render::{StatusScope, status, status_document};
 
 use super::Context;
 use super::args::Place;
-use super::print::outcome::terminal_options;
 use super::print::output;
-use super::print::style::Format;
+use super::print::style::{Format, terminal_options};
 use crate::archive::{ArchiveFiles, Catalogue};
 use crate::exit::ExitCode;
 use crate::overview::Sources;

@@ -199,7 +199,7 @@ impl Worker<'_> {
         outcome::print(&outcome, scope, &attempts, format, self.context)?;
         let standings = outcome.deliver()?;
         if scope == Scope::Run {
-            outcome::print_standings(&outcome, &standings, format, self.context)?;
+            outcome::print_delivered(&outcome, scope, &standings, format, self.context)?;
             upload_and_print(self.context, format)?;
         }
         Ok(())

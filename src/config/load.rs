@@ -152,7 +152,10 @@ fn parse(text: &str, root: &Path) -> Result<Config, Vec<Finding>> {
         database: top.section("database").map(database).unwrap_or_default(),
         lint: top.section("lint").map(lint).unwrap_or_default(),
         check: top.section("check").map(check).unwrap_or_default(),
-        network: top.section("network").map(network).unwrap_or_default(),
+        network: top
+            .section("network")
+            .map(|section| network(section, root))
+            .unwrap_or_default(),
         archive: top.section("archive").map(archive).unwrap_or_default(),
         ledger: top.section("ledger").map(ledger).unwrap_or_default(),
         schedules: top
@@ -168,11 +171,13 @@ fn parse(text: &str, root: &Path) -> Result<Config, Vec<Finding>> {
                 Some((name, notify))
             })
             .collect(),
+        lines: BTreeMap::new(),
     };
     top.finish();
+    let lines = problems.take_lines();
     let findings = problems.into_findings();
     if findings.is_empty() {
-        Ok(config)
+        Ok(Config { lines, ..config })
     } else {
         Err(findings)
     }
@@ -391,12 +396,12 @@ fn small(count: Option<u64>) -> Option<usize> {
     count.map(|count| usize::try_from(count).unwrap_or(usize::MAX))
 }
 
-fn network(section: Section<'_>) -> NetworkOptions {
+fn network(section: Section<'_>, root: &Path) -> NetworkOptions {
     let network = NetworkOptions {
         allow: section
             .list("allow", "a list of address ranges such as \"10.0.0.0/8\"")
             .unwrap_or_default(),
-        ca_file: section.text("ca-file").map(PathBuf::from),
+        ca_file: section.text("ca-file").map(|path| root.join(path)),
         map: section
             .list("map", "a list such as \"example.org=127.0.0.1:8080\"")
             .unwrap_or_default(),

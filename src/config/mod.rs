@@ -22,7 +22,7 @@ use urldb_warc::{DigestAlgorithm, Version};
 
 pub use load::{ConfigError, FILE_NAME, ProblemList, database_folder, discover, load};
 pub use notify::{
-    Audience, DomainPattern, EmailTransport, Lines, NotifierKind, Notify, NotifyEmail, NotifyHtml,
+    Audience, DomainPattern, EmailTransport, NotifierKind, Notify, NotifyEmail, NotifyHtml,
     Occasion, SmtpSecurity,
 };
 pub use services::{NotifyCommand, NotifyHttp, NotifyIssues, NotifyWebhook, TextSource};
@@ -52,6 +52,18 @@ pub struct Config {
     pub schedules: Vec<Schedule>,
     /// `[notify.NAME]`.
     pub notifiers: BTreeMap<String, Notify>,
+    /// The lines of each section of the file, for errors that come up later. The name of a section is as
+    /// in the file, without brackets.
+    pub lines: BTreeMap<String, Lines>,
+}
+
+/// The lines of a section in urldb.toml.
+#[derive(Debug, Clone, PartialEq, Eq)]
+pub struct Lines {
+    /// The line of the section, counted from 1.
+    pub section: usize,
+    /// The line of each key.
+    pub keys: BTreeMap<String, usize>,
 }
 
 impl Config {
@@ -79,6 +91,31 @@ impl Config {
             .filter_map(|name| std::env::var(name).ok())
             .collect();
         Secrets::new(values.iter().map(String::as_str))
+    }
+
+    /// `FILE:LINE: [SECTION]`, for an error about a key; without the file, `[SECTION]`.
+    pub fn place(&self, section: &str, key: &str) -> String {
+        let Some(lines) = self.lines.get(section) else {
+            return format!("[{section}]");
+        };
+        let line = lines.keys.get(key).unwrap_or(&lines.section);
+        format!("{}:{line}: [{section}]", self.file.display())
+    }
+
+    /// Whether a section of the file has the key.
+    pub fn has_key(&self, section: &str, key: &str) -> bool {
+        let lines = self.lines.get(section);
+        lines.is_some_and(|lines| lines.keys.contains_key(key))
+    }
+
+    /// The name of the section of a host.
+    pub fn section_of_host(&self, host: &str) -> Option<&str> {
+        let is_of_host = |section: &&str| {
+            let name = section.strip_prefix("check.host.");
+            let name = name.and_then(|name| url::Host::parse(name.trim_matches('"')).ok());
+            name.is_some_and(|name| name.to_string() == host)
+        };
+        self.lines.keys().map(String::as_str).find(is_of_host)
     }
 
     /// A path as it is shown and reported: relative to the root, with `/`.

@@ -1,7 +1,7 @@
 //! `[notify.NAME]` of urldb.toml.
 
-use std::collections::{BTreeMap, BTreeSet};
-use std::path::{Path, PathBuf};
+use std::collections::BTreeSet;
+use std::path::PathBuf;
 use std::time::Duration;
 
 use urldb_protocol::State;
@@ -23,25 +23,6 @@ pub struct Notify {
     /// Digest of the whole section, and of which of its environment variables are set: 16 hexadecimal
     /// digits. A change means that a delivery that failed may work now.
     pub digest: String,
-    /// The lines of urldb.toml, for errors that come up later.
-    pub lines: Lines,
-}
-
-/// The lines of a section in urldb.toml.
-#[derive(Debug, Clone, PartialEq, Eq)]
-pub struct Lines {
-    /// The line of the section, counted from 1.
-    pub section: usize,
-    /// The line of each key.
-    pub keys: BTreeMap<String, usize>,
-}
-
-impl Notify {
-    /// `FILE:LINE: [notify.NAME]`, for an error about a key.
-    pub fn place(&self, file: &Path, name: &str, key: &str) -> String {
-        let line = self.lines.keys.get(key).unwrap_or(&self.lines.section);
-        format!("{}:{line}: [notify.{name}]", file.display())
-    }
 }
 
 /// The news that a notifier tells, and the URLs that it tells of.
@@ -234,7 +215,7 @@ pub(super) fn notifier(name: &str, section: Section<'_>) -> Option<Notify> {
              40 characters",
         );
     }
-    let (digest, lines) = (section.digest(), section.lines());
+    let digest = section.digest();
     let kind = section.text("type");
     let audience = audience(&section, kind.as_deref());
     let kind = match kind.as_deref() {
@@ -267,7 +248,6 @@ pub(super) fn notifier(name: &str, section: Section<'_>) -> Option<Notify> {
         kind: kind?,
         audience,
         digest,
-        lines,
     })
 }
 

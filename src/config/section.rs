@@ -12,7 +12,7 @@ use toml::Spanned;
 use toml::de::{DeTable, DeValue};
 use urldb_text::{Code, Cursor, Finding, nearest};
 
-use super::notify::Lines;
+use super::Lines;
 
 /// Collects mistakes over all sections of a file, by byte offsets.
 #[derive(Debug)]
@@ -20,6 +20,7 @@ pub(super) struct Problems<'a> {
     /// The file that is read.
     text: &'a str,
     found: RefCell<Vec<(usize, String)>>,
+    lines: RefCell<BTreeMap<String, Lines>>,
 }
 
 impl<'a> Problems<'a> {
@@ -28,7 +29,13 @@ impl<'a> Problems<'a> {
         Self {
             text,
             found: RefCell::default(),
+            lines: RefCell::default(),
         }
+    }
+
+    /// The lines of all sections that were read; of several sections with one name, of the last one.
+    pub(super) fn take_lines(&self) -> BTreeMap<String, Lines> {
+        self.lines.take()
     }
 
     /// Adds a mistake at a byte offset: what is wrong, and what would be right.
@@ -69,14 +76,20 @@ impl<'a> Section<'a> {
         table: &'a Spanned<DeTable<'a>>,
         problems: &'a Problems<'a>,
     ) -> Self {
-        let offset = table.span().start;
-        Self {
-            name: name.into(),
+        Self::at(name.into(), table.span().start, table.get_ref(), problems)
+    }
+
+    fn at(name: String, offset: usize, table: &'a DeTable<'a>, problems: &'a Problems<'a>) -> Self {
+        let section = Self {
+            name,
             offset,
-            table: table.get_ref(),
+            table,
             known: RefCell::default(),
             problems,
-        }
+        };
+        let lines = (section.name.clone(), section.lines());
+        problems.lines.borrow_mut().extend([lines]);
+        section
     }
 
     /// Reports the keys that were not read.
@@ -123,7 +136,7 @@ impl<'a> Section<'a> {
     }
 
     /// The lines of the section and its keys.
-    pub(super) fn lines(&self) -> Lines {
+    fn lines(&self) -> Lines {
         let line = |offset| self.problems.line(offset);
         let keys = self.table.iter();
         Lines {
@@ -351,13 +364,7 @@ impl<'a> Section<'a> {
             format!("{}.{name}", self.name)
         };
         let table = self.table_of(&name, value)?;
-        Some(Section {
-            name,
-            offset: value.span().start,
-            table,
-            known: RefCell::default(),
-            problems: self.problems,
-        })
+        Some(Self::at(name, value.span().start, table, self.problems))
     }
 
     fn table_of(&self, name: &str, value: &'a Spanned<DeValue<'a>>) -> Option<&'a DeTable<'a>> {

@@ -115,7 +115,10 @@ impl Config {
         let login = proxy.user.as_ref().zip(proxy.password_env.as_ref());
         let credentials = login.map(|(user, variable)| {
             let password = std::env::var(variable).with_context(|| {
-                format!("the proxy's password should be in the environment variable {variable}")
+                let place = self.place("network", "proxy-password-env");
+                format!(
+                    "{place}: the proxy's password should be in the environment variable {variable}"
+                )
             })?;
             Ok::<_, anyhow::Error>((user.clone(), password))
         });

@@ -5,12 +5,9 @@ use std::path::Path;
 use std::time::Duration;
 
 use jiff::Timestamp;
-use urldb_protocol::{Envelope, Evidence, Incident, Phase, Remembered, State};
+use urldb_protocol::{Envelope, Evidence, Incident, Phase, Remembered, State, TOLD};
 
 use crate::config::{Audience, Occasion};
-
-/// The fact that says when a notifier last told of an incident.
-const TOLD: &str = "told";
 
 /// A report as one notifier tells it.
 #[derive(Debug, Clone, PartialEq, Eq)]

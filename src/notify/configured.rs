@@ -56,10 +56,37 @@ impl Source<'_> {
         key: &str,
         result: Result<T, E>,
     ) -> anyhow::Result<T> {
+        self.about_section(&self.section(), key, result)
+    }
+
+    /// The result, with the line of a key of `[network]` in its error.
+    pub(super) fn about_network<T, E: Into<anyhow::Error>>(
+        &self,
+        key: &str,
+        result: Result<T, E>,
+    ) -> anyhow::Result<T> {
+        self.about_section("network", key, result)
+    }
+
+    /// Whether the section has the key.
+    pub(super) fn has_key(&self, key: &str) -> bool {
+        self.config.has_key(&self.section(), key)
+    }
+
+    fn about_section<T, E: Into<anyhow::Error>>(
+        &self,
+        section: &str,
+        key: &str,
+        result: Result<T, E>,
+    ) -> anyhow::Result<T> {
         result.map_err(|error| {
-            let place = self.notify.place(&self.config.file, self.name, key);
+            let place = self.config.place(section, key);
             anyhow::anyhow!("{place}: {}", explain(&error.into()))
         })
+    }
+
+    fn section(&self) -> String {
+        format!("notify.{}", self.name)
     }
 
     /// A path of the section.
@@ -185,7 +212,7 @@ fn transport(
         }
         EmailTransport::Sendmail(command) => {
             return Ok(urldb_email::Transport::Sendmail {
-                command: command.clone(),
+                command: in_repository(source, command),
                 timeout: MAIL_LIMIT,
             });
         }
@@ -228,4 +255,15 @@ fn transport(
         authorities: authorities.transpose()?,
         timeout: timeout.unwrap_or(MAIL_LIMIT),
     }))
+}
+
+/// The command; a program with a `/` is relative to the root.
+fn in_repository(source: &Source<'_>, command: &[String]) -> Vec<String> {
+    let mut command = command.to_vec();
+    if let Some(program) = command.first_mut()
+        && program.contains('/')
+    {
+        *program = source.path(Path::new(program)).display().to_string();
+    }
+    command
 }

@@ -144,7 +144,7 @@ pub(super) fn new_command(
 ) -> anyhow::Result<CommandNotifier> {
     let root =
         std::path::absolute(&source.config.root).context("cannot name the current folder")?;
-    let key = if source.notify.lines.keys.contains_key("command") {
+    let key = if source.has_key("command") {
         "command"
     } else {
         "type"
@@ -163,14 +163,14 @@ pub(super) fn new_command(
 /// section has its own.
 fn http(source: &Source<'_>, http: &NotifyHttp) -> anyhow::Result<urldb_http::Options> {
     let network = &source.config.network;
-    let ca_file = http.ca_file.as_ref().map(|path| source.path(path));
-    let ca_file = ca_file.as_ref().or(network.ca_file.as_ref());
-    let authorities = ca_file.map(|path| {
+    let own = http.ca_file.as_ref().map(|path| source.path(path));
+    let authorities = own.as_ref().or(network.ca_file.as_ref()).map(|path| {
         let read = urldb_files::read(path);
-        source.about(
-            "ca-file",
-            read.with_context(|| format!("cannot read {}", path.display())),
-        )
+        let read = read.with_context(|| format!("cannot read {}", path.display()));
+        match own {
+            Some(_) => source.about("ca-file", read),
+            None => source.about_network("ca-file", read),
+        }
     });
     Ok(urldb_http::Options {
         authorities: authorities.transpose()?,

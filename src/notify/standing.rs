@@ -89,14 +89,18 @@ impl Standing {
         started.min()
     }
 
-    /// Whether people have to act: a person must mend something, or the fault has lasted too long.
+    /// Whether people have to act: for what waits, or for an error besides.
     pub fn needs_action(&self, now: Timestamp) -> bool {
+        !self.errors.is_empty() || self.is_urgent(now)
+    }
+
+    /// Whether a person must act for what waits, or a fault that mends itself has lasted too long.
+    pub fn is_urgent(&self, now: Timestamp) -> bool {
         let is_old = |since: Timestamp| {
             let waited = Duration::try_from(now.duration_since(since));
             waited.is_ok_and(|waited| waited >= PATIENCE)
         };
-        !self.errors.is_empty()
-            || self.waiting.iter().any(Message::is_stuck)
+        self.waiting.iter().any(Message::is_stuck)
             || (!self.is_configured() && !self.waiting.is_empty())
             || self.waiting_since().is_some_and(is_old)
     }

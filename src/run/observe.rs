@@ -1,7 +1,6 @@
 //! The pipeline that every command uses: jobs in, judged jobs out.
 
-use anyhow::Context;
-use urldb_fetch::{FetchedJob, Fetcher, Next};
+use urldb_fetch::{FetchedJob, Fetcher, Next, SettingError, SettingSection};
 use urldb_verdict::{Canary, Decision, Job, JudgedJob, Observation, Verdict, VerdictOptions};
 
 use super::options::Progress;
@@ -23,8 +22,12 @@ pub(super) fn observe<J: Iterator<Item = Job> + Send>(
     mut take: impl FnMut(JudgedJob),
 ) -> anyhow::Result<()> {
     let options = &config.check.verdict;
-    let fetcher = Fetcher::new(&config.check.fetch, &config.network)
-        .context("cannot set up the HTTP client")?;
+    let fetcher = Fetcher::new(&config.check.fetch, &config.network).map_err(|error| {
+        match error.downcast::<SettingError>() {
+            Ok(wrong) => anyhow::anyhow!("{}: {wrong}", place(config, &wrong)),
+            Err(error) => error.context("cannot set up the HTTP client"),
+        }
+    })?;
     let mut release = |judged: Vec<JudgedJob>| {
         for judged in judged {
             progress.judged(&judged);
@@ -43,6 +46,20 @@ pub(super) fn observe<J: Iterator<Item = Job> + Send>(
     );
     release(canary.end());
     Ok(())
+}
+
+/// The place of a setting in urldb.toml.
+fn place(config: &Config, wrong: &SettingError) -> String {
+    match &wrong.section {
+        SettingSection::Network => config.place("network", wrong.key),
+        SettingSection::AllHosts => config.place("check", wrong.key),
+        SettingSection::Host(host) => {
+            let own = config.section_of_host(host);
+            // A host without the key has it from all hosts.
+            let has_key = |section: &&str| config.has_key(section, wrong.key);
+            config.place(own.filter(has_key).unwrap_or("check"), wrong.key)
+        }
+    }
 }
 
 /// What the observations of a job amount to: [`urldb_verdict::decide`], or

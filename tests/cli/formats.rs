@@ -20,7 +20,7 @@ use crate::words::{broken, stable};
 
 /// An element of a `JUnit` file.
 #[derive(Debug, Default)]
-struct Element {
+pub(crate) struct Element {
     name: String,
     attributes: BTreeMap<String, String>,
     children: Vec<Element>,
@@ -48,7 +48,7 @@ impl Element {
         value.unwrap_or_else(|| panic!("no {name} in {self:#?}"))
     }
 
-    fn count(&self, name: &str) -> usize {
+    pub(crate) fn count(&self, name: &str) -> usize {
         let below = self.children.iter().map(|child| child.count(name));
         usize::from(self.name == name) + below.sum::<usize>()
     }
@@ -66,7 +66,7 @@ impl Element {
 
 /// Parses a `JUnit` file, and checks what each one must have.
 #[track_caller]
-fn junit(text: &str) -> Element {
+pub(crate) fn junit(text: &str) -> Element {
     let is_allowed = |char: char| matches!(char, '\t' | '\n' | '\r' | ' '..='\u{d7ff}' | '\u{e000}'..='\u{fffd}' | '\u{10000}'..);
     assert!(text.chars().all(is_allowed), "no XML 1.0: {text:?}");
     let mut reader = Reader::from_str(text);

@@ -4,18 +4,22 @@ use std::collections::BTreeSet;
 use std::fs;
 use std::process::Command;
 
+use serde_json::Value;
+
 use crate::hook::Repository;
 use crate::mime::mail_of;
 use crate::sandbox::{Ran, Sandbox};
 use crate::site::{Site, promise};
-use crate::support::Reply;
+use crate::support::{Reply, Server};
+use crate::tracker::Tracker;
 
 /// What a terminal, GitHub's runner, a mail program or a browser would obey.
 const HOSTILE: &str =
     "\\e]0;title\\a\\e[2J\\n::error::now\\n##[set-env name=A]b\\u202E<script>alert(1)</script>";
 
 /// The same in a header, which has no controls.
-const HEADER: &str = "##[set-env name=A]b ::stop-commands::x \u{202e}<script>alert(1)</script>";
+const HEADER: &str = "##[set-env name=A]b @evil ::stop-commands::x \u{202e}<script>alert(1)</script> \
+    <!evil> ![y](http://evil.test/y.png) [x](http://evil.test/) :evil: fixes#1 ]]></x> %0A::error::evil";
 
 const HOST: &str = "example.test";
 
@@ -246,28 +250,237 @@ fn annotations_and_the_summary_are_all_that_a_runner_obeys() {
     assert_harmless_text("annotations", &ran.out, |line| line.starts_with("::"));
     let summary = fs::read_to_string(summary).unwrap();
     assert_harmless_text("summary", &summary, |_| false);
-    // Markup of others stands within code.
-    for line in summary.lines().filter(|line| line.contains("<script>")) {
-        assert!(is_within_code(line, "<script>"), "{line}");
+    assert_inert_markdown(&summary);
+}
+
+/// Markdown without its code spans and fences.
+fn outside_code(text: &str) -> String {
+    let mut outside = String::new();
+    let mut rest = text;
+    while let Some(start) = rest.find('`') {
+        outside.push_str(&rest[..start]);
+        let fence = rest[start..].len() - rest[start..].trim_start_matches('`').len();
+        let inside = &rest[start + fence..];
+        let mut at = 0;
+        let end = loop {
+            let next = at + inside[at..].find('`').expect("the code span ends");
+            let run = inside[next..].len() - inside[next..].trim_start_matches('`').len();
+            if run == fence {
+                break next;
+            }
+            at = next + run;
+        };
+        rest = &inside[end + fence..];
+    }
+    outside + rest
+}
+
+/// Text of others stands within code.
+#[track_caller]
+fn assert_inert_markdown(text: &str) {
+    let outside = outside_code(text);
+    for active in ["evil", "<script", "##[", "fixes#1"] {
+        assert!(!outside.contains(active), "{active}: {outside}");
     }
 }
 
-/// Whether every occurrence of the text stands within a code span of Markdown.
-fn is_within_code(line: &str, text: &str) -> bool {
-    let mut rest = line;
-    while let Some(start) = rest.find('`') {
-        let (before, span) = rest.split_at(start);
-        let fence = span.len() - span.trim_start_matches('`').len();
-        let inner = &span[fence..];
-        let Some(end) = inner.find(&span[..fence]) else {
-            return false;
-        };
-        if before.contains(text) {
-            return false;
-        }
-        rest = &inner[end + fence..];
+/// No markup and no link of others.
+#[track_caller]
+fn assert_inert_html(text: &str) {
+    for active in [
+        "<script>alert",
+        "<!evil",
+        "=\"http://evil",
+        "='http://evil",
+        "]]></x>",
+    ] {
+        assert!(!text.contains(active), "{active}: {text}");
     }
-    !rest.contains(text)
+}
+
+/// Text that is shown as it is.
+#[track_caller]
+fn assert_inert_text(text: &str) {
+    assert_harmless_text("text", text, |_| false);
+}
+
+/// One workflow command a line, which no text of others ends.
+#[track_caller]
+fn assert_inert_annotations(text: &str) {
+    for line in text.lines() {
+        let is_ours = line.starts_with("::error ") || line.starts_with("::warning ");
+        assert!(is_ours, "{line}");
+        assert!(!line.contains("%0A::") && !line.contains("##["), "{line}");
+    }
+}
+
+/// All strings of a JSON document, without escapes.
+fn strings(value: &Value, found: &mut Vec<String>) {
+    match value {
+        Value::String(text) => found.push(text.clone()),
+        Value::Array(items) => items.iter().for_each(|item| strings(item, found)),
+        Value::Object(fields) => fields.values().for_each(|field| strings(field, found)),
+        _ => {}
+    }
+}
+
+/// A document that is safe to print, and whose strings are one line each.
+#[track_caller]
+fn assert_inert_json(text: &str) {
+    assert_inert_text(text);
+    serde_json::from_str::<Value>(text).unwrap();
+}
+
+#[track_caller]
+fn assert_inert_lines(text: &str) {
+    text.lines().for_each(assert_inert_json);
+}
+
+/// SARIF takes `[text](target)` for a link.
+#[track_caller]
+fn assert_inert_sarif(text: &str) {
+    assert_inert_json(text);
+    let document: Value = serde_json::from_str(text).unwrap();
+    for result in document["runs"][0]["results"].as_array().unwrap() {
+        let message = result["message"]["text"].as_str().unwrap();
+        assert!(!message.contains("]("), "{message}");
+    }
+}
+
+#[track_caller]
+fn assert_inert_junit(text: &str) {
+    assert_inert_text(text);
+    let suites = crate::formats::junit(text);
+    assert_eq!(suites.count("script"), 0);
+    assert!(suites.count("testcase") > 3);
+}
+
+/// Slack obeys `<!channel>` and `<http://…|text>`, but not in plain text.
+#[track_caller]
+fn assert_inert_slack(text: &str) {
+    assert_inert_json(text);
+    let body: Value = serde_json::from_str(text).unwrap();
+    assert!(!body["text"].as_str().unwrap().contains('<'), "{body}");
+    for block in body["blocks"].as_array().unwrap() {
+        let mut texts = vec![];
+        if block["text"]["type"] != "plain_text" {
+            strings(block, &mut texts);
+        }
+        for text in texts {
+            assert!(
+                !text.contains("<!evil") && !text.contains("<http://evil"),
+                "{text}"
+            );
+        }
+    }
+}
+
+#[track_caller]
+fn assert_inert_mattermost(text: &str) {
+    assert_inert_json(text);
+    let body: Value = serde_json::from_str(text).unwrap();
+    assert_inert_markdown(body["text"].as_str().unwrap());
+}
+
+/// One hostile record and server, through every format of a report.
+#[test]
+fn one_hostile_report_is_inert_in_every_format() {
+    let (site, sandbox) = hostile();
+    let (tracker, chat) = (Tracker::new(), Server::new(|_| Reply::ok("ok")));
+    let mut config = sandbox.read("urldb.toml");
+    for template in ["slack", "mattermost", "ntfy"] {
+        config += &format!(
+            "[notify.{template}]\ntype = \"webhook\"\nurl = \"http://{}/{template}\"\n\
+             template = \"{template}\"\nvariables = {{ topic = \"sky\" }}\n",
+            chat.address()
+        );
+    }
+    config += &format!("[notify.tracker]\n{}", tracker.keys());
+    sandbox.write("urldb.toml", config);
+    // What is behind the hostile redirect is another content, so that titles show its address.
+    site.serve("/to", Reply::ok("other bytes"));
+    let summary = sandbox.path("summary.md");
+    let env = [
+        ("GITHUB_STEP_SUMMARY", summary.to_str().unwrap()),
+        ("TRACKER_TOKEN", "secret"),
+    ];
+    let run = |arguments: &[&str]| sandbox.urldb_with_env(arguments, &env);
+    let human = run(&["run", "--github"]);
+    let (terminal, annotations) = human.out.rsplit_once("::urldb-").unwrap();
+    let (terminal, annotations) = (
+        terminal.split_once('\n').unwrap().1.to_owned(),
+        annotations.split_once('\n').unwrap().1.to_owned(),
+    );
+    let format = |format: &str| run(&["run", "--format", format]).out;
+    let bodies = chat.requests();
+    let body = |template: &str| {
+        let request = bodies
+            .iter()
+            .find(|request| request.target.ends_with(template));
+        String::from_utf8(request.unwrap().body.clone()).unwrap()
+    };
+    let mails = sandbox.files("mail", ".eml");
+    let mail = mail_of(&fs::read(&mails[0]).unwrap());
+    let issues = tracker.take_writes();
+    let titles: Vec<&str> = issues
+        .iter()
+        .filter_map(|issue| issue.lines().next())
+        .collect();
+    let bodies_of_issues: Vec<String> = issues
+        .iter()
+        .map(|issue| issue.lines().skip(1).collect::<Vec<_>>().join("\n"))
+        .collect();
+    let formats: [(&str, String, fn(&str)); 18] = [
+        ("terminal", terminal, assert_inert_text),
+        ("annotations", annotations, assert_inert_annotations),
+        (
+            "--format github",
+            format("github"),
+            assert_inert_annotations,
+        ),
+        (
+            "summary",
+            fs::read_to_string(&summary).unwrap(),
+            assert_inert_markdown,
+        ),
+        (
+            "--format markdown",
+            format("markdown"),
+            assert_inert_markdown,
+        ),
+        ("--format json", format("json"), assert_inert_json),
+        ("--format jsonl", format("jsonl"), assert_inert_lines),
+        ("--format junit", format("junit"), assert_inert_junit),
+        ("--format sarif", format("sarif"), assert_inert_sarif),
+        (
+            "subject",
+            mail.header("Subject").to_owned(),
+            assert_inert_text,
+        ),
+        ("mail", mail.text.clone(), assert_inert_text),
+        ("mail in HTML", mail.html.clone(), assert_inert_html),
+        ("page", sandbox.read("site/index.html"), assert_inert_html),
+        ("slack", body("slack"), assert_inert_slack),
+        ("mattermost", body("mattermost"), assert_inert_mattermost),
+        ("ntfy", body("ntfy"), assert_inert_json),
+        ("titles of issues", titles.join("\n"), assert_inert_text),
+        (
+            "bodies of issues",
+            bodies_of_issues.join("\n"),
+            assert_inert_markdown,
+        ),
+    ];
+    for (name, text, assert_inert) in formats {
+        // A subject and a title are too short to show everything.
+        let is_short = ["subject", "ntfy", "titles of issues"].contains(&name);
+        assert!(
+            is_short || text.contains("evil"),
+            "{name} shows nothing hostile: {text}"
+        );
+        let checked = std::panic::catch_unwind(|| assert_inert(&text));
+        assert!(checked.is_ok(), "{name}");
+    }
+    drop(site);
 }
 
 #[test]

@@ -367,6 +367,11 @@ fn a_url_that_fails_often_is_a_warning_once() {
         mails[0].header("From"),
         "\"urldb (warning)\" <urldb@example.test>"
     );
+    assert!(
+        mails[0].text.contains("fails often (3 of its last 6 runs)"),
+        "the URL fails in the run that tells it: {}",
+        mails[0].text
+    );
     let ledger = sandbox.read("status/example.test.yaml");
     assert!(
         !ledger.contains("intermittent") && !ledger.contains("failures"),

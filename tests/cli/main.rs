@@ -15,6 +15,8 @@
 //! - `run`: the loop over several runs: archive, ledger, history, mail, doubt.
 //! - `incidents`: one root cause over several runs, and what is kept of it.
 //! - `mistakes`: domain files with mistakes: what is still checked, and who hears of it.
+//! - `messages`: the scenarios of messages, in every output.
+//! - `notifiers`, `tracker`: webhooks, issues and plugins; a service with issues.
 //! - `outbox`: mail that cannot be delivered now, or not before a person acts.
 //! - `archive`: what the WARC files and the index hold, read back.
 //! - `archive_changes`: content that is other than promised, and what a run says of it.
@@ -90,6 +92,7 @@ mod secrets;
 mod shelf;
 mod site;
 mod status;
+mod tracker;
 mod trouble;
 mod urls;
 mod watch;

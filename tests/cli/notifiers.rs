@@ -2,13 +2,13 @@
 
 use std::fs;
 use std::path::Path;
-use std::sync::Mutex;
 
-use serde_json::{Value, json};
+use serde_json::Value;
 
 use crate::sandbox::Sandbox;
 use crate::site::{Site, promises};
 use crate::support::{Reply, Request, Server};
+use crate::tracker::Tracker;
 
 const TOKEN: &str = "token-never-shown";
 
@@ -121,6 +121,31 @@ fn a_plugin_is_a_program_on_path_or_in_the_repository() {
     }
 }
 
+/// What a plugin remembers about an incident is in the next report about the incident.
+#[test]
+fn a_plugin_remembers_its_thread() {
+    let (site, sandbox) =
+        broken("[notify.room]\ntype = \"command\"\ncommand = [\"/bin/sh\", \"plugin.sh\"]\n");
+    let plugin = "cat >report.json\n\
+        id=$(sed 's/.*\"incidents\":\\[{\"id\":\"\\([0-9a-f]*\\)\".*/\\1/' report.json)\n\
+        printf '{\"outcome\": \"delivered\", \"remember\": [{\"incident\": \"%s\", \"key\": \"thread\", \
+        \"value\": \"42\"}]}' \"$id\"\n";
+    sandbox.write("plugin.sh", plugin);
+    sandbox.urldb(&["run"]).code(1);
+    let report = |sandbox: &Sandbox| -> Value {
+        serde_json::from_str(&sandbox.read("report.json")).unwrap()
+    };
+    let opening = report(&sandbox);
+    assert_eq!(opening["incidents"][0]["phase"], "opened");
+    let incident = fs::read_to_string(&sandbox.files("status/incidents", ".yaml")[0]).unwrap();
+    assert!(incident.contains("thread: '42'"), "{incident}");
+    site.serve("/a", Reply::ok("first"));
+    sandbox.urldb(&["run"]).code(0);
+    let closing = report(&sandbox);
+    assert_eq!(closing["incidents"][0]["phase"], "closed");
+    assert_eq!(closing["incidents"][0]["threads"]["room"]["thread"], "42");
+}
+
 /// Writes a program in a process of its own, which closes the file before anybody runs it.
 fn script(path: &Path, text: &str) {
     let written = std::process::Command::new("/bin/sh")
@@ -135,43 +160,9 @@ fn script(path: &Path, text: &str) {
     assert!(written.unwrap().success());
 }
 
-/// A service with room for one issue.
-fn tracker() -> Server {
-    let stored = Mutex::new(json!([]));
-    Server::new(move |request: &Request| {
-        let mut issues = stored.lock().unwrap();
-        let path = request.target.split('?').next().unwrap();
-        let user = json!({ "id": 7, "login": "bot" });
-        let body: Value = serde_json::from_slice(&request.body).unwrap_or_default();
-        match (request.method.as_str(), path) {
-            ("GET", "/user") => Reply::ok(user.to_string()),
-            ("GET", "/repos/example/sky/issues") => Reply::ok(issues.to_string()),
-            ("POST", "/repos/example/sky/issues") => {
-                let page = "https://github.test/example/sky/issues/12";
-                *issues = json!([{
-                    "number": 12, "state": "open", "user": user, "body": body["body"],
-                    "html_url": page,
-                }]);
-                Reply::new("201 Created", &[], issues[0].to_string())
-            }
-            ("PATCH", "/repos/example/sky/issues/12") => {
-                for (key, value) in body.as_object().unwrap() {
-                    issues[0][key] = value.clone();
-                }
-                Reply::ok(issues[0].to_string())
-            }
-            ("GET", "/repos/example/sky/issues/12/comments") => Reply::ok("[]"),
-            ("POST", "/repos/example/sky/issues/12/comments") => {
-                Reply::new("201 Created", &[], "{}")
-            }
-            other => panic!("{other:?}"),
-        }
-    })
-}
-
 /// The requests that write, as method and path.
-fn writes(server: &Server) -> Vec<String> {
-    let requests = server.requests().into_iter();
+fn writes(tracker: &Tracker) -> Vec<String> {
+    let requests = tracker.requests().into_iter();
     let writes = requests.filter(|request| request.method != "GET");
     let shown = writes.map(|request| {
         let path = request.target.trim_start_matches("/repos/example/sky");
@@ -182,12 +173,8 @@ fn writes(server: &Server) -> Vec<String> {
 
 #[test]
 fn an_issue_follows_its_incident() {
-    let server = tracker();
-    let (site, sandbox) = broken(&format!(
-        "[notify.tracker]\ntype = \"issues\"\nservice = \"github\"\nrepository = \"example/sky\"\n\
-         api-url = \"http://{}\"\ntoken-env = \"TRACKER_TOKEN\"\nlabels = []\n",
-        server.address()
-    ));
+    let server = Tracker::new();
+    let (site, sandbox) = broken(&format!("[notify.tracker]\n{}", server.keys()));
     let pages = [("/a", "first"), ("/b", "second")];
     sandbox.write("urldb/example.test.yaml", promises(&pages));
     let run = |code| {
@@ -211,7 +198,7 @@ fn an_issue_follows_its_incident() {
     // The ledger remembers the number.
     let incidents = sandbox.files("status/incidents", ".yaml");
     let incident = fs::read_to_string(&incidents[0]).unwrap();
-    assert!(incident.contains("issue: '12'"), "{incident}");
+    assert!(incident.contains("issue: '1'"), "{incident}");
 
     // Nothing is new: nothing is asked.
     run(1);
@@ -220,14 +207,14 @@ fn an_issue_follows_its_incident() {
     // One URL recovers: the body changes, and nobody is told.
     site.serve("/a", Reply::ok("first"));
     run(1);
-    assert_eq!(writes(&server)[1..], ["PATCH /issues/12"]);
+    assert_eq!(writes(&server)[1..], ["PATCH /issues/1"]);
 
     // All recover.
     site.serve("/b", Reply::ok("second"));
     run(0);
     assert_eq!(
         writes(&server)[2..],
-        ["POST /issues/12/comments", "PATCH /issues/12"]
+        ["POST /issues/1/comments", "PATCH /issues/1"]
     );
     let requests = server.requests();
     let closed: Value = serde_json::from_slice(&requests.last().unwrap().body).unwrap();
@@ -287,4 +274,44 @@ fn what_a_section_needs_is_there_before_anything_is_fetched() {
             .complains(&["urldb.toml:", "[notify.x]", message]);
         assert!(site.requests().is_empty(), "{section}");
     }
+}
+
+/// Settings that every command may read, and only requests need: their errors have a place too.
+#[test]
+fn what_requests_need_is_named_with_its_line() {
+    let site = Site::with(&[("/a", "first")]);
+    let network = site.network();
+    let with = |more: &str| {
+        let sandbox = Sandbox::new(&format!("{network}{more}"));
+        sandbox.write("urldb/example.test.yaml", promises(&[("/a", "first")]));
+        sandbox.write("bad.pem", "-----BEGIN CERTIFICATE-----\n???");
+        let root = sandbox.root.display().to_string();
+        let complaint = sandbox.urldb(&["run"]).code(2).err;
+        complaint.replace(&format!("{root}/"), "")
+    };
+    let header = |section: &str| {
+        format!("[check.host.\"{section}\"]\nheaders-env = {{ X-Key = \"NO_SUCH_VARIABLE\" }}\n")
+    };
+    let proxy = "proxy = \"http://127.0.0.1:1\"\nproxy-user = \"me\"\n\
+                 proxy-password-env = \"URLDB_PROXY_NO_SUCH\"\n";
+    let hook = "[notify.x]\ntype = \"webhook\"\nurl = \"https://a.test\"\n";
+    let complaints = [
+        with("ca-file = \"absent.pem\"\n"),
+        with("ca-file = \"bad.pem\"\n"),
+        with(&format!("ca-file = \"absent.pem\"\n{hook}")),
+        with(&header("Example.Test")),
+        with("[check.host.\"example.test\"]\nuser-agent = \"a\\nb\"\n"),
+        with(proxy),
+        with(&format!("{proxy}{hook}")),
+    ];
+    insta::assert_snapshot!(complaints.concat());
+    assert!(site.requests().is_empty());
+
+    // A relative path is relative to urldb.toml, wherever urldb runs.
+    let sandbox = Sandbox::new(&format!("{network}ca-file = \"ca.pem\"\n"));
+    sandbox.write("urldb/example.test.yaml", promises(&[("/a", "first")]));
+    let key = rcgen::KeyPair::generate().unwrap();
+    let params = rcgen::CertificateParams::new(vec!["localhost".to_owned()]).unwrap();
+    sandbox.write("ca.pem", params.self_signed(&key).unwrap().pem());
+    sandbox.urldb(&["-C", "urldb", "check"]).code(0);
 }

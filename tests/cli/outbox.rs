@@ -128,11 +128,14 @@ fn a_refused_message_waits_for_a_person() {
         .urldb(&["run"])
         .code(2)
         .says(&["broken[gone]: http://example.test/a"])
-        .complains(&refused);
+        .complains_in_words(&refused);
     server.received();
     assert_eq!(waiting(&sandbox), 1);
     // Every run says so, also a quiet one, and none asks the server again.
-    sandbox.urldb(&["run", "-q"]).code(2).complains(&refused);
+    sandbox
+        .urldb(&["run", "-q"])
+        .code(2)
+        .complains_in_words(&refused);
     assert!(server.is_left_alone());
     // A changed section is a reason to try again.
     let ready = Server::start(SmtpReplies::default());
@@ -410,6 +413,53 @@ fn a_hanging_server_costs_one_time_limit() {
     assert_eq!(waiting(&sandbox), 3);
 }
 
+/// Lets the message that waits be of a run so long ago.
+fn age(sandbox: &Sandbox, hours: i64) {
+    let file = sandbox.files("status/outbox", ".json").remove(0);
+    let mut kept: serde_json::Value = serde_json::from_slice(&fs::read(&file).unwrap()).unwrap();
+    let started = jiff::Timestamp::now() - jiff::SignedDuration::from_hours(hours);
+    kept["envelope"]["run"]["started"] = started.to_string().into();
+    fs::write(&file, serde_json::to_vec(&kept).unwrap()).unwrap();
+}
+
+/// A fault that mends itself is an error after a day: until then, nobody has to act.
+#[test]
+fn a_message_that_waits_for_a_day_is_an_error() {
+    let busy = Server::start(SmtpReplies {
+        end: "451 come back later",
+        ..SmtpReplies::default()
+    });
+    let (site, sandbox) = broken(busy.port);
+    let port = busy.port;
+    let server = format!("server = \"127.0.0.1\"\ntls = \"none\"\nport = {port}\n");
+    let on = "on = [\"broken\"]\n";
+    configure(
+        &sandbox,
+        &format!("to = [\"me@example.test\"]\n{server}{on}"),
+    );
+    sandbox.urldb(&["run"]).code(1);
+    site.serve("/a", crate::support::Reply::ok("first"));
+    for (hours, code, class, in_headline) in [(23, 0, "warning", false), (25, 2, "error", true)] {
+        age(&sandbox, hours);
+        let summary = sandbox.path("summary.md");
+        let env = [("GITHUB_STEP_SUMMARY", summary.to_str().unwrap())];
+        let ran = sandbox
+            .urldb_with_env(&["run", "--github"], &env)
+            .code(code);
+        let fault = format!("{class}: mail (mail) was not sent: ");
+        assert!(ran.err.contains(&fault), "{ran:#?}");
+        let annotation = format!("::{class} title=1 message could not be sent::");
+        assert!(ran.out.contains(&annotation), "{ran:#?}");
+        let summary = sandbox.read("summary.md");
+        assert!(summary.contains(&format!("### {fault}")), "{summary}");
+        let headline = "## Action needed: 1 message could not be sent\n";
+        assert_eq!(summary.contains(headline), in_headline, "{summary}");
+        fs::remove_file(sandbox.path("summary.md")).unwrap();
+        sandbox.urldb(&["notify", "list"]).code(code);
+    }
+    assert_eq!(waiting(&sandbox), 1);
+}
+
 /// A message of an earlier version is a plain report.
 #[test]
 fn a_message_of_an_earlier_version_is_delivered() {
@@ -496,7 +546,7 @@ fn a_private_authority_is_trusted_by_ca_file() {
     sandbox
         .urldb(&["run"])
         .code(1)
-        .complains(&["its certificate is not from a known authority"]);
+        .complains_in_words(&["its certificate is not from a known authority"]);
     server.received();
     assert_eq!(waiting(&sandbox), 1);
 
@@ -523,7 +573,7 @@ fn a_sendmail_program_gets_each_recipient() {
         path.display()
     );
     configure(&sandbox, &keys);
-    sandbox.urldb(&["run"]).code(2).complains(&[
+    sandbox.urldb(&["run"]).code(2).complains_in_words(&[
         "did not take the message",
         "no such user",
         "bob@example.test",

@@ -77,6 +77,17 @@ impl Ran {
         self
     }
 
+    /// Standard error has all of these, wherever its lines end.
+    #[track_caller]
+    pub(crate) fn complains_in_words(self, parts: &[&str]) -> Self {
+        let words: Vec<&str> = self.err.split_whitespace().collect();
+        let words = words.join(" ");
+        for part in parts {
+            assert!(words.contains(part), "no {part:?} in {self:#?}");
+        }
+        self
+    }
+
     /// Standard output, as JSON.
     #[track_caller]
     pub(crate) fn json(&self) -> serde_json::Value {

@@ -6,6 +6,7 @@
 
 use std::collections::HashMap;
 use std::net::IpAddr;
+use std::path::Path;
 use std::sync::Arc;
 use std::time::Duration;
 
@@ -26,6 +27,7 @@ use crate::options::NetworkOptions;
 use crate::policy::{AddressPolicy, ForbiddenAddress};
 use crate::proxy::Proxy;
 use crate::resolve::{FixedHostResolver, Lookup, PolicyResolver};
+use crate::setting::SettingError;
 
 /// Lifetime of an idle connection; short, since a run contacts many hosts and file descriptors are
 /// few.
@@ -239,19 +241,7 @@ fn tls(network: &NetworkOptions) -> anyhow::Result<ClientConfig> {
     let provider = Arc::new(rustls::crypto::ring::default_provider());
     let mut extra = Vec::new();
     if let Some(path) = &network.ca_file {
-        let pem = urldb_files::read(path)
-            .with_context(|| format!("cannot read ca-file {}", path.display()))?;
-        for certificate in CertificateDer::pem_slice_iter(&pem) {
-            extra.push(
-                certificate
-                    .with_context(|| format!("ca-file {} is not valid PEM", path.display()))?,
-            );
-        }
-        anyhow::ensure!(
-            !extra.is_empty(),
-            "ca-file {} holds no certificate",
-            path.display()
-        );
+        extra = authorities(path).map_err(|message| SettingError::network("ca-file", message))?;
     }
     let verifier = Verifier::new_with_extra_roots(extra, Arc::clone(&provider)).context(
         "no certificate authorities: install the system's (ca-certificates), or name a ca-file",
@@ -268,13 +258,32 @@ fn tls(network: &NetworkOptions) -> anyhow::Result<ClientConfig> {
     Ok(config)
 }
 
+/// The certificates in a PEM file; at least one.
+fn authorities(path: &Path) -> Result<Vec<CertificateDer<'static>>, String> {
+    let shown = path.display();
+    let pem = urldb_files::read(path).map_err(|error| format!("cannot read {shown}: {error}"))?;
+    let certificates = CertificateDer::pem_slice_iter(&pem);
+    let certificates: Vec<_> = certificates
+        .collect::<Result<_, _>>()
+        .map_err(|error| format!("{shown} is not valid PEM: {error}"))?;
+    if certificates.is_empty() {
+        return Err(format!("{shown} holds no certificate"));
+    }
+    Ok(certificates)
+}
+
 /// The proxy with its password from the environment.
 fn client_proxy(proxy: &Proxy) -> anyhow::Result<ClientProxy> {
-    let mut setting = reqwest::Proxy::all(proxy.address.as_str())
-        .map_err(|error| anyhow::anyhow!("the proxy cannot be used: {}", error.without_url()))?;
+    let mut setting = reqwest::Proxy::all(proxy.address.as_str()).map_err(|error| {
+        let message = format!("the proxy cannot be used: {}", error.without_url());
+        SettingError::network("proxy", message)
+    })?;
     if let (Some(user), Some(name)) = (&proxy.user, &proxy.password_env) {
-        let password = std::env::var(name).with_context(|| {
-            format!("the proxy's password should be in the environment variable {name}")
+        let password = std::env::var(name).map_err(|error| {
+            let message = format!(
+                "the proxy's password should be in the environment variable {name}: {error}"
+            );
+            SettingError::network("proxy-password-env", message)
         })?;
         setting = setting.basic_auth(user, &password);
     }

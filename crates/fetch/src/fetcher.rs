@@ -42,8 +42,9 @@ impl Fetcher {
     /// Creates a fetcher that resolves names with the system's resolver.
     ///
     /// # Errors
-    /// The configuration names an unreadable `ca-file`, a missing password variable of the proxy,
-    /// or a header that cannot be sent; or the system has no certificate authorities.
+    /// A [`SettingError`](crate::SettingError) when the configuration names an unreadable `ca-file`, a
+    /// missing password variable of the proxy, or a header that cannot be sent; another error when the
+    /// system has no certificate authorities.
     pub fn new(options: &FetchOptions, network: &NetworkOptions) -> anyhow::Result<Self> {
         Self::with_lookup(options, network, Arc::new(SystemLookup))
     }

@@ -1,14 +1,15 @@
 //! Request headers: the ones to send, and their form for archives and messages, without secrets.
 
 use std::collections::BTreeMap;
+use std::env::VarError;
 
-use anyhow::Context;
 use reqwest::header::{self, HeaderMap, HeaderName, HeaderValue};
 use url::{Position, Url};
 use urldb_verdict::{Failure, FailureKind, Request, Validators};
 
 use crate::options::{HeaderSource, HostOptions};
 use crate::redirect::NextRequest;
+use crate::setting::{SettingError, SettingSection};
 
 /// Replaces the value of a secret header.
 const REDACTED: &[u8] = b"[redacted]";
@@ -50,17 +51,28 @@ pub(crate) struct RequestHeaders {
 }
 
 impl RequestHeaders {
-    /// Reads the headers of a host from its options; fails on a header that cannot be sent.
-    pub(crate) fn new(options: &HostOptions) -> anyhow::Result<Self> {
-        let user_agent = HeaderValue::from_str(&options.user_agent).with_context(|| {
-            format!(
-                "user-agent {:?} cannot be sent as a header",
-                options.user_agent
+    /// Reads the headers of a host from its options, which `section` has; fails on a header that cannot
+    /// be sent.
+    pub(crate) fn new(
+        section: &SettingSection,
+        options: &HostOptions,
+    ) -> Result<Self, SettingError> {
+        let wrong = |key, message| SettingError {
+            section: section.clone(),
+            key,
+            message,
+        };
+        let user_agent = HeaderValue::from_str(&options.user_agent).map_err(|error| {
+            let name = &options.user_agent;
+            wrong(
+                "user-agent",
+                format!("{name:?} cannot be sent as a header: {error}"),
             )
         })?;
         Ok(Self {
             user_agent,
-            configured: configured(&options.headers)?,
+            configured: configured(&options.headers)
+                .map_err(|(key, message)| wrong(key, message))?,
         })
     }
 
@@ -140,32 +152,44 @@ pub(crate) fn add_validators(headers: &mut HeaderMap, known: &Validators) -> boo
     is_added
 }
 
-/// The `headers` of a host's configuration.
+/// The `headers` of a host's configuration; an error has the key that is wrong.
 fn configured(
     headers: &BTreeMap<String, HeaderSource>,
-) -> anyhow::Result<Vec<(HeaderName, HeaderValue)>> {
+) -> Result<Vec<(HeaderName, HeaderValue)>, (&'static str, String)> {
     let read = |(name, source): (&String, &HeaderSource)| {
+        let key = match source {
+            HeaderSource::Text(_) => "headers",
+            HeaderSource::Env(_) => "headers-env",
+        };
+        let wrong = |message: String| (key, message);
         let known = HeaderName::from_bytes(name.as_bytes())
-            .with_context(|| format!("{name:?} under `headers` is not the name of a header"))?;
-        anyhow::ensure!(
-            !FRAMING.contains(&known),
-            "the header {name:?} under `headers` is set by the connection itself: remove it"
-        );
+            .map_err(|_| wrong(format!("{name:?} is not the name of a header")))?;
+        if FRAMING.contains(&known) {
+            return Err(wrong(format!(
+                "the header {name:?} is set by the connection itself: remove it"
+            )));
+        }
         // No value in the messages: it may be a secret.
         let (value, place) = match source {
-            HeaderSource::Text(text) => (text.clone(), "under `headers`".to_owned()),
+            HeaderSource::Text(text) => (text.clone(), String::new()),
             HeaderSource::Env(variable) => {
-                let value = std::env::var(variable).with_context(|| {
-                    format!(
-                        "the header {name:?} should be in the environment variable {variable} \
-                         (headers-env)"
-                    )
+                let value = std::env::var(variable).map_err(|error| {
+                    let reason = match error {
+                        VarError::NotPresent => "which is not set",
+                        VarError::NotUnicode(_) => "which is not valid UTF-8",
+                    };
+                    wrong(format!(
+                        "the header {name:?} should be in the environment variable {variable}, {reason}"
+                    ))
                 })?;
-                (value, format!("in the environment variable {variable}"))
+                (value, format!(" in the environment variable {variable}"))
             }
         };
-        let mut value = HeaderValue::from_str(&value)
-            .with_context(|| format!("the value of the header {name:?} {place} cannot be sent"))?;
+        let mut value = HeaderValue::from_str(&value).map_err(|error| {
+            wrong(format!(
+                "the value of the header {name:?}{place} cannot be sent: {error}"
+            ))
+        })?;
         value.set_sensitive(matches!(source, HeaderSource::Env(_)));
         Ok((known, value))
     };

@@ -10,6 +10,7 @@ use crate::headers::RequestHeaders;
 use crate::options::{FetchOptions, HostOptions, NetworkOptions};
 use crate::queue::RateLimit;
 use crate::resolve::Lookup;
+use crate::setting::SettingSection;
 
 /// The settings of all hosts of a run.
 #[derive(Debug)]
@@ -39,7 +40,7 @@ impl Hosts {
         let connectors = Connectors::new(network, lookup)?;
         // All hosts with the same connect timeout share clients and their connections.
         let mut clients: HashMap<Duration, Arc<Clients>> = HashMap::new();
-        let mut settings = |options: &HostOptions| {
+        let mut settings = |section: SettingSection, options: &HostOptions| {
             let clients = match clients.entry(options.connect_timeout) {
                 Entry::Occupied(known) => Arc::clone(known.get()),
                 Entry::Vacant(new) => {
@@ -49,16 +50,19 @@ impl Hosts {
             };
             anyhow::Ok(HostSettings {
                 options: options.clone(),
-                headers: RequestHeaders::new(options)?,
+                headers: RequestHeaders::new(&section, options)?,
                 clients,
             })
         };
         Ok(Self {
-            default: settings(&options.default_host)?,
+            default: settings(SettingSection::AllHosts, &options.default_host)?,
             configured: options
                 .hosts
                 .iter()
-                .map(|(name, options)| Ok((name.clone(), settings(options)?)))
+                .map(|(name, options)| {
+                    let section = SettingSection::Host(name.clone());
+                    Ok((name.clone(), settings(section, options)?))
+                })
                 .collect::<anyhow::Result<_>>()?,
         })
     }

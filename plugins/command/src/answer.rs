@@ -1,15 +1,26 @@
 //! Reads what a plugin wrote.
 
+use std::borrow::Cow;
 use std::process::ExitStatus;
 
 use serde::Deserialize;
-use urldb_protocol::{Delivery, DeliveryOutcome};
+use serde_json::Value;
+use urldb_protocol::{Delivery, DeliveryOutcome, Envelope, Remembered, TOLD};
 use urldb_text::sanitize;
 
 use crate::process::{Ended, Flood, How, LARGEST_ANSWER, LARGEST_COMPLAINT};
 
 /// Most characters of a plugin's text in a message.
 const LONGEST_MESSAGE: usize = 500;
+
+/// Most facts that a plugin may remember about one report.
+const MOST_FACTS: usize = 1_000;
+
+/// Most characters of the name of a fact.
+const LONGEST_KEY: usize = 40;
+
+/// Most characters of the value of a fact.
+const LONGEST_VALUE: usize = 500;
 
 /// The exit code of a temporary failure: `EX_TEMPFAIL` of sysexits(3).
 const TEMPORARY: i32 = 75;
@@ -20,10 +31,13 @@ struct Answer {
     outcome: DeliveryOutcome,
     #[serde(default)]
     message: String,
+    /// An array of [`Remembered`]. Whatever it is, the outcome counts.
+    #[serde(default)]
+    remember: Value,
 }
 
-/// The result of a delivery by a plugin.
-pub(crate) fn delivery(id: &str, plugin: &str, ended: Ended) -> Delivery {
+/// The result of a delivery of `envelope` by a plugin.
+pub(crate) fn delivery(id: &str, plugin: &str, envelope: &Envelope, ended: Ended) -> Delivery {
     let complaint = last_line(&ended.complaint);
     let explained = |what: String| match &complaint {
         Some(line) => format!("{plugin} {what}: {line}"),
@@ -57,7 +71,10 @@ pub(crate) fn delivery(id: &str, plugin: &str, ended: Ended) -> Delivery {
     match (answer, status.code()) {
         // A plugin that says "delivered" and fails afterwards has delivered: another try would double
         // the message.
-        (Some(answer), Some(_)) => of_answer(id, plugin, &answer, complaint.as_deref()),
+        (Some(answer), Some(_)) => {
+            let delivery = of_answer(id, plugin, &answer, complaint.as_deref());
+            with_facts(delivery, answer.remember, envelope)
+        }
         // A signal can come from outside, such as from a system without memory.
         (_, None) => Delivery::retry(id, explained(format!("was killed by {}", signal(status)))),
         (None, Some(TEMPORARY)) => Delivery::retry(
@@ -95,6 +112,48 @@ fn of_answer(id: &str, plugin: &str, answer: &Answer, complaint: Option<&str>) -
         DeliveryOutcome::Retry => Delivery::retry(id, message),
         DeliveryOutcome::Failed => Delivery::failed(id, message),
     }
+}
+
+/// The delivery with the facts that the plugin wants to remember. The message says how many of them are
+/// none.
+fn with_facts(mut delivery: Delivery, remember: Value, envelope: &Envelope) -> Delivery {
+    let facts = match remember {
+        Value::Null => return delivery,
+        Value::Array(facts) => facts,
+        other => vec![other],
+    };
+    let total = facts.len();
+    let facts = facts.into_iter().filter_map(|fact| {
+        let fact: Remembered = serde_json::from_value(fact).ok()?;
+        is_fact(&fact, envelope).then_some(fact)
+    });
+    delivery.remember = facts.take(MOST_FACTS).collect();
+    delivery.remember.sort();
+    let ignored = total - delivery.remember.len();
+    if ignored > 0 {
+        let message = &delivery.message;
+        delivery.message = format!("{message} (ignored {ignored} of {total} facts in `remember`)");
+    }
+    delivery
+}
+
+/// Whether the fact is about an incident of the report, and is one short line under a name that urldb
+/// does not use itself.
+fn is_fact(fact: &Remembered, envelope: &Envelope) -> bool {
+    let Remembered {
+        incident,
+        key,
+        value,
+    } = fact;
+    let is_plain = |byte: u8| byte.is_ascii_lowercase() || byte.is_ascii_digit() || byte == b'-';
+    let is_short = value.chars().take(LONGEST_VALUE + 1).count() <= LONGEST_VALUE;
+    !incident.is_empty()
+        && envelope.incidents.iter().any(|known| known.id == *incident)
+        && (1..=LONGEST_KEY).contains(&key.len())
+        && key.bytes().all(is_plain)
+        && key != TOLD
+        && is_short
+        && matches!(sanitize(value), Cow::Borrowed(_))
 }
 
 /// The answer: the whole output, or its last line, since programs that a plugin calls may write

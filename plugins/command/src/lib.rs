@@ -64,7 +64,7 @@ impl CommandNotifier {
             Err(error) => return Delivery::failed(DELIVERY, error.to_string()),
         };
         let ended = process::run(&self.0, &variables, &input).await;
-        answer::delivery(DELIVERY, &self.destination(), ended)
+        answer::delivery(DELIVERY, &self.destination(), envelope, ended)
     }
 }
 

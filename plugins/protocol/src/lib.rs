@@ -25,7 +25,7 @@ pub use incident::{
 };
 pub use notifier::{
     Delivery, DeliveryFuture, DeliveryOutcome, Notifier, PlannedDelivery, Remembered,
-    ReportDelivery, Scope,
+    ReportDelivery, Scope, TOLD,
 };
 pub use overview::{
     CaptureInfo, CommitInfo, Day, DayCount, DayLevel, FileCounts, HostOverview, IncidentOverview,

@@ -26,6 +26,7 @@ pub fn annotations(message: &Message) -> String {
     if message.headline.call == "No result" {
         all.push(no_result(message));
     }
+    all.extend(message.stuck.iter().map(of_stuck));
     for block in &message.blocks {
         match block.class {
             Class::Recovered | Class::Unconfirmed | Class::Unknown => {}
@@ -62,17 +63,20 @@ fn level(class: Class) -> &'static str {
     }
 }
 
+fn of_stuck(block: &Block) -> Annotation {
+    Annotation {
+        title: block.short.plain(),
+        ..of_block(block)
+    }
+}
+
 fn of_block(block: &Block) -> Annotation {
-    let title = match block.class {
-        Class::Error => block.short.plain(),
-        _ => without_scheme(block),
-    };
     let in_list = block.urls.as_ref().and_then(|urls| urls.rows.first());
     let place = in_list.map(|row| &row.place).or(block.place.as_ref());
     Annotation {
         level: level(block.class),
         place: place.map(|place| (place.file.clone(), place.line.unwrap_or(1))),
-        title,
+        title: without_scheme(block),
         text: with_command(block, &block.brief, block.brief_command),
         name: block.subject.plain(),
     }

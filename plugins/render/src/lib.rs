@@ -39,7 +39,8 @@ mod words;
 
 pub use annotations::annotations;
 pub use compose::{
-    Deliveries, LONGEST_SUBJECT, Scope, StuckMessages, compose, project_file_link, subject,
+    Deliveries, LONGEST_SUBJECT, NextTry, Scope, StuckMessages, compose, project_file_link,
+    stuck_blocks, subject,
 };
 pub use layout::wrap;
 pub use log::log;
@@ -59,7 +60,9 @@ pub use site::{Mark, PromiseCounts, SiteHeadline, day_in_words, moment_in_words,
 pub use status::{
     StatusDocument, StatusIncident, StatusScope, Titles, status, status_document, status_schema,
 };
-pub use terminal::{TerminalOptions, terminal, terminal_notified};
+pub use terminal::{
+    TerminalOptions, terminal, terminal_facts, terminal_headline, terminal_notified, terminal_stuck,
+};
 pub use text::{Span, Text, one_line, shorten};
 pub use view::{
     MistakeList, UrlCounts, UrlGroup, UrlList as PageUrlList, UrlRow as PageUrlRow, View,

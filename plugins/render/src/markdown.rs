@@ -116,6 +116,10 @@ pub fn markdown(message: &Message) -> String {
 fn summary(message: &Message, cuts: Cuts) -> String {
     let headline = &message.headline;
     let mut parts = vec![format!("## {}: {}", headline.call, inline(&headline.text))];
+    for block in &message.stuck {
+        parts.push(block_title(block));
+        parts.extend(block_parts(block, cuts, 0));
+    }
     let mut left_out = 0;
     for (index, block) in message.blocks.iter().enumerate() {
         let is_cut = block.class == Class::Warning && !cuts.warnings;
@@ -123,8 +127,7 @@ fn summary(message: &Message, cuts: Cuts) -> String {
             left_out += 1;
             continue;
         }
-        let title = inline(&block.title());
-        parts.push(format!("### {}: {title}", block.class.as_str()));
+        parts.push(block_title(block));
         parts.extend(block_parts(block, cuts, index));
     }
     if left_out > 0 {
@@ -149,6 +152,10 @@ fn summary(message: &Message, cuts: Cuts) -> String {
     parts.join("\n\n") + "\n"
 }
 
+fn block_title(block: &Block) -> String {
+    format!("### {}: {}", block.class.as_str(), inline(&block.title()))
+}
+
 /// `Notified: mail to 2 recipients; issue #38 opened. [Incident a986cfd9](…)`
 fn notified(message: &Message) -> Option<String> {
     let mut text = String::new();
@@ -156,11 +163,8 @@ fn notified(message: &Message) -> Option<String> {
         text = format!("Notified: {}.", inline(notified));
         text = text.replace("nobody: nothing", "nobody, nothing");
     }
-    let stuck = message
-        .blocks
-        .iter()
-        .filter(|block| block.class == Class::Error);
-    let stuck: Vec<String> = stuck.map(|block| inline(&block.subject)).collect();
+    let stuck = message.stuck.iter().map(|block| inline(&block.subject));
+    let stuck: Vec<String> = stuck.filter(|name| !name.is_empty()).collect();
     if !stuck.is_empty() {
         let _ = write!(text, " Not notified: {}.", stuck.join(", "));
     }

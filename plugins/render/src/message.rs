@@ -5,6 +5,7 @@
 
 use serde::Serialize;
 
+use crate::shell::command_line;
 use crate::text::Text;
 
 /// The content of one report.
@@ -12,6 +13,8 @@ use crate::text::Text;
 pub struct Message {
     /// Whether the reader has to act, and the totals.
     pub headline: Headline,
+    /// Messages that wait, and errors of the run.
+    pub stuck: Vec<Block>,
     /// What happened, the most important first.
     pub blocks: Vec<Block>,
     /// Open incidents that are not news here.
@@ -218,6 +221,17 @@ pub struct Fact {
     pub diff: Vec<String>,
 }
 
+impl Fact {
+    /// A fact without a difference.
+    pub const fn new(name: &'static str, text: Text) -> Self {
+        Self {
+            name,
+            text,
+            diff: Vec::new(),
+        }
+    }
+}
+
 /// The affected URLs of a block.
 #[derive(Debug, Clone, PartialEq, Eq, Serialize)]
 pub struct UrlList {
@@ -247,6 +261,17 @@ pub struct Command {
     pub purpose: String,
     /// The command line.
     pub line: String,
+}
+
+impl Command {
+    /// The command line of `words`, each quoted where a POSIX shell needs it; absent if a word cannot be
+    /// shown as it is.
+    pub fn new(purpose: &str, words: &[&str]) -> Option<Self> {
+        Some(Self {
+            purpose: purpose.to_owned(),
+            line: command_line(words)?,
+        })
+    }
 }
 
 /// Open incidents that a message only mentions.

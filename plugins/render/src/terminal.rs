@@ -3,7 +3,7 @@
 use anstyle::{AnsiColor, Style};
 
 use crate::layout::{columns, fact_column, host_rows, wrap};
-use crate::message::{Block, Command, Fact, Message, Tone, UrlList};
+use crate::message::{Block, Command, Fact, Headline, Message, Tone, UrlList};
 use crate::numbers::number;
 use crate::text::{Text, shorten};
 
@@ -38,13 +38,11 @@ impl Default for TerminalOptions {
 
 /// The message as lines for a terminal.
 pub fn terminal(message: &Message, options: TerminalOptions) -> String {
-    let mut page = Page {
-        lines: Vec::new(),
-        options,
-    };
+    let mut page = Page::new(options);
     if !options.quiet {
-        page.headline(message);
+        page.headline(&message.headline);
     }
+    message.stuck.iter().for_each(|block| page.stuck(block));
     for block in &message.blocks {
         if !(options.quiet && block.known) {
             page.block(block);
@@ -59,11 +57,30 @@ pub fn terminal(message: &Message, options: TerminalOptions) -> String {
 
 /// The line about who was told, for a terminal that has shown the rest of the message before.
 pub fn terminal_notified(message: &Message, options: TerminalOptions) -> String {
-    let mut page = Page {
-        lines: Vec::new(),
-        options,
-    };
+    let mut page = Page::new(options);
     page.dim("notified", message.notified.as_ref());
+    page.text()
+}
+
+/// Messages that wait, and errors, of [`Message::stuck`].
+pub fn terminal_stuck(blocks: &[Block], options: TerminalOptions) -> String {
+    let mut page = Page::new(options);
+    blocks.iter().for_each(|block| page.stuck(block));
+    page.text()
+}
+
+/// A headline alone.
+pub fn terminal_headline(headline: &Headline, options: TerminalOptions) -> String {
+    let mut page = Page::new(options);
+    page.headline(headline);
+    page.text()
+}
+
+/// Facts and commands, as in a block.
+pub fn terminal_facts(facts: &[Fact], commands: &[Command], options: TerminalOptions) -> String {
+    let mut page = Page::new(options);
+    page.facts(facts);
+    page.commands(commands);
     page.text()
 }
 
@@ -87,6 +104,13 @@ struct Page {
 }
 
 impl Page {
+    const fn new(options: TerminalOptions) -> Self {
+        Self {
+            lines: Vec::new(),
+            options,
+        }
+    }
+
     fn text(&self) -> String {
         let mut text = self.lines.join("\n");
         if !text.is_empty() {
@@ -110,14 +134,22 @@ impl Page {
         }
     }
 
-    fn headline(&mut self, message: &Message) {
-        let headline = &message.headline;
+    fn headline(&mut self, headline: &Headline) {
         let call = format!("{}:", headline.call);
         let text = headline.text.clone().own(".");
         let mut lines = self.wrap(&text, columns(&call) + 1, 0).into_iter();
         let first = lines.next().unwrap_or_default();
         self.push(format!("{} {first}", paint(style(headline.tone), &call)));
         self.lines.extend(lines);
+    }
+
+    /// A block whose title is a sentence about a notifier: its words need no line of their own.
+    fn stuck(&mut self, block: &Block) {
+        self.block(&Block {
+            subject: Text::new(),
+            sentence: block.title(),
+            ..block.clone()
+        });
     }
 
     fn block(&mut self, block: &Block) {

@@ -105,7 +105,9 @@ impl WebhookNotifier {
         if answer.is_success() {
             return Delivery::delivered(DELIVERY, format!("{host} answers {status}"));
         }
-        if answer.is_temporary() {
+        // A 403 with a wait is a rate limit, not a missing right.
+        let is_limited = status == 403 && answer.retry_after().is_some();
+        if answer.is_temporary() || is_limited {
             let wait = answer
                 .retry_after()
                 .map(|wait| format!(", and asks for a wait of {} seconds", wait.as_secs()));

@@ -7,8 +7,7 @@ use anyhow::Context as _;
 use data_encoding::HEXLOWER;
 use urldb_render::{Scope, annotations, markdown};
 
-use super::outcome::message;
-use super::standing::deliveries;
+use super::outcome::complete_message;
 use super::style::ReportFormat;
 use crate::ambient::Ambient;
 use crate::notify::Standing;
@@ -40,7 +39,7 @@ pub(crate) fn write(
     standings: &[Standing],
     format: ReportFormat,
 ) -> anyhow::Result<()> {
-    let message = message(outcome, Scope::Run, &deliveries(standings));
+    let message = complete_message(outcome, Scope::Run, standings);
     let annotations = annotations(&message);
     match format {
         ReportFormat::Human => io::stdout().write_all(annotations.as_bytes())?,

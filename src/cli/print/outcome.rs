@@ -5,7 +5,7 @@ use std::io::{self, Write};
 
 use serde::Serialize;
 use urldb_protocol::{Envelope, JobResult};
-use urldb_render::{Deliveries, Message, Scope, TerminalOptions};
+use urldb_render::{Deliveries, Message, Scope};
 use urldb_text::sanitize;
 
 use super::attempts::AttemptLog;
@@ -17,16 +17,8 @@ use crate::cli::Context;
 use crate::notify::Standing;
 use crate::run::Outcome;
 
-/// Widest lines of a report, in columns: longer ones are hard to read.
-const WIDEST: usize = 120;
-
-/// Narrowest lines of a report, in columns.
-const NARROWEST: usize = 40;
-
-/// Columns where the output is no terminal.
-const DEFAULT_WIDTH: usize = 80;
-
-/// Prints an outcome: what was found on standard output, what went wrong on standard error.
+/// Prints an outcome before anything is delivered: what was found on standard output, what went wrong
+/// on standard error. Forms that tell of deliveries come with [`print_delivered`].
 pub(crate) fn print(
     outcome: &Outcome,
     scope: Scope<'_>,
@@ -34,11 +26,6 @@ pub(crate) fn print(
     format: ReportFormat,
     context: &Context,
 ) -> anyhow::Result<()> {
-    // Deliveries come later: people see the findings first.
-    let message = || Message {
-        notified: None,
-        ..message(outcome, scope, &Deliveries::default())
-    };
     if format != ReportFormat::Human {
         // The report is for programs; this is for whoever started them.
         attempts.write(&mut output::stderr())?;
@@ -48,7 +35,12 @@ pub(crate) fn print(
             let mut out = output::stdout();
             attempts.write(&mut out)?;
             write_notes(&mut out, outcome, context)?;
-            let text = urldb_render::terminal(&message(), terminal_options(context));
+            // A mail server that hangs keeps no findings back.
+            let message = Message {
+                notified: None,
+                ..urldb_render::compose(&outcome.envelope, scope, &Deliveries::default())
+            };
+            let text = urldb_render::terminal(&message, style::terminal_options(context));
             out.write_all(text.as_bytes())?;
         }
         ReportFormat::Json => {
@@ -72,52 +64,49 @@ pub(crate) fn print(
                 &outcome.troubles,
             )?;
         }
-        ReportFormat::Markdown => {
-            let text = urldb_render::markdown(&message());
-            io::stdout().lock().write_all(text.as_bytes())?;
-        }
-        ReportFormat::Github => {
-            let text = urldb_render::annotations(&message());
-            io::stdout().lock().write_all(text.as_bytes())?;
-        }
+        ReportFormat::Markdown | ReportFormat::Github => {}
     }
     print_troubles(&outcome.troubles);
     Ok(())
 }
 
-/// Prints what notifiers have delivered and what waits, after the outcome.
-pub(crate) fn print_standings(
+/// Prints what notifiers have delivered and what waits, and the forms that tell of both.
+pub(crate) fn print_delivered(
     outcome: &Outcome,
+    scope: Scope<'_>,
     standings: &[Standing],
     format: ReportFormat,
     context: &Context,
 ) -> io::Result<()> {
-    if format == ReportFormat::Human && !context.quiet {
-        let message = message(outcome, Scope::Run, &standing::deliveries(standings));
-        let text = urldb_render::terminal_notified(&message, terminal_options(context));
-        output::stdout().write_all(text.as_bytes())?;
+    let message = complete_message(outcome, scope, standings);
+    match format {
+        ReportFormat::Human if !context.quiet => {
+            let text = urldb_render::terminal_notified(&message, style::terminal_options(context));
+            output::stdout().write_all(text.as_bytes())?;
+        }
+        ReportFormat::Markdown => {
+            let text = urldb_render::markdown(&message);
+            io::stdout().lock().write_all(text.as_bytes())?;
+        }
+        ReportFormat::Github => {
+            let text = urldb_render::annotations(&message);
+            io::stdout().lock().write_all(text.as_bytes())?;
+        }
+        _ => {}
     }
-    standing::print_faults(standings, (Ambient::SYSTEM.now)());
+    standing::print_standings(standings, (Ambient::SYSTEM.now)(), context);
     Ok(())
 }
 
-/// The content of the report.
-pub(super) fn message(outcome: &Outcome, scope: Scope<'_>, deliveries: &Deliveries) -> Message {
-    urldb_render::compose(&outcome.envelope, scope, deliveries)
-}
-
-/// Columns of a report.
-pub(crate) fn terminal_width() -> usize {
-    let width = terminal_size::terminal_size().map(|(width, _)| usize::from(width.0));
-    width.unwrap_or(DEFAULT_WIDTH).clamp(NARROWEST, WIDEST)
-}
-
-pub(crate) fn terminal_options(context: &Context) -> TerminalOptions {
-    TerminalOptions {
-        width: terminal_width(),
-        quiet: context.quiet,
-        all_urls: context.verbose,
-    }
+/// The content of the report, with what became of its deliveries, and with the errors of the run.
+pub(super) fn complete_message(
+    outcome: &Outcome,
+    scope: Scope<'_>,
+    standings: &[Standing],
+) -> Message {
+    let mut deliveries = standing::deliveries(standings, (Ambient::SYSTEM.now)());
+    deliveries.errors.splice(0..0, outcome.troubles.clone());
+    urldb_render::compose(&outcome.envelope, scope, &deliveries)
 }
 
 fn print_troubles(troubles: &[String]) {

@@ -7,6 +7,7 @@ use std::io::{self, Write};
 use anstyle::{AnsiColor, Style};
 use clap::ValueEnum;
 use urldb_protocol::Mistake;
+use urldb_render::TerminalOptions;
 use urldb_text::{Excerpt, Finding, Severity, sanitize, sanitize_lines};
 
 use crate::cli::Context;
@@ -53,6 +54,30 @@ pub(crate) const WARN: Style = AnsiColor::Yellow.on_default().bold();
 pub(crate) const GOOD: Style = AnsiColor::Green.on_default().bold();
 /// Something is less important than the rest.
 pub(crate) const DIM: Style = Style::new().dimmed();
+
+/// Widest lines of a report, in columns: longer ones are hard to read.
+const WIDEST: usize = 120;
+
+/// Narrowest lines of a report, in columns.
+const NARROWEST: usize = 40;
+
+/// Columns where the output is no terminal.
+const DEFAULT_WIDTH: usize = 80;
+
+/// Columns of a report.
+pub(crate) fn terminal_width() -> usize {
+    let width = terminal_size::terminal_size().map(|(width, _)| usize::from(width.0));
+    width.unwrap_or(DEFAULT_WIDTH).clamp(NARROWEST, WIDEST)
+}
+
+/// How reports look on this terminal.
+pub(crate) fn terminal_options(context: &Context) -> TerminalOptions {
+    TerminalOptions {
+        width: terminal_width(),
+        quiet: context.quiet,
+        all_urls: context.verbose,
+    }
+}
 
 /// Text in a style.
 pub(crate) fn paint(style: Style, text: impl Display) -> String {

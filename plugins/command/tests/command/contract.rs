@@ -125,6 +125,54 @@ fn every_outcome_has_its_meaning() {
 }
 
 #[test]
+fn a_plugin_remembers_facts_about_the_incidents_of_the_report() {
+    let fact = |incident: &str, key: &str, value: &str| serde_json::json!({ "incident": incident, "key": key, "value": value });
+    let answer = |remember: serde_json::Value| {
+        let answer = serde_json::json!({
+            "outcome": "delivered", "message": "room 1", "remember": remember
+        });
+        let plugin = Plugin::shell("cat answer.json\n");
+        std::fs::write(plugin.folder.path().join("answer.json"), answer.to_string()).unwrap();
+        let delivery = plugin.deliver(&envelope());
+        assert_eq!(delivery.outcome, Delivered);
+        (delivery.message, delivery.remember)
+    };
+    let id = envelope().incidents[0].id.clone();
+    let (message, facts) = answer(serde_json::json!([
+        fact(&id, "thread", "42"),
+        fact(&id, "room", "!a:example.org")
+    ]));
+    assert_eq!(message, "room 1");
+    let facts: Vec<_> = facts
+        .iter()
+        .map(|fact| (&*fact.key, &*fact.value))
+        .collect();
+    assert_eq!(facts, [("room", "!a:example.org"), ("thread", "42")]);
+
+    let bad = [
+        fact("00000000", "thread", "42"),
+        fact("", "thread", "42"),
+        fact(&id, "told", "2026-11-26T04:17:02Z"),
+        fact(&id, "", "42"),
+        fact(&id, "../x", "42"),
+        fact(&id, "thread", &"x".repeat(501)),
+        fact(&id, "thread", "one\ntwo"),
+        serde_json::json!({ "incident": id, "key": "thread", "value": 42 }),
+        serde_json::json!("thread"),
+    ];
+    for fact in &bad {
+        let (message, facts) = answer(serde_json::json!([fact]));
+        assert_eq!(
+            message, "room 1 (ignored 1 of 1 facts in `remember`)",
+            "{fact}"
+        );
+        assert!(facts.is_empty(), "{fact}");
+    }
+    let (message, _) = answer(serde_json::json!({ "thread": "42" }));
+    assert_eq!(message, "room 1 (ignored 1 of 1 facts in `remember`)");
+}
+
+#[test]
 fn garbage_is_a_failure_that_shows_it() {
     let no_answer = "sh did not answer with JSON such as {\"outcome\": \"delivered\"}";
     for (script, rest) in [

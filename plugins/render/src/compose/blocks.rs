@@ -4,11 +4,11 @@ use urldb_protocol::{AffectedUrl, Envelope, Incident, Phase, Reason, State};
 use urldb_text::sanitize;
 
 use super::causes::{ALIAS_DIFFERS, Group};
-use super::commands::{command, commands, is_tls};
-use super::facts::{fact, facts, path_of, prefix};
-use super::{Lookup, Scope, StuckMessages, links};
+use super::commands::{commands, is_tls};
+use super::facts::{facts, path_of, prefix};
+use super::{Lookup, Scope, links};
 use crate::message::{Block, Class, HostRow, UrlList, UrlRow};
-use crate::numbers::{age, bytes, count, moment, number, ratio, share};
+use crate::numbers::{bytes, count, moment, number, ratio, share};
 use crate::sentences::{Cause, Subject};
 use crate::text::Text;
 
@@ -366,65 +366,6 @@ fn changed_in_brief(evidence: &urldb_protocol::Evidence) -> Text {
         None => text,
     };
     if text.is_empty() { text } else { text.own(".") }
-}
-
-/// The block of a notifier whose messages could not be sent.
-pub(super) fn stuck_messages(stuck: &StuckMessages, envelope: &Envelope) -> Block {
-    let StuckMessages {
-        notifier,
-        kind,
-        cause,
-        reply,
-        waiting,
-        since,
-        advice,
-    } = stuck;
-    let subject = Text::new()
-        .outside(kind)
-        .own(" (")
-        .outside(notifier)
-        .own(")");
-    let mut facts = Vec::new();
-    if !reply.is_empty() {
-        facts.push(fact("server", Text::new().outside(reply)));
-    }
-    let mut text = Text::from(count(*waiting, "message"));
-    if let Some(since) = since {
-        text = text.own(", since ").own(moment(*since));
-        if envelope.run.started.duration_since(*since).as_hours() >= 1 {
-            text = text.own(format!(" ({})", age(*since, envelope.run.started)));
-        }
-    }
-    facts.push(fact("waiting", text));
-    let note = Text::from("The message is kept, and every run tries again.");
-    let note = if advice.is_empty() {
-        note
-    } else {
-        note.own(" ").and(advice.clone())
-    };
-    let commands = [
-        command(
-            "to test the settings",
-            &["urldb", "notify", "test", notifier],
-        ),
-        command("to send it now", &["urldb", "notify", "retry", notifier]),
-    ];
-    let brief = Text::new().outside(kind).own(" ").outside(notifier);
-    let brief = brief.own(": ").outside(cause);
-    let brief = match reply.as_str() {
-        "" => brief.own("."),
-        reply => brief.own(": ").outside(reply).own("."),
-    };
-    let sentence = Text::from("was not sent: ").outside(cause);
-    Block {
-        short: Text::from(format!("{} could not be sent", count(*waiting, "message"))),
-        facts,
-        note: Some(note),
-        commands: commands.into_iter().flatten().collect(),
-        brief: brief.own(" The message is kept."),
-        brief_command: Some(0),
-        ..Block::new(Class::Error, subject, sentence)
-    }
 }
 
 /// Whether all URLs of an incident redirect to the start page of their host.

@@ -5,7 +5,8 @@ use std::collections::{BTreeMap, BTreeSet};
 use jiff::Timestamp;
 use url::Url;
 use urldb_protocol::{
-    AffectedUrl, Change, ClosedBecause, Envelope, Evidence, Finding, Incident, Phase, Reason, State,
+    AffectedUrl, Change, ClosedBecause, Envelope, Evidence, Finding, Incident, Phase, Reason,
+    Severity, State,
 };
 
 use super::{Lookup, Scope};
@@ -269,10 +270,11 @@ pub(super) fn all_incidents(envelope: &Envelope, scope: Scope<'_>) -> Vec<Incide
     incidents
 }
 
-/// Whether the finding is about the state of its URL, and not a warning.
+/// Whether the finding is about the state of its URL, and not a warning. A URL that fails can have a
+/// warning besides, such as that it fails often.
 pub(super) fn is_about_state(finding: &Finding) -> bool {
     finding.state != State::Ok
-        && (finding.state.is_broken() || finding.code == finding.state.as_str())
+        && (finding.severity == Severity::Error || finding.code == finding.state.as_str())
 }
 
 fn phase(finding: &Finding, changed: &BTreeSet<&str>, scope: Scope<'_>) -> Phase {

@@ -8,15 +8,6 @@ use super::facts::{path_of, prefix};
 use crate::message::Command;
 use crate::numbers::day;
 use crate::sentences::Subject;
-use crate::shell::command_line;
-
-/// A command, unless its words cannot be shown as they are.
-pub(super) fn command(purpose: &str, words: &[&str]) -> Option<Command> {
-    Some(Command {
-        purpose: purpose.to_owned(),
-        line: command_line(words)?,
-    })
-}
 
 /// The commands of a group, and the position of the one that is worth most where there is little
 /// room.
@@ -111,14 +102,14 @@ impl Context<'_> {
         if self.first.request.is_some() {
             return vec![self.check_again()];
         }
-        let accept = command("to accept the new file", &["urldb", "accept", url]);
+        let accept = Command::new("to accept the new file", &["urldb", "accept", url]);
         if self.scope == Scope::Check {
             return vec![accept];
         }
         match (&evidence.text, evidence.first_difference) {
             (Some(_), _) => vec![accept, self.promised_file()],
             (None, Some(_)) => vec![
-                command("to compare both files", &["urldb", "archive", "diff", url]),
+                Command::new("to compare both files", &["urldb", "archive", "diff", url]),
                 accept,
             ],
             (None, None) => vec![self.try_it("to try it yourself"), accept],
@@ -132,9 +123,9 @@ impl Context<'_> {
         match prefix(self.group.urls()) {
             Some(prefix) => {
                 let words = ["urldb", "accept", "-d", domain, "--path-prefix", &prefix];
-                command(purpose, &words)
+                Command::new(purpose, &words)
             }
-            None => command(purpose, &["urldb", "accept", "-d", domain]),
+            None => Command::new(purpose, &["urldb", "accept", "-d", domain]),
         }
     }
 
@@ -149,21 +140,21 @@ impl Context<'_> {
             _ => "promised",
         };
         let words = ["urldb", "archive", "get", url, "--at", &date, "-o", name];
-        command("to get the promised file back", &words)
+        Command::new("to get the promised file back", &words)
     }
 
     fn try_it(&self, purpose: &str) -> Option<Command> {
         if self.first.request.is_some() {
             return None;
         }
-        command(purpose, &["curl", "-sSI", &self.first.url])
+        Command::new(purpose, &["curl", "-sSI", &self.first.url])
     }
 
     fn see_tls_error(&self) -> Option<Command> {
         let (scheme, rest) = self.first.url.split_once("://")?;
         let authority = rest.split('/').next().unwrap_or_default();
         let url = format!("{scheme}://{authority}/");
-        command("to see the error", &["curl", "-sSI", &url])
+        Command::new("to see the error", &["curl", "-sSI", &url])
     }
 
     fn check_again(&self) -> Option<Command> {
@@ -183,7 +174,7 @@ impl Context<'_> {
         let affected = self.incident().urls.iter().filter(|url| !url.left);
         let affected: Vec<_> = affected.collect();
         if let ([only], None) = (affected.as_slice(), &self.first.request) {
-            return command(purpose, &["urldb", "check", &only.url]);
+            return Command::new(purpose, &["urldb", "check", &only.url]);
         }
         // An alias is checked with its domain.
         let domain = domain_of(&self.first.file).unwrap_or(&self.incident().host);
@@ -191,9 +182,9 @@ impl Context<'_> {
         match prefix(affected.into_iter()).filter(|_| !is_host_wide) {
             Some(prefix) => {
                 let words = ["urldb", "check", "-d", domain, "--path-prefix", &prefix];
-                command(purpose, &words)
+                Command::new(purpose, &words)
             }
-            None => command(purpose, &["urldb", "check", "-d", domain]),
+            None => Command::new(purpose, &["urldb", "check", "-d", domain]),
         }
     }
 
@@ -210,7 +201,7 @@ impl Context<'_> {
         again.extend(selection.split(' ').filter(|word| !word.is_empty()));
         let commands = [
             self.try_it("to test the network"),
-            command("to run again", &again),
+            Command::new("to run again", &again),
         ];
         commands.into_iter().flatten().collect()
     }

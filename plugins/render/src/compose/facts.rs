@@ -23,15 +23,6 @@ const DIFF_LINES: usize = 20;
 /// Fewest URLs for which the common prefix is worth a line.
 const MANY: u64 = 10;
 
-/// A fact without a difference.
-pub(super) fn fact(name: &'static str, text: Text) -> Fact {
-    Fact {
-        name,
-        text,
-        diff: Vec::new(),
-    }
-}
-
 /// The evidence of a group.
 pub(super) fn facts(group: &Group<'_>, envelope: &Lookup<'_>, scope: Scope<'_>) -> Vec<Fact> {
     if group.phase() == Phase::Closed {
@@ -78,7 +69,7 @@ impl Context<'_> {
         if let Some(target) = self.cause.redirect
             && (observed.redirect_status.is_some() || observed.length.is_some())
         {
-            return vec![fact("redirect", redirect(target, observed))];
+            return vec![Fact::new("redirect", redirect(target, observed))];
         }
         match self.group.first().state {
             State::Changed => self.changed(),
@@ -127,8 +118,8 @@ impl Context<'_> {
             )
         };
         let mut facts = Vec::new();
-        facts.extend(promised_text.map(|text| fact("promised", text)));
-        facts.extend(served.map(|text| fact("served", text)));
+        facts.extend(promised_text.map(|text| Fact::new("promised", text)));
+        facts.extend(served.map(|text| Fact::new("served", text)));
         if facts.is_empty() {
             facts.extend(self.error());
         }
@@ -137,7 +128,7 @@ impl Context<'_> {
         let finding = self.envelope.finding(&evidence.url);
         let cause = finding.and_then(|finding| finding.not_archived.as_deref());
         let cause = cause.or(evidence.not_archived.as_deref());
-        facts.extend(cause.map(|cause| fact("not archived", Text::new().outside(cause))));
+        facts.extend(cause.map(|cause| Fact::new("not archived", Text::new().outside(cause))));
         facts
     }
 
@@ -168,7 +159,7 @@ impl Context<'_> {
         if let Some(modified) = &evidence.last_modified {
             text = text.own("; Last-Modified ").and(http_date(modified));
         }
-        Some(fact("differs", text))
+        Some(Fact::new("differs", text))
     }
 
     fn redirected(&self) -> Vec<Fact> {
@@ -177,10 +168,10 @@ impl Context<'_> {
         } = self.evidence();
         let mut facts = Vec::new();
         if let Some(target) = &promised.redirects_to {
-            facts.push(fact("promised", promised_redirect(promised, target)));
+            facts.push(Fact::new("promised", promised_redirect(promised, target)));
         }
         if let Some(target) = &observed.redirect {
-            facts.push(fact("redirect", answered_redirect(target, observed)));
+            facts.push(Fact::new("redirect", answered_redirect(target, observed)));
         }
         if facts.is_empty() {
             facts.extend(self.error());
@@ -191,7 +182,7 @@ impl Context<'_> {
     /// What went wrong in words, if the title does not say as much.
     fn error(&self) -> Vec<Fact> {
         let detail = self.evidence().detail.as_str();
-        let error = || fact("error", Text::new().outside(detail));
+        let error = || Fact::new("error", Text::new().outside(detail));
         if detail.is_empty() {
             Vec::new()
         } else {
@@ -242,7 +233,7 @@ impl Context<'_> {
             };
             text = text.own(rest);
         }
-        (!text.is_empty()).then(|| fact("tried", text))
+        (!text.is_empty()).then(|| Fact::new("tried", text))
     }
 
     fn certificate(&self, reason: Reason, dates: &CertificateDates) -> Vec<Fact> {
@@ -259,13 +250,13 @@ impl Context<'_> {
             Reason::TlsExpired => {
                 let text =
                     Text::from(moment(*not_after)).own(if issuer.is_empty() { "" } else { "; " });
-                fact("expired", issued(text))
+                Fact::new("expired", issued(text))
             }
             Reason::TlsNotYetValid => {
                 let text = Text::from("from ").own(moment(*not_before)).own("; ");
-                fact("valid", issued(text))
+                Fact::new("valid", issued(text))
             }
-            _ => fact("certificate", issued(Text::new())),
+            _ => Fact::new("certificate", issued(Text::new())),
         }];
         facts.retain(|fact| !fact.text.is_empty());
         if let Some(address) = &self.evidence().observed.address {
@@ -280,7 +271,7 @@ impl Context<'_> {
             } else {
                 text
             };
-            facts.push(fact("server", text));
+            facts.push(Fact::new("server", text));
         }
         facts
     }
@@ -315,7 +306,7 @@ impl Context<'_> {
         let is_host_wide = all >= self.group.host_urls();
         let prefix = prefix(self.group.urls()).filter(|_| all > MANY && !is_host_wide)?;
         let text = Text::from(format!("all {} URLs are below ", number(all))).path(&prefix);
-        Some(fact("where", text))
+        Some(Fact::new("where", text))
     }
 
     fn grown(&self) -> Option<Fact> {
@@ -334,7 +325,7 @@ impl Context<'_> {
             .own("; new in this run, ")
             .own(number(new.len() as u64));
         let text = below(text, prefix(new.into_iter()));
-        Some(fact("where", text.own(", listed here")))
+        Some(Fact::new("where", text.own(", listed here")))
     }
 
     /// How many requests agree.
@@ -361,7 +352,7 @@ impl Context<'_> {
             (false, true) => Text::from(" to each URL"),
             (false, false) => Text::from(" to ").path(&path_of(&self.evidence().url)),
         };
-        Some(fact("seen", Text::from(of).and(to).own(" ").own(what)))
+        Some(Fact::new("seen", Text::from(of).and(to).own(" ").own(what)))
     }
 
     /// Whether the run made the same number of requests to each affected URL.
@@ -385,7 +376,7 @@ impl Context<'_> {
                     number(muted)
                 )
             };
-            fact("muted", Text::from(text))
+            Fact::new("muted", Text::from(text))
         })
     }
 
@@ -409,7 +400,7 @@ impl Context<'_> {
         if let Some(day) = self.notified_on().filter(|_| self.scope == Scope::Run) {
             text = text.own("; notified on ").own(day);
         }
-        Some(fact("since", text))
+        Some(Fact::new("since", text))
     }
 
     /// The day of the run that opened a known incident, if a notifier was told.
@@ -427,7 +418,7 @@ impl Context<'_> {
             .iter()
             .map(|incident| incident.last_good);
         let last = last.min().flatten()?;
-        Some(fact("last good", Text::from(moment(last))))
+        Some(Fact::new("last good", Text::from(moment(last))))
     }
 
     /// What the hosts of a group have in common.
@@ -451,7 +442,7 @@ impl Context<'_> {
             .outside(&address)
             .own(broke)
             .own("; look there first");
-        Some(fact("common", text))
+        Some(Fact::new("common", text))
     }
 }
 
@@ -482,16 +473,16 @@ fn closed_facts(group: &Group<'_>, envelope: &Envelope) -> Vec<Fact> {
         let content = content(promised.length, promised.sha256.as_deref(), None);
         let has_bytes = content.is_some();
         match (is_one, content) {
-            (true, Some(content)) => facts.push(fact("served", content.own(", as promised"))),
+            (true, Some(content)) => facts.push(Fact::new("served", content.own(", as promised"))),
             (false, _) if has_bytes => {
                 let text = format!("the promised bytes, at all {} URLs", number(all));
-                facts.push(fact("served", Text::from(text)));
+                facts.push(Fact::new("served", Text::from(text)));
             }
             _ => {}
         }
     } else {
         let text = "the records were changed or removed";
-        facts.push(fact("cause", Text::from(text)));
+        facts.push(Fact::new("cause", Text::from(text)));
     }
     let since = group.since();
     let until = closed_at(first, envelope);
@@ -509,7 +500,7 @@ fn closed_facts(group: &Group<'_>, envelope: &Envelope) -> Vec<Fact> {
     {
         text = text.own(", with ").and(status_line(status));
     }
-    facts.push(fact("broken", text));
+    facts.push(Fact::new("broken", text));
     facts
 }
 

@@ -18,16 +18,25 @@ fn headline(tone: Tone, call: &str, text: impl Into<Text>) -> Headline {
 
 impl Report<'_> {
     pub(super) fn headline(&self, deliveries: &Deliveries) -> Headline {
-        let stuck: u64 = deliveries.stuck.iter().map(|stuck| stuck.waiting).sum();
+        let mut phrases = Vec::new();
+        let stuck = deliveries.urgent();
         if stuck > 0 {
-            let text = Text::from(format!("{} could not be sent", count(stuck, "message")));
-            let rest = self.without_stuck();
-            return match rest.call.as_str() {
-                ACTION_NEEDED => headline(Tone::Bad, ACTION_NEEDED, text.own("; ").and(rest.text)),
-                _ => headline(Tone::Bad, ACTION_NEEDED, text),
-            };
+            phrases.push(format!("{} could not be sent", count(stuck, "message")));
         }
-        self.without_stuck()
+        let errors = deliveries.errors.len() as u64;
+        if errors > 0 {
+            phrases.push(format!("the run had {}", count(errors, "error")));
+        }
+        let rest = self.without_stuck();
+        if phrases.is_empty() {
+            return rest;
+        }
+        let text = listed(&phrases);
+        let text = match rest.call.as_str() {
+            ACTION_NEEDED => text.own("; ").and(rest.text),
+            _ => text,
+        };
+        headline(Tone::Bad, ACTION_NEEDED, text)
     }
 
     fn without_stuck(&self) -> Headline {

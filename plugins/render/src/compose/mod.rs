@@ -7,6 +7,7 @@ mod coverage;
 mod facts;
 mod headline;
 mod links;
+mod stuck;
 mod subjects;
 mod titles;
 mod warnings;
@@ -26,6 +27,7 @@ pub(crate) use facts::path_of;
 pub(crate) use headline::broken_since;
 pub use links::project_file_link;
 pub(crate) use links::selection;
+pub use stuck::{Deliveries, NextTry, StuckMessages, stuck_blocks};
 pub(crate) use subjects::title;
 pub use subjects::{LONGEST_SUBJECT, subject};
 pub(crate) use titles::{IncidentTitle, open_groups, warning_titles};
@@ -46,34 +48,6 @@ pub enum Scope<'a> {
     Reminder(&'a [&'a str]),
     /// What is known of the incidents with these ids, for an issue that is open while they are.
     Issue(&'a [&'a str]),
-}
-
-/// What became of the deliveries of a run, for [`Scope::Run`].
-#[derive(Debug, Clone, Default)]
-pub struct Deliveries {
-    /// What was delivered, one phrase for each notifier: `mail to 2 recipients`.
-    pub delivered: Vec<Text>,
-    /// What could not be sent, one block for each notifier.
-    pub stuck: Vec<StuckMessages>,
-}
-
-/// Messages that one notifier could not send.
-#[derive(Debug, Clone, Default)]
-pub struct StuckMessages {
-    /// The notifier's name in urldb.toml.
-    pub notifier: String,
-    /// The type of the notifier for people: `mail`.
-    pub kind: String,
-    /// The cause, as an end of a sentence: `smtp.example.org refused the login`.
-    pub cause: String,
-    /// The words of the server; empty if there are none.
-    pub reply: String,
-    /// Number of messages that wait.
-    pub waiting: u64,
-    /// When the oldest of them was written.
-    pub since: Option<jiff::Timestamp>,
-    /// What to do about it, in a sentence; empty if there is nothing to say.
-    pub advice: Text,
 }
 
 /// An envelope, with its findings by URL.
@@ -111,15 +85,10 @@ pub fn compose(envelope: &Envelope, scope: Scope<'_>, deliveries: &Deliveries) -
     let lookup = Lookup::new(envelope);
     let incidents = all_incidents(envelope, scope);
     let report = Report::new(&lookup, scope, &incidents);
-    let mut blocks: Vec<Block> = deliveries
-        .stuck
-        .iter()
-        .map(|stuck| blocks::stuck_messages(stuck, envelope))
-        .collect();
-    blocks.extend(report.blocks());
     Message {
         headline: report.headline(deliveries),
-        blocks,
+        stuck: stuck_blocks(deliveries, envelope.run.started),
+        blocks: report.blocks(),
         also_open: report.also_open(),
         notified: report.notified(deliveries),
         archived: report.archived(),

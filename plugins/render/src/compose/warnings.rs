@@ -4,10 +4,9 @@ use urldb_protocol::{Envelope, Finding, FixedMistake, Mistake};
 use urldb_text::sanitize;
 
 use super::causes::{host_of, is_about_state};
-use super::commands::command;
-use super::facts::{fact, path_of, prefix_of};
+use super::facts::{path_of, prefix_of};
 use super::{Scope, links};
-use crate::message::{Block, Class, UrlList, UrlRow};
+use crate::message::{Block, Class, Command, Fact, UrlList, UrlRow};
 use crate::numbers::{count, number};
 use crate::sentences::warning_sentence;
 use crate::text::Text;
@@ -39,12 +38,12 @@ fn of_mistake(mistake: &Mistake, envelope: &Envelope) -> Block {
     } = mistake;
     let mut facts = Vec::new();
     if !text.is_empty() {
-        facts.push(fact("found", Text::new().code(text)));
+        facts.push(Fact::new("found", Text::new().code(text)));
     }
     if let Some(help) = help {
-        facts.push(fact("help", Text::new().outside(help)));
+        facts.push(Fact::new("help", Text::new().outside(help)));
     }
-    let lint = command("to check the file", &["urldb", "lint", file]);
+    let lint = Command::new("to check the file", &["urldb", "lint", file]);
     let place = format!("{}, line {}", sanitize(file), number(*line as u64));
     Block {
         code: Some(sanitize(code).into_owned()),
@@ -67,9 +66,9 @@ pub(super) fn fixed_mistakes(envelope: &Envelope) -> Vec<Block> {
     fixed
         .map(|FixedMistake { code, file, text }| {
             let subject = Text::new().code(file);
-            let mut facts = vec![fact("mistake", Text::new().outside(code))];
+            let mut facts = vec![Fact::new("mistake", Text::new().outside(code))];
             if !text.is_empty() {
-                facts.push(fact("found", Text::new().code(text)));
+                facts.push(Fact::new("found", Text::new().code(text)));
             }
             Block {
                 short: subject.clone().own(" is corrected"),
@@ -167,7 +166,7 @@ fn of_warning(findings: &[&Finding], envelope: &Envelope) -> Block {
         short: short.own(" ").and(sentence.clone()),
         urls_total: total,
         facts: (!is_intermittent)
-            .then(|| fact("seen", detail))
+            .then(|| Fact::new("seen", detail))
             .into_iter()
             .collect(),
         note,

@@ -39,6 +39,7 @@ impl Scenario {
         Deliveries {
             delivered: self.delivered.iter().map(|&text| text.into()).collect(),
             stuck: self.stuck.clone(),
+            errors: Vec::new(),
         }
     }
 
@@ -98,7 +99,9 @@ fn all() -> Vec<Scenario> {
         reply: "535 5.7.8 Authentication credentials invalid".to_owned(),
         waiting: 1,
         since: Some(data::at("2026-11-24 04:17")),
-        advice: "The password comes from the environment variable SMTP_PASSWORD.".into(),
+        advice: "the password comes from the environment variable SMTP_PASSWORD".to_owned(),
+        is_urgent: true,
+        ..StuckMessages::default()
     };
     let mails = "mail to 2 recipients";
     vec![

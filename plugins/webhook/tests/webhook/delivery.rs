@@ -85,6 +85,11 @@ fn an_answer_is_a_success_a_reason_to_wait_or_a_failure() {
             wait,
         ),
         (
+            Reply::new("403 Forbidden", &["Retry-After: 30"], "slow down"),
+            Retry,
+            "answers 403, and asks for a wait of 30 seconds: slow down",
+        ),
+        (
             Reply::new("408 Request Timeout", &[], ""),
             Retry,
             "answers 408",

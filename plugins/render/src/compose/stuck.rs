@@ -1,0 +1,230 @@
+//! What became of deliveries: messages that wait, and errors.
+
+use jiff::Timestamp;
+
+use crate::message::{Block, Class, Command, Fact};
+use crate::numbers::{age, count, moment, number};
+use crate::text::{Text, one_line};
+
+/// Most recipients in one line.
+const MOST_RECIPIENTS: usize = 5;
+
+/// Most messages with a command of their own.
+const MOST_COMMANDS: usize = 5;
+
+/// What became of the deliveries of a run, for [`Scope::Run`](super::Scope::Run).
+#[derive(Debug, Clone, Default)]
+pub struct Deliveries {
+    /// What was delivered, one phrase for each notifier: `mail to 2 recipients`.
+    pub delivered: Vec<Text>,
+    /// What could not be sent, one block for each notifier.
+    pub stuck: Vec<StuckMessages>,
+    /// Other errors of the run and of its notifiers, each without a full stop.
+    pub errors: Vec<String>,
+}
+
+/// Messages that one notifier could not send.
+#[derive(Debug, Clone, Default)]
+pub struct StuckMessages {
+    /// The notifier's name in urldb.toml.
+    pub notifier: String,
+    /// The type of the notifier for people: `mail`.
+    pub kind: String,
+    /// The cause, as an end of a sentence: `smtp.example.org refused the login`; empty before the first
+    /// try.
+    pub cause: String,
+    /// The words of the server; empty if there are none.
+    pub reply: String,
+    /// Number of messages that wait.
+    pub waiting: u64,
+    /// When the oldest of them was written.
+    pub since: Option<Timestamp>,
+    /// The recipients that still get them, each once.
+    pub recipients: Vec<String>,
+    /// What to do about it, in a sentence without a full stop; empty if there is nothing to say.
+    pub advice: String,
+    /// What the next try waits for.
+    pub next: NextTry,
+    /// Whether a person must act: the run exits with 2.
+    pub is_urgent: bool,
+}
+
+/// What the next try of a message waits for.
+#[derive(Debug, Clone, Default, PartialEq, Eq)]
+pub enum NextTry {
+    /// The next run.
+    #[default]
+    EveryRun,
+    /// A change of the notifier's section in urldb.toml.
+    Change,
+    /// A person: urldb.toml has no section for these messages. The ids of the messages.
+    Section(Vec<String>),
+}
+
+impl Deliveries {
+    /// Number of messages that a person must act for.
+    pub(super) fn urgent(&self) -> u64 {
+        let urgent = self.stuck.iter().filter(|stuck| stuck.is_urgent);
+        urgent.map(|stuck| stuck.waiting).sum()
+    }
+}
+
+/// A block for each error, and for each notifier with messages that wait.
+pub fn stuck_blocks(deliveries: &Deliveries, now: Timestamp) -> Vec<Block> {
+    let errors = deliveries.errors.iter().map(|error| of_error(error));
+    let stuck = deliveries.stuck.iter();
+    errors
+        .chain(stuck.map(|stuck| of_messages(stuck, now)))
+        .collect()
+}
+
+fn of_error(error: &str) -> Block {
+    let sentence = Text::new().outside(error);
+    Block {
+        short: Text::from("urldb could not do all its work"),
+        brief: sentence.clone().own("."),
+        ..Block::new(Class::Error, Text::new(), sentence)
+    }
+}
+
+fn of_messages(stuck: &StuckMessages, now: Timestamp) -> Block {
+    let StuckMessages {
+        notifier,
+        kind,
+        cause,
+        reply,
+        waiting,
+        recipients,
+        ..
+    } = stuck;
+    let subject = match kind.as_str() {
+        "" => Text::new().outside(notifier),
+        kind => Text::new()
+            .outside(kind)
+            .own(" (")
+            .outside(notifier)
+            .own(")"),
+    };
+    let mut facts = Vec::new();
+    if !reply.is_empty() {
+        facts.push(Fact::new("server", Text::new().outside(reply)));
+    }
+    facts.push(Fact::new("waiting", waiting_since(stuck, now)));
+    if !recipients.is_empty() {
+        facts.push(Fact::new("for", listed(recipients)));
+    }
+    let (sentence, brief) = match (&stuck.next, cause.as_str()) {
+        (NextTry::Section(_), _) => {
+            let cause = format!("urldb.toml has no [notify.{notifier}]");
+            (Text::from("was not sent: ").outside(&cause), cause)
+        }
+        (_, "") => (
+            Text::from("was not sent yet"),
+            "was not sent yet".to_owned(),
+        ),
+        (_, cause) => (
+            Text::from("was not sent: ").outside(cause),
+            cause.to_owned(),
+        ),
+    };
+    let brief = Text::new()
+        .outside(kind)
+        .own(if kind.is_empty() { "" } else { " " })
+        .outside(notifier)
+        .own(": ")
+        .outside(&brief);
+    let brief = match reply.as_str() {
+        "" => brief.own("."),
+        reply => brief.own(": ").outside(reply).own("."),
+    };
+    let class = if stuck.is_urgent {
+        Class::Error
+    } else {
+        Class::Warning
+    };
+    Block {
+        short: Text::from(format!("{} could not be sent", count(*waiting, "message"))),
+        facts,
+        note: Some(note(stuck)),
+        commands: commands(stuck),
+        brief: brief.own(" ").and(kept(*waiting)).own("."),
+        brief_command: Some(0),
+        ..Block::new(class, subject, sentence)
+    }
+}
+
+/// `1 message, since 2026-11-24 04:17 UTC (1 day)`.
+fn waiting_since(stuck: &StuckMessages, now: Timestamp) -> Text {
+    let text = Text::from(count(stuck.waiting, "message"));
+    let Some(since) = stuck.since else {
+        return text;
+    };
+    let text = text.own(", since ").own(moment(since));
+    if now.duration_since(since).as_hours() >= 1 {
+        text.own(format!(" ({})", age(since, now)))
+    } else {
+        text
+    }
+}
+
+fn kept(waiting: u64) -> Text {
+    Text::from(match waiting {
+        1 => "The message is kept",
+        _ => "The messages are kept",
+    })
+}
+
+/// What happens next, and what to do.
+fn note(stuck: &StuckMessages) -> Text {
+    let note = kept(stuck.waiting);
+    let note = match &stuck.next {
+        NextTry::EveryRun => note.own(", and every run tries again."),
+        NextTry::Change => note
+            .own(", and the next try follows a change of [notify.")
+            .outside(&stuck.notifier)
+            .own("], or `urldb notify retry`."),
+        NextTry::Section(_) => note.own("."),
+    };
+    if stuck.advice.is_empty() {
+        return note;
+    }
+    // The words are those of the notifier, not of its server.
+    let advice = Text::from(one_line(&stuck.advice)).capitalized();
+    note.own(" ").own(advice).own(".")
+}
+
+fn commands(stuck: &StuckMessages) -> Vec<Command> {
+    let notifier = &stuck.notifier;
+    let NextTry::Section(ids) = &stuck.next else {
+        let test = ["urldb", "notify", "test", notifier];
+        let retry = ["urldb", "notify", "retry", notifier];
+        let commands = [
+            Command::new("to test the settings", &test),
+            Command::new("to send it now", &retry),
+        ];
+        return commands.into_iter().flatten().collect();
+    };
+    let first = ids.iter().take(MOST_COMMANDS);
+    let drops = first.map(|id| {
+        let message = format!("{notifier}/{id}");
+        Command::new("to discard it", &["urldb", "notify", "drop", &message])
+    });
+    let has_more = ids.len() > MOST_COMMANDS;
+    let list = has_more.then(|| Command::new("to see all", &["urldb", "notify", "list"]));
+    drops.chain(list).flatten().collect()
+}
+
+/// The first recipients, and the number of the others.
+fn listed(recipients: &[String]) -> Text {
+    let shown = &recipients[..recipients.len().min(MOST_RECIPIENTS)];
+    let mut text = Text::new();
+    for (index, recipient) in shown.iter().enumerate() {
+        text = text
+            .own(if index == 0 { "" } else { ", " })
+            .outside(recipient);
+    }
+    match recipients.len() - shown.len() {
+        0 => text,
+        more => text.own(format!(" and {} more", number(more as u64))),
+    }
+}
