@@ -163,11 +163,22 @@ fn every_key_of_every_notifier_is_explained() {
 
 #[test]
 fn every_template_is_explained() {
+    let names = |folder: &str| {
+        let entries = fs::read_dir(root().join(folder)).unwrap();
+        let entries = entries.map(Result::unwrap);
+        let files = entries.filter(|entry| entry.file_type().unwrap().is_file());
+        let names = files.map(|entry| entry.file_name().into_string().unwrap());
+        names.collect::<Vec<_>>()
+    };
     let page = read("docs/notifiers.md");
-    for template in fs::read_dir(root().join("templates")).unwrap() {
-        let name = template.unwrap().file_name().into_string().unwrap();
+    for name in names("templates") {
         let is_of_init = name == "init.toml";
         assert!(is_of_init || page.contains(&format!("`{name}`")), "{name}");
+    }
+    let page = read("docs/site.md");
+    let is_page = |name: &String| Path::new(name).extension() == Some("html".as_ref());
+    for name in names("templates/site").into_iter().filter(is_page) {
+        assert!(page.contains(&format!("`site/{name}`")), "{name}");
     }
 }
 

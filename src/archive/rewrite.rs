@@ -204,7 +204,7 @@ impl RewritePlan {
                 left_out: &|name| self.left_out.get(name).map_or(&[], Vec::as_slice),
             };
             match joiner.join(&request, &Keys) {
-                Ok(joined) => report(Ok(joined)),
+                Ok(file) => report(Ok(file)),
                 Err(error @ JoinError::Unsuitable { .. }) => report(Err(error.to_string())),
                 Err(error) => return Err(error).context("cannot rewrite the archive"),
             }

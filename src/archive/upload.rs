@@ -129,8 +129,8 @@ impl Upload<'_> {
             .collect();
         let (segments, archives): (Vec<&String>, Vec<&String>) =
             new.into_iter().partition(|name| is_segment(name));
-        let archived = self.add(&archives, vec![], &mut manifest, &mut report);
-        let done = archived.and_then(|()| {
+        let added = self.add(&archives, vec![], &mut manifest, &mut report);
+        let done = added.and_then(|()| {
             // The index must name no file that the store lacks.
             if !report.faults.is_empty() {
                 return Ok(());
@@ -187,23 +187,23 @@ impl Upload<'_> {
                 }
                 Err(error) => {
                     // What was uploaded before counts.
-                    self.publish(std::mem::take(&mut change), manifest, report)?;
+                    self.publish(&std::mem::take(&mut change), manifest, report)?;
                     return Err(error);
                 }
             }
             if bytes_of(&change.add) >= BATCH {
-                self.publish(std::mem::take(&mut change), manifest, report)?;
+                self.publish(&std::mem::take(&mut change), manifest, report)?;
             }
         }
         if report.faults.is_empty() {
             change.remove = remove;
         }
-        self.publish(change, manifest, report)
+        self.publish(&change, manifest, report)
     }
 
     fn publish(
         &self,
-        change: ManifestChange,
+        change: &ManifestChange,
         manifest: &mut Manifest,
         report: &mut UploadReport,
     ) -> Result<(), StoreError> {
@@ -211,7 +211,7 @@ impl Upload<'_> {
         if change.add.is_empty() && change.remove.is_empty() && !has_leftovers {
             return Ok(());
         }
-        let published = match self.store.publish(&change) {
+        let published = match self.store.publish(change) {
             // Another machine has merged the same segments of the index: they are gone already.
             Err(error) if error.kind() == StoreErrorKind::Conflict && !change.remove.is_empty() => {
                 let change = ManifestChange {

@@ -55,7 +55,7 @@ pub(super) fn run(args: &Args, context: &Context) -> anyhow::Result<ExitCode> {
             ));
         }
         (Some(dir), None) => {
-            sites.push((context.directory.join(dir), site_templates(config, None)?))
+            sites.push((context.directory.join(dir), site_templates(config, None)?));
         }
         (None, None) => sites.push((config.root.join("site"), site_templates(config, None)?)),
         (None, Some(_)) => {

@@ -81,7 +81,7 @@ pub fn build(
 ) -> anyhow::Result<SiteChanges> {
     let sources = Sources::read(config, now, |_| false)?;
     let overview = sources.overview(|_| false, |_| Ok(()))?;
-    let site = SiteBuilder::new(templates, folder).map_err(text)?;
+    let site = SiteBuilder::new(templates, folder).map_err(|error| text(&error))?;
     let database = config.root.join(&config.database.path);
     let changes = site.build(&overview, |host| {
         let path = database.join(format!("{}.yaml", host.host));
@@ -96,11 +96,11 @@ struct Failed(anyhow::Error);
 
 impl From<SiteError> for Failed {
     fn from(error: SiteError) -> Self {
-        Self(text(error))
+        Self(text(&error))
     }
 }
 
 /// The error alone: its message has its causes.
-fn text(error: SiteError) -> anyhow::Error {
+fn text(error: &SiteError) -> anyhow::Error {
     anyhow::anyhow!("{error}")
 }

@@ -1,7 +1,7 @@
 //! An archive in an object store: what runs bring there, and what machines without a copy read.
 
 use std::fs;
-use std::path::PathBuf;
+use std::path::{Path, PathBuf};
 
 use crate::fake_s3::{BUCKET, FakeS3, Fault};
 use crate::sandbox::{Ran, Sandbox};
@@ -91,7 +91,7 @@ fn a_machine_without_copies_reads_the_archive() {
     assert_eq!(got.out, "changed");
     stored
         .urldb(&["archive", "diff", URL])
-        .code(0)
+        .code(1)
         .says(&["-first", "+changed"]);
     stored
         .urldb(&["archive", "list"])
@@ -106,7 +106,8 @@ fn a_machine_without_copies_reads_the_archive() {
         .code(0);
     assert_eq!(stored.sandbox.read("bag/data/example.test/a"), "first");
     // Reading leaves only a cache.
-    assert_eq!(stored.copies(), Vec::<PathBuf>::new());
+    let is_cached = |file: &PathBuf| file.parent().unwrap().ends_with("archive/.cache");
+    assert!(stored.copies().iter().all(is_cached));
 }
 
 #[test]
@@ -363,7 +364,9 @@ fn segments_of_the_index_that_a_run_merges_are_replaced_in_the_store() {
         stored.urldb(&["run"]).code(0);
     }
     let objects = stored.server.objects().into_iter().map(|(key, _)| key);
-    let segments = objects.filter(|key| key.ends_with(".idx")).count();
+    let segments = objects
+        .filter(|key| Path::new(key).extension() == Some("idx".as_ref()))
+        .count();
     assert!(segments < 10, "{segments} segments");
     assert_eq!(stored.files().len(), 18);
     for _ in 0..2 {

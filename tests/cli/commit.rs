@@ -392,7 +392,8 @@ fn many_files_are_one_commit() {
     let repository = repository("");
     let urls: String = (0..600)
         .map(|number| format!("http://h{number}.test/\n"))
-        .collect();
+        .collect::<Vec<_>>()
+        .concat();
     repository.sandbox.write("list.txt", urls);
     repository.sandbox.write("staged.txt", "mine");
     repository.git(&["add", "staged.txt"]);

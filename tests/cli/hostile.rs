@@ -382,6 +382,9 @@ fn assert_inert_mattermost(text: &str) {
     assert_inert_markdown(body["text"].as_str().unwrap());
 }
 
+/// Asserts that a text is harmless.
+type Check = fn(&str);
+
 /// One hostile record and server, through every format of a report.
 #[test]
 fn one_hostile_report_is_inert_in_every_format() {
@@ -389,13 +392,15 @@ fn one_hostile_report_is_inert_in_every_format() {
     let (tracker, chat) = (Tracker::new(), Server::new(|_| Reply::ok("ok")));
     let mut config = sandbox.read("urldb.toml");
     for template in ["slack", "mattermost", "ntfy"] {
-        config += &format!(
+        let section = format!(
             "[notify.{template}]\ntype = \"webhook\"\nurl = \"http://{}/{template}\"\n\
              template = \"{template}\"\nvariables = {{ topic = \"sky\" }}\n",
             chat.address()
         );
+        config.push_str(&section);
     }
-    config += &format!("[notify.tracker]\n{}", tracker.keys());
+    config.push_str("[notify.tracker]\n");
+    config.push_str(&tracker.keys());
     sandbox.write("urldb.toml", config);
     // What is behind the hostile redirect is another content, so that titles show its address.
     site.serve("/to", Reply::ok("other bytes"));
@@ -430,7 +435,7 @@ fn one_hostile_report_is_inert_in_every_format() {
         .iter()
         .map(|issue| issue.lines().skip(1).collect::<Vec<_>>().join("\n"))
         .collect();
-    let formats: [(&str, String, fn(&str)); 18] = [
+    let formats: [(&str, String, Check); 18] = [
         ("terminal", terminal, assert_inert_text),
         ("annotations", annotations, assert_inert_annotations),
         (

@@ -326,7 +326,9 @@ fn mixed() {
     watched.write("urldb/archive.test.yaml", &papers);
     let fail = |pages: &[&str]| {
         let busy = Reply::new("503 Service Unavailable", &["Retry-After: 0"], "");
-        pages.iter().for_each(|page| site.serve(page, busy.clone()));
+        for page in pages {
+            site.serve(page, busy.clone());
+        }
     };
     good();
     watched.earlier_run(0);
@@ -346,7 +348,9 @@ fn mixed() {
 
     good();
     fail(&[tile]);
-    images.iter().for_each(|page| site.remove(page));
+    for page in &images {
+        site.remove(page);
+    }
     serve(paper, "one lift of paper");
     watched.write(
         "urldb/archive.test.yaml",

@@ -29,6 +29,11 @@ pub(crate) fn stable() -> Settings {
         (r"\b\d+(\.\d+)? m?s after", "[duration] after"),
         (r"took \d+(\.\d+)? m?s", "took [duration]"),
         (r"\+\d+(\.\d+)? m?s ", "+[duration] "),
+        // Where the line breaks depends on the number.
+        (
+            r"in \d+(\.\d+)? ?m?s\.\s+Not\s+checked:\s+1\s+with\s+a\s+mistake",
+            "in [seconds]. Not checked: 1 with a mistake",
+        ),
         (r"in \d+(\.\d+)? ?m?s\b", "in [seconds]"),
         (
             r#""milliseconds": \d+"#,

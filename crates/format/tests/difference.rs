@@ -1,10 +1,11 @@
 //! The difference of two versions of a file: by example, and properties that hold for any two versions.
 
 use std::collections::BTreeMap;
+use std::fmt::Write;
 
 use proptest::prelude::*;
 use urldb_format::{
-    DifferenceKind, DomainFile, KeyChange, Record, RecordIdentity, Value, difference,
+    DifferenceKind, DomainFile, KeyChange, Record, RecordEntry, RecordIdentity, Value, difference,
 };
 
 fn parse(text: &str) -> DomainFile {
@@ -36,18 +37,15 @@ fn lines(before: &str, after: &str) -> Vec<String> {
         let keys: Vec<String> = record.keys.iter().map(key).collect();
         let path = &record.entry().unwrap().record().path;
         let kind = format!("{:?}", record.kind).to_lowercase();
-        match record.kind {
-            DifferenceKind::Changed => {
-                assert_eq!(
-                    record.changes_promise(),
-                    keys.iter().any(|key| key.ends_with(')'))
-                );
-                format!("{kind} {path} {}", keys.join(", "))
-            }
-            _ => {
-                assert!(!record.changes_promise());
-                format!("{kind} {path}")
-            }
+        if record.kind == DifferenceKind::Changed {
+            assert_eq!(
+                record.changes_promise(),
+                keys.iter().any(|key| key.ends_with(')'))
+            );
+            format!("{kind} {path} {}", keys.join(", "))
+        } else {
+            assert!(!record.changes_promise());
+            format!("{kind} {path}")
         }
     });
     metadata.chain(records).collect()
@@ -211,13 +209,13 @@ fn tame() -> impl Strategy<Value = String> {
     (metadata, records).prop_map(|(metadata, records)| {
         let mut text = format!("---\n{metadata}");
         for (path, fields) in records {
-            text.push_str(&format!("---\n_path: {path}\n"));
+            let _ = writeln!(text, "---\n_path: {path}");
             for (key, value) in fields {
                 let value = match key {
                     "content-length" | "own" => value.to_string(),
                     _ => format!("text {value}"),
                 };
-                text.push_str(&format!("{key}: {value}\n"));
+                let _ = writeln!(text, "{key}: {value}");
             }
         }
         text
@@ -347,7 +345,7 @@ proptest! {
         }
         prop_assert_eq!(at_once.remove_all(&identities).unwrap(), removed);
         prop_assert_eq!(at_once.text(), each.text());
-        let lines = |file: &DomainFile| file.records().map(|entry| entry.line()).collect::<Vec<_>>();
+        let lines = |file: &DomainFile| file.records().map(RecordEntry::line).collect::<Vec<_>>();
         prop_assert_eq!(lines(&at_once), lines(&each));
     }
 }

@@ -60,7 +60,8 @@ pub(crate) fn year(days: &[DayCount]) -> String {
         .iter()
         .filter(|(_, path)| !path.is_empty())
         .map(|(class, path)| format!("<path class=\"{class}\" d=\"{path}\"/>"))
-        .collect();
+        .collect::<Vec<_>>()
+        .concat();
     let months = months(days);
     let label = year_sentence(days);
     format!(

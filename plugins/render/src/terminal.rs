@@ -65,7 +65,9 @@ pub fn terminal_notified(message: &Message, options: TerminalOptions) -> String 
 /// Messages that wait, and errors, of [`Message::stuck`].
 pub fn terminal_stuck(blocks: &[Block], options: TerminalOptions) -> String {
     let mut page = Page::new(options);
-    blocks.iter().for_each(|block| page.stuck(block));
+    for block in blocks {
+        page.stuck(block);
+    }
     page.text()
 }
 

@@ -69,8 +69,8 @@ fn needed(context: &Context) -> anyhow::Result<NeededCaptures> {
     }
     let ledger = Ledger::load(&context.ledger(), hosts.iter().map(String::as_str))?;
     for key in ledger.keys() {
-        let content = ledger.get(key).and_then(|entry| entry.content.as_ref());
-        if let Some(capture) = content.and_then(|content| content.capture.as_ref())
+        let archived = ledger.get(key).and_then(|entry| entry.content.as_ref());
+        if let Some(capture) = archived.and_then(|content| content.capture.as_ref())
             && let Ok(date) = capture.date.parse::<WarcDate>()
         {
             let timestamp = date.to_timestamp14();
