@@ -1,7 +1,8 @@
 """How a repository grows by its ledger: URLS URLs (2,000) on hosts of 20, DAYS days (60), RUNS runs a day (1). Each day
 NEWS of the URLs (0.01) change their state: half of them break (changed bytes, removed files, errors of the server), and
-as many come back, one to ten days after they broke. libfaketime and a scripted server on loopback let the days pass quickly. Each
-run is a commit, and the script prints the size of git's pack after a plain `git gc`, by kind of file. `.ci/long growth` runs it.
+as many come back, one to ten days after they broke. libfaketime and a scripted server on loopback let the days pass
+quickly. Each run is a commit. The script prints the size of git's pack after a plain `git gc`, by kind of file.
+`.ci/long growth` runs it.
 """
 
 import collections
@@ -20,7 +21,6 @@ URLS = int(os.environ.get("URLS", 2_000))
 DAYS = int(os.environ.get("DAYS", 60))
 RUNS = int(os.environ.get("RUNS", 1))
 NEWS = float(os.environ.get("NEWS", 0.01))
-KEEP = os.environ.get("KEEP")
 EACH = 20
 START = datetime.datetime(2026, 9, 1, 4, 17)
 CHANCE = random.Random(2026)
@@ -100,9 +100,10 @@ def kind(path):
     top, _, rest = path.partition("/")
     if top != "status":
         return "database" if top else "folders, commits"
-    if not rest or rest in ("incidents", "history"):
+    if not rest or rest in ("incidents", "history", "captures"):
         return f"folder {path}"
-    return "history" if rest.startswith("history") else "incidents" if rest.startswith("incidents/") else "hosts"
+    folder, _, file = rest.partition("/")
+    return folder if file else "history" if rest == "history.jsonl" else "statuses"
 
 
 def breakdown(folder):
@@ -126,8 +127,7 @@ def breakdown(folder):
 
 def main():
     with tempfile.TemporaryDirectory() as name:
-        folder = Path(KEEP or name)
-        folder.mkdir(exist_ok=True)
+        folder = Path(name)
         world = World()
         repository(folder, serve(world.answer))
         clock = folder / "clock"
