@@ -2,6 +2,8 @@
 
 use std::fs;
 use std::path::{Path, PathBuf};
+use std::thread;
+use std::time::Duration;
 
 use crate::fake_s3::{BUCKET, FakeS3, Fault};
 use crate::sandbox::{Ran, Sandbox};
@@ -80,6 +82,8 @@ fn a_machine_without_copies_reads_the_archive() {
         .urldb(&["run"])
         .code(0)
         .says(&["in s3://evidence/project"]);
+    // An archive has no order within a second.
+    thread::sleep(Duration::from_millis(1100));
     stored.site.serve("/a", Reply::ok("changed"));
     stored.urldb(&["run"]).code(1);
     assert_eq!(stored.files().len(), 2);
