@@ -74,7 +74,7 @@ fn database() -> String {
 
 /// Every command, as `urldb --help` names it, with arguments that make it print what is hostile;
 /// or the reason why it prints nothing from outside.
-const COMMANDS: [(&str, Result<&[&str], &str>); 36] = [
+const COMMANDS: [(&str, Result<&[&str], &str>); 38] = [
     ("init", Err("prints names of its own files")),
     (
         "add",
@@ -124,6 +124,11 @@ const COMMANDS: [(&str, Result<&[&str], &str>); 36] = [
     ),
     ("archive list", Ok(&["archive", "list"])),
     ("archive get", Err("prints the bytes of a capture")),
+    ("archive compact", Ok(&["archive", "compact", "--dry-run"])),
+    (
+        "archive prune",
+        Ok(&["archive", "prune", "--older-than", "1d", "--dry-run"]),
+    ),
     (
         "archive diff",
         Ok(&["archive", "diff", "http://example.test/served"]),
