@@ -1,9 +1,10 @@
 //! The folder of the site: only files whose content changes are written, each in one step.
 //!
 //! `manifest.json` names every file that urldb wrote, with the digest of its content. A file that an
-//! earlier build wrote and this one does not is removed. No other file is ever removed.
+//! earlier build wrote and this one does not is removed, and so are the temporary files of killed builds.
+//! No other file is ever removed.
 
-use std::collections::BTreeMap;
+use std::collections::{BTreeMap, BTreeSet};
 use std::fs;
 use std::io;
 use std::path::{Component, Path, PathBuf};
@@ -77,6 +78,7 @@ impl SiteFolder {
 
     /// Removes the files that earlier builds wrote and this one did not, and writes the manifest.
     pub(crate) fn finish(mut self) -> io::Result<SiteChanges> {
+        self.remove_strays()?;
         for path in self.before.files.keys() {
             if self.now.files.contains_key(path) || !is_inside(path) {
                 continue;
@@ -95,6 +97,19 @@ impl SiteFolder {
         }
         urldb_files::write_atomically(&path, text.as_bytes())?;
         Ok(self.changes)
+    }
+
+    /// Removes the temporary files of killed builds from all folders of the site.
+    fn remove_strays(&self) -> io::Result<()> {
+        let paths = self.before.files.keys().chain(self.now.files.keys());
+        let paths = paths.filter(|path| is_inside(path));
+        let folders: BTreeSet<PathBuf> = paths
+            .filter_map(|path| Some(self.folder.join(path).parent()?.to_owned()))
+            .collect();
+        for folder in folders.iter().filter(|folder| folder.is_dir()) {
+            urldb_files::remove_stray_files(folder)?;
+        }
+        Ok(())
     }
 }
 
@@ -144,12 +159,15 @@ mod tests {
         assert_eq!((first.written, first.unchanged, first.removed), (3, 0, 0));
         fs::write(folder.join("CNAME"), "sky.example.org").unwrap();
         fs::write(top.path().join("secret"), "x").unwrap();
+        let stray = folder.join("hosts/.urldb-tmp-abc");
+        fs::write(&stray, "half a page").unwrap();
         let second = build(&folder, &[("index.html", "2"), ("hosts/a.html", "a")]);
         assert_eq!(
             (second.written, second.unchanged, second.removed),
             (1, 1, 1)
         );
         assert!(folder.join("CNAME").exists());
+        assert!(!stray.exists());
         assert!(!folder.join("hosts/b.html").exists());
 
         // A file that somebody has edited or removed comes back.
