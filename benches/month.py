@@ -19,6 +19,7 @@ import time
 from pathlib import Path
 
 from support import installed
+from support.days import environment, git, response
 
 HOSTS = 100
 RUNS = int(os.environ.get("RUNS", 60))
@@ -151,8 +152,6 @@ class Server:
         started, ports = threading.Event(), []
 
         async def main():
-    if not installed("faketime", "apt-get install faketime"):
-        return
             server = await asyncio.start_server(self.serve, "127.0.0.1", 0, backlog=1000)
             ports.append(server.sockets[0].getsockname()[1])
             watching = asyncio.create_task(self.watch())  # noqa: F841: a task without a name may end early
@@ -162,10 +161,6 @@ class Server:
         threading.Thread(target=lambda: asyncio.run(main()), daemon=True).start()
         started.wait()
         return ports[0]
-
-
-def response(status, content, headers=""):
-    return f"HTTP/1.1 {status}\r\nContent-Length: {len(content)}\r\n{headers}\r\n".encode() + content
 
 
 def repository(folder, port):
@@ -193,32 +188,14 @@ def repository(folder, port):
     git(folder, "config", "user.email", "urldb@example.org")
 
 
-def git(folder, *words):
-    return subprocess.run(["git", *words], cwd=folder, check=True, capture_output=True, text=True).stdout
-
-
-def environment(clock):
-    # The other variant mixes up the times of threads.
-    shown = subprocess.run(["faketime", "-m", "2027-01-01", "env"], check=True, capture_output=True, text=True).stdout
-    library = next(line for line in shown.splitlines() if line.startswith("LD_PRELOAD=")).removeprefix("LD_PRELOAD=")
-    return {
-        **os.environ,
-        "TZ": "UTC",
-        "LD_PRELOAD": library,
-        "FAKETIME_TIMESTAMP_FILE": str(clock),
-        "FAKETIME_NO_CACHE": "1",
-        "FAKETIME_DONT_FAKE_MONOTONIC": "1",
-        "DONT_FAKE_MONOTONIC": "1",
-        "NO_FAKE_STAT": "1",
-    }
-
-
 def size(folder):
     git(folder, "gc", "--quiet")
     return sum(path.stat().st_size for path in (folder / ".git" / "objects").rglob("*") if path.is_file())
 
 
 def main():
+    if not installed("faketime", "apt-get install faketime"):
+        return
     truth = events()
     server = Server(truth)
     port = server.start()

@@ -41,7 +41,8 @@ def serve(answer):
 
 def environment(clock):
     """The environment in which a program reads the time from the file `clock`, which has `@` and a date."""
-    shown = subprocess.run(["faketime", "2027-01-01", "env"], check=True, capture_output=True, text=True).stdout
+    # The library without `-m` mixes up the times of threads.
+    shown = subprocess.run(["faketime", "-m", "2027-01-01", "env"], check=True, capture_output=True, text=True).stdout
     library = next(line for line in shown.splitlines() if line.startswith("LD_PRELOAD=")).removeprefix("LD_PRELOAD=")
     return {
         **os.environ,
