@@ -127,12 +127,8 @@ impl Repository {
         let base = self.base_by_lib(lib).ok()?;
         let mut staged = Vec::new();
         for dir in dirs {
-            let base = match &base {
-                Some(base) => folder_in(base, dir).ok()?,
-                None => None,
-            };
-            // Git caches the trees of all folders before it starts the hook of a commit.
-            if index.cached_tree(dir) != CachedTree::Known(base) {
+            if !is_unchanged(index, base.as_ref(), dir).ok()? {
+                let base = folder_in(base.as_ref(), dir).ok()?;
                 staged.extend(staged_in(lib, index, base, dir)?);
             }
         }
@@ -236,11 +232,7 @@ fn staged_in(
     base: Option<Oid>,
     dir: &[u8],
 ) -> Option<Vec<StagedFile>> {
-    // The tree is only compared, and git does not verify the objects that it compares either.
-    git2::opts::strict_hash_verification(false);
-    let base = base.map(|id| lib.find_tree(id)).transpose();
-    git2::opts::strict_hash_verification(true);
-    let base = base.ok()?;
+    let base = unverified(|| base.map(|id| lib.find_tree(id)).transpose()).ok()?;
     let prefix = if dir.is_empty() {
         vec![]
     } else {
@@ -269,12 +261,44 @@ fn staged_in(
     Some(staged.into_values().collect())
 }
 
-/// The id of the folder `dir` in a tree.
-fn folder_in(tree: &Tree<'_>, dir: &[u8]) -> Result<Option<Oid>, git2::Error> {
-    if dir.is_empty() {
-        return Ok(Some(tree.id()));
+/// Whether nothing is staged in the folder `dir`, as far as the trees tell that git has cached.
+///
+/// Git caches the trees of all folders before it starts the hook of a commit. From the top on, no folder
+/// is read below one in which nothing is staged, however many files it has.
+fn is_unchanged(
+    index: &IndexFile,
+    base: Option<&Tree<'_>>,
+    dir: &[u8],
+) -> Result<bool, git2::Error> {
+    let ends = dir.iter().enumerate().filter(|(_, byte)| **byte == b'/');
+    let ends = ends.map(|(at, _)| at).chain([dir.len()]);
+    for end in std::iter::once(0).chain(ends) {
+        let id = folder_in(base, &dir[..end])?;
+        if index.cached_tree(&dir[..end]) == CachedTree::Known(id) {
+            return Ok(true);
+        }
     }
-    match tree.get_path(&paths::from_bytes(dir)) {
+    Ok(false)
+}
+
+/// Reads trees that are only compared, without verifying them: git does not verify the objects that it
+/// compares either.
+fn unverified<T>(read: impl FnOnce() -> T) -> T {
+    git2::opts::strict_hash_verification(false);
+    let value = read();
+    git2::opts::strict_hash_verification(true);
+    value
+}
+
+/// The id of the tree of the folder `dir` in the base.
+fn folder_in(base: Option<&Tree<'_>>, dir: &[u8]) -> Result<Option<Oid>, git2::Error> {
+    let Some(base) = base else {
+        return Ok(None);
+    };
+    if dir.is_empty() {
+        return Ok(Some(base.id()));
+    }
+    match unverified(|| base.get_path(&paths::from_bytes(dir))) {
         Ok(entry) if entry.kind() == Some(ObjectType::Tree) => Ok(Some(entry.id())),
         Ok(_) => Ok(None),
         Err(error) if error.code() == ErrorCode::NotFound => Ok(None),
