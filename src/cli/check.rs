@@ -4,7 +4,7 @@ use urldb_render::Scope;
 use urldb_verdict::{ChangedRecords, Selection};
 
 use super::Context;
-use super::args::{ChangedArgs, CommitArgs, PlannedRunCommit, TargetArgs};
+use super::args::{ChangedArgs, CommitArgs, PlannedRunCommit, TargetArgs, TrustArgs};
 use super::print::attempts::{AttemptLog, LogDetail};
 use super::print::github::CommandsStopped;
 use super::print::lines::ResultLines;
@@ -27,15 +27,21 @@ Examples:
   urldb check --map example.org=staging.example.org http://example.org/a.csv
   urldb check --format json | jq '.results[] | select(.state != \"ok\")'
   urldb check --format jsonl | jq -r 'select(.kind == \"result\") | .url'
-  urldb check --format junit >urls.xml")]
+  urldb check --format junit >urls.xml
+  urldb check --untrusted --changed-since origin/main --github    for a pull request")]
 pub(super) struct CheckArgs {
     #[command(flatten)]
     targets: TargetArgs,
     #[command(flatten)]
     changed: ChangedArgs,
+    #[command(flatten)]
+    pub(super) trust: TrustArgs,
     /// Form of the report
     #[arg(long, default_value = "human")]
     format: ReportFormat,
+    /// Write annotations and a job summary for GitHub Actions
+    #[arg(long)]
+    github: bool,
 }
 
 /// Check URLs, archive the responses, update the ledger, and notify people of news
@@ -62,28 +68,40 @@ pub(super) struct RunArgs {
 
 pub(super) fn check(args: &CheckArgs, context: &mut Context) -> anyhow::Result<ExitCode> {
     let changed = args.changed.records(context)?;
+    let scope = match &changed {
+        Some(changed) if args.trust.untrusted || args.github => Scope::PullRequest {
+            only_adds: changed.are_new,
+            untrusted: args.trust.untrusted,
+        },
+        _ => Scope::Check,
+    };
+    let stopped = args
+        .github
+        .then(|| CommandsStopped::around_text(args.format));
+    let stopped = stopped.transpose()?.flatten();
     let (outcome, interrupted) = execute_and_print(
         &args.targets,
         changed,
         context,
         args.format,
-        Scope::Check,
+        scope,
         run::check,
     )?;
-    outcome::print_delivered(&outcome, Scope::Check, &[], args.format, context)?;
+    outcome::print_delivered(&outcome, scope, &[], args.format, context)?;
+    drop(stopped);
+    if args.github {
+        github::write(&outcome, scope, &[], args.format)?;
+    }
     Ok(exit(&outcome, interrupted))
 }
 
 pub(super) fn run(args: &RunArgs, context: &mut Context) -> anyhow::Result<ExitCode> {
     let _lock = context.lock_repository()?;
     let commit = PlannedRunCommit::begin(&args.commit, context)?;
-    // A JSON document has no commands in it, and would have the lines that stop them.
-    let shows_text = args.github && args.format == ReportFormat::Human;
-    let stop_commands = || {
-        let stopped = shows_text.then(|| CommandsStopped::new(Ambient::SYSTEM));
-        stopped.transpose()
-    };
-    let stopped = stop_commands()?;
+    let stopped = args
+        .github
+        .then(|| CommandsStopped::around_text(args.format));
+    let stopped = stopped.transpose()?.flatten();
     let (mut outcome, interrupted) = execute_and_print(
         &args.targets,
         None,
@@ -107,7 +125,7 @@ pub(super) fn run(args: &RunArgs, context: &mut Context) -> anyhow::Result<ExitC
     });
     drop(stopped);
     if args.github {
-        github::write(&outcome, standings, args.format)?;
+        github::write(&outcome, Scope::Run, standings, args.format)?;
     }
     // The next run makes up for an interrupted one.
     if !interrupted {
@@ -138,6 +156,7 @@ fn execute_and_print(
     let results = match format {
         ReportFormat::Json | ReportFormat::Junit => Results::Kept,
         ReportFormat::Jsonl => Results::Streamed,
+        _ if matches!(scope, Scope::PullRequest { .. }) => Results::Kept,
         _ => Results::Dropped,
     };
     let (outcome, attempts) = execute(context, &selection, &stop, results, work)?;

@@ -7,7 +7,7 @@ use jiff::tz::TimeZone;
 use urldb_format::DomainFile;
 use urldb_text::{Finding, Severity};
 
-use super::args::ChangedArgs;
+use super::args::{ChangedArgs, TrustArgs};
 use super::print::style;
 use super::{Context, fmt};
 use crate::ambient::Ambient;
@@ -24,13 +24,16 @@ use crate::exit::ExitCode;
 #[command(after_help = "\
 Examples:
   urldb lint
-  urldb lint urldb/example.org.yaml urldb/rules/example.org.rules")]
+  urldb lint urldb/example.org.yaml urldb/rules/example.org.rules
+  urldb lint --untrusted --changed-since origin/main    for a pull request")]
 pub(super) struct Args {
     /// Only these files
     #[arg(value_name = "FILE")]
     files: Vec<PathBuf>,
     #[command(flatten)]
     changed: ChangedArgs,
+    #[command(flatten)]
+    pub(super) trust: TrustArgs,
 }
 
 pub(super) fn run(args: &Args, context: &Context) -> anyhow::Result<ExitCode> {

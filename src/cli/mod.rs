@@ -118,10 +118,12 @@ fn dispatch(cli: &Cli) -> anyhow::Result<ExitCode> {
         Command::Export(args) => export::run(args, &context()?),
         Command::Import(args) => import::run(args, &mut context()?),
         Command::Fmt(args) => fmt::run(args, &context()?),
-        Command::Lint(args) => lint::run(args, &context()?),
+        Command::Lint(args) => lint::run(args, &Context::with_trust(&cli.global, &args.trust)?),
         Command::Diff(args) => diff::run(args, &context()?),
         Command::Resolve(args) => resolve::run(args, &cli.global, context),
-        Command::Check(args) => check::check(args, &mut context()?),
+        Command::Check(args) => {
+            check::check(args, &mut Context::with_trust(&cli.global, &args.trust)?)
+        }
         Command::Run(args) => check::run(args, &mut context()?),
         Command::Accept(args) => accept::run(args, &mut context()?),
         Command::Status(args) => status::run(args, &context()?),

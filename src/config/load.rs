@@ -18,6 +18,7 @@ use super::challenge;
 use super::notify;
 use super::proxy;
 use super::section::{Problems, Section};
+use super::untrusted::{line_of, remove_untrusted};
 use super::{
     Archive, ArchiveRecords, ArchiveRequests, ArchiveStore, Check, Config, Database, KeepRevisits,
     Ledger, Lint, Project, Schedule,
@@ -59,12 +60,26 @@ impl fmt::Display for ProblemList {
     }
 }
 
+/// Who wrote a configuration.
+#[derive(Debug, Clone, Copy, PartialEq, Eq)]
+pub enum Author {
+    /// The maintainers: every key has its effect.
+    Maintainer,
+    /// Anybody: only [`TRUSTED_KEYS`](super::TRUSTED_KEYS) have an effect.
+    Stranger,
+}
+
 /// Loads the configuration that holds in `directory`: the nearest urldb.toml
 /// upwards, or the defaults. Without a file the root is the git work tree
 /// that `directory` lies in, or else `directory` itself.
 pub fn discover(directory: &Path) -> Result<Config, ConfigError> {
+    discover_by(directory, Author::Maintainer)
+}
+
+/// [`discover`], for the file of an author.
+pub fn discover_by(directory: &Path, author: Author) -> Result<Config, ConfigError> {
     match find(directory) {
-        Some(path) => load(&path),
+        Some(path) => load_by(&path, author),
         None => Ok(Config {
             root: default_root(directory),
             ..Config::default()
@@ -107,13 +122,18 @@ fn root_of(file: &Path) -> &Path {
         .unwrap_or(Path::new("."))
 }
 
-/// Loads one configuration file.
+/// Loads one configuration file of the maintainers.
 pub fn load(path: &Path) -> Result<Config, ConfigError> {
+    load_by(path, Author::Maintainer)
+}
+
+/// Loads one configuration file.
+pub fn load_by(path: &Path, author: Author) -> Result<Config, ConfigError> {
     let text = urldb_files::read_to_string(path).map_err(|source| ConfigError::Io {
         path: path.to_owned(),
         source,
     })?;
-    let parsed = parse(&text, root_of(path)).map(|config| Config {
+    let parsed = parse(&text, root_of(path), author).map(|config| Config {
         file: path.to_owned(),
         ..config
     });
@@ -134,15 +154,19 @@ fn format_finding(path: &Path, finding: &Finding) -> String {
     format!("{}:{line}:{column}: {message}", path.display())
 }
 
-fn parse(text: &str, root: &Path) -> Result<Config, Vec<Finding>> {
+fn parse(text: &str, root: &Path, author: Author) -> Result<Config, Vec<Finding>> {
     let problems = Problems::new(text);
-    let table = match DeTable::parse(text) {
+    let mut table = match DeTable::parse(text) {
         Ok(table) => table,
         Err(error) => {
             let offset = error.span().map_or(0, |span| span.start);
             problems.push(offset, error.message());
             return Err(problems.into_findings());
         }
+    };
+    let removed = match author {
+        Author::Maintainer => vec![],
+        Author::Stranger => remove_untrusted(table.get_mut()),
     };
     let top = Section::new("", &table, &problems);
     let config = Config {
@@ -171,6 +195,7 @@ fn parse(text: &str, root: &Path) -> Result<Config, Vec<Finding>> {
                 Some((name, notify))
             })
             .collect(),
+        without_effect: (!removed.is_empty()).then(|| line_of(&removed)),
         lines: BTreeMap::new(),
     };
     top.finish();

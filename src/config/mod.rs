@@ -9,6 +9,7 @@ mod notify;
 mod proxy;
 pub(crate) mod section;
 mod services;
+mod untrusted;
 
 use std::collections::BTreeMap;
 use std::path::{Path, PathBuf};
@@ -20,12 +21,16 @@ use urldb_text::{Secrets, sanitize};
 use urldb_verdict::{Cnames, VerdictOptions};
 use urldb_warc::{DigestAlgorithm, Version};
 
-pub use load::{ConfigError, FILE_NAME, ProblemList, database_folder, discover, load};
+pub use load::{
+    Author, ConfigError, FILE_NAME, ProblemList, database_folder, discover, discover_by, load,
+    load_by,
+};
 pub use notify::{
     Audience, DomainPattern, EmailTransport, NotifierKind, Notify, NotifyEmail, NotifyHtml,
     Occasion, SmtpSecurity,
 };
 pub use services::{NotifyCommand, NotifyHttp, NotifyIssues, NotifyWebhook, TextSource};
+pub use untrusted::TRUSTED_KEYS;
 
 /// The whole configuration of one repository.
 #[derive(Debug, Clone, Default)]
@@ -52,6 +57,8 @@ pub struct Config {
     pub schedules: Vec<Schedule>,
     /// `[notify.NAME]`.
     pub notifiers: BTreeMap<String, Notify>,
+    /// One line that names the keys that strangers wrote and that have no effect; sanitized.
+    pub without_effect: Option<String>,
     /// The lines of each section of the file, for errors that come up later. The name of a section is as
     /// in the file, without brackets.
     pub lines: BTreeMap<String, Lines>,

@@ -34,6 +34,7 @@
 //! - `urls`: questions about URLs, for pipes and for people.
 //! - `trouble`: full disks, damaged files, kills and signals.
 //! - `secrets`: what must appear nowhere.
+//! - `untrusted`: a pull request of a stranger.
 //! - `accept`: promises made anew.
 //! - `hostile`: hostile records and servers, against every output of every command.
 //! - `doctor`: what is set up, and the commands that mend the rest.
@@ -94,6 +95,7 @@ mod site;
 mod status;
 mod tracker;
 mod trouble;
+mod untrusted;
 mod urls;
 mod watch;
 mod words;

@@ -39,8 +39,8 @@ mod words;
 
 pub use annotations::annotations;
 pub use compose::{
-    Deliveries, LONGEST_SUBJECT, NextTry, Scope, StuckMessages, compose, project_file_link,
-    stuck_blocks, subject,
+    Deliveries, LONGEST_SUBJECT, NextTry, Scope, StuckMessages, compose, kept_promises,
+    project_file_link, stuck_blocks, subject,
 };
 pub use layout::wrap;
 pub use log::log;
@@ -50,8 +50,8 @@ pub use markdown::{
     shared_issue,
 };
 pub use message::{
-    Block, Class, Command, Fact, Headline, HostRow, Message, OpenIncidents, Place, SiteLink, Tone,
-    UrlList, UrlRow,
+    Block, Class, Command, Fact, Headline, HostRow, KeptPromise, Message, OpenIncidents, Place,
+    SiteLink, Tone, UrlList, UrlRow,
 };
 pub use renderer::{Error, Renderer};
 pub use sentences::status_text;

@@ -11,8 +11,10 @@ use urldb_protocol::{ClosedBecause, Envelope, Incident, Phase};
 use crate::compose::{
     Deliveries, Lookup, Scope, broken_since, checklist, compose, path_of, redirects_home, title,
 };
-use crate::message::{Block, Class, Command, Fact, HostRow, Message, Place, UrlList, UrlRow};
-use crate::numbers::{age_in_words, count, day, moment, number, with_spaces};
+use crate::message::{
+    Block, Class, Command, Fact, HostRow, KeptPromise, Message, Place, UrlList, UrlRow,
+};
+use crate::numbers::{age_in_words, bytes, count, day, moment, number, with_spaces};
 use crate::text::{Span, Text};
 
 /// Largest job summary, in bytes; GitHub takes 1 MiB of all steps.
@@ -20,6 +22,9 @@ pub const LARGEST_SUMMARY: usize = 900_000;
 
 /// Largest body of an issue or a comment, in bytes; GitHub takes 65,536 characters.
 pub const LARGEST_BODY: usize = 60_000;
+
+/// Most URLs that are as promised in a summary.
+const MOST_KEPT: usize = 100;
 
 /// A list of more URLs is folded.
 const FOLDED: usize = 10;
@@ -145,10 +150,12 @@ fn summary(message: &Message, cuts: Cuts) -> String {
         parts.push(format!("**{}:**", inline(&open.heading)));
         parts.push(items.join("\n"));
     }
+    parts.extend(kept_list(&message.kept, cuts));
     parts.push(inline(&message.coverage));
     if let Some(notified) = notified(message) {
         parts.push(notified);
     }
+    parts.extend(message.remark.as_ref().map(inline));
     parts.join("\n\n") + "\n"
 }
 
@@ -260,13 +267,42 @@ fn url_list(urls: &UrlList, block: &Block, cuts: Cuts) -> Vec<String> {
 }
 
 fn url_line(row: &UrlRow) -> String {
-    let line = row.place.line.map(|line| format!("line {line}"));
-    let place = match (line, &row.place.link) {
+    format!("- {}{}", code(&row.shown), line_of(&row.place))
+}
+
+/// ` (line 49)`, with a link where there is one.
+fn line_of(place: &Place) -> String {
+    let line = place.line.map(|line| format!("line {line}"));
+    match (line, &place.link) {
         (Some(line), Some(url)) => format!(" ({})", link(&line, url)),
         (Some(line), None) => format!(" ({line})"),
         (None, _) => String::new(),
-    };
-    format!("- {}{place}", code(&row.shown))
+    }
+}
+
+/// The URLs of a pull request that are as promised.
+fn kept_list(kept: &[KeptPromise], cuts: Cuts) -> Vec<String> {
+    let shown = kept.len().min(cuts.urls).min(MOST_KEPT);
+    let rows = kept[..shown].iter().map(|promise| {
+        let length = promise
+            .length
+            .map(|length| format!(": {}", with_spaces(&bytes(length))));
+        let place = line_of(&promise.place);
+        format!(
+            "- {}{}{place}",
+            code(&promise.url),
+            length.unwrap_or_default()
+        )
+    });
+    let mut rows: Vec<String> = rows.collect();
+    let more = kept.len() - shown;
+    if more > 0 {
+        rows.push(format!("- and {} more", number(more as u64)));
+    }
+    if rows.is_empty() {
+        return rows;
+    }
+    vec!["As promised:".to_owned(), rows.join("\n")]
 }
 
 /// The commands as a script, each with its purpose as a comment.

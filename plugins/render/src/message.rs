@@ -23,8 +23,12 @@ pub struct Message {
     pub notified: Option<Text>,
     /// The archive files with new contents.
     pub archived: Option<Text>,
+    /// The URLs of a pull request that are as promised.
+    pub kept: Vec<KeptPromise>,
     /// How much was checked.
     pub coverage: Text,
+    /// What a job summary says about the check itself.
+    pub remark: Option<Text>,
     /// Where the status site shows more.
     pub site: Option<SiteLink>,
 }
@@ -272,6 +276,17 @@ impl Command {
             line: command_line(words)?,
         })
     }
+}
+
+/// A URL that is as promised.
+#[derive(Debug, Clone, PartialEq, Eq, Serialize)]
+pub struct KeptPromise {
+    /// The URL; sanitized.
+    pub url: String,
+    /// Length of the body in bytes, if the record promises bytes.
+    pub length: Option<u64>,
+    /// Its record.
+    pub place: Place,
 }
 
 /// Open incidents that a message only mentions.

@@ -3,12 +3,15 @@
 use anstyle::{AnsiColor, Style};
 
 use crate::layout::{columns, fact_column, host_rows, wrap};
-use crate::message::{Block, Command, Fact, Headline, Message, Tone, UrlList};
-use crate::numbers::number;
+use crate::message::{Block, Command, Fact, Headline, KeptPromise, Message, Tone, UrlList};
+use crate::numbers::{bytes, number, with_spaces};
 use crate::text::{Text, shorten};
 
 /// Most URLs of a block.
 const URLS: usize = 5;
+
+/// Most URLs that are as promised.
+const KEPT: usize = 20;
 
 pub(crate) const BOLD: Style = Style::new().bold();
 pub(crate) const DIM: Style = Style::new().dimmed();
@@ -283,7 +286,30 @@ impl Page {
         }
     }
 
+    fn kept(&mut self, kept: &[KeptPromise]) {
+        if kept.is_empty() {
+            return;
+        }
+        self.gap();
+        self.push(paint(BOLD, "As promised:"));
+        let shown = if self.options.all_urls {
+            kept.len()
+        } else {
+            KEPT
+        };
+        for promise in kept.iter().take(shown) {
+            let length = promise.length;
+            let length = length.map(|length| format!(", {}", with_spaces(&bytes(length))));
+            self.push(format!("  {}{}", promise.url, length.unwrap_or_default()));
+        }
+        let more = kept.len().saturating_sub(shown) as u64;
+        if more > 0 {
+            self.push(format!("  and {} more; --verbose shows all", number(more)));
+        }
+    }
+
     fn end(&mut self, message: &Message) {
+        self.kept(&message.kept);
         self.gap();
         self.dim("notified", message.notified.as_ref());
         self.dim("archived", message.archived.as_ref());

@@ -82,7 +82,12 @@ impl ChangedFiles {
             let host = urldb_format::host_of(path);
             let before = DomainFile::parse(path, before).file;
             let now = DomainFile::read_or_report(path).file;
+            let earlier: HashSet<RecordIdentity> = before
+                .records()
+                .map(|entry| entry.record().identity())
+                .collect();
             if before.metadata() != now.metadata() {
+                changed.are_new &= earlier.is_empty();
                 changed.add_domain(&host);
                 continue;
             }
@@ -93,6 +98,7 @@ impl ChangedFiles {
             for entry in now.records() {
                 let version = versioned(entry.record());
                 if !known.contains(&version) {
+                    changed.are_new &= !earlier.contains(&version.0);
                     changed.add_record(&host, version.0);
                 }
             }

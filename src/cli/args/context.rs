@@ -9,7 +9,8 @@ use urldb_fetch::Mapping;
 use urldb_text::{nearest, sanitize};
 
 use crate::cli::print::output;
-use crate::config::{self, Config, ConfigError};
+use crate::cli::print::style;
+use crate::config::{self, Author, Config, ConfigError};
 use crate::database::aliases::referred_hosts;
 use crate::git::{GitEnv, Repository};
 use crate::schedule::RepositoryLock;
@@ -65,10 +66,14 @@ impl GlobalArgs {
 
     /// The configuration that holds; the inner result has its mistakes.
     pub(crate) fn load_config(&self) -> anyhow::Result<Result<Config, ConfigError>> {
+        self.load_config_by(Author::Maintainer)
+    }
+
+    fn load_config_by(&self, author: Author) -> anyhow::Result<Result<Config, ConfigError>> {
         let directory = self.directory()?;
         Ok(match &self.config {
-            Some(file) => config::load(&directory.join(file)),
-            None => config::discover(&directory),
+            Some(file) => config::load_by(&directory.join(file), author),
+            None => config::discover_by(&directory, author),
         })
     }
 
@@ -105,7 +110,20 @@ pub struct Context {
 
 impl Context {
     pub(crate) fn new(global: &GlobalArgs) -> anyhow::Result<Self> {
-        let config = global.load_config()??;
+        Self::of(global, Author::Maintainer)
+    }
+
+    /// The context of a command with `--untrusted`. Names the keys without effect on standard error.
+    pub(crate) fn with_trust(global: &GlobalArgs, trust: &TrustArgs) -> anyhow::Result<Self> {
+        let context = Self::of(global, trust.author())?;
+        if let Some(line) = &context.config.without_effect {
+            style::print_note(line);
+        }
+        Ok(context)
+    }
+
+    fn of(global: &GlobalArgs, author: Author) -> anyhow::Result<Self> {
+        let config = global.load_config_by(author)??;
         output::hide(config.secrets());
         Ok(Self {
             config,
@@ -142,6 +160,24 @@ impl Context {
             .as_ref()
             .map_or(self.config.root.as_path(), Repository::common_dir);
         Ok(RepositoryLock::acquire(&folder.join("urldb.lock"))?)
+    }
+}
+
+/// `--untrusted`, for commands that run on the files of strangers.
+#[derive(Debug, Args)]
+pub(crate) struct TrustArgs {
+    /// Read urldb.toml as a file of strangers: only harmless keys have an effect
+    #[arg(long)]
+    pub(crate) untrusted: bool,
+}
+
+impl TrustArgs {
+    fn author(&self) -> Author {
+        if self.untrusted {
+            Author::Stranger
+        } else {
+            Author::Maintainer
+        }
     }
 }
 

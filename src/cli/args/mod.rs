@@ -10,8 +10,8 @@ mod select;
 
 pub(crate) use changed::{ChangedArgs, domain_file_name};
 pub(crate) use commit::{ChangedUrls, CommitArgs, PlannedRunCommit};
-pub(crate) use context::MapArgs;
 pub use context::{Context, GlobalArgs};
+pub(crate) use context::{MapArgs, TrustArgs};
 pub(crate) use place::Place;
 pub(crate) use request::{RecordArgs, RequestArgs};
 pub(crate) use search::{Rank, SearchArgs};

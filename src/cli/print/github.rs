@@ -5,6 +5,7 @@ use std::io::{self, Write};
 
 use anyhow::Context as _;
 use data_encoding::HEXLOWER;
+use urldb_protocol::Envelope;
 use urldb_render::{Scope, annotations, markdown};
 
 use super::outcome::complete_message;
@@ -17,8 +18,15 @@ use crate::run::Outcome;
 pub(crate) struct CommandsStopped(String);
 
 impl CommandsStopped {
+    /// Stops commands while a report for people is printed. A JSON document has no commands in it, and
+    /// would have the lines that stop them.
+    pub(crate) fn around_text(format: ReportFormat) -> io::Result<Option<Self>> {
+        let shows_text = format == ReportFormat::Human;
+        shows_text.then(|| Self::new(Ambient::SYSTEM)).transpose()
+    }
+
     /// Writes `::stop-commands::TOKEN`, with a token that no server can guess.
-    pub(crate) fn new(ambient: Ambient) -> io::Result<Self> {
+    fn new(ambient: Ambient) -> io::Result<Self> {
         let token = format!("urldb-{}", HEXLOWER.encode(&(ambient.random)()));
         writeln!(io::stdout(), "::stop-commands::{token}")?;
         Ok(Self(token))
@@ -36,10 +44,11 @@ impl Drop for CommandsStopped {
 /// standard error too, where they stand if standard output has a report for programs.
 pub(crate) fn write(
     outcome: &Outcome,
+    scope: Scope<'_>,
     standings: &[Standing],
     format: ReportFormat,
 ) -> anyhow::Result<()> {
-    let message = complete_message(outcome, Scope::Run, standings);
+    let message = complete_message(outcome, scope, standings);
     let annotations = annotations(&message);
     match format {
         ReportFormat::Human => io::stdout().write_all(annotations.as_bytes())?,
@@ -47,18 +56,31 @@ pub(crate) fn write(
         ReportFormat::Github => {}
         _ => io::stderr().write_all(annotations.as_bytes())?,
     }
-    let Some(path) = std::env::var_os("GITHUB_STEP_SUMMARY") else {
-        return Ok(());
-    };
+    append(
+        "GITHUB_OUTPUT",
+        &format!("news={}\n", has_bad_news(&outcome.envelope)),
+    )?;
     let late = outcome
         .late
         .iter()
         .map(|late| format!("\n**Note:** {late}.\n"));
     let summary = markdown(&message) + &late.collect::<String>();
-    OpenOptions::new()
-        .create(true)
-        .append(true)
-        .open(&path)
-        .and_then(|mut file| file.write_all(summary.as_bytes()))
-        .with_context(|| format!("cannot write the job summary {}", path.display()))
+    append("GITHUB_STEP_SUMMARY", &summary)
+}
+
+/// Whether something is wrong that no earlier run has told.
+fn has_bad_news(envelope: &Envelope) -> bool {
+    let mut changes = envelope.changes.iter();
+    changes.any(|change| change.to.is_broken() && !change.muted)
+        || envelope.mistakes.iter().any(|mistake| mistake.new)
+}
+
+/// Adds to the file that the runner names in a variable; does nothing without a runner.
+fn append(variable: &str, text: &str) -> anyhow::Result<()> {
+    let Some(path) = std::env::var_os(variable) else {
+        return Ok(());
+    };
+    let file = OpenOptions::new().create(true).append(true).open(&path);
+    file.and_then(|mut file| file.write_all(text.as_bytes()))
+        .with_context(|| format!("cannot write {variable}, {}", path.display()))
 }

@@ -38,7 +38,7 @@ pub(crate) fn print(
             // A mail server that hangs keeps no findings back.
             let message = Message {
                 notified: None,
-                ..urldb_render::compose(&outcome.envelope, scope, &Deliveries::default())
+                ..composed(outcome, scope, &Deliveries::default())
             };
             let text = urldb_render::terminal(&message, style::terminal_options(context));
             out.write_all(text.as_bytes())?;
@@ -106,7 +106,16 @@ pub(super) fn complete_message(
 ) -> Message {
     let mut deliveries = standing::deliveries(standings, (Ambient::SYSTEM.now)());
     deliveries.errors.splice(0..0, outcome.troubles.clone());
-    urldb_render::compose(&outcome.envelope, scope, &deliveries)
+    composed(outcome, scope, &deliveries)
+}
+
+fn composed(outcome: &Outcome, scope: Scope<'_>, deliveries: &Deliveries) -> Message {
+    let mut message = urldb_render::compose(&outcome.envelope, scope, deliveries);
+    if let Scope::PullRequest { .. } = scope {
+        let results = outcome.results.as_deref().unwrap_or_default();
+        message.kept = urldb_render::kept_promises(&outcome.envelope, results);
+    }
+    message
 }
 
 fn print_troubles(troubles: &[String]) {

@@ -102,6 +102,16 @@ pub(crate) fn print_warning(text: impl Display) {
     let _ = writeln!(output::stderr(), "{} {text}", paint(WARN, "warning:"));
 }
 
+/// A remark about the command itself, on standard error.
+pub(crate) fn print_note(text: &str) {
+    let _ = writeln!(
+        output::stderr(),
+        "{} {}",
+        paint(DIM, "note:"),
+        sanitize(text)
+    );
+}
+
 /// The warning about a record that a command passes over, since it has no valid URL.
 pub(crate) fn print_invalid_record(file: &str, line: usize) {
     print_warning(format!(

@@ -33,6 +33,8 @@ pub struct Selection {
 pub struct ChangedRecords {
     /// The commit, as the user names it.
     pub revision: String,
+    /// None of the records was in the commit: all of them are new.
+    pub are_new: bool,
     /// By the hosts of the domain files.
     domains: BTreeMap<String, ChangedDomain>,
 }
@@ -51,6 +53,7 @@ impl ChangedRecords {
     pub fn since(revision: impl Into<String>) -> Self {
         Self {
             revision: revision.into(),
+            are_new: true,
             domains: BTreeMap::new(),
         }
     }

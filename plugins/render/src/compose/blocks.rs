@@ -17,13 +17,14 @@ pub(super) fn incidents(group: &Group<'_>, envelope: &Lookup<'_>, scope: Scope<'
     let cause = group.cause();
     let class = class(group);
     let (commands, brief_command) = commands(group, envelope, scope);
+    let wrong_address = wrong_address(group, scope);
     let ids = group.incidents.iter().map(|incident| incident.id.clone());
     Block {
         code: (class != Class::Recovered).then(|| match group.domain() {
             Some(_) => ALIAS_DIFFERS.to_owned(),
             None => cause.state.to_string(),
         }),
-        known: group.phase() == Phase::Unchanged && !matches!(scope, Scope::Check),
+        known: group.phase() == Phase::Unchanged && !scope.is_check(),
         short: short(group, &cause),
         host: sanitize(&group.first().host).into_owned(),
         ids: ids.filter(|id| !id.is_empty()).collect(),
@@ -34,8 +35,13 @@ pub(super) fn incidents(group: &Group<'_>, envelope: &Lookup<'_>, scope: Scope<'
         note: note(group, scope),
         urls: urls(group, envelope, scope),
         commands,
-        brief: brief(group, &cause),
-        brief_command,
+        brief: match wrong_address {
+            Some(_) => brief(group, &cause).own(format!(
+                " If the address is wrong, correct _path in this line. {UPLOAD_FIRST}"
+            )),
+            None => brief(group, &cause),
+        },
+        brief_command: brief_command.filter(|_| wrong_address.is_none()),
         ..Block::new(class, subject(group, &cause), sentence(group, &cause))
     }
 }
@@ -203,9 +209,16 @@ fn note(group: &Group<'_>, scope: Scope<'_>) -> Option<Text> {
              `deprecated`. To stop the reminders until a date: set `mute-until` in its file.",
         ));
     }
+    if let (Some(line), Phase::Opened) = (wrong_address(group, scope), group.phase()) {
+        return Some(
+            Text::from("If the address is wrong, correct ")
+                .code("_path")
+                .own(format!(" in line {line}. {UPLOAD_FIRST}")),
+        );
+    }
     let note = match (group.phase(), group.reason()) {
         (Phase::Closed, _) => return None,
-        (Phase::Unconfirmed, _) if scope != Scope::Check => {
+        (Phase::Unconfirmed, _) if !scope.is_check() => {
             "The next run confirms this or clears it. Until then nobody is notified."
         }
         (Phase::Unknown, Some(Reason::OwnNetwork)) => {
@@ -226,9 +239,19 @@ fn note(group: &Group<'_>, scope: Scope<'_>) -> Option<Text> {
     Some(Text::from(note))
 }
 
+const UPLOAD_FIRST: &str = "If the file is missing on the server, upload it first.";
+
+/// The line of the record, if a pull request promises a URL that does not exist.
+fn wrong_address(group: &Group<'_>, scope: Scope<'_>) -> Option<usize> {
+    let is_new = matches!(scope, Scope::PullRequest { .. });
+    let is_gone = group.first().state == State::Gone && group.cause().subject == Subject::Url;
+    let url = group.urls().next().filter(|_| is_new && is_gone)?;
+    Some(url.line)
+}
+
 /// Whether a message tells what the run added to an incident, and not the whole incident.
 pub(super) fn tells_growth(scope: Scope<'_>) -> bool {
-    !matches!(scope, Scope::Check | Scope::Issue(_))
+    !scope.is_check() && !matches!(scope, Scope::Issue(_))
 }
 
 /// The affected URLs, unless all URLs of the host are affected.

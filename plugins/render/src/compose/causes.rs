@@ -283,7 +283,7 @@ fn phase(finding: &Finding, changed: &BTreeSet<&str>, scope: Scope<'_>) -> Phase
         Phase::Unconfirmed
     } else if finding.state.is_unsure() {
         Phase::Unknown
-    } else if scope == Scope::Check || is_news() {
+    } else if scope.is_check() || is_news() {
         Phase::Opened
     } else {
         Phase::Unchanged

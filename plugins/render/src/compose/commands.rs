@@ -65,6 +65,9 @@ impl Context<'_> {
                 self.try_it("to try one yourself"),
                 self.check("to check one host again"),
             ],
+            State::Gone if matches!(self.scope, Scope::PullRequest { .. }) => {
+                vec![self.check_again()]
+            }
             _ if cause.redirect.is_some() => {
                 vec![self.try_it("to see the redirect"), self.check_again()]
             }
@@ -103,7 +106,7 @@ impl Context<'_> {
             return vec![self.check_again()];
         }
         let accept = Command::new("to accept the new file", &["urldb", "accept", url]);
-        if self.scope == Scope::Check {
+        if self.scope.is_check() {
             return vec![accept];
         }
         match (&evidence.text, evidence.first_difference) {
@@ -191,7 +194,7 @@ impl Context<'_> {
     fn network(&self, envelope: &Envelope) -> Vec<Command> {
         let mut again = vec![
             "urldb",
-            if self.scope == Scope::Check {
+            if self.scope.is_check() {
                 "check"
             } else {
                 "run"

@@ -2,17 +2,29 @@
 
 use urldb_protocol::{Envelope, Incident, Phase, Reason};
 
+use super::Scope;
+
 use crate::numbers::{count, elapsed, number, ratio, share, size};
 use crate::text::Text;
 
 /// `Checked 1,246 of 1,247 URLs, 1,175 of 1,180 byte for byte (2.30 GB), in 52 s. Not checked: 1 with a
 /// mistake.`
-pub(super) fn coverage(envelope: &Envelope, incidents: &[Incident]) -> Text {
+pub(super) fn coverage(envelope: &Envelope, incidents: &[Incident], scope: Scope<'_>) -> Text {
     let coverage = &envelope.summary.coverage;
-    let all = envelope.summary.totals.urls.max(coverage.due);
-    let mut text = Text::from("Checked ").own(share(coverage.checked, all, "URL"));
-    if let Some(selection) = &envelope.run.selection {
-        text = text.own(" (").outside(selection).own(")");
+    let mut text = Text::from("Checked ");
+    if let Scope::PullRequest { only_adds, .. } = scope {
+        let what = if only_adds {
+            "added URL"
+        } else {
+            "added or changed URL"
+        };
+        text = text.own(share(coverage.checked, coverage.due, what));
+    } else {
+        let all = envelope.summary.totals.urls.max(coverage.due);
+        text = text.own(share(coverage.checked, all, "URL"));
+        if let Some(selection) = &envelope.run.selection {
+            text = text.own(" (").outside(selection).own(")");
+        }
     }
     if coverage.static_due > 0 {
         let compared = ratio(coverage.static_verified, coverage.static_due);

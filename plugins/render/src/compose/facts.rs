@@ -386,7 +386,8 @@ impl Context<'_> {
         let started = self.envelope.run.started;
         let is_older = started.duration_since(since).as_secs() >= 60;
         if !is_older
-            || matches!(self.scope, Scope::Check | Scope::Issue(_))
+            || self.scope.is_check()
+            || matches!(self.scope, Scope::Issue(_))
             || self.group.phase() == Phase::Unknown
         {
             return None;

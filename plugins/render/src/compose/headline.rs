@@ -42,6 +42,7 @@ impl Report<'_> {
     fn without_stuck(&self) -> Headline {
         match self.scope {
             Scope::Check => self.checked(),
+            Scope::PullRequest { only_adds, .. } => self.checked_of_pull_request(only_adds),
             Scope::Reminder(_) => {
                 let open = incidents(self.news.len() as u64);
                 let verb = if self.news.len() == 1 { "is" } else { "are" };
@@ -112,13 +113,7 @@ impl Report<'_> {
 
     /// The headline of a run without incidents.
     fn nothing_new(&self) -> Headline {
-        let urls = |incidents: &[&Incident]| {
-            let urls = incidents
-                .iter()
-                .map(|incident| Group::one(incident, self.envelope).urls_now());
-            urls.sum::<u64>()
-        };
-        let (unconfirmed, unknown) = (urls(&self.unconfirmed), urls(&self.unknown));
+        let (unconfirmed, unknown) = (self.urls_of(&self.unconfirmed), self.urls_of(&self.unknown));
         if let Some(no_result) = self.no_result() {
             return no_result;
         }
@@ -188,11 +183,7 @@ impl Report<'_> {
     }
 
     fn checked(&self) -> Headline {
-        let urls = self
-            .news
-            .iter()
-            .map(|incident| Group::one(incident, self.envelope).urls_now());
-        let broken: u64 = urls.sum();
+        let broken = self.urls_of(&self.news);
         let mistakes = self.envelope.mistakes.len() as u64;
         if broken == 0 && mistakes == 0 {
             return self.nothing_new();
@@ -206,6 +197,67 @@ impl Report<'_> {
             _ => format!("{text}, and {}", mistakes_in_files(mistakes)),
         };
         headline(Tone::Bad, ACTION_NEEDED, text)
+    }
+
+    fn checked_of_pull_request(&self, only_adds: bool) -> Headline {
+        let verb = if only_adds { "adds" } else { "adds or changes" };
+        let due = self.envelope.summary.coverage.due;
+        let mistakes = self.envelope.mistakes.len() as u64;
+        let broken = self.urls_of(&self.news);
+        let unsure = self.urls_of(&self.unconfirmed) + self.urls_of(&self.unknown);
+        let of_all = |urls: u64| match (urls, due) {
+            (_, 1) => format!("the URL that this pull request {verb} is"),
+            _ if urls >= due => format!(
+                "all {} that this pull request {verb} are",
+                count(due, "URL")
+            ),
+            (1, _) => format!(
+                "1 of the {} that this pull request {verb} is",
+                count(due, "URL")
+            ),
+            _ => {
+                let due = count(due, "URL");
+                format!(
+                    "{} of the {due} that this pull request {verb} are",
+                    number(urls)
+                )
+            }
+        };
+        match (broken, mistakes) {
+            (0, 0) if due == 0 => headline(
+                Tone::Good,
+                "All good",
+                format!("this pull request {} no URL", verb),
+            ),
+            (0, 0) if unsure > 0 => {
+                let text = format!("{} without a result", of_all(unsure));
+                headline(Tone::Warn, "Nothing is certain", text)
+            }
+            (0, 0) => headline(
+                Tone::Good,
+                "All good",
+                format!("{} as promised", of_all(due)),
+            ),
+            (0, _) => headline(Tone::Bad, ACTION_NEEDED, mistakes_in_files(mistakes)),
+            (_, 0) => headline(
+                Tone::Bad,
+                ACTION_NEEDED,
+                format!("{} broken", of_all(broken)),
+            ),
+            _ => {
+                let mistakes = mistakes_in_files(mistakes);
+                let text = format!("{} broken, and {mistakes}", of_all(broken));
+                headline(Tone::Bad, ACTION_NEEDED, text)
+            }
+        }
+    }
+
+    /// Number of affected URLs of the incidents.
+    fn urls_of(&self, incidents: &[&Incident]) -> u64 {
+        let incidents = incidents.iter();
+        incidents
+            .map(|incident| Group::one(incident, self.envelope).urls_now())
+            .sum()
     }
 
     /// What is new, in phrases.

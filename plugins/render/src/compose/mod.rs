@@ -15,11 +15,11 @@ mod warnings;
 use std::collections::HashMap;
 use std::ops::Deref;
 
-use urldb_protocol::{Envelope, Finding, Incident, Phase};
+use urldb_protocol::{Envelope, Finding, Incident, JobResult, Phase, State};
 
-use crate::message::{Block, Message, OpenIncidents};
+use crate::message::{Block, KeptPromise, Message, OpenIncidents};
 use crate::numbers::moment;
-use crate::text::Text;
+use crate::text::{Text, one_line};
 use causes::{Group, all_incidents};
 
 pub(crate) use blocks::{checklist, redirects_home};
@@ -39,6 +39,13 @@ pub enum Scope<'a> {
     Run,
     /// Everything that `urldb check` found: one run without a memory.
     Check,
+    /// Everything that `urldb check` found in the records that a pull request adds or changes.
+    PullRequest {
+        /// The pull request changes none of the records that were there before.
+        only_adds: bool,
+        /// The files are those of strangers: the check ran with `--untrusted`.
+        untrusted: bool,
+    },
     /// What is new, for the opening message of a thread: incidents that have opened, grown or closed,
     /// mistakes, and warnings.
     News,
@@ -48,6 +55,13 @@ pub enum Scope<'a> {
     Reminder(&'a [&'a str]),
     /// What is known of the incidents with these ids, for an issue that is open while they are.
     Issue(&'a [&'a str]),
+}
+
+impl Scope<'_> {
+    /// Whether the message is about one run without a memory.
+    pub(crate) const fn is_check(self) -> bool {
+        matches!(self, Self::Check | Self::PullRequest { .. })
+    }
 }
 
 /// An envelope, with its findings by URL.
@@ -92,9 +106,38 @@ pub fn compose(envelope: &Envelope, scope: Scope<'_>, deliveries: &Deliveries) -
         also_open: report.also_open(),
         notified: report.notified(deliveries),
         archived: report.archived(),
-        coverage: coverage::coverage(envelope, &incidents),
+        coverage: coverage::coverage(envelope, &incidents, scope),
+        kept: Vec::new(),
+        remark: remark(scope),
         site: report.site(),
     }
+}
+
+/// What a job summary adds about the check itself.
+fn remark(scope: Scope<'_>) -> Option<Text> {
+    let text = "This check ran for a fork: it used no secrets and notified nobody.";
+    matches!(
+        scope,
+        Scope::PullRequest {
+            untrusted: true,
+            ..
+        }
+    )
+    .then(|| Text::from(text))
+}
+
+/// The promises that a check found kept, for [`Message::kept`].
+pub fn kept_promises(envelope: &Envelope, results: &[JobResult]) -> Vec<KeptPromise> {
+    let kept = results.iter().filter(|result| result.state == State::Ok);
+    kept.map(|result| {
+        let promises_bytes = result.promised.length.is_some() || result.promised.sha256.is_some();
+        KeptPromise {
+            url: one_line(&result.url),
+            length: result.observed.length.filter(|_| promises_bytes),
+            place: links::place(envelope, &result.file, Some(result.line)),
+        }
+    })
+    .collect()
 }
 
 /// The incidents of an envelope, sorted into what a message tells in which way.
@@ -132,7 +175,7 @@ impl<'a> Report<'a> {
             Scope::Changes(ids) | Scope::Reminder(ids) | Scope::Issue(ids) => {
                 ids.contains(&incident.id.as_str())
             }
-            Scope::Run | Scope::Check | Scope::News => true,
+            Scope::Run | Scope::Check | Scope::PullRequest { .. } | Scope::News => true,
         };
         // Incidents that were opened silently, and muted ones, are open but no news.
         let is_silent = incident.silent && incident.phase == Phase::Opened;
@@ -142,10 +185,11 @@ impl<'a> Report<'a> {
             return;
         }
         match (self.scope, incident.phase) {
+            (scope, Phase::Closed) if scope.is_check() => {}
             (_, Phase::Unknown) => self.unknown.push(incident),
             (_, Phase::Unconfirmed) => self.unconfirmed.push(incident),
-            (Scope::Check | Scope::Reminder(_) | Scope::Issue(_), Phase::Closed) => {}
-            (Scope::Check, _) => self.news.push(incident),
+            (Scope::Reminder(_) | Scope::Issue(_), Phase::Closed) => {}
+            (scope, _) if scope.is_check() => self.news.push(incident),
             (Scope::Reminder(_) | Scope::Issue(_), _) if is_named => self.news.push(incident),
             (Scope::News, Phase::Opened | Phase::Grown) if is_news => self.news.push(incident),
             (Scope::Run | Scope::Changes(_), Phase::Opened | Phase::Grown | Phase::Shrunk)
@@ -163,7 +207,7 @@ impl<'a> Report<'a> {
 
     /// Whether the message tells mistakes and warnings too, and not only incidents.
     fn tells_everything(&self) -> bool {
-        matches!(self.scope, Scope::Run | Scope::Check | Scope::News)
+        self.scope.is_check() || matches!(self.scope, Scope::Run | Scope::News)
     }
 
     /// Whether the message has anything to tell that is new.
@@ -205,7 +249,7 @@ impl<'a> Report<'a> {
             blocks.extend(warnings::fixed_mistakes(envelope));
             blocks.extend(warnings::warnings(envelope, self.scope));
         }
-        if matches!(self.scope, Scope::Run | Scope::Check) {
+        if self.scope == Scope::Run || self.scope.is_check() {
             blocks.extend(groups(&self.unconfirmed));
             blocks.extend(groups(&self.unknown));
         }

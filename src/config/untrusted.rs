@@ -1,0 +1,101 @@
+//! Which keys of an urldb.toml of strangers have an effect.
+
+use toml::de::{DeTable, DeValue};
+use urldb_text::sanitize;
+
+/// The keys that have an effect under `--untrusted`, as `SECTION.KEY`; `*` stands for any name. None of
+/// these keys can name a file, a program, an address or a secret, send anything more than a GET of a
+/// promised URL, or raise the number of requests, the time and the memory of a check.
+pub const TRUSTED_KEYS: [&str; 9] = [
+    "check.blocked-after",
+    "check.canonical",
+    "check.challenge",
+    "check.cnames",
+    "check.confirm",
+    "check.expiry-warning",
+    "check.host.*.canonical",
+    "check.rehash-every",
+    "lint.keys",
+];
+
+/// Most names of keys in a message, and most characters of each: strangers choose both.
+const MOST_NAMES: usize = 100;
+const MOST_CHARACTERS: usize = 60;
+
+/// Removes all keys but [`TRUSTED_KEYS`], and returns the names of the removed keys.
+pub(super) fn remove_untrusted(table: &mut DeTable<'_>) -> Vec<String> {
+    let mut removed = vec![];
+    keep_trusted(table, &mut vec![], &mut removed);
+    removed
+}
+
+fn keep_trusted(table: &mut DeTable<'_>, path: &mut Vec<String>, removed: &mut Vec<String>) {
+    for (key, mut value) in std::mem::take(table) {
+        path.push(key.get_ref().to_string());
+        let keeps = match (trust(path), value.get_mut()) {
+            (Trust::Key, _) => true,
+            (Trust::Section, DeValue::Table(section)) => {
+                keep_trusted(section, path, removed);
+                !section.is_empty()
+            }
+            (_, DeValue::Table(section)) if path.len() == 1 && !section.is_empty() => {
+                let names = section
+                    .keys()
+                    .map(|key| format!("{}.{}", path[0], key.get_ref()));
+                removed.extend(names.map(|name| shown(&name)));
+                false
+            }
+            _ => {
+                removed.push(shown(&path.join(".")));
+                false
+            }
+        };
+        path.pop();
+        if keeps {
+            table.insert(key, value);
+        }
+    }
+}
+
+enum Trust {
+    /// The key has an effect.
+    Key,
+    /// Keys below the key may have an effect.
+    Section,
+    None,
+}
+
+fn trust(path: &[String]) -> Trust {
+    let mut trust = Trust::None;
+    for key in TRUSTED_KEYS {
+        let names: Vec<&str> = key.split('.').collect();
+        let fits = |(name, part): (&&str, &String)| *name == "*" || *name == part.as_str();
+        if names.len() >= path.len() && names.iter().zip(path).all(fits) {
+            if names.len() == path.len() {
+                return Trust::Key;
+            }
+            trust = Trust::Section;
+        }
+    }
+    trust
+}
+
+fn shown(name: &str) -> String {
+    let short: String = name.chars().take(MOST_CHARACTERS).collect();
+    let mark = if short.len() < name.len() { "…" } else { "" };
+    format!("{}{mark}", sanitize(&short))
+}
+
+/// The line that names the keys without effect.
+pub(super) fn line_of(removed: &[String]) -> String {
+    let names = removed.len().min(MOST_NAMES);
+    let more = match removed.len() - names {
+        0 => String::new(),
+        more => format!(" and {more} more"),
+    };
+    format!(
+        "these keys of {} have no effect with --untrusted: {}{more}",
+        super::FILE_NAME,
+        removed[..names].join(", ")
+    )
+}

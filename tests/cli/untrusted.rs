@@ -1,0 +1,170 @@
+//! `--untrusted`: a pull request of a stranger, with a hostile urldb.toml.
+
+use crate::hook::Repository;
+use crate::sandbox::Sandbox;
+use crate::site::{Site, promise, promises};
+
+const FILE: &str = "urldb/example.test.yaml";
+
+/// A urldb.toml that uses every way of naming a file, a program, an address or a secret.
+fn hostile(site: &Site) -> String {
+    format!(
+        r#"
+        [database]
+        path = "/etc"
+        [lint]
+        keys = ["owner"]
+        [check]
+        timeout = "1000d"
+        retries = 1000000
+        concurrency = 1000000
+        user-agent = "evil"
+        unsafe-methods = true
+        headers = {{ X-Evil = "1" }}
+        headers-env = {{ X-Stolen = "SMTP_PASSWORD" }}
+        [check.host."example.test"]
+        headers-env = {{ X-Stolen = "SMTP_PASSWORD" }}
+        [network]
+        allow = ["0.0.0.0/0", "::/0"]
+        map = ["127.0.0.1={}", "other.test=127.0.0.1:1"]
+        ca-file = "/etc/passwd"
+        proxy = "http://127.0.0.1:1"
+        proxy-user = "x"
+        proxy-password-env = "URLDB_PROXY_PASSWORD"
+        [archive]
+        path = "/tmp/evil"
+        store = "s3://evil/evil"
+        store-endpoint = "http://127.0.0.1:1"
+        [ledger]
+        path = "../evil"
+        [[schedule]]
+        cron = "* * * * * *"
+        [notify.evil]
+        type = "command"
+        command = ["sh", "-c", "touch executed"]
+        on = ["every-run"]
+        [notify.page]
+        type = "html"
+        path = "."
+        templates = "/etc"
+        [nonsense]
+        "#,
+        site.map("example.test").split_once('=').unwrap().1
+    )
+}
+
+/// A pull request that adds three records, one of them to a URL that does not exist.
+fn pull_request() -> (Site, Repository) {
+    let site = Site::with(&[
+        ("/old", "x"),
+        ("/clusters.csv", "abc"),
+        ("/galaxies.csv", "defg"),
+    ]);
+    let repository = Repository::of(Sandbox::empty());
+    let sandbox = &repository.sandbox;
+    sandbox.write(FILE, promises(&[("/old", "x")]));
+    repository.git(&["add", "."]);
+    repository.git(&["commit", "-q", "-m", "base"]);
+    repository.git(&["tag", "base"]);
+    let added = [
+        ("/clusters.csv", "abc"),
+        ("/galaxies-2.csv", "hi"),
+        ("/galaxies.csv", "defg"),
+        ("/old", "x"),
+    ];
+    sandbox.write(FILE, promises(&added));
+    (site, repository)
+}
+
+#[test]
+fn a_hostile_configuration_has_no_effect_and_is_named_in_one_line() {
+    let (site, repository) = pull_request();
+    let sandbox = &repository.sandbox;
+    sandbox.write("urldb.toml", hostile(&site));
+    let post = format!("{}method: POST\nowner: ada\n", promise("/post", "x"));
+    sandbox.write("urldb/127.0.0.1.yaml", promises(&[("/old", "x")]));
+    sandbox.write("urldb/other.test.yaml", promises(&[("/old", "x")]));
+    let text = sandbox.read(FILE);
+    sandbox.write(FILE, text + &post);
+    let before = sandbox.tree("");
+    let maps = [site.map("example.test"), site.map("other.test")];
+    let arguments = ["check", "--untrusted", "--map", &maps[0], "--map", &maps[1]];
+    let env = [
+        ("SMTP_PASSWORD", "hunter2"),
+        ("AWS_ACCESS_KEY_ID", "x"),
+        ("AWS_SECRET_ACCESS_KEY", "y"),
+    ];
+    let ran = sandbox.urldb_with_env(&arguments, &env).code(1);
+    let line = ran.err.lines().next().unwrap();
+    insta::assert_snapshot!(line, @"note: these keys of urldb.toml have no effect with --untrusted: archive.path, archive.store, archive.store-endpoint, check.concurrency, check.headers, check.headers-env, check.host.example.test.headers-env, check.retries, check.timeout, check.unsafe-methods, check.user-agent, database.path, ledger.path, network.allow, network.ca-file, network.map, network.proxy, network.proxy-password-env, network.proxy-user, nonsense, notify.evil, notify.page, schedule");
+    assert_eq!(ran.err.lines().count(), 1, "{ran:#?}");
+    let requests = site.requests();
+    assert_eq!(requests.len(), 7, "{requests:?}");
+    for request in &requests {
+        let head = format!("{request:?}");
+        for evil in ["evil", "X-Evil", "x-evil", "hunter2", "tolen", "POST"] {
+            assert!(!head.contains(evil), "{head}");
+        }
+    }
+    // Neither `allow` nor `map` opens a way to this machine.
+    assert!(
+        ran.out.contains("that the rules of urldb forbid"),
+        "{ran:#?}"
+    );
+    let lint = ["lint", "--untrusted", FILE];
+    let ran = sandbox.urldb_with_env(&lint, &env).code(0);
+    assert_eq!(ran.err.lines().next(), Some(line));
+    assert_eq!(sandbox.tree(""), before);
+    assert!(!std::path::Path::new("/tmp/evil").exists());
+}
+
+#[test]
+fn a_pull_request_reads_what_is_wrong_with_its_records() {
+    let (site, repository) = pull_request();
+    let sandbox = &repository.sandbox;
+    let summary = sandbox.path("../summary.md");
+    let map = site.map("example.test");
+    let check = |arguments: &[&str]| {
+        let _ = std::fs::remove_file(&summary);
+        let options = [
+            "check",
+            "--untrusted",
+            "--changed-since",
+            "base",
+            "--map",
+            &map,
+        ];
+        let env = [("GITHUB_STEP_SUMMARY", summary.to_str().unwrap())];
+        sandbox.urldb_with_env(&[&options[..], arguments].concat(), &env)
+    };
+    let ran = check(&["--github"]).code(1);
+    let summary_text = std::fs::read_to_string(&summary).unwrap();
+    let mut settings = insta::Settings::clone_current();
+    settings.add_filter(r"in \d+(\.\d+)?.?s\b", "in [seconds]");
+    settings.add_filter(r"::(stop-commands::)?urldb-[0-9a-f]+(::)?", "::$1[token]$2");
+    settings.bind(|| {
+        insta::assert_snapshot!(
+            "pull-request",
+            format!("{}=== summary\n{summary_text}", ran.out)
+        );
+    });
+
+    let good = promises(&[
+        ("/clusters.csv", "abc"),
+        ("/galaxies.csv", "defg"),
+        ("/old", "x"),
+    ]);
+    sandbox.write(FILE, &good);
+    check(&[]).code(0).says(&[
+        "All good: all 2 URLs that this pull request adds are as promised.",
+        "Checked 2 of 2 added URLs, 2 of 2 byte for byte",
+    ]);
+    sandbox.write(FILE, promises(&[("/clusters.csv", "abc"), ("/old", "y")]));
+    check(&[]).code(1).says(&[
+        "Action needed: 1 of the 2 URLs that this pull request adds or changes is broken.",
+    ]);
+    sandbox.write(FILE, promises(&[("/old", "x")]));
+    check(&[])
+        .code(0)
+        .says(&["All good: this pull request adds no URL."]);
+}
