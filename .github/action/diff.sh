@@ -1,4 +1,5 @@
-# Writes the records that a pull request changes into the job summary. A failure is only a warning.
+# Writes the records that a pull request changes into the job summary, and into one comment. A failure is
+# only a warning.
 set -euo pipefail
 [ "${GITHUB_EVENT_NAME:-}" = pull_request ] || { echo 'This is no pull request.'; exit 0; }
 
@@ -18,7 +19,11 @@ fetch() {
 
 if { git rev-parse --quiet --verify "$base^{commit}" >/dev/null || fetch; } &&
   summary=$("$RUNNER_TEMP/urldb/bin/urldb" diff --format markdown "$base..$GITHUB_SHA"); then
+  # The check of the changes needs the base too, but no summary.
+  [ "$DIFF" != none ] || exit 0
   printf '%s\n' "$summary" >>"$GITHUB_STEP_SUMMARY"
+  [ "$DIFF" != comment ] || summary=$summary bash "$GITHUB_ACTION_PATH/.github/action/comment.sh" ||
+    echo '::warning::the changes of the pull request could not be written as a comment'
 else
   echo '::warning::the changes of the pull request could not be summarized'
 fi

@@ -1,5 +1,6 @@
 # Makes the ledger folder a worktree of the state branch, so that pushing the ledger is a plain commit in it.
 source "$GITHUB_ACTION_PATH/.github/action/git.sh"
+[ "${GITHUB_EVENT_NAME:-}" != pull_request ] || { echo 'A pull request needs no ledger.'; exit 0; }
 [ -n "$STATE_BRANCH" ] || { echo 'The ledger is part of the checkout.'; exit 0; }
 
 # Rejects everything that is not a branch name. The message does not repeat the text.

@@ -12,8 +12,8 @@ if [ -n "${TOKEN:-}" ]; then
   export GIT_CONFIG_KEY_1=$header GIT_CONFIG_VALUE_1="AUTHORIZATION: basic $basic"
 fi
 export GIT_TERMINAL_PROMPT=0
-export GIT_AUTHOR_NAME='github-actions[bot]'
-export GIT_AUTHOR_EMAIL='41898282+github-actions[bot]@users.noreply.github.com'
+export GIT_AUTHOR_NAME=${LEDGER_AUTHOR:-'github-actions[bot]'}
+export GIT_AUTHOR_EMAIL=${LEDGER_EMAIL:-'41898282+github-actions[bot]@users.noreply.github.com'}
 export GIT_COMMITTER_NAME=$GIT_AUTHOR_NAME GIT_COMMITTER_EMAIL=$GIT_AUTHOR_EMAIL
 
 fail() {

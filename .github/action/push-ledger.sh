@@ -1,5 +1,6 @@
 # Commits the ledger and pushes it to the state branch. Another run may push at the same time.
 source "$GITHUB_ACTION_PATH/.github/action/git.sh"
+[ "${GITHUB_EVENT_NAME:-}" != pull_request ] || { echo 'A pull request needs no ledger.'; exit 0; }
 [ -n "$STATE_BRANCH" ] && [ "$COMMIT_LEDGER" = true ] || { echo 'The ledger is not pushed.'; exit 0; }
 
 cd -- "$WORKING_DIRECTORY"

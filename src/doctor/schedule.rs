@@ -60,7 +60,7 @@ impl Workflow {
             line.strip_prefix("uses:")
                 .is_some_and(|action| action.contains("urldb"))
         });
-        if !uses_action && !text.lines().any(runs_urldb) {
+        if is_for_pull_requests(&text) || !uses_action && !text.lines().any(runs_urldb) {
             return None;
         }
         let crons = text.lines().filter_map(|line| {
@@ -204,6 +204,12 @@ impl Setup<'_> {
         });
         timer.map(|timer| timer.display().to_string())
     }
+}
+
+/// Whether only pull requests start a workflow: such a workflow records nothing.
+fn is_for_pull_requests(text: &str) -> bool {
+    let others = ["schedule:", "workflow_dispatch", "workflow_call", "push:"];
+    text.contains("pull_request") && !others.iter().any(|event| text.contains(event))
 }
 
 /// The user's table of cron.

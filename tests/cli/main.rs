@@ -34,6 +34,7 @@
 //! - `urls`: questions about URLs, for pipes and for people.
 //! - `trouble`: full disks, damaged files, kills and signals.
 //! - `secrets`: what must appear nowhere.
+//! - `setup`: the files of services that `init` writes.
 //! - `untrusted`: a pull request of a stranger.
 //! - `accept`: promises made anew.
 //! - `hostile`: hostile records and servers, against every output of every command.
@@ -90,6 +91,7 @@ mod rules;
 mod run;
 mod sandbox;
 mod secrets;
+mod setup;
 mod shelf;
 mod site;
 mod status;

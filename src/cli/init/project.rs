@@ -1,0 +1,179 @@
+//! What can be found out about a project, for the files that run urldb.
+
+use std::env;
+use std::path::Path;
+
+use anyhow::{Context as _, ensure};
+use sha2::{Digest, Sha256};
+
+use crate::config::{Config, NotifierKind};
+use crate::git::Repository;
+use crate::project::{Checkout, Project};
+
+/// A project that urldb.toml describes.
+pub(super) struct ProjectFacts<'a> {
+    pub(super) config: &'a Config,
+    pub(super) repository: Option<&'a Repository>,
+    /// The name, as messages have it.
+    pub(super) name: String,
+    /// The address of the repository for people.
+    pub(super) url: Option<String>,
+}
+
+impl<'a> ProjectFacts<'a> {
+    pub(super) fn new(config: &'a Config, repository: Option<&'a Repository>) -> Self {
+        let folder = config
+            .root
+            .file_name()
+            .unwrap_or_default()
+            .to_string_lossy();
+        let project = Project::new(config, &folder, Checkout::of(&config.root), |_| None);
+        Self {
+            config,
+            repository,
+            name: project.name,
+            url: project.url,
+        }
+    }
+
+    /// The top of the work tree, or the root of the project.
+    pub(super) fn top(&self) -> anyhow::Result<&Path> {
+        self.repository
+            .map_or(Ok(&self.config.root), Repository::work_tree)
+    }
+
+    /// The folder of the project below [`Self::top`]; empty if both are the same.
+    pub(super) fn folder(&self) -> anyhow::Result<String> {
+        let relative = self.repository.map(|it| it.relative(&self.config.root));
+        text_of(&relative.transpose()?.unwrap_or_default())
+    }
+
+    /// The root of the project, absolute.
+    pub(super) fn root(&self) -> anyhow::Result<String> {
+        let root = self.config.root.canonicalize();
+        let root = root.with_context(|| format!("cannot find {}", self.config.root.display()))?;
+        text_of(&root)
+    }
+
+    /// Where urldb may write: the work tree with its `.git`, or the root.
+    pub(super) fn writable(&self) -> anyhow::Result<Vec<String>> {
+        let mut folders = vec![self.root()?];
+        if let Some(repository) = self.repository {
+            folders = vec![text_of(repository.work_tree()?)?];
+            let git = text_of(repository.common_dir())?;
+            if !Path::new(&git).starts_with(&folders[0]) {
+                folders.push(git);
+            }
+        }
+        Ok(folders)
+    }
+
+    /// The name as a part of file names: lower-case letters, digits and hyphens.
+    pub(super) fn slug(&self) -> String {
+        let plain = |char: char| {
+            if char.is_ascii_alphanumeric() {
+                char.to_ascii_lowercase()
+            } else {
+                '-'
+            }
+        };
+        let slug: String = self.name.chars().take(40).map(plain).collect();
+        match slug.trim_matches('-') {
+            "" => "project".to_owned(),
+            slug => slug.to_owned(),
+        }
+    }
+
+    /// A minute at which few other schedules begin, the same whenever it is asked for: odd, and neither near
+    /// the full nor the half hour.
+    pub(super) fn minute(&self) -> u8 {
+        const MINUTES: [u8; 24] = [
+            3, 5, 7, 9, 11, 13, 17, 19, 21, 23, 25, 27, 33, 35, 37, 39, 41, 43, 47, 49, 51, 53, 55,
+            57,
+        ];
+        let hash = Sha256::digest(self.name.as_bytes());
+        MINUTES[usize::from(hash[0]) % MINUTES.len()]
+    }
+
+    /// The environment variables that the owner of the project sets: those with secrets, and the name of the key
+    /// to the object store. The token of a session is for programs that renew it themselves.
+    ///
+    /// # Errors
+    /// When one has a name that a shell or a service does not know as a variable.
+    pub(super) fn secrets(&self) -> anyhow::Result<Vec<String>> {
+        let mut names = self.config.secret_variables();
+        names.remove("AWS_SESSION_TOKEN");
+        if names.contains("AWS_SECRET_ACCESS_KEY") {
+            names.insert("AWS_ACCESS_KEY_ID".to_owned());
+        }
+        let names: Vec<String> = names.into_iter().collect();
+        for name in &names {
+            let is_word = |char: char| char.is_ascii_alphanumeric() || char == '_';
+            let is_name =
+                name.chars().all(is_word) && !name.starts_with(|char: char| char.is_ascii_digit());
+            ensure!(
+                is_name,
+                "urldb.toml names the variable {name:?}, which no service can set: use letters, digits and _"
+            );
+        }
+        Ok(names)
+    }
+
+    /// The folder of the status site, if there is one.
+    pub(super) fn site(&self) -> anyhow::Result<Option<String>> {
+        let kinds = self.config.notifiers.values().map(|notify| &notify.kind);
+        let mut sites = kinds.filter_map(|kind| match kind {
+            NotifierKind::Html(html) => Some(text_of(&html.path)),
+            _ => None,
+        });
+        sites.next().transpose()
+    }
+
+    /// The folder of the archive.
+    pub(super) fn archive(&self) -> anyhow::Result<String> {
+        text_of(&self.config.archive.path)
+    }
+
+    /// The folder of the ledger.
+    pub(super) fn ledger(&self) -> anyhow::Result<String> {
+        text_of(&self.config.ledger.path)
+    }
+
+    /// Whether git has the ledger in the branch that is checked out.
+    pub(super) fn tracks_ledger(&self) -> anyhow::Result<bool> {
+        let folder = self.config.root.join(&self.config.ledger.path);
+        match self.repository {
+            Some(repository) if repository.relative(&folder).is_ok() => {
+                repository.is_tracked(&folder)
+            }
+            _ => Ok(false),
+        }
+    }
+}
+
+/// The program that is running, absolute, as it was found on PATH.
+pub(super) fn program() -> anyhow::Result<String> {
+    let path = env::current_exe().context("cannot find out where urldb is installed")?;
+    text_of(&path)
+}
+
+/// A path as one line of text.
+fn text_of(path: &Path) -> anyhow::Result<String> {
+    let text = path
+        .to_str()
+        .filter(|text| !text.contains(char::is_control));
+    let text = text.with_context(|| format!("no settings file can name {}", path.display()))?;
+    Ok(text.to_owned())
+}
+
+/// The user that owns this process, by name.
+pub(super) fn user() -> String {
+    let name = ["USER", "LOGNAME"]
+        .into_iter()
+        .find_map(|name| env::var(name).ok());
+    let is_plain = |name: &String| {
+        let is_word = |char: char| char.is_ascii_alphanumeric() || "._-".contains(char);
+        !name.is_empty() && name.chars().all(is_word) && !name.starts_with('-')
+    };
+    name.filter(is_plain).unwrap_or_else(|| "root".to_owned())
+}

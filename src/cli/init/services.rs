@@ -1,0 +1,363 @@
+//! The files that run urldb regularly, or at each commit.
+
+use std::fmt::Write as _;
+use std::path::PathBuf;
+
+use super::project::{ProjectFacts, program, user};
+use super::template::Values;
+
+/// The version of the action, the wheel and the hooks that written files name.
+const VERSION: &str = env!("CARGO_PKG_VERSION");
+
+/// A file to write, and what its reader does next.
+pub(super) struct NewFile {
+    pub(super) path: PathBuf,
+    pub(super) text: String,
+    /// What the file is for: `which runs urldb every day`.
+    pub(super) purpose: &'static str,
+}
+
+/// The files of one way to run urldb, and the next steps.
+pub(super) struct Service {
+    /// What runs urldb, for people.
+    pub(super) name: &'static str,
+    pub(super) files: Vec<NewFile>,
+    pub(super) steps: [String; 3],
+}
+
+fn common(project: &ProjectFacts<'_>) -> Values {
+    let minute = project.minute();
+    Values::default()
+        .with("VERSION", VERSION)
+        .with("NAME", project.name.replace('%', "%%"))
+        .with("MINUTE", minute.to_string())
+        .with("MINUTE2", format!("{minute:02}"))
+}
+
+/// `key: 'value'` in YAML.
+fn yaml(key: &str, value: &str) -> String {
+    let is_plain = |char: char| char.is_ascii_alphanumeric() || "_./-".contains(char);
+    let is_word =
+        value.starts_with(|char: char| char.is_ascii_alphabetic()) && value.chars().all(is_plain);
+    match value {
+        "true" | "false" | "yes" | "no" | "on" | "off" | "null" | "none" => {
+            format!("{key}: \"{value}\"\n")
+        }
+        _ if is_word => format!("{key}: {value}\n"),
+        _ => format!("{key}: '{}'\n", value.replace('\'', "''")),
+    }
+}
+
+/// The inputs that say where the parts of the project are, as far as these are not the defaults.
+fn places(project: &ProjectFacts<'_>) -> anyhow::Result<String> {
+    let folder = project.folder()?;
+    let mut inputs = String::new();
+    if !folder.is_empty() {
+        inputs += &yaml("working-directory", &folder);
+    }
+    Ok(inputs)
+}
+
+const FIRST: &str =
+    "urldb add --static URL               promises the bytes of a URL; repeat it for each";
+
+pub(super) fn github(project: &ProjectFacts<'_>) -> anyhow::Result<Service> {
+    let mut inputs = places(project)?;
+    let ledger = project.ledger()?;
+    if ledger != "status" {
+        inputs += &yaml("ledger", &ledger);
+    }
+    if project.tracks_ledger()? {
+        inputs += "state-branch: \"\"\n";
+    }
+    let store = project.config.archive.store.is_some();
+    inputs += &yaml("archive", if store { "store" } else { "artifact" });
+    let archive = project.archive()?;
+    if !store && archive != "archive" {
+        inputs += &yaml("archive-folder", &archive);
+    }
+    let site = project.site()?;
+    inputs += &yaml("site", if site.is_some() { "pages" } else { "none" });
+    if let Some(site) = site.filter(|site| site != "site") {
+        inputs += &yaml("site-folder", &site);
+    }
+    let mut secrets = String::new();
+    for name in project.secrets()? {
+        let source = if name == "GITHUB_TOKEN" {
+            "github.token".to_owned()
+        } else {
+            format!("secrets.{name}")
+        };
+        let _ = writeln!(secrets, "{name}: ${{{{ {source} }}}}");
+    }
+    let names = project.secrets()?;
+    let names: Vec<&str> = names
+        .iter()
+        .map(String::as_str)
+        .filter(|name| *name != "GITHUB_TOKEN")
+        .collect();
+    // Secrets of an environment are out of reach for every other workflow.
+    let environment = if names.is_empty() {
+        ""
+    } else {
+        "environment: urldb # has the secrets"
+    };
+    let values = common(project)
+        .with("INPUTS", inputs)
+        .with("SECRETS", secrets)
+        .with("ENVIRONMENT", environment);
+    let of_pull_request = places(project)? + "diff: comment\n";
+    let of_pull_request = common(project).with("INPUTS", of_pull_request);
+    let top = project.top()?.join(".github/workflows");
+    let pages = match &project.url {
+        Some(url) => format!("{url}/settings/pages"),
+        None => "Settings > Pages of the repository".to_owned(),
+    };
+    let secrets = match names.as_slice() {
+        [] => String::new(),
+        names => format!(
+            "set {} as secrets of the environment urldb, ",
+            names.join(", ")
+        ),
+    };
+    Ok(Service {
+        name: "GitHub",
+        files: vec![
+            NewFile {
+                path: top.join("urldb.yml"),
+                text: values.fill(include_str!("../../../templates/init/github.yml")),
+                purpose: "which runs urldb every day",
+            },
+            NewFile {
+                path: top.join("urldb-pull-request.yml"),
+                text: of_pull_request.fill(include_str!(
+                    "../../../templates/init/github-pull-request.yml"
+                )),
+                purpose: "which checks what a pull request changes",
+            },
+        ],
+        steps: [
+            FIRST.to_owned(),
+            "git add . && git commit -m \"Watch URLs\" && git push".to_owned(),
+            format!(
+                "on GitHub: {secrets}choose the source \"GitHub Actions\" at {pages}, then start the workflow URLs"
+            ),
+        ],
+    })
+}
+
+pub(super) fn gitlab(project: &ProjectFacts<'_>) -> anyhow::Result<Service> {
+    let folder = project.folder()?;
+    let in_folder = |path: String| match folder.as_str() {
+        "" => path,
+        folder => format!("{folder}/{path}"),
+    };
+    let working = if folder.is_empty() { "." } else { &folder };
+    let variables = yaml("WORKING_DIRECTORY", working) + &yaml("LEDGER", &project.ledger()?);
+    let quoted = |path: String| format!("'{}'", path.replace('\'', "''"));
+    let site = in_folder(project.site()?.unwrap_or_else(|| "site".to_owned()));
+    let values = common(project)
+        .with("VARIABLES", variables)
+        .with("ARCHIVE", quoted(in_folder(project.archive()?)))
+        .with("SITE", quoted(site));
+    let settings = match &project.url {
+        Some(url) => url.clone(),
+        None => "the project".to_owned(),
+    };
+    let names = project.secrets()?;
+    let also = if names.is_empty() {
+        String::new()
+    } else {
+        format!(", set {} too", names.join(", "))
+    };
+    Ok(Service {
+        name: "GitLab",
+        files: vec![NewFile {
+            path: project.top()?.join(".gitlab-ci.yml"),
+            text: values.fill(include_str!("../../../templates/init/gitlab.yml")),
+            purpose: "which runs urldb when a schedule starts it",
+        }],
+        steps: [
+            FIRST.to_owned(),
+            "git add . && git commit -m \"Watch URLs\" && git push".to_owned(),
+            format!(
+                "in {settings}: make an access token that may write the repository, set it as the masked variable \
+                 URLDB_TOKEN{also}, and make a pipeline schedule \"{} 4 * * *\"",
+                project.minute()
+            ),
+        ],
+    })
+}
+
+/// A word of a POSIX shell.
+fn shell(word: &str) -> String {
+    format!("'{}'", word.replace('\'', "'\\''"))
+}
+
+pub(super) fn cron(project: &ProjectFacts<'_>) -> anyhow::Result<Service> {
+    let file = project.config.root.join("urldb.cron");
+    // cron takes a percent sign for the end of a line.
+    let percent = |text: String| text.replace('%', "\\%");
+    let names = project.secrets()?;
+    let secrets = format!("$HOME/.config/urldb/{}.env", project.slug());
+    let reads = match names.as_slice() {
+        [] => String::new(),
+        _ => format!("set -a && . \"{secrets}\" && set +a && "),
+    };
+    let commits = if project.repository.is_some() {
+        " --commit"
+    } else {
+        ""
+    };
+    let values = common(project)
+        .with("FOLDER", percent(shell(&project.root()?)))
+        .with("PROGRAM", percent(shell(&program()?)))
+        .with("SECRETS", reads)
+        .with("OPTIONS", commits);
+    let third = match names.as_slice() {
+        [] => "crontab -l                           shows the result".to_owned(),
+        names => format!(
+            "write {} into {secrets}, as NAME='value', with mode 600",
+            names.join(", ")
+        ),
+    };
+    Ok(Service {
+        name: "cron",
+        files: vec![NewFile {
+            path: file,
+            text: values.fill(include_str!("../../../templates/init/cron")),
+            purpose: "a line for your crontab",
+        }],
+        steps: [
+            FIRST.to_owned(),
+            "(crontab -l; cat urldb.cron) | crontab -".to_owned(),
+            third,
+        ],
+    })
+}
+
+/// A word of a unit file: without specifiers and variables.
+fn unit_word(word: &str) -> String {
+    let escaped = word.replace('\\', "\\\\").replace('"', "\\\"");
+    format!("\"{}\"", escaped.replace('%', "%%").replace('$', "$$"))
+}
+
+pub(super) fn systemd(project: &ProjectFacts<'_>) -> anyhow::Result<Service> {
+    let slug = project.slug();
+    let unit = format!("urldb-{slug}");
+    let names = project.secrets()?;
+    let commits = if project.repository.is_some() {
+        " --commit"
+    } else {
+        ""
+    };
+    let program = unit_word(&program()?);
+    let store = |name: &str| format!("/etc/credstore.encrypted/{unit}.{name}");
+    let mut credentials = String::new();
+    let mut command = format!("{program} --quiet run{commits}");
+    if !names.is_empty() {
+        // A credential is a file that only this service can read; urldb reads its environment.
+        let exports = names.iter().map(|name| {
+            format!("{name}=\"$$(cat \"$$CREDENTIALS_DIRECTORY/{name}\")\" && export {name}")
+        });
+        let exports: Vec<String> = exports.collect();
+        command = format!(
+            "/bin/sh -c '{} && exec \"$$0\" --quiet run{commits}' {program}",
+            exports.join(" && ")
+        );
+        for name in &names {
+            let _ = writeln!(
+                credentials,
+                "LoadCredentialEncrypted={name}:{}",
+                store(name)
+            );
+        }
+    }
+    let writable = project.writable()?;
+    let writable: Vec<String> = writable.iter().map(|folder| unit_word(folder)).collect();
+    let values = common(project)
+        .with("USER", user())
+        .with("FOLDER", project.root()?.replace('%', "%%"))
+        .with("COMMAND", command)
+        .with("CREDENTIALS", credentials)
+        .with("WRITABLE", writable.join(" "));
+    let folder = project.config.root.join("systemd");
+    let first = names.first().map_or_else(
+        || FIRST.to_owned(),
+        |name| {
+            format!(
+                "for {}: sudo systemd-ask-password -n | sudo systemd-creds encrypt --name={name} - {}",
+                names.join(", "),
+                store(name)
+            )
+        },
+    );
+    Ok(Service {
+        name: "systemd",
+        files: vec![
+            NewFile {
+                path: folder.join(format!("{unit}.service")),
+                text: values.fill(include_str!("../../../templates/init/urldb.service")),
+                purpose: "a service that runs urldb once",
+            },
+            NewFile {
+                path: folder.join(format!("{unit}.timer")),
+                text: values.fill(include_str!("../../../templates/init/urldb.timer")),
+                purpose: "a timer that starts the service every day",
+            },
+        ],
+        steps: [
+            first,
+            format!(
+                "sudo cp systemd/{unit}.* /etc/systemd/system/ && sudo systemctl daemon-reload"
+            ),
+            format!(
+                "sudo systemctl enable --now {unit}.timer && sudo systemctl start {unit}.service"
+            ),
+        ],
+    })
+}
+
+pub(super) fn pre_commit(project: &ProjectFacts<'_>) -> anyhow::Result<Service> {
+    let template = include_str!("../../../templates/init/pre-commit.yaml");
+    let mut text = common(project).fill(template);
+    let folder = project.folder()?;
+    let database = project
+        .config
+        .relative_name(&project.config.root.join(&project.config.database.path));
+    if !folder.is_empty() || database != "urldb" {
+        // The hooks look at the folder `urldb` of the top otherwise.
+        let below = if folder.is_empty() {
+            database
+        } else {
+            format!("{folder}/{database}")
+        };
+        let mut pattern = String::new();
+        for char in below.chars() {
+            if !char.is_ascii_alphanumeric() && !"_-/".contains(char) {
+                pattern.push('\\');
+            }
+            pattern.push(char);
+        }
+        let pattern = pattern.replace('\'', "''");
+        text = text
+            .replace("      - id: urldb-fmt\n", &format!("      - id: urldb-fmt\n        files: '^{pattern}/[^./][^/]*\\.yaml$'\n"))
+            .replace(
+                "      - id: urldb-lint\n",
+                &format!("      - id: urldb-lint\n        files: '^{pattern}/([^./][^/]*\\.ya?ml|rules/[^./][^/]*\\.rules)$'\n"),
+            );
+    }
+    Ok(Service {
+        name: "pre-commit",
+        files: vec![NewFile {
+            path: project.top()?.join(".pre-commit-config.yaml"),
+            text,
+            purpose: "which keeps domain files canonical in every commit",
+        }],
+        steps: [
+            "pre-commit install                   (or: prek install)".to_owned(),
+            FIRST.to_owned(),
+            "git add . && git commit -m \"Watch URLs\"".to_owned(),
+        ],
+    })
+}
