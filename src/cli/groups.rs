@@ -14,7 +14,7 @@ const GROUPS: [(&str, &[&str]); 6] = [
     ("Watching", &["check", "run", "watch", "status", "log"]),
     ("Output", &["notify", "site", "archive"]),
     ("Setup", &["init", "hook", "doctor", "completions"]),
-    ("Learning", &["demo", "url"]),
+    ("Learning", &["demo", "explain", "url"]),
 ];
 
 /// Columns where the output is no terminal, and most columns of a terminal: as clap has it.

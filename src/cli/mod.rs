@@ -12,6 +12,7 @@ mod completions;
 mod demo;
 mod diff;
 mod doctor;
+mod explain;
 mod export;
 mod fmt;
 mod groups;
@@ -87,6 +88,7 @@ enum Command {
     Doctor(doctor::Args),
     Completions(completions::Args),
     Demo(demo::Args),
+    Explain(explain::Args),
     Url(url::Args),
 }
 
@@ -135,6 +137,7 @@ fn dispatch(cli: &Cli) -> anyhow::Result<ExitCode> {
         Command::Notify(args) => notify::run(args, &context()?),
         Command::Site(args) => site::run(args, &context()?),
         Command::Demo(args) => demo::run(args),
+        Command::Explain(args) => explain::run(args),
         Command::Completions(args) => completions::run(args),
     }
 }

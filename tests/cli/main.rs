@@ -37,6 +37,7 @@
 //! - `setup`: the files of services that `init` writes.
 //! - `untrusted`: a pull request of a stranger.
 //! - `accept`: promises made anew.
+//! - `explaining`: what the code of a finding means.
 //! - `hostile`: hostile records and servers, against every output of every command.
 //! - `doctor`: what is set up, and the commands that mend the rest.
 //! - `hook`: `git commit` with the installed hook.
@@ -71,6 +72,7 @@ mod commit;
 mod diff;
 mod doctor;
 mod editing;
+mod explaining;
 mod exporting;
 mod files;
 mod formats;
