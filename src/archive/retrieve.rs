@@ -324,6 +324,17 @@ impl Catalogue {
         Ok(None)
     }
 
+    /// The `WARC-Record-ID` of the record that a line of the index is about, without brackets.
+    ///
+    /// # Errors
+    /// When the file is damaged or missing.
+    pub fn record_id(&self, line: &CdxjLine) -> anyhow::Result<Option<String>> {
+        self.with_record(line, |header, _| {
+            let id = header.get("WARC-Record-ID");
+            Ok(id.map(|id| id.trim_matches(['<', '>']).to_owned()))
+        })
+    }
+
     /// Calls `work` with the record of an index line and its header.
     fn with_record<T>(
         &self,

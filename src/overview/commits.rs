@@ -24,6 +24,8 @@ pub struct Commits {
     files: BTreeMap<String, Vec<FileChange>>,
     /// By host and path, oldest first: indexes of commits, and what they did.
     records: HashMap<(String, String), Vec<(u32, Change)>>,
+    /// By the host of the domain file: the last commit that touched the file.
+    last: BTreeMap<String, u32>,
 }
 
 /// What one commit changed in one domain file.
@@ -117,6 +119,13 @@ impl Commits {
                 },
             ))
         })
+    }
+
+    /// The id of the last commit that changed the domain file of a host. Line numbers of the file hold in
+    /// that commit.
+    pub(super) fn last_of_host(&self, host: &str) -> Option<&str> {
+        let commit = self.all.get(*self.last.get(host)? as usize)?;
+        Some(&commit.id)
     }
 
     /// The hosts whose domain files commits have changed.
@@ -237,11 +246,12 @@ impl Reading {
         let Some(edited) = self.edited.take() else {
             return;
         };
+        let commit = u32::try_from(self.commits.all.len()).unwrap_or(u32::MAX);
+        let commit = commit.saturating_sub(1);
+        self.commits.last.insert(edited.host.clone(), commit);
         let Some(file) = self.files.get(&edited.host).filter(|file| !file.is_lost) else {
             return;
         };
-        let commit = u32::try_from(self.commits.all.len()).unwrap_or(u32::MAX);
-        let commit = commit.saturating_sub(1);
         let mut sum = FileChange {
             commit,
             added: 0,

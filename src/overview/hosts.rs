@@ -244,7 +244,12 @@ impl<'a> Reading<'a> {
         let checked = entry.and_then(|_| replay.last_checked(selected, known_since));
         let is_static = job.promise.is_static();
         let verified = entry.filter(|_| is_static);
-        let verified = verified.and_then(|_| replay.last_verified(&text, selected, known_since));
+        let last_verified = |_| replay.last_verified(&text, selected, known_since);
+        let verified_since = |_| replay.verified_since(&text, selected, known_since);
+        let (verified, verified_since) = (
+            verified.and_then(last_verified),
+            verified.and_then(verified_since),
+        );
         UrlOverview {
             host: job.key.domain.clone(),
             file: job.file.to_string(),
@@ -266,6 +271,7 @@ impl<'a> Reading<'a> {
             known_since,
             checked,
             verified,
+            verified_since,
             capture: entry.and_then(capture),
             is_archived: is_archived(job, entry),
             incident: incident.cloned(),

@@ -6,6 +6,7 @@
 //! - `hosts`: the promises of one domain file.
 //! - `days`: how good each day was.
 //! - `commits`: the commits that changed records.
+//! - `urls`: what the page of one URL shows.
 //! - `timeline`: the events of a URL, a host or the whole database.
 //!
 //! Nothing here contacts a host, and only [`site`] writes files. One domain file and its ledger file are in memory at
@@ -17,6 +18,7 @@ mod hosts;
 mod replay;
 pub mod site;
 mod timeline;
+mod urls;
 
 use std::collections::{BTreeMap, HashMap};
 use std::path::{Path, PathBuf};

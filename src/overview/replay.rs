@@ -27,7 +27,7 @@ pub(super) struct Replay {
     verifications: Verifications,
     /// What runs did to incidents, by the id of the incident, oldest first.
     incidents: BTreeMap<String, Vec<IncidentLine>>,
-    /// The changes of the URLs that were asked for, oldest first.
+    /// The changes of the URLs that were asked for, by URL; those of one URL oldest first.
     changes: Vec<ChangeLine>,
 }
 
@@ -134,8 +134,8 @@ impl Replay {
             lines.sort_by(|a, b| (a.at, &a.run).cmp(&(b.at, &b.run)));
             lines.dedup();
         }
-        let key = |change: &ChangeLine| (change.at, change.url.clone(), change.run.clone());
-        self.changes.sort_by_cached_key(key);
+        self.changes
+            .sort_by(|a, b| (&a.url, a.at, &a.run).cmp(&(&b.url, b.at, &b.run)));
         self.changes.dedup();
     }
 
@@ -167,6 +167,21 @@ impl Replay {
         added: Option<Timestamp>,
     ) -> Option<Timestamp> {
         self.verifications.last(&SoughtUrl {
+            url,
+            key: selected.key,
+            categories: selected.categories,
+            added,
+        })
+    }
+
+    /// The start of the first of the runs that verified the bytes at a URL without interruption until now.
+    pub(super) fn verified_since(
+        &self,
+        url: &str,
+        selected: Selected<'_>,
+        added: Option<Timestamp>,
+    ) -> Option<Timestamp> {
+        self.verifications.since(&SoughtUrl {
             url,
             key: selected.key,
             categories: selected.categories,
@@ -249,9 +264,16 @@ impl Replay {
         incidents.map(|(id, lines)| (id.as_str(), lines.as_slice()))
     }
 
-    /// The changes of the URLs that were asked for, oldest first.
+    /// The changes of the URLs that were asked for, by URL; those of one URL oldest first.
     pub(super) fn changes(&self) -> &[ChangeLine] {
         &self.changes
+    }
+
+    /// The changes of one URL, oldest first.
+    pub(super) fn changes_of(&self, url: &str) -> &[ChangeLine] {
+        let from = self.changes.partition_point(|change| *change.url < *url);
+        let rest = &self.changes[from..];
+        &rest[..rest.partition_point(|change| change.url == url)]
     }
 }
 

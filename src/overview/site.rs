@@ -1,12 +1,19 @@
 //! The status site of the overview.
 
-use std::path::Path;
+use std::path::{Path, PathBuf};
 
-use jiff::Timestamp;
-use urldb_html::{Asset, SiteBuilder, SiteChanges, SiteError, SiteTemplates, TEMPLATES};
+use jiff::{SignedDuration, Timestamp};
+use urldb_html::{
+    Asset, ListedUrl, SiteBuilder, SiteChanges, SiteError, SiteSource, SiteTemplates, TEMPLATES,
+};
+use urldb_protocol::{HostOverview, LogEntry, UrlDetails, UrlOverview};
 
-use super::Sources;
+use super::urls::UrlHistory;
+use super::{Commits, Scope, Sources};
 use crate::config::Config;
+
+/// Days before the last run whose events the overview lists.
+const RECENT_DAYS: i64 = 30;
 
 /// Our templates, in the order of [`TEMPLATES`].
 const OURS: [&str; TEMPLATES.len()] = [
@@ -15,6 +22,9 @@ const OURS: [&str; TEMPLATES.len()] = [
     include_str!("../../templates/site/host.html"),
     include_str!("../../templates/site/incidents.html"),
     include_str!("../../templates/site/incident.html"),
+    include_str!("../../templates/site/url.html"),
+    include_str!("../../templates/site/hosts.html"),
+    include_str!("../../templates/site/hosts-table.html"),
 ];
 
 /// The files that are published as they are.
@@ -60,12 +70,14 @@ pub fn sources(
     Ok(sources)
 }
 
-/// Parses the templates of the site.
+/// Parses the templates of the site, and renders each once.
 ///
 /// # Errors
 /// The first mistake in a template, with its place.
 pub fn templates(sources: [String; TEMPLATES.len()]) -> anyhow::Result<SiteTemplates> {
-    SiteTemplates::new(sources, ASSETS.to_vec()).map_err(|error| anyhow::anyhow!("{error}"))
+    let parsed = SiteTemplates::new(sources, ASSETS.to_vec());
+    let checked = parsed.and_then(|templates| templates.check().map(|()| templates));
+    checked.map_err(|error| anyhow::anyhow!("{error}"))
 }
 
 /// Builds the site in `folder`, as of `now`. The domain files are read twice, one at a time: for the
@@ -79,16 +91,67 @@ pub fn build(
     folder: &Path,
     now: Timestamp,
 ) -> anyhow::Result<SiteChanges> {
-    let sources = Sources::read(config, now, |_| false)?;
+    let sources = Sources::read(config, now, |_| true)?;
     let overview = sources.overview(|_| false, |_| Ok(()))?;
+    // A site without commits is better than none, so that a failure of git means that they are unknown.
+    let commits = Commits::read(config, None).ok().and_then(Result::ok);
     let site = SiteBuilder::new(templates, folder).map_err(|error| text(&error))?;
-    let database = config.root.join(&config.database.path);
-    let changes = site.build(&overview, |host| {
-        let path = database.join(format!("{}.yaml", host.host));
-        let read = sources.host(&path, |_| true);
-        read.map(|read| read.urls).map_err(Failed)
-    });
+    let source = LedgerSite {
+        history: UrlHistory::new(&sources, commits.as_ref()),
+        commits: commits.as_ref(),
+        database: config.root.join(&config.database.path),
+        sources: &sources,
+    };
+    let changes = site.build(&overview, &source);
     changes.map_err(|Failed(error)| error)
+}
+
+/// What the pages show beside the overview, from the ledger, the archive and git.
+struct LedgerSite<'a> {
+    sources: &'a Sources<'a>,
+    history: UrlHistory<'a>,
+    commits: Option<&'a Commits>,
+    database: PathBuf,
+}
+
+impl SiteSource for LedgerSite<'_> {
+    type Error = Failed;
+
+    fn events(&self) -> Vec<LogEntry> {
+        let from = self.sources.as_of() - SignedDuration::from_hours(24 * RECENT_DAYS);
+        let mut events = self
+            .sources
+            .timeline(Scope::All, self.commits, &|_, _| true);
+        events.retain(|event| event.at >= from);
+        events
+    }
+
+    fn commit_of(&self, host: &str) -> Option<String> {
+        let id = self.commits?.last_of_host(host)?;
+        Some(id.to_owned())
+    }
+
+    fn urls(&self, host: &HostOverview) -> Result<Vec<ListedUrl>, Failed> {
+        let path = self.database.join(format!("{}.yaml", host.host));
+        let read = self.sources.host(&path, |_| true).map_err(Failed)?;
+        let listed = |url: UrlOverview| ListedUrl {
+            changed: self
+                .commits
+                .and_then(|commits| commits.of_record(&url.host, &url.path).last())
+                .map(|(at, _)| at),
+            had_incident: self.history.had_incident(&url.url),
+            url,
+        };
+        Ok(read.urls.into_iter().map(listed).collect())
+    }
+
+    fn urls_with_incident(&self) -> usize {
+        self.history.with_incident()
+    }
+
+    fn details(&self, url: &UrlOverview) -> Result<UrlDetails, Failed> {
+        self.history.of(url).map_err(Failed)
+    }
 }
 
 /// An error while the site is built.

@@ -1,7 +1,7 @@
 //! The events of a URL, a host or the whole database in one timeline: transitions, and commits that
 //! changed records.
 
-use std::collections::{BTreeMap, BTreeSet, HashSet};
+use std::collections::{BTreeMap, BTreeSet, HashMap, HashSet};
 
 use jiff::Timestamp;
 use urldb_protocol::{ClosedBecause, Incident, LogEntry, LogEvent, Phase, State};
@@ -91,12 +91,18 @@ impl Sources<'_> {
                 urls = line.urls;
             }
         }
+        let mut domains = HashMap::new();
         let without = self.replay.changes().iter().filter_map(|change| {
             let host = host_of_url(&change.url)?;
-            let domain = self.domain_of_host(&host);
             let is_news = change.from.is_broken() || change.to.is_broken();
-            let is_told = told.contains(&(change.run.clone(), host));
-            (is_news && !is_told && wants(&domain)).then_some((domain, change))
+            let is_told = told.contains(&(change.run.clone(), host.clone()));
+            if !is_news || is_told {
+                return None;
+            }
+            let domain = domains
+                .entry(host)
+                .or_insert_with_key(|host| self.domain_of_host(host));
+            wants(domain).then(|| (domain.clone(), change))
         });
         let mut groups: BTreeMap<_, Vec<&ChangeLine>> = BTreeMap::new();
         for (domain, change) in without {
@@ -118,9 +124,8 @@ impl Sources<'_> {
     fn of_urls(&self, host: &str, urls: &[String], is_waiting: IsWaiting<'_>) -> Vec<LogEntry> {
         let mut entries = vec![];
         for url in urls {
-            let changes = self.replay.changes().iter();
-            let changes: Vec<&ChangeLine> = changes.filter(|change| change.url == *url).collect();
-            for change in &changes {
+            let changes = self.replay.changes_of(url);
+            for change in changes {
                 let mut entry = of_change(change, host.to_owned());
                 let line = self.line_of(change);
                 entry.incident = line.map(|line| line.incident.clone());

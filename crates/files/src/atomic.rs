@@ -23,6 +23,17 @@ pub fn write_atomically(path: &Path, bytes: &[u8]) -> io::Result<()> {
     PendingWrite::new(path, bytes)?.commit()
 }
 
+/// Writes like [`write_atomically`], without waiting for the disk. For a file whose content is checked and
+/// made again: after a power failure it may be empty, or the old one.
+///
+/// # Errors
+/// As [`write_atomically`].
+pub fn replace_unsynced(path: &Path, bytes: &[u8]) -> io::Result<()> {
+    let (temporary, target) = written(path, |file| file.write_all(bytes))?;
+    let persisted = temporary.into_temp_path().persist(target);
+    persisted.map_err(|error| error.error)
+}
+
 /// Writes to `path` like [`write_atomically`], with content that `write` produces piece by piece.
 ///
 /// # Errors
@@ -75,21 +86,7 @@ impl PendingWrite {
         path: &Path,
         write: impl FnOnce(&mut File) -> Result<(), E>,
     ) -> Result<Self, E> {
-        let target = followed(path)?;
-        let permissions = match fs::metadata(&target) {
-            Ok(metadata) => {
-                ensure_regular(metadata.file_type())?;
-                Some(metadata.permissions())
-            }
-            Err(error) if error.kind() == io::ErrorKind::NotFound => None,
-            Err(error) => return Err(error.into()),
-        };
-        let mut temporary = temporary_file(permissions.clone(), directory_of(&target))?;
-        write(temporary.as_file_mut())?;
-        if let Some(permissions) = permissions {
-            // The umask has reduced the permissions with which the file was created.
-            temporary.as_file().set_permissions(permissions)?;
-        }
+        let (temporary, target) = written(path, write)?;
         temporary.as_file().sync_all()?;
         let temporary = temporary.into_temp_path();
         Ok(Self { temporary, target })
@@ -109,6 +106,29 @@ impl PendingWrite {
         persisted.map_err(|error| error.error)?;
         sync_directory(directory_of(&self.target))
     }
+}
+
+/// A temporary file with the new content, which may not be on disk yet, and the file that it is for.
+fn written<E: From<io::Error>>(
+    path: &Path,
+    write: impl FnOnce(&mut File) -> Result<(), E>,
+) -> Result<(NamedTempFile, PathBuf), E> {
+    let target = followed(path)?;
+    let permissions = match fs::metadata(&target) {
+        Ok(metadata) => {
+            ensure_regular(metadata.file_type())?;
+            Some(metadata.permissions())
+        }
+        Err(error) if error.kind() == io::ErrorKind::NotFound => None,
+        Err(error) => return Err(error.into()),
+    };
+    let mut temporary = temporary_file(permissions.clone(), directory_of(&target))?;
+    write(temporary.as_file_mut())?;
+    if let Some(permissions) = permissions {
+        // The umask has reduced the permissions with which the file was created.
+        temporary.as_file().set_permissions(permissions)?;
+    }
+    Ok((temporary, target))
 }
 
 /// Removes the temporary files that killed processes left in `directory`, and returns their paths,

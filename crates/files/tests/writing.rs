@@ -7,9 +7,11 @@ use std::os::unix::fs::{PermissionsExt, symlink};
 use std::path::Path;
 
 use urldb_files::{
-    PendingWrite, remove_stray_files, write_atomically, write_atomically_with,
+    PendingWrite, remove_stray_files, replace_unsynced, write_atomically, write_atomically_with,
     write_new_atomically_with,
 };
+
+type WriteBytes = fn(&Path, &[u8]) -> std::io::Result<()>;
 
 fn mode(path: &Path) -> u32 {
     fs::metadata(path).unwrap().permissions().mode() & 0o777
@@ -25,11 +27,16 @@ fn a_write_keeps_mode_and_symlink_and_leaves_nothing_behind() {
     fs::write(&target, "old").unwrap();
     fs::set_permissions(&target, Permissions::from_mode(0o640)).unwrap();
     symlink("target", &link).unwrap();
-    write_atomically(&link, b"new").unwrap();
-    assert_eq!(fs::read(&target).unwrap(), b"new");
-    assert_eq!(mode(&target), 0o640);
-    assert!(link.symlink_metadata().unwrap().is_symlink());
-    assert_eq!(fs::read_dir(directory.path()).unwrap().count(), 2);
+    for (write, text) in [
+        (write_atomically as WriteBytes, "new"),
+        (replace_unsynced, "newer"),
+    ] {
+        write(&link, text.as_bytes()).unwrap();
+        assert_eq!(fs::read_to_string(&target).unwrap(), text);
+        assert_eq!(mode(&target), 0o640);
+        assert!(link.symlink_metadata().unwrap().is_symlink());
+        assert_eq!(fs::read_dir(directory.path()).unwrap().count(), 2);
+    }
 }
 
 #[test]

@@ -69,7 +69,8 @@ impl SiteFolder {
             if let Some(folder) = file.parent() {
                 fs::create_dir_all(folder)?;
             }
-            urldb_files::write_atomically(&file, content)?;
+            // A file that a power failure damages is found and written again by the next build.
+            urldb_files::replace_unsynced(&file, content)?;
             self.changes.written += 1;
         }
         self.now.files.insert(path.to_owned(), digest);

@@ -7,14 +7,18 @@
 mod badge;
 mod feed;
 mod folder;
+mod sample;
 mod site;
+mod source;
 mod strip;
+mod url_page;
 mod view;
 
 use std::path::PathBuf;
 
 pub use folder::SiteChanges;
 pub use site::{Asset, SiteBuilder, SiteError, SiteTemplates, TEMPLATES};
+pub use source::{ListedUrl, SiteSource};
 use urldb_protocol::{
     Delivery, DeliveryFuture, Envelope, Notifier, PlannedDelivery, ReportDelivery,
 };

@@ -1,25 +1,40 @@
 //! Writes the site of an overview: pages, badges, feed and status.json.
 
+use std::collections::HashSet;
 use std::path::Path;
 
-use urldb_protocol::{HostOverview, IncidentOverview, Overview, UrlOverview};
+use data_encoding::HEXLOWER;
+use serde::Serialize;
+use sha2::{Digest, Sha256};
+use urldb_protocol::{HostOverview, IncidentOverview, Overview};
 use urldb_render::{Mark, PromiseCounts, Renderer, status_document};
 
 use crate::badge::badge;
 use crate::feed::feed;
 use crate::folder::{SiteChanges, SiteFolder};
-use crate::view::{Views, host_page};
+use crate::sample::{self, Sample};
+use crate::source::{ListedUrl, SiteSource};
+use crate::view::{MOST_HOSTS, Views, host_page, numbered};
 
 /// Rows of a page of URLs.
 const ROWS: usize = 1_000;
 
+/// Rows of a page of incidents.
+const INCIDENT_ROWS: usize = 500;
+
+/// Most pages of URLs: hosts of static sites limit the number and the size of files.
+const MOST_URL_PAGES: usize = 10_000;
+
 /// The names of the templates.
-pub const TEMPLATES: [&str; 5] = [
+pub const TEMPLATES: [&str; 8] = [
     "site/layout.html",
     "site/overview.html",
     "site/host.html",
     "site/incidents.html",
     "site/incident.html",
+    "site/url.html",
+    "site/hosts.html",
+    "site/hosts-table.html",
 ];
 
 /// Files that are published as they are.
@@ -65,6 +80,38 @@ impl SiteTemplates {
             assets,
         })
     }
+
+    /// Renders each template with a sample that has every kind of content.
+    ///
+    /// # Errors
+    /// The first mistake, with its place.
+    pub fn check(&self) -> Result<(), urldb_render::Error> {
+        let overview = sample::overview();
+        let views = Views::new(&overview, &Sample);
+        let url = sample::listed_url();
+        let page = url_page(&url.url.url, None);
+        self.render("site/overview.html", &views.overview_page())?;
+        self.render("site/hosts.html", &views.hosts_page(1, 2))?;
+        for host in &overview.hosts {
+            let rows = [(url.clone(), true), (url.clone(), false)];
+            self.render("site/host.html", &views.host_page(host, &rows, (1, 2)))?;
+        }
+        self.render("site/incidents.html", &views.incidents_page(1, 2, ROWS))?;
+        for it in overview.open.iter().chain(&overview.closed) {
+            let view = views.incident_page(it, &HashSet::from([page.clone()]));
+            self.render("site/incident.html", &view)?;
+        }
+        let view = views.url_page(&url.url, &sample::details());
+        self.render("site/url.html", &view)?;
+        let empty = Overview::default();
+        let views = Views::new(&empty, &Sample);
+        self.render("site/overview.html", &views.overview_page())?;
+        Ok(())
+    }
+
+    fn render(&self, name: &str, view: &impl Serialize) -> Result<String, urldb_render::Error> {
+        self.renderer.render(name, view)
+    }
 }
 
 /// A site while it is built.
@@ -89,29 +136,63 @@ impl<'a> SiteBuilder<'a> {
         })
     }
 
-    /// Writes the pages that are about the whole database, and the pages of `hosts`, for which `urls`
-    /// gives the URLs of each.
+    /// Writes the pages that are about the whole database, and those of its hosts and URLs. A URL that ever
+    /// had an incident has a page, and so have the first static URLs, up to 10,000 pages in all.
     ///
     /// # Errors
-    /// When a template fails, or a file cannot be written. What was written before stays.
-    pub fn build<E: From<SiteError>>(
+    /// When a template fails, or a file cannot be read or written. What was written before stays.
+    pub fn build<S: SiteSource>(
         mut self,
         overview: &Overview,
-        mut urls: impl FnMut(&HostOverview) -> Result<Vec<UrlOverview>, E>,
-    ) -> Result<SiteChanges, E> {
-        let views = Views::new(overview);
+        source: &S,
+    ) -> Result<SiteChanges, S::Error> {
+        let views = Views::new(overview, source);
+        let mut budget = UrlPages::new(source.urls_with_incident());
+        let mut url_pages = HashSet::new();
         for host in &overview.hosts {
-            let rows = urls(host)?;
+            let urls = source.urls(host)?.into_iter();
+            let rows: Vec<(ListedUrl, bool)> = urls
+                .map(|listed| {
+                    let has_page = budget.take(&listed);
+                    (listed, has_page)
+                })
+                .collect();
             self.host(&views, host, &rows)?;
+            for (listed, _) in rows.iter().filter(|(_, has_page)| *has_page) {
+                let url = &listed.url;
+                let page = url_page(&url.url, url.request.as_deref());
+                let view = views.url_page(url, &source.details(url)?);
+                self.render(&format!("urls/{page}"), "site/url.html", &view)?;
+                url_pages.insert(page);
+            }
         }
-        self.incidents(&views, overview)?;
+        self.incidents(&views, &url_pages)?;
         self.render("index.html", "site/overview.html", &views.overview_page())?;
-        let counts = PromiseCounts::of(overview);
-        self.badges("badge", counts, overview)?;
+        let pages = overview.hosts.len().div_ceil(MOST_HOSTS).max(1);
+        for page in 1..=pages {
+            let view = views.hosts_page(page, pages);
+            self.render(&numbered("hosts", page), "site/hosts.html", &view)?;
+        }
+        self.machine_readable(&views)?;
+        for asset in self.templates.assets.clone() {
+            self.write(asset.name, asset.content)?;
+        }
+        // GitHub Pages would leave out files and folders by rules of its own.
+        self.write(".nojekyll", b"")?;
+        let shown = self.shown;
+        let changes = self.folder.finish();
+        Ok(changes.map_err(|error| SiteError::Io(shown, error))?)
+    }
+
+    /// Badges, feeds, status.json, and the script that knows the last run.
+    fn machine_readable(&mut self, views: &Views<'_>) -> Result<(), SiteError> {
+        let overview = views.overview;
+        self.badges("badge", PromiseCounts::of(overview), overview)?;
         let document = status_document(overview, vec![]);
         let mut text = serde_json::to_string(&document).unwrap_or_default();
         text.push('\n');
         self.write("status.json", text.as_bytes())?;
+        self.write("run.js", views.last_run_script().as_bytes())?;
         let all = overview.open.iter().chain(&overview.closed);
         let entries: Vec<(&IncidentOverview, String)> =
             all.map(|it| (it, views.title(it))).collect();
@@ -128,27 +209,20 @@ impl<'a> SiteBuilder<'a> {
                 self.write(&path, text.as_bytes())?;
             }
         }
-        for asset in self.templates.assets.clone() {
-            self.write(asset.name, asset.content)?;
-        }
-        // GitHub Pages would leave out files and folders by rules of its own.
-        self.write(".nojekyll", b"")?;
-        let shown = self.shown;
-        let changes = self.folder.finish();
-        Ok(changes.map_err(|error| SiteError::Io(shown, error))?)
+        Ok(())
     }
 
     fn host(
         &mut self,
         views: &Views<'_>,
         host: &HostOverview,
-        urls: &[UrlOverview],
+        urls: &[(ListedUrl, bool)],
     ) -> Result<(), SiteError> {
         let pages = urls.len().div_ceil(ROWS).max(1);
         for page in 1..=pages {
-            let rows = urls.iter().skip((page - 1) * ROWS).take(ROWS);
-            let rows: Vec<UrlOverview> = rows.cloned().collect();
-            let view = views.host_page(host, &rows, (page, pages));
+            let from = ((page - 1) * ROWS).min(urls.len());
+            let rows = &urls[from..(from + ROWS).min(urls.len())];
+            let view = views.host_page(host, rows, (page, pages));
             let path = format!("hosts/{}", host_page(&host.host, page));
             self.render(&path, "site/host.html", &view)?;
         }
@@ -160,16 +234,25 @@ impl<'a> SiteBuilder<'a> {
         self.write(&path, badge(counts, host.checked).svg().as_bytes())
     }
 
-    fn incidents(&mut self, views: &Views<'_>, overview: &Overview) -> Result<(), SiteError> {
+    fn incidents(
+        &mut self,
+        views: &Views<'_>,
+        url_pages: &HashSet<String>,
+    ) -> Result<(), SiteError> {
+        let overview = views.overview;
         for it in overview.open.iter().chain(&overview.closed) {
             let path = format!("incidents/{}.html", it.incident.id);
-            self.render(&path, "site/incident.html", &views.incident_page(it))?;
+            let view = views.incident_page(it, url_pages);
+            self.render(&path, "site/incident.html", &view)?;
         }
-        self.render(
-            "incidents/index.html",
-            "site/incidents.html",
-            &views.incidents_page(),
-        )
+        let all = overview.open.len() + overview.closed.len();
+        let pages = all.div_ceil(INCIDENT_ROWS).max(1);
+        for page in 1..=pages {
+            let path = format!("incidents/{}", numbered("index", page));
+            let view = views.incidents_page(page, pages, INCIDENT_ROWS);
+            self.render(&path, "site/incidents.html", &view)?;
+        }
+        Ok(())
     }
 
     fn badges(
@@ -187,9 +270,9 @@ impl<'a> SiteBuilder<'a> {
         &mut self,
         path: &str,
         template: &str,
-        view: &impl serde::Serialize,
+        view: &impl Serialize,
     ) -> Result<(), SiteError> {
-        let page = self.templates.renderer.render(template, view)?;
+        let page = self.templates.render(template, view)?;
         self.write(path, page.as_bytes())
     }
 
@@ -201,11 +284,78 @@ impl<'a> SiteBuilder<'a> {
     }
 }
 
+/// How many URLs may still have a page.
+struct UrlPages {
+    with_incident: usize,
+    others: usize,
+}
+
+impl UrlPages {
+    /// Of the pages, so many are for URLs that ever had an incident.
+    fn new(with_incident: usize) -> Self {
+        let with_incident = with_incident.min(MOST_URL_PAGES);
+        Self {
+            with_incident,
+            others: MOST_URL_PAGES - with_incident,
+        }
+    }
+
+    /// Whether the URL has a page.
+    fn take(&mut self, listed: &ListedUrl) -> bool {
+        let left = if listed.had_incident {
+            &mut self.with_incident
+        } else if listed.url.is_static() {
+            &mut self.others
+        } else {
+            return false;
+        };
+        let has_page = *left > 0;
+        *left = left.saturating_sub(1);
+        has_page
+    }
+}
+
+/// The page of a URL, relative to the folder of such pages: by a digest, since a URL may be longer than a
+/// file name, or differ from another only by case.
+pub(crate) fn url_page(url: &str, request: Option<&str>) -> String {
+    let name = format!("{url} {}", request.unwrap_or_default());
+    let digest = HEXLOWER.encode(&Sha256::digest(name));
+    format!("{}/{}.html", &digest[..2], &digest[2..18])
+}
+
 /// The colour of a mark, without `#`.
 pub(crate) fn colour(mark: Mark) -> &'static str {
     match mark {
         Mark::Kept => "1f6b57",
         Mark::Broken => "a8281b",
         Mark::Unknown => "57606a",
+    }
+}
+
+#[cfg(test)]
+mod tests {
+    use super::*;
+
+    #[test]
+    fn no_more_than_ten_thousand_urls_have_a_page() {
+        let plain = ListedUrl {
+            had_incident: false,
+            ..sample::listed_url()
+        };
+        let mut dynamic = plain.clone();
+        dynamic.url.promised = urldb_protocol::Promised::default();
+        let had_incident = ListedUrl {
+            had_incident: true,
+            ..dynamic.clone()
+        };
+        let mut pages = UrlPages::new(2);
+        let taken = (0..20_000).filter(|_| pages.take(&plain)).count();
+        assert_eq!(taken, 9_998);
+        assert!(!pages.take(&dynamic));
+        assert!(pages.take(&had_incident) && pages.take(&had_incident));
+        let mut pages = UrlPages::new(20_000);
+        assert!(!pages.take(&plain));
+        let taken = (0..20_000).filter(|_| pages.take(&had_incident)).count();
+        assert_eq!(taken, 10_000);
     }
 }

@@ -1,17 +1,23 @@
 //! What the templates of the site get: texts, numbers and links. No date is relative to the clock, so
 //! that a page changes only when its content does.
 
+use std::collections::{HashMap, HashSet};
+
 use jiff::Timestamp;
 use serde::Serialize;
 use urldb_protocol::{
-    Finding, HostOverview, IncidentOverview, Overview, Phase, Standing, State, UrlOverview,
+    CommitInfo, Evidence, Finding, HostOverview, Incident, IncidentOverview, LogEntry, LogEvent,
+    Overview, Phase, Standing, State, UrlOverview,
 };
 use urldb_render::numbers::number;
 use urldb_render::{
-    Mark, PromiseCounts, SiteHeadline, Titles, command_line, day_in_words, moment_in_words,
-    one_line, project_file_link, short_day, status_text,
+    Mark, PromiseCounts, SiteHeadline, Titles, command_line, commit_counts, day_in_words,
+    event_sentence, moment_in_words, one_line, project_commit_link, project_file_link, short_day,
+    status_text,
 };
 
+use crate::site::url_page;
+use crate::source::{ListedUrl, SiteSource};
 use crate::strip::{good_days, strip, year};
 
 /// Days of a strip.
@@ -23,8 +29,17 @@ const MOST_INCIDENTS: usize = 12;
 /// Most URLs on the page of an incident.
 const MOST_URLS: usize = 100;
 
-/// Most hosts as promised on the overview.
-const MOST_HOSTS: usize = 1_000;
+/// Most hosts on one page.
+pub(crate) const MOST_HOSTS: usize = 250;
+
+/// Most closed incidents on the page of a host.
+const MOST_CLOSED: usize = 12;
+
+/// Most events on the overview.
+const MOST_EVENTS: usize = 30;
+
+/// Digits of the id of a commit.
+const COMMIT_DIGITS: usize = 7;
 
 /// What each page has.
 #[derive(Debug, Serialize)]
@@ -37,7 +52,7 @@ pub(crate) struct Frame {
     pub(crate) icon: &'static str,
     /// Class of the mark: `k`, `b` or `o`.
     pub(crate) mark: &'static str,
-    /// The start of the last run; absent where the page does not depend on it.
+    /// The start of the last run. Absent on a page that does not change with each run: `run.js` has it.
     pub(crate) run: Option<String>,
     pub(crate) stale_after: u64,
     pub(crate) project: String,
@@ -61,14 +76,14 @@ pub(crate) struct Time {
 }
 
 impl Time {
-    fn moment(time: Timestamp) -> Self {
+    pub(crate) fn moment(time: Timestamp) -> Self {
         Self {
             iso: time.strftime("%Y-%m-%dT%H:%M:%SZ").to_string(),
             words: moment_in_words(time),
         }
     }
 
-    fn day(time: Timestamp) -> Self {
+    pub(crate) fn day(time: Timestamp) -> Self {
         Self {
             iso: time.strftime("%Y-%m-%d").to_string(),
             words: day_in_words(time),
@@ -85,7 +100,11 @@ pub(crate) struct Figure {
 }
 
 impl Figure {
-    fn new(name: &'static str, value: impl Into<String>, rest: impl Into<String>) -> Self {
+    pub(crate) fn new(
+        name: &'static str,
+        value: impl Into<String>,
+        rest: impl Into<String>,
+    ) -> Self {
         Self {
             name,
             value: value.into(),
@@ -107,16 +126,14 @@ pub(crate) struct OverviewPage {
     more_incidents: u64,
     warnings: Vec<WarningRow>,
     mistakes: Vec<MistakeRow>,
-    hosts: Vec<HostRow>,
+    hosts: HostTable,
     more_hosts: u64,
-    sums: HostSums,
-    first_day: String,
-    last_day: String,
     good_days: usize,
     days_without_run: usize,
     known_days: usize,
     year: String,
-    closed: Vec<IncidentRow>,
+    events: Vec<EventRow>,
+    more_events: u64,
     ages: [String; 5],
     files: String,
     coverage: Vec<Figure>,
@@ -149,7 +166,54 @@ struct MistakeRow {
     message: String,
 }
 
-/// A host in the table of the overview.
+/// What happened on one day.
+#[derive(Debug, Serialize)]
+struct EventRow {
+    at: Time,
+    day: String,
+    /// The id of the incident whose page has more.
+    incident: Option<String>,
+    text: String,
+    detail: String,
+    commit: Option<CommitLink>,
+}
+
+/// A commit, and its page on the website of the repository.
+#[derive(Debug, Serialize)]
+pub(crate) struct CommitLink {
+    id: String,
+    link: Option<String>,
+}
+
+/// A commit that changed a record.
+#[derive(Debug, Serialize)]
+pub(crate) struct CommitRow {
+    at: Time,
+    subject: String,
+    commit: CommitLink,
+}
+
+/// A page of all hosts.
+#[derive(Debug, Serialize)]
+pub(crate) struct HostsPage {
+    pub(crate) frame: Frame,
+    headline: String,
+    past: String,
+    as_of: Option<Time>,
+    hosts: HostTable,
+    pages: Vec<PageLink>,
+}
+
+/// The table of hosts.
+#[derive(Debug, Serialize)]
+struct HostTable {
+    rows: Vec<HostRow>,
+    sums: HostSums,
+    first_day: String,
+    last_day: String,
+}
+
+/// A host in a table.
 #[derive(Debug, Serialize)]
 struct HostRow {
     class: &'static str,
@@ -186,8 +250,10 @@ pub(crate) struct HostPage {
     all_checked: Option<Time>,
     figures: Vec<Figure>,
     incidents: Vec<IncidentRow>,
+    closed: Vec<IncidentRow>,
     strip: String,
     urls: Vec<UrlRow>,
+    has_commits: bool,
     total: String,
     pages: Vec<PageLink>,
     file: String,
@@ -195,7 +261,7 @@ pub(crate) struct HostPage {
 }
 
 #[derive(Debug, Serialize)]
-struct PageLink {
+pub(crate) struct PageLink {
     number: usize,
     page: String,
     is_current: bool,
@@ -213,7 +279,8 @@ struct UrlRow {
     sha256: String,
     verified: String,
     changed: String,
-    incident: Option<String>,
+    /// The page of the URL, relative to that of the host.
+    page: Option<String>,
 }
 
 /// The page of one incident.
@@ -257,14 +324,16 @@ struct StepRow {
 #[derive(Debug, Serialize)]
 struct AffectedRow {
     url: String,
+    /// The page of the URL, relative to that of the incident.
+    page: Option<String>,
     place: String,
     link: Option<String>,
 }
 
 #[derive(Debug, Serialize)]
-struct CommandRow {
-    purpose: &'static str,
-    line: String,
+pub(crate) struct CommandRow {
+    pub(crate) purpose: &'static str,
+    pub(crate) line: String,
 }
 
 /// The list of all incidents.
@@ -275,6 +344,7 @@ pub(crate) struct IncidentsPage {
     as_of: Option<Time>,
     year: String,
     incidents: Vec<IncidentRow>,
+    pages: Vec<PageLink>,
 }
 
 /// The file name of the page of a host, without folder; `page` counts from 1.
@@ -292,6 +362,11 @@ pub(crate) fn host_page(host: &str, page: usize) -> String {
             &data_encoding::HEXLOWER.encode(&Sha256::digest(host))[..16]
         )
     };
+    numbered(&name, page)
+}
+
+/// The file name of a page of several, which counts from 1.
+pub(crate) fn numbered(name: &str, page: usize) -> String {
     match page {
         1 => format!("{name}.html"),
         page => format!("{name}~{page}.html"),
@@ -300,19 +375,38 @@ pub(crate) fn host_page(host: &str, page: usize) -> String {
 
 /// The site of one overview.
 pub(crate) struct Views<'a> {
-    overview: &'a Overview,
+    pub(crate) overview: &'a Overview,
     titles: Titles,
+    /// All incidents, by id.
+    incidents: HashMap<&'a str, &'a IncidentOverview>,
+    events: Vec<LogEntry>,
+    /// The commits that last changed domain files, by the name of the file.
+    commits: HashMap<&'a str, String>,
 }
 
 impl<'a> Views<'a> {
-    pub(crate) fn new(overview: &'a Overview) -> Self {
+    pub(crate) fn new(overview: &'a Overview, source: &impl SiteSource) -> Self {
+        let all = overview.open.iter().chain(&overview.closed);
+        let commits = overview.hosts.iter().filter_map(|host| {
+            let commit = source.commit_of(&host.host)?;
+            Some((host.file.as_str(), commit))
+        });
         Self {
             titles: Titles::new(overview),
+            incidents: all.map(|it| (it.incident.id.as_str(), it)).collect(),
+            events: source.events(),
+            commits: commits.collect(),
             overview,
         }
     }
 
-    fn frame(&self, title: &str, mark: Mark, root: &'static str, section: &'static str) -> Frame {
+    pub(crate) fn frame(
+        &self,
+        title: &str,
+        mark: Mark,
+        root: &'static str,
+        section: &'static str,
+    ) -> Frame {
         let overview = self.overview;
         let (icon, mark) = match mark {
             Mark::Kept => ("kept", "k"),
@@ -336,8 +430,31 @@ impl<'a> Views<'a> {
         }
     }
 
-    fn file_link(&self, file: &str, line: Option<usize>) -> Option<String> {
-        project_file_link(&self.overview.project, file, line)
+    /// The page of a line of a domain file: at the commit that last changed the file, so that the link stays
+    /// as it is, or else at the commit that is checked out.
+    pub(crate) fn file_link(&self, file: &str, line: Option<usize>) -> Option<String> {
+        let project = &self.overview.project;
+        let commit = self.commits.get(file).or(project.commit.as_ref());
+        project_file_link(project, commit.map(String::as_str), file, line)
+    }
+
+    fn commit_link(&self, id: &str) -> CommitLink {
+        CommitLink {
+            id: id.chars().take(COMMIT_DIGITS).collect(),
+            link: project_commit_link(&self.overview.project, id),
+        }
+    }
+
+    pub(crate) fn commit_row(&self, at: Timestamp, commit: &CommitInfo) -> CommitRow {
+        CommitRow {
+            at: Time::day(at),
+            subject: one_line(&commit.subject),
+            commit: self.commit_link(&commit.id),
+        }
+    }
+
+    pub(crate) fn incident(&self, id: &str) -> Option<&'a IncidentOverview> {
+        self.incidents.get(id).copied()
     }
 
     pub(crate) fn overview_page(&self) -> OverviewPage {
@@ -370,11 +487,8 @@ impl<'a> Views<'a> {
                 format!("of the last {known}"),
             ),
         ];
-        let mut hosts: Vec<&HostOverview> = overview.hosts.iter().collect();
-        hosts.sort_by_key(|host| (host.affected == 0, host.host.clone()));
-        let affected = hosts.iter().filter(|host| host.affected > 0).count();
-        let shown = hosts.len().min(MOST_HOSTS.max(affected));
-        let days = self.strip_days(overview.hosts.first());
+        let (events, more_events) = self.events();
+        let all_hosts = overview.hosts.len();
         OverviewPage {
             frame: self.frame(now.trim_end_matches('.'), mark, "", "overview"),
             headline: now,
@@ -399,34 +513,129 @@ impl<'a> Views<'a> {
                     message: one_line(&mistake.message),
                 })
                 .collect(),
-            hosts: hosts[..shown]
-                .iter()
-                .map(|host| self.host_row(host))
-                .collect(),
-            more_hosts: (hosts.len() - shown) as u64,
-            sums: HostSums {
-                hosts: number(hosts.len() as u64),
-                urls: number(overview.totals.urls),
-                kept: number(kept),
-                files: number(files.all),
-                verified: number(files.verified),
-            },
-            first_day: days.0,
-            last_day: days.1,
+            hosts: self.host_table(1),
+            more_hosts: all_hosts.saturating_sub(MOST_HOSTS) as u64,
             good_days: good,
             days_without_run: without_run,
             known_days: known,
             year: year(&overview.days),
-            closed: overview
-                .closed
-                .iter()
-                .take(MOST_INCIDENTS)
-                .map(|it| self.row(it))
-                .collect(),
+            events,
+            more_events,
             ages: files.ages.map(number),
             files: number(files.all),
             coverage: self.coverage(),
         }
+    }
+
+    /// A page of all hosts, the affected ones first; `page` counts from 1.
+    pub(crate) fn hosts_page(&self, page: usize, pages: usize) -> HostsPage {
+        let overview = self.overview;
+        let SiteHeadline { mark, now, past } = PromiseCounts::of(overview).headline();
+        HostsPage {
+            frame: self.frame("Hosts", mark, "", "overview"),
+            headline: now,
+            past,
+            as_of: overview.last_run.as_ref().map(|run| Time::moment(run.at)),
+            hosts: self.host_table(page),
+            pages: page_links(pages, page, |number| numbered("hosts", number)),
+        }
+    }
+
+    fn host_table(&self, page: usize) -> HostTable {
+        let overview = self.overview;
+        let mut hosts: Vec<&HostOverview> = overview.hosts.iter().collect();
+        hosts.sort_by_key(|host| (host.affected == 0, &host.host));
+        let kept: u64 = hosts.iter().map(|host| host.kept).sum();
+        let (first_day, last_day) = self.strip_days(overview.hosts.first());
+        let rows = hosts.iter().skip((page - 1) * MOST_HOSTS).take(MOST_HOSTS);
+        HostTable {
+            rows: rows.map(|host| self.host_row(host)).collect(),
+            sums: HostSums {
+                hosts: number(hosts.len() as u64),
+                urls: number(overview.totals.urls),
+                kept: number(kept),
+                files: number(overview.files.all),
+                verified: number(overview.files.verified),
+            },
+            first_day,
+            last_day,
+        }
+    }
+
+    /// What happened in the last days, and the number of events that are left out. A commit is one event,
+    /// however many domain files it changed.
+    fn events(&self) -> (Vec<EventRow>, u64) {
+        let mut commits: HashMap<&str, (&LogEntry, CommitInfo, u64)> = HashMap::new();
+        for entry in &self.events {
+            if let Some(commit) = &entry.commit {
+                let known = commits.entry(&commit.id);
+                let (_, sum, hosts) = known.or_insert_with(|| {
+                    let (added, changed, removed) = (0, 0, 0);
+                    let none = CommitInfo {
+                        added,
+                        changed,
+                        removed,
+                        ..commit.clone()
+                    };
+                    (entry, none, 0)
+                });
+                sum.added += commit.added;
+                sum.changed += commit.changed;
+                sum.removed += commit.removed;
+                *hosts += 1;
+            }
+        }
+        let rows = self.events.iter().filter_map(|entry| {
+            let Some(commit) = &entry.commit else {
+                return self.event_row(entry);
+            };
+            let (entry, commit, hosts) = commits.remove(commit.id.as_str())?;
+            let counts = commit_counts(&commit);
+            let place = match hosts {
+                1 => one_line(&entry.host),
+                hosts => format!("{} hosts", number(hosts)),
+            };
+            (!counts.is_empty()).then(|| EventRow {
+                at: Time::day(entry.at),
+                day: short_day(date(entry.at), self.overview.now),
+                incident: None,
+                text: one_line(&commit.subject),
+                detail: format!("{counts}; {place}"),
+                commit: Some(self.commit_link(&commit.id)),
+            })
+        });
+        let mut rows: Vec<EventRow> = rows.collect();
+        let more = rows.len().saturating_sub(MOST_EVENTS);
+        rows.truncate(MOST_EVENTS);
+        (rows, more as u64)
+    }
+
+    /// An event that people should hear of: an incident that opened, grew or closed.
+    fn event_row(&self, entry: &LogEntry) -> Option<EventRow> {
+        let it = entry.incident.as_deref().and_then(|id| self.incident(id));
+        let host = one_line(&entry.host);
+        let text = match (entry.event, it) {
+            (LogEvent::Broken, Some(it)) => self.title(it),
+            (
+                LogEvent::Broken
+                | LogEvent::Grown
+                | LogEvent::Recovered
+                | LogEvent::PromisesChanged,
+                it,
+            ) => {
+                let sentence = event_sentence(entry, it.map(|it| &it.incident)).plain();
+                format!("{host}: {sentence}")
+            }
+            _ => return None,
+        };
+        Some(EventRow {
+            at: Time::day(entry.at),
+            day: short_day(date(entry.at), self.overview.now),
+            incident: it.map(|it| it.incident.id.clone()),
+            text,
+            detail: String::new(),
+            commit: None,
+        })
     }
 
     /// The first and the last day of a strip.
@@ -476,7 +685,7 @@ impl<'a> Views<'a> {
         coverage
     }
 
-    fn row(&self, it: &IncidentOverview) -> IncidentRow {
+    pub(crate) fn row(&self, it: &IncidentOverview) -> IncidentRow {
         let incident = &it.incident;
         let urls = incident.urls.len() as u64;
         IncidentRow {
@@ -542,11 +751,11 @@ impl<'a> Views<'a> {
         }
     }
 
-    /// One page of a host: `urls` are its rows, `page` counts from 1.
+    /// One page of a host: `urls` are its rows, and whether each has a page; `page` counts from 1.
     pub(crate) fn host_page(
         &self,
         host: &HostOverview,
-        urls: &[UrlOverview],
+        urls: &[(ListedUrl, bool)],
         (page, pages): (usize, usize),
     ) -> HostPage {
         let SiteHeadline { mark, now, past } = PromiseCounts::of_host(host).headline();
@@ -578,6 +787,8 @@ impl<'a> Views<'a> {
         ];
         let open = self.overview.open.iter();
         let open = open.filter(|it| host.incidents.contains(&it.incident.id));
+        let closed = self.overview.closed.iter();
+        let closed = closed.filter(|it| it.domain == host.host);
         let title = format!("{}: {}", host.host, now.trim_end_matches('.'));
         let mut frame = self.frame(&title, mark, "../", "overview");
         // A run that does not check the host leaves its page as it is.
@@ -594,22 +805,22 @@ impl<'a> Views<'a> {
                 .map(Time::moment),
             figures,
             incidents: open.map(|it| self.row(it)).collect(),
+            closed: closed.take(MOST_CLOSED).map(|it| self.row(it)).collect(),
             strip: strip(days),
-            urls: urls.iter().map(url_row).collect(),
-            total: number(host.urls),
-            pages: (1..=pages)
-                .map(|number| PageLink {
-                    number,
-                    page: host_page(&host.host, number),
-                    is_current: number == page,
-                })
+            urls: urls
+                .iter()
+                .map(|(listed, has_page)| url_row(listed, *has_page))
                 .collect(),
+            has_commits: self.commits.contains_key(host.file.as_str()),
+            total: number(host.urls),
+            pages: page_links(pages, page, |number| host_page(&host.host, number)),
             file_link: self.file_link(&host.file, None),
             file: one_line(&host.file),
         }
     }
 
-    pub(crate) fn incidents_page(&self) -> IncidentsPage {
+    /// A page of all incidents, the open ones first; `page` counts from 1.
+    pub(crate) fn incidents_page(&self, page: usize, pages: usize, rows: usize) -> IncidentsPage {
         let overview = self.overview;
         let (open, closed) = (overview.open.len() as u64, overview.closed.len() as u64);
         let is = if open == 1 {
@@ -628,12 +839,20 @@ impl<'a> Views<'a> {
                 .open
                 .iter()
                 .chain(&overview.closed)
+                .skip((page - 1) * rows)
+                .take(rows)
                 .map(|it| self.row(it))
                 .collect(),
+            pages: page_links(pages, page, |number| numbered("index", number)),
         }
     }
 
-    pub(crate) fn incident_page(&self, it: &IncidentOverview) -> IncidentPage {
+    /// The page of an incident; `url_pages` are the pages of URLs.
+    pub(crate) fn incident_page(
+        &self,
+        it: &IncidentOverview,
+        url_pages: &HashSet<String>,
+    ) -> IncidentPage {
         let incident = &it.incident;
         let is_open = incident.closed.is_none();
         let title = self.titles.of(it).plain();
@@ -659,30 +878,8 @@ impl<'a> Views<'a> {
         let difference = evidence.text.as_ref();
         let first = evidence.first_difference;
         let mut frame = self.frame(&title, mark, "../", "incidents");
-        // The page of a closed incident does not change with each run.
+        // The page does not change with each run.
         frame.run = None;
-        let command = |purpose, words: &[&str]| {
-            let line = command_line(words)?;
-            Some(CommandRow { purpose, line })
-        };
-        let url = evidence.url.as_str();
-        let mut commands = vec![];
-        if !url.is_empty() {
-            commands.extend(command("See the answer", &["curl", "-sSIL", url]));
-            if evidence.promised.sha256.is_some() {
-                commands.extend(command(
-                    "Take the promised bytes out of the archive",
-                    &["urldb", "archive", "get", url],
-                ));
-            }
-            commands.extend(command("Check it again", &["urldb", "check", url]));
-            if incident.state == State::Changed && incident.redirect.is_none() {
-                commands.extend(command(
-                    "Make the new bytes the promise, if they are meant",
-                    &["urldb", "accept", url],
-                ));
-            }
-        }
         IncidentPage {
             frame,
             host: one_line(&it.domain),
@@ -708,21 +905,112 @@ impl<'a> Views<'a> {
                 .urls
                 .iter()
                 .take(MOST_URLS)
-                .map(|url| AffectedRow {
-                    url: one_line(&url.url),
-                    place: one_line(&format!("{}, line {}", url.file, url.line)),
-                    link: self.file_link(&url.file, Some(url.line)),
+                .map(|url| {
+                    let page = url_page(&url.url, url.request.as_deref());
+                    AffectedRow {
+                        url: one_line(&url.url),
+                        page: url_pages.contains(&page).then_some(page),
+                        place: one_line(&format!("{}, line {}", url.file, url.line)),
+                        // The file has other lines since the incident closed.
+                        link: self
+                            .file_link(&url.file, Some(url.line))
+                            .filter(|_| is_open),
+                    }
                 })
                 .collect(),
             more_urls: incident.urls.len().saturating_sub(MOST_URLS) as u64,
-            commands,
+            commands: if is_open { commands(incident) } else { vec![] },
         }
+    }
+
+    /// Tells the pages that do not change with each run when the last one was.
+    pub(crate) fn last_run_script(&self) -> String {
+        let Some(run) = &self.overview.last_run else {
+            return "\"use strict\";\n".to_owned();
+        };
+        format!(
+            "\"use strict\";\nObject.assign(document.documentElement.dataset, {{run: \"{}\", staleAfter: {}}});\n",
+            Time::moment(run.at).iso,
+            self.overview.stale_after
+        )
     }
 
     /// The title of an incident.
     pub(crate) fn title(&self, it: &IncidentOverview) -> String {
         self.titles.of(it).plain()
     }
+}
+
+/// What people can do about an open incident: see it, get the promised bytes, accept the new ones.
+fn commands(incident: &Incident) -> Vec<CommandRow> {
+    let evidence = &incident.evidence;
+    let url = evidence.url.as_str();
+    let has_request = incident
+        .urls
+        .iter()
+        .any(|affected| affected.url == url && affected.request.is_some());
+    let is_changed = incident.state == State::Changed && incident.redirect.is_none();
+    let mut rows = vec![];
+    if url.is_empty() {
+        return rows;
+    }
+    if !has_request && is_changed && evidence.promised.sha256.is_some() {
+        rows.extend(digest_command("See the bytes yourself", url));
+        rows.extend(evidence.first_difference.and_then(|first| {
+            let bytes = format!("+{}", first.saturating_add(1));
+            let curl = command_line(&["curl", "-sSL", url])?;
+            Some(CommandRow {
+                purpose: "See them from the first difference on",
+                line: format!("{curl} | tail -c {bytes} | head -c 400"),
+            })
+        }));
+    } else if !has_request {
+        rows.extend(command("See the answer yourself", &["curl", "-sSIL", url]));
+    }
+    rows.extend(promised_bytes(evidence, incident.last_good));
+    rows.extend(command("Check it again", &["urldb", "check", url]));
+    if is_changed {
+        rows.extend(command(
+            "Make the new bytes the promise, if they are meant",
+            &["urldb", "accept", url],
+        ));
+    }
+    rows
+}
+
+/// Takes the promised bytes out of the archive, as they were when a run last saw them.
+fn promised_bytes(evidence: &Evidence, last_good: Option<Timestamp>) -> Option<CommandRow> {
+    evidence.promised.sha256.as_ref()?;
+    let purpose = "Take the promised bytes out of the archive";
+    let words = ["urldb", "archive", "get", &evidence.url];
+    let Some(last_good) = last_good else {
+        return command(purpose, &words);
+    };
+    let day = last_good.strftime("%Y-%m-%d").to_string();
+    let at = ["--at", day.as_str(), "-o", "promised"];
+    command(purpose, &[&words[..], &at].concat())
+}
+
+/// A command; absent if a terminal must not get one of the words.
+pub(crate) fn command(purpose: &'static str, words: &[&str]) -> Option<CommandRow> {
+    let line = command_line(words)?;
+    Some(CommandRow { purpose, line })
+}
+
+/// Prints the SHA-256 of what a URL serves.
+pub(crate) fn digest_command(purpose: &'static str, url: &str) -> Option<CommandRow> {
+    let curl = command_line(&["curl", "-sSL", url])?;
+    let line = format!("{curl} | sha256sum");
+    Some(CommandRow { purpose, line })
+}
+
+fn page_links(pages: usize, current: usize, page: impl Fn(usize) -> String) -> Vec<PageLink> {
+    let link = |number| PageLink {
+        number,
+        page: page(number),
+        is_current: number == current,
+    };
+    (1..=pages).map(link).collect()
 }
 
 /// Promised and observed side by side; empty if nothing was observed.
@@ -841,25 +1129,45 @@ fn steps(it: &IncidentOverview) -> Vec<StepRow> {
     steps.into_iter().map(row).collect()
 }
 
-fn url_row(url: &UrlOverview) -> UrlRow {
-    let (class, state) = match (url.standing, url.state) {
-        (Standing::Affected, Some(State::Ok) | None) => ("b", "not tried".to_owned()),
-        (Standing::Affected, Some(state)) => ("b", state.to_string()),
-        (Standing::Unconfirmed, _) => ("w", "in doubt".to_owned()),
-        (Standing::Unknown, None) => ("o", "not checked".to_owned()),
-        (Standing::Unknown, Some(state)) => ("o", state.to_string()),
-        (Standing::Kept, _) => ("k", "kept".to_owned()),
-    };
+/// The folder and the name of a URL's path, for people.
+pub(crate) fn path_parts(url: &UrlOverview) -> (String, String) {
     let split = url.path.rfind('/').filter(|_| url.request.is_none());
     let (folder, name) = url.path.split_at(split.map_or(0, |at| at + 1));
     let (folder, name) = match (folder, name) {
-        ("/", "") => (String::new(), "/".to_owned()),
+        (folder, "") => (String::new(), one_line(folder)),
         (folder, name) => (one_line(folder), one_line(name)),
     };
     let name = match &url.request {
         Some(_) => format!("{name} (another request than GET)"),
         None => name,
     };
+    (folder, name)
+}
+
+/// Class and words of a URL's state.
+pub(crate) fn state_of(url: &UrlOverview) -> (&'static str, String) {
+    match (url.standing, url.state) {
+        (Standing::Affected, Some(State::Ok) | None) => ("b", "not tried".to_owned()),
+        (Standing::Affected, Some(state)) => ("b", state_in_words(state)),
+        (Standing::Unconfirmed, _) => ("w", "in doubt".to_owned()),
+        (Standing::Unknown, None) => ("o", "not checked".to_owned()),
+        (Standing::Unknown, Some(state)) => ("o", state_in_words(state)),
+        (Standing::Kept, _) => ("k", "kept".to_owned()),
+    }
+}
+
+/// `server error`
+pub(crate) fn state_in_words(state: State) -> String {
+    match state {
+        State::Ok => "kept".to_owned(),
+        state => state.as_str().replace('-', " "),
+    }
+}
+
+fn url_row(listed: &ListedUrl, has_page: bool) -> UrlRow {
+    let url = &listed.url;
+    let (class, state) = state_of(url);
+    let (folder, name) = path_parts(url);
     let day = |time: Option<Timestamp>| {
         time.map_or_else(String::new, |time| time.strftime("%Y-%m-%d").to_string())
     };
@@ -872,8 +1180,8 @@ fn url_row(url: &UrlOverview) -> UrlRow {
         bytes: url.promised.length.map_or_else(String::new, number),
         sha256: url.promised.sha256.clone().unwrap_or_default(),
         verified: day(url.verified),
-        changed: day(url.known_since),
-        incident: url.incident.clone(),
+        changed: day(listed.changed),
+        page: has_page.then(|| url_page(&url.url, url.request.as_deref())),
     }
 }
 

@@ -7,11 +7,14 @@ use std::path::Path;
 
 use jiff::Timestamp;
 use jiff::civil::Date;
-use urldb_html::{Asset, SiteBuilder, SiteChanges, SiteError, SiteTemplates, TEMPLATES};
+use urldb_html::{
+    Asset, ListedUrl, SiteBuilder, SiteChanges, SiteError, SiteSource, SiteTemplates, TEMPLATES,
+};
 use urldb_protocol::{
-    AffectedUrl, Day, DayCount, DayLevel, Evidence, FileCounts, Finding, HostOverview, Incident,
-    IncidentOverview, Observed, Overview, Phase, ProjectInfo, Promised, RunCounts, RunSummary,
-    Severity, Standing, State, TextDifference, Totals, UrlOverview,
+    AffectedUrl, CaptureInfo, CommitInfo, Day, DayCount, DayLevel, Evidence, FileCounts, Finding,
+    HostOverview, Incident, IncidentOverview, LogEntry, LogEvent, Observed, Overview, Phase,
+    ProjectInfo, Promised, RunCounts, RunSummary, Severity, Standing, State, TextDifference,
+    Totals, UrlDetails, UrlOverview,
 };
 
 /// Markup, a script and an attribute, for every text from outside.
@@ -55,6 +58,7 @@ fn url(host: &str, path: &str, standing: Standing) -> UrlOverview {
         known_since: Some(at("2026-01-01T05:00:00Z")),
         checked: Some(at("2026-11-22T05:14:51Z")),
         verified: Some(at("2026-11-20T05:14:51Z")),
+        verified_since: is_kept.then(|| at("2026-01-01T05:00:00Z")),
         capture: None,
         is_archived: true,
         incident: (!is_kept).then(|| "bd7dbe2e".to_owned()),
@@ -244,22 +248,122 @@ fn overview(text: &str) -> Overview {
     }
 }
 
-fn build(folder: &Path, overview: &Overview, path: &str) -> SiteChanges {
-    let site = templates();
-    let builder = SiteBuilder::new(&site, folder).unwrap();
-    let urls = |host: &HostOverview| {
+/// URLs under a path, with histories in which texts from outside are `text`.
+struct Source<'a> {
+    path: &'a str,
+    text: &'a str,
+}
+
+fn commit(text: &str) -> CommitInfo {
+    CommitInfo {
+        id: "0b9f3aa5d1f0c27c19e4d41f9e0a8c07a5e29be4".to_owned(),
+        author: "Ada Lovelace".to_owned(),
+        subject: format!("Promise {text}"),
+        added: 2,
+        changed: 0,
+        removed: 0,
+    }
+}
+
+fn event(time: &str, event: LogEvent, text: &str) -> LogEntry {
+    let is_commit = event == LogEvent::Commit;
+    LogEntry {
+        at: at(time),
+        event,
+        host: "data.example.org".to_owned(),
+        urls: 1,
+        url: None,
+        from: (!is_commit).then_some(State::Ok),
+        state: (!is_commit).then_some(State::Changed),
+        reason: (!is_commit).then(|| text.to_owned()),
+        since: None,
+        run: None,
+        incident: (!is_commit).then(|| "bd7dbe2e".to_owned()),
+        notified: vec![],
+        commit: is_commit.then(|| commit(text)),
+    }
+}
+
+impl SiteSource for Source<'_> {
+    type Error = SiteError;
+
+    fn events(&self) -> Vec<LogEntry> {
+        vec![
+            event("2026-11-21T05:08:51Z", LogEvent::Broken, self.text),
+            event("2026-11-03T05:08:51Z", LogEvent::Commit, self.text),
+        ]
+    }
+
+    fn commit_of(&self, _: &str) -> Option<String> {
+        Some(commit("").id)
+    }
+
+    fn urls(&self, host: &HostOverview) -> Result<Vec<ListedUrl>, SiteError> {
         let count = usize::try_from(host.urls).unwrap();
-        let url = |index: usize| {
+        let listed = |index: usize| {
             let standing = if index == 0 && host.affected > 0 {
                 Standing::Affected
             } else {
                 Standing::Kept
             };
-            url(&host.host, &format!("{path}{index}"), standing)
+            ListedUrl {
+                url: url(&host.host, &format!("{}{index}", self.path), standing),
+                changed: Some(at("2026-11-03T05:08:51Z")),
+                had_incident: standing == Standing::Affected,
+            }
         };
-        Ok::<_, SiteError>((0..count).map(url).collect())
-    };
-    builder.build(overview, urls).unwrap()
+        Ok((0..count).map(listed).collect())
+    }
+
+    fn urls_with_incident(&self) -> usize {
+        1
+    }
+
+    fn details(&self, url: &UrlOverview) -> Result<UrlDetails, SiteError> {
+        let is_affected = url.standing == Standing::Affected;
+        let broken = event("2026-11-21T05:08:51Z", LogEvent::Broken, self.text);
+        Ok(UrlDetails {
+            transitions: is_affected.then_some(broken).into_iter().collect(),
+            incidents: is_affected
+                .then(|| "bd7dbe2e".to_owned())
+                .into_iter()
+                .collect(),
+            captures: vec![CaptureInfo {
+                date: format!("2026-11-21T05:09:18Z{}", self.text),
+                record: Some(self.text.to_owned()),
+                file: self.text.to_owned(),
+                offset: Some(4_118_306),
+                digest: format!("sha256:{}", self.text),
+                is_revisit: false,
+                status: Some(200),
+            }],
+            more_captures: 0,
+            commits: Some(vec![(at("2026-11-03T05:08:51Z"), commit(self.text))]),
+        })
+    }
+}
+
+fn build(folder: &Path, overview: &Overview, path: &str) -> SiteChanges {
+    build_with(
+        folder,
+        overview,
+        &Source {
+            path,
+            text: "plain",
+        },
+    )
+}
+
+fn build_with(folder: &Path, overview: &Overview, source: &Source<'_>) -> SiteChanges {
+    let site = templates();
+    let builder = SiteBuilder::new(&site, folder).unwrap();
+    builder.build(overview, source).unwrap()
+}
+
+/// The page of a URL, relative to the folder.
+fn url_pages(folder: &Path) -> Vec<String> {
+    let names = files(folder).into_keys();
+    names.filter(|name| name.starts_with("urls/")).collect()
 }
 
 /// All files of the site but the manifest, by path.
@@ -290,13 +394,15 @@ fn the_site_has_a_page_for_each_host_and_incident() {
     let folder = tempfile::tempdir().unwrap();
     build(folder.path(), &overview("plain"), "/p/");
     let files = files(folder.path());
-    let names: Vec<&str> = files.keys().map(String::as_str).collect();
+    let names = files.keys().map(String::as_str);
+    let names: Vec<&str> = names.filter(|name| !name.starts_with("urls/")).collect();
     assert_eq!(
         names,
         [
             ".nojekyll",
             "badge.json",
             "badge.svg",
+            "hosts.html",
             "hosts/data.example.org.atom",
             "hosts/data.example.org.html",
             "hosts/data.example.org.svg",
@@ -307,10 +413,12 @@ fn the_site_has_a_page_for_each_host_and_incident() {
             "incidents/index.html",
             "index.html",
             "manifest.json",
+            "run.js",
             "site.css",
             "status.json",
         ]
     );
+    assert_eq!(url_pages(folder.path()).len(), 3);
     let page = &files["index.html"];
     assert!(
         page.contains(">One incident affects 1 of 3 promises.</h1>"),
@@ -323,7 +431,7 @@ fn the_site_has_a_page_for_each_host_and_incident() {
     );
     let incident = &files["incidents/bd7dbe2e.html"];
     // A shell reads the URL of a command as it is.
-    assert!(incident.contains("curl -sSIL &#x27;http:&#x2f;&#x2f;data.example.org&#x2f;b?a=1&amp;b=&#x27;\\&#x27;&#x27;2&#x27;\\&#x27;&#x27;&#x27;"), "{incident}");
+    assert!(incident.contains("curl -sSL &#x27;http:&#x2f;&#x2f;data.example.org&#x2f;b?a=1&amp;b=&#x27;\\&#x27;&#x27;2&#x27;\\&#x27;&#x27;&#x27;"), "{incident}");
     assert!(files["badge.svg"].contains("promises: 2 of 3 kept · 22 Nov"));
     assert!(
         files["incidents.atom"].contains("https://sky.example.org/incidents/bd7dbe2e.html")
@@ -334,7 +442,13 @@ fn the_site_has_a_page_for_each_host_and_incident() {
 #[test]
 fn every_page_has_the_policy_and_nothing_that_it_forbids() {
     let folder = tempfile::tempdir().unwrap();
-    build(folder.path(), &overview(EVIL), &format!("/{EVIL}/"));
+    let path = format!("/{EVIL}/");
+    let source = Source {
+        path: &path,
+        text: EVIL,
+    };
+    build_with(folder.path(), &overview(EVIL), &source);
+    assert_eq!(url_pages(folder.path()).len(), 3);
     for (name, text) in files(folder.path()) {
         let extension = Path::new(&name).extension().and_then(OsStr::to_str);
         if extension == Some("html") {
@@ -342,7 +456,11 @@ fn every_page_has_the_policy_and_nothing_that_it_forbids() {
                 text.contains("default-src 'none'; style-src 'self'; script-src 'self'"),
                 "{name}"
             );
-            assert_eq!(text.matches("<script").count(), 1, "{name}: {text}");
+            // Those of the site: one, or two on pages that do not know the last run.
+            let own = text.matches("site.js\" defer></script>").count()
+                + text.matches("run.js\" defer></script>").count();
+            assert!((1..=2).contains(&own), "{name}: {text}");
+            assert_eq!(text.matches("<script").count(), own, "{name}: {text}");
             for forbidden in ["<img", " style=", "<style", "javascript:"] {
                 assert!(!text.contains(forbidden), "{name}: {forbidden}: {text}");
             }
@@ -372,6 +490,19 @@ fn a_second_build_writes_only_what_has_changed() {
     let again = build(folder.path(), &overview, "/p/");
     assert_eq!((again.written, again.removed), (0, 0));
 
+    // A run that finds everything as before leaves the pages of URLs and incidents as they are.
+    let digests = |folder: &Path| {
+        let mut all = files(folder);
+        all.retain(|name, _| name.starts_with("urls/") || name == "incidents/bd7dbe2e.html");
+        all
+    };
+    let (before, last_run) = (digests(folder.path()), overview.last_run.clone());
+    overview.last_run.as_mut().unwrap().at = at("2026-11-23T05:14:51Z");
+    assert!(build(folder.path(), &overview, "/p/").written > 0);
+    assert_eq!(digests(folder.path()), before);
+    overview.last_run = last_run;
+    build(folder.path(), &overview, "/p/");
+
     // Another time of the build alone changes nothing.
     overview.now = at("2026-11-22T09:20:00Z");
     assert_eq!(build(folder.path(), &overview, "/p/").written, 0);
@@ -379,7 +510,7 @@ fn a_second_build_writes_only_what_has_changed() {
     // A host that is gone leaves no page.
     overview.hosts.pop();
     let fewer = build(folder.path(), &overview, "/p/");
-    assert_eq!(fewer.removed, 2);
+    assert_eq!(fewer.removed, 3);
     assert!(!folder.path().join("hosts/www.example.org.html").exists());
 }
 
@@ -387,18 +518,19 @@ fn a_second_build_writes_only_what_has_changed() {
 fn a_large_host_has_several_pages_within_300_kb() {
     let folder = tempfile::tempdir().unwrap();
     let mut overview = overview("plain");
-    overview.hosts = vec![host("data.example.org", 2_500, 0)];
+    overview.hosts = vec![host("data.example.org", 1_001, 0)];
     build(folder.path(), &overview, "/dr3/spectra/spec-0272-51644-");
     let files = files(folder.path());
     let page = &files["hosts/data.example.org.html"];
     assert!(page.len() <= 300_000, "{} bytes", page.len());
-    assert!(page.contains("href=\"data.example.org~3.html\""));
-    assert!(files.contains_key("hosts/data.example.org~3.html"));
+    assert!(page.contains("href=\"data.example.org~2.html\""));
+    assert_eq!(page.matches("<tr class=").count(), 1_000);
+    assert!(files.contains_key("hosts/data.example.org~2.html"));
     assert_eq!(
         files["hosts/data.example.org~2.html"]
             .matches("<tr class=")
             .count(),
-        1_000
+        1
     );
 }
 
@@ -419,4 +551,97 @@ fn an_empty_database_has_a_site_too() {
     assert!(page.contains(">No promises yet.</h1>"), "{page}");
     let badge = fs::read_to_string(folder.path().join("badge.svg")).unwrap();
     assert!(badge.contains("not checked yet"), "{badge}");
+}
+
+#[test]
+fn the_page_of_a_url_has_its_promise_and_history() {
+    let folder = tempfile::tempdir().unwrap();
+    build(folder.path(), &overview("plain"), "/p/");
+    let files = files(folder.path());
+    let page = |path: &str| {
+        let mut pages = files.iter().filter(|(name, _)| name.starts_with("urls/"));
+        let url = path.replace('/', "&#x2f;");
+        let found = pages.find(|(_, text)| text.contains(&format!("{url}</code>")));
+        found.unwrap()
+    };
+    let (name, kept) = page("data.example.org/p/1");
+    for text in [
+        ">The same 35,674 bytes since 21 November 2026.</h1>",
+        "Verified byte for byte in each run since <time datetime=\"2026-01-01\">",
+        ">urldb&#x2f;data.example.org.yaml, line 2</a>",
+        "blob&#x2f;0b9f3aa5d1f0c27c19e4d41f9e0a8c07a5e29be4&#x2f;urldb&#x2f;data.example.org.yaml#L2",
+        "aria-label=\"Kept since 1 January 2026.\"",
+        "curl -sSL http:&#x2f;&#x2f;data.example.org&#x2f;p&#x2f;1 | sha256sum",
+        "<td>2026-11-21 05:09</td><td>200</td>",
+        "sky&#x2f;commit&#x2f;0b9f3aa5d1f0c27c19e4d41f9e0a8c07a5e29be4",
+    ] {
+        assert!(kept.contains(text), "{text}: {kept}");
+    }
+    let host = &files["hosts/data.example.org.html"];
+    assert!(host.contains(&format!("href=\"../{name}\"")), "{host}");
+    let (_, changed) = page("data.example.org/p/0");
+    assert!(
+        changed
+            .contains("aria-label=\"Kept from 1 January 2026; changed since 21 November 2026.\""),
+        "{changed}"
+    );
+    assert!(changed.contains("incidents/bd7dbe2e.html"), "{changed}");
+    let index = &files["index.html"];
+    assert!(
+        index.contains("<small>2\u{a0}records added; data.example.org</small>"),
+        "{index}"
+    );
+    // The names of people are not published.
+    assert!(files.values().all(|text| !text.contains("Lovelace")));
+}
+
+#[test]
+fn many_hosts_have_pages_of_their_own() {
+    let folder = tempfile::tempdir().unwrap();
+    let mut overview = overview("plain");
+    overview.hosts = (0..600)
+        .map(|number| {
+            host(
+                &format!("h{number:03}.example.org"),
+                1,
+                u64::from(number == 599),
+            )
+        })
+        .collect();
+    build(folder.path(), &overview, "/p/");
+    let files = files(folder.path());
+    let index = &files["index.html"];
+    assert_eq!(
+        index.matches("href=\"hosts/").count(),
+        251,
+        "a warning and 250 rows"
+    );
+    assert!(index.contains("And 350 more: <a href=\"hosts.html\">"));
+    assert!(index.len() <= 300_000, "{} bytes", index.len());
+    // The affected host comes first.
+    assert!(index.contains("h599.example.org"));
+    assert!(files["hosts~3.html"].contains("h598.example.org"));
+}
+
+#[test]
+fn templates_are_rendered_once_before_a_site_is_built() {
+    assert!(templates().check().is_ok());
+    let root = Path::new(env!("CARGO_MANIFEST_DIR")).join("../../templates");
+    for broken in TEMPLATES {
+        let sources = TEMPLATES.map(|name| {
+            let source = fs::read_to_string(root.join(name)).unwrap();
+            if name == broken {
+                // Templates that extend another print only what is in a block.
+                let is_in_block = source.starts_with("{% extends");
+                let end = source.rfind("{% endblock %}").filter(|_| is_in_block);
+                let at = end.unwrap_or(source.len());
+                format!("{}{{{{ no_such_name }}}}{}", &source[..at], &source[at..])
+            } else {
+                source
+            }
+        });
+        let error = SiteTemplates::new(sources, vec![]).unwrap().check();
+        let error = error.unwrap_err().to_string();
+        assert!(error.contains(broken), "{broken}: {error}");
+    }
 }

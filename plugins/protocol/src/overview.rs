@@ -14,7 +14,7 @@ use crate::incident::{CertificateDates, Incident, Phase};
 use crate::state::State;
 
 /// The state of all promises.
-#[derive(Debug, Clone, PartialEq, Eq)]
+#[derive(Debug, Clone, Default, PartialEq, Eq)]
 pub struct Overview {
     /// The project, as reports name it.
     pub project: ProjectInfo,
@@ -299,6 +299,10 @@ pub struct UrlOverview {
     /// The start of the last run that read all bytes and found them as promised.
     #[serde(default, skip_serializing_if = "Option::is_none")]
     pub verified: Option<Timestamp>,
+    /// The start of the first of these runs after which each run that read all bytes found them as promised;
+    /// absent if the last one did not.
+    #[serde(default, skip_serializing_if = "Option::is_none")]
+    pub verified_since: Option<Timestamp>,
     /// The full capture of the content that was seen last.
     #[serde(default, skip_serializing_if = "Option::is_none")]
     pub capture: Option<CaptureInfo>,
@@ -408,6 +412,22 @@ pub enum LogEvent {
     Recovered,
     /// People changed the promises, or removed the records.
     PromisesChanged,
+}
+
+/// What the page of one URL shows beside its [`UrlOverview`]. Nothing in it depends on a run that finds
+/// everything as before.
+#[derive(Debug, Clone, Default, PartialEq, Eq)]
+pub struct UrlDetails {
+    /// The transitions of the URL, oldest first.
+    pub transitions: Vec<LogEntry>,
+    /// The ids of the incidents that have affected the URL.
+    pub incidents: Vec<String>,
+    /// The full captures of the URL, the latest first.
+    pub captures: Vec<CaptureInfo>,
+    /// Number of earlier full captures that are not among them.
+    pub more_captures: u64,
+    /// The commits that changed the record, the latest first, and their dates; absent if they are unknown.
+    pub commits: Option<Vec<(Timestamp, CommitInfo)>>,
 }
 
 /// A commit that changed records.

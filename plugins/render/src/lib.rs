@@ -40,10 +40,10 @@ mod words;
 pub use annotations::annotations;
 pub use compose::{
     Deliveries, LONGEST_SUBJECT, NextTry, Scope, StuckMessages, compose, kept_promises,
-    project_file_link, stuck_blocks, subject,
+    project_commit_link, project_file_link, stuck_blocks, subject,
 };
 pub use layout::wrap;
-pub use log::log;
+pub use log::{commit_counts, log, sentence as event_sentence};
 pub use mail::{LARGEST_PART, MailBody, mail_body};
 pub use markdown::{
     Issue, LARGEST_BODY, LARGEST_SUMMARY, code, comment, issue, markdown, reminder_comment,

@@ -80,7 +80,8 @@ fn tone(event: LogEvent) -> Option<Tone> {
     }
 }
 
-fn sentence(entry: &LogEntry, incident: Option<&Incident>) -> Text {
+/// What happened, without time and host. `incident` is that of the entry.
+pub fn sentence(entry: &LogEntry, incident: Option<&Incident>) -> Text {
     let subject = match &entry.url {
         Some(url) => Text::new().code(url),
         None => Text::from(count(entry.urls, "URL")),
@@ -154,6 +155,14 @@ fn of_commit(commit: &CommitInfo) -> Text {
         .outside(&commit.author)
         .own(": ")
         .outside(&commit.subject);
+    match commit_counts(commit).as_str() {
+        "" => text,
+        counts => text.own("; ").own(counts),
+    }
+}
+
+/// `100 records added, 1 record removed`; empty if the commit changed none.
+pub fn commit_counts(commit: &CommitInfo) -> String {
     let parts = [
         (commit.added, "added"),
         (commit.changed, "changed"),
@@ -164,8 +173,5 @@ fn of_commit(commit: &CommitInfo) -> Text {
         .filter(|(number, _)| *number > 0)
         .map(|(number, verb)| format!("{} {verb}", count(*number, "record")))
         .collect();
-    match parts.as_slice() {
-        [] => text,
-        parts => text.own("; ").own(parts.join(", ")),
-    }
+    parts.join(", ")
 }

@@ -1,5 +1,7 @@
 //! The state of all promises, of one host or of one URL: for a terminal, and as data for programs.
 
+use std::collections::HashMap;
+
 use jiff::Timestamp;
 use schemars::JsonSchema;
 use serde::{Deserialize, Serialize};
@@ -133,61 +135,73 @@ pub fn status_document(overview: &Overview, urls: Vec<UrlOverview>) -> StatusDoc
 }
 
 /// Titles of incidents, in the words of messages.
-pub struct Titles {
-    envelope: Envelope,
-}
+pub struct Titles(HashMap<String, Text>);
 
 impl Titles {
     /// The titles of the incidents of an overview.
     pub fn new(overview: &Overview) -> Self {
-        Self {
-            envelope: envelope(overview),
-        }
+        let all = overview.open.iter().chain(&overview.closed);
+        // The URLs of a closed incident may be those of an open one, with another cause.
+        let mut envelope = empty_envelope(overview);
+        let titles = all.map(|it| {
+            envelope.findings = finding(it).into_iter().collect();
+            let title = open_groups(&[&it.incident], &Lookup::new(&envelope)).pop();
+            let title = title.map_or_else(Text::new, |IncidentTitle { title, .. }| title);
+            (it.incident.id.clone(), title)
+        });
+        Self(titles.collect())
     }
 
     /// `docs.example.org answers 404 Not Found (3 of 120 URLs)`.
     pub fn of(&self, it: &IncidentOverview) -> Text {
-        open_groups(&[&it.incident], &Lookup::new(&self.envelope))
-            .pop()
-            .map_or_else(Text::new, |IncidentTitle { title, .. }| title)
+        self.0.get(&it.incident.id).cloned().unwrap_or_default()
     }
 }
 
 /// An envelope that says of the open incidents what their titles need.
 fn envelope(overview: &Overview) -> Envelope {
-    let all = overview.open.iter().chain(&overview.closed);
-    let findings = all.filter_map(|it| {
-        let incident = &it.incident;
-        let first = incident.urls.first()?;
-        let url = match incident.evidence.url.as_str() {
-            "" => &first.url,
-            url => url,
-        };
-        let code = if it.domain == incident.host {
-            incident.state.as_str()
-        } else {
-            "alias-differs"
-        };
-        Some(Finding {
-            code: code.to_owned(),
-            severity: Severity::Error,
-            url: url.to_owned(),
-            file: first.file.clone(),
-            line: first.line,
-            categories: vec![],
-            message: incident.evidence.detail.clone(),
-            state: incident.state,
-            reason: it.reason.clone(),
-            expected: None,
-            observed: None,
-            not_archived: None,
-            attempts: 0,
-            since: Some(incident.since),
-            pending: false,
-            new: false,
-            muted: false,
-        })
-    });
+    Envelope {
+        findings: overview.open.iter().filter_map(finding).collect(),
+        mistakes: overview.mistakes.clone(),
+        ..empty_envelope(overview)
+    }
+}
+
+fn finding(it: &IncidentOverview) -> Option<Finding> {
+    let incident = &it.incident;
+    let first = incident.urls.first()?;
+    let url = match incident.evidence.url.as_str() {
+        "" => &first.url,
+        url => url,
+    };
+    let code = if it.domain == incident.host {
+        incident.state.as_str()
+    } else {
+        "alias-differs"
+    };
+    Some(Finding {
+        code: code.to_owned(),
+        severity: Severity::Error,
+        url: url.to_owned(),
+        file: first.file.clone(),
+        line: first.line,
+        categories: vec![],
+        message: incident.evidence.detail.clone(),
+        state: incident.state,
+        reason: it.reason.clone(),
+        expected: None,
+        observed: None,
+        not_archived: None,
+        attempts: 0,
+        since: Some(incident.since),
+        pending: false,
+        new: false,
+        muted: false,
+    })
+}
+
+/// An envelope without findings.
+fn empty_envelope(overview: &Overview) -> Envelope {
     let ProjectInfo {
         name,
         url,
@@ -210,8 +224,8 @@ fn envelope(overview: &Overview) -> Envelope {
             test: false,
         },
         incidents: vec![],
-        findings: findings.collect(),
-        mistakes: overview.mistakes.clone(),
+        findings: vec![],
+        mistakes: vec![],
         fixed: vec![],
         changes: vec![],
         delay: None,
@@ -617,9 +631,6 @@ impl Page<'_> {
     }
 
     fn url(&mut self, url: &UrlOverview) {
-        let titles = Titles {
-            envelope: Envelope::clone(&self.lookup),
-        };
         let incident = self.overview.open.iter();
         let incident = incident
             .clone()
@@ -640,7 +651,7 @@ impl Page<'_> {
                 "incident",
                 Text::from(it.incident.id.clone())
                     .own(": ")
-                    .and(titles.of(it)),
+                    .and(Titles::new(self.overview).of(it)),
             ));
         }
         facts.push(("promised", promise(url)));

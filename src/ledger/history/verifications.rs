@@ -201,6 +201,61 @@ impl Verifications {
         best
     }
 
+    /// When the first run of the present series began: each run since then that read all bytes of this URL
+    /// found them as promised. `None` if the last such run did not, or if none did.
+    pub fn since(&self, sought: &SoughtUrl<'_>) -> Option<Timestamp> {
+        if sought.key.alias.is_some() {
+            return None;
+        }
+        let first = sought.added.map(|added| self.first_since(added));
+        let url = self.urls.get(sought.url).copied();
+        let changes = url.map_or(&[][..], |url| &self.changes[url as usize]);
+        let mut end = self.end_of(0)?;
+        let mut since = None;
+        loop {
+            let chain = &self.chains[end.chain as usize];
+            let until = changes.partition_point(|change| change.place <= end);
+            let last = changes[..until].last();
+            let last = last.filter(|last| last.place.chain == end.chain);
+            if last.is_some_and(|last| last.is_unverified) {
+                return since;
+            }
+            let begin = last.map_or(0, |last| last.place.number as usize);
+            let runs = chain.runs[begin..=end.number as usize].iter();
+            let mut runs = runs.map(|run| &self.runs[*run as usize]);
+            let read =
+                runs.find(|run| first.is_none_or(|first| run.at >= first) && run.has_read(sought));
+            since = read.map(|run| run.at).or(since);
+            if last.is_some() {
+                return since;
+            }
+            end = match chain.start {
+                Start::Unknown => return since,
+                Start::Run(earlier) => earlier,
+                // The first run of a month lists all unverified URLs, and this one is not among them.
+                Start::Nothing => match self.chain_before(end.chain) {
+                    Some(earlier) => earlier,
+                    None => return since,
+                },
+            };
+        }
+    }
+
+    /// The last run of a chain.
+    fn end_of(&self, chain: u32) -> Option<Place> {
+        let runs = self.chains.get(chain as usize)?.runs.len();
+        let number = u32::try_from(runs.checked_sub(1)?).ok()?;
+        Some(Place { chain, number })
+    }
+
+    /// The last run of the latest chain that ended before this one began.
+    fn chain_before(&self, chain: u32) -> Option<Place> {
+        let first = *self.chains[chain as usize].runs.first()?;
+        let begin = self.runs[first as usize].at;
+        let mut later = (chain + 1)..u32::try_from(self.chains.len()).ok()?;
+        self.end_of(later.find(|earlier| self.chains[*earlier as usize].latest < begin)?)
+    }
+
     /// The start of the first run that can have seen a job which was added then.
     fn first_since(&self, added: Timestamp) -> Timestamp {
         let earlier = self.runs.partition_point(|run| run.at <= added);
@@ -688,6 +743,27 @@ mod tests {
         })
     }
 
+    /// The begin of the present series of verifications of each URL, of runs of which each starts from the
+    /// one before: given the unverified URLs after each, and when each was verified last after the first
+    /// so many runs.
+    fn series(runs: &[TrueRun]) -> Vec<Option<Timestamp>> {
+        let keys = keys();
+        let (after, ..) = play(runs);
+        let mut since = vec![None; keys.len()];
+        for (number, unverified) in after.iter().enumerate() {
+            let (_, _, last) = play(&runs[..=number]);
+            for (url, key) in keys.iter().enumerate() {
+                let is_verified = last[url] == Some(at(number));
+                since[url] = match since[url] {
+                    _ if unverified.contains(&url_of(key)) => None,
+                    None if is_verified => last[url],
+                    known => known,
+                };
+            }
+        }
+        since
+    }
+
     proptest! {
         #[test]
         fn lines_in_any_order_replay_as_the_runs_were(
@@ -711,6 +787,26 @@ mod tests {
             }
             for (url, key) in keys().iter().enumerate() {
                 prop_assert_eq!(last(&verifications, url, key), verified[url], "{:?}", key);
+            }
+        }
+
+        #[test]
+        fn a_series_of_verifications_begins_after_the_last_failure(runs in any_runs()) {
+            let follow = |(number, run): (usize, TrueRun)| TrueRun {
+                base: number.checked_sub(1),
+                ..run
+            };
+            let runs: Vec<TrueRun> = runs.into_iter().enumerate().map(follow).collect();
+            let verifications = read(&play(&runs).1);
+            let expected = series(&runs);
+            for (url, key) in keys().iter().enumerate() {
+                let since = verifications.since(&SoughtUrl {
+                    url: &url_of(key),
+                    key,
+                    categories: &categories(url),
+                    added: None,
+                });
+                prop_assert_eq!(since, expected[url], "{:?}", key);
             }
         }
 

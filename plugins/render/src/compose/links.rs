@@ -23,24 +23,57 @@ fn file_link(envelope: &Envelope, file: &str, line: Option<usize>) -> Option<Str
     link_to(envelope.run.project_url.as_deref()?, commit, file, line)
 }
 
-/// The page of a line of a domain file, if the repository's website is known.
-pub fn project_file_link(project: &ProjectInfo, file: &str, line: Option<usize>) -> Option<String> {
-    let commit = project.commit.as_deref()?;
-    link_to(project.url.as_deref()?, commit, file, line)
+/// The page of a line of a file at a commit, if the website of the repository is known.
+pub fn project_file_link(
+    project: &ProjectInfo,
+    commit: Option<&str>,
+    file: &str,
+    line: Option<usize>,
+) -> Option<String> {
+    link_to(project.url.as_deref()?, commit?, file, line)
+}
+
+/// The page of a commit, if the website of the repository is known.
+pub fn project_commit_link(project: &ProjectInfo, commit: &str) -> Option<String> {
+    let mut url = web_address(project.url.as_deref()?)?;
+    let folders: &[&str] = match service(&url)? {
+        Service::GitLab => &["-", "commit"],
+        Service::GitHub | Service::Forgejo => &["commit"],
+    };
+    let mut segments = url.path_segments_mut().ok()?;
+    segments.pop_if_empty().extend(folders).push(commit);
+    drop(segments);
+    Some(url.into())
+}
+
+/// A service for repositories whose addresses are known.
+enum Service {
+    GitHub,
+    GitLab,
+    /// Gitea has the same addresses.
+    Forgejo,
+}
+
+fn service(url: &Url) -> Option<Service> {
+    let host = url.host_str()?;
+    let names = |service: &str| host.split('.').any(|label| label == service);
+    if names("github") {
+        Some(Service::GitHub)
+    } else if names("gitlab") {
+        Some(Service::GitLab)
+    } else if ["codeberg", "forgejo", "gitea"].into_iter().any(names) {
+        Some(Service::Forgejo)
+    } else {
+        None
+    }
 }
 
 fn link_to(repository: &str, commit: &str, file: &str, line: Option<usize>) -> Option<String> {
     let mut url = web_address(repository)?;
-    let host = url.host_str()?.to_owned();
-    let names = |service: &str| host.split('.').any(|label| label == service);
-    let folders: &[&str] = if names("github") {
-        &["blob"]
-    } else if names("gitlab") {
-        &["-", "blob"]
-    } else if ["codeberg", "forgejo", "gitea"].into_iter().any(names) {
-        &["src", "commit"]
-    } else {
-        return None;
+    let folders: &[&str] = match service(&url)? {
+        Service::GitHub => &["blob"],
+        Service::GitLab => &["-", "blob"],
+        Service::Forgejo => &["src", "commit"],
     };
     url.path_segments_mut()
         .ok()?

@@ -1,0 +1,340 @@
+//! A site with every kind of content, to find mistakes in templates.
+
+use std::collections::BTreeMap;
+
+use jiff::civil::Date;
+use jiff::{Span, Timestamp};
+use urldb_protocol::{
+    AffectedUrl, CaptureInfo, ClosedBecause, CommitInfo, Day, DayCount, DayLevel, Evidence,
+    FileCounts, Finding, HostOverview, Incident, IncidentOverview, IncidentStep, LogEntry,
+    LogEvent, Mistake, Observed, Overview, Phase, ProjectInfo, Promised, RunCounts, RunSummary,
+    Severity, Standing, State, TextDifference, Totals, UrlDetails, UrlOverview,
+};
+
+use crate::site::SiteError;
+use crate::source::{ListedUrl, SiteSource};
+
+const HOST: &str = "data.example.org";
+const FILE: &str = "urldb/data.example.org.yaml";
+const URL: &str = "https://data.example.org/series/flux.csv";
+const OPEN: &str = "bd7dbe2e";
+const CLOSED: &str = "2784fefc";
+const DIGEST: &str = "45ce8765efcb90293cd11801b6ec1d8859384ba45aec0c76d66cde42076de64b";
+
+/// Hours since the first run.
+fn at(hours: i64) -> Timestamp {
+    let first = Timestamp::UNIX_EPOCH + Span::new().hours(24 * 365 * 50);
+    first + Span::new().hours(hours)
+}
+
+fn dates() -> impl Iterator<Item = Date> {
+    let first = at(-24 * 364).to_zoned(jiff::tz::TimeZone::UTC).date();
+    first.series(Span::new().days(1)).take(365)
+}
+
+fn promised() -> Promised {
+    Promised {
+        length: Some(35_674),
+        sha256: Some(DIGEST.to_owned()),
+        content_type: Some("text/csv".to_owned()),
+        ..Promised::default()
+    }
+}
+
+fn incident(id: &str, closed: Option<Timestamp>) -> IncidentOverview {
+    let url = AffectedUrl {
+        url: URL.to_owned(),
+        file: FILE.to_owned(),
+        line: 2,
+        request: None,
+        categories: vec![],
+        new: false,
+        not_tried: false,
+        muted: false,
+        left: false,
+    };
+    let incident = Incident {
+        id: id.to_owned(),
+        opened: Some(at(24)),
+        closed,
+        closed_because: closed.map(|_| ClosedBecause::Recovered),
+        last_good: Some(at(0)),
+        host_urls: 240,
+        // More than a page lists.
+        urls: vec![url; 101],
+        evidence: Evidence {
+            url: URL.to_owned(),
+            promised: promised(),
+            observed: Observed {
+                status: Some(200),
+                length: Some(36_038),
+                sha256: Some(DIGEST.to_owned()),
+                ..Observed::default()
+            },
+            detail: "364 more bytes follow".to_owned(),
+            requests: 3,
+            agreeing: 3,
+            first_difference: Some(35_674),
+            text: Some(TextDifference {
+                added: 1,
+                lines: vec![" a".to_owned(), "+b".to_owned(), "-c".to_owned()],
+                ..TextDifference::default()
+            }),
+            ..Evidence::default()
+        },
+        threads: BTreeMap::new(),
+        ..Incident::group(Phase::Unchanged, HOST.to_owned(), State::Changed, at(12))
+    };
+    IncidentOverview {
+        steps: vec![IncidentStep {
+            at: at(24),
+            run: "run".to_owned(),
+            phase: Phase::Opened,
+            urls: 1,
+        }],
+        domain: HOST.to_owned(),
+        reason: None,
+        incident,
+    }
+}
+
+fn host() -> HostOverview {
+    let day = |date| Day {
+        date,
+        level: DayLevel::Kept,
+        affected: 0,
+    };
+    HostOverview {
+        host: HOST.to_owned(),
+        file: FILE.to_owned(),
+        urls: 240,
+        kept: 239,
+        affected: 1,
+        in_incidents: 1,
+        broken: 1,
+        muted: 0,
+        unconfirmed: 0,
+        unknown: 0,
+        files: files(),
+        checked: Some(at(48)),
+        all_checked: Some(at(24)),
+        verified: Some(at(48)),
+        verified_without: 1,
+        known_since: Some(at(0)),
+        certificate: None,
+        incidents: vec![OPEN.to_owned()],
+        mistakes: 1,
+        days: dates().map(day).collect(),
+    }
+}
+
+fn files() -> FileCounts {
+    FileCounts {
+        all: 240,
+        verified: 239,
+        archived: 240,
+        ages: [239, 1, 0, 0, 0],
+    }
+}
+
+fn run(selection: Option<&str>) -> RunSummary {
+    RunSummary {
+        id: "run".to_owned(),
+        at: at(48),
+        selection: selection.map(str::to_owned),
+        due: 240,
+        ok: 239,
+        inconclusive: 0,
+    }
+}
+
+/// An overview with an open incident, a closed one, a mistake, a warning and two hosts.
+pub(crate) fn overview() -> Overview {
+    let day = |date| DayCount {
+        date,
+        promised: 240,
+        affected: 1,
+        has_run: true,
+    };
+    let kept = HostOverview {
+        host: "www.example.org".to_owned(),
+        checked: None,
+        all_checked: None,
+        affected: 0,
+        incidents: vec![],
+        ..host()
+    };
+    Overview {
+        project: ProjectInfo {
+            name: "Northern Sky Survey".to_owned(),
+            url: Some("https://github.com/example/sky".to_owned()),
+            site_url: Some("https://sky.example.org".to_owned()),
+            commit: Some("0b9f3aa".to_owned()),
+        },
+        version: env!("CARGO_PKG_VERSION").to_owned(),
+        now: at(49),
+        last_run: Some(run(None)),
+        last_complete: Some(run(None)),
+        since_complete: vec![run(Some("-c core"))],
+        totals: Totals {
+            urls: 480,
+            broken: 1,
+            affected: 1,
+            ..Totals::default()
+        },
+        files: files(),
+        deprecated: 1,
+        // More than the overview lists.
+        open: vec![incident(OPEN, None); 13],
+        closed: vec![incident(CLOSED, Some(at(36)))],
+        mistakes: vec![Mistake {
+            code: "syntax".to_owned(),
+            file: FILE.to_owned(),
+            line: 9,
+            column: 1,
+            message: "the quotation has no end".to_owned(),
+            help: None,
+            text: String::new(),
+            new: false,
+        }],
+        warnings: vec![Finding {
+            code: "intermittent".to_owned(),
+            severity: Severity::Warning,
+            url: URL.to_owned(),
+            file: FILE.to_owned(),
+            line: 2,
+            categories: vec![],
+            message: "failed in 3 of its last 10 runs".to_owned(),
+            state: State::Ok,
+            reason: None,
+            expected: None,
+            observed: None,
+            not_archived: None,
+            attempts: 0,
+            since: None,
+            pending: false,
+            new: false,
+            muted: false,
+        }],
+        // More than one page lists.
+        hosts: [vec![host()], vec![kept; 250]].concat(),
+        days: dates().map(day).collect(),
+        runs: RunCounts::default(),
+        stale_after: 72,
+    }
+}
+
+/// A URL of an open incident.
+pub(crate) fn listed_url() -> ListedUrl {
+    ListedUrl {
+        url: UrlOverview {
+            url: URL.to_owned(),
+            host: HOST.to_owned(),
+            file: FILE.to_owned(),
+            line: 2,
+            path: "/series/flux.csv".to_owned(),
+            request: None,
+            categories: vec!["core".to_owned()],
+            promised: promised(),
+            standing: Standing::Kept,
+            state: Some(State::Ok),
+            reason: None,
+            since: Some(at(36)),
+            pending: None,
+            pending_since: None,
+            known_since: Some(at(0)),
+            checked: Some(at(48)),
+            verified: Some(at(48)),
+            verified_since: Some(at(36)),
+            capture: None,
+            is_archived: true,
+            incident: None,
+            failures: None,
+            muted: false,
+        },
+        changed: Some(at(0)),
+        had_incident: true,
+    }
+}
+
+/// What the page of that URL shows.
+pub(crate) fn details() -> UrlDetails {
+    UrlDetails {
+        transitions: vec![event(LogEvent::Broken), event(LogEvent::Recovered)],
+        incidents: vec![OPEN.to_owned(), CLOSED.to_owned()],
+        captures: vec![CaptureInfo {
+            date: "2026-11-21T05:09:18Z".to_owned(),
+            record: Some("urn:uuid:40985528-c2bb-9747-89ad-50634b006db0".to_owned()),
+            file: "urldb-20261121.warc.gz".to_owned(),
+            offset: Some(4_118_306),
+            digest: format!("sha256:{DIGEST}"),
+            is_revisit: false,
+            status: Some(200),
+        }],
+        more_captures: 1,
+        commits: Some(vec![(at(0), commit())]),
+    }
+}
+
+fn commit() -> CommitInfo {
+    CommitInfo {
+        id: "0b9f3aa5d1f0c27c19e4d41f9e0a8c07a5e29be4".to_owned(),
+        author: "Ada Lovelace".to_owned(),
+        subject: "Promise data release 3".to_owned(),
+        added: 240,
+        changed: 0,
+        removed: 0,
+    }
+}
+
+fn event(event: LogEvent) -> LogEntry {
+    let hours = if event == LogEvent::Broken { 24 } else { 36 };
+    LogEntry {
+        at: at(hours),
+        event,
+        host: HOST.to_owned(),
+        urls: 1,
+        url: Some(URL.to_owned()),
+        from: Some(State::Ok),
+        state: Some(State::Changed),
+        reason: None,
+        since: None,
+        run: None,
+        incident: Some(OPEN.to_owned()),
+        notified: vec![],
+        commit: None,
+    }
+}
+
+/// What the sample shows beside its overview.
+pub(crate) struct Sample;
+
+impl SiteSource for Sample {
+    type Error = SiteError;
+
+    fn events(&self) -> Vec<LogEntry> {
+        let of_commit = LogEntry {
+            commit: Some(commit()),
+            incident: None,
+            ..event(LogEvent::Commit)
+        };
+        // More than the overview lists.
+        [vec![of_commit], vec![event(LogEvent::Broken); 31]].concat()
+    }
+
+    fn commit_of(&self, _: &str) -> Option<String> {
+        Some(commit().id)
+    }
+
+    fn urls(&self, _: &HostOverview) -> Result<Vec<ListedUrl>, SiteError> {
+        Ok(vec![listed_url()])
+    }
+
+    fn urls_with_incident(&self) -> usize {
+        1
+    }
+
+    fn details(&self, _: &UrlOverview) -> Result<UrlDetails, SiteError> {
+        Ok(details())
+    }
+}

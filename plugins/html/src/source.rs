@@ -1,0 +1,44 @@
+//! What the pages show beside the overview.
+
+use jiff::Timestamp;
+use urldb_protocol::{HostOverview, LogEntry, UrlDetails, UrlOverview};
+
+use crate::site::SiteError;
+
+/// What the pages of a site show beside the overview.
+pub trait SiteSource {
+    /// Why something cannot be read, or a page cannot be written.
+    type Error: From<SiteError>;
+
+    /// The events of the last days, the latest first.
+    fn events(&self) -> Vec<LogEntry>;
+
+    /// The commit that last changed the domain file of a host; absent if it is unknown.
+    fn commit_of(&self, host: &str) -> Option<String>;
+
+    /// The URLs of a host, in the order of its domain file.
+    ///
+    /// # Errors
+    /// When a file cannot be read.
+    fn urls(&self, host: &HostOverview) -> Result<Vec<ListedUrl>, Self::Error>;
+
+    /// Number of URLs, with a record or without, that an incident has ever affected.
+    fn urls_with_incident(&self) -> usize;
+
+    /// What the page of one URL shows beside its row.
+    ///
+    /// # Errors
+    /// When a file cannot be read.
+    fn details(&self, url: &UrlOverview) -> Result<UrlDetails, Self::Error>;
+}
+
+/// A URL in the list of its host.
+#[derive(Debug, Clone, PartialEq, Eq)]
+pub struct ListedUrl {
+    /// The facts of the overview.
+    pub url: UrlOverview,
+    /// When a commit last changed the record; absent if that is unknown.
+    pub changed: Option<Timestamp>,
+    /// Whether an incident has ever affected the URL.
+    pub had_incident: bool,
+}

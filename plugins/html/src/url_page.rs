@@ -1,0 +1,392 @@
+//! The page of one URL. It stays as it is while runs find everything as before: no date of the last run,
+//! and no number that such a run would change, is on it.
+
+use serde::Serialize;
+use urldb_protocol::{CaptureInfo, LogEntry, LogEvent, Standing, State, UrlDetails, UrlOverview};
+use urldb_render::numbers::number;
+use urldb_render::{Mark, command_line, day_in_words, one_line, status_text};
+
+use crate::strip::{Stretch, timeline};
+use crate::view::{
+    CommandRow, CommitRow, Figure, Frame, IncidentRow, Time, Views, command, digest_command,
+    host_page, path_parts, state_in_words, state_of,
+};
+
+/// Failures among the last runs from which on the headline speaks of them.
+const FAILURES: u64 = 3;
+
+/// The page of one URL.
+#[derive(Debug, Serialize)]
+pub(crate) struct UrlPage {
+    pub(crate) frame: Frame,
+    host: String,
+    host_page: String,
+    name: String,
+    url: String,
+    headline: String,
+    past: String,
+    verified_since: Option<Time>,
+    verified: Option<Time>,
+    is_static: bool,
+    figures: Vec<Figure>,
+    incidents: Vec<IncidentRow>,
+    promise: Vec<FactRow>,
+    place: String,
+    place_link: Option<String>,
+    commands: Vec<CommandRow>,
+    timeline: String,
+    stretches: Vec<StretchRow>,
+    captures: Vec<CaptureRow>,
+    more_captures: u64,
+    list: Option<String>,
+    /// Absent if they are unknown.
+    commits: Option<Vec<CommitRow>>,
+}
+
+/// A fact about the promise.
+#[derive(Debug, Serialize)]
+struct FactRow {
+    name: &'static str,
+    value: String,
+    is_digest: bool,
+}
+
+/// A row of the table of states.
+#[derive(Debug, Serialize)]
+struct StretchRow {
+    class: &'static str,
+    from: String,
+    until: String,
+    state: String,
+}
+
+/// A capture in the archive.
+#[derive(Debug, Serialize)]
+struct CaptureRow {
+    date: String,
+    status: String,
+    digest: String,
+    file: String,
+    offset: String,
+    record: String,
+}
+
+impl Views<'_> {
+    /// The page of a URL.
+    pub(crate) fn url_page(&self, url: &UrlOverview, details: &UrlDetails) -> UrlPage {
+        let (headline, past) = self.headline(url);
+        let (class, _) = state_of(url);
+        let mark = match class {
+            "b" => Mark::Broken,
+            "o" => Mark::Unknown,
+            _ => Mark::Kept,
+        };
+        let (_, name) = path_parts(url);
+        let title = format!("{name}: {}", headline.trim_end_matches('.'));
+        let mut frame = self.frame(&title, mark, "../../", "overview");
+        frame.mark = class;
+        // The page does not change with each run.
+        frame.run = None;
+        let incidents: Vec<IncidentRow> = self.incidents_of(details);
+        let contents: std::collections::HashSet<&str> = details
+            .captures
+            .iter()
+            .map(|capture| capture.digest.as_str())
+            .collect();
+        let captures = details.captures.len() as u64 + details.more_captures;
+        let mut figures = vec![];
+        if let Some(length) = url.promised.length {
+            figures.push(Figure::new("Promised", number(length), "bytes"));
+        }
+        let rest = url.known_since.map_or_else(String::new, |since| {
+            format!("since {}", day_in_words(since))
+        });
+        figures.push(Figure::new(
+            "Incidents",
+            number(incidents.len() as u64),
+            rest,
+        ));
+        let rest = match contents.len() {
+            0 => "in the archive".to_owned(),
+            1 => "in full, of one content".to_owned(),
+            contents => format!("in full, of {} contents", number(contents as u64)),
+        };
+        figures.push(Figure::new("Captures", number(captures), rest));
+        let stretches = stretches(url, &details.transitions);
+        let plain = url.request.is_none().then_some(url.url.as_str());
+        UrlPage {
+            frame,
+            host: one_line(&url.host),
+            host_page: host_page(&url.host, 1),
+            name,
+            url: one_line(&url.url),
+            headline,
+            past,
+            verified_since: url
+                .verified_since
+                .filter(|_| url.standing == Standing::Kept)
+                .map(Time::day),
+            verified: url.verified.map(Time::day),
+            is_static: url.is_static(),
+            figures,
+            incidents,
+            promise: promise(url),
+            place: one_line(&format!("{}, line {}", url.file, url.line)),
+            place_link: self.file_link(&url.file, Some(url.line)),
+            commands: plain.map_or_else(Vec::new, |plain| commands(url, plain, captures)),
+            timeline: timeline(&stretches),
+            stretches: rows(&stretches),
+            captures: details.captures.iter().map(capture_row).collect(),
+            more_captures: details.more_captures,
+            list: plain.and_then(|plain| command_line(&["urldb", "archive", "list", plain])),
+            commits: details.commits.as_ref().map(|commits| {
+                let rows = commits.iter();
+                rows.map(|(at, commit)| self.commit_row(*at, commit))
+                    .collect()
+            }),
+        }
+    }
+
+    /// The incidents of a URL, the latest first.
+    fn incidents_of(&self, details: &UrlDetails) -> Vec<IncidentRow> {
+        let known = details.incidents.iter();
+        let mut known: Vec<_> = known.filter_map(|id| self.incident(id)).collect();
+        known.sort_by_key(|it| {
+            (
+                std::cmp::Reverse((it.incident.closed.is_none(), it.incident.since)),
+                &it.incident.id,
+            )
+        });
+        known.into_iter().map(|it| self.row(it)).collect()
+    }
+
+    /// The sentence about a URL, and the same for a page that is out of date.
+    fn headline(&self, url: &UrlOverview) -> (String, String) {
+        let since = |text: &str| match url.since {
+            Some(since) => format!("{text} since {}.", day_in_words(since)),
+            None => format!("{text}."),
+        };
+        let both = |text: String| (text.clone(), text);
+        match (url.standing, url.state) {
+            (Standing::Kept, _) => match url.failures {
+                Some((failures, runs)) if failures >= FAILURES => both(format!(
+                    "Kept, but it failed in {failures} of the last {runs} runs."
+                )),
+                _ if url.is_static() => {
+                    let bytes = match url.promised.length {
+                        Some(1) => "1 byte".to_owned(),
+                        Some(length) => format!("{} bytes", number(length)),
+                        None => "bytes".to_owned(),
+                    };
+                    (
+                        since(&format!("The same {bytes}")),
+                        format!("The same {bytes}, when last seen {{ago}}."),
+                    )
+                }
+                _ => (
+                    since("As promised"),
+                    "As promised, when last seen {ago}.".to_owned(),
+                ),
+            },
+            (Standing::Unconfirmed, _) => {
+                let seen = url
+                    .pending
+                    .map_or("failed", State::as_str)
+                    .replace('-', " ");
+                let day = url.pending_since.map(day_in_words).unwrap_or_default();
+                both(format!("In doubt: {seen} on {day}, not confirmed yet."))
+            }
+            (Standing::Affected, Some(State::Ok) | None) => {
+                both(since("Not tried, as the host does not answer,"))
+            }
+            (Standing::Affected, Some(State::Changed)) => both(
+                self.length_difference(url)
+                    .unwrap_or_else(|| since("Changed")),
+            ),
+            (Standing::Unknown, None) => both("Not checked yet.".to_owned()),
+            (Standing::Affected | Standing::Unknown, Some(state)) => {
+                let words = state_in_words(state);
+                let mut chars = words.chars();
+                let first = chars.next().map(|char| char.to_ascii_uppercase());
+                both(since(&format!(
+                    "{}{}",
+                    String::from_iter(first),
+                    chars.as_str()
+                )))
+            }
+        }
+    }
+
+    /// `Changed: 364 bytes longer than promised.`
+    fn length_difference(&self, url: &UrlOverview) -> Option<String> {
+        let it = self.incident(url.incident.as_deref()?)?;
+        let evidence = &it.incident.evidence;
+        let observed = evidence
+            .observed
+            .length
+            .filter(|_| evidence.url == url.url)?;
+        let promised = url.promised.length?;
+        Some(match observed.abs_diff(promised) {
+            0 => "Changed: other bytes of the promised length.".to_owned(),
+            difference => {
+                let noun = if difference == 1 { "byte" } else { "bytes" };
+                let how = if observed > promised {
+                    "longer"
+                } else {
+                    "shorter"
+                };
+                format!(
+                    "Changed: {} {noun} {how} than promised.",
+                    number(difference)
+                )
+            }
+        })
+    }
+}
+
+fn promise(url: &UrlOverview) -> Vec<FactRow> {
+    let promised = &url.promised;
+    let fact = |name, value: Option<String>, is_digest| {
+        value.map(|value| FactRow {
+            name,
+            value,
+            is_digest,
+        })
+    };
+    let bytes = |length: u64| format!("{} bytes", number(length));
+    let text = |text: &Option<String>| text.as_deref().map(one_line);
+    let categories = (!url.categories.is_empty()).then(|| one_line(&url.categories.join(", ")));
+    let archived = match (url.is_static(), url.is_archived) {
+        (false, _) => None,
+        (true, true) => Some("yes: the archive has the promised bytes".to_owned()),
+        (true, false) => Some("no".to_owned()),
+    };
+    let facts = [
+        fact("SHA-256", text(&promised.sha256), true),
+        fact("Length", promised.length.map(bytes), false),
+        fact("Type", text(&promised.content_type), false),
+        fact("Status", promised.status.map(status_text), false),
+        fact("Redirect", text(&promised.redirects_to), false),
+        fact("Request", text(&url.request), false),
+        fact("Categories", categories, false),
+        fact("In the archive", archived, false),
+        fact("First seen", url.known_since.map(day_in_words), false),
+    ];
+    facts.into_iter().flatten().collect()
+}
+
+fn commands(url: &UrlOverview, plain: &str, captures: u64) -> Vec<CommandRow> {
+    let mut rows = vec![];
+    if url.promised.sha256.is_some() {
+        rows.extend(digest_command("Check the promise yourself", plain));
+    } else {
+        rows.extend(command(
+            "See the answer yourself",
+            &["curl", "-sSIL", plain],
+        ));
+    }
+    if captures > 0 {
+        rows.extend(command(
+            "Take the bytes out of the archive",
+            &["urldb", "archive", "get", plain],
+        ));
+    }
+    rows
+}
+
+/// The states of a URL, oldest first; each but the first begins with a transition.
+fn stretches(url: &UrlOverview, transitions: &[LogEntry]) -> Vec<Stretch> {
+    let mut all: Vec<Stretch> = vec![];
+    let first = transitions.iter().find_map(|entry| entry.from);
+    if let Some(from) = url.known_since {
+        let state = first.or(url.state).unwrap_or(State::Inconclusive);
+        all.push(Stretch {
+            from,
+            class: class_of(state),
+            state: state_in_words(state),
+        });
+    }
+    for entry in transitions {
+        let state = entry.state.unwrap_or(State::Inconclusive);
+        let (class, state) = match entry.event {
+            LogEvent::Unconfirmed if state.is_broken() => {
+                ("d", format!("in doubt ({})", state_in_words(state)))
+            }
+            LogEvent::PromisesChanged => ("k", "kept, with other promises".to_owned()),
+            LogEvent::Commit => continue,
+            _ => (class_of(state), state_in_words(state)),
+        };
+        all.push(Stretch {
+            from: entry.at,
+            class,
+            state,
+        });
+    }
+    let now = match (url.standing, url.state) {
+        (Standing::Unconfirmed, _) => url
+            .pending_since
+            .zip(url.pending)
+            .map(|(from, state)| (from, "d", format!("in doubt ({})", state_in_words(state)))),
+        (Standing::Affected, Some(State::Ok)) => {
+            url.since.map(|from| (from, "b", "not tried".to_owned()))
+        }
+        _ => None,
+    };
+    all.extend(now.map(|(from, class, state)| Stretch { from, class, state }));
+    all.sort_by_key(|stretch| stretch.from);
+    // The later of two at one time counts, and a state that goes on is one stretch.
+    let mut joined: Vec<Stretch> = vec![];
+    for stretch in all {
+        match joined.last_mut() {
+            Some(last) if last.from == stretch.from => *last = stretch,
+            Some(last) if last.state == stretch.state => {}
+            _ => joined.push(stretch),
+        }
+    }
+    joined
+}
+
+fn class_of(state: State) -> &'static str {
+    match state {
+        State::Ok => "k",
+        state if state.is_broken() => "b",
+        _ => "n",
+    }
+}
+
+/// The latest first.
+fn rows(stretches: &[Stretch]) -> Vec<StretchRow> {
+    let day = |stretch: &Stretch| stretch.from.strftime("%Y-%m-%d").to_string();
+    let ends = stretches.iter().skip(1).map(day);
+    let ends: Vec<String> = ends.chain([String::new()]).collect();
+    let rows = stretches.iter().zip(ends).rev();
+    rows.map(|(stretch, until)| StretchRow {
+        class: match stretch.class {
+            "d" => "w",
+            "n" => "o",
+            class => class,
+        },
+        from: day(stretch),
+        until,
+        state: stretch.state.clone(),
+    })
+    .collect()
+}
+
+fn capture_row(capture: &CaptureInfo) -> CaptureRow {
+    // `2026-11-22T05:09:18Z`
+    let date = capture.date.get(..16).unwrap_or(&capture.date);
+    let digest = &capture.digest;
+    CaptureRow {
+        date: one_line(&date.replace('T', " ")),
+        status: capture
+            .status
+            .map_or_else(String::new, |status| status.to_string()),
+        digest: one_line(digest.strip_prefix("sha256:").unwrap_or(digest)),
+        file: one_line(&capture.file),
+        offset: capture
+            .offset
+            .map_or_else(String::new, |offset| offset.to_string()),
+        record: capture.record.as_deref().map(one_line).unwrap_or_default(),
+    }
+}
