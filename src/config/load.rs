@@ -572,7 +572,7 @@ mod tests {
     use super::*;
 
     fn problems(text: &str) -> Vec<String> {
-        let findings = parse(text, Path::new("/r")).unwrap_err();
+        let findings = parse(text, Path::new("/r"), Author::Maintainer).unwrap_err();
         let findings = findings.iter();
         findings
             .map(|finding| format_finding(Path::new("urldb.toml"), finding))
@@ -581,7 +581,7 @@ mod tests {
 
     #[test]
     fn an_empty_file_is_all_defaults() {
-        let config = parse("", Path::new("/r")).unwrap();
+        let config = parse("", Path::new("/r"), Author::Maintainer).unwrap();
         assert_eq!(config.database.path, Path::new("urldb"));
         assert_eq!(config.check.verdict.confirm, 2);
         assert!(config.notifiers.is_empty());
@@ -590,7 +590,7 @@ mod tests {
     #[test]
     fn every_key_is_read() {
         let text = include_str!("../../tests/data/every-key.toml");
-        let config = parse(text, Path::new("/r")).unwrap();
+        let config = parse(text, Path::new("/r"), Author::Maintainer).unwrap();
         insta::assert_debug_snapshot!(config);
     }
 
