@@ -9,11 +9,14 @@ use super::print::output;
 use super::print::style::{DIM, paint, terminal_width};
 use crate::exit::ExitCode;
 
-/// The page that explains every code; a test keeps it complete.
-const PAGE: &str = include_str!("../../docs/findings.md");
+/// The pages that explain codes, with their names; tests keep them complete.
+const PAGES: [(&str, &str); 2] = [
+    ("findings.md", include_str!("../../docs/findings.md")),
+    ("site-rules.md", include_str!("../../docs/site-rules.md")),
+];
 
-/// The address of the page.
-const ADDRESS: &str = "https://github.com/urldb/urldb/blob/main/docs/findings.md";
+/// The folder of the pages.
+const ADDRESS: &str = "https://github.com/urldb/urldb/blob/main/docs";
 
 /// Bold, as headings are.
 const HEADING: anstyle::Style = anstyle::Style::new().bold();
@@ -32,8 +35,9 @@ pub(super) struct Args {
     code: Option<String>,
 }
 
-/// The part of the page about one code.
+/// The part of a page about one code.
 struct Entry {
+    page: &'static str,
     code: &'static str,
     /// The kind of codes: the heading of the second level.
     kind: &'static str,
@@ -41,7 +45,10 @@ struct Entry {
 }
 
 pub(super) fn run(args: &Args) -> anyhow::Result<ExitCode> {
-    let entries = entries(PAGE);
+    let entries: Vec<Entry> = PAGES
+        .iter()
+        .flat_map(|(page, text)| entries(page, text))
+        .collect();
     let mut out = output::stdout();
     let Some(wanted) = &args.code else {
         let mut kind = "";
@@ -72,19 +79,28 @@ pub(super) fn run(args: &Args) -> anyhow::Result<ExitCode> {
     for line in plain_lines(entry.text, terminal_width()) {
         writeln!(out, "{line}")?;
     }
-    writeln!(out, "\n{}", paint(DIM, format!("{ADDRESS}#{code}")))?;
+    writeln!(
+        out,
+        "\n{}",
+        paint(DIM, format!("{ADDRESS}/{}#{code}", entry.page))
+    )?;
     Ok(ExitCode::Success)
 }
 
-/// The entries of the page, in its order.
-fn entries(page: &'static str) -> Vec<Entry> {
-    let sections = page.split("\n## ").skip(1);
+/// The entries of a page, in its order.
+fn entries(page: &'static str, text: &'static str) -> Vec<Entry> {
+    let sections = text.split("\n## ").skip(1);
     let of_section = |section: &'static str| {
         let kind = section.lines().next().unwrap_or_default();
         let entries = section.split("\n### `").skip(1);
         entries.filter_map(move |entry| {
             let (code, text) = entry.split_once('`')?;
-            Some(Entry { code, kind, text })
+            Some(Entry {
+                page,
+                code,
+                kind,
+                text,
+            })
         })
     };
     sections.flat_map(of_section).collect()
