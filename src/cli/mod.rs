@@ -133,7 +133,7 @@ fn dispatch(cli: &Cli) -> anyhow::Result<ExitCode> {
         Command::Archive(args) => archive::run(args, &context()?),
         Command::Hook(args) => hook::run(args, &cli.global),
         Command::Doctor(args) => doctor::run(args, &cli.global),
-        Command::Watch(args) => watch::run(args, &mut context()?),
+        Command::Watch(args) => watch::run(args, &cli.global),
         Command::Notify(args) => notify::run(args, &context()?),
         Command::Site(args) => site::run(args, &context()?),
         Command::Demo(args) => demo::run(args),

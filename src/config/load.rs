@@ -19,6 +19,7 @@ use super::notify;
 use super::proxy;
 use super::section::{Problems, Section};
 use super::untrusted::{line_of, remove_untrusted};
+use super::watch;
 use super::{
     Archive, ArchiveRecords, ArchiveRequests, ArchiveStore, Check, Config, Database, KeepRevisits,
     Ledger, Lint, Project, Schedule,
@@ -187,6 +188,7 @@ fn parse(text: &str, root: &Path, author: Author) -> Result<Config, Vec<Finding>
             .into_iter()
             .filter_map(schedule)
             .collect(),
+        watch: top.section("watch").map(watch::watch).unwrap_or_default(),
         notifiers: top
             .named_sections("notify")
             .into_iter()

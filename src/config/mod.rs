@@ -10,6 +10,7 @@ mod proxy;
 pub(crate) mod section;
 mod services;
 mod untrusted;
+mod watch;
 
 use std::collections::BTreeMap;
 use std::path::{Path, PathBuf};
@@ -31,6 +32,7 @@ pub use notify::{
 };
 pub use services::{NotifyCommand, NotifyHttp, NotifyIssues, NotifyWebhook, TextSource};
 pub use untrusted::TRUSTED_KEYS;
+pub use watch::Watch;
 
 /// The whole configuration of one repository.
 #[derive(Debug, Clone, Default)]
@@ -55,6 +57,8 @@ pub struct Config {
     pub ledger: Ledger,
     /// `[[schedule]]`.
     pub schedules: Vec<Schedule>,
+    /// `[watch]`.
+    pub watch: Watch,
     /// `[notify.NAME]`.
     pub notifiers: BTreeMap<String, Notify>,
     /// One line that names the keys that strangers wrote and that have no effect; sanitized.

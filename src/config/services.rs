@@ -97,6 +97,7 @@ impl Config {
         let proxy = proxy.and_then(|proxy| proxy.password_env.as_deref());
         let requests = self.check.fetch.secret_variables().chain(proxy);
         let mut names: BTreeSet<String> = requests.map(str::to_owned).collect();
+        names.extend(self.watch.secret_variable().map(str::to_owned));
         names.extend(self.notifiers.values().flat_map(Notify::secret_variables));
         if self.archive.store.is_some() {
             names.extend(Environment::SECRET_VARIABLES.map(str::to_owned));
@@ -303,7 +304,7 @@ fn timeout(section: &Section<'_>) -> Option<Duration> {
     timeout
 }
 
-fn url(section: &Section<'_>, key: &'static str, allow_http: bool) -> Option<String> {
+pub(super) fn url(section: &Section<'_>, key: &'static str, allow_http: bool) -> Option<String> {
     section.checked(key, |text| match urldb_http::endpoint(text, allow_http) {
         Ok(_) => Ok(text.to_owned()),
         Err(error) => Err(format!("`{key}`: {error}")),

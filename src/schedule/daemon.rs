@@ -50,6 +50,12 @@ pub trait Handlers {
 
     /// An event for the log.
     fn log(&mut self, event: &WatchEvent);
+
+    /// The loop has come round, as it does every few seconds while nothing happens. `false` ends the loop,
+    /// so that the caller can start another with other settings.
+    fn goes_on(&mut self) -> bool {
+        true
+    }
 }
 
 /// An event for the log.
@@ -153,7 +159,7 @@ impl Clock for SystemClock {
     }
 }
 
-/// Watches until `stop` is set. Blocks: not for async code.
+/// Watches until `stop` is set or [`Handlers::goes_on`] ends the loop. Blocks: not for async code.
 ///
 /// # Errors
 /// When the folder is there and cannot be listed, or the system gives no timer.
@@ -177,7 +183,7 @@ pub fn watch<C: Clock, H: Handlers>(
         files: watcher.files(),
         next: due_times.next(),
     });
-    while !stop.is_set() {
+    while !stop.is_set() && handlers.goes_on() {
         let scan = watcher.scan();
         for problem in scan.problems {
             handlers.log(&WatchEvent::Problem(problem));

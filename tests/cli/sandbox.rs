@@ -170,7 +170,12 @@ impl Sandbox {
 
     /// The program, left running.
     pub(crate) fn start(&self, arguments: &[&str]) -> Running {
+        self.start_with_env(arguments, &[])
+    }
+
+    pub(crate) fn start_with_env(&self, arguments: &[&str], env: &[(&str, &str)]) -> Running {
         let mut command = self.urldb_command(arguments);
+        command.envs(env.iter().copied());
         let mut child = command.stdout(Stdio::piped()).spawn().unwrap();
         let stdout = BufReader::new(child.stdout.take().unwrap());
         let (sender, lines) = channel();

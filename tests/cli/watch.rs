@@ -1,7 +1,12 @@
 //! The daemon.
 
-use crate::sandbox::{Running, Sandbox, eventually};
+use std::os::unix::net::UnixDatagram;
+
+use serde_json::Value;
+
+use crate::sandbox::{PATIENCE, Running, Sandbox, eventually};
 use crate::site::{Site, promise, promises};
+use crate::support::{Reply, Server};
 
 const FILE: &str = "urldb/example.test.yaml";
 
@@ -111,4 +116,206 @@ fn watch_and_run_exclude_each_other() {
 fn a_schedule_that_means_nothing_is_refused() {
     let (_site, sandbox) = watched("[[schedule]]\ncron = \"99 4 * * *\"\n");
     sandbox.urldb(&["watch"]).code(2).complains(&["99"]);
+}
+
+#[test]
+fn an_edited_configuration_takes_effect_and_a_wrong_one_does_not() {
+    let (site, sandbox) = watched("");
+    let config = sandbox.read("urldb.toml");
+    let mut watch = start(&sandbox);
+    sandbox.write(
+        "urldb.toml",
+        format!("{config}[[schedule]]\ncron = \"* * * * * *\"\n"),
+    );
+    watch.expect("urldb.toml has changed: the new settings hold");
+    watch.expect("scheduled run (* * * * * *)");
+    watch.expect("the URL is as promised");
+    sandbox.write("urldb.toml", "[check]\nretrys = 1\n");
+    // The old schedule still holds.
+    let before = site.requests().len();
+    eventually("runs go on", || {
+        watch.expect("scheduled run");
+        site.requests().len() > before + 5
+    });
+    // Another database is followed.
+    sandbox.write("promises/example.test.yaml", promises(&[("/a", "first")]));
+    sandbox.write(
+        "urldb.toml",
+        format!("[database]\npath = \"promises\"\n{config}"),
+    );
+    watch.expect("watching 1 file in ");
+    sandbox.write(
+        "promises/example.test.yaml",
+        promises(&[("/a", "first"), ("/b", "second")]),
+    );
+    watch.expect("promises/example.test.yaml has changed");
+    watch.expect("All good");
+    watch.signal("-TERM");
+    assert_eq!(watch.end().code(), Some(0));
+}
+
+#[test]
+fn the_log_can_be_json() {
+    let (site, sandbox) = watched("[[schedule]]\ncron = \"* * * * * *\"\n");
+    site.remove("/a");
+    let mut watch = sandbox.start(&["watch", "--format", "jsonl"]);
+    let mut lines = watch.lines_until("\"kind\":\"summary\"");
+    sandbox.write("urldb/other.test.yaml", "---\n---\n_path: [\n");
+    lines.extend(watch.lines_until("\"kind\":\"lint\""));
+    let kinds: Vec<String> = lines
+        .iter()
+        .map(|line| {
+            let line: Value =
+                serde_json::from_str(line).unwrap_or_else(|error| panic!("{error}: {line}"));
+            line["kind"].as_str().unwrap().to_owned()
+        })
+        .collect();
+    assert_eq!(kinds[..2], ["event", "event"], "{kinds:?}");
+    for kind in ["finding", "summary", "lint"] {
+        assert!(kinds.iter().any(|found| found == kind), "{kind}: {kinds:?}");
+    }
+    watch.signal("-TERM");
+    assert_eq!(watch.end().code(), Some(0));
+}
+
+#[test]
+fn a_monitor_hears_of_each_run() {
+    let monitor = Server::new(|request| match request.target.contains("/fail") {
+        true => Reply::new("500 Internal Server Error", &[], ""),
+        false => Reply::ok("OK"),
+    });
+    let (site, sandbox) =
+        watched("[[schedule]]\ncron = \"* * * * * *\"\n[watch]\nping-url-env = \"PING\"\n");
+    sandbox
+        .urldb(&["watch"])
+        .code(2)
+        .complains(&["[watch]: the environment variable PING is not set"]);
+    let url = format!("http://{}/ping/secret-word/?x=1", monitor.address());
+    let mut watch = sandbox.start_with_env(&["watch"], &[("PING", &url)]);
+    eventually("two runs", || monitor.requests().len() >= 4);
+    site.remove("/a");
+    watch.expect("broken[gone]");
+    // The ledger is no folder: a run cannot do its work.
+    std::fs::remove_dir_all(sandbox.path("status")).unwrap();
+    sandbox.write("status", "");
+    eventually("a failure", || {
+        let requests = monitor.requests();
+        requests
+            .iter()
+            .any(|request| request.target.contains("/fail"))
+    });
+    watch.signal("-TERM");
+    watch.end();
+    let requests = monitor.requests();
+    let mut ids = vec![];
+    for pair in requests.chunks_exact(2) {
+        let [start, end] = pair else { unreachable!() };
+        assert_eq!(
+            (start.method.as_str(), end.method.as_str()),
+            ("POST", "POST")
+        );
+        let id = start
+            .target
+            .strip_prefix("/ping/secret-word/start?x=1&rid=")
+            .unwrap();
+        assert_eq!(id.len(), 36);
+        let is_success = end.target == format!("/ping/secret-word/?x=1&rid={id}");
+        let is_failure = end.target == format!("/ping/secret-word/fail?x=1&rid={id}");
+        assert!(is_success || is_failure, "{}", end.target);
+        if is_success {
+            let body = String::from_utf8(end.body.clone()).unwrap();
+            assert!(
+                ["exit code 0", "exit code 1"].contains(&body.as_str()),
+                "{body}"
+            );
+        }
+        assert!(!ids.contains(&id), "{id} came twice");
+        ids.push(id);
+    }
+}
+
+#[test]
+fn metrics_are_written_after_each_run() {
+    let config = "[[schedule]]\ncron = \"* * * * * *\"\n[watch]\nmetrics = \"urldb.prom\"\n\
+         [notify.mail]\ntype = \"email\"\nfrom = \"a@example.test\"\nto = [\"b@example.test\"]\n\
+         server = \"127.0.0.1\"\nport = 9\ntls = \"none\"\n";
+    let (site, sandbox) = watched(config);
+    sandbox.write(
+        FILE,
+        promises(&[("/a", "first"), ("/b", "second"), ("/c", "third")]),
+    );
+    let mut watch = start(&sandbox);
+    let metrics = || sandbox.read("urldb.prom");
+    assert!(
+        metrics().contains("\nurldb_urls{state=\"unknown\"} 3\n"),
+        "{}",
+        metrics()
+    );
+    eventually("a run", || metrics().contains("urldb_last_run_exit_code "));
+    site.remove("/b");
+    eventually("another run", || {
+        metrics().contains("\nurldb_urls{state=\"gone\"} 2\n")
+    });
+    watch.signal("-TERM");
+    watch.end();
+    let mut settings = insta::Settings::clone_current();
+    settings.add_filter(r"seconds \d{10}\n", "seconds [time]\n");
+    settings.bind(|| insta::assert_snapshot!(metrics()));
+    // The form that the collector of Prometheus reads: each sample has a type, and no name comes twice.
+    let mut types = std::collections::BTreeSet::new();
+    for line in metrics().lines() {
+        if let Some(rest) = line.strip_prefix("# TYPE ") {
+            assert!(
+                types.insert(rest.split(' ').next().unwrap().to_owned()),
+                "{line}"
+            );
+        } else if !line.starts_with('#') {
+            let name = line.split(['{', ' ']).next().unwrap();
+            assert!(types.contains(name), "{line}");
+        }
+    }
+}
+
+#[test]
+fn a_service_manager_hears_when_the_daemon_is_ready_and_alive() {
+    let (_site, sandbox) = watched("");
+    let socket = sandbox.path("../home/notify");
+    let manager = UnixDatagram::bind(&socket).unwrap();
+    manager.set_read_timeout(Some(PATIENCE)).unwrap();
+    let hear = || {
+        let mut buffer = [0; 4096];
+        let length = manager
+            .recv(&mut buffer)
+            .expect("the manager hears something");
+        String::from_utf8(buffer[..length].to_vec()).unwrap()
+    };
+    let env = [
+        ("NOTIFY_SOCKET", socket.to_str().unwrap()),
+        ("WATCHDOG_USEC", "300000"),
+    ];
+    let mut watch = sandbox.start_with_env(&["watch"], &env);
+    let mut heard = vec![];
+    while heard
+        .iter()
+        .filter(|text: &&String| text.contains("WATCHDOG=1"))
+        .count()
+        < 3
+        || !heard.iter().any(|text| text.contains("READY=1"))
+    {
+        heard.push(hear());
+    }
+    let ready = heard.iter().find(|text| text.contains("READY=1")).unwrap();
+    assert!(ready.contains("STATUS=watching 1 file in "), "{ready}");
+    watch.signal("-TERM");
+    assert_eq!(watch.end().code(), Some(0));
+    manager.set_nonblocking(true).unwrap();
+    let mut last = String::new();
+    let mut buffer = [0; 4096];
+    while let Ok(length) = manager.recv(&mut buffer) {
+        let text = String::from_utf8_lossy(&buffer[..length]).into_owned();
+        if !text.contains("WATCHDOG=1") {
+            last = text;
+        }
+    }
+    assert!(last.contains("STOPPING=1"), "{last}");
 }
