@@ -196,8 +196,8 @@ fn shell(word: &str) -> String {
 
 pub(super) fn cron(project: &ProjectFacts<'_>) -> anyhow::Result<Service> {
     let file = project.config.root.join("urldb.cron");
-    // cron takes a percent sign for the end of a line.
-    let percent = |text: String| text.replace('%', "\\%");
+    // cron takes a percent sign for the end of a line, and not every cron knows `\%`.
+    let percent = |text: String| text.replace('%', "'\"$(printf '\\045')\"'");
     let names = project.secrets()?;
     let secrets = format!("$HOME/.config/urldb/{}.env", project.slug());
     let reads = match names.as_slice() {
