@@ -3,6 +3,8 @@
 
 use std::collections::BTreeMap;
 use std::fs;
+use std::io::{BufRead, BufReader, Read, Write};
+use std::net::TcpStream;
 use std::path::{Path, PathBuf};
 use std::process;
 use std::time::Duration;
@@ -75,6 +77,9 @@ fn it_shows_five_broken_promises_and_leaves_nothing_behind() {
     ] {
         assert!(text.contains(line), "{line:?} is missing in:\n{text}");
     }
+    let words: Vec<&str> = text.split_whitespace().collect();
+    let offer = "`urldb demo --serve` shows it in a browser.";
+    assert!(words.join(" ").contains(offer), "{text}");
     assert!(
         !text.contains('\u{1b}'),
         "colours only on a terminal:\n{text}"
@@ -103,6 +108,128 @@ fn it_keeps_its_folder_when_asked_to() {
         text.contains(&format!("rm -r {}", kept.display())),
         "{text}"
     );
+}
+
+/// The third run, as the demo prints it.
+fn third_run(text: &str) -> String {
+    let runs: Vec<&str> = text.split("\n  $ urldb run\n").collect();
+    let end = "    (exit code 1: promises are broken)\n";
+    let (run, _) = runs[3]
+        .split_once(end)
+        .expect("the third run ends with exit code 1");
+    format!("  $ urldb run\n{run}{end}")
+}
+
+/// The lines up to the archive file, without dates and times, and the words after it without paths and
+/// numbers.
+fn stable(run: &str) -> (Vec<String>, Vec<&str>) {
+    let (lines, rest) = run
+        .split_once("    archived  ")
+        .expect("a run that archives");
+    let is_time = |word: &str| {
+        let mut chars = word.chars();
+        matches!(word.len(), 5 | 10)
+            && chars.all(|char| char.is_ascii_digit() || "-:".contains(char))
+    };
+    let timeless = |line: &str| {
+        let words = line
+            .split(' ')
+            .map(|word| if is_time(word) { "~" } else { word });
+        words.collect::<Vec<_>>().join(" ")
+    };
+    let is_same = |word: &&str| {
+        !word.contains(['/', '~']) && !word.contains(|char: char| char.is_ascii_digit())
+    };
+    (
+        lines.lines().map(timeless).collect(),
+        rest.split_whitespace().filter(is_same).collect(),
+    )
+}
+
+/// README shows the third run. `UPDATE_README=1` writes it anew.
+#[test]
+fn the_readme_shows_what_it_prints() {
+    let folder = tempfile::tempdir().expect("a temporary folder");
+    let output = demo(folder.path()).assert().code(0).get_output().clone();
+    let printed = third_run(&String::from_utf8(output.stdout).expect("the demo prints text"));
+    let file = Path::new(env!("CARGO_MANIFEST_DIR")).join("README.md");
+    let readme = read(&file);
+    let (begin, end) = (
+        "<!-- taken from `urldb demo` -->\n```\n",
+        "```\n<!-- end -->",
+    );
+    let (before, rest) = readme
+        .split_once(begin)
+        .expect("README has a part of the demo");
+    let (shown, after) = rest.split_once(end).expect("the part has an end");
+    if std::env::var_os("UPDATE_README").is_some() {
+        let printed = printed.replace(&folder.path().display().to_string(), "/tmp");
+        fs::write(&file, format!("{before}{begin}{printed}{end}{after}"))
+            .expect("README can be written");
+        return;
+    }
+    assert_eq!(
+        stable(&printed),
+        stable(shown),
+        "write README anew with UPDATE_README=1"
+    );
+}
+
+/// A request on a port of this machine, and the whole answer.
+fn ask(address: &str, path: &str) -> String {
+    let mut stream = TcpStream::connect(address).expect("the demo listens");
+    write!(stream, "GET {path} HTTP/1.1\r\nHost: {address}\r\n\r\n").expect("the demo reads");
+    let mut answer = String::new();
+    stream
+        .read_to_string(&mut answer)
+        .expect("the demo answers");
+    answer
+}
+
+#[cfg(unix)]
+#[test]
+fn it_serves_its_status_site_to_this_machine_only() {
+    let folder = tempfile::tempdir().expect("a temporary folder");
+    let mut child = process::Command::new(env!("CARGO_BIN_EXE_urldb"))
+        .args(["demo", "--serve"])
+        .env("TMPDIR", folder.path())
+        .stdout(process::Stdio::piped())
+        .spawn()
+        .expect("the binary runs");
+    let mut lines = BufReader::new(child.stdout.take().expect("a pipe")).lines();
+    let address = lines
+        .find_map(|line| {
+            let line = line.expect("the demo prints text");
+            Some(
+                line.trim()
+                    .strip_prefix("| http://127.0.0.1:")?
+                    .trim_end_matches('/')
+                    .to_owned(),
+            )
+        })
+        .expect("the demo names an address");
+    let address = format!("127.0.0.1:{address}");
+    let page = ask(&address, "/");
+    assert!(
+        page.starts_with("HTTP/1.1 200 OK\r\nContent-Type: text/html"),
+        "{page}"
+    );
+    assert!(page.contains("demo.example"), "{page}");
+    for outside in [
+        "/../urldb.toml",
+        "/%2e%2e/urldb.toml",
+        "//etc/passwd",
+        "/../../../../etc/passwd",
+    ] {
+        let answer = ask(&address, outside);
+        assert!(answer.starts_with("HTTP/1.1 404"), "{outside}: {answer}");
+    }
+    let pid = child.id().to_string();
+    let sent = process::Command::new("kill").args(["-INT", &pid]).status();
+    assert!(sent.expect("kill runs").success());
+    drop(lines);
+    assert_eq!(child.wait().expect("the demo ends").code(), Some(0));
+    assert_eq!(entries(folder.path()), Vec::<String>::new());
 }
 
 /// What the three runs have left, held against what each of them should have done.

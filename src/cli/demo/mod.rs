@@ -4,10 +4,12 @@
 //! demo stops at a command whose exit code is not the expected one.
 //!
 //! - `workspace`: the temporary folder with the repository, and commands that run there
+//! - `preview`: the web server for the status site that the runs have built
 //! - `site`: the web server, its pages, and how they break
 //! - `narrator`: headings, prose and commands in 80 columns
 
 mod narrator;
+mod preview;
 mod site;
 mod workspace;
 
@@ -44,11 +46,15 @@ _path: /id/m51
 #[command(after_help = "\
 Examples:
   urldb demo           leaves nothing behind
-  urldb demo --keep    leaves the repository, the archive and the reports")]
+  urldb demo --keep    leaves the repository, the archive and the reports
+  urldb demo --serve   shows the status site in your browser until Ctrl-C")]
 pub(super) struct Args {
     /// Leave the folder where it is, to look around
     #[arg(long)]
     keep: bool,
+    /// Serve the status site on a port of this machine, until Ctrl-C
+    #[arg(long)]
+    serve: bool,
 }
 
 pub(super) fn run(args: &Args) -> Result<ExitCode> {
@@ -64,7 +70,10 @@ pub(super) fn run(args: &Args) -> Result<ExitCode> {
         site: Site::open().context("cannot open a port on 127.0.0.1 for the demo's site")?,
         stop: &stop,
     };
-    let result = demo.play();
+    let result = demo.play().and_then(|()| match args.serve {
+        true => demo.serve_status_site(),
+        false => Ok(()),
+    });
     if args.keep {
         demo.explain_what_is_left()?;
     } else {
@@ -213,9 +222,19 @@ impl<W: Write> Demo<'_, W> {
             .say("The mail, which was sent because there is news, up to its HTML part:")?;
         let plain_part = text.split("Content-Type: text/html").next();
         self.narrator.quote(plain_part.unwrap_or(&text))?;
-        self.narrator.say("The web page, which each run renews:")?;
-        let page = self.workspace.repository().join("site").join("index.html");
-        self.narrator.quote(&file_url(&page))?;
+        self.narrator.say(
+            "The status site, which each run renews: the state of all promises, a page for each host and each \
+             incident, feeds and badges. `urldb demo --serve` shows it in a browser.",
+        )?;
+        let site = self.status_site();
+        self.narrator.quote(&file_url(&site.join("index.html")))?;
+        let names = preview::names(&site).context("cannot list the status site")?;
+        let pages: Vec<&str> = names.iter().map(String::as_str).collect();
+        let pages: Vec<&str> = pages
+            .into_iter()
+            .filter(|name| name.ends_with(".html"))
+            .collect();
+        self.narrator.list(&pages)?;
         self.narrator
             .say("The archive, with the response of the third run as evidence:")?;
         self.command(&["urldb", "archive", "list", STATIC[1]])?;
@@ -228,6 +247,23 @@ impl<W: Write> Demo<'_, W> {
             "Five promises were broken, five were found, and nothing else was reported. \
              To watch URLs of your own: `urldb init` in a git repository of yours.",
         )?;
+        Ok(())
+    }
+
+    /// The folder of the site that the runs have built.
+    fn status_site(&self) -> PathBuf {
+        self.workspace.repository().join("site")
+    }
+
+    /// Serves the status site until Ctrl-C, which is no failure here.
+    fn serve_status_site(&mut self) -> Result<()> {
+        let address =
+            preview::serve(&self.status_site()).context("cannot serve the status site")?;
+        self.narrator.step("The status site, in your browser")?;
+        self.narrator
+            .say("Only this machine can see it. Ctrl-C ends the demo.")?;
+        self.narrator.quote(&format!("http://{address}/"))?;
+        while !self.stop.wait_timeout(Duration::from_secs(60)) {}
         Ok(())
     }
 

@@ -39,7 +39,7 @@ const HTML: &str = "text/html; charset=utf-8";
 const TEXT: &str = "text/plain; charset=utf-8";
 
 /// The response to one request.
-enum Response {
+pub(super) enum Response {
     /// 200 with this content type and body.
     Page(&'static str, Vec<u8>),
     /// The same head, but only half of the body.
@@ -62,17 +62,9 @@ pub(super) struct Site {
 impl Site {
     /// Starts the server on a free port.
     pub(super) fn open() -> io::Result<Self> {
-        let listener = TcpListener::bind((Ipv4Addr::LOCALHOST, 0))?;
-        let address = listener.local_addr()?;
         let is_broken = Arc::new(AtomicBool::new(false));
         let shared = Arc::clone(&is_broken);
-        thread::spawn(move || {
-            for stream in listener.incoming().flatten() {
-                let is_broken = shared.load(Ordering::SeqCst);
-                // A client may go away in the middle of its request: nothing to do here.
-                thread::spawn(move || serve(stream, is_broken));
-            }
-        });
+        let address = listen(move |path| response(path, shared.load(Ordering::SeqCst)))?;
         Ok(Self { address, is_broken })
     }
 
@@ -85,6 +77,23 @@ impl Site {
     pub(super) fn break_pages(&self) {
         self.is_broken.store(true, Ordering::SeqCst);
     }
+}
+
+/// Answers requests on a free loopback port until the process ends, each by its path with the query.
+pub(super) fn listen(
+    respond: impl Fn(&str) -> Response + Send + Sync + 'static,
+) -> io::Result<SocketAddr> {
+    let listener = TcpListener::bind((Ipv4Addr::LOCALHOST, 0))?;
+    let address = listener.local_addr()?;
+    let respond = Arc::new(respond);
+    thread::spawn(move || {
+        for stream in listener.incoming().flatten() {
+            let respond = Arc::clone(&respond);
+            // A client may go away in the middle of its request: nothing to do here.
+            thread::spawn(move || serve(stream, &*respond));
+        }
+    });
+    Ok(address)
 }
 
 /// The response for a path with its query.
@@ -132,7 +141,7 @@ fn fits() -> Vec<u8> {
 }
 
 /// Answers one request and closes the connection.
-fn serve(stream: TcpStream, is_broken: bool) -> io::Result<()> {
+fn serve(stream: TcpStream, answer: impl Fn(&str) -> Response) -> io::Result<()> {
     stream.set_read_timeout(Some(TIMEOUT))?;
     stream.set_write_timeout(Some(TIMEOUT))?;
     let mut reader = BufReader::new(stream.try_clone()?);
@@ -140,7 +149,7 @@ fn serve(stream: TcpStream, is_broken: bool) -> io::Result<()> {
     let mut words = request_line.split_ascii_whitespace();
     let is_head = words.next() == Some("HEAD");
     let path = words.next().unwrap_or_default();
-    respond(stream, is_head, response(path, is_broken))
+    respond(stream, is_head, answer(path))
 }
 
 /// Reads a request head and returns its first line.
