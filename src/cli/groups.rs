@@ -13,7 +13,7 @@ const GROUPS: [(&str, &[&str]); 6] = [
     ("Files", &["fmt", "lint", "diff", "resolve"]),
     ("Watching", &["check", "run", "watch", "status", "log"]),
     ("Output", &["notify", "site", "archive"]),
-    ("Setup", &["init", "hook", "doctor", "completions"]),
+    ("Setup", &["init", "hook", "doctor", "completions", "man"]),
     ("Learning", &["demo", "explain", "url"]),
 ];
 

@@ -22,6 +22,7 @@ mod init;
 mod lint;
 mod list;
 mod log;
+mod man;
 mod notify;
 mod print;
 mod resolve;
@@ -87,6 +88,7 @@ enum Command {
     Hook(hook::Args),
     Doctor(doctor::Args),
     Completions(completions::Args),
+    Man(man::Args),
     Demo(demo::Args),
     Explain(explain::Args),
     Url(url::Args),
@@ -139,6 +141,7 @@ fn dispatch(cli: &Cli) -> anyhow::Result<ExitCode> {
         Command::Demo(args) => demo::run(args),
         Command::Explain(args) => explain::run(args),
         Command::Completions(args) => completions::run(args),
+        Command::Man(args) => man::run(args),
     }
 }
 

@@ -1,5 +1,6 @@
 //! What people read, as snapshots: help, reports, mail.
 
+use std::collections::BTreeSet;
 use std::net::TcpListener;
 
 use insta::{Settings, assert_snapshot};
@@ -124,6 +125,38 @@ fn help() {
         let text = sandbox.urldb(&[above, command, "--help"]).code(0).out;
         assert_snapshot!(format!("help_{above}_{command}"), text);
     }
+}
+
+/// A command without a page would be missing from every package.
+#[test]
+fn each_command_has_a_manual_page() {
+    let sandbox = Sandbox::empty();
+    sandbox.urldb(&["man", "pages/man1"]).code(0);
+    let pages = sandbox.files("pages/man1", ".1");
+    let names: BTreeSet<String> = pages
+        .iter()
+        .map(|page| page.file_stem().unwrap().to_string_lossy().into_owned())
+        .collect();
+    // A page lists the pages of its subcommands.
+    let mut listed: BTreeSet<String> = ["urldb".to_owned()].into();
+    for name in &names {
+        let page = sandbox
+            .read(&format!("pages/man1/{name}.1"))
+            .replace("\\-", "-");
+        assert!(
+            page.contains(&format!(".TH {name} 1 \" \" \"urldb ")),
+            "{page}"
+        );
+        assert!(page.contains("\n.SH DESCRIPTION\n"), "{page}");
+        let references = page.lines().filter_map(|line| line.strip_suffix("(1)"));
+        listed.extend(references.map(str::to_owned));
+    }
+    assert_eq!(listed, names);
+    for name in ["urldb-add", "urldb-archive-get", "urldb-url-surt"] {
+        assert!(names.contains(name), "{names:?}");
+    }
+    let example = sandbox.read("pages/man1/urldb-archive-get.1");
+    assert!(example.contains("Example"), "{example}");
 }
 
 #[test]
