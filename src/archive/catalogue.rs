@@ -68,6 +68,11 @@ impl Catalogue {
         })
     }
 
+    /// The files of the archive.
+    pub fn into_files(self) -> ArchiveFiles {
+        self.files
+    }
+
     /// The archive file that a line of the index is about, for messages.
     pub fn file_of(&self, line: &CdxjLine) -> PathBuf {
         self.files.path_of(&line.filename)

@@ -1,6 +1,6 @@
 //! The files of an archive, wherever they are: the only way to list them and to read one.
 
-use std::collections::BTreeSet;
+use std::collections::{BTreeMap, BTreeSet};
 use std::fs::File;
 use std::io::{self, Read, Seek, SeekFrom};
 use std::path::{Component, Path, PathBuf};
@@ -9,7 +9,10 @@ use std::sync::Arc;
 use anyhow::Context;
 use tempfile::TempDir;
 use urldb_store::{Manifest, StoredInput};
-use urldb_warc::{ArchiveInput, CdxjIndex, FileSource, Reader, is_archive_name, is_unread_name};
+use urldb_warc::{
+    ArchiveInput, CdxjIndex, FileSource, INDEX_DIRECTORY, Reader, hidden_files, is_archive_name,
+    is_unread_name,
+};
 
 use super::remote::{Remote, RemoteInput, digest_of};
 use crate::config::Config;
@@ -262,6 +265,49 @@ impl ArchiveFiles {
         Ok(())
     }
 
+    /// The files that a replacement on this machine hides. A replacement counts from the moment on in which
+    /// the store has the new file.
+    fn hidden_by(&self, manifest: &Manifest) -> io::Result<BTreeSet<String>> {
+        let mut names = match urldb_warc::names_in(&self.folder) {
+            Err(error) if error.kind() == io::ErrorKind::NotFound => return Ok(BTreeSet::new()),
+            names => names?,
+        };
+        names.extend(manifest.names().map(str::to_owned));
+        hidden_files(&self.folder, &names)
+    }
+
+    /// The archive files that the store had, and that were removed.
+    pub(super) fn removed(&self) -> BTreeSet<String> {
+        let removed = self
+            .manifest()
+            .into_iter()
+            .flat_map(Manifest::removed_names);
+        let archives = removed.filter(|name| is_archive_name(name));
+        archives.map(str::to_owned).collect()
+    }
+
+    /// Copies the segments of the index that only the store has to this machine.
+    pub(super) fn bring_index(&self) -> anyhow::Result<()> {
+        let Some(remote) = &self.remote else {
+            return Ok(());
+        };
+        let is_missing = |name: &&str| is_segment(name) && !self.folder.join(name).exists();
+        let mut segments: BTreeMap<&str, Vec<&str>> = BTreeMap::new();
+        for name in remote.manifest.names().filter(is_missing) {
+            // A date and a digest, and then a suffix.
+            let stem = name.split_once('.').map_or(name, |(stem, _)| stem);
+            segments.entry(stem).or_default().push(name);
+        }
+        for names in segments.into_values() {
+            let (_temporary, files) = remote
+                .copy_to_folder(&names)
+                .context("cannot copy the index from the store")?;
+            urldb_warc::add_segment_files(&self.folder, &files)
+                .context("cannot copy the index from the store")?;
+        }
+        Ok(())
+    }
+
     /// Removes local copies that have other bytes than the manifest of the store says, and returns their
     /// names.
     ///
@@ -284,6 +330,12 @@ impl ArchiveFiles {
     }
 }
 
+/// Whether a file of this name is of the index.
+pub(super) fn is_segment(name: &str) -> bool {
+    let rest = name.strip_prefix(INDEX_DIRECTORY);
+    rest.is_some_and(|rest| rest.starts_with('/'))
+}
+
 /// The names of the files in the folder of an archive, sorted; none if there is no folder.
 pub(super) fn local_names(folder: &Path) -> io::Result<Vec<String>> {
     match folder.names() {
@@ -298,10 +350,11 @@ impl FileSource for ArchiveFiles {
             return FileSource::names(&self.folder.as_path());
         };
         let mut names: BTreeSet<String> = local_names(&self.folder)?.into_iter().collect();
-        // Another machine has put their records into other files.
+        // Their records are in other files.
         names.retain(|name| !manifest.was_removed(name));
         names.extend(manifest.names().map(str::to_owned));
-        Ok(names.into_iter().collect())
+        let hidden = self.hidden_by(manifest)?;
+        Ok(names.difference(&hidden).cloned().collect())
     }
 
     fn open_file(&self, name: &str) -> io::Result<Box<dyn ArchiveInput>> {
@@ -313,7 +366,13 @@ impl FileSource for ArchiveFiles {
     }
 
     fn hidden(&self) -> io::Result<BTreeSet<String>> {
-        FileSource::hidden(&self.folder.as_path())
+        let Some(manifest) = self.manifest() else {
+            return FileSource::hidden(&self.folder.as_path());
+        };
+        let mut hidden = self.hidden_by(manifest)?;
+        // Their lines stay in older segments of the index until those are merged.
+        hidden.extend(manifest.removed_names().map(str::to_owned));
+        Ok(hidden)
     }
 }
 

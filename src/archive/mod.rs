@@ -48,4 +48,4 @@ pub use remote::open_store;
 pub use retrieve::{CaptureQuery, Payload};
 pub use rewrite::RewritePlan;
 pub use store::{Archive, ArchiveWriter, KnownCaptures, Missing, Stored, is_good};
-pub use upload::{UploadReport, replace_in_store, upload};
+pub use upload::{UploadReport, upload, upload_before_rewrite, upload_new_index};

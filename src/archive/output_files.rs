@@ -102,16 +102,8 @@ impl OutputFiles {
                 notes.push(format!("an archive file is not indexed in full: {error}"));
             }
         }
-        let host = hostname::get().unwrap_or_default();
-        let mut host = host.to_string_lossy().into_owned();
-        let about = warcinfo_fields(how, provenance, &host);
-        if how.store.is_some() {
-            // Machines of one name may write to one store in the same second.
-            let random = (ambient.random)();
-            host.truncate(host.floor_char_boundary(LONGEST_HOST));
-            host = format!("{host}-{}", HEXLOWER.encode(&random[..4]));
-        }
-        let series = FileSeries::new(folder, "urldb", &host)
+        let about = warcinfo_fields(how, provenance, &host_name());
+        let series = FileSeries::new(folder, "urldb", &host_in_names(how, ambient))
             .with_options(write_options(how))
             .with_target_size(how.max_size);
         let volumes = Self {
@@ -177,6 +169,24 @@ impl OutputFiles {
         .context(NOT_INDEXED)?;
         Ok(files)
     }
+}
+
+/// The name of this machine.
+fn host_name() -> String {
+    let host = hostname::get().unwrap_or_default();
+    host.to_string_lossy().into_owned()
+}
+
+/// What the names of this process's files say of the machine. In an archive with a store a random number
+/// follows: machines of one name may write to the store in the same second.
+pub(super) fn host_in_names(how: &config::Archive, ambient: Ambient) -> String {
+    let mut host = host_name();
+    if how.store.is_some() {
+        let random = (ambient.random)();
+        host.truncate(host.floor_char_boundary(LONGEST_HOST));
+        host = format!("{host}-{}", HEXLOWER.encode(&random[..4]));
+    }
+    host
 }
 
 /// How the files are written.

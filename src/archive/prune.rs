@@ -4,7 +4,7 @@
 //! |---|---|
 //! | not older than the limit | always |
 //! | revisit that is older | never |
-//! | response with a promised digest, or with the digest of a revisit that stays | always |
+//! | response with a promised digest, with one in the evidence of an incident, or with that of a revisit that stays | always |
 //! | the latest response and the latest complete 2xx response of a URL | always |
 //! | response that an entry of the ledger names | always |
 //! | response of a URL in an incident | always |
@@ -22,7 +22,7 @@ use crate::config;
 /// What must stay in the archive, whatever its age.
 #[derive(Debug, Default)]
 pub struct NeededCaptures {
-    /// The digests that records promise.
+    /// The digests that records promise, and those in the evidence of incidents.
     pub digests: HashSet<[u8; 32]>,
     /// The URLs of incidents.
     pub urls: HashSet<String>,

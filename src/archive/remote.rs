@@ -156,6 +156,20 @@ impl Remote {
         Ok((path, Some(folder)))
     }
 
+    /// Copies whole files, proven by their digests, into a folder on the file system of the archive.
+    pub(super) fn copy_to_folder(&self, names: &[&str]) -> io::Result<(TempDir, Vec<PathBuf>)> {
+        let folder = self.cache.temporary_folder()?;
+        let mut copies = vec![];
+        for file in names.iter().filter_map(|name| self.manifest.get(name)) {
+            let base = file.name.rsplit('/').next().unwrap_or(&file.name);
+            let path = folder.path().join(base);
+            let mut copy = File::create_new(&path)?;
+            self.store.download(&file, &mut copy)?;
+            copies.push(path);
+        }
+        Ok((folder, copies))
+    }
+
     /// The lengths of all objects in the store, by name.
     pub(super) fn list(&self) -> Result<Vec<(String, u64)>, StoreError> {
         self.store.list()
@@ -256,7 +270,8 @@ impl FileCache {
         copies.collect()
     }
 
-    fn keep_manifest(&self, manifest: &Manifest) {
+    /// Keeps the manifest, for times without a connection.
+    pub(super) fn keep_manifest(&self, manifest: &Manifest) {
         let kept = self.temporary().and_then(|mut copy| {
             copy.write_all(manifest.render().as_bytes())?;
             Ok(copy.persist(self.folder.join(CACHED_MANIFEST))?)

@@ -8,16 +8,17 @@ use std::path::Path;
 
 use anyhow::Context;
 use urldb_warc::{
-    ARCHIVE_SUFFIX, FileJoiner, JoinError, JoinRequest, JoinedFile, Reader, RecordType, WarcDate,
-    archive_file_name,
+    ARCHIVE_SUFFIX, FileJoiner, JoinError, JoinRequest, JoinSource, JoinedFile, Reader, RecordType,
+    WarcDate, archive_file_name,
 };
 
 use super::files::ArchiveFiles;
 use super::keys::Keys;
-use super::output_files::{random_id, warc_date, write_options};
+use super::output_files::{host_in_names, random_id, warc_date, write_options};
 use super::quiet_periods::{Failures, LeftOut};
+use super::upload::replace_in_store;
 use crate::ambient::Ambient;
-use crate::config;
+use crate::config::Config;
 
 /// The beginning of the names of files that runs and rewrites write.
 const OWN_PREFIX: &str = "urldb-";
@@ -170,24 +171,29 @@ impl RewritePlan {
     }
 
     /// Rewrites the files, and reports each new file. A file that cannot be joined stays as it is, and
-    /// the others of its group too; `report` gets the reason.
+    /// the others of its group too; `report` gets the reason. The index is merged in any case. In an
+    /// archive with a store, each new file replaces the old ones there first.
     ///
     /// # Errors
-    /// When another process rewrites files, or a file cannot be written. What was reported before is
-    /// complete.
+    /// When another process rewrites files, a file cannot be written, or the store cannot be used. What
+    /// was reported before is complete.
     pub fn carry_out(
         &self,
         files: &ArchiveFiles,
-        how: &config::Archive,
+        config: &Config,
         ambient: Ambient,
         report: &mut dyn FnMut(Result<JoinedFile, String>),
     ) -> anyhow::Result<()> {
-        let folder = files.folder();
+        let (folder, how) = (files.folder(), &config.archive);
+        if self.groups.is_empty() {
+            urldb_warc::complete_index(folder, &Keys)?;
+        }
         let joiner = FileJoiner::begin(folder, write_options(how))?;
-        let host = hostname::get().unwrap_or_default();
+        files.bring_index()?;
+        let host = host_in_names(how, ambient);
         for group in &self.groups {
             let date = warc_date((ambient.now)())?;
-            let name = unused_name(folder, &date, &host.to_string_lossy());
+            let name = unused_name(files, &date, &host);
             let description = describe(group, self.left_out.keys());
             let software = concat!("urldb/", env!("CARGO_PKG_VERSION"));
             let format = how.version.name().replace("WARC/", "WARC File Format ");
@@ -197,19 +203,33 @@ impl RewritePlan {
                 ("description", &*description),
             ];
             let warcinfo = urldb_warc::warcinfo(&random_id(ambient), &date, &name, &fields)?;
+            let mut copies = vec![];
+            for name in group {
+                let copy = files.whole(name);
+                copies.push(copy.with_context(|| format!("cannot read {name}"))?);
+            }
+            let sources = group.iter().zip(&copies);
+            let sources = sources.map(|(name, copy)| JoinSource {
+                name,
+                path: copy.as_ref(),
+            });
             let request = JoinRequest {
                 name: &name,
                 warcinfo: &warcinfo,
-                sources: group,
+                sources: &sources.collect::<Vec<_>>(),
                 left_out: &|name| self.left_out.get(name).map_or(&[], Vec::as_slice),
             };
-            match joiner.join(&request, &Keys) {
-                Ok(file) => report(Ok(file)),
+            let replaced = joiner.prepare(&request, &Keys).map(|new| {
+                replace_in_store(config, group, &name, &new)?;
+                new.commit().context("cannot rewrite the archive")
+            });
+            match replaced {
+                Ok(new) => report(Ok(new?)),
                 Err(error @ JoinError::Unsuitable { .. }) => report(Err(error.to_string())),
                 Err(error) => return Err(error).context("cannot rewrite the archive"),
             }
         }
-        match joiner.finish() {
+        match joiner.finish(&files.removed()) {
             Err(error) if error.is_damaged_index() => {
                 urldb_warc::rebuild_index(folder, &Keys).map(drop)
             }
@@ -219,10 +239,10 @@ impl RewritePlan {
     }
 }
 
-/// A name that no file of the archive has, nor had while this process ran.
-fn unused_name(folder: &Path, date: &WarcDate, host: &str) -> String {
+/// A name that no file of the archive has or had.
+fn unused_name(files: &ArchiveFiles, date: &WarcDate, host: &str) -> String {
     let names = (0..).map(|serial| archive_file_name(JOINED_PREFIX, date, serial, host));
-    let mut unused = names.filter(|name| !folder.join(name).exists());
+    let mut unused = names.filter(|name| !files.has_or_had(name));
     unused.next().unwrap_or_default()
 }
 

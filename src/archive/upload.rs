@@ -10,9 +10,10 @@ use std::time::{Duration, SystemTime};
 
 use anyhow::Context;
 use urldb_store::{Manifest, ManifestChange, Store, StoreError, StoreErrorKind, StoredFile};
-use urldb_warc::{INDEX_DIRECTORY, files_of_segment, is_archive_name};
+use urldb_warc::{INDEX_DIRECTORY, PreparedFile, files_of_segment, is_archive_name};
 
-use super::files::local_names;
+use super::files::{is_segment, local_names};
+use super::keys::Keys;
 use super::remote::{FileCache, open_store};
 use crate::config::Config;
 
@@ -24,6 +25,9 @@ const LOC_SUFFIX: &str = ".loc";
 
 /// The largest such list that is read, in bytes.
 const LARGEST_LOC: u64 = 16 << 20;
+
+/// The file with the names of objects that do not count yet.
+const UNPUBLISHED: &str = ".unpublished";
 
 /// Files that wait longer than this need a person.
 const PATIENCE: Duration = Duration::from_hours(72);
@@ -50,6 +54,19 @@ pub struct UploadReport {
 /// # Errors
 /// When there are no credentials, or when the folder of the archive cannot be read.
 pub fn upload(config: &Config) -> anyhow::Result<Option<UploadReport>> {
+    upload_finished(config, false)
+}
+
+/// Uploads the finished files after the index was merged or made anew, and removes the segments from the
+/// store that the index of this machine replaces.
+///
+/// # Errors
+/// As [`upload`].
+pub fn upload_new_index(config: &Config) -> anyhow::Result<Option<UploadReport>> {
+    upload_finished(config, true)
+}
+
+fn upload_finished(config: &Config, is_index_new: bool) -> anyhow::Result<Option<UploadReport>> {
     let Some(store) = open_store(config)? else {
         return Ok(None);
     };
@@ -58,50 +75,122 @@ pub fn upload(config: &Config) -> anyhow::Result<Option<UploadReport>> {
     let upload = Upload {
         folder: &folder,
         store: &store,
+        is_index_new,
     };
     upload.run(limit).map(Some)
 }
 
-/// Replaces files in the archive's store by new ones, as a whole or not at all, and deletes the objects of
-/// the old ones. `new` has names and the local files with their bytes, which need not have their final
-/// names yet: files that have them are uploaded by every run. `old` may have names of files that were
-/// never stored. Without a store this does nothing.
+/// Replaces files in the archive's store by a new one, as a whole or not at all, and deletes the objects of
+/// the old ones. The lines of the new file come with it. `old` may have names of files that were never
+/// stored. Without a store this does nothing.
 ///
-/// The caller replaces the local files afterwards. Wherever the process is killed, the store has either
-/// the old files or the new ones, and a later run removes local copies of the old ones.
+/// The caller commits the new file afterwards. Wherever the process is killed, the store has either the old
+/// files or the new one, and a later run removes local copies of the old ones.
 ///
 /// # Errors
 /// When the store cannot be used, or another process has replaced one of the old files meanwhile. The
-/// store then has the old files.
-pub fn replace_in_store(
+/// store then has the old files, unless only its last answer was lost.
+pub(super) fn replace_in_store(
     config: &Config,
     old: &[String],
-    new: &[(String, PathBuf)],
+    name: &str,
+    new: &PreparedFile<'_>,
 ) -> anyhow::Result<()> {
     let Some(store) = open_store(config)? else {
         return Ok(());
     };
+    let folder = config.root.join(&config.archive.path);
+    let mut files = vec![(name.to_owned(), new.path())];
+    for path in new.segments() {
+        let base = path.file_name().unwrap_or_default().to_string_lossy();
+        files.push((format!("{INDEX_DIRECTORY}/{base}"), path));
+    }
     let manifest = store.manifest()?;
     let is_stored = |name: &&String| manifest.contains(name);
     let mut change = ManifestChange {
         add: vec![],
         remove: old.iter().filter(is_stored).cloned().collect(),
     };
-    for (name, path) in new {
-        change.add.push(store.upload(name, path)?);
+    let unpublished = Unpublished { folder: &folder };
+    unpublished.announce(files.iter().map(|(name, _)| name.as_str()))?;
+    for (name, path) in files {
+        change.add.push(store.upload(&name, path)?);
     }
-    if let Err(error) = store.publish(&change) {
-        if error.kind() == StoreErrorKind::Conflict {
-            store.discard(&change.add)?;
+    match store.publish(&change) {
+        Ok(published) => {
+            FileCache::new(&folder, 0).keep_manifest(&published.manifest);
+            unpublished.forget()
         }
-        return Err(error.into());
+        Err(error) => {
+            if error.kind() == StoreErrorKind::Conflict {
+                unpublished.discard(&store)?;
+            }
+            Err(error.into())
+        }
     }
-    Ok(())
+}
+
+/// The names of objects that are uploaded and count only with the next change of the manifest. They are in a
+/// file, so that a later run deletes the objects of a killed process.
+struct Unpublished<'a> {
+    folder: &'a Path,
+}
+
+impl Unpublished<'_> {
+    fn path(&self) -> PathBuf {
+        self.folder.join(UNPUBLISHED)
+    }
+
+    fn announce<'n>(&self, names: impl Iterator<Item = &'n str>) -> anyhow::Result<()> {
+        let names: Vec<&str> = names.collect();
+        let path = self.path();
+        fs::write(&path, names.join("\n"))
+            .with_context(|| format!("cannot write {}", path.display()))
+    }
+
+    fn forget(&self) -> anyhow::Result<()> {
+        remove(&self.path())
+    }
+
+    /// Deletes the objects that were never published.
+    fn discard(&self, store: &Store) -> anyhow::Result<()> {
+        let path = self.path();
+        let names = match fs::read_to_string(&path) {
+            Err(error) if error.kind() == std::io::ErrorKind::NotFound => return Ok(()),
+            names => names.with_context(|| format!("cannot read {}", path.display()))?,
+        };
+        store.discard(names.lines())?;
+        self.forget()
+    }
+}
+
+/// Brings what is finished on this machine into the store, before files are rewritten. Does nothing without
+/// a store.
+///
+/// # Errors
+/// When a file cannot be stored.
+pub fn upload_before_rewrite(config: &Config) -> anyhow::Result<()> {
+    let folder = config.root.join(&config.archive.path);
+    if config.archive.store.is_none() {
+        return Ok(());
+    }
+    fs::create_dir_all(&folder).with_context(|| format!("cannot make {}", folder.display()))?;
+    // Also completes or undoes what a killed process was rewriting.
+    urldb_warc::complete_index(&folder, &Keys).context("cannot complete the index")?;
+    let report = upload(config)?.unwrap_or_default();
+    match report.faults.into_iter().next().or(report.delay) {
+        Some(cause) => {
+            anyhow::bail!("the archive cannot be rewritten while files are not stored: {cause}")
+        }
+        None => Ok(()),
+    }
 }
 
 struct Upload<'a> {
     folder: &'a Path,
     store: &'a Store,
+    /// Whether segments that are in the store too may replace others there.
+    is_index_new: bool,
 }
 
 impl Upload<'_> {
@@ -120,6 +209,16 @@ impl Upload<'_> {
                 return Ok(report);
             }
         };
+        if let Err(error) = (Unpublished {
+            folder: self.folder,
+        })
+        .discard(self.store)
+        {
+            match error.downcast::<StoreError>() {
+                Ok(error) => self.add_error(&mut report, &[], &error),
+                Err(error) => report.faults.push(format!("{error:#}")),
+            }
+        }
         let is_new = |manifest: &Manifest, name: &str| {
             !manifest.contains(name) && !manifest.was_removed(name)
         };
@@ -135,7 +234,13 @@ impl Upload<'_> {
             if !report.faults.is_empty() {
                 return Ok(());
             }
-            let superseded = self.superseded(&segments, &manifest).map_err(|error| {
+            let is_local = |name: &&String| is_segment(name) && !manifest.was_removed(name);
+            let replacing = if self.is_index_new {
+                finished.iter().filter(is_local).collect()
+            } else {
+                segments.clone()
+            };
+            let superseded = self.superseded(&replacing, &manifest).map_err(|error| {
                 StoreError::new(
                     StoreErrorKind::Local,
                     format!("the index cannot be read: {error}"),
@@ -151,6 +256,7 @@ impl Upload<'_> {
         if let Err(error) = done {
             self.add_error(&mut report, &waiting, &error);
         }
+        FileCache::new(self.folder, cache_size).keep_manifest(&manifest);
         if waiting.is_empty() {
             self.make_room(&manifest, cache_size)?;
         }
@@ -231,11 +337,15 @@ impl Upload<'_> {
         }
     }
 
-    /// The segments in the store that new segments of this machine replace: this machine has merged
+    /// The segments in the store that these segments of this machine replace: this machine has merged
     /// them, so it no longer has them, and has the lines of all their files elsewhere.
-    fn superseded(&self, new: &[&String], manifest: &Manifest) -> std::io::Result<Vec<String>> {
+    fn superseded(
+        &self,
+        segments: &[&String],
+        manifest: &Manifest,
+    ) -> std::io::Result<Vec<String>> {
         let mut covered = BTreeSet::new();
-        for name in new.iter().filter(|name| name.ends_with(LOC_SUFFIX)) {
+        for name in segments.iter().filter(|name| name.ends_with(LOC_SUFFIX)) {
             covered.append(&mut files_of_segment(&fs::read(self.folder.join(name))?)?);
         }
         // A segment of new files alone merges nothing.
@@ -253,7 +363,10 @@ impl Upload<'_> {
             }
             let mut text = vec![];
             self.store.download(&file, &mut text)?;
-            if files_of_segment(&text)?.is_subset(&covered) {
+            let files = files_of_segment(&text)?;
+            let is_covered = |file: &String| covered.contains(file) || manifest.was_removed(file);
+            // A segment without names has lines of damaged files.
+            if !files.is_empty() && files.iter().all(is_covered) {
                 let is_of_segment = |name: &&str| {
                     let rest = name.strip_prefix(stem);
                     rest.is_some_and(|rest| rest.starts_with('.'))
@@ -346,11 +459,6 @@ fn remove(path: &Path) -> anyhow::Result<()> {
         Err(error) if error.kind() == std::io::ErrorKind::NotFound => Ok(()),
         removed => removed.with_context(|| format!("cannot remove {}", path.display())),
     }
-}
-
-fn is_segment(name: &str) -> bool {
-    let rest = name.strip_prefix(INDEX_DIRECTORY);
-    rest.is_some_and(|rest| rest.starts_with('/'))
 }
 
 fn bytes_of(files: &[StoredFile]) -> u64 {

@@ -206,9 +206,11 @@ fn prune_keeps_what_is_needed() {
     old.capture("2020-01-06T00:00:00Z", &text(&url("failing"), "good"));
     // A URL of an incident.
     old.capture("2020-01-07T00:00:00Z", &text(&url("incident"), "before"));
+    // What an incident observed, behind a redirect of its URL.
+    old.capture("2020-01-08T00:00:00Z", &text(&url("behind"), "evidence"));
     old.finish();
     let mut new = Shelf::with_ids(&sandbox, "urldb-1.warc.gz", 100);
-    for name in ["a", "copy", "kept", "gone", "incident"] {
+    for name in ["a", "copy", "kept", "gone", "incident", "behind"] {
         new.capture("2026-01-01T00:00:00Z", &text(&url(name), "new"));
     }
     new.revisit("2026-01-02T00:00:00Z", &url("kept"), &kept);
@@ -219,7 +221,14 @@ fn prune_keeps_what_is_needed() {
     };
     new.capture("2026-01-01T00:00:00Z", &error);
     new.finish();
-    sandbox.write("status/incidents/0a1b2c3d.yaml", INCIDENT);
+    let observed = format!(
+        "evidence:\n  observed:\n    sha256: {}\n",
+        crate::site::sha256("evidence")
+    );
+    sandbox.write(
+        "status/incidents/0a1b2c3d.yaml",
+        INCIDENT.replace("evidence:\n", &observed),
+    );
     verify(&sandbox);
     let before = sandbox.tree("");
     let ran = sandbox
@@ -249,6 +258,7 @@ fn prune_keeps_what_is_needed() {
         ("only", "only"),
         ("failing", "good"),
         ("incident", "before"),
+        ("behind", "evidence"),
     ] {
         assert!(has(name, body), "{name} {body}");
     }

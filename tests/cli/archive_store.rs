@@ -7,6 +7,7 @@ use std::time::Duration;
 
 use crate::fake_s3::{BUCKET, FakeS3, Fault};
 use crate::sandbox::{Ran, Sandbox};
+use crate::shelf::{Shelf, text};
 use crate::site::{Site, promises};
 use crate::support::Reply;
 
@@ -387,4 +388,186 @@ fn segments_of_the_index_that_a_run_merges_are_replaced_in_the_store() {
         .code(0)
         .out;
     assert_eq!(listed.lines().count(), 19);
+}
+
+const MONTHLY: &str = "keep-revisits = \"monthly\"\n";
+
+/// The types of the captures of [`URL`], oldest first.
+fn kinds(sandbox: &Sandbox) -> Vec<String> {
+    let listed = in_store(sandbox, &["archive", "list", URL, "--format", "jsonl"]).code(0);
+    let line = |line: &str| serde_json::from_str::<serde_json::Value>(line).unwrap();
+    let kinds = listed.out.lines().map(line);
+    kinds
+        .map(|line| line["type"].as_str().unwrap().to_owned())
+        .collect()
+}
+
+impl Stored {
+    /// The store has one WARC file, one segment of the index, and nothing else but the manifest.
+    fn is_compact(&self) {
+        let objects = self.server.objects();
+        assert_eq!(objects.len(), 5, "{objects:?}");
+        assert!(self.files()[0].contains("urldb-joined-"), "{objects:?}");
+        for _ in 0..2 {
+            assert_eq!(
+                kinds(&self.sandbox),
+                ["response", "revisit", "revisit"],
+                "the first and the last revisit"
+            );
+            self.verify();
+            assert_eq!(self.urldb(&["archive", "get", URL]).code(0).out, "first");
+            self.forget_copies();
+        }
+    }
+
+    fn verify(&self) {
+        self.urldb(&["archive", "verify"])
+            .code(0)
+            .says(&["0 errors, 0 warnings"]);
+    }
+}
+
+#[test]
+fn compact_replaces_the_files_in_the_store() {
+    let stored = Stored::new(MONTHLY);
+    for _ in 0..5 {
+        stored.urldb(&["run"]).code(0);
+    }
+    let before = stored.server.objects();
+    stored.urldb(&["archive", "compact", "--dry-run"]).code(0);
+    assert_eq!(stored.server.objects(), before);
+    stored
+        .urldb(&["archive", "compact"])
+        .code(0)
+        .says(&["left out 4 captures, made 1 file of 5"]);
+    assert_eq!(stored.copies().len(), 1);
+    stored.is_compact();
+    // The files that the ledger names are gone, and their records are not.
+    let ran = stored.urldb(&["run"]).code(0);
+    assert!(!ran.out.contains("never reached"), "{ran:?}");
+    assert_eq!(kinds(&stored.sandbox).len(), 4);
+    stored.verify();
+}
+
+#[test]
+fn a_machine_without_copies_compacts_the_store() {
+    let stored = Stored::new(MONTHLY);
+    for _ in 0..5 {
+        stored.urldb(&["run"]).code(0);
+    }
+    stored.forget_copies();
+    stored.urldb(&["archive", "compact"]).code(0);
+    stored.is_compact();
+    let ran = stored.urldb(&["archive", "compact"]).code(0);
+    assert_eq!(ran.out, "nothing to leave out, and no files to join\n");
+    assert_eq!(stored.server.objects().len(), 5);
+}
+
+#[test]
+fn a_machine_with_copies_of_replaced_files_goes_on() {
+    let stored = Stored::new(MONTHLY);
+    let other = repository(&stored.site, &stored.server, MONTHLY);
+    for _ in 0..3 {
+        stored.urldb(&["run"]).code(0);
+        in_store(&other, &["run"]).code(0);
+    }
+    stored.urldb(&["archive", "compact"]).code(0);
+    let captures = kinds(&stored.sandbox);
+    assert_eq!(kinds(&other), captures);
+    in_store(&other, &["archive", "verify"])
+        .code(0)
+        .says(&["in 1 file", "0 errors, 0 warnings"]);
+    in_store(&other, &["run"]).code(0);
+    for sandbox in [&other, &stored.sandbox] {
+        assert_eq!(kinds(sandbox).len(), captures.len() + 1);
+        in_store(sandbox, &["archive", "verify"])
+            .code(0)
+            .says(&["in 2 files", "0 errors, 0 warnings"]);
+    }
+    let copies = other.files("archive", ".warc.gz");
+    let own = copies
+        .iter()
+        .filter(|path| path.parent().unwrap().ends_with("archive"));
+    assert_eq!(own.count(), 1, "{copies:?}");
+}
+
+#[test]
+fn prune_removes_old_captures_from_the_store() {
+    let stored = Stored::new("");
+    let mut shelf = Shelf::new(&stored.sandbox, "urldb-20200101000000-00000-x.warc.gz");
+    shelf.capture("2020-01-01T00:00:00Z", &text(URL, "of then"));
+    shelf.finish();
+    stored.urldb(&["run"]).code(0);
+    stored.forget_copies();
+    assert_eq!(kinds(&stored.sandbox), ["response", "response"]);
+    let prune = ["archive", "prune", "--older-than", "365d"];
+    stored.urldb(&prune).code(0).says(&["left out 1 capture"]);
+    for _ in 0..2 {
+        assert_eq!(kinds(&stored.sandbox), ["response"]);
+        assert_eq!(stored.urldb(&["archive", "get", URL]).code(0).out, "first");
+        stored.verify();
+        stored.forget_copies();
+    }
+}
+
+#[test]
+fn a_store_that_refuses_a_rewrite_loses_nothing() {
+    let stored = Stored::new(MONTHLY);
+    for _ in 0..5 {
+        stored.urldb(&["run"]).code(0);
+    }
+    let (before, objects) = (kinds(&stored.sandbox), stored.server.objects());
+    stored.server.fail(|_| Some(Fault::Status(403)));
+    stored
+        .urldb(&["archive", "compact"])
+        .code(2)
+        .complains(&["cannot be rewritten while files are not stored: ", "403"]);
+    // The new file is written, and the manifest is not.
+    stored.server.fail(|seen| {
+        let is_change = seen.method == "PUT" && seen.target.contains("manifest.json");
+        is_change.then_some(Fault::Status(403))
+    });
+    stored
+        .urldb(&["archive", "compact"])
+        .code(2)
+        .complains(&["403 AccessDenied"]);
+    stored.server.recover();
+    assert_eq!(kinds(&stored.sandbox), before);
+    stored.verify();
+    assert!(stored.server.objects().len() > objects.len());
+    // The next run deletes the objects that do not count.
+    stored.urldb(&["run"]).code(0);
+    assert_eq!(stored.server.objects().len(), objects.len() + 4);
+    // The manifest is written, and the old objects stay.
+    stored
+        .server
+        .fail(|seen| (seen.method == "DELETE").then_some(Fault::Status(403)));
+    stored
+        .urldb(&["archive", "compact"])
+        .code(2)
+        .complains(&["403 AccessDenied"]);
+    stored.server.recover();
+    stored.verify();
+    stored.urldb(&["archive", "compact"]).code(0);
+    stored.is_compact();
+}
+
+#[test]
+fn the_index_is_made_anew_of_files_in_the_store() {
+    let stored = Stored::new("");
+    for _ in 0..3 {
+        stored.urldb(&["run"]).code(0);
+    }
+    stored.forget_copies();
+    stored
+        .urldb(&["archive", "index"])
+        .code(0)
+        .says(&["indexed 3 files"]);
+    // Three files, the three files of one segment, and the manifest.
+    assert_eq!(stored.server.objects().len(), 7);
+    for _ in 0..2 {
+        assert_eq!(kinds(&stored.sandbox).len(), 3);
+        stored.verify();
+        stored.forget_copies();
+    }
 }

@@ -111,6 +111,12 @@ impl Manifest {
         self.removed.contains(name) || self.removing.contains(name)
     }
 
+    /// The names of the files that the store had, and that were removed.
+    pub fn removed_names(&self) -> impl Iterator<Item = &str> {
+        let names = self.removed.iter().chain(&self.removing);
+        names.map(String::as_str)
+    }
+
     /// Whether objects of removed files may still be there; the next [`Store::publish`] deletes them.
     ///
     /// [`Store::publish`]: crate::Store::publish

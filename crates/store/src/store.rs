@@ -308,14 +308,15 @@ impl Store {
     }
 
     /// Deletes the objects of files that were uploaded and will not be published. Objects of files in the
-    /// manifest stay.
+    /// manifest stay. The objects need not be there.
     ///
     /// # Errors
     /// When the manifest cannot be read, or an object cannot be deleted.
-    pub fn discard(&self, files: &[StoredFile]) -> Result<(), StoreError> {
+    pub fn discard<'a>(&self, names: impl IntoIterator<Item = &'a str>) -> Result<(), StoreError> {
         let manifest = self.manifest()?;
-        let mut unknown = files.iter().filter(|file| !manifest.contains(&file.name));
-        unknown.try_for_each(|file| self.objects.delete(&file.name))
+        let is_unknown = |name: &&str| check_name(name).is_ok() && !manifest.contains(name);
+        let mut unknown = names.into_iter().filter(is_unknown);
+        unknown.try_for_each(|name| self.objects.delete(name))
     }
 
     /// Reads the manifest, changes it, and writes it if it has not changed meanwhile; else again.

@@ -3,7 +3,7 @@
 //! Records are copied as whole gzip members, byte for byte. The old files are removed only after the new
 //! file was read again and compared with them ([`crate::replacement`]).
 
-use std::collections::VecDeque;
+use std::collections::{BTreeSet, VecDeque};
 use std::fs::{File, OpenOptions};
 use std::io::{self, BufReader, BufWriter, Read, Seek, SeekFrom, Write};
 use std::ops::Range;
@@ -15,7 +15,7 @@ use crate::file::ARCHIVE_SUFFIX;
 use crate::fs::{DirectoryLock, remove_if_there, sync_directory_of};
 use crate::header::{Header, RecordType};
 use crate::id::strip_brackets;
-use crate::index::{IndexError, index_joined_file, merge_index};
+use crate::index::{IndexError, forget_files, index_joined_file, merge_index};
 use crate::options::WriteOptions;
 use crate::reader::{ReadError, Reader};
 use crate::replacement::{self, ReplacementLock, joining_path};
@@ -97,15 +97,24 @@ pub struct JoinedFile {
     pub bytes: u64,
 }
 
-/// What [`FileJoiner::join`] makes one file of.
+/// A file whose records are copied.
+#[derive(Clone, Copy, Debug)]
+pub struct JoinSource<'a> {
+    /// Its name in the archive.
+    pub name: &'a str,
+    /// Where its bytes are: the file itself, or a copy of it.
+    pub path: &'a Path,
+}
+
+/// What [`FileJoiner::prepare`] makes one file of.
 pub struct JoinRequest<'a> {
     /// The name of the new file, from [`archive_file_name`](crate::archive_file_name), with a prefix that
     /// no other process uses at the same time.
     pub name: &'a str,
     /// Its first record, which says what the file is.
     pub warcinfo: &'a RecordDraft,
-    /// The names of the old files, in the order of their records in the new file.
-    pub sources: &'a [String],
+    /// The old files, in the order of their records in the new file.
+    pub sources: &'a [JoinSource<'a>],
     /// The offsets of the records to leave out, ascending, by file. Records that belong to one of them
     /// (`WARC-Concurrent-To`) are left out too, and a `warcinfo` without other records.
     pub left_out: &'a dyn Fn(&str) -> &'a [u64],
@@ -137,73 +146,53 @@ impl FileJoiner {
         })
     }
 
-    /// Replaces files by one. The index has the lines of both until [`FileJoiner::finish`], and lookups
-    /// take those of the new file.
+    /// Writes a file that has the records of others, reads it again, compares it with them, and adds its
+    /// lines to the index. Neither counts before [`PreparedFile::commit`].
     ///
     /// # Errors
     /// The archive is then as before.
-    pub fn join(
+    pub fn prepare(
         &self,
         request: &JoinRequest<'_>,
         keys: &impl SortKeys,
-    ) -> Result<JoinedFile, JoinError> {
+    ) -> Result<PreparedFile<'_>, JoinError> {
         let path = self.dir.join(request.name);
         if !request.name.ends_with(ARCHIVE_SUFFIX) || path.exists() {
             let exists = io::Error::from(io::ErrorKind::AlreadyExists);
             return Err(at(&path)(exists));
         }
         let mut parts = Vec::new();
-        for name in request.sources {
-            parts.push(SourceFile::read(&self.dir, name, (request.left_out)(name))?);
+        for source in request.sources {
+            parts.push(SourceFile::read(source, (request.left_out)(source.name))?);
         }
-        let replaced = self.replace(request, &parts, keys);
-        if replaced.is_err() {
-            // What cannot be undone now, the next run or command undoes.
-            let _ = replacement::finish_with_lock(&self.dir, &self.lock);
-        }
-        Ok(JoinedFile {
-            bytes: replaced?,
-            path,
-            records: parts.iter().map(|part| part.records).sum(),
-            left_out: parts.iter().map(|part| part.left_out).sum(),
-            bytes_before: parts.iter().map(|part| part.length).sum(),
-        })
+        let mut prepared = PreparedFile {
+            joiner: self,
+            draft: joining_path(&self.dir, request.name),
+            old: parts.iter().map(|part| part.name.clone()).collect(),
+            segments: Vec::new(),
+            file: JoinedFile {
+                path,
+                bytes: 0,
+                records: parts.iter().map(|part| part.records).sum(),
+                left_out: parts.iter().map(|part| part.left_out).sum(),
+                bytes_before: parts.iter().map(|part| part.length).sum(),
+            },
+            is_committed: false,
+        };
+        // Dropped, what is prepared is undone.
+        prepared.write(request, &parts, keys)?;
+        Ok(prepared)
     }
 
-    /// Writes the new file, removes the old ones, and returns the length of the new file.
-    fn replace(
-        &self,
-        request: &JoinRequest<'_>,
-        parts: &[SourceFile],
-        keys: &impl SortKeys,
-    ) -> Result<u64, JoinError> {
-        let path = self.dir.join(request.name);
-        replacement::announce(&self.dir, request.name, request.sources).map_err(at(&path))?;
-        let new = NewFile::create(&self.dir, request.name)?;
-        self.write(&new, request.warcinfo, parts)?;
-        for part in parts {
-            new.compare(part)?;
-        }
-        index_joined_file(&self.dir, &new.path, request.name, keys)?;
-        let bytes = new.file.metadata().map_err(at(&new.path))?.len();
-        {
-            let _lock = DirectoryLock::acquire(&self.dir).map_err(at(&self.dir))?;
-            std::fs::rename(&new.path, &path).map_err(at(&path))?;
-            sync_directory_of(&path).map_err(at(&self.dir))?;
-        }
-        for part in parts {
-            remove_if_there(&part.path).map_err(at(&part.path))?;
-        }
-        Ok(bytes)
-    }
-
-    /// Removes the lines of the old files from the index, and merges its segments.
+    /// Removes the lines of the old files from the index, and those of `removed`, files that left the
+    /// archive in another way; then merges its segments.
     ///
     /// # Errors
     /// When the index is damaged or cannot be changed. Lookups take the lines of the new files all the
     /// same, and the next run or command completes the index.
-    pub fn finish(self) -> Result<(), IndexError> {
+    pub fn finish(self, removed: &BTreeSet<String>) -> Result<(), IndexError> {
         replacement::finish_with_lock(&self.dir, &self.lock)?;
+        forget_files(&self.dir, removed)?;
         merge_index(&self.dir).map(drop)
     }
 
@@ -234,6 +223,79 @@ impl FileJoiner {
     }
 }
 
+/// A new file that is complete, and does not count yet. Dropped, it is removed.
+pub struct PreparedFile<'a> {
+    joiner: &'a FileJoiner,
+    /// The new file under its temporary name.
+    draft: PathBuf,
+    /// The names of the old files.
+    old: Vec<String>,
+    segments: Vec<PathBuf>,
+    file: JoinedFile,
+    is_committed: bool,
+}
+
+impl PreparedFile<'_> {
+    /// The path of the new file until [`PreparedFile::commit`].
+    pub fn path(&self) -> &Path {
+        &self.draft
+    }
+
+    /// The files of the index that have the lines of the new file, and no others.
+    pub fn segments(&self) -> &[PathBuf] {
+        &self.segments
+    }
+
+    /// Replaces the old files by the new one. The index has the lines of both until
+    /// [`FileJoiner::finish`], and lookups take those of the new file.
+    ///
+    /// # Errors
+    /// The archive is then as before, unless only an old file could not be removed: the next run or
+    /// command removes it.
+    pub fn commit(mut self) -> Result<JoinedFile, JoinError> {
+        let (dir, path) = (&self.joiner.dir, &self.file.path);
+        {
+            let _lock = DirectoryLock::acquire(dir).map_err(at(dir))?;
+            std::fs::rename(&self.draft, path).map_err(at(path))?;
+            sync_directory_of(path).map_err(at(dir))?;
+        }
+        for name in &self.old {
+            let old = dir.join(name);
+            remove_if_there(&old).map_err(at(&old))?;
+        }
+        self.is_committed = true;
+        Ok(self.file.clone())
+    }
+
+    fn write(
+        &mut self,
+        request: &JoinRequest<'_>,
+        parts: &[SourceFile],
+        keys: &impl SortKeys,
+    ) -> Result<(), JoinError> {
+        let joiner = self.joiner;
+        let dir = &joiner.dir;
+        replacement::announce(dir, request.name, &self.old).map_err(at(&self.file.path))?;
+        let new = NewFile::create(dir, request.name)?;
+        joiner.write(&new, request.warcinfo, parts)?;
+        for part in parts {
+            new.compare(part)?;
+        }
+        self.segments = index_joined_file(dir, &new.path, request.name, keys)?;
+        self.file.bytes = new.file.metadata().map_err(at(&new.path))?.len();
+        Ok(())
+    }
+}
+
+impl Drop for PreparedFile<'_> {
+    fn drop(&mut self) {
+        if !self.is_committed {
+            // What cannot be undone now, the next run or command undoes.
+            let _ = replacement::finish_with_lock(&self.joiner.dir, &self.joiner.lock);
+        }
+    }
+}
+
 /// A file to join, with the ranges of the records that are copied.
 struct SourceFile {
     name: String,
@@ -248,12 +310,12 @@ struct SourceFile {
 
 impl SourceFile {
     /// Reads every record of a file.
-    fn read(dir: &Path, name: &str, dropped: &[u64]) -> Result<Self, JoinError> {
-        let path = dir.join(name);
+    fn read(file: &JoinSource<'_>, dropped: &[u64]) -> Result<Self, JoinError> {
+        let path = file.path;
         let mut source = Self {
-            name: name.to_owned(),
-            length: path.metadata().map_err(at(&path))?.len(),
-            path,
+            name: file.name.to_owned(),
+            length: path.metadata().map_err(at(path))?.len(),
+            path: path.to_owned(),
             kept: Vec::new(),
             records: 0,
             left_out: 0,

@@ -73,15 +73,17 @@ pub use http::{
 pub use id::{InvalidRecordId, RecordId};
 pub use index::{
     CdxjIndex, CdxjLines, INDEX_DIRECTORY, INDEX_FILE_NAME, IdxDialect, IndexError, IndexRebuild,
-    IndexUpdate, LeftOutCause, LeftOutRecords, ZipNumWriter, complete_index, files_of_segment,
-    index_lines_of, merge_index, merge_into_index, rebuild_index, unindexed_files,
+    IndexUpdate, LeftOutCause, LeftOutRecords, ZipNumWriter, add_segment_files, complete_index,
+    files_of_segment, index_lines_of, merge_index, merge_into_index, rebuild_index,
+    rebuild_index_from, unindexed_files,
 };
-pub use join::{FileJoiner, JoinError, JoinRequest, JoinedFile};
+pub use join::{FileJoiner, JoinError, JoinRequest, JoinSource, JoinedFile, PreparedFile};
 pub use options::WriteOptions;
 pub use packer::{PackedRecord, Packer};
 pub use reader::{Deviation, GzipError, ReadError, ReadErrorKind, Reader, Record, SkippedRange};
 pub use recover::{RecoverError, RecoveredFile, recover};
 pub use repair::{RepairError, RepairReport, RepairedFile, repair};
+pub use replacement::{hidden_files, names_in};
 pub use segment::{SegmentBlocks, SegmentError, SegmentJoiner, StoredSegments, split_record};
 pub use series::FileSeries;
 pub use source::{ArchiveInput, FileSource};

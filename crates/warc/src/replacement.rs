@@ -63,9 +63,12 @@ fn replacements(dir: &Path, names: &BTreeSet<String>) -> io::Result<Vec<Replacem
     Ok(found)
 }
 
-/// The archive files among these files of a directory that do not count now: those that a new file has
-/// replaced, and new files that are not complete.
-pub(crate) fn hidden_files(dir: &Path, names: &BTreeSet<String>) -> io::Result<BTreeSet<String>> {
+/// The archive files that do not count now: those that a new file has replaced, and new files that are not
+/// complete. `names` has the files of the archive, in this directory or elsewhere.
+///
+/// # Errors
+/// When the directory cannot be read.
+pub fn hidden_files(dir: &Path, names: &BTreeSet<String>) -> io::Result<BTreeSet<String>> {
     let mut hidden = BTreeSet::new();
     for replacement in replacements(dir, names)? {
         if replacement.is_done {
@@ -155,7 +158,10 @@ pub(crate) fn finish_with_lock(dir: &Path, _lock: &ReplacementLock) -> Result<()
 }
 
 /// The names of the files in a directory that are text.
-pub(crate) fn names_in(dir: &Path) -> io::Result<BTreeSet<String>> {
+///
+/// # Errors
+/// When the directory cannot be read.
+pub fn names_in(dir: &Path) -> io::Result<BTreeSet<String>> {
     let mut names = BTreeSet::new();
     for entry in std::fs::read_dir(dir)? {
         names.extend(entry?.file_name().into_string().ok());

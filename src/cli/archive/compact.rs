@@ -1,8 +1,8 @@
 //! `urldb archive compact`.
 
-use super::rewrite::{RewriteArgs, carry_out};
+use super::rewrite::{RewriteArgs, plan_and_carry_out};
 use super::{Context, ExitCode};
-use crate::archive::{ArchiveFiles, Catalogue, plan_compaction};
+use crate::archive::plan_compaction;
 
 /// Leave revisits of quiet periods out of the archive, and join small files
 ///
@@ -21,8 +21,7 @@ pub(super) struct Args {
 
 pub(super) fn run(args: &Args, context: &Context) -> anyhow::Result<ExitCode> {
     let _lock = context.lock_repository()?;
-    let catalogue = Catalogue::open(ArchiveFiles::open(&context.config)?)?;
-    let (plan, notes) = plan_compaction(&catalogue, &context.config.archive)?;
-    drop(catalogue);
-    carry_out(&plan, &notes, &args.rewrite, context)
+    plan_and_carry_out(&args.rewrite, context, |catalogue| {
+        plan_compaction(catalogue, &context.config.archive)
+    })
 }

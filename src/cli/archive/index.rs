@@ -8,7 +8,8 @@ use urldb_warc::{FileSource, FindingCode};
 use super::{Context, ExitCode, archive_files};
 use crate::archive::Keys;
 use crate::cli::print::output;
-use crate::cli::print::style::{count, print_warning};
+use crate::cli::print::style::{ReportFormat, count, print_warning};
+use crate::cli::print::upload::upload_new_index_and_print;
 
 /// Rebuild the index of the archive from its files
 #[derive(Debug, clap::Args)]
@@ -20,7 +21,12 @@ pub(super) struct Args {}
 pub(super) fn run(_: &Args, context: &Context) -> anyhow::Result<ExitCode> {
     let _lock = context.lock_repository()?;
     let files = archive_files(context)?;
-    let made = urldb_warc::rebuild_index(files.folder(), &Keys).context("cannot make the index")?;
+    let folder = files.folder();
+    std::fs::create_dir_all(folder).with_context(|| format!("cannot make {}", folder.display()))?;
+    let names = files.with_records()?.into_iter();
+    let sources = names.map(|name| files.whole(&name).map(|path| (name, path)));
+    let made =
+        urldb_warc::rebuild_index_from(folder, &Keys, sources).context("cannot make the index")?;
     for error in &made.damaged {
         print_warning(format!(
             "{error}; `urldb archive repair` sets aside what is damaged"
@@ -37,9 +43,11 @@ pub(super) fn run(_: &Args, context: &Context) -> anyhow::Result<ExitCode> {
     if !context.quiet {
         writeln!(output::stdout(), "indexed {}", count(made.files, "file"))?;
     }
-    Ok(if made.damaged.is_empty() && unread.is_empty() {
+    let stored = upload_new_index_and_print(context, ReportFormat::Human)?;
+    let found = if made.damaged.is_empty() && unread.is_empty() {
         ExitCode::Success
     } else {
         ExitCode::Findings
-    })
+    };
+    Ok(found.max(stored))
 }

@@ -1,14 +1,15 @@
 //! `urldb archive prune`.
 
 use anyhow::Context as _;
+use data_encoding::HEXLOWER_PERMISSIVE;
 use jiff::tz::TimeZone;
 use jiff::{Span, Timestamp};
 use urldb_warc::WarcDate;
 
-use super::rewrite::{RewriteArgs, carry_out};
+use super::rewrite::{RewriteArgs, plan_and_carry_out};
 use super::{Context, ExitCode};
 use crate::ambient::Ambient;
-use crate::archive::{ArchiveFiles, Catalogue, NeededCaptures, plan_removal};
+use crate::archive::{NeededCaptures, plan_removal};
 use crate::ledger::{Ledger, incidents};
 
 /// Remove old captures that nothing needs
@@ -33,10 +34,9 @@ pub(super) fn run(args: &Args, context: &Context) -> anyhow::Result<ExitCode> {
     let _lock = context.lock_repository()?;
     let limit = limit((Ambient::SYSTEM.now)(), args.older_than)?;
     let needed = needed(context)?;
-    let catalogue = Catalogue::open(ArchiveFiles::open(&context.config)?)?;
-    let (plan, notes) = plan_removal(&catalogue, &context.config.archive, &needed, &limit)?;
-    drop(catalogue);
-    carry_out(&plan, &notes, &args.rewrite, context)
+    plan_and_carry_out(&args.rewrite, context, |catalogue| {
+        plan_removal(catalogue, &context.config.archive, &needed, &limit)
+    })
 }
 
 fn parse_age(text: &str) -> Result<Span, String> {
@@ -78,6 +78,16 @@ fn needed(context: &Context) -> anyhow::Result<NeededCaptures> {
         }
     }
     for incident in incidents::all(&context.ledger())? {
+        // Behind a redirect, they are captures of another URL.
+        let contents = [
+            incident.evidence.promised.sha256,
+            incident.evidence.observed.sha256,
+        ];
+        let digests = contents.into_iter().flatten().filter_map(|digest| {
+            let bytes = HEXLOWER_PERMISSIVE.decode(digest.as_bytes()).ok()?;
+            <[u8; 32]>::try_from(bytes).ok()
+        });
+        needed.digests.extend(digests);
         needed.urls.insert(incident.evidence.url);
         needed
             .urls

@@ -7,11 +7,12 @@ use serde::Serialize;
 use urldb_text::sanitize;
 use urldb_warc::JoinedFile;
 
-use super::{Context, ExitCode};
+use super::{Context, ExitCode, archive_files};
 use crate::ambient::Ambient;
-use crate::archive::{ArchiveFiles, Keys, RewritePlan};
+use crate::archive::{ArchiveFiles, Catalogue, RewritePlan, upload_before_rewrite};
 use crate::cli::print::output;
-use crate::cli::print::style::{GOOD, ListFormat, count, paint, print_warning};
+use crate::cli::print::style::{GOOD, ListFormat, ReportFormat, count, paint, print_warning};
+use crate::cli::print::upload::upload_new_index_and_print;
 
 /// Options of commands that rewrite the archive.
 #[derive(Debug, clap::Args)]
@@ -50,18 +51,29 @@ enum JsonLine<'a> {
     },
 }
 
-/// Carries a plan out, or prints it. `notes` are about files that stay as they are.
-pub(super) fn carry_out(
+/// Makes a plan for the archive and carries it out, or prints it. `plan` also returns notes about files that
+/// stay as they are.
+pub(super) fn plan_and_carry_out(
+    args: &RewriteArgs,
+    context: &Context,
+    plan: impl FnOnce(&Catalogue) -> anyhow::Result<(RewritePlan, Vec<String>)>,
+) -> anyhow::Result<ExitCode> {
+    if !args.dry_run {
+        upload_before_rewrite(&context.config)?;
+    }
+    let catalogue = Catalogue::open(archive_files(context)?)?;
+    let (plan, notes) = plan(&catalogue)?;
+    carry_out(&plan, &notes, &catalogue.into_files(), args, context)
+}
+
+fn carry_out(
     plan: &RewritePlan,
     notes: &[String],
+    files: &ArchiveFiles,
     args: &RewriteArgs,
     context: &Context,
 ) -> anyhow::Result<ExitCode> {
-    // The old files would have to leave the store and this machine in one step.
-    anyhow::ensure!(
-        context.config.archive.store.is_none(),
-        "an archive with an object store (`store` in urldb.toml) cannot be rewritten"
-    );
+    let mut stored = ExitCode::Success;
     let mut printer = RewritePrinter {
         args,
         context,
@@ -76,19 +88,18 @@ pub(super) fn carry_out(
     if args.dry_run {
         printer.planned(plan);
     } else {
-        let files = ArchiveFiles::open(&context.config)?;
-        let archive = &context.config.archive;
-        if plan.groups.is_empty() {
-            urldb_warc::complete_index(files.folder(), &Keys)?;
-            urldb_warc::merge_index(files.folder())?;
-        } else {
-            plan.carry_out(&files, archive, Ambient::SYSTEM, &mut |done| match done {
-                Ok(joined) => printer.joined(&joined),
-                Err(problem) => printer.unchanged(&problem),
-            })?;
-        }
+        let config = &context.config;
+        plan.carry_out(files, config, Ambient::SYSTEM, &mut |done| match done {
+            Ok(joined) => printer.joined(&joined),
+            Err(problem) => printer.unchanged(&problem),
+        })?;
+        let format = match args.format {
+            ListFormat::Human => ReportFormat::Human,
+            ListFormat::Jsonl => ReportFormat::Jsonl,
+        };
+        stored = upload_new_index_and_print(context, format)?;
     }
-    printer.end(plan)
+    Ok(printer.end(plan)?.max(stored))
 }
 
 struct RewritePrinter<'a> {

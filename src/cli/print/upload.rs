@@ -4,14 +4,30 @@ use std::io::{self, Write};
 
 use super::output;
 use super::style::{DIM, ReportFormat, count, paint, print_error, print_warning};
-use crate::archive::{UploadReport, upload};
+use crate::archive::{UploadReport, upload, upload_new_index};
 use crate::cli::Context;
 use crate::exit::ExitCode;
 
 /// Uploads the finished files of the archive, if it has a store, and prints what was done. The exit code
 /// is that of a failure if a person has to mend something.
 pub(crate) fn upload_and_print(context: &Context, format: ReportFormat) -> io::Result<ExitCode> {
-    let report = match upload(&context.config) {
+    print_upload(upload(&context.config), context, format)
+}
+
+/// The same after the index was merged or made anew.
+pub(crate) fn upload_new_index_and_print(
+    context: &Context,
+    format: ReportFormat,
+) -> io::Result<ExitCode> {
+    print_upload(upload_new_index(&context.config), context, format)
+}
+
+fn print_upload(
+    uploaded: anyhow::Result<Option<UploadReport>>,
+    context: &Context,
+    format: ReportFormat,
+) -> io::Result<ExitCode> {
+    let report = match uploaded {
         Ok(None) => return Ok(ExitCode::Success),
         Ok(Some(report)) => report,
         Err(error) => {

@@ -209,7 +209,9 @@ fn of_two_that_replace_the_same_files_one_wins() {
         .upload("other", &dir.path().join("other"))
         .expect("there");
     let joined = manifest.get("joined").expect("there");
-    store.discard(&[other, joined]).expect("deleted");
+    store
+        .discard([other.name.as_str(), &joined.name])
+        .expect("deleted");
     assert!(server.object("project/archive/other").is_none());
     assert!(server.object("project/archive/joined").is_some());
     // A machine that still has a copy does not bring the file back.

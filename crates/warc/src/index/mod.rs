@@ -23,6 +23,7 @@ mod statuses;
 mod zipnum;
 
 use std::collections::BTreeSet;
+use std::fs::File;
 use std::io;
 use std::path::{Path, PathBuf};
 
@@ -133,14 +134,30 @@ pub fn complete_index(dir: &Path, keys: &impl SortKeys) -> Result<IndexRebuild, 
     Ok(completed)
 }
 
-/// Rebuilds the index of an archive from its files alone.
+/// Rebuilds the index of an archive from the files in its directory alone.
 pub fn rebuild_index(dir: &Path, keys: &impl SortKeys) -> Result<IndexRebuild, IndexError> {
-    rebuild_with(dir, keys, sorter::CHUNK)
+    rebuild_with(dir, keys, files_in(dir)?, sorter::CHUNK)
 }
 
-fn rebuild_with(
+/// Rebuilds the index in this directory from these files: their names, and paths with their bytes.
+pub fn rebuild_index_from<P: AsRef<Path>>(
     dir: &Path,
     keys: &impl SortKeys,
+    files: impl IntoIterator<Item = io::Result<(String, P)>>,
+) -> Result<IndexRebuild, IndexError> {
+    rebuild_with(dir, keys, files, sorter::CHUNK)
+}
+
+/// The names and paths of the archive files in a directory.
+fn files_in(dir: &Path) -> Result<Vec<io::Result<(String, PathBuf)>>, IndexError> {
+    let files = archive_files(dir).map_err(at(dir))?.into_iter();
+    Ok(files.map(|path| Ok((file_name_of(&path), path))).collect())
+}
+
+fn rebuild_with<P: AsRef<Path>>(
+    dir: &Path,
+    keys: &impl SortKeys,
+    sources: impl IntoIterator<Item = io::Result<(String, P)>>,
     chunk_size: usize,
 ) -> Result<IndexRebuild, IndexError> {
     let index_dir = dir.join(INDEX_DIRECTORY);
@@ -149,17 +166,19 @@ fn rebuild_with(
     let mut sorter = LineSorter::new(&index_dir, chunk_size);
     let mut files = BTreeSet::new();
     let mut rebuilt = IndexRebuild::default();
-    for file in archive_files(dir).map_err(at(dir))? {
+    for source in sources {
+        let (name, path) = source.map_err(at(dir))?;
         let mut added = Ok(());
-        let scanned = scan::scan_file(&file, &file_name_of(&file), keys, |line| {
+        let scanned = scan::scan_file(path.as_ref(), &name, keys, |line| {
             if added.is_ok() {
                 added = render(&index_dir, &line).and_then(|line| sorter.add(line));
             }
         });
         added?;
-        let left_out = scanned?.into_result(&file);
+        // The bytes may be those of a copy elsewhere.
+        let left_out = scanned?.into_result(&dir.join(&name));
         if left_out.is_ok() {
-            files.insert(file_name_of(&file));
+            files.insert(name);
         }
         rebuilt.add_file(left_out)?;
     }
@@ -191,6 +210,8 @@ pub struct IndexUpdate {
     lines: BTreeSet<Vec<u8>>,
     bytes: usize,
     files: BTreeSet<String>,
+    /// The segments that were added.
+    written: Vec<Segment>,
 }
 
 impl IndexUpdate {
@@ -202,6 +223,7 @@ impl IndexUpdate {
             lines: BTreeSet::new(),
             bytes: 0,
             files: BTreeSet::new(),
+            written: Vec::new(),
         }
     }
 
@@ -275,7 +297,7 @@ impl IndexUpdate {
             lines.try_for_each(|line| add(line)).map_err(at(&index_dir))
         })?;
         if let Some(draft) = draft {
-            draft.publish()?;
+            self.written.push(draft.publish()?);
         }
         self.lines.clear();
         self.files.clear();
@@ -400,16 +422,39 @@ fn merge_segments(dir: &Path, segments: &[Segment]) -> Result<(), IndexError> {
     replace(dir, segments, draft)
 }
 
-/// Indexes a file that is going to have this name. Until then its lines do not count.
+/// Indexes a file that is going to have this name. Until then its lines do not count. Returns the files of
+/// the index that have these lines.
 pub(crate) fn index_joined_file(
     dir: &Path,
     file: &Path,
     name: &str,
     keys: &impl SortKeys,
-) -> Result<(), IndexError> {
+) -> Result<Vec<PathBuf>, IndexError> {
     let mut update = IndexUpdate::new(dir);
     update.add_file_as(file, name, keys)?;
-    update.write()
+    update.write()?;
+    Ok(update.written.iter().flat_map(Segment::paths).collect())
+}
+
+/// Adds copies of the files of one segment, from another copy of the archive. The copies are moved and must
+/// be on the same file system; their file names are those in the index.
+///
+/// # Errors
+/// When a copy cannot be moved.
+pub fn add_segment_files(dir: &Path, copies: &[PathBuf]) -> Result<(), IndexError> {
+    let index_dir = dir.join(INDEX_DIRECTORY);
+    create(&index_dir)?;
+    let mut copies: Vec<&PathBuf> = copies.iter().collect();
+    copies.sort_by_key(|path| segment::place_in_publication(path));
+    let _lock = DirectoryLock::acquire(dir).map_err(at(dir))?;
+    for copy in copies {
+        let path = index_dir.join(copy.file_name().unwrap_or_default());
+        File::open(copy)
+            .and_then(|file| file.sync_all())
+            .and_then(|()| std::fs::rename(copy, &path))
+            .map_err(at(&path))?;
+    }
+    crate::fs::sync_directory_of(&index_dir.join("any")).map_err(at(&index_dir))
 }
 
 /// Removes the lines of files that are gone. Segments without such lines stay as they are.

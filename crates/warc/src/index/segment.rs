@@ -32,6 +32,10 @@ pub const INDEX_DIRECTORY: &str = "index";
 const DATA_SUFFIX: &str = ".cdxj.gz";
 const LOC_SUFFIX: &str = ".loc";
 const IDX_SUFFIX: &str = ".idx";
+
+/// The suffixes of the files of a segment, in the order in which the files appear.
+const PUBLICATION: [&str; 3] = [DATA_SUFFIX, LOC_SUFFIX, IDX_SUFFIX];
+
 pub(super) const TEMPORARY_SUFFIX: &str = ".tmp";
 
 /// The name of the data file in `.loc` and `.idx`.
@@ -59,6 +63,16 @@ impl Segment {
 
     fn path(&self, suffix: &str) -> PathBuf {
         self.dir.join(format!("{}{suffix}", self.name))
+    }
+
+    /// The paths of the files, in the order of publication.
+    pub(super) fn paths(&self) -> Vec<PathBuf> {
+        let suffixes: &[&str] = if self.has_lines {
+            &PUBLICATION
+        } else {
+            &[LOC_SUFFIX]
+        };
+        suffixes.iter().map(|suffix| self.path(suffix)).collect()
     }
 
     /// The length of the lines, compressed, in bytes.
@@ -244,7 +258,7 @@ impl SegmentDraft {
     ) -> Result<Option<Self>, IndexError> {
         let temporary =
             |suffix| dir.join(format!("{}{suffix}{TEMPORARY_SUFFIX}", purpose.prefix()));
-        let [data, loc, idx] = [DATA_SUFFIX, LOC_SUFFIX, IDX_SUFFIX].map(temporary);
+        let [data, loc, idx] = PUBLICATION.map(temporary);
         let mut draft = Self {
             segment: Segment {
                 dir: dir.to_owned(),
@@ -300,8 +314,7 @@ impl SegmentDraft {
         sync(idx_output, &idx)?;
         let synced = File::open(&loc).and_then(|file| file.sync_all());
         synced.map_err(at(&loc))?;
-        let suffixes = [DATA_SUFFIX, LOC_SUFFIX, IDX_SUFFIX];
-        for ((_, path), suffix) in draft.files.iter_mut().zip(suffixes) {
+        for ((_, path), suffix) in draft.files.iter_mut().zip(PUBLICATION) {
             *path = draft.segment.path(suffix);
         }
         Ok(Some(draft))
@@ -368,8 +381,13 @@ impl<W: Write> Write for HashingOutput<W> {
 
 /// Whether a file of this name in the directory of the index belongs to a segment.
 pub(crate) fn is_segment_name(name: &str) -> bool {
-    let suffixes = [DATA_SUFFIX, LOC_SUFFIX, IDX_SUFFIX];
-    suffixes.iter().any(|suffix| name.ends_with(suffix))
+    PUBLICATION.iter().any(|suffix| name.ends_with(suffix))
+}
+
+/// The place of a file in the order in which the files of its segment appear.
+pub(super) fn place_in_publication(path: &Path) -> Option<usize> {
+    let name = path.file_name()?.to_str()?;
+    PUBLICATION.iter().position(|suffix| name.ends_with(suffix))
 }
 
 /// Cursors over the segments with lines among these files of an archive, the latest first. The cursors

@@ -1,14 +1,14 @@
 //! Files are joined without some of their records: what is kept is kept byte for byte, and a kill at any
 //! step loses and doubles nothing.
 
-use std::collections::BTreeMap;
+use std::collections::{BTreeMap, BTreeSet};
 use std::fs;
 use std::path::Path;
 
 use urldb_warc::{
     CdxjIndex, CdxjLine, Compression, Exchange, FileJoiner, INDEX_DIRECTORY, JoinError,
-    JoinRequest, JoinedFile, OriginalCapture, RecordDraft, WriteOptions, Writer, archive_files,
-    complete_index, rebuild_index, verify_archive, warcinfo,
+    JoinRequest, JoinSource, JoinedFile, OriginalCapture, RecordDraft, WriteOptions, Writer,
+    archive_files, complete_index, rebuild_index, verify_archive, warcinfo,
 };
 
 use crate::common::{BODY, URL, date, gzip, id, index_text, named, original};
@@ -124,15 +124,20 @@ fn join(dir: &Path, sources: &[&str], left_out: &[&str]) -> Result<JoinedFile, J
                 .push(line.extent.offset);
         }
     }
-    let sources: Vec<String> = sources.iter().map(|name| (*name).to_owned()).collect();
+    let paths: Vec<_> = sources.iter().map(|name| dir.join(name)).collect();
+    let sources: Vec<_> = sources
+        .iter()
+        .zip(&paths)
+        .map(|(name, path)| JoinSource { name, path })
+        .collect();
     let request = JoinRequest {
         name: NEW,
         warcinfo: &info(60, NEW),
         sources: &sources,
         left_out: &|name| offsets.get(name).map_or(&[], Vec::as_slice),
     };
-    let joined = work.join(&request, &key)?;
-    work.finish()?;
+    let joined = work.prepare(&request, &key)?.commit()?;
+    work.finish(&BTreeSet::new())?;
     Ok(joined)
 }
 
