@@ -48,7 +48,7 @@ fn answer(url: &str, status: u16, headers: &[(&str, &[u8])], page: &[u8]) -> Obs
         certificate: None,
         sent: Sent::default(),
         beginning: Beginning::default(),
-        version: "HTTP/1.1",
+        version: "HTTP/1.1".into(),
         protocols: vec!["http/1.1"],
         status,
         reason_phrase: String::new(),

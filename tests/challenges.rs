@@ -354,7 +354,7 @@ fn observation(Answer(status, headers, start): &Answer) -> Observation {
         address: None,
         sent: Sent::default(),
         beginning: Beginning::default(),
-        version: "HTTP/1.1",
+        version: "HTTP/1.1".into(),
         protocols: vec![],
         status: *status,
         reason_phrase: String::new(),

@@ -52,7 +52,7 @@ fn hop(url: &str, status: u16, hours: i64) -> Hop {
         address: None,
         sent: Sent::default(),
         beginning: Beginning::default(),
-        version: "HTTP/1.1",
+        version: "HTTP/1.1".into(),
         protocols: vec![],
         status,
         reason_phrase: String::new(),

@@ -33,7 +33,7 @@ fn a_whole_body_is_hashed_and_kept() {
     assert_eq!(seen.failure, None);
     let hop = seen.last().unwrap();
     assert_eq!(
-        (hop.url.as_str(), hop.status, hop.version),
+        (hop.url.as_str(), hop.status, &*hop.version),
         ("http://example.test/", 200, "HTTP/1.1")
     );
     assert_eq!(hop.reason_phrase, "Fine by me");

@@ -5,6 +5,7 @@ mod bytes;
 mod canary;
 mod failures;
 mod statuses;
+mod stored;
 
 use std::time::Duration;
 
@@ -43,7 +44,7 @@ fn hop(status: u16, headers: &[(&str, &str)]) -> Hop {
         address: None,
         sent: Sent::default(),
         beginning: Beginning::default(),
-        version: "HTTP/1.1",
+        version: "HTTP/1.1".into(),
         protocols: vec![],
         status,
         reason_phrase: String::new(),

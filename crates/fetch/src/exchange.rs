@@ -88,7 +88,7 @@ impl Exchange<'_> {
             address: response.remote_addr().filter(|_| !is_proxied),
             certificate: certificate(&response),
             sent,
-            version: version(&response),
+            version: version(&response).into(),
             protocols: protocols(&response),
             status: response.status().as_u16(),
             reason_phrase: reason_phrase(&response),

@@ -62,6 +62,14 @@ impl Classification {
         )
     }
 
+    pub(super) fn not_asked(cause: &str) -> Self {
+        Self::new(
+            State::Inconclusive,
+            Reason::NotAsked,
+            format!("was not asked: {cause}"),
+        )
+    }
+
     pub(super) fn own_network(observed: &str) -> Self {
         Self::new(
             State::Inconclusive,

@@ -92,6 +92,16 @@ pub fn undecided(job: &Job, seen: &[Observation], options: &VerdictOptions) -> V
     opinion.into_verdict(classify_all(job, seen, options))
 }
 
+/// The verdict on a job that no request was made for; `cause` is for people.
+pub fn not_asked(cause: &str) -> Verdict {
+    let opinion = Opinion {
+        classification: Classification::not_asked(cause),
+        observation: 0,
+        sure: false,
+    };
+    opinion.into_verdict(vec![])
+}
+
 fn classify_all(job: &Job, seen: &[Observation], options: &VerdictOptions) -> Vec<Classification> {
     seen.iter()
         .map(|observation| classify(&job.promise, observation, &options.challenges))

@@ -2,24 +2,29 @@
 
 use std::sync::Arc;
 
+use serde::{Deserialize, Serialize};
 use sha2::{Digest, Sha256};
 use urldb_canon::{RequestUrl, Scheme};
 
+use crate::encoding;
 use crate::promise::Promise;
 use crate::request::Request;
 
 /// Identifies one job between runs.
-#[derive(Debug, Clone, PartialEq, Eq, PartialOrd, Ord, Hash)]
+#[derive(Debug, Clone, PartialEq, Eq, PartialOrd, Ord, Hash, Serialize, Deserialize)]
 pub struct JobKey {
     /// The host that the domain file is named after.
     pub domain: String,
     /// The record's `_path`.
     pub path: String,
     /// The canonical request, when it is not a plain GET.
+    #[serde(default, skip_serializing_if = "Option::is_none")]
     pub request: Option<String>,
     /// The cname that is asked in place of the domain.
+    #[serde(default, skip_serializing_if = "Option::is_none")]
     pub alias: Option<String>,
     /// The scheme of the URL.
+    #[serde(with = "encoding::scheme")]
     pub scheme: Scheme,
 }
 

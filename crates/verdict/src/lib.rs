@@ -22,6 +22,7 @@ mod challenge;
 mod classify;
 mod coding;
 mod decide;
+mod encoding;
 mod expiry;
 pub mod incident;
 mod job;
@@ -44,7 +45,7 @@ pub use canonical::{CanonicalMismatch, canonical_mismatch};
 pub use challenge::{ChallengeRule, known_challenges};
 pub use classify::{Classification, classify, observed_bytes, observed_length};
 pub use coding::{Coding, coding_of};
-pub use decide::{Decision, decide, decide_promise, undecided};
+pub use decide::{Decision, decide, decide_promise, not_asked, undecided};
 pub use expiry::{Expiry, expiring};
 pub use job::{BodyUse, Job, JobKey, Keep, Validators};
 pub use observation::{
@@ -54,7 +55,7 @@ pub use observation::{
 pub use options::VerdictOptions;
 pub use plan::{
     ChangedRecords, Cnames, FileOptions, KeptBodies, NamedRecord, PastRuns, PlanOptions, Rehash,
-    Rotation, Selection, SkippedRecords,
+    Rotation, Selection, Shard, SkippedRecords,
 };
 pub use promisable::{ServedRedirect, promisable, promisable_redirect, promisable_type};
 pub use promise::Promise;

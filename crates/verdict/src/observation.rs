@@ -2,6 +2,9 @@
 //!
 //! A failure of the network is an observation, never an `Err`. Observations do not say whether an
 //! answer is good or bad.
+//!
+//! The serialized form, in the bundles of shards, has all that verdicts and reports look at: not the bytes
+//! of bodies, nor what only an archive needs.
 
 use std::borrow::Cow;
 use std::fmt;
@@ -9,66 +12,95 @@ use std::net::SocketAddr;
 use std::time::Duration;
 
 use jiff::Timestamp;
+use serde::{Deserialize, Serialize};
 use urldb_files::Spool;
 use urldb_protocol::Reason;
 use urldb_text::{REDACTED, sanitize};
 
+use crate::encoding;
 use crate::redirect::location_text;
 
 /// Most bytes of an HTML page that are kept for reading its head.
 pub const PAGE: usize = 256 << 10;
 
 /// One fetch of a job: every response, and the failure that ended the fetch, if one did.
-#[derive(Debug)]
+#[derive(Debug, Serialize, Deserialize)]
+#[serde(rename_all = "kebab-case")]
 pub struct Observation {
     /// When the first request was sent.
     pub started: Timestamp,
     /// Duration of the fetch, without the time that redirects waited for a connection slot.
     pub elapsed: Duration,
     /// The responses in order; all but the last are redirects that were followed.
+    #[serde(default, skip_serializing_if = "Vec::is_empty")]
     pub hops: Vec<Hop>,
     /// The body of the last response, if it was read.
+    #[serde(default, skip_serializing_if = "Option::is_none")]
     pub body: Option<Body>,
     /// The first 4 KiB of the last response, as sent, if it is HTML or JSON. Challenge rules match on
     /// it.
+    #[serde(
+        default,
+        skip_serializing_if = "Vec::is_empty",
+        with = "encoding::bytes"
+    )]
     pub start: Vec<u8>,
     /// The first [`PAGE`] bytes of the last response, as sent, if it is HTML and the job compares
     /// its canonical URL. Absent if the connection was lost before.
+    #[serde(
+        default,
+        skip_serializing_if = "Option::is_none",
+        with = "encoding::optional_bytes"
+    )]
     pub page: Option<Vec<u8>>,
     /// The failure that ended the fetch.
+    #[serde(default, skip_serializing_if = "Option::is_none")]
     pub failure: Option<Failure>,
 }
 
 /// One response.
-#[derive(Debug, Clone)]
+#[derive(Debug, Clone, Serialize, Deserialize)]
+#[serde(rename_all = "kebab-case")]
 pub struct Hop {
     /// The requested URL.
     pub url: String,
     /// When the response began.
     pub at: Timestamp,
     /// The address that answered.
+    #[serde(default, skip_serializing_if = "Option::is_none")]
     pub address: Option<SocketAddr>,
     /// The server's certificate, over https.
+    #[serde(default, skip_serializing_if = "Option::is_none")]
     pub certificate: Option<Certificate>,
     /// The request.
+    #[serde(default)]
     pub sent: Sent,
     /// `HTTP/1.1` or `HTTP/1.0`.
-    pub version: &'static str,
+    pub version: Cow<'static, str>,
     /// The protocols of the connection by their names in WARC, HTTP first: `http/1.1`, `tls/1.3`.
     /// Without the version of TLS where it is unknown, as behind a proxy.
+    #[serde(skip)]
     pub protocols: Vec<&'static str>,
     /// The status code.
     pub status: u16,
     /// The reason phrase as the server wrote it.
+    #[serde(default, skip_serializing_if = "String::is_empty")]
     pub reason_phrase: String,
     /// The response headers; names in lower case, in order of first appearance.
+    #[serde(
+        default,
+        skip_serializing_if = "Vec::is_empty",
+        with = "encoding::headers"
+    )]
     pub headers: Vec<(String, Vec<u8>)>,
     /// The beginning of the body of a redirect that was followed.
+    #[serde(skip)]
     pub beginning: Beginning,
 }
 
 /// A server's certificate: its names and its period of validity.
-#[derive(Debug, Clone, PartialEq, Eq)]
+#[derive(Debug, Clone, PartialEq, Eq, Serialize, Deserialize)]
+#[serde(rename_all = "kebab-case")]
 pub struct Certificate {
     /// The distinguished name of its holder, as `CN=example.org, O=…`; often empty.
     pub subject: String,
@@ -81,15 +113,24 @@ pub struct Certificate {
 }
 
 /// One request, without its URL.
-#[derive(Debug, Clone, Default)]
+#[derive(Debug, Clone, Default, Serialize, Deserialize)]
+#[serde(rename_all = "kebab-case")]
 pub struct Sent {
     /// The method.
+    #[serde(default)]
     pub method: String,
     /// The headers, in order; secrets redacted.
+    #[serde(
+        default,
+        skip_serializing_if = "Vec::is_empty",
+        with = "encoding::headers"
+    )]
     pub headers: Vec<(String, Vec<u8>)>,
     /// Whether the request had the job's body.
+    #[serde(default, skip_serializing_if = "encoding::is_false")]
     pub with_body: bool,
     /// Whether the request was conditional, so that 304 answers it.
+    #[serde(default, skip_serializing_if = "encoding::is_false")]
     pub is_conditional: bool,
 }
 
@@ -103,26 +144,32 @@ pub struct Beginning {
 }
 
 /// The body of the last response.
-#[derive(Debug)]
+#[derive(Debug, Serialize, Deserialize)]
+#[serde(rename_all = "kebab-case")]
 pub struct Body {
     /// Number of bytes read, as sent.
     pub length: u64,
     /// SHA-256 of those bytes.
+    #[serde(with = "encoding::hex")]
     pub sha256: [u8; 32],
     /// The end of the body.
     pub end: BodyEnd,
     /// The failure that ended the reading of a [cut](BodyEnd::Cut) body, if there was one: a body
     /// that is too long differs in any case.
+    #[serde(default, skip_serializing_if = "Option::is_none")]
     pub cut: Option<Failure>,
     /// The body after undoing an unrequested content coding; absent without a coding that urldb
     /// knows.
+    #[serde(default, skip_serializing_if = "Option::is_none")]
     pub decoded: Option<Decoded>,
     /// The bytes, if the job keeps them and the disk had room.
+    #[serde(skip)]
     pub bytes: Option<Spool>,
 }
 
 /// The end of a body.
-#[derive(Debug, Clone, Copy, PartialEq, Eq)]
+#[derive(Debug, Clone, Copy, PartialEq, Eq, Serialize, Deserialize)]
+#[serde(rename_all = "kebab-case")]
 pub enum BodyEnd {
     /// The body ended where its framing said.
     Complete,
@@ -134,13 +181,15 @@ pub enum BodyEnd {
 }
 
 /// A body with its content coding undone.
-#[derive(Debug, Clone, Copy, PartialEq, Eq)]
+#[derive(Debug, Clone, Copy, PartialEq, Eq, Serialize, Deserialize)]
+#[serde(rename_all = "kebab-case")]
 pub enum Decoded {
     /// The coding was undone to the end.
     Whole {
         /// Bytes.
         length: u64,
         /// Their SHA-256.
+        #[serde(with = "encoding::hex")]
         sha256: [u8; 32],
     },
     /// The coding could not be undone to the end.
@@ -148,6 +197,7 @@ pub enum Decoded {
         /// Bytes before the damage.
         length: u64,
         /// Their SHA-256.
+        #[serde(with = "encoding::hex")]
         sha256: [u8; 32],
         /// The kind of damage.
         damage: Damage,
@@ -157,7 +207,8 @@ pub enum Decoded {
 }
 
 /// Why a content coding cannot be undone to the end.
-#[derive(Debug, Clone, Copy, PartialEq, Eq)]
+#[derive(Debug, Clone, Copy, PartialEq, Eq, Serialize, Deserialize)]
+#[serde(rename_all = "kebab-case")]
 pub enum Damage {
     /// The coded body ends too early.
     Incomplete,
@@ -176,18 +227,20 @@ pub struct ServedBytes {
 }
 
 /// A failure that ended a fetch.
-#[derive(Debug, Clone, PartialEq, Eq)]
+#[derive(Debug, Clone, PartialEq, Eq, Serialize, Deserialize)]
 pub struct Failure {
     /// The kind of failure.
     pub kind: FailureKind,
     /// The cause, for people.
     pub detail: String,
     /// The certificate that was rejected, if that is the failure.
+    #[serde(default, skip_serializing_if = "Option::is_none")]
     pub certificate: Option<Box<Certificate>>,
 }
 
 /// The kinds of failure. [`FailureKind::reason`] gives the [`Reason`] of each.
-#[derive(Debug, Clone, Copy, PartialEq, Eq, Hash)]
+#[derive(Debug, Clone, Copy, PartialEq, Eq, Hash, Serialize, Deserialize)]
+#[serde(rename_all = "kebab-case")]
 pub enum FailureKind {
     /// The name did not resolve.
     Dns,

@@ -4,6 +4,7 @@ mod aliases;
 mod options;
 mod rehash;
 mod selection;
+mod shard;
 mod skipped;
 
 use std::collections::HashSet;
@@ -21,6 +22,7 @@ pub use aliases::Rotation;
 pub use options::{Cnames, FileOptions, KeptBodies, PastRuns, PlanOptions};
 pub use rehash::Rehash;
 pub use selection::{ChangedRecords, NamedRecord, Selection};
+pub use shard::Shard;
 pub use skipped::SkippedRecords;
 
 /// The jobs of one domain file.

@@ -1,0 +1,138 @@
+//! The text of values in the JSON of observations.
+//!
+//! Bytes are text where they are UTF-8, else `{"base64": …}`.
+
+use std::borrow::Cow;
+
+use data_encoding::{BASE64, HEXLOWER};
+use serde::de::Error;
+use serde::{Deserialize, Deserializer, Serialize, Serializer};
+
+/// Bytes as JSON has them.
+#[derive(Serialize, Deserialize)]
+#[serde(untagged)]
+enum Encoded<'a> {
+    Text(Cow<'a, str>),
+    Binary { base64: Cow<'a, str> },
+}
+
+impl<'a> Encoded<'a> {
+    fn of(bytes: &'a [u8]) -> Self {
+        match std::str::from_utf8(bytes) {
+            Ok(text) => Self::Text(text.into()),
+            Err(_) => Self::Binary {
+                base64: BASE64.encode(bytes).into(),
+            },
+        }
+    }
+
+    fn decode<E: Error>(self) -> Result<Vec<u8>, E> {
+        match self {
+            Self::Text(text) => Ok(text.into_owned().into_bytes()),
+            Self::Binary { base64 } => BASE64.decode(base64.as_bytes()).map_err(E::custom),
+        }
+    }
+}
+
+/// Whether a value is left out.
+#[expect(
+    clippy::trivially_copy_pass_by_ref,
+    reason = "serde hands out references"
+)]
+pub(crate) fn is_false(value: &bool) -> bool {
+    !value
+}
+
+pub(crate) mod bytes {
+    use super::{Deserialize, Deserializer, Encoded, Serialize, Serializer};
+
+    pub(crate) fn serialize<S: Serializer>(bytes: &[u8], to: S) -> Result<S::Ok, S::Error> {
+        Encoded::of(bytes).serialize(to)
+    }
+
+    pub(crate) fn deserialize<'de, D: Deserializer<'de>>(from: D) -> Result<Vec<u8>, D::Error> {
+        Encoded::deserialize(from)?.decode()
+    }
+}
+
+pub(crate) mod optional_bytes {
+    use super::{Deserialize, Deserializer, Encoded, Serialize, Serializer};
+
+    #[expect(clippy::ref_option, reason = "serde hands out references")]
+    pub(crate) fn serialize<S: Serializer>(
+        bytes: &Option<Vec<u8>>,
+        to: S,
+    ) -> Result<S::Ok, S::Error> {
+        bytes.as_deref().map(Encoded::of).serialize(to)
+    }
+
+    pub(crate) fn deserialize<'de, D: Deserializer<'de>>(
+        from: D,
+    ) -> Result<Option<Vec<u8>>, D::Error> {
+        let encoded = Option::<Encoded<'_>>::deserialize(from)?;
+        encoded.map(Encoded::decode).transpose()
+    }
+}
+
+pub(crate) mod headers {
+    use super::{Deserialize, Deserializer, Encoded, Serializer};
+
+    type Headers = Vec<(String, Vec<u8>)>;
+
+    pub(crate) fn serialize<S: Serializer>(
+        headers: &[(String, Vec<u8>)],
+        to: S,
+    ) -> Result<S::Ok, S::Error> {
+        to.collect_seq(
+            headers
+                .iter()
+                .map(|(name, value)| (name, Encoded::of(value))),
+        )
+    }
+
+    pub(crate) fn deserialize<'de, D: Deserializer<'de>>(from: D) -> Result<Headers, D::Error> {
+        let encoded = Vec::<(String, Encoded<'_>)>::deserialize(from)?;
+        let headers = encoded.into_iter();
+        headers
+            .map(|(name, value)| Ok((name, value.decode()?)))
+            .collect()
+    }
+}
+
+/// Digests, as lower-case hex.
+pub(crate) mod hex {
+    use super::{Cow, Deserialize, Deserializer, Error, HEXLOWER, Serializer};
+
+    pub(crate) fn serialize<S: Serializer>(digest: &[u8; 32], to: S) -> Result<S::Ok, S::Error> {
+        to.serialize_str(&HEXLOWER.encode(digest))
+    }
+
+    pub(crate) fn deserialize<'de, D: Deserializer<'de>>(from: D) -> Result<[u8; 32], D::Error> {
+        let text = Cow::<'_, str>::deserialize(from)?;
+        let digest = HEXLOWER.decode(text.as_bytes()).map_err(Error::custom)?;
+        let wrong = |_| Error::custom("a digest has 64 digits");
+        digest.try_into().map_err(wrong)
+    }
+}
+
+pub(crate) mod scheme {
+    use urldb_canon::Scheme;
+
+    use super::{Cow, Deserialize, Deserializer, Error, Serializer};
+
+    #[expect(
+        clippy::trivially_copy_pass_by_ref,
+        reason = "serde hands out references"
+    )]
+    pub(crate) fn serialize<S: Serializer>(scheme: &Scheme, to: S) -> Result<S::Ok, S::Error> {
+        to.serialize_str(scheme.as_str())
+    }
+
+    pub(crate) fn deserialize<'de, D: Deserializer<'de>>(from: D) -> Result<Scheme, D::Error> {
+        match &*Cow::<'_, str>::deserialize(from)? {
+            "http" => Ok(Scheme::Http),
+            "https" => Ok(Scheme::Https),
+            other => Err(Error::custom(format!("{other:?} is no scheme"))),
+        }
+    }
+}
