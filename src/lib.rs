@@ -6,6 +6,7 @@
 
 pub mod ambient;
 pub mod archive;
+pub mod bundle;
 pub mod cli;
 pub mod config;
 pub mod database;

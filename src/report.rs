@@ -191,11 +191,12 @@ impl Report {
         let is_verified = is_static && state == State::Ok && !is_not_modified;
         self.coverage.static_verified += u64::from(is_verified);
         self.coverage.not_modified += u64::from(is_not_modified);
-        self.coverage.bytes += judged
+        // The lengths in a bundle may be any numbers.
+        self.coverage.bytes = judged
             .observations
             .iter()
             .filter_map(|seen| Some(seen.body.as_ref()?.length))
-            .sum::<u64>();
+            .fold(self.coverage.bytes, u64::saturating_add);
         if is_static {
             let verification = &mut self.verification;
             let url = judged.job.url.to_string();

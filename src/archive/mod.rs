@@ -1,6 +1,7 @@
 //! The archive of a repository: runs write captures, commands list, read and export them.
 //!
 //! - [`store`]: archives observations; `job_response` builds records, `output_files` writes files.
+//! - `adoption`: takes in the files that shards have written.
 //! - [`bag`]: a `BagIt` folder of exported files.
 //! - [`catalogue`]: looks captures up in the index.
 //! - `compact`, `prune`: plan which records are left out; `quiet_periods` selects revisits.
@@ -16,6 +17,7 @@
 //! - [`date`]: dates that select captures.
 //! - [`wacz`]: exported captures for players in a browser.
 
+mod adoption;
 pub mod bag;
 pub mod catalogue;
 mod compact;
@@ -36,11 +38,13 @@ pub mod store;
 pub mod upload;
 pub mod wacz;
 
+pub use adoption::adopt;
 pub use catalogue::{Capture, Catalogue};
 pub use compact::plan_compaction;
 pub use date::PartialDate;
 pub use difference::ContentPair;
 pub use files::{ArchiveFiles, StoreDifference};
+pub use hashing::HashingWriter;
 pub use keys::Keys;
 pub use output_files::{Provenance, describe_recovered};
 pub use prune::{NeededCaptures, plan_removal};

@@ -16,7 +16,7 @@ use super::keys::Keys;
 use crate::ambient::Ambient;
 use crate::config;
 
-/// The longest name of a machine in the name of a file with a random number, in bytes.
+/// The longest name of a machine in the name of a file with a label, in bytes.
 const LONGEST_HOST: usize = 50;
 
 const NOT_INDEXED: &str = "cannot update the archive's index";
@@ -79,7 +79,8 @@ pub(super) struct OutputFiles {
     /// The fields of the first record of each file.
     about: Vec<(&'static str, String)>,
     series: FileSeries,
-    lines: Vec<CdxjLine>,
+    /// The index lines of the records; `None` if the files are not indexed here.
+    lines: Option<Vec<CdxjLine>>,
 }
 
 impl OutputFiles {
@@ -102,18 +103,50 @@ impl OutputFiles {
                 notes.push(format!("an archive file is not indexed in full: {error}"));
             }
         }
+        let files = Self::new(
+            folder,
+            how,
+            provenance,
+            ambient,
+            &host_in_names(how, ambient),
+        );
+        Ok((files, notes))
+    }
+
+    /// New files in the folder of a bundle. `label` is in their names, after the name of the machine. The
+    /// files are not indexed.
+    pub(super) fn of_bundle(
+        folder: &Path,
+        how: &config::Archive,
+        provenance: Provenance,
+        ambient: Ambient,
+        label: &str,
+    ) -> Self {
+        Self {
+            lines: None,
+            ..Self::new(folder, how, provenance, ambient, &labelled_host(label))
+        }
+    }
+
+    /// New files whose names have `host`.
+    fn new(
+        folder: &Path,
+        how: &config::Archive,
+        provenance: Provenance,
+        ambient: Ambient,
+        host: &str,
+    ) -> Self {
         let about = warcinfo_fields(how, provenance, &host_name());
-        let series = FileSeries::new(folder, "urldb", &host_in_names(how, ambient))
+        let series = FileSeries::new(folder, "urldb", host)
             .with_options(write_options(how))
             .with_target_size(how.max_size);
-        let volumes = Self {
+        Self {
             folder: folder.to_owned(),
             ambient,
             about,
             series,
-            lines: vec![],
-        };
-        Ok((volumes, notes))
+            lines: Some(vec![]),
+        }
     }
 
     /// Writes a record, and returns the name of its file.
@@ -137,6 +170,9 @@ impl OutputFiles {
             RecordBlock::Packed(packed) => file.append_packed(&packed),
             RecordBlock::Streamed(body, length) => file.append(&draft, body, length),
         }?;
+        let Some(lines) = &mut self.lines else {
+            return Ok(file.name().to_owned());
+        };
         let location = RecordLocation {
             filename: file.name(),
             extent,
@@ -150,17 +186,21 @@ impl OutputFiles {
         if let (Some(line), Some(request)) = (&mut line, &request) {
             line.set_request(request, &Keys);
         }
-        self.lines.extend(line);
+        lines.extend(line);
         Ok(file.name().to_owned())
     }
 
-    /// Closes the last file and adds all lines to the index. Returns the files.
+    /// Closes the last file and adds all lines to the index, unless the files are not indexed. Returns the
+    /// files.
     pub(super) fn finish(self) -> anyhow::Result<Vec<PathBuf>> {
         let files = self
             .series
             .finish()
             .context("cannot finish the archive file")?;
-        match urldb_warc::merge_into_index(&self.folder, &self.lines) {
+        let Some(lines) = &self.lines else {
+            return Ok(files);
+        };
+        match urldb_warc::merge_into_index(&self.folder, lines) {
             Err(error) if error.is_damaged_index() => {
                 urldb_warc::rebuild_index(&self.folder, &Keys).map(drop)
             }
@@ -180,13 +220,17 @@ fn host_name() -> String {
 /// What the names of this process's files say of the machine. In an archive with a store a random number
 /// follows: machines of one name may write to the store in the same second.
 pub(super) fn host_in_names(how: &config::Archive, ambient: Ambient) -> String {
-    let mut host = host_name();
-    if how.store.is_some() {
-        let random = (ambient.random)();
-        host.truncate(host.floor_char_boundary(LONGEST_HOST));
-        host = format!("{host}-{}", HEXLOWER.encode(&random[..4]));
+    if how.store.is_none() {
+        return host_name();
     }
-    host
+    labelled_host(&HEXLOWER.encode(&(ambient.random)()[..4]))
+}
+
+/// The name of the machine, shortened if need be, and a label.
+fn labelled_host(label: &str) -> String {
+    let mut host = host_name();
+    host.truncate(host.floor_char_boundary(LONGEST_HOST));
+    format!("{host}-{label}")
 }
 
 /// How the files are written.

@@ -110,14 +110,30 @@ impl Archive {
         ambient: Ambient,
     ) -> anyhow::Result<(Self, Vec<String>)> {
         let (files, notes) = OutputFiles::open(folder, how, provenance, ambient)?;
-        let archive = Self {
+        Ok((Self::of_files(files, how, ambient), notes))
+    }
+
+    /// An archive whose files belong to the bundle of a shard: the archive that adopts the files indexes
+    /// them. `label` is in their names, and differs between all attempts of all shards.
+    pub fn of_bundle(
+        folder: &Path,
+        how: &config::Archive,
+        provenance: Provenance,
+        ambient: Ambient,
+        label: &str,
+    ) -> Self {
+        let files = OutputFiles::of_bundle(folder, how, provenance, ambient, label);
+        Self::of_files(files, how, ambient)
+    }
+
+    fn of_files(files: OutputFiles, how: &config::Archive, ambient: Ambient) -> Self {
+        Self {
             files: Mutex::new(files),
             ambient,
             options: write_options(how),
             digest: how.digest,
             requests: how.requests,
-        };
-        Ok((archive, notes))
+        }
     }
 
     /// A per-thread archive writer.

@@ -12,6 +12,7 @@ use super::print::progress::ProgressLine;
 use super::print::style::ReportFormat;
 use super::print::upload::upload_and_print;
 use super::print::{github, outcome};
+use super::shard::{self, ShardArgs};
 use crate::ambient::Ambient;
 use crate::exit::ExitCode;
 use crate::run::{self, Outcome, Results, RunOptions};
@@ -52,6 +53,8 @@ Examples:
   urldb run -c core
   urldb run --commit    and commit the ledger
   urldb run --github    in a workflow: annotations and a job summary
+  urldb run --shard 3/8 --to bundles/7    on the third of eight machines
+  urldb run --from bundles/7              after all of them
   urldb run --format sarif >urls.sarif")]
 pub(super) struct RunArgs {
     #[command(flatten)]
@@ -64,6 +67,8 @@ pub(super) struct RunArgs {
     github: bool,
     #[command(flatten)]
     commit: CommitArgs,
+    #[command(flatten)]
+    shard: ShardArgs,
 }
 
 pub(super) fn check(args: &CheckArgs, context: &mut Context) -> anyhow::Result<ExitCode> {
@@ -96,6 +101,10 @@ pub(super) fn check(args: &CheckArgs, context: &mut Context) -> anyhow::Result<E
 }
 
 pub(super) fn run(args: &RunArgs, context: &mut Context) -> anyhow::Result<ExitCode> {
+    if let Some((part, folder)) = args.shard.shard(context)? {
+        return shard::run(part, &folder, &args.targets, context);
+    }
+    let from = args.shard.folders(context);
     let _lock = context.lock_repository()?;
     let commit = PlannedRunCommit::begin(&args.commit, context)?;
     let stopped = args
@@ -108,7 +117,10 @@ pub(super) fn run(args: &RunArgs, context: &mut Context) -> anyhow::Result<ExitC
         context,
         args.format,
         Scope::Run,
-        run::run,
+        |options| match &*from {
+            [] => run::run(options),
+            folders => run::collect(options, folders),
+        },
     )?;
     let delivered = outcome.deliver();
     let standings = delivered.as_deref().unwrap_or_default();
@@ -144,7 +156,7 @@ fn execute_and_print(
     context: &mut Context,
     format: ReportFormat,
     scope: Scope<'_>,
-    work: fn(&RunOptions<'_>) -> anyhow::Result<Outcome>,
+    work: impl FnOnce(&RunOptions<'_>) -> anyhow::Result<Outcome>,
 ) -> anyhow::Result<(Outcome, bool)> {
     targets.map.apply(context, &[])?;
     let selection = Selection {
@@ -165,13 +177,13 @@ fn execute_and_print(
 }
 
 /// Runs `work` with a progress line, and collects attempts for `--verbose`.
-pub(super) fn execute(
+pub(super) fn execute<T>(
     context: &Context,
     selection: &Selection,
     stop: &Stop,
     results: Results,
-    work: fn(&RunOptions<'_>) -> anyhow::Result<Outcome>,
-) -> anyhow::Result<(Outcome, AttemptLog)> {
+    work: impl FnOnce(&RunOptions<'_>) -> anyhow::Result<T>,
+) -> anyhow::Result<(T, AttemptLog)> {
     let bar = ProgressLine::new(0, context.quiet);
     let detail = match context.verbose {
         false => LogDetail::None,

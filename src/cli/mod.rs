@@ -27,6 +27,7 @@ mod notify;
 mod print;
 mod resolve;
 mod rm;
+mod shard;
 mod site;
 mod status;
 mod url;

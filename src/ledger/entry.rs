@@ -2,6 +2,7 @@
 
 use anyhow::Context;
 use jiff::Timestamp;
+use serde::{Deserialize, Serialize};
 use urldb_canon::Scheme;
 use urldb_format::{Mapping, Schema, Value};
 use urldb_protocol::{CertificateDates, State};
@@ -37,7 +38,8 @@ pub struct Entry {
 }
 
 /// An error page or an incomplete body in the archive.
-#[derive(Debug, Clone, PartialEq, Eq)]
+#[derive(Debug, Clone, PartialEq, Eq, Serialize, Deserialize)]
+#[serde(rename_all = "kebab-case")]
 pub struct BadResponse {
     /// Digest of the response, as `sha256:` and lower-case hex: of its redirects, URL, status, bytes
     /// and truncation.
@@ -49,7 +51,8 @@ pub struct BadResponse {
 }
 
 /// Content that was seen complete.
-#[derive(Debug, Clone, PartialEq, Eq)]
+#[derive(Debug, Clone, PartialEq, Eq, Serialize, Deserialize)]
+#[serde(rename_all = "kebab-case")]
 pub struct Content {
     /// Digest of the content, as `sha256:` and lower-case hex.
     pub digest: String,
@@ -64,7 +67,8 @@ pub struct Content {
 }
 
 /// A `response` record in the archive.
-#[derive(Debug, Clone, PartialEq, Eq)]
+#[derive(Debug, Clone, PartialEq, Eq, Serialize, Deserialize)]
+#[serde(rename_all = "kebab-case")]
 pub struct Capture {
     /// Its `WARC-Record-ID`, without brackets.
     pub record: String,

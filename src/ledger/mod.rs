@@ -31,7 +31,7 @@ pub use captures::folder as captures_folder;
 pub use entry::{BadResponse, Capture, Content, Entry};
 pub use history::{
     BaseRun, ChangeLine, HistoryLine, IncidentLine, Lines, PastRun, RehashDays, RunLine, SoughtUrl,
-    Verifications, append, is_history, lines, past_runs,
+    Verifications, append, folder as history_folder, is_history, lines, past_runs,
 };
 pub use incidents::Incidents;
 pub use merge::{merge, merge_history};

@@ -15,7 +15,8 @@ use urldb_format::{DomainFile, FilePart, Metadata};
 use urldb_protocol::Mistake;
 use urldb_text::Finding;
 use urldb_verdict::{
-    Cnames, FileOptions, Job, PastRuns, PlanOptions, Rotation, Selection, SkippedRecords,
+    Cnames, FileOptions, Job, PastRuns, PlanOptions, Rehash, Rotation, Selection, Shard,
+    SkippedRecords,
 };
 
 use super::canonical::OfficialUrls;
@@ -31,6 +32,47 @@ pub(super) struct DomainFiles<'a> {
     selection: &'a Selection,
     files: Vec<PathBuf>,
     misnamed: Vec<PathBuf>,
+    /// The part of the files; all without one.
+    shard: Option<Shard>,
+}
+
+/// The options of the plan: of all domain files, or of those of each shard.
+#[derive(Debug, Clone)]
+pub(super) struct PlanOptionsByHost {
+    /// The options of hosts of no shard.
+    pub(super) default: PlanOptions,
+    /// The options of each shard; none if the run has no shards.
+    pub(super) shards: Vec<PlanOptions>,
+}
+
+impl From<PlanOptions> for PlanOptionsByHost {
+    fn from(default: PlanOptions) -> Self {
+        Self {
+            default,
+            shards: vec![],
+        }
+    }
+}
+
+impl PlanOptionsByHost {
+    /// Which static records all shards read in full. Shards that began on different days have no such
+    /// days in common, unless they read all records.
+    pub(super) fn rehash(&self) -> Rehash {
+        let mut plans = self.shards.iter();
+        let of_all = plans.next().unwrap_or(&self.default).rehash;
+        if plans.all(|plan| plan.rehash == of_all) {
+            return of_all;
+        }
+        Rehash::of_days(of_all.every(), self.default.day, 0)
+    }
+
+    /// The options of the domain file of a host.
+    fn of(&self, host: &str) -> PlanOptions {
+        let count = u32::try_from(self.shards.len()).unwrap_or(u32::MAX);
+        let shard = Shard::of_host(host, count);
+        let of_shard = self.shards.get(shard.index()).copied();
+        of_shard.unwrap_or(self.default)
+    }
 }
 
 /// The jobs of a run, and what reading the domain files has shown.
@@ -87,7 +129,17 @@ impl<'a> DomainFiles<'a> {
             selection,
             files: database.files().to_vec(),
             misnamed: database.misnamed().to_vec(),
+            shard: None,
         })
+    }
+
+    /// The files of one shard.
+    pub(super) fn of_shard(mut self, shard: Shard) -> Self {
+        let is_of_shard = |path: &PathBuf| shard.has_host(&urldb_format::host_of(path));
+        self.files.retain(is_of_shard);
+        self.misnamed.retain(is_of_shard);
+        self.shard = Some(shard);
+        self
     }
 
     /// The hosts of the selection.
@@ -104,17 +156,17 @@ impl<'a> DomainFiles<'a> {
     /// turn it is at a cname.
     pub(super) fn plan(
         &self,
-        options: PlanOptions,
+        options: impl Into<PlanOptionsByHost>,
         past: &impl PastRuns,
         see: impl FnMut(&Job),
     ) -> anyhow::Result<Plan<'a>> {
-        self.plan_with_room(options, past, see, MOST_KEPT)
+        self.plan_with_room(options.into(), past, see, MOST_KEPT)
     }
 
     /// As [`Self::plan`]; at most `room` jobs are kept.
     fn plan_with_room(
         &self,
-        options: PlanOptions,
+        options: PlanOptionsByHost,
         past: &impl PastRuns,
         mut see: impl FnMut(&Job),
         mut room: usize,
@@ -162,6 +214,8 @@ impl<'a> DomainFiles<'a> {
         // A typo in a filter must not look like a good result. Nothing changed is a good result.
         anyhow::ensure!(
             !planned_files.is_empty()
+                // Other shards may have the records.
+                || self.shard.is_some()
                 || files.iter().any(|file| !file.mistakes.is_empty())
                 || self.selection.is_everything()
                 || self.selection.changed.is_some(),
@@ -200,7 +254,7 @@ impl<'a> DomainFiles<'a> {
 struct Planner<'a> {
     config: &'a Config,
     selection: &'a Selection,
-    options: PlanOptions,
+    options: PlanOptionsByHost,
     official_urls: OfficialUrls<'a>,
 }
 
@@ -215,6 +269,7 @@ impl Planner<'_> {
         room: usize,
         see: &mut impl FnMut(&Job),
     ) -> Survey {
+        let options = self.options.of(&urldb_format::host_of(path));
         let mut survey = Survey::default();
         let mut metadata = Metadata::default();
         let (mut own_jobs, mut is_kept, mut room) = (vec![], true, room);
@@ -235,7 +290,7 @@ impl Planner<'_> {
             errors.retain(Finding::is_error);
             survey.mistakes.extend(mistakes(&file, name, &errors));
             metadata = file.metadata().clone();
-            let jobs = self.jobs_of_part(&file, name, past);
+            let jobs = self.jobs_of_part(&file, name, options, past);
             survey.turns += Rotation::turns_of(&jobs);
             own_jobs.extend(jobs);
             is_kept &= own_jobs.len() <= room;
@@ -244,17 +299,17 @@ impl Planner<'_> {
                 let mut rotation = Rotation::over(0);
                 let jobs = std::mem::take(&mut own_jobs);
                 survey.count(
-                    &self.with_aliases(jobs, &metadata, &mut rotation, past),
+                    &self.with_aliases(jobs, &metadata, options, &mut rotation, past),
                     see,
                 );
             }
         }
         if is_kept {
             let mut rotation = Rotation::over(survey.turns);
-            let jobs = self.with_aliases(own_jobs, &metadata, &mut rotation, past);
+            let jobs = self.with_aliases(own_jobs, &metadata, options, &mut rotation, past);
             survey.count(&jobs, see);
             survey.kept = (jobs.len() <= room).then_some(jobs);
-        } else if self.has_rotation() && survey.turns > 0 {
+        } else if self.has_rotation(options) && survey.turns > 0 {
             for cname in metadata.cnames {
                 *survey.by_host.entry(cname).or_default() += 1;
             }
@@ -263,16 +318,22 @@ impl Planner<'_> {
     }
 
     /// Whether a record has its turn at each cname.
-    fn has_rotation(&self) -> bool {
-        self.options.cnames == Cnames::Rotate && self.selection.records.is_empty()
+    fn has_rotation(&self, options: PlanOptions) -> bool {
+        options.cnames == Cnames::Rotate && self.selection.records.is_empty()
     }
 
     /// The jobs of the domain itself for a part of its file.
-    fn jobs_of_part(&self, file: &DomainFile, name: &Arc<str>, past: &impl PastRuns) -> Vec<Job> {
+    fn jobs_of_part(
+        &self,
+        file: &DomainFile,
+        name: &Arc<str>,
+        plan: PlanOptions,
+        past: &impl PastRuns,
+    ) -> Vec<Job> {
         let options = FileOptions {
             name,
             own_keys: &self.config.lint.keys,
-            plan: self.options,
+            plan,
         };
         let mut jobs = urldb_verdict::plan::jobs_of_part(file, self.selection, options, past);
         for job in &mut jobs {
@@ -285,10 +346,11 @@ impl Planner<'_> {
         &self,
         jobs: Vec<Job>,
         metadata: &Metadata,
+        options: PlanOptions,
         rotation: &mut Rotation,
         past: &impl PastRuns,
     ) -> Vec<Job> {
-        let (selection, options) = (self.selection, self.options);
+        let selection = self.selection;
         urldb_verdict::plan::with_aliases(jobs, metadata, selection, options, rotation, past)
     }
 }
@@ -374,6 +436,7 @@ impl Planner<'_> {
         file: &'s PlannedFile,
         past: &'s P,
     ) -> impl Iterator<Item = Job> {
+        let options = self.options.of(&urldb_format::host_of(&file.path));
         let mut rotation = Rotation::over(file.turns);
         DomainFile::read_parts_or_report(&file.path).flat_map(move |part| {
             let is_whole = matches!(part, FilePart::Whole { .. });
@@ -382,8 +445,8 @@ impl Planner<'_> {
                 rotation = Rotation::over(file.turns);
             }
             let read = content.file;
-            let jobs = self.jobs_of_part(&read, &file.name, past);
-            let mut jobs = self.with_aliases(jobs, read.metadata(), &mut rotation, past);
+            let jobs = self.jobs_of_part(&read, &file.name, options, past);
+            let mut jobs = self.with_aliases(jobs, read.metadata(), options, &mut rotation, past);
             jobs.retain(|job| job.line > known_lines);
             jobs
         })
@@ -406,7 +469,7 @@ mod tests {
     use std::fmt::Write;
     use std::fs;
 
-    use urldb_verdict::{KeptBodies, Rehash};
+    use urldb_verdict::KeptBodies;
 
     use super::*;
 
@@ -459,7 +522,9 @@ mod tests {
     fn planned(config: &Config, room: usize) -> (Vec<(String, usize)>, BTreeMap<String, u64>) {
         let selection = Selection::default();
         let files = DomainFiles::list(config, &selection).unwrap();
-        let mut plan = files.plan_with_room(OPTIONS, &(), |_| {}, room).unwrap();
+        let mut plan = files
+            .plan_with_room(OPTIONS.into(), &(), |_| {}, room)
+            .unwrap();
         assert_eq!(
             plan.files
                 .iter()
@@ -496,7 +561,9 @@ mod tests {
         let (folder, config) = repository();
         let selection = Selection::default();
         let files = DomainFiles::list(&config, &selection).unwrap();
-        let mut plan = files.plan_with_room(OPTIONS, &(), |_| {}, 0).unwrap();
+        let mut plan = files
+            .plan_with_room(OPTIONS.into(), &(), |_| {}, 0)
+            .unwrap();
         let path = folder.path().join("urldb/small.example.org.yaml");
         fs::write(path, "---\n---\n_path: /b\n---\n_path: /c\n").unwrap();
         let jobs: Vec<Job> = plan.jobs.sources(&()).flatten().collect();
@@ -517,10 +584,72 @@ mod tests {
         let (_folder, config) = repository();
         let selection = Selection::default();
         let files = DomainFiles::list(&config, &selection).unwrap();
-        let mut plan = files.plan_with_room(OPTIONS, &(), |_| {}, 0).unwrap();
+        let mut plan = files
+            .plan_with_room(OPTIONS.into(), &(), |_| {}, 0)
+            .unwrap();
         fs::remove_dir_all(config.root.join("urldb")).unwrap();
         // The jobs of the two files that had to be read whole are kept.
         assert_eq!(plan.jobs.sources(&()).flatten().count(), 2 * 1200);
         assert_eq!(plan.jobs.notes().len(), 4);
+    }
+
+    /// The URLs of all jobs, sorted.
+    fn urls(files: &DomainFiles<'_>, options: impl Into<PlanOptionsByHost>) -> Vec<String> {
+        let mut plan = files.plan(options, &(), |_| {}).unwrap();
+        let jobs = plan.jobs.sources(&()).flatten();
+        let mut urls: Vec<String> = jobs.map(|job| job.url.to_string()).collect();
+        urls.sort();
+        urls
+    }
+
+    #[test]
+    fn shards_have_all_jobs_between_them() {
+        let (_folder, config) = repository();
+        let selection = Selection::default();
+        let list = || DomainFiles::list(&config, &selection).unwrap();
+        let shards = Shard::all(3).unwrap().into_iter();
+        let parts = shards.map(|shard| urls(&list().of_shard(shard), OPTIONS));
+        let parts: Vec<Vec<String>> = parts.collect();
+        assert!(parts.iter().filter(|part| !part.is_empty()).count() > 1);
+        let mut all = parts.concat();
+        all.sort();
+        assert_eq!(all, urls(&list(), OPTIONS));
+    }
+
+    #[test]
+    fn a_collecting_run_plans_each_host_as_its_shard_did() {
+        let (_folder, config) = repository();
+        let selection = Selection::default();
+        let files = DomainFiles::list(&config, &selection).unwrap();
+        let of_aliased = Shard::of_host("aliased.example.org", 2).index();
+        let without = PlanOptions {
+            cnames: Cnames::None,
+            ..OPTIONS
+        };
+        for index in 0..2 {
+            let mut shards = vec![OPTIONS; 2];
+            shards[index] = without;
+            let default = OPTIONS;
+            let urls = urls(&files, PlanOptionsByHost { default, shards });
+            let has_alias = urls.iter().any(|url| url.contains("a.org"));
+            assert_eq!(has_alias, index != of_aliased, "{index}");
+        }
+    }
+
+    #[test]
+    fn shards_of_two_days_claim_no_day_on_which_records_were_read() {
+        let of_day = |day| PlanOptions {
+            day,
+            rehash: Rehash::new(7, day, Some(day - 1)),
+            ..OPTIONS
+        };
+        let rehash = |days: &[u64]| {
+            let shards = days.iter().map(|day| of_day(*day)).collect();
+            let default = of_day(100);
+            PlanOptionsByHost { default, shards }.rehash()
+        };
+        assert_eq!(rehash(&[]), of_day(100).rehash);
+        assert_eq!(rehash(&[100, 100]), of_day(100).rehash);
+        assert_eq!(rehash(&[100, 101]), Rehash::of_days(7, 100, 0));
     }
 }

@@ -15,6 +15,7 @@ use urldb_verdict::{
     Certificate, Classification, Job, JobKey, JudgedJob, Observation, SkippedRecords, UrlStatus,
 };
 
+use super::in_seconds;
 use crate::archive::{ArchiveFiles, Catalogue, ContentPair};
 use crate::config::Config;
 use crate::ledger::{Entry, Incidents, Ledger, PastRun};
@@ -515,10 +516,6 @@ fn redirect(state: State, seen: &Observation) -> Option<String> {
     }
     let followed = seen.hops.len().checked_sub(2)?;
     seen.hops.get(followed)?.shown_redirect_target()
-}
-
-fn in_seconds(time: Timestamp) -> Timestamp {
-    Timestamp::from_second(time.as_second()).unwrap_or(time)
 }
 
 fn key_of(url: &AffectedUrl) -> UrlKey {

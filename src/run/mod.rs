@@ -4,9 +4,13 @@
 //! - [`run`] also archives, updates the ledger and notifies. A kill at any point loses nothing,
 //!   because `run` writes captures first, then the message, then the ledger, and only then delivers
 //!   the message and removes it from the outbox.
+//! - [`shard`] fetches and archives a part of a run, and writes a bundle; [`collect`] is a run whose
+//!   observations come from bundles.
 //! - [`probe`] fetches URLs whose bytes a command wants to promise.
 
+mod archiving;
 mod canonical;
+mod collected;
 mod domain_files;
 mod failures;
 mod incidents;
@@ -20,9 +24,11 @@ mod past_runs;
 mod pool;
 mod probe;
 mod recorder;
+mod shard;
+mod source;
 
 use std::collections::{BTreeMap, BTreeSet, HashSet};
-use std::path::Path;
+use std::path::{Path, PathBuf};
 
 use data_encoding::HEXLOWER;
 use jiff::Timestamp;
@@ -32,6 +38,7 @@ use urldb_verdict::{
 };
 
 use crate::archive::{self, Archive, ArchiveFiles, Provenance};
+use crate::bundle::{Bundles, Expected, digest_of_inputs};
 use crate::config::{ArchiveRecords, Config};
 use crate::explain::explain;
 use crate::ledger::{self, BaseRun, Incidents, Ledger, PastRun, Verifications};
@@ -39,6 +46,8 @@ use crate::notify::{self, Notifiers, Outbox};
 use crate::project::{Checkout, Project, selection_text};
 use crate::report::{Mistakes, Report, ReportedJob};
 
+use archiving::archive_all;
+use collected::Collection;
 use domain_files::{DomainFiles, Plan, PlannedJobs};
 use failures::FailureLog;
 use incidents::{Outcomes, PlannedUrls, RecordedJob, RunIncidents};
@@ -46,12 +55,14 @@ use observe::observe;
 use outcome::{UnsentMessages, combined};
 use past_runs::SharedLedger;
 use recorder::Recorder;
+use source::Source;
 
 pub use late::{Overdue, overdue};
 pub use memory::IncidentMemory;
 pub use options::{Progress, Results, RunOptions};
 pub use outcome::{Messages, Outcome};
 pub use probe::{PromisedKeys, ServedPromise, UNSTABLE, UNSTABLE_REDIRECT, probe, probe_job};
+pub use shard::{ShardOutcome, shard};
 
 /// Seconds in a day.
 const DAY: i64 = 24 * 60 * 60;
@@ -80,7 +91,7 @@ pub fn check(options: &RunOptions<'_>) -> anyhow::Result<Outcome> {
     })?;
     let run = RunInfo {
         finished: (options.ambient.now)(),
-        ..run_info(options, started)
+        ..run_info(options, started, (options.ambient.random)())
     };
     let incidents = RunIncidents {
         config: options.config,
@@ -109,30 +120,42 @@ pub fn check(options: &RunOptions<'_>) -> anyhow::Result<Outcome> {
 /// Checks every selected URL, archives the observations, updates the ledger, and puts the message
 /// about transitions into the outbox; [`Outcome::deliver`] sends it.
 pub fn run(options: &RunOptions<'_>) -> anyhow::Result<Outcome> {
-    let (config, started) = (options.config, (options.ambient.now)());
+    run_from(options, Source::Network)
+}
+
+/// As [`run`], with the observations and captures in the bundles of shards. Jobs without a bundle were
+/// not asked. The same bundles make the same run, in its id, its times and all that it writes.
+pub fn collect(options: &RunOptions<'_>, folders: &[PathBuf]) -> anyhow::Result<Outcome> {
+    let inputs = digest_of_inputs(options.config)?;
+    let expected = Expected {
+        inputs: &inputs,
+        selection: options.selection,
+    };
+    let bundles = Bundles::open(folders, &expected)?;
+    run_from(options, Source::Bundles(Collection::new(bundles)))
+}
+
+fn run_from(options: &RunOptions<'_>, mut source: Source) -> anyhow::Result<Outcome> {
+    let (config, started) = (options.config, source.started(options));
     let domain_files = DomainFiles::list(config, options.selection)?;
     let hosts = domain_files.hosts();
     let notifiers = Notifiers::new(config)?;
     let folder = config.root.join(&config.ledger.path);
     let outbox = Outbox::new(&folder);
     remove_strays(config, &outbox, &folder);
-    let mut ledger = Ledger::load(&folder, hosts.iter().map(String::as_str))?;
     let mut messages = Messages::default();
-    if config.archive.store.is_some() {
-        messages
-            .notes
-            .extend(forget_lost_captures(config, &mut ledger)?);
-    }
+    let mut ledger = load_ledger(config, &hosts, &mut messages.notes)?;
     let open = Incidents::load(&folder)?;
     let past = ledger::past_runs(&folder)?;
     let BaseRun {
         id: base,
         unverified,
     } = Verifications::base(&folder, past.last(), started)?;
-    let mut run = run_info(options, started);
+    let mut run = run_info(options, started, source.random(options));
     let is_everything = options.selection.is_everything();
-    let plan_options = plan_options_of_run(options, started, &past);
-    let rehash = plan_options.rehash;
+    let of_day = |day| plan_options_of_run(options, day, &past);
+    let plan_options = source.plan_options(started, of_day);
+    let rehash = plan_options.rehash();
     let mut planned = PlannedUrls::expecting(open.open());
     let mut unplanned: HashSet<&JobKey> = ledger.keys().filter(|_| is_everything).collect();
     let Plan {
@@ -155,15 +178,15 @@ pub fn run(options: &RunOptions<'_>) -> anyhow::Result<Outcome> {
         past: &past,
         open: open.open(),
     };
-    let (mut report, outcomes) =
-        check_and_archive(options, &mut jobs, report, &ledger, history, &mut messages)?;
+    let recorder = new_recorder(options, report, &ledger, history);
+    let (mut report, outcomes) = source.record(&mut jobs, recorder, &run, &mut messages)?;
     let mut ledger = ledger.into_inner();
     messages.notes.extend(jobs.notes());
-    run.finished = (options.ambient.now)();
+    run.finished = source.finished(options);
     let incidents = RunIncidents {
         config,
         run: &run,
-        now: options.ambient.now_in_seconds(),
+        now: in_seconds(run.finished),
         is_complete: is_everything,
         past: &past,
         planned,
@@ -206,6 +229,20 @@ pub fn run(options: &RunOptions<'_>) -> anyhow::Result<Outcome> {
             memory,
         }),
     })
+}
+
+/// The ledger of these hosts, without captures that are lost.
+fn load_ledger(
+    config: &Config,
+    hosts: &[String],
+    notes: &mut Vec<String>,
+) -> anyhow::Result<Ledger> {
+    let folder = config.root.join(&config.ledger.path);
+    let mut ledger = Ledger::load(&folder, hosts.iter().map(String::as_str))?;
+    if config.archive.store.is_some() {
+        notes.extend(forget_lost_captures(config, &mut ledger)?);
+    }
+    Ok(ledger)
 }
 
 /// Removes temporary files of killed runs. No other process writes there meanwhile.
@@ -261,25 +298,13 @@ struct RunHistory<'a> {
     open: &'a [Incident],
 }
 
-/// Checks all jobs, and records them in archive, ledger and report.
-fn check_and_archive(
-    options: &RunOptions<'_>,
-    jobs: &mut PlannedJobs<'_>,
+fn new_recorder<'a>(
+    options: &'a RunOptions<'a>,
     report: Report,
-    ledger: &SharedLedger,
-    history: RunHistory<'_>,
-    messages: &mut Messages,
-) -> anyhow::Result<(Report, Outcomes)> {
-    let config = options.config;
-    let folder = config.root.join(&config.archive.path);
-    let provenance = Provenance {
-        project: history.run.project.clone(),
-        user_agent: config.check.fetch.default_host.user_agent.clone(),
-        commit: history.run.commit.clone(),
-    };
-    let (archive, notes) = Archive::open(&folder, &config.archive, provenance, options.ambient)?;
-    messages.notes.extend(notes);
-    let mut recorder = Recorder {
+    ledger: &'a SharedLedger,
+    history: RunHistory<'a>,
+) -> Recorder<'a> {
+    Recorder {
         run: options,
         ledger,
         report,
@@ -287,15 +312,54 @@ fn check_and_archive(
             run: &history.run.id,
             past: history.past,
         },
-        outcomes: Outcomes::of(history.open, config.secrets()),
+        outcomes: Outcomes::of(history.open, options.config.secrets()),
         certificates: BTreeMap::new(),
         trouble: None,
         files: BTreeSet::new(),
-    };
-    recorder.record_all(&archive, |take| {
-        observe_planned(options, jobs, ledger, take)
-    })?;
+    }
+}
+
+fn provenance(config: &Config, run: &RunInfo) -> Provenance {
+    Provenance {
+        project: run.project.clone(),
+        user_agent: config.check.fetch.default_host.user_agent.clone(),
+        commit: run.commit.clone(),
+    }
+}
+
+/// Checks all jobs, and records them in archive, ledger and report.
+fn check_and_archive(
+    jobs: &mut PlannedJobs<'_>,
+    mut recorder: Recorder<'_>,
+    run: &RunInfo,
+    messages: &mut Messages,
+) -> anyhow::Result<(Report, Outcomes)> {
+    let options = recorder.run;
+    let config = options.config;
+    let folder = config.root.join(&config.archive.path);
+    let provenance = provenance(config, run);
+    let (archive, notes) = Archive::open(&folder, &config.archive, provenance, options.ambient)?;
+    messages.notes.extend(notes);
+    let ledger = recorder.ledger;
+    archive_all(
+        &archive,
+        ledger,
+        |take| observe_planned(options, jobs, ledger, take),
+        |archived| recorder.record(archived, options.ambient.now_in_seconds()),
+    )?;
+    let finished = archive.finish();
+    Ok(finish_records(config, recorder, finished, messages))
+}
+
+/// Ends the records of a run once its archive files are finished.
+fn finish_records(
+    config: &Config,
+    recorder: Recorder<'_>,
+    archived: anyhow::Result<Vec<PathBuf>>,
+    messages: &mut Messages,
+) -> (Report, Outcomes) {
     let Recorder {
+        ledger,
         mut report,
         outcomes,
         certificates,
@@ -307,7 +371,7 @@ fn check_and_archive(
         ledger.lock().set_certificate(host, shown);
     }
     messages.troubles.extend(trouble);
-    match archive.finish() {
+    match archived {
         Ok(files) => {
             let files: Vec<String> = files
                 .iter()
@@ -319,11 +383,12 @@ fn check_and_archive(
     }
     if !messages.troubles.is_empty() {
         // The ledger must not refer to captures in a file that could not be finished.
+        let folder = config.root.join(&config.archive.path);
         let unfinished = files.into_iter();
         let unfinished = unfinished.filter(|name| !folder.join(name).is_file());
         ledger.lock().forget_captures(&unfinished.collect());
     }
-    Ok((report, outcomes))
+    (report, outcomes)
 }
 
 fn new_report(options: &RunOptions<'_>, skipped: &SkippedRecords, mistakes: Mistakes) -> Report {
@@ -406,16 +471,21 @@ fn project(config: &Config) -> (String, Project) {
     (repository, project)
 }
 
-/// The description of a run that begins now. The caller sets its end.
-fn run_info(options: &RunOptions<'_>, started: Timestamp) -> RunInfo {
-    let random = (options.ambient.random)();
+/// The id of a run: its start in UTC, and a random number.
+fn run_id(started: Timestamp, random: [u8; 16]) -> String {
+    let start = started.strftime("%Y%m%dT%H%M%SZ");
+    format!("{start}-{}", HEXLOWER.encode(&random[..4]))
+}
+
+fn in_seconds(time: Timestamp) -> Timestamp {
+    Timestamp::from_second(time.as_second()).unwrap_or(time)
+}
+
+/// The description of a run that begins at `started`. The caller sets its end.
+fn run_info(options: &RunOptions<'_>, started: Timestamp, random: [u8; 16]) -> RunInfo {
     let (repository, project) = project(options.config);
     RunInfo {
-        id: format!(
-            "{}-{}",
-            started.strftime("%Y%m%dT%H%M%SZ"),
-            HEXLOWER.encode(&random[..4])
-        ),
+        id: run_id(started, random),
         started,
         finished: started,
         version: env!("CARGO_PKG_VERSION").to_owned(),

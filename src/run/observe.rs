@@ -76,7 +76,11 @@ fn next(decision: Decision) -> Next<Verdict> {
 
 /// The verdict on a finished job: the decision that finished it, or the verdict on a job that was
 /// given up.
-fn judge(fetched: FetchedJob<Verdict>, decide: Decide, options: &VerdictOptions) -> JudgedJob {
+pub(super) fn judge(
+    fetched: FetchedJob<Verdict>,
+    decide: Decide,
+    options: &VerdictOptions,
+) -> JudgedJob {
     let FetchedJob {
         job,
         observations,

@@ -1,32 +1,19 @@
-//! Records each judged job of a run: in the archive, the ledger and the report.
-//!
-//! Archiving costs more than all the rest, so the threads of a pool do it. Archived jobs come back in
-//! any order, and only then go into the ledger and the report.
+//! Records each archived job of a run in the ledger and the report.
 
 use std::collections::{BTreeMap, BTreeSet};
-use std::thread;
 
+use jiff::Timestamp;
 use urldb_protocol::{CertificateDates, State};
-use urldb_verdict::{Job, JudgedJob, Observation, UrlStatus, Verdict};
+use urldb_verdict::{JudgedJob, Observation, UrlStatus};
 
+use super::archiving::ArchivedJob;
 use super::failures::FailureLog;
 use super::incidents::{Outcomes, RecordedJob, certificate_dates};
 use super::past_runs::SharedLedger;
-use super::pool::Pool;
 use super::{RunOptions, pass_on_results};
-use crate::archive::{Archive, ArchiveWriter, KnownCaptures, Missing, Stored, is_good};
-use crate::explain::explain;
+use crate::archive::KnownCaptures;
 use crate::ledger::{Content, Entry};
 use crate::report::{Report, ReportedJob};
-
-/// Why a body is not archived that a promise accepts, although the body is an error page or
-/// incomplete.
-const ONCE: &str =
-    "an error page or an incomplete body of a URL that is as promised is archived once";
-
-/// Why the body of an alias is not archived.
-const ALIAS: &str =
-    "an alias is archived under the name of its domain, as long as its bytes are as promised";
 
 /// Records the judged jobs of a run.
 pub(super) struct Recorder<'a> {
@@ -46,91 +33,9 @@ pub(super) struct Recorder<'a> {
     pub(super) files: BTreeSet<String>,
 }
 
-/// A job to archive, and what the ledger knows of its captures.
-struct ArchiveTask {
-    judged: JudgedJob,
-    known: KnownCaptures,
-}
-
-/// A job after archiving, or a job that needs none.
-struct ArchivedJob {
-    judged: JudgedJob,
-    /// The captures for the ledger.
-    captures: KnownCaptures,
-    /// The error of the archive, if there was one.
-    trouble: Option<String>,
-    /// Why the archive does not have the observed body.
-    not_archived: Option<String>,
-}
-
 impl Recorder<'_> {
-    /// Records all jobs that `observe` hands out.
-    pub(super) fn record_all<R>(
-        &mut self,
-        archive: &Archive,
-        observe: impl FnOnce(&mut dyn FnMut(JudgedJob)) -> R,
-    ) -> R {
-        thread::scope(|scope| {
-            let mut pool = Pool::start(scope, || {
-                let mut writer = archive.writer();
-                move |task: ArchiveTask| task.archive(&mut writer)
-            });
-            let observed = observe(&mut |judged| {
-                let archived = self.archive(judged, &mut pool);
-                for archived in archived.into_iter().chain(pool.ready()) {
-                    self.record(archived);
-                }
-            });
-            for archived in pool.finish() {
-                self.record(archived);
-            }
-            observed
-        })
-    }
-
-    /// Gives a job to the pool if its observation is archived. Returns the job if no thread has it.
-    fn archive<W: FnMut(ArchiveTask) -> ArchivedJob + Send>(
-        &self,
-        judged: JudgedJob,
-        pool: &mut Pool<ArchiveTask, ArchivedJob, W>,
-    ) -> Option<ArchivedJob> {
-        let JudgedJob {
-            job,
-            observations,
-            verdict,
-        } = &judged;
-        let (is_repeated, known) = {
-            let ledger = self.ledger.lock();
-            let entry = ledger.get(&job.key);
-            let is_repeated = entry.is_some_and(|entry| entry.url_status.has_seen(verdict.state()));
-            let known = KnownCaptures {
-                content: entry.and_then(|entry| entry.content.clone()),
-                bad_response: entry.and_then(|entry| entry.bad_response.clone()),
-            };
-            (is_repeated, known)
-        };
-        let seen = observations.get(verdict.observation);
-        let not_archived = seen.and_then(|seen| not_archived(job, seen, verdict, is_repeated));
-        if seen.is_some() && not_archived.is_none() {
-            // A new state has error pages of its own.
-            let bad_response = known.bad_response.filter(|_| is_repeated);
-            let known = KnownCaptures {
-                bad_response,
-                ..known
-            };
-            return pool.submit(ArchiveTask { judged, known });
-        }
-        let has_body = seen.is_some_and(|seen| seen.body.is_some());
-        Some(ArchivedJob {
-            captures: known,
-            trouble: None,
-            not_archived: not_archived.filter(|_| has_body).map(str::to_owned),
-            judged,
-        })
-    }
-
-    /// Updates ledger and report.
-    fn record(&mut self, archived: ArchivedJob) {
+    /// Updates ledger and report, as of `now`.
+    pub(super) fn record(&mut self, archived: ArchivedJob, now: Timestamp) {
         let ArchivedJob {
             judged,
             captures,
@@ -141,7 +46,6 @@ impl Recorder<'_> {
             self.trouble = trouble;
         }
         let JudgedJob { job, verdict, .. } = &judged;
-        let now = self.run.ambient.now_in_seconds();
         let mut ledger = self.ledger.lock();
         let previous = ledger.get(&job.key);
         let (url_status, transition) = UrlStatus::after(
@@ -239,69 +143,4 @@ impl Recorder<'_> {
             }
         }
     }
-}
-
-impl ArchiveTask {
-    /// Archives the observation that the verdict rests on. An error is returned with the job, so
-    /// that a full disk keeps nobody from being notified.
-    fn archive(self, writer: &mut ArchiveWriter<'_>) -> ArchivedJob {
-        let Self { mut judged, known } = self;
-        let JudgedJob {
-            job,
-            observations,
-            verdict,
-        } = &mut judged;
-        let stored = match observations.get_mut(verdict.observation) {
-            Some(seen) => writer.store(job, seen, &known),
-            None => Ok(Stored::default()),
-        };
-        let (stored, trouble) = match stored {
-            Ok(stored) => {
-                let trouble = match &stored.missing {
-                    Some(missing @ Missing::Room) => Some(missing.to_string()),
-                    _ => None,
-                };
-                (stored, trouble)
-            }
-            Err(error) => {
-                let unchanged = Stored {
-                    bad_response: known.bad_response,
-                    ..Stored::default()
-                };
-                (unchanged, Some(explain(&error)))
-            }
-        };
-        let missing = stored.missing.map(|missing| missing.to_string());
-        let not_archived = missing.or_else(|| trouble.clone());
-        let trouble = trouble.map(|what| format!("{}: cannot be archived: {what}", job.url));
-        ArchivedJob {
-            trouble,
-            not_archived,
-            judged,
-            captures: KnownCaptures {
-                content: stored.content.or(known.content),
-                bad_response: stored.bad_response,
-            },
-        }
-    }
-}
-
-/// Why an observation is not archived, if it is not. An observation without a body is archived only
-/// the first time, and so is an error page or an incomplete body that a promise accepts.
-fn not_archived(
-    job: &Job,
-    seen: &Observation,
-    verdict: &Verdict,
-    is_repeated: bool,
-) -> Option<&'static str> {
-    let is_ok = verdict.state() == State::Ok;
-    if is_good(job, seen) {
-        let is_as_promised = job.promise.is_static() && is_ok;
-        return (is_as_promised && job.key.alias.is_some()).then_some(ALIAS);
-    }
-    let is_archived = match seen.body {
-        Some(_) => !(is_ok && is_repeated),
-        None => !is_repeated && verdict.state() != State::Inconclusive,
-    };
-    (!is_archived).then_some(ONCE)
 }

@@ -42,6 +42,7 @@
 //! - `doctor`: what is set up, and the commands that mend the rest.
 //! - `hook`: `git commit` with the installed hook.
 //! - `resolve`: conflicts that git left, and the merge driver.
+//! - `shards`: one run on several machines.
 //! - `watch`: the daemon.
 //! - `judging`: verdicts that need more than one URL, or a page.
 //! - `status`: the state of all promises and its history, without network.
@@ -94,6 +95,7 @@ mod run;
 mod sandbox;
 mod secrets;
 mod setup;
+mod shards;
 mod shelf;
 mod site;
 mod status;

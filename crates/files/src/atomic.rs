@@ -215,14 +215,20 @@ fn of_any_new_file() -> Option<Permissions> {
     None
 }
 
-/// Makes a rename in `directory` durable.
+/// Makes new, renamed and removed names in `directory` durable.
+///
+/// # Errors
+/// If the directory cannot be opened, or the fsync fails.
 #[cfg(unix)]
-fn sync_directory(directory: &Path) -> io::Result<()> {
+pub fn sync_directory(directory: &Path) -> io::Result<()> {
     File::open(directory)?.sync_all()
 }
 
 /// Does nothing: other systems cannot open a directory as a file.
+///
+/// # Errors
+/// Never.
 #[cfg(not(unix))]
-fn sync_directory(_: &Path) -> io::Result<()> {
+pub fn sync_directory(_: &Path) -> io::Result<()> {
     Ok(())
 }

@@ -18,8 +18,8 @@ mod reading;
 mod spool;
 
 pub use atomic::{
-    PendingWrite, is_temporary, remove_stray_files, replace_unsynced, write_atomically,
-    write_atomically_with, write_new_atomically_with,
+    PendingWrite, is_temporary, remove_stray_files, replace_unsynced, sync_directory,
+    write_atomically, write_atomically_with, write_new_atomically_with,
 };
 pub use reading::{open, read, read_to_string};
 pub use spool::Spool;

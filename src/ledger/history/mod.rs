@@ -28,6 +28,11 @@ const OLD_FILE: &str = "history.jsonl";
 /// The folder of the months.
 const FOLDER: &str = "history";
 
+/// The folder of the months.
+pub fn folder(ledger: &Path) -> PathBuf {
+    ledger.join(FOLDER)
+}
+
 /// One line of the history.
 #[derive(Debug, Clone, PartialEq, Eq, Serialize)]
 #[serde(tag = "kind", rename_all = "kebab-case")]

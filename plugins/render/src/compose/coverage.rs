@@ -88,10 +88,8 @@ fn left_out(envelope: &Envelope) -> Vec<String> {
             "that may change something on the server",
         ),
         (with(&[Reason::Refused]), "that the rules of urldb forbid"),
-        (
-            with(&[Reason::RunEnded, Reason::NotAsked]),
-            "when the run ended",
-        ),
+        (with(&[Reason::RunEnded]), "when the run ended"),
+        (with(&[Reason::NotAsked]), "of shards without a result"),
         (with(&[Reason::TooLarge]), "too large to compare"),
         (with(&[Reason::OwnLimit]), "for lack of open files"),
     ]

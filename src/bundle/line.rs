@@ -1,0 +1,129 @@
+//! A line of a bundle: what a shard has seen of one job, and what became of it in the archive.
+
+use jiff::Timestamp;
+use serde::{Deserialize, Serialize};
+use urldb_text::Secrets;
+use urldb_verdict::{Failure, JobKey, Observation};
+
+use crate::ledger::{BadResponse, Content};
+
+/// What a shard has seen of one job, and what became of it in the archive.
+#[derive(Debug, Serialize, Deserialize)]
+#[serde(rename_all = "kebab-case")]
+pub struct BundleLine {
+    /// Identifies the job.
+    pub key: JobKey,
+    /// When the job was archived, in whole seconds.
+    pub at: Timestamp,
+    /// All observations of the job, oldest first.
+    pub observations: Vec<Observation>,
+    /// The content for the ledger.
+    #[serde(default, skip_serializing_if = "Captured::is_unchanged")]
+    pub content: Captured<Content>,
+    /// The error page or incomplete body for the ledger.
+    #[serde(default, skip_serializing_if = "Captured::is_unchanged")]
+    pub bad_response: Captured<BadResponse>,
+    /// The error of the archive, if there was one.
+    #[serde(default, skip_serializing_if = "Option::is_none")]
+    pub trouble: Option<String>,
+    /// Why the archive does not have the observed body.
+    #[serde(default, skip_serializing_if = "Option::is_none")]
+    pub not_archived: Option<String>,
+}
+
+/// A fact of the ledger after a shard, compared with the ledger before.
+#[derive(Debug, Clone, Default, PartialEq, Eq, Serialize, Deserialize)]
+#[serde(rename_all = "kebab-case")]
+pub enum Captured<T> {
+    /// As in the ledger.
+    #[default]
+    Unchanged,
+    /// None any more.
+    Nothing,
+    /// Another one.
+    New(T),
+}
+
+impl<T: PartialEq> Captured<T> {
+    /// Compares a fact with that of the ledger.
+    pub fn of(before: Option<&T>, after: Option<T>) -> Self {
+        match after {
+            after if after.as_ref() == before => Self::Unchanged,
+            None => Self::Nothing,
+            Some(after) => Self::New(after),
+        }
+    }
+}
+
+impl<T> Captured<T> {
+    /// The fact, where the ledger has `before`.
+    pub fn after(self, before: Option<T>) -> Option<T> {
+        match self {
+            Self::Unchanged => before,
+            Self::Nothing => None,
+            Self::New(after) => Some(after),
+        }
+    }
+
+    fn is_unchanged(&self) -> bool {
+        matches!(self, Self::Unchanged)
+    }
+}
+
+impl BundleLine {
+    /// Redacts secrets wherever a server may have written them: the collecting run may not know them.
+    pub(super) fn redact(&mut self, secrets: &Secrets) {
+        for seen in &mut self.observations {
+            let Observation {
+                hops,
+                body,
+                start,
+                page,
+                failure,
+                ..
+            } = seen;
+            for hop in hops {
+                secrets.redact_in(&mut hop.url);
+                secrets.redact_in(&mut hop.reason_phrase);
+                for (_, value) in &mut hop.headers {
+                    redact_bytes(secrets, value);
+                }
+            }
+            redact_bytes(secrets, start);
+            if let Some(page) = page {
+                redact_bytes(secrets, page);
+            }
+            let cut = body.as_mut().and_then(|body| body.cut.as_mut());
+            for Failure { detail, .. } in failure.iter_mut().chain(cut) {
+                secrets.redact_in(detail);
+            }
+        }
+        for text in [&mut self.trouble, &mut self.not_archived]
+            .into_iter()
+            .flatten()
+        {
+            secrets.redact_in(text);
+        }
+    }
+
+    /// The names of the WARC files that the line refers to, besides those of the ledger.
+    pub(super) fn files(&self) -> impl Iterator<Item = &str> {
+        let content = match &self.content {
+            Captured::New(content) => content.capture.as_ref().map(|it| it.file.as_str()),
+            _ => None,
+        };
+        let bad = match &self.bad_response {
+            Captured::New(bad) => Some(bad.file.as_str()),
+            _ => None,
+        };
+        content.into_iter().chain(bad)
+    }
+}
+
+fn redact_bytes(secrets: &Secrets, bytes: &mut Vec<u8>) {
+    if let Ok(text) = std::str::from_utf8(bytes)
+        && let std::borrow::Cow::Owned(redacted) = secrets.redact(text)
+    {
+        *bytes = redacted.into_bytes();
+    }
+}

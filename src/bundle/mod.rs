@@ -1,0 +1,23 @@
+//! Bundles: the files that a shard of a run hands to the collecting run.
+//!
+//! A bundle is the folder `SHARD-of-COUNT/ATTEMPT` below the folder of the run:
+//!
+//! | file | content |
+//! |---|---|
+//! | `observations.jsonl` | a [`BundleLine`] for each job, in any order |
+//! | `urldb-….warc.gz` | the WARC files of the shard, under their final names |
+//! | `manifest.json` | the [`Manifest`], written last: a folder without it is no bundle |
+//!
+//! A bundle is input from outside: reading it takes bounded memory for each line, and never panics.
+
+mod inputs;
+mod line;
+mod manifest;
+mod reading;
+mod writing;
+
+pub use inputs::digest_of_inputs;
+pub use line::{BundleLine, Captured};
+pub use manifest::{BundleFile, Manifest};
+pub use reading::{Bundle, Bundles, Expected};
+pub use writing::BundleWriter;

@@ -1,0 +1,430 @@
+//! Finds, verifies and reads bundles.
+
+use std::collections::BTreeMap;
+use std::fs::{self, File};
+use std::io::{self, BufRead, BufReader, Read, Seek, SeekFrom};
+use std::path::{Path, PathBuf};
+
+use anyhow::Context;
+use data_encoding::HEXLOWER;
+use jiff::Timestamp;
+use serde::Deserialize;
+use sha2::{Digest, Sha256};
+use urldb_text::sanitize;
+use urldb_verdict::{JobKey, Selection, Shard};
+
+use super::line::BundleLine;
+use super::manifest::{BundleFile, FORMAT, MANIFEST, Manifest, OBSERVATIONS};
+use crate::archive::HashingWriter;
+use crate::explain::explain;
+
+/// The folders between a given folder and a manifest: an artifact, a shard and an attempt.
+const DEPTH: usize = 3;
+
+/// Longest manifest, in bytes.
+const LONGEST_MANIFEST: u64 = 16 << 20;
+
+/// Longest line of observations, in bytes. A line has a few responses, each with at most some 100 KiB of
+/// headers and some 100 KiB of a page.
+const LONGEST_LINE: u64 = 64 << 20;
+
+/// Makes the numbers of keys independent of others by [`JobKey::spread`].
+const SALT: u64 = u64::from_le_bytes(*b"bundled\0");
+
+/// What a bundle must have in common with the collecting run.
+pub struct Expected<'a> {
+    /// The [digest](super::digest_of_inputs) of the inputs.
+    pub inputs: &'a str,
+    /// The selection.
+    pub selection: &'a Selection,
+}
+
+/// The bundles of a run: at most one of each shard.
+#[derive(Debug)]
+pub struct Bundles {
+    shards: Vec<Option<Bundle>>,
+    /// Why bundles do not count, by shard.
+    refused: BTreeMap<Shard, Vec<String>>,
+    /// Why folders are no bundles of any shard.
+    unreadable: Vec<String>,
+}
+
+/// A bundle whose files are verified.
+#[derive(Debug)]
+pub struct Bundle {
+    folder: PathBuf,
+    manifest: Manifest,
+    observations: BufReader<File>,
+    /// The number of each job's key, and the offset of its line, sorted.
+    lines: Vec<(u64, u64)>,
+}
+
+impl Bundles {
+    /// Finds the bundles in these folders, and verifies them. Of several bundles of a shard, the one with
+    /// the smallest attempt counts, among those that belong to the run and are whole.
+    ///
+    /// # Errors
+    /// When a folder cannot be listed, when bundles are of different numbers of shards, or when no bundle
+    /// is left.
+    pub fn open(folders: &[PathBuf], expected: &Expected<'_>) -> anyhow::Result<Self> {
+        let mut unreadable = vec![];
+        let mut refused: BTreeMap<Shard, Vec<String>> = BTreeMap::new();
+        let mut found: BTreeMap<(Shard, String), (PathBuf, Manifest)> = BTreeMap::new();
+        let mut counts: BTreeMap<u32, PathBuf> = BTreeMap::new();
+        for path in manifests(folders)? {
+            let folder = path.parent().unwrap_or(&path).to_owned();
+            let manifest = match read_manifest(&path) {
+                Ok(manifest) => manifest,
+                Err(error) => {
+                    let why = format!("{}: {}", path.display(), explain(&error));
+                    unreadable.push(sanitize(&why).into_owned());
+                    continue;
+                }
+            };
+            let shard = manifest.shard;
+            if let Err(why) = check(&manifest, expected) {
+                let why = format!("{}: {why}", folder.display());
+                refused.entry(shard).or_default().push(why);
+                continue;
+            }
+            counts
+                .entry(shard.count())
+                .or_insert_with(|| folder.clone());
+            // The same bundle may be in two of the folders.
+            found
+                .entry((shard, manifest.attempt.clone()))
+                .or_insert((folder, manifest));
+        }
+        let mut others = counts.iter();
+        if let (Some((one, a)), Some((other, b))) = (others.next(), others.next()) {
+            anyhow::bail!(
+                "bundles of {one} and of {other} shards are mixed ({} and {}): give the folder of one \
+                 run",
+                a.display(),
+                b.display()
+            );
+        }
+        let shards = counts.keys().next().map(|count| Shard::all(*count));
+        let shards = shards.transpose().map_err(anyhow::Error::msg)?;
+        let mut bundles = Self {
+            shards: vec![],
+            refused,
+            unreadable,
+        };
+        for shard in shards.unwrap_or_default() {
+            let of_shard = found.extract_if(.., |(other, _), _| *other == shard);
+            let mut whole = None;
+            for (_, (folder, manifest)) in of_shard {
+                if whole.is_some() {
+                    break;
+                }
+                match Bundle::open(&folder, manifest) {
+                    Ok(bundle) => whole = Some(bundle),
+                    Err(error) => {
+                        let why = format!("{}: {}", folder.display(), explain(&error));
+                        let causes = bundles.refused.entry(shard).or_default();
+                        causes.push(sanitize(&why).into_owned());
+                    }
+                }
+            }
+            bundles.shards.push(whole);
+        }
+        if bundles.whole().next().is_none() {
+            let folders: Vec<_> = folders.iter().map(|it| it.display().to_string()).collect();
+            let causes = bundles.refused.values().flatten();
+            let mut lines = vec![format!(
+                "no bundle of this run is in {}; nothing was changed",
+                folders.join(", ")
+            )];
+            lines.extend(causes.chain(&bundles.unreadable).cloned());
+            anyhow::bail!(lines.join("\n  "));
+        }
+        Ok(bundles)
+    }
+
+    /// The bundle of each shard, if there is one.
+    pub fn shards_mut(&mut self) -> &mut [Option<Bundle>] {
+        &mut self.shards
+    }
+
+    /// The bundle of each shard, if there is one.
+    pub fn shards(&self) -> &[Option<Bundle>] {
+        &self.shards
+    }
+
+    fn whole(&self) -> impl Iterator<Item = &Bundle> {
+        self.shards.iter().flatten()
+    }
+
+    /// The number of shards.
+    pub fn count(&self) -> u32 {
+        u32::try_from(self.shards.len()).unwrap_or(u32::MAX)
+    }
+
+    /// When the first shard began.
+    pub fn started(&self) -> Timestamp {
+        let starts = self.whole().map(|bundle| bundle.manifest.started);
+        starts.min().unwrap_or_default()
+    }
+
+    /// When the last shard ended.
+    pub fn finished(&self) -> Timestamp {
+        let ends = self.whole().map(|bundle| bundle.manifest.finished);
+        ends.max().unwrap_or_default().max(self.started())
+    }
+
+    /// Sixteen bytes that depend on the attempts alone: the same bundles make the same run.
+    pub fn id(&self) -> [u8; 16] {
+        let mut hasher = Sha256::new();
+        for bundle in self.whole() {
+            hasher.update(bundle.manifest.shard.to_string());
+            hasher.update([0]);
+            hasher.update(&bundle.manifest.attempt);
+            hasher.update([0]);
+        }
+        let digest: [u8; 32] = hasher.finalize().into();
+        std::array::from_fn(|index| digest[index])
+    }
+
+    /// What is wrong: shards without a bundle, with the causes. The URLs of such a shard were not asked.
+    pub fn troubles(&self) -> Vec<String> {
+        let mut troubles = self.unreadable.clone();
+        for (index, bundle) in self.shards.iter().enumerate() {
+            let shard = Shard::new(u32::try_from(index + 1).unwrap_or(u32::MAX), self.count());
+            let Some(shard) = shard.ok().filter(|_| bundle.is_none()) else {
+                continue;
+            };
+            let (number, count) = (shard.number(), shard.count());
+            troubles.push(format!(
+                "shard {number} of {count} has no bundle: its URLs were not checked"
+            ));
+            troubles.extend(self.refused.get(&shard).cloned().unwrap_or_default());
+        }
+        troubles
+    }
+
+    /// Bundles that do not count, although nothing is missing without them.
+    pub fn notes(&self) -> Vec<String> {
+        let is_covered = |shard: &Shard| {
+            let of_other_run = shard.count() != self.count();
+            of_other_run || self.shards.get(shard.index()).is_some_and(Option::is_some)
+        };
+        let refused = self.refused.iter();
+        let refused = refused.filter(|(shard, _)| is_covered(shard));
+        let refused = refused.flat_map(|(_, causes)| causes.clone());
+        refused.collect()
+    }
+}
+
+impl Bundle {
+    /// Verifies the files of a bundle, and finds its lines.
+    fn open(folder: &Path, manifest: Manifest) -> anyhow::Result<Self> {
+        let mut lines = None;
+        for file in &manifest.files {
+            let name = &file.name;
+            let at = || format!("{} is damaged", sanitize(name));
+            if name == OBSERVATIONS {
+                lines = Some(read_lines(folder, file).with_context(at)?);
+            } else {
+                verify(folder, file).with_context(at)?;
+            }
+        }
+        let lines = lines.context("the manifest names no observations")?;
+        anyhow::ensure!(
+            lines.len() as u64 == manifest.jobs,
+            "{OBSERVATIONS} has {} lines, and the manifest says {}",
+            lines.len(),
+            manifest.jobs
+        );
+        let observations = urldb_files::open(&folder.join(OBSERVATIONS))?;
+        Ok(Self {
+            folder: folder.to_owned(),
+            manifest,
+            observations: BufReader::new(observations),
+            lines,
+        })
+    }
+
+    /// The manifest.
+    pub fn manifest(&self) -> &Manifest {
+        &self.manifest
+    }
+
+    /// The name and the path of each WARC file.
+    pub fn warc_files(&self) -> impl Iterator<Item = (&BundleFile, PathBuf)> {
+        let files = self.manifest.files.iter();
+        let files = files.filter(|file| file.name != OBSERVATIONS);
+        files.map(|file| (file, self.folder.join(&file.name)))
+    }
+
+    /// The line of a job; `None` if the shard did not have the job.
+    ///
+    /// # Errors
+    /// When the line cannot be read, or refers to a WARC file that the bundle does not have.
+    pub fn find(&mut self, key: &JobKey) -> anyhow::Result<Option<BundleLine>> {
+        let number = key.spread(SALT);
+        let first = self.lines.partition_point(|(other, _)| *other < number);
+        let candidates = self.lines[first..].iter();
+        for (_, offset) in candidates.take_while(|(other, _)| *other == number) {
+            let at = || format!("{}: {OBSERVATIONS}", self.folder.display());
+            self.observations
+                .seek(SeekFrom::Start(*offset))
+                .with_context(at)?;
+            let mut text = vec![];
+            let mut input = self.observations.by_ref().take(LONGEST_LINE);
+            input.read_until(b'\n', &mut text).with_context(at)?;
+            let line: BundleLine = serde_json::from_slice(&text)
+                .map_err(|error| anyhow::anyhow!("the byte {offset} begins a bad line: {error}"))
+                .with_context(at)?;
+            if line.key != *key {
+                continue;
+            }
+            let has = |name: &str| self.manifest.files.iter().any(|file| file.name == name);
+            let unknown = line.files().find(|name| !has(name));
+            if let Some(name) = unknown {
+                let name = sanitize(name);
+                anyhow::bail!("{}: there is no WARC file {name}", self.folder.display());
+            }
+            return Ok(Some(line));
+        }
+        Ok(None)
+    }
+}
+
+/// The paths of all manifests in and below these folders, sorted.
+fn manifests(folders: &[PathBuf]) -> anyhow::Result<Vec<PathBuf>> {
+    let mut found = vec![];
+    for folder in folders {
+        let mut level = vec![folder.clone()];
+        for depth in 0..=DEPTH {
+            let mut below = vec![];
+            for folder in level {
+                let path = folder.join(MANIFEST);
+                if path.is_file() {
+                    found.push(path);
+                } else if depth < DEPTH {
+                    let at = || format!("cannot list {}", folder.display());
+                    for entry in fs::read_dir(&folder).with_context(at)? {
+                        let entry = entry.with_context(at)?;
+                        if entry.file_type().with_context(at)?.is_dir() {
+                            below.push(entry.path());
+                        }
+                    }
+                }
+            }
+            level = below;
+        }
+    }
+    found.sort();
+    found.dedup();
+    Ok(found)
+}
+
+fn read_manifest(path: &Path) -> anyhow::Result<Manifest> {
+    let mut text = vec![];
+    let file = urldb_files::open(path)?;
+    file.take(LONGEST_MANIFEST + 1).read_to_end(&mut text)?;
+    anyhow::ensure!(text.len() as u64 <= LONGEST_MANIFEST, "is too long");
+    let manifest: Manifest = serde_json::from_slice(&text)?;
+    for file in &manifest.files {
+        let is_plain = |byte: u8| byte.is_ascii_alphanumeric() || b"._-".contains(&byte);
+        let is_archive = urldb_warc::is_archive_name(&file.name);
+        anyhow::ensure!(
+            !file.name.starts_with('.')
+                && file.name.bytes().all(is_plain)
+                && (is_archive || file.name == OBSERVATIONS),
+            "names a file that no bundle has: {:?}",
+            file.name
+        );
+    }
+    Ok(manifest)
+}
+
+/// Whether a bundle belongs to the run; else the reason, for people.
+fn check(manifest: &Manifest, expected: &Expected<'_>) -> Result<(), String> {
+    let own = env!("CARGO_PKG_VERSION");
+    if manifest.format != FORMAT || manifest.version != own {
+        let version = sanitize(&manifest.version);
+        return Err(format!(
+            "urldb {version} wrote the bundle, and this is urldb {own}: use one version for all shards"
+        ));
+    }
+    if manifest.selection != *expected.selection {
+        return Err(
+            "the shard selected other records: give the same options (-d, -c, --path-prefix, URLs) to \
+             all shards and to the collecting run"
+                .to_owned(),
+        );
+    }
+    if manifest.inputs != expected.inputs {
+        return Err(
+            "the shard read other domain files, another urldb.toml, or another ledger: check out the \
+             commit of the shards, or run the shards again; bundles are collected once"
+                .to_owned(),
+        );
+    }
+    Ok(())
+}
+
+/// Verifies a file, without following links.
+fn verify(folder: &Path, file: &BundleFile) -> anyhow::Result<()> {
+    let mut content = HashingWriter::new(io::sink());
+    let mut input = open_plain(folder, file)?;
+    io::copy(&mut input, &mut content)?;
+    ensure_digest(file, content.length(), &content.sha256())
+}
+
+/// Verifies the observations, and finds the lines: the number of each key, and its offset, sorted.
+fn read_lines(folder: &Path, file: &BundleFile) -> anyhow::Result<Vec<(u64, u64)>> {
+    #[derive(Deserialize)]
+    struct Line {
+        key: JobKey,
+    }
+    let mut input = BufReader::with_capacity(1 << 20, open_plain(folder, file)?);
+    let (mut lines, mut text) = (vec![], vec![]);
+    let (mut hasher, mut offset) = (Sha256::new(), 0);
+    let mut wrong = None;
+    loop {
+        text.clear();
+        let mut one = input.by_ref().take(LONGEST_LINE);
+        let length = one.read_until(b'\n', &mut text)? as u64;
+        if length == 0 {
+            break;
+        }
+        hasher.update(&text);
+        match serde_json::from_slice::<Line>(&text) {
+            Ok(line) => lines.push((line.key.spread(SALT), offset)),
+            Err(error) => wrong = wrong.or(Some(error)),
+        }
+        offset += length;
+    }
+    // A wrong digest says more than a wrong line.
+    ensure_digest(file, offset, &hasher.finalize().into())?;
+    if let Some(wrong) = wrong {
+        return Err(wrong.into());
+    }
+    lines.sort_unstable();
+    Ok(lines)
+}
+
+/// Opens a file of the bundle itself: a link could lead anywhere.
+fn open_plain(folder: &Path, file: &BundleFile) -> anyhow::Result<File> {
+    let path = folder.join(&file.name);
+    let known = fs::symlink_metadata(&path)?;
+    anyhow::ensure!(known.is_file(), "it is not a regular file");
+    anyhow::ensure!(
+        known.len() == file.length,
+        "it has {} bytes, and the manifest says {}",
+        known.len(),
+        file.length
+    );
+    Ok(File::open(&path)?)
+}
+
+fn ensure_digest(file: &BundleFile, length: u64, sha256: &[u8; 32]) -> anyhow::Result<()> {
+    anyhow::ensure!(
+        length == file.length && HEXLOWER.encode(sha256) == file.sha256,
+        "its digest is not that of the manifest"
+    );
+    Ok(())
+}
