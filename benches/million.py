@@ -1,10 +1,12 @@
 """Memory and time for a million records (RECORDS), in one domain file and in 1,000 files: `lint`, `list`, `check`
-and `run` of every record on a server on loopback that serves the same bytes for every path. `.ci/long million` runs
-this script. RECORDS=100000 takes about five minutes with an unoptimized build.
+and `run` of every record on a server on loopback that serves the same bytes for every path; then `run` over 20,000
+hosts in one process, and in 2 and 4 shards that are collected. `.ci/long million` runs this script. RECORDS=100000
+takes about five minutes with an unoptimized build.
 
 URLDB names a binary to compare with, for example of an earlier version.
 """
 
+import concurrent.futures
 import hashlib
 import os
 import shutil
@@ -12,9 +14,10 @@ import socket
 import sys
 import tempfile
 import threading
+import time
 from pathlib import Path
 
-from support import measured
+from support import measured, timed
 
 RECORDS = int(os.environ.get("RECORDS", 1_000_000))
 BINARIES = ["urldb", *filter(None, [os.environ.get("URLDB")])]
@@ -58,6 +61,39 @@ def repository(folder, hosts, each, port):
         shutil.copy(database / f"{names[0]}.yaml", database / f"{name}.yaml")
 
 
+def shards(scratch, port):
+    """Checks the records over many hosts in one process, then in 2 and 4 shards at once, and collects them."""
+    hosts = max(1, RECORDS // 50)
+    repo = scratch / "shards"
+    repository(repo, hosts, RECORDS // hosts, port)
+    everything = f"{RECORDS // hosts * hosts:,} records of {hosts:,} hosts"
+
+    def show(what, seconds, peaks):
+        each = (max(peaks) * 2**20) / RECORDS
+        print(f"{everything}, {what}: {seconds:.1f} s; at most {max(peaks):.1f} MiB, {each:.0f} bytes a record", flush=True)
+
+    def clear():
+        for name in ("status", "archive"):
+            shutil.rmtree(repo / name, ignore_errors=True)
+
+    seconds, peak, _ = timed(["urldb", "run", "--quiet"], repo)
+    show("one process", seconds, [peak])
+    for count in (2, 4):
+        clear()
+        bundles = scratch / f"bundles-{count}"
+        commands = [["urldb", "run", "--shard", f"{number + 1}/{count}", "--to", str(bundles)] for number in range(count)]
+        began = time.monotonic()
+        with concurrent.futures.ThreadPoolExecutor(count) as pool:
+            peaks = [peak for _, peak, _ in pool.map(lambda command: timed(command, repo), commands)]
+        show(f"{count} shards at once, each", time.monotonic() - began, peaks)
+        size = sum(path.stat().st_size for path in bundles.rglob("observations.jsonl"))
+        print(f"  {size / RECORDS:.0f} bytes of observations a record")
+        seconds, peak, _ = timed(["urldb", "run", "--quiet", "--from", str(bundles)], repo)
+        show(f"{count} bundles collected", seconds, [peak])
+        shutil.rmtree(bundles)
+    clear()
+
+
 def main():
     with tempfile.TemporaryDirectory() as scratch, socket.create_server(("127.0.0.1", 0), backlog=1024) as listener:
         threading.Thread(target=serve, args=(listener,), daemon=True).start()
@@ -70,6 +106,7 @@ def main():
                     for binary in BINARIES
                 }
                 measured(commands, attempts=1)
+        shards(Path(scratch), listener.getsockname()[1])
 
 
 sys.exit(main())
