@@ -38,4 +38,4 @@ code=0
 (cd -- "$WORKING_DIRECTORY" && "$urldb" run --github) | sed '/^::/d' || code=${PIPESTATUS[0]}
 TOKEN=$token bash "$here/push-ledger.sh"
 news=$(sed -n 's/^news=//p' "$GITHUB_OUTPUT")
-EXIT_CODE=$code NEWS=$news FAIL=${FAIL:-news} bash "$here/judge.sh"
+EXIT_CODE=$code NEWS=$news FAIL=${FAIL:-news} bash "$here/judge.sh" | sed 's/^::[a-z]*:://; s/: see the job summary$//'

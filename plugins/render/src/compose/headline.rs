@@ -227,7 +227,7 @@ impl Report<'_> {
             (0, 0) if due == 0 => headline(
                 Tone::Good,
                 "All good",
-                format!("this pull request {} no URL", verb),
+                format!("this pull request {verb} no URL"),
             ),
             (0, 0) if unsure > 0 => {
                 let text = format!("{} without a result", of_all(unsure));
