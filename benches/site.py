@@ -1,6 +1,7 @@
 """The status site of 50,000 URLs (URLS) on 500 hosts (HOSTS) with a year of daily runs: seconds and memory of
-`urldb status`, of the first build and of the build after a run with ten changes, and the size of the largest page.
-Domain files, ledger and history are written by this script; nothing is fetched.
+`urldb status`, of the first build and of the build after a run with ten changes, the size of the largest page, and the
+time to first paint in Chromium. Domain files, commits, ledger, history and the index of an archive with a response and
+twelve revisits of each URL are written by this script; nothing is fetched.
 
 `.ci/long site` runs it; an argument names another binary.
 """
@@ -10,6 +11,9 @@ import hashlib
 import json
 import os
 import random
+import re
+import shutil
+import statistics
 import subprocess
 import sys
 import tempfile
@@ -52,6 +56,30 @@ def write_host(root, number):
         )
     (root / "urldb" / f"{host_name(number)}.yaml").write_text("".join(promises))
     (root / "status" / f"{host_name(number)}.yaml").write_text("".join(ledger))
+
+
+def write_index(root):
+    """A response of each URL and a revisit in each month, as an index of an older version: a plain file."""
+    months = [(FIRST + datetime.timedelta(days=30 * month)).strftime("%Y%m%d%H%M%S") for month in range(13)]
+    with open(root / "archive/index.cdxj", "w") as file:
+        for number in range(HOSTS):
+            for index in range(URLS // HOSTS):
+                path = f"/dr3/spectra/spec-{index:04}-{number:03}.fits"
+                digest = hashlib.sha256(f"{number}{path}".encode()).hexdigest()
+                for month, date in enumerate(months):
+                    fields = {
+                        "url": f"http://{host_name(number)}{path}", "mime": "warc/revisit" if month else "image/fits",
+                        "status": "200", "digest": f"sha256:{digest}", "length": "900", "offset": f"{index * 1000}",
+                        "filename": f"urldb-{month + 1}.warc.gz",
+                    }  # fmt: skip
+                    key = f"example,site{number:03},data){path}"
+                    file.write(f"{key} {date} {json.dumps(fields)}\n")
+
+
+def commit(root, message):
+    git = ["git", "-c", "user.name=Bench", "-c", "user.email=bench@example.org"]
+    subprocess.run([*git, "add", "urldb"], cwd=root, check=True)
+    subprocess.run([*git, "commit", "--quiet", "--no-verify", "-m", message], cwd=root, check=True)
 
 
 def incident(root, number, first, days, urls):
@@ -124,17 +152,47 @@ def ten_changes(root):
         path.write_text(path.read_text().replace("state: ok", "state: gone", 1))
 
 
+def first_paint(site, page):
+    """Milliseconds until Chromium shows the first content of a page: the middle of five times."""
+    script = site / "site.js"
+    known = script.read_text()
+    # The policy of the pages allows no other script.
+    script.write_text(known + """
+new PerformanceObserver(list => {
+  for (const entry of list.getEntriesByName("first-contentful-paint")) document.title = `paint ${entry.startTime}`;
+}).observe({ type: "paint", buffered: true });
+""")
+    command = ["chromium", "--headless", "--no-sandbox", "--disable-gpu", "--dump-dom", "--timeout=4000"]
+    times = []
+    for _ in range(5):
+        with tempfile.TemporaryDirectory() as profile:
+            shown = subprocess.run(
+                [*command, f"--user-data-dir={profile}", (site / page).as_uri()], capture_output=True, text=True, check=True
+            ).stdout
+        times.extend(float(time) for time in re.findall("<title>paint ([0-9.]+)", shown))
+    script.write_text(known)
+    return f"{statistics.median(times):.0f} ms" if times else "not painted"
+
+
 def main():
     target = os.environ.get("CARGO_TARGET_DIR", "target")
     urldb = os.path.abspath(sys.argv[1] if len(sys.argv) > 1 else f"{target}/release/urldb")
     with tempfile.TemporaryDirectory() as scratch:
         root = Path(scratch)
         (root / "urldb.toml").write_text("")
-        for folder in ("urldb", "status/history", "status/incidents"):
+        for folder in ("urldb", "status/history", "status/incidents", "archive"):
             (root / folder).mkdir(parents=True)
         for number in range(HOSTS):
             write_host(root, number)
         history(root)
+        write_index(root)
+        subprocess.run(["git", "init", "--quiet"], cwd=root, check=True)
+        for host in sorted((root / "urldb").iterdir())[::10]:
+            host.rename(root / host.name)
+        commit(root, "Promise data release 3")
+        for host in sorted(root.glob("*.yaml")):
+            host.rename(root / "urldb" / host.name)
+            commit(root, f"Add {host.stem}")
         print(f"{URLS:,} URLs on {HOSTS} hosts, {DAYS} runs, {len(list((root / 'status/incidents').iterdir()))} incidents")
         print("urldb status              ", measured(urldb, "status", cwd=root))
         print("urldb log                 ", measured(urldb, "log", cwd=root))
@@ -143,8 +201,12 @@ def main():
         ten_changes(root)
         print("build after ten changes   ", measured(urldb, "site", "build", cwd=root))
         pages = [file for file in (root / "site").rglob("*") if file.is_file()]
+        html = sum(1 for file in pages if "urls" in file.parts)
         largest = max((file.stat().st_size, file.name) for file in pages if file.suffix == ".html")
-        print(f"{len(pages):,} files, {sum(file.stat().st_size for file in pages) / 1e6:.1f} MB; the largest page: {largest}")
+        print(f"{len(pages):,} files, {sum(file.stat().st_size for file in pages) / 1e6:.1f} MB; {html:,} pages of URLs; the largest page: {largest}")
+        if shutil.which("chromium"):
+            for page in ("index.html", f"hosts/{host_name(0)}.html", "incidents/index.html"):
+                print(f"first paint of {page}: {first_paint(root / 'site', page)}")
 
 
 main()

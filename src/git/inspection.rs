@@ -62,6 +62,27 @@ impl Repository {
         self.common_dir().join("shallow").exists()
     }
 
+    /// Whether the history of HEAD lacks commits. A repository with the whole history of HEAD may be shallow
+    /// too: the action fetches only the last commit of the branch with the ledger.
+    ///
+    /// # Errors
+    /// When git fails.
+    pub fn lacks_history(&self) -> Result<bool> {
+        if self.head_commit().is_none() {
+            return Ok(false);
+        }
+        let Ok(cut) = urldb_files::read_to_string(&self.common_dir().join("shallow")) else {
+            return Ok(false);
+        };
+        let mut git = self.git();
+        git.args(["rev-list", "--max-parents=0", "HEAD"]);
+        let roots = output(&mut git, b"")?;
+        let roots = String::from_utf8_lossy(&roots);
+        Ok(roots
+            .lines()
+            .any(|root| cut.lines().any(|commit| commit == root)))
+    }
+
     /// Whether git ignores a file with this name, which need not exist. A tracked file is not ignored.
     ///
     /// # Errors

@@ -64,7 +64,7 @@ impl Commits {
         let Some(repository) = Repository::discover(&folder, GitEnv::from_process())? else {
             return Ok(Err(UnknownCommits::NoRepository));
         };
-        if repository.is_shallow() {
+        if repository.lacks_history()? {
             return Ok(Err(UnknownCommits::Shallow));
         }
         let folder = repository.relative(&folder)?;

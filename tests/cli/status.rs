@@ -335,6 +335,21 @@ fn in_a_shallow_clone_the_commits_are_unknown() {
     let log = sandbox.urldb(&["-C", clone, "log", "docs.test"]).code(0);
     log.complains(&["shallow clone", "git fetch --unshallow"])
         .says(&["Nothing is known."]);
+
+    // The whole history, and the last commit of another branch alone, as the action fetches the ledger.
+    repository.git(&["checkout", "-q", "--orphan", "ledger"]);
+    repository.git(&["commit", "-q", "--allow-empty", "-m", "first"]);
+    repository.git(&["commit", "-q", "--allow-empty", "-m", "second"]);
+    repository.git(&["checkout", "-q", "-f", "-"]);
+    let whole = sandbox.path("whole");
+    let whole = whole.to_str().unwrap();
+    repository.git(&["clone", "-q", "--single-branch", &source, whole]);
+    repository.git(&[
+        "-C", whole, "fetch", "-q", "--depth", "1", "origin", "ledger",
+    ]);
+    assert!(sandbox.path("whole/.git/shallow").exists());
+    let log = sandbox.urldb(&["-C", whole, "log", "docs.test"]).code(0);
+    log.says(&["Promise six URLs"]);
 }
 
 #[test]

@@ -5,10 +5,10 @@ use std::collections::BTreeMap;
 use jiff::civil::Date;
 use jiff::{Span, Timestamp};
 use urldb_protocol::{
-    AffectedUrl, CaptureInfo, ClosedBecause, CommitInfo, Day, DayCount, DayLevel, Evidence,
-    FileCounts, Finding, HostOverview, Incident, IncidentOverview, IncidentStep, LogEntry,
-    LogEvent, Mistake, Observed, Overview, Phase, ProjectInfo, Promised, RunCounts, RunSummary,
-    Severity, Standing, State, TextDifference, Totals, UrlDetails, UrlOverview,
+    AffectedUrl, CaptureInfo, CertificateDates, ClosedBecause, CommitInfo, Day, DayCount, DayLevel,
+    Evidence, FileCounts, Finding, HostOverview, Incident, IncidentOverview, IncidentStep,
+    LogEntry, LogEvent, Mistake, Observed, Overview, Phase, ProjectInfo, Promised, RunCounts,
+    RunSummary, Severity, Standing, State, TextDifference, Totals, UrlDetails, UrlOverview,
 };
 
 use crate::site::SiteError;
@@ -121,7 +121,11 @@ fn host() -> HostOverview {
         verified: Some(at(48)),
         verified_without: 1,
         known_since: Some(at(0)),
-        certificate: None,
+        certificate: Some(CertificateDates {
+            not_before: at(0),
+            not_after: at(24 * 90),
+            issuer: "Sky CA".to_owned(),
+        }),
         incidents: vec![OPEN.to_owned()],
         mistakes: 1,
         days: dates().map(day).collect(),

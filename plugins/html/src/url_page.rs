@@ -130,7 +130,7 @@ impl Views<'_> {
             is_static: url.is_static(),
             figures,
             incidents,
-            promise: promise(url),
+            promise: promise(url, details),
             place: one_line(&format!("{}, line {}", url.file, url.line)),
             place_link: self.file_link(&url.file, Some(url.line)),
             commands: plain.map_or_else(Vec::new, |plain| commands(url, plain, captures)),
@@ -244,7 +244,7 @@ impl Views<'_> {
     }
 }
 
-fn promise(url: &UrlOverview) -> Vec<FactRow> {
+fn promise(url: &UrlOverview, details: &UrlDetails) -> Vec<FactRow> {
     let promised = &url.promised;
     let fact = |name, value: Option<String>, is_digest| {
         value.map(|value| FactRow {
@@ -256,7 +256,12 @@ fn promise(url: &UrlOverview) -> Vec<FactRow> {
     let bytes = |length: u64| format!("{} bytes", number(length));
     let text = |text: &Option<String>| text.as_deref().map(one_line);
     let categories = (!url.categories.is_empty()).then(|| one_line(&url.categories.join(", ")));
-    let archived = match (url.is_static(), url.is_archived) {
+    // The ledger knows the capture of the content that was seen last, the index those before.
+    let digest = promised.sha256.as_ref().map(|hex| format!("sha256:{hex}"));
+    let mut captures = details.captures.iter();
+    let is_archived =
+        url.is_archived || captures.any(|capture| Some(&capture.digest) == digest.as_ref());
+    let archived = match (url.is_static(), is_archived) {
         (false, _) => None,
         (true, true) => Some("yes: the archive has the promised bytes".to_owned()),
         (true, false) => Some("no".to_owned()),

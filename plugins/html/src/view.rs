@@ -251,6 +251,8 @@ pub(crate) struct HostPage {
     figures: Vec<Figure>,
     incidents: Vec<IncidentRow>,
     closed: Vec<IncidentRow>,
+    /// The end of the certificate that the host showed last.
+    certificate: Option<Time>,
     strip: String,
     urls: Vec<UrlRow>,
     has_commits: bool,
@@ -318,6 +320,8 @@ struct FaceRow {
 #[derive(Debug, Serialize)]
 struct StepRow {
     at: Time,
+    /// `21 Nov 2026 05:08`
+    moment: String,
     text: String,
 }
 
@@ -438,6 +442,7 @@ impl<'a> Views<'a> {
         project_file_link(project, commit.map(String::as_str), file, line)
     }
 
+    /// The page of a commit.
     fn commit_link(&self, id: &str) -> CommitLink {
         CommitLink {
             id: id.chars().take(COMMIT_DIGITS).collect(),
@@ -691,7 +696,7 @@ impl<'a> Views<'a> {
         IncidentRow {
             id: incident.id.clone(),
             title: self.titles.of(it).plain(),
-            detail: one_line(&incident.evidence.detail),
+            detail: detail(incident),
             urls: number(urls),
             noun: if urls == 1 { "URL" } else { "URLs" },
             since: Time::day(incident.since),
@@ -725,9 +730,13 @@ impl<'a> Views<'a> {
             (None, None) => String::new(),
         };
         let last = self.overview.last_run.as_ref().map(|run| run.at);
-        let note = match (note.as_str(), host.checked) {
-            ("", Some(checked)) if Some(checked) != last => {
-                format!("checked on {}", short_day(date(checked), self.overview.now))
+        let day = |time: Timestamp| short_day(date(time), self.overview.now);
+        let note = match (note.as_str(), host.checked, host.verified) {
+            ("", Some(checked), _) if Some(checked) != last => {
+                format!("checked on {}", day(checked))
+            }
+            ("", Some(checked), Some(verified)) if date(verified) != date(checked) => {
+                format!("verified on {}", day(verified))
             }
             _ => note,
         };
@@ -806,6 +815,10 @@ impl<'a> Views<'a> {
             figures,
             incidents: open.map(|it| self.row(it)).collect(),
             closed: closed.take(MOST_CLOSED).map(|it| self.row(it)).collect(),
+            certificate: host
+                .certificate
+                .as_ref()
+                .map(|dates| Time::day(dates.not_after)),
             strip: strip(days),
             urls: urls
                 .iter()
@@ -862,7 +875,7 @@ impl<'a> Views<'a> {
         let mut figures = vec![Figure::new(
             "Affected",
             number(urls),
-            format!("of {} URLs", number(incident.host_urls.max(urls))),
+            of(incident.host_urls.max(urls), "URL", ""),
         )];
         if evidence.requests > 0 {
             let rest = format!("of {} requests agree", evidence.requests);
@@ -891,7 +904,7 @@ impl<'a> Views<'a> {
             settled: incident.closed_because
                 == Some(urldb_protocol::ClosedBecause::PromisesChanged),
             figures,
-            detail: one_line(&evidence.detail),
+            detail: detail(incident),
             face: face(it),
             difference: difference.map_or_else(Vec::new, |text| one_liners(&text.lines)),
             difference_note: first.map_or_else(String::new, |first| {
@@ -938,6 +951,33 @@ impl<'a> Views<'a> {
     /// The title of an incident.
     pub(crate) fn title(&self, it: &IncidentOverview) -> String {
         self.titles.of(it).plain()
+    }
+}
+
+/// One sentence about the failure: how the bytes differ, or else what the run has noted.
+fn detail(incident: &Incident) -> String {
+    let evidence = &incident.evidence;
+    let lengths = evidence.promised.length.zip(evidence.observed.length);
+    let (State::Changed, Some((promised, observed))) = (incident.state, lengths) else {
+        return one_line(&evidence.detail);
+    };
+    let noun = |count: u64| match count {
+        1 => "1 byte".to_owned(),
+        count => format!("{} bytes", number(count)),
+    };
+    let more = observed.saturating_sub(promised);
+    match evidence.first_difference {
+        Some(first) if first >= promised && more > 0 => format!(
+            "The promised {} are served unchanged, and {} more follow.",
+            noun(promised),
+            noun(more)
+        ),
+        Some(0) => "The first byte differs from the promised one.".to_owned(),
+        Some(first) => format!("The first {} are as promised.", noun(first)),
+        None if promised == observed => {
+            format!("Other bytes of the promised length, {}.", noun(promised))
+        }
+        None => format!("{} instead of {}.", noun(observed), noun(promised)),
     }
 }
 
@@ -1122,8 +1162,9 @@ fn steps(it: &IncidentOverview) -> Vec<StepRow> {
                 .map(|closed| (closed, "The incident closed.".to_owned())),
         );
     }
-    let row = |(at, text)| StepRow {
+    let row = |(at, text): (Timestamp, String)| StepRow {
         at: Time::moment(at),
+        moment: at.strftime("%-d %b %Y %H:%M").to_string(),
         text,
     };
     steps.into_iter().map(row).collect()

@@ -14,12 +14,13 @@
 //! [`status()`], [`log()`] and the site show an overview: the state of all promises, independent of a run.
 //!
 //! Every text from outside is sanitized where it enters a message, and quoted by the renderer.
-//! [`Renderer`] renders minijinja templates, which users may override; [`View`] is the data of the
-//! template of the web page.
+//! [`Renderer`] renders minijinja templates, which users may override; [`template_data`] is the report as
+//! their data.
 #![forbid(unsafe_code)]
 
 mod annotations;
 mod compose;
+mod data;
 mod filters;
 mod layout;
 mod log;
@@ -34,14 +35,13 @@ mod site;
 mod status;
 mod terminal;
 mod text;
-mod view;
-mod words;
 
 pub use annotations::annotations;
 pub use compose::{
     Deliveries, LONGEST_SUBJECT, NextTry, Scope, StuckMessages, compose, kept_promises,
     project_commit_link, project_file_link, stuck_blocks, subject,
 };
+pub use data::template_data;
 pub use layout::wrap;
 pub use log::{commit_counts, log, sentence as event_sentence};
 pub use mail::{LARGEST_PART, MailBody, mail_body};
@@ -64,6 +64,3 @@ pub use terminal::{
     TerminalOptions, terminal, terminal_facts, terminal_headline, terminal_notified, terminal_stuck,
 };
 pub use text::{Span, Text, one_line, shorten};
-pub use view::{
-    MistakeList, UrlCounts, UrlGroup, UrlList as PageUrlList, UrlRow as PageUrlRow, View,
-};

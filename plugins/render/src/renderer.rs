@@ -79,7 +79,7 @@ impl Renderer {
         Ok(Self { environment })
     }
 
-    /// Renders the template of this name with the data, such as a [`View`](crate::View).
+    /// Renders the template of this name with the data, such as [`template_data`](crate::template_data).
     pub fn render(&self, name: &str, data: &impl Serialize) -> Result<String, Error> {
         let mut output = BoundedOutput(Vec::new());
         self.environment

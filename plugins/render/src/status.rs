@@ -6,9 +6,9 @@ use jiff::Timestamp;
 use schemars::JsonSchema;
 use serde::{Deserialize, Serialize};
 use urldb_protocol::{
-    CaptureInfo, Envelope, FileCounts, Finding, HostOverview, IncidentOverview, Mistake, Overview,
-    PROTOCOL, ProjectInfo, RunInfo, RunSummary, Severity, Standing, State, Summary, Totals,
-    UrlOverview,
+    CaptureInfo, Envelope, FileCounts, Finding, HostOverview, Incident, IncidentOverview, Mistake,
+    Overview, PROTOCOL, Phase, ProjectInfo, RunInfo, RunSummary, Severity, Standing, State,
+    Summary, Totals, UrlOverview,
 };
 
 use crate::compose::{IncidentTitle, Lookup, open_groups, selection, warning_titles};
@@ -145,7 +145,13 @@ impl Titles {
         let mut envelope = empty_envelope(overview);
         let titles = all.map(|it| {
             envelope.findings = finding(it).into_iter().collect();
-            let title = open_groups(&[&it.incident], &Lookup::new(&envelope)).pop();
+            // A list of closed incidents says what was wrong.
+            let incident = Incident {
+                phase: Phase::Unchanged,
+                closed: None,
+                ..it.incident.clone()
+            };
+            let title = open_groups(&[&incident], &Lookup::new(&envelope)).pop();
             let title = title.map_or_else(Text::new, |IncidentTitle { title, .. }| title);
             (it.incident.id.clone(), title)
         });

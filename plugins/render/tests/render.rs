@@ -1,11 +1,11 @@
-//! Views, filters and rendering.
+//! Data, filters and rendering.
 
 use std::fs;
 use std::path::Path;
 
 use proptest::prelude::*;
-use urldb_protocol::{Envelope, State};
-use urldb_render::{Renderer, View, one_line, shorten};
+use urldb_protocol::{Envelope, Reason};
+use urldb_render::{Renderer, one_line, shorten, template_data};
 
 fn envelope() -> Envelope {
     let path = Path::new(env!("CARGO_MANIFEST_DIR")).join("../../docs/envelope.example.json");
@@ -16,7 +16,7 @@ fn envelope() -> Envelope {
 fn print(template: &str) -> String {
     let renderer = Renderer::new([("test.txt", template.to_owned())]).unwrap();
     renderer
-        .render("test.txt", &View::new(&envelope(), 100))
+        .render("test.txt", &template_data(&envelope()))
         .unwrap()
 }
 
@@ -68,90 +68,6 @@ fn filters_say_it_in_words() {
 }
 
 #[test]
-fn each_list_holds_what_its_name_says() {
-    let totals =
-        print("{{ totals.urls }} {{ totals.kept }} {{ totals.broken }} {{ totals.unsure }}");
-    assert_eq!(totals, "16234 16228 5 1");
-    for (list, expected) in [
-        ("new_broken", "stars.fits README.txt"),
-        ("recovered", "notes.pdf"),
-        ("moved", ""),
-        ("still_broken", "0.png 1.png?"),
-        ("pending", "42.pdf"),
-        ("broken", "stars.fits README.txt 0.png 1.png? 42.pdf"),
-        ("unsure", "manual.pdf"),
-        ("warnings", "standard.html"),
-    ] {
-        let template = format!(
-            "{{% for group in {list}.groups %}}{{% for row in group.rows %}}{{{{ (row.url|split('/')|list)[-1] }}}} {{% endfor %}}{{% endfor %}}"
-        );
-        let printed = print(&template);
-        let names: Vec<_> = printed.split_whitespace().collect();
-        assert_eq!(
-            names.len(),
-            expected.split_whitespace().count(),
-            "{list}: {printed}"
-        );
-        for (name, expected) in names.iter().zip(expected.split_whitespace()) {
-            assert!(name.starts_with(expected), "{list}: {printed}");
-        }
-    }
-}
-
-#[test]
-fn a_change_from_bad_to_bad_is_neither_new_nor_recovered() {
-    let mut envelope = envelope();
-    let (from, to) = (State::Gone, State::Forbidden);
-    for change in &mut envelope.changes {
-        (change.from, change.to) = (from, to);
-    }
-    let view = View::new(&envelope, 100);
-    assert_eq!(
-        (
-            view.new_broken.total,
-            view.recovered.total,
-            view.moved.total
-        ),
-        (0, 0, 3)
-    );
-}
-
-#[test]
-fn a_limit_hides_rows_but_not_their_number() {
-    let view = View::new(&envelope(), 3);
-    assert_eq!(view.broken.total, 5);
-    let rows: usize = view
-        .broken
-        .groups
-        .iter()
-        .map(|group| group.rows.len())
-        .sum();
-    let more: usize = view.broken.groups.iter().map(|group| group.more).sum();
-    assert_eq!((rows, more), (3, 2));
-    assert!(
-        view.broken
-            .groups
-            .iter()
-            .all(|group| group.total == group.rows.len() + group.more)
-    );
-}
-
-#[test]
-fn a_limit_hides_mistakes_but_not_their_number() {
-    let mut envelope = envelope();
-    let mistake = envelope.mistakes[0].clone();
-    envelope.mistakes = vec![mistake; 5];
-    for mistake in &mut envelope.mistakes[..4] {
-        mistake.new = false;
-    }
-    let view = View::new(&envelope, 3);
-    let misread = &view.mistakes;
-    assert_eq!((misread.total, misread.rows.len(), misread.more), (5, 3, 2));
-    assert_eq!(misread.new, 1);
-    assert!(misread.rows[0].new, "news comes first");
-}
-
-#[test]
 fn every_reason_has_its_words() {
     let path = Path::new(env!("CARGO_MANIFEST_DIR")).join("../../docs/findings.md");
     let page = fs::read_to_string(path).unwrap();
@@ -161,45 +77,17 @@ fn every_reason_has_its_words() {
         .filter_map(|line| line.strip_prefix("### `")?.strip_suffix('`'))
         .collect();
     assert!(reasons.len() > 20);
-    let mut envelope = envelope();
-    for reason in reasons {
-        envelope.findings[0].reason = Some(reason.to_owned());
-        let view = View::new(&envelope, 1);
-        let cause = view.broken.groups[0].cause.as_deref().unwrap();
-        assert_ne!(cause, reason, "a code is no word");
+    for name in reasons {
+        let reason: Reason = name.parse().unwrap();
+        assert_ne!(reason.explanation(), name, "a code is no word");
     }
-}
-
-#[test]
-fn a_url_that_had_to_be_changed_is_no_link() {
-    let mut envelope = envelope();
-    let mut link = |url: &str| {
-        envelope.findings[0].url = url.to_owned();
-        View::new(&envelope, 1).broken.groups[0].rows[0]
-            .link
-            .clone()
-    };
-    assert!(link("https://example.org/").is_some());
-    assert!(link("http://example.org/").is_some());
-    for url in [
-        "javascript:alert(1)",
-        "ftp://example.org/",
-        "https://example.org/\u{202e}",
-        "",
-    ] {
-        assert_eq!(link(url), None, "{url}");
-    }
-    assert_eq!(
-        link(&format!("https://example.org/{}", "x".repeat(3_000))),
-        None
-    );
 }
 
 #[test]
 fn only_html_is_escaped() {
     let mut envelope = envelope();
     envelope.run.repository = "<&\"'>".to_owned();
-    let view = View::new(&envelope, 1);
+    let view = template_data(&envelope);
     let source = "{{ run.repository }}".to_owned();
     let renderer = Renderer::new([("a.txt", source.clone()), ("a.html", source)]).unwrap();
     assert_eq!(renderer.render("a.txt", &view).unwrap(), "<&\"'>");
@@ -215,12 +103,12 @@ fn mistakes_in_templates_are_named() {
     assert_eq!(error.line, 2);
     let renderer = Renderer::new([("test.txt", "\n\n{{ run.nothing }}".to_owned())]).unwrap();
     let error = renderer
-        .render("test.txt", &View::new(&envelope(), 1))
+        .render("test.txt", &template_data(&envelope()))
         .unwrap_err();
     assert_eq!((error.name.as_str(), error.line), ("test.txt", 3));
     let renderer = Renderer::new([("test.txt", "{{ 'x'|day }}".to_owned())]).unwrap();
     let error = renderer
-        .render("test.txt", &View::new(&envelope(), 1))
+        .render("test.txt", &template_data(&envelope()))
         .unwrap_err();
     assert!(error.to_string().contains("not a timestamp"), "{error}");
 }
@@ -250,8 +138,8 @@ proptest! {
         envelope.findings[0].url.clone_from(&text);
         envelope.findings[0].code.clone_from(&text);
         envelope.findings[0].reason = Some(text.clone());
-        let renderer = Renderer::new([("test.html", "{{ run.repository }}{{ broken }}{{ warnings }}".to_owned())]).unwrap();
-        let printed = renderer.render("test.html", &View::new(&envelope, 100)).unwrap();
+        let renderer = Renderer::new([("test.html", "{{ run.repository }}{{ findings }}{{ mistakes }}".to_owned())]).unwrap();
+        let printed = renderer.render("test.html", &template_data(&envelope)).unwrap();
         prop_assert!(!printed.contains(['<', '\r', '\0']));
     }
 }
@@ -298,7 +186,7 @@ fn what_a_template_makes_is_bounded() {
         ),
     ] {
         let renderer = Renderer::new([("test.txt", template.to_owned())]);
-        let outcome = renderer.and_then(|r| r.render("test.txt", &View::new(&envelope(), 100)));
+        let outcome = renderer.and_then(|r| r.render("test.txt", &template_data(&envelope())));
         let error = outcome.expect_err(template);
         assert!(error.to_string().contains(words), "{template}: {error}");
     }

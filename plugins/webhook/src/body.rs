@@ -6,14 +6,12 @@ use data_encoding::HEXLOWER;
 use hmac::{Hmac, KeyInit, Mac};
 use serde::Serialize;
 use serde::de::IgnoredAny;
+use serde_json::Value;
 use sha2::Sha256;
 use urldb_protocol::Envelope;
-use urldb_render::{Deliveries, Message, Renderer, Scope, View, compose};
+use urldb_render::{Deliveries, Message, Renderer, Scope, compose, template_data};
 
 use crate::settings::{Error, Template};
-
-/// Most URLs in each list of a view: messages of chats are short.
-const MOST_URLS: usize = 100;
 
 /// The source of the request body: the envelope itself, or a template.
 #[derive(Debug)]
@@ -30,9 +28,8 @@ struct ParsedTemplate {
 /// The data of a template.
 #[derive(Debug, Serialize)]
 struct Data<'a> {
-    /// The names of templates of mails and pages.
     #[serde(flatten)]
-    view: View,
+    envelope: Value,
     /// The texts that all outputs share.
     message: Message,
     variables: &'a BTreeMap<String, String>,
@@ -56,7 +53,7 @@ impl Body {
             return Ok(serde_json::to_vec(envelope)?);
         };
         let data = Data {
-            view: View::new(envelope, MOST_URLS),
+            envelope: template_data(envelope),
             message: compose(envelope, Scope::Run, &Deliveries::default()),
             variables: &template.variables,
         };
