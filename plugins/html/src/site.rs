@@ -14,10 +14,13 @@ use crate::feed::feed;
 use crate::folder::{SiteChanges, SiteFolder};
 use crate::sample::{self, Sample};
 use crate::source::{ListedUrl, SiteSource};
-use crate::view::{MOST_HOSTS, Views, host_page, numbered};
+use crate::view::{MOST_HOSTS, Views, host_page, numbered, row_size};
 
 /// Rows of a page of URLs.
 const ROWS: usize = 1_000;
+
+/// Most bytes of the rows of a page of URLs, so that a page opens at once.
+const LARGEST_TABLE: usize = 290_000;
 
 /// Rows of a page of incidents.
 const INCIDENT_ROWS: usize = 500;
@@ -218,11 +221,9 @@ impl<'a> SiteBuilder<'a> {
         host: &HostOverview,
         urls: &[(ListedUrl, bool)],
     ) -> Result<(), SiteError> {
-        let pages = urls.len().div_ceil(ROWS).max(1);
-        for page in 1..=pages {
-            let from = ((page - 1) * ROWS).min(urls.len());
-            let rows = &urls[from..(from + ROWS).min(urls.len())];
-            let view = views.host_page(host, rows, (page, pages));
+        let pages = pages_of(urls);
+        for (rows, page) in pages.iter().zip(1..) {
+            let view = views.host_page(host, rows, (page, pages.len()));
             let path = format!("hosts/{}", host_page(&host.host, page));
             self.render(&path, "site/host.html", &view)?;
         }
@@ -282,6 +283,22 @@ impl<'a> SiteBuilder<'a> {
             .write(path, content)
             .map_err(|error| SiteError::Io(shown(), error))
     }
+}
+
+/// The rows of each page of a host: at most 1,000, and fewer if their paths are long.
+fn pages_of(urls: &[(ListedUrl, bool)]) -> Vec<&[(ListedUrl, bool)]> {
+    let mut pages = vec![];
+    let (mut begin, mut size) = (0, 0);
+    for (index, (listed, _)) in urls.iter().enumerate() {
+        let row = row_size(&listed.url);
+        if index - begin == ROWS || index > begin && size + row > LARGEST_TABLE {
+            pages.push(&urls[begin..index]);
+            (begin, size) = (index, 0);
+        }
+        size += row;
+    }
+    pages.push(&urls[begin..]);
+    pages
 }
 
 /// How many URLs may still have a page.

@@ -154,10 +154,10 @@ pub(crate) fn timeline(stretches: &[Stretch]) -> String {
             end - 1
         );
     }
-    let paths: String = bars
-        .iter()
-        .map(|(class, path)| format!("<path class=\"{class}\" d=\"{path}\"/>"))
-        .collect();
+    let mut paths = String::new();
+    for (class, path) in &bars {
+        let _ = write!(paths, "<path class=\"{class}\" d=\"{path}\"/>");
+    }
     let date = |time: Timestamp| time.strftime("%-d %b %Y").to_string();
     let mut ticks = format!("<text x=\"0\" y=\"66\">{}</text>", date(first.from));
     if open > 0 {

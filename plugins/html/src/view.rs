@@ -4,6 +4,7 @@
 use std::collections::{HashMap, HashSet};
 
 use jiff::Timestamp;
+use minijinja::HtmlEscape;
 use serde::Serialize;
 use urldb_protocol::{
     CommitInfo, Evidence, Finding, HostOverview, Incident, IncidentOverview, LogEntry, LogEvent,
@@ -273,6 +274,7 @@ pub(crate) struct PageLink {
 #[derive(Debug, Serialize)]
 struct UrlRow {
     class: &'static str,
+    /// Escaped for HTML, and so is `name`.
     folder: String,
     name: String,
     state: String,
@@ -1205,6 +1207,18 @@ pub(crate) fn state_in_words(state: State) -> String {
     }
 }
 
+/// A path as HTML. A slash in plain sight is as safe as its escape, and five bytes shorter.
+fn escaped(path: &str) -> String {
+    HtmlEscape(path).to_string().replace("&#x2f;", "/")
+}
+
+/// About the number of bytes of a URL in the table of its host.
+pub(crate) fn row_size(url: &UrlOverview) -> usize {
+    const ALL_BUT_PATH: usize = 248;
+    let (folder, name) = path_parts(url);
+    ALL_BUT_PATH + escaped(&folder).len() + escaped(&name).len()
+}
+
 fn url_row(listed: &ListedUrl, has_page: bool) -> UrlRow {
     let url = &listed.url;
     let (class, state) = state_of(url);
@@ -1214,8 +1228,8 @@ fn url_row(listed: &ListedUrl, has_page: bool) -> UrlRow {
     };
     UrlRow {
         class,
-        folder,
-        name,
+        folder: escaped(&folder),
+        name: escaped(&name),
         state,
         since: day(url.since),
         bytes: url.promised.length.map_or_else(String::new, number),

@@ -532,6 +532,24 @@ fn a_large_host_has_several_pages_within_300_kb() {
             .count(),
         1
     );
+
+    // Long paths fill a page sooner.
+    let long = format!("/{}/", "<&/x>".repeat(40));
+    let folder = tempfile::tempdir().unwrap();
+    overview.hosts = vec![host("data.example.org", 1_000, 0)];
+    build(folder.path(), &overview, &long);
+    let pages = host_pages(folder.path());
+    assert!(pages.len() > 2);
+    for (name, text) in pages {
+        assert!(text.len() <= 300_000, "{name}: {} bytes", text.len());
+    }
+}
+
+/// The pages of hosts.
+fn host_pages(folder: &Path) -> BTreeMap<String, String> {
+    let mut pages = files(folder);
+    pages.retain(|name, _| name.starts_with("hosts/"));
+    pages
 }
 
 #[test]
