@@ -175,9 +175,10 @@ fn the_whole_file_has_only_the_effects_of_trusted_keys() {
 #[test]
 fn names_of_keys_by_strangers_fit_on_one_line() {
     let long = "x".repeat(5_000);
-    let many: String = (0..10_000)
+    let many: Vec<String> = (0..10_000)
         .map(|index| format!("key{index} = 1\n"))
         .collect();
+    let many = many.concat();
     let text = format!("\"a\\n::error::\\u001b[31m\" = 1\n\"{long}\" = 1\n[network]\n{many}");
     let line = load(&text, Author::Stranger)
         .unwrap()

@@ -134,21 +134,19 @@ fn without_links(line: &str) -> String {
     let mut text = String::new();
     let mut rest = line;
     while let Some((before, after)) = rest.split_once('[') {
-        let link = after.split_once("](");
-        let link = link.and_then(|(label, after)| Some((label, after.split_once(')')?.1)));
         text.push_str(before);
-        match link.filter(|(label, _)| !label.contains('[')) {
-            Some((label, after)) => {
-                text.push_str(label);
-                rest = after;
-            }
-            None => {
-                text.push('[');
-                rest = after;
-            }
-        }
+        let (shown, behind) = link_label(after).unwrap_or(("[", after));
+        text.push_str(shown);
+        rest = behind;
     }
     text + rest
+}
+
+/// The label of a link whose `[` comes just before, and the text behind the link.
+fn link_label(after: &str) -> Option<(&str, &str)> {
+    let (label, target) = after.split_once("](")?;
+    let (_, behind) = target.split_once(')')?;
+    (!label.contains('[')).then_some((label, behind))
 }
 
 #[cfg(test)]

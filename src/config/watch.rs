@@ -1,6 +1,6 @@
 //! `[watch]`: what the daemon tells other monitors.
 
-use std::path::PathBuf;
+use std::path::{Path, PathBuf};
 
 use super::section::Section;
 use super::services::{TextSource, url};
@@ -29,7 +29,7 @@ pub(super) fn watch(section: Section<'_>) -> Watch {
     let variable = section.variable("ping-url-env");
     let metrics = section.checked("metrics", |path| {
         // The collector of Prometheus reads only such files.
-        if path.ends_with(".prom") {
+        if Path::new(path).extension() == Some("prom".as_ref()) {
             Ok(PathBuf::from(path))
         } else {
             Err("`metrics` should be a file whose name ends in .prom".to_owned())

@@ -45,25 +45,20 @@ fn a_new_project_needs_no_setting() {
     let repository = with_remote(sandbox, "git@github.com:ada/sky-urls.git");
     let sandbox = &repository.sandbox;
     let ran = sandbox.urldb_with_env(&ALL, &[("USER", "ada")]).code(0);
-    let mut files: String = sandbox
-        .tree("")
-        .into_iter()
-        .filter(|(path, _)| !path.starts_with(".git"))
+    let files = sandbox.tree("").into_iter();
+    let files = files.filter(|(path, _)| !path.starts_with(".git"));
+    let mut files: Vec<String> = files
         .map(|(path, content)| {
-            format!(
-                "=== {}\n{}",
-                path.display(),
-                String::from_utf8(content.0).unwrap()
-            )
+            let text = String::from_utf8(content.0).unwrap();
+            format!("=== {}\n{text}", path.display())
         })
         .collect();
     for file in ["urldb.yml", "urldb-pull-request.yml"] {
-        files += &format!(
-            "=== {file}\n{}",
-            sandbox.read(&format!(".github/workflows/{file}"))
-        );
+        let text = sandbox.read(&format!(".github/workflows/{file}"));
+        files.push(format!("=== {file}\n{text}"));
     }
-    files += &format!("=== .gitignore\n{}", sandbox.read(".gitignore"));
+    files.push(format!("=== .gitignore\n{}", sandbox.read(".gitignore")));
+    let files = files.concat();
     stable(sandbox).bind(|| assert_snapshot!("new-project", format!("{}{files}", ran.out)));
     // What was written is a configuration that works.
     sandbox.urldb(&["lint"]).code(0);

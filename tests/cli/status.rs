@@ -340,7 +340,7 @@ fn in_a_shallow_clone_the_commits_are_unknown() {
     repository.git(&["checkout", "-q", "--orphan", "ledger"]);
     repository.git(&["commit", "-q", "--allow-empty", "-m", "first"]);
     repository.git(&["commit", "-q", "--allow-empty", "-m", "second"]);
-    repository.git(&["checkout", "-q", "-f", "-"]);
+    repository.git(&["checkout", "-q", "-f", "main"]);
     let whole = sandbox.path("whole");
     let whole = whole.to_str().unwrap();
     repository.git(&["clone", "-q", "--single-branch", &source, whole]);

@@ -111,8 +111,8 @@ fn a_hostile_configuration_has_no_effect_and_is_named_in_one_line() {
         ran.out.contains("that the rules of urldb forbid"),
         "{ran:#?}"
     );
-    let lint = ["lint", "--untrusted", FILE];
-    let ran = sandbox.urldb_with_env(&lint, &env).code(0);
+    let words = ["lint", "--untrusted", FILE];
+    let ran = sandbox.urldb_with_env(&words, &env).code(0);
     assert_eq!(ran.err.lines().next(), Some(line));
     assert_eq!(sandbox.tree(""), before);
     assert!(!std::path::Path::new("/tmp/evil").exists());

@@ -180,9 +180,12 @@ fn the_log_can_be_json() {
 
 #[test]
 fn a_monitor_hears_of_each_run() {
-    let monitor = Server::new(|request| match request.target.contains("/fail") {
-        true => Reply::new("500 Internal Server Error", &[], ""),
-        false => Reply::ok("OK"),
+    let monitor = Server::new(|request| {
+        if request.target.contains("/fail") {
+            Reply::new("500 Internal Server Error", &[], "")
+        } else {
+            Reply::ok("OK")
+        }
     });
     let (site, sandbox) =
         watched("[[schedule]]\ncron = \"* * * * * *\"\n[watch]\nping-url-env = \"PING\"\n");

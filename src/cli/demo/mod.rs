@@ -70,9 +70,12 @@ pub(super) fn run(args: &Args) -> Result<ExitCode> {
         site: Site::open().context("cannot open a port on 127.0.0.1 for the demo's site")?,
         stop: &stop,
     };
-    let result = demo.play().and_then(|()| match args.serve {
-        true => demo.serve_status_site(),
-        false => Ok(()),
+    let result = demo.play().and_then(|()| {
+        if args.serve {
+            demo.serve_status_site()
+        } else {
+            Ok(())
+        }
     });
     if args.keep {
         demo.explain_what_is_left()?;
@@ -229,11 +232,8 @@ impl<W: Write> Demo<'_, W> {
         let site = self.status_site();
         self.narrator.quote(&file_url(&site.join("index.html")))?;
         let names = preview::names(&site).context("cannot list the status site")?;
-        let pages: Vec<&str> = names.iter().map(String::as_str).collect();
-        let pages: Vec<&str> = pages
-            .into_iter()
-            .filter(|name| name.ends_with(".html"))
-            .collect();
+        let is_page = |name: &&str| Path::new(name).extension() == Some("html".as_ref());
+        let pages: Vec<&str> = names.iter().map(String::as_str).filter(is_page).collect();
         self.narrator.list(&pages)?;
         self.narrator
             .say("The archive, with the response of the third run as evidence:")?;
@@ -263,7 +263,7 @@ impl<W: Write> Demo<'_, W> {
         self.narrator
             .say("Only this machine can see it. Ctrl-C ends the demo.")?;
         self.narrator.quote(&format!("http://{address}/"))?;
-        while !self.stop.wait_timeout(Duration::from_secs(60)) {}
+        while !self.stop.wait_timeout(Duration::from_mins(1)) {}
         Ok(())
     }
 

@@ -32,6 +32,10 @@ Examples:
   urldb init promises/   in another one
   urldb init --github    and workflows that run urldb every day and on pull requests
   urldb init --systemd   and a service with a timer")]
+#[expect(
+    clippy::struct_excessive_bools,
+    reason = "each is an option on the command line"
+)]
 pub(super) struct Args {
     /// Directory to initialize (created if missing)
     dir: Option<PathBuf>,

@@ -1,4 +1,4 @@
-//! Metrics in the text format of Prometheus and OpenMetrics, for a collector that reads files.
+//! Metrics in the text format of Prometheus and `OpenMetrics`, for a collector that reads files.
 
 use std::collections::BTreeMap;
 use std::fmt::Write as _;

@@ -87,7 +87,7 @@ pub(super) fn run(args: &Args, global: &GlobalArgs) -> anyhow::Result<ExitCode> 
             }
         }
     }
-    manager.stopping();
+    service::tell_stopping();
     Ok(ExitCode::Success)
 }
 
@@ -127,9 +127,10 @@ struct SettingsFile {
 
 impl SettingsFile {
     fn of(config: &Config) -> Self {
-        let path = match config.file.as_os_str().is_empty() {
-            true => config.root.join(FILE_NAME),
-            false => config.file.clone(),
+        let path = if config.file.as_os_str().is_empty() {
+            config.root.join(FILE_NAME)
+        } else {
+            config.file.clone()
         };
         let bytes = urldb_files::read(&path).ok();
         Self { path, bytes }

@@ -69,11 +69,11 @@ impl ServiceManager {
         self.turn();
         self.beat.is_busy.store(is_busy, Ordering::Relaxed);
     }
+}
 
-    /// The daemon ends.
-    pub(super) fn stopping(&self) {
-        tell("STOPPING=1");
-    }
+/// Tells the service manager that the daemon ends.
+pub(super) fn tell_stopping() {
+    tell("STOPPING=1");
 }
 
 /// Without a manager, nobody listens; a manager that does not listen is no fault of the daemon.
