@@ -778,6 +778,9 @@ impl<'a> Views<'a> {
                 urldb_protocol::DayLevel::Kept | urldb_protocol::DayLevel::Doubt
             )
         });
+        let known = days
+            .iter()
+            .filter(|day| day.level != urldb_protocol::DayLevel::Blank);
         let figures = vec![
             Figure::new("Kept", number(host.kept), of(host.urls, "promise", "")),
             Figure::new(
@@ -793,7 +796,7 @@ impl<'a> Views<'a> {
             Figure::new(
                 "Days without incident",
                 good.count().to_string(),
-                format!("of the last {}", days.len()),
+                format!("of the last {}", known.count()),
             ),
         ];
         let open = self.overview.open.iter();
@@ -890,8 +893,10 @@ impl<'a> Views<'a> {
         if let Some(observed) = length(evidence.observed.length) {
             figures.push(Figure::new("Observed", observed, "bytes"));
         }
-        let difference = evidence.text.as_ref();
-        let first = evidence.first_difference;
+        // The body of an error page is no other version of the file.
+        let has_bytes = matches!(incident.state, State::Changed | State::Truncated);
+        let difference = evidence.text.as_ref().filter(|_| has_bytes);
+        let first = evidence.first_difference.filter(|_| has_bytes);
         let mut frame = self.frame(&title, mark, "../", "incidents");
         // The page does not change with each run.
         frame.run = None;
