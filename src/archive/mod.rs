@@ -13,7 +13,7 @@
 //! - `remote`: the object store as commands see it, and the cache of its files.
 //! - [`rewrite`]: leaves records out of files, and joins files.
 //! - [`retrieve`]: the verified bytes of a capture.
-//! - [`upload`]: brings finished files into the object store.
+//! - [`upload()`]: brings finished files into the object store.
 //! - [`date`]: dates that select captures.
 //! - [`wacz`]: exported captures for players in a browser.
 
