@@ -454,24 +454,18 @@ fn intermittent(judged: &ReportedJob<'_>) -> Option<Finding> {
 
 /// A warning that is independent of the verdict.
 fn warning_finding(judged: &ReportedJob<'_>, warning: Warning, message: String) -> Finding {
+    let job = judged.job;
     Finding {
-        code: warning.as_str().to_owned(),
-        severity: Severity::Warning,
-        url: judged.job.url.to_string(),
-        file: judged.job.file.to_string(),
-        line: judged.job.line,
-        categories: judged.job.categories.to_vec(),
-        message,
+        categories: job.categories.to_vec(),
         state: judged.verdict.state(),
-        reason: None,
-        expected: None,
-        observed: None,
-        not_archived: None,
         attempts: judged.observations.len(),
-        since: None,
-        pending: false,
-        new: false,
-        muted: judged.job.muted,
+        muted: job.muted,
+        ..Finding::warning(
+            warning.as_str(),
+            job.url.as_str(),
+            (&job.file, job.line),
+            message,
+        )
     }
 }
 

@@ -292,7 +292,7 @@ impl Upload<'_> {
                     report.faults.push(error.to_string());
                 }
                 Err(error) => {
-                    // What was uploaded before counts.
+                    // The manifest must name the files that were uploaded before the error.
                     self.publish(&std::mem::take(&mut change), manifest, report)?;
                     return Err(error);
                 }

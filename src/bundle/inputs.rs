@@ -34,7 +34,7 @@ pub fn digest_of_inputs(config: &Config) -> anyhow::Result<String> {
     for path in files {
         let name = config.relative_name(&path);
         let mut content = HashingWriter::new(io::sink());
-        // What was read before an error does not count either.
+        // After an error, neither length nor digest covers the bytes that were read before it.
         let read = urldb_files::open(&path).and_then(|mut file| io::copy(&mut file, &mut content));
         let (length, digest) = match read {
             Ok(length) => (length, content.sha256()),

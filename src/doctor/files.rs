@@ -49,7 +49,7 @@ struct DatabaseCounts {
 pub(super) enum Custody {
     Committed,
     Ignored,
-    /// Neither of both.
+    /// Neither committed nor ignored.
     Untracked,
     /// There is no repository, or the folder is outside of it.
     Elsewhere,

@@ -40,7 +40,7 @@ pub(super) struct HostDays {
 }
 
 impl Calendar {
-    /// So many days, of which `last` is the last one.
+    /// The calendar of `days` days that ends with `last`.
     pub(super) fn until(last: Date, days: usize) -> Self {
         let back = i64::try_from(days).unwrap_or(i64::MAX) - 1;
         let first = last.checked_sub(jiff::SignedDuration::from_hours(24 * back));

@@ -7,8 +7,8 @@ use std::sync::Arc;
 use jiff::Timestamp;
 use urldb_format::{DomainFile, FilePart};
 use urldb_protocol::{
-    CaptureInfo, CertificateDates, FileCounts, Finding, HostOverview, Mistake, Severity, Standing,
-    State, UrlOverview,
+    CaptureInfo, CertificateDates, FileCounts, Finding, HostOverview, Mistake, Standing, State,
+    UrlOverview,
 };
 use urldb_verdict::{
     Cnames, FileOptions, Job, KeptBodies, PlanOptions, Rehash, Selection, SkippedRecords, Warning,
@@ -24,7 +24,7 @@ use crate::report;
 /// Number of last runs in which failures count.
 const RUNS: usize = 10;
 
-/// So many failures among them are worth a warning.
+/// Number of failures in the last [`RUNS`] runs from which on a URL gets a warning.
 const FAILURES: u64 = 3;
 
 /// Hours of the columns of [`FileCounts::ages`].
@@ -224,7 +224,7 @@ impl<'a> Reading<'a> {
         let entry = self.ledger.get(&job.key);
         let selected = selected(job);
         let status = entry.map(|entry| &entry.url_status);
-        // What is believed since a time was seen then: the URL was promised.
+        // A state that holds since some time was seen at that time, so the URL was promised then.
         let known_since = entry.map(|entry| {
             let since = entry.url_status.since;
             entry.added.map_or(since, |added| added.min(since))
@@ -447,41 +447,15 @@ fn expiry(
         "the certificate of {} expires at {not_after}{issuer}",
         host.host
     );
-    finding(
-        Warning::CertificateExpiresSoon,
-        message,
-        url,
-        (&host.file, line),
-    )
+    let code = Warning::CertificateExpiresSoon.as_str();
+    Finding::warning(code, url, (&host.file, line), message)
 }
 
 fn warning(url: &UrlOverview, warning: Warning, message: String) -> Finding {
     Finding {
         categories: url.categories.clone(),
         muted: url.muted,
-        ..finding(warning, message, url.url.clone(), (&url.file, url.line))
-    }
-}
-
-fn finding(warning: Warning, message: String, url: String, (file, line): (&str, usize)) -> Finding {
-    Finding {
-        code: warning.as_str().to_owned(),
-        severity: Severity::Warning,
-        url,
-        file: file.to_owned(),
-        line,
-        categories: vec![],
-        message,
-        state: State::Ok,
-        reason: None,
-        expected: None,
-        observed: None,
-        not_archived: None,
-        attempts: 0,
-        since: None,
-        pending: false,
-        new: false,
-        muted: false,
+        ..Finding::warning(warning.as_str(), &url.url, (&url.file, url.line), message)
     }
 }
 

@@ -59,7 +59,7 @@ const ASSETS: [Asset; 6] = [
 /// given its name and ours.
 ///
 /// # Errors
-/// That of `read`.
+/// The error of `read`.
 pub fn sources(
     mut read: impl FnMut(&str, &str) -> anyhow::Result<String>,
 ) -> anyhow::Result<[String; TEMPLATES.len()]> {

@@ -31,7 +31,7 @@ pub struct RunOptions<'a> {
 /// The destination of the result of each job of a run.
 #[derive(Debug, Clone, Copy, PartialEq, Eq)]
 pub enum Results {
-    /// Nothing: the report tells what is wrong.
+    /// Results are dropped: the report has the findings.
     Dropped,
     /// The outcome has all of them, sorted by file, line and URL.
     Kept,

@@ -107,7 +107,7 @@ impl Recorder<'_> {
                 updated: None,
                 failures: log.runs,
                 intermittent: log.intermittent,
-                // That of a URL in trouble is noted once all URLs are recorded.
+                // The incident of a URL in trouble is noted once all URLs are recorded.
                 incident: previous
                     .and_then(|entry| entry.incident.clone())
                     .filter(|_| self.outcomes.is_member(job)),

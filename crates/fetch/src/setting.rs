@@ -8,7 +8,7 @@ pub struct SettingError {
     pub section: SettingSection,
     /// The key of the setting in the configuration.
     pub key: &'static str,
-    /// What is wrong, without secrets.
+    /// The mistake in a sentence for people, without secrets.
     pub message: String,
 }
 

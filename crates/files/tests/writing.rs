@@ -63,7 +63,7 @@ fn a_new_file_replaces_none() {
     for taken in [&path, &link] {
         assert_eq!(write(taken).unwrap_err().kind(), ErrorKind::AlreadyExists);
     }
-    // So is a file that appears meanwhile.
+    // A file that appears while the new one is written is kept too.
     let late = directory.path().join("late");
     let error = write_new_atomically_with(&late, |_| fs::write(&late, b"first")).unwrap_err();
     assert_eq!(error.kind(), ErrorKind::AlreadyExists);

@@ -4,7 +4,7 @@ use std::fmt;
 
 use crate::error::{StoreError, StoreErrorKind};
 
-/// What signs the requests.
+/// The key that requests are signed with, or the way to get one.
 #[derive(Clone)]
 pub enum Credentials {
     /// An access key.
@@ -32,7 +32,7 @@ pub enum Credentials {
 /// The settings of the environment.
 #[derive(Clone, Debug)]
 pub struct Environment {
-    /// What signs the requests.
+    /// The key that requests are signed with, or the way to get one.
     pub credentials: Credentials,
     /// `AWS_ENDPOINT_URL_S3`, else `AWS_ENDPOINT_URL`.
     pub endpoint: Option<String>,

@@ -39,7 +39,7 @@ pub(crate) struct Failure {
     pub(crate) status: Option<u16>,
     /// The code of S3, such as `NoSuchBucket`.
     pub(crate) code: Option<String>,
-    /// What happened, for people.
+    /// The failure in a sentence for people.
     pub(crate) text: String,
 }
 

@@ -384,7 +384,7 @@ impl Store {
                     .replace(MANIFEST_NAME, text.clone(), "\"urldb-no-such-tag\"")
                     .is_ok();
         if is_ignored {
-            // Nothing counts in such a store.
+            // The manifest of this attempt must not stay in a store that urldb refuses.
             let _ = self.objects.delete(MANIFEST_NAME);
             return Err(self.cannot(
                 "it ignores the conditions of writes (If-Match, If-None-Match), without which two runs could \

@@ -290,7 +290,7 @@ impl PreparedFile<'_> {
 impl Drop for PreparedFile<'_> {
     fn drop(&mut self) {
         if !self.is_committed {
-            // What cannot be undone now, the next run or command undoes.
+            // If this fails, the next run or command undoes the replacement.
             let _ = replacement::finish_with_lock(&self.joiner.dir, &self.joiner.lock);
         }
     }
@@ -360,7 +360,7 @@ impl SourceFile {
             return Err(unsuitable("bytes after the last record".to_owned()));
         }
         if source.records == descriptions && source.left_out > 0 {
-            // Nothing is left to describe.
+            // No record is left that the warcinfo records could describe.
             source.left_out += descriptions;
             (source.records, source.kept) = (0, Vec::new());
         }

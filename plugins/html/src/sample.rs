@@ -8,7 +8,7 @@ use urldb_protocol::{
     AffectedUrl, CaptureInfo, CertificateDates, ClosedBecause, CommitInfo, Day, DayCount, DayLevel,
     Evidence, FileCounts, Finding, HostOverview, Incident, IncidentOverview, IncidentStep,
     LogEntry, LogEvent, Mistake, Observed, Overview, Phase, ProjectInfo, Promised, RunCounts,
-    RunSummary, Severity, Standing, State, TextDifference, Totals, UrlDetails, UrlOverview,
+    RunSummary, Standing, State, TextDifference, Totals, UrlDetails, UrlOverview,
 };
 
 use crate::site::SiteError;
@@ -201,25 +201,12 @@ pub(crate) fn overview() -> Overview {
             text: String::new(),
             new: false,
         }],
-        warnings: vec![Finding {
-            code: "intermittent".to_owned(),
-            severity: Severity::Warning,
-            url: URL.to_owned(),
-            file: FILE.to_owned(),
-            line: 2,
-            categories: vec![],
-            message: "failed in 3 of its last 10 runs".to_owned(),
-            state: State::Ok,
-            reason: None,
-            expected: None,
-            observed: None,
-            not_archived: None,
-            attempts: 0,
-            since: None,
-            pending: false,
-            new: false,
-            muted: false,
-        }],
+        warnings: vec![Finding::warning(
+            "intermittent",
+            URL,
+            (FILE, 2),
+            "failed in 3 of its last 10 runs",
+        )],
         // More than one page lists.
         hosts: [vec![host()], vec![kept; 250]].concat(),
         days: dates().map(day).collect(),

@@ -13,8 +13,8 @@ use urldb_html::{
 use urldb_protocol::{
     AffectedUrl, CaptureInfo, CommitInfo, Day, DayCount, DayLevel, Evidence, FileCounts, Finding,
     HostOverview, Incident, IncidentOverview, LogEntry, LogEvent, Observed, Overview, Phase,
-    ProjectInfo, Promised, RunCounts, RunSummary, Severity, Standing, State, TextDifference,
-    Totals, UrlDetails, UrlOverview,
+    ProjectInfo, Promised, RunCounts, RunSummary, Standing, State, TextDifference, Totals,
+    UrlDetails, UrlOverview,
 };
 
 /// Markup, a script and an attribute, for every text from outside.
@@ -214,25 +214,12 @@ fn overview(text: &str) -> Overview {
         }],
         closed: vec![],
         mistakes: vec![],
-        warnings: vec![Finding {
-            code: "intermittent".to_owned(),
-            severity: Severity::Warning,
-            url: format!("http://www.example.org/{text}"),
-            file: "urldb/www.example.org.yaml".to_owned(),
-            line: 2,
-            categories: vec![],
-            message: text.to_owned(),
-            state: State::Ok,
-            reason: None,
-            expected: None,
-            observed: None,
-            not_archived: None,
-            attempts: 0,
-            since: None,
-            pending: false,
-            new: false,
-            muted: false,
-        }],
+        warnings: vec![Finding::warning(
+            "intermittent",
+            format!("http://www.example.org/{text}"),
+            ("urldb/www.example.org.yaml", 2),
+            text,
+        )],
         hosts: vec![host(bad, 2, 1), host("www.example.org", 1, 0)],
         days: days
             .iter()

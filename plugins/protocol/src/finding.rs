@@ -56,6 +56,36 @@ pub struct Finding {
     pub muted: bool,
 }
 
+impl Finding {
+    /// A warning about a URL that is as promised, by the record at a place: its file and its line.
+    pub fn warning(
+        code: &str,
+        url: impl Into<String>,
+        (file, line): (&str, usize),
+        message: impl Into<String>,
+    ) -> Self {
+        Self {
+            code: code.to_owned(),
+            severity: Severity::Warning,
+            url: url.into(),
+            file: file.to_owned(),
+            line,
+            categories: vec![],
+            message: message.into(),
+            state: State::Ok,
+            reason: None,
+            expected: None,
+            observed: None,
+            not_archived: None,
+            attempts: 0,
+            since: None,
+            pending: false,
+            new: false,
+            muted: false,
+        }
+    }
+}
+
 /// Something wrong in a domain file, so that a record cannot be read, or not as it was meant.
 #[derive(Debug, Clone, PartialEq, Eq, Serialize, Deserialize, JsonSchema)]
 pub struct Mistake {

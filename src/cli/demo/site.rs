@@ -48,7 +48,7 @@ pub(super) enum Response {
     Redirect(&'static str),
     /// 404.
     NotFound,
-    /// Nothing, until the client gives up.
+    /// The server sends nothing, until the client gives up.
     Silence,
 }
 

@@ -122,7 +122,7 @@ impl Source<'_> {
         }
     }
 
-    /// What stays when lines move and messages change.
+    /// A text that stays the same when lines move and messages change, for the fingerprint.
     fn identity(&self) -> String {
         match self {
             Self::Finding(finding) => format!("{}\n{}", finding.code, finding.url),

@@ -18,7 +18,7 @@ const LONGEST: usize = 1 << 20;
 
 /// Answers each of `urls`, or, where there are none, each line of standard input.
 ///
-/// What has no answer, and an empty line, gets an empty line.
+/// An empty line, and a line without an answer, are answered with an empty line.
 ///
 /// # Errors
 /// When standard input cannot be read, or standard output not be written.

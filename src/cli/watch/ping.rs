@@ -13,7 +13,7 @@ const LIMIT: Duration = Duration::from_secs(10);
 /// Most bytes that are read of an answer: nobody looks at it.
 const LARGEST_ANSWER: usize = 1 << 10;
 
-/// What a request says.
+/// The event that a request reports.
 #[derive(Debug, Clone, Copy, PartialEq, Eq)]
 pub(super) enum Signal {
     /// A run begins.

@@ -11,16 +11,16 @@ use std::time::Duration;
 use data_encoding::BASE64;
 use sha2::{Digest, Sha256};
 
-/// What happens to a request.
+/// The way a request fails.
 #[derive(Clone, Copy, Debug, PartialEq, Eq)]
 pub(crate) enum Fault {
-    /// Nothing is done, and the answer has this status.
+    /// The server does not carry out the request, and answers with this status.
     Status(u16),
-    /// The request is done, and the answer says 500.
+    /// The server carries out the request, and answers 500.
     LostAnswer,
-    /// The connection ends, and nothing is done.
+    /// The server does not carry out the request, and closes the connection.
     Drop,
-    /// The request is done, and the connection ends without an answer.
+    /// The server carries out the request, and closes the connection without an answer.
     DropAfter,
     /// The answer takes this many milliseconds.
     Slow(u64),

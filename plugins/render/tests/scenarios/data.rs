@@ -540,23 +540,14 @@ pub(crate) fn mixed() -> Envelope {
         new: true,
     }];
     envelope.findings.push(Finding {
-        code: "intermittent".to_owned(),
-        severity: Severity::Warning,
-        url: "https://tiles.example.org/0/0/0.png".to_owned(),
-        file: "urldb/tiles.example.org.yaml".to_owned(),
-        line: 3,
-        message: "failed in 3 of the last 10 runs".to_owned(),
-        state: State::Ok,
-        reason: None,
-        expected: None,
-        observed: None,
-        not_archived: None,
         attempts: 1,
-        since: None,
-        pending: false,
         new: true,
-        muted: false,
-        categories: Vec::new(),
+        ..Finding::warning(
+            "intermittent",
+            "https://tiles.example.org/0/0/0.png",
+            ("urldb/tiles.example.org.yaml", 3),
+            "failed in 3 of the last 10 runs",
+        )
     });
     envelope
 }

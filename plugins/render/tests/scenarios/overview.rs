@@ -7,7 +7,7 @@ use jiff::Timestamp;
 use urldb_protocol::{
     ClosedBecause, CommitInfo, Evidence, FileCounts, Finding, HostOverview, Incident,
     IncidentOverview, LogEntry, LogEvent, Mistake, Observed, Overview, Phase, ProjectInfo,
-    Promised, RunCounts, RunSummary, Severity, State, Totals,
+    Promised, RunCounts, RunSummary, State, Totals,
 };
 use urldb_render::{StatusScope, TerminalOptions, log, status, status_document, status_schema};
 
@@ -192,25 +192,12 @@ fn mixed() -> Overview {
         text: String::new(),
         new: false,
     }];
-    overview.warnings = vec![Finding {
-        code: "intermittent".to_owned(),
-        severity: Severity::Warning,
-        url: "https://tiles.example.org/0/0/0.png".to_owned(),
-        file: "urldb/tiles.example.org.yaml".to_owned(),
-        line: 3,
-        categories: vec![],
-        message: "failed in 3 of its last 10 runs".to_owned(),
-        state: State::Ok,
-        reason: None,
-        expected: None,
-        observed: None,
-        not_archived: None,
-        attempts: 0,
-        since: None,
-        pending: false,
-        new: false,
-        muted: false,
-    }];
+    overview.warnings = vec![Finding::warning(
+        "intermittent",
+        "https://tiles.example.org/0/0/0.png",
+        ("urldb/tiles.example.org.yaml", 3),
+        "failed in 3 of its last 10 runs",
+    )];
     overview
 }
 
