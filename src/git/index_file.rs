@@ -45,16 +45,16 @@ pub(super) struct IndexFile {
 }
 
 /// An entry of the index.
-#[derive(Debug, Clone, PartialEq, Eq)]
-pub(super) struct Entry {
-    pub(super) path: Vec<u8>,
+#[derive(Debug, Clone, Copy, PartialEq, Eq)]
+pub(super) struct Entry<'a> {
+    pub(super) path: &'a [u8],
     pub(super) mode: u32,
     pub(super) id: Oid,
     flags: u16,
     extended: u16,
 }
 
-impl Entry {
+impl Entry<'_> {
     /// Whether it is one of the versions of a file with a conflict.
     pub(super) fn is_unmerged(&self) -> bool {
         self.flags & STAGE != 0
@@ -142,9 +142,9 @@ impl IndexFile {
         Some(at)
     }
 
-    /// The entries whose paths begin with `prefix`; `None` if one cannot be read.
-    pub(super) fn entries_below(&self, prefix: &[u8]) -> Option<Vec<Entry>> {
-        let mut entries = vec![];
+    /// Visits the entries whose paths begin with `prefix`, in the order of their paths; `None` if one cannot
+    /// be read.
+    pub(super) fn each_below(&self, prefix: &[u8], mut visit: impl FnMut(Entry<'_>)) -> Option<()> {
         let (mut at, mut path) = (12, vec![]);
         for _ in 0..self.count {
             let raw = self.raw_entry(at)?;
@@ -153,10 +153,10 @@ impl IndexFile {
                 path.truncate(path.len().checked_sub(raw.kept)?);
                 path.extend_from_slice(raw.path);
             }
-            let name = if self.version == 4 { &path } else { raw.path };
-            if name.starts_with(prefix) {
-                entries.push(Entry {
-                    path: name.to_vec(),
+            let path = if self.version == 4 { &path } else { raw.path };
+            if path.starts_with(prefix) {
+                visit(Entry {
+                    path,
                     mode: raw.mode,
                     id: raw.id()?,
                     flags: raw.flags,
@@ -164,7 +164,7 @@ impl IndexFile {
                 });
             }
         }
-        Some(entries)
+        Some(())
     }
 
     /// The entry that begins at `at`.
@@ -335,6 +335,7 @@ fn variable_number(bytes: &[u8], mut at: usize) -> Option<(usize, usize)> {
 mod tests {
     use std::process::Command;
 
+    use git2::IndexEntry;
     use proptest::prelude::*;
 
     use super::*;
@@ -367,6 +368,20 @@ mod tests {
         folder
     }
 
+    /// Path, mode, id, flags without the bit for extended ones, and extended flags.
+    type Read = (Vec<u8>, u32, Oid, u16, u16);
+
+    fn entries_below(index: &IndexFile, prefix: &[u8]) -> Vec<Read> {
+        let mut entries = vec![];
+        let read = index.each_below(prefix, |entry| {
+            let flags = entry.flags & !EXTENDED;
+            let path = entry.path.to_vec();
+            entries.push((path, entry.mode, entry.id, flags, entry.extended));
+        });
+        read.unwrap();
+        entries
+    }
+
     fn read(folder: &tempfile::TempDir) -> (IndexFile, git2::Index) {
         let path = folder.path().join(".git/index");
         (
@@ -389,23 +404,13 @@ mod tests {
             assert_eq!(index.version, expected);
             for prefix in [&b""[..], b"a/", b"a/b/", b"ab/", b"none/"] {
                 let expected = lib.iter().filter(|entry| entry.path.starts_with(prefix));
-                let expected = expected.map(|entry| Entry {
-                    path: entry.path,
-                    mode: entry.mode,
-                    id: entry.id,
-                    flags: entry.flags,
-                    extended: entry.flags_extended,
+                let expected = expected.map(|entry| {
+                    let flags = entry.flags & !EXTENDED;
+                    let IndexEntry { path, mode, id, .. } = entry;
+                    (path, mode, id, flags, entry.flags_extended)
                 });
-                let seen = index.entries_below(prefix).unwrap();
-                let seen = seen.into_iter().map(|entry| Entry {
-                    flags: entry.flags & !EXTENDED,
-                    ..entry
-                });
-                let expected = expected.map(|entry| Entry {
-                    flags: entry.flags & !EXTENDED,
-                    ..entry
-                });
-                assert_eq!(seen.collect::<Vec<_>>(), expected.collect::<Vec<_>>());
+                let seen = entries_below(&index, prefix);
+                assert_eq!(seen, expected.collect::<Vec<Read>>());
             }
         }
     }
@@ -420,15 +425,11 @@ mod tests {
             let entry = format!("100644,{empty},{long}");
             git(&folder, &["update-index", "--add", "--cacheinfo", &entry]);
             let index = IndexFile::read(&folder.path().join(".git/index")).unwrap();
-            let entries = index.entries_below(b"a/long/").unwrap();
+            let entries = entries_below(&index, b"a/long/");
             assert_eq!(entries.len(), 1);
-            assert_eq!(entries[0].path, long.as_bytes());
-            assert_eq!(entries[0].id.to_string(), empty);
-            assert_eq!(
-                index.entries_below(b"b").unwrap().len(),
-                1,
-                "the entry after it"
-            );
+            assert_eq!(entries[0].0, long.as_bytes());
+            assert_eq!(entries[0].2.to_string(), empty);
+            assert_eq!(entries_below(&index, b"b").len(), 1, "the entry after it");
         }
     }
 
@@ -474,7 +475,7 @@ mod tests {
     #[test]
     fn a_missing_index_is_empty() {
         let index = IndexFile::read(Path::new("/nowhere/index")).unwrap();
-        assert_eq!(index.entries_below(b"").unwrap(), []);
+        assert_eq!(entries_below(&index, b""), []);
         assert_eq!(index.cached_tree(b"a"), CachedTree::Outdated);
     }
 
@@ -498,7 +499,7 @@ mod tests {
             let kept = cut.index(bytes.len() * 2);
             bytes.truncate(kept);
             if let Some(index) = IndexFile::parse(bytes) {
-                let _ = index.entries_below(b"a/");
+                let _ = index.each_below(b"a/", |_| {});
                 let _ = index.cached_tree(b"a/b");
             }
         }

@@ -232,33 +232,108 @@ fn staged_in(
     base: Option<Oid>,
     dir: &[u8],
 ) -> Option<Vec<StagedFile>> {
-    let base = unverified(|| base.map(|id| lib.find_tree(id)).transpose()).ok()?;
+    let objects = lib.odb().ok()?;
+    let raw = unverified(|| base.map(|id| objects.read(id)).transpose()).ok()?;
+    let raw = raw.as_ref();
+    if raw.is_some_and(|raw| raw.kind() != ObjectType::Tree) {
+        return None;
+    }
+    let mut base = RawTree::new(raw.map_or(&[], |raw| raw.data()));
     let prefix = if dir.is_empty() {
         vec![]
     } else {
         [dir, b"/"].concat()
     };
     let mut staged = BTreeMap::new();
-    for entry in index.entries_below(&prefix)? {
-        if entry.is_intended() || !is_child(&entry.path, dir) {
-            continue;
+    let mut is_readable = true;
+    index.each_below(&prefix, |entry| {
+        if !is_readable || entry.is_intended() || !is_child(entry.path, dir) {
+            return;
         }
-        let name = &entry.path[prefix.len()..];
-        let known = base.as_ref().and_then(|tree| tree.get_name_bytes(name));
-        let same = known
-            .is_some_and(|k| k.id() == entry.id && k.filemode_raw().cast_unsigned() == entry.mode);
-        if entry.is_unmerged() || !same {
+        let Some(is_same) = base.has(&entry.path[prefix.len()..], entry.mode, entry.id) else {
+            is_readable = false;
+            return;
+        };
+        if entry.is_unmerged() || !is_same {
             let change = StagedFile {
-                path: paths::from_bytes(&entry.path),
+                path: paths::from_bytes(entry.path),
                 id: entry.id.to_string(),
                 mode: if entry.is_unmerged() { 0 } else { entry.mode },
                 skips_work_tree: entry.skips_work_tree(),
                 is_assumed_unchanged: entry.is_assumed_unchanged(),
             };
-            staged.insert(entry.path, change);
+            staged.insert(entry.path.to_vec(), change);
+        }
+    })?;
+    is_readable.then(|| staged.into_values().collect())
+}
+
+/// The entries of a tree object: for each its mode in octal, a space, its name, a zero, and its id. They are
+/// sorted by name, as if the name of a folder ended with a slash. That is the order of the index too, so
+/// one pass over both compares a folder of many files.
+struct RawTree<'a> {
+    /// What follows the entry `next`.
+    rest: &'a [u8],
+    /// The first entry that [`Self::has`] has not passed.
+    next: Option<RawTreeEntry<'a>>,
+}
+
+struct RawTreeEntry<'a> {
+    mode: u32,
+    name: &'a [u8],
+    id: Oid,
+}
+
+impl<'a> RawTree<'a> {
+    fn new(bytes: &'a [u8]) -> Self {
+        Self {
+            rest: bytes,
+            next: None,
         }
     }
-    Some(staged.into_values().collect())
+
+    /// Whether the tree has such a file; `None` if the tree cannot be read. A name comes not before those
+    /// that were asked for earlier.
+    fn has(&mut self, name: &[u8], mode: u32, id: Oid) -> Option<bool> {
+        loop {
+            if self.next.is_none() && self.rest.is_empty() {
+                return Some(false);
+            }
+            let next = match self.next.take() {
+                Some(next) => next,
+                None => self.read()?,
+            };
+            let is_before = next.is_before(name);
+            let is_same = next.name == name && next.mode == mode && next.id == id;
+            if !is_before {
+                self.next = Some(next);
+                return Some(is_same);
+            }
+        }
+    }
+
+    fn read(&mut self) -> Option<RawTreeEntry<'a>> {
+        const ID: usize = 20;
+        let space = self.rest.iter().position(|byte| *byte == b' ')?;
+        let (mode, rest) = (&self.rest[..space], &self.rest[space + 1..]);
+        let zero = rest.iter().position(|byte| *byte == 0)?;
+        let (name, rest) = (&rest[..zero], &rest[zero + 1..]);
+        let id = Oid::from_bytes(rest.get(..ID)?).ok()?;
+        self.rest = &rest[ID..];
+        let mode = u32::from_str_radix(std::str::from_utf8(mode).ok()?, 8).ok()?;
+        Some(RawTreeEntry { mode, name, id })
+    }
+}
+
+impl RawTreeEntry<'_> {
+    /// Whether the entry comes before the file `name`.
+    fn is_before(&self, name: &[u8]) -> bool {
+        const FOLDER: u32 = 0o040_000;
+        if self.mode != FOLDER {
+            return self.name < name;
+        }
+        self.name.iter().chain(b"/").lt(name)
+    }
 }
 
 /// Whether nothing is staged in the folder `dir`, as far as the trees tell that git has cached.
