@@ -128,12 +128,7 @@ pub(super) fn run(args: &RunArgs, context: &mut Context) -> anyhow::Result<ExitC
     // What was delivered is in the ledger too.
     let committed = commit.map_or(Ok(()), |commit| {
         let started = outcome.envelope.run.started;
-        let subject = || {
-            started
-                .strftime("Record the run of %Y-%m-%dT%H:%M:%SZ")
-                .to_string()
-        };
-        commit.finish(subject, exit(&outcome, interrupted), context)
+        commit.finish(started, exit(&outcome, interrupted), context)
     });
     drop(stopped);
     if args.github {

@@ -21,8 +21,8 @@ use super::section::{Problems, Section};
 use super::untrusted::{line_of, remove_untrusted};
 use super::watch;
 use super::{
-    Archive, ArchiveRecords, ArchiveRequests, ArchiveStore, Check, Config, Database, KeepRevisits,
-    Ledger, Lint, Project, Schedule,
+    Archive, ArchiveRecords, ArchiveRequests, ArchiveStore, Check, Config, Database, Git,
+    KeepRevisits, Ledger, Lint, Project, Schedule,
 };
 use crate::schedule::{Cron, CronError};
 
@@ -183,6 +183,7 @@ fn parse(text: &str, root: &Path, author: Author) -> Result<Config, Vec<Finding>
             .unwrap_or_default(),
         archive: top.section("archive").map(archive).unwrap_or_default(),
         ledger: top.section("ledger").map(ledger).unwrap_or_default(),
+        git: top.section("git").map(git).unwrap_or_default(),
         schedules: top
             .sections("schedule")
             .into_iter()
@@ -208,6 +209,12 @@ fn parse(text: &str, root: &Path, author: Author) -> Result<Config, Vec<Finding>
     } else {
         Err(findings)
     }
+}
+
+fn git(section: Section<'_>) -> Git {
+    let commit = section.flag("commit").unwrap_or_default();
+    section.finish();
+    Git { commit }
 }
 
 fn project(section: Section<'_>) -> Project {

@@ -55,6 +55,8 @@ pub struct Config {
     pub archive: Archive,
     /// `[ledger]`.
     pub ledger: Ledger,
+    /// `[git]`.
+    pub git: Git,
     /// `[[schedule]]`.
     pub schedules: Vec<Schedule>,
     /// `[watch]`.
@@ -257,6 +259,13 @@ pub enum ArchiveRequests {
 pub struct Ledger {
     /// The folder of ledger files.
     pub path: PathBuf,
+}
+
+/// `[git]`: what becomes of the files that runs write.
+#[derive(Debug, Clone, Default)]
+pub struct Git {
+    /// Whether the daemon commits what a run has written, and pushes the commits.
+    pub commit: bool,
 }
 
 /// One `[[schedule]]`.

@@ -220,7 +220,7 @@ impl Repository {
 
     /// A `git` command as the user would type it at the top of the work tree: hooks get the
     /// environment that they always get.
-    fn user_command(&self) -> Result<Command> {
+    pub(super) fn user_command(&self) -> Result<Command> {
         let mut git = command(self.work_tree()?);
         git.envs(self.env().iter()).env_remove("GIT_PREFIX");
         for name in PATHSPECS {

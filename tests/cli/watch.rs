@@ -4,6 +4,7 @@ use std::os::unix::net::UnixDatagram;
 
 use serde_json::Value;
 
+use crate::hook::Repository;
 use crate::sandbox::{PATIENCE, Running, Sandbox, eventually};
 use crate::site::{Site, promise, promises};
 use crate::support::{Reply, Server};
@@ -321,4 +322,44 @@ fn a_service_manager_hears_when_the_daemon_is_ready_and_alive() {
         }
     }
     assert!(last.contains("STOPPING=1"), "{last}");
+}
+
+#[test]
+fn what_a_run_has_written_is_committed_and_pushed() {
+    let (site, sandbox) = watched("[[schedule]]\ncron = \"* * * * * *\"\n[git]\ncommit = true\n");
+    let repository = Repository::of(sandbox);
+    let sandbox = &repository.sandbox;
+    for (key, value) in [
+        ("user.name", "Daemon"),
+        ("user.email", "daemon@example.test"),
+    ] {
+        repository.git(&["config", key, value]);
+    }
+    sandbox.write(".gitignore", "/archive/\n");
+    repository.git(&["add", "."]);
+    repository.git(&["commit", "-q", "-m", "Promise a URL"]);
+    repository.git(&["init", "-q", "--bare", "-b", "main", "../remote"]);
+    repository.git(&["remote", "add", "origin", "../remote"]);
+    repository.git(&["push", "-q", "-u", "origin", "main"]);
+    repository.git(&["clone", "-q", "../remote", "../other"]);
+
+    // Another machine sees the same news, and pushes first.
+    site.remove("/a");
+    sandbox.urldb(&["-C", "../other", "run"]).code(1);
+    repository.git(&["-C", "../other", "add", "."]);
+    repository.git(&["-C", "../other", "commit", "-q", "-m", "Record another run"]);
+    repository.git(&["-C", "../other", "push", "-q", "origin", "main"]);
+
+    let mut watch = start(sandbox);
+    let pushed = || repository.git(&["--git-dir=../remote", "log", "--format=%s", "main"]);
+    let merge = "Merge branch 'main'";
+    eventually("both are merged", || pushed().contains(merge));
+    watch.signal("-TERM");
+    watch.end();
+    let subjects = pushed();
+    assert!(subjects.contains("Record another run\n"), "{subjects}");
+    assert!(subjects.contains("Record the run of 20"), "{subjects}");
+    assert!(!sandbox.files("status", ".yaml").is_empty());
+    repository.git(&["diff", "--quiet", "HEAD", "--", "urldb"]);
+    sandbox.urldb(&["status"]).code(1).says(&["answers 404 Not Found"]);
 }

@@ -6,6 +6,7 @@ use std::path::{Path, PathBuf};
 
 use anyhow::Context as _;
 use clap::Args;
+use jiff::Timestamp;
 use urldb_render::numbers::{NO_BREAK, count};
 use urldb_text::{sanitize, sanitize_lines};
 use urldb_warc::INDEX_DIRECTORY;
@@ -37,6 +38,12 @@ pub(crate) struct CommitArgs {
 }
 
 impl CommitArgs {
+    /// As if `--commit` were given.
+    pub(crate) const ALWAYS: Self = Self {
+        commit: true,
+        message: None,
+    };
+
     /// The commit to make, if the option is given.
     ///
     /// # Errors
@@ -135,13 +142,18 @@ impl PlannedRunCommit {
         }))
     }
 
-    /// Commits what the run wrote.
+    /// The repository of the ledger.
+    pub(crate) fn repository(&self) -> &Repository {
+        &self.commit.repository
+    }
+
+    /// Commits what the run wrote that began at `started`.
     ///
     /// # Errors
     /// When git or a hook refuses. The files stay written.
     pub(crate) fn finish(
-        self,
-        subject: impl FnOnce() -> String,
+        &self,
+        started: Timestamp,
         exit: ExitCode,
         context: &Context,
     ) -> anyhow::Result<()> {
@@ -149,7 +161,11 @@ impl PlannedRunCommit {
             say_interrupted();
             return Ok(());
         }
-        let message = self.commit.message(subject);
+        let message = self.commit.message(|| {
+            started
+                .strftime("Record the run of %Y-%m-%dT%H:%M:%SZ")
+                .to_string()
+        });
         let repository = &self.commit.repository;
         let mut folders = vec![self.ledger.clone()];
         let mut elsewhere = None;
@@ -165,7 +181,12 @@ impl PlannedRunCommit {
         let committed = commit_below(repository, &folders, &message, context);
         report(committed, &message, context)?;
         if let Some(other) = elsewhere {
-            let committed = commit_below(&other, &[self.archive], &message, context);
+            let committed = commit_below(
+                &other,
+                std::slice::from_ref(&self.archive),
+                &message,
+                context,
+            );
             report(committed, &message, context)?;
         }
         Ok(())

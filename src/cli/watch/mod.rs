@@ -3,6 +3,7 @@
 mod log;
 mod metrics;
 mod ping;
+mod publish;
 mod service;
 
 use std::collections::{BTreeMap, HashSet};
@@ -16,6 +17,7 @@ use urldb_verdict::{NamedRecord, Selection};
 use self::log::{DaemonLog, LogFormat};
 use self::metrics::LastExit;
 use self::ping::{Monitor, Signal, run_id};
+use self::publish::Publication;
 use self::service::ServiceManager;
 use super::args::{MapArgs, resolve_domains};
 use super::check::execute;
@@ -194,6 +196,8 @@ impl Handlers for Worker<'_> {
         if let Err(error) = resolve_ledger(self.context()) {
             self.log.error(&error);
         }
+        let started = (Ambient::SYSTEM.now)();
+        let publication = Publication::begin(self.context());
         let done = selection_of(schedule, &self.context().config)
             .and_then(|selection| self.execute(&selection, Scope::Run, run::run));
         let (exit, text) = match done {
@@ -203,6 +207,13 @@ impl Handlers for Worker<'_> {
                 (ExitCode::Failure, explain(&error))
             }
         };
+        let published = publication.and_then(|publication| match publication {
+            Some(publication) => publication.finish(started, exit, self.context(), self.stop),
+            None => Ok(()),
+        });
+        if let Err(error) = published {
+            self.log.error(&error);
+        }
         let signal = match exit {
             // The next run makes up for an interrupted one.
             ExitCode::Failure | ExitCode::Interrupted => Signal::Failure,
