@@ -4,6 +4,7 @@ Every server and process is a context manager, so that a script which fails leav
 """
 
 import contextlib
+import copy
 import gzip
 import hashlib
 import json
@@ -175,11 +176,17 @@ def s3_server():
 
 
 class Bucket:
-    """The bucket as it is on the server, asked behind the proxy's back."""
+    """What is below a prefix of a bucket on the server, asked behind the back of every proxy."""
 
-    def __init__(self, server, name):
-        self.root, self.name = f"http://127.0.0.1:{server}", name
+    def __init__(self, server, name, prefix="project"):
+        self.root, self.name, self.prefix = f"http://127.0.0.1:{server}", name, prefix
         self.ask("PUT", f"/{name}")
+
+    def beside(self, prefix):
+        """Another prefix of the same bucket."""
+        other = copy.copy(self)
+        other.prefix = prefix
+        return other
 
     def ask(self, method, path, body=None):
         request = urllib.request.Request(self.root + path, data=body, method=method)
@@ -188,22 +195,34 @@ class Bucket:
         with urllib.request.urlopen(request, timeout=60) as answer:
             return answer.read()
 
+    def path(self, name):
+        return f"/{self.name}/{self.prefix}/{name}"
+
     def tags(self):
-        """The keys of all objects, and their entity tags."""
-        listed = self.ask("GET", f"/{self.name}?list-type=2").decode()
+        """The names of all objects below the prefix, and their entity tags."""
+        listed = self.ask("GET", f"/{self.name}?list-type=2&prefix={self.prefix}/").decode()
         check("<IsTruncated>true" not in listed, "more objects than one list has")
-        return dict(re.findall("<Key>([^<]*)</Key>.*?<ETag>([^<]*)</ETag>", listed, re.DOTALL))
+        tags = re.findall("<Key>([^<]*)</Key>.*?<ETag>([^<]*)</ETag>", listed, re.DOTALL)
+        return {key.removeprefix(f"{self.prefix}/"): tag for key, tag in tags}
 
     def objects(self):
-        return {key: self.ask("GET", f"/{self.name}/{key}") for key in self.tags()}
+        return {name: self.ask("GET", self.path(name)) for name in self.tags()}
 
     def restore(self, objects):
+        """Makes these objects the only ones below the prefix."""
         tags = self.tags()
-        for key in set(tags) - set(objects):
-            self.ask("DELETE", f"/{self.name}/{key}")
-        for key, content in objects.items():
-            if hashlib.md5(content).hexdigest() not in tags.get(key, ""):
-                self.ask("PUT", f"/{self.name}/{key}", content)
+        for name in set(tags) - set(objects):
+            self.ask("DELETE", self.path(name))
+        for name, content in objects.items():
+            if hashlib.md5(content).hexdigest() not in tags.get(name, ""):
+                self.ask("PUT", self.path(name), content)
 
     def manifest(self):
-        return json.loads(self.ask("GET", f"/{self.name}/project/manifest.json"))
+        return json.loads(self.ask("GET", self.path("manifest.json")))
+
+    def problems(self):
+        """How the objects differ from the manifest."""
+        manifest, names = self.manifest(), set(self.tags())
+        named = {entry["name"] for entry in manifest["files"]} | {"manifest.json"}
+        problems = [f"objects and manifest differ: {sorted(names ^ named)}"] if names != named else []
+        return problems + [f"objects wait to be removed: {manifest['removing']}"] * bool(manifest["removing"])

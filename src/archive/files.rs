@@ -1,6 +1,6 @@
 //! The files of an archive, wherever they are: the only way to list them and to read one.
 
-use std::collections::{BTreeMap, BTreeSet};
+use std::collections::BTreeSet;
 use std::fs::File;
 use std::io::{self, Read, Seek, SeekFrom};
 use std::path::{Component, Path, PathBuf};
@@ -292,19 +292,15 @@ impl ArchiveFiles {
             return Ok(());
         };
         let is_missing = |name: &&str| is_segment(name) && !self.folder.join(name).exists();
-        let mut segments: BTreeMap<&str, Vec<&str>> = BTreeMap::new();
-        for name in remote.manifest.names().filter(is_missing) {
-            // A date and a digest, and then a suffix.
-            let stem = name.split_once('.').map_or(name, |(stem, _)| stem);
-            segments.entry(stem).or_default().push(name);
+        let missing: Vec<&str> = remote.manifest.names().filter(is_missing).collect();
+        if missing.is_empty() {
+            return Ok(());
         }
-        for names in segments.into_values() {
-            let (_temporary, files) = remote
-                .copy_to_folder(&names)
-                .context("cannot copy the index from the store")?;
-            urldb_warc::add_segment_files(&self.folder, &files)
-                .context("cannot copy the index from the store")?;
-        }
+        let (_temporary, files) = remote
+            .copy_to_folder(&missing)
+            .context("cannot copy the index from the store")?;
+        urldb_warc::add_segment_files(&self.folder, &files)
+            .context("cannot copy the index from the store")?;
         Ok(())
     }
 

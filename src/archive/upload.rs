@@ -186,10 +186,18 @@ pub fn upload_before_rewrite(config: &Config) -> anyhow::Result<()> {
     }
 }
 
+/// The index of this machine, as an upload sees it.
+struct NewIndex<'a> {
+    /// The segments that the store does not have.
+    segments: &'a [&'a String],
+    /// The segments that may replace others in the store.
+    replacing: &'a [&'a String],
+}
+
 struct Upload<'a> {
     folder: &'a Path,
     store: &'a Store,
-    /// Whether segments that are in the store too may replace others there.
+    /// Whether segments that are in the store already may replace others there.
     is_index_new: bool,
 }
 
@@ -228,26 +236,17 @@ impl Upload<'_> {
             .collect();
         let (segments, archives): (Vec<&String>, Vec<&String>) =
             new.into_iter().partition(|name| is_segment(name));
-        let added = self.add(&archives, vec![], &mut manifest, &mut report);
-        let done = added.and_then(|()| {
-            // The index must name no file that the store lacks.
-            if !report.faults.is_empty() {
-                return Ok(());
-            }
-            let is_local = |name: &&String| is_segment(name) && !manifest.was_removed(name);
-            let replacing = if self.is_index_new {
-                finished.iter().filter(is_local).collect()
-            } else {
-                segments.clone()
-            };
-            let superseded = self.superseded(&replacing, &manifest).map_err(|error| {
-                StoreError::new(
-                    StoreErrorKind::Local,
-                    format!("the index cannot be read: {error}"),
-                )
-            })?;
-            self.add(&segments, superseded, &mut manifest, &mut report)
-        });
+        let is_replacing = |name: &&String| is_segment(name) && !manifest.was_removed(name);
+        let replacing: Vec<&String> = if self.is_index_new {
+            finished.iter().filter(is_replacing).collect()
+        } else {
+            segments.clone()
+        };
+        let index = NewIndex {
+            segments: &segments,
+            replacing: &replacing,
+        };
+        let done = self.bring(&archives, &index, &mut manifest, &mut report);
         let waiting: Vec<String> = finished
             .into_iter()
             .filter(|name| is_new(&manifest, name))
@@ -270,41 +269,81 @@ impl Upload<'_> {
         Ok(names.into_iter().filter(is_ours).collect())
     }
 
-    /// Uploads files and adds them to the manifest, from which `remove` goes. A file that cannot be
-    /// stored is a fault of the report, and holds up no other file.
-    fn add(
+    /// Uploads files and adds them to the manifest: the archive files, and with the last of them the
+    /// segments of the index. So another machine finds the index complete, unless the archive files are
+    /// too many for one change.
+    fn bring(
         &self,
-        names: &[&String],
-        remove: Vec<String>,
+        archives: &[&String],
+        index: &NewIndex<'_>,
         manifest: &mut Manifest,
         report: &mut UploadReport,
     ) -> Result<(), StoreError> {
         let mut change = ManifestChange::default();
-        for name in names {
-            match self.store.upload(name, &self.folder.join(name)) {
-                Ok(file) => change.add.push(file),
-                Err(error)
-                    if matches!(
-                        error.kind(),
-                        StoreErrorKind::Local | StoreErrorKind::Conflict
-                    ) =>
-                {
-                    report.faults.push(error.to_string());
-                }
-                Err(error) => {
-                    // The manifest must name the files that were uploaded before the error.
-                    self.publish(&std::mem::take(&mut change), manifest, report)?;
-                    return Err(error);
-                }
+        for name in archives {
+            if let Err(error) = self.add(name, &mut change, report) {
+                // The manifest must name the files that were uploaded before the error.
+                self.publish(&change, manifest, report)?;
+                return Err(error);
             }
             if bytes_of(&change.add) >= BATCH {
                 self.publish(&std::mem::take(&mut change), manifest, report)?;
             }
         }
+        // The index must name no file that the store lacks.
         if report.faults.is_empty() {
-            change.remove = remove;
+            match self.index_change(index, manifest, report) {
+                Ok(of_index) => {
+                    change.add.extend(of_index.add);
+                    change.remove = of_index.remove;
+                }
+                Err(error) => {
+                    self.publish(&change, manifest, report)?;
+                    return Err(error);
+                }
+            }
         }
         self.publish(&change, manifest, report)
+    }
+
+    /// Uploads the segments of an index, and names those in the store that they replace.
+    fn index_change(
+        &self,
+        index: &NewIndex<'_>,
+        manifest: &Manifest,
+        report: &mut UploadReport,
+    ) -> Result<ManifestChange, StoreError> {
+        let superseded = self.superseded(index.replacing, manifest)?;
+        let mut change = ManifestChange::default();
+        for name in index.segments {
+            self.add(name, &mut change, report)?;
+        }
+        if report.faults.is_empty() {
+            change.remove = superseded;
+        }
+        Ok(change)
+    }
+
+    /// Uploads a file. A file that cannot be stored is a fault of the report, and holds up no other file.
+    fn add(
+        &self,
+        name: &str,
+        change: &mut ManifestChange,
+        report: &mut UploadReport,
+    ) -> Result<(), StoreError> {
+        match self.store.upload(name, &self.folder.join(name)) {
+            Ok(file) => change.add.push(file),
+            Err(error)
+                if matches!(
+                    error.kind(),
+                    StoreErrorKind::Local | StoreErrorKind::Conflict
+                ) =>
+            {
+                report.faults.push(error.to_string());
+            }
+            Err(error) => return Err(error),
+        }
+        Ok(())
     }
 
     fn publish(
@@ -343,10 +382,20 @@ impl Upload<'_> {
         &self,
         segments: &[&String],
         manifest: &Manifest,
-    ) -> std::io::Result<Vec<String>> {
+    ) -> Result<Vec<String>, StoreError> {
+        let unreadable = |name: &str, error: std::io::Error| {
+            StoreError::new(
+                StoreErrorKind::Local,
+                format!("{name} of the index cannot be read: {error}"),
+            )
+        };
         let mut covered = BTreeSet::new();
         for name in segments.iter().filter(|name| name.ends_with(LOC_SUFFIX)) {
-            covered.append(&mut files_of_segment(&fs::read(self.folder.join(name))?)?);
+            let text = fs::read(self.folder.join(name));
+            let mut files = text
+                .and_then(|text| files_of_segment(&text))
+                .map_err(|error| unreadable(name, error))?;
+            covered.append(&mut files);
         }
         // A segment of new files alone merges nothing.
         let is_merged = covered.iter().any(|name| manifest.contains(name));
@@ -363,7 +412,7 @@ impl Upload<'_> {
             }
             let mut text = vec![];
             self.store.download(&file, &mut text)?;
-            let files = files_of_segment(&text)?;
+            let files = files_of_segment(&text).map_err(|error| unreadable(&file.name, error))?;
             let is_covered = |file: &String| covered.contains(file) || manifest.was_removed(file);
             // A segment without names has lines of damaged files.
             if !files.is_empty() && files.iter().all(is_covered) {

@@ -12,6 +12,7 @@ use super::past_runs::SharedLedger;
 use super::pool::Pool;
 use crate::archive::{Archive, ArchiveWriter, KnownCaptures, Missing, Stored, is_good};
 use crate::explain::explain;
+use crate::ledger::Entry;
 
 /// Why a body is not archived that a promise accepts, although the body is an error page or
 /// incomplete.
@@ -62,8 +63,10 @@ pub(super) fn archive_all<R>(
 
 /// What the ledger knows of the captures of a job.
 pub(super) fn known_captures(ledger: &SharedLedger, job: &Job) -> KnownCaptures {
-    let ledger = ledger.lock();
-    let entry = ledger.get(&job.key);
+    captures_of(ledger.lock().get(&job.key))
+}
+
+fn captures_of(entry: Option<&Entry>) -> KnownCaptures {
     KnownCaptures {
         content: entry.and_then(|entry| entry.content.clone()),
         bad_response: entry.and_then(|entry| entry.bad_response.clone()),
@@ -81,11 +84,12 @@ fn submit<W: FnMut(ArchiveTask) -> ArchivedJob + Send>(
         observations,
         verdict,
     } = &judged;
-    let known = known_captures(ledger, job);
-    let is_repeated = ledger
-        .lock()
-        .get(&job.key)
-        .is_some_and(|entry| entry.url_status.has_seen(verdict.state()));
+    let (known, is_repeated) = {
+        let ledger = ledger.lock();
+        let entry = ledger.get(&job.key);
+        let is_repeated = entry.is_some_and(|entry| entry.url_status.has_seen(verdict.state()));
+        (captures_of(entry), is_repeated)
+    };
     let seen = observations.get(verdict.observation);
     let not_archived = seen.and_then(|seen| not_archived(job, seen, verdict, is_repeated));
     if seen.is_some() && not_archived.is_none() {

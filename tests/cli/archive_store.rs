@@ -131,6 +131,23 @@ fn an_unchanged_archive_costs_few_requests() {
 }
 
 #[test]
+fn a_run_changes_the_manifest_once() {
+    let stored = Stored::new("");
+    // The first run also tries whether the store heeds conditions.
+    stored.urldb(&["run"]).code(0);
+    for _ in 0..2 {
+        stored.server.recover();
+        stored.urldb(&["run"]).code(0);
+        // The archive file and its lines in the index count from the same moment on.
+        let requests = stored.server.requests();
+        let changes = requests
+            .iter()
+            .filter(|seen| seen.method == "PUT" && seen.target.ends_with("manifest.json"));
+        assert_eq!(changes.count(), 1, "{requests:?}");
+    }
+}
+
+#[test]
 fn the_next_run_makes_up_for_a_lost_connection() {
     let stored = Stored::new("");
     stored.server.fail(|_| Some(Fault::Status(503)));

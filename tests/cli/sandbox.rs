@@ -13,8 +13,9 @@ use tempfile::TempDir;
 
 use crate::mime::{Mail, mail_of};
 
-/// Long enough for two busy cores; reached only by a test that fails.
-pub(crate) const PATIENCE: Duration = Duration::from_mins(1);
+/// Long enough for two busy cores and a slow disk: a compaction waits for the disk some thirty times. Reached
+/// only by a test that fails.
+pub(crate) const PATIENCE: Duration = Duration::from_mins(5);
 
 /// A repository of promises in a temporary folder.
 pub(crate) struct Sandbox {

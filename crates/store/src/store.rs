@@ -27,7 +27,7 @@ const DEFAULT_REGION: &str = "us-east-1";
 /// Attempts at one change of the manifest, while others change it too.
 const CHANGE_ATTEMPTS: u32 = 20;
 
-/// Attempts at a write whose answer was lost, beside those of the HTTP client.
+/// Attempts at a write or a deletion whose answer was lost, beside those of the HTTP client.
 const WRITE_ATTEMPTS: u32 = 3;
 
 /// Most objects that are listed.
@@ -282,7 +282,7 @@ impl Store {
         }
         let (mut gone, mut undeleted) = (BTreeSet::new(), None);
         for name in names {
-            match self.objects.delete(&name) {
+            match self.delete(&name) {
                 Ok(()) => drop(gone.insert(name)),
                 Err(error) => {
                     undeleted = Some(error);
@@ -316,7 +316,18 @@ impl Store {
         let manifest = self.manifest()?;
         let is_unknown = |name: &&str| check_name(name).is_ok() && !manifest.contains(name);
         let mut unknown = names.into_iter().filter(is_unknown);
-        unknown.try_for_each(|name| self.objects.delete(name))
+        unknown.try_for_each(|name| self.delete(name))
+    }
+
+    /// Deletes an object, which need not be there: so the request may be repeated.
+    fn delete(&self, name: &str) -> Result<(), StoreError> {
+        let mut attempt = 1;
+        loop {
+            match self.objects.delete(name) {
+                Err(error) if error.is_transient() && attempt < WRITE_ATTEMPTS => attempt += 1,
+                deleted => return deleted,
+            }
+        }
     }
 
     /// Reads the manifest, changes it, and writes it if it has not changed meanwhile; else again.

@@ -81,12 +81,15 @@ pub fn hidden_files(dir: &Path, names: &BTreeSet<String>) -> io::Result<BTreeSet
 }
 
 /// The right to replace files of an archive.
-pub(crate) struct ReplacementLock(#[allow(dead_code)] DirectoryLock);
+pub(crate) struct ReplacementLock {
+    _lock: DirectoryLock,
+}
 
 impl ReplacementLock {
     /// Takes the lock of a directory, unless another process has it.
     pub(crate) fn try_acquire(dir: &Path) -> io::Result<Option<Self>> {
-        Ok(DirectoryLock::try_acquire_file(&dir.join(LOCK_FILE))?.map(Self))
+        let lock = DirectoryLock::try_acquire_file(&dir.join(LOCK_FILE))?;
+        Ok(lock.map(|lock| Self { _lock: lock }))
     }
 }
 

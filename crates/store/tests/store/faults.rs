@@ -6,7 +6,7 @@ use std::sync::Arc;
 use std::sync::atomic::{AtomicBool, Ordering};
 use std::time::Duration;
 
-use urldb_store::{Store, StoreError, StoreErrorKind};
+use urldb_store::{ManifestChange, Store, StoreError, StoreErrorKind};
 
 use crate::fake_s3::{FakeS3, Fault};
 use crate::{bytes, options, put, store};
@@ -109,6 +109,28 @@ fn each_connection_may_end_before_its_request() {
 #[test]
 fn each_connection_may_end_before_its_answer() {
     each_request_fails_once(Fault::DropAfter);
+}
+
+/// A deletion is repeated, so nothing is left for a later run.
+#[test]
+fn a_deletion_whose_connection_ends_is_repeated() {
+    for fault in [Fault::Drop, Fault::DropAfter, Fault::Status(503)] {
+        let (server, dir) = (FakeS3::start(), folder());
+        let store = store(&server);
+        put(&store, dir.path(), &["a"], &[]).expect("written");
+        let mut is_done = false;
+        server.fail(move |seen| {
+            let is_it = seen.method == "DELETE" && !std::mem::replace(&mut is_done, true);
+            is_it.then_some(fault)
+        });
+        let removal = ManifestChange {
+            remove: vec!["a".to_owned()],
+            ..ManifestChange::default()
+        };
+        let published = store.publish(&removal).expect("removed");
+        assert!(published.undeleted.is_none(), "{fault:?}: {published:?}");
+        assert_eq!(outcome(&server, &store), (vec![], vec![]), "{fault:?}");
+    }
 }
 
 /// The server does what was asked when nobody waits any more, and the same was asked again.

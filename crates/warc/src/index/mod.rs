@@ -436,7 +436,7 @@ pub(crate) fn index_joined_file(
     Ok(update.written.iter().flat_map(Segment::paths).collect())
 }
 
-/// Adds copies of the files of one segment, from another copy of the archive. The copies are moved and must
+/// Adds copies of the files of segments, from another copy of the archive. The copies are moved and must
 /// be on the same file system; their file names are those in the index.
 ///
 /// # Errors
