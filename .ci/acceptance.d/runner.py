@@ -43,7 +43,7 @@ def applies(condition, failed, inputs, outputs, event):
     for term in terms:
         if term == "always()":
             continue
-        name, operator, value = re.fullmatch(r"([\w.-]+) (==|!=) '(\w*)'", term).groups()
+        name, operator, value = re.fullmatch(r"([\w.-]+) (==|!=) '([\w-]*)'", term).groups()
         if (lookup(name, inputs, outputs, event) == value) != (operator == "=="):
             return False
     return True

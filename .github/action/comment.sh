@@ -6,19 +6,11 @@ set -euo pipefail
   { echo '::notice::a pull request from a fork gets no comment: the changes are in the job summary'; exit 0; }
 [[ $PULL_REQUEST =~ ^[0-9]+$ ]] || { echo 'The event names no pull request.'; exit 1; }
 marker='<!-- urldb:diff -->'
-api=${GITHUB_API_URL:-https://api.github.com}/repos/$GITHUB_REPOSITORY/issues
-
-# curl reads the token from its standard input, so that no list of processes shows the token.
-request() { # METHOD PATH [FILE]
-  printf 'header = "Authorization: Bearer %s"\n' "$TOKEN" |
-    curl --config - --silent --show-error --fail --max-time 30 --request "$1" \
-      --header 'Accept: application/vnd.github+json' --header 'X-GitHub-Api-Version: 2022-11-28' \
-      ${3+--header 'Content-Type: application/json' --data-binary "@$3"} "$api/$2"
-}
+source "$GITHUB_ACTION_PATH/.github/action/api.sh"
 
 comment=
 for page in 1 2 3 4 5 6 7 8 9 10; do
-  listed=$(request GET "$PULL_REQUEST/comments?per_page=100&page=$page")
+  listed=$(request GET "issues/$PULL_REQUEST/comments?per_page=100&page=$page")
   # Only a comment of this workflow's own user can be changed; a person may quote the marker.
   comment=$(jq --raw-output --arg marker "$marker" \
     '[.[] | select(.user.type == "Bot" and (.body | startswith($marker))) | .id][0] // empty' <<<"$listed")
@@ -33,7 +25,7 @@ trap 'rm -f "$body"' EXIT
 jq --null-input --arg marker "$marker" \
   '{body: ($marker + "\n" + env.summary + "\n\nThis comment is updated after each push.")}' >"$body"
 if [ -n "$comment" ]; then
-  request PATCH "comments/$comment" "$body" >/dev/null
+  request PATCH "issues/comments/$comment" "$body" >/dev/null
 else
-  request POST "$PULL_REQUEST/comments" "$body" >/dev/null
+  request POST "issues/$PULL_REQUEST/comments" "$body" >/dev/null
 fi

@@ -9,6 +9,7 @@ refuse() {
 case $FAIL in news | broken | never) ;; *) refuse 'fail should be news, broken or never' ;; esac
 case $SITE in pages | artifact | none) ;; *) refuse 'site should be pages, artifact or none' ;; esac
 case $DIFF in summary | comment | none) ;; *) refuse 'diff should be summary, comment or none' ;; esac
+case $ACCEPT in pull-request | none) ;; *) refuse 'accept should be pull-request or none' ;; esac
 case $ARCHIVE in
   artifact | none) ;;
   store)

@@ -8,11 +8,7 @@ while IFS= read -r line; do
   [ -z "$line" ] || args+=("$line")
 done <<<"$ARGS"
 
-# A reusable workflow cannot know the names of secrets: its caller passes all of them as lines NAME=VALUE.
-while IFS= read -r line; do
-  [[ ! $line =~ ^[A-Za-z_][A-Za-z0-9_]*= ]] || export "$line"
-done <<<"${URLDB_ENVIRONMENT:-}"
-unset URLDB_ENVIRONMENT
+source "$GITHUB_ACTION_PATH/.github/action/environment.sh"
 
 cd -- "$WORKING_DIRECTORY"
 urldb=$RUNNER_TEMP/urldb/bin/urldb
