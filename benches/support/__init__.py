@@ -18,24 +18,28 @@ def free_port():
 
 
 @contextlib.contextmanager
-def nginx(scratch, www):
-    """Serves the folder `www` for every host name, and returns the port."""
-    port = free_port()
+def nginx(scratch, www, port=None, globally="", http="", server="", location=""):
+    """Serves the folder `www` for every host name, and returns the port. The other arguments are further lines of
+    the configuration, for the part that each argument names.
+    """
+    port = port or free_port()
     Path(scratch, "nginx.conf").write_text(
-        "daemon off; master_process off; pid nginx.pid; error_log nginx.log;\n"
+        f"daemon off; master_process off; pid nginx.pid; error_log nginx.log;\n{globally}\n"
         "events { worker_connections 4096; }\n"
-        f"http {{ access_log off; server {{ listen 127.0.0.1:{port} backlog=4096; root {www}; }} }}\n"
+        f"http {{ access_log off; {http}\n"
+        f"server {{ listen 127.0.0.1:{port} default_server backlog=4096; {server}\n"
+        f"root {www}; location / {{ {location} }} }} }}\n"
     )
-    server = subprocess.Popen(["nginx", "-e", "nginx.log", "-p", scratch, "-c", "nginx.conf"])
+    process = subprocess.Popen(["nginx", "-e", "nginx.log", "-p", scratch, "-c", "nginx.conf"])
     try:
-        while True:
+        while process.poll() is None:
             with contextlib.suppress(OSError), socket.create_connection(("127.0.0.1", port)):
                 break
             time.sleep(0.05)
         yield port
     finally:
-        server.terminate()
-        server.wait()
+        process.terminate()
+        process.wait()
 
 
 def repository(folder, settings, domains):

@@ -303,7 +303,7 @@ fn fetch_options(section: &Section<'_>, default: &FetchOptions) -> FetchOptions 
     let default_host = host_options(section, &default.default_host);
     let hosts = section.named_sections("host").into_iter();
     FetchOptions {
-        concurrency: at_least_one(section, "concurrency").unwrap_or(default.concurrency),
+        concurrency: at_least_one(section, "concurrency").or(default.concurrency),
         deadline: section.duration("deadline").or(default.deadline),
         byte_budget: section.bytes("byte-budget").or(default.byte_budget),
         max_redirects: small(section.count("max-redirects", 0)).unwrap_or(default.max_redirects),

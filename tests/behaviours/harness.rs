@@ -123,7 +123,7 @@ impl Harness {
         };
         let hosts_with_unsafe_methods = hosted.iter().filter(|one| one.behaviour.unsafe_methods);
         let fetch = FetchOptions {
-            concurrency: hosted.len().max(1),
+            concurrency: Some(hosted.len().max(1)),
             hosts: hosts_with_unsafe_methods
                 .map(|one| (one.host.clone(), with_unsafe_methods.clone()))
                 .collect(),

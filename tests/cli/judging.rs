@@ -236,18 +236,27 @@ fn files_that_we_may_not_open_are_no_failure_of_servers() {
         .map(|host| format!("{:?}", site.map(host)))
         .collect();
     let network = format!("[network]\nmap = [{}]\n", maps.join(", "));
-    let sandbox = Sandbox::new(&network);
-    for host in &hosts {
-        sandbox.write(&format!("urldb/{host}.yaml"), promises(&[("/a", "first")]));
-    }
-    let mut limited = sandbox.command("sh");
-    let script = "ulimit -n 24; exec \"$0\" check";
-    limited.args(["-c", script, env!("CARGO_BIN_EXE_urldb")]);
-    let output = limited.output().unwrap();
-    let said = String::from_utf8(output.stdout).unwrap();
-    assert_eq!(output.status.code(), Some(3), "{said}");
+    let check = |settings: &str, files: u32| {
+        let sandbox = Sandbox::new(&format!("{settings}{network}"));
+        for host in &hosts {
+            sandbox.write(&format!("urldb/{host}.yaml"), promises(&[("/a", "first")]));
+        }
+        let mut limited = sandbox.command("sh");
+        let script = format!("ulimit -n {files}; exec \"$0\" check");
+        limited.args(["-c", &script, env!("CARGO_BIN_EXE_urldb")]);
+        let output = limited.output().unwrap();
+        (
+            output.status.code(),
+            String::from_utf8(output.stdout).unwrap(),
+        )
+    };
+    let (code, said) = check("[check]\nconcurrency = 32\n", 24);
+    assert_eq!(code, Some(3), "{said}");
     assert!(said.contains("too many open files"), "{said}");
     assert!(!said.contains("unreachable"), "{said}");
+    // Without a number of its own, a run keeps to what it may open.
+    let (code, said) = check("", 64);
+    assert_eq!(code, Some(0), "{said}");
 }
 
 /// A sandbox with a static record of each host, all of which one server answers.

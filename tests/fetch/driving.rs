@@ -53,7 +53,7 @@ fn all_hosts_together_get_no_more_than_the_whole() {
     let hosts = ["a.test", "b.test", "c.test", "d.test"];
     let mapped: Vec<(&str, &Server)> = hosts.iter().map(|host| (*host, &server)).collect();
     let options = FetchOptions {
-        concurrency: 5,
+        concurrency: Some(5),
         ..quick()
     };
     let all = hosts.iter().flat_map(|host| jobs(host, 6)).collect();
@@ -66,7 +66,7 @@ fn a_host_that_hangs_holds_up_nobody_else() {
     let hanging = Server::new(|_| Reply::default().hang());
     let lively = Server::new(|_| Reply::ok("hello"));
     let options = FetchOptions {
-        concurrency: 3,
+        concurrency: Some(3),
         ..quick_with(|options| options.host_concurrency = 2)
     };
     let hosts = network(&[("hanging.test", &hanging), ("lively.test", &lively)]);
@@ -206,7 +206,7 @@ fn only_the_last_body_is_kept_and_only_until_the_next_fetch() {
 fn waiting_takes_no_slot() {
     let server = Server::new(|_| Reply::ok("hello"));
     let options = FetchOptions {
-        concurrency: 1,
+        concurrency: Some(1),
         ..quick_with(|options| options.host_concurrency = 1)
     };
     let wait = Duration::from_millis(150);
@@ -445,7 +445,7 @@ fn a_host_that_keeps_redirects_waiting_holds_up_nobody_else() {
         _ => Reply::redirect(302, "http://frail.test/"),
     });
     let options = FetchOptions {
-        concurrency: 2,
+        concurrency: Some(2),
         ..quick_with_host("frail.test", |options| options.host_concurrency = 1)
     };
     let network = network(&[("frail.test", &frail), ("front.test", &front)]);
@@ -469,7 +469,7 @@ fn a_host_that_keeps_redirects_waiting_holds_up_nobody_else() {
 fn after_its_byte_budget_a_run_begins_nothing_more() {
     let server = Server::new(|_| Reply::ok("0123456789"));
     let options = FetchOptions {
-        concurrency: 1,
+        concurrency: Some(1),
         byte_budget: Some(25),
         ..quick()
     };

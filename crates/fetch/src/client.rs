@@ -29,9 +29,12 @@ use crate::proxy::Proxy;
 use crate::resolve::{FixedHostResolver, Lookup, PolicyResolver};
 use crate::setting::SettingError;
 
-/// Lifetime of an idle connection; short, since a run contacts many hosts and file descriptors are
-/// few.
-const IDLE_TIMEOUT: Duration = Duration::from_secs(2);
+/// Lifetime of an idle connection beyond the interval of its host; short, since a run contacts many hosts
+/// and connections are few.
+const IDLE_TIMEOUT: Duration = Duration::from_millis(250);
+
+/// Longest lifetime of an idle connection.
+const MAX_IDLE_TIMEOUT: Duration = Duration::from_secs(2);
 
 /// Most headers of a response.
 pub(crate) const MAX_HEADERS: usize = 256;
@@ -42,9 +45,13 @@ pub(crate) struct Connectors {
     tls: ClientConfig,
     lookup: Arc<dyn Lookup>,
     policy: Arc<AddressPolicy>,
-    mappings: Arc<[Mapping]>,
+    mappings: Arc<Mappings>,
     proxy: Option<ClientProxy>,
+    idle_timeout: Duration,
 }
+
+/// The mappings by the normalized name of the host: there may be one for each host of a database.
+type Mappings = HashMap<String, Vec<Mapping>>;
 
 /// The proxy as the clients use it.
 #[derive(Debug, Clone)]
@@ -62,7 +69,7 @@ pub(crate) struct Clients {
     /// For the targets of mappings, by target host.
     mapped: HashMap<String, ClientPair>,
     policy: Arc<AddressPolicy>,
-    mappings: Arc<[Mapping]>,
+    mappings: Arc<Mappings>,
     is_proxied: bool,
 }
 
@@ -87,19 +94,32 @@ pub(crate) struct OutgoingRequest {
 }
 
 impl Connectors {
-    /// Reads the certificate authorities and the proxy's password.
+    /// Reads the certificate authorities and the proxy's password. Idle connections last a little longer
+    /// than `interval`, the longest one between two requests to a host.
     ///
     /// # Errors
     /// `ca-file` is unreadable, no certificate authority is known, or the environment lacks the
     /// proxy's password.
-    pub(crate) fn new(network: &NetworkOptions, lookup: Arc<dyn Lookup>) -> anyhow::Result<Self> {
+    pub(crate) fn new(
+        network: &NetworkOptions,
+        lookup: Arc<dyn Lookup>,
+        interval: Duration,
+    ) -> anyhow::Result<Self> {
+        let idle_timeout = interval.saturating_add(IDLE_TIMEOUT);
         Ok(Self {
+            idle_timeout: idle_timeout.min(MAX_IDLE_TIMEOUT),
             tls: tls(network)?,
             lookup,
             policy: Arc::new(AddressPolicy::new(&network.allow)),
-            mappings: network.map.iter().map(normalized).collect(),
+            mappings: Arc::new(by_host(&network.map)),
             proxy: network.proxy.as_ref().map(client_proxy).transpose()?,
         })
+    }
+
+    /// How long an idle connection is open at most: the HTTP library looks for old connections once in a
+    /// timeout.
+    pub(crate) fn longest_idle(&self) -> Duration {
+        self.idle_timeout * 2
     }
 
     fn resolver_to(&self, host: &str) -> Arc<dyn Resolve> {
@@ -114,10 +134,10 @@ impl Clients {
     /// Builds the clients for all targets.
     pub(crate) fn new(connectors: &Connectors, connect_timeout: Duration) -> anyhow::Result<Self> {
         let pair = |resolver: &Arc<dyn Resolve>, proxy: Option<&ClientProxy>| {
-            ClientPair::new(&connectors.tls, connect_timeout, resolver, proxy)
+            ClientPair::new(connectors, connect_timeout, resolver, proxy)
         };
         let mut mapped = HashMap::new();
-        for Mapping { to_host, .. } in &*connectors.mappings {
+        for Mapping { to_host, .. } in connectors.mappings.values().flatten() {
             if !mapped.contains_key(to_host) {
                 mapped.insert(
                     to_host.clone(),
@@ -149,10 +169,9 @@ impl Clients {
         let port = url.port_or_known_default();
         let mapping = self
             .mappings
+            .get(&host)?
             .iter()
-            .filter(|mapping| {
-                mapping.host == host && (mapping.port.is_none() || mapping.port == port)
-            })
+            .filter(|mapping| mapping.port.is_none() || mapping.port == port)
             // A mapping with a port wins; among equals the first, so `--map` wins over urldb.toml.
             .min_by_key(|mapping| mapping.port.is_none())?;
         Some((mapping, self.mapped.get(&mapping.to_host)?))
@@ -203,14 +222,14 @@ impl Clients {
 
 impl ClientPair {
     fn new(
-        tls: &ClientConfig,
+        connectors: &Connectors,
         connect_timeout: Duration,
         resolver: &Arc<dyn Resolve>,
         proxy: Option<&ClientProxy>,
     ) -> anyhow::Result<Self> {
         let build = |max_idle| {
             let builder = Client::builder()
-                .tls_backend_preconfigured(tls.clone())
+                .tls_backend_preconfigured(connectors.tls.clone())
                 .tls_info(true)
                 .http1_only()
                 .http1_max_headers(MAX_HEADERS)
@@ -220,7 +239,7 @@ impl ClientPair {
                 // Ignores HTTP_PROXY and similar variables: urldb.toml alone names the proxy.
                 .no_proxy()
                 .connect_timeout(connect_timeout)
-                .pool_idle_timeout(IDLE_TIMEOUT)
+                .pool_idle_timeout(connectors.idle_timeout)
                 .pool_max_idle_per_host(max_idle)
                 .dns_resolver(Arc::clone(resolver));
             let builder = match proxy {
@@ -291,6 +310,15 @@ fn client_proxy(proxy: &Proxy) -> anyhow::Result<ClientProxy> {
         setting,
         host: proxy.address.host().to_owned(),
     })
+}
+
+fn by_host(mappings: &[Mapping]) -> Mappings {
+    let mut by_host = Mappings::new();
+    for mapping in mappings.iter().map(normalized) {
+        let of_host = by_host.entry(mapping.host.clone()).or_default();
+        of_host.push(mapping);
+    }
+    by_host
 }
 
 /// A mapping with normalized host names.

@@ -140,7 +140,7 @@ pub(crate) async fn drive<D, J: Iterator<Item = Job>>(
         {
             driver.end(failure);
         }
-        let slots = context.slots.limit(context.options.concurrency);
+        let slots = context.slots.limit();
         while running.len() < slots
             && let Some((host, job)) = driver.start()
         {
@@ -198,7 +198,7 @@ where
             next,
             sources: Sources::new(sources),
             batch_left: QUEUE_BATCH,
-            queue: Queue::new(),
+            queue: Queue::new(context.slots.connections(), context.hosts.longest_idle()),
             unresponsive: UnresponsiveHosts::default(),
             finished: VecDeque::new(),
             ended: None,
@@ -231,13 +231,19 @@ where
     /// Takes one job from the sources and queues it, unless the job is given up at once. Returns
     /// whether there was a job to take.
     fn queue_job(&mut self) -> bool {
-        let Self { queue, context, .. } = self;
+        let Self {
+            queue,
+            context,
+            ended,
+            ..
+        } = self;
         let is_short = |id: HostId| {
             let host = context.hosts.of(queue.name_of(id));
             let window = host.rate_limit().concurrency.max(HOST_WINDOW);
             queue.waiting_of(id) < window && queue.delayed_of(id) < HOST_RETRIES
         };
-        let Some((job, source)) = self.sources.next(is_short) else {
+        let may_begin = ended.is_some() || !queue.is_out_of_connections();
+        let Some((job, source)) = self.sources.next(is_short, may_begin) else {
             return false;
         };
         self.batch_left -= 1;
@@ -261,7 +267,7 @@ where
             mut job,
             is_answered,
         } = result;
-        self.queue.release(host);
+        self.queue.release(host, Instant::now());
         if is_answered {
             self.unresponsive.response_finished(host);
         }

@@ -13,7 +13,7 @@ use crate::driver::drive;
 use crate::hosts::Hosts;
 use crate::job::{FetchedJob, Next};
 use crate::limits::Limits;
-use crate::open_files;
+use crate::open_files::{self, Capacity};
 use crate::options::{FetchOptions, NetworkOptions};
 use crate::resolve::{Lookup, SystemLookup};
 use crate::slots::Slots;
@@ -25,6 +25,12 @@ const CHANNEL_CAPACITY: usize = 64;
 /// Fewest files that a fetcher must be able to open: the runtime, the certificate authorities, a
 /// lookup and a connection.
 const SPARE_FILES: usize = 12;
+
+/// Most lookups of names at the same time: each takes a thread.
+const MAX_LOOKUPS: usize = 64;
+
+/// Longest wait for lookups at the end. The threads of lookups that are done end at once.
+const LOOKUP_END: Duration = Duration::from_millis(50);
 
 /// Pause of the caller's thread after a small batch of finished jobs: a wake-up for each job would
 /// cost more than handling the job.
@@ -61,13 +67,14 @@ impl Fetcher {
         open_files::ensure_spare(SPARE_FILES).context(open_files::ADVICE)?;
         let runtime = Builder::new_current_thread()
             .enable_all()
+            .max_blocking_threads(MAX_LOOKUPS)
             .build()
             .context("the network runtime cannot be started")?;
         Ok(Self {
             context: FetchContext {
                 options: options.clone(),
                 hosts: Hosts::new(options, network, lookup)?,
-                slots: Slots::default(),
+                slots: Slots::new(Capacity::new(options.concurrency)),
             },
             runtime: Some(runtime),
         })
@@ -135,7 +142,7 @@ impl Drop for Fetcher {
     /// Abandons name lookups that hang: nothing can interrupt a lookup.
     fn drop(&mut self) {
         if let Some(runtime) = self.runtime.take() {
-            runtime.shutdown_background();
+            runtime.shutdown_timeout(LOOKUP_END);
         }
     }
 }

@@ -17,6 +17,7 @@ use crate::setting::SettingSection;
 pub(crate) struct Hosts {
     default: HostSettings,
     configured: HashMap<String, HostSettings>,
+    longest_idle: Duration,
 }
 
 /// The settings of one host.
@@ -37,7 +38,9 @@ impl Hosts {
         network: &NetworkOptions,
         lookup: Arc<dyn Lookup>,
     ) -> anyhow::Result<Self> {
-        let connectors = Connectors::new(network, lookup)?;
+        let all = options.hosts.values().chain([&options.default_host]);
+        let interval = all.map(|host| host.host_interval).max();
+        let connectors = Connectors::new(network, lookup, interval.unwrap_or_default())?;
         // All hosts with the same connect timeout share clients and their connections.
         let mut clients: HashMap<Duration, Arc<Clients>> = HashMap::new();
         let mut settings = |section: SettingSection, options: &HostOptions| {
@@ -64,7 +67,13 @@ impl Hosts {
                     Ok((name.clone(), settings(section, options)?))
                 })
                 .collect::<anyhow::Result<_>>()?,
+            longest_idle: connectors.longest_idle(),
         })
+    }
+
+    /// How long an idle connection is open at most.
+    pub(crate) fn longest_idle(&self) -> Duration {
+        self.longest_idle
     }
 
     /// The settings of a host; `host` is spelled as in a URL.

@@ -1,7 +1,77 @@
-//! The system's limit of open files.
+//! The system's limit of open files, and what it leaves for connections.
 
 use std::io;
 use std::net::{Ipv4Addr, UdpSocket};
+
+/// Files that a process should be able to open; enough for the most connections and all other files.
+const WANTED: usize = 4096;
+
+/// Most open connections: each takes up to 40 KB.
+const MAX_CONNECTIONS: usize = 1024;
+
+/// Most requests under way by default.
+const MAX_CONCURRENCY: usize = 512;
+
+/// Open connections that a request under way has to itself: its own, and an idle one of a host that was
+/// asked before.
+const CONNECTIONS_OF_A_REQUEST: usize = 2;
+
+/// How much a run may have under way at once.
+#[derive(Debug, Clone, Copy, PartialEq, Eq)]
+pub(crate) struct Capacity {
+    /// Most requests that take time, over all hosts.
+    pub(crate) concurrency: usize,
+    /// Most connections, idle ones and those of waiting requests included.
+    pub(crate) connections: usize,
+}
+
+impl Capacity {
+    /// The capacity of this process, for the `concurrency` of the configuration, if that has one. The
+    /// limit of open files is raised as far as the system allows it without further rights.
+    pub(crate) fn new(concurrency: Option<usize>) -> Self {
+        Self::of(concurrency, raised_limit())
+    }
+
+    /// A quarter of the files is left to all else: domain files, archives, lookups.
+    fn of(concurrency: Option<usize>, files: usize) -> Self {
+        let connections = (files.saturating_sub(files / 4)).saturating_sub(SPARE);
+        let connections = connections.clamp(1, MAX_CONNECTIONS);
+        let default = (connections / CONNECTIONS_OF_A_REQUEST).clamp(1, MAX_CONCURRENCY);
+        let concurrency = concurrency.map_or(default, |configured| configured.max(1));
+        Self {
+            concurrency,
+            connections: connections.max(concurrency),
+        }
+    }
+}
+
+/// Files that a process has open before its first request.
+const SPARE: usize = 16;
+
+/// The number of files that this process may open, after an attempt to make that enough.
+#[cfg(unix)]
+fn raised_limit() -> usize {
+    use rustix::process::{Resource, Rlimit, getrlimit, setrlimit};
+    let wanted = WANTED as u64;
+    let Rlimit { current, maximum } = getrlimit(Resource::Nofile);
+    let known = current.unwrap_or(u64::MAX);
+    let raised = maximum.unwrap_or(u64::MAX).min(wanted);
+    let is_raised = known < raised && {
+        let limit = Rlimit {
+            current: Some(raised),
+            maximum,
+        };
+        setrlimit(Resource::Nofile, limit).is_ok()
+    };
+    let files = if is_raised { raised } else { known };
+    usize::try_from(files).unwrap_or(usize::MAX)
+}
+
+/// Windows has no such limit.
+#[cfg(not(unix))]
+fn raised_limit() -> usize {
+    usize::MAX
+}
 
 /// ENFILE and EMFILE of Unix, WSAEMFILE of Windows; the standard library has no names for these codes.
 const TOO_MANY_FILES: [i32; 3] = [23, 24, 10024];
@@ -27,5 +97,28 @@ pub(crate) fn ensure_spare(count: usize) -> io::Result<()> {
     match sockets.collect::<io::Result<Vec<_>>>() {
         Err(error) if is_too_many(&error) => Err(error),
         _ => Ok(()),
+    }
+}
+
+#[cfg(test)]
+mod tests {
+    use super::*;
+
+    #[test]
+    fn the_files_of_the_process_bound_what_is_under_way() {
+        let of = |configured, files| {
+            let Capacity {
+                concurrency,
+                connections,
+            } = Capacity::of(configured, files);
+            (concurrency, connections)
+        };
+        assert_eq!(of(None, usize::MAX), (512, 1024));
+        assert_eq!(of(None, 1024), (376, 752));
+        assert_eq!(of(None, 24), (1, 2));
+        assert_eq!(of(None, 0), (1, 1));
+        // A configured number holds, however few files there are.
+        assert_eq!(of(Some(32), 24), (32, 32));
+        assert_eq!(of(Some(2000), usize::MAX), (2000, 2000));
     }
 }

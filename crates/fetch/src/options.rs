@@ -12,8 +12,9 @@ use crate::proxy::Proxy;
 /// Limits of a whole run, and the options of each host.
 #[derive(Debug, Clone)]
 pub struct FetchOptions {
-    /// Most requests under way at once, over all hosts.
-    pub concurrency: usize,
+    /// Most requests under way at once, over all hosts. Without a number, as many as the memory and the
+    /// open files of a usual process allow: at most 512.
+    pub concurrency: Option<usize>,
     /// Time limit of the run; every unfinished job then gets a [`RunEnded`] observation.
     ///
     /// [`RunEnded`]: urldb_verdict::FailureKind::RunEnded
@@ -92,7 +93,7 @@ impl FetchOptions {
 impl Default for FetchOptions {
     fn default() -> Self {
         Self {
-            concurrency: 32,
+            concurrency: None,
             deadline: None,
             byte_budget: None,
             max_redirects: 10,

@@ -1,8 +1,11 @@
 //! Which job starts next: one queue for each host, so that a slow host does not delay other hosts.
 //!
-//! Ready hosts take turns. A host that was asked before comes ahead of a host that was not: its
-//! connections are open, and a thousand open connections would be many. A host is ready while it has
-//! jobs waiting, runs fewer requests than its rate limit allows, and its interval has passed.
+//! Ready hosts take turns. A host is ready while it has jobs waiting, runs fewer requests than its rate
+//! limit allows, and its interval has passed. A host with an idle connection comes first, and a host
+//! that was asked before comes ahead of a host that was not: connections are few.
+//!
+//! The queue estimates the number of open connections. No job that needs a new connection starts while
+//! there are too many of them.
 //!
 //! The module knows neither network nor clock: callers pass the time.
 
@@ -30,8 +33,19 @@ pub(crate) struct RateLimit {
 pub(crate) struct Queue<T> {
     ids: HashMap<String, HostId>,
     hosts: Vec<Host<T>>,
-    /// Hosts that may start a job now, in turn.
-    ready: VecDeque<HostId>,
+    /// Most open connections.
+    max_connections: usize,
+    /// Longest lifetime of an idle connection.
+    longest_idle: Duration,
+    /// Open connections of all hosts.
+    connections: usize,
+    /// Hosts that may start a job now, in turn, each with an idle connection.
+    warm: VecDeque<HostId>,
+    /// Hosts that may start a job now, in turn, over a new connection. Those that have become warm
+    /// meanwhile are skipped.
+    cold: VecDeque<HostId>,
+    /// When the connections of hosts without requests are closed, in order.
+    closing: VecDeque<(Instant, HostId)>,
     /// Hosts that wait for their interval only.
     paused: BinaryHeap<Reverse<(Instant, HostId)>>,
     /// Start times of delayed jobs, with their keys in `delayed`.
@@ -50,19 +64,49 @@ struct Host<T> {
     /// Number of delayed jobs.
     delayed: usize,
     running: usize,
+    /// Connections that are open, as far as the starts and ends of requests tell.
+    connections: usize,
+    /// When idle connections are closed, while no request runs.
+    closes_at: Option<Instant>,
     /// The interval permits no start before this time.
     paused_until: Option<Instant>,
-    /// Whether the host is in `ready` or `paused`.
-    is_listed: bool,
+    listing: Listing,
+    /// Whether the host is in `cold`, perhaps as an entry that counts no more.
+    is_in_cold: bool,
+}
+
+/// The list that a host is in while it has jobs that could start.
+#[derive(Debug, Clone, Copy, PartialEq, Eq)]
+enum Listing {
+    None,
+    Paused,
+    Cold,
+    Warm,
+}
+
+impl<T> Host<T> {
+    fn can_start(&self) -> bool {
+        !self.waiting.is_empty() && self.running < self.rate_limit.concurrency
+    }
+
+    fn has_idle_connection(&self) -> bool {
+        self.running < self.connections
+    }
 }
 
 impl<T> Queue<T> {
-    /// An empty queue.
-    pub(crate) fn new() -> Self {
+    /// An empty queue of jobs that open at most this many connections. An idle connection is closed after
+    /// `longest_idle`.
+    pub(crate) fn new(max_connections: usize, longest_idle: Duration) -> Self {
         Self {
             ids: HashMap::new(),
             hosts: Vec::new(),
-            ready: VecDeque::new(),
+            max_connections: max_connections.max(1),
+            longest_idle,
+            connections: 0,
+            warm: VecDeque::new(),
+            cold: VecDeque::new(),
+            closing: VecDeque::new(),
             paused: BinaryHeap::new(),
             delayed_starts: BinaryHeap::new(),
             delayed: HashMap::new(),
@@ -86,13 +130,16 @@ impl<T> Queue<T> {
         self.hosts[id.0].delayed
     }
 
+    /// Whether all connections are in use or idle, so that no new host can be asked.
+    pub(crate) fn is_out_of_connections(&self) -> bool {
+        self.connections >= self.max_connections
+    }
+
     /// Adds a job that may start at once.
     pub(crate) fn push(&mut self, id: HostId, job: T) {
         self.hosts[id.0].waiting.push_back(job);
         self.waiting += 1;
-        if self.mark_listed(id) {
-            self.ready.push_back(id);
-        }
+        self.list(id, VecDeque::push_back);
     }
 
     /// Adds a job that a redirect brought to this host, ahead of jobs that have not begun.
@@ -112,42 +159,53 @@ impl<T> Queue<T> {
     /// Starts the next job, if any job may start now. The caller calls [`Queue::release`] at its end.
     pub(crate) fn start(&mut self, now: Instant) -> Option<(HostId, T)> {
         self.end_pauses(now);
-        while let Some(id) = self.ready.pop_front() {
+        self.close_connections(now);
+        while let Some(id) = self.next_ready() {
             let host = &mut self.hosts[id.0];
             if let Some(paused_until) = host.paused_until.filter(|until| *until > now) {
+                host.listing = Listing::Paused;
                 self.paused.push(Reverse((paused_until, id)));
                 continue;
             }
-            host.is_listed = false;
+            host.listing = Listing::None;
             let Some(job) = host.waiting.pop_front() else {
                 continue;
             };
             host.running += 1;
+            host.closes_at = None;
+            if host.running > host.connections {
+                host.connections += 1;
+                self.connections += 1;
+            }
             let interval = host.rate_limit.interval;
             host.paused_until = (!interval.is_zero()).then(|| now + interval);
             self.waiting -= 1;
-            if self.mark_listed(id) {
-                self.ready.push_back(id);
-            }
+            self.list(id, VecDeque::push_back);
             return Some((id, job));
         }
         None
     }
 
     /// Ends a started job: its host may start another one.
-    pub(crate) fn release(&mut self, id: HostId) {
+    pub(crate) fn release(&mut self, id: HostId, now: Instant) {
         let host = &mut self.hosts[id.0];
         host.running = host.running.saturating_sub(1);
-        if self.mark_listed(id) {
-            self.ready.push_front(id);
+        if host.running == 0 {
+            let closes_at = now + self.longest_idle;
+            host.closes_at = Some(closes_at);
+            self.closing.push_back((closes_at, id));
         }
+        self.list(id, VecDeque::push_front);
     }
 
-    /// The earliest time at which an interval or a delay ends.
+    /// The earliest time at which an interval or a delay ends, or, while there are too many connections,
+    /// some of them are closed.
     pub(crate) fn next_start(&self) -> Option<Instant> {
         let paused = self.paused.peek().map(|Reverse((until, _))| *until);
         let delayed = self.delayed_starts.peek().map(|Reverse((start, _))| *start);
-        paused.into_iter().chain(delayed).min()
+        let closing = self.closing.front().map(|(at, _)| *at);
+        let closing = closing.filter(|_| self.is_out_of_connections());
+        paused.into_iter().chain(delayed).chain(closing).min()
     }
 
     /// The name of a host.
@@ -173,12 +231,14 @@ impl<T> Queue<T> {
             .flat_map(|host| host.waiting.drain(..))
             .collect();
         jobs.extend(self.delayed.drain().map(|(_, (_, job))| job));
-        self.ready.clear();
+        self.warm.clear();
+        self.cold.clear();
         self.paused.clear();
         self.delayed_starts.clear();
         self.waiting = 0;
         for host in &mut self.hosts {
-            host.is_listed = false;
+            host.listing = Listing::None;
+            host.is_in_cold = false;
             host.delayed = 0;
         }
         jobs
@@ -187,9 +247,7 @@ impl<T> Queue<T> {
     fn push_front(&mut self, id: HostId, job: T) {
         self.hosts[id.0].waiting.push_front(job);
         self.waiting += 1;
-        if self.mark_listed(id) {
-            self.ready.push_front(id);
-        }
+        self.list(id, VecDeque::push_front);
     }
 
     /// The number of a host; a new host is added. The rate limit of a host is the same in every call.
@@ -207,21 +265,74 @@ impl<T> Queue<T> {
             waiting: VecDeque::new(),
             delayed: 0,
             running: 0,
+            connections: 0,
+            closes_at: None,
             paused_until: None,
-            is_listed: false,
+            listing: Listing::None,
+            is_in_cold: false,
         });
         self.ids.insert(name.to_owned(), id);
         id
     }
 
-    /// Marks a host as listed if it can start a job and is not listed yet; returns whether the caller
-    /// must add the host to `ready`.
-    fn mark_listed(&mut self, id: HostId) -> bool {
+    /// Puts a host into the list of its kind if it can start a job. A host that is in `cold` stays at its
+    /// place there.
+    fn list(&mut self, id: HostId, push: fn(&mut VecDeque<HostId>, HostId)) {
         let host = &mut self.hosts[id.0];
-        let can_start = !host.waiting.is_empty() && host.running < host.rate_limit.concurrency;
-        let is_new = !host.is_listed && can_start;
-        host.is_listed |= is_new;
-        is_new
+        if !host.can_start() {
+            return;
+        }
+        match (host.listing, host.has_idle_connection()) {
+            (Listing::None | Listing::Cold, true) => {
+                host.listing = Listing::Warm;
+                push(&mut self.warm, id);
+            }
+            (Listing::None, false) => {
+                host.listing = Listing::Cold;
+                if !host.is_in_cold {
+                    host.is_in_cold = true;
+                    push(&mut self.cold, id);
+                }
+            }
+            _ => {}
+        }
+    }
+
+    /// Takes the next host out of `warm` or `cold`.
+    fn next_ready(&mut self) -> Option<HostId> {
+        while let Some(id) = self.warm.pop_front() {
+            let host = &mut self.hosts[id.0];
+            if host.has_idle_connection() {
+                return Some(id);
+            }
+            // Its connections were closed meanwhile.
+            host.listing = Listing::None;
+            self.list(id, VecDeque::push_back);
+        }
+        while !self.is_out_of_connections()
+            && let Some(id) = self.cold.pop_front()
+        {
+            let host = &mut self.hosts[id.0];
+            host.is_in_cold = false;
+            if host.listing == Listing::Cold {
+                return Some(id);
+            }
+        }
+        None
+    }
+
+    /// Counts the connections no more that nobody has used for long.
+    fn close_connections(&mut self, now: Instant) {
+        while let Some((at, id)) = self.closing.front().copied()
+            && at <= now
+        {
+            self.closing.pop_front();
+            let host = &mut self.hosts[id.0];
+            if host.closes_at == Some(at) {
+                host.closes_at = None;
+                self.connections -= std::mem::take(&mut host.connections);
+            }
+        }
     }
 
     /// Moves delayed jobs and paused hosts whose time has come to the front.
@@ -239,7 +350,8 @@ impl<T> Queue<T> {
             && until <= now
         {
             self.paused.pop();
-            self.ready.push_front(id);
+            self.hosts[id.0].listing = Listing::None;
+            self.list(id, VecDeque::push_front);
         }
     }
 }
@@ -247,6 +359,8 @@ impl<T> Queue<T> {
 #[cfg(test)]
 mod tests {
     use super::*;
+
+    const IDLE: Duration = Duration::from_secs(2);
 
     fn rate_limit(concurrency: usize, interval: Duration) -> RateLimit {
         RateLimit {
@@ -262,16 +376,16 @@ mod tests {
     #[test]
     fn hosts_take_turns_within_their_rate_limit() {
         let now = Instant::now();
-        let mut queue = Queue::new();
+        let mut queue = Queue::new(9, IDLE);
         for job in ["a1", "a2", "a3", "b1", "b2"] {
             let concurrency = if job.starts_with('a') { 2 } else { 1 };
             let id = queue.host_id(&job[..1], rate_limit(concurrency, Duration::ZERO));
             queue.push(id, job);
         }
         assert_eq!(started(&mut queue, now), ["a1", "b1", "a2"]);
-        queue.release(HostId(0));
+        queue.release(HostId(0), now);
         assert_eq!(started(&mut queue, now), ["a3"]);
-        queue.release(HostId(1));
+        queue.release(HostId(1), now);
         assert_eq!(started(&mut queue, now), ["b2"]);
         assert_eq!(queue.len(), 0);
     }
@@ -279,7 +393,7 @@ mod tests {
     #[test]
     fn the_interval_pauses_one_host_only() {
         let (now, interval) = (Instant::now(), Duration::from_secs(10));
-        let mut queue = Queue::new();
+        let mut queue = Queue::new(9, IDLE);
         for job in ["a1", "a2", "b1"] {
             let id = queue.host_id(&job[..1], rate_limit(4, interval));
             queue.push(id, job);
@@ -296,17 +410,17 @@ mod tests {
             Duration::from_secs(5),
             rate_limit(1, Duration::ZERO),
         );
-        let mut queue = Queue::new();
+        let mut queue = Queue::new(9, IDLE);
         let id = queue.host_id("a", one);
         queue.push(id, "first");
         let (id, job) = queue.start(now).unwrap();
         queue.push_delayed(id, now + wait, job);
-        queue.release(id);
+        queue.release(id, now);
         queue.push(id, "second");
         queue.push(id, "third");
         assert_eq!((queue.waiting_of(id), queue.delayed_of(id)), (2, 1));
         assert_eq!(started(&mut queue, now), ["second"]);
-        queue.release(id);
+        queue.release(id, now);
         assert_eq!(queue.next_start(), Some(now + wait));
         assert_eq!(started(&mut queue, now + wait), ["first"]);
         assert_eq!((queue.waiting_of(id), queue.delayed_of(id)), (1, 0));
@@ -317,16 +431,68 @@ mod tests {
     #[test]
     fn a_redirected_job_takes_a_slot_at_the_new_host() {
         let (now, one) = (Instant::now(), rate_limit(1, Duration::ZERO));
-        let mut queue = Queue::new();
+        let mut queue = Queue::new(9, IDLE);
         for (host, job) in [("a", "a1"), ("b", "b1"), ("b", "b2")] {
             let id = queue.host_id(host, one);
             queue.push(id, job);
         }
         assert_eq!(started(&mut queue, now), ["a1", "b1"]);
-        queue.release(HostId(0));
+        queue.release(HostId(0), now);
         queue.push_redirected("b", one, "a1");
         assert_eq!(started(&mut queue, now), [""; 0]);
-        queue.release(HostId(1));
+        queue.release(HostId(1), now);
         assert_eq!(started(&mut queue, now), ["a1"]);
+    }
+
+    #[test]
+    fn idle_connections_are_used_before_new_ones_and_before_new_hosts() {
+        let now = Instant::now();
+        let mut queue = Queue::new(9, IDLE);
+        for job in ["a1", "a2", "b1", "b2", "b3", "c1"] {
+            let id = queue.host_id(&job[..1], rate_limit(2, Duration::ZERO));
+            queue.push(id, job);
+        }
+        let start = |queue: &mut Queue<_>| queue.start(now).unwrap().1;
+        assert_eq!([start(&mut queue), start(&mut queue)], ["a1", "b1"]);
+        queue.release(HostId(1), now);
+        assert_eq!(start(&mut queue), "b2");
+        // `b` has its turn for a second connection after `c` and `a`.
+        let rest = ["c1", "a2", "b3"].map(|_| start(&mut queue));
+        assert_eq!(rest, ["c1", "a2", "b3"]);
+    }
+
+    #[test]
+    fn no_connection_is_opened_beyond_the_limit_until_an_idle_one_is_closed() {
+        let now = Instant::now();
+        let mut queue = Queue::new(2, IDLE);
+        for job in ["a1", "b1", "c1", "b2"] {
+            let id = queue.host_id(&job[..1], rate_limit(1, Duration::ZERO));
+            queue.push(id, job);
+        }
+        assert_eq!(started(&mut queue, now), ["a1", "b1"]);
+        assert!(queue.is_out_of_connections());
+        queue.release(HostId(0), now);
+        assert_eq!(started(&mut queue, now), [""; 0]);
+        assert_eq!(queue.next_start(), Some(now + IDLE));
+        queue.release(HostId(1), now + Duration::from_millis(1));
+        assert_eq!(started(&mut queue, now + Duration::from_millis(1)), ["b2"]);
+        assert_eq!(started(&mut queue, now + IDLE), ["c1"]);
+        assert!(queue.is_out_of_connections());
+        // The connection of `b` is in use again.
+        assert_eq!(started(&mut queue, now + IDLE * 2), [""; 0]);
+        assert_eq!(queue.next_start(), None);
+    }
+
+    #[test]
+    fn a_host_whose_connections_were_closed_waits_for_a_new_one() {
+        let now = Instant::now();
+        let mut queue = Queue::new(1, IDLE);
+        let id = queue.host_id("a", rate_limit(1, Duration::ZERO));
+        queue.push(id, "a1");
+        assert_eq!(started(&mut queue, now), ["a1"]);
+        queue.release(id, now);
+        queue.push(id, "a2");
+        assert_eq!(started(&mut queue, now + IDLE * 2), ["a2"]);
+        assert_eq!(queue.connections, 1);
     }
 }

@@ -11,21 +11,34 @@ use std::time::Duration;
 
 use tokio::sync::Notify;
 
+use crate::open_files::Capacity;
+
 /// A request unanswered this long gives up its slot.
 pub(crate) const SLOT_WAIT: Duration = Duration::from_secs(1);
 
-/// Most requests under way, waiting ones included: each connection is a file, and a process often
-/// may open no more than 1024.
-const MAX_REQUESTS: usize = 512;
-
 /// Counts the requests that gave up their slot.
-#[derive(Debug, Default)]
+#[derive(Debug)]
 pub(crate) struct Slots {
+    capacity: Capacity,
     waiting: AtomicUsize,
     changed: Notify,
 }
 
 impl Slots {
+    /// Slots of a run with this capacity.
+    pub(crate) fn new(capacity: Capacity) -> Self {
+        Self {
+            capacity,
+            waiting: AtomicUsize::new(0),
+            changed: Notify::new(),
+        }
+    }
+
+    /// The most connections that may be open.
+    pub(crate) fn connections(&self) -> usize {
+        self.capacity.connections
+    }
+
     /// Waits for a response; after `slot_wait` the request gives up its slot.
     pub(crate) async fn wait_for<T>(
         &self,
@@ -40,11 +53,14 @@ impl Slots {
         response.await
     }
 
-    /// The number of requests that may be under way, for this configured concurrency.
-    pub(crate) fn limit(&self, concurrency: usize) -> usize {
-        let concurrency = concurrency.max(1);
+    /// The number of requests that may be under way now, waiting ones included.
+    pub(crate) fn limit(&self) -> usize {
+        let Capacity {
+            concurrency,
+            connections,
+        } = self.capacity;
         let waiting = self.waiting.load(Ordering::Relaxed);
-        (concurrency + waiting).min(MAX_REQUESTS.max(concurrency))
+        (concurrency + waiting).min(connections)
     }
 
     /// Returns once the limit may have grown.
@@ -74,23 +90,25 @@ impl Drop for WaitingRequest<'_> {
 mod tests {
     use super::*;
 
-    #[tokio::test(start_paused = true)]
-    async fn a_request_that_waits_long_gives_up_its_slot_until_the_response() {
-        let slots = Slots::default();
-        let waiting = slots.wait_for(tokio::time::sleep(SLOT_WAIT * 3), SLOT_WAIT);
-        let watching = async {
-            assert_eq!(slots.limit(4), 4);
-            slots.changed().await;
-            assert_eq!(slots.limit(4), 5);
-        };
-        tokio::join!(waiting, watching);
-        assert_eq!(slots.limit(4), 4);
+    fn slots(concurrency: usize, connections: usize) -> Slots {
+        Slots::new(Capacity {
+            concurrency,
+            connections,
+        })
     }
 
-    #[test]
-    fn a_configured_concurrency_is_never_reduced() {
-        let slots = Slots::default();
-        assert_eq!(slots.limit(0), 1);
-        assert_eq!(slots.limit(MAX_REQUESTS * 2), MAX_REQUESTS * 2);
+    #[tokio::test(start_paused = true)]
+    async fn a_request_that_waits_long_gives_up_its_slot_until_the_response() {
+        for (connections, limit) in [(9, 5), (4, 4)] {
+            let slots = slots(4, connections);
+            let waiting = slots.wait_for(tokio::time::sleep(SLOT_WAIT * 3), SLOT_WAIT);
+            let watching = async {
+                assert_eq!(slots.limit(), 4);
+                slots.changed().await;
+                assert_eq!(slots.limit(), limit);
+            };
+            tokio::join!(waiting, watching);
+            assert_eq!(slots.limit(), 4);
+        }
     }
 }

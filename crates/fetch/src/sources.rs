@@ -40,9 +40,13 @@ where
     }
 
     /// The next job, and its source, which the caller gives back through [`Self::put_back`]. An open
-    /// source is read if the queue of its host `is_short`; else a new source begins. `None` if no
-    /// source may be read now.
-    pub(crate) fn next(&mut self, is_short: impl Fn(HostId) -> bool) -> Option<(Job, Source<J>)> {
+    /// source is read if the queue of its host `is_short`; else a new source begins, if one `may_begin`.
+    /// `None` if no source may be read now.
+    pub(crate) fn next(
+        &mut self,
+        is_short: impl Fn(HostId) -> bool,
+        may_begin: bool,
+    ) -> Option<(Job, Source<J>)> {
         let short = self.open.iter().position(|(_, host)| is_short(*host));
         if let Some(index) = short {
             // The sources before come last: their queues are longer.
@@ -50,7 +54,7 @@ where
             let (mut source, _) = self.open.pop_front()?;
             return source.0.next().map(|job| (job, source));
         }
-        while self.has_new && self.open.len() < MAX_OPEN {
+        while may_begin && self.has_new && self.open.len() < MAX_OPEN {
             let Some(jobs) = self.new.next() else {
                 self.has_new = false;
                 break;

@@ -94,7 +94,7 @@ mod tests {
             concurrency: 1,
             interval: Duration::ZERO,
         };
-        let mut queue = Queue::new();
+        let mut queue = Queue::new(9, Duration::ZERO);
         let host = queue.host_id("a", rate_limit);
         queue.push(host, ());
         let (now, (host, ())) = (
