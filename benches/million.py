@@ -1,43 +1,26 @@
 """Memory and time for a million records (RECORDS), in one domain file and in 1,000 files: `lint`, `list`, `check`
-and `run` of every record on a server on loopback that serves the same bytes for every path; then `run` over 20,000
-hosts in one process, and in 2 and 4 shards that are collected. `.ci/long million` runs this script. RECORDS=100000
-takes about five minutes with an unoptimized build.
+and `run` of every record on an nginx on loopback that serves the same bytes for every path; then `run` over 20,000
+hosts in one process, twice, and in 2 and 4 shards that are collected. `.ci/long million` runs this script.
 
-URLDB names a binary to compare with, for example of an earlier version.
+PARTS=files or PARTS=shards runs the first or the second part only. URLDB names a binary to compare with in the first
+part, for example of an earlier version.
 """
 
 import concurrent.futures
 import hashlib
 import os
 import shutil
-import socket
 import sys
 import tempfile
-import threading
 import time
 from pathlib import Path
 
-from support import measured, timed
+from support import measured, nginx, timed
 
 RECORDS = int(os.environ.get("RECORDS", 1_000_000))
 BINARIES = ["urldb", *filter(None, [os.environ.get("URLDB")])]
+PARTS = os.environ.get("PARTS", "files shards")
 BODY = b"the same bytes\n"
-ANSWER = b"HTTP/1.1 200 OK\r\nContent-Type: text/csv\r\nContent-Length: %d\r\n\r\n" % len(BODY) + BODY
-
-def serve(listener):
-    """Answers every request of every connection with the same bytes."""
-
-    def answer(connection):
-        with connection:
-            pending = b""
-            while piece := connection.recv(65536):
-                pending += piece
-                complete = pending.count(b"\r\n\r\n")
-                pending = pending.rpartition(b"\r\n\r\n")[2] if complete else pending
-                connection.sendall(ANSWER * complete)
-
-    while True:
-        threading.Thread(target=answer, args=(listener.accept()[0],), daemon=True).start()
 
 
 def domain_file(path, records):
@@ -76,8 +59,9 @@ def shards(scratch, port):
         for name in ("status", "archive"):
             shutil.rmtree(repo / name, ignore_errors=True)
 
-    seconds, peak, _ = timed(["urldb", "run", "--quiet"], repo)
-    show("one process", seconds, [peak])
+    for what in ("one process, the first run", "one process, the second run"):
+        seconds, peak, _ = timed(["urldb", "run", "--quiet"], repo)
+        show(what, seconds, [peak])
     for count in (2, 4):
         clear()
         bundles = scratch / f"bundles-{count}"
@@ -95,18 +79,21 @@ def shards(scratch, port):
 
 
 def main():
-    with tempfile.TemporaryDirectory() as scratch, socket.create_server(("127.0.0.1", 0), backlog=1024) as listener:
-        threading.Thread(target=serve, args=(listener,), daemon=True).start()
-        for hosts in (1, 1000):
+    answer = 'default_type text/csv; return 200 "the same bytes\\n";'
+    with tempfile.TemporaryDirectory() as scratch, nginx(
+        scratch, scratch, http="keepalive_requests 1000000000;", location=answer
+    ) as port:
+        for hosts in (1, 1000) if "files" in PARTS else ():
             repo = Path(scratch, f"{hosts}-files")
-            repository(repo, hosts, RECORDS // hosts, listener.getsockname()[1])
+            repository(repo, hosts, RECORDS // hosts, port)
             for arguments in (["lint"], ["list"], ["check", "--path-prefix", "/data/table-0000001"], ["check"], ["run"]):
                 commands = {
                     f"{RECORDS:,} records in {hosts} files, {binary} {' '.join(arguments)}": ([binary, *arguments], repo)
                     for binary in BINARIES
                 }
                 measured(commands, attempts=1)
-        shards(Path(scratch), listener.getsockname()[1])
+        if "shards" in PARTS:
+            shards(Path(scratch), port)
 
 
 sys.exit(main())

@@ -8,8 +8,9 @@ use data_encoding::HEXLOWER;
 use jiff::Timestamp;
 use urldb_text::sanitize;
 use urldb_warc::{
-    CdxjLine, FileSeries, PackedRecord, Packer, RecordDraft, RecordId, RecordLocation, RecordType,
-    RecoveredFile, StoredHead, StoredRequest, WarcDate, WriteOptions, recover,
+    CdxjLine, FileSeries, IndexError, PackedRecord, Packer, PendingLines, RecordDraft, RecordId,
+    RecordLocation, RecordType, RecoveredFile, StoredHead, StoredRequest, WarcDate, WriteOptions,
+    recover,
 };
 
 use super::keys::Keys;
@@ -79,8 +80,8 @@ pub(super) struct OutputFiles {
     /// The fields of the first record of each file.
     about: Vec<(&'static str, String)>,
     series: FileSeries,
-    /// The index lines of the records; `None` if the files are not indexed here.
-    lines: Option<Vec<CdxjLine>>,
+    /// The index lines of the records, or why they are lost; `None` if the files are not indexed here.
+    lines: Option<Result<PendingLines, IndexError>>,
 }
 
 impl OutputFiles {
@@ -145,7 +146,7 @@ impl OutputFiles {
             ambient,
             about,
             series,
-            lines: Some(vec![]),
+            lines: Some(Ok(PendingLines::new(folder))),
         }
     }
 
@@ -170,7 +171,7 @@ impl OutputFiles {
             RecordBlock::Packed(packed) => file.append_packed(&packed),
             RecordBlock::Streamed(body, length) => file.append(&draft, body, length),
         }?;
-        let Some(lines) = &mut self.lines else {
+        let Some(Ok(lines)) = &mut self.lines else {
             return Ok(file.name().to_owned());
         };
         let location = RecordLocation {
@@ -186,8 +187,13 @@ impl OutputFiles {
         if let (Some(line), Some(request)) = (&mut line, &request) {
             line.set_request(request, &Keys);
         }
-        lines.extend(line);
-        Ok(file.name().to_owned())
+        let added = line.map_or(Ok(()), |line| lines.add(&line));
+        let name = file.name().to_owned();
+        if let Err(error) = added {
+            // The record is archived. The next run indexes the file.
+            self.lines = Some(Err(error));
+        }
+        Ok(name)
     }
 
     /// Closes the last file and adds all lines to the index, unless the files are not indexed. Returns the
@@ -197,10 +203,10 @@ impl OutputFiles {
             .series
             .finish()
             .context("cannot finish the archive file")?;
-        let Some(lines) = &self.lines else {
+        let Some(lines) = self.lines else {
             return Ok(files);
         };
-        match urldb_warc::merge_into_index(&self.folder, lines) {
+        match lines.and_then(PendingLines::merge_into_index) {
             Err(error) if error.is_damaged_index() => {
                 urldb_warc::rebuild_index(&self.folder, &Keys).map(drop)
             }

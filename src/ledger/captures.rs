@@ -11,7 +11,7 @@ use std::path::{Path, PathBuf};
 use anyhow::Context;
 use data_encoding::HEXLOWER;
 use sha2::{Digest, Sha256};
-use urldb_format::{Mapping, read_documents};
+use urldb_format::{Mapping, read_documents, write_documents};
 use urldb_verdict::JobKey;
 
 use super::entry::{Content, SCHEMA, key_of};
@@ -32,20 +32,25 @@ pub(super) fn file_of(ledger: &Path, domain: &str) -> PathBuf {
     folder(ledger).join(format!("{}-{digest}.yaml", &domain[..end]))
 }
 
-/// Writes the file of a domain, or removes it if there is no content.
-pub(super) fn save<'a>(
-    ledger: &Path,
-    domain: &str,
-    contents: impl Iterator<Item = (&'a JobKey, &'a Content)>,
-) -> anyhow::Result<()> {
+/// The text of the file of a domain; empty without content.
+pub(super) fn text<'a>(contents: impl Iterator<Item = (&'a JobKey, &'a Content)>) -> String {
     let contents = contents.map(|(key, content)| content.to_mapping(key));
     let documents: Vec<Mapping> = std::iter::once(Mapping::new()).chain(contents).collect();
-    let path = file_of(ledger, domain);
     if documents.len() > 1 {
+        write_documents(&documents)
+    } else {
+        String::new()
+    }
+}
+
+/// Writes the file of a domain, or removes it if there is no content.
+pub(super) fn save(ledger: &Path, domain: &str, text: &str) -> anyhow::Result<()> {
+    let path = file_of(ledger, domain);
+    if !text.is_empty() {
         let folder = folder(ledger);
         std::fs::create_dir_all(&folder)
             .with_context(|| format!("cannot make {}", folder.display()))?;
-        return write(&path, &documents);
+        return write(&path, text);
     }
     match std::fs::remove_file(&path) {
         Err(error) if error.kind() != std::io::ErrorKind::NotFound => {

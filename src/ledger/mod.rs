@@ -15,6 +15,7 @@ mod entry;
 mod history;
 pub mod incidents;
 mod merge;
+mod spool;
 
 use std::collections::{BTreeMap, BTreeSet};
 use std::fs;
@@ -36,12 +37,18 @@ pub use history::{
 pub use incidents::Incidents;
 pub use merge::{merge, merge_history};
 
+use spool::{Spool, SpooledDomain};
+
 /// The state of every URL, read from and written to one folder.
+///
+/// Entries are in memory while their domain is open. [`Ledger::close`] puts changed entries aside in a
+/// temporary file, which no other process sees; only [`Ledger::save`] changes the files of the ledger.
 #[derive(Debug)]
 pub struct Ledger {
     folder: PathBuf,
     domains: BTreeMap<String, Domain>,
     changed: BTreeSet<String>,
+    spool: Spool,
 }
 
 /// The ledger file of one domain.
@@ -51,57 +58,180 @@ struct Domain {
     mistakes: Vec<String>,
     /// The dates of the certificate that the host showed last.
     certificate: Option<CertificateDates>,
-    entries: BTreeMap<JobKey, Entry>,
+    /// Where the entries are, if not in memory.
+    closed: Option<Closed>,
+    /// Empty while the domain is closed.
+    entries: BTreeMap<JobKey, Slot>,
     /// Whether the file of captures differs from the entries.
     is_content_changed: bool,
+    /// Whether the mistakes or the certificate have changed since the entries were put aside.
+    is_head_changed: bool,
+}
+
+/// The entries of a domain that is not open.
+#[derive(Debug, Clone, Copy)]
+enum Closed {
+    /// They are as in the files.
+    Unchanged,
+    /// They are aside.
+    Spooled(SpooledDomain),
+}
+
+/// An entry in memory.
+#[derive(Debug)]
+struct Slot {
+    entry: Entry,
+    /// Whether the run has planned the job.
+    is_planned: bool,
+}
+
+impl From<Entry> for Slot {
+    fn from(entry: Entry) -> Self {
+        Self {
+            entry,
+            is_planned: false,
+        }
+    }
 }
 
 impl Ledger {
-    /// Reads the ledger files of these domains. A domain without a file has no entries.
+    /// The ledger in a folder, without an open domain.
+    pub fn new(folder: &Path) -> Self {
+        Self {
+            folder: folder.to_owned(),
+            domains: BTreeMap::new(),
+            changed: BTreeSet::new(),
+            spool: Spool::new(folder),
+        }
+    }
+
+    /// Opens these domains.
     ///
     /// # Errors
-    /// When a file cannot be read, or has another form than this program writes: nothing is forgotten
-    /// silently.
+    /// As [`Ledger::open`].
     pub fn load<'a>(
         folder: &Path,
         domains: impl IntoIterator<Item = &'a str>,
     ) -> anyhow::Result<Self> {
-        let mut known = BTreeMap::new();
+        let mut ledger = Self::new(folder);
         for domain in domains {
-            let path = file_of(folder, domain);
-            let Some(text) = read(&path)? else {
-                continue;
-            };
-            let using = |path: &Path| format!("cannot use {}", path.display());
-            let mut read_domain = parse(domain, &text).with_context(|| using(&path))?;
-            let path = captures::file_of(folder, domain);
-            if let Some(text) = read(&path)? {
-                let contents = captures::parse(domain, &text).with_context(|| using(&path))?;
-                read_domain.add_contents(contents);
-            }
-            known.insert(domain.to_owned(), read_domain);
+            ledger.open(domain)?;
         }
-        Ok(Self {
-            folder: folder.to_owned(),
-            domains: known,
-            changed: BTreeSet::new(),
-        })
+        Ok(ledger)
     }
 
-    /// The entry of one job.
+    /// Reads the entries of a domain, unless it is open. A domain without a file has no entries.
+    ///
+    /// # Errors
+    /// When a file cannot be read, or has another form than this program writes: nothing is forgotten
+    /// silently.
+    pub fn open(&mut self, domain: &str) -> anyhow::Result<()> {
+        let closed = self.domains.get(domain).map(|known| known.closed);
+        let read = match closed {
+            Some(None) => return Ok(()),
+            Some(Some(Closed::Spooled(spooled))) => {
+                let (statuses, contents) = self.spool.read(spooled)?;
+                let read = parse(domain, &statuses).context("the ledger's temporary file")?;
+                let contents = contents.map(|text| captures::parse(domain, &text));
+                match contents {
+                    Some(contents) => Some(read.with_contents(contents?)),
+                    None => Some(self.with_captures(domain, read)?),
+                }
+            }
+            None | Some(Some(Closed::Unchanged)) => self.read_files(domain)?,
+        };
+        match (self.domains.get_mut(domain), read) {
+            // What is known of a closed domain may have changed.
+            (Some(known), Some(read)) => {
+                known.is_content_changed |= read.is_content_changed;
+                known.entries = read.entries;
+                known.closed = None;
+            }
+            (Some(known), None) => known.closed = None,
+            (None, read) => {
+                let read = read.unwrap_or_default();
+                self.domains.insert(domain.to_owned(), read);
+            }
+        }
+        Ok(())
+    }
+
+    /// Reads the files of a domain; `None` without a file of statuses.
+    fn read_files(&self, domain: &str) -> anyhow::Result<Option<Domain>> {
+        let path = file_of(&self.folder, domain);
+        let Some(text) = read(&path)? else {
+            return Ok(None);
+        };
+        let read_domain = parse(domain, &text).with_context(|| using(&path))?;
+        self.with_captures(domain, read_domain).map(Some)
+    }
+
+    /// The domain with what its file of captures has.
+    fn with_captures(&self, domain: &str, known: Domain) -> anyhow::Result<Domain> {
+        let path = captures::file_of(&self.folder, domain);
+        let Some(text) = read(&path)? else {
+            return Ok(known);
+        };
+        let contents = captures::parse(domain, &text).with_context(|| using(&path))?;
+        Ok(known.with_contents(contents))
+    }
+
+    /// Drops the entries of a domain from memory. Changed entries are put aside until [`Ledger::save`]; where
+    /// that is impossible, the domain stays open.
+    pub fn close(&mut self, domain: &str) {
+        let Some(known) = self.domains.get_mut(domain) else {
+            return;
+        };
+        if known.closed.is_some() {
+            return;
+        }
+        let closed = if self.changed.contains(domain) {
+            let (statuses, contents) = known.texts();
+            let Some(spooled) = self.spool.add(&statuses, contents.as_deref()) else {
+                return;
+            };
+            Closed::Spooled(spooled)
+        } else {
+            Closed::Unchanged
+        };
+        known.entries = BTreeMap::new();
+        known.closed = Some(closed);
+        known.is_head_changed = false;
+        if matches!(closed, Closed::Unchanged) && known.is_empty() {
+            self.domains.remove(domain);
+        }
+    }
+
+    /// The entry of one job. Its domain is open.
     pub fn get(&self, key: &JobKey) -> Option<&Entry> {
-        self.domains.get(&key.domain)?.entries.get(key)
+        let slot = self.domains.get(&key.domain)?.entries.get(key)?;
+        Some(&slot.entry)
     }
 
-    /// The jobs that have an entry.
+    /// The jobs of open domains that have an entry.
     pub fn keys(&self) -> impl Iterator<Item = &JobKey> {
         self.domains
             .values()
             .flat_map(|domain| domain.entries.keys())
     }
 
-    /// Replaces the entry of one job, as of `now`. A new entry dates from now; an entry that does not
-    /// change keeps its date.
+    /// Marks a job as planned, while its domain is open.
+    pub fn set_planned(&mut self, key: &JobKey) {
+        let domain = self.domains.get_mut(&key.domain);
+        if let Some(slot) = domain.and_then(|domain| domain.entries.get_mut(key)) {
+            slot.is_planned = true;
+        }
+    }
+
+    /// The jobs of an open domain that were not planned since it was opened.
+    pub fn unplanned(&self, domain: &str) -> impl Iterator<Item = &JobKey> {
+        let entries = self.domains.get(domain).map(|domain| &domain.entries);
+        let entries = entries.into_iter().flatten();
+        entries.filter_map(|(key, slot)| (!slot.is_planned).then_some(key))
+    }
+
+    /// Replaces the entry of one job of an open domain, as of `now`. A new entry dates from now; an entry
+    /// that does not change keeps its date.
     pub fn set(&mut self, key: &JobKey, mut entry: Entry, now: Timestamp) {
         let known = self.get(key);
         entry.added = known.map_or(Some(now), |known| known.added);
@@ -115,16 +245,31 @@ impl Ledger {
         self.changed.insert(key.domain.clone());
         let domain = self.domains.entry(key.domain.clone()).or_default();
         domain.is_content_changed |= is_content_changed;
-        domain.entries.insert(key.clone(), entry);
+        match domain.entries.get_mut(key) {
+            Some(slot) => slot.entry = entry,
+            None => {
+                domain.entries.insert(key.clone(), entry.into());
+            }
+        }
     }
 
-    /// The dates of the certificate that a host showed last.
+    /// The mistakes and the certificate of a domain that was opened, and may be closed.
+    fn head(&mut self, domain: &str) -> &mut Domain {
+        let closed = || Domain {
+            closed: Some(Closed::Unchanged),
+            ..Domain::default()
+        };
+        self.domains.entry(domain.to_owned()).or_insert_with(closed)
+    }
+
+    /// The dates of the certificate that a host showed last. Its domain was opened before.
     pub fn certificate(&self, domain: &str) -> Option<&CertificateDates> {
         self.domains.get(domain)?.certificate.as_ref()
     }
 
-    /// Remembers the certificates that a host showed in one run. A host may show several, in turns: the
-    /// ledger keeps the one it has if the host showed it again, and else the one that ends first.
+    /// Remembers the certificates that a host showed in one run; its domain was opened before. A host may
+    /// show several, in turns: the ledger keeps the one it has if the host showed it again, and else the
+    /// one that ends first.
     pub fn set_certificate(&mut self, domain: &str, shown: &BTreeSet<CertificateDates>) {
         let known = self.certificate(domain);
         let next = shown.iter().min_by_key(|dates| dates.not_after);
@@ -132,65 +277,75 @@ impl Ledger {
             && !known.is_some_and(|known| shown.contains(known))
         {
             self.changed.insert(domain.to_owned());
-            let domain = self.domains.entry(domain.to_owned()).or_default();
+            let domain = self.head(domain);
             domain.certificate = Some(next.clone());
+            domain.is_head_changed = true;
         }
     }
 
-    /// Removes the entry of one job.
+    /// Removes the entry of one job of an open domain.
     pub fn forget(&mut self, key: &JobKey) {
         let Some(domain) = self.domains.get_mut(&key.domain) else {
             return;
         };
-        if let Some(entry) = domain.entries.remove(key) {
-            domain.is_content_changed |= entry.content.is_some();
+        if let Some(slot) = domain.entries.remove(key) {
+            domain.is_content_changed |= slot.entry.content.is_some();
             self.changed.insert(key.domain.clone());
         }
     }
 
-    /// The names of the archive files that entries refer to.
+    /// The names of the archive files that entries of open domains refer to.
     pub fn capture_files(&self) -> BTreeSet<String> {
         let entries = self.domains.values().flat_map(|it| it.entries.values());
-        let files = entries.flat_map(|entry| {
-            let capture = entry.content.as_ref().and_then(|it| it.capture.as_ref());
-            let bad = entry.bad_response.as_ref();
+        let files = entries.flat_map(|slot| {
+            let content = slot.entry.content.as_ref();
+            let capture = content.and_then(|it| it.capture.as_ref());
+            let bad = slot.entry.bad_response.as_ref();
             let files = [capture.map(|it| &it.file), bad.map(|it| &it.file)];
             files.into_iter().flatten()
         });
         files.cloned().collect()
     }
 
-    /// Removes references to captures in these archive files, so that the next run captures their
-    /// content again.
-    pub fn forget_captures(&mut self, files: &BTreeSet<String>) {
-        for (name, domain) in &mut self.domains {
-            for entry in domain.entries.values_mut() {
-                let content = entry.content.as_mut();
-                let capture = content.and_then(|content| {
-                    let capture = &mut content.capture;
-                    let capture = capture.take_if(|capture| files.contains(&capture.file))?;
-                    // The captures of the redirects may be in the same file.
-                    content.redirects = None;
-                    Some(capture)
-                });
-                let bad_response = entry.bad_response.take_if(|bad| files.contains(&bad.file));
-                domain.is_content_changed |= capture.is_some();
-                let is_changed = capture.is_some() || bad_response.is_some();
-                if is_changed && !self.changed.contains(name) {
-                    self.changed.insert(name.clone());
-                }
+    /// The domains that [`Ledger::save`] is going to write.
+    pub fn changed(&self) -> &BTreeSet<String> {
+        &self.changed
+    }
+
+    /// Removes references to captures in these archive files from an open domain, so that the next run
+    /// captures their content again.
+    pub fn forget_captures(&mut self, name: &str, files: &BTreeSet<String>) {
+        let Some(domain) = self.domains.get_mut(name) else {
+            return;
+        };
+        for Slot { entry, .. } in domain.entries.values_mut() {
+            let content = entry.content.as_mut();
+            let capture = content.and_then(|content| {
+                let capture = &mut content.capture;
+                let capture = capture.take_if(|capture| files.contains(&capture.file))?;
+                // The captures of the redirects may be in the same file.
+                content.redirects = None;
+                Some(capture)
+            });
+            let bad_response = entry.bad_response.take_if(|bad| files.contains(&bad.file));
+            domain.is_content_changed |= capture.is_some();
+            let is_changed = capture.is_some() || bad_response.is_some();
+            if is_changed && !self.changed.contains(name) {
+                self.changed.insert(name.to_owned());
             }
         }
     }
 
-    /// Replaces the sorted names of the mistakes in a domain file, and returns the former names.
+    /// Replaces the sorted names of the mistakes in a domain file, and returns the former names. The domain
+    /// was opened before.
     pub fn replace_mistakes(&mut self, domain: &str, mistakes: Vec<String>) -> Vec<String> {
         let known = self.domains.get(domain);
         if known.map_or(&[][..], |known| &known.mistakes) == mistakes {
             return mistakes;
         }
         self.changed.insert(domain.to_owned());
-        let known = self.domains.entry(domain.to_owned()).or_default();
+        let known = self.head(domain);
+        known.is_head_changed = true;
         std::mem::replace(&mut known.mistakes, mistakes)
     }
 
@@ -217,14 +372,39 @@ impl Ledger {
         fs::create_dir_all(&self.folder)
             .with_context(|| format!("cannot make the ledger folder {}", self.folder.display()))?;
         while let Some(name) = self.changed.pop_first() {
-            let domain = self.domains.entry(name.clone()).or_default();
-            if std::mem::take(&mut domain.is_content_changed) {
-                captures::save(&self.folder, &name, domain.contents())?;
+            let Some(domain) = self.domains.get(&name) else {
+                continue;
+            };
+            let spooled = match domain.closed {
+                Some(Closed::Spooled(spooled)) if !domain.is_head_changed => Some(spooled),
+                _ => None,
+            };
+            let was_closed = domain.closed.is_some();
+            let (statuses, contents) = if let Some(spooled) = spooled {
+                self.spool.read(spooled)?
+            } else {
+                self.open(&name)?;
+                self.domains[&name].texts()
+            };
+            if let Some(text) = contents {
+                captures::save(&self.folder, &name, &text)?;
             }
-            write(&file_of(&self.folder, &name), &domain.to_documents())?;
+            write(&file_of(&self.folder, &name), &statuses)?;
+            if let Some(domain) = self.domains.get_mut(&name) {
+                domain.is_content_changed = false;
+                domain.is_head_changed = false;
+                if was_closed {
+                    domain.entries = BTreeMap::new();
+                    domain.closed = Some(Closed::Unchanged);
+                }
+            }
         }
         Ok(())
     }
+}
+
+fn using(path: &Path) -> String {
+    format!("cannot use {}", path.display())
 }
 
 fn file_of(folder: &Path, domain: &str) -> PathBuf {
@@ -240,8 +420,7 @@ fn read(path: &Path) -> anyhow::Result<Option<String>> {
     }
 }
 
-fn write(path: &Path, documents: &[Mapping]) -> anyhow::Result<()> {
-    let text = write_documents(documents);
+fn write(path: &Path, text: &str) -> anyhow::Result<()> {
     urldb_files::write_atomically(path, text.as_bytes())
         .with_context(|| format!("cannot write {}", path.display()))
 }
@@ -285,17 +464,21 @@ impl Domain {
     }
 
     /// Adds what the file of captures has. The content in an entry of an older version was written later.
-    fn add_contents(&mut self, contents: Vec<(JobKey, Content)>) {
+    fn with_contents(mut self, contents: Vec<(JobKey, Content)>) -> Self {
         for (key, content) in contents {
-            if let Some(entry) = self.entries.get_mut(&key) {
-                entry.content.get_or_insert(content);
+            if let Some(slot) = self.entries.get_mut(&key) {
+                slot.entry.content.get_or_insert(content);
             }
         }
+        self
     }
 
-    fn contents(&self) -> impl Iterator<Item = (&JobKey, &Content)> {
+    /// The text of the file of statuses, and that of the file of captures if it has changed.
+    fn texts(&self) -> (String, Option<String>) {
         let entries = self.entries.iter();
-        entries.filter_map(|(key, entry)| Some((key, entry.content.as_ref()?)))
+        let contents = entries.filter_map(|(key, slot)| Some((key, slot.entry.content.as_ref()?)));
+        let contents = self.is_content_changed.then(|| captures::text(contents));
+        (write_documents(&self.to_documents()), contents)
     }
 
     fn to_documents(&self) -> Vec<Mapping> {
@@ -308,7 +491,7 @@ impl Domain {
             metadata.insert("certificate", entry::certificate_mapping(certificate));
         }
         let entries = self.entries.iter();
-        let entries = entries.map(|(key, entry)| entry.to_mapping(key));
+        let entries = entries.map(|(key, slot)| slot.entry.to_mapping(key));
         std::iter::once(metadata).chain(entries).collect()
     }
 }
@@ -332,13 +515,16 @@ fn parse(domain: &str, text: &str) -> anyhow::Result<Domain> {
         Entry::from_mapping(domain, &document.mapping)
             .with_context(|| format!("line {}", document.start_line))
     });
-    let entries: BTreeMap<JobKey, Entry> = entries.collect::<anyhow::Result<_>>()?;
+    let entries = entries.map(|read| read.map(|(key, entry)| (key, Slot::from(entry))));
+    let entries: BTreeMap<JobKey, Slot> = entries.collect::<anyhow::Result<_>>()?;
     Ok(Domain {
         mistakes: mistakes
             .filter_map(|name| name.as_text().map(str::to_owned))
             .collect(),
         certificate: certificate.context("`certificate`")?,
-        is_content_changed: entries.values().any(|entry| entry.content.is_some()),
+        is_content_changed: entries.values().any(|slot| slot.entry.content.is_some()),
+        is_head_changed: false,
+        closed: None,
         entries,
     })
 }
@@ -443,6 +629,81 @@ mod tests {
             told.contains("line 2") && told.contains("captures"),
             "{told}"
         );
+    }
+
+    /// Entries, mistakes and certificate come back however often a domain is closed, and only `save`
+    /// changes the files.
+    #[test]
+    fn a_closed_domain_is_saved_as_an_open_one() {
+        let edit = |is_closing: bool| {
+            let (folder, captures) = old_ledger();
+            fs::write(file_of(folder.path(), "other.org"), "---\nmistakes:\n- a\n").unwrap();
+            let mut ledger = Ledger::new(folder.path());
+            let close = |ledger: &mut Ledger| {
+                if is_closing {
+                    ledger.close("example.org");
+                    assert_eq!(ledger.keys().count(), 0);
+                    ledger.open("example.org").unwrap();
+                }
+            };
+            ledger.open("example.org").unwrap();
+            close(&mut ledger);
+            let [a, b] = keys(&ledger);
+            let mut entry = ledger.get(&b).unwrap().clone();
+            entry.failures.push("a run".to_owned());
+            ledger.set(&b, entry, Timestamp::UNIX_EPOCH);
+            close(&mut ledger);
+            ledger.set_planned(&b);
+            assert_eq!(ledger.unplanned("example.org").collect::<Vec<_>>(), [&a]);
+            assert_eq!(ledger.get(&b).unwrap().failures, ["a run"]);
+            assert!(ledger.get(&a).unwrap().content.is_some());
+            ledger.close("example.org");
+            ledger.replace_mistakes("example.org", vec!["one".to_owned()]);
+            if is_closing {
+                ledger.open("example.org").unwrap();
+                let mut entry = ledger.get(&a).unwrap().clone();
+                entry.incident = Some("1f".to_owned());
+                ledger.set(&a, entry, Timestamp::UNIX_EPOCH);
+                ledger.close("example.org");
+            } else {
+                ledger.open("example.org").unwrap();
+                let mut entry = ledger.get(&a).unwrap().clone();
+                entry.incident = Some("1f".to_owned());
+                ledger.set(&a, entry, Timestamp::UNIX_EPOCH);
+            }
+            ledger.open("other.org").unwrap();
+            ledger.close("other.org");
+            ledger.open("none.org").unwrap();
+            ledger.close("none.org");
+            let status = file_of(folder.path(), "example.org");
+            assert_eq!(fs::read_to_string(&status).unwrap(), OLD);
+            assert_eq!(fs::read_dir(folder.path()).unwrap().count(), 2);
+            ledger.save().unwrap();
+            assert!(ledger.changed().is_empty());
+            let other = fs::read_to_string(file_of(folder.path(), "other.org")).unwrap();
+            assert_eq!(other, "---\nmistakes:\n- a\n");
+            [status, captures].map(|path| fs::read_to_string(path).unwrap())
+        };
+        let [statuses, captures] = edit(true);
+        assert!(
+            statuses.contains("- one") && statuses.contains("1f") && statuses.contains("a run")
+        );
+        assert!(captures.contains("digest: sha256:1"));
+        assert_eq!(edit(false), [statuses, captures]);
+    }
+
+    #[test]
+    fn a_domain_stays_open_where_nothing_can_be_put_aside() {
+        let (folder, _) = old_ledger();
+        let mut ledger = load(&folder);
+        let [a, _] = keys(&ledger);
+        ledger.forget(&a);
+        // A folder that is a file takes no temporary files.
+        ledger.spool = Spool::new(&file_of(folder.path(), "example.org"));
+        ledger.close("example.org");
+        assert_eq!(ledger.keys().count(), 1);
+        ledger.save().unwrap();
+        assert_eq!(load(&folder).keys().count(), 1);
     }
 
     #[test]

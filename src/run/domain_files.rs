@@ -85,6 +85,23 @@ pub(super) struct Plan<'a> {
     pub(super) skipped: SkippedRecords,
 }
 
+/// What the first reading shows.
+pub(super) enum Survey<'a> {
+    /// A job, except the one whose turn it is at a cname.
+    Job(&'a Job),
+    /// The end of a file.
+    File(PlannedDomain<'a>),
+}
+
+/// A domain file after its first reading.
+pub(super) struct PlannedDomain<'a> {
+    pub(super) host: &'a str,
+    /// Number of jobs.
+    pub(super) jobs: u64,
+    /// Whether the jobs are in memory; else the file is read again.
+    pub(super) are_jobs_kept: bool,
+}
+
 /// The requests of a run, file by file.
 pub(super) struct PlannedJobs<'a> {
     planner: Planner<'a>,
@@ -152,13 +169,12 @@ impl<'a> DomainFiles<'a> {
             .collect()
     }
 
-    /// Reads one file after the other, and plans its jobs. `see` sees each job, except the one whose
-    /// turn it is at a cname.
+    /// Reads one file after the other, and plans its jobs. `see` sees what the reading shows.
     pub(super) fn plan(
         &self,
         options: impl Into<PlanOptionsByHost>,
         past: &impl PastRuns,
-        see: impl FnMut(&Job),
+        see: impl FnMut(Survey<'_>),
     ) -> anyhow::Result<Plan<'a>> {
         self.plan_with_room(options.into(), past, see, MOST_KEPT)
     }
@@ -168,7 +184,7 @@ impl<'a> DomainFiles<'a> {
         &self,
         options: PlanOptionsByHost,
         past: &impl PastRuns,
-        mut see: impl FnMut(&Job),
+        mut see: impl FnMut(Survey<'_>),
         mut room: usize,
     ) -> anyhow::Result<Plan<'a>> {
         let planner = Planner {
@@ -189,6 +205,11 @@ impl<'a> DomainFiles<'a> {
             if !self.selection.wants_domain(&host) {
                 continue;
             }
+            see(Survey::File(PlannedDomain {
+                host: &host,
+                jobs: survey.by_host.values().sum(),
+                are_jobs_kept: survey.kept.is_some(),
+            }));
             files.push(ReadFile {
                 host,
                 name: Arc::clone(&name),
@@ -267,15 +288,15 @@ impl Planner<'_> {
         name: &Arc<str>,
         past: &impl PastRuns,
         room: usize,
-        see: &mut impl FnMut(&Job),
-    ) -> Survey {
+        see: &mut impl FnMut(Survey<'_>),
+    ) -> FileSurvey {
         let options = self.options.of(&urldb_format::host_of(path));
-        let mut survey = Survey::default();
+        let mut survey = FileSurvey::default();
         let mut metadata = Metadata::default();
         let (mut own_jobs, mut is_kept, mut room) = (vec![], true, room);
         for part in DomainFile::read_parts_or_report(path) {
             if matches!(part, FilePart::Whole { .. }) {
-                survey = Survey::default();
+                survey = FileSurvey::default();
                 own_jobs.clear();
                 (is_kept, room) = (true, usize::MAX);
             }
@@ -357,7 +378,7 @@ impl Planner<'_> {
 
 /// The results of the first reading of one domain file so far.
 #[derive(Default)]
-struct Survey {
+struct FileSurvey {
     mistakes: Vec<Mistake>,
     skipped: SkippedRecords,
     /// Number of jobs for each host that is asked.
@@ -370,10 +391,10 @@ struct Survey {
     kept: Option<Vec<Job>>,
 }
 
-impl Survey {
-    fn count(&mut self, jobs: &[Job], see: &mut impl FnMut(&Job)) {
+impl FileSurvey {
+    fn count(&mut self, jobs: &[Job], see: &mut impl FnMut(Survey<'_>)) {
         for job in jobs {
-            see(job);
+            see(Survey::Job(job));
             self.has_static |= job.promise.is_static();
             match self.by_host.get_mut(job.host()) {
                 Some(count) => *count += 1,

@@ -267,12 +267,15 @@ pub(super) struct RunIncidents<'a> {
 impl RunIncidents<'_> {
     /// The incidents after the run, and the totals of the whole database. The ledger gets the id of the
     /// incident of each URL.
+    ///
+    /// # Errors
+    /// When the ledger cannot be read.
     pub(super) fn finish(
         &self,
         open: &Incidents,
         ledger: &mut Ledger,
         outcomes: Outcomes,
-    ) -> (Vec<Incident>, Totals) {
+    ) -> anyhow::Result<(Vec<Incident>, Totals)> {
         let Outcomes {
             urls: outcomes,
             keys,
@@ -302,12 +305,12 @@ impl RunIncidents<'_> {
         };
         let mut incidents = incidents_after(open.open().to_vec(), &outcomes, &facts);
         for incident in &mut incidents {
-            self.complete(incident, &keys, ledger);
+            self.complete(incident, &keys, ledger)?;
         }
         self.compare(&mut incidents, &contents, &secrets);
-        self.note(&incidents, &keys, ledger);
+        self.note(&incidents, &keys, ledger)?;
         let totals = self.totals(&incidents, &outcomes, broken);
-        (incidents, totals)
+        Ok((incidents, totals))
     }
 
     /// What `check` sees, grouped like incidents: without ids, since no later run knows of them.
@@ -341,10 +344,15 @@ impl RunIncidents<'_> {
     }
 
     /// Adds what the history and the plan know. Points in time within files are whole seconds.
-    fn complete(&self, incident: &mut Incident, keys: &HashMap<UrlKey, JobKey>, ledger: &Ledger) {
+    fn complete(
+        &self,
+        incident: &mut Incident,
+        keys: &HashMap<UrlKey, JobKey>,
+        ledger: &mut Ledger,
+    ) -> anyhow::Result<()> {
         incident.host_urls = self.host_urls(incident);
         if incident.id.is_empty() && incident.phase == Phase::Unknown {
-            return;
+            return Ok(());
         }
         if !incident.id.is_empty() {
             let later = self.past.iter().filter(|run| run.is_complete());
@@ -356,19 +364,19 @@ impl RunIncidents<'_> {
         }
         let is_new = matches!(incident.phase, Phase::Opened | Phase::Unconfirmed);
         if is_new && !incident.silent {
-            incident.last_good = self.last_good(incident, keys, ledger);
+            let first = incident.affected().next();
+            if let Some(key) = first.and_then(|url| keys.get(&key_of(url))) {
+                ledger.open(&key.domain)?;
+                incident.last_good = self.last_good(incident, key, ledger);
+                ledger.close(&key.domain);
+            }
         }
+        Ok(())
     }
 
-    /// The start of the last run before the cause was first seen, if the first URL was in the database
-    /// by then.
-    fn last_good(
-        &self,
-        incident: &Incident,
-        keys: &HashMap<UrlKey, JobKey>,
-        ledger: &Ledger,
-    ) -> Option<Timestamp> {
-        let key = keys.get(&key_of(incident.affected().next()?))?;
+    /// The start of the last run before the cause was first seen, if the first URL, that of `key`, was in
+    /// the database by then.
+    fn last_good(&self, incident: &Incident, key: &JobKey, ledger: &Ledger) -> Option<Timestamp> {
         let added = ledger.get(key)?.added?;
         let checked = self.past.iter();
         let checked = checked.filter(|run| run.has_checked(&key.domain, &key.path));
@@ -418,7 +426,12 @@ impl RunIncidents<'_> {
     }
 
     /// Notes the incident of each URL in the ledger.
-    fn note(&self, incidents: &[Incident], keys: &HashMap<UrlKey, JobKey>, ledger: &mut Ledger) {
+    fn note(
+        &self,
+        incidents: &[Incident],
+        keys: &HashMap<UrlKey, JobKey>,
+        ledger: &mut Ledger,
+    ) -> anyhow::Result<()> {
         let open = incidents.iter().filter(|incident| incident.is_open());
         let by_url: HashMap<UrlKey, &str> = open
             .flat_map(|incident| {
@@ -426,12 +439,20 @@ impl RunIncidents<'_> {
                 urls.map(|url| (key_of(url), incident.id.as_str()))
             })
             .collect();
-        for (url, key) in keys {
-            let incident = by_url.get(url).map(|id| (*id).to_owned());
-            if let Some(entry) = ledger.get(key).cloned() {
-                ledger.set(key, Entry { incident, ..entry }, self.now);
+        let mut keys: Vec<(&UrlKey, &JobKey)> = keys.iter().collect();
+        keys.sort_by_key(|(_, key)| &key.domain);
+        for of_domain in keys.chunk_by(|one, other| one.1.domain == other.1.domain) {
+            let domain = &of_domain[0].1.domain;
+            ledger.open(domain)?;
+            for (url, key) in of_domain {
+                let incident = by_url.get(url).map(|id| (*id).to_owned());
+                if let Some(entry) = ledger.get(key).cloned() {
+                    ledger.set(key, Entry { incident, ..entry }, self.now);
+                }
             }
+            ledger.close(domain);
         }
+        Ok(())
     }
 
     fn totals(&self, incidents: &[Incident], outcomes: &[UrlOutcome], broken: u64) -> Totals {

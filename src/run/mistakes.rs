@@ -8,7 +8,7 @@ use std::collections::BTreeMap;
 use urldb_protocol::{FixedMistake, Mistake};
 
 use super::domain_files::ReadFile;
-use crate::ledger::Ledger;
+use super::past_runs::SharedLedger;
 use crate::report::Mistakes;
 
 /// The mistakes in these files, for a command that has no ledger.
@@ -20,7 +20,7 @@ pub(super) fn current(files: Vec<ReadFile>) -> Mistakes {
 }
 
 /// Compares the mistakes in these files with those in the ledger, and stores the new set there.
-pub(super) fn compared(ledger: &mut Ledger, mut files: Vec<ReadFile>) -> Mistakes {
+pub(super) fn compared(ledger: &SharedLedger, mut files: Vec<ReadFile>) -> Mistakes {
     let mut fixed = vec![];
     for file in &mut files {
         let mut names: Vec<String> = file.mistakes.iter().map(name).collect();

@@ -27,7 +27,7 @@ mod recorder;
 mod shard;
 mod source;
 
-use std::collections::{BTreeMap, BTreeSet, HashSet};
+use std::collections::{BTreeMap, BTreeSet};
 use std::path::{Path, PathBuf};
 
 use data_encoding::HEXLOWER;
@@ -48,7 +48,7 @@ use crate::report::{Mistakes, Report, ReportedJob};
 
 use archiving::archive_all;
 use collected::Collection;
-use domain_files::{DomainFiles, Plan, PlannedJobs};
+use domain_files::{DomainFiles, Plan, PlannedJobs, Survey};
 use failures::FailureLog;
 use incidents::{Outcomes, PlannedUrls, RecordedJob, RunIncidents};
 use observe::observe;
@@ -144,7 +144,7 @@ fn run_from(options: &RunOptions<'_>, mut source: Source) -> anyhow::Result<Outc
     let outbox = Outbox::new(&folder);
     remove_strays(config, &outbox, &folder);
     let mut messages = Messages::default();
-    let mut ledger = load_ledger(config, &hosts, &mut messages.notes)?;
+    let ledger = SharedLedger::new(open_ledger(config, &hosts, &mut messages.notes)?);
     let open = Incidents::load(&folder)?;
     let past = ledger::past_runs(&folder)?;
     let BaseRun {
@@ -157,22 +157,29 @@ fn run_from(options: &RunOptions<'_>, mut source: Source) -> anyhow::Result<Outc
     let plan_options = source.plan_options(started, of_day);
     let rehash = plan_options.rehash();
     let mut planned = PlannedUrls::expecting(open.open());
-    let mut unplanned: HashSet<&JobKey> = ledger.keys().filter(|_| is_everything).collect();
+    let mut unplanned: Vec<JobKey> = vec![];
     let Plan {
         mut jobs,
         files,
         skipped,
-    } = domain_files.plan(plan_options, &ledger, |job| {
-        unplanned.remove(&job.key);
-        planned.see(job);
+    } = domain_files.plan(plan_options, &ledger, |seen| match seen {
+        Survey::Job(job) => {
+            ledger.of(&job.key.domain).set_planned(&job.key);
+            planned.see(job);
+        }
+        Survey::File(file) => {
+            let without_record = ledger.planned(&file);
+            if is_everything {
+                unplanned.extend(without_record);
+            }
+        }
     })?;
-    let unplanned: Vec<JobKey> = unplanned.into_iter().cloned().collect();
     planned.count(jobs.by_host(), &skipped);
     let understood = domain_files::understood(&files);
-    let mistakes = mistakes::compared(&mut ledger, files);
+    let mistakes = mistakes::compared(&ledger, files);
+    ledger.check()?;
 
     let report = new_report(options, &skipped, mistakes).comparing_with(unverified);
-    let ledger = SharedLedger::new(ledger);
     let history = RunHistory {
         run: &run,
         past: &past,
@@ -180,7 +187,7 @@ fn run_from(options: &RunOptions<'_>, mut source: Source) -> anyhow::Result<Outc
     };
     let recorder = new_recorder(options, report, &ledger, history);
     let (mut report, outcomes) = source.record(&mut jobs, recorder, &run, &mut messages)?;
-    let mut ledger = ledger.into_inner();
+    let mut ledger = ledger.into_inner()?;
     messages.notes.extend(jobs.notes());
     run.finished = source.finished(options);
     let incidents = RunIncidents {
@@ -192,7 +199,7 @@ fn run_from(options: &RunOptions<'_>, mut source: Source) -> anyhow::Result<Outc
         planned,
         understood: &understood,
     };
-    let (incidents, totals) = incidents.finish(&open, &mut ledger, outcomes);
+    let (incidents, totals) = incidents.finish(&open, &mut ledger, outcomes)?;
     report.set_incidents(incidents, totals);
     let (exit_code, verification) = (report.exit_code(), report.take_verification());
     let (envelope, results) = report.finish(run);
@@ -231,16 +238,16 @@ fn run_from(options: &RunOptions<'_>, mut source: Source) -> anyhow::Result<Outc
     })
 }
 
-/// The ledger of these hosts, without captures that are lost.
-fn load_ledger(
+/// The ledger, without captures of these hosts that are lost.
+fn open_ledger(
     config: &Config,
     hosts: &[String],
     notes: &mut Vec<String>,
 ) -> anyhow::Result<Ledger> {
     let folder = config.root.join(&config.ledger.path);
-    let mut ledger = Ledger::load(&folder, hosts.iter().map(String::as_str))?;
+    let mut ledger = Ledger::new(&folder);
     if config.archive.store.is_some() {
-        notes.extend(forget_lost_captures(config, &mut ledger)?);
+        notes.extend(forget_lost_captures(config, hosts, &mut ledger)?);
     }
     Ok(ledger)
 }
@@ -263,7 +270,11 @@ fn remove_strays(config: &Config, outbox: &Outbox, ledger_folder: &Path) {
 /// # Errors
 /// When the store has no credentials or cannot be set up. A store that cannot be reached is none: the
 /// upload at the end of the run reports that.
-fn forget_lost_captures(config: &Config, ledger: &mut Ledger) -> anyhow::Result<Option<String>> {
+fn forget_lost_captures(
+    config: &Config,
+    hosts: &[String],
+    ledger: &mut Ledger,
+) -> anyhow::Result<Option<String>> {
     archive::open_store(config)?;
     let Ok(files) = ArchiveFiles::open(config) else {
         return Ok(None);
@@ -271,12 +282,22 @@ fn forget_lost_captures(config: &Config, ledger: &mut Ledger) -> anyhow::Result<
     if files.offline().is_some() {
         return Ok(None);
     }
-    let mut lost = ledger.capture_files();
-    lost.retain(|name| !files.has_or_had(name));
+    let mut lost = BTreeSet::new();
+    for host in hosts {
+        ledger.open(host)?;
+        let mut of_host = ledger.capture_files();
+        of_host.retain(|name| !lost.contains(name) && !files.has_or_had(name));
+        lost.append(&mut of_host);
+        ledger.close(host);
+    }
     if lost.is_empty() {
         return Ok(None);
     }
-    ledger.forget_captures(&lost);
+    for host in hosts {
+        ledger.open(host)?;
+        ledger.forget_captures(host, &lost);
+        ledger.close(host);
+    }
     Ok(Some(format!(
         "{} of the archive never reached the store: their content is captured again",
         count(lost.len(), "file")
@@ -368,7 +389,7 @@ fn finish_records(
         ..
     } = recorder;
     for (host, shown) in &certificates {
-        ledger.lock().set_certificate(host, shown);
+        ledger.of(host).set_certificate(host, shown);
     }
     messages.troubles.extend(trouble);
     match archived {
@@ -386,7 +407,7 @@ fn finish_records(
         let folder = config.root.join(&config.archive.path);
         let unfinished = files.into_iter();
         let unfinished = unfinished.filter(|name| !folder.join(name).is_file());
-        ledger.lock().forget_captures(&unfinished.collect());
+        ledger.forget_captures(&unfinished.collect());
     }
     (report, outcomes)
 }

@@ -1,11 +1,13 @@
 //! The facts that a run takes from earlier runs and leaves to later ones.
 
-use std::collections::BTreeSet;
+use std::collections::{BTreeSet, HashMap};
+use std::ops::{Deref, DerefMut};
 use std::sync::{Mutex, MutexGuard, PoisonError};
 
 use urldb_protocol::{Envelope, Phase};
 use urldb_verdict::{JobKey, PastRuns, Rehash, Selection, Validators};
 
+use super::domain_files::PlannedDomain;
 use crate::ledger::{ChangeLine, HistoryLine, IncidentLine, Ledger, RehashDays, RunLine};
 use crate::report::Verification;
 
@@ -35,34 +37,148 @@ impl PastRuns for Ledger {
     }
 }
 
-/// The ledger of a run: planning reads it while finished jobs are recorded.
-pub(super) struct SharedLedger(Mutex<Ledger>);
+/// The ledger of a run: planning reads it while finished jobs are recorded. A domain is open from its
+/// first job to its last one.
+pub(super) struct SharedLedger(Mutex<OpenLedger>);
+
+/// The ledger, and what is needed to close its domains in time.
+pub(super) struct OpenLedger {
+    ledger: Ledger,
+    /// Number of jobs of each domain that are not recorded yet.
+    jobs: HashMap<String, u64>,
+    /// The first error of reading the ledger. What is known of the jobs since then is not true.
+    fault: Option<anyhow::Error>,
+}
 
 impl SharedLedger {
     pub(super) fn new(ledger: Ledger) -> Self {
-        Self(Mutex::new(ledger))
+        Self(Mutex::new(OpenLedger {
+            ledger,
+            jobs: HashMap::new(),
+            fault: None,
+        }))
     }
 
-    pub(super) fn lock(&self) -> MutexGuard<'_, Ledger> {
+    /// The ledger, with this domain open.
+    pub(super) fn of(&self, domain: &str) -> MutexGuard<'_, OpenLedger> {
+        let mut shared = self.lock();
+        if let Err(error) = shared.ledger.open(domain) {
+            shared.fault.get_or_insert(error);
+        }
+        shared
+    }
+
+    fn lock(&self) -> MutexGuard<'_, OpenLedger> {
         self.0.lock().unwrap_or_else(PoisonError::into_inner)
     }
 
-    pub(super) fn into_inner(self) -> Ledger {
-        self.0.into_inner().unwrap_or_else(PoisonError::into_inner)
+    /// Ends the planning of a domain, which has this many jobs. A domain whose jobs are kept stays open.
+    /// Returns the jobs of the ledger that have no record.
+    pub(super) fn planned(&self, file: &PlannedDomain<'_>) -> Vec<JobKey> {
+        let mut shared = self.of(file.host);
+        let unplanned = shared.ledger.unplanned(file.host).cloned().collect();
+        if file.jobs > 0 {
+            shared.jobs.insert(file.host.to_owned(), file.jobs);
+        }
+        if file.jobs == 0 || !file.are_jobs_kept {
+            shared.ledger.close(file.host);
+        }
+        unplanned
+    }
+
+    /// Replaces the mistakes in a domain file, as [`Ledger::replace_mistakes`].
+    pub(super) fn replace_mistakes(&self, domain: &str, mistakes: Vec<String>) -> Vec<String> {
+        if mistakes.is_empty() {
+            return self.lock().replace_mistakes(domain, mistakes);
+        }
+        // Planning has not opened the domain of a misnamed file.
+        let mut shared = self.of(domain);
+        let former = shared.replace_mistakes(domain, mistakes);
+        shared.close(domain);
+        former
+    }
+
+    /// Removes references to captures in these archive files of the run.
+    pub(super) fn forget_captures(&self, files: &BTreeSet<String>) {
+        if files.is_empty() {
+            return;
+        }
+        let changed = self.lock().changed().clone();
+        for domain in changed {
+            let mut shared = self.of(&domain);
+            shared.forget_captures(&domain, files);
+            shared.close(&domain);
+        }
+    }
+
+    /// The first error of reading the ledger.
+    pub(super) fn check(&self) -> anyhow::Result<()> {
+        self.lock().fault.take().map_or(Ok(()), Err)
+    }
+
+    /// The ledger after all jobs, with all domains closed.
+    ///
+    /// # Errors
+    /// The first error of reading the ledger: what was recorded since then may be wrong.
+    pub(super) fn into_inner(self) -> anyhow::Result<Ledger> {
+        let shared = self.0.into_inner().unwrap_or_else(PoisonError::into_inner);
+        let OpenLedger {
+            mut ledger,
+            jobs,
+            fault,
+        } = shared;
+        if let Some(fault) = fault {
+            return Err(fault);
+        }
+        // A file that changed between its two readings has another number of jobs.
+        for domain in jobs.keys() {
+            ledger.close(domain);
+        }
+        Ok(ledger)
+    }
+}
+
+impl OpenLedger {
+    /// Counts a job as recorded. Returns whether it was the last one of its domain; the caller then closes
+    /// the domain.
+    pub(super) fn is_last(&mut self, domain: &str) -> bool {
+        let Some(left) = self.jobs.get_mut(domain) else {
+            return false;
+        };
+        *left = left.saturating_sub(1);
+        let is_last = *left == 0;
+        if is_last {
+            self.jobs.remove(domain);
+        }
+        is_last
+    }
+}
+
+impl Deref for OpenLedger {
+    type Target = Ledger;
+
+    fn deref(&self) -> &Ledger {
+        &self.ledger
+    }
+}
+
+impl DerefMut for OpenLedger {
+    fn deref_mut(&mut self) -> &mut Ledger {
+        &mut self.ledger
     }
 }
 
 impl PastRuns for SharedLedger {
     fn is_archived(&self, key: &JobKey, digest: &[u8; 32]) -> bool {
-        self.lock().is_archived(key, digest)
+        self.of(&key.domain).is_archived(key, digest)
     }
 
     fn validators(&self, key: &JobKey, digest: &[u8; 32]) -> Option<Validators> {
-        self.lock().validators(key, digest)
+        self.of(&key.domain).validators(key, digest)
     }
 
     fn is_in_doubt(&self, key: &JobKey) -> bool {
-        self.lock().is_in_doubt(key)
+        self.of(&key.domain).is_in_doubt(key)
     }
 }
 
@@ -75,9 +191,12 @@ pub(super) fn forget(
     unplanned: &[JobKey],
 ) -> anyhow::Result<()> {
     let understood: BTreeSet<&str> = understood.iter().map(String::as_str).collect();
-    for key in unplanned {
-        if understood.contains(key.domain.as_str()) {
-            ledger.forget(key);
+    for of_domain in unplanned.chunk_by(|one, other| one.domain == other.domain) {
+        let domain = &of_domain[0].domain;
+        if understood.contains(domain.as_str()) {
+            ledger.open(domain)?;
+            of_domain.iter().for_each(|key| ledger.forget(key));
+            ledger.close(domain);
         }
     }
     ledger.forget_others(hosts.iter().map(String::as_str))

@@ -25,7 +25,7 @@ pub(super) struct Recorder<'a> {
     pub(super) failures: FailureLog<'a>,
     /// The outcomes that incidents need.
     pub(super) outcomes: Outcomes,
-    /// The certificates that each host has shown.
+    /// The certificates that each host has shown, until its last job is recorded.
     pub(super) certificates: BTreeMap<String, BTreeSet<CertificateDates>>,
     /// The first error of the archive; later ones would say the same.
     pub(super) trouble: Option<String>,
@@ -46,7 +46,7 @@ impl Recorder<'_> {
             self.trouble = trouble;
         }
         let JudgedJob { job, verdict, .. } = &judged;
-        let mut ledger = self.ledger.lock();
+        let mut ledger = self.ledger.of(&job.key.domain);
         let previous = ledger.get(&job.key);
         let (url_status, transition) = UrlStatus::after(
             previous.map(|entry| &entry.url_status),
@@ -114,8 +114,14 @@ impl Recorder<'_> {
             };
             ledger.set(&job.key, entry, now);
         }
+        note_certificate(&mut self.certificates, &judged);
+        if ledger.is_last(&job.key.domain) {
+            if let Some(shown) = self.certificates.remove(&job.key.domain) {
+                ledger.set_certificate(&job.key.domain, &shown);
+            }
+            ledger.close(&job.key.domain);
+        }
         drop(ledger);
-        self.note_certificate(&judged);
         let url_status = (url_status, transition);
         self.report.add(&ReportedJob {
             not_archived: not_archived.as_deref(),
@@ -125,22 +131,24 @@ impl Recorder<'_> {
         });
         pass_on_results(self.run, &mut self.report);
     }
+}
 
-    /// Notes the certificate of the host itself: that of an alias or of a redirect's target is another
-    /// one.
-    fn note_certificate(&mut self, judged: &JudgedJob) {
-        let JudgedJob {
-            job, observations, ..
-        } = judged;
-        if job.key.alias.is_some() {
-            return;
-        }
-        for hop in observations.iter().filter_map(Observation::first) {
-            if let Some(certificate) = &hop.certificate {
-                let dates = certificate_dates(certificate);
-                let known = self.certificates.entry(job.key.domain.clone());
-                known.or_default().insert(dates);
-            }
+/// Notes the certificate of the host itself: that of an alias or of a redirect's target is another one.
+fn note_certificate(
+    certificates: &mut BTreeMap<String, BTreeSet<CertificateDates>>,
+    judged: &JudgedJob,
+) {
+    let JudgedJob {
+        job, observations, ..
+    } = judged;
+    if job.key.alias.is_some() {
+        return;
+    }
+    for hop in observations.iter().filter_map(Observation::first) {
+        if let Some(certificate) = &hop.certificate {
+            let dates = certificate_dates(certificate);
+            let known = certificates.entry(job.key.domain.clone());
+            known.or_default().insert(dates);
         }
     }
 }

@@ -5,10 +5,10 @@ use std::path::{Path, PathBuf};
 use urldb_verdict::Shard;
 
 use super::archiving::{ArchivedJob, archive_all, known_captures};
-use super::domain_files::{DomainFiles, Plan};
+use super::domain_files::{DomainFiles, Plan, Survey};
 use super::past_runs::SharedLedger;
 use super::{
-    RunOptions, load_ledger, observe_planned, plan_options_of_run, provenance, run_id, run_info,
+    RunOptions, observe_planned, open_ledger, plan_options_of_run, provenance, run_id, run_info,
 };
 use crate::archive::Archive;
 use crate::bundle::{BundleLine, BundleWriter, Captured, digest_of_inputs};
@@ -44,10 +44,15 @@ pub fn shard(
     let folder = config.root.join(&config.ledger.path);
     let hosts = domain_files.hosts();
     let mut notes = vec![];
-    let ledger = load_ledger(config, &hosts, &mut notes)?;
+    let ledger = SharedLedger::new(open_ledger(config, &hosts, &mut notes)?);
     let past = ledger::past_runs(&folder)?;
     let plan_options = plan_options_of_run(options, started, &past);
-    let Plan { mut jobs, .. } = domain_files.plan(plan_options, &ledger, |_| {})?;
+    let Plan { mut jobs, .. } = domain_files.plan(plan_options, &ledger, |seen| {
+        if let Survey::File(file) = seen {
+            ledger.planned(&file);
+        }
+    })?;
+    ledger.check()?;
     anyhow::ensure!(
         digest_of_inputs(config)? == inputs,
         "the domain files, urldb.toml or the ledger were changed while the shard read them: run the \
@@ -63,7 +68,6 @@ pub fn shard(
     let provenance = provenance(config, &run_info(options, started, random));
     let how = &config.archive;
     let archive = Archive::of_bundle(bundle.folder(), how, provenance, options.ambient, &label);
-    let ledger = SharedLedger::new(ledger);
     let (mut count, mut trouble, mut added) = (0, None, Ok(()));
     archive_all(
         &archive,
@@ -80,6 +84,7 @@ pub fn shard(
         },
     )?;
     added?;
+    ledger.check()?;
     notes.extend(jobs.notes());
     let files = archive.finish()?;
     // A later attempt asks what this one did not.
@@ -106,6 +111,11 @@ fn line(archived: ArchivedJob, ledger: &SharedLedger, options: &RunOptions<'_>) 
         not_archived,
     } = archived;
     let known = known_captures(ledger, &judged.job);
+    let mut shared = ledger.of(&judged.job.key.domain);
+    if shared.is_last(&judged.job.key.domain) {
+        shared.close(&judged.job.key.domain);
+    }
+    drop(shared);
     BundleLine {
         key: judged.job.key,
         at: options.ambient.now_in_seconds(),

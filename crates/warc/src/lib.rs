@@ -13,7 +13,7 @@
 //! | writing | [`Writer`] to a stream, [`ArchiveFile`] and [`FileSeries`] to disk, [`Packer`] in memory |
 //! | reading | [`Reader`], [`Record`]: streaming, with bounded memory; errors have the offset of the record |
 //! | places of files | [`FileSource`], [`ArchiveInput`] |
-//! | index | [`CdxjLine`], [`CdxjIndex`], [`IndexUpdate`], [`merge_into_index`], [`rebuild_index`], [`merge_index`], [`ZipNumWriter`] |
+//! | index | [`CdxjLine`], [`CdxjIndex`], [`IndexUpdate`], [`PendingLines`], [`merge_into_index`], [`rebuild_index`], [`merge_index`], [`ZipNumWriter`] |
 //! | care of archives | [`verify_archive`], [`recover()`], [`repair()`], [`convert()`], [`FileJoiner`] |
 //!
 //! The crate uses no network, no clock and no random numbers; the caller supplies all three.
@@ -73,8 +73,8 @@ pub use http::{
 pub use id::{InvalidRecordId, RecordId};
 pub use index::{
     CdxjIndex, CdxjLines, INDEX_DIRECTORY, INDEX_FILE_NAME, IdxDialect, IndexError, IndexRebuild,
-    IndexUpdate, LeftOutCause, LeftOutRecords, ZipNumWriter, add_segment_files, complete_index,
-    files_of_segment, index_lines_of, merge_index, merge_into_index, rebuild_index,
+    IndexUpdate, LeftOutCause, LeftOutRecords, PendingLines, ZipNumWriter, add_segment_files,
+    complete_index, files_of_segment, index_lines_of, merge_index, merge_into_index, rebuild_index,
     rebuild_index_from, unindexed_files,
 };
 pub use join::{FileJoiner, JoinError, JoinRequest, JoinSource, JoinedFile, PreparedFile};

@@ -14,6 +14,7 @@ mod cursor;
 mod error;
 mod lines;
 mod lookup;
+mod pending;
 mod plain;
 mod request_matcher;
 mod scan;
@@ -34,6 +35,7 @@ pub use self::error::{IndexError, LeftOutCause, LeftOutRecords};
 pub(crate) use self::lines::IndexLines;
 pub(crate) use self::lookup::has_plain_index;
 pub use self::lookup::{CdxjIndex, CdxjLines};
+pub use self::pending::PendingLines;
 pub use self::plain::INDEX_FILE_NAME;
 use self::plain::LIST_FILE_NAME;
 pub(crate) use self::request_matcher::RequestMatcher;
@@ -50,6 +52,9 @@ use crate::source::FileSource;
 
 /// Number of segments from which an update merges the small ones.
 const MAX_SEGMENTS: usize = 16;
+
+/// Bytes of lines that an update holds in memory. More lines go into several segments.
+const UPDATE: usize = 16 * 1024 * 1024;
 
 /// Adds lines to the index, which is created if missing. All lines of an archive file must be in one
 /// call: afterwards the file counts as indexed.
@@ -258,10 +263,13 @@ impl IndexUpdate {
     }
 
     fn add(&mut self, line: &CdxjLine) -> Result<(), IndexError> {
-        let line = render(&self.dir.join(INDEX_DIRECTORY), line)?;
+        self.add_rendered(render(&self.dir.join(INDEX_DIRECTORY), line)?)
+    }
+
+    fn add_rendered(&mut self, line: Vec<u8>) -> Result<(), IndexError> {
         self.bytes += line.len();
         self.lines.insert(line);
-        if self.bytes >= sorter::CHUNK {
+        if self.bytes >= UPDATE {
             self.write()?;
         }
         Ok(())

@@ -1,0 +1,79 @@
+//! Index lines of archive files that are not finished yet.
+
+use std::collections::BTreeSet;
+use std::fmt;
+use std::io::{BufReader, Seek, SeekFrom};
+use std::path::{Path, PathBuf};
+
+use flate2::Compression;
+use flate2::bufread::GzDecoder;
+use flate2::write::GzEncoder;
+use tempfile::SpooledTempFile;
+
+use super::error::at;
+use super::lines::{IndexLines, write_line};
+use super::segment::INDEX_DIRECTORY;
+use super::{IndexError, IndexUpdate, render};
+use crate::cdxj::CdxjLine;
+
+/// Bytes of compressed lines in memory. More lines go into a temporary file.
+const IN_MEMORY: usize = 1024 * 1024;
+
+/// The lines of records, which wait for the end of their archive files: an index refers to finished files
+/// only. Memory does not grow with the number of lines. The lines are lost with the process; then
+/// [`complete_index`](super::complete_index) reads the files.
+pub struct PendingLines {
+    dir: PathBuf,
+    lines: GzEncoder<SpooledTempFile>,
+    files: BTreeSet<String>,
+}
+
+impl PendingLines {
+    /// No lines for the index in the directory of an archive. The directory must exist once there are many
+    /// lines.
+    pub fn new(dir: &Path) -> Self {
+        let file = SpooledTempFile::new_in(IN_MEMORY, dir);
+        Self {
+            dir: dir.to_owned(),
+            lines: GzEncoder::new(file, Compression::fast()),
+            files: BTreeSet::new(),
+        }
+    }
+
+    /// Adds a line.
+    ///
+    /// # Errors
+    /// When the line cannot be in an index, or the temporary file cannot be written.
+    pub fn add(&mut self, line: &CdxjLine) -> Result<(), IndexError> {
+        let rendered = render(&self.dir.join(INDEX_DIRECTORY), line)?;
+        write_line(&mut self.lines, &rendered).map_err(at(&self.dir))?;
+        if !self.files.contains(&line.filename) {
+            self.files.insert(line.filename.clone());
+        }
+        Ok(())
+    }
+
+    /// Adds all lines to the index, which is created if missing. Afterwards their archive files count as
+    /// indexed.
+    ///
+    /// # Errors
+    /// When the temporary file cannot be read, or the index cannot be written.
+    pub fn merge_into_index(self) -> Result<(), IndexError> {
+        let mut update = IndexUpdate::new(&self.dir);
+        let mut file = self.lines.finish().map_err(at(&self.dir))?;
+        file.seek(SeekFrom::Start(0)).map_err(at(&self.dir))?;
+        for line in IndexLines::new(Box::new(GzDecoder::new(BufReader::new(file)))) {
+            update.add_rendered(line.map_err(at(&self.dir))?)?;
+        }
+        update.files = self.files;
+        update.finish()
+    }
+}
+
+impl fmt::Debug for PendingLines {
+    fn fmt(&self, f: &mut fmt::Formatter<'_>) -> fmt::Result {
+        f.debug_struct("PendingLines")
+            .field("dir", &self.dir)
+            .finish_non_exhaustive()
+    }
+}

@@ -1,0 +1,97 @@
+//! Changed entries of closed domains, in a temporary file beside the ledger.
+//!
+//! The file has no name, so that it ends with the process, and a killed run leaves nothing.
+
+use std::fs::{self, File};
+use std::io::{self, Read, Seek, SeekFrom, Write};
+use std::path::{Path, PathBuf};
+
+use anyhow::Context;
+
+/// Texts of domains, one after another.
+#[derive(Debug)]
+pub(super) struct Spool {
+    folder: PathBuf,
+    file: SpoolFile,
+}
+
+#[derive(Debug)]
+enum SpoolFile {
+    New,
+    Open { file: File, end: u64 },
+    Unusable,
+}
+
+/// Where the texts of a domain are.
+#[derive(Debug, Clone, Copy)]
+pub(super) struct SpooledDomain {
+    offset: u64,
+    /// Length of the text of the file of statuses, in bytes.
+    statuses: usize,
+    /// Length of the text of the file of captures, if that has changed.
+    contents: Option<usize>,
+}
+
+impl Spool {
+    /// A spool for the ledger in this folder.
+    pub(super) fn new(folder: &Path) -> Self {
+        Self {
+            folder: folder.to_owned(),
+            file: SpoolFile::New,
+        }
+    }
+
+    /// Adds the texts of a domain; `None` if they cannot be written.
+    pub(super) fn add(&mut self, statuses: &str, contents: Option<&str>) -> Option<SpooledDomain> {
+        let added = self.try_add(statuses, contents);
+        if added.is_err() && matches!(self.file, SpoolFile::New) {
+            self.file = SpoolFile::Unusable;
+        }
+        added.ok()
+    }
+
+    fn try_add(&mut self, statuses: &str, contents: Option<&str>) -> io::Result<SpooledDomain> {
+        if matches!(self.file, SpoolFile::New) {
+            fs::create_dir_all(&self.folder)?;
+            let file = tempfile::tempfile_in(&self.folder)?;
+            self.file = SpoolFile::Open { file, end: 0 };
+        }
+        let SpoolFile::Open { file, end } = &mut self.file else {
+            return Err(io::ErrorKind::Other.into());
+        };
+        let offset = *end;
+        // After a failure, the next texts come in the place of these.
+        file.seek(SeekFrom::Start(offset))?;
+        file.write_all(statuses.as_bytes())?;
+        file.write_all(contents.unwrap_or_default().as_bytes())?;
+        *end = file.stream_position()?;
+        Ok(SpooledDomain {
+            offset,
+            statuses: statuses.len(),
+            contents: contents.map(str::len),
+        })
+    }
+
+    /// The text of the file of statuses, and that of the file of captures if it has changed.
+    ///
+    /// # Errors
+    /// When the temporary file cannot be read.
+    pub(super) fn read(&mut self, of: SpooledDomain) -> anyhow::Result<(String, Option<String>)> {
+        let SpoolFile::Open { file, .. } = &mut self.file else {
+            anyhow::bail!("the ledger has no temporary file");
+        };
+        let mut read = || -> io::Result<(String, Option<String>)> {
+            file.seek(SeekFrom::Start(of.offset))?;
+            let statuses = read_text(file, of.statuses)?;
+            let contents = of.contents.map(|length| read_text(file, length));
+            Ok((statuses, contents.transpose()?))
+        };
+        read().context("cannot read the ledger's temporary file")
+    }
+}
+
+fn read_text(file: &mut File, length: usize) -> io::Result<String> {
+    let mut bytes = vec![0; length];
+    file.read_exact(&mut bytes)?;
+    String::from_utf8(bytes).map_err(|error| io::Error::new(io::ErrorKind::InvalidData, error))
+}
