@@ -248,11 +248,9 @@ fn of_url(mut lines: Vec<CdxjLine>, url: &str) -> Vec<CdxjLine> {
 
 /// Captures of a URL, oldest first, each revisit with the status and the truncation of its original
 /// response.
-fn with_status(mut lines: Vec<CdxjLine>) -> Vec<Capture> {
-    // Within a second, files are numbered.
-    lines.sort_by(|a, b| place(a).cmp(&place(b)));
+fn with_status(lines: Vec<CdxjLine>) -> Vec<Capture> {
     let mut known = HashMap::new();
-    let captures = lines.into_iter().map(|line| {
+    let captures = in_order(lines).into_iter().map(|line| {
         let is_revisit = line.mime == REVISIT_MIME;
         let (status, truncated) = match known.get(&line.digest) {
             Some((status, truncated)) if is_revisit || line.status.is_none() => {
@@ -274,6 +272,88 @@ fn with_status(mut lines: Vec<CdxjLine>) -> Vec<Capture> {
     captures.collect()
 }
 
-fn place(line: &CdxjLine) -> (&str, &str, u64) {
-    (&line.timestamp, &line.filename, line.extent.offset)
+/// Lines of a URL, oldest first. Within a second, the names of files are in order where one machine wrote
+/// them; in a store their order may be any, so a revisit never comes before its original.
+fn in_order(mut lines: Vec<CdxjLine>) -> Vec<CdxjLine> {
+    fn place(line: &CdxjLine) -> (&str, &str, u64) {
+        (&line.timestamp, &line.filename, line.extent.offset)
+    }
+    let is_revisit = |line: &CdxjLine| line.mime == REVISIT_MIME;
+    let content = |line: &CdxjLine| (line.timestamp.clone(), line.digest.clone());
+    lines.sort_by(|a, b| place(a).cmp(&place(b)));
+    let mut originals = HashMap::new();
+    for (number, line) in lines.iter().enumerate() {
+        if !is_revisit(line) {
+            originals.entry(content(line)).or_insert(number);
+        }
+    }
+    let mut placed: Vec<_> = lines.into_iter().enumerate().collect();
+    placed.sort_by_key(|(number, line)| match is_revisit(line) {
+        true => {
+            let original = originals.get(&content(line)).unwrap_or(number);
+            (*number.max(original), true)
+        }
+        false => (*number, false),
+    });
+    placed.into_iter().map(|(_, line)| line).collect()
+}
+
+#[cfg(test)]
+mod tests {
+    use urldb_warc::Extent;
+
+    use super::*;
+
+    fn line(second: u32, file: &str, mime: &str, digest: &str) -> CdxjLine {
+        CdxjLine {
+            key: "test,a)/".to_owned(),
+            timestamp: format!("202611220600{second:02}"),
+            url: "http://a.test/".to_owned(),
+            mime: mime.to_owned(),
+            status: Some(200),
+            digest: digest.to_owned(),
+            extent: Extent {
+                offset: 0,
+                length: 1,
+            },
+            filename: file.to_owned(),
+            request: None,
+            truncated: None,
+        }
+    }
+
+    /// The names of the files in the order of their captures.
+    fn order(lines: &[(u32, &str, &str, &str)]) -> String {
+        let lines = lines
+            .iter()
+            .map(|(second, file, mime, digest)| line(*second, file, mime, digest));
+        let captures = with_status(lines.collect());
+        captures
+            .iter()
+            .map(|capture| &*capture.line.filename)
+            .collect()
+    }
+
+    #[test]
+    fn a_revisit_comes_after_its_original_within_a_second() {
+        const TEXT: &str = "text/plain";
+        // The random part of a name in a store puts it first.
+        let random = [
+            (1, "a", REVISIT_MIME, "one"),
+            (1, "b", REVISIT_MIME, "one"),
+            (1, "c", TEXT, "one"),
+            (1, "d", REVISIT_MIME, "one"),
+            (2, "e", REVISIT_MIME, "one"),
+        ];
+        assert_eq!(order(&random), "cabde");
+        // Names that are in order stay so.
+        let numbered = [
+            (1, "a", TEXT, "one"),
+            (1, "b", REVISIT_MIME, "one"),
+            (1, "c", TEXT, "two"),
+            (1, "d", REVISIT_MIME, "one"),
+            (0, "e", REVISIT_MIME, "one"),
+        ];
+        assert_eq!(order(&numbered), "eabcd");
+    }
 }
