@@ -288,12 +288,12 @@ fn in_order(mut lines: Vec<CdxjLine>) -> Vec<CdxjLine> {
         }
     }
     let mut placed: Vec<_> = lines.into_iter().enumerate().collect();
-    placed.sort_by_key(|(number, line)| match is_revisit(line) {
-        true => {
-            let original = originals.get(&content(line)).unwrap_or(number);
-            (*number.max(original), true)
+    placed.sort_by_key(|(number, line)| {
+        if !is_revisit(line) {
+            return (*number, false);
         }
-        false => (*number, false),
+        let original = originals.get(&content(line)).unwrap_or(number);
+        (*number.max(original), true)
     });
     placed.into_iter().map(|(_, line)| line).collect()
 }

@@ -195,7 +195,9 @@ pub(super) fn forget(
         let domain = &of_domain[0].domain;
         if understood.contains(domain.as_str()) {
             ledger.open(domain)?;
-            of_domain.iter().for_each(|key| ledger.forget(key));
+            for key in of_domain {
+                ledger.forget(key);
+            }
             ledger.close(domain);
         }
     }

@@ -361,5 +361,8 @@ fn what_a_run_has_written_is_committed_and_pushed() {
     assert!(subjects.contains("Record the run of 20"), "{subjects}");
     assert!(!sandbox.files("status", ".yaml").is_empty());
     repository.git(&["diff", "--quiet", "HEAD", "--", "urldb"]);
-    sandbox.urldb(&["status"]).code(1).says(&["answers 404 Not Found"]);
+    sandbox
+        .urldb(&["status"])
+        .code(1)
+        .says(&["answers 404 Not Found"]);
 }
