@@ -72,9 +72,10 @@ fn report(dir: &Path, lines: u64, urls: u64) -> Result<(), Box<dyn Error>> {
     times.sort();
     let median = times[times.len() / 2];
     println!(
-        "{segments} segments, {}.{} bytes a line; a lookup {median:.2?} (at most {:.2?})",
+        "{segments} segments, {}.{} bytes a line; a lookup {median:.2?} (at least {:.2?}, at most {:.2?})",
         size / 10,
         size % 10,
+        times[0],
         times[times.len() - 1]
     );
     Ok(())

@@ -83,6 +83,8 @@ pub(crate) struct MergedLines<C> {
     next: Vec<u8>,
     has_line: bool,
     failure: Option<IndexError>,
+    /// The target of the last move; `None` if a cursor may not be used from where it is.
+    sought: Option<Vec<u8>>,
 }
 
 impl<C: LineCursor> MergedLines<C> {
@@ -95,6 +97,7 @@ impl<C: LineCursor> MergedLines<C> {
             next: Vec::new(),
             has_line: false,
             failure: None,
+            sought: None,
         };
         merged.begin();
         merged
@@ -113,6 +116,14 @@ impl<C: LineCursor> MergedLines<C> {
     /// The next line, and the number of the cursor that had it. After an error, the lines of the other
     /// cursors follow.
     pub(crate) fn next(&mut self) -> Result<Option<(&[u8], usize)>, IndexError> {
+        self.next_with_prefix(b"")
+    }
+
+    /// As [`MergedLines::next`], but a line that does not begin with `prefix` stays the next one.
+    pub(super) fn next_with_prefix(
+        &mut self,
+        prefix: &[u8],
+    ) -> Result<Option<(&[u8], usize)>, IndexError> {
         loop {
             if let Some(failure) = self.failure.take() {
                 return Err(failure);
@@ -120,9 +131,12 @@ impl<C: LineCursor> MergedLines<C> {
             let Some(&number) = self.heap.first() else {
                 return Ok(None);
             };
+            let line = self.cursors[number].line().unwrap_or_default();
+            if !line.starts_with(prefix) {
+                return Ok(None);
+            }
             self.next.clear();
-            self.next
-                .extend(self.cursors[number].line().unwrap_or_default());
+            self.next.extend(line);
             self.pass(number);
             if self.has_line && self.next == self.line {
                 continue;
@@ -145,6 +159,9 @@ impl<C: LineCursor> MergedLines<C> {
             }
             other => other.err(),
         };
+        if self.failure.is_some() {
+            self.sought = None;
+        }
         if self.failure.is_some() || self.cursors[number].line().is_none() {
             self.heap.swap_remove(0);
         }
@@ -182,16 +199,28 @@ impl<C: LineCursor> MergedLines<C> {
 pub(crate) type BoxedCursor = Box<dyn SeekCursor + Send>;
 
 impl MergedLines<BoxedCursor> {
-    /// Moves all cursors to their first line that is not less than `target`.
+    /// Moves all cursors to their first line that is not less than `target`. A move forward mostly stays
+    /// within the blocks that are read already.
     pub(super) fn seek(&mut self, target: &[u8]) -> Result<(), IndexError> {
         self.failure = None;
+        let is_passed = self.has_line && *self.line >= *target;
+        let sought = self.sought.take();
+        let is_forward = !is_passed && sought.is_some_and(|sought| *sought <= *target);
         for cursor in &mut self.cursors {
-            cursor.seek(target)?;
+            if is_forward {
+                cursor.seek_forward(target)?;
+            } else {
+                cursor.seek(target)?;
+            }
         }
+        self.sought = Some(target.to_owned());
         self.begin();
         Ok(())
     }
 }
+
+/// Bytes that are read line by line, since a binary search of them would read as many.
+const WINDOW: u64 = 8 * 1024;
 
 /// Moves to the first line for which `is_before` does not hold, by a binary search: lines for which it
 /// holds come first. Returns the offset of the last of these, if there is one.
@@ -202,9 +231,10 @@ pub(super) fn seek_after(
 ) -> io::Result<Option<u64>> {
     let mut line = Vec::new();
     let mut last_before = None;
-    // The wanted line begins at `low` or later, and no later than the first line from `high` on.
+    // The wanted line begins at `low`, where a line begins, or later, and no later than the first line
+    // from `high` on.
     let (mut low, mut high) = (0, length);
-    while low < high {
+    while low + WINDOW < high {
         let middle = low.midpoint(high);
         let begin = seek_to_line_from(input, middle, &mut line)?;
         let taken = read_line(input, &mut line)?;
@@ -215,7 +245,16 @@ pub(super) fn seek_after(
             low = begin + taken;
         }
     }
-    seek_to_line_from(input, low, &mut line)?;
+    input.seek(SeekFrom::Start(low))?;
+    loop {
+        let taken = read_line(input, &mut line)?;
+        if taken == 0 || !is_before(&line) {
+            break;
+        }
+        last_before = Some(low);
+        low += taken;
+    }
+    input.seek(SeekFrom::Start(low))?;
     Ok(last_before)
 }
 
@@ -231,4 +270,34 @@ fn seek_to_line_from(
     };
     input.seek(SeekFrom::Start(before))?;
     Ok(before + read_line(input, scratch)?)
+}
+
+#[cfg(test)]
+mod tests {
+    use std::io::{BufReader, Cursor};
+
+    use proptest::prelude::*;
+
+    use super::*;
+
+    proptest! {
+        // Lines of a few bytes and of more than a window; files of less than a window and of many.
+        #[test]
+        fn a_search_finds_what_a_scan_finds(
+            lengths in prop::collection::vec(prop_oneof![9 => 0_usize..60, 1 => 0_usize..20_000], 0..300),
+            target in 0_usize..310,
+        ) {
+            let lines = lengths.iter().enumerate();
+            let lines: Vec<String> = lines.map(|(n, length)| format!("{n:04} {}\n", "x".repeat(*length))).collect();
+            let text = lines.concat();
+            let target = format!("{target:04}");
+            let before = lines.iter().take_while(|line| line[..4] < *target).count();
+            let offset = |n: usize| lines[..n].iter().map(String::len).sum::<usize>() as u64;
+
+            let mut input = BufReader::new(Cursor::new(text.as_bytes()));
+            let found = seek_after(&mut input, text.len() as u64, |line| &line[..4] < target.as_bytes()).unwrap();
+            prop_assert_eq!(found, before.checked_sub(1).map(offset));
+            prop_assert_eq!(input.stream_position().unwrap(), offset(before));
+        }
+    }
 }

@@ -128,10 +128,7 @@ impl<I: BorrowMut<CdxjIndex>> CdxjLines<I> {
     pub fn next_text(&mut self) -> Result<Option<String>, IndexError> {
         let prefix = self.prefix.as_bytes();
         let CdxjIndex { lines, hidden } = self.index.borrow_mut();
-        while let Some((line, _)) = lines.next()? {
-            if !line.starts_with(prefix) {
-                return Ok(None);
-            }
+        while let Some((line, _)) = lines.next_with_prefix(prefix)? {
             if counts(line, hidden) {
                 return Ok(Some(String::from_utf8_lossy(line).into_owned()));
             }
@@ -152,10 +149,9 @@ impl<I: BorrowMut<CdxjIndex>> Iterator for CdxjLines<I> {
         let prefix = self.prefix.as_bytes();
         let CdxjIndex { lines, hidden } = self.index.borrow_mut();
         let (line, number) = loop {
-            match lines.next() {
+            match lines.next_with_prefix(prefix) {
                 Err(error) => return Some(Err(error)),
                 Ok(None) => return None,
-                Ok(Some((line, _))) if !line.starts_with(prefix) => return None,
                 Ok(Some((line, number))) if counts(line, hidden) => {
                     break (CdxjLine::parse(&String::from_utf8_lossy(line)), number);
                 }
