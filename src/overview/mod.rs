@@ -20,6 +20,7 @@ pub mod site;
 mod timeline;
 mod urls;
 
+use std::cmp::Reverse;
 use std::collections::{BTreeMap, HashMap};
 use std::path::{Path, PathBuf};
 
@@ -155,24 +156,16 @@ impl<'a> Sources<'a> {
         let elsewhere = self.affected_elsewhere(&hosts);
         totals.affected += elsewhere;
         totals.broken += elsewhere;
-        let (mut open, mut closed): (Vec<_>, Vec<_>) = self
-            .incidents
-            .values()
+        let mut incidents: Vec<&Incident> = self.incidents.values().collect();
+        incidents.sort_by_key(|incident| incident.order());
+        incidents.sort_by_key(|incident| match incident.closed {
+            Some(closed) => Reverse((Some(closed), 0)),
+            None => Reverse((incident.opened, incident.urls.len())),
+        });
+        let incidents = incidents.into_iter();
+        let (open, closed): (Vec<_>, Vec<_>) = incidents
             .map(|incident| self.incident(incident, &reasons))
             .partition(|it| it.incident.closed.is_none());
-        open.sort_by_key(|it| {
-            let urls = it.incident.urls.len();
-            (
-                std::cmp::Reverse((it.incident.opened, urls)),
-                it.incident.id.clone(),
-            )
-        });
-        closed.sort_by_key(|it| {
-            (
-                std::cmp::Reverse(it.incident.closed),
-                it.incident.id.clone(),
-            )
-        });
         Ok(Overview {
             project: self.project(),
             version: env!("CARGO_PKG_VERSION").to_owned(),
@@ -282,8 +275,7 @@ impl<'a> Sources<'a> {
         RunCounts {
             month: within(30),
             year: within(365),
-            longest_gap: gaps
-                .max_by_key(|(from, to)| (to.duration_since(*from), std::cmp::Reverse(*from))),
+            longest_gap: gaps.max_by_key(|(from, to)| (to.duration_since(*from), Reverse(*from))),
         }
     }
 

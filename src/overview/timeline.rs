@@ -60,7 +60,9 @@ impl Sources<'_> {
     fn of_hosts(&self, wants: impl Fn(&str) -> bool, is_waiting: IsWaiting<'_>) -> Vec<LogEntry> {
         let mut entries = vec![];
         let mut told = HashSet::new();
-        for (id, lines) in self.replay.incidents() {
+        let mut known: Vec<_> = self.replay.incidents().collect();
+        known.sort_by_key(|(id, _)| self.incidents.get(*id).map(Incident::order));
+        for (id, lines) in known {
             let incident = self.incidents.get(id);
             let Some(first) = lines.first() else { continue };
             let domain = incident.map_or_else(|| first.host.clone(), domain_of);

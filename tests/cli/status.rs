@@ -200,6 +200,48 @@ fn a_broken_host_and_a_broken_url() {
 }
 
 #[test]
+fn incidents_of_one_run_are_in_one_order_whatever_their_ids() {
+    let (site, repository) = watched();
+    let sandbox = &repository.sandbox;
+    site.remove("/a");
+    site.serve("/b", Reply::ok("B"));
+    sandbox.urldb(&["run"]).code(1);
+    sandbox.urldb(&["run"]).code(1);
+    let titles = || {
+        sandbox.urldb(&["site", "build", "public"]).code(0);
+        let document: Value = serde_json::from_str(&sandbox.read("public/status.json")).unwrap();
+        let incidents = document["incidents"].as_array().unwrap().iter();
+        let titles = incidents.map(|it| it["title"].as_str().unwrap().to_owned());
+        let feed = sandbox.read("public/incidents.atom");
+        let entries = feed
+            .lines()
+            .filter(|line| line.starts_with("<title>Open: "));
+        (
+            titles.collect::<Vec<_>>(),
+            entries.map(str::to_owned).collect::<Vec<_>>(),
+        )
+    };
+    let before = titles();
+    assert_eq!(
+        before.0,
+        [
+            "http://docs.test/a answers 404 Not Found",
+            "http://docs.test/b serves other bytes of the same size"
+        ]
+    );
+    assert!(before.1[0].contains("&#x2f;a answers"), "{before:?}");
+    // Another run would have given the incidents other ids.
+    let files = sandbox.tree("status/incidents");
+    let [one, other] = files.keys().collect::<Vec<_>>()[..] else {
+        panic!("two incidents");
+    };
+    for (path, text) in [(one, &files[other]), (other, &files[one])] {
+        std::fs::write(sandbox.path(path.to_str().unwrap()), &text.0).unwrap();
+    }
+    assert_eq!(titles(), before);
+}
+
+#[test]
 fn a_failure_that_is_not_confirmed_yet() {
     let (site, repository) = watched();
     let sandbox = &repository.sandbox;

@@ -1,5 +1,6 @@
 //! Atom feeds of incidents (RFC 4287).
 
+use std::cmp::Reverse;
 use std::fmt::Write;
 
 use jiff::Timestamp;
@@ -22,7 +23,8 @@ pub(crate) fn feed(
         None => format!("Incidents of {}", project.name),
     };
     let mut entries: Vec<_> = incidents.iter().collect();
-    entries.sort_by_key(|(it, _)| (std::cmp::Reverse(updated(it)), it.incident.id.clone()));
+    entries.sort_by_key(|(it, _)| it.incident.order());
+    entries.sort_by_key(|(it, _)| Reverse(updated(it)));
     let newest = entries.first().map(|(it, _)| updated(it));
     let newest = newest.unwrap_or(Timestamp::UNIX_EPOCH);
     let scope = host.map_or_else(String::new, |host| format!(":{host}"));

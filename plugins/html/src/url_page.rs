@@ -1,6 +1,8 @@
 //! The page of one URL. It stays as it is while runs find everything as before: no date of the last run,
 //! and no number that such a run would change, is on it.
 
+use std::cmp::Reverse;
+
 use serde::Serialize;
 use urldb_protocol::{CaptureInfo, LogEntry, LogEvent, Standing, State, UrlDetails, UrlOverview};
 use urldb_render::numbers::number;
@@ -151,12 +153,8 @@ impl Views<'_> {
     fn incidents_of(&self, details: &UrlDetails) -> Vec<IncidentRow> {
         let known = details.incidents.iter();
         let mut known: Vec<_> = known.filter_map(|id| self.incident(id)).collect();
-        known.sort_by_key(|it| {
-            (
-                std::cmp::Reverse((it.incident.closed.is_none(), it.incident.since)),
-                &it.incident.id,
-            )
-        });
+        known.sort_by_key(|it| it.incident.order());
+        known.sort_by_key(|it| Reverse((it.incident.closed.is_none(), it.incident.since)));
         known.into_iter().map(|it| self.row(it)).collect()
     }
 

@@ -23,7 +23,7 @@ pub struct Envelope {
     pub run: RunInfo,
     /// The incidents, and the groups that are none: new incidents first, then those that have grown,
     /// have closed and are open, then what is unconfirmed or unknown; within each, those with the most
-    /// URLs first.
+    /// URLs first, then by host and first URL.
     #[serde(default)]
     pub incidents: Vec<Incident>,
     /// Everything that is wrong now, the worst first.

@@ -119,6 +119,13 @@ impl Incident {
         self.urls.iter().filter(|url| !url.left)
     }
 
+    /// The order of incidents that are equal in what a list is sorted by: host, first URL, state. The id
+    /// comes last, since it differs between two runs that see the same.
+    pub fn order(&self) -> (&str, Option<&str>, State, &str) {
+        let first = self.urls.first().map(|url| url.url.as_str());
+        (&self.host, first, self.state, &self.id)
+    }
+
     /// Whether the URLs are affected after the run: the incident is open, or `check` has seen it.
     pub fn is_open(&self) -> bool {
         matches!(

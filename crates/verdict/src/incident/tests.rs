@@ -431,6 +431,32 @@ fn some_run() -> impl Strategy<Value = (Vec<Sight>, bool, Vec<usize>)> {
     )
 }
 
+#[test]
+fn the_order_of_incidents_does_not_depend_on_their_ids() {
+    let failing = |path, reason| Sight {
+        reason: Some(reason),
+        sure: true,
+        ..sight(path, State::Unreachable)
+    };
+    for run in 0..16 {
+        let mut world = World {
+            runs: run,
+            ..World::default()
+        };
+        let incidents = world.run(&[
+            failing("a/2", Reason::Timeout),
+            failing("a/1", Reason::Tls),
+            failing("a/3", Reason::Dns),
+        ]);
+        let first = incidents.iter().map(|incident| &incident.urls[0].url);
+        assert_eq!(
+            first.collect::<Vec<_>>(),
+            ["http://a/1", "http://a/2", "http://a/3"],
+            "run {run}"
+        );
+    }
+}
+
 proptest! {
     #[test]
     fn every_broken_url_is_in_exactly_one_open_incident(

@@ -58,12 +58,13 @@ pub fn incidents_after(
     let mut all: Vec<Incident> = update.finish();
     all.extend(merged);
     all.extend(groups);
-    all.sort_by(|a, b| order(a).cmp(&order(b)));
+    all.sort_by(|a, b| a.order().cmp(&b.order()));
+    all.sort_by_key(importance);
     all
 }
 
 /// Opened, grown, closed, still open, unconfirmed, unknown; the most URLs first.
-fn order(incident: &Incident) -> (u8, Reverse<usize>, &str, State, &str) {
+fn importance(incident: &Incident) -> (u8, Reverse<usize>) {
     let phase = match incident.phase {
         Phase::Opened => 0,
         Phase::Grown => 1,
@@ -72,8 +73,7 @@ fn order(incident: &Incident) -> (u8, Reverse<usize>, &str, State, &str) {
         Phase::Unconfirmed => 4,
         Phase::Unknown => 5,
     };
-    let urls = Reverse(incident.urls.len());
-    (phase, urls, &incident.host, incident.state, &incident.id)
+    (phase, Reverse(incident.urls.len()))
 }
 
 /// Of several open incidents with one key, the one with the smallest id takes the URLs of the others.
