@@ -48,6 +48,11 @@ impl Capture {
         }
     }
 
+    /// Whether the status is that of a redirect.
+    pub fn is_redirect(&self) -> bool {
+        matches!(self.status, Some(301 | 302 | 303 | 307 | 308))
+    }
+
     /// Whether the status is 2xx.
     pub fn is_good(&self) -> bool {
         self.status

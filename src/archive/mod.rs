@@ -6,6 +6,7 @@
 //! - [`catalogue`]: looks captures up in the index.
 //! - `compact`, `prune`: plan which records are left out; `quiet_periods` selects revisits.
 //! - [`difference`]: where two contents differ.
+//! - `digest_prefix`: digests that select captures.
 //! - [`files`]: lists and opens the files of an archive.
 //! - `hashing`: output whose digest is known afterwards.
 //! - [`keys`]: the index keys of responses, also to other methods than GET.
@@ -23,6 +24,7 @@ pub mod catalogue;
 mod compact;
 pub mod date;
 pub mod difference;
+mod digest_prefix;
 pub mod files;
 mod hashing;
 mod job_response;
@@ -43,6 +45,7 @@ pub use catalogue::{Capture, Catalogue};
 pub use compact::plan_compaction;
 pub use date::PartialDate;
 pub use difference::ContentPair;
+pub use digest_prefix::{DigestPrefix, InvalidPrefix};
 pub use files::{ArchiveFiles, StoreDifference};
 pub use hashing::HashingWriter;
 pub use keys::Keys;

@@ -11,7 +11,7 @@ use urldb_warc::{
 };
 
 use super::files::OpenedFile;
-use super::{Capture, Catalogue, PartialDate, date};
+use super::{Capture, Catalogue, DigestPrefix, PartialDate, date};
 
 /// The digest of an index line without one.
 const NO_DIGEST: &str = "-";
@@ -28,6 +28,8 @@ pub struct CaptureQuery<'a> {
     pub request: Option<&'a StoredRequest>,
     /// The last capture by the end of this date; without one, the last of all.
     pub at: Option<&'a PartialDate>,
+    /// Only captures of these bytes, whatever their status.
+    pub sha256: Option<&'a DigestPrefix>,
     /// Whether error pages, redirects and incomplete bodies count.
     pub any: bool,
 }
@@ -129,17 +131,33 @@ impl Catalogue {
                 date::shown(&first.unwrap_or_default())
             );
         }
+        let mut any = query.any;
+        if let Some(prefix) = query.sha256 {
+            let has_bytes = |capture: &Capture| prefix.begins(&capture.line.digest);
+            let is_here = captures.iter().any(has_bytes);
+            // A redirect may lead to them.
+            captures.retain(|capture| {
+                let leads_there = !is_here && !query.any && capture.is_redirect();
+                has_bytes(capture) || leads_there
+            });
+            any |= is_here;
+            anyhow::ensure!(
+                !captures.is_empty(),
+                "the archive has no bytes of {url} with SHA-256 {prefix}; `urldb archive list {url}` shows what it has",
+                url = query.url
+            );
+        }
         let mut passed_over = vec![];
         while let Some(capture) = captures.pop() {
-            if !query.any
+            if !any
                 && let Some(status) = capture.status
                 && let Some(target) = self.target_of(&capture)?
             {
                 return Ok(LookupStep::Redirect { target, status });
             }
-            if query.any || capture.is_good() || capture.status.is_none() {
+            if any || capture.is_good() || capture.status.is_none() {
                 let payload = self.payload_of(capture)?;
-                if query.any || payload.capture.truncated.is_none() {
+                if any || payload.capture.truncated.is_none() {
                     let payload = Payload {
                         passed_over,
                         request: query.request.cloned(),
@@ -167,7 +185,7 @@ impl Catalogue {
 
     /// Where a capture redirects to, if it does.
     pub(super) fn target_of(&self, capture: &Capture) -> anyhow::Result<Option<String>> {
-        if !matches!(capture.status, Some(301 | 302 | 303 | 307 | 308)) || capture.is_revisit() {
+        if !capture.is_redirect() || capture.is_revisit() {
             return Ok(None);
         }
         let line = &capture.line;

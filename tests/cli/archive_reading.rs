@@ -2,7 +2,9 @@
 
 use std::fs;
 
+use data_encoding::HEXLOWER;
 use insta::assert_snapshot;
+use sha2::{Digest, Sha256};
 
 use crate::sandbox::Sandbox;
 use crate::shelf::{Shelf, Told, text};
@@ -124,6 +126,35 @@ fn get_at_a_date_takes_the_last_capture_until_its_end() {
         get(text)
             .code(2)
             .complains(&["is not a date in UTC, such as 2026-11"]);
+    }
+}
+
+#[test]
+fn get_by_digest_takes_these_bytes_whatever_came_later() {
+    let sandbox = archive();
+    let get = |url: &str, digits: &str| sandbox.urldb(&["archive", "get", url, "--sha256", digits]);
+    let digits = |bytes: &str| HEXLOWER.encode(&Sha256::digest(bytes));
+    let (old, page) = ("a,b\n1,2\n3,4\n", "nothing here");
+    let ran = get(DATA, &digits(old)[..12]).code(0);
+    assert_eq!((ran.out.as_str(), ran.err.as_str()), (old, ""));
+    let whole = format!("sha256:{}", digits(old));
+    assert_eq!(get(DATA, &whole).code(0).out, old);
+    // An error page can be what a record promises.
+    assert_eq!(get(DATA, &digits(page)[..8]).code(0).out, page);
+    let moved = "http://example.test/moved";
+    let ran = get(moved, &digits(old)[..12]).code(0);
+    assert_eq!(ran.out, old);
+    ran.complains(&["these are the bytes of http://example.test/data.csv"]);
+    for url in [DATA, moved] {
+        get(url, "0123456789ab").code(2).complains(&[
+            "the archive has no bytes of http://example.test/data.csv with SHA-256 0123456789ab; \
+             `urldb archive list http://example.test/data.csv` shows what it has",
+        ]);
+    }
+    for text in ["0123456", "sha1:0123456789", "m51"] {
+        get(DATA, text)
+            .code(2)
+            .complains(&["is no SHA-256: give 8 to 64 hexadecimal digits"]);
     }
 }
 

@@ -152,6 +152,7 @@ fn sides<'a>(
             url: &args.url,
             request,
             at,
+            sha256: None,
             any: args.any,
         })
     };

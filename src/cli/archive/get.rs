@@ -7,8 +7,8 @@ use urldb_text::sanitize;
 use urldb_warc::{CopiedPayload, FindingCode, Severity};
 
 use super::{
-    CaptureQuery, Context, ExitCode, PartialDate, Payload, RequestArgs, catalogue, date,
-    warn_of_truncated,
+    CaptureQuery, Context, DigestPrefix, ExitCode, PartialDate, Payload, RequestArgs, catalogue,
+    date, warn_of_truncated,
 };
 use crate::cli::print::output;
 use crate::cli::print::style::{count, print_warning};
@@ -22,11 +22,15 @@ use crate::cli::print::style::{count, print_warning};
 Examples:
   urldb archive get http://example.org/m51.csv -o m51.csv
   urldb archive get http://example.org/m51.csv --at 2026-11-20 | sha256sum
+  urldb archive get http://example.org/m51.csv --sha256 9847d7188c63 -o m51.csv
   urldb archive get --data @query.json --request-content-type application/json http://example.org/search")]
 pub(super) struct Args {
     /// Use the last capture by the end of this date, in UTC
     #[arg(long, value_name = "DATE")]
     at: Option<PartialDate>,
+    /// Use the last capture of the bytes with this SHA-256, or with these first digits of one
+    #[arg(long, value_name = "DIGITS")]
+    sha256: Option<DigestPrefix>,
     /// Accept an error page, a redirect or an incomplete body too
     #[arg(long)]
     any: bool,
@@ -50,6 +54,7 @@ pub(super) fn run(args: &Args, context: &Context) -> anyhow::Result<ExitCode> {
         url: &args.url,
         request: request.as_ref(),
         at: args.at.as_ref(),
+        sha256: args.sha256.as_ref(),
         any: args.any,
     })?;
     print_notes(&payload, args, context);

@@ -16,7 +16,9 @@ use clap::Subcommand;
 use urldb_text::sanitize;
 
 use super::Context;
-use crate::archive::{ArchiveFiles, Capture, CaptureQuery, Catalogue, PartialDate, Payload, date};
+use crate::archive::{
+    ArchiveFiles, Capture, CaptureQuery, Catalogue, DigestPrefix, PartialDate, Payload, date,
+};
 use crate::cli::args::RequestArgs;
 use crate::cli::print::style::print_warning;
 use crate::exit::ExitCode;

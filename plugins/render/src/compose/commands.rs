@@ -6,7 +6,7 @@ use super::Scope;
 use super::causes::{Group, domain_of};
 use super::facts::{path_of, prefix};
 use crate::message::Command;
-use crate::numbers::day;
+use crate::numbers::digest;
 use crate::sentences::Subject;
 
 /// The commands of a group, and the position of the one that is worth most where there is little
@@ -132,17 +132,20 @@ impl Context<'_> {
         }
     }
 
-    /// Gets the promised bytes from the archive.
+    /// Gets the promised bytes from the archive: by their digest, since other bytes may have come on the
+    /// same day.
     fn promised_file(&self) -> Option<Command> {
         let url = &self.first.url;
-        let date = day(self.incident().last_good?);
+        let sha256 = digest(self.incident().evidence.promised.sha256.as_deref()?);
         let path = path_of(url);
         let path = path.split(['?', '#']).next().unwrap_or_default();
         let name = match path.rsplit('/').next() {
             Some(name) if !name.is_empty() && !name.starts_with(['-', '.']) => name,
             _ => "promised",
         };
-        let words = ["urldb", "archive", "get", url, "--at", &date, "-o", name];
+        let words = [
+            "urldb", "archive", "get", url, "--sha256", &sha256, "-o", name,
+        ];
         Command::new("to get the promised file back", &words)
     }
 

@@ -188,6 +188,7 @@ fn contents<'a>(
             url: promised.url.as_str(),
             request: None,
             at: None,
+            sha256: None,
             any: false,
         })
     };
