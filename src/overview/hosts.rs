@@ -98,6 +98,42 @@ impl Sources<'_> {
         mistakes(&file, &self.config.relative_name(path), &findings)
     }
 
+    /// Whether the archive has the promised content. The ledger knows the capture of the content that was
+    /// seen last, the index those before.
+    fn is_archived(&self, job: &Job, entry: Option<&Entry>) -> bool {
+        let content = entry.and_then(|entry| entry.content.as_ref());
+        let last = content.and_then(|content| Some((&content.digest, content.capture.as_ref()?)));
+        let Some(promised) = job.promise.sha256 else {
+            return last.is_some();
+        };
+        let promised = urldb_warc::Digest::sha256(promised).to_string();
+        let uri = match last {
+            Some((digest, _)) if *digest == promised => return true,
+            // A redirect may have led to the content.
+            Some((_, capture)) => Some(capture.uri.as_str()),
+            None => None,
+        };
+        if job.key.request.is_some() {
+            return false;
+        }
+        let url = job.url.to_string();
+        let others = uri.filter(|uri| *uri != url);
+        let mut uris = [Some(url.as_str()), others].into_iter().flatten();
+        uris.any(|uri| self.has_capture(uri, &promised))
+    }
+
+    /// Whether the index has the whole response of a URI with this digest.
+    fn has_capture(&self, uri: &str, digest: &str) -> bool {
+        let Some(archive) = &self.archive else {
+            return false;
+        };
+        // The commands of the archive report a damaged index.
+        let captures = archive.find(uri, None).unwrap_or_default();
+        captures.iter().any(|capture| {
+            !capture.is_revisit() && capture.truncated.is_none() && capture.line.digest == digest
+        })
+    }
+
     fn plan_options(&self) -> PlanOptions {
         let day = self.now.as_second() / (24 * 60 * 60);
         PlanOptions {
@@ -273,7 +309,7 @@ impl<'a> Reading<'a> {
             verified,
             verified_since,
             capture: entry.and_then(capture),
-            is_archived: is_archived(job, entry),
+            is_archived: self.sources.is_archived(job, entry),
             incident: incident.cloned(),
             failures: entry.and_then(|entry| self.sources.failures(entry, selected)),
             muted: job.muted,
@@ -402,17 +438,6 @@ fn capture(entry: &Entry) -> Option<CaptureInfo> {
         is_revisit: false,
         status: None,
     })
-}
-
-/// Whether the archive has the promised content, as far as the ledger knows.
-fn is_archived(job: &Job, entry: Option<&Entry>) -> bool {
-    let Some(content) = entry.and_then(|entry| entry.content.as_ref()) else {
-        return false;
-    };
-    let promised = job.promise.sha256;
-    let is_promised = promised
-        .is_none_or(|promised| content.digest == urldb_warc::Digest::sha256(promised).to_string());
-    content.capture.is_some() && is_promised
 }
 
 /// The day on which a run began, which its id tells.

@@ -32,6 +32,7 @@ use urldb_protocol::{
     RunCounts, Totals, UrlOverview,
 };
 
+use crate::archive::{ArchiveFiles, Catalogue};
 use crate::config::Config;
 use crate::ledger::incidents;
 use crate::project::{Checkout, Project};
@@ -68,6 +69,8 @@ pub struct Sources<'a> {
     replay: Replay,
     /// All incidents but merged ones, by id.
     incidents: BTreeMap<String, Incident>,
+    /// Absent if this machine has no index.
+    archive: Option<Catalogue>,
     /// The open incident of each affected URL.
     affected: HashMap<UrlKey, String>,
     /// The days of incidents, by the host of the domain file.
@@ -104,10 +107,12 @@ impl<'a> Sources<'a> {
         for (domain, incident) in days::incident_days(&incidents, &replay, &calendar) {
             days.entry(domain).or_default().push(incident);
         }
+        let files = ArchiveFiles::on_this_machine(config);
         Ok(Self {
             config,
             now,
             ledger,
+            archive: files.and_then(Catalogue::open).ok(),
             files: database.files().to_vec(),
             misnamed: database.misnamed().to_vec(),
             affected: affected.collect(),

@@ -6,7 +6,7 @@ use urldb_protocol::{CaptureInfo, UrlDetails, UrlOverview};
 use urldb_warc::{CdxjLine, WarcDate};
 
 use super::{Commits, Scope, Sources};
-use crate::archive::{ArchiveFiles, Capture, Catalogue, date};
+use crate::archive::{Capture, Catalogue, date};
 
 /// Most captures of one URL.
 const MOST_CAPTURES: usize = 10;
@@ -15,8 +15,6 @@ const MOST_CAPTURES: usize = 10;
 pub(super) struct UrlHistory<'a> {
     sources: &'a Sources<'a>,
     commits: Option<&'a Commits>,
-    /// Absent if this machine has no index.
-    archive: Option<Catalogue>,
     /// The ids of the incidents that affected a URL last, by the URL.
     incidents: HashMap<&'a str, Vec<&'a str>>,
 }
@@ -33,11 +31,9 @@ impl<'a> UrlHistory<'a> {
                 }
             }
         }
-        let files = ArchiveFiles::on_this_machine(sources.config);
         Self {
             sources,
             commits,
-            archive: files.and_then(Catalogue::open).ok(),
             incidents,
         }
     }
@@ -99,7 +95,12 @@ impl<'a> UrlHistory<'a> {
     /// and for other requests than GET, the one that the ledger knows.
     fn captures(&self, url: &UrlOverview) -> anyhow::Result<(Vec<CaptureInfo>, u64)> {
         let of_ledger = || (url.capture.iter().cloned().collect(), 0);
-        let Some(archive) = self.archive.as_ref().filter(|_| url.request.is_none()) else {
+        let Some(archive) = self
+            .sources
+            .archive
+            .as_ref()
+            .filter(|_| url.request.is_none())
+        else {
             return Ok(of_ledger());
         };
         let mut found = archive.find(&url.url, None)?;

@@ -306,7 +306,7 @@ pub struct UrlOverview {
     /// The full capture of the content that was seen last.
     #[serde(default, skip_serializing_if = "Option::is_none")]
     pub capture: Option<CaptureInfo>,
-    /// Whether that content is the promised one.
+    /// Whether the archive has the promised content: that one, or an earlier one.
     #[serde(default, skip_serializing_if = "std::ops::Not::not")]
     pub is_archived: bool,
     /// The id of the open incident that affects the URL.

@@ -6,9 +6,9 @@ use jiff::Timestamp;
 use schemars::JsonSchema;
 use serde::{Deserialize, Serialize};
 use urldb_protocol::{
-    CaptureInfo, Envelope, FileCounts, Finding, HostOverview, Incident, IncidentOverview, Mistake,
-    Overview, PROTOCOL, Phase, ProjectInfo, RunInfo, RunSummary, Severity, Standing, State,
-    Summary, Totals, UrlOverview,
+    Envelope, FileCounts, Finding, HostOverview, Incident, IncidentOverview, Mistake, Overview,
+    PROTOCOL, Phase, ProjectInfo, RunInfo, RunSummary, Severity, Standing, State, Summary, Totals,
+    UrlOverview,
 };
 
 use crate::compose::{IncidentTitle, Lookup, open_groups, selection, warning_titles};
@@ -696,7 +696,7 @@ impl Page<'_> {
         if let Some(since) = url.known_since {
             facts.push(("known", Text::from(format!("since {}", self.ago(since)))));
         }
-        facts.push(("archived", archived(url.capture.as_ref(), url.is_archived)));
+        facts.push(("archived", archived(url)));
         if url.muted {
             facts.push(("muted", Text::from("nobody is notified")));
         }
@@ -712,17 +712,26 @@ impl Page<'_> {
                 self.push(format!("            {line}"));
             }
         }
-        for (purpose, words) in [
-            ("to see its history", ["urldb", "log", &url.url].as_slice()),
-            (
-                "to take the bytes out",
-                &["urldb", "archive", "get", &url.url],
-            ),
-        ] {
-            let is_possible = url.capture.is_some() || words[1] == "log";
-            if let Some(line) = command_line(words).filter(|_| is_possible) {
-                self.push(format!("  {purpose}: {}", paint(BOLD, &line)));
+        self.command("to see its history", &["urldb", "log", &url.url]);
+        let get = ["urldb", "archive", "get", &url.url];
+        match &url.promised.sha256 {
+            // Other bytes were captured later.
+            Some(sha256) if url.is_archived && !has_promised_bytes(url) => {
+                let by_digest = ["--sha256", &digest(sha256)];
+                self.command(
+                    "to take the promised bytes out",
+                    &[&get[..], &by_digest].concat(),
+                );
             }
+            _ if url.capture.is_some() => self.command("to take the bytes out", &get),
+            _ => {}
+        }
+    }
+
+    /// A command, unless a terminal must not get one of the words.
+    fn command(&mut self, purpose: &str, words: &[&str]) {
+        if let Some(line) = command_line(words) {
+            self.push(format!("  {purpose}: {}", paint(BOLD, &line)));
         }
     }
 
@@ -886,13 +895,22 @@ fn promise(url: &UrlOverview) -> Text {
     }
 }
 
-fn archived(capture: Option<&CaptureInfo>, is_promised: bool) -> Text {
-    let Some(capture) = capture else {
+/// Whether the content that was seen last is the promised one.
+fn has_promised_bytes(url: &UrlOverview) -> bool {
+    let seen = url.capture.as_ref().map(|capture| &capture.digest);
+    let promised = url.promised.sha256.as_ref();
+    seen.zip(promised)
+        .is_some_and(|(seen, promised)| seen.strip_prefix("sha256:") == Some(promised))
+}
+
+/// The last capture.
+fn archived(url: &UrlOverview) -> Text {
+    let Some(capture) = &url.capture else {
         return Text::from("never");
     };
     let at = capture.date.parse::<Timestamp>().map(moment);
     let at = at.unwrap_or_else(|_| capture.date.clone());
-    let what = match (capture.is_revisit, is_promised) {
+    let what = match (capture.is_revisit, has_promised_bytes(url)) {
         (true, _) => ", the same bytes again",
         (false, true) => ", the promised bytes",
         (false, false) => "",
