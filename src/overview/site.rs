@@ -25,6 +25,10 @@ const OURS: [&str; TEMPLATES.len()] = [
     include_str!("../../templates/site/url.html"),
     include_str!("../../templates/site/hosts.html"),
     include_str!("../../templates/site/hosts-table.html"),
+    include_str!("../../templates/site/facts.html"),
+    include_str!("../../templates/site/incident-list.html"),
+    include_str!("../../templates/site/commands.html"),
+    include_str!("../../templates/site/legend.html"),
 ];
 
 /// The files that are published as they are.

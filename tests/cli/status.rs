@@ -242,6 +242,53 @@ fn incidents_of_one_run_are_in_one_order_whatever_their_ids() {
 }
 
 #[test]
+fn the_promised_bytes_of_a_changed_file_are_found_in_the_archive() {
+    let (site, repository) = watched();
+    let sandbox = &repository.sandbox;
+    site.serve("/b", Reply::ok("B"));
+    sandbox.urldb(&["run"]).code(1);
+    sandbox.urldb(&["run"]).code(1);
+    let status = |arguments: &[&str]| {
+        let command = [&["status", "--format", "json"], arguments].concat();
+        sandbox.urldb(&command).code(1).json()
+    };
+    assert_eq!(status(&[])["files"]["archived"], 5);
+    let url = &status(&["http://docs.test/b"])["urls"][0];
+    assert_eq!(url["is_archived"], true);
+    sandbox.urldb(&["site", "build", "public"]).code(0);
+    let page = sandbox.read("public/hosts/docs.test.html");
+    let figure = "<dt>In the archive</dt><dd><b>3</b> of 3 files</dd>";
+    assert!(page.contains(figure), "{page}");
+
+    // Both contents were captured on one day, so that no date tells them apart.
+    let command = "urldb archive get http://docs.test/b --sha256 3e23e8160039";
+    let url = sandbox.urldb(&["status", "http://docs.test/b"]).code(1);
+    url.says(&[&format!("to take the promised bytes out: {command}")]);
+    let mail = sandbox.mails().pop().unwrap().text;
+    let words: Vec<&str> = mail.split_whitespace().collect();
+    assert!(
+        words.join(" ").contains(&format!("{command} -o b")),
+        "{mail}"
+    );
+    let words: Vec<&str> = command.split(' ').skip(1).collect();
+    assert_eq!(sandbox.urldb(&words).code(0).out, "b");
+    let pages = sandbox.tree("public/urls").into_keys();
+    let mut pages = pages.map(|page| sandbox.read(page.to_str().unwrap()));
+    let page = pages.find(|page| page.contains("<h1 data-stale=\"Changed:"));
+    let page = page.unwrap();
+    for text in [
+        "yes: the archive has the promised bytes",
+        "--sha256 3e23e8160039 -o promised",
+    ] {
+        assert!(page.contains(text), "{page}");
+    }
+
+    // Without the index, only the ledger is known.
+    std::fs::rename(sandbox.path("archive"), sandbox.path("elsewhere")).unwrap();
+    assert_eq!(status(&[])["files"]["archived"], 4);
+}
+
+#[test]
 fn a_failure_that_is_not_confirmed_yet() {
     let (site, repository) = watched();
     let sandbox = &repository.sandbox;

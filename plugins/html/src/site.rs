@@ -29,7 +29,7 @@ const INCIDENT_ROWS: usize = 500;
 const MOST_URL_PAGES: usize = 10_000;
 
 /// The names of the templates.
-pub const TEMPLATES: [&str; 8] = [
+pub const TEMPLATES: [&str; 12] = [
     "site/layout.html",
     "site/overview.html",
     "site/host.html",
@@ -38,6 +38,10 @@ pub const TEMPLATES: [&str; 8] = [
     "site/url.html",
     "site/hosts.html",
     "site/hosts-table.html",
+    "site/facts.html",
+    "site/incident-list.html",
+    "site/commands.html",
+    "site/legend.html",
 ];
 
 /// Files that are published as they are.

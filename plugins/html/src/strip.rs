@@ -40,6 +40,39 @@ pub(crate) fn strip(days: &[Day]) -> String {
     )
 }
 
+/// The same days in the full width, with the names of months.
+pub(crate) fn chart(days: &[Day]) -> String {
+    const HEIGHT: u64 = 48;
+    const DAY: usize = 8;
+    let mut paths = String::new();
+    for (class, y, level) in [
+        ("k", 42, DayLevel::Kept),
+        ("d", 39, DayLevel::Doubt),
+        ("p", 33, DayLevel::Part),
+        ("b", 24, DayLevel::All),
+        ("n", 47, DayLevel::NoRun),
+    ] {
+        let mut path = String::new();
+        for (from, length) in runs(days, |day| day.level == level) {
+            let _ = write!(path, "M{} {y}h{}", DAY * from, DAY * length - DAY / 2);
+        }
+        if !path.is_empty() {
+            let _ = write!(
+                paths,
+                "<path class=\"{class} s\" stroke-dasharray=\"4 4\" d=\"{path}\"/>"
+            );
+        }
+    }
+    let width = DAY * days.len();
+    let label = sentence(days);
+    let dates: Vec<Date> = days.iter().map(|day| day.date).collect();
+    let months = months(&dates, HEIGHT, |_| true);
+    format!(
+        "<svg class=\"chart\" height=\"70\" role=\"img\" aria-label=\"{label}\"><svg height=\"{HEIGHT}\" \
+         viewBox=\"0 0 {width} {HEIGHT}\" preserveAspectRatio=\"none\">{paths}</svg>{months}</svg>"
+    )
+}
+
 /// The year of the whole database: the height of a bar is the share of affected promises, on a
 /// square-root scale.
 pub(crate) fn year(days: &[DayCount]) -> String {
@@ -72,7 +105,8 @@ pub(crate) fn year(days: &[DayCount]) -> String {
         .map(|(class, path)| format!("<path class=\"{class}\" d=\"{path}\"/>"))
         .collect::<Vec<_>>()
         .concat();
-    let months = months(days);
+    let dates: Vec<Date> = days.iter().map(|day| day.date).collect();
+    let months = months(&dates, HEIGHT, |month| month % 3 == 1);
     let label = year_sentence(days);
     format!(
         "<svg class=\"chart\" height=\"82\" role=\"img\" aria-label=\"{label}\"><svg height=\"{HEIGHT}\" \
@@ -87,25 +121,30 @@ fn height(day: &DayCount, all: u64) -> u64 {
     u64::try_from(square.isqrt()).unwrap_or(all).clamp(6, all)
 }
 
-/// A tick and a name for each month; every second name is left out on narrow screens.
-fn months(days: &[DayCount]) -> String {
+/// A tick and a name for each month below a chart of this height; on a narrow screen, names of the months
+/// that have room there.
+fn months(dates: &[Date], height: u64, has_room: impl Fn(i8) -> bool) -> String {
     let mut text = String::new();
-    let first = days
-        .iter()
-        .enumerate()
-        .filter(|(_, day)| day.date.day() == 1);
-    for (number, (index, day)) in first.enumerate() {
+    let first = dates.iter().enumerate().filter(|(_, date)| date.day() == 1);
+    for (index, date) in first {
         // In hundredths of a percent.
-        let at = 10_000 * index / days.len().max(1);
+        let at = 10_000 * index / dates.len().max(1);
         let x = format!("{}.{:02}%", at / 100, at % 100);
-        let class = if number % 2 == 0 { " class=\"m\"" } else { "" };
-        let name = match day.date.month() {
-            1 => day.date.strftime("%b %Y"),
-            _ => day.date.strftime("%b"),
+        let class = if has_room(date.month()) {
+            ""
+        } else {
+            " class=\"m\""
         };
+        // There is no room for a name at the end.
+        let name = match (date.month(), at) {
+            (_, 9_700..) => String::new(),
+            (1, ..8_000) => date.strftime("%b %Y").to_string(),
+            _ => date.strftime("%b").to_string(),
+        };
+        let (to, below) = (height + 5, height + 18);
         let _ = write!(
             text,
-            "<line x1=\"{x}\" x2=\"{x}\" y1=\"60\" y2=\"65\"/><text x=\"{x}\" y=\"78\"{class}>{name}</text>"
+            "<line x1=\"{x}\" x2=\"{x}\" y1=\"{height}\" y2=\"{to}\"/><text x=\"{x}\" y=\"{below}\"{class}>{name}</text>"
         );
     }
     text
@@ -332,6 +371,40 @@ mod tests {
     }
 
     #[test]
+    fn names_of_months_have_room() {
+        let dates = |first: &str| -> Vec<Date> {
+            let first: Date = first.parse().unwrap();
+            first.series(jiff::Span::new().days(1)).take(365).collect()
+        };
+        let names = |first| {
+            let months = months(&dates(first), 60, |month| month % 3 == 1);
+            let names = months.split("<text ").skip(1);
+            let names = names.map(|text| {
+                let (place, name) = text.split_once('>').unwrap();
+                let name = name.split('<').next().unwrap();
+                format!(
+                    "{name}{}",
+                    if place.contains("class=\"m\"") {
+                        "*"
+                    } else {
+                        ""
+                    }
+                )
+            });
+            names.collect::<Vec<_>>().join(" ")
+        };
+        assert_eq!(
+            names("2025-11-23"),
+            "Dec* Jan 2026 Feb* Mar* Apr May* Jun* Jul Aug* Sep* Oct Nov*"
+        );
+        // January is near the end, and March at the very end.
+        assert_eq!(
+            names("2025-03-06"),
+            "Apr May* Jun* Jul Aug* Sep* Oct Nov* Dec* Jan Feb* *"
+        );
+    }
+
+    #[test]
     fn a_strip_has_a_path_for_each_level_and_says_the_same_in_words() {
         let svg = strip(&days("  kkpbbknd"));
         assert_eq!(
@@ -342,6 +415,14 @@ mod tests {
              18.5h2\"/><path class=\"p\" d=\"M12 16.5h2\"/><path class=\"b\" d=\"M15 13.5h5\"/><path \
              class=\"n\" d=\"M24 23h2\"/></svg>"
         );
+        let svg = chart(&days("  kkpbbknd"));
+        for text in [
+            "<path class=\"k s\" stroke-dasharray=\"4 4\" d=\"M16 42h12M56 42h4\"/>",
+            "<path class=\"b s\" stroke-dasharray=\"4 4\" d=\"M40 24h12\"/>",
+            "<text x=\"0.00%\" y=\"66\">Nov</text>",
+        ] {
+            assert!(svg.contains(text), "{svg}");
+        }
         assert_eq!(
             sentence(&days("kkk")),
             "1 November to 3 November 2026: kept on all 3 days with a run."

@@ -10,8 +10,8 @@ use urldb_render::{Mark, command_line, day_in_words, one_line, status_text};
 
 use crate::strip::{Stretch, timeline};
 use crate::view::{
-    CommandRow, CommitRow, Figure, Frame, IncidentRow, Time, Views, command, digest_command,
-    host_page, path_parts, state_in_words, state_of,
+    CommandRow, CommitRow, Figure, Frame, IncidentRow, Time, Views, bytes, command, digest_command,
+    host_page, path_parts, promised_bytes, state_in_words, state_of,
 };
 
 /// Failures among the last runs from which on the headline speaks of them.
@@ -98,7 +98,7 @@ impl Views<'_> {
         let captures = details.captures.len() as u64 + details.more_captures;
         let mut figures = vec![];
         if let Some(length) = url.promised.length {
-            figures.push(Figure::new("Promised", number(length), "bytes"));
+            figures.push(Figure::bytes("Promised", length));
         }
         let rest = url.known_since.map_or_else(String::new, |since| {
             format!("since {}", day_in_words(since))
@@ -132,10 +132,10 @@ impl Views<'_> {
             is_static: url.is_static(),
             figures,
             incidents,
-            promise: promise(url, details),
+            promise: promise(url),
             place: one_line(&format!("{}, line {}", url.file, url.line)),
             place_link: self.file_link(&url.file, Some(url.line)),
-            commands: plain.map_or_else(Vec::new, |plain| commands(url, plain, captures)),
+            commands: plain.map_or_else(Vec::new, |plain| commands(url, plain, details)),
             timeline: timeline(&stretches),
             stretches: rows(&stretches),
             captures: details.captures.iter().map(capture_row).collect(),
@@ -171,11 +171,10 @@ impl Views<'_> {
                     "Kept, but it failed in {failures} of the last {runs} runs."
                 )),
                 _ if url.is_static() => {
-                    let bytes = match url.promised.length {
-                        Some(1) => "1 byte".to_owned(),
-                        Some(length) => format!("{} bytes", number(length)),
-                        None => "bytes".to_owned(),
-                    };
+                    let bytes = url
+                        .promised
+                        .length
+                        .map_or_else(|| "bytes".to_owned(), bytes);
                     (
                         since(&format!("The same {bytes}")),
                         format!("The same {bytes}, when last seen {{ago}}."),
@@ -227,22 +226,18 @@ impl Views<'_> {
         Some(match observed.abs_diff(promised) {
             0 => "Changed: other bytes of the promised length.".to_owned(),
             difference => {
-                let noun = if difference == 1 { "byte" } else { "bytes" };
                 let how = if observed > promised {
                     "longer"
                 } else {
                     "shorter"
                 };
-                format!(
-                    "Changed: {} {noun} {how} than promised.",
-                    number(difference)
-                )
+                format!("Changed: {} {how} than promised.", bytes(difference))
             }
         })
     }
 }
 
-fn promise(url: &UrlOverview, details: &UrlDetails) -> Vec<FactRow> {
+fn promise(url: &UrlOverview) -> Vec<FactRow> {
     let promised = &url.promised;
     let fact = |name, value: Option<String>, is_digest| {
         value.map(|value| FactRow {
@@ -251,15 +246,9 @@ fn promise(url: &UrlOverview, details: &UrlDetails) -> Vec<FactRow> {
             is_digest,
         })
     };
-    let bytes = |length: u64| format!("{} bytes", number(length));
     let text = |text: &Option<String>| text.as_deref().map(one_line);
     let categories = (!url.categories.is_empty()).then(|| one_line(&url.categories.join(", ")));
-    // The ledger knows the capture of the content that was seen last, the index those before.
-    let digest = promised.sha256.as_ref().map(|hex| format!("sha256:{hex}"));
-    let mut captures = details.captures.iter();
-    let is_archived =
-        url.is_archived || captures.any(|capture| Some(&capture.digest) == digest.as_ref());
-    let archived = match (url.is_static(), is_archived) {
+    let archived = match (url.is_static(), url.is_archived) {
         (false, _) => None,
         (true, true) => Some("yes: the archive has the promised bytes".to_owned()),
         (true, false) => Some("no".to_owned()),
@@ -278,7 +267,7 @@ fn promise(url: &UrlOverview, details: &UrlDetails) -> Vec<FactRow> {
     facts.into_iter().flatten().collect()
 }
 
-fn commands(url: &UrlOverview, plain: &str, captures: u64) -> Vec<CommandRow> {
+fn commands(url: &UrlOverview, plain: &str, details: &UrlDetails) -> Vec<CommandRow> {
     let mut rows = vec![];
     if url.promised.sha256.is_some() {
         rows.extend(digest_command("Check the promise yourself", plain));
@@ -288,7 +277,12 @@ fn commands(url: &UrlOverview, plain: &str, captures: u64) -> Vec<CommandRow> {
             &["curl", "-sSIL", plain],
         ));
     }
-    if captures > 0 {
+    let promised = url.promised.sha256.as_ref();
+    let promised = promised.map(|hex| format!("sha256:{hex}"));
+    let mut digests = details.captures.iter().map(|capture| &capture.digest);
+    if digests.any(|digest| Some(digest) == promised.as_ref()) {
+        rows.extend(promised_bytes(plain, &url.promised));
+    } else if !details.captures.is_empty() {
         rows.extend(command(
             "Take the bytes out of the archive",
             &["urldb", "archive", "get", plain],

@@ -2,15 +2,16 @@
 //! that a page changes only when its content does.
 
 use std::collections::{HashMap, HashSet};
+use std::ops::Range;
 
 use jiff::Timestamp;
 use minijinja::HtmlEscape;
 use serde::Serialize;
 use urldb_protocol::{
-    CommitInfo, Evidence, Finding, HostOverview, Incident, IncidentOverview, LogEntry, LogEvent,
-    Overview, Phase, Standing, State, UrlOverview,
+    CommitInfo, Finding, HostOverview, Incident, IncidentOverview, LogEntry, LogEvent, Overview,
+    Phase, Promised, RunSummary, Standing, State, UrlOverview,
 };
-use urldb_render::numbers::number;
+use urldb_render::numbers::{count, digest, number, with_spaces};
 use urldb_render::{
     Mark, PromiseCounts, SiteHeadline, Titles, command_line, commit_counts, day_in_words,
     event_sentence, moment_in_words, one_line, project_commit_link, project_file_link, short_day,
@@ -19,7 +20,7 @@ use urldb_render::{
 
 use crate::site::url_page;
 use crate::source::{ListedUrl, SiteSource};
-use crate::strip::{good_days, strip, year};
+use crate::strip::{chart, good_days, strip, year};
 
 /// Days of a strip.
 const STRIP_DAYS: usize = 90;
@@ -32,6 +33,9 @@ const MOST_URLS: usize = 100;
 
 /// Most hosts on one page.
 pub(crate) const MOST_HOSTS: usize = 250;
+
+/// Most hosts on the overview beside the affected ones.
+const MOST_OTHER_HOSTS: usize = 100;
 
 /// Most closed incidents on the page of a host.
 const MOST_CLOSED: usize = 12;
@@ -63,10 +67,26 @@ pub(crate) struct Frame {
     pub(crate) version: String,
 }
 
+/// `240 URLs were due, 238 as promised`
+fn due(run: &RunSummary) -> String {
+    let verb = if run.due == 1 { "was" } else { "were" };
+    let (due, ok) = (counted(run.due, "URL"), number(run.ok));
+    format!("{due} {verb} due, {ok} as promised")
+}
+
 /// `of 1,247 promises`; what follows comes after the noun.
 fn of(all: u64, noun: &str, rest: &str) -> String {
-    let ending = if all == 1 { "" } else { "s" };
-    format!("of {} {noun}{ending}{rest}", number(all))
+    format!("of {}{rest}", counted(all, noun))
+}
+
+/// `1 URL`, `1,247 URLs`.
+fn counted(number: u64, noun: &str) -> String {
+    with_spaces(&count(number, noun))
+}
+
+/// `1 byte`, `364 bytes`.
+pub(crate) fn bytes(number: u64) -> String {
+    counted(number, "byte")
 }
 
 /// A point in time: for programs, and in words.
@@ -101,6 +121,12 @@ pub(crate) struct Figure {
 }
 
 impl Figure {
+    /// A number of bytes.
+    pub(crate) fn bytes(name: &'static str, bytes: u64) -> Self {
+        let unit = if bytes == 1 { "byte" } else { "bytes" };
+        Self::new(name, number(bytes), unit)
+    }
+
     pub(crate) fn new(
         name: &'static str,
         value: impl Into<String>,
@@ -112,6 +138,13 @@ impl Figure {
             rest: rest.into(),
         }
     }
+}
+
+/// A name with a text.
+#[derive(Debug, Serialize)]
+struct Fact {
+    name: &'static str,
+    text: String,
 }
 
 /// The overview.
@@ -136,8 +169,7 @@ pub(crate) struct OverviewPage {
     events: Vec<EventRow>,
     more_events: u64,
     ages: [String; 5],
-    files: String,
-    coverage: Vec<Figure>,
+    coverage: Vec<Fact>,
 }
 
 /// An incident in a list.
@@ -254,7 +286,7 @@ pub(crate) struct HostPage {
     closed: Vec<IncidentRow>,
     /// The end of the certificate that the host showed last.
     certificate: Option<Time>,
-    strip: String,
+    chart: String,
     urls: Vec<UrlRow>,
     has_commits: bool,
     total: String,
@@ -495,7 +527,9 @@ impl<'a> Views<'a> {
             ),
         ];
         let (events, more_events) = self.events();
-        let all_hosts = overview.hosts.len();
+        let affected = overview.hosts.iter().filter(|host| host.affected > 0);
+        let rows = (affected.count() + MOST_OTHER_HOSTS).min(MOST_HOSTS);
+        let more_hosts = overview.hosts.len().saturating_sub(rows) as u64;
         OverviewPage {
             frame: self.frame(now.trim_end_matches('.'), mark, "", "overview"),
             headline: now,
@@ -520,8 +554,8 @@ impl<'a> Views<'a> {
                     message: one_line(&mistake.message),
                 })
                 .collect(),
-            hosts: self.host_table(1),
-            more_hosts: all_hosts.saturating_sub(MOST_HOSTS) as u64,
+            hosts: self.host_table(0..rows),
+            more_hosts,
             good_days: good,
             days_without_run: without_run,
             known_days: known,
@@ -529,7 +563,6 @@ impl<'a> Views<'a> {
             events,
             more_events,
             ages: files.ages.map(number),
-            files: number(files.all),
             coverage: self.coverage(),
         }
     }
@@ -543,22 +576,23 @@ impl<'a> Views<'a> {
             headline: now,
             past,
             as_of: overview.last_run.as_ref().map(|run| Time::moment(run.at)),
-            hosts: self.host_table(page),
+            hosts: self.host_table((page - 1) * MOST_HOSTS..page * MOST_HOSTS),
             pages: page_links(pages, page, |number| numbered("hosts", number)),
         }
     }
 
-    fn host_table(&self, page: usize) -> HostTable {
+    /// The hosts in this range, the affected ones first.
+    fn host_table(&self, range: Range<usize>) -> HostTable {
         let overview = self.overview;
         let mut hosts: Vec<&HostOverview> = overview.hosts.iter().collect();
         hosts.sort_by_key(|host| (host.affected == 0, &host.host));
         let kept: u64 = hosts.iter().map(|host| host.kept).sum();
         let (first_day, last_day) = self.strip_days(overview.hosts.first());
-        let rows = hosts.iter().skip((page - 1) * MOST_HOSTS).take(MOST_HOSTS);
+        let rows = hosts.iter().take(range.end).skip(range.start);
         HostTable {
             rows: rows.map(|host| self.host_row(host)).collect(),
             sums: HostSums {
-                hosts: number(hosts.len() as u64),
+                hosts: counted(hosts.len() as u64, "host"),
                 urls: number(overview.totals.urls),
                 kept: number(kept),
                 files: number(overview.files.all),
@@ -654,40 +688,30 @@ impl<'a> Views<'a> {
         (name(days.first()), name(days.last()))
     }
 
-    fn coverage(&self) -> Vec<Figure> {
+    fn coverage(&self) -> Vec<Fact> {
         let overview = self.overview;
         let mut coverage = vec![];
+        let mut add = |name, text| coverage.push(Fact { name, text });
         if let Some(run) = &overview.last_complete {
-            let rest = format!(
-                "{} URLs were due, {} as promised",
-                number(run.due),
-                number(run.ok)
-            );
-            coverage.push(Figure::new(
-                "Last run over everything",
-                moment_in_words(run.at),
-                rest,
-            ));
+            let text = format!("{}; {}", moment_in_words(run.at), due(run));
+            add("Last run over everything", text);
         }
         for run in &overview.since_complete {
             let what = run.selection.clone().unwrap_or_default();
-            let rest = format!(
-                "{what}: {} URLs were due, {} as promised",
-                number(run.due),
-                number(run.ok)
-            );
-            coverage.push(Figure::new("Since then", moment_in_words(run.at), rest));
+            let text = format!("{}; {what}: {}", moment_in_words(run.at), due(run));
+            add("Since then", text);
         }
         let runs = &overview.runs;
-        let mut rest = format!("in the last 30 days, {} in the last 365", number(runs.year));
+        let (month, year) = (number(runs.month), number(runs.year));
+        let mut text = format!("{month} in the last 30 days, {year} in the last 365");
         if let Some((from, to)) = runs.longest_gap {
             let (from, to) = (short_day(from, overview.now), short_day(to, overview.now));
-            rest = format!("{rest}; the longest gap was from {from} to {to}");
+            text = format!("{text}; the longest gap was from {from} to {to}");
         }
-        coverage.push(Figure::new("Runs", number(runs.month), rest));
+        add("Runs", text);
         if overview.deprecated > 0 {
-            let rest = "deprecated records, which are not checked";
-            coverage.push(Figure::new("Set aside", number(overview.deprecated), rest));
+            let records = counted(overview.deprecated, "deprecated record");
+            add("Set aside", format!("{records}, not checked"));
         }
         coverage
     }
@@ -824,7 +848,7 @@ impl<'a> Views<'a> {
                 .certificate
                 .as_ref()
                 .map(|dates| Time::day(dates.not_after)),
-            strip: strip(days),
+            chart: chart(days),
             urls: urls
                 .iter()
                 .map(|(listed, has_page)| url_row(listed, *has_page))
@@ -883,16 +907,13 @@ impl<'a> Views<'a> {
             of(incident.host_urls.max(urls), "URL", ""),
         )];
         if evidence.requests > 0 {
-            let rest = format!("of {} requests agree", evidence.requests);
+            let requests = counted(evidence.requests.into(), "request");
+            let rest = format!("of {requests} agree");
             figures.push(Figure::new("Seen", evidence.agreeing.to_string(), rest));
         }
-        let length = |length: Option<u64>| length.map(number);
-        if let Some(promised) = length(evidence.promised.length) {
-            figures.push(Figure::new("Promised", promised, "bytes"));
-        }
-        if let Some(observed) = length(evidence.observed.length) {
-            figures.push(Figure::new("Observed", observed, "bytes"));
-        }
+        let length = |name, length: Option<u64>| Some(Figure::bytes(name, length?));
+        figures.extend(length("Promised", evidence.promised.length));
+        figures.extend(length("Observed", evidence.observed.length));
         // The body of an error page is no other version of the file.
         let has_bytes = matches!(incident.state, State::Changed | State::Truncated);
         let difference = evidence.text.as_ref().filter(|_| has_bytes);
@@ -968,23 +989,19 @@ fn detail(incident: &Incident) -> String {
     let (State::Changed, Some((promised, observed))) = (incident.state, lengths) else {
         return one_line(&evidence.detail);
     };
-    let noun = |count: u64| match count {
-        1 => "1 byte".to_owned(),
-        count => format!("{} bytes", number(count)),
-    };
     let more = observed.saturating_sub(promised);
     match evidence.first_difference {
         Some(first) if first >= promised && more > 0 => format!(
             "The promised {} are served unchanged, and {} more follow.",
-            noun(promised),
-            noun(more)
+            bytes(promised),
+            bytes(more)
         ),
         Some(0) => "The first byte differs from the promised one.".to_owned(),
-        Some(first) => format!("The first {} are as promised.", noun(first)),
+        Some(first) => format!("The first {} are as promised.", bytes(first)),
         None if promised == observed => {
-            format!("Other bytes of the promised length, {}.", noun(promised))
+            format!("Other bytes of the promised length, {}.", bytes(promised))
         }
-        None => format!("{} instead of {}.", noun(observed), noun(promised)),
+        None => format!("{} instead of {}.", bytes(observed), bytes(promised)),
     }
 }
 
@@ -1014,7 +1031,7 @@ fn commands(incident: &Incident) -> Vec<CommandRow> {
     } else if !has_request {
         rows.extend(command("See the answer yourself", &["curl", "-sSIL", url]));
     }
-    rows.extend(promised_bytes(evidence, incident.last_good));
+    rows.extend(promised_bytes(url, &evidence.promised));
     rows.extend(command("Check it again", &["urldb", "check", url]));
     if is_changed {
         rows.extend(command(
@@ -1025,17 +1042,13 @@ fn commands(incident: &Incident) -> Vec<CommandRow> {
     rows
 }
 
-/// Takes the promised bytes out of the archive, as they were when a run last saw them.
-fn promised_bytes(evidence: &Evidence, last_good: Option<Timestamp>) -> Option<CommandRow> {
-    evidence.promised.sha256.as_ref()?;
-    let purpose = "Take the promised bytes out of the archive";
-    let words = ["urldb", "archive", "get", &evidence.url];
-    let Some(last_good) = last_good else {
-        return command(purpose, &words);
-    };
-    let day = last_good.strftime("%Y-%m-%d").to_string();
-    let at = ["--at", day.as_str(), "-o", "promised"];
-    command(purpose, &[&words[..], &at].concat())
+/// Takes the promised bytes out of the archive: by their digest, whatever was captured later.
+pub(crate) fn promised_bytes(url: &str, promised: &Promised) -> Option<CommandRow> {
+    let sha256 = digest(promised.sha256.as_deref()?);
+    let words = [
+        "urldb", "archive", "get", url, "--sha256", &sha256, "-o", "promised",
+    ];
+    command("Take the promised bytes out of the archive", &words)
 }
 
 /// A command; absent if a terminal must not get one of the words.

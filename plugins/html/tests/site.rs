@@ -416,6 +416,7 @@ fn the_site_has_a_page_for_each_host_and_incident() {
         page.contains("href=\"hosts/www.example.org.html\""),
         "{page}"
     );
+    assert!(page.contains("No run took place on 12.</p>"), "{page}");
     let incident = &files["incidents/bd7dbe2e.html"];
     // A shell reads the URL of a command as it is.
     assert!(incident.contains("curl -sSL &#x27;http:&#x2f;&#x2f;data.example.org&#x2f;b?a=1&amp;b=&#x27;\\&#x27;&#x27;2&#x27;\\&#x27;&#x27;&#x27;"), "{incident}");
@@ -424,6 +425,25 @@ fn the_site_has_a_page_for_each_host_and_incident() {
         files["incidents.atom"].contains("https://sky.example.org/incidents/bd7dbe2e.html")
             || files["incidents.atom"].contains("https:&#x2f;&#x2f;sky.example.org")
     );
+}
+
+#[test]
+fn one_of_a_kind_is_counted_in_the_singular() {
+    let folder = tempfile::tempdir().unwrap();
+    let mut overview = overview("plain");
+    overview.hosts.truncate(1);
+    overview.days.drain(..overview.days.len() - 1);
+    overview.last_complete = overview.last_run.clone();
+    overview.last_complete.as_mut().unwrap().due = 1;
+    build(folder.path(), &overview, "/p/");
+    let page = &files(folder.path())["index.html"];
+    for text in [
+        "<th scope=\"row\">1 host</th>",
+        "Every promise was kept on 1 of 1 day.</p>",
+        "; 1 URL was due, 2 as promised</dd>",
+    ] {
+        assert!(page.contains(text), "{text}: {page}");
+    }
 }
 
 #[test]
@@ -604,28 +624,30 @@ fn the_page_of_a_url_has_its_promise_and_history() {
 fn many_hosts_have_pages_of_their_own() {
     let folder = tempfile::tempdir().unwrap();
     let mut overview = overview("plain");
-    overview.hosts = (0..600)
-        .map(|number| {
-            host(
-                &format!("h{number:03}.example.org"),
-                1,
-                u64::from(number == 599),
-            )
-        })
-        .collect();
-    build(folder.path(), &overview, "/p/");
-    let files = files(folder.path());
-    let index = &files["index.html"];
-    assert_eq!(
-        index.matches("href=\"hosts/").count(),
-        251,
-        "a warning and 250 rows"
-    );
-    assert!(index.contains("And 350 more: <a href=\"hosts.html\">"));
-    assert!(index.len() <= 300_000, "{} bytes", index.len());
-    // The affected host comes first.
-    assert!(index.contains("h599.example.org"));
-    assert!(files["hosts~3.html"].contains("h598.example.org"));
+    // The affected hosts, which come first, and a hundred others; 250 at most.
+    for (kept, rows, more) in [(599, 101, 499), (200, 250, 350)] {
+        overview.hosts = (0..600)
+            .map(|number| {
+                let name = format!("h{number:03}.example.org");
+                host(&name, 1, u64::from(number >= kept))
+            })
+            .collect();
+        build(folder.path(), &overview, "/p/");
+        let files = files(folder.path());
+        let index = &files["index.html"];
+        assert_eq!(
+            index.matches("href=\"hosts/").count(),
+            rows + 1,
+            "a warning and the rows"
+        );
+        assert!(index.contains(&format!("And {more} more: <a href=\"hosts.html\">")));
+        assert!(index.len() <= 300_000, "{} bytes", index.len());
+        let first = format!("hosts/h{kept:03}.example.org.html");
+        assert!(index.contains(&first) && files["hosts.html"].contains(&first));
+        let last = format!("hosts/h{:03}.example.org.html", kept - 1);
+        assert!(files["hosts~3.html"].contains(&last));
+        assert!(files["hosts.html"].len() <= 300_000);
+    }
 }
 
 #[test]
@@ -647,6 +669,7 @@ fn templates_are_rendered_once_before_a_site_is_built() {
         });
         let error = SiteTemplates::new(sources, vec![]).unwrap().check();
         let error = error.unwrap_err().to_string();
-        assert!(error.contains(broken), "{broken}: {error}");
+        let begin = format!("template {broken}, line ");
+        assert!(error.starts_with(&begin), "{broken}: {error}");
     }
 }

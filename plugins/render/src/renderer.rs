@@ -33,14 +33,11 @@ pub struct Error {
 
 impl Error {
     fn new(name: &str, source: minijinja::Error) -> Self {
+        let own = in_included(&source);
         Self {
-            name: source.name().unwrap_or(name).to_owned(),
-            line: source.line().unwrap_or(0),
-            what: match (
-                source.kind(),
-                std::error::Error::source(&source),
-                source.detail(),
-            ) {
+            name: own.name().unwrap_or(name).to_owned(),
+            line: own.line().unwrap_or(0),
+            what: match (own.kind(), std::error::Error::source(own), own.detail()) {
                 // An error of the output says only that writing failed; its cause says why.
                 (ErrorKind::WriteFailure, Some(cause), _) => cause.to_string(),
                 (kind, _, Some(detail)) => format!("{kind}: {detail}"),
@@ -48,6 +45,16 @@ impl Error {
             },
             source,
         }
+    }
+}
+
+/// The error of the included template that has the mistake.
+fn in_included(error: &minijinja::Error) -> &minijinja::Error {
+    let cause = std::error::Error::source(error);
+    let cause = cause.and_then(|cause| cause.downcast_ref::<minijinja::Error>());
+    match cause {
+        Some(cause) if error.kind() == ErrorKind::BadInclude => in_included(cause),
+        _ => error,
     }
 }
 
