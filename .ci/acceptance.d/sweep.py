@@ -2,11 +2,13 @@
 its main thread that touches a file of the repository. On one processor, as here, no other thread does.
 
 A point is a system call: the n-th `write`, say. The calls are counted in a run that is left alone;
-whether an injection fired is asserted each time, so that a sweep which hits nothing fails."""
+whether an injection fired is asserted each time, so that a sweep which hits nothing fails. A case whose attempts take
+long gets every n-th point; SWEEP=all gives it every one (`.ci/long faults`)."""
 
 import os
 import re
 import shutil
+import signal
 import subprocess
 from pathlib import Path
 
@@ -19,12 +21,21 @@ ERRORS = {"openat": "ENOSPC", "write": "ENOSPC", "fsync": "EIO", "rename": "EIO"
 CALL = re.compile(r"(\w+)\((.*)")
 
 
+# Seconds after which a command hangs.
+LIMIT = 120
+
+
 def traced(command, cwd, inject=()):
     """The command under strace: its exit code, and the calls of its main thread."""
     log = cwd.parent / "strace.log"
     strace = ["strace", "-qq", "-y", "-s", "400", "-o", log, "-e", f"trace={CALLS}", *inject]
-    done = subprocess.run([*strace, *command], cwd=cwd, capture_output=True, text=True)
-    return done, log.read_text().splitlines()
+    with subprocess.Popen([*strace, *command], cwd=cwd, stdout=subprocess.PIPE, stderr=subprocess.PIPE, text=True, start_new_session=True) as child:  # fmt: skip
+        try:
+            output, code = child.communicate(timeout=LIMIT), child.returncode
+        except subprocess.TimeoutExpired:
+            os.killpg(child.pid, signal.SIGKILL)
+            output, code = child.communicate(), f"none after {LIMIT} seconds"
+    return subprocess.CompletedProcess(command, code, *output), log.read_text().splitlines()
 
 
 def points(lines, root):
@@ -54,10 +65,12 @@ def strays(root):
 
 
 class Case:
-    """A command, the repository it starts from, and how that is judged after a fault."""
+    """A command, the repository it starts from, and how that is judged after a fault. `step` is the distance of the points
+    that are tried."""
 
-    def __init__(self, name, prepared, command, again, judge):
+    def __init__(self, name, prepared, command, again, judge, step=1):
         self.name, self.prepared, self.command, self.again, self.judge = name, prepared, command, again, judge
+        self.step = 1 if os.environ.get("SWEEP") == "all" else step
         self.work = Path("work").absolute()
 
     def fresh(self):
@@ -76,30 +89,33 @@ class Case:
         yield self.kill_all(found, known)
         yield self.fail_all(found, known)
 
+    def inject(self, call, number, what):
+        """The command with one fault: what it came to, and whether the fault was at a file. Threads that send requests are
+        woken by writes, not always as many, so the same number may be another call."""
+        for _ in range(5):
+            done, lines = traced(self.command, self.fresh(), ["-e", f"inject={call}:{what}:when={number}"])
+            # A killed process ends before its last call is made.
+            calls = [line for line in lines if CALL.match(line)]
+            hit = calls[-1:] if done.returncode == -9 else [line for line in calls if "(INJECTED)" in line]
+            if any(str(self.work) in line for line in hit):
+                return done, True
+        return done, False
+
     def kill_all(self, found, known):
         row = Row(self.name, "kill")
-        for call, number in found:
-            done, _ = traced(self.command, self.fresh(), ["-e", f"inject={call}:signal=KILL:when={number}"])
-            row.fired += done.returncode == -9
+        for call, number in found[:: self.step]:
+            done, was_hit = self.inject(call, number, "signal=KILL")
+            row.fired += was_hit and done.returncode == -9
             self.look(row, known, f"killed at {call} {number}")
         return row
 
     def fail_all(self, found, known):
         row = Row(self.name, "error")
-        for call, number in found:
-            if call not in ERRORS:
-                continue
-            inject = f"inject={call}:error={ERRORS[call]}:when={number}"
-            for _ in range(5):
-                done, lines = traced(self.command, self.fresh(), ["-e", inject])
-                injected = [line for line in lines if "(INJECTED)" in line]
-                # The thread of a store is woken by writes too, not always as many: no disk can fail those.
-                if not any("<anon_inode:" in line for line in injected):
-                    break
-            else:
-                continue
-            row.fired += bool(injected)
-            what = f"{ERRORS[call]} at {call} {number}"
+        found = [(call, number) for call, number in found if call in self.errors]
+        for call, number in found[self.step // 2 :: self.step]:
+            done, was_hit = self.inject(call, number, f"error={self.errors[call]}")
+            row.fired += was_hit
+            what = f"{self.errors[call]} at {call} {number}"
             left = [name for name in strays(self.work) if not name.endswith(".open")]
             row.note("strays", left, f"{what}: left at once")
             if done.returncode == self.judge.code:  # it says that all went well
