@@ -246,6 +246,11 @@ fn open_ledger(
 ) -> anyhow::Result<Ledger> {
     let folder = config.root.join(&config.ledger.path);
     let mut ledger = Ledger::new(&folder);
+    if let Some(host) = hosts.first() {
+        // A folder that cannot be read is an error of the ledger, before any other one.
+        ledger.open(host)?;
+        ledger.close(host);
+    }
     if config.archive.store.is_some() {
         notes.extend(forget_lost_captures(config, hosts, &mut ledger)?);
     }
