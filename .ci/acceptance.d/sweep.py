@@ -69,6 +69,10 @@ class Case:
     """A command, the repository it starts from, and how that is judged after a fault. `step` is the distance of the points
     that are tried."""
 
+    errors = ERRORS
+    # Whether a fault may miss: in a command with threads of its own, another call may have the number.
+    may_miss = False
+
     def __init__(self, name, prepared, command, again, judge, step=1):
         self.name, self.prepared, self.command, self.again, self.judge = name, prepared, command, again, judge
         self.step = 1 if os.environ.get("SWEEP") == "all" else step
