@@ -212,7 +212,11 @@ impl Repository {
         }
         self.update_index(&self.index_file(), &lines).context(
             "the files are merged in the work tree but not staged; do it again to complete it",
-        )
+        )?;
+        // `git merge --abort` refuses a file whose state in the work tree the index does not know.
+        let mut refresh = self.git();
+        refresh.args(["update-index", "-q", "--unmerged", "--refresh"]);
+        output(&mut refresh, b"").map(drop)
     }
 
     /// The style of conflict markers in git's configuration.

@@ -82,6 +82,16 @@ fn additions_that_git_takes_for_a_conflict_are_resolved() {
 }
 
 #[test]
+fn git_undoes_a_resolved_merge() {
+    let ours = with_records(&["/p"]);
+    let repository = Repository::stopped(&ours, &with_records(&["/q"]));
+    repository.sandbox.urldb(&["resolve"]).code(0);
+    repository.git(&["merge", "--abort"]);
+    assert_eq!(repository.sandbox.read(FILE), ours);
+    assert_eq!(repository.git(&["status", "--porcelain"]), "");
+}
+
+#[test]
 fn rebase_cherry_pick_and_stash_are_resolved_too() {
     let (ours, theirs) = (with_records(&["/p"]), with_records(&["/q"]));
     for (begin, end) in [
