@@ -54,7 +54,7 @@ impl Repository {
     }
 
     /// Fetches the followed branch, and merges it. False if there are conflicts; the merge then waits for
-    /// [`Self::finish_merge`].
+    /// [`Self::finish_merge`] or [`Self::undo_merge`].
     ///
     /// # Errors
     /// When the remote repository cannot be reached within two minutes, or git refuses the merge.
@@ -70,25 +70,34 @@ impl Repository {
         }
     }
 
-    /// Commits a merge whose conflicts are resolved. If one is left, the merge is undone.
+    /// Commits a merge whose conflicts are resolved.
     ///
     /// # Errors
     /// When a conflict is left, or git or a hook refuses the commit.
     pub fn finish_merge(&self) -> Result<()> {
         let mut commit = self.user_command()?;
         commit.args(["commit", "--quiet", "--no-edit"]);
-        let Err(error) = output(&mut commit, b"") else {
-            return Ok(());
-        };
-        output(self.git().args(["merge", "--abort"]), b"").context("cannot undo the merge")?;
-        Err(error)
+        output(&mut commit, b"").map(drop)
+    }
+
+    /// Brings the files back that were there before a merge that is not finished.
+    ///
+    /// # Errors
+    /// When git cannot do that.
+    pub fn undo_merge(&self) -> Result<()> {
+        let mut undo = self.git();
+        undo.args(["merge", "--abort"]);
+        output(&mut undo, b"")
+            .map(drop)
+            .context("cannot undo the merge")
     }
 
     fn is_merging(&self) -> bool {
         self.git_dir().join("MERGE_HEAD").exists()
     }
 
-    /// Runs git, which asks nobody for a password. At the time limit, git and its helpers are killed.
+    /// Runs git without a terminal to ask for a password on. At the time limit, git and its helpers are
+    /// killed.
     fn talk(&self, words: &[&str]) -> Result<()> {
         let mut git = self.user_command()?;
         git.args(words)

@@ -324,8 +324,8 @@ fn a_service_manager_hears_when_the_daemon_is_ready_and_alive() {
     assert!(last.contains("STOPPING=1"), "{last}");
 }
 
-#[test]
-fn what_a_run_has_written_is_committed_and_pushed() {
+/// A project that commits its runs, with a remote repository, and with a clone of that in `../other`.
+fn published() -> (Site, Repository) {
     let (site, sandbox) = watched("[[schedule]]\ncron = \"* * * * * *\"\n[git]\ncommit = true\n");
     let repository = Repository::of(sandbox);
     let sandbox = &repository.sandbox;
@@ -342,13 +342,26 @@ fn what_a_run_has_written_is_committed_and_pushed() {
     repository.git(&["remote", "add", "origin", "../remote"]);
     repository.git(&["push", "-q", "-u", "origin", "main"]);
     repository.git(&["clone", "-q", "../remote", "../other"]);
+    (site, repository)
+}
 
-    // Another machine sees the same news, and pushes first.
-    site.remove("/a");
+/// Another machine runs, and pushes what it has written, after `change`.
+fn run_elsewhere(repository: &Repository, change: impl FnOnce(&Sandbox)) {
+    let sandbox = &repository.sandbox;
     sandbox.urldb(&["-C", "../other", "run"]).code(1);
+    change(sandbox);
     repository.git(&["-C", "../other", "add", "."]);
     repository.git(&["-C", "../other", "commit", "-q", "-m", "Record another run"]);
     repository.git(&["-C", "../other", "push", "-q", "origin", "main"]);
+}
+
+#[test]
+fn what_a_run_has_written_is_committed_and_pushed() {
+    let (site, repository) = published();
+    let sandbox = &repository.sandbox;
+    // Another machine sees the same news, and pushes first.
+    site.remove("/a");
+    run_elsewhere(&repository, |_| {});
 
     let mut watch = start(sandbox);
     let pushed = || repository.git(&["--git-dir=../remote", "log", "--format=%s", "main"]);
@@ -365,4 +378,27 @@ fn what_a_run_has_written_is_committed_and_pushed() {
         .urldb(&["status"])
         .code(1)
         .says(&["answers 404 Not Found"]);
+}
+
+#[test]
+fn a_merge_that_cannot_be_finished_stops_no_later_commit() {
+    let (site, repository) = published();
+    let sandbox = &repository.sandbox;
+    site.remove("/a");
+    run_elsewhere(&repository, |sandbox| {
+        let ledger = "../other/status/example.test.yaml";
+        let damaged = sandbox.read(ledger).replace("state: gone", "state: [");
+        sandbox.write(ledger, damaged);
+    });
+    let pushed = || repository.git(&["--git-dir=../remote", "log", "--format=%s", "main"]);
+    let before = pushed();
+    let mut watch = start(sandbox);
+    let commits = || repository.git(&["log", "--format=%s"]);
+    eventually("two runs are committed", || {
+        commits().matches("Record the run of 20").count() > 1
+    });
+    watch.signal("-TERM");
+    watch.end();
+    assert!(!sandbox.path(".git/MERGE_HEAD").exists());
+    assert_eq!(pushed(), before);
 }

@@ -17,7 +17,6 @@ use urldb_verdict::{NamedRecord, Selection};
 use self::log::{DaemonLog, LogFormat};
 use self::metrics::LastExit;
 use self::ping::{Monitor, Signal, run_id};
-use self::publish::Publication;
 use self::service::ServiceManager;
 use super::args::{MapArgs, resolve_domains};
 use super::check::execute;
@@ -197,7 +196,7 @@ impl Handlers for Worker<'_> {
             self.log.error(&error);
         }
         let started = (Ambient::SYSTEM.now)();
-        let publication = Publication::begin(self.context());
+        let commit = publish::begin(self.context());
         let done = selection_of(schedule, &self.context().config)
             .and_then(|selection| self.execute(&selection, Scope::Run, run::run));
         let (exit, text) = match done {
@@ -207,8 +206,8 @@ impl Handlers for Worker<'_> {
                 (ExitCode::Failure, explain(&error))
             }
         };
-        let published = publication.and_then(|publication| match publication {
-            Some(publication) => publication.finish(started, exit, self.context(), self.stop),
+        let published = commit.and_then(|commit| match commit {
+            Some(commit) => publish::finish(&commit, started, exit, self.context(), self.stop),
             None => Ok(()),
         });
         if let Err(error) = published {

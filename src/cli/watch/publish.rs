@@ -13,46 +13,37 @@ use crate::git::{Repository, Upstream};
 use crate::stop::Stop;
 
 /// How often the daemon tries to push what a run has written. The next run tries again.
-const ATTEMPTS: u32 = 5;
+const ATTEMPTS: u64 = 5;
 
-/// The commit that follows a scheduled run.
-pub(super) struct Publication {
-    commit: PlannedRunCommit,
+/// The commit to make after a run; `None` without `[git] commit`.
+///
+/// # Errors
+/// When the repository of the ledger cannot take a commit now.
+pub(super) fn begin(context: &Context) -> anyhow::Result<Option<PlannedRunCommit>> {
+    if !context.config.git.commit {
+        return Ok(None);
+    }
+    PlannedRunCommit::begin(&CommitArgs::ALWAYS, context).context("the run is not committed")
 }
 
-impl Publication {
-    /// The commit to make after a run; `None` without `[git] commit`.
-    ///
-    /// # Errors
-    /// When the repository of the ledger cannot take a commit now.
-    pub(super) fn begin(context: &Context) -> anyhow::Result<Option<Self>> {
-        if !context.config.git.commit {
-            return Ok(None);
-        }
-        let commit = PlannedRunCommit::begin(&CommitArgs::ALWAYS, context);
-        let commit = commit.context("the run is not committed")?;
-        Ok(commit.map(|commit| Self { commit }))
-    }
-
-    /// Commits what the run has written that began at `started`, and pushes this and earlier commits.
-    ///
-    /// # Errors
-    /// When git or a hook refuses the commit, or the commits cannot be pushed. The files stay written, and
-    /// the commits stay.
-    pub(super) fn finish(
-        &self,
-        started: Timestamp,
-        exit: ExitCode,
-        context: &Context,
-        stop: &Stop,
-    ) -> anyhow::Result<()> {
-        self.commit.finish(started, exit, context)?;
-        let repository = self.commit.repository();
-        match repository.upstream()? {
-            Some(upstream) => push(repository, &upstream, context, stop)
-                .context("the commits are not pushed; the next run tries again"),
-            None => Ok(()),
-        }
+/// Commits what the run has written that began at `started`, and pushes this and earlier commits.
+///
+/// # Errors
+/// When git or a hook refuses the commit, or the commits cannot be pushed. The files stay written, and the
+/// commits stay.
+pub(super) fn finish(
+    commit: &PlannedRunCommit,
+    started: Timestamp,
+    exit: ExitCode,
+    context: &Context,
+    stop: &Stop,
+) -> anyhow::Result<()> {
+    commit.finish(started, exit, context)?;
+    let repository = commit.repository();
+    match repository.upstream()? {
+        Some(upstream) => push(repository, &upstream, context, stop)
+            .context("the commits are not pushed; the next run tries again"),
+        None => Ok(()),
     }
 }
 
@@ -63,19 +54,26 @@ fn push(
     context: &Context,
     stop: &Stop,
 ) -> anyhow::Result<()> {
-    let mut wait = Duration::ZERO;
     let mut result = repository.push(upstream);
-    for _ in 1..ATTEMPTS {
-        if result.is_ok() || stop.is_set() {
+    for seconds in 0..ATTEMPTS - 1 {
+        if result.is_ok() || stop.wait_timeout(Duration::from_secs(seconds)) {
             break;
         }
-        std::thread::sleep(wait);
-        wait += Duration::from_secs(1);
-        if !repository.merge_upstream(upstream)? {
-            resolve_ledger(context)?;
-            repository.finish_merge()?;
-        }
+        merge(repository, upstream, context)?;
         result = repository.push(upstream);
     }
     result
+}
+
+/// Merges the commits of others. A merge that cannot be finished is undone: it would prevent the commit of
+/// the next run.
+fn merge(repository: &Repository, upstream: &Upstream, context: &Context) -> anyhow::Result<()> {
+    if repository.merge_upstream(upstream)? {
+        return Ok(());
+    }
+    let finished = resolve_ledger(context).and_then(|()| repository.finish_merge());
+    finished.or_else(|error| {
+        repository.undo_merge()?;
+        Err(error)
+    })
 }
