@@ -30,14 +30,19 @@ incidents=$(jq --raw-output '[.urls[]?.incident // empty] | unique | .[] | selec
 open=
 for page in 1 2 3 4 5 6 7 8 9 10; do
   listed=$(request GET "pulls?state=open&per_page=100&page=$page")
-  open+=$(jq --raw-output --arg owner "$GITHUB_REPOSITORY" \
-    '.[] | select(.head.repo.full_name == $owner) | .number as $number | .head.ref
+  open+=$(jq --raw-output --arg repository "$GITHUB_REPOSITORY" \
+    '.[] | select(.head.repo.full_name == $repository) | .number as $number | .head.ref
       | capture("^urldb/accept-(?<id>[0-9a-f]{8})$") | "\(.id) \($number)"' <<<"$listed")$'\n'
   [ "$(jq length <<<"$listed")" -eq 100 ] || break
 done
 
 number_of() { # INCIDENT
   sed -n "s/^$1 \([0-9]*\)\$/\1/p" <<<"$open" | head -n 1
+}
+
+# Whether somebody has closed the pull request of the incident. A run that ended before it made one leaves a branch too.
+was_declined() { # INCIDENT
+  [ "$(request GET "pulls?state=closed&per_page=1&head=$owner:urldb/accept-$1" | jq length)" -gt 0 ]
 }
 
 # The description: the changed promises, and the difference of the first file as far as the archive has it.
@@ -68,11 +73,15 @@ accept() { # INCIDENT
   [ "${#urls[@]}" -ne 1 ] || title="Accept the new content of ${urls[0]:0:100}"
   git -C "$tree" commit --quiet --all --message "$title"
   number=$(number_of "$1")
-  if git fetch --quiet --no-tags origin "$branch" 2>/dev/null &&
-    [ "$(git rev-parse 'FETCH_HEAD^{tree}')" = "$(git -C "$tree" rev-parse 'HEAD^{tree}')" ]; then
-    [ -z "$number" ] || return 0
-  else
+  if ! git fetch --quiet --no-tags origin "$branch" 2>/dev/null; then
+    git -C "$tree" push --quiet origin "HEAD:$branch"
+  elif [ "$(git log -1 --format=%an FETCH_HEAD)" != "$GIT_AUTHOR_NAME" ]; then
+    echo "::notice::somebody has worked on urldb/accept-$1, so it stays as it is"
+    return 0
+  elif [ "$(git rev-parse 'FETCH_HEAD^{tree}')" != "$(git -C "$tree" rev-parse 'HEAD^{tree}')" ]; then
     git -C "$tree" push --quiet --force origin "HEAD:$branch"
+  elif [ -n "$number" ] || was_declined "$1"; then
+    return 0
   fi
   describe "$1" "${urls[0]}" >"$description"
   head -c "$longest" "$description" | jq --raw-input --slurp --arg title "$title" \
