@@ -272,7 +272,7 @@ fn staged_in(
 /// sorted by name, as if the name of a folder ended with a slash. That is the order of the index too, so
 /// one pass over both compares a folder of many files.
 struct RawTree<'a> {
-    /// What follows the entry `next`.
+    /// The bytes behind the entry `next`.
     rest: &'a [u8],
     /// The first entry that [`Self::has`] has not passed.
     next: Option<RawTreeEntry<'a>>,

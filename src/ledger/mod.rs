@@ -71,9 +71,9 @@ struct Domain {
 /// The entries of a domain that is not open.
 #[derive(Debug, Clone, Copy)]
 enum Closed {
-    /// They are as in the files.
+    /// The files of the ledger have them.
     Unchanged,
-    /// They are aside.
+    /// The temporary file has them, since they differ from the files.
     Spooled(SpooledDomain),
 }
 
@@ -141,7 +141,8 @@ impl Ledger {
             None | Some(Some(Closed::Unchanged)) => self.read_files(domain)?,
         };
         match (self.domains.get_mut(domain), read) {
-            // What is known of a closed domain may have changed.
+            // Mistakes and the certificate may have changed while the domain was closed: only the entries are
+            // replaced.
             (Some(known), Some(read)) => {
                 known.is_content_changed |= read.is_content_changed;
                 known.entries = read.entries;

@@ -85,7 +85,7 @@ pub(super) struct Plan<'a> {
     pub(super) skipped: SkippedRecords,
 }
 
-/// What the first reading shows.
+/// An event of the first reading of the domain files.
 pub(super) enum Survey<'a> {
     /// A job, except the one whose turn it is at a cname.
     Job(&'a Job),

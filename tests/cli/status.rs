@@ -165,14 +165,20 @@ fn a_run_with_a_selection_leaves_the_others_as_they_were() {
         .says(&["All good: all 6 URLs are as promised."]);
 }
 
-#[test]
-fn a_broken_host_and_a_broken_url() {
+/// The same, and two incidents of one host: one URL is gone, and one has changed.
+fn with_two_incidents() -> (Site, Repository) {
     let (site, repository) = watched();
-    let sandbox = &repository.sandbox;
     site.remove("/a");
     site.serve("/b", Reply::ok("B"));
-    sandbox.urldb(&["run"]).code(1);
-    sandbox.urldb(&["run"]).code(1);
+    repository.sandbox.urldb(&["run"]).code(1);
+    repository.sandbox.urldb(&["run"]).code(1);
+    (site, repository)
+}
+
+#[test]
+fn a_broken_host_and_a_broken_url() {
+    let (_site, repository) = with_two_incidents();
+    let sandbox = &repository.sandbox;
     let host = sandbox.urldb(&["status", "docs.test"]).code(1);
     shown("status_host_broken", &host.out);
     let url = sandbox.urldb(&["status", "http://docs.test/a"]).code(1);
@@ -201,12 +207,8 @@ fn a_broken_host_and_a_broken_url() {
 
 #[test]
 fn incidents_of_one_run_are_in_one_order_whatever_their_ids() {
-    let (site, repository) = watched();
+    let (_site, repository) = with_two_incidents();
     let sandbox = &repository.sandbox;
-    site.remove("/a");
-    site.serve("/b", Reply::ok("B"));
-    sandbox.urldb(&["run"]).code(1);
-    sandbox.urldb(&["run"]).code(1);
     let titles = || {
         sandbox.urldb(&["site", "build", "public"]).code(0);
         let document: Value = serde_json::from_str(&sandbox.read("public/status.json")).unwrap();

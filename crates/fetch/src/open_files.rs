@@ -6,7 +6,7 @@ use std::net::{Ipv4Addr, UdpSocket};
 /// Files that a process should be able to open; enough for the most connections and all other files.
 const WANTED: usize = 4096;
 
-/// Most open connections: each takes up to 40 KB.
+/// Most open connections: each takes memory.
 const MAX_CONNECTIONS: usize = 1024;
 
 /// Most requests under way by default.

@@ -321,7 +321,7 @@ impl<T> Queue<T> {
         None
     }
 
-    /// Counts the connections no more that nobody has used for long.
+    /// Takes connections out of the count whose idle time is over: the HTTP library has closed them.
     fn close_connections(&mut self, now: Instant) {
         while let Some((at, id)) = self.closing.front().copied()
             && at <= now
