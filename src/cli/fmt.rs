@@ -42,6 +42,10 @@ pub(super) fn run(args: &Args, context: &Context) -> anyhow::Result<ExitCode> {
     let mut exit = ExitCode::Success;
     let mut out = output::stdout();
     for path in files(&args.files, context)? {
+        // A file that cannot be read is reported below.
+        if DomainFile::is_canonical(&path).unwrap_or(false) {
+            continue;
+        }
         let file = DomainFile::read_or_report(&path).file;
         let name = context.shown(&path);
         let canonical = match file.canonical() {

@@ -178,6 +178,9 @@ fn check(path: &Path, bytes: &[u8], own_keys: &[String]) -> anyhow::Result<FileC
     if !misnamed.is_empty() {
         return Ok(FileCheck::Rejected(misnamed));
     }
+    if DomainFile::is_clean(path, bytes, own_keys) {
+        return Ok(FileCheck::Clean);
+    }
     let parsed = DomainFile::parse(path, bytes);
     let canonical = match parsed.file.canonical() {
         Ok(canonical) => canonical,

@@ -82,7 +82,10 @@ impl PendingWrite {
     }
 
     /// Like [`Self::new`], with content that `write` produces piece by piece.
-    fn with<E: From<io::Error>>(
+    ///
+    /// # Errors
+    /// As [`write_atomically`], and the errors of `write`.
+    pub fn with<E: From<io::Error>>(
         path: &Path,
         write: impl FnOnce(&mut File) -> Result<(), E>,
     ) -> Result<Self, E> {

@@ -11,7 +11,8 @@ use crate::split::comments;
 
 impl DomainFile {
     /// The canonical text of the file: keys, lists and records sorted, every value written in its
-    /// one canonical way. Comments stay above the record or key that they stand above.
+    /// one canonical way. Comments stay above the record or key that they stand above. The canonical text
+    /// of a later part of a file is that of its records.
     ///
     /// # Errors
     /// [`Error::NotNormalizable`] if some of the file was not understood, or if two records for the
@@ -42,7 +43,9 @@ impl DomainFile {
         if only_comments {
             text.push_str(&footer);
         }
-        text.push_str(&head.render(&self.metadata.fields(ListOrder::Sorted), KeyOrder::Sorted));
+        if self.first_line == 1 {
+            text.push_str(&head.render(&self.metadata.fields(ListOrder::Sorted), KeyOrder::Sorted));
+        }
         for record in records {
             text.push_str(&record);
         }

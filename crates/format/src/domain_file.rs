@@ -4,16 +4,18 @@
 use std::path::{Path, PathBuf};
 use std::{fs, io};
 
-use urldb_files::write_atomically;
+use urldb_files::{write_atomically, write_atomically_with};
 use urldb_text::{Code, Finding};
 
 use crate::document::Document;
 use crate::error::Error;
 use crate::layout::Layout;
-use crate::read::read_each;
+use crate::plain::PlainRecord;
+use crate::read::DocumentReader;
 use crate::record::{ListOrder, Metadata, Record, RecordIdentity};
 use crate::split::split;
 use crate::value::Schema;
+use crate::window::Surroundings;
 
 pub(crate) const BYTE_ORDER_MARK: &str = "\u{FEFF}";
 
@@ -37,6 +39,8 @@ pub struct DomainFile {
     pub(crate) footer: String,
     /// The findings that prevent a canonical form, in the order of their lines.
     pub(crate) blocking: Vec<Finding>,
+    /// What else the file has, if only some of its documents were read.
+    pub(crate) surroundings: Option<Surroundings>,
 }
 
 /// A document after the metadata.
@@ -55,6 +59,8 @@ pub struct RecordEntry {
     pub(crate) layout: Layout,
     /// Whether the whole document was understood.
     pub(crate) intact: bool,
+    /// Whether the document is canonical, and certainly has no finding.
+    pub(crate) is_plain: bool,
 }
 
 impl RecordEntry {
@@ -98,16 +104,24 @@ pub struct ParsedFile {
 }
 
 /// State that a part of a file inherits from the parts before.
-#[derive(Debug, Default)]
+#[derive(Debug, Clone, Default)]
 pub(crate) struct PartStart {
     /// The number of lines before.
     pub(crate) lines: usize,
     /// The number of bytes before.
-    bytes: usize,
-    metadata: Metadata,
+    pub(crate) bytes: usize,
+    pub(crate) metadata: Metadata,
     in_conflict: bool,
     has_crlf: bool,
-    has_invalid_utf8: bool,
+    pub(crate) has_invalid_utf8: bool,
+}
+
+impl PartStart {
+    /// Passes over a part.
+    pub(crate) fn pass(&mut self, bytes: &[u8]) {
+        self.lines += memchr::memchr_iter(b'\n', bytes).count();
+        self.bytes += bytes.len();
+    }
 }
 
 /// The codes that mean that some of the file was not understood.
@@ -218,8 +232,7 @@ impl DomainFile {
             findings.push(finding.with_help("save it as UTF-8 without one; formatting removes it"));
         }
         file.read_text(text, &mut start.in_conflict, &mut findings);
-        start.lines += text.matches('\n').count();
-        start.bytes += bytes.len();
+        start.pass(bytes);
         start.has_crlf |= text.contains("\r\n");
         start.metadata = file.metadata.clone();
         findings.sort_by_key(|finding| (finding.line, finding.column));
@@ -244,32 +257,37 @@ impl DomainFile {
             segments: Vec::new(),
             footer: String::new(),
             blocking: Vec::new(),
+            surroundings: None,
         }
     }
 
     fn read_text(&mut self, text: &str, in_conflict: &mut bool, findings: &mut Vec<Finding>) {
         let first_line = self.first_line;
-        let stream = split(first_line, text);
+        let (plain, read_lines) = self.read_plain(text);
+        let text = &text[plain..];
+        let line = first_line + read_lines;
+        let stream = split(line, text);
         text[stream.footer.clone()].clone_into(&mut self.footer);
         let mut of_records = Vec::new();
         self.segments.reserve(stream.documents.len());
-        let mut is_first = first_line == 1;
-        let found = read_each(
-            (first_line, text),
-            &stream.documents,
-            &Schema::DOMAIN_FILE,
-            in_conflict,
-            |mut document| {
-                if std::mem::take(&mut is_first) && document.mapping.get("_path").is_none() {
+        let mut reader = DocumentReader::new((line, text), &Schema::DOMAIN_FILE, in_conflict);
+        let mut is_first = line == 1;
+        for raw in &stream.documents {
+            let is_first = std::mem::take(&mut is_first);
+            let segment = if let Some(record) = PlainRecord::at_start_of(&text[raw.range.clone()]) {
+                Segment::Record(record.to_entry(raw.lines.start))
+            } else {
+                let mut document = reader.read(raw);
+                if is_first && document.mapping.get("_path").is_none() {
                     self.head = Some(Layout::new(&mut document, text));
                     self.metadata = Metadata::from_mapping(document.mapping);
-                } else {
-                    let segment = read_record(document, text, &mut of_records);
-                    self.segments.push(segment);
+                    continue;
                 }
-            },
-        );
-        findings.extend(found);
+                read_record(document, text, &mut of_records)
+            };
+            self.segments.push(segment);
+        }
+        findings.append(&mut reader.findings);
         if self.head.is_none() && first_line == 1 {
             let finding = Finding::new(
                 Code::MissingMetadata,
@@ -279,6 +297,18 @@ impl DomainFile {
             findings.push(finding.with_help("start the file with a line `---` of its own"));
         }
         findings.append(&mut of_records);
+    }
+
+    /// Reads the plain records at the start of `text`. Returns the number of their bytes and lines.
+    fn read_plain(&mut self, text: &str) -> (usize, usize) {
+        let (mut bytes, mut lines) = (0, 0);
+        while let Some(record) = PlainRecord::at_start_of(&text[bytes..]) {
+            let entry = record.to_entry(self.first_line + lines);
+            bytes += entry.layout.source.len();
+            lines += entry.layout.line_count();
+            self.segments.push(Segment::Record(entry));
+        }
+        (bytes, lines)
     }
 
     /// A file without records, to be written to `path`.
@@ -350,7 +380,7 @@ impl DomainFile {
         record.identity_with(self.metadata.ignores_case())
     }
 
-    /// The text of the file, with all edits.
+    /// The text of the documents that were read, with all edits.
     pub fn text(&self) -> String {
         let mut text = String::new();
         text.push_str(if self.byte_order_mark {
@@ -366,12 +396,15 @@ impl DomainFile {
         text
     }
 
-    /// Replaces the file by [`Self::text`] in one step.
+    /// Replaces the file by the file with all edits in one step.
     ///
     /// # Errors
-    /// [`Error::Write`] if the file cannot be replaced.
+    /// [`Error::Write`] if the file cannot be replaced, or as [`Self::write_to`].
     pub fn write(&self) -> Result<(), Error> {
-        self.write_text(&self.text())
+        write_atomically_with(&self.path, |out| self.write_to(out)).map_err(|source| Error::Write {
+            path: self.path.clone(),
+            source,
+        })
     }
 
     /// Replaces the file by another text in one step: the canonical form, for example.
@@ -395,7 +428,11 @@ impl Segment {
     }
 }
 
-fn read_record(mut document: Document, text: &str, findings: &mut Vec<Finding>) -> Segment {
+pub(crate) fn read_record(
+    mut document: Document,
+    text: &str,
+    findings: &mut Vec<Finding>,
+) -> Segment {
     let layout = Layout::new(&mut document, text);
     let (intact, start) = (document.intact, document.start_line);
     let path_line = document.key_line("_path");
@@ -404,6 +441,7 @@ fn read_record(mut document: Document, text: &str, findings: &mut Vec<Finding>) 
             record,
             layout,
             intact,
+            is_plain: false,
         });
     }
     if let Some(line) = path_line {
@@ -423,9 +461,11 @@ fn decode_utf8<'a>(
     start: &mut PartStart,
     findings: &mut Vec<Finding>,
 ) -> std::borrow::Cow<'a, str> {
-    if let Err(error) = std::str::from_utf8(bytes)
-        && !std::mem::replace(&mut start.has_invalid_utf8, true)
-    {
+    let error = match std::str::from_utf8(bytes) {
+        Ok(text) => return text.into(),
+        Err(error) => error,
+    };
+    if !std::mem::replace(&mut start.has_invalid_utf8, true) {
         let offset = error.valid_up_to();
         let before = &bytes[..offset];
         let line = start.lines + 1 + String::from_utf8_lossy(before).matches('\n').count();

@@ -77,8 +77,8 @@ impl DomainFile {
         let mut new = wanted.into_iter().peekable();
         let size = self.segments.len() + new.len();
         let old = std::mem::replace(&mut self.segments, Vec::with_capacity(size));
-        if self.head.is_none() && old.is_empty() && new.peek().is_some() {
-            self.make_head();
+        if old.is_empty() && new.peek().is_some() {
+            self.complete_head();
         }
         for mut segment in old {
             if let Segment::Record(entry) = &mut segment {
@@ -142,7 +142,7 @@ impl DomainFile {
 
     /// Recounts the line on which each record starts.
     fn number_lines(&mut self) {
-        let mut line = 1 + self.head.as_ref().map_or(0, Layout::line_count);
+        let mut line = self.first_line + self.head.as_ref().map_or(0, Layout::line_count);
         for segment in &mut self.segments {
             if let Segment::Record(entry) = segment {
                 entry.layout.start = line;
@@ -238,8 +238,8 @@ impl DomainFile {
             .iter()
             .position(after)
             .unwrap_or(self.segments.len());
-        if self.head.is_none() && self.segments.is_empty() {
-            self.make_head();
+        if self.segments.is_empty() {
+            self.complete_head();
         }
         let previous = match index
             .checked_sub(1)
@@ -254,7 +254,8 @@ impl DomainFile {
             .iter()
             .map(|segment| segment.source().matches('\n').count())
             .sum();
-        entry.layout.start = 1 + self.head.as_ref().map_or(0, Layout::line_count) + lines_before;
+        entry.layout.start =
+            self.first_line + self.head.as_ref().map_or(0, Layout::line_count) + lines_before;
         entry.rewrite(self.crlf);
         let added = entry.layout.line_count();
         self.segments.insert(index, Segment::Record(entry));
@@ -262,7 +263,10 @@ impl DomainFile {
     }
 
     /// Adds a metadata document to a file of comments alone. The comments stay above it.
-    fn make_head(&mut self) {
+    fn complete_head(&mut self) {
+        if self.head.is_some() || self.first_line > 1 {
+            return;
+        }
         let mut head = Layout::first(std::mem::take(&mut self.footer));
         end_line(&mut head.source);
         head.source.push_str("---\n");
@@ -322,6 +326,7 @@ impl RecordEntry {
             record,
             layout: Layout::default(),
             intact: true,
+            is_plain: false,
         }
     }
 
@@ -334,7 +339,9 @@ impl RecordEntry {
             || (self.record.path == identity.path && self.record.request_key() > identity.request)
     }
 
+    /// Writes the document in the canonical form, after a change of the record.
     fn rewrite(&mut self, crlf: bool) {
+        self.is_plain = false;
         self.layout
             .rewrite(&self.record.fields(ListOrder::Sorted), crlf);
     }

@@ -67,7 +67,7 @@ impl Layout {
     }
 
     pub(crate) fn line_count(&self) -> usize {
-        self.source.matches('\n').count()
+        memchr::memchr_iter(b'\n', self.source.as_bytes()).count()
     }
 
     /// Adds the comments of an equal document, without repeats.

@@ -10,6 +10,9 @@
 //!                               other than plain text           text: layout, emit, scalar, resolve
 //! ```
 //!
+//! `plain` recognizes most canonical records without these steps. `parts` reads a file in parts of whole
+//! documents, and says of each part whether it has only such records.
+//!
 //! `difference` compares two versions of a file, and `merge` joins two changed versions.
 //!
 //! `urldb-files` reads the bytes from disk and replaces the file with the text.
@@ -29,6 +32,7 @@
 #![forbid(unsafe_code)]
 
 mod canonical;
+mod check;
 mod database;
 mod decode;
 mod difference;
@@ -44,6 +48,7 @@ mod lint;
 mod merge;
 mod names;
 mod parts;
+mod plain;
 mod read;
 mod record;
 mod record_checks;
@@ -52,6 +57,7 @@ mod scalar;
 mod scan;
 mod split;
 mod value;
+mod window;
 
 pub use database::Database;
 pub use difference::{DifferenceKind, FileDifference, KeyChange, RecordDifference, difference};

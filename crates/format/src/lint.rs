@@ -55,6 +55,9 @@ pub fn lint_values(file: &DomainFile, own_keys: &[String]) -> Vec<Finding> {
 /// categories. A record with an error among them must not be fetched.
 pub fn lint_promise(entry: &RecordEntry, own_keys: &[String]) -> Vec<Finding> {
     let mut findings = vec![];
+    if entry.is_plain {
+        return findings;
+    }
     check_record(entry, &mut findings);
     for category in &entry.record.categories {
         findings.extend(unknown_category(category, &entry.layout));
@@ -270,6 +273,9 @@ fn lint_record(
     own_keys: &[String],
     findings: &mut Vec<Finding>,
 ) {
+    if entry.is_plain {
+        return;
+    }
     let record = &entry.record;
     findings.extend(lint_promise(entry, own_keys));
     lint_list("categories", &record.categories, &entry.layout, findings);
@@ -308,7 +314,7 @@ fn unknown_category(category: &str, layout: &Layout) -> Option<Finding> {
 }
 
 /// The known word that `word` probably misspells; `None` for a known word.
-fn misspelled<'a>(word: &str, known: &[&'a str]) -> Option<&'a str> {
+pub(crate) fn misspelled<'a>(word: &str, known: &[&'a str]) -> Option<&'a str> {
     if known.contains(&word) {
         return None;
     }
@@ -422,6 +428,10 @@ fn is_sorted(value: &Value) -> bool {
 
 /// The records for the same request as an earlier record, each with the first such record.
 fn repeated(file: &DomainFile) -> Vec<(&RecordEntry, &RecordEntry)> {
+    let paths = file.records().map(|entry| &entry.record.path);
+    if !file.metadata.ignores_case() && paths.is_sorted_by(|one, other| one < other) {
+        return vec![];
+    }
     let mut seen: HashMap<RecordIdentity, &RecordEntry> = HashMap::new();
     let mut repeated = vec![];
     for entry in file.records() {
@@ -439,6 +449,10 @@ fn repeated(file: &DomainFile) -> Vec<(&RecordEntry, &RecordEntry)> {
 fn lint_order(file: &DomainFile, findings: &mut Vec<Finding>) {
     let repeated = repeated(file).into_iter();
     findings.extend(repeated.map(|(first, again)| duplicate_record(first, again)));
+    let paths = file.records().map(|entry| &entry.record.path);
+    if paths.is_sorted_by(|one, other| one < other) {
+        return;
+    }
     let mut previous: Option<(RecordIdentity, &RecordEntry)> = None;
     for entry in file.records() {
         let identity = entry.record.identity();

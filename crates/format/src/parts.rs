@@ -1,16 +1,22 @@
 //! Reads a domain file in parts of whole documents, so that memory does not grow with the file.
 
 use std::fs::File;
-use std::io::{BufRead, BufReader};
+use std::io::{self, Read};
 use std::path::{Path, PathBuf};
+
+use memchr::memmem;
 
 use crate::domain_file::{BYTE_ORDER_MARK, DomainFile, ParsedFile, PartStart, ensure_inside};
 use crate::error::Error;
+use crate::plain;
 use crate::record::RecordIdentity;
 
-/// The least number of bytes in a part, except the last. A longer record makes a longer part. A run
-/// has parts of many files in memory at once.
+/// The number of bytes that are read at once: the most in a part, unless a record is longer. A run has
+/// parts of many files in memory at once.
 const PART_SIZE: usize = 32 * 1024;
+
+/// The same for parts that are only scanned, one file after the other.
+const SCANNED_PART_SIZE: usize = 128 * 1024;
 
 /// A part of a domain file.
 #[derive(Debug)]
@@ -46,10 +52,7 @@ impl FilePart {
 pub struct FileParts {
     path: PathBuf,
     /// `None` at the end.
-    reader: Option<PartReader<BufReader<File>>>,
-    start: PartStart,
-    /// The last record of the part before.
-    last: Option<RecordIdentity>,
+    parts: Option<Parts<File>>,
 }
 
 impl DomainFile {
@@ -83,27 +86,25 @@ impl Iterator for FileParts {
     type Item = Result<FilePart, Error>;
 
     fn next(&mut self) -> Option<Self::Item> {
-        let reader = self.reader.as_mut()?;
-        let bytes = match reader.next_part() {
-            Ok(Some(bytes)) => bytes,
+        let parts = self.parts.as_mut()?;
+        let known_lines = parts.start.lines;
+        let (parsed, is_in_order) = match parts.parse_next() {
+            Ok(Some(part)) => part,
             Ok(None) => {
-                self.reader = None;
+                self.parts = None;
                 return None;
             }
             Err(source) => {
-                self.reader = None;
+                self.parts = None;
                 let path = self.path.clone();
                 return Some(Err(Error::Read { path, source }));
             }
         };
-        let known_lines = self.start.lines;
-        let parsed = DomainFile::parse_part(&self.path, &bytes, &mut self.start);
         // Without case, equal paths need not be neighbours.
-        let has_case = parsed.file.metadata().case_sensitive_paths != Some(false);
-        if has_case && self.continues_with(&parsed.file) {
+        if is_in_order && !parsed.file.metadata().ignores_case() {
             return Some(Ok(FilePart::Next(parsed)));
         }
-        self.reader = None;
+        self.parts = None;
         let whole = DomainFile::read(&self.path);
         Some(whole.map(|parsed| FilePart::Whole {
             parsed,
@@ -114,101 +115,232 @@ impl Iterator for FileParts {
 
 impl FileParts {
     fn open(path: &Path, part_size: usize) -> Result<Self, Error> {
-        let file = ensure_inside(path).and_then(|()| urldb_files::open(path));
-        let file = file.map_err(|source| Error::Read {
-            path: path.to_owned(),
-            source,
-        })?;
+        let file = open(path)?;
         Ok(Self {
             path: path.to_owned(),
-            reader: Some(PartReader::new(BufReader::new(file), part_size)),
-            start: PartStart::default(),
-            last: None,
+            parts: Some(Parts::new(path, file, part_size)),
         })
-    }
-
-    /// Whether all records are in strictly ascending order so far.
-    fn continues_with(&mut self, part: &DomainFile) -> bool {
-        for entry in part.records() {
-            let identity = entry.record().identity();
-            if self.last.as_ref().is_some_and(|last| *last >= identity) {
-                return false;
-            }
-            self.last = Some(identity);
-        }
-        true
     }
 }
 
-/// Cuts the bytes of a file between documents, where [`crate::split`] does.
+/// Opens the domain file at `path`.
+///
+/// # Errors
+/// As [`DomainFile::read`].
+pub(crate) fn open(path: &Path) -> Result<File, Error> {
+    let file = ensure_inside(path).and_then(|()| urldb_files::open(path));
+    file.map_err(|source| Error::Read {
+        path: path.to_owned(),
+        source,
+    })
+}
+
+/// The parts of a domain file, each read as far as the caller wants.
+#[derive(Debug)]
+pub(crate) struct Parts<R> {
+    path: PathBuf,
+    reader: PartReader<R>,
+    /// The start of the next part.
+    pub(crate) start: PartStart,
+    /// The last record so far.
+    pub(crate) last: Option<RecordIdentity>,
+}
+
+/// A part that was read only as far as needed to know that it has no mistake.
+#[derive(Debug)]
+pub(crate) enum ScannedPart {
+    /// Only canonical records without a finding, in strictly ascending order after all records before.
+    Plain,
+    /// Anything else; `is_in_order` says whether the records are in that order.
+    Parsed {
+        parsed: ParsedFile,
+        is_in_order: bool,
+    },
+}
+
+impl<R: Read> Parts<R> {
+    pub(crate) fn new(path: &Path, source: R, part_size: usize) -> Self {
+        Self {
+            path: path.to_owned(),
+            reader: PartReader::new(source, part_size),
+            start: PartStart::default(),
+            last: None,
+        }
+    }
+
+    /// The parts for [`Self::scan_next`] of the file at `path`, which need not exist, with the content of
+    /// `source`.
+    pub(crate) fn to_scan(path: &Path, source: R) -> Self {
+        Self::new(path, source, SCANNED_PART_SIZE)
+    }
+
+    /// Reads the next part; says whether all records so far are in strictly ascending order.
+    fn parse_next(&mut self) -> io::Result<Option<(ParsedFile, bool)>> {
+        let Some(bytes) = self.reader.next_part()? else {
+            return Ok(None);
+        };
+        let parsed = DomainFile::parse_part(&self.path, bytes, &mut self.start);
+        let is_in_order = continues(&mut self.last, &parsed.file);
+        Ok(Some((parsed, is_in_order)))
+    }
+
+    /// Scans the next part, and reads the part if it has anything but plain records. The first part is
+    /// always read, since it has the metadata.
+    pub(crate) fn scan_next(&mut self) -> io::Result<Option<ScannedPart>> {
+        let Some(bytes) = self.reader.next_part()? else {
+            return Ok(None);
+        };
+        let before = self.last.as_ref().map(|last| last.path.as_str());
+        if self.start.lines > 0
+            && let Ok(text) = std::str::from_utf8(bytes)
+            && let Some(last) = plain::last_path(text, before)
+        {
+            self.last = Some(RecordIdentity::get(last));
+            self.start.pass(bytes);
+            return Ok(Some(ScannedPart::Plain));
+        }
+        let parsed = DomainFile::parse_part(&self.path, bytes, &mut self.start);
+        let is_in_order = continues(&mut self.last, &parsed.file);
+        Ok(Some(ScannedPart::Parsed {
+            parsed,
+            is_in_order,
+        }))
+    }
+}
+
+/// Whether the records of `part` are in strictly ascending order after `last`, which becomes the last of
+/// them.
+fn continues(last: &mut Option<RecordIdentity>, part: &DomainFile) -> bool {
+    let mut records = part.records().map(|entry| entry.record());
+    let Some(mut previous) = records.next() else {
+        return true;
+    };
+    let mut is_in_order = last.as_ref().is_none_or(|last| *last < previous.identity());
+    for record in records {
+        is_in_order &= previous.path < record.path || previous.identity() < record.identity();
+        previous = record;
+    }
+    *last = Some(previous.identity());
+    is_in_order
+}
+
+/// Cuts the bytes of a file between documents, where [`crate::split`] does. The first part is the first
+/// document, which describes the domain.
 #[derive(Debug)]
 struct PartReader<R> {
     source: R,
     part_size: usize,
-    /// The bytes that were read and belong to no part yet.
+    /// The bytes of the last part, and those that were read after it.
     bytes: Vec<u8>,
-    /// Whether `bytes` has the start of a document.
-    has_document: bool,
-    /// The offset in `bytes` of the first comment after the last content.
-    comments: Option<usize>,
+    /// The length of the last part.
+    taken: usize,
     is_first: bool,
 }
 
-impl<R: BufRead> PartReader<R> {
+impl<R: Read> PartReader<R> {
     fn new(source: R, part_size: usize) -> Self {
         Self {
             source,
             part_size,
             bytes: Vec::new(),
-            has_document: false,
-            comments: None,
+            taken: 0,
             is_first: true,
         }
     }
 
     /// The bytes of the next part; `None` at the end. An empty file has one part.
-    fn next_part(&mut self) -> std::io::Result<Option<Vec<u8>>> {
-        loop {
-            let start = self.bytes.len();
-            if self.source.read_until(b'\n', &mut self.bytes)? == 0 {
-                let is_part = self.is_first || !self.bytes.is_empty();
-                self.is_first = false;
-                return Ok(is_part.then(|| std::mem::take(&mut self.bytes)));
+    fn next_part(&mut self) -> io::Result<Option<&[u8]>> {
+        self.bytes.drain(..self.taken);
+        let mut searched = 0;
+        self.taken = loop {
+            let is_end = self.fill()?;
+            let cut = match (self.is_first, is_end) {
+                (true, _) => self.first_cut(searched, is_end),
+                (false, false) => self.last_cut(searched),
+                (false, true) => None,
+            };
+            if cut.is_some() || is_end {
+                break cut.unwrap_or(self.bytes.len());
             }
-            let mut line = &self.bytes[start..];
-            if self.is_first && start == 0 {
-                line = line
-                    .strip_prefix(BYTE_ORDER_MARK.as_bytes())
-                    .unwrap_or(line);
-            }
-            let line = LineKind::of(line);
-            let cut = self.comments.unwrap_or(start);
-            match line {
-                LineKind::Marker if self.has_document && cut >= self.part_size => {
-                    let rest = self.bytes.split_off(cut);
-                    self.comments = None;
-                    self.is_first = false;
-                    return Ok(Some(std::mem::replace(&mut self.bytes, rest)));
-                }
-                LineKind::Comment => {
-                    self.comments.get_or_insert(start);
-                }
-                LineKind::Blank => {}
-                LineKind::Marker | LineKind::Content => {
-                    self.comments = None;
-                    self.has_document = true;
-                }
+            // The end may be the start of a marker.
+            searched = self.bytes.len().saturating_sub(b"\n---\r".len());
+        };
+        let is_part = self.is_first || self.taken > 0;
+        self.is_first = false;
+        Ok(is_part.then(|| &self.bytes[..self.taken]))
+    }
+
+    /// Reads up to the size of a part, or as much again; returns whether the source is at its end.
+    fn fill(&mut self) -> io::Result<bool> {
+        let mut filled = self.bytes.len();
+        let missing = self.part_size.saturating_sub(filled);
+        let room = if missing > 0 { missing } else { self.part_size };
+        self.bytes.resize(filled + room, 0);
+        while filled < self.bytes.len() {
+            match self.source.read(&mut self.bytes[filled..]) {
+                Ok(0) => break,
+                Ok(count) => filled += count,
+                Err(error) if error.kind() == io::ErrorKind::Interrupted => {}
+                Err(error) => return Err(error),
             }
         }
+        let is_end = filled < self.bytes.len();
+        self.bytes.truncate(filled);
+        Ok(is_end)
+    }
+
+    /// The end of the first document, if a marker after the offset `searched` shows it.
+    fn first_cut(&self, searched: usize, is_end: bool) -> Option<usize> {
+        memmem::find_iter(&self.bytes[searched..], b"\n---")
+            .map(|at| searched + at + 1)
+            .filter(|marker| self.is_marker(*marker, is_end))
+            .find_map(|marker| self.cut_before(marker))
+    }
+
+    /// The start of the last document whose marker is after the offset `searched`.
+    fn last_cut(&self, searched: usize) -> Option<usize> {
+        memmem::rfind_iter(&self.bytes[searched..], b"\n---")
+            .map(|at| searched + at + 1)
+            .filter(|marker| self.is_marker(*marker, false))
+            .find_map(|marker| self.cut_before(marker))
+    }
+
+    /// Whether the line at this offset, which begins with `---`, starts a document.
+    fn is_marker(&self, at: usize, is_end: bool) -> bool {
+        match &self.bytes[at + "---".len()..] {
+            [] => is_end,
+            [b'\n' | b' ' | b'\t', ..] | [b'\r', b'\n', ..] => true,
+            _ => false,
+        }
+    }
+
+    /// The start of the document whose marker is at this offset, comments included; `None` if no other
+    /// document comes before.
+    fn cut_before(&self, marker: usize) -> Option<usize> {
+        let mark = BYTE_ORDER_MARK.as_bytes();
+        let has_mark = self.is_first && self.bytes.starts_with(mark);
+        let text_start = if has_mark { mark.len() } else { 0 };
+        let (mut cut, mut end) = (marker, marker);
+        while end > text_start {
+            let before = &self.bytes[text_start..end - 1];
+            let start = memchr::memrchr(b'\n', before).map_or(text_start, |at| text_start + at + 1);
+            match LineKind::of(&self.bytes[start..end]) {
+                LineKind::Comment => cut = start,
+                LineKind::Blank => {}
+                LineKind::Content => return Some(cut),
+            }
+            end = start;
+        }
+        None
     }
 }
 
 /// Role of a line for [`crate::split`].
 #[derive(Debug, Clone, Copy, PartialEq, Eq)]
 enum LineKind {
-    Marker,
     Comment,
     Blank,
+    /// A marker, or a line of a document.
     Content,
 }
 
@@ -218,11 +350,12 @@ impl LineKind {
         let text = line
             .strip_suffix(b"\n")
             .map_or(line, |text| text.strip_suffix(b"\r").unwrap_or(text));
-        match text.strip_prefix(b"---") {
-            Some([] | [b' ' | b'\t', ..]) => Self::Marker,
-            _ if text.starts_with(b"#") => Self::Comment,
-            _ if text.iter().all(|byte| matches!(byte, b' ' | b'\t')) => Self::Blank,
-            _ => Self::Content,
+        if text.starts_with(b"#") {
+            Self::Comment
+        } else if text.iter().all(|byte| matches!(byte, b' ' | b'\t')) {
+            Self::Blank
+        } else {
+            Self::Content
         }
     }
 }

@@ -10,28 +10,45 @@ use crate::value::{Mapping, Schema};
 /// Reads all documents of `text`. Mistakes become findings, and reading continues after them.
 pub fn read_documents(text: &str, schema: &Schema) -> (Vec<Document>, Vec<Finding>) {
     let stream = split::split(1, text);
-    let mut documents = Vec::with_capacity(stream.documents.len());
-    let take = |document| documents.push(document);
-    let findings = read_each((1, text), &stream.documents, schema, &mut false, take);
-    (documents, findings)
+    let mut reader = DocumentReader::new((1, text), schema, &mut false);
+    let documents = stream.documents.iter().map(|raw| reader.read(raw));
+    (documents.collect(), reader.findings)
 }
 
-/// Reads the `documents` that a text was split into, and passes each to `take`. The text comes with
-/// the number of its first line; `in_conflict` says whether that line is within a merge conflict.
-pub(crate) fn read_each(
-    (first_line, text): (usize, &str),
-    documents: &[RawDocument],
-    schema: &Schema,
-    in_conflict: &mut bool,
-    mut take: impl FnMut(Document),
-) -> Vec<Finding> {
-    let mut findings = refused_lines(first_line, text, in_conflict);
-    let refused: Vec<usize> = findings.iter().map(|finding| finding.line).collect();
-    findings.retain(|finding| !finding.message.is_empty());
-    let mut scanner = Scanner::new(schema, &mut findings);
-    for raw in documents {
-        let next = refused.partition_point(|line| *line < raw.lines.start);
-        let is_refused = refused.get(next).is_some_and(|line| *line < raw.lines.end);
+/// Reads the documents that a text was split into, one by one.
+pub(crate) struct DocumentReader<'a> {
+    schema: &'a Schema,
+    /// The lines that make their document unreadable.
+    refused: Vec<usize>,
+    /// What was wrong so far.
+    pub(crate) findings: Vec<Finding>,
+}
+
+impl<'a> DocumentReader<'a> {
+    /// A reader of a text with the number of its first line; `in_conflict` says whether that line is
+    /// within a merge conflict.
+    pub(crate) fn new(
+        (first_line, text): (usize, &str),
+        schema: &'a Schema,
+        in_conflict: &mut bool,
+    ) -> Self {
+        let mut findings = refused_lines(first_line, text, in_conflict);
+        let refused = findings.iter().map(|finding| finding.line).collect();
+        findings.retain(|finding| !finding.message.is_empty());
+        Self {
+            schema,
+            refused,
+            findings,
+        }
+    }
+
+    /// Reads one document.
+    pub(crate) fn read(&mut self, raw: &RawDocument) -> Document {
+        let next = self.refused.partition_point(|line| *line < raw.lines.start);
+        let is_refused = self
+            .refused
+            .get(next)
+            .is_some_and(|line| *line < raw.lines.end);
         let mut document = Document {
             start_line: raw.lines.start,
             end_line: raw.lines.end.saturating_sub(1),
@@ -47,11 +64,10 @@ pub(crate) fn read_each(
             intact: !is_refused,
         };
         if !is_refused {
-            scanner.scan(raw, &mut document);
+            Scanner::new(self.schema, &mut self.findings).scan(raw, &mut document);
         }
-        take(document);
+        document
     }
-    findings
 }
 
 /// A finding for each line that makes its document unreadable: conflict markers, and characters

@@ -151,7 +151,7 @@ fn bad_status(found: &str, line: usize) -> Finding {
 type PathProblem = (usize, String, String);
 
 /// Checks that a request can send the path without changes.
-fn check_path(path: &str) -> Result<(), PathProblem> {
+pub(crate) fn check_path(path: &str) -> Result<(), PathProblem> {
     if !path.starts_with('/') {
         return Err((
             1,

@@ -361,7 +361,7 @@ fn trim(text: &str) -> &str {
 
 /// Whether YAML reads a text on one line as the same text. Texts that are rarely written may be
 /// refused.
-fn is_plain(text: &str) -> bool {
+pub(crate) fn is_plain(text: &str) -> bool {
     let bytes = text.as_bytes();
     let starts_plain = bytes
         .first()

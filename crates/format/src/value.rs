@@ -312,7 +312,7 @@ impl Schema {
 }
 
 /// Decimal digits without a leading zero: YAML 1.1 would read one as octal.
-fn parse_integer(text: &str) -> Option<u64> {
+pub(crate) fn parse_integer(text: &str) -> Option<u64> {
     let plain = text == "0" || !text.starts_with('0');
     let digits = !text.is_empty() && text.bytes().all(|byte| byte.is_ascii_digit());
     if plain && digits {

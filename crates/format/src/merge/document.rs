@@ -200,6 +200,7 @@ fn entry_of(mapping: Mapping, layout: Layout) -> Option<RecordEntry> {
         record,
         layout,
         intact: true,
+        is_plain: false,
     })
 }
 
