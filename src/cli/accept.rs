@@ -321,9 +321,8 @@ fn show<T: std::fmt::Display + PartialEq>(
 }
 
 fn identity_of(result: &JobResult, context: &Context) -> anyhow::Result<RecordIdentity> {
-    let file = DomainFile::read(context.config.root.join(&result.file))?.file;
-    let entry = file.records().find(|entry| entry.line() == result.line);
-    let identity = entry.map(|entry| entry.record().identity());
+    let path = context.config.root.join(&result.file);
+    let identity = DomainFile::identity_at(path, result.line)?;
     identity.with_context(|| {
         format!(
             "{}:{} has no record any more; run `urldb accept` again",
@@ -340,7 +339,8 @@ fn accept(
 ) -> anyhow::Result<Vec<PathBuf>> {
     let mut edit = Edit::begin(&context.database())?;
     let path = context.config.root.join(&result.file);
-    let mut file = DomainFile::read(&path)?.file;
+    let record = identity.path.as_str();
+    let mut file = DomainFile::read_for_edit(&path, record..=record)?;
     file.update(identity, |record| renew(record, result))?;
     edit.prepare(&file)?;
     let written = edit.commit()?;

@@ -17,7 +17,7 @@ use super::print::progress::ProgressLine;
 use super::print::style;
 use crate::cli::print::output;
 use crate::config::Config;
-use crate::database::aliases::{Aliases, read_if_there};
+use crate::database::aliases::Aliases;
 use crate::database::edit::Edit;
 use crate::database::site_rules;
 use crate::exit::ExitCode;
@@ -313,9 +313,16 @@ fn write<'a>(
             .iter()
             .map(|candidate| candidate.identity.scheme)
             .collect();
-        let mut file = match read_if_there(&path)? {
-            Some(file) => file,
-            None => DomainFile::create(path, Metadata::for_schemes(&schemes))?,
+        let mut paths: Vec<&str> = candidates
+            .iter()
+            .map(|candidate| candidate.identity.path.as_str())
+            .collect();
+        paths.sort_unstable();
+        let paths = paths[0]..=paths[paths.len() - 1];
+        let mut file = if path.symlink_metadata().is_ok() {
+            DomainFile::read_for_edit(path, paths)?
+        } else {
+            DomainFile::create(path, Metadata::for_schemes(&schemes))?
         };
         let added = keys.add_to(&mut file, &candidates)?;
         if added

@@ -60,7 +60,10 @@ pub(super) fn run(args: &Args, context: &Context) -> anyhow::Result<ExitCode> {
         if !selection.wants_domain(&host) {
             continue;
         }
-        let mut file = DomainFile::read(path)?.file;
+        let mut file = match selection.named_paths(&host) {
+            Some(paths) => DomainFile::read_for_edit(path, paths)?,
+            None => DomainFile::read(path)?.file,
+        };
         let records = file.records().map(RecordEntry::record);
         // A URL may have a record for each of several requests.
         let selected = records.filter(|record| selection.wants_record(&host, record));

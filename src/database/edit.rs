@@ -71,7 +71,7 @@ impl Edit {
 
     /// Writes a file under a temporary name; [`Self::commit`] renames it.
     pub(crate) fn prepare(&mut self, file: &DomainFile) -> anyhow::Result<()> {
-        let write = PendingWrite::new(file.path(), file.text().as_bytes());
+        let write = PendingWrite::with(file.path(), |out| file.write_to(out));
         let failed = || {
             let path = file.path().display();
             format!("cannot write {path}; nothing was changed")

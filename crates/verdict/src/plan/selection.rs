@@ -1,6 +1,7 @@
 //! Selects records of the database.
 
 use std::collections::{BTreeMap, BTreeSet};
+use std::ops::RangeInclusive;
 
 use serde::{Deserialize, Serialize};
 use urldb_format::{Record, RecordIdentity};
@@ -100,6 +101,14 @@ impl Selection {
             self.records.is_empty() || self.records.iter().any(|named| named.domain == host);
         let by_change = self.changed.as_ref();
         by_name && by_record && by_change.is_none_or(|changed| changed.domains.contains_key(host))
+    }
+
+    /// The first and the last of the paths that the selection names at this domain; `None` if it names
+    /// no path there.
+    pub fn named_paths(&self, host: &str) -> Option<RangeInclusive<&str>> {
+        let named = self.records.iter().filter(|named| named.domain == host);
+        let paths = || named.clone().map(|named| named.path.as_str());
+        Some(paths().min()?..=paths().max()?)
     }
 
     /// Whether this record of a wanted domain is selected.
