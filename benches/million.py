@@ -1,15 +1,17 @@
-"""Memory and time for a million records (RECORDS), in one domain file and in 1,000 files: `lint`, `list`, `check`
-and `run` of every record on an nginx on loopback that serves the same bytes for every path; then `run` over 20,000
-hosts in one process, twice, and in 2 and 4 shards that are collected. `.ci/long million` runs this script.
+"""Memory and time for a million records (RECORDS), in one domain file and in 1,000 files: `fmt --check`, `lint`,
+`list`, `check` and `run` of every record on an nginx on loopback that serves the same bytes for every path; then edits
+of one record in a file of 48 MB; then `run` over 20,000 hosts in one process, twice, and in 2 and 4 shards that are
+collected. `.ci/long million` runs this script.
 
-PARTS=files or PARTS=shards runs the first or the second part only. URLDB names a binary to compare with in the first
-part, for example of an earlier version.
+PARTS names the parts to run: formatting, edits, files, shards; all unless set. URLDB names a binary to compare with in
+the first three parts, for example of an earlier version.
 """
 
 import concurrent.futures
 import hashlib
 import os
 import shutil
+import statistics
 import sys
 import tempfile
 import time
@@ -19,7 +21,7 @@ from support import measured, nginx, timed
 
 RECORDS = int(os.environ.get("RECORDS", 1_000_000))
 BINARIES = ["urldb", *filter(None, [os.environ.get("URLDB")])]
-PARTS = os.environ.get("PARTS", "files shards")
+PARTS = os.environ.get("PARTS", "formatting edits files shards")
 BODY = b"the same bytes\n"
 
 
@@ -42,6 +44,49 @@ def repository(folder, hosts, each, port):
     domain_file(database / f"{names[0]}.yaml", each)
     for name in names[1:]:
         shutil.copy(database / f"{names[0]}.yaml", database / f"{name}.yaml")
+
+
+def formatting(scratch, port):
+    """Formats canonical files, in turn."""
+    commands, sizes = {}, {}
+    for hosts in (1, 1000):
+        repo = scratch / f"{hosts}-formatted"
+        repository(repo, hosts, RECORDS // hosts, port)
+        for binary in BINARIES:
+            name = f"{RECORDS:,} records in {hosts} files, {binary} fmt --check"
+            commands[name] = ([binary, "fmt", "--check"], repo)
+            sizes[name] = sum(path.stat().st_size for path in (repo / "urldb").iterdir())
+    for name, seconds in measured(commands).items():
+        print(f"{name}: {sizes[name] / seconds / 1e6:.0f} MB/s")
+
+
+def edits(scratch, port):
+    """Edits one of 300,000 records, in turn."""
+    repo = scratch / "edits"
+    repository(repo, 1, 300_000, port)
+    path = repo / "urldb" / "h0000.example.org.yaml"
+    record, length = "table-0150000.csv", f"content-length: {len(BODY)}\n"
+    text = path.read_text()
+    url = f"http://h0000.example.org/data/{record}"
+    changes = {
+        "add": (["add", "--no-fetch", f"{url}.gz"], text),
+        "rm": (["rm", url], text),
+        "accept": (["accept", "--yes", url], text.replace(f"{record}\n{length}", f"{record}\ncontent-length: 1\n")),
+    }
+    seconds, peaks = {}, {}
+    for _ in range(5):
+        for name, (arguments, before) in changes.items():
+            for binary in BINARIES:
+                path.write_text(before)
+                took, peak, _ = timed([binary, *arguments], repo)
+                seconds.setdefault((binary, name), []).append(took)
+                peaks.setdefault((binary, name), []).append(peak)
+                assert path.read_text() != before, f"{binary} {name} changed nothing"
+    for (binary, name), times in seconds.items():
+        each = " ".join(f"{time:.2f}" for time in sorted(times))
+        peak = max(peaks[binary, name])
+        what = f"one record of {len(text) / 1e6:.0f} MB, {binary} {name}"
+        print(f"{what}: median {statistics.median(times):.2f} s of {each}; at most {peak:.1f} MiB")
 
 
 def shards(scratch, port):
@@ -83,6 +128,10 @@ def main():
     with tempfile.TemporaryDirectory() as scratch, nginx(
         scratch, scratch, http="keepalive_requests 1000000000;", location=answer
     ) as port:
+        if "formatting" in PARTS:
+            formatting(Path(scratch), port)
+        if "edits" in PARTS:
+            edits(Path(scratch), port)
         for hosts in (1, 1000) if "files" in PARTS else ():
             repo = Path(scratch, f"{hosts}-files")
             repository(repo, hosts, RECORDS // hosts, port)

@@ -33,6 +33,14 @@ impl DomainIndex {
     /// # Errors
     /// When the file cannot be read.
     pub(crate) fn read(path: &Path) -> anyhow::Result<Self> {
+        Self::read_where(path, |_| true)
+    }
+
+    /// The index of the records that are wanted by their path.
+    ///
+    /// # Errors
+    /// As [`Self::read`].
+    pub(crate) fn read_where(path: &Path, wants: impl Fn(&str) -> bool) -> anyhow::Result<Self> {
         let mut index = Self::default();
         if path.symlink_metadata().is_err() {
             return Ok(index);
@@ -42,7 +50,7 @@ impl DomainIndex {
             let metadata = file.metadata();
             index.schemes = metadata.schemes();
             index.ignores_case = metadata.case_sensitive_paths == Some(false);
-            for entry in file.records() {
+            for entry in file.records().filter(|entry| wants(&entry.record().path)) {
                 let record = entry.record();
                 if index.ignores_case {
                     let key = urldb_format::without_case(&record.path);

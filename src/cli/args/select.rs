@@ -1,12 +1,12 @@
 //! The options that select records.
 
-use std::collections::HashMap;
 use std::collections::hash_map::Entry;
+use std::collections::{HashMap, HashSet};
 
 use clap::Args;
 use urldb_canon::rules::SiteRules;
 use urldb_canon::{Identity, RequestUrl};
-use urldb_format::Database;
+use urldb_format::{Database, without_case};
 use urldb_text::nearest;
 use urldb_verdict::{NamedRecord, Selection};
 
@@ -121,7 +121,7 @@ pub(crate) fn find_records(context: &Context, urls: &[String]) -> anyhow::Result
     if urls.is_empty() {
         return Ok(vec![]);
     }
-    let mut lookup = RecordLookup::new(context)?;
+    let mut lookup = RecordLookup::new(context, urls)?;
     urls.iter()
         .map(|url| {
             let (identity, named) = lookup.find(url)?;
@@ -136,15 +136,25 @@ struct RecordLookup<'a> {
     context: &'a Context,
     rules: SiteRules,
     aliases: Aliases,
+    /// The paths without case of all URLs to look up, as typed and of their pages.
+    paths: HashSet<String>,
+    /// The records of these paths.
     domains: HashMap<String, DomainIndex>,
 }
 
 impl<'a> RecordLookup<'a> {
-    fn new(context: &'a Context) -> anyhow::Result<Self> {
+    fn new(context: &'a Context, urls: &[String]) -> anyhow::Result<Self> {
+        // Rules with mistakes are ignored here; `lint` reports them.
+        let rules = site_rules::read(&context.database())?.rules;
+        let typed = urls
+            .iter()
+            .filter_map(|url| urldb_canon::identify(url).ok());
+        let pages = urls.iter().filter_map(|url| page_of(&rules, url));
+        let paths = typed.chain(pages).map(|url| without_case(&url.path).into());
         Ok(Self {
             context,
-            // Rules with mistakes are ignored here; `lint` reports them.
-            rules: site_rules::read(&context.database())?.rules,
+            paths: paths.collect(),
+            rules,
             aliases: Aliases::load_readable(&context.config)?,
             domains: HashMap::new(),
         })
@@ -156,9 +166,7 @@ impl<'a> RecordLookup<'a> {
         if let Some(found) = self.record(&identity)? {
             return Ok((identity, found));
         }
-        let page = self.rules.resolve(typed).ok();
-        let page = page.and_then(|found| found.record.ok());
-        if let Some(page) = page
+        if let Some(page) = page_of(&self.rules, typed)
             && let Some(found) = self.record(&page)?
         {
             return Ok((page, found));
@@ -179,9 +187,10 @@ impl<'a> RecordLookup<'a> {
     }
 
     /// The error about a URL without a record.
-    fn not_found(&mut self, typed: &str, url: &Identity) -> anyhow::Result<anyhow::Error> {
+    fn not_found(&self, typed: &str, url: &Identity) -> anyhow::Result<anyhow::Error> {
         let host = self.aliases.primary_host(&url.host);
-        let near = nearest(&url.path, self.domain(&host)?.paths());
+        let all = DomainIndex::read(&self.context.domain_file(&host))?;
+        let near = nearest(&url.path, all.paths());
         Ok(
             match near.and_then(|near| RequestUrl::new(url.scheme, &host, near)) {
                 Some(near) => {
@@ -218,8 +227,15 @@ impl<'a> RecordLookup<'a> {
         Ok(match self.domains.entry(host.to_owned()) {
             Entry::Occupied(known) => known.into_mut(),
             Entry::Vacant(place) => {
-                place.insert(DomainIndex::read(&self.context.domain_file(host))?)
+                let wants = |path: &str| self.paths.contains(&*without_case(path));
+                let file = self.context.domain_file(host);
+                place.insert(DomainIndex::read_where(&file, wants)?)
             }
         })
     }
+}
+
+/// The page that a URL is to the site rules.
+fn page_of(rules: &SiteRules, url: &str) -> Option<Identity> {
+    rules.resolve(url).ok()?.record.ok()
 }
