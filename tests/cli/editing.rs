@@ -718,3 +718,44 @@ fn init_ignores_what_runs_write_anew() {
         git(&["check-ignore", "-q", ignored]);
     }
 }
+
+#[test]
+fn edits_of_a_large_file_change_only_their_records() {
+    let site = Site::with(&[("/04000", "changed")]);
+    let sandbox = Sandbox::new(&site.network());
+    let file = "urldb/example.test.yaml";
+    let text = |edit: &dyn Fn(usize) -> String| {
+        let records: String = (0..5000).map(edit).collect();
+        format!("---\n# of all records\nhttp: true\n{records}# end\n")
+    };
+    let record = |number: usize| {
+        format!("---\n_path: /{number:05}\ncontent-length: 5\nname: {number}th record\n")
+    };
+    sandbox.write(file, text(&record));
+    sandbox
+        .urldb(&["add", "--no-fetch", "http://example.test/02000a"])
+        .code(0);
+    sandbox
+        .urldb(&[
+            "rm",
+            "http://example.test/03000",
+            "http://example.test/03002",
+        ])
+        .code(0);
+    sandbox
+        .urldb(&["accept", "--yes", "http://example.test/04000"])
+        .code(0);
+    let edited = |number: usize| match number {
+        2000 => format!("{}---\n_path: /02000a\n", record(number)),
+        3000 | 3002 => String::new(),
+        4000 => record(number).replace("length: 5", "length: 7"),
+        _ => record(number),
+    };
+    assert_eq!(sandbox.read(file), text(&edited));
+    // A URL without a record is compared with all of them.
+    sandbox
+        .urldb(&["rm", "http://example.test/02000b"])
+        .code(2)
+        .complains(&["did you mean http://example.test/02000"]);
+    assert_eq!(sandbox.read(file), text(&edited));
+}

@@ -6,7 +6,9 @@ use std::path::{Path, PathBuf};
 
 use memchr::memmem;
 
-use crate::domain_file::{BYTE_ORDER_MARK, DomainFile, ParsedFile, PartStart, ensure_inside};
+use crate::domain_file::{
+    BYTE_ORDER_MARK, DomainFile, ParsedFile, PartStart, RecordEntry, ensure_inside,
+};
 use crate::error::Error;
 use crate::plain;
 use crate::record::RecordIdentity;
@@ -153,7 +155,7 @@ pub(crate) enum ScannedPart {
     Plain,
     /// Anything else; `is_in_order` says whether the records are in that order.
     Parsed {
-        parsed: ParsedFile,
+        parsed: Box<ParsedFile>,
         is_in_order: bool,
     },
 }
@@ -202,7 +204,7 @@ impl<R: Read> Parts<R> {
         let parsed = DomainFile::parse_part(&self.path, bytes, &mut self.start);
         let is_in_order = continues(&mut self.last, &parsed.file);
         Ok(Some(ScannedPart::Parsed {
-            parsed,
+            parsed: Box::new(parsed),
             is_in_order,
         }))
     }
@@ -211,7 +213,7 @@ impl<R: Read> Parts<R> {
 /// Whether the records of `part` are in strictly ascending order after `last`, which becomes the last of
 /// them.
 fn continues(last: &mut Option<RecordIdentity>, part: &DomainFile) -> bool {
-    let mut records = part.records().map(|entry| entry.record());
+    let mut records = part.records().map(RecordEntry::record);
     let Some(mut previous) = records.next() else {
         return true;
     };

@@ -169,15 +169,15 @@ fn is_sound(key: usize, value: &str, line: &str) -> bool {
 /// repeats.
 fn list(text: &str) -> Option<&str> {
     let mut rest = text;
-    let mut last = "";
+    let mut previous = "";
     while rest.starts_with("- ") {
         let (line, after) = next_line(rest)?;
         let item = &line[2..];
         let is_sound = is_plain_text(item, line) && misspelled(item, keys::CATEGORIES).is_none();
-        if !is_sound || last >= item {
+        if !is_sound || previous >= item {
             return None;
         }
-        (last, rest) = (item, after);
+        (previous, rest) = (item, after);
     }
     let list = &text[..text.len() - rest.len()];
     (!list.is_empty()).then_some(list)
@@ -212,10 +212,8 @@ fn is_plain_path(path: &str) -> bool {
         return false;
     };
     // A segment that begins with a dot may be a dot segment.
-    let pairs = bytes.iter().zip(others);
-    let has_dot = pairs.fold(false, |has, pair| {
-        has | ((*pair.0 == b'/') & (*pair.1 == b'.'))
-    });
+    let mut pairs = bytes.iter().zip(others);
+    let has_dot = pairs.any(|pair| pair == (&b'/', &b'.'));
     let is_plain = |ok, byte: &u8| ok & IS_PLAIN_IN_PATH[usize::from(*byte)];
     others.iter().fold(!has_dot, is_plain) && !path.ends_with([':', '?'])
 }

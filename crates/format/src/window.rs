@@ -155,7 +155,7 @@ fn find<R: Read>(parts: &mut Parts<R>, paths: &RangeInclusive<&str>) -> io::Resu
             is_in_order,
         } = part
         {
-            let file = parsed.file;
+            let file = &parsed.file;
             if start.bytes == 0 {
                 crlf = file.crlf;
             }
