@@ -1,13 +1,18 @@
-//! HTTP clients: one pair for the open network or the proxy, and one pair for each target of a mapping.
+//! HTTP clients: for the open network or the proxy, and for each target of a mapping.
 //!
 //! A mapped request keeps the host of its URL, so TLS still checks that name. Only the port changes,
 //! and the resolver of the client returns the target's address. Each target has its own clients, so
 //! that connections to different targets never share a pool.
+//!
+//! Each host has its own pool of connections: the HTTP library closes the idle connections of a client
+//! when the client is dropped, and has no other way to close them.
 
 use std::collections::HashMap;
+use std::collections::hash_map::Entry;
+use std::fmt;
 use std::net::IpAddr;
 use std::path::Path;
-use std::sync::Arc;
+use std::sync::{Arc, Mutex, PoisonError};
 use std::time::Duration;
 
 use anyhow::Context;
@@ -64,20 +69,29 @@ struct ClientProxy {
 /// The clients of all hosts with one connect timeout.
 #[derive(Debug)]
 pub(crate) struct Clients {
-    /// For the open network, or through the proxy.
-    unmapped: ClientPair,
-    /// For the targets of mappings, by target host.
-    mapped: HashMap<String, ClientPair>,
+    /// The open network, directly or through the proxy.
+    unmapped: Target,
+    /// The targets of mappings, by target host.
+    mapped: HashMap<String, Target>,
     policy: Arc<AddressPolicy>,
     mappings: Arc<Mappings>,
     is_proxied: bool,
 }
 
-/// Two clients: one reuses connections, one never does.
-#[derive(Debug)]
-struct ClientPair {
-    pooled: Client,
-    fresh: Client,
+/// Where connections lead to, and how they are made.
+struct Target {
+    tls: ClientConfig,
+    idle_timeout: Duration,
+    connect_timeout: Duration,
+    resolver: Arc<dyn Resolve>,
+    proxy: Option<reqwest::Proxy>,
+}
+
+/// The connections to one host that may be reused. Dropping the pool closes the idle ones.
+#[derive(Debug, Default)]
+pub(crate) struct ConnectionPool {
+    /// Clients that reuse connections, by the target host of a mapping.
+    clients: Mutex<HashMap<Option<String>, Client>>,
 }
 
 /// A complete request, before mappings apply.
@@ -133,20 +147,22 @@ impl Connectors {
 impl Clients {
     /// Builds the clients for all targets.
     pub(crate) fn new(connectors: &Connectors, connect_timeout: Duration) -> anyhow::Result<Self> {
-        let pair = |resolver: &Arc<dyn Resolve>, proxy: Option<&ClientProxy>| {
-            ClientPair::new(connectors, connect_timeout, resolver, proxy)
+        let target = |resolver, proxy: Option<&ClientProxy>| Target {
+            tls: connectors.tls.clone(),
+            idle_timeout: connectors.idle_timeout,
+            connect_timeout,
+            resolver,
+            proxy: proxy.map(|proxy| proxy.setting.clone()),
         };
         let mut mapped = HashMap::new();
         for Mapping { to_host, .. } in connectors.mappings.values().flatten() {
             if !mapped.contains_key(to_host) {
-                mapped.insert(
-                    to_host.clone(),
-                    pair(&connectors.resolver_to(to_host), None)?,
-                );
+                let target = target(connectors.resolver_to(to_host), None);
+                mapped.insert(to_host.clone(), target);
             }
         }
         let proxy = connectors.proxy.as_ref();
-        let resolver = match proxy {
+        let resolver: Arc<dyn Resolve> = match proxy {
             // Behind a proxy, we resolve only the name of the proxy.
             Some(proxy) => connectors.resolver_to(&proxy.host),
             None => Arc::new(PolicyResolver {
@@ -154,8 +170,11 @@ impl Clients {
                 policy: Arc::clone(&connectors.policy),
             }),
         };
+        let unmapped = target(resolver, proxy);
+        let client = unmapped.client();
+        client.context("the HTTP client cannot be set up")?;
         Ok(Self {
-            unmapped: pair(&resolver, proxy)?,
+            unmapped,
             is_proxied: proxy.is_some(),
             mapped,
             policy: Arc::clone(&connectors.policy),
@@ -163,8 +182,8 @@ impl Clients {
         })
     }
 
-    /// The mapping of a URL and the clients of its target.
-    fn mapping(&self, url: &Url) -> Option<(&Mapping, &ClientPair)> {
+    /// The mapping of a URL and its target.
+    fn mapping(&self, url: &Url) -> Option<(&Mapping, &Target)> {
         let host = url.host_str().map(host_name).unwrap_or_default();
         let port = url.port_or_known_default();
         let mapping = self
@@ -182,26 +201,31 @@ impl Clients {
         self.is_proxied && self.mapping(url).is_none()
     }
 
-    /// The clients for a URL, and the URL after mapping.
-    fn route(&self, url: &Url) -> Result<(&ClientPair, Url), ForbiddenAddress> {
-        let Some((mapping, pair)) = self.mapping(url) else {
+    /// The route of a URL, and the URL after mapping.
+    fn route(&self, url: &Url) -> Result<(Route<'_>, Url), ForbiddenAddress> {
+        let Some((mapping, target)) = self.mapping(url) else {
             // Behind a proxy, the proxy decides which addresses are allowed.
             if let Some(address) = ip_address(url).filter(|_| !self.is_proxied) {
                 self.policy.check(address)?;
             }
-            return Ok((&self.unmapped, url.clone()));
+            let route = Route {
+                mapped_to: None,
+                target: &self.unmapped,
+            };
+            return Ok((route, url.clone()));
         };
-        let mut target = url.clone();
+        let mut mapped = url.clone();
         // Neither setter can fail: the URL has a host.
-        let _ = target.set_port(mapping.to_port.or(url.port_or_known_default()));
+        let _ = mapped.set_port(mapping.to_port.or(url.port_or_known_default()));
         if ip_address(url).is_some() {
             // The library does not resolve IP addresses, so the URL names the target itself.
-            let _ = target.set_host(Some(&bracketed(&mapping.to_host)));
+            let _ = mapped.set_host(Some(&bracketed(&mapping.to_host)));
         }
-        Ok((pair, target))
+        let mapped_to = Some(&mapping.to_host);
+        Ok((Route { mapped_to, target }, mapped))
     }
 
-    /// Sends a request; a `fresh` request uses a new connection.
+    /// Sends a request over a connection of the host's pool, or over a new one.
     ///
     /// # Errors
     /// The outer error means that the address policy forbids the request, the inner error comes from
@@ -209,49 +233,64 @@ impl Clients {
     pub(crate) async fn send(
         &self,
         outgoing: OutgoingRequest,
-        fresh: bool,
+        pool: &ConnectionPool,
     ) -> Result<reqwest::Result<reqwest::Response>, ForbiddenAddress> {
-        let (pair, url) = self.route(&outgoing.url)?;
+        let (route, url) = self.route(&outgoing.url)?;
         let mut request = reqwest::Request::new(outgoing.method, url);
         *request.headers_mut() = outgoing.headers;
         *request.body_mut() = outgoing.body.map(Into::into);
-        let client = if fresh { &pair.fresh } else { &pair.pooled };
-        Ok(client.execute(request).await)
+        Ok(match pool.client(&route) {
+            Ok(client) => client.execute(request).await,
+            Err(error) => Err(error),
+        })
     }
 }
 
-impl ClientPair {
-    fn new(
-        connectors: &Connectors,
-        connect_timeout: Duration,
-        resolver: &Arc<dyn Resolve>,
-        proxy: Option<&ClientProxy>,
-    ) -> anyhow::Result<Self> {
-        let build = |max_idle| {
-            let builder = Client::builder()
-                .tls_backend_preconfigured(connectors.tls.clone())
-                .tls_info(true)
-                .http1_only()
-                .http1_max_headers(MAX_HEADERS)
-                .redirect(reqwest::redirect::Policy::none())
-                .retry(reqwest::retry::never())
-                .referer(false)
-                // Ignores HTTP_PROXY and similar variables: urldb.toml alone names the proxy.
-                .no_proxy()
-                .connect_timeout(connect_timeout)
-                .pool_idle_timeout(connectors.idle_timeout)
-                .pool_max_idle_per_host(max_idle)
-                .dns_resolver(Arc::clone(resolver));
-            let builder = match proxy {
-                Some(proxy) => builder.proxy(proxy.setting.clone()),
-                None => builder,
-            };
-            builder.build().context("the HTTP client cannot be set up")
-        };
-        Ok(Self {
-            pooled: build(usize::MAX)?,
-            fresh: build(0)?,
+/// The target of a URL.
+struct Route<'a> {
+    /// The target host of the mapping, if there is one.
+    mapped_to: Option<&'a String>,
+    target: &'a Target,
+}
+
+impl ConnectionPool {
+    /// The client for a route. A client is set up with the first request.
+    fn client(&self, route: &Route) -> reqwest::Result<Client> {
+        let clients = self.clients.lock();
+        let mut clients = clients.unwrap_or_else(PoisonError::into_inner);
+        Ok(match clients.entry(route.mapped_to.cloned()) {
+            Entry::Occupied(known) => known.get().clone(),
+            Entry::Vacant(new) => new.insert(route.target.client()?).clone(),
         })
+    }
+}
+
+impl fmt::Debug for Target {
+    fn fmt(&self, f: &mut fmt::Formatter<'_>) -> fmt::Result {
+        f.debug_struct("Target").finish_non_exhaustive()
+    }
+}
+
+impl Target {
+    /// A client with no connections yet.
+    fn client(&self) -> reqwest::Result<Client> {
+        let builder = Client::builder()
+            .tls_backend_preconfigured(self.tls.clone())
+            .tls_info(true)
+            .http1_only()
+            .http1_max_headers(MAX_HEADERS)
+            .redirect(reqwest::redirect::Policy::none())
+            .retry(reqwest::retry::never())
+            .referer(false)
+            // Ignores HTTP_PROXY and similar variables: urldb.toml alone names the proxy.
+            .no_proxy()
+            .connect_timeout(self.connect_timeout)
+            .pool_idle_timeout(self.idle_timeout)
+            .dns_resolver(Arc::clone(&self.resolver));
+        match &self.proxy {
+            Some(proxy) => builder.proxy(proxy.clone()).build(),
+            None => builder.build(),
+        }
     }
 }
 

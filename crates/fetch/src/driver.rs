@@ -1,6 +1,7 @@
 //! Runs all jobs of one run: starts requests, follows redirects, retries, and hands out finished jobs.
 
-use std::collections::VecDeque;
+use std::collections::{HashMap, VecDeque};
+use std::sync::Arc;
 use std::time::{Duration, Instant};
 
 use futures_util::future::OptionFuture;
@@ -11,6 +12,7 @@ use url::Url;
 use urldb_verdict::{Failure, FailureKind, Job, Observation};
 
 use crate::chain::{Chain, FetchContext, Step};
+use crate::client::ConnectionPool;
 use crate::deadline::deadline_in;
 use crate::exchange::Permit;
 use crate::job::{FetchedJob, Next};
@@ -179,6 +181,8 @@ struct Driver<'a, S, J: Iterator, N, D> {
     /// Jobs that may still be queued in this batch.
     batch_left: usize,
     queue: Queue<Box<PendingJob>>,
+    /// The connections to each host that the queue counts connections of.
+    pools: HashMap<HostId, Arc<ConnectionPool>>,
     unresponsive: UnresponsiveHosts,
     /// Finished jobs that wait for the caller.
     finished: VecDeque<FetchedJob<D>>,
@@ -199,6 +203,7 @@ where
             sources: Sources::new(sources),
             batch_left: QUEUE_BATCH,
             queue: Queue::new(context.slots.connections(), context.hosts.longest_idle()),
+            pools: HashMap::new(),
             unresponsive: UnresponsiveHosts::default(),
             finished: VecDeque::new(),
             ended: None,
@@ -209,6 +214,9 @@ where
     fn start(&mut self) -> Option<(HostId, Box<PendingJob>)> {
         while self.finished.len() < MAX_FINISHED {
             let started = self.queue.start(Instant::now());
+            for host in self.queue.closed() {
+                self.pools.remove(&host);
+            }
             let is_search_over = self.batch_left == 0 || self.queue.len() >= LOOKAHEAD;
             if started.is_some() || is_search_over || !self.queue_job() {
                 return started;
@@ -225,6 +233,7 @@ where
         Permit {
             slot_wait: if is_silent { Duration::ZERO } else { SLOT_WAIT },
             has_response: self.unresponsive.request_started(host, now),
+            pool: Arc::clone(self.pools.entry(host).or_default()),
         }
     }
 
@@ -237,12 +246,12 @@ where
             ended,
             ..
         } = self;
+        let may_begin = ended.is_some() || queue.can_connect();
         let is_short = |id: HostId| {
             let host = context.hosts.of(queue.name_of(id));
             let window = host.rate_limit().concurrency.max(HOST_WINDOW);
             queue.waiting_of(id) < window && queue.delayed_of(id) < HOST_RETRIES
         };
-        let may_begin = ended.is_some() || !queue.is_out_of_connections();
         let Some((job, source)) = self.sources.next(is_short, may_begin) else {
             return false;
         };

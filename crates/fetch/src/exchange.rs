@@ -1,5 +1,6 @@
 //! One request of a fetch and its response.
 
+use std::sync::Arc;
 use std::time::{Duration, Instant};
 
 use hyper::ext::ReasonPhrase;
@@ -15,7 +16,7 @@ use urldb_verdict::{
 
 use crate::body::{BodyLimits, BodyReader, PagePrefix};
 use crate::certificate::read_certificate;
-use crate::client::OutgoingRequest;
+use crate::client::{ConnectionPool, OutgoingRequest};
 use crate::deadline::deadline_in;
 use crate::decode::Decoder;
 use crate::failure::failure_of;
@@ -42,6 +43,8 @@ pub(crate) struct Permit {
     pub(crate) slot_wait: Duration,
     /// Set once the head of the response has come.
     pub(crate) has_response: ResponseFlag,
+    /// The connections to the host.
+    pub(crate) pool: Arc<ConnectionPool>,
 }
 
 /// One request of a fetch and its response.
@@ -220,7 +223,9 @@ impl Exchange<'_> {
         let HostSettings {
             options, clients, ..
         } = self.settings;
-        let response = clients.send(request, fresh);
+        let new_pool = ConnectionPool::default();
+        let pool = if fresh { &new_pool } else { &*self.permit.pool };
+        let response = clients.send(request, pool);
         let response = self.slots.wait_for(response, self.permit.slot_wait);
         match timeout_at(deadline.into(), response).await {
             Ok(Ok(result)) => result.map_err(|error| failure_of(error, options)),

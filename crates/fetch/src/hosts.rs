@@ -41,7 +41,6 @@ impl Hosts {
         let all = options.hosts.values().chain([&options.default_host]);
         let interval = all.map(|host| host.host_interval).max();
         let connectors = Connectors::new(network, lookup, interval.unwrap_or_default())?;
-        // All hosts with the same connect timeout share clients and their connections.
         let mut clients: HashMap<Duration, Arc<Clients>> = HashMap::new();
         let mut settings = |section: SettingSection, options: &HostOptions| {
             let clients = match clients.entry(options.connect_timeout) {

@@ -4,8 +4,9 @@
 //! limit allows, and its interval has passed. A host with an idle connection comes first, and a host
 //! that was asked before comes ahead of a host that was not: connections are few.
 //!
-//! The queue estimates the number of open connections. No job that needs a new connection starts while
-//! there are too many of them.
+//! The queue estimates the number of open connections. While there are too many of them, no host gets a
+//! further connection, and a host without one gets it only if the idle connections of a host without further
+//! jobs can be closed.
 //!
 //! The module knows neither network nor clock: callers pass the time.
 
@@ -46,6 +47,11 @@ pub(crate) struct Queue<T> {
     cold: VecDeque<HostId>,
     /// When the connections of hosts without requests are closed, in order.
     closing: VecDeque<(Instant, HostId)>,
+    /// Hosts that had no further jobs, in the order of their last requests. Those that have jobs again are
+    /// skipped.
+    spare: VecDeque<HostId>,
+    /// Hosts whose connections are to be closed.
+    closed: Vec<HostId>,
     /// Hosts that wait for their interval only.
     paused: BinaryHeap<Reverse<(Instant, HostId)>>,
     /// Start times of delayed jobs, with their keys in `delayed`.
@@ -73,6 +79,8 @@ struct Host<T> {
     listing: Listing,
     /// Whether the host is in `cold`, perhaps as an entry that counts no more.
     is_in_cold: bool,
+    /// Whether the host is in `spare`, perhaps as an entry that counts no more.
+    is_in_spare: bool,
 }
 
 /// The list that a host is in while it has jobs that could start.
@@ -92,6 +100,12 @@ impl<T> Host<T> {
     fn has_idle_connection(&self) -> bool {
         self.running < self.connections
     }
+
+    /// Whether the host has connections and no job for them.
+    fn is_spare(&self) -> bool {
+        let has_jobs = self.running > 0 || self.delayed > 0 || !self.waiting.is_empty();
+        self.connections > 0 && !has_jobs
+    }
 }
 
 impl<T> Queue<T> {
@@ -107,6 +121,8 @@ impl<T> Queue<T> {
             warm: VecDeque::new(),
             cold: VecDeque::new(),
             closing: VecDeque::new(),
+            spare: VecDeque::new(),
+            closed: Vec::new(),
             paused: BinaryHeap::new(),
             delayed_starts: BinaryHeap::new(),
             delayed: HashMap::new(),
@@ -130,9 +146,24 @@ impl<T> Queue<T> {
         self.hosts[id.0].delayed
     }
 
-    /// Whether all connections are in use or idle, so that no new host can be asked.
-    pub(crate) fn is_out_of_connections(&self) -> bool {
+    /// Whether a new connection can be opened now, perhaps instead of idle ones.
+    pub(crate) fn can_connect(&mut self) -> bool {
+        while let Some(id) = self.spare.front()
+            && !self.hosts[id.0].is_spare()
+        {
+            self.hosts[id.0].is_in_spare = false;
+            self.spare.pop_front();
+        }
+        !self.is_out_of_connections() || !self.spare.is_empty()
+    }
+
+    fn is_out_of_connections(&self) -> bool {
         self.connections >= self.max_connections
+    }
+
+    /// The hosts whose connections are no longer counted, so that the caller closes them.
+    pub(crate) fn closed(&mut self) -> impl Iterator<Item = HostId> {
+        self.closed.drain(..)
     }
 
     /// Adds a job that may start at once.
@@ -194,6 +225,10 @@ impl<T> Queue<T> {
             let closes_at = now + self.longest_idle;
             host.closes_at = Some(closes_at);
             self.closing.push_back((closes_at, id));
+        }
+        if host.is_spare() && !host.is_in_spare {
+            host.is_in_spare = true;
+            self.spare.push_back(id);
         }
         self.list(id, VecDeque::push_front);
     }
@@ -270,6 +305,7 @@ impl<T> Queue<T> {
             paused_until: None,
             listing: Listing::None,
             is_in_cold: false,
+            is_in_spare: false,
         });
         self.ids.insert(name.to_owned(), id);
         id
@@ -309,28 +345,56 @@ impl<T> Queue<T> {
             host.listing = Listing::None;
             self.list(id, VecDeque::push_back);
         }
-        while !self.is_out_of_connections()
-            && let Some(id) = self.cold.pop_front()
-        {
+        while let Some(id) = self.cold.front().copied() {
+            let host = &self.hosts[id.0];
+            let is_cold = host.listing == Listing::Cold;
+            // A host with connections has requests under way, and is listed again when one ends.
+            let may_wait = host.connections > 0 && self.is_out_of_connections();
+            if is_cold && !may_wait && !self.make_room() {
+                return None;
+            }
+            self.cold.pop_front();
             let host = &mut self.hosts[id.0];
             host.is_in_cold = false;
-            if host.listing == Listing::Cold {
+            if is_cold && !may_wait {
                 return Some(id);
+            }
+            if is_cold {
+                host.listing = Listing::None;
             }
         }
         None
     }
 
-    /// Takes connections out of the count whose idle time is over: the HTTP library has closed them.
+    /// Closes the connections of the host that has had no jobs for the longest time, if a new connection
+    /// can be opened only then. Returns whether one can be opened.
+    fn make_room(&mut self) -> bool {
+        let can_connect = self.can_connect();
+        if self.is_out_of_connections()
+            && let Some(id) = self.spare.pop_front()
+        {
+            self.hosts[id.0].is_in_spare = false;
+            self.close(id);
+        }
+        can_connect
+    }
+
+    /// Takes the connections of a host without requests out of the count.
+    fn close(&mut self, id: HostId) {
+        let host = &mut self.hosts[id.0];
+        host.closes_at = None;
+        self.connections -= std::mem::take(&mut host.connections);
+        self.closed.push(id);
+    }
+
+    /// Closes connections whose idle time is over.
     fn close_connections(&mut self, now: Instant) {
         while let Some((at, id)) = self.closing.front().copied()
             && at <= now
         {
             self.closing.pop_front();
-            let host = &mut self.hosts[id.0];
-            if host.closes_at == Some(at) {
-                host.closes_at = None;
-                self.connections -= std::mem::take(&mut host.connections);
+            if self.hosts[id.0].closes_at == Some(at) {
+                self.close(id);
             }
         }
     }
@@ -463,24 +527,73 @@ mod tests {
 
     #[test]
     fn no_connection_is_opened_beyond_the_limit_until_an_idle_one_is_closed() {
+        let (now, millisecond) = (Instant::now(), Duration::from_millis(1));
+        let mut queue = Queue::new(2, IDLE);
+        for job in ["a1", "a2", "b1", "b2", "c1"] {
+            let id = queue.host_id(&job[..1], rate_limit(1, IDLE * 2));
+            queue.push(id, job);
+        }
+        assert_eq!(started(&mut queue, now), ["a1", "b1"]);
+        assert!(!queue.can_connect());
+        // `a` waits for its interval, and needs its connection again.
+        queue.release(HostId(0), now);
+        assert_eq!(started(&mut queue, now), [""; 0]);
+        assert_eq!(queue.next_start(), Some(now + IDLE));
+        queue.release(HostId(1), now + millisecond);
+        assert_eq!(started(&mut queue, now + IDLE), ["c1"]);
+        assert_eq!(queue.closed().collect::<Vec<_>>(), [HostId(0)]);
+        assert!(!queue.can_connect());
+        assert_eq!(started(&mut queue, now + IDLE * 2), ["a2"]);
+        assert_eq!(queue.closed().collect::<Vec<_>>(), [HostId(1)]);
+    }
+
+    #[test]
+    fn a_host_without_further_jobs_makes_room_for_others() {
         let now = Instant::now();
         let mut queue = Queue::new(2, IDLE);
-        for job in ["a1", "b1", "c1", "b2"] {
+        for job in ["a1", "b1", "c1", "d1", "b2"] {
             let id = queue.host_id(&job[..1], rate_limit(1, Duration::ZERO));
             queue.push(id, job);
         }
         assert_eq!(started(&mut queue, now), ["a1", "b1"]);
-        assert!(queue.is_out_of_connections());
         queue.release(HostId(0), now);
+        assert!(queue.can_connect());
+        assert_eq!(started(&mut queue, now), ["c1"]);
+        assert_eq!(queue.closed().collect::<Vec<_>>(), [HostId(0)]);
+        // `b` has another job for its connection.
+        queue.release(HostId(1), now);
+        assert!(!queue.can_connect());
+        assert_eq!(started(&mut queue, now), ["b2"]);
+        // A host that is asked again keeps its connection.
+        queue.release(HostId(2), now);
+        queue.push(HostId(2), "c2");
+        assert_eq!(started(&mut queue, now), ["c2"]);
+        assert!(!queue.can_connect());
+        queue.release(HostId(1), now);
+        assert_eq!(started(&mut queue, now), ["d1"]);
+        assert_eq!(queue.closed().collect::<Vec<_>>(), [HostId(1)]);
+        assert_eq!(queue.connections, 2);
+    }
+
+    #[test]
+    fn no_room_is_made_for_a_further_connection_of_a_host() {
+        let now = Instant::now();
+        let mut queue = Queue::new(2, IDLE);
+        for job in ["a1", "b1", "b2", "b3", "c1"] {
+            let id = queue.host_id(&job[..1], rate_limit(2, Duration::ZERO));
+            queue.push(id, job);
+        }
+        assert_eq!(started(&mut queue, now), ["a1", "b1"]);
+        queue.release(HostId(0), now);
+        assert_eq!(started(&mut queue, now), ["c1"]);
+        queue.release(HostId(2), now);
         assert_eq!(started(&mut queue, now), [""; 0]);
-        assert_eq!(queue.next_start(), Some(now + IDLE));
-        queue.release(HostId(1), now + Duration::from_millis(1));
-        assert_eq!(started(&mut queue, now + Duration::from_millis(1)), ["b2"]);
-        assert_eq!(started(&mut queue, now + IDLE), ["c1"]);
-        assert!(queue.is_out_of_connections());
-        // The connection of `b` is in use again.
-        assert_eq!(started(&mut queue, now + IDLE * 2), [""; 0]);
-        assert_eq!(queue.next_start(), None);
+        queue.release(HostId(1), now);
+        assert_eq!(started(&mut queue, now), ["b2"]);
+        // The connection of `c` is closed after its idle time.
+        queue.release(HostId(1), now + IDLE);
+        assert_eq!(started(&mut queue, now + IDLE), ["b3"]);
+        assert_eq!(queue.connections, 1);
     }
 
     #[test]
