@@ -317,15 +317,16 @@ impl IndexUpdate {
     fn fill_statuses(&mut self) -> Result<(), IndexError> {
         let dir = self.dir.as_path();
         let names = dir.names().map_err(at(dir))?;
-        let segments = segment_cursors(&dir, &names);
         // Another process may have merged a segment since the files were listed.
-        let segments = segments.filter(|cursor| {
-            !matches!(cursor, Err(IndexError::Io { source, .. }) if source.kind() == io::ErrorKind::NotFound)
-        });
-        let segments = segments.map(|cursor| Ok(Box::new(cursor?) as BoxedCursor));
-        let plain = has_plain_index(&names)
-            .then(|| Ok(Box::new(plain::PlainCursor::open(&dir)?) as BoxedCursor));
-        statuses::fill(&mut self.lines, segments.chain(plain))
+        let is_gone = |error: &IndexError| matches!(error, IndexError::Io { source, .. } if source.kind() == io::ErrorKind::NotFound);
+        statuses::fill(&mut self.lines, || {
+            let segments = segment_cursors(&dir, &names);
+            let segments = segments.filter(|cursor| !cursor.as_ref().is_err_and(is_gone));
+            let segments = segments.map(|cursor| Ok(Box::new(cursor?) as BoxedCursor));
+            let plain = has_plain_index(&names)
+                .then(|| Ok(Box::new(plain::PlainCursor::open(&dir)?) as BoxedCursor));
+            segments.chain(plain)
+        })
     }
 }
 

@@ -16,7 +16,7 @@ use super::segment::{Purpose, TEMPORARY_SUFFIX};
 use crate::fs::remove_if_there;
 
 /// Bytes of lines in memory. More lines go into sorted temporary files.
-pub(super) const CHUNK: usize = 64 * 1024 * 1024;
+pub(super) const CHUNK: usize = 32 * 1024 * 1024;
 
 /// Lines in any order, which come back sorted.
 pub(super) struct LineSorter {

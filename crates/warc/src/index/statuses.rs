@@ -13,6 +13,9 @@ use crate::cdxj::CdxjLine;
 /// Lines with one key that are kept in memory to fill in their statuses.
 const GROUP: usize = 50_000;
 
+/// Lines without a status that are looked up together.
+const PART: usize = 4096;
+
 /// The statuses of the lines with one key, by digest.
 type Statuses = HashMap<String, u16>;
 
@@ -31,27 +34,67 @@ impl Lacking {
 }
 
 /// Fills in the statuses of new lines from each other, and then from the segments of the index, which
-/// are opened one after another until no status is missing.
-pub(super) fn fill(
+/// are opened one after another until no status is missing. Of the lines that lack a status, a part is in
+/// memory at a time.
+pub(super) fn fill<S>(
     new: &mut BTreeSet<Vec<u8>>,
-    segments: impl Iterator<Item = Result<BoxedCursor, IndexError>>,
+    segments: impl Fn() -> S,
+) -> Result<(), IndexError>
+where
+    S: Iterator<Item = Result<BoxedCursor, IndexError>>,
+{
+    fill_parts(new, &segments, PART)
+}
+
+/// As [`fill`], with about so many lines in a part.
+fn fill_parts<S>(
+    new: &mut BTreeSet<Vec<u8>>,
+    segments: &impl Fn() -> S,
+    part: usize,
+) -> Result<(), IndexError>
+where
+    S: Iterator<Item = Result<BoxedCursor, IndexError>>,
+{
+    let mut start = Some(Vec::new());
+    while let Some(from) = start.take() {
+        let mut lacking: BTreeMap<Vec<u8>, Lacking> = BTreeMap::new();
+        let mut count = 0;
+        for line in new.range(from.clone()..) {
+            let key = key_of(line);
+            if count >= part && !lacking.contains_key(key) {
+                start = Some(key.to_vec());
+                break;
+            }
+            if may_lack_status(line)
+                && let Some(parsed) = parse(line).filter(|it| it.status.is_none())
+            {
+                let of_key = lacking.entry(key.to_vec()).or_default();
+                of_key.lines.push((line.clone(), parsed.digest));
+                count += 1;
+            }
+        }
+        if lacking.is_empty() {
+            continue;
+        }
+        let is_of_part = |line: &&Vec<u8>| start.as_ref().is_none_or(|end| *line < end);
+        for line in new.range(from..).take_while(is_of_part) {
+            if let Some(of_key) = lacking.get_mut(key_of(line)) {
+                add_status(line, &mut of_key.known);
+            }
+        }
+        fill_lacking(new, lacking, segments())?;
+    }
+    Ok(())
+}
+
+fn fill_lacking(
+    new: &mut BTreeSet<Vec<u8>>,
+    mut lacking: BTreeMap<Vec<u8>, Lacking>,
+    mut segments: impl Iterator<Item = Result<BoxedCursor, IndexError>>,
 ) -> Result<(), IndexError> {
-    let mut lacking: BTreeMap<Vec<u8>, Lacking> = BTreeMap::new();
-    for line in new.iter().filter(|line| may_lack_status(line)) {
-        if let Some(parsed) = parse(line).filter(|it| it.status.is_none()) {
-            let of_key = lacking.entry(key_of(line).to_vec()).or_default();
-            of_key.lines.push((line.clone(), parsed.digest));
-        }
-    }
-    for line in new.iter() {
-        if let Some(of_key) = lacking.get_mut(key_of(line)) {
-            add_status(line, &mut of_key.known);
-        }
-    }
-    for cursor in segments {
-        if lacking.values().all(Lacking::is_resolved) {
-            break;
-        }
+    while !lacking.values().all(Lacking::is_resolved)
+        && let Some(cursor) = segments.next()
+    {
         look_up(&mut lacking, &mut *cursor?)?;
     }
     for Lacking { lines, known } in lacking.into_values() {
@@ -185,4 +228,92 @@ fn filled(line: &[u8], known: &Statuses) -> Option<Vec<u8>> {
     let mut parsed = parse(line).filter(|line| line.status.is_none())?;
     parsed.status = Some(*known.get(&parsed.digest)?);
     Some(parsed.render().ok()?.into_bytes())
+}
+
+#[cfg(test)]
+mod tests {
+    use std::path::Path;
+
+    use proptest::prelude::*;
+
+    use super::*;
+    use crate::index::cursor::MemoryCursor;
+
+    /// The lines of an index.
+    struct Known {
+        lines: BTreeSet<Vec<u8>>,
+        rest: MemoryCursor,
+    }
+
+    impl LineCursor for Known {
+        fn line(&self) -> Option<&[u8]> {
+            self.rest.line()
+        }
+
+        fn advance(&mut self) -> Result<(), IndexError> {
+            self.rest.advance()
+        }
+
+        fn position(&self) -> (&Path, u64) {
+            self.rest.position()
+        }
+    }
+
+    impl SeekCursor for Known {
+        fn seek(&mut self, target: &[u8]) -> Result<(), IndexError> {
+            let rest = self.lines.range(target.to_vec()..).cloned();
+            self.rest = MemoryCursor::new(rest.collect());
+            Ok(())
+        }
+    }
+
+    /// A line of a capture or of a revisit without a status.
+    fn line() -> impl Strategy<Value = Vec<u8>> {
+        (0..6u8, 0..4u8, 0..3u8, any::<bool>()).prop_map(|(key, second, digest, is_revisit)| {
+            let digest = ["sha256:AA", "sha256:BB", "sha256:CC"][usize::from(digest)];
+            let what = if is_revisit {
+                r#""mime": "warc/revisit""#
+            } else {
+                r#""mime": "text/csv", "status": "200""#
+            };
+            format!(
+                r#"org,example)/{key} 2026112006000{second} {{"url": "http://example.org/{key}", {what}, "digest": "{digest}", "length": "9", "offset": "0", "filename": "a.warc.gz"}}"#
+            )
+            .into_bytes()
+        })
+    }
+
+    fn is_filled(line: &Vec<u8>) -> bool {
+        parse(line).unwrap().status.is_some()
+    }
+
+    proptest! {
+        #[test]
+        fn parts_of_any_size_give_the_same(
+            new in prop::collection::btree_set(line(), 0..30),
+            known in prop::collection::btree_set(line(), 0..30),
+            part in 1..8usize,
+        ) {
+            let filled_by = |part| {
+                let mut lines = new.clone();
+                let segments = || {
+                    let cursor = Known {
+                        lines: known.clone(),
+                        rest: MemoryCursor::new(BTreeSet::new()),
+                    };
+                    std::iter::once(Ok(Box::new(cursor) as BoxedCursor))
+                };
+                fill_parts(&mut lines, &segments, part).unwrap();
+                lines
+            };
+            let at_once = filled_by(usize::MAX);
+            prop_assert_eq!(&filled_by(part), &at_once);
+            let with_status: BTreeSet<&Vec<u8>> = new.iter().chain(&known).filter(|it| is_filled(it)).collect();
+            for line in at_once.iter().filter(|line| !is_filled(line)) {
+                let digest = parse(line).unwrap().digest;
+                let mut same = with_status.iter().filter(|known| key_of(known) == key_of(line));
+                prop_assert!(same.all(|known| parse(known).unwrap().digest != digest));
+            }
+        }
+    }
 }
