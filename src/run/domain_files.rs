@@ -24,7 +24,7 @@ use crate::config::Config;
 use crate::database::mistakes::mistakes;
 
 /// Most jobs that are kept from the first reading, so that their files are read once.
-const MOST_KEPT: usize = 4_096;
+const MOST_KEPT: usize = 1_024;
 
 /// The paths of all domain files, and the selection among their records.
 pub(super) struct DomainFiles<'a> {

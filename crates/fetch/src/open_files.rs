@@ -7,14 +7,13 @@ use std::net::{Ipv4Addr, UdpSocket};
 const WANTED: usize = 4096;
 
 /// Most open connections: each takes memory.
-const MAX_CONNECTIONS: usize = 1024;
+const MAX_CONNECTIONS: usize = 768;
 
 /// Most requests under way by default.
 const MAX_CONCURRENCY: usize = 512;
 
-/// Open connections that a request under way has to itself: its own, and an idle one of a host that was
-/// asked before.
-const CONNECTIONS_OF_A_REQUEST: usize = 2;
+/// Open connections for two requests under way: theirs, and an idle one of a host that waits for its interval.
+const CONNECTIONS_OF_TWO_REQUESTS: usize = 3;
 
 /// How much a run may have under way at once.
 #[derive(Debug, Clone, Copy, PartialEq, Eq)]
@@ -36,7 +35,8 @@ impl Capacity {
     fn of(concurrency: Option<usize>, files: usize) -> Self {
         let connections = (files.saturating_sub(files / 4)).saturating_sub(SPARE);
         let connections = connections.clamp(1, MAX_CONNECTIONS);
-        let default = (connections / CONNECTIONS_OF_A_REQUEST).clamp(1, MAX_CONCURRENCY);
+        let default = connections * 2 / CONNECTIONS_OF_TWO_REQUESTS;
+        let default = default.clamp(1, MAX_CONCURRENCY);
         let concurrency = concurrency.map_or(default, |configured| configured.max(1));
         Self {
             concurrency,
@@ -113,8 +113,8 @@ mod tests {
             } = Capacity::of(configured, files);
             (concurrency, connections)
         };
-        assert_eq!(of(None, usize::MAX), (512, 1024));
-        assert_eq!(of(None, 1024), (376, 752));
+        assert_eq!(of(None, usize::MAX), (512, 768));
+        assert_eq!(of(None, 1024), (501, 752));
         assert_eq!(of(None, 24), (1, 2));
         assert_eq!(of(None, 0), (1, 1));
         // A configured number holds, however few files there are.
