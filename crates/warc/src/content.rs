@@ -2,7 +2,7 @@
 
 use std::io::{self, BufRead};
 
-use crate::digest::{Digest, DigestAlgorithm, DigestHasher};
+use crate::digest::{BackgroundHasher, Digest, DigestAlgorithm};
 use crate::header::{Header, RecordType};
 use crate::http::{BodyFraming, Dechunker, HeadBytes, StoredRequest};
 
@@ -41,7 +41,7 @@ pub(crate) struct WantedDigests {
 }
 
 /// The content of a block.
-#[derive(Default)]
+#[derive(Debug, Default)]
 pub(crate) struct Content {
     pub(crate) block: Option<Digest>,
     /// Of the body without chunks; of the whole block if it is not HTTP.
@@ -56,6 +56,7 @@ pub(crate) struct Content {
 }
 
 /// An HTTP message: the statements of its head, and its actual body.
+#[derive(Debug)]
 pub(crate) struct HttpMessage {
     pub(crate) chunked: bool,
     pub(crate) framing: BodyFraming,
@@ -79,6 +80,7 @@ impl HttpMessage {
 }
 
 /// Why content was not read to its end.
+#[derive(Debug)]
 pub(crate) enum ContentError {
     /// The block could not be read.
     Block(io::Error),
@@ -86,11 +88,23 @@ pub(crate) enum ContentError {
     Output(io::Error),
 }
 
-/// Reads a block to its end and passes its payload to `output`.
+/// Reads a block to its end and passes its payload to `output`. The digests of a long block are computed
+/// on threads of their own.
 pub(crate) fn read_content(
     header: &Header,
     block: &mut impl BufRead,
     wanted: WantedDigests,
+    output: &mut dyn FnMut(&[u8]) -> io::Result<()>,
+) -> Result<Content, ContentError> {
+    read_content_with(header, block, wanted, BackgroundHasher::new, output)
+}
+
+/// As [`read_content`], with hashers that `hasher` begins.
+fn read_content_with(
+    header: &Header,
+    block: &mut impl BufRead,
+    wanted: WantedDigests,
+    hasher: impl Fn(DigestAlgorithm) -> BackgroundHasher,
     output: &mut dyn FnMut(&[u8]) -> io::Result<()>,
 ) -> Result<Content, ContentError> {
     let mut content = Content::default();
@@ -102,10 +116,12 @@ pub(crate) fn read_content(
         content.request = request.filter(|request| !request.is_get());
     }
     let chunked = content.http.as_ref().is_some_and(|http| http.chunked);
-    let mut block_hasher = wanted.block.map(DigestHasher::new);
-    let mut raw = wanted.payload.filter(|_| chunked).map(DigestHasher::new);
+    // Without a head, the payload is the block, and one digest is that of both.
+    let has_one_digest = content.http.is_none() && wanted.block == wanted.payload;
+    let mut block_hasher = wanted.block.map(&hasher);
+    let mut raw = wanted.payload.filter(|_| chunked).map(&hasher);
     let mut payload = Payload {
-        hasher: wanted.payload.map(DigestHasher::new),
+        hasher: wanted.payload.filter(|_| !has_one_digest).map(&hasher),
         length: 0,
         output,
         failure: None,
@@ -126,8 +142,10 @@ pub(crate) fn read_content(
             break;
         }
         update(&mut block_hasher, bytes);
-        update(&mut raw, bytes);
         chunks.push(bytes, |part| payload.add_body(part, &mut content.request));
+        if !chunks.is_plain() {
+            update(&mut raw, bytes);
+        }
         let taken = bytes.len();
         length += taken as u64;
         block.consume(taken);
@@ -138,15 +156,23 @@ pub(crate) fn read_content(
         (http.framing, http.body) = (framing, length);
     }
     content.payload_length = payload.length;
-    content.payload = payload.hasher.map(DigestHasher::finish);
-    content.block = block_hasher.map(DigestHasher::finish);
-    content.raw = raw.map(DigestHasher::finish);
+    content.block = block_hasher.map(BackgroundHasher::finish);
+    content.payload = if has_one_digest {
+        content.block.clone()
+    } else {
+        payload.hasher.map(BackgroundHasher::finish)
+    };
+    content.raw = if framing == BodyFraming::Plain {
+        raw.and(content.payload.clone())
+    } else {
+        raw.map(BackgroundHasher::finish)
+    };
     Ok(content)
 }
 
 /// A payload on its way to the output.
 struct Payload<'a> {
-    hasher: Option<DigestHasher>,
+    hasher: Option<BackgroundHasher>,
     length: u64,
     output: &'a mut dyn FnMut(&[u8]) -> io::Result<()>,
     /// The first error of the output.
@@ -176,8 +202,11 @@ impl Payload<'_> {
     }
 }
 
-fn update(hasher: &mut Option<DigestHasher>, bytes: &[u8]) {
+fn update(hasher: &mut Option<BackgroundHasher>, bytes: &[u8]) {
     if let Some(hasher) = hasher {
         hasher.update(bytes);
     }
 }
+
+#[cfg(test)]
+mod tests;

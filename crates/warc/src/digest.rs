@@ -8,8 +8,12 @@ use std::io::{self, BufRead, BufReader, Read};
 use std::str::FromStr;
 
 use data_encoding::{BASE32, BASE32_NOPAD_NOCASE, BASE64_NOPAD, HEXLOWER, HEXLOWER_PERMISSIVE};
-use sha1::Sha1;
-use sha2::{Digest as _, Sha256};
+use ring::digest::{Context, SHA256};
+use sha1::{Digest as _, Sha1};
+
+mod background;
+
+pub(crate) use background::BackgroundHasher;
 
 /// A digest algorithm that archives use.
 #[derive(Clone, Copy, Debug, PartialEq, Eq, Hash)]
@@ -58,10 +62,11 @@ impl Digest {
         Self::of(DigestAlgorithm::Sha256, input)
     }
 
-    /// The digest of everything in `input`, and its length.
+    /// The digest of everything in `input`, and its length. After a few MiB, a thread of its own computes
+    /// the digest while this one reads.
     pub fn of(algorithm: DigestAlgorithm, input: impl Read) -> io::Result<(Self, u64)> {
         let mut input = BufReader::with_capacity(16 * 1024, input);
-        let mut hasher = DigestHasher::new(algorithm);
+        let mut hasher = BackgroundHasher::new(algorithm);
         let mut length = 0;
         loop {
             let chunk = match input.fill_buf() {
@@ -100,7 +105,7 @@ pub struct DigestHasher(State);
 
 #[derive(Clone)]
 enum State {
-    Sha256(Sha256),
+    Sha256(Context),
     Sha1(Sha1),
 }
 
@@ -108,7 +113,7 @@ impl DigestHasher {
     /// Begins a digest.
     pub fn new(algorithm: DigestAlgorithm) -> Self {
         Self(match algorithm {
-            DigestAlgorithm::Sha256 => State::Sha256(Sha256::new()),
+            DigestAlgorithm::Sha256 => State::Sha256(Context::new(&SHA256)),
             DigestAlgorithm::Sha1 => State::Sha1(Sha1::new()),
         })
     }
@@ -124,7 +129,10 @@ impl DigestHasher {
     /// The digest of all added bytes.
     pub fn finish(self) -> Digest {
         match self.0 {
-            State::Sha256(state) => Digest::sha256(state.finalize().into()),
+            State::Sha256(state) => Digest {
+                algorithm: DigestAlgorithm::Sha256,
+                bytes: state.finish().as_ref().to_vec(),
+            },
             State::Sha1(state) => Digest {
                 algorithm: DigestAlgorithm::Sha1,
                 bytes: state.finalize().to_vec(),

@@ -57,6 +57,11 @@ impl Dechunker {
         }
     }
 
+    /// Whether all bytes are content, those before included.
+    pub(crate) fn is_plain(&self) -> bool {
+        self.state == State::Plain
+    }
+
     /// Reads bytes of the body and passes the content among them to `content`.
     pub(crate) fn push(&mut self, mut bytes: &[u8], mut content: impl FnMut(&[u8])) {
         while let Some(byte) = bytes.first().copied() {

@@ -83,13 +83,13 @@ fn scan_record<R: Read>(
     filename: &str,
     keys: &impl SortKeys,
 ) -> Result<ScannedRecord, ReadError> {
-    let header = record.header().clone();
+    let header = record.take_header();
     let is_capture = CdxjLine::describes(&header);
     let needs_digest =
         is_capture && !is_segment(&header) && header.get("WARC-Payload-Digest").is_none();
     let mut head_bytes = Vec::new();
     let (mut head, mut request, mut digest) = (None, None, None);
-    if record.record_type() == Some(RecordType::Request) {
+    if header.record_type() == Some(RecordType::Request) {
         request = StoredRequest::read(&mut record).map_err(|error| record.fault(error))?;
     } else if is_capture {
         head = read_http_head(&header, &mut record, &mut head_bytes)
@@ -107,7 +107,7 @@ fn scan_record<R: Read>(
     }
     // A record that shares its gzip member cannot be read from an offset.
     let has_own_offset = record.within_member() == 0;
-    let (extent, header) = record.finish_with_header()?;
+    let extent = record.finish()?;
     let location = RecordLocation { filename, extent };
     let mut line = CdxjLine::of_record(&header, head.as_ref(), location, |url| keys.key(url));
     if let (Some(line), Some(digest)) = (&mut line, digest) {

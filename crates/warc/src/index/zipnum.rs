@@ -5,7 +5,12 @@
 //! line and the position of its gzip member. Programs that read such indexes know two forms of these
 //! lines ([`IdxDialect`]).
 
+use std::collections::VecDeque;
 use std::io::{self, Write};
+use std::num::NonZero;
+use std::panic::resume_unwind;
+use std::sync::Arc;
+use std::thread::{self, JoinHandle};
 
 use flate2::Compression;
 use flate2::write::GzEncoder;
@@ -17,6 +22,9 @@ const BLOCK_LINES: usize = 300;
 
 /// Length from which a block is full, in bytes before compression.
 const BLOCK_BYTES: usize = 256 * 1024;
+
+/// Limit of the number of blocks that are compressed at the same time, and so of the memory.
+const MAX_THREADS: usize = 8;
 
 /// The form of the lines of an `.idx` file.
 #[derive(Clone, Debug, PartialEq, Eq)]
@@ -35,7 +43,7 @@ pub enum IdxDialect {
     },
 }
 
-/// Writes sorted lines in compressed blocks.
+/// Writes sorted lines in compressed blocks. Each processor compresses a block.
 ///
 /// ```
 /// use urldb_warc::{IdxDialect, ZipNumWriter};
@@ -55,6 +63,9 @@ pub struct ZipNumWriter<D, I> {
     /// The lines of the current block.
     block: Vec<u8>,
     lines: usize,
+    /// The blocks that are being compressed, in order, and the limit of their number.
+    pending: VecDeque<PendingBlock>,
+    max_pending: usize,
     /// The last line that was added.
     last: Vec<u8>,
     /// The number of finished blocks, and their length in bytes.
@@ -79,6 +90,10 @@ impl<D: Write, I: Write> ZipNumWriter<D, I> {
             dialect,
             block: Vec::new(),
             lines: 0,
+            pending: VecDeque::new(),
+            max_pending: thread::available_parallelism()
+                .map_or(1, NonZero::get)
+                .min(MAX_THREADS),
             last: Vec::new(),
             blocks: 0,
             offset: 0,
@@ -117,20 +132,42 @@ impl<D: Write, I: Write> ZipNumWriter<D, I> {
     /// # Errors
     /// Those of the outputs.
     pub fn finish(mut self) -> io::Result<(D, I)> {
-        self.end_block()?;
+        while let Some(pending) = self.pending.pop_front() {
+            self.write_pending(pending)?;
+        }
+        let last = std::mem::take(&mut self.block);
+        if !last.is_empty() {
+            self.write_block(&last, &compress(&last)?)?;
+        }
         self.data.flush()?;
         self.idx.flush()?;
         Ok((self.data, self.idx))
     }
 
+    /// Begins to compress the current block.
     fn end_block(&mut self) -> io::Result<()> {
-        let Some(key) = key_and_timestamp(&self.block) else {
+        let block = std::mem::take(&mut self.block);
+        self.lines = 0;
+        self.pending.push_back(PendingBlock::start(block));
+        if self.pending.len() >= self.max_pending
+            && let Some(pending) = self.pending.pop_front()
+        {
+            self.write_pending(pending)?;
+        }
+        Ok(())
+    }
+
+    fn write_pending(&mut self, pending: PendingBlock) -> io::Result<()> {
+        let block = Arc::clone(&pending.block);
+        self.write_block(&block, &pending.member()?)
+    }
+
+    /// Writes a block, compressed as `member`.
+    fn write_block(&mut self, block: &[u8], member: &[u8]) -> io::Result<()> {
+        let Some(key) = key_and_timestamp(block) else {
             return Ok(());
         };
-        let mut member = GzEncoder::new(Vec::new(), Compression::default());
-        member.write_all(&self.block)?;
-        let member = member.finish()?;
-        self.data.write_all(&member)?;
+        self.data.write_all(member)?;
         let (offset, length) = (self.offset, member.len() as u64);
         self.offset += length;
         self.blocks += 1;
@@ -142,16 +179,49 @@ impl<D: Write, I: Write> ZipNumWriter<D, I> {
             }
             IdxDialect::Json { .. } => {
                 let mut hasher = DigestHasher::new(DigestAlgorithm::Sha256);
-                hasher.update(&member);
+                hasher.update(member);
                 let digest = hasher.finish();
                 let position = format!(r#""offset":{offset},"length":{length}"#);
                 writeln!(self.idx, r#" {{{position},"digest":"{digest}"}}"#)?;
             }
         }
-        self.block.clear();
-        self.lines = 0;
         Ok(())
     }
+}
+
+/// A block that a thread compresses.
+#[derive(Debug)]
+struct PendingBlock {
+    block: Arc<Vec<u8>>,
+    /// `None` if the system has no thread left.
+    thread: Option<JoinHandle<io::Result<Vec<u8>>>>,
+}
+
+impl PendingBlock {
+    fn start(block: Vec<u8>) -> Self {
+        let block = Arc::new(block);
+        let shared = Arc::clone(&block);
+        let thread = thread::Builder::new().spawn(move || compress(&shared));
+        Self {
+            block,
+            thread: thread.ok(),
+        }
+    }
+
+    /// The compressed block.
+    fn member(self) -> io::Result<Vec<u8>> {
+        match self.thread {
+            Some(thread) => thread.join().unwrap_or_else(|panic| resume_unwind(panic)),
+            None => compress(&self.block),
+        }
+    }
+}
+
+/// The gzip member of a block.
+fn compress(block: &[u8]) -> io::Result<Vec<u8>> {
+    let mut member = GzEncoder::new(Vec::new(), Compression::default());
+    member.write_all(block)?;
+    member.finish()
 }
 
 /// The key and the timestamp at the beginning of a line.

@@ -405,6 +405,11 @@ impl<R: Read> Record<'_, R> {
         })
     }
 
+    /// Takes the header out of the record, which has no fields afterwards.
+    pub(crate) fn take_header(&mut self) -> Header {
+        std::mem::take(&mut self.head.header)
+    }
+
     /// Skips the rest of the block, checks the end of the record and the gzip checksum, and returns the
     /// record's position. For a record that shares a gzip member this is the position of the member, as
     /// far as it was read.

@@ -4,7 +4,7 @@ use std::collections::BTreeMap;
 use std::io::{self, BufRead, Read};
 
 use super::{ORIGIN, SegmentJoiner, TRUNCATED, is_one_of, number};
-use crate::digest::{Digest, DigestHasher};
+use crate::digest::{BackgroundHasher, Digest};
 use crate::header::{Header, RecordType};
 use crate::id::strip_brackets;
 use crate::reader::{ReadError, Reader};
@@ -180,7 +180,7 @@ pub struct SegmentBlocks<'s> {
 struct OpenSegment {
     reader: Reader<Box<dyn ArchiveInput>>,
     position: SegmentPosition,
-    digest: Option<(Digest, DigestHasher)>,
+    digest: Option<(Digest, BackgroundHasher)>,
 }
 
 impl<'s> SegmentBlocks<'s> {
@@ -219,7 +219,7 @@ impl<'s> SegmentBlocks<'s> {
             reader,
             position,
             digest: digest.map(|digest| {
-                let hasher = DigestHasher::new(digest.algorithm());
+                let hasher = BackgroundHasher::new(digest.algorithm());
                 (digest, hasher)
             }),
         });

@@ -11,15 +11,15 @@ use crate::header::{Header, RecordType};
 use crate::http::{BodyFraming, StoredRequest};
 use crate::reader::{ReadError, Record};
 
-/// Reads and checks the block of a record. Returns the request, if the block is one and its method is
-/// not GET.
+/// Reads and checks the block of a record, whose header is `header`. Returns the request, if the block is
+/// one and its method is not GET.
 pub(super) fn check(
+    header: &Header,
     record: &mut Record<'_, File>,
     findings: &mut RecordFindings<'_>,
 ) -> Result<Option<StoredRequest>, ReadError> {
-    let header = record.header().clone();
-    let stated = StatedContent::of(&header, findings);
-    let actual = read(&header, record, &stated).map_err(|error| record.fault(error))?;
+    let stated = StatedContent::of(header, findings);
+    let actual = read(header, record, &stated).map_err(|error| record.fault(error))?;
     stated.compare(&actual, findings);
     Ok(actual.request)
 }

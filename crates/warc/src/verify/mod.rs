@@ -344,16 +344,17 @@ fn check_record(
     mut record: Record<'_, File>,
     add: &mut dyn FnMut(RecordEvent),
 ) -> Result<(), ReadError> {
+    let header = record.take_header();
     add(RecordEvent::Begin {
         offset: record.offset(),
-        id: id_of(record.header()),
+        id: id_of(&header),
     });
     let mut add_finding = |code, message| add(RecordEvent::Finding(code, message));
     let mut findings = RecordFindings(&mut add_finding);
-    fields::check(record.version(), record.header(), &mut findings);
-    let request = block::check(&mut record, &mut findings)?;
+    fields::check(record.version(), &header, &mut findings);
+    let request = block::check(&header, &mut record, &mut findings)?;
     let has_own_offset = record.within_member() == 0;
-    let (extent, header) = record.finish_with_header()?;
+    let extent = record.finish()?;
     add(RecordEvent::End(Box::new(VerifiedRecord {
         header,
         extent,
