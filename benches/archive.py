@@ -3,8 +3,6 @@
 archive of 200 MB, compared with cdxj-indexer, and verifies it, compared with fastwarc. `.ci/long archive` runs it.
 """
 
-import base64
-import gzip
 import hashlib
 import os
 import random
@@ -16,16 +14,11 @@ import time
 from pathlib import Path
 
 from support import installed, measured, nginx, repository
+from support.records import HOST, content, response
 
-FILES, SIZE, HOST, AT_ONCE = 10_000, 4096, "data.example.org", 32
+FILES, SIZE, AT_ONCE = 10_000, 4096, 32
 ATTEMPTS = int(os.environ.get("ATTEMPTS", "3"))
 LARGE = 200_000_000
-
-
-def content(rng, size):
-    """Content of which half compresses well, like most content of the web."""
-    text = b" ".join(b"%d" % rng.randrange(1000) for _ in range(size // 4))
-    return (rng.randbytes(size // 2) + text)[:size].ljust(size, b".")
 
 
 def write_files(www, rng):
@@ -100,20 +93,6 @@ def archiving(scratch, rng):
             print(f"{name}: {median(theirs, which)[0] / median(ours, which)[0]:.1f} times as fast")
 
 
-def record(number, body):
-    """One response record as a gzip member."""
-    head = b"HTTP/1.1 200 OK\r\nContent-Type: text/plain\r\nContent-Length: %d\r\n\r\n" % len(body)
-    fields = (
-        "WARC/1.1\r\nWARC-Type: response\r\n"
-        f"WARC-Record-ID: <urn:uuid:00000000-0000-4000-8000-{number:012x}>\r\nWARC-Date: 2026-11-20T06:00:00Z\r\n"
-        f"WARC-Target-URI: http://{HOST}/{number:08}\r\n"
-        f"WARC-Payload-Digest: sha1:{base64.b32encode(hashlib.sha1(body).digest()).decode()}\r\n"
-        f"WARC-Block-Digest: sha1:{base64.b32encode(hashlib.sha1(head + body).digest()).decode()}\r\n"
-        f"Content-Type: application/http;msgtype=response\r\nContent-Length: {len(head) + len(body)}\r\n\r\n"
-    )
-    return gzip.compress(fields.encode() + head + body + b"\r\n\r\n", 6, mtime=0)
-
-
 def large_archive(scratch, rng):
     """An archive of this many bytes in one file."""
     repo = Path(scratch, "large")
@@ -124,7 +103,7 @@ def large_archive(scratch, rng):
     with open(repo / "archive" / "large.warc.gz", "wb") as file:
         while file.tell() < LARGE:
             size, start = rng.randrange(500, 12_000), rng.randrange(1 << 19)
-            file.write(record(number, noise[start : start + size // 6] + text[start : start + size]))
+            file.write(response(number, noise[start : start + size // 6] + text[start : start + size]))
             number += 1
     print(f"an archive of {number} records and {LARGE / 1e6:.0f} MB")
     return repo

@@ -10,11 +10,9 @@ import tempfile
 from pathlib import Path
 
 from support import measured
+from support.urls import urls
 
 URLS = 1_000_000
-HOSTS = ["example.org", "www.example.org", "WWW.Example.org:80", "data.example.co.uk", "b\u00fccher.example", "en.3.5.example.com."]
-SEGMENTS = ["a", "data", "releases", "%7Euser", "caf\u00e9", "A%20b", "..", ".", "", "catalogue.fits", "Index.HTML"]
-ARGUMENTS = ["page=1", "b=2", "a", "utm_source=x", "PHPSESSID=0123456789abcdef0123456789abcdef", "q=%C3%A9t%c3%a9", "lang=en"]
 LOOP = """
 import sys
 from {module} import {function} as function
@@ -24,13 +22,6 @@ for line in sys.stdin:
     except Exception:
         print()
 """
-
-
-def urls(rng):
-    for _ in range(URLS):
-        path = "/".join(rng.choices(SEGMENTS, k=rng.randrange(6)))
-        query = "&".join(rng.choices(ARGUMENTS, k=rng.randrange(4)))
-        yield f"http://{rng.choice(HOSTS)}/{path}{'?' if query else ''}{query}\n"
 
 
 def peer(scratch, module, function):
@@ -45,7 +36,7 @@ def peer(scratch, module, function):
 
 def main():
     with tempfile.TemporaryDirectory() as scratch:
-        Path(scratch, "urls").write_text("".join(urls(random.Random(62))))
+        Path(scratch, "urls").write_text("".join(urls(URLS, random.Random(62))))
         times = measured(
             {
                 "urldb url surt": ("urldb url surt < urls", scratch),

@@ -103,16 +103,16 @@ impl HasherThread {
     /// Starts a thread that continues a digest; `None` if the system has no thread left.
     fn start(mut hasher: DigestHasher) -> Option<Self> {
         let (full, to_hash) = bounded::<Vec<u8>>(BUFFERS);
-        let (hashed, empty) = bounded(BUFFERS);
+        let (to_fill, empty) = bounded(BUFFERS);
         for _ in 1..BUFFERS {
-            hashed.send(Vec::with_capacity(BUFFER)).ok()?;
+            to_fill.send(Vec::with_capacity(BUFFER)).ok()?;
         }
         let hash = move || {
             for mut buffer in to_hash {
                 hasher.update(&buffer);
                 buffer.clear();
                 // Nothing more is to hash if nobody takes the buffer.
-                let _ = hashed.send(buffer);
+                let _ = to_fill.send(buffer);
             }
             hasher
         };
@@ -188,7 +188,7 @@ mod tests {
         hasher.update(&[0; 9]);
         assert!(matches!(hasher.state, State::Here(_)));
         hasher.update(&[0; 1]);
-        hasher.update(&[0; 2 * BUFFER]);
+        hasher.update(&vec![0; 2 * BUFFER]);
         let State::OnThread(HasherThread { full, thread, .. }) = hasher.state else {
             panic!("no thread");
         };
