@@ -161,6 +161,7 @@ mod tests {
     use super::*;
 
     proptest! {
+        #![proptest_config(ProptestConfig::with_cases(32))]
         #[test]
         fn a_thread_does_not_change_the_digest(
             lengths in prop::collection::vec(0..3 * BUFFER, 0..12),
