@@ -97,23 +97,20 @@ impl Setup<'_> {
             ..DatabaseCounts::default()
         };
         for path in database.files() {
-            let (mut has_mistake, mut parts, mut last) = (false, 0, None);
+            let mut has_mistake = false;
             for part in DomainFile::read_parts_or_report(path) {
                 let (parsed, known_lines) = part.into_parsed();
                 let mut findings = urldb_format::lint(&parsed, &self.config.lint.keys);
                 findings.retain(|finding| finding.line > known_lines);
                 has_mistake |= findings.iter().any(Finding::is_error);
                 counts.urls += parsed.file.records().count() as u64;
-                parts += 1;
-                last = Some(parsed.file);
             }
-            // A file of several parts may be larger than memory.
-            let whole = last.filter(|_| parts == 1);
-            let canonical = whole.as_ref().and_then(|file| file.canonical().ok());
-            let canonical = canonical.filter(|canonical| {
-                let text = whole.as_ref().map(DomainFile::text);
-                text.as_ref() != Some(canonical)
-            });
+            let canonical = if DomainFile::is_canonical(path).unwrap_or(false) {
+                None
+            } else {
+                let whole = DomainFile::read_or_report(path).file;
+                whole.canonical().ok().filter(|it| *it != whole.text())
+            };
             if let Some(canonical) = &canonical {
                 // Formatting removes some findings.
                 let formatted = DomainFile::parse(path, canonical.as_bytes());
