@@ -283,7 +283,7 @@ mod tests {
         })
     }
 
-    fn is_filled(line: &Vec<u8>) -> bool {
+    fn is_filled(line: &[u8]) -> bool {
         parse(line).unwrap().status.is_some()
     }
 
