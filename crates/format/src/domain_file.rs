@@ -39,7 +39,7 @@ pub struct DomainFile {
     pub(crate) footer: String,
     /// The findings that prevent a canonical form, in the order of their lines.
     pub(crate) blocking: Vec<Finding>,
-    /// What else the file has, if only some of its documents were read.
+    /// The rest of the file, if only some of its documents were read.
     pub(crate) surroundings: Option<Surroundings>,
 }
 

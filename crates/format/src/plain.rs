@@ -495,7 +495,7 @@ pub(crate) mod tests {
         })
     }
 
-    /// What the general reader makes of the documents after the first.
+    /// The documents after the first, as the general reader reads them.
     fn read_generally(text: &str) -> Vec<Segment> {
         let stream = split(1, text);
         let mut reader = DocumentReader::new((1, text), &Schema::DOMAIN_FILE, &mut false);

@@ -20,7 +20,7 @@ pub(crate) struct DocumentReader<'a> {
     schema: &'a Schema,
     /// The lines that make their document unreadable.
     refused: Vec<usize>,
-    /// What was wrong so far.
+    /// The findings about the documents that were read.
     pub(crate) findings: Vec<Finding>,
 }
 

@@ -9,6 +9,7 @@ use crate::cli::Context;
 use crate::cli::args::{CommitArgs, PlannedRunCommit};
 use crate::cli::resolve::resolve_ledger;
 use crate::exit::ExitCode;
+use crate::explain::explain;
 use crate::git::{Repository, Upstream};
 use crate::stop::Stop;
 
@@ -72,8 +73,8 @@ fn merge(repository: &Repository, upstream: &Upstream, context: &Context) -> any
         return Ok(());
     }
     let finished = resolve_ledger(context).and_then(|()| repository.finish_merge());
-    finished.or_else(|error| {
-        repository.undo_merge()?;
-        Err(error)
+    finished.map_err(|error| match repository.undo_merge() {
+        Ok(()) => error,
+        Err(stuck) => error.context(explain(&stuck)),
     })
 }

@@ -19,9 +19,8 @@ const BUFFER: usize = 64 * 1024;
 /// the others wait.
 const BUFFERS: usize = 4;
 
-/// The number of bytes after which a digest gets a thread: what several threads read of a file ahead of
-/// a record. While records are shorter, each thread has records of its own. A thread does not help on a
-/// single processor.
+/// The number of bytes after which a digest gets a thread. While records are shorter, the threads that read
+/// a file have records of their own. A thread does not help on a single processor.
 static THREAD_AFTER: LazyLock<u64> = LazyLock::new(|| {
     let processors = thread::available_parallelism().map_or(1, NonZero::get);
     if processors > 1 {
@@ -91,7 +90,7 @@ impl BackgroundHasher {
     }
 }
 
-/// A thread that hashes buffers. The thread ends when it is dropped.
+/// A thread that hashes buffers. The thread ends once the sender `full` is dropped.
 struct HasherThread {
     filling: Vec<u8>,
     full: Sender<Vec<u8>>,
@@ -111,7 +110,7 @@ impl HasherThread {
             for mut buffer in to_hash {
                 hasher.update(&buffer);
                 buffer.clear();
-                // Nothing more is to hash if nobody takes the buffer.
+                // Nobody receives empty buffers once the digest is given up.
                 let _ = to_fill.send(buffer);
             }
             hasher
