@@ -10,7 +10,7 @@ use std::process::Stdio;
 use anyhow::{Context, Result, bail};
 use urldb_files::write_atomically;
 
-use super::command::{CommandResult, output, run};
+use super::command::{CommandResult, complete, output, run};
 use super::paths;
 use super::repository::{Repository, line};
 
@@ -216,7 +216,7 @@ impl Repository {
         // `git merge --abort` refuses a file whose state in the work tree the index does not know.
         let mut refresh = self.git();
         refresh.args(["update-index", "-q", "--unmerged", "--refresh"]);
-        output(&mut refresh, b"").map(drop)
+        complete(&mut refresh, b"")
     }
 
     /// The style of conflict markers in git's configuration.
