@@ -1,7 +1,7 @@
 //! Reads one document: finds its keys line by line, and decodes each value separately.
 //!
-//! This module itself reads the most frequent values: plain text on one line, and lists of such
-//! texts. [`crate::decode`] reads all other values, one key at a time, so that a mistake in one
+//! This module itself reads the most frequent values: plain text and text in single quotes on one line,
+//! and lists and mappings of such texts. [`crate::decode`] reads all other values, one key at a time, so that a mistake in one
 //! value leaves the other keys readable.
 
 use urldb_text::{Code, Finding};
@@ -323,23 +323,52 @@ fn pair_end(lines: &[SourceLine], start: usize) -> usize {
     end
 }
 
-/// Reads a plain pair: `key: plain text`, or `key:` and a list of plain texts.
+/// Reads a plain pair: a key with a plain value, a list of such values, or a mapping of them that is indented
+/// by two spaces.
 fn plain_pair<'t>(lines: &[SourceLine<'t>]) -> Option<(&'t str, Value)> {
     let (first, rest) = lines.split_first()?;
     let (key, text) = plain_key(first.text)?;
     if rest.iter().all(SourceLine::is_blank) {
-        return (text.is_empty() || is_plain(text)).then(|| (key, Value::unquoted(text)));
+        return Some((key, plain_value(text)?));
     }
     if !text.is_empty() {
         return None;
     }
-    let items: Option<Vec<Value>> = rest.iter().map(|line| plain_item(line.text)).collect();
-    Some((key, Value::List(items?)))
+    let value = if rest[0].text.starts_with(' ') {
+        Value::Map(plain_mapping(rest)?)
+    } else {
+        let items: Option<Vec<Value>> = rest.iter().map(|line| plain_item(line.text)).collect();
+        Value::List(items?)
+    };
+    Some((key, value))
 }
 
 fn plain_item(line: &str) -> Option<Value> {
     let text = trim(line.strip_prefix("- ")?);
-    is_plain(text).then(|| Value::unquoted(text))
+    plain_value(text).filter(|_| !text.is_empty())
+}
+
+/// A nested mapping without repeated keys.
+fn plain_mapping(lines: &[SourceLine]) -> Option<Mapping> {
+    let pairs = lines.iter().map(|line| {
+        let (key, text) = plain_key(line.text.strip_prefix("  ")?)?;
+        let value = plain_value(text).filter(|_| !text.is_empty())?;
+        Some((key.to_owned(), value))
+    });
+    let pairs = pairs.collect::<Option<Vec<_>>>()?;
+    let mut repeats = false;
+    let mapping = Mapping::from_pairs(pairs, |_, _| repeats = true);
+    (!repeats).then_some(mapping)
+}
+
+/// Reads a plain value on one line: plain text, or printable ASCII in single quotes, without such a quote.
+fn plain_value(text: &str) -> Option<Value> {
+    if text.is_empty() || is_plain(text) {
+        return Some(Value::unquoted(text));
+    }
+    let quoted = text.strip_prefix('\'')?.strip_suffix('\'')?;
+    let is_simple = |byte| matches!(byte, b' '..=b'~') && byte != b'\'';
+    quoted.bytes().all(is_simple).then(|| Value::from(quoted))
 }
 
 fn plain_key(line: &str) -> Option<(&str, &str)> {
@@ -380,4 +409,118 @@ pub(crate) fn is_plain(text: &str) -> bool {
         ok
     });
     starts_plain && inside_plain
+}
+
+#[cfg(test)]
+mod tests {
+    use proptest::prelude::*;
+
+    use super::*;
+
+    /// Values that are plain, and values that are not.
+    fn value() -> impl Strategy<Value = String> {
+        let odd = [
+            "",
+            " ",
+            "a",
+            "5",
+            "1.10",
+            "null",
+            "yes",
+            "2020-01-01",
+            "'",
+            "''",
+            "'''",
+            "'a'",
+            "'5'",
+            "' a '",
+            "'a''b'",
+            "'a' b",
+            "'a' # b",
+            "'a # b'",
+            "'a: b'",
+            "'a",
+            "a'",
+            "'\u{e9}'",
+            "'a\tb'",
+            "'&a'",
+            "\"a\"",
+            "a # b",
+            "a: b",
+            "a:",
+            "- a",
+            "&a",
+            "*a",
+            "!a",
+            "|",
+            ">",
+            "{a}",
+            "[a]",
+            "? a",
+            "sha256:0a1b",
+            "urn:uuid:a-b",
+            "~",
+            "<<",
+        ];
+        prop_oneof![
+            4 => prop::sample::select(odd.to_vec()).prop_map(str::to_owned),
+            1 => "[ -~]{0,8}",
+            1 => "'[ -~]{0,8}'",
+        ]
+    }
+
+    /// The lines of one pair.
+    fn pair() -> impl Strategy<Value = String> {
+        let keys = vec!["a", "b", "null", "yes", "_path", "x-y", "<<", "5", "'a'"];
+        let key = prop::sample::select(keys);
+        let indent = prop::sample::select(vec!["", " ", "  ", "  ", "  ", "  ", "   ", "\t"]);
+        let blank = "[ ]{0,2}".prop_map(|line| format!("{line}\n"));
+        let item =
+            (indent.clone(), value()).prop_map(|(indent, value)| format!("{indent}- {value}\n"));
+        let nested = (indent, key.clone(), value())
+            .prop_map(|(indent, key, value)| format!("{indent}{key}: {value}\n"));
+        let lines = prop_oneof![
+            1 => prop::collection::vec(blank, 0..2),
+            2 => prop::collection::vec(item, 1..4),
+            3 => prop::collection::vec(nested, 1..4),
+        ];
+        let value = prop_oneof![Just(String::new()), value()];
+        (key, value, lines)
+            .prop_map(|(key, value, lines)| format!("{key}: {value}\n{}", lines.concat()))
+    }
+
+    fn lines(text: &str) -> Vec<SourceLine<'_>> {
+        split::lines(text).collect()
+    }
+
+    proptest! {
+        #![proptest_config(ProptestConfig { failure_persistence: None, cases: 4096, ..ProptestConfig::default() })]
+
+        #[test]
+        fn plain_pairs_are_what_yaml_reads(text in pair()) {
+            let lines = lines(&text);
+            if pair_end(&lines, 0) == lines.len()
+                && let Some((key, value)) = plain_pair(&lines)
+            {
+                let lexed = lex(&text);
+                prop_assert!(lexed.anchor_or_tag.is_none() && lexed.too_deep.is_none(), "{text}");
+                let decoded = decode(&text).unwrap();
+                prop_assert!(decoded.duplicates.is_empty() && decoded.comments.is_empty(), "{text}");
+                let mut expected = Mapping::new();
+                expected.push(key.to_owned(), value);
+                prop_assert_eq!(decoded.value, Value::Map(expected), "{}", text);
+            }
+        }
+    }
+
+    #[test]
+    fn what_the_ledger_writes_is_plain() {
+        for text in [
+            "added: '2026-11-22T21:49:48Z'\n",
+            "failures:\n- 20261122-214948\n- '20261122'\n",
+            "capture:\n  date: '2026-11-22T21:49:48Z'\n  record: urn:uuid:5c0c0a6e-0000-4000-8000-000000000000\n",
+        ] {
+            assert!(plain_pair(&lines(text)).is_some(), "{text}");
+        }
+    }
 }
