@@ -149,9 +149,9 @@ impl<W: Write> Member<W> {
         };
         crc.update(bytes);
         while !bytes.is_empty() {
-            let before = deflate.total_in();
-            deflate.compress_vec(bytes, self.output.room()?, FlushCompress::None)?;
-            let taken = usize::try_from(deflate.total_in() - before).unwrap_or(bytes.len());
+            let (taken, _) = self
+                .output
+                .add_compressed(deflate, bytes, FlushCompress::None)?;
             bytes = &bytes[taken..];
         }
         Ok(())
@@ -164,9 +164,8 @@ impl<W: Write> Member<W> {
             skip_lengths,
         }) = &mut self.gzip
         {
-            while deflate.compress_vec(&[], self.output.room()?, FlushCompress::Finish)?
-                != Status::StreamEnd
-            {}
+            let finish = FlushCompress::Finish;
+            while self.output.add_compressed(deflate, &[], finish)?.1 != Status::StreamEnd {}
             self.output.add(&crc.sum().to_le_bytes())?;
             self.output.add(&crc.amount().to_le_bytes())?;
             if let Some(patch) = *skip_lengths {
@@ -181,7 +180,9 @@ impl<W: Write> Member<W> {
 /// Buffers output, so that a small record is a single write.
 struct BufferedOutput<W> {
     inner: W,
-    pending: Vec<u8>,
+    /// A buffer of [`CHUNK`] bytes, of which the first `filled` are pending.
+    buffer: Vec<u8>,
+    filled: usize,
     /// Bytes of the current record that `inner` has received.
     written: u64,
 }
@@ -190,45 +191,57 @@ impl<W: Write> BufferedOutput<W> {
     fn new(inner: W) -> Self {
         Self {
             inner,
-            pending: Vec::with_capacity(CHUNK),
+            buffer: vec![0; CHUNK],
+            filled: 0,
             written: 0,
         }
     }
 
     fn restart(&mut self) {
-        self.pending.clear();
+        self.filled = 0;
         self.written = 0;
     }
 
     fn add(&mut self, bytes: &[u8]) -> io::Result<()> {
         for part in bytes.chunks(CHUNK) {
-            if self.pending.len() + part.len() > CHUNK {
+            if self.filled + part.len() > CHUNK {
                 self.drain()?;
             }
-            self.pending.extend(part);
+            self.buffer[self.filled..][..part.len()].copy_from_slice(part);
+            self.filled += part.len();
         }
         Ok(())
     }
 
-    /// The pending bytes, with room for at least one more.
-    fn room(&mut self) -> io::Result<&mut Vec<u8>> {
-        if self.pending.len() == self.pending.capacity() {
+    /// Adds what the compressor makes of `bytes`. Returns how many of them it took, and its status.
+    fn add_compressed(
+        &mut self,
+        deflate: &mut Compress,
+        bytes: &[u8],
+        flush: FlushCompress,
+    ) -> io::Result<(usize, Status)> {
+        if self.filled == CHUNK {
             self.drain()?;
         }
-        Ok(&mut self.pending)
+        let (taken, made) = (deflate.total_in(), deflate.total_out());
+        let status = deflate.compress(bytes, &mut self.buffer[self.filled..], flush)?;
+        let [taken, made] = [deflate.total_in() - taken, deflate.total_out() - made]
+            .map(|count| usize::try_from(count).expect("no more than a buffer"));
+        self.filled += made;
+        Ok((taken, status))
     }
 
     fn drain(&mut self) -> io::Result<()> {
-        self.inner.write_all(&self.pending)?;
-        self.written += self.pending.len() as u64;
-        self.pending.clear();
+        self.inner.write_all(&self.buffer[..self.filled])?;
+        self.written += self.filled as u64;
+        self.filled = 0;
         Ok(())
     }
 
     /// Fills in the extra field of a complete member. A member of 4 GiB or more cannot state its length:
     /// the field stays zero, which readers take as absent.
     fn write_skip_lengths(&mut self, uncompressed: u64, patch: Patch<W>) -> io::Result<()> {
-        let length = self.written + self.pending.len() as u64;
+        let length = self.written + self.filled as u64;
         let (Ok(compressed), Ok(uncompressed)) =
             (u32::try_from(length), u32::try_from(uncompressed))
         else {
@@ -238,7 +251,7 @@ impl<W: Write> BufferedOutput<W> {
         lengths[..4].copy_from_slice(&compressed.to_le_bytes());
         lengths[4..].copy_from_slice(&uncompressed.to_le_bytes());
         if self.written == 0 {
-            self.pending[SKIP_AT..][..8].copy_from_slice(&lengths);
+            self.buffer[SKIP_AT..][..8].copy_from_slice(&lengths);
             return Ok(());
         }
         self.drain()?;

@@ -2,7 +2,7 @@
 
 use std::collections::BTreeSet;
 use std::fmt;
-use std::io::{BufReader, Seek, SeekFrom};
+use std::io::{BufReader, BufWriter, IntoInnerError, Seek, SeekFrom};
 use std::path::{Path, PathBuf};
 
 use flate2::Compression;
@@ -24,7 +24,7 @@ const IN_MEMORY: usize = 1024 * 1024;
 /// [`complete_index`](super::complete_index) reads the files.
 pub struct PendingLines {
     dir: PathBuf,
-    lines: GzEncoder<SpooledTempFile>,
+    lines: BufWriter<GzEncoder<SpooledTempFile>>,
     files: BTreeSet<String>,
 }
 
@@ -35,7 +35,7 @@ impl PendingLines {
         let file = SpooledTempFile::new_in(IN_MEMORY, dir);
         Self {
             dir: dir.to_owned(),
-            lines: GzEncoder::new(file, Compression::fast()),
+            lines: BufWriter::new(GzEncoder::new(file, Compression::fast())),
             files: BTreeSet::new(),
         }
     }
@@ -60,7 +60,9 @@ impl PendingLines {
     /// When the temporary file cannot be read, or the index cannot be written.
     pub fn merge_into_index(self) -> Result<(), IndexError> {
         let mut update = IndexUpdate::new(&self.dir);
-        let mut file = self.lines.finish().map_err(at(&self.dir))?;
+        let lines = self.lines.into_inner();
+        let lines = lines.map_err(IntoInnerError::into_error);
+        let mut file = lines.and_then(GzEncoder::finish).map_err(at(&self.dir))?;
         file.seek(SeekFrom::Start(0)).map_err(at(&self.dir))?;
         for line in IndexLines::new(Box::new(GzDecoder::new(BufReader::new(file)))) {
             update.add_rendered(line.map_err(at(&self.dir))?)?;

@@ -89,11 +89,11 @@ impl Drop for TemporaryFiles {
 
 fn write_chunk(path: &Path, lines: &BTreeSet<Vec<u8>>) -> io::Result<()> {
     let output = BufWriter::new(File::create(path)?);
-    let mut output = GzEncoder::new(output, Compression::fast());
+    let mut output = BufWriter::new(GzEncoder::new(output, Compression::fast()));
     for line in lines {
         write_line(&mut output, line)?;
     }
-    output.finish()?.flush()
+    output.into_inner()?.finish()?.flush()
 }
 
 /// A cursor over the lines of a temporary file.
