@@ -1,6 +1,8 @@
 //! Reads the body of the last response: counts, hashes, keeps and decodes its bytes.
 
-use sha2::{Digest, Sha256};
+use std::fmt;
+
+use ring::digest::{Context, SHA256};
 use urldb_files::Spool;
 use urldb_verdict::{Body, BodyEnd, Keep, PAGE};
 
@@ -110,10 +112,34 @@ impl BodyLimits {
     }
 }
 
+/// Computes the SHA-256 of a body.
+pub(crate) struct BodyHasher(Context);
+
+impl BodyHasher {
+    pub(crate) fn new() -> Self {
+        Self(Context::new(&SHA256))
+    }
+
+    pub(crate) fn update(&mut self, bytes: &[u8]) {
+        self.0.update(bytes);
+    }
+
+    pub(crate) fn finish(self) -> [u8; 32] {
+        let digest = self.0.finish();
+        digest.as_ref().try_into().expect("32 bytes")
+    }
+}
+
+impl fmt::Debug for BodyHasher {
+    fn fmt(&self, f: &mut fmt::Formatter<'_>) -> fmt::Result {
+        f.debug_struct("BodyHasher").finish_non_exhaustive()
+    }
+}
+
 /// Collects length, digest and bytes of a body while it arrives.
 #[derive(Debug)]
 pub(crate) struct BodyReader {
-    hasher: Sha256,
+    hasher: BodyHasher,
     length: u64,
     limits: BodyLimits,
     spool: Option<Spool>,
@@ -124,7 +150,7 @@ impl BodyReader {
     /// A reader of as many bytes as a limit allows and one more, which tells a body that is too long.
     pub(crate) fn new(limits: BodyLimits, decoder: Option<Decoder>) -> Self {
         Self {
-            hasher: Sha256::new(),
+            hasher: BodyHasher::new(),
             length: 0,
             limits,
             spool: (limits.kept > 0).then(Spool::new),
@@ -198,7 +224,7 @@ impl BodyReader {
     pub(crate) fn finish(self, end: BodyEnd) -> Body {
         Body {
             length: self.length,
-            sha256: self.hasher.finalize().into(),
+            sha256: self.hasher.finish(),
             end,
             cut: None,
             decoded: self.decoder.map(Decoder::finish),

@@ -1,8 +1,9 @@
 //! Decodes an unrequested Content-Encoding, with a size limit.
 
 use flate2::{Decompress, FlushDecompress, Status};
-use sha2::{Digest, Sha256};
 use urldb_verdict::{Coding, Damage, Decoded, coding_of};
+
+use crate::body::BodyHasher;
 
 /// Most decoded bytes, unless the record promises more: a few kilobytes may decode to gigabytes, and
 /// their hashing delays other requests.
@@ -53,7 +54,7 @@ impl Decoder {
             coding,
             stream: Stream::Start(Vec::new()),
             content: Content {
-                hasher: Sha256::new(),
+                hasher: BodyHasher::new(),
                 length: 0,
                 limit: promised.unwrap_or(0).max(DEFAULT_LIMIT).min(max_body),
             },
@@ -102,7 +103,7 @@ impl Decoder {
             Stream::Inside(format, _) if is_named(format) => Some(Damage::Incomplete),
             Stream::Inside(..) | Stream::Ended(_) | Stream::Invalid => Some(Damage::Invalid),
         };
-        let (length, sha256) = (self.content.length, self.content.hasher.finalize().into());
+        let (length, sha256) = (self.content.length, self.content.hasher.finish());
         match damage {
             None => Decoded::Whole { length, sha256 },
             Some(damage) => Decoded::Damaged {
@@ -174,7 +175,7 @@ impl Format {
 /// Length and digest of the decoded bytes.
 #[derive(Debug)]
 struct Content {
-    hasher: Sha256,
+    hasher: BodyHasher,
     length: u64,
     limit: u64,
 }
@@ -195,6 +196,7 @@ mod tests {
     use flate2::Compression;
     use flate2::write::{DeflateEncoder, GzEncoder, ZlibEncoder};
     use proptest::prelude::*;
+    use sha2::{Digest, Sha256};
 
     use super::*;
 
