@@ -40,9 +40,11 @@ number_of() { # INCIDENT
   sed -n "s/^$1 \([0-9]*\)\$/\1/p" <<<"$open" | head -n 1
 }
 
-# Whether somebody has closed the pull request of the incident. A run that ended before it made one leaves a branch too.
-was_declined() { # INCIDENT
-  [ "$(request GET "pulls?state=closed&per_page=1&head=$owner:urldb/accept-$1" | jq length)" -gt 0 ]
+# Whether somebody has closed the pull request of this commit. A run that ended before it made one leaves a branch too.
+was_declined() { # INCIDENT COMMIT
+  local closed
+  closed=$(request GET "pulls?state=closed&per_page=1&head=$owner:urldb/accept-$1") || exit 1
+  jq --exit-status --arg commit "$2" 'any(.[]; .head.sha == $commit)' <<<"$closed" >/dev/null
 }
 
 # The description: the changed promises, and the difference of the first file as far as the archive has it.
@@ -80,7 +82,7 @@ accept() { # INCIDENT
     return 0
   elif [ "$(git rev-parse 'FETCH_HEAD^{tree}')" != "$(git -C "$tree" rev-parse 'HEAD^{tree}')" ]; then
     git -C "$tree" push --quiet --force origin "HEAD:$branch"
-  elif [ -n "$number" ] || was_declined "$1"; then
+  elif [ -n "$number" ] || was_declined "$1" "$(git rev-parse FETCH_HEAD)"; then
     return 0
   fi
   describe "$1" "${urls[0]}" >"$description"
