@@ -1,8 +1,10 @@
 """Compares `urldb check`, which compares every byte, with lychee, which checks statuses, and with `curl --parallel`,
-which discards the bodies. All fetch 10,000 files of 4 KiB from nginx. `.ci/long fetch` runs this script.
+which discards the bodies. All fetch 10,000 files of 4 KiB from nginx. `.ci/long fetch` runs this script. URLDB names
+a binary to compare with, for example of an earlier version.
 """
 
 import hashlib
+import os
 import random
 import sys
 import tempfile
@@ -29,8 +31,10 @@ def main():
 
         with nginx(scratch, www) as port:
             urls = [f"http://127.0.0.1:{port}/{number:05}" for number in range(FILES)]
+            check = ["check", "--quiet", "--map", f"{HOST}:80=127.0.0.1:{port}"]
             commands = {
-                "urldb, bytes compared": (["urldb", "check", "--quiet", "--map", f"{HOST}:80=127.0.0.1:{port}"], repo)
+                f"{binary}, bytes compared": ([binary, *check], repo)
+                for binary in ["urldb", *filter(None, [os.environ.get("URLDB")])]
             }
             if installed("lychee", "`cargo install --locked lychee` to compare with it"):
                 links = Path(scratch, "links.txt")

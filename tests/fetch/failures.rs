@@ -84,7 +84,7 @@ fn time_runs_out_anywhere() {
             &network(&[("example.test", &server)]),
             job("http://example.test/"),
         );
-        assert!(started.elapsed() < Duration::from_secs(1));
+        assert!(started.elapsed() < Duration::from_secs(10));
         assert_eq!(kind(&seen), Some(FailureKind::Timeout));
         assert_eq!(seen.hops.len(), heads);
         let detail = seen.failure.unwrap().detail;
