@@ -177,6 +177,7 @@ pub(crate) struct OverviewPage {
 pub(crate) struct IncidentRow {
     id: String,
     title: String,
+    /// What is observed; empty if the title says it.
     detail: String,
     urls: String,
     noun: &'static str,
@@ -719,10 +720,14 @@ impl<'a> Views<'a> {
     pub(crate) fn row(&self, it: &IncidentOverview) -> IncidentRow {
         let incident = &it.incident;
         let urls = incident.urls.len() as u64;
+        let (title, mut detail) = (self.titles.of(it).plain(), detail(incident));
+        if title.contains(&detail) {
+            detail.clear();
+        }
         IncidentRow {
             id: incident.id.clone(),
-            title: self.titles.of(it).plain(),
-            detail: detail(incident),
+            title,
+            detail,
             urls: number(urls),
             noun: if urls == 1 { "URL" } else { "URLs" },
             since: Time::day(incident.since),
