@@ -162,6 +162,12 @@ fn a_body_over_the_cap_says_nothing_when_only_a_digest_is_promised() {
         &[body(99, WRONG, BodyEnd::Cut)],
         (State::Inconclusive, Some("too-large"), false),
     );
+    // No fetch ends so, but a bundle may say so.
+    assert_state(
+        &promise,
+        &[body(0, WRONG, BodyEnd::Cut)],
+        (State::Inconclusive, Some("too-large"), false),
+    );
 }
 
 #[test]

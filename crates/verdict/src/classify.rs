@@ -438,8 +438,10 @@ fn compare_bytes(promise: &Promise, body: Option<&Body>) -> Classification {
         (BodyEnd::Complete, Some(Decoded::Damaged { .. })) => {
             truncated(body, "its coding is not complete")
         }
-        (BodyEnd::Cut, None) if is_longer(body.length) => too_long(body.length - 1, ""),
-        (BodyEnd::Cut, _) => too_large(body.length - 1, ""),
+        (BodyEnd::Cut, None) if is_longer(body.length) => {
+            too_long(body.length.saturating_sub(1), "")
+        }
+        (BodyEnd::Cut, _) => too_large(body.length.saturating_sub(1), ""),
         (BodyEnd::Complete, Some(Decoded::Whole { length, sha256 })) => {
             other_bytes(promise, ServedBytes { length, sha256 }, after_decoding)
         }
