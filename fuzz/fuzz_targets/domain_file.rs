@@ -15,7 +15,10 @@ fuzz_target!(|bytes: &[u8]| {
     }
     let text = std::str::from_utf8(bytes).expect("a clean file is text");
     assert_eq!(parsed.file.canonical().ok().as_deref(), Some(text));
-    assert!(!findings.iter().any(|finding| finding.is_error()), "{findings:?}");
+    assert!(
+        !findings.iter().any(|finding| finding.is_error()),
+        "{findings:?}"
+    );
     let (documents, findings) = read_documents(text, &Schema::DOMAIN_FILE);
     assert!(findings.is_empty(), "{findings:?}");
     let has_comment = documents

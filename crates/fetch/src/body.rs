@@ -1,7 +1,5 @@
 //! Reads the body of the last response: counts, hashes, keeps and decodes its bytes.
 
-use std::fmt;
-
 use ring::digest::{Context, SHA256};
 use urldb_files::Spool;
 use urldb_verdict::{Body, BodyEnd, Keep, PAGE};
@@ -130,14 +128,7 @@ impl BodyHasher {
     }
 }
 
-impl fmt::Debug for BodyHasher {
-    fn fmt(&self, f: &mut fmt::Formatter<'_>) -> fmt::Result {
-        f.debug_struct("BodyHasher").finish_non_exhaustive()
-    }
-}
-
 /// Collects length, digest and bytes of a body while it arrives.
-#[derive(Debug)]
 pub(crate) struct BodyReader {
     hasher: BodyHasher,
     length: u64,

@@ -13,7 +13,6 @@ const DEFAULT_LIMIT: u64 = 256 << 20;
 const MAGIC: usize = 2;
 
 /// Decodes a body; keeps only length and digest of the result.
-#[derive(Debug)]
 pub(crate) struct Decoder {
     /// The coding that the response names.
     coding: Coding,
@@ -173,7 +172,6 @@ impl Format {
 }
 
 /// Length and digest of the decoded bytes.
-#[derive(Debug)]
 struct Content {
     hasher: BodyHasher,
     length: u64,

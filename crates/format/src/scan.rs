@@ -1,8 +1,8 @@
 //! Reads one document: finds its keys line by line, and decodes each value separately.
 //!
 //! This module itself reads the most frequent values: plain text and text in single quotes on one line,
-//! and lists and mappings of such texts. [`crate::decode`] reads all other values, one key at a time, so that a mistake in one
-//! value leaves the other keys readable.
+//! and lists and mappings of such texts. [`crate::decode`] reads all other values, one key at a time, so that
+//! a mistake in one value leaves the other keys readable.
 
 use urldb_text::{Code, Finding};
 

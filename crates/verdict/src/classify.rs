@@ -417,6 +417,7 @@ fn compare_bytes(promise: &Promise, body: Option<&Body>) -> Classification {
     };
     let is_longer = |length: u64| promise.length.is_some_and(|promised| length > promised);
     let after_decoding = " after decoding";
+    let before_the_cut = body.length.saturating_sub(1);
     match (body.end, body.decoded) {
         (BodyEnd::Broken, _) => truncated(body, "the connection was lost"),
         (_, Some(Decoded::LongerThan(length))) if is_longer(length.saturating_add(1)) => {
@@ -438,10 +439,8 @@ fn compare_bytes(promise: &Promise, body: Option<&Body>) -> Classification {
         (BodyEnd::Complete, Some(Decoded::Damaged { .. })) => {
             truncated(body, "its coding is not complete")
         }
-        (BodyEnd::Cut, None) if is_longer(body.length) => {
-            too_long(body.length.saturating_sub(1), "")
-        }
-        (BodyEnd::Cut, _) => too_large(body.length.saturating_sub(1), ""),
+        (BodyEnd::Cut, None) if is_longer(body.length) => too_long(before_the_cut, ""),
+        (BodyEnd::Cut, _) => too_large(before_the_cut, ""),
         (BodyEnd::Complete, Some(Decoded::Whole { length, sha256 })) => {
             other_bytes(promise, ServedBytes { length, sha256 }, after_decoding)
         }

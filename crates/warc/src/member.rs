@@ -180,7 +180,8 @@ impl<W: Write> Member<W> {
 /// Buffers output, so that a small record is a single write.
 struct BufferedOutput<W> {
     inner: W,
-    /// A buffer of [`CHUNK`] bytes, of which the first `filled` are pending.
+    /// A buffer of [`CHUNK`] bytes, of which the first `filled` are pending. A `Vec` with free capacity would
+    /// serve too, but `compress_vec` clears all of that at each call.
     buffer: Vec<u8>,
     filled: usize,
     /// Bytes of the current record that `inner` has received.

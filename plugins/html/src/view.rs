@@ -177,7 +177,7 @@ pub(crate) struct OverviewPage {
 pub(crate) struct IncidentRow {
     id: String,
     title: String,
-    /// What is observed; empty if the title says it.
+    /// The observed fault; empty if the title has the same words.
     detail: String,
     urls: String,
     noun: &'static str,

@@ -428,6 +428,26 @@ fn the_site_has_a_page_for_each_host_and_incident() {
 }
 
 #[test]
+fn lists_say_the_cause_of_an_incident_once() {
+    let folder = tempfile::tempdir().unwrap();
+    let mut gone = overview("");
+    let incident = &mut gone.open[0].incident;
+    incident.state = State::Gone;
+    incident.evidence.detail = "answers 404 Not Found".to_owned();
+    build(folder.path(), &gone, "/b");
+    for (page, end) in [("index.html", "</li>"), ("incidents/index.html", "</tr>")] {
+        let text = fs::read_to_string(folder.path().join(page)).unwrap();
+        let (_, rest) = text.split_once("bd7dbe2e.html").unwrap();
+        let (row, _) = rest.split_once(end).unwrap();
+        assert_eq!(row.matches("answers 404 Not Found").count(), 1, "{row}");
+        assert!(
+            !row.contains("<p></p>") && !row.contains("<small></small>"),
+            "{row}"
+        );
+    }
+}
+
+#[test]
 fn one_of_a_kind_is_counted_in_the_singular() {
     let folder = tempfile::tempdir().unwrap();
     let mut overview = overview("plain");

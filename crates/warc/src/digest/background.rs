@@ -110,7 +110,7 @@ impl HasherThread {
             for mut buffer in to_hash {
                 hasher.update(&buffer);
                 buffer.clear();
-                // Nobody receives empty buffers once the digest is given up.
+                // The receiver is gone once the digest is given up.
                 let _ = to_fill.send(buffer);
             }
             hasher

@@ -24,6 +24,7 @@ const IN_MEMORY: usize = 1024 * 1024;
 /// [`complete_index`](super::complete_index) reads the files.
 pub struct PendingLines {
     dir: PathBuf,
+    /// Buffered, since the encoder clears its own buffer at each write.
     lines: BufWriter<GzEncoder<SpooledTempFile>>,
     files: BTreeSet<String>,
 }
