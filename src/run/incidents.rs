@@ -66,6 +66,8 @@ pub(super) struct Outcomes {
     members: HashSet<UrlKey>,
     urls: Vec<UrlOutcome>,
     keys: HashMap<UrlKey, JobKey>,
+    /// The URLs that were as promised before the run.
+    good_before: HashSet<UrlKey>,
     /// The first URL of each host and cause: it has the evidence.
     first: HashMap<CauseKey, usize>,
     /// The contents of URLs with evidence, which the archive may have.
@@ -86,6 +88,8 @@ pub(super) struct RecordedJob<'a> {
     /// Whether the run changed the believed state.
     pub(super) is_news: bool,
     pub(super) not_archived: Option<&'a str>,
+    /// The URL was as promised before the run.
+    pub(super) was_good: bool,
     /// The URL is as promised, and the same bytes were not before.
     pub(super) is_accepted: bool,
     /// The URI of the content that the ledger had before the run.
@@ -111,6 +115,7 @@ impl<'a> RecordedJob<'a> {
             },
             is_news: true,
             not_archived: None,
+            was_good: false,
             is_accepted: false,
             known_uri: None,
         }
@@ -124,6 +129,7 @@ impl Outcomes {
             members: members.map(key_of).collect(),
             urls: vec![],
             keys: HashMap::new(),
+            good_before: HashSet::new(),
             first: HashMap::new(),
             contents: HashMap::new(),
             broken: 0,
@@ -162,6 +168,9 @@ impl Outcomes {
             self.secrets.redact_in(redirect);
         }
         let host = job.host().to_owned();
+        if recorded.was_good {
+            self.good_before.insert(key_of_job(job));
+        }
         self.keys.insert(key_of_job(job), job.key.clone());
         self.urls.push(UrlOutcome {
             url: job.url.to_string(),
@@ -279,6 +288,7 @@ impl RunIncidents<'_> {
         let Outcomes {
             urls: outcomes,
             keys,
+            good_before,
             contents,
             broken,
             secrets,
@@ -305,7 +315,7 @@ impl RunIncidents<'_> {
         };
         let mut incidents = incidents_after(open.open().to_vec(), &outcomes, &facts);
         for incident in &mut incidents {
-            self.complete(incident, &keys, ledger)?;
+            self.complete(incident, &keys, &good_before, ledger)?;
         }
         self.compare(&mut incidents, &contents, &secrets);
         self.note(&incidents, &keys, ledger)?;
@@ -348,6 +358,7 @@ impl RunIncidents<'_> {
         &self,
         incident: &mut Incident,
         keys: &HashMap<UrlKey, JobKey>,
+        good_before: &HashSet<UrlKey>,
         ledger: &mut Ledger,
     ) -> anyhow::Result<()> {
         incident.host_urls = self.host_urls(incident);
@@ -364,10 +375,11 @@ impl RunIncidents<'_> {
         }
         let is_new = matches!(incident.phase, Phase::Opened | Phase::Unconfirmed);
         if is_new && !incident.silent {
-            let first = incident.affected().next();
-            if let Some(key) = first.and_then(|url| keys.get(&key_of(url))) {
+            let first = incident.affected().next().map(key_of);
+            if let Some((url, key)) = first.and_then(|url| keys.get_key_value(&url)) {
                 ledger.open(&key.domain)?;
-                incident.last_good = self.last_good(incident, key, ledger);
+                let was_good = good_before.contains(url);
+                incident.last_good = self.last_good(incident, key, was_good, ledger);
                 ledger.close(&key.domain);
             }
         }
@@ -375,12 +387,21 @@ impl RunIncidents<'_> {
     }
 
     /// The start of the last run before the cause was first seen, if the first URL, that of `key`, was in
-    /// the database by then.
-    fn last_good(&self, incident: &Incident, key: &JobKey, ledger: &Ledger) -> Option<Timestamp> {
-        let added = ledger.get(key)?.added?;
+    /// the database by then. `was_good` says that the URL was as promised before the present run.
+    fn last_good(
+        &self,
+        incident: &Incident,
+        key: &JobKey,
+        was_good: bool,
+        ledger: &Ledger,
+    ) -> Option<Timestamp> {
         let checked = self.past.iter();
         let checked = checked.filter(|run| run.has_checked(&key.domain, &key.path));
         let starts: Vec<Timestamp> = checked.map(|run| in_seconds(run.at)).collect();
+        if was_good {
+            return starts.last().copied();
+        }
+        let added = ledger.get(key)?.added?;
         let mut until = starts.partition_point(|at| *at <= incident.since);
         if incident.since < in_seconds(self.run.started) {
             // The last of these runs saw the cause first.

@@ -86,6 +86,7 @@ impl Recorder<'_> {
             url_status: url_status.clone(),
             is_news: transition.is_some(),
             not_archived: not_archived.as_deref(),
+            was_good: previous.is_some_and(|entry| entry.url_status.is_untroubled()),
             is_accepted: was_changed && url_status.state == State::Ok && is_same,
             known_uri: old_capture.map(|capture| capture.uri.as_str()),
         });

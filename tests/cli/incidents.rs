@@ -115,6 +115,26 @@ fn an_incident_opens_grows_shrinks_and_closes() {
 }
 
 #[test]
+fn the_last_good_run_is_named_however_soon_the_next_one_begins() {
+    let (site, sandbox) = watched();
+    site.remove("/a");
+    let last = sandbox.history().pop().unwrap();
+    let document = run(&sandbox, 1);
+    let incident = &document["incidents"][0];
+    let second = |time: &Value| time.as_str().unwrap()[.."2026-11-20T04:17:02".len()].to_owned();
+    assert_eq!(second(&incident["last_good"]), second(&last["at"]));
+    // A URL that no run saw as promised.
+    let mut texts = TEXTS.to_vec();
+    texts[0].0 = "/new";
+    site.serve("/new", Reply::ok("other"));
+    sandbox.write("urldb/example.test.yaml", promises(&texts));
+    let document = run(&sandbox, 1);
+    let incidents = document["incidents"].as_array().unwrap();
+    let new = incidents.iter().find(|it| it["phase"] == "opened").unwrap();
+    assert_eq!(new["last_good"], Value::Null);
+}
+
+#[test]
 fn a_later_url_joins_and_one_that_recovers_leaves() {
     let (site, sandbox) = watched();
     site.remove("/a");
