@@ -57,15 +57,18 @@ pub(super) fn run(args: &Args, context: &mut Context) -> anyhow::Result<ExitCode
     let commit = args.commit.begin(&context.database())?;
     let mut tally = Tally::default();
     let mut acceptable = vec![];
-    for (result, doubt) in look(args, context)? {
+    for Seen {
+        result,
+        identity,
+        doubt,
+    } in look(args, context)?
+    {
         if result.state == State::Ok && (doubt.is_none() || args.force) {
             tally.kept += 1;
         } else if let Some(problem) = problem(&result, doubt.as_deref(), args.force) {
             style::print_warning(format!("{} {}", result.url, sanitize(&problem)));
             tally.refused += 1;
         } else {
-            // Before anything is written: that may move the other records of a file.
-            let identity = identity_of(&result, context)?;
             acceptable.push((result, identity));
         }
     }
@@ -167,16 +170,30 @@ fn problem(result: &JobResult, doubt: Option<&str>, force: bool) -> Option<Strin
     (!force).then(|| format!("is {state}, which only --force accepts: {message}"))
 }
 
-/// Why answers should not become promises, by the file and the URL of their records.
-#[derive(Default)]
-struct Doubts(RefCell<HashMap<(String, String), String>>);
+/// A URL that was fetched.
+struct Seen {
+    result: JobResult,
+    /// The identity of its record in the file.
+    identity: RecordIdentity,
+    /// Why the answer should not become the promise.
+    doubt: Option<String>,
+}
 
-impl Progress for Doubts {
+/// The records of URLs, and the doubts about their answers, by file, URL and line.
+#[derive(Default)]
+struct JudgedRecords(RefCell<HashMap<JobPlace, (RecordIdentity, Option<String>)>>);
+
+type JobPlace = (String, String, usize);
+
+impl Progress for JudgedRecords {
     fn judged(&self, judged: &JudgedJob) {
-        if let Some(doubt) = doubt(judged) {
-            let key = (judged.job.file.to_string(), judged.job.url.to_string());
-            self.0.borrow_mut().insert(key, doubt);
-        }
+        let job = &judged.job;
+        let place = (job.file.to_string(), job.url.to_string(), job.line);
+        let identity = RecordIdentity {
+            path: job.key.path.clone(),
+            request: job.key.request.clone(),
+        };
+        self.0.borrow_mut().insert(place, (identity, doubt(judged)));
     }
 }
 
@@ -210,8 +227,8 @@ fn doubt(judged: &JudgedJob) -> Option<String> {
     Some(odd.message())
 }
 
-/// The result of each URL that is selected, and the doubt about its answer.
-fn look(args: &Args, context: &Context) -> anyhow::Result<Vec<(JobResult, Option<String>)>> {
+/// Fetches each URL that is selected.
+fn look(args: &Args, context: &Context) -> anyhow::Result<Vec<Seen>> {
     let selection = args.targets.resolve(context)?;
     if let Some(named) = selection.records.iter().find(|it| it.alias.is_some()) {
         let NamedRecord {
@@ -228,27 +245,34 @@ fn look(args: &Args, context: &Context) -> anyhow::Result<Vec<(JobResult, Option
     let stop = Stop::new();
     stop_on_signals(&stop)?;
     let bar = ProgressLine::new(0, context.quiet);
-    let doubts = Doubts::default();
+    let records = JudgedRecords::default();
     let options = RunOptions {
         config: &context.config,
         selection: &selection,
         ambient: Ambient::SYSTEM,
         stop: &stop,
-        progress: &(&bar, &doubts),
+        progress: &(&bar, &records),
         results: Results::Kept,
         for_promise: true,
     };
     let outcome = run::check(&options);
     bar.finish();
     anyhow::ensure!(!stop.is_set(), "interrupted; nothing was accepted");
-    let mut doubts = doubts.0.into_inner();
+    let mut records = records.0.into_inner();
     let results = outcome?.results.unwrap_or_default().into_iter();
-    Ok(results
+    results
         .map(|result| {
-            let doubt = doubts.remove(&(result.file.clone(), result.url.clone()));
-            (result, doubt)
+            let place = (result.file.clone(), result.url.clone(), result.line);
+            let (identity, doubt) = records
+                .remove(&place)
+                .with_context(|| format!("{} has a result without a verdict", result.url))?;
+            Ok(Seen {
+                result,
+                identity,
+                doubt,
+            })
         })
-        .collect())
+        .collect()
 }
 
 /// Old and new, for whoever is asked or wants to know.
@@ -318,17 +342,6 @@ fn show<T: std::fmt::Display + PartialEq>(
         |observed| sanitize(&observed.to_string()).into_owned(),
     );
     writeln!(out, "    {}", paint(GOOD, format!("+ {observed}")))
-}
-
-fn identity_of(result: &JobResult, context: &Context) -> anyhow::Result<RecordIdentity> {
-    let path = context.config.root.join(&result.file);
-    let identity = DomainFile::identity_at(path, result.line)?;
-    identity.with_context(|| {
-        format!(
-            "{}:{} has no record any more; run `urldb accept` again",
-            result.file, result.line
-        )
-    })
 }
 
 /// Updates the record, and returns the written file.

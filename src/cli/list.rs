@@ -78,11 +78,12 @@ pub(super) fn run(args: &Args, context: &Context) -> anyhow::Result<ExitCode> {
         found: vec![],
     };
     for path in database.files() {
-        if !selection.wants_domain(&urldb_format::host_of(path)) {
+        let host = urldb_format::host_of(path);
+        if !selection.wants_domain(&host) {
             continue;
         }
         let name = context.shown(path);
-        for part in DomainFile::read_parts(path)? {
+        for part in DomainFile::read_parts_where(path, |path| selection.wants_path(&host, path))? {
             let (parsed, known_lines) = part?.into_parsed();
             listing.add(&parsed.file, &name, known_lines)?;
         }

@@ -45,7 +45,7 @@ impl DomainIndex {
         if path.symlink_metadata().is_err() {
             return Ok(index);
         }
-        for part in DomainFile::read_parts(path)? {
+        for part in DomainFile::read_parts_where(path, &wants)? {
             let file = part?.into_parsed().0.file;
             let metadata = file.metadata();
             index.schemes = metadata.schemes();

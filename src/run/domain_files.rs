@@ -294,7 +294,7 @@ impl Planner<'_> {
         let mut survey = FileSurvey::default();
         let mut metadata = Metadata::default();
         let (mut own_jobs, mut is_kept, mut room) = (vec![], true, room);
-        for part in DomainFile::read_parts_or_report(path) {
+        for part in self.read(path) {
             if matches!(part, FilePart::Whole { .. }) {
                 survey = FileSurvey::default();
                 own_jobs.clear();
@@ -336,6 +336,14 @@ impl Planner<'_> {
             }
         }
         survey
+    }
+
+    /// The parts of a file, without those of which no record is selected.
+    fn read<'s>(&'s self, path: &'s Path) -> impl Iterator<Item = FilePart> + use<'s> {
+        let host = urldb_format::host_of(path);
+        let selects_domain = self.selection.wants_domain(&host);
+        let wants = move |record: &str| selects_domain && self.selection.wants_path(&host, record);
+        DomainFile::read_parts_where_or_report(path, wants)
     }
 
     /// Whether a record has its turn at each cname.
@@ -459,7 +467,7 @@ impl Planner<'_> {
     ) -> impl Iterator<Item = Job> {
         let options = self.options.of(&urldb_format::host_of(&file.path));
         let mut rotation = Rotation::over(file.turns);
-        DomainFile::read_parts_or_report(&file.path).flat_map(move |part| {
+        self.read(&file.path).flat_map(move |part| {
             let is_whole = matches!(part, FilePart::Whole { .. });
             let (content, known_lines) = part.into_parsed();
             if is_whole {
@@ -490,7 +498,7 @@ mod tests {
     use std::fmt::Write;
     use std::fs;
 
-    use urldb_verdict::KeptBodies;
+    use urldb_verdict::{KeptBodies, NamedRecord};
 
     use super::*;
 
@@ -598,6 +606,30 @@ mod tests {
                  as they are now, and the next run reports mistakes in them"
             ]
         );
+    }
+
+    #[test]
+    fn records_that_are_not_named_are_counted_without_their_jobs() {
+        let (_folder, config) = repository();
+        let selection = Selection {
+            records: vec![NamedRecord {
+                domain: "ordered.example.org".to_owned(),
+                path: "/000700".to_owned(),
+                alias: None,
+            }],
+            ..Selection::default()
+        };
+        let files = DomainFiles::list(&config, &selection).unwrap();
+        let mut plan = files.plan(OPTIONS, &(), |_| {}).unwrap();
+        let others = |host: &str| plan.skipped.urls_not_selected.get(host).copied();
+        assert_eq!(others("ordered.example.org"), Some(1199));
+        // With https, and without the record that is mistaken.
+        assert_eq!(others("aliased.example.org"), Some(2 * 1200));
+        assert_eq!(others("mistaken.example.org"), Some(1200));
+        assert_eq!(plan.skipped.not_selected, 3 * 1200 + 1201 + 1 + 1199);
+        let jobs: Vec<Job> = plan.jobs.sources(&()).flatten().collect();
+        assert_eq!(jobs.len(), 1);
+        assert_eq!((jobs[0].key.path.as_str(), jobs[0].line), ("/000700", 2103));
     }
 
     #[test]

@@ -1,5 +1,6 @@
 //! Promises made anew.
 
+use std::fs;
 use std::sync::atomic::{AtomicUsize, Ordering};
 
 use insta::assert_snapshot;
@@ -56,6 +57,24 @@ fn a_shuffled_file_gets_each_promise_where_it_belongs() {
         .says(&["all 3 URLs are as promised"]);
     let ran = sandbox.urldb(&["list"]).code(0);
     assert_eq!(ran.out.lines().count(), 3);
+}
+
+#[test]
+fn a_record_that_moves_while_its_url_is_fetched_gets_its_own_promise() {
+    let sandbox = Sandbox::new("");
+    let file = sandbox.path(FILE);
+    // Another program adds a record, which is then on the line of the first.
+    let server = Server::new(move |_| {
+        fs::write(&file, promises(&[("/a", "a"), ("/b", "old")])).unwrap();
+        Reply::ok("new")
+    });
+    let map = format!("example.test={}", server.address());
+    sandbox.write(FILE, promises(&[("/b", "old")]));
+    sandbox
+        .urldb(&["accept", "--yes", "--all", "--map", &map])
+        .code(0)
+        .says(&["accepted http://example.test/b"]);
+    assert_eq!(sandbox.read(FILE), promises(&[("/a", "a"), ("/b", "new")]));
 }
 
 #[test]

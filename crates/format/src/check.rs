@@ -40,9 +40,9 @@ fn all_parts<R: Read>(
     mut parts: Parts<R>,
     accepts: impl Fn(&ParsedFile) -> bool,
 ) -> io::Result<bool> {
-    while let Some(part) = parts.scan_next()? {
+    while let Some(part) = parts.scan_next(|_| false)? {
         let is_good = match part {
-            ScannedPart::Plain => true,
+            ScannedPart::LeftOut(_) => true,
             ScannedPart::Parsed {
                 parsed,
                 is_in_order,

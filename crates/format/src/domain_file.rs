@@ -10,7 +10,7 @@ use urldb_text::{Code, Finding};
 use crate::document::Document;
 use crate::error::Error;
 use crate::layout::Layout;
-use crate::plain::PlainRecord;
+use crate::plain::{LeftOut, PlainRecord};
 use crate::read::DocumentReader;
 use crate::record::{ListOrder, Metadata, Record, RecordIdentity};
 use crate::split::split;
@@ -39,6 +39,8 @@ pub struct DomainFile {
     pub(crate) footer: String,
     /// The findings that prevent a canonical form, in the order of their lines.
     pub(crate) blocking: Vec<Finding>,
+    /// The records that this part of the file lacks.
+    left_out: LeftOut,
     /// The rest of the file, if only some of its documents were read.
     pub(crate) surroundings: Option<Surroundings>,
 }
@@ -257,8 +259,23 @@ impl DomainFile {
             segments: Vec::new(),
             footer: String::new(),
             blocking: Vec::new(),
+            left_out: LeftOut::default(),
             surroundings: None,
         }
+    }
+
+    /// A part of the file at `path`, before `next`, whose records were left out.
+    pub(crate) fn without(path: &Path, next: &PartStart, left_out: LeftOut) -> Self {
+        Self {
+            metadata: next.metadata.clone(),
+            left_out,
+            ..Self::empty(path)
+        }
+    }
+
+    /// The records that [`Self::read_parts_where`] left out of this part of the file.
+    pub fn left_out(&self) -> LeftOut {
+        self.left_out
     }
 
     fn read_text(&mut self, text: &str, in_conflict: &mut bool, findings: &mut Vec<Finding>) {

@@ -72,6 +72,7 @@ pub use merge::{
 };
 pub use names::{is_domain_file, is_misnamed};
 pub use parts::{FilePart, FileParts};
+pub use plain::LeftOut;
 pub use read::read_documents;
 pub use record::{Metadata, Record, RecordIdentity, is_sha256, without_case};
 pub use value::{Mapping, Schema, Value};

@@ -10,7 +10,7 @@ use crate::domain_file::{
     BYTE_ORDER_MARK, DomainFile, ParsedFile, PartStart, RecordEntry, ensure_inside,
 };
 use crate::error::Error;
-use crate::plain;
+use crate::plain::{self, LeftOut};
 use crate::record::RecordIdentity;
 
 /// The number of bytes that are read at once: the most in a part, unless a record is longer. A run has
@@ -51,10 +51,12 @@ impl FilePart {
 
 /// The parts of a domain file, in order. Ends after an error, or after [`FilePart::Whole`].
 #[derive(Debug)]
-pub struct FileParts {
+pub struct FileParts<W> {
     path: PathBuf,
     /// `None` at the end.
     parts: Option<Parts<File>>,
+    /// Whether a record is wanted, by its path.
+    wants: W,
 }
 
 impl DomainFile {
@@ -62,15 +64,35 @@ impl DomainFile {
     ///
     /// # Errors
     /// [`Error::Read`] if `path` is not a regular file, or cannot be read.
-    pub fn read_parts(path: impl AsRef<Path>) -> Result<FileParts, Error> {
-        FileParts::open(path.as_ref(), PART_SIZE)
+    pub fn read_parts(path: impl AsRef<Path>) -> Result<FileParts<impl Fn(&str) -> bool>, Error> {
+        Self::read_parts_where(path, |_| true)
     }
 
-    /// Reads the file at `path` part by part. A file that cannot be read is [`FilePart::Whole`], as
+    /// As [`Self::read_parts`]; a part may lack canonical records without a finding if none of them
+    /// has a path that `wants` wants. [`Self::left_out`] counts them.
+    ///
+    /// # Errors
+    /// As [`Self::read_parts`].
+    pub fn read_parts_where<W: Fn(&str) -> bool>(
+        path: impl AsRef<Path>,
+        wants: W,
+    ) -> Result<FileParts<W>, Error> {
+        FileParts::open(path.as_ref(), wants, PART_SIZE)
+    }
+
+    /// As [`Self::read_parts`]. A file that cannot be read is [`FilePart::Whole`], as
     /// [`Self::read_or_report`] reads it.
     pub fn read_parts_or_report(path: impl AsRef<Path>) -> impl Iterator<Item = FilePart> {
+        Self::read_parts_where_or_report(path, |_| true)
+    }
+
+    /// As [`Self::read_parts_where`], and [`Self::read_parts_or_report`].
+    pub fn read_parts_where_or_report<W: Fn(&str) -> bool>(
+        path: impl AsRef<Path>,
+        wants: W,
+    ) -> impl Iterator<Item = FilePart> {
         let path = path.as_ref().to_owned();
-        let (parts, error) = match Self::read_parts(&path) {
+        let (parts, error) = match Self::read_parts_where(&path, wants) {
             Ok(parts) => (Some(parts), None),
             Err(error) => (None, Some(Err(error))),
         };
@@ -84,14 +106,18 @@ impl DomainFile {
     }
 }
 
-impl Iterator for FileParts {
+impl<W: Fn(&str) -> bool> Iterator for FileParts<W> {
     type Item = Result<FilePart, Error>;
 
     fn next(&mut self) -> Option<Self::Item> {
         let parts = self.parts.as_mut()?;
         let known_lines = parts.start.lines;
-        let (parsed, is_in_order) = match parts.parse_next() {
-            Ok(Some(part)) => part,
+        let (parsed, is_in_order) = match parts.scan_next(&self.wants) {
+            Ok(Some(ScannedPart::Parsed {
+                parsed,
+                is_in_order,
+            })) => (*parsed, is_in_order),
+            Ok(Some(ScannedPart::LeftOut(left_out))) => (parts.without(left_out), true),
             Ok(None) => {
                 self.parts = None;
                 return None;
@@ -115,12 +141,13 @@ impl Iterator for FileParts {
     }
 }
 
-impl FileParts {
-    fn open(path: &Path, part_size: usize) -> Result<Self, Error> {
+impl<W> FileParts<W> {
+    fn open(path: &Path, wants: W, part_size: usize) -> Result<Self, Error> {
         let file = open(path)?;
         Ok(Self {
             path: path.to_owned(),
             parts: Some(Parts::new(path, file, part_size)),
+            wants,
         })
     }
 }
@@ -148,11 +175,12 @@ pub(crate) struct Parts<R> {
     pub(crate) last: Option<RecordIdentity>,
 }
 
-/// A part that was read only as far as needed to know that it has no mistake.
+/// A part that was read only as far as needed.
 #[derive(Debug)]
 pub(crate) enum ScannedPart {
-    /// Only canonical records without a finding, in strictly ascending order after all records before.
-    Plain,
+    /// Only canonical records without a finding, in strictly ascending order after all records before, and
+    /// none of them is wanted.
+    LeftOut(LeftOut),
     /// Anything else; `is_in_order` says whether the records are in that order.
     Parsed {
         parsed: Box<ParsedFile>,
@@ -176,30 +204,23 @@ impl<R: Read> Parts<R> {
         Self::new(path, source, SCANNED_PART_SIZE)
     }
 
-    /// Reads the next part; says whether all records so far are in strictly ascending order.
-    fn parse_next(&mut self) -> io::Result<Option<(ParsedFile, bool)>> {
-        let Some(bytes) = self.reader.next_part()? else {
-            return Ok(None);
-        };
-        let parsed = DomainFile::parse_part(&self.path, bytes, &mut self.start);
-        let is_in_order = continues(&mut self.last, &parsed.file);
-        Ok(Some((parsed, is_in_order)))
-    }
-
-    /// Scans the next part, and reads the part if it has anything but plain records. The first part is
-    /// always read, since it has the metadata.
-    pub(crate) fn scan_next(&mut self) -> io::Result<Option<ScannedPart>> {
+    /// Scans the next part, and reads the part if it has anything but plain records that nobody `wants`.
+    /// The first part is always read, since it has the metadata.
+    pub(crate) fn scan_next(
+        &mut self,
+        wants: impl Fn(&str) -> bool,
+    ) -> io::Result<Option<ScannedPart>> {
         let Some(bytes) = self.reader.next_part()? else {
             return Ok(None);
         };
         let before = self.last.as_ref().map(|last| last.path.as_str());
         if self.start.lines > 0
             && let Ok(text) = std::str::from_utf8(bytes)
-            && let Some(last) = plain::last_path(text, before)
+            && let Some((last, left_out)) = plain::leave_out(text, before, wants)
         {
             self.last = Some(RecordIdentity::get(last));
             self.start.pass(bytes);
-            return Ok(Some(ScannedPart::Plain));
+            return Ok(Some(ScannedPart::LeftOut(left_out)));
         }
         let parsed = DomainFile::parse_part(&self.path, bytes, &mut self.start);
         let is_in_order = continues(&mut self.last, &parsed.file);
@@ -207,6 +228,14 @@ impl<R: Read> Parts<R> {
             parsed: Box::new(parsed),
             is_in_order,
         }))
+    }
+
+    /// The last part without the records that were left out.
+    fn without(&self, left_out: LeftOut) -> ParsedFile {
+        ParsedFile {
+            file: DomainFile::without(&self.path, &self.start, left_out),
+            findings: vec![],
+        }
     }
 }
 
@@ -364,10 +393,14 @@ impl LineKind {
 
 #[cfg(test)]
 mod tests {
+    use std::collections::BTreeSet;
+    use std::fmt::Write;
+
     use proptest::prelude::*;
 
     use super::*;
     use crate::lint;
+    use crate::plain::tests::{mutated, plain_file};
 
     /// Texts of lines that matter to documents, records and findings.
     fn text() -> impl Strategy<Value = Vec<u8>> {
@@ -403,7 +436,7 @@ mod tests {
             std::fs::write(&path, &bytes).unwrap();
             let whole = DomainFile::read(&path).unwrap();
             let (mut findings, mut records, mut text) = (vec![], vec![], String::new());
-            for part in FileParts::open(&path, part_size).unwrap() {
+            for part in FileParts::open(&path, |_: &str| true, part_size).unwrap() {
                 let part = part.unwrap();
                 if matches!(part, FilePart::Whole { .. }) {
                     records.clear();
@@ -423,6 +456,80 @@ mod tests {
             prop_assert_eq!(records, wanted);
             prop_assert_eq!(text, whole.file.text());
         }
+
+        #[test]
+        fn parts_leave_out_only_good_records_that_nobody_wants(
+            bytes in prop_oneof![mutated(plain_file()), text()],
+            part_size in 1_usize..200,
+            one in any::<prop::sample::Index>(),
+        ) {
+            let folder = tempfile::tempdir().unwrap();
+            let path = folder.path().join("example.org.yaml");
+            std::fs::write(&path, &bytes).unwrap();
+            let whole = DomainFile::read(&path).unwrap();
+            let all: Vec<_> = whole.file.records().cloned().collect();
+            let wanted = all.get(one.index(all.len() + 1)).map(|entry| entry.record.path.clone());
+            let wants = |path: &str| Some(path) == wanted.as_deref();
+            let (mut findings, mut records) = (vec![], vec![]);
+            let mut left_out = LeftOut::default();
+            for part in FileParts::open(&path, wants, part_size).unwrap() {
+                let part = part.unwrap();
+                if matches!(part, FilePart::Whole { .. }) {
+                    records.clear();
+                    left_out = LeftOut::default();
+                }
+                let (parsed, known_lines) = part.into_parsed();
+                prop_assert_eq!(parsed.file.metadata(), whole.file.metadata());
+                let new = lint(&parsed, &[]).into_iter().filter(|it| it.line > known_lines);
+                findings.extend(new);
+                records.extend(parsed.file.records().map(|it| (it.line(), it.record.clone())));
+                left_out.records += parsed.file.left_out().records;
+                left_out.deprecated += parsed.file.left_out().deprecated;
+            }
+            prop_assert_eq!(findings, lint(&whole, &[]));
+            let known: BTreeSet<usize> = records.iter().map(|(line, _)| *line).collect();
+            let (read, missing): (Vec<_>, Vec<_>) =
+                all.into_iter().partition(|entry| known.contains(&entry.line()));
+            let read: Vec<_> = read.into_iter().map(|it| (it.line(), it.record)).collect();
+            prop_assert_eq!(records, read);
+            prop_assert!(missing.iter().all(|entry| !wants(&entry.record.path)));
+            let deprecated = missing.iter().filter(|it| it.record.has_category("deprecated"));
+            let expected = LeftOut {
+                records: missing.len() as u64,
+                deprecated: deprecated.count() as u64,
+            };
+            prop_assert_eq!(left_out, expected);
+        }
+    }
+
+    #[test]
+    fn canonical_records_that_nobody_wants_are_left_out() {
+        let mut text = "---\nhttps: true\n".to_owned();
+        for number in 0..50_000 {
+            let category = if number % 5 == 0 {
+                "deprecated"
+            } else {
+                "core"
+            };
+            writeln!(text, "---\n_path: /{number:09}\ncategories:\n- {category}").unwrap();
+        }
+        let folder = tempfile::tempdir().unwrap();
+        let path = folder.path().join("example.org.yaml");
+        std::fs::write(&path, text).unwrap();
+        let parts = DomainFile::read_parts_where(&path, |path| path == "/000030000").unwrap();
+        let (mut read, mut left_out) = (0, LeftOut::default());
+        for part in parts {
+            let file = part.unwrap().into_parsed().0.file;
+            read += file.records().count() as u64;
+            left_out.records += file.left_out().records;
+            left_out.deprecated += file.left_out().deprecated;
+        }
+        assert!((1..2_000).contains(&read), "{read}");
+        assert_eq!(read + left_out.records, 50_000);
+        assert!(
+            left_out.deprecated.abs_diff(left_out.records / 5) < 5,
+            "{left_out:?}"
+        );
     }
 
     #[test]

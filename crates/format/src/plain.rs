@@ -94,6 +94,10 @@ impl<'a> PlainRecord<'a> {
         self.values[PATH]
     }
 
+    fn is_deprecated(&self) -> bool {
+        items(self.values[CATEGORIES]).any(|category| category == "deprecated")
+    }
+
     /// The record in memory of its own; its document starts on line `start`.
     pub(crate) fn to_entry(self, start: usize) -> RecordEntry {
         let text = |key: usize| (!self.values[key].is_empty()).then(|| self.values[key].to_owned());
@@ -131,21 +135,37 @@ impl<'a> PlainRecord<'a> {
     }
 }
 
-/// The last path of a text of nothing but plain records, whose paths ascend from `before` on; `None` if the
-/// text is another.
-pub(crate) fn last_path<'a>(text: &'a str, before: Option<&str>) -> Option<&'a str> {
+/// Records that were left out: they are plain, and nobody wants them.
+#[derive(Debug, Clone, Copy, Default, PartialEq, Eq)]
+pub struct LeftOut {
+    /// Number of records.
+    pub records: u64,
+    /// Number of those that are of category `deprecated`.
+    pub deprecated: u64,
+}
+
+/// The last path of a text of nothing but plain records, whose paths ascend from `before` on, and none of
+/// which is wanted, with their number; `None` if the text is another.
+pub(crate) fn leave_out<'a>(
+    text: &'a str,
+    before: Option<&str>,
+    wants: impl Fn(&str) -> bool,
+) -> Option<(&'a str, LeftOut)> {
     let mut rest = text;
     let mut last = None;
+    let mut left_out = LeftOut::default();
     while !rest.is_empty() {
         let record = PlainRecord::at_start_of(rest)?;
         let path = record.path();
-        if last.or(before).is_some_and(|last| last >= path) {
+        if wants(path) || last.or(before).is_some_and(|last| last >= path) {
             return None;
         }
         last = Some(path);
+        left_out.records += 1;
+        left_out.deprecated += u64::from(record.is_deprecated());
         rest = &rest[record.source.len()..];
     }
-    last
+    Some((last?, left_out))
 }
 
 /// The first line of `text` without its line break, and the text after it.

@@ -11,7 +11,6 @@ use std::time::SystemTime;
 use crate::domain_file::{DomainFile, PartStart};
 use crate::error::Error;
 use crate::parts::{Parts, ScannedPart, open};
-use crate::record::RecordIdentity;
 
 /// The file around the documents that were read.
 #[derive(Debug, Clone)]
@@ -51,25 +50,6 @@ impl DomainFile {
         paths: RangeInclusive<&str>,
     ) -> Result<Self, Error> {
         Self::read_window(path.as_ref(), &paths, Parts::to_scan)
-    }
-
-    /// The identity of the record whose `_path` is on `line`, from 1, of the file at `path`; `None` if
-    /// there is no record.
-    ///
-    /// # Errors
-    /// As [`Self::read`].
-    pub fn identity_at(
-        path: impl AsRef<Path>,
-        line: usize,
-    ) -> Result<Option<RecordIdentity>, Error> {
-        for part in Self::read_parts(path)? {
-            let (parsed, _) = part?.into_parsed();
-            let found = parsed.file.records().find(|entry| entry.line() == line);
-            if let Some(entry) = found {
-                return Ok(Some(entry.record().identity()));
-            }
-        }
-        Ok(None)
     }
 
     fn read_window(
@@ -147,7 +127,7 @@ fn find<R: Read>(parts: &mut Parts<R>, paths: &RangeInclusive<&str>) -> io::Resu
     let mut crlf = false;
     loop {
         let (start, before) = (parts.start.clone(), parts.last.clone());
-        let Some(part) = parts.scan_next()? else {
+        let Some(part) = parts.scan_next(|_| false)? else {
             break;
         };
         if let ScannedPart::Parsed {
@@ -223,7 +203,7 @@ mod tests {
 
     use super::*;
     use crate::plain::tests::{any_file, mutated, plain_file};
-    use crate::record::Record;
+    use crate::record::{Record, RecordIdentity};
 
     /// An edit of the record for a path.
     #[derive(Debug, Clone, Copy)]

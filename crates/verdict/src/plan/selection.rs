@@ -111,34 +111,36 @@ impl Selection {
         Some(paths().min()?..=paths().max()?)
     }
 
+    /// Whether records of a wanted domain can be selected that have this path.
+    pub fn wants_path(&self, host: &str, path: &str) -> bool {
+        let by_name = self.records.is_empty() || self.names(host, path);
+        let by_prefix = self.path_prefix.as_ref();
+        by_name && by_prefix.is_none_or(|prefix| path.starts_with(prefix.as_str()))
+    }
+
     /// Whether this record of a wanted domain is selected.
     pub fn wants_record(&self, host: &str, record: &Record) -> bool {
-        let by_name = self.records.is_empty() || self.names(host, record);
         let by_category = self.categories.is_empty()
             || self
                 .categories
                 .iter()
                 .any(|category| record.has_category(category));
-        let by_prefix = self
-            .path_prefix
-            .as_ref()
-            .is_none_or(|prefix| record.path.starts_with(prefix.as_str()));
         let by_change = self.changed.as_ref();
         let by_change = by_change.is_none_or(|changed| changed.has(host, record));
-        by_name && by_category && by_prefix && by_change
+        self.wants_path(host, &record.path) && by_category && by_change
     }
 
     /// Whether this record of a wanted domain has jobs. A record of category `deprecated` has none,
     /// unless it is named.
     pub(super) fn asks_for(&self, host: &str, record: &Record) -> bool {
         self.wants_record(host, record)
-            && (!record.has_category("deprecated") || self.names(host, record))
+            && (!record.has_category("deprecated") || self.names(host, &record.path))
     }
 
-    fn names(&self, host: &str, record: &Record) -> bool {
+    fn names(&self, host: &str, path: &str) -> bool {
         self.records
             .iter()
-            .any(|named| named.domain == host && named.path == record.path)
+            .any(|named| named.domain == host && named.path == path)
     }
 
     /// Whether a run with this selection asks for the job of a record with these categories.

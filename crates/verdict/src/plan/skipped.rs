@@ -19,12 +19,14 @@ pub struct SkippedRecords {
 }
 
 impl SkippedRecords {
-    /// Adds the records of `file` that `selection` leaves out.
+    /// Adds the records of `file` that `selection` leaves out, those that reading left out included.
     pub fn count(&mut self, file: &DomainFile, selection: &Selection) {
         let host = file.host();
         let wants_domain = selection.wants_domain(host);
         let schemes = file.metadata().schemes().len() as u64;
-        let mut urls = 0;
+        let left_out = file.left_out();
+        self.not_selected += left_out.records;
+        let mut urls = schemes * (left_out.records - left_out.deprecated);
         for entry in file.records() {
             let record = entry.record();
             if !wants_domain || !selection.wants_record(host, record) {
