@@ -19,6 +19,6 @@ mod suggest;
 pub use code::{Code, Severity, Subject};
 pub use finding::{Excerpt, Finding};
 pub use position::{Cursor, lines};
-pub use sanitize::{is_unsafe, sanitize, sanitize_lines};
+pub use sanitize::{has_unsafe, is_unsafe, sanitize, sanitize_lines};
 pub use secrets::{REDACTED, Secrets};
 pub use suggest::nearest;

@@ -10,12 +10,19 @@ use std::borrow::Cow;
 /// The result is one line, has as many characters as `text`, and sanitizing it again changes
 /// nothing. Markup is left as it is: HTML and Markdown need escapes of their own.
 pub fn sanitize(text: &str) -> Cow<'_, str> {
-    let shown = if text.contains(is_unsafe) {
+    let shown = if has_unsafe(text) {
         Cow::Owned(text.chars().map(replacement).collect())
     } else {
         Cow::Borrowed(text)
     };
     without_commands(shown)
+}
+
+/// Whether [`is_unsafe`] holds for a character of the text.
+pub fn has_unsafe(text: &str) -> bool {
+    // Without an early end, so that the compiler uses vector instructions.
+    let is_plain = |ok, byte: &u8| ok & (b' '..=b'~').contains(byte);
+    !text.as_bytes().iter().fold(true, is_plain) && text.contains(is_unsafe)
 }
 
 /// [`sanitize`] for a text of several lines: line feeds stay.

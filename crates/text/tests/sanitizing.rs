@@ -2,7 +2,7 @@
 
 use proptest::prelude::*;
 use regex::Regex;
-use urldb_text::{is_unsafe, sanitize, sanitize_lines};
+use urldb_text::{has_unsafe, is_unsafe, sanitize, sanitize_lines};
 
 /// What must never be shown, by the tables of another library.
 const FORBIDDEN: &str = r"[\p{Cc}\p{Zl}\p{Zp}\p{Bidi_Control}\p{Default_Ignorable_Code_Point}]";
@@ -20,6 +20,12 @@ fn every_character_of_unicode_is_in_its_class() {
         let is_invisible = format.is_match(&text) && !visible.is_match(&text);
         let expected = forbidden.is_match(&text) || is_invisible;
         assert_eq!(is_unsafe(char), expected, "U+{:04X}", u32::from(char));
+        assert_eq!(
+            has_unsafe(&format!("a{char}")),
+            expected,
+            "U+{:04X}",
+            u32::from(char)
+        );
     }
 }
 

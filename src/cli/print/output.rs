@@ -11,7 +11,7 @@ use std::sync::{PoisonError, RwLock};
 
 use serde::Serialize;
 use serde_json::ser::{Formatter, PrettyFormatter};
-use urldb_text::{Secrets, is_unsafe, sanitize};
+use urldb_text::{Secrets, has_unsafe, is_unsafe, sanitize};
 
 /// The secrets that no line shows.
 static SECRETS: RwLock<Option<Secrets>> = RwLock::new(None);
@@ -91,17 +91,22 @@ fn safe_lines(bytes: &[u8]) -> String {
         Some(secrets) => secrets.redact(&text),
         None => Cow::Borrowed(&*text),
     };
-    let lines = text.split_inclusive('\n').map(|line| {
+    let mut lines = String::with_capacity(text.len());
+    for line in text.split_inclusive('\n') {
         let (line, end) = match line.strip_suffix('\n') {
             Some(line) => (line, "\n"),
             None => (line, ""),
         };
-        safe_line(line) + end
-    });
-    lines.collect()
+        lines.push_str(&safe_line(line));
+        lines.push_str(end);
+    }
+    lines
 }
 
-fn safe_line(line: &str) -> String {
+fn safe_line(line: &str) -> Cow<'_, str> {
+    if let Cow::Borrowed(safe) = sanitize(line) {
+        return Cow::Borrowed(safe);
+    }
     let (mut plain, mut styled) = (String::new(), String::new());
     let mut rest = line;
     while let Some(char) = rest.chars().next() {
@@ -123,11 +128,11 @@ fn safe_line(line: &str) -> String {
     // Without its colours: a style may stand within a command.
     let without_tabs = plain.replace('\t', " ");
     let sanitized = sanitize(&without_tabs);
-    if sanitized == without_tabs {
+    Cow::Owned(if sanitized == without_tabs {
         styled
     } else {
         sanitized.into_owned()
-    }
+    })
 }
 
 /// The length of the colour or style that the text begins with: `ESC [ digits and semicolons m`.
@@ -180,10 +185,10 @@ impl<F: Formatter> Formatter for SafeJson<F> {
         out: &mut W,
         fragment: &str,
     ) -> io::Result<()> {
-        let fragment = fragment.replace("##[", "##\\u005b");
-        if !fragment.contains(is_unsafe) {
+        if !has_unsafe(fragment) && !fragment.contains("##[") {
             return out.write_all(fragment.as_bytes());
         }
+        let fragment = fragment.replace("##[", "##\\u005b");
         for char in fragment.chars() {
             let mut units = [0; 2];
             if is_unsafe(char) {
