@@ -1,6 +1,7 @@
 """Measures the cost of archiving. The script archives 10,000 URLs of 4 KiB on nginx for the first time, compared with
 `wget --warc-file --warc-cdx`, and again without changes, compared with `wget --warc-dedup`. Then it indexes an
-archive of 200 MB, compared with cdxj-indexer, and verifies it, compared with fastwarc. `.ci/long archive` runs it.
+archive of 200 MB, compared with cdxj-indexer, and verifies it, compared with fastwarc. `.ci/long archive` runs it. URLDB names
+a binary to compare with in the second part.
 """
 
 import hashlib
@@ -13,7 +14,7 @@ import tempfile
 import time
 from pathlib import Path
 
-from support import installed, measured, nginx, repository
+from support import BINARIES, installed, measured, nginx, repository
 from support.records import HOST, content, response
 
 FILES, SIZE, AT_ONCE = 10_000, 4096, 32
@@ -112,10 +113,10 @@ def large_archive(scratch, rng):
 def reading(scratch, rng):
     repo = large_archive(scratch, rng)
     file = str(repo / "archive" / "large.warc.gz")
-    commands = {
-        "urldb archive index": (["urldb", "archive", "index"], repo),
-        "urldb archive verify": (["urldb", "archive", "verify", "--quiet"], repo),
-    }
+    commands = {}
+    for binary in BINARIES:
+        commands[f"{binary} archive index"] = ([binary, "archive", "index"], repo)
+        commands[f"{binary} archive verify"] = ([binary, "archive", "verify", "--quiet"], repo)
     if installed("cdxj-indexer", "`pip install cdxj-indexer` to compare with it"):
         commands["cdxj-indexer"] = (["cdxj-indexer", "--sort", "--output", "/dev/null", file], scratch)
     if installed("fastwarc", "`pip install fastwarc` to compare with it"):

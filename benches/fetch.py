@@ -4,13 +4,12 @@ a binary to compare with, for example of an earlier version.
 """
 
 import hashlib
-import os
 import random
 import sys
 import tempfile
 from pathlib import Path
 
-from support import installed, measured, nginx, repository
+from support import BINARIES, installed, measured, nginx, repository
 
 FILES, SIZE, HOST, AT_ONCE = 10_000, 4096, "data.example.org", 32
 
@@ -34,7 +33,7 @@ def main():
             check = ["check", "--quiet", "--map", f"{HOST}:80=127.0.0.1:{port}"]
             commands = {
                 f"{binary}, bytes compared": ([binary, *check], repo)
-                for binary in ["urldb", *filter(None, [os.environ.get("URLDB")])]
+                for binary in BINARIES
             }
             if installed("lychee", "`cargo install --locked lychee` to compare with it"):
                 links = Path(scratch, "links.txt")

@@ -17,10 +17,9 @@ import tempfile
 import time
 from pathlib import Path
 
-from support import measured, nginx, timed
+from support import BINARIES, measured, nginx, timed
 
 RECORDS = int(os.environ.get("RECORDS", 1_000_000))
-BINARIES = ["urldb", *filter(None, [os.environ.get("URLDB")])]
 PARTS = os.environ.get("PARTS", "formatting edits files shards")
 BODY = b"the same bytes\n"
 
@@ -39,7 +38,7 @@ def repository(folder, hosts, each, port):
     database.mkdir(parents=True)
     names = [f"h{number:04}.example.org" for number in range(hosts)]
     places = ", ".join(f'"{name}:80=127.0.0.1:{port}"' for name in names)
-    settings = f'[network]\nmap = [{places}]\n[check]\nhost-interval = "0s"\nhost-concurrency = 16\n'
+    settings = f'[network]\nmap = [{places}]\n[check]\nhost-interval = "0s"\nhost-concurrency = 16\nretry-wait = "1ms"\n'
     (folder / "urldb.toml").write_text(settings)
     domain_file(database / f"{names[0]}.yaml", each)
     for name in names[1:]:

@@ -1,6 +1,7 @@
 """Measures seconds and memory of each archive command for one record of 5 GiB (SIZE, in bytes), as gzip and plain,
 compared with warcio and fastwarc. Then it measures runs that fetch such a file, archive it, and find it unchanged.
-`.ci/long record` runs this script, which needs four times the space in TMPDIR.
+`.ci/long record` runs this script, which needs four times the space in TMPDIR. ONLY=verify compares `archive verify`
+with fastwarc, in turn, and does nothing else; URLDB names a further binary for that.
 """
 
 import hashlib
@@ -13,7 +14,7 @@ import zipfile
 import zlib
 from pathlib import Path
 
-from support import installed, measured, nginx, repository
+from support import BINARIES, installed, measured, nginx, repository
 
 SIZE, PIECE, HOST = int(os.environ.get("SIZE", 5 << 30)), 1 << 20, "data.example.org"
 DATE = "2026-11-20T06:00:00Z"
@@ -124,6 +125,14 @@ def reading(name, repo, file):
             measured({f"{name}, {' '.join(command[:2])}": (command, repo)}, 1)
 
 
+def verifying(name, repo, file):
+    """Verifies the archive, in turn with the other programs."""
+    commands = {f"{name}, {binary} archive verify": ([binary, "archive", "verify", "--quiet"], repo) for binary in BINARIES}
+    if installed("fastwarc", "`pip install fastwarc` to compare with it"):
+        commands[f"{name}, fastwarc check"] = (["fastwarc", "check", str(file)], repo)
+    measured(commands)
+
+
 def repairing(name, repo, file, starts):
     """Repairs an archive whose last record is truncated, then one whose large record has an overwritten start."""
     repair = (["urldb", "archive", "repair", "--quiet"], repo)
@@ -156,10 +165,14 @@ def main():
             return f"{scratch} has {free / 1e9:.0f} GB of free space, and {4 * SIZE / 1e9:.0f} GB are needed"
         repos, promise = archives(scratch, random.Random(5))
         for name, (repo, file, starts) in repos.items():
+            if os.environ.get("ONLY") == "verify":
+                verifying(name, repo, file)
+                continue
             reading(name, repo, file)
             repairing(name, repo, file, starts)
             shutil.rmtree(repo)
-        writing(scratch, promise, random.Random(5))
+        if os.environ.get("ONLY") != "verify":
+            writing(scratch, promise, random.Random(5))
     return None
 
 

@@ -1,6 +1,7 @@
 """Shared by the scripts of benches/: an nginx on loopback, a repository, and commands measured in turn."""
 
 import contextlib
+import os
 import shutil
 import socket
 import statistics
@@ -9,6 +10,9 @@ import sys
 import tempfile
 import time
 from pathlib import Path
+
+# URLDB names a second binary to compare with, for example of an earlier version.
+BINARIES = ["urldb", *filter(None, [os.environ.get("URLDB")])]
 
 
 def free_port():
