@@ -129,7 +129,10 @@ def verifying(name, repo, file):
     """Verifies the archive, in turn with the other programs."""
     commands = {f"{name}, {binary} archive verify": ([binary, "archive", "verify", "--quiet"], repo) for binary in BINARIES}
     if installed("fastwarc", "`pip install fastwarc` to compare with it"):
-        commands[f"{name}, fastwarc check"] = (["fastwarc", "check", str(file)], repo)
+        # Without the option, it compares the digest of the block alone.
+        for options in ([], ["--verify-payloads"]):
+            command = ["fastwarc", "check", *options, str(file)]
+            commands[f"{name}, {' '.join(command[:-1])}"] = (command, repo)
     measured(commands)
 
 
