@@ -1,5 +1,6 @@
 """Measures time and memory of `urldb check` with 100,000 records over 1,000 virtual hosts: once with all hosts
-answering, once with 50 hosts that accept connections and never answer. `.ci/long hosts` runs this script.
+answering, once with 50 hosts that accept connections and never answer. `.ci/long hosts` runs this script. URLDB names
+a binary to compare with.
 """
 
 import socket

@@ -15,13 +15,12 @@ import sys
 import tempfile
 from pathlib import Path
 
-from support import installed, measured, nginx, repository
+from support import BINARIES, installed, measured, nginx, repository
 
 HOSTS, EACH, DELAY = 500, 10, 0.08
 MODULE = "/usr/lib/nginx/modules/ngx_http_echo_module.so"
 AUTHORITIES = "/etc/ssl/certs/ca-certificates.crt"
 CONTENT = "the same bytes\n"
-BINARIES = ["urldb", *filter(None, [os.environ.get("URLDB")])]
 
 
 def openssl(*words, cwd):

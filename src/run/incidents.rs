@@ -65,9 +65,7 @@ pub(super) struct Outcomes {
     /// The affected URLs of the open incidents.
     members: HashSet<UrlKey>,
     urls: Vec<UrlOutcome>,
-    keys: HashMap<UrlKey, JobKey>,
-    /// The URLs that were as promised before the run.
-    good_before: HashSet<UrlKey>,
+    jobs: HashMap<UrlKey, SeenJob>,
     /// The first URL of each host and cause: it has the evidence.
     first: HashMap<CauseKey, usize>,
     /// The contents of URLs with evidence, which the archive may have.
@@ -76,6 +74,14 @@ pub(super) struct Outcomes {
     broken: u64,
     /// Texts that a server may send back, and that no file of an incident shows.
     secrets: Secrets,
+}
+
+/// A job among the outcomes.
+#[derive(Debug)]
+struct SeenJob {
+    key: JobKey,
+    /// The URL was as promised before the run.
+    was_good: bool,
 }
 
 /// Host, state, reason and target of the redirect.
@@ -128,8 +134,7 @@ impl Outcomes {
         Self {
             members: members.map(key_of).collect(),
             urls: vec![],
-            keys: HashMap::new(),
-            good_before: HashSet::new(),
+            jobs: HashMap::new(),
             first: HashMap::new(),
             contents: HashMap::new(),
             broken: 0,
@@ -168,10 +173,11 @@ impl Outcomes {
             self.secrets.redact_in(redirect);
         }
         let host = job.host().to_owned();
-        if recorded.was_good {
-            self.good_before.insert(key_of_job(job));
-        }
-        self.keys.insert(key_of_job(job), job.key.clone());
+        let seen_job = SeenJob {
+            key: job.key.clone(),
+            was_good: recorded.was_good,
+        };
+        self.jobs.insert(key_of_job(job), seen_job);
         self.urls.push(UrlOutcome {
             url: job.url.to_string(),
             request: job.key.request.clone(),
@@ -287,8 +293,7 @@ impl RunIncidents<'_> {
     ) -> anyhow::Result<(Vec<Incident>, Totals)> {
         let Outcomes {
             urls: outcomes,
-            keys,
-            good_before,
+            jobs,
             contents,
             broken,
             secrets,
@@ -315,10 +320,10 @@ impl RunIncidents<'_> {
         };
         let mut incidents = incidents_after(open.open().to_vec(), &outcomes, &facts);
         for incident in &mut incidents {
-            self.complete(incident, &keys, &good_before, ledger)?;
+            self.complete(incident, &jobs, ledger)?;
         }
         self.compare(&mut incidents, &contents, &secrets);
-        self.note(&incidents, &keys, ledger)?;
+        self.note(&incidents, &jobs, ledger)?;
         let totals = self.totals(&incidents, &outcomes, broken);
         Ok((incidents, totals))
     }
@@ -357,8 +362,7 @@ impl RunIncidents<'_> {
     fn complete(
         &self,
         incident: &mut Incident,
-        keys: &HashMap<UrlKey, JobKey>,
-        good_before: &HashSet<UrlKey>,
+        jobs: &HashMap<UrlKey, SeenJob>,
         ledger: &mut Ledger,
     ) -> anyhow::Result<()> {
         incident.host_urls = self.host_urls(incident);
@@ -375,30 +379,25 @@ impl RunIncidents<'_> {
         }
         let is_new = matches!(incident.phase, Phase::Opened | Phase::Unconfirmed);
         if is_new && !incident.silent {
-            let first = incident.affected().next().map(key_of);
-            if let Some((url, key)) = first.and_then(|url| keys.get_key_value(&url)) {
-                ledger.open(&key.domain)?;
-                let was_good = good_before.contains(url);
-                incident.last_good = self.last_good(incident, key, was_good, ledger);
-                ledger.close(&key.domain);
+            let first = incident.affected().next();
+            if let Some(job) = first.and_then(|url| jobs.get(&key_of(url))) {
+                ledger.open(&job.key.domain)?;
+                incident.last_good = self.last_good(incident, job, ledger);
+                ledger.close(&job.key.domain);
             }
         }
         Ok(())
     }
 
-    /// The start of the last run before the cause was first seen, if the first URL, that of `key`, was in
-    /// the database by then. `was_good` says that the URL was as promised before the present run.
-    fn last_good(
-        &self,
-        incident: &Incident,
-        key: &JobKey,
-        was_good: bool,
-        ledger: &Ledger,
-    ) -> Option<Timestamp> {
+    /// The start of the last run before the cause was first seen, if the first URL, that of `job`, was in
+    /// the database by then.
+    fn last_good(&self, incident: &Incident, job: &SeenJob, ledger: &Ledger) -> Option<Timestamp> {
+        let key = &job.key;
         let checked = self.past.iter();
         let checked = checked.filter(|run| run.has_checked(&key.domain, &key.path));
         let starts: Vec<Timestamp> = checked.map(|run| in_seconds(run.at)).collect();
-        if was_good {
+        if job.was_good {
+            // Exact also where runs are within one second.
             return starts.last().copied();
         }
         let added = ledger.get(key)?.added?;
@@ -450,7 +449,7 @@ impl RunIncidents<'_> {
     fn note(
         &self,
         incidents: &[Incident],
-        keys: &HashMap<UrlKey, JobKey>,
+        jobs: &HashMap<UrlKey, SeenJob>,
         ledger: &mut Ledger,
     ) -> anyhow::Result<()> {
         let open = incidents.iter().filter(|incident| incident.is_open());
@@ -460,7 +459,8 @@ impl RunIncidents<'_> {
                 urls.map(|url| (key_of(url), incident.id.as_str()))
             })
             .collect();
-        let mut keys: Vec<(&UrlKey, &JobKey)> = keys.iter().collect();
+        let mut keys: Vec<(&UrlKey, &JobKey)> =
+            jobs.iter().map(|(url, job)| (url, &job.key)).collect();
         keys.sort_by_key(|(_, key)| &key.domain);
         for of_domain in keys.chunk_by(|one, other| one.1.domain == other.1.domain) {
             let domain = &of_domain[0].1.domain;

@@ -68,8 +68,8 @@ impl DomainFile {
         Self::read_parts_where(path, |_| true)
     }
 
-    /// As [`Self::read_parts`]; a part may lack canonical records without a finding if none of them
-    /// has a path that `wants` wants. [`Self::left_out`] counts them.
+    /// As [`Self::read_parts`], but a part of nothing but canonical records without a finding has no
+    /// records if `wants` is false for all of their paths. [`Self::left_out`] counts them.
     ///
     /// # Errors
     /// As [`Self::read_parts`].
@@ -204,8 +204,8 @@ impl<R: Read> Parts<R> {
         Self::new(path, source, SCANNED_PART_SIZE)
     }
 
-    /// Scans the next part, and reads the part if it has anything but plain records that nobody `wants`.
-    /// The first part is always read, since it has the metadata.
+    /// Scans the next part. A part with anything but plain records, or with a path that `wants` wants, is
+    /// read; so is the first part, which has the metadata.
     pub(crate) fn scan_next(
         &mut self,
         wants: impl Fn(&str) -> bool,
@@ -458,7 +458,7 @@ mod tests {
         }
 
         #[test]
-        fn parts_leave_out_only_good_records_that_nobody_wants(
+        fn parts_leave_out_only_plain_records_that_are_not_wanted(
             bytes in prop_oneof![mutated(plain_file()), text()],
             part_size in 1_usize..200,
             one in any::<prop::sample::Index>(),
@@ -503,7 +503,7 @@ mod tests {
     }
 
     #[test]
-    fn canonical_records_that_nobody_wants_are_left_out() {
+    fn canonical_records_that_are_not_wanted_are_left_out() {
         let mut text = "---\nhttps: true\n".to_owned();
         for number in 0..50_000 {
             let category = if number % 5 == 0 {

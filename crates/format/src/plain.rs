@@ -135,7 +135,7 @@ impl<'a> PlainRecord<'a> {
     }
 }
 
-/// Records that were left out: they are plain, and nobody wants them.
+/// Plain records that the reader of a file left out.
 #[derive(Debug, Clone, Copy, Default, PartialEq, Eq)]
 pub struct LeftOut {
     /// Number of records.
@@ -144,8 +144,8 @@ pub struct LeftOut {
     pub deprecated: u64,
 }
 
-/// The last path of a text of nothing but plain records, whose paths ascend from `before` on, and none of
-/// which is wanted, with their number; `None` if the text is another.
+/// The last path and the number of the records in a text of plain records alone, whose paths ascend from
+/// `before` on; `None` for any other text, and if `wants` wants one of the paths.
 pub(crate) fn leave_out<'a>(
     text: &'a str,
     before: Option<&str>,

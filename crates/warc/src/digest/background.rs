@@ -12,7 +12,7 @@ use crossbeam_channel::{Receiver, Sender, bounded};
 
 use super::{Digest, DigestAlgorithm, DigestHasher};
 
-/// The length of a buffer, in bytes: hashing it takes much longer than waking the thread up.
+/// The length of a buffer, in bytes: the fastest of three (docs/performance.md#threads-for-digests).
 const BUFFER: usize = 512 * 1024;
 
 /// The number of buffers of a digest, which bounds its memory: one is being filled, one is being hashed,
