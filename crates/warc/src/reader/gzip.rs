@@ -3,6 +3,8 @@
 use std::io::Read;
 
 use flate2::{Crc, Decompress, FlushDecompress, Status};
+use libdeflater::Decompressor;
+use memchr::memmem;
 
 use super::error::{GzipError, ReadErrorKind};
 use super::window::{CAPACITY, Fill, Raw, Window};
@@ -12,6 +14,9 @@ use crate::finding::FindingCode;
 pub(super) const MAGIC: [u8; 3] = [0x1f, 0x8b, 8];
 
 const TRAILER: usize = 8;
+
+/// Longest member that is decompressed at once, in bytes of the file.
+const SHORT: usize = 64 * 1024;
 
 /// The draft's extra field `sl` (section 9.2): the distance to a following member.
 #[derive(Clone, Copy, Debug, PartialEq, Eq)]
@@ -123,6 +128,10 @@ struct StatedStart {
 pub(super) struct Members<R> {
     input: Window<Raw<R>>,
     inflate: Decompress,
+    /// Decompresses short members.
+    at_once: Option<Decompressor>,
+    /// The length of the current member, if it is short; a guess.
+    short: Option<usize>,
     crc: Crc,
     state: MemberState,
     /// The offset of the current member in the file.
@@ -143,6 +152,8 @@ impl<R: Read> Members<R> {
             start: input.position(),
             input,
             inflate: Decompress::new(false),
+            at_once: None,
+            short: None,
             crc: Crc::new(),
             state: MemberState::Between,
             before: 0,
@@ -181,6 +192,7 @@ impl<R: Read> Members<R> {
 
     /// Drops the state of the current member, whatever the position of the input.
     pub(super) fn abandon(&mut self) {
+        self.short = None;
         self.state = MemberState::Between;
         self.stated_start = None;
     }
@@ -209,6 +221,7 @@ impl<R: Read> Members<R> {
         if !header.checksum_is_valid {
             self.deviations.push(FindingCode::GzipHeaderChecksum);
         }
+        self.short = self.short_member(header.length)?;
         self.start = self.input.position();
         self.input.consume(header.length);
         self.inflate.reset(false);
@@ -224,6 +237,57 @@ impl<R: Read> Members<R> {
             });
         }
         Ok(true)
+    }
+
+    /// The length of the next member, if it is short: the distance to the next magic number, or to the end
+    /// of the file. A guess: a magic number may also stand within a member.
+    fn short_member(&mut self, header: usize) -> Result<Option<usize>, ReadErrorKind> {
+        let mut from = header;
+        loop {
+            let bytes = self.input.bytes();
+            if let Some(at) = memmem::find(bytes.get(from..).unwrap_or_default(), &MAGIC) {
+                return Ok(Some(from + at));
+            }
+            let there = bytes.len();
+            if there > SHORT {
+                return Ok(None);
+            }
+            from = from.max(there.saturating_sub(MAGIC.len() - 1));
+            if !self.input.more()? {
+                return Ok(Some(there));
+            }
+        }
+    }
+
+    /// Decompresses all content of a short member at once, which takes less time than piece by piece.
+    /// `None` if the member is not as it was guessed, or `into` has no room for its content; then nothing
+    /// has happened.
+    fn fill_at_once(&mut self, into: &mut [u8]) -> Option<usize> {
+        let length = self.short.take()?;
+        let consumed = usize::try_from(self.input.position() - self.start).ok()?;
+        let member = self.input.bytes_since(self.start)?.get(..length)?;
+        let (_, stated) = member.split_last_chunk::<4>()?;
+        if u64::from(u32::from_le_bytes(*stated)) > into.len() as u64 {
+            return None;
+        }
+        let inflate = self.at_once.get_or_insert_with(Decompressor::new);
+        let given = inflate.gzip_decompress(member, into).ok()?;
+        self.crc.reset();
+        self.crc.update(&into[..given]);
+        // The library has found this trailer right after the compressed data, and does not say where.
+        // Where it stands at the end only, the data ends there.
+        let size = u32::try_from(given).ok()?;
+        let trailer = [self.crc.sum().to_le_bytes(), size.to_le_bytes()].concat();
+        let data = member.get(consumed..)?;
+        let end = data.len().checked_sub(TRAILER)?;
+        if memmem::find(data, &trailer) != Some(end) {
+            self.crc.reset();
+            return None;
+        }
+        self.input.consume(end);
+        self.produced = given as u64;
+        self.state = MemberState::Closing;
+        Some(given)
     }
 
     /// Checks the `sl` of an earlier member, which may span several members. Called between members.
@@ -283,6 +347,9 @@ impl<R: Read> Members<R> {
 
 impl<R: Read> Fill for Members<R> {
     fn fill(&mut self, into: &mut [u8]) -> Result<usize, ReadErrorKind> {
+        if let Some(given) = self.fill_at_once(into).filter(|given| *given > 0) {
+            return Ok(given);
+        }
         while self.state == MemberState::Inside {
             let ended = self.input.bytes().is_empty() && !self.input.more()?;
             let (before_in, before_out) = (self.inflate.total_in(), self.inflate.total_out());
@@ -319,5 +386,132 @@ impl<R: Read> Fill for Members<R> {
             MemberState::Between | MemberState::Inside => {}
         }
         Ok(0)
+    }
+}
+
+#[cfg(test)]
+mod tests {
+    use std::io::Write;
+
+    use flate2::Compression;
+    use flate2::write::GzEncoder;
+    use proptest::prelude::*;
+
+    use super::*;
+
+    /// A room for content, as the reader of records gives.
+    const ROOM: usize = 16 * 1024;
+
+    fn member(content: &[u8], level: u32) -> Vec<u8> {
+        let mut encoder = GzEncoder::new(Vec::new(), Compression::new(level));
+        encoder.write_all(content).unwrap();
+        encoder.finish().unwrap()
+    }
+
+    /// What the reader of members has shown.
+    #[derive(Debug, Default, PartialEq)]
+    struct Seen {
+        /// The start and the content of each member.
+        members: Vec<(u64, Vec<u8>)>,
+        error: Option<String>,
+        deviations: Vec<FindingCode>,
+        end: u64,
+    }
+
+    /// Reads all members; returns also how many of them were decompressed at once.
+    fn read(file: &[u8], is_at_once: bool) -> (Seen, usize) {
+        let mut members = Members::new(Window::new(Raw(file), 0));
+        let mut seen = Seen::default();
+        let mut at_once = 0;
+        let mut room = vec![0; ROOM];
+        let mut next = |seen: &mut Seen| -> Result<bool, ReadErrorKind> {
+            let is_member = members.begin()?;
+            if !is_at_once {
+                members.short = None;
+            }
+            let mut content = Vec::new();
+            let mut given = usize::from(is_member);
+            while given > 0 {
+                given = members.fill(&mut room)?;
+                at_once += usize::from(given > 0 && members.inflate.total_in() == 0);
+                content.extend_from_slice(&room[..given]);
+            }
+            if is_member {
+                seen.members.push((members.start, content));
+            }
+            seen.deviations.append(&mut members.deviations);
+            seen.end = members.position();
+            Ok(is_member)
+        };
+        loop {
+            match next(&mut seen) {
+                Ok(true) => {}
+                Ok(false) => break,
+                Err(error) => {
+                    seen.error = Some(error.to_string());
+                    break;
+                }
+            }
+        }
+        (seen, at_once)
+    }
+
+    fn assert_same(file: &[u8]) -> (Seen, usize) {
+        let (seen, at_once) = read(file, true);
+        assert_eq!(seen, read(file, false).0);
+        (seen, at_once)
+    }
+
+    #[test]
+    fn short_members_are_decompressed_at_once() {
+        let long = vec![7; ROOM + 1];
+        let contents: [&[u8]; 4] = [b"one", b"two, and two", &long, b"last"];
+        let file = contents.map(|content| member(content, 6)).concat();
+        let (seen, at_once) = assert_same(&file);
+        assert!(
+            seen.members
+                .iter()
+                .map(|(_, content)| &**content)
+                .eq(contents)
+        );
+        assert_eq!((seen.error, at_once), (None, 3));
+    }
+
+    #[test]
+    fn a_trailer_that_stands_twice_ends_the_member_where_it_stands_first() {
+        let one = member(b"content", 6);
+        let trailer = &one[one.len() - TRAILER..];
+        let next = member(b"next", 6);
+        let (seen, at_once) = assert_same(&[&one, &b"xy"[..], trailer, &next].concat());
+        assert_eq!((seen.members.len(), at_once), (1, 0));
+        assert!(seen.error.is_some());
+        let data = &one[..one.len() - TRAILER];
+        let (seen, at_once) = assert_same(&[data, &[0; TRAILER], trailer, &next].concat());
+        assert_eq!((seen.members.len(), at_once), (0, 0));
+        assert!(seen.error.is_some());
+    }
+
+    proptest! {
+        #[test]
+        fn members_at_once_are_as_members_piece_by_piece(
+            contents in prop::collection::vec(("[ab]{0,300}", prop::collection::vec(any::<u8>(), 0..200), 0u32..10), 0..6),
+            changes in prop::collection::vec((any::<prop::sample::Index>(), any::<u8>()), 0..3),
+            cut in prop::option::of(any::<prop::sample::Index>()),
+        ) {
+            let members = contents.iter().map(|(text, bytes, level)| {
+                member(&[text.as_bytes(), bytes, text.as_bytes()].concat(), *level)
+            });
+            let mut file = members.collect::<Vec<_>>().concat();
+            for (at, byte) in changes {
+                if !file.is_empty() {
+                    let at = at.index(file.len());
+                    file[at] = byte;
+                }
+            }
+            if let Some(cut) = cut {
+                file.truncate(cut.index(file.len() + 1));
+            }
+            assert_same(&file);
+        }
     }
 }

@@ -68,6 +68,12 @@ impl<S: Fill> Window<S> {
         &self.buffer[self.start..self.end]
     }
 
+    /// The bytes from an earlier position on; `None` if bytes were added since.
+    pub(super) fn bytes_since(&self, position: u64) -> Option<&[u8]> {
+        let consumed = usize::try_from(self.position.checked_sub(position)?).ok()?;
+        self.buffer.get(self.start.checked_sub(consumed)?..self.end)
+    }
+
     /// Adds bytes. False at the end of the source, and if the window is full.
     pub(super) fn more(&mut self) -> Result<bool, ReadErrorKind> {
         let is_full = self.end == self.buffer.len();
