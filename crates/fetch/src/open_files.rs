@@ -7,13 +7,11 @@ use std::net::{Ipv4Addr, UdpSocket};
 const WANTED: usize = 4096;
 
 /// Most open connections: each takes memory.
-const MAX_CONNECTIONS: usize = 768;
+const MAX_CONNECTIONS: usize = 600;
 
-/// Most requests under way by default.
-const MAX_CONCURRENCY: usize = 512;
-
-/// Open connections for two requests under way: theirs, and an idle one of a host that waits for its interval.
-const CONNECTIONS_OF_TWO_REQUESTS: usize = 3;
+/// Open connections for three requests under way: theirs, and an idle one of a host that waits for its
+/// interval.
+const CONNECTIONS_OF_THREE_REQUESTS: usize = 4;
 
 /// How much a run may have under way at once.
 #[derive(Debug, Clone, Copy, PartialEq, Eq)]
@@ -35,9 +33,8 @@ impl Capacity {
     fn of(concurrency: Option<usize>, files: usize) -> Self {
         let connections = (files.saturating_sub(files / 4)).saturating_sub(SPARE);
         let connections = connections.clamp(1, MAX_CONNECTIONS);
-        let default = connections * 2 / CONNECTIONS_OF_TWO_REQUESTS;
-        let default = default.clamp(1, MAX_CONCURRENCY);
-        let concurrency = concurrency.map_or(default, |configured| configured.max(1));
+        let default = connections * 3 / CONNECTIONS_OF_THREE_REQUESTS;
+        let concurrency = concurrency.unwrap_or(default).max(1);
         Self {
             concurrency,
             connections: connections.max(concurrency),
@@ -113,8 +110,8 @@ mod tests {
             } = Capacity::of(configured, files);
             (concurrency, connections)
         };
-        assert_eq!(of(None, usize::MAX), (512, 768));
-        assert_eq!(of(None, 1024), (501, 752));
+        assert_eq!(of(None, usize::MAX), (450, 600));
+        assert_eq!(of(None, 512), (276, 368));
         assert_eq!(of(None, 24), (1, 2));
         assert_eq!(of(None, 0), (1, 1));
         // A configured number holds, however few files there are.
