@@ -95,7 +95,8 @@ impl<'a> PlainRecord<'a> {
     }
 
     fn is_deprecated(&self) -> bool {
-        items(self.values[CATEGORIES]).any(|category| category == "deprecated")
+        let categories = self.values[CATEGORIES];
+        !categories.is_empty() && items(categories).any(|category| category == "deprecated")
     }
 
     /// The record in memory of its own; its document starts on line `start`.

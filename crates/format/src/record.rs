@@ -55,10 +55,10 @@ pub struct Record {
 /// `path` in lower case up to its query, which always keeps its case: the identity of a path where
 /// `case-sensitive-paths` is `false`.
 pub fn without_case(path: &str) -> Cow<'_, str> {
-    let end = path.find('?').unwrap_or(path.len());
-    if !path[..end].bytes().any(|byte| byte.is_ascii_uppercase()) {
+    if !path.bytes().any(|byte| byte.is_ascii_uppercase()) {
         return path.into();
     }
+    let end = path.find('?').unwrap_or(path.len());
     let mut folded = path.to_owned();
     folded[..end].make_ascii_lowercase();
     folded.into()

@@ -11,6 +11,7 @@ pub(crate) fn reads_as_text(text: &str) -> bool {
         return false;
     };
     match first {
+        b'0'..=b'9' if !may_be_number(text) => true,
         b'0'..=b'9' | b'+' | b'-' | b'.' => {
             !is_integer(text) && !is_float(text) && !is_timestamp(text)
         }
@@ -19,6 +20,18 @@ pub(crate) fn reads_as_text(text: &str) -> bool {
         b'~' | b'=' => text.len() > 1,
         b'<' => text != "<<",
         _ => true,
+    }
+}
+
+/// Whether a text that starts with a digit goes on after its first digits as a number or a timestamp
+/// does. Most digests do not.
+fn may_be_number(text: &str) -> bool {
+    let mut after = text
+        .bytes()
+        .skip_while(|byte| is_digit_or_underscore(*byte));
+    match after.next() {
+        None | Some(b':' | b'.' | b'-') => true,
+        Some(byte) => text.starts_with('0') && matches!(byte, b'b' | b'x'),
     }
 }
 
@@ -174,4 +187,21 @@ fn is_zone(text: &str) -> bool {
     };
     let minutes = rest.strip_prefix(':').map(|minutes| digits(minutes, 2, 2));
     hours.len() < text.len() && (rest.is_empty() || minutes == Some(Some("")))
+}
+
+#[cfg(test)]
+mod tests {
+    use proptest::prelude::*;
+
+    use super::*;
+
+    proptest! {
+        #[test]
+        fn what_is_no_number_at_first_sight_matches_no_pattern(
+            text in "[0-9][0-9_:.+-]{0,9}[0-9_a-fxTtZ:.+ -]{0,12}|0[bx][0-9a-f_]{0,9}|[0-9a-f]{8}",
+        ) {
+            let is_text = !is_integer(&text) && !is_float(&text) && !is_timestamp(&text);
+            prop_assert_eq!(reads_as_text(&text), is_text);
+        }
+    }
 }
