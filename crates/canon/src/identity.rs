@@ -82,6 +82,7 @@ impl fmt::Display for Identity {
 ///
 /// let url = RequestUrl::new(Scheme::Http, "a.test", "/x").unwrap();
 /// assert_eq!(url.as_str(), "http://a.test/x");
+/// assert_eq!(url.host(), "a.test");
 /// assert_eq!(url.at_port(8080).as_str(), "http://a.test:8080/x");
 /// assert!(RequestUrl::new(Scheme::Http, "a.test", ".other.test/x").is_none());
 /// assert!(RequestUrl::new(Scheme::Http, "a.test@other.test", "/x").is_none());
@@ -101,10 +102,16 @@ impl RequestUrl {
     #[must_use]
     pub fn at_port(mut self, port: u16) -> Self {
         let host = self.0.find("://").map_or(0, |at| at + "://".len());
-        let path = self.0[host..].find(['/', ':']).map_or(0, |at| at + host);
-        let end = self.0[path..].find('/').map_or(path, |at| at + path);
-        self.0.replace_range(path..end, &format!(":{port}"));
+        let start = host + self.host().len();
+        let end = self.0[start..].find('/').map_or(start, |at| at + start);
+        self.0.replace_range(start..end, &format!(":{port}"));
         self
+    }
+
+    /// The host, as in the text of the URL.
+    pub fn host(&self) -> &str {
+        let (_, rest) = self.0.split_once("://").unwrap_or_default();
+        rest.find(['/', ':']).map_or(rest, |end| &rest[..end])
     }
 
     /// The URL as text.

@@ -423,10 +423,13 @@ proptest! {
         let url = RequestUrl::new(Scheme::Http, &host, &path);
         prop_assert!(url.is_none() || path.starts_with('/'));
         if let Some(url) = url {
+            prop_assert_eq!(url.host(), &*host);
             let sent = Url::parse(url.as_str()).expect("url reads what we write");
             prop_assert_eq!((sent.host_str(), sent.port()), (Some(&*host), None));
             prop_assert!(sent.username().is_empty() && sent.password().is_none());
-            let sent = Url::parse(url.at_port(port).as_str()).expect("url reads what we write");
+            let at_port = url.at_port(port);
+            prop_assert_eq!(at_port.host(), &*host);
+            let sent = Url::parse(at_port.as_str()).expect("url reads what we write");
             prop_assert_eq!(sent.host_str(), Some(&*host));
             prop_assert_eq!(sent.port_or_known_default(), Some(port));
         }

@@ -185,6 +185,7 @@ impl Chain {
         let next = self
             .next
             .after(response.status(), &locations(response.headers()));
+        self.hops.reserve_exact(1);
         self.hops.push(hop);
         if let Some(next) = next? {
             let beginning = exchange.read_redirect_body(response).await;

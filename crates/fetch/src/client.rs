@@ -7,6 +7,7 @@
 //! Each host has its own pool of connections: the HTTP library closes the idle connections of a client
 //! when the client is dropped, and has no other way to close them.
 
+use std::borrow::Cow;
 use std::collections::HashMap;
 use std::collections::hash_map::Entry;
 use std::fmt;
@@ -184,11 +185,10 @@ impl Clients {
 
     /// The mapping of a URL and its target.
     fn mapping(&self, url: &Url) -> Option<(&Mapping, &Target)> {
-        let host = url.host_str().map(host_name).unwrap_or_default();
         let port = url.port_or_known_default();
         let mapping = self
             .mappings
-            .get(&host)?
+            .get(&*mapped_name(url)?)?
             .iter()
             .filter(|mapping| mapping.port.is_none() || mapping.port == port)
             // A mapping with a port wins; among equals the first, so `--map` wins over urldb.toml.
@@ -379,6 +379,15 @@ fn host_name(host: &str) -> String {
         Ok(host) => host.to_string(),
         Err(_) => bare.to_ascii_lowercase(),
     }
+}
+
+/// The host of a URL as [`host_name`] spells it.
+fn mapped_name(url: &Url) -> Option<Cow<'_, str>> {
+    Some(match url.host()? {
+        Host::Domain(name) => name.strip_suffix('.').unwrap_or(name).into(),
+        Host::Ipv4(address) => address.to_string().into(),
+        Host::Ipv6(address) => address.to_string().into(),
+    })
 }
 
 fn bracketed(host: &str) -> String {

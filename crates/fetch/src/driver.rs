@@ -8,7 +8,6 @@ use futures_util::future::OptionFuture;
 use futures_util::stream::{FuturesUnordered, StreamExt};
 use jiff::Timestamp;
 use tokio::sync::mpsc::Sender;
-use url::Url;
 use urldb_verdict::{Failure, FailureKind, Job, Observation};
 
 use crate::chain::{Chain, FetchContext, Step};
@@ -63,6 +62,8 @@ impl PendingJob {
     /// observation, and compares bodies by their digests.
     fn add(&mut self, observation: Observation) {
         self.drop_bodies();
+        // Almost every job has one.
+        self.observations.reserve_exact(1);
         self.observations.push(observation);
     }
 
@@ -256,10 +257,10 @@ where
             return false;
         };
         self.batch_left -= 1;
-        let host = host_of(&job);
+        let host = job.url.host();
+        let rate_limit = self.context.hosts.of(host).rate_limit();
+        let id = self.queue.host_id(host, rate_limit);
         let job = PendingJob::new(job);
-        let rate_limit = self.context.hosts.of(&host).rate_limit();
-        let id = self.queue.host_id(&host, rate_limit);
         let failure = self.ended.clone();
         match failure.or_else(|| self.unresponsive_failure(id)) {
             Some(failure) => self.finished.push_back(job.give_up(failure)),
@@ -392,11 +393,4 @@ async fn send_request(
         is_answered: responses > responses_before || job.was_refused(),
         job,
     }
-}
-
-/// The host whose rate limit counts the first request of a job.
-fn host_of(job: &Job) -> String {
-    let url = Url::parse(job.url.as_str()).ok();
-    let host = url.as_ref().and_then(Url::host_str);
-    host.unwrap_or(&job.key.domain).to_owned()
 }

@@ -1,7 +1,5 @@
 //! The requests of a fetch: the first one, and the target of each redirect. Pure.
 
-use std::collections::HashSet;
-
 use reqwest::header::{self, HeaderMap, HeaderValue};
 use reqwest::{Method, StatusCode};
 use url::{Position, Url};
@@ -94,7 +92,7 @@ impl NextRequest {
 /// The requests of one fetch so far.
 #[derive(Debug, Default)]
 pub(crate) struct Visited {
-    requests: HashSet<(Method, String)>,
+    requests: Vec<(Method, Url)>,
 }
 
 impl Visited {
@@ -104,8 +102,9 @@ impl Visited {
         next: &NextRequest,
         max_redirects: usize,
     ) -> Result<(), Failure> {
-        let url = next.url.to_string();
-        if self.requests.contains(&(next.method.clone(), url.clone())) {
+        let NextRequest { method, url, .. } = next;
+        let is_next = |(before, from): &(Method, Url)| (before, from) == (method, url);
+        if self.requests.iter().any(is_next) {
             return Err(Failure {
                 kind: FailureKind::RedirectLoop,
                 detail: format!("the redirect leads back to {url}"),
@@ -119,7 +118,7 @@ impl Visited {
                 certificate: None,
             });
         }
-        self.requests.insert((next.method.clone(), url));
+        self.requests.push((method.clone(), url.clone()));
         Ok(())
     }
 }

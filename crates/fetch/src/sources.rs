@@ -23,8 +23,9 @@ pub(crate) struct Sources<S, J: Iterator> {
     open: VecDeque<(Source<J>, HostId)>,
 }
 
-/// The jobs of one source that were not taken yet.
-pub(crate) struct Source<J: Iterator>(Peekable<J>);
+/// The jobs of one source that were not taken yet. The box keeps moves cheap: the source of a domain
+/// file is large.
+pub(crate) struct Source<J: Iterator>(Box<Peekable<J>>);
 
 impl<S, J> Sources<S, J>
 where
@@ -59,7 +60,7 @@ where
                 self.has_new = false;
                 break;
             };
-            let mut source = Source(jobs.peekable());
+            let mut source = Source(Box::new(jobs.peekable()));
             if let Some(job) = source.0.next() {
                 return Some((job, source));
             }

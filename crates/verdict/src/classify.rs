@@ -118,8 +118,8 @@ pub fn classify(
     seen: &Observation,
     challenges: &[ChallengeRule],
 ) -> Classification {
-    let mark = challenge::recognize(seen, challenges);
-    first_answer(promise, seen, mark).unwrap_or_else(|| end_of_chain(promise, seen, mark))
+    first_answer(promise, seen, challenges)
+        .unwrap_or_else(|| end_of_chain(promise, seen, challenges))
 }
 
 /// Classifies the first response: promises about the redirect itself, and promises that any redirect
@@ -127,7 +127,7 @@ pub fn classify(
 fn first_answer(
     promise: &Promise,
     seen: &Observation,
-    mark: Option<&ChallengeRule>,
+    challenges: &[ChallengeRule],
 ) -> Option<Classification> {
     let first = seen.first()?;
     let redirect = first.redirect_target();
@@ -145,9 +145,10 @@ fn first_answer(
         || promise.content_type.is_none()
         || promise.redirect_status.is_some()
         || promise.redirects_to.is_some();
-    let is_challenge = mark.is_some() && redirect.is_none();
-    other.filter(|_| !is_challenge).or_else(|| {
-        (redirect.is_some() && redirect_is_enough && !judged_at_the_end).then(|| passes(seen, mark))
+    let is_challenge = || redirect.is_none() && challenge::recognize(seen, challenges).is_some();
+    other.filter(|_| !is_challenge()).or_else(|| {
+        (redirect.is_some() && redirect_is_enough && !judged_at_the_end)
+            .then(|| passes(seen, challenges))
     })
 }
 
@@ -173,8 +174,8 @@ fn other_redirect(first: &Hop, kept: bool, promised: &str) -> Option<Classificat
 }
 
 /// `ok`, since the first response redirects; a warning if the redirects lead to an error.
-fn passes(seen: &Observation, mark: Option<&ChallengeRule>) -> Classification {
-    let end = end_of_chain(&Promise::default(), seen, mark);
+fn passes(seen: &Observation, challenges: &[ChallengeRule]) -> Classification {
+    let end = end_of_chain(&Promise::default(), seen, challenges);
     match end.state {
         State::Ok => end,
         _ => Classification {
@@ -189,14 +190,16 @@ fn passes(seen: &Observation, mark: Option<&ChallengeRule>) -> Classification {
 pub(super) fn end_of_chain(
     promise: &Promise,
     seen: &Observation,
-    mark: Option<&ChallengeRule>,
+    challenges: &[ChallengeRule],
 ) -> Classification {
     let has_body = seen.last().is_some_and(|last| last.sent.method != "HEAD");
-    let is_kept = || compare_bytes(promise, seen.body.as_ref()).state == State::Ok;
-    match mark {
-        Some(rule) if !(promise.is_static() && has_body && is_kept()) => blocked(rule),
-        _ => last_answer(promise, seen),
+    let is_kept = promise.is_static()
+        && has_body
+        && compare_bytes(promise, seen.body.as_ref()).state == State::Ok;
+    if !is_kept && let Some(rule) = challenge::recognize(seen, challenges) {
+        return blocked(rule);
     }
+    last_answer(promise, seen)
 }
 
 fn blocked(rule: &ChallengeRule) -> Classification {

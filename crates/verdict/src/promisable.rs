@@ -2,7 +2,7 @@
 
 use urldb_protocol::{Reason, State};
 
-use crate::challenge::{self, ChallengeRule};
+use crate::challenge::ChallengeRule;
 use crate::classify::{Classification, end_of_chain, last_answer};
 use crate::observation::{Body, Observation, ServedBytes};
 use crate::promise::Promise;
@@ -113,8 +113,7 @@ pub fn promisable_redirect(
 
 /// Whether the redirects lead to an answer with a good status that is no challenge.
 fn ends_well(seen: &Observation, challenges: &[ChallengeRule]) -> Result<(), Classification> {
-    let mark = challenge::recognize(seen, challenges);
-    let end = end_of_chain(&Promise::default(), seen, mark);
+    let end = end_of_chain(&Promise::default(), seen, challenges);
     if end.state == State::Ok {
         Ok(())
     } else {

@@ -53,8 +53,9 @@ pub fn jobs_of_part(
         return vec![];
     }
     let schemes = file.metadata().schemes();
-    let mut identities = HashSet::new();
-    let mut jobs = Vec::new();
+    let records = file.records().size_hint().1.unwrap_or_default();
+    let mut identities = HashSet::with_capacity(records);
+    let mut jobs = Vec::with_capacity(records * schemes.len());
     for entry in file.records() {
         let record = entry.record();
         let is_asked =
