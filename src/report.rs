@@ -101,6 +101,8 @@ pub struct Report {
     /// Number of URLs by the state that counts for the exit code.
     weighed: BTreeMap<State, u64>,
     coverage: Coverage,
+    /// Number of URLs that were planned.
+    planned: u64,
     verification: Verification,
     incidents: Vec<Incident>,
     totals: Totals,
@@ -147,6 +149,12 @@ impl Report {
     pub fn comparing_with(mut self, unverified: HashSet<String>) -> Self {
         self.verification.before = unverified;
         self
+    }
+
+    /// The same report of a run that has planned this many URLs: those that it never adds were due too.
+    #[must_use]
+    pub fn expecting(self, planned: u64) -> Self {
+        Self { planned, ..self }
     }
 
     /// Adds one judged job.
@@ -280,6 +288,7 @@ impl Report {
             results.sort_by(|a, b| (&a.file, a.line, &a.url).cmp(&(&b.file, b.line, &b.url)));
         }
         let elapsed = run.finished.duration_since(run.started).as_millis();
+        self.coverage.due = self.coverage.due.max(self.planned);
         self.coverage.milliseconds = u64::try_from(elapsed).unwrap_or_default();
         let warnings = self
             .findings

@@ -8,18 +8,19 @@
 use std::collections::BTreeMap;
 use std::fs::Metadata as FileMetadata;
 use std::path::{Path, PathBuf};
-use std::sync::{Arc, Mutex, PoisonError};
+use std::sync::{Arc, Mutex, MutexGuard, PoisonError};
 use std::time::SystemTime;
 
 use urldb_format::{DomainFile, FilePart, Metadata};
 use urldb_protocol::Mistake;
-use urldb_text::Finding;
+use urldb_text::{Code, Finding};
 use urldb_verdict::{
     Cnames, FileOptions, Job, PastRuns, PlanOptions, Rehash, Rotation, Selection, Shard,
     SkippedRecords,
 };
 
 use super::canonical::OfficialUrls;
+use super::outcome::Messages;
 use crate::config::Config;
 use crate::database::mistakes::mistakes;
 
@@ -110,8 +111,8 @@ pub(super) struct PlannedJobs<'a> {
     /// Whether a job promises bytes.
     has_static: bool,
     files: Vec<PlannedFile>,
-    /// Names of the files that others changed between the two readings.
-    changed: Mutex<Vec<Arc<str>>>,
+    /// What the second reading has shown.
+    messages: Mutex<Messages>,
 }
 
 /// The jobs of one domain file.
@@ -247,7 +248,7 @@ impl<'a> DomainFiles<'a> {
             by_host,
             has_static,
             files: planned_files,
-            changed: Mutex::default(),
+            messages: Mutex::default(),
         };
         Ok(Plan {
             jobs,
@@ -420,6 +421,11 @@ impl PlannedJobs<'_> {
         &self.by_host
     }
 
+    /// Number of all jobs.
+    pub(super) fn count(&self) -> u64 {
+        self.by_host.values().sum()
+    }
+
     /// Whether a job promises bytes.
     pub(super) fn has_static(&self) -> bool {
         self.has_static
@@ -430,32 +436,34 @@ impl PlannedJobs<'_> {
         &'s mut self,
         past: &'s P,
     ) -> impl Iterator<Item = impl Iterator<Item = Job>> {
-        let (planner, changed) = (&self.planner, &self.changed);
+        let (planner, messages) = (&self.planner, &self.messages);
         self.files.iter_mut().map(move |file| {
             let kept = file.kept.take();
             let read = kept.is_none().then(|| {
                 if file.version != version_of(&file.path) {
-                    let mut changed = changed.lock().unwrap_or_else(PoisonError::into_inner);
-                    changed.push(Arc::clone(&file.name));
+                    let note = format!(
+                        "{} was changed during the run; its records were checked as they are now, \
+                         and the next run reports mistakes in them",
+                        file.name
+                    );
+                    lock(messages).notes.push(note);
                 }
-                planner.read_again(file, past)
+                planner.read_again(file, past, messages)
             });
             kept.into_iter().flatten().chain(read.into_iter().flatten())
         })
     }
 
-    /// A note on each file that others changed between the two readings.
-    pub(super) fn notes(self) -> Vec<String> {
-        let changed = self.changed.into_inner();
-        let changed = changed.unwrap_or_else(PoisonError::into_inner);
-        let note = |name| {
-            format!(
-                "{name} was changed during the run; its records were checked as they are now, and \
-                 the next run reports mistakes in them"
-            )
-        };
-        changed.into_iter().map(note).collect()
+    /// A note on each file that others changed between the two readings, and a trouble for each that could
+    /// not be read again.
+    pub(super) fn messages(self) -> Messages {
+        let messages = self.messages.into_inner();
+        messages.unwrap_or_else(PoisonError::into_inner)
     }
+}
+
+fn lock(messages: &Mutex<Messages>) -> MutexGuard<'_, Messages> {
+    messages.lock().unwrap_or_else(PoisonError::into_inner)
 }
 
 impl Planner<'_> {
@@ -464,6 +472,7 @@ impl Planner<'_> {
         &'s self,
         file: &'s PlannedFile,
         past: &'s P,
+        messages: &'s Mutex<Messages>,
     ) -> impl Iterator<Item = Job> {
         let options = self.options.of(&urldb_format::host_of(&file.path));
         let mut rotation = Rotation::over(file.turns);
@@ -472,6 +481,17 @@ impl Planner<'_> {
             let (content, known_lines) = part.into_parsed();
             if is_whole {
                 rotation = Rotation::over(file.turns);
+                let mut findings = content.findings.iter();
+                let unreadable = findings.find(|finding| finding.code == Code::UnreadableFile);
+                // A file that is gone was changed, which a note says.
+                if let Some(finding) = unreadable.filter(|_| version_of(&file.path).is_some()) {
+                    let trouble = format!(
+                        "{} was read before the first request, and not a second time: {}; some or all \
+                         of its URLs were not checked",
+                        file.name, finding.message
+                    );
+                    lock(messages).troubles.push(trouble);
+                }
             }
             let read = content.file;
             let jobs = self.jobs_of_part(&read, &file.name, options, past);
@@ -599,11 +619,40 @@ mod tests {
         let jobs = jobs.iter().filter(|job| job.host() == "small.example.org");
         let paths: Vec<&str> = jobs.map(|job| job.key.path.as_str()).collect();
         assert_eq!(paths, ["/b", "/c"]);
+        let Messages { troubles, notes } = plan.jobs.messages();
+        assert!(troubles.is_empty(), "{troubles:?}");
         assert_eq!(
-            plan.jobs.notes(),
+            notes,
             [
                 "urldb/small.example.org.yaml was changed during the run; its records were checked \
                  as they are now, and the next run reports mistakes in them"
+            ]
+        );
+    }
+
+    #[test]
+    fn a_file_that_cannot_be_read_again_is_a_trouble_and_a_removed_one_is_a_change() {
+        let (folder, config) = repository();
+        let selection = Selection::default();
+        let files = DomainFiles::list(&config, &selection).unwrap();
+        let mut plan = files
+            .plan_with_room(OPTIONS.into(), &(), |_| {}, 0)
+            .unwrap();
+        let planned = plan.jobs.count();
+        let path = |name: &str| folder.path().join(format!("urldb/{name}.example.org.yaml"));
+        fs::remove_file(path("small")).unwrap();
+        fs::remove_file(path("ordered")).unwrap();
+        fs::create_dir(path("ordered")).unwrap();
+        let jobs = plan.jobs.sources(&()).flatten().count() as u64;
+        assert_eq!(jobs, planned - 1 - 1200);
+        let Messages { troubles, notes } = plan.jobs.messages();
+        assert_eq!(notes.len(), 2, "{notes:?}");
+        assert_eq!(
+            troubles,
+            [
+                "urldb/ordered.example.org.yaml was read before the first request, and not a second \
+                 time: the file cannot be read: it is a folder, not a regular file; some or all of its URLs were \
+                 not checked"
             ]
         );
     }
@@ -643,7 +692,7 @@ mod tests {
         fs::remove_dir_all(config.root.join("urldb")).unwrap();
         // The jobs of the two files that had to be read whole are kept.
         assert_eq!(plan.jobs.sources(&()).flatten().count(), 2 * 1200);
-        assert_eq!(plan.jobs.notes().len(), 4);
+        assert_eq!(plan.jobs.messages().notes.len(), 4);
     }
 
     /// The URLs of all jobs, sorted.

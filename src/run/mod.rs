@@ -83,7 +83,8 @@ pub fn check(options: &RunOptions<'_>) -> anyhow::Result<Outcome> {
     let mut planned = PlannedUrls::default();
     planned.count(jobs.by_host(), &skipped);
     let mut outcomes = Outcomes::of(&[], options.config.secrets());
-    let mut report = new_report(options, &skipped, mistakes::current(files));
+    let mistakes = mistakes::current(files);
+    let mut report = new_report(options, &skipped, mistakes).expecting(jobs.count());
     observe_planned(options, &mut jobs, &(), |judged| {
         outcomes.add(&RecordedJob::of_check(&judged, started));
         report.add(&ReportedJob::new(&judged, None));
@@ -106,12 +107,13 @@ pub fn check(options: &RunOptions<'_>) -> anyhow::Result<Outcome> {
     report.set_incidents(incidents, totals);
     let exit_code = report.exit_code();
     let (envelope, results) = report.finish(run);
+    let Messages { troubles, notes } = jobs.messages();
     Ok(Outcome {
-        exit_code: combined(exit_code, &envelope.mistakes, &[]),
+        exit_code: combined(exit_code, &envelope.mistakes, &troubles),
         envelope,
         results,
-        troubles: vec![],
-        notes: jobs.notes(),
+        troubles,
+        notes,
         late: None,
         unsent: None,
     })
@@ -179,7 +181,9 @@ fn run_from(options: &RunOptions<'_>, mut source: Source) -> anyhow::Result<Outc
     let mistakes = mistakes::compared(&ledger, files);
     ledger.check()?;
 
-    let report = new_report(options, &skipped, mistakes).comparing_with(unverified);
+    let report = new_report(options, &skipped, mistakes)
+        .expecting(jobs.count())
+        .comparing_with(unverified);
     let history = RunHistory {
         run: &run,
         past: &past,
@@ -188,7 +192,7 @@ fn run_from(options: &RunOptions<'_>, mut source: Source) -> anyhow::Result<Outc
     let recorder = new_recorder(options, report, &ledger, history);
     let (mut report, outcomes) = source.record(&mut jobs, recorder, &run, &mut messages)?;
     let mut ledger = ledger.into_inner()?;
-    messages.notes.extend(jobs.notes());
+    messages.extend(jobs.messages());
     run.finished = source.finished(options);
     let incidents = RunIncidents {
         config,

@@ -70,6 +70,12 @@ impl Outcome {
 }
 
 impl Messages {
+    /// Adds these lines.
+    pub(super) fn extend(&mut self, other: Self) {
+        self.troubles.extend(other.troubles);
+        self.notes.extend(other.notes);
+    }
+
     /// Adds the error, if `result` is one.
     pub(super) fn add_failure(&mut self, result: anyhow::Result<()>) {
         self.troubles

@@ -85,7 +85,9 @@ pub fn shard(
     )?;
     added?;
     ledger.check()?;
-    notes.extend(jobs.notes());
+    let messages = jobs.messages();
+    notes.extend(messages.notes);
+    let trouble = trouble.or_else(|| messages.troubles.into_iter().next());
     let files = archive.finish()?;
     // A later attempt asks what this one did not.
     let is_whole = !options.stop.is_set();

@@ -1,8 +1,9 @@
 //! Verdicts that need more than one URL, or what a page begins with.
 
 use std::io::Write;
-use std::sync::Arc;
+use std::path::PathBuf;
 use std::sync::atomic::{AtomicBool, AtomicUsize, Ordering};
+use std::sync::{Arc, OnceLock};
 
 use crate::sandbox::Sandbox;
 use crate::site::{Site, promise, promises, sha256};
@@ -257,6 +258,71 @@ fn files_that_we_may_not_open_are_no_failure_of_servers() {
     // Without a number of its own, a run keeps to what it may open.
     let (code, said) = check("", 64);
     assert_eq!(code, Some(0), "{said}");
+}
+
+/// A database that is read a second time while fetching goes on, and the answers of its server.
+fn read_twice(server: &Server) -> Sandbox {
+    let hosts: Vec<_> = (0..1_100)
+        .map(|number| format!("h{number:04}.test"))
+        .collect();
+    let maps = hosts.iter();
+    let maps: Vec<_> = maps
+        .map(|host| format!("\"{host}={}\"", server.address()))
+        .collect();
+    let sandbox = Sandbox::new(&format!(
+        "[check]\nhost-interval = \"0s\"\n[network]\nmap = [{}]\n",
+        maps.join(", ")
+    ));
+    for host in &hosts {
+        sandbox.write(&format!("urldb/{host}.yaml"), promises(&[("/a", "first")]));
+    }
+    sandbox
+}
+
+/// Checks a database with few open files, so that few of its files are read at the same time.
+fn check_with_few_files(sandbox: &Sandbox) -> (Option<i32>, String, String) {
+    let mut limited = sandbox.command("sh");
+    let script = "ulimit -n 200; exec \"$0\" check";
+    limited.args(["-c", script, env!("CARGO_BIN_EXE_urldb")]);
+    let output = limited.output().unwrap();
+    let text = |bytes| String::from_utf8(bytes).unwrap();
+    (
+        output.status.code(),
+        text(output.stdout),
+        text(output.stderr),
+    )
+}
+
+#[test]
+fn more_hosts_than_files_that_we_may_open_are_all_asked() {
+    let server = Server::new(|_| Reply::ok("first"));
+    let (code, said, complaints) = check_with_few_files(&read_twice(&server));
+    assert_eq!(code, Some(0), "{said}{complaints}");
+    assert!(said.contains("all 1,100 URLs are as promised"), "{said}");
+    assert!(said.contains("Checked 1,100 of 1,100 URLs"), "{said}");
+}
+
+#[test]
+fn a_file_that_cannot_be_read_a_second_time_is_no_success() {
+    let database: Arc<OnceLock<PathBuf>> = Arc::default();
+    let folder = Arc::clone(&database);
+    let was_asked = AtomicBool::new(false);
+    let server = Server::new(move |_| {
+        if !was_asked.swap(true, Ordering::SeqCst) {
+            let last = folder.get().unwrap().join("h1099.test.yaml");
+            std::fs::remove_file(&last).unwrap();
+            std::fs::create_dir(&last).unwrap();
+        }
+        Reply::ok("first")
+    });
+    let sandbox = read_twice(&server);
+    database.set(sandbox.path("urldb")).unwrap();
+    let (code, said, complaints) = check_with_few_files(&sandbox);
+    assert_eq!(code, Some(2), "{said}{complaints}");
+    assert!(said.contains("1 of 1,100 URLs got no result"), "{said}");
+    assert!(said.contains("Checked 1,099 of 1,100 URLs"), "{said}");
+    let trouble = "urldb/h1099.test.yaml was read before the first request, and not a second time";
+    assert!(complaints.contains(trouble), "{complaints}");
 }
 
 /// A sandbox with a static record of each host, all of which one server answers.

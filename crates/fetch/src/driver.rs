@@ -36,6 +36,9 @@ const QUEUE_BATCH: usize = 64;
 /// No request starts while this many finished jobs wait for the caller.
 const MAX_FINISHED: usize = 16;
 
+/// Fewest tasks of the runtime that run while the driver yields once, if as many wait.
+const TASKS_OF_A_YIELD: usize = 32;
+
 /// A job that is not finished, and its observations so far.
 #[derive(Debug)]
 struct PendingJob {
@@ -150,6 +153,13 @@ pub(crate) async fn drive<D, J: Iterator<Item = Job>>(
             let permit = driver.permit(host);
             running.push(send_request(context, &limits, host, job, permit));
         }
+        // Tasks of their own close the connections, before the jobs that start now open others.
+        if driver.closed > 0 {
+            for _ in 0..=driver.closed / TASKS_OF_A_YIELD {
+                tokio::task::yield_now().await;
+            }
+            driver.closed = 0;
+        }
         if running.is_empty() && driver.is_finished() {
             return;
         }
@@ -184,6 +194,8 @@ struct Driver<'a, S, J: Iterator, N, D> {
     queue: Queue<Box<PendingJob>>,
     /// The connections to each host that the queue counts connections of.
     pools: HashMap<HostId, Arc<ConnectionPool>>,
+    /// Number of connections that are being closed.
+    closed: usize,
     unresponsive: UnresponsiveHosts,
     /// Finished jobs that wait for the caller.
     finished: VecDeque<FetchedJob<D>>,
@@ -201,10 +213,11 @@ where
         Self {
             context,
             next,
-            sources: Sources::new(sources),
+            sources: Sources::new(sources, context.slots.sources()),
             batch_left: QUEUE_BATCH,
             queue: Queue::new(context.slots.connections(), context.hosts.longest_idle()),
             pools: HashMap::new(),
+            closed: 0,
             unresponsive: UnresponsiveHosts::default(),
             finished: VecDeque::new(),
             ended: None,
@@ -215,8 +228,9 @@ where
     fn start(&mut self) -> Option<(HostId, Box<PendingJob>)> {
         while self.finished.len() < MAX_FINISHED {
             let started = self.queue.start(Instant::now());
-            for host in self.queue.closed() {
+            for (host, connections) in self.queue.closed() {
                 self.pools.remove(&host);
+                self.closed += connections;
             }
             let is_search_over = self.batch_left == 0 || self.queue.len() >= LOOKAHEAD;
             if started.is_some() || is_search_over || !self.queue_job() {

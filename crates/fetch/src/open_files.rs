@@ -9,6 +9,9 @@ const WANTED: usize = 4096;
 /// Most open connections: each takes memory.
 const MAX_CONNECTIONS: usize = 600;
 
+/// Most sources of jobs that are read at the same time.
+const MAX_SOURCES: usize = 64;
+
 /// Open connections for three requests under way: theirs, and an idle one of a host that waits for its
 /// interval.
 const CONNECTIONS_OF_THREE_REQUESTS: usize = 4;
@@ -20,6 +23,8 @@ pub(crate) struct Capacity {
     pub(crate) concurrency: usize,
     /// Most connections, idle ones and those of waiting requests included.
     pub(crate) connections: usize,
+    /// Most sources of jobs that are read at the same time. Each may hold an open file.
+    pub(crate) sources: usize,
 }
 
 impl Capacity {
@@ -29,7 +34,7 @@ impl Capacity {
         Self::of(concurrency, raised_limit())
     }
 
-    /// A quarter of the files is left to all else: domain files, archives, lookups.
+    /// A quarter of the files is left to all else: domain files, which get half of it, archives, lookups.
     fn of(concurrency: Option<usize>, files: usize) -> Self {
         let connections = (files.saturating_sub(files / 4)).saturating_sub(SPARE);
         let connections = connections.clamp(1, MAX_CONNECTIONS);
@@ -38,6 +43,7 @@ impl Capacity {
         Self {
             concurrency,
             connections: connections.max(concurrency),
+            sources: (files / 8).clamp(1, MAX_SOURCES),
         }
     }
 }
@@ -107,15 +113,16 @@ mod tests {
             let Capacity {
                 concurrency,
                 connections,
+                sources,
             } = Capacity::of(configured, files);
-            (concurrency, connections)
+            (concurrency, connections, sources)
         };
-        assert_eq!(of(None, usize::MAX), (450, 600));
-        assert_eq!(of(None, 512), (276, 368));
-        assert_eq!(of(None, 24), (1, 2));
-        assert_eq!(of(None, 0), (1, 1));
+        assert_eq!(of(None, usize::MAX), (450, 600, 64));
+        assert_eq!(of(None, 512), (276, 368, 64));
+        assert_eq!(of(None, 24), (1, 2, 3));
+        assert_eq!(of(None, 0), (1, 1, 1));
         // A configured number holds, however few files there are.
-        assert_eq!(of(Some(32), 24), (32, 32));
-        assert_eq!(of(Some(2000), usize::MAX), (2000, 2000));
+        assert_eq!(of(Some(32), 24), (32, 32, 3));
+        assert_eq!(of(Some(2000), usize::MAX), (2000, 2000, 64));
     }
 }

@@ -50,8 +50,8 @@ pub(crate) struct Queue<T> {
     /// Hosts that had no further jobs, in the order of their last requests. Those that have jobs again are
     /// skipped.
     spare: VecDeque<HostId>,
-    /// Hosts whose connections are to be closed.
-    closed: Vec<HostId>,
+    /// Hosts whose connections are to be closed, and how many each has.
+    closed: Vec<(HostId, usize)>,
     /// Hosts that wait for their interval only.
     paused: BinaryHeap<Reverse<(Instant, HostId)>>,
     /// Start times of delayed jobs, with their keys in `delayed`.
@@ -161,8 +161,9 @@ impl<T> Queue<T> {
         self.connections >= self.max_connections
     }
 
-    /// The hosts whose connections are no longer counted, so that the caller closes them.
-    pub(crate) fn closed(&mut self) -> impl Iterator<Item = HostId> {
+    /// The hosts whose connections are no longer counted, so that the caller closes them, and how many each
+    /// has.
+    pub(crate) fn closed(&mut self) -> impl Iterator<Item = (HostId, usize)> {
         self.closed.drain(..)
     }
 
@@ -383,8 +384,9 @@ impl<T> Queue<T> {
     fn close(&mut self, id: HostId) {
         let host = &mut self.hosts[id.0];
         host.closes_at = None;
-        self.connections -= std::mem::take(&mut host.connections);
-        self.closed.push(id);
+        let connections = std::mem::take(&mut host.connections);
+        self.connections -= connections;
+        self.closed.push((id, connections));
     }
 
     /// Closes connections whose idle time is over.
@@ -541,10 +543,10 @@ mod tests {
         assert_eq!(queue.next_start(), Some(now + IDLE));
         queue.release(HostId(1), now + millisecond);
         assert_eq!(started(&mut queue, now + IDLE), ["c1"]);
-        assert_eq!(queue.closed().collect::<Vec<_>>(), [HostId(0)]);
+        assert_eq!(queue.closed().collect::<Vec<_>>(), [(HostId(0), 1)]);
         assert!(!queue.can_connect());
         assert_eq!(started(&mut queue, now + IDLE * 2), ["a2"]);
-        assert_eq!(queue.closed().collect::<Vec<_>>(), [HostId(1)]);
+        assert_eq!(queue.closed().collect::<Vec<_>>(), [(HostId(1), 1)]);
     }
 
     #[test]
@@ -559,7 +561,7 @@ mod tests {
         queue.release(HostId(0), now);
         assert!(queue.can_connect());
         assert_eq!(started(&mut queue, now), ["c1"]);
-        assert_eq!(queue.closed().collect::<Vec<_>>(), [HostId(0)]);
+        assert_eq!(queue.closed().collect::<Vec<_>>(), [(HostId(0), 1)]);
         // `b` has another job for its connection.
         queue.release(HostId(1), now);
         assert!(!queue.can_connect());
@@ -571,7 +573,7 @@ mod tests {
         assert!(!queue.can_connect());
         queue.release(HostId(1), now);
         assert_eq!(started(&mut queue, now), ["d1"]);
-        assert_eq!(queue.closed().collect::<Vec<_>>(), [HostId(1)]);
+        assert_eq!(queue.closed().collect::<Vec<_>>(), [(HostId(1), 1)]);
         assert_eq!(queue.connections, 2);
     }
 

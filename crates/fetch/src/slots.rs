@@ -39,6 +39,11 @@ impl Slots {
         self.capacity.connections
     }
 
+    /// The most sources of jobs that may be read at the same time.
+    pub(crate) fn sources(&self) -> usize {
+        self.capacity.sources
+    }
+
     /// Waits for a response; after `slot_wait` the request gives up its slot.
     pub(crate) async fn wait_for<T>(
         &self,
@@ -58,6 +63,7 @@ impl Slots {
         let Capacity {
             concurrency,
             connections,
+            ..
         } = self.capacity;
         let waiting = self.waiting.load(Ordering::Relaxed);
         (concurrency + waiting).min(connections)
@@ -94,6 +100,7 @@ mod tests {
         Slots::new(Capacity {
             concurrency,
             connections,
+            sources: 1,
         })
     }
 

@@ -11,9 +11,6 @@ use urldb_verdict::Job;
 
 use crate::queue::HostId;
 
-/// Most sources that have begun and not ended. Each may hold an open file.
-const MAX_OPEN: usize = 64;
-
 /// All sources of a run.
 pub(crate) struct Sources<S, J: Iterator> {
     /// Sources that have not begun.
@@ -21,6 +18,8 @@ pub(crate) struct Sources<S, J: Iterator> {
     has_new: bool,
     /// Sources that have more jobs, in turn, each with the host of its last job.
     open: VecDeque<(Source<J>, HostId)>,
+    /// Most of those.
+    max_open: usize,
 }
 
 /// The jobs of one source that were not taken yet. The box keeps moves cheap: the source of a domain
@@ -32,11 +31,13 @@ where
     S: Iterator<Item = J>,
     J: Iterator<Item = Job>,
 {
-    pub(crate) fn new(sources: S) -> Self {
+    /// At most `max_open` sources have begun and not ended.
+    pub(crate) fn new(sources: S, max_open: usize) -> Self {
         Self {
             new: sources.fuse(),
             has_new: true,
             open: VecDeque::new(),
+            max_open,
         }
     }
 
@@ -55,7 +56,7 @@ where
             let (mut source, _) = self.open.pop_front()?;
             return source.0.next().map(|job| (job, source));
         }
-        while may_begin && self.has_new && self.open.len() < MAX_OPEN {
+        while may_begin && self.has_new && self.open.len() < self.max_open {
             let Some(jobs) = self.new.next() else {
                 self.has_new = false;
                 break;

@@ -113,7 +113,11 @@ impl Report<'_> {
 
     /// The headline of a run without incidents.
     fn nothing_new(&self) -> Headline {
-        let (unconfirmed, unknown) = (self.urls_of(&self.unconfirmed), self.urls_of(&self.unknown));
+        let unconfirmed = self.urls_of(&self.unconfirmed);
+        // URLs whose file could not be read again have no incident.
+        let coverage = &self.envelope.summary.coverage;
+        let missing = coverage.due.saturating_sub(coverage.checked);
+        let unknown = self.urls_of(&self.unknown).max(missing);
         if let Some(no_result) = self.no_result() {
             return no_result;
         }
