@@ -111,7 +111,7 @@ pub(super) struct PlannedJobs<'a> {
     /// Whether a job promises bytes.
     has_static: bool,
     files: Vec<PlannedFile>,
-    /// What the second reading has shown.
+    /// Notes and troubles of the second reading.
     messages: Mutex<Messages>,
 }
 
@@ -587,6 +587,15 @@ mod tests {
         (jobs, plan.jobs.by_host().clone())
     }
 
+    /// Plans the jobs of the repository, most of whose files are to be read again.
+    fn read_again(test: impl FnOnce(&Path, PlannedJobs<'_>)) {
+        let (folder, config) = repository();
+        let selection = Selection::default();
+        let files = DomainFiles::list(&config, &selection).unwrap();
+        let plan = files.plan_with_room(OPTIONS.into(), &(), |_| {}, 0);
+        test(folder.path(), plan.unwrap().jobs);
+    }
+
     #[test]
     fn a_second_reading_plans_what_the_first_one_planned() {
         let (_folder, config) = repository();
@@ -607,54 +616,46 @@ mod tests {
 
     #[test]
     fn a_file_that_changes_between_the_readings_is_checked_as_it_is_and_named() {
-        let (folder, config) = repository();
-        let selection = Selection::default();
-        let files = DomainFiles::list(&config, &selection).unwrap();
-        let mut plan = files
-            .plan_with_room(OPTIONS.into(), &(), |_| {}, 0)
-            .unwrap();
-        let path = folder.path().join("urldb/small.example.org.yaml");
-        fs::write(path, "---\n---\n_path: /b\n---\n_path: /c\n").unwrap();
-        let jobs: Vec<Job> = plan.jobs.sources(&()).flatten().collect();
-        let jobs = jobs.iter().filter(|job| job.host() == "small.example.org");
-        let paths: Vec<&str> = jobs.map(|job| job.key.path.as_str()).collect();
-        assert_eq!(paths, ["/b", "/c"]);
-        let Messages { troubles, notes } = plan.jobs.messages();
-        assert!(troubles.is_empty(), "{troubles:?}");
-        assert_eq!(
-            notes,
-            [
-                "urldb/small.example.org.yaml was changed during the run; its records were checked \
+        read_again(|root, mut jobs| {
+            let path = root.join("urldb/small.example.org.yaml");
+            fs::write(path, "---\n---\n_path: /b\n---\n_path: /c\n").unwrap();
+            let asked: Vec<Job> = jobs.sources(&()).flatten().collect();
+            let asked = asked.iter().filter(|job| job.host() == "small.example.org");
+            let paths: Vec<&str> = asked.map(|job| job.key.path.as_str()).collect();
+            assert_eq!(paths, ["/b", "/c"]);
+            let Messages { troubles, notes } = jobs.messages();
+            assert!(troubles.is_empty(), "{troubles:?}");
+            assert_eq!(
+                notes,
+                [
+                    "urldb/small.example.org.yaml was changed during the run; its records were checked \
                  as they are now, and the next run reports mistakes in them"
-            ]
-        );
+                ]
+            );
+        });
     }
 
     #[test]
     fn a_file_that_cannot_be_read_again_is_a_trouble_and_a_removed_one_is_a_change() {
-        let (folder, config) = repository();
-        let selection = Selection::default();
-        let files = DomainFiles::list(&config, &selection).unwrap();
-        let mut plan = files
-            .plan_with_room(OPTIONS.into(), &(), |_| {}, 0)
-            .unwrap();
-        let planned = plan.jobs.count();
-        let path = |name: &str| folder.path().join(format!("urldb/{name}.example.org.yaml"));
-        fs::remove_file(path("small")).unwrap();
-        fs::remove_file(path("ordered")).unwrap();
-        fs::create_dir(path("ordered")).unwrap();
-        let jobs = plan.jobs.sources(&()).flatten().count() as u64;
-        assert_eq!(jobs, planned - 1 - 1200);
-        let Messages { troubles, notes } = plan.jobs.messages();
-        assert_eq!(notes.len(), 2, "{notes:?}");
-        assert_eq!(
-            troubles,
-            [
-                "urldb/ordered.example.org.yaml was read before the first request, and not a second \
+        read_again(|root, mut jobs| {
+            let planned = jobs.count();
+            let path = |name: &str| root.join(format!("urldb/{name}.example.org.yaml"));
+            fs::remove_file(path("small")).unwrap();
+            fs::remove_file(path("ordered")).unwrap();
+            fs::create_dir(path("ordered")).unwrap();
+            let asked = jobs.sources(&()).flatten().count() as u64;
+            assert_eq!(asked, planned - 1 - 1200);
+            let Messages { troubles, notes } = jobs.messages();
+            assert_eq!(notes.len(), 2, "{notes:?}");
+            assert_eq!(
+                troubles,
+                [
+                    "urldb/ordered.example.org.yaml was read before the first request, and not a second \
                  time: the file cannot be read: it is a folder, not a regular file; some or all of its URLs were \
                  not checked"
-            ]
-        );
+                ]
+            );
+        });
     }
 
     #[test]
@@ -683,16 +684,12 @@ mod tests {
 
     #[test]
     fn a_file_is_not_read_again_before_its_source_is_asked() {
-        let (_folder, config) = repository();
-        let selection = Selection::default();
-        let files = DomainFiles::list(&config, &selection).unwrap();
-        let mut plan = files
-            .plan_with_room(OPTIONS.into(), &(), |_| {}, 0)
-            .unwrap();
-        fs::remove_dir_all(config.root.join("urldb")).unwrap();
-        // The jobs of the two files that had to be read whole are kept.
-        assert_eq!(plan.jobs.sources(&()).flatten().count(), 2 * 1200);
-        assert_eq!(plan.jobs.messages().notes.len(), 4);
+        read_again(|root, mut jobs| {
+            fs::remove_dir_all(root.join("urldb")).unwrap();
+            // The jobs of the two files that had to be read whole are kept.
+            assert_eq!(jobs.sources(&()).flatten().count(), 2 * 1200);
+            assert_eq!(jobs.messages().notes.len(), 4);
+        });
     }
 
     /// The URLs of all jobs, sorted.

@@ -22,7 +22,8 @@ pub struct ShardOutcome {
     pub jobs: u64,
     /// Number of hosts that were asked.
     pub hosts: usize,
-    /// The first error of the archive. The collecting run reports it too.
+    /// The first error: of the archive, which the collecting run reports too, or of a domain file that could
+    /// not be read again.
     pub trouble: Option<String>,
     /// Lines for people.
     pub notes: Vec<String>,

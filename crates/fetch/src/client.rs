@@ -406,3 +406,23 @@ fn ip_address(url: &Url) -> Option<IpAddr> {
         Host::Ipv6(address) => Some(address.into()),
     }
 }
+
+#[cfg(test)]
+mod tests {
+    use super::*;
+
+    #[test]
+    fn the_host_of_a_url_is_found_as_mappings_spell_it() {
+        for host in [
+            "A.Example.ORG",
+            "a.test.",
+            "m\u{fc}nchen.test",
+            "127.0.0.1",
+            "0x7f.1",
+            "[::1]",
+        ] {
+            let url = Url::parse(&format!("http://{host}:8080/")).unwrap();
+            assert_eq!(mapped_name(&url).unwrap(), host_name(host), "{host}");
+        }
+    }
+}

@@ -272,18 +272,18 @@ impl<R: Read> Members<R> {
         }
         let inflate = self.at_once.get_or_insert_with(Decompressor::new);
         let given = inflate.gzip_decompress(member, into).ok()?;
-        self.crc.reset();
-        self.crc.update(&into[..given]);
+        let mut crc = Crc::new();
+        crc.update(&into[..given]);
         // The library has found this trailer right after the compressed data, and does not say where.
         // Where it stands at the end only, the data ends there.
         let size = u32::try_from(given).ok()?;
-        let trailer = [self.crc.sum().to_le_bytes(), size.to_le_bytes()].concat();
+        let trailer = [crc.sum().to_le_bytes(), size.to_le_bytes()].concat();
         let data = member.get(consumed..)?;
         let end = data.len().checked_sub(TRAILER)?;
         if memmem::find(data, &trailer) != Some(end) {
-            self.crc.reset();
             return None;
         }
+        self.crc = crc;
         self.input.consume(end);
         self.produced = given as u64;
         self.state = MemberState::Closing;
@@ -408,7 +408,7 @@ mod tests {
         encoder.finish().unwrap()
     }
 
-    /// What the reader of members has shown.
+    /// The members of a file, and what else their reader has shown.
     #[derive(Debug, Default, PartialEq)]
     struct Seen {
         /// The start and the content of each member.

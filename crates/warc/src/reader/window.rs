@@ -68,7 +68,7 @@ impl<S: Fill> Window<S> {
         &self.buffer[self.start..self.end]
     }
 
-    /// The bytes from an earlier position on; `None` if bytes were added since.
+    /// The bytes from an earlier position on; `None` if they are no longer there.
     pub(super) fn bytes_since(&self, position: u64) -> Option<&[u8]> {
         let consumed = usize::try_from(self.position.checked_sub(position)?).ok()?;
         self.buffer.get(self.start.checked_sub(consumed)?..self.end)

@@ -68,6 +68,12 @@ async fn a_run_with_nothing_to_say_says_so() {
     insta::assert_snapshot!("subject_of_a_quiet_run", quiet.header("Subject"));
     insta::assert_snapshot!("text_of_a_quiet_run", quiet.text);
 
+    envelope.summary.coverage.checked -= 20;
+    let partial = mail(&envelope).await;
+    let headline = "Nothing to do yet: 20 of 16,234 URLs got no result.";
+    assert!(partial.text.starts_with(headline), "{}", partial.text);
+    envelope.summary.coverage.checked += 20;
+
     envelope.mistakes = mistakes;
     let misread = mail(&envelope).await;
     let headline = "1 mistake in a domain file, 0 of 16,";

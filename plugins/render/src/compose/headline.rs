@@ -90,7 +90,7 @@ impl Report<'_> {
                 let text = format!("{} {verb} still open, {}", incidents(open), self.broken());
                 headline(Tone::Bad, "No news", text)
             }
-            (_, 0) => self.all_good("All good again"),
+            (_, 0) if self.without_result() == 0 => self.all_good("All good again"),
             (_, _) if !is_mail && self.envelope.run.selection.is_some() && !self.was_asked() => {
                 self.all_good("All good again")
             }
@@ -102,11 +102,11 @@ impl Report<'_> {
                     (false, closed) => format!("{} are solved", incidents(closed)),
                 };
                 let others = match open {
-                    1 => "1 other is open".to_owned(),
-                    open => format!("{} others are open", number(open)),
+                    0 => self.missing_results(),
+                    1 => format!("1 other is open, {}", self.broken()),
+                    open => format!("{} others are open, {}", number(open), self.broken()),
                 };
-                let text = format!("{solved}. {others}, {}", self.broken());
-                headline(Tone::Good, "Good news", text)
+                headline(Tone::Good, "Good news", format!("{solved}. {others}"))
             }
         }
     }
@@ -114,10 +114,6 @@ impl Report<'_> {
     /// The headline of a run without incidents.
     fn nothing_new(&self) -> Headline {
         let unconfirmed = self.urls_of(&self.unconfirmed);
-        // URLs whose file could not be read again have no incident.
-        let coverage = &self.envelope.summary.coverage;
-        let missing = coverage.due.saturating_sub(coverage.checked);
-        let unknown = self.urls_of(&self.unknown).max(missing);
         if let Some(no_result) = self.no_result() {
             return no_result;
         }
@@ -127,10 +123,6 @@ impl Report<'_> {
                 "{} failed for the first time",
                 share(unconfirmed, all, "URL")
             );
-            return headline(Tone::Warn, "Nothing to do yet", text);
-        }
-        if unknown > 0 {
-            let text = format!("{} got no result", share(unknown, all, "URL"));
             return headline(Tone::Warn, "Nothing to do yet", text);
         }
         self.all_good(if self.envelope.fixed.is_empty() {
@@ -172,7 +164,24 @@ impl Report<'_> {
         })
     }
 
+    /// Number of URLs that got no result. Those whose file could not be read again have no incident.
+    fn without_result(&self) -> u64 {
+        let coverage = &self.envelope.summary.coverage;
+        let missing = coverage.due.saturating_sub(coverage.checked);
+        self.urls_of(&self.unknown).max(missing)
+    }
+
+    /// `20 of 1,100 URLs got no result`.
+    fn missing_results(&self) -> String {
+        let urls = share(self.without_result(), self.all(), "URL");
+        format!("{urls} got no result")
+    }
+
+    /// The headline of a run that saw nothing wrong, unless URLs got no result.
     fn all_good(&self, call: &str) -> Headline {
+        if self.without_result() > 0 {
+            return headline(Tone::Warn, "Nothing to do yet", self.missing_results());
+        }
         // A mail tells the state of all promises, and the terminal what this run has seen.
         let selection = self.envelope.run.selection.as_ref();
         match selection.filter(|_| !matches!(self.scope, Scope::Changes(_))) {
@@ -208,7 +217,7 @@ impl Report<'_> {
         let due = self.envelope.summary.coverage.due;
         let mistakes = self.envelope.mistakes.len() as u64;
         let broken = self.urls_of(&self.news);
-        let unsure = self.urls_of(&self.unconfirmed) + self.urls_of(&self.unknown);
+        let unsure = self.urls_of(&self.unconfirmed) + self.without_result();
         let of_all = |urls: u64| match (urls, due) {
             (_, 1) => format!("the URL that this pull request {verb} is"),
             _ if urls >= due => format!(

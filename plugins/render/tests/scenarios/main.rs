@@ -250,6 +250,16 @@ fn opening_mails() {
 }
 
 #[test]
+fn a_recovery_does_not_hide_urls_without_a_result() {
+    let mut scenario = scenario("03d");
+    let coverage = &mut scenario.envelope.summary.coverage;
+    coverage.checked = coverage.due - 20;
+    let (text, _) = scenario.mail(Scope::Changes(&["edf77159"]));
+    let headline = "Good news: this incident is solved. 20 of 1,247 URLs got no result.";
+    assert!(text.starts_with(headline), "{text}");
+}
+
+#[test]
 fn following_mails_tell_only_what_changed_in_their_thread() {
     let recovered = scenario("03d").mail(Scope::Changes(&["edf77159"]));
     assert_snapshot!("03d-silent-host-recovery-mail", recovered.0);
