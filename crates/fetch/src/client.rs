@@ -96,7 +96,7 @@ pub(crate) struct ConnectionPool {
 }
 
 /// A complete request, before mappings apply.
-#[derive(Debug, Clone)]
+#[derive(Debug)]
 pub(crate) struct OutgoingRequest {
     /// Request method.
     pub(crate) method: reqwest::Method,

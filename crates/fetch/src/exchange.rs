@@ -74,7 +74,7 @@ impl Exchange<'_> {
         self.check_method(next)?;
         let (request, sent) = self.request(next, fresh)?;
         let sent_at = Timestamp::now();
-        let response = self.send_with_retry(request, fresh).await?;
+        let response = self.send_with_retry(request, next, fresh).await?;
         let is_proxied = self.settings.clients.is_proxied(&next.url);
         if is_proxied && response.status() == StatusCode::PROXY_AUTHENTICATION_REQUIRED {
             // A tunnel reports a 407 as a failed connection too.
@@ -198,33 +198,37 @@ impl Exchange<'_> {
     async fn send_with_retry(
         &self,
         request: OutgoingRequest,
+        next: &NextRequest,
         fresh: bool,
     ) -> Result<Response, Failure> {
         let deadline = self.deadline_within(self.settings.options.head_timeout);
         // An unsafe request is sent only once, so never over a reused connection that may be lost.
-        let fresh = fresh || !is_safe_method(request.method.as_str());
-        let repeated = (!fresh).then(|| request.clone());
-        let result = self.send_once(request, fresh, deadline).await;
-        match (result, repeated) {
+        let is_new = fresh || !is_safe_method(request.method.as_str());
+        match self.send_once(request, is_new, deadline).await {
             // Most likely the server closed the idle connection when the request was sent.
-            (Err(failure), Some(repeated)) if failure.kind == FailureKind::Disconnected => {
+            Err(failure) if failure.kind == FailureKind::Disconnected && !is_new => {
+                let (repeated, _) = self.request(next, fresh)?;
                 self.send_once(repeated, true, deadline).await
             }
-            (result, _) => result,
+            result => result,
         }
     }
 
     async fn send_once(
         &self,
         request: OutgoingRequest,
-        fresh: bool,
+        is_new: bool,
         deadline: Instant,
     ) -> Result<Response, Failure> {
         let HostSettings {
             options, clients, ..
         } = self.settings;
         let new_pool = ConnectionPool::default();
-        let pool = if fresh { &new_pool } else { &*self.permit.pool };
+        let pool = if is_new {
+            &new_pool
+        } else {
+            &*self.permit.pool
+        };
         let response = clients.send(request, pool);
         let response = self.slots.wait_for(response, self.permit.slot_wait);
         match timeout_at(deadline.into(), response).await {
