@@ -164,7 +164,7 @@ impl MergedFile {
         let plain = self
             .records
             .iter()
-            .filter(|(record, _)| !record.is_static() && record.identity().request.is_none());
+            .filter(|(record, _)| !record.is_static() && record.request_key().is_none());
         plain.filter_map(|(record, _)| identify(self.url(record)?.as_str()).ok())
     }
 

@@ -73,7 +73,7 @@ impl<'a> PageCheck<'a> {
                         url,
                         has_path_of_page: page.path == record.path,
                     };
-                    let key = (page.host, page.path, record.identity().request);
+                    let key = (page.host, page.path, record.request_key());
                     self.records.entry(key).or_default().push(place);
                 }
                 Err(failure) => {

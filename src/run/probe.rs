@@ -111,7 +111,7 @@ pub fn probe_job(
         key: JobKey {
             domain: url.host.clone(),
             path: url.path.clone(),
-            request: asked.identity().request,
+            request: asked.request_key(),
             alias: None,
             scheme: url.scheme,
         },

@@ -9,6 +9,7 @@
 //! requests.
 
 use std::fmt;
+use std::ops::Range;
 
 use crate::error::{PathError, UrlError, redact, redact_part, secret_span};
 use crate::host::canonical_host;
@@ -83,7 +84,10 @@ impl fmt::Display for Identity {
 /// let url = RequestUrl::new(Scheme::Http, "a.test", "/x").unwrap();
 /// assert_eq!(url.as_str(), "http://a.test/x");
 /// assert_eq!(url.host(), "a.test");
-/// assert_eq!(url.at_port(8080).as_str(), "http://a.test:8080/x");
+/// let url = url.at_port(8080);
+/// assert_eq!(url.as_str(), "http://a.test:8080/x");
+/// assert_eq!(url.at_path("/y").unwrap().as_str(), "http://a.test:8080/y");
+/// assert!(url.at_path("1/y").is_none());
 /// assert!(RequestUrl::new(Scheme::Http, "a.test", ".other.test/x").is_none());
 /// assert!(RequestUrl::new(Scheme::Http, "a.test@other.test", "/x").is_none());
 /// ```
@@ -98,20 +102,42 @@ impl RequestUrl {
         is_valid.then(|| Self([scheme.as_str(), "://", host, path].concat()))
     }
 
-    /// The same URL at a port of its host. The URLs of domain files have no port.
+    /// The URL of another path at the same host and port; `None` if the path is not valid.
+    pub fn at_path(&self, path: &str) -> Option<Self> {
+        let origin = &self.0[..self.path_start()];
+        path.starts_with('/').then(|| Self([origin, path].concat()))
+    }
+
+    /// The same URL at a port of its host.
     #[must_use]
     pub fn at_port(mut self, port: u16) -> Self {
-        let host = self.0.find("://").map_or(0, |at| at + "://".len());
-        let start = host + self.host().len();
-        let end = self.0[start..].find('/').map_or(start, |at| at + start);
-        self.0.replace_range(start..end, &format!(":{port}"));
+        let after_host = self.host_range().end..self.path_start();
+        self.0.replace_range(after_host, &format!(":{port}"));
         self
     }
 
     /// The host, as in the text of the URL.
     pub fn host(&self) -> &str {
-        let (_, rest) = self.0.split_once("://").unwrap_or_default();
-        rest.find(['/', ':']).map_or(rest, |end| &rest[..end])
+        &self.0[self.host_range()]
+    }
+
+    fn host_range(&self) -> Range<usize> {
+        let start = match self.0.strip_prefix("http://") {
+            Some(_) => "http://".len(),
+            None => "https://".len(),
+        };
+        start..self.position(start, |byte| matches!(byte, b'/' | b':'))
+    }
+
+    fn path_start(&self) -> usize {
+        self.position(self.host_range().end, |byte| byte == b'/')
+    }
+
+    /// The first such byte after `start`; every URL has a slash after its host.
+    fn position(&self, start: usize, is_wanted: impl Fn(u8) -> bool) -> usize {
+        let mut rest = self.0.bytes().skip(start);
+        rest.position(is_wanted)
+            .map_or(self.0.len(), |at| start + at)
     }
 
     /// The URL as text.

@@ -4,6 +4,7 @@
 use std::path::{Path, PathBuf};
 use std::{fs, io};
 
+use memchr::memmem;
 use urldb_files::{write_atomically, write_atomically_with};
 use urldb_text::{Code, Finding};
 
@@ -280,13 +281,14 @@ impl DomainFile {
 
     fn read_text(&mut self, text: &str, in_conflict: &mut bool, findings: &mut Vec<Finding>) {
         let first_line = self.first_line;
+        let documents = memmem::find_iter(text.as_bytes(), b"\n---").count() + 1;
+        self.segments.reserve(documents);
         let (plain, read_lines) = self.read_plain(text);
         let text = &text[plain..];
         let line = first_line + read_lines;
         let stream = split(line, text);
         text[stream.footer.clone()].clone_into(&mut self.footer);
         let mut of_records = Vec::new();
-        self.segments.reserve(stream.documents.len());
         let mut reader = DocumentReader::new((line, text), &Schema::DOMAIN_FILE, in_conflict);
         let mut is_first = line == 1;
         for raw in &stream.documents {
@@ -395,6 +397,12 @@ impl DomainFile {
     /// makes no difference; the case of the query does.
     pub fn identity_of(&self, record: &Record) -> RecordIdentity {
         record.identity_with(self.metadata.ignores_case())
+    }
+
+    /// Whether each path comes after the one before, so that all identities differ.
+    pub fn has_ascending_paths(&self) -> bool {
+        let paths = self.records().map(|entry| &entry.record.path);
+        !self.metadata.ignores_case() && paths.is_sorted_by(|one, next| one < next)
     }
 
     /// The text of the documents that were read, with all edits.

@@ -144,7 +144,7 @@ impl Record {
     }
 
     /// The request as query parameters (crates/canon), equal for equal requests; `None` for a GET.
-    pub(crate) fn request_key(&self) -> Option<String> {
+    pub fn request_key(&self) -> Option<String> {
         let request = urldb_canon::Request {
             method: self.method.as_deref()?,
             content_type: self.content_type_of_request().unwrap_or_default(),

@@ -278,7 +278,7 @@ impl<'a> DomainRecord<'a> {
 
     /// Whether the record requests its URL with a plain GET, so that the URL identifies the record.
     pub fn is_plain(&self) -> bool {
-        self.record.identity().request.is_none()
+        self.record.request_key().is_none()
     }
 
     /// The metadata, unless a URL with this scheme implies the same metadata.

@@ -182,7 +182,7 @@ fn record<'a>(file: &ComparedFile<'_>, record: &'a RecordDifference<'_>) -> Reco
         },
         url: file.url(record),
         method: entry.and_then(method),
-        request: entry.and_then(|entry| entry.record().identity().request),
+        request: entry.and_then(|entry| entry.record().request_key()),
         line: entry.map_or(1, urldb_format::RecordEntry::line),
         promise_changed: record.changes_promise(),
         keys: record.keys.iter().map(key).collect(),

@@ -52,19 +52,22 @@ pub fn jobs_of_part(
     if !selection.wants_domain(host) {
         return vec![];
     }
-    let schemes = file.metadata().schemes();
+    let schemes = file.metadata().schemes().into_iter();
+    let roots = schemes.filter_map(|scheme| Some((scheme, RequestUrl::new(scheme, host, "/")?)));
+    let roots: Vec<_> = roots.collect();
     let records = file.records().size_hint().1.unwrap_or_default();
-    let mut identities = HashSet::with_capacity(records);
-    let mut jobs = Vec::with_capacity(records * schemes.len());
+    let mut identities = HashSet::new();
+    let are_unique = file.has_ascending_paths();
+    let mut jobs = Vec::with_capacity(records * roots.len());
     for entry in file.records() {
         let record = entry.record();
-        let is_asked =
-            selection.asks_for(host, record) && identities.insert(file.identity_of(record));
+        let is_asked = selection.asks_for(host, record)
+            && (are_unique || identities.insert(file.identity_of(record)));
         if is_asked && is_sound(entry, options.own_keys) {
             jobs.extend(
-                schemes
+                roots
                     .iter()
-                    .filter_map(|scheme| job_of(entry, *scheme, host, options, past)),
+                    .filter_map(|(scheme, root)| job_of(entry, *scheme, root, options, past)),
             );
         }
     }
@@ -107,24 +110,24 @@ pub fn is_asked_of_cnames(record: &Record) -> bool {
     !aliases::is_about_redirects(&promise(record, ""))
 }
 
-/// The job of one record over one scheme; `None` if host and path make no URL.
+/// The job of one record over one scheme, at the host with this root; `None` if its path makes no URL.
 fn job_of(
     entry: &RecordEntry,
     scheme: Scheme,
-    host: &str,
+    root: &RequestUrl,
     options: FileOptions<'_>,
     past: &impl PastRuns,
 ) -> Option<Job> {
     let record = entry.record();
     let FileOptions { name, plan, .. } = options;
     let key = JobKey {
-        domain: host.to_owned(),
+        domain: root.host().to_owned(),
         path: record.path.clone(),
-        request: record.identity().request,
+        request: record.request_key(),
         alias: None,
         scheme,
     };
-    let url = RequestUrl::new(scheme, host, &record.path)?;
+    let url = root.at_path(&record.path)?;
     let promise = promise(record, url.as_str());
     let is_archived = promise
         .sha256
@@ -144,7 +147,7 @@ fn job_of(
         promise,
         request,
         body,
-        muted: record.is_muted(options.plan.today()),
+        muted: record.mute_until.is_some() && record.is_muted(plan.today()),
         validators: validators.map(Box::new),
     })
 }

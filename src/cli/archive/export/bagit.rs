@@ -103,7 +103,7 @@ fn promised(args: &Args, context: &Context) -> anyhow::Result<(Vec<PromisedFile>
         let records = file.records().filter(|entry| {
             let record = entry.record();
             record.is_static()
-                && record.identity().request.is_none()
+                && record.request_key().is_none()
                 && selection.wants_record(host, record)
         });
         for entry in records {
