@@ -261,8 +261,10 @@ fn continues(last: &mut Option<RecordIdentity>, part: &DomainFile) -> bool {
 struct PartReader<R> {
     source: R,
     part_size: usize,
-    /// The bytes of the last part, and those that were read after it.
-    bytes: Vec<u8>,
+    /// Room for the bytes of the last part, and those that were read after it.
+    buffer: Vec<u8>,
+    /// The number of these bytes.
+    filled: usize,
     /// The length of the last part.
     taken: usize,
     is_first: bool,
@@ -273,7 +275,8 @@ impl<R: Read> PartReader<R> {
         Self {
             source,
             part_size,
-            bytes: Vec::new(),
+            buffer: Vec::new(),
+            filled: 0,
             taken: 0,
             is_first: true,
         }
@@ -281,7 +284,8 @@ impl<R: Read> PartReader<R> {
 
     /// The bytes of the next part; `None` at the end. An empty file has one part.
     fn next_part(&mut self) -> io::Result<Option<&[u8]>> {
-        self.bytes.drain(..self.taken);
+        self.buffer.copy_within(self.taken..self.filled, 0);
+        self.filled -= self.taken;
         let mut searched = 0;
         self.taken = loop {
             let is_end = self.fill()?;
@@ -291,38 +295,42 @@ impl<R: Read> PartReader<R> {
                 (false, true) => None,
             };
             if cut.is_some() || is_end {
-                break cut.unwrap_or(self.bytes.len());
+                break cut.unwrap_or(self.filled);
             }
             // The end may be the start of a marker.
-            searched = self.bytes.len().saturating_sub(b"\n---\r".len());
+            searched = self.filled.saturating_sub(b"\n---\r".len());
         };
         let is_part = self.is_first || self.taken > 0;
         self.is_first = false;
-        Ok(is_part.then(|| &self.bytes[..self.taken]))
+        Ok(is_part.then(|| &self.buffer[..self.taken]))
+    }
+
+    fn bytes(&self) -> &[u8] {
+        &self.buffer[..self.filled]
     }
 
     /// Reads up to the size of a part, or as much again; returns whether the source is at its end.
     fn fill(&mut self) -> io::Result<bool> {
-        let mut filled = self.bytes.len();
-        let missing = self.part_size.saturating_sub(filled);
+        let missing = self.part_size.saturating_sub(self.filled);
         let room = if missing > 0 { missing } else { self.part_size };
-        self.bytes.resize(filled + room, 0);
-        while filled < self.bytes.len() {
-            match self.source.read(&mut self.bytes[filled..]) {
+        let end = self.filled + room;
+        if self.buffer.len() < end {
+            self.buffer.resize(end, 0);
+        }
+        while self.filled < end {
+            match self.source.read(&mut self.buffer[self.filled..end]) {
                 Ok(0) => break,
-                Ok(count) => filled += count,
+                Ok(count) => self.filled += count,
                 Err(error) if error.kind() == io::ErrorKind::Interrupted => {}
                 Err(error) => return Err(error),
             }
         }
-        let is_end = filled < self.bytes.len();
-        self.bytes.truncate(filled);
-        Ok(is_end)
+        Ok(self.filled < end)
     }
 
     /// The end of the first document, if a marker after the offset `searched` shows it.
     fn first_cut(&self, searched: usize, is_end: bool) -> Option<usize> {
-        memmem::find_iter(&self.bytes[searched..], b"\n---")
+        memmem::find_iter(&self.bytes()[searched..], b"\n---")
             .map(|at| searched + at + 1)
             .filter(|marker| self.is_marker(*marker, is_end))
             .find_map(|marker| self.cut_before(marker))
@@ -330,7 +338,7 @@ impl<R: Read> PartReader<R> {
 
     /// The start of the last document whose marker is after the offset `searched`.
     fn last_cut(&self, searched: usize) -> Option<usize> {
-        memmem::rfind_iter(&self.bytes[searched..], b"\n---")
+        memmem::rfind_iter(&self.bytes()[searched..], b"\n---")
             .map(|at| searched + at + 1)
             .filter(|marker| self.is_marker(*marker, false))
             .find_map(|marker| self.cut_before(marker))
@@ -338,7 +346,7 @@ impl<R: Read> PartReader<R> {
 
     /// Whether the line at this offset, which begins with `---`, starts a document.
     fn is_marker(&self, at: usize, is_end: bool) -> bool {
-        match &self.bytes[at + "---".len()..] {
+        match &self.bytes()[at + "---".len()..] {
             [] => is_end,
             [b'\n' | b' ' | b'\t', ..] | [b'\r', b'\n', ..] => true,
             _ => false,
@@ -349,13 +357,13 @@ impl<R: Read> PartReader<R> {
     /// document comes before.
     fn cut_before(&self, marker: usize) -> Option<usize> {
         let mark = BYTE_ORDER_MARK.as_bytes();
-        let has_mark = self.is_first && self.bytes.starts_with(mark);
+        let has_mark = self.is_first && self.bytes().starts_with(mark);
         let text_start = if has_mark { mark.len() } else { 0 };
         let (mut cut, mut end) = (marker, marker);
         while end > text_start {
-            let before = &self.bytes[text_start..end - 1];
+            let before = &self.bytes()[text_start..end - 1];
             let start = memchr::memrchr(b'\n', before).map_or(text_start, |at| text_start + at + 1);
-            match LineKind::of(&self.bytes[start..end]) {
+            match LineKind::of(&self.bytes()[start..end]) {
                 LineKind::Comment => cut = start,
                 LineKind::Blank => {}
                 LineKind::Content => return Some(cut),
