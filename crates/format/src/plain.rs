@@ -232,11 +232,12 @@ fn is_plain_path(path: &str) -> bool {
     let [b'/', others @ ..] = bytes else {
         return false;
     };
-    // A segment that begins with a dot may be a dot segment.
     let mut pairs = bytes.iter().zip(others);
-    let has_dot = pairs.any(|pair| pair == (&b'/', &b'.'));
-    let is_plain = |ok, byte: &u8| ok & IS_PLAIN_IN_PATH[usize::from(*byte)];
-    others.iter().fold(!has_dot, is_plain) && !path.ends_with([':', '?'])
+    let is_plain = pairs.all(|(before, byte)| {
+        // A segment that begins with a dot may be a dot segment.
+        IS_PLAIN_IN_PATH[usize::from(*byte)] && (*byte != b'.' || *before != b'/')
+    });
+    is_plain && !matches!(bytes.last(), Some(b':' | b'?'))
 }
 
 /// Whether a path has no finding.
