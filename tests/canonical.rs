@@ -1,5 +1,6 @@
 //! Which URL a page calls its canonical one, and whether that is the official one.
 
+use std::sync::Arc;
 use std::time::Duration;
 
 use jiff::Timestamp;
@@ -28,11 +29,11 @@ fn job() -> Job {
             canonical: Some(URL.into()),
             ..Promise::default()
         },
-        request: Request {
+        request: Arc::new(Request {
             method: "GET".into(),
             headers: vec![],
             body: None,
-        },
+        }),
         body: BodyUse::Skip,
         muted: false,
         validators: None,
@@ -273,7 +274,7 @@ proptest! {
         };
         let mut own = job();
         own.url = RequestUrl::new(identity.scheme, &identity.host, &identity.path).unwrap();
-        own.promise.canonical = Some(identity.to_string());
+        own.promise.canonical = Some(identity.to_string().into());
         let page = format!("<link rel=canonical href=\"{}\">", identity.path.replace('&', "&amp;"));
         // Two slashes would begin a host.
         prop_assume!(!identity.path.starts_with("//"));

@@ -1,5 +1,6 @@
 //! What a run's verdicts become in its report.
 
+use std::sync::Arc;
 use std::time::Duration;
 
 use jiff::{Timestamp, ToSpan};
@@ -33,11 +34,11 @@ fn job(url: &str, line: usize) -> Job {
         line,
         categories: [].into(),
         promise: Promise::default(),
-        request: Request {
+        request: Arc::new(Request {
             method: "GET".into(),
             headers: vec![],
             body: None,
-        },
+        }),
         body: BodyUse::Skip,
         muted: false,
         validators: None,

@@ -46,6 +46,7 @@ impl<'a> OfficialUrls<'a> {
         // An alias serves the page of its domain.
         job.promise.canonical = RequestUrl::new(*scheme, domain, path)
             .and_then(|url| rules.resolve(url.as_str()).ok())
-            .and_then(|resolution| resolution.official.ok());
+            .and_then(|resolution| resolution.official.ok())
+            .map(String::into_boxed_str);
     }
 }

@@ -1,6 +1,7 @@
 //! What is said of bodies.
 
 use std::io::{Read, Write};
+use std::sync::Arc;
 use std::time::Duration;
 
 use flate2::Compression;
@@ -78,7 +79,7 @@ fn responses_without_a_body_are_complete() {
     ] {
         let server = Server::new(move |_| reply.clone());
         let mut job = job("http://example.test/");
-        job.request.method = method.to_owned();
+        Arc::make_mut(&mut job.request).method = method.to_owned();
         let seen = fetch(&quick(), &network(&[("example.test", &server)]), job);
         assert_eq!(seen.failure, None);
         let body = seen.complete_body().unwrap();
@@ -419,7 +420,7 @@ fn a_page_is_read_as_far_as_it_is_wanted() {
         let seen = |path: &str, canonical: Option<&str>| {
             let mut job = job(&format!("http://example.test/{path}"));
             job.body = body;
-            job.promise.canonical = canonical.map(str::to_owned);
+            job.promise.canonical = canonical.map(Into::into);
             fetch(&quick(), &network, job)
         };
         let page = |path| seen(path, Some("http://example.test/"));

@@ -13,6 +13,7 @@ mod support;
 mod tls;
 mod unresponsive;
 
+use std::sync::Arc;
 use std::sync::Mutex;
 use std::time::Duration;
 
@@ -93,11 +94,11 @@ fn job(url: &str) -> Job {
         line: 1,
         categories: [].into(),
         promise: Promise::default(),
-        request: Request {
+        request: Arc::new(Request {
             method: "GET".to_owned(),
             headers: Vec::new(),
             body: None,
-        },
+        }),
         body: BodyUse::Hash {
             at_most: 1 << 20,
             keep: Keep::Everything,

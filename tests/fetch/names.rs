@@ -180,7 +180,7 @@ fn where_ipv6_is_dead_ipv4_is_tried() {
     let fetcher = Fetcher::with_lookup(&options, &network, names).unwrap();
     for method in ["GET", "POST"] {
         let mut job = at_port(server.port());
-        job.request.method = method.to_owned();
+        Arc::make_mut(&mut job.request).method = method.to_owned();
         let seen = fetch_by(&fetcher, job);
         assert_eq!(seen.failure, None, "{method}");
         assert_eq!(seen.hops[0].address, Some(server.address()));

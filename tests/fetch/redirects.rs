@@ -1,5 +1,7 @@
 //! Redirects, hop by hop.
 
+use std::sync::Arc;
+
 use urldb_fetch::{FetchOptions, HeaderSource};
 use urldb_verdict::FailureKind;
 
@@ -172,7 +174,8 @@ fn headers_stay_at_the_origin_for_good() {
         HeaderSource::Text("secret".to_owned()),
     );
     let mut job = job("http://example.test/1");
-    job.request.headers = vec![("Authorization".to_owned(), "Basic secret".to_owned())];
+    Arc::make_mut(&mut job.request).headers =
+        vec![("Authorization".to_owned(), "Basic secret".to_owned())];
     let hosts = network(&[("example.test", &server), ("other.test", &server)]);
     let seen = fetch(&options, &hosts, job);
     assert_eq!(seen.hops.len(), 4);
@@ -206,9 +209,10 @@ fn a_post_goes_along_or_becomes_a_get() {
         ("307", "POST", "q=1", Some("text/plain")),
     ] {
         let mut job = job(&format!("http://example.test/{path}"));
-        job.request.method = "POST".to_owned();
-        job.request.body = Some("q=1".to_owned());
-        job.request.headers = vec![("Content-Type".to_owned(), "text/plain".to_owned())];
+        Arc::make_mut(&mut job.request).method = "POST".to_owned();
+        Arc::make_mut(&mut job.request).body = Some("q=1".to_owned());
+        Arc::make_mut(&mut job.request).headers =
+            vec![("Content-Type".to_owned(), "text/plain".to_owned())];
         let options = quick_with(|options| options.unsafe_methods = true);
         assert_eq!(fetch(&options, &hosts, job).failure, None);
         let requests = server.requests();
@@ -243,8 +247,8 @@ fn neither_a_body_nor_what_may_change_something_leaves_its_origin() {
         ("GET", None, "away", None),
     ] {
         let mut job = job(&format!("http://example.test/{path}"));
-        job.request.method = method.to_owned();
-        job.request.body = body.map(str::to_owned);
+        Arc::make_mut(&mut job.request).method = method.to_owned();
+        Arc::make_mut(&mut job.request).body = body.map(str::to_owned);
         let before = server.requests().len();
         let seen = fetch(&options, &hosts, job);
         let Some(expected) = expected else {

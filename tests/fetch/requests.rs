@@ -1,5 +1,7 @@
 //! What is sent, and where to.
 
+use std::sync::Arc;
+
 use urldb_fetch::{Fetcher, HeaderSource, Mapping, NetworkOptions};
 use urldb_verdict::FailureKind;
 
@@ -27,9 +29,9 @@ fn what_is_recorded_is_what_was_sent() {
 fn a_request_body_is_recorded_with_its_length() {
     let server = Server::new(|_| Reply::ok(""));
     let mut job = job("http://example.test/");
-    job.request.method = "POST".to_owned();
-    job.request.body = Some("hello".to_owned());
-    job.request.headers = vec![
+    Arc::make_mut(&mut job.request).method = "POST".to_owned();
+    Arc::make_mut(&mut job.request).body = Some("hello".to_owned());
+    Arc::make_mut(&mut job.request).headers = vec![
         ("Accept".to_owned(), "text/csv".to_owned()),
         ("X-Twice".to_owned(), "1".to_owned()),
         ("X-Twice".to_owned(), "2".to_owned()),
@@ -64,7 +66,7 @@ fn what_may_change_something_is_not_sent_without_leave() {
     options.hosts.insert("other.test".to_owned(), with_leave);
     for method in ["POST", "PUT", "PATCH", "DELETE", "TRACE", "CONNECT", "get"] {
         let mut job = job("http://example.test/");
-        job.request.method = method.to_owned();
+        Arc::make_mut(&mut job.request).method = method.to_owned();
         let failure = fetch(&options, &network, job).failure.unwrap();
         assert_eq!(failure.kind, FailureKind::UnsafeMethod, "{method}");
         let said = format!(
@@ -75,7 +77,7 @@ fn what_may_change_something_is_not_sent_without_leave() {
     }
     assert_eq!(server.connections(), 0);
     let mut permitted = job("http://other.test/");
-    permitted.request.method = "DELETE".to_owned();
+    Arc::make_mut(&mut permitted.request).method = "DELETE".to_owned();
     assert_eq!(fetch(&options, &network, permitted).failure, None);
     assert_eq!(server.requests()[0].method, "DELETE");
 }
@@ -89,7 +91,7 @@ fn what_may_change_something_has_a_connection_of_its_own() {
     });
     let jobs = ["GET", "POST", "GET", "POST"].map(|method| {
         let mut job = job("http://example.test/");
-        job.request.method = method.to_owned();
+        Arc::make_mut(&mut job.request).method = method.to_owned();
         job
     });
     fetch_all(
@@ -115,7 +117,7 @@ fn headers_that_would_break_the_connection_are_refused() {
         ("X A", "1"),
     ] {
         let mut job = job("http://example.test/");
-        job.request.headers = vec![(name.to_owned(), value.to_owned())];
+        Arc::make_mut(&mut job.request).headers = vec![(name.to_owned(), value.to_owned())];
         assert_eq!(
             kind(&fetch(&quick(), &network, job)),
             Some(FailureKind::Refused),

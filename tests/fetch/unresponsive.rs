@@ -1,5 +1,6 @@
 //! Hosts that do not answer: what they cost, and when they are given up.
 
+use std::sync::Arc;
 use std::time::Duration;
 
 use urldb_fetch::FetchOptions;
@@ -82,7 +83,7 @@ fn a_host_that_is_not_asked_owes_nothing() {
     });
     let posts = (0..10).map(|number| {
         let mut job = job(&format!("http://silent.test/{number}"));
-        job.request.method = "POST".to_owned();
+        Arc::make_mut(&mut job.request).method = "POST".to_owned();
         job
     });
     let seen = fetch_all(

@@ -1,5 +1,7 @@
 //! Bytes that are promised: what settles that they have changed, and what says nothing.
 
+use std::sync::Arc;
+
 use super::*;
 
 #[test]
@@ -43,7 +45,7 @@ fn changed_is_the_best_of_three() {
 /// What a POST comes to, after these observations.
 fn posted(seen: &[Observation]) -> Decision {
     let mut job = job(&bytes_promised(), "/a");
-    job.request.method = "POST".into();
+    Arc::make_mut(&mut job.request).method = "POST".into();
     decide(&job, seen, &policy())
 }
 
@@ -461,7 +463,7 @@ fn what_becomes_a_promise_is_seen_twice() {
     );
     // A request that may change something is sent once.
     let mut post = job(&Promise::default(), "/a");
-    post.request.method = "POST".into();
+    Arc::make_mut(&mut post.request).method = "POST".into();
     post.body = BodyUse::Hash {
         at_most: 100,
         keep: urldb_verdict::Keep::Nothing,

@@ -7,6 +7,7 @@ mod failures;
 mod statuses;
 mod stored;
 
+use std::sync::Arc;
 use std::time::Duration;
 
 use jiff::{Timestamp, ToSpan};
@@ -143,11 +144,11 @@ fn job(promise: &Promise, path: &str) -> Job {
         line: 2,
         categories: [].into(),
         promise: promise.clone(),
-        request: Request {
+        request: Arc::new(Request {
             method: "GET".into(),
             headers: vec![],
             body: None,
-        },
+        }),
         body: BodyUse::Skip,
         muted: false,
         validators: None,

@@ -72,7 +72,7 @@ pub struct Job {
     /// The promise about the answer.
     pub promise: Promise,
     /// Method, headers and body of the request.
-    pub request: Request,
+    pub request: Arc<Request>,
     /// Use of the response's body.
     pub body: BodyUse,
     /// Nobody is notified about the URL, and its state has no effect on the exit code.

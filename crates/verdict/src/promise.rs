@@ -16,7 +16,7 @@ pub struct Promise {
     /// Where the first response must redirect to, as an absolute URL.
     pub redirects_to: Option<String>,
     /// The official URL that an HTML page must name as canonical, where that is checked.
-    pub canonical: Option<String>,
+    pub canonical: Option<Box<str>>,
     /// Category `redirect-ok`.
     pub redirect_ok: bool,
     /// Category `content-type-change-ok`.

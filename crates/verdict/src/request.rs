@@ -1,6 +1,17 @@
 //! The request of a job.
 
+use std::sync::{Arc, LazyLock};
+
 use urldb_format::Record;
+
+/// The request of most records.
+static PLAIN_GET: LazyLock<Arc<Request>> = LazyLock::new(|| {
+    Arc::new(Request {
+        method: "GET".to_owned(),
+        headers: vec![],
+        body: None,
+    })
+});
 
 /// Method, headers and body.
 #[derive(Debug, Clone, PartialEq, Eq)]
@@ -14,8 +25,15 @@ pub struct Request {
 }
 
 impl Request {
-    /// The request that a record describes.
-    pub fn of(record: &Record) -> Self {
+    /// The request that a record describes. Records that ask for nothing but a plain GET share theirs.
+    pub fn of(record: &Record) -> Arc<Self> {
+        let is_plain = record.method.is_none()
+            && record.request_headers.is_empty()
+            && record.request_content_type.is_none()
+            && record.request_body.is_none();
+        if is_plain {
+            return Arc::clone(&PLAIN_GET);
+        }
         let own = record.request_headers.iter();
         let mut headers: Vec<(String, String)> = own
             .filter_map(|(name, value)| Some((name.to_owned(), value.as_text()?.to_owned())))
@@ -23,11 +41,11 @@ impl Request {
         if let Some(content_type) = &record.request_content_type {
             headers.push(("content-type".to_owned(), content_type.clone()));
         }
-        Self {
+        Arc::new(Self {
             method: record.method.clone().unwrap_or_else(|| "GET".to_owned()),
             headers,
             body: record.request_body.clone(),
-        }
+        })
     }
 
     /// Whether the request may be sent without `unsafe-methods`, and repeated.

@@ -143,7 +143,11 @@ fn job_of(
         url,
         file: Arc::clone(name),
         line: entry.line(),
-        categories: record.categories.as_slice().into(),
+        categories: match record.categories.as_slice() {
+            // Empty lists share one.
+            [] => Arc::default(),
+            categories => categories.into(),
+        },
         promise,
         request,
         body,
