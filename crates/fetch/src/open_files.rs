@@ -7,7 +7,7 @@ use std::net::{Ipv4Addr, UdpSocket};
 const WANTED: usize = 4096;
 
 /// Most open connections: each takes memory.
-const MAX_CONNECTIONS: usize = 600;
+const MAX_CONNECTIONS: usize = 512;
 
 /// Most sources of jobs that are read at the same time.
 const MAX_SOURCES: usize = 64;
@@ -117,7 +117,7 @@ mod tests {
             } = Capacity::of(configured, files);
             (concurrency, connections, sources)
         };
-        assert_eq!(of(None, usize::MAX), (450, 600, 64));
+        assert_eq!(of(None, usize::MAX), (384, 512, 64));
         assert_eq!(of(None, 512), (276, 368, 64));
         assert_eq!(of(None, 24), (1, 2, 3));
         assert_eq!(of(None, 0), (1, 1, 1));
