@@ -126,6 +126,13 @@ impl Repository {
 
     /// The address of the remote `origin`, as it is configured: it may contain credentials.
     pub fn origin(&self) -> Option<String> {
+        let known = self.lib.as_ref().and_then(|lib| {
+            let config = lib.config().ok()?;
+            config.get_string("remote.origin.url").ok()
+        });
+        if known.is_some() {
+            return known;
+        }
         let mut git = self.git();
         git.args(["config", "--get", "remote.origin.url"]);
         output(&mut git, b"").and_then(line).ok()
