@@ -128,6 +128,10 @@ impl<W: Fn(&str) -> bool> Iterator for FileParts<W> {
                 return Some(Err(Error::Read { path, source }));
             }
         };
+        if parts.reader.is_exhausted() {
+            // Frees the file and the room for a part while the caller works on the last one.
+            self.parts = None;
+        }
         // Without case, equal paths need not be neighbours.
         if is_in_order && !parsed.file.metadata().ignores_case() {
             return Some(Ok(FilePart::Next(parsed)));
@@ -268,6 +272,8 @@ struct PartReader<R> {
     /// The length of the last part.
     taken: usize,
     is_first: bool,
+    /// Whether the source was at its end when the last part was read.
+    is_end: bool,
 }
 
 impl<R: Read> PartReader<R> {
@@ -279,6 +285,7 @@ impl<R: Read> PartReader<R> {
             filled: 0,
             taken: 0,
             is_first: true,
+            is_end: false,
         }
     }
 
@@ -288,13 +295,13 @@ impl<R: Read> PartReader<R> {
         self.filled -= self.taken;
         let mut searched = 0;
         self.taken = loop {
-            let is_end = self.fill()?;
-            let cut = match (self.is_first, is_end) {
-                (true, _) => self.first_cut(searched, is_end),
+            self.is_end = self.fill()?;
+            let cut = match (self.is_first, self.is_end) {
+                (true, is_end) => self.first_cut(searched, is_end),
                 (false, false) => self.last_cut(searched),
                 (false, true) => None,
             };
-            if cut.is_some() || is_end {
+            if cut.is_some() || self.is_end {
                 break cut.unwrap_or(self.filled);
             }
             // The end may be the start of a marker.
@@ -307,6 +314,11 @@ impl<R: Read> PartReader<R> {
 
     fn bytes(&self) -> &[u8] {
         &self.buffer[..self.filled]
+    }
+
+    /// Whether the last part was the end of the source.
+    fn is_exhausted(&self) -> bool {
+        self.is_end && self.taken == self.filled
     }
 
     /// Reads up to the size of a part, or as much again; returns whether the source is at its end.
