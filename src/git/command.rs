@@ -37,26 +37,35 @@ pub(super) fn run(git: &mut Command, input: &[u8]) -> Result<CommandResult> {
         .stdin(Stdio::piped())
         .stdout(Stdio::piped())
         .stderr(Stdio::piped());
-    let output = feed(git, input).context("cannot run `git`; is it installed and on PATH?")?;
-    if output.status.success() {
-        return Ok(CommandResult::Success(output.stdout));
+    CommandResult::of(feed(git, input))
+}
+
+impl CommandResult {
+    fn of(output: std::io::Result<Output>) -> Result<Self> {
+        let output = output.context("cannot run `git`; is it installed and on PATH?")?;
+        if output.status.success() {
+            return Ok(Self::Success(output.stdout));
+        }
+        let complaint = String::from_utf8_lossy(&output.stderr).trim().to_owned();
+        Ok(Self::Failure(if complaint.is_empty() {
+            output.status.to_string()
+        } else {
+            complaint
+        }))
     }
-    let complaint = String::from_utf8_lossy(&output.stderr).trim().to_owned();
-    Ok(CommandResult::Failure(if complaint.is_empty() {
-        output.status.to_string()
-    } else {
-        complaint
-    }))
+
+    /// The output; the failure of `git` is an error.
+    fn into_output(self, git: &Command) -> Result<Vec<u8>> {
+        match self {
+            Self::Success(output) => Ok(output),
+            Self::Failure(complaint) => bail!("{} failed: {complaint}", shown(git)),
+        }
+    }
 }
 
 /// The output of `git`; its failure is an error.
 pub(super) fn output(git: &mut Command, input: &[u8]) -> Result<Vec<u8>> {
-    match run(git, input)? {
-        CommandResult::Success(output) => Ok(output),
-        CommandResult::Failure(complaint) => {
-            bail!("{} failed: {complaint}", shown(git))
-        }
-    }
+    run(git, input)?.into_output(git)
 }
 
 /// Runs `git` to its end: Ctrl-C in the terminal does not reach git, and if this process is killed, git
@@ -69,14 +78,7 @@ pub(super) fn complete(git: &mut Command, input: &[u8]) -> Result<()> {
     #[cfg(unix)]
     std::os::unix::process::CommandExt::process_group(git, 0);
     git.env("LC_ALL", "C").stdin(file);
-    let done = git
-        .output()
-        .context("cannot run `git`; is it installed and on PATH?")?;
-    if !done.status.success() {
-        let complaint = String::from_utf8_lossy(&done.stderr).trim().to_owned();
-        bail!("{} failed: {complaint}", shown(git));
-    }
-    Ok(())
+    CommandResult::of(git.output())?.into_output(git).map(drop)
 }
 
 /// The command for people.
