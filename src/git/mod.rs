@@ -24,6 +24,7 @@
 //! - [`install`]: writes the hook's shim where git looks for it, and removes it.
 //! - [`log`]: the commits that changed files.
 //! - [`unmerged`]: the versions of files with a conflict, and how they are resolved.
+//! - [`operation`]: the merge, rebase or the like that git is in the middle of.
 //! - [`managers`]: other programs that manage hooks.
 //! - [`patterns`]: the lines of `.gitattributes` and `.gitignore`.
 //! - [`merge_driver`]: `.gitattributes` and git's configuration for the merge driver.
@@ -38,6 +39,7 @@ pub mod install;
 pub mod log;
 pub mod managers;
 pub mod merge_driver;
+pub mod operation;
 mod paths;
 pub mod patterns;
 pub mod pre_commit;
@@ -56,6 +58,7 @@ pub use install::{Hook, HookState, Installation};
 pub use log::{LogPart, LoggedCommit};
 pub use managers::HookManager;
 pub use merge_driver::{MergeAttributes, MergeDriverState};
+pub use operation::Ancestor;
 pub use patterns::{add_lines, attribute_line, ignore_line};
 pub use pre_commit::{CheckedFolder, FileCheck, PreCommitOutcome, pre_commit, staged_files};
 pub use push::Upstream;

@@ -164,6 +164,21 @@ impl Repository {
         Ok(false)
     }
 
+    /// Whether `git rerere` has put the resolution of an earlier merge into the file. Its list has the
+    /// conflicts that it could not resolve, of files that both sides have.
+    pub fn is_resolved_by_rerere(&self, file: &UnmergedFile) -> bool {
+        if file.stages[1..].iter().any(Option::is_none) {
+            return false;
+        }
+        let Ok(listing) = urldb_files::read(&self.git_dir().join("MERGE_RR")) else {
+            return false;
+        };
+        // Each entry is `ID\tPATH`.
+        let path = paths::to_bytes(&file.path);
+        let mut entries = listing.split(|byte| *byte == 0);
+        !entries.any(|entry| entry.splitn(2, |byte| *byte == b'\t').nth(1) == Some(&path))
+    }
+
     /// The bytes of the three versions, as stored.
     pub fn versions(&self, file: &UnmergedFile) -> Result<[Option<Vec<u8>>; 3]> {
         let read =

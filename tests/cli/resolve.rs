@@ -215,13 +215,285 @@ fn a_file_that_one_side_removed() {
     }
 }
 
+const OLD: &str = "urldb/old.test.yaml";
+const NEW: &str = "urldb/new.test.yaml";
+const TWO: &str = "urldb/two.test.yaml";
+
+impl Repository {
+    /// A file that is renamed on two branches, in the second case with a further record, and removed on
+    /// a third.
+    fn with_renames() -> Self {
+        let repository = Self::without_hook();
+        repository.sandbox.write(OLD, BASE);
+        repository.commit_all();
+        for (branch, name) in [("new", NEW), ("two", TWO)] {
+            repository.git(&["checkout", "-q", "-b", branch, "main"]);
+            repository.git(&["mv", OLD, name]);
+            repository.commit_all();
+        }
+        repository.git(&["checkout", "-q", "-b", "reformatted", "main"]);
+        repository.git(&["mv", OLD, NEW]);
+        let text = BASE.replace("name: one", "name: 'one'");
+        repository.sandbox.write(NEW, text);
+        repository.commit_all();
+        repository.git(&["checkout", "-q", "-b", "removed", "main"]);
+        repository.git(&["rm", "-q", OLD]);
+        repository.sandbox.write("notes.txt", "x");
+        repository.commit_all();
+        repository
+    }
+
+    /// Begins an operation on `branch` at which git stops. `stash` pops the changes of `other`, and `am`
+    /// applies them.
+    fn stop(&self, branch: &str, operation: &str, other: &str) {
+        let arguments = match operation {
+            "stash" => {
+                self.git(&["checkout", "-q", "main"]);
+                self.git(&["checkout", "-q", other, "--", "."]);
+                self.git(&["rm", "-q", "--ignore-unmatch", OLD]);
+                self.git(&["stash", "-q"]);
+                vec!["stash", "pop"]
+            }
+            "am" => {
+                self.git(&[
+                    "format-patch",
+                    "-q",
+                    "--no-renames",
+                    "-1",
+                    "-o",
+                    "..",
+                    other,
+                ]);
+                vec!["am", "-q", "-3", "../0001-change.patch"]
+            }
+            "revert" => {
+                // The reverse of a commit that undoes the changes of `other`.
+                self.git(&["checkout", "-q", other]);
+                self.git(&["revert", "--no-edit", "HEAD"]);
+                self.git(&["tag", "undone"]);
+                vec!["revert", "--no-edit", "undone"]
+            }
+            _ => vec![operation, other],
+        };
+        self.git(&["checkout", "-q", branch]);
+        let stopped = self.try_git(&arguments);
+        assert!(!stopped.status.success(), "{operation}: {stopped:?}");
+        assert_ne!(self.unmerged(), "", "{operation}");
+    }
+
+    /// Runs a command as it was printed.
+    fn run_as_printed(&self, command: &str) {
+        let mut shell = self.sandbox.command("sh");
+        let done = shell.args(["-c", command]).output().unwrap();
+        assert!(done.status.success(), "{command}: {done:?}");
+    }
+}
+
+/// The commands of a help, each between backticks, in their order.
+fn commands_of(help: &str) -> Vec<String> {
+    let commands = help.split('`').skip(1).step_by(2);
+    commands.map(str::to_owned).collect()
+}
+
+#[test]
+fn a_file_that_one_side_renamed_and_the_other_removed_is_left_to_a_person() {
+    let operations = ["merge", "rebase", "cherry-pick", "revert", "stash", "am"];
+    let branches = [
+        ("removed", "new", true),
+        ("removed", "reformatted", false),
+        ("new", "removed", false),
+        ("reformatted", "removed", true),
+    ];
+    for operation in operations {
+        for (branch, other, keeps) in branches {
+            let case = format!("{operation} of {other} on {branch}");
+            let repository = Repository::with_renames();
+            repository.stop(branch, operation, other);
+            let text = repository.sandbox.read(NEW);
+            let mut help = String::new();
+            for arguments in [&["resolve", "--dry-run"][..], &["resolve"]] {
+                let left = repository.sandbox.urldb(arguments).code(1);
+                assert!(left.out.contains("renamed"), "{case}: {left:?}");
+                let lines = left.out.lines();
+                help = lines.filter(|line| line.contains("help: ")).collect();
+                assert_eq!(repository.sandbox.read(NEW), text, "{case}");
+                assert!(repository.unmerged().contains(NEW), "{case}");
+            }
+            let [keep, remove] = &commands_of(&help)[..] else {
+                panic!("{case}: {help}");
+            };
+            repository.run_as_printed(if keeps { keep } else { remove });
+            assert_eq!(repository.unmerged(), "", "{case}");
+            assert_eq!(repository.sandbox.path(NEW).exists(), keeps, "{case}");
+            repository.sandbox.urldb(&["resolve"]).code(0);
+            repository.git(&["commit", "-q", "--allow-empty", "--no-verify", "-m", "done"]);
+            let files = repository.git(&["ls-tree", "-r", "--name-only", "HEAD"]);
+            assert_eq!(files.contains(NEW), keeps, "{case}");
+        }
+    }
+}
+
+#[test]
+fn a_conflict_of_names_says_what_each_side_did() {
+    for (branch, other, message) in [
+        (
+            "removed",
+            "new",
+            "our side removed urldb/old.test.yaml, which their side renamed to this name",
+        ),
+        (
+            "reformatted",
+            "removed",
+            "their side removed urldb/old.test.yaml, which our side renamed to this name",
+        ),
+    ] {
+        let repository = Repository::with_renames();
+        repository.stop(branch, "merge", other);
+        let left = repository.sandbox.urldb(&["resolve"]).code(1);
+        left.says(&[
+            message,
+            "keep the file with `git add urldb/new.test.yaml`, or remove it with \
+             `git rm urldb/new.test.yaml`",
+        ]);
+    }
+}
+
+#[test]
+fn a_file_with_two_new_names_is_left_to_a_person() {
+    for operation in ["merge", "rebase", "cherry-pick", "revert", "stash", "am"] {
+        let repository = Repository::with_renames();
+        repository.stop("new", operation, "two");
+        // A rebase applies our commit to theirs.
+        let (our, their) = if operation == "rebase" {
+            (TWO, NEW)
+        } else {
+            (NEW, TWO)
+        };
+        let before = repository.unmerged();
+        for _ in 0..2 {
+            let left = repository.sandbox.urldb(&["resolve"]).code(1);
+            let expected = [
+                format!(
+                    "{OLD}:1:1: unmerged-file: our side renamed this file to {our}, their side to {their}"
+                ),
+                format!("decide about the new names, and remove this one with `git rm {OLD}`"),
+                format!(
+                    "{our}:1:1: unmerged-file: our side renamed a file to this name, their side renamed it to {their}"
+                ),
+                format!(
+                    "{their}:1:1: unmerged-file: their side renamed a file to this name, our side renamed it to {our}"
+                ),
+                format!("keep the file with `git add {our}`, or remove it with `git rm {our}`"),
+                format!("keep the file with `git add {their}`, or remove it with `git rm {their}`"),
+            ];
+            let expected: Vec<&str> = expected.iter().map(String::as_str).collect();
+            left.says(&expected);
+            assert_eq!(repository.unmerged(), before, "{operation}");
+        }
+        repository.run_as_printed(&format!("git add {NEW}"));
+        repository.run_as_printed(&format!("git rm {TWO}"));
+        if operation == "merge" {
+            // With the new names settled, both sides lack the old one.
+            let resolved = repository.sandbox.urldb(&["resolve"]).code(0);
+            resolved.says(&["removed: urldb/old.test.yaml"]);
+        } else {
+            repository.run_as_printed(&format!("git rm {OLD}"));
+        }
+        assert_eq!(repository.unmerged(), "", "{operation}");
+        assert_eq!(repository.sandbox.read(NEW), BASE, "{operation}");
+        assert!(!repository.sandbox.path(TWO).exists(), "{operation}");
+    }
+}
+
+#[test]
+fn commands_of_conflicts_work_below_the_project_and_with_odd_names() {
+    for folder in ["a b", "-x", ":x"] {
+        let repository = Repository::without_hook();
+        let toml = format!("[database]\npath = {folder:?}\n");
+        repository.sandbox.write("urldb.toml", toml);
+        let file = format!("{folder}/example.test.yaml");
+        repository.sandbox.write(&file, BASE);
+        repository.commit_all();
+        repository.git(&["checkout", "-q", "-b", "other"]);
+        repository.git(&["rm", "-q", "--", &format!("./{file}")]);
+        repository.commit_all();
+        repository.git(&["checkout", "-q", "main"]);
+        let changed = BASE.replace("one", "two");
+        repository.sandbox.write(&file, changed);
+        repository.commit_all();
+        assert!(!repository.try_git(&["merge", "other"]).status.success());
+        fs::create_dir(repository.sandbox.path("below")).unwrap();
+        let left = repository
+            .sandbox
+            .urldb_command(&["resolve"])
+            .current_dir(repository.sandbox.path("below"))
+            .output()
+            .unwrap();
+        let said = String::from_utf8(left.stdout).unwrap();
+        let commands = commands_of(said.lines().find(|line| line.contains("help: ")).unwrap());
+        let mut shell = repository.sandbox.command("sh");
+        shell.current_dir(repository.sandbox.path("below"));
+        let done = shell.args(["-c", &commands[0]]).output().unwrap();
+        assert!(done.status.success(), "{commands:?}: {done:?}");
+        assert_eq!(repository.unmerged(), "", "{folder}");
+    }
+}
+
+/// Names of ledger files are hosts too, and no person is asked.
+#[test]
+fn a_renamed_file_of_the_ledger_is_kept() {
+    let repository = Repository::without_hook();
+    let ledger = "status/other.test.yaml";
+    repository.sandbox.write(LEDGER, entry("ok", 1));
+    repository.commit(BASE);
+    repository.git(&["checkout", "-q", "-b", "other"]);
+    repository.git(&["rm", "-q", LEDGER]);
+    repository.commit_all();
+    repository.git(&["checkout", "-q", "main"]);
+    repository.git(&["mv", LEDGER, ledger]);
+    repository.commit_all();
+    assert!(!repository.try_git(&["merge", "other"]).status.success());
+    repository.sandbox.urldb(&["resolve"]).code(0);
+    assert_eq!(repository.sandbox.read(ledger), entry("ok", 1));
+    assert_eq!(repository.unmerged(), "");
+}
+
+#[test]
+fn what_rerere_resolved_is_not_called_an_edit() {
+    let repository = Repository::without_hook();
+    repository.git(&["config", "rerere.enabled", "true"]);
+    let (ours, theirs) = (BASE.replace("one", "two"), BASE.replace("one", "three"));
+    let repository = repository.with_branches(&ours, &theirs);
+    assert!(!repository.try_git(&["merge", "other"]).status.success());
+    repository.commit(&BASE.replace("one", "four"));
+    repository.git(&["reset", "-q", "--hard", "HEAD~1"]);
+    assert!(!repository.try_git(&["merge", "other"]).status.success());
+    assert_eq!(repository.sandbox.read(FILE), BASE.replace("one", "four"));
+    let left = repository.sandbox.urldb(&["resolve"]).code(1);
+    let left = left.says(&["`git rerere` has resolved the file as in an earlier merge"]);
+    let help = left
+        .out
+        .lines()
+        .find(|line| line.contains("help: "))
+        .unwrap();
+    let [add, again] = &commands_of(help)[..] else {
+        panic!("{help}");
+    };
+    repository.run_as_printed(add);
+    assert_eq!(repository.unmerged(), "");
+    repository.run_as_printed(again);
+    let edited = repository.sandbox.read(FILE).replace("three", "five");
+    repository.sandbox.write(FILE, edited);
+    repository.sandbox.urldb(&["resolve"]).code(1);
+}
+
 #[test]
 fn a_version_with_mistakes_is_merged_by_lines_and_named() {
     let broken = BASE.replace("_path: /z", "_path: [/z");
     let repository =
         Repository::stopped(&broken.replace("one", "two"), &BASE.replace("one", "three"));
     repository.sandbox.urldb(&["resolve"]).code(1).says(&[
-        "urldb/example.test.yaml:1:1: unmerged-file: ours cannot be merged by record: line 9",
+        "urldb/example.test.yaml:5:1: unmerged-file: ours cannot be merged by record: line 9",
     ]);
     let text = repository.sandbox.read(FILE);
     assert!(

@@ -126,9 +126,7 @@ fn of_merged(merged: Merged) -> Attempt {
                 Side::Ours => "our side removed the file, their side changed it",
                 Side::Theirs => "their side removed the file, our side changed it",
             };
-            let finding = Finding::new(Code::UnmergedFile, 1, sides);
-            let help = "keep the file with `git add`, or remove it with `git rm`";
-            Attempt::of(None, finding.with_help(help))
+            Attempt::of(None, Finding::new(Code::UnmergedFile, 1, sides))
         }
     }
 }
@@ -163,20 +161,28 @@ fn merge_text(
         message,
     } = unreadable;
     let why = format!("{name} cannot be merged by record: line {line}: {message}");
-    let finding = Finding::new(Code::UnmergedFile, 1, why);
+    let mut finding = Finding::new(Code::UnmergedFile, 1, why);
     let (Some(ours), Some(theirs)) = (versions.ours, versions.theirs) else {
-        let help = "keep the file with `git add`, or remove it with `git rm`";
-        return Ok(Attempt::of(None, finding.with_help(help)));
+        return Ok(Attempt::of(None, finding));
     };
     let lines = [versions.base.unwrap_or_default(), ours, theirs];
     let Some(merged) = text_merge(lines, style, marker_size)? else {
         return Ok(Attempt::of(None, finding));
     };
     let resolution = if merged.has_conflicts {
+        finding.line = first_conflict(&merged.bytes, marker_size);
         Resolution::Conflict(merged.bytes)
     } else {
         Resolution::Merged(merged.bytes)
     };
     let help = "the file was merged by lines, as git does";
     Ok(Attempt::of(Some(resolution), finding.with_help(help)))
+}
+
+/// The line of the first marker in merged lines, from 1.
+fn first_conflict(merged: &[u8], marker_size: usize) -> usize {
+    let marker = format!("{} ours", "<".repeat(marker_size));
+    let mut lines = merged.split(|byte| *byte == b'\n');
+    let before = lines.position(|line| line.trim_ascii_end() == marker.as_bytes());
+    before.map_or(1, |before| before + 1)
 }

@@ -2,9 +2,10 @@
 
 mod driver;
 mod merging;
+mod renames;
 
 use std::io::Write;
-use std::path::PathBuf;
+use std::path::{Path, PathBuf};
 
 use urldb_text::{Code, Finding};
 
@@ -14,7 +15,7 @@ use super::print::{output, style};
 use super::{Context, GlobalArgs};
 use crate::database::edit::Edit;
 use crate::exit::ExitCode;
-use crate::git::{GitEnv, Repository, Resolution, UnmergedFile};
+use crate::git::{Ancestor, GitEnv, Repository, Resolution, UnmergedFile};
 
 /// Resolve conflicts that git left in domain files and the ledger
 ///
@@ -101,6 +102,8 @@ struct FileToMerge {
     path: PathBuf,
     kind: FileKind,
     unmerged: UnmergedFile,
+    /// The conflict in the name of a domain file.
+    rename: Option<Finding>,
 }
 
 impl UnmergedGroup {
@@ -131,7 +134,14 @@ fn unmerged(context: &Context, folders: &[PathBuf]) -> anyhow::Result<Vec<Unmerg
                     path,
                     kind,
                     unmerged,
+                    rename: None,
                 });
+            }
+        }
+        for number in 0..files.len() {
+            if files[number].kind == FileKind::Domain {
+                files[number].rename =
+                    renames::conflict(&files[number], &files, &repository, context)?;
             }
         }
         groups.push(UnmergedGroup { repository, files });
@@ -203,7 +213,7 @@ fn resolve(groups: &[UnmergedGroup], dry_run: bool, context: &Context) -> anyhow
     for UnmergedGroup { repository, files } in groups {
         let mut resolutions = vec![];
         for file in files {
-            let attempt = attempt(repository, file, context)?;
+            let attempt = attempt(repository, file)?;
             report(&attempt, file, dry_run, context)?;
             match &attempt.resolution {
                 None | Some(Resolution::Conflict(_)) => counts.left += 1,
@@ -245,35 +255,79 @@ fn report(
 }
 
 /// Merges one file, unless somebody has worked on it.
-fn attempt(
-    repository: &Repository,
-    file: &FileToMerge,
-    context: &Context,
-) -> anyhow::Result<Attempt> {
+fn attempt(repository: &Repository, file: &FileToMerge) -> anyhow::Result<Attempt> {
     let FileToMerge {
         path,
         kind,
         unmerged,
+        rename,
     } = file;
+    let left = |message: &str, help: Option<String>| {
+        let mut finding = Finding::new(Code::UnmergedFile, 1, message);
+        finding.help = help;
+        Ok(Attempt::of(None, finding))
+    };
     if !unmerged.is_regular() {
         let message = "a side has a symbolic link or a submodule here, which cannot be merged";
-        return Ok(Attempt::of(
-            None,
-            Finding::new(Code::UnmergedFile, 1, message),
-        ));
+        return left(message, None);
     }
-    let versions = repository.versions(unmerged)?;
-    let attempt = merging::merge(*kind, &versions, repository.conflict_style(), 7)?;
+    if let Some(finding) = rename {
+        return Ok(Attempt::of(None, finding.clone()));
+    }
+    let mut versions = repository.versions(unmerged)?;
+    let side = file.only_side().filter(|_| file.has_ancestor());
+    let ancestor = match side {
+        Some(_) => repository.ancestor_of(unmerged)?,
+        None => Ancestor::ThisFile,
+    };
+    if let Ancestor::OtherFile(_) = ancestor {
+        versions[0] = None;
+    }
+    let mut attempt = merging::merge(*kind, &versions, repository.conflict_style(), 7)?;
+    if let Some(side) = side {
+        let is_removed = attempt.resolution == Some(Resolution::Removed);
+        if is_removed && *kind == FileKind::Domain && ancestor == Ancestor::Unknown {
+            let (here, there) = (side.name, side.other);
+            let message =
+                format!("{there} side removed the file, {here} side renamed or reformatted it");
+            return left(&message, Some(renames::keep_or_remove(path)));
+        }
+        // What is left of such a file has no line to edit.
+        for finding in &mut attempt.findings {
+            finding.help = Some(renames::keep_or_remove(path));
+        }
+    }
     if let Some(resolution) = &attempt.resolution
         && !repository.is_untouched(unmerged, resolution)?
     {
-        let path = context.shown(path);
-        let message = "the file was edited since the merge, so urldb left it alone";
+        let message = if repository.is_resolved_by_rerere(unmerged) {
+            "`git rerere` has resolved the file as in an earlier merge, so urldb left it alone"
+        } else {
+            "the file was edited since the merge, so urldb left it alone"
+        };
         let help = format!(
-            "finish it and `git add {path}`, or begin again with `git checkout --merge -- {path}`"
+            "finish it and `{}`, or begin again with `{}`",
+            git_command(&["git", "add"], path),
+            git_command(&["git", "checkout", "--merge", "--"], path)
         );
-        let finding = Finding::new(Code::UnmergedFile, 1, message).with_help(help);
-        return Ok(Attempt::of(None, finding));
+        return left(message, Some(help));
     }
     Ok(attempt)
+}
+
+/// A command of git on one file, for a POSIX shell in the folder where urldb was started.
+fn git_command(words: &[&str], path: &Path) -> String {
+    let folder = std::env::current_dir().and_then(|folder| folder.canonicalize());
+    let name = path
+        .strip_prefix(folder.unwrap_or_default())
+        .unwrap_or(path)
+        .to_string_lossy();
+    // Git takes such a name for an option or a pattern.
+    let name = if name.starts_with(['-', ':']) {
+        format!("./{name}")
+    } else {
+        name.into_owned()
+    };
+    let command = urldb_render::command_line(&[words, &[name.as_str()]].concat());
+    command.unwrap_or_else(|| words.join(" "))
 }
