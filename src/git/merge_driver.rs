@@ -17,7 +17,7 @@ const TITLE: &str = "urldb: merges domain files and ledger files by record";
 
 /// The command of the driver. Where urldb is missing, too old or fails, git would take our version for
 /// the result. So the command merges lines then, as git does without a driver.
-const COMMAND: &str = "PATH=\"$PATH:${CARGO_HOME:-$HOME/.cargo}/bin\"; \
+const COMMAND: &str = "PATH=\"$PATH:$HOME/.local/bin:${CARGO_HOME:-$HOME/.cargo}/bin\"; \
     urldb resolve --driver %O %A %B %P --marker-size %L; code=$?; [ $code -le 1 ] && exit $code; \
     git merge-file -q -L ours -L base -L theirs --marker-size=%L %A %O %B";
 

@@ -797,6 +797,33 @@ fn without_urldb_the_driver_merges_lines_and_loses_no_side() {
     assert_eq!(repository.sandbox.read(FILE), with_records(&["/p", "/q"]));
 }
 
+/// Graphical programs often start git with a short PATH.
+#[test]
+fn the_driver_is_found_where_the_hook_is() {
+    for folder in [".local/bin", ".cargo/bin"] {
+        let repository = Repository::without_hook();
+        repository.sandbox.urldb(&["hook", "install"]).code(0);
+        let repository = repository.with_branches(&with_records(&["/p"]), &with_records(&["/q"]));
+        let programs = repository.sandbox.path("../home").join(folder);
+        fs::create_dir_all(&programs).unwrap();
+        symlink(env!("CARGO_BIN_EXE_urldb"), programs.join("urldb")).unwrap();
+        let mut merge = repository.sandbox.command("git");
+        let who = ["-c", "user.name=A", "-c", "user.email=a@example.test"];
+        merge
+            .args(who)
+            .args(["merge", "--no-edit", "--no-verify", "other"])
+            .env("HOME", repository.sandbox.path("../home"))
+            .env_remove("CARGO_HOME");
+        let merged = merge.output().unwrap();
+        assert!(merged.status.success(), "{folder}: {merged:?}");
+        assert_eq!(
+            repository.sandbox.read(FILE),
+            with_records(&["/p", "/q"]),
+            "{folder}"
+        );
+    }
+}
+
 #[test]
 fn the_driver_merges_lines_of_a_version_with_mistakes() {
     let repository = Repository::without_hook();
