@@ -171,6 +171,37 @@ fn an_unreadable_file_that_is_named_keeps_no_other_from_fmt_and_lint() {
 }
 
 #[test]
+fn a_pointer_of_git_lfs_is_called_that_and_stays_as_it_is() {
+    let sandbox = Sandbox::new("");
+    let file = "urldb/example.test.yaml";
+    let pointer = format!(
+        "version https://git-lfs.github.com/spec/v1\noid sha256:{}\nsize 12\n",
+        "a".repeat(64)
+    );
+    sandbox.write(file, &pointer);
+    sandbox.write("urldb/other.test.yaml", "---\n");
+    let said = "it is a pointer of Git LFS";
+    for (arguments, code) in [
+        (&["lint"][..], 1),
+        (&["lint", file], 1),
+        (&["fmt"], 1),
+        (&["fmt", "--check"], 1),
+        (&["check"], 1),
+        (&["list"], 2),
+        (&["add", "--no-fetch", "http://example.test/a"], 2),
+        (&["rm", "http://example.test/a"], 2),
+    ] {
+        let ran = sandbox.urldb(arguments).code(code);
+        assert!(
+            ran.out.contains(said) || ran.err.contains(said),
+            "{arguments:?}: {ran:?}"
+        );
+        assert_eq!(ran.out.matches("1:1: ").count().max(1), 1, "{ran:?}");
+        assert_eq!(sandbox.read(file), pointer);
+    }
+}
+
+#[test]
 fn a_file_name_with_a_line_break_stays_on_one_line() {
     let sandbox = Sandbox::new("");
     sandbox.write("urldb/a\n::error::b.yaml", "---\n");

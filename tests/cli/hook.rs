@@ -107,6 +107,26 @@ fn a_commit_that_promises_nonsense_is_refused() {
 }
 
 #[test]
+fn a_pointer_of_git_lfs_is_refused_and_called_that() {
+    let repository = Repository::new();
+    let oid = "a".repeat(64);
+    let text = format!("version https://git-lfs.github.com/spec/v1\noid sha256:{oid}\nsize 12\n");
+    repository.sandbox.write(FILE, text);
+    repository.git(&["add", "."]);
+    let refused = repository.try_git(&["commit", "-q", "-m", "add one"]);
+    assert!(!refused.status.success());
+    let words = String::from_utf8_lossy(&refused.stderr);
+    for part in [
+        &format!(
+            "{FILE}:1:1: unreadable-file: the file cannot be read: it is a pointer of Git LFS"
+        ),
+        "`git lfs untrack`",
+    ] {
+        assert!(words.contains(part), "{words}");
+    }
+}
+
+#[test]
 fn installing_twice_changes_nothing() {
     let repository = Repository::new();
     let before = repository.sandbox.tree(".git/hooks");

@@ -20,6 +20,23 @@ use crate::window::Surroundings;
 
 pub(crate) const BYTE_ORDER_MARK: &str = "\u{FEFF}";
 
+/// The first bytes of every pointer of Git LFS, by its specification.
+const LFS_POINTER: &[u8] = b"version https://git-lfs.github.com/spec/";
+
+const LFS_MESSAGE: &str =
+    "it is a pointer of Git LFS, out of which `git lfs untrack` keeps domain files";
+
+const LFS_HELP: &str =
+    "`git lfs pull` fetches the file; git merges and compares only files outside of Git LFS";
+
+/// Refuses a file that begins with `bytes`, if it is a pointer of Git LFS: an edit would damage it.
+pub(crate) fn refuse_lfs_pointer(bytes: &[u8]) -> io::Result<()> {
+    if bytes.starts_with(LFS_POINTER) {
+        return Err(io::Error::other(LFS_MESSAGE));
+    }
+    Ok(())
+}
+
 /// A domain file.
 #[derive(Debug, Clone)]
 pub struct DomainFile {
@@ -169,11 +186,13 @@ impl DomainFile {
     /// Reads the file at `path`.
     ///
     /// # Errors
-    /// [`Error::Read`] if `path` is not a regular file, cannot be read, or is a symbolic link that
-    /// leads out of its directory: a change of the database must not change a file elsewhere.
+    /// [`Error::Read`] if `path` is not a regular file, cannot be read, is a pointer of Git LFS, or is a
+    /// symbolic link that leads out of its directory: a change of the database must not change a file
+    /// elsewhere.
     pub fn read(path: impl AsRef<Path>) -> Result<ParsedFile, Error> {
         let path = path.as_ref();
         let bytes = ensure_inside(path).and_then(|()| urldb_files::read(path));
+        let bytes = bytes.and_then(|bytes| refuse_lfs_pointer(&bytes).map(|()| bytes));
         let bytes = bytes.map_err(|source| Error::Read {
             path: path.to_owned(),
             source,
@@ -190,7 +209,11 @@ impl DomainFile {
             Err(Error::Read { source, .. }) => format!("the file cannot be read: {source}"),
             Err(other) => other.to_string(),
         };
-        let help = "correct the file or remove it; urldb checks the other files meanwhile";
+        let help = if message.ends_with(LFS_MESSAGE) {
+            LFS_HELP
+        } else {
+            "correct the file or remove it; urldb checks the other files meanwhile"
+        };
         let finding = Finding::new(Code::UnreadableFile, 1, message).with_help(help);
         ParsedFile {
             file: Self::unreadable(path, finding.clone()),
@@ -238,6 +261,10 @@ impl DomainFile {
         start.pass(bytes);
         start.has_crlf |= text.contains("\r\n");
         start.metadata = file.metadata.clone();
+        if file.first_line == 1 && bytes.starts_with(LFS_POINTER) {
+            let message = format!("the file cannot be read: {LFS_MESSAGE}");
+            findings = vec![Finding::new(Code::UnreadableFile, 1, message).with_help(LFS_HELP)];
+        }
         findings.sort_by_key(|finding| (finding.line, finding.column));
         file.blocking = findings
             .iter()

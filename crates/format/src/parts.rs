@@ -8,6 +8,7 @@ use memchr::memmem;
 
 use crate::domain_file::{
     BYTE_ORDER_MARK, DomainFile, ParsedFile, PartStart, RecordEntry, ensure_inside,
+    refuse_lfs_pointer,
 };
 use crate::error::Error;
 use crate::plain::{self, LeftOut};
@@ -63,7 +64,8 @@ impl DomainFile {
     /// Reads the file at `path` part by part.
     ///
     /// # Errors
-    /// [`Error::Read`] if `path` is not a regular file, or cannot be read.
+    /// [`Error::Read`] if `path` is not a regular file, or cannot be read. The first part of a pointer of
+    /// Git LFS is such an error.
     pub fn read_parts(path: impl AsRef<Path>) -> Result<FileParts<impl Fn(&str) -> bool>, Error> {
         Self::read_parts_where(path, |_| true)
     }
@@ -217,6 +219,9 @@ impl<R: Read> Parts<R> {
         let Some(bytes) = self.reader.next_part()? else {
             return Ok(None);
         };
+        if self.start.bytes == 0 {
+            refuse_lfs_pointer(bytes)?;
+        }
         let before = self.last.as_ref().map(|last| last.path.as_str());
         if self.start.lines > 0
             && let Ok(text) = std::str::from_utf8(bytes)

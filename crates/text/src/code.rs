@@ -107,7 +107,7 @@ codes! {
         UnknownCategory Error "unknown-category" "a category that looks like a misspelling of one that urldb acts on",
         UnknownKey Error "unknown-key" "a key that looks like a misspelling of a known one",
         UnmergedFile Error "unmerged-file" "a staged file with a merge conflict that is not resolved",
-        UnreadableFile Error "unreadable-file" "a file that cannot be read, or a link out of the database",
+        UnreadableFile Error "unreadable-file" "a file that cannot be read, a link out of the database, or a pointer of Git LFS",
         UnsortedKeys Error "unsorted-keys" "keys that are not in sorted order",
         UnsortedList Error "unsorted-list" "a list that is not sorted, or repeats an item",
         UnsortedRecords Error "unsorted-records" "records that are not in the order of their paths",
