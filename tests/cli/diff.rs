@@ -51,6 +51,18 @@ impl Repository {
     }
 }
 
+#[test]
+fn two_states_are_one_argument() {
+    let repository = changed();
+    for (arguments, command) in [
+        (["base", "HEAD"], "`urldb diff base..HEAD`"),
+        (["a b", "HEAD"], "`urldb diff 'a b..HEAD'`"),
+        (["base..HEAD", "x"], "`urldb diff REV..REV`"),
+    ] {
+        repository.diff(&arguments).code(2).complains(&[command]);
+    }
+}
+
 /// The summary of the document, without zeros.
 fn summary(ran: &Ran) -> Value {
     let document = ran.json();

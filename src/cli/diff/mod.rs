@@ -40,6 +40,9 @@ pub(super) struct Args {
     /// that both have in common
     #[arg(value_name = "REV[..REV]", allow_hyphen_values = false)]
     range: Option<String>,
+    /// As in `git diff A B`; the error says how it is written here
+    #[arg(hide = true)]
+    second: Option<String>,
     /// Compare with the staged files
     #[arg(long)]
     staged: bool,
@@ -69,6 +72,15 @@ trait Writer {
 }
 
 pub(super) fn run(args: &Args, context: &Context) -> anyhow::Result<ExitCode> {
+    if let (Some(first), Some(second)) = (&args.range, &args.second) {
+        let range = format!("{first}..{second}");
+        let command = urldb_render::command_line(&["urldb", "diff", &range]);
+        let command = command.filter(|_| !first.contains("..") && !second.contains(".."));
+        anyhow::bail!(
+            "two states are one argument: `{}`",
+            command.as_deref().unwrap_or("urldb diff REV..REV")
+        );
+    }
     let database = context.database();
     let repository = Repository::discover(&database, GitEnv::from_process())?;
     let repository = repository.ok_or_else(|| {
