@@ -1,7 +1,8 @@
 //! Facts about a repository that people want to know: what git tracks and ignores, and which locks are
 //! there. Nothing here changes a file.
 
-use std::fs;
+use std::collections::BTreeSet;
+use std::fs::{self, FileType};
 use std::path::{Path, PathBuf};
 use std::time::{Duration, SystemTime};
 
@@ -32,14 +33,14 @@ pub enum LockUse {
     Unknown,
 }
 
-/// The lock files that stop commits and merges.
-const LOCKS: [&str; 5] = [
-    "index.lock",
-    "HEAD.lock",
-    "config.lock",
-    "packed-refs.lock",
-    "shallow.lock",
-];
+/// The lock of urldb itself, which stays in the `.git` folder.
+const OWN_LOCK: &str = "urldb.lock";
+
+/// The deepest level of folders in which a reference is looked for.
+const DEEPEST: usize = 64;
+
+/// The folders of references, which git locks one by one, in a `.git` folder.
+const REFERENCES: [&str; 2] = ["refs", "reftable"];
 
 /// The version of git on PATH: `[2, 39, 5]`.
 ///
@@ -125,17 +126,20 @@ impl Repository {
         output(&mut git, b"").is_ok_and(|found| !found.is_empty())
     }
 
-    /// The lock files of git that are there.
+    /// The lock files of git that stop commits and merges: those of the index, the configuration and the
+    /// like, and of references.
     pub fn locks(&self) -> Vec<GitLock> {
-        let folders = [self.git_dir(), self.common_dir()];
-        let paths = folders
-            .iter()
-            .flat_map(|dir| LOCKS.map(|name| dir.join(name)));
-        let mut locks: Vec<GitLock> = paths.filter_map(|path| self.lock(path)).collect();
-        locks.dedup_by(|a, b| a.path == b.path);
-        locks.sort_by(|a, b| a.path.cmp(&b.path));
-        locks.dedup_by(|a, b| a.path == b.path);
-        locks
+        let mut paths = BTreeSet::new();
+        for dir in [self.git_dir(), self.common_dir()] {
+            find_locks(dir, 0, &mut paths);
+            for folder in REFERENCES {
+                find_locks(&dir.join(folder), DEEPEST, &mut paths);
+            }
+        }
+        paths
+            .into_iter()
+            .filter_map(|path| self.lock(path))
+            .collect()
     }
 
     fn lock(&self, path: PathBuf) -> Option<GitLock> {
@@ -181,6 +185,20 @@ impl Repository {
             || directory.starts_with(self.git_dir());
         // A git of this process answers questions only.
         is_here && name.trim_end() == "git" && !is_child(process)
+    }
+}
+
+/// Collects the lock files of git in a folder, and so many levels below. A folder that cannot be read has
+/// none.
+fn find_locks(dir: &Path, levels: usize, found: &mut BTreeSet<PathBuf>) {
+    for entry in fs::read_dir(dir).into_iter().flatten().flatten() {
+        let (path, kind) = (entry.path(), entry.file_type());
+        let is_lock = path.extension() == Some("lock".as_ref()) && !path.ends_with(OWN_LOCK);
+        if is_lock && kind.as_ref().is_ok_and(FileType::is_file) {
+            found.insert(path);
+        } else if levels > 0 && kind.is_ok_and(|kind| kind.is_dir()) {
+            find_locks(&path, levels - 1, found);
+        }
     }
 }
 

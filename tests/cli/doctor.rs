@@ -146,7 +146,7 @@ fn each_command_mends() {
     };
     let remove = |path: &str| fs::remove_file(repository.sandbox.path(path)).unwrap();
     let hook = git_dir.join("hooks/pre-commit");
-    let cases: [(&str, &str, &str, &dyn Fn()); 15] = [
+    let cases: [(&str, &str, &str, &dyn Fn()); 16] = [
         ("hook", "advice", "no hook", &|| {
             for name in ["pre-commit", "pre-merge-commit"] {
                 remove(&format!(".git/hooks/{name}"));
@@ -192,6 +192,14 @@ fn each_command_mends() {
             "3 days ago, and no process uses it",
             &|| {
                 old(".git/index.lock");
+            },
+        ),
+        (
+            "locks",
+            "fault",
+            ".git/refs/heads/topic/one.lock stops git",
+            &|| {
+                old(".git/refs/heads/topic/one.lock");
             },
         ),
         ("leftovers", "advice", "2 temporary files", &|| {
