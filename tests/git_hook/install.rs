@@ -197,7 +197,8 @@ fn without_urldb_the_commit_is_stopped_with_words() {
     assert!(!output.status.success());
     insta::assert_snapshot!(String::from_utf8_lossy(&output.stderr), @r"
     urldb: not found on PATH, so this commit was not checked and is stopped;
-    urldb: install it with `cargo install urldb`, or commit with --no-verify
+    urldb: install it (`cargo install --git https://github.com/urldb/urldb`, or once there is a release
+    urldb: `uv tool install urldb` or `pipx install urldb`), or commit with --no-verify
     ");
 }
 
