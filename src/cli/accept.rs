@@ -12,7 +12,7 @@ use urldb_text::{REDACTED, sanitize};
 use urldb_verdict::{Hop, JudgedJob, NamedRecord, Observation, ServedBytes};
 
 use super::Context;
-use super::args::{ChangedUrls, CommitArgs, TargetArgs};
+use super::args::{ChangedUrls, CommitArgs, Leftovers, TargetArgs};
 use super::print::progress::ProgressLine;
 use super::print::style::{self, BAD, GOOD, paint};
 use crate::ambient::Ambient;
@@ -55,6 +55,8 @@ pub(super) fn run(args: &Args, context: &mut Context) -> anyhow::Result<ExitCode
     );
     args.targets.map.apply(context, &[])?;
     let commit = args.commit.begin(&context.database())?;
+    let mut leftovers = commit.as_ref().map(|commit| commit.leftovers(context));
+    let (mut changed, mut written) = (ChangedUrls::default(), vec![]);
     let mut tally = Tally::default();
     let mut acceptable = vec![];
     for Seen {
@@ -65,6 +67,12 @@ pub(super) fn run(args: &Args, context: &mut Context) -> anyhow::Result<ExitCode
     {
         if result.state == State::Ok && (doubt.is_none() || args.force) {
             tally.kept += 1;
+            let host = urldb_format::host_of(Path::new(&result.file));
+            if let Some(leftovers) = &mut leftovers
+                && leftovers.of_record(&host, &identity)?.is_some()
+            {
+                changed.add(&host, || result.url.clone());
+            }
         } else if let Some(problem) = problem(&result, doubt.as_deref(), args.force) {
             style::print_warning(format!("{} {}", result.url, sanitize(&problem)));
             tally.refused += 1;
@@ -72,7 +80,6 @@ pub(super) fn run(args: &Args, context: &mut Context) -> anyhow::Result<ExitCode
             acceptable.push((result, identity));
         }
     }
-    let (mut changed, mut written) = (ChangedUrls::default(), vec![]);
     for (result, identity) in &acceptable {
         show_both(result, args, context)?;
         if args.yes || is_wanted()? {
@@ -92,6 +99,7 @@ pub(super) fn run(args: &Args, context: &mut Context) -> anyhow::Result<ExitCode
     } else {
         ExitCode::Success
     };
+    written.extend(leftovers.into_iter().flat_map(Leftovers::into_files));
     if let Some(commit) = commit {
         let serve = if changed.is_one() { "serves" } else { "serve" };
         let subject = || format!("Accept what {} {serve}", changed.phrase());

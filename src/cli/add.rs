@@ -12,7 +12,7 @@ use urldb_text::sanitize;
 use urldb_verdict::Request;
 
 use super::Context;
-use super::args::{ChangedUrls, CommitArgs, MapArgs, RecordArgs};
+use super::args::{ChangedUrls, CommitArgs, Leftovers, MapArgs, RecordArgs, UncommittedRecord};
 use super::print::progress::ProgressLine;
 use super::print::style;
 use crate::cli::print::output;
@@ -96,17 +96,29 @@ pub(super) fn run(args: &Args, context: &mut Context) -> anyhow::Result<ExitCode
         categories: &args.categories,
     };
     let mut out = output::stdout();
-    let (added, written) = write(&candidates, &keys, context)?;
+    let (added, mut written) = write(&candidates, &keys, context)?;
+    let mut leftovers = commit.as_ref().map(|commit| commit.leftovers(context));
     let (mut new, mut updated) = (ChangedUrls::default(), ChangedUrls::default());
     for Candidate { identity, .. } in &candidates {
         let Some(AddResult { change, is_asked }) = added.get(identity) else {
             continue;
         };
         let Identity { scheme, host, .. } = identity;
-        match change {
-            RecordChange::Added => new.add(host, || identity.to_string()),
-            RecordChange::Updated => updated.add(host, || identity.to_string()),
-            RecordChange::Known => {}
+        let leftover = match (change, &mut leftovers) {
+            (RecordChange::Known, Some(leftovers)) => {
+                let record = keys.plain(identity).identity();
+                leftovers.of_record(host, &record)?
+            }
+            _ => None,
+        };
+        match (change, leftover) {
+            (RecordChange::Added, _) | (_, Some(UncommittedRecord::Added)) => {
+                new.add(host, || identity.to_string());
+            }
+            (RecordChange::Updated, _) | (_, Some(_)) => {
+                updated.add(host, || identity.to_string());
+            }
+            (RecordChange::Known, None) => {}
         }
         if !context.quiet {
             let file = context.shown(&context.domain_file(host));
@@ -123,6 +135,7 @@ pub(super) fn run(args: &Args, context: &mut Context) -> anyhow::Result<ExitCode
             ));
         }
     }
+    written.extend(leftovers.into_iter().flat_map(Leftovers::into_files));
     if let Some(commit) = commit {
         commit.finish(&written, || subject(&new, &updated), exit, context)?;
     }
@@ -344,6 +357,14 @@ struct RecordKeys<'a> {
 }
 
 impl RecordKeys<'_> {
+    /// The record of a URL that promises nothing yet.
+    fn plain(&self, url: &Identity) -> Record {
+        Record {
+            path: url.path.clone(),
+            ..self.asked.clone()
+        }
+    }
+
     /// Adds the records to a file, or completes the records that it already has.
     fn add_to<'a>(
         &self,
@@ -379,10 +400,7 @@ impl RecordKeys<'_> {
         file: &DomainFile,
         known: &HashMap<RecordIdentity, Record>,
     ) -> anyhow::Result<(Record, RecordChange)> {
-        let wanted = Record {
-            path: candidate.identity.path.clone(),
-            ..self.asked.clone()
-        };
+        let wanted = self.plain(&candidate.identity);
         let before = known.get(&file.identity_of(&wanted));
         let is_other = |before: &&Record| before.request_body != wanted.request_body;
         if let Some(before) = before.filter(is_other) {

@@ -9,7 +9,7 @@ use urldb_text::sanitize;
 use urldb_verdict::Selection;
 
 use super::Context;
-use super::args::{ChangedArgs, ChangedUrls, CommitArgs, SelectArgs, find_records};
+use super::args::{ChangedArgs, ChangedUrls, CommitArgs, Leftovers, SelectArgs, find_records};
 use super::print::style;
 use crate::cli::print::output;
 use crate::database::edit::Edit;
@@ -52,8 +52,9 @@ pub(super) fn run(args: &Args, context: &Context) -> anyhow::Result<ExitCode> {
         let commit = args.commit.begin(&context.database())?;
         (commit, Some(Edit::begin(&context.database())?))
     };
+    let mut leftovers = commit.as_ref().map(|commit| commit.leftovers(context));
     // All are looked up before any is removed: a typo in one leaves everything as it was.
-    let selection = selection(args, context)?;
+    let selection = selection(args, leftovers.as_mut(), context)?;
     let (mut removed, mut urls) = (Removed::new(), ChangedUrls::default());
     for path in context.config.open_database()?.files() {
         let host = urldb_format::host_of(path);
@@ -85,18 +86,29 @@ pub(super) fn run(args: &Args, context: &Context) -> anyhow::Result<ExitCode> {
         }
         removed.insert(host, paths);
     }
+    if let Some(leftovers) = &mut leftovers {
+        for (host, url) in leftovers.removed(&selection)? {
+            urls.add(&host, || url);
+        }
+    }
     // A typo in an option must not look like a good result. Nothing changed is a good result.
     anyhow::ensure!(
-        !removed.is_empty() || selection.changed.is_some(),
+        !urls.is_empty() || selection.changed.is_some(),
         "no record is selected; `urldb list` with the same options shows what there is"
     );
-    let written = match edit {
+    let mut written = match edit {
         Some(edit) => edit.commit()?,
         None => vec![],
     };
     if !context.quiet {
         print(&removed, args.dry_run, context)?;
+        if removed.is_empty() && !urls.is_empty() {
+            writeln!(output::stdout(), "removed already: {}", urls.phrase())?;
+        } else if removed.is_empty() {
+            writeln!(output::stdout(), "no selected record has changed")?;
+        }
     }
+    written.extend(leftovers.into_iter().flat_map(Leftovers::into_files));
     if let Some(commit) = commit {
         let subject = || format!("Remove {}", urls.phrase());
         commit.finish(&written, subject, ExitCode::Success, context)?;
@@ -107,10 +119,30 @@ pub(super) fn run(args: &Args, context: &Context) -> anyhow::Result<ExitCode> {
 /// The records that the arguments select.
 ///
 /// # Errors
-/// When a URL has no record, or is an alias: its record is about another URL too.
-fn selection(args: &Args, context: &Context) -> anyhow::Result<Selection> {
-    let records = find_records(context, &args.urls)?;
-    for (url, named) in args.urls.iter().zip(&records) {
+/// When a URL has no record, nor one that waits for its removal to be committed, or is an alias: its
+/// record is about another URL too.
+fn selection(
+    args: &Args,
+    leftovers: Option<&mut Leftovers<'_>>,
+    context: &Context,
+) -> anyhow::Result<Selection> {
+    let (mut urls, mut removed) = (args.urls.clone(), vec![]);
+    let found = match (find_records(context, &urls), leftovers) {
+        (Err(_), Some(leftovers)) => {
+            let mut present = vec![];
+            for url in urls {
+                match leftovers.removed_record(&url)? {
+                    Some(named) => removed.push(named),
+                    None => present.push(url),
+                }
+            }
+            urls = present;
+            find_records(context, &urls)
+        }
+        (found, _) => found,
+    };
+    let mut records = found?;
+    for (url, named) in urls.iter().zip(&records) {
         anyhow::ensure!(
             named.alias.is_none(),
             "{url} is an alias of {host}{path}, whose record is about both: \
@@ -120,6 +152,7 @@ fn selection(args: &Args, context: &Context) -> anyhow::Result<Selection> {
             scheme = urldb_canon::identify(url)?.scheme,
         );
     }
+    records.append(&mut removed);
     Ok(Selection {
         records,
         changed: args.changed.records(context)?,
@@ -136,9 +169,6 @@ fn print(removed: &Removed, dry_run: bool, context: &Context) -> io::Result<()> 
         for path in paths {
             writeln!(out, "{done} {host}{} from {file}", sanitize(path))?;
         }
-    }
-    if removed.is_empty() {
-        writeln!(out, "no selected record has changed")?;
     }
     out.flush()
 }

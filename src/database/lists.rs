@@ -151,6 +151,13 @@ impl MergedFile {
         records.filter_map(|(record, done)| Some((*done, self.url(record)?)))
     }
 
+    /// The records that the file has already as they should be, each with its URL.
+    pub(crate) fn known(&self) -> impl Iterator<Item = (RecordIdentity, RequestUrl)> {
+        let known = self.records.iter();
+        let known = known.filter(|(_, done)| *done == MergeResult::Known);
+        known.filter_map(|(record, _)| Some((record.identity(), self.url(record)?)))
+    }
+
     /// The number of URLs with this result.
     pub(crate) fn count(&self, what: MergeResult) -> u64 {
         self.records

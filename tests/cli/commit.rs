@@ -369,6 +369,107 @@ fn a_commit_that_cannot_be_made_is_refused_before_anything_is_written() {
     assert_eq!(sandbox.read(FILE), before);
 }
 
+/// A command that is killed before its commit has written its files. The same command has nothing to write
+/// then, and commits them.
+#[test]
+fn a_command_that_was_killed_before_its_commit_is_completed_by_the_same_command() {
+    let site = Site::with(&[("/a", "new"), ("/b", "y"), ("/c", "z")]);
+    let two = "http://example.test/b http://example.test/c";
+    let list = format!("{two}\n").replace(' ', "\n");
+    let sums = format!(
+        "{}  a\n{}  b\n",
+        crate::site::sha256("x"),
+        crate::site::sha256("y")
+    );
+    let import = "import sha256sum sums --base http://example.test/ --keep-going";
+    for (command, subject) in [
+        (
+            "add --no-fetch http://example.test/b",
+            "Add http://example.test/b",
+        ),
+        (
+            "add --static http://example.test/b http://new.test/",
+            "Add http://example.test/b",
+        ),
+        (
+            "add --no-fetch -c x http://example.test/a",
+            "Update http://example.test/a",
+        ),
+        (
+            "accept --yes http://example.test/a",
+            "Accept what http://example.test/a serves",
+        ),
+        (
+            "accept --yes --all",
+            "Accept what http://example.test/a serves",
+        ),
+        ("rm http://example.test/a", "Remove http://example.test/a"),
+        (
+            "rm http://example.test/a http://example.test/d",
+            "Remove 2 URLs of example.test",
+        ),
+        ("rm --path-prefix /d", "Remove http://example.test/d"),
+        ("rm -d example.test", "Remove 2 URLs of example.test"),
+        ("import list list.txt", "Import 2 URLs of example.test"),
+        (
+            "import list list.txt --static",
+            "Import 2 URLs of example.test",
+        ),
+        (import, "Import http://example.test/b"),
+    ] {
+        let repository = repository(&site.network());
+        repository
+            .sandbox
+            .write(FILE, promises(&[("/a", "x"), ("/d", "x")]));
+        repository.git(&["commit", "-q", "-a", "-m", "two promises"]);
+        repository.sandbox.write("list.txt", &list);
+        repository.sandbox.write("sums", &sums);
+        // A file that the user has changed, and none of the commands.
+        repository
+            .sandbox
+            .write("urldb/mine.test.yaml", promises(&[("/m", "x")]));
+        let words: Vec<&str> = command.split(' ').collect();
+        repository.urldb(&words);
+        let written = repository.sandbox.read(FILE);
+        let again = [words[0], "--commit"];
+        let again = [&again[..], &words[1..]].concat();
+        let again = if words[0] == "import" {
+            [&words[..], &["--commit"]].concat()
+        } else {
+            again
+        };
+        repository.urldb(&again).complains(&["committed", subject]);
+        let expected = vec!["M urldb/example.test.yaml".to_owned()];
+        assert_eq!(
+            repository.last(),
+            (subject.to_owned(), expected),
+            "{command}"
+        );
+        assert_eq!(repository.sandbox.read(FILE), written, "{command}");
+        assert!(repository.status().contains("?? urldb/mine.test.yaml"));
+        let done = repository.urldb(&again);
+        if words[0] == "rm" {
+            done.code(2);
+        } else {
+            done.complains(&["nothing to commit: no file was written"]);
+        }
+    }
+}
+
+/// Another record of the file is the user's, and waits for the user's commit.
+#[test]
+fn a_known_record_commits_no_other_change() {
+    let repository = repository("");
+    repository
+        .sandbox
+        .write(FILE, promises(&[("/a", "x"), ("/mine", "x")]));
+    repository
+        .urldb(&["add", "--no-fetch", "--commit", "http://example.test/a"])
+        .code(0)
+        .says(&["known"])
+        .complains(&["nothing to commit: no file was written"]);
+}
+
 #[test]
 fn commits_are_signed_as_the_user_wants() {
     let repository = repository("");

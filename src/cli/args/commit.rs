@@ -11,6 +11,7 @@ use urldb_render::numbers::{NO_BREAK, count};
 use urldb_text::{sanitize, sanitize_lines};
 use urldb_warc::INDEX_DIRECTORY;
 
+use super::Leftovers;
 use crate::cli::Context;
 use crate::cli::print::{output, style};
 use crate::cli::resolve::FileKind;
@@ -47,8 +48,7 @@ impl CommitArgs {
     /// The commit to make, if the option is given.
     ///
     /// # Errors
-    /// When the folder, in which the command writes, is in no repository, or in one that cannot take a
-    /// commit now.
+    /// When the folder, in which the command writes, is in no repository, or git knows no author.
     pub(crate) fn begin(&self, folder: &Path) -> anyhow::Result<Option<PlannedCommit>> {
         if !self.commit {
             return Ok(None);
@@ -87,10 +87,15 @@ impl PlannedCommit {
         self.message.clone().unwrap_or_else(subject)
     }
 
-    /// Commits the files that the command wrote.
+    /// What the command finds done, and the last commit does not have.
+    pub(crate) fn leftovers<'a>(&'a self, context: &'a Context) -> Leftovers<'a> {
+        Leftovers::new(&self.repository, context)
+    }
+
+    /// Commits the files that the command wrote, or found written.
     ///
     /// # Errors
-    /// When git or a hook refuses. The files stay written.
+    /// When git is in the middle of a merge or the like, or git or a hook refuses. The files stay written.
     pub(crate) fn finish(
         self,
         files: &[PathBuf],
@@ -108,7 +113,11 @@ impl PlannedCommit {
         }
         let message = self.message(subject);
         let committed = self.repository.commit_files(files, &message);
-        report(committed, &message, context)
+        let committed = committed.context(
+            "the files are written, but not committed; the same command commits them later",
+        );
+        report(committed?, &message, context);
+        Ok(())
     }
 }
 
@@ -147,10 +156,10 @@ impl PlannedRunCommit {
         &self.commit.repository
     }
 
-    /// Commits what the run wrote that began at `started`.
+    /// Commits what the run wrote that began at `started`, and what earlier runs wrote.
     ///
     /// # Errors
-    /// When git or a hook refuses. The files stay written.
+    /// As [`PlannedCommit::finish`].
     pub(crate) fn finish(
         &self,
         started: Timestamp,
@@ -178,16 +187,12 @@ impl PlannedRunCommit {
                 elsewhere = Some(other);
             }
         }
-        let committed = commit_below(repository, &folders, &message, context);
-        report(committed, &message, context)?;
+        let committed = commit_below(repository, &folders, &message, context)?;
+        report(committed, &message, context);
         if let Some(other) = elsewhere {
-            let committed = commit_below(
-                &other,
-                std::slice::from_ref(&self.archive),
-                &message,
-                context,
-            );
-            report(committed, &message, context)?;
+            let archive = std::slice::from_ref(&self.archive);
+            let committed = commit_below(&other, archive, &message, context)?;
+            report(committed, &message, context);
         }
         Ok(())
     }
@@ -200,7 +205,9 @@ fn commit_below(
     context: &Context,
 ) -> anyhow::Result<Option<NewCommit>> {
     let top = repository.work_tree()?.to_owned();
-    repository.commit_below(folders, message, |path| is_of_run(&top.join(path), context))
+    let committed =
+        repository.commit_below(folders, message, |path| is_of_run(&top.join(path), context));
+    committed.context("the files are written, but not committed; a later run commits them")
 }
 
 /// Whether runs write this file of the ledger or the archive, and it belongs into a commit: no domain
@@ -219,18 +226,10 @@ fn is_of_run(path: &Path, context: &Context) -> bool {
 }
 
 /// Prints the commit and what hooks said.
-///
-/// # Errors
-/// When there is no commit: the files are written, and the user has to commit them.
-fn report(
-    committed: anyhow::Result<Option<NewCommit>>,
-    message: &str,
-    context: &Context,
-) -> anyhow::Result<()> {
-    let committed = committed.context("the files are written, but not committed")?;
+fn report(committed: Option<NewCommit>, message: &str, context: &Context) {
     let Some(NewCommit { id, files, printed }) = committed else {
         say_nothing("the files are as in the last commit", context);
-        return Ok(());
+        return;
     };
     if !printed.is_empty() {
         say(&sanitize_lines(&printed));
@@ -241,7 +240,6 @@ fn report(
         let files = style::count(files as u64, "file");
         say(&format!("{done} {id} {subject} ({files})"));
     }
-    Ok(())
 }
 
 fn say_interrupted() {

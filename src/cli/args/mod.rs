@@ -3,6 +3,7 @@
 mod changed;
 mod commit;
 mod context;
+mod leftovers;
 mod place;
 mod request;
 mod search;
@@ -12,6 +13,7 @@ pub(crate) use changed::{ChangedArgs, domain_file_name};
 pub(crate) use commit::{ChangedUrls, CommitArgs, PlannedRunCommit};
 pub use context::{Context, GlobalArgs};
 pub(crate) use context::{MapArgs, TrustArgs};
+pub(crate) use leftovers::{Leftovers, UncommittedRecord};
 pub(crate) use place::Place;
 pub(crate) use request::{RecordArgs, RequestArgs};
 pub(crate) use search::{Rank, SearchArgs};

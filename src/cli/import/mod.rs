@@ -18,7 +18,7 @@ use urldb_interchange::{ListItem, Notice, ReadEvent};
 use self::report::ImportReport;
 use self::spool::Spool;
 use super::Context;
-use crate::cli::args::{ChangedUrls, CommitArgs, MapArgs};
+use crate::cli::args::{ChangedUrls, CommitArgs, Leftovers, MapArgs};
 use crate::database::aliases::Aliases;
 use crate::database::edit::Edit;
 use crate::database::lists::ListMerge;
@@ -86,7 +86,8 @@ pub(super) fn run(args: &Args, context: &mut Context) -> anyhow::Result<ExitCode
     args.map
         .apply(context, &spool.hosts())
         .context("nothing was imported")?;
-    let (lacking, mut written) = write(args, context, &mut spool, &mut report)?;
+    let mut leftovers = commit.as_ref().map(|commit| commit.leftovers(context));
+    let (lacking, mut written) = write(args, context, &mut spool, &mut report, &mut leftovers)?;
     report.finish(args.dry_run, args.keep_going)?;
     let mut exit = report.exit();
     let mut promised = ChangedUrls::default();
@@ -95,6 +96,7 @@ pub(super) fn run(args: &Args, context: &mut Context) -> anyhow::Result<ExitCode
         written.extend(filled.written);
         (exit, promised) = (filled.exit, filled.promised);
     }
+    written.extend(leftovers.into_iter().flat_map(Leftovers::into_files));
     if let Some(commit) = commit {
         let changed = report.changed();
         let subject = || {
@@ -167,6 +169,7 @@ fn write(
     context: &Context,
     spool: &mut Spool,
     report: &mut ImportReport,
+    leftovers: &mut Option<Leftovers<'_>>,
 ) -> anyhow::Result<(Vec<urldb_canon::Identity>, Vec<PathBuf>)> {
     let mut edit = Edit::begin(&context.database())?;
     let aliases = Aliases::load(&context.config)?;
@@ -181,6 +184,13 @@ fn write(
         let name = context.shown(&path);
         let merged = merge.all(items, &name);
         report.add_file(&merged, &name)?;
+        if let Some(leftovers) = leftovers {
+            for (record, url) in merged.known() {
+                if leftovers.of_record(merged.host(), &record)?.is_some() {
+                    report.add_leftover(merged.host(), &url);
+                }
+            }
+        }
         if args.is_static {
             lacking.extend(merged.lacking());
         }

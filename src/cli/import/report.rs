@@ -3,6 +3,7 @@
 use std::fmt::Write as _;
 use std::io::Write as _;
 
+use urldb_canon::RequestUrl;
 use urldb_interchange::{Notice, Weight};
 use urldb_text::sanitize;
 
@@ -27,7 +28,7 @@ pub(super) struct ImportReport {
     refused: u64,
     /// A line for each file.
     lines: String,
-    /// The added and merged URLs.
+    /// The URLs for the subject of the commit.
     changed: ChangedUrls,
 }
 
@@ -109,7 +110,12 @@ impl ImportReport {
         Ok(())
     }
 
-    /// The added and merged URLs.
+    /// Counts a URL that an earlier import wrote, and that is not committed yet.
+    pub(super) fn add_leftover(&mut self, host: &str, url: &RequestUrl) {
+        self.changed.add(host, || url.to_string());
+    }
+
+    /// The added and merged URLs, and those of [`Self::add_leftover`].
     pub(super) fn changed(&self) -> &ChangedUrls {
         &self.changed
     }

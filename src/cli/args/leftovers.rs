@@ -1,0 +1,196 @@
+//! What a killed command has written and not committed: the same command with `--commit` finds its work
+//! done, and commits it.
+
+use std::collections::btree_map::Entry;
+use std::collections::{BTreeMap, BTreeSet, HashMap};
+use std::path::PathBuf;
+
+use urldb_canon::{RequestUrl, Scheme};
+use urldb_format::{DomainFile, Record, RecordIdentity};
+use urldb_verdict::{NamedRecord, Selection};
+
+use super::domain_file_name;
+use crate::cli::Context;
+use crate::database::aliases::Aliases;
+use crate::git::{FileVersion, Repository};
+
+/// How a record on disk differs from the last commit.
+#[derive(Debug, Clone, PartialEq, Eq)]
+pub(crate) enum UncommittedRecord {
+    /// The last commit has no such record.
+    Added,
+    /// The last commit has it with other keys.
+    Updated,
+    /// Only the last commit has it.
+    Removed(Box<Record>),
+}
+
+/// The records of a domain file that differ.
+#[derive(Default)]
+struct UncommittedRecords {
+    /// Of URLs, in the file on disk.
+    scheme: Option<Scheme>,
+    records: BTreeMap<RecordIdentity, UncommittedRecord>,
+}
+
+/// Looks up which records differ from the last commit, and collects their files. Reads a domain file when
+/// it is asked about one of its records, and only if git says that the file differs.
+pub(crate) struct Leftovers<'a> {
+    repository: &'a Repository,
+    context: &'a Context,
+    /// The earlier versions of the files that differ, by host; absent before the first question.
+    changed: Option<BTreeMap<String, FileVersion>>,
+    /// What was read of them.
+    read: BTreeMap<String, UncommittedRecords>,
+    files: BTreeSet<PathBuf>,
+}
+
+impl<'a> Leftovers<'a> {
+    pub(super) fn new(repository: &'a Repository, context: &'a Context) -> Self {
+        Self {
+            repository,
+            context,
+            changed: None,
+            read: BTreeMap::new(),
+            files: BTreeSet::new(),
+        }
+    }
+
+    /// How a record that the command left as it is differs from the last commit. If it does, its file
+    /// becomes part of the commit.
+    ///
+    /// # Errors
+    /// When git or reading a file fails.
+    pub(crate) fn of_record(
+        &mut self,
+        host: &str,
+        identity: &RecordIdentity,
+    ) -> anyhow::Result<Option<UncommittedRecord>> {
+        let found = self.of_host(host)?.records.get(identity).cloned();
+        if found.is_some() {
+            self.files.insert(self.context.domain_file(host));
+        }
+        Ok(found)
+    }
+
+    /// The URLs of the selected records that only the last commit has, each with the host of the domain
+    /// file. Their files become part of the commit.
+    ///
+    /// # Errors
+    /// As [`Self::of_record`].
+    pub(crate) fn removed(
+        &mut self,
+        selection: &Selection,
+    ) -> anyhow::Result<Vec<(String, String)>> {
+        let hosts: Vec<String> = self.changed()?.keys().cloned().collect();
+        let mut removed = vec![];
+        for host in hosts
+            .into_iter()
+            .filter(|host| selection.wants_domain(host))
+        {
+            let before = removed.len();
+            let UncommittedRecords { scheme, records } = self.of_host(&host)?;
+            for record in records.values() {
+                if let UncommittedRecord::Removed(record) = record
+                    && selection.wants_record(&host, record)
+                {
+                    let path = &record.path;
+                    let url = RequestUrl::new(scheme.unwrap_or(Scheme::Http), &host, path);
+                    let url = url.map_or_else(|| format!("{host}{path}"), String::from);
+                    removed.push((host.clone(), url));
+                }
+            }
+            if removed.len() > before {
+                self.files.insert(self.context.domain_file(&host));
+            }
+        }
+        Ok(removed)
+    }
+
+    /// The record of a URL that only the last commit has.
+    ///
+    /// # Errors
+    /// As [`Self::of_record`].
+    pub(crate) fn removed_record(&mut self, url: &str) -> anyhow::Result<Option<NamedRecord>> {
+        let Ok(url) = urldb_canon::identify(url) else {
+            return Ok(None);
+        };
+        let domain = Aliases::load_readable(&self.context.config)?.primary_host(&url.host);
+        let is_removed = |(identity, record): (&RecordIdentity, &UncommittedRecord)| {
+            identity.path == url.path && matches!(record, UncommittedRecord::Removed(_))
+        };
+        let named = self.of_host(&domain)?.records.iter().any(is_removed);
+        Ok(named.then_some(NamedRecord {
+            domain,
+            path: url.path,
+            alias: None,
+        }))
+    }
+
+    /// The files to commit, beside those that the command has written.
+    pub(crate) fn into_files(self) -> impl Iterator<Item = PathBuf> {
+        self.files.into_iter()
+    }
+
+    /// The domain files that may differ from the last commit, by host.
+    fn changed(&mut self) -> anyhow::Result<&BTreeMap<String, FileVersion>> {
+        if self.changed.is_none() {
+            let folder = self.repository.relative(&self.context.database())?;
+            let comparison = self.repository.comparison(None, false)?;
+            let files = self.repository.changed_files(&comparison, &folder)?;
+            let files = files.into_iter().filter_map(|file| {
+                let name = domain_file_name(&file.path, &folder)?;
+                (file.after != FileVersion::Absent)
+                    .then(|| (urldb_format::host_of(name), file.before))
+            });
+            self.changed = Some(files.collect());
+        }
+        Ok(self.changed.get_or_insert_default())
+    }
+
+    fn of_host(&mut self, host: &str) -> anyhow::Result<&UncommittedRecords> {
+        if !self.read.contains_key(host) {
+            let records = match self.changed()?.get(host).cloned() {
+                Some(before) => self.compare(host, &before)?,
+                None => UncommittedRecords::default(),
+            };
+            self.read.insert(host.to_owned(), records);
+        }
+        Ok(self.read.entry(host.to_owned()).or_default())
+    }
+
+    fn compare(&self, host: &str, before: &FileVersion) -> anyhow::Result<UncommittedRecords> {
+        let path = self.context.domain_file(host);
+        let before = match before {
+            FileVersion::Blob(id) => self.repository.read_blob(id)?,
+            _ => vec![],
+        };
+        let before = DomainFile::parse(&path, &before).file;
+        let mut earlier: HashMap<RecordIdentity, &Record> = before
+            .records()
+            .map(|entry| (entry.record().identity(), entry.record()))
+            .collect();
+        let now = DomainFile::read(&path)?.file;
+        let mut records = BTreeMap::new();
+        for entry in now.records() {
+            let record = entry.record();
+            let identity = record.identity();
+            match earlier.remove(&identity) {
+                None => records.insert(identity, UncommittedRecord::Added),
+                Some(earlier) if earlier != record => {
+                    records.insert(identity, UncommittedRecord::Updated)
+                }
+                Some(_) => None,
+            };
+        }
+        for (identity, record) in earlier {
+            if let Entry::Vacant(place) = records.entry(identity) {
+                place.insert(UncommittedRecord::Removed(Box::new(record.clone())));
+            }
+        }
+        Ok(UncommittedRecords {
+            scheme: Some(now.metadata().scheme()),
+            records,
+        })
+    }
+}
