@@ -11,13 +11,6 @@ use super::command::{CommandResult, command, output, run};
 use super::paths;
 use super::repository::{Repository, line};
 
-/// Operations during which git refuses to commit single files, by the file that each has in the `.git`
-/// folder.
-const OPERATIONS: [(&str, &str); 2] = [
-    ("MERGE_HEAD", "a merge"),
-    ("CHERRY_PICK_HEAD", "a cherry-pick"),
-];
-
 /// Variables by which a user changes the meaning of path patterns.
 const PATHSPECS: [&str; 4] = [
     "GIT_LITERAL_PATHSPECS",
@@ -57,20 +50,13 @@ struct Changes {
 const MOST_PATTERNS: usize = 500;
 
 impl Repository {
-    /// Checks what would prevent a commit, before anything is written.
+    /// Checks that git can make a commit, before anything is written. [`Self::ensure_idle`] is not asked
+    /// before the commit: what is written does not depend on it.
     ///
     /// # Errors
-    /// When git cannot be run, knows no author, or is in the middle of a merge or the like.
+    /// When there is no work tree, git cannot be run, or knows no author.
     pub fn ensure_can_commit(&self) -> Result<()> {
-        let top = self.work_tree()?;
-        for (file, operation) in OPERATIONS {
-            if self.git_dir().join(file).exists() {
-                bail!(
-                    "{operation} is in progress in {}: finish or abort it first",
-                    paths::shown(top)
-                );
-            }
-        }
+        self.work_tree()?;
         for identity in ["GIT_AUTHOR_IDENT", "GIT_COMMITTER_IDENT"] {
             output(self.git().args(["var", identity]), b"")
                 .context("git cannot make a commit here")?;
@@ -82,8 +68,8 @@ impl Repository {
     /// changes stay staged. `None` if all of them are as in the last commit.
     ///
     /// # Errors
-    /// When git ignores a file, or refuses the commit, or a hook does. The files stay as they are, and
-    /// the index gets back its entries.
+    /// When git ignores a file, is in the middle of a merge or the like, or refuses the commit, or a hook
+    /// does. The files stay as they are, and the index gets back its entries.
     pub fn commit_files(&self, files: &[PathBuf], message: &str) -> Result<Option<NewCommit>> {
         let mut named = BTreeSet::new();
         for file in files {
@@ -108,7 +94,7 @@ impl Repository {
     /// path (relative to the work tree), except ignored ones. Otherwise as [`Self::commit_files`].
     ///
     /// # Errors
-    /// When git refuses the commit, or a hook does.
+    /// As [`Self::commit_files`], but for ignored files.
     pub fn commit_below(
         &self,
         dirs: &[PathBuf],
@@ -172,6 +158,7 @@ impl Repository {
         if changes.files.is_empty() {
             return Ok(None);
         }
+        self.ensure_idle()?;
         if !changes.new.is_empty() {
             // A commit of named files takes only files that the index knows.
             let mut add = self.user_command()?;

@@ -71,7 +71,7 @@ impl Repository {
             return Ok(());
         };
         bail!(
-            "in {}, {}; then do the same again",
+            "in {}, {}",
             paths::shown(self.work_tree()?),
             operation.sentence()
         )

@@ -57,8 +57,10 @@ impl Repository {
     /// [`Self::finish_merge`] or [`Self::undo_merge`].
     ///
     /// # Errors
-    /// When the remote repository cannot be reached within two minutes, or git refuses the merge.
+    /// When the remote repository cannot be reached within two minutes, git refuses the merge, or is in
+    /// the middle of another operation, which must not be taken for this merge.
     pub fn merge_upstream(&self, upstream: &Upstream) -> Result<bool> {
+        self.ensure_idle()?;
         let Upstream { remote, branch } = upstream;
         self.talk(&["fetch", "--quiet", "--no-tags", "--", remote, branch])?;
         let mut merge = self.user_command()?;

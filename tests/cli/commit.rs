@@ -318,17 +318,6 @@ fn a_commit_that_cannot_be_made_is_refused_before_anything_is_written() {
     let add = ["add", "--no-fetch", "--commit", "http://example.test/b"];
     let before = sandbox.read(FILE);
 
-    repository.git(&["switch", "-q", "-c", "other"]);
-    repository.git(&["commit", "-q", "--allow-empty", "-m", "other"]);
-    repository.git(&["switch", "-q", "main"]);
-    repository.git(&["commit", "-q", "--allow-empty", "-m", "main"]);
-    repository.git(&["merge", "-q", "--no-ff", "--no-commit", "other"]);
-    repository
-        .urldb(&add)
-        .code(2)
-        .complains(&["a merge is in progress"]);
-    repository.git(&["merge", "--abort"]);
-
     repository.git(&["config", "user.useConfigOnly", "true"]);
     repository.git(&["config", "--unset", "user.email"]);
     repository
@@ -367,6 +356,182 @@ fn a_commit_that_cannot_be_made_is_refused_before_anything_is_written() {
         .code(2)
         .complains(&["is in no git repository"]);
     assert_eq!(sandbox.read(FILE), before);
+}
+
+impl Repository {
+    /// A file `notes.txt` with another text in each commit of `main` and of the branch `other`, which
+    /// therefore cannot be joined.
+    fn with_conflicts(&self) {
+        let write = |text: &str| {
+            self.sandbox.write("notes.txt", text);
+            self.git(&["add", "notes.txt"]);
+            self.git(&["commit", "-q", "-m", text]);
+        };
+        write("base");
+        self.git(&["switch", "-q", "-c", "other"]);
+        write("theirs");
+        write("theirs again");
+        self.git(&["switch", "-q", "main"]);
+        write("ours");
+        write("ours again");
+    }
+
+    /// What git knows of the operation in progress.
+    fn state(&self) -> Vec<String> {
+        let is_state = |name: &String| {
+            let known = ["_HEAD", "MSG", "BISECT_LOG", "rebase-", "sequencer"];
+            known.iter().any(|part| name.contains(part)) && !name.contains("COMMIT_EDITMSG")
+        };
+        let files = self.sandbox.tree(".git").into_keys();
+        let names = files.map(|path| path.display().to_string());
+        names.filter(is_state).collect()
+    }
+}
+
+/// Operations that git stops in, each with how urldb names it, and a command that ends it.
+const OPERATIONS: [(&str, &[&[&str]], &str, &str); 11] = [
+    (
+        "merge",
+        &[&["merge", "other"]],
+        "a merge is in progress: finish it with `git merge --continue`, or give it up with `git merge --abort`",
+        "git merge --abort",
+    ),
+    (
+        "revert",
+        &[&["revert", "--no-edit", "HEAD~1"]],
+        "a revert is in progress: finish it with `git revert --continue`",
+        "git revert --abort",
+    ),
+    (
+        "revert -n",
+        &[&["revert", "-n", "HEAD"]],
+        "a revert is in progress",
+        "git revert --abort",
+    ),
+    (
+        "cherry-pick",
+        &[&["cherry-pick", "other"]],
+        "a cherry-pick is in progress: finish it with `git cherry-pick --continue`",
+        "git cherry-pick --abort",
+    ),
+    (
+        "sequencer",
+        &[
+            &["cherry-pick", "main..other"],
+            &["checkout", "--ours", "notes.txt"],
+            &["add", "notes.txt"],
+            &["commit", "-q", "--allow-empty", "-m", "picked"],
+        ],
+        "a cherry-pick is in progress",
+        "git cherry-pick --abort",
+    ),
+    (
+        "sequencer of reverts",
+        &[
+            &["revert", "--no-edit", "HEAD~1", "HEAD~2"],
+            &["checkout", "--ours", "notes.txt"],
+            &["add", "notes.txt"],
+            &["commit", "-q", "--allow-empty", "-m", "reverted"],
+        ],
+        "a revert is in progress",
+        "git revert --abort",
+    ),
+    (
+        "rebase",
+        &[&["rebase", "other"]],
+        "a rebase is in progress: finish it with `git rebase --continue`",
+        "git rebase --abort",
+    ),
+    (
+        "rebase --apply",
+        &[&["rebase", "--apply", "other"]],
+        "a rebase is in progress",
+        "git rebase --abort",
+    ),
+    (
+        "am",
+        &[
+            &["format-patch", "-q", "-1", "-o", "..", "other"],
+            &["am", "-q", "../0001-theirs-again.patch"],
+        ],
+        "`git am` is in progress: finish it with `git am --continue`",
+        "git am --abort",
+    ),
+    (
+        "bisect",
+        &[&["bisect", "start", "HEAD", "HEAD~2"]],
+        "a bisection is in progress: end it with `git bisect reset`",
+        "git bisect reset",
+    ),
+    (
+        "stash",
+        &[
+            &["checkout", "-q", "other", "--", "notes.txt"],
+            &["stash", "-q"],
+            &["rm", "-q", "notes.txt"],
+            &["commit", "-q", "-m", "removed"],
+            &["stash", "pop"],
+        ],
+        "files have unresolved conflicts: resolve each (`git status` lists them), and `git add` it",
+        "git add notes.txt",
+    ),
+];
+
+#[test]
+fn a_commit_waits_for_the_end_of_another_operation_and_the_files_are_written() {
+    for (name, begin, message, end) in OPERATIONS {
+        let repository = repository("");
+        repository.with_conflicts();
+        for arguments in begin {
+            repository.try_git(arguments);
+        }
+        let (head, state) = (repository.head(), repository.state());
+        assert!(name == "stash" || !state.is_empty(), "{name}");
+        let rm = ["rm", "--commit", "http://example.test/a"];
+        let refused = repository.urldb(&rm);
+        assert_eq!(refused.code, 2, "{name}: {refused:?}");
+        refused.says(&["removed example.test/a"]).complains(&[
+            "the files are written, but not committed; the same command commits them later",
+            message,
+        ]);
+        assert!(!repository.sandbox.read(FILE).contains("/a"), "{name}");
+        assert_eq!(repository.head(), head, "{name}");
+        assert_eq!(repository.state(), state, "{name}");
+        let mut shell = repository.sandbox.command("sh");
+        let done = shell.args(["-c", end]).output().unwrap();
+        assert!(done.status.success(), "{name}: {done:?}");
+        repository
+            .urldb(&rm)
+            .code(0)
+            .complains(&["Remove http://example.test/a (1 file)"]);
+        let removed = "M urldb/example.test.yaml".to_owned();
+        assert_eq!(repository.last().1, [removed], "{name}");
+    }
+}
+
+/// Nobody reads what an unattended run says at once: it checks all the same, and the next run makes up for
+/// the commit.
+#[test]
+fn a_run_in_the_middle_of_another_operation_is_complete_but_for_its_commit() {
+    let site = Site::with(&[("/a", "x")]);
+    let repository = repository(&site.network());
+    repository.with_conflicts();
+    repository.try_git(&["revert", "--no-edit", "HEAD~1"]);
+    let (head, state) = (repository.head(), repository.state());
+    repository
+        .urldb(&["run", "--commit"])
+        .code(2)
+        .says(&["Checked 1 of 1 URL"])
+        .complains(&["not committed", "a revert is in progress"]);
+    assert!(repository.sandbox.path("status/example.test.yaml").exists());
+    assert_eq!((repository.head(), repository.state()), (head, state));
+    repository.git(&["revert", "--abort"]);
+    repository.urldb(&["run", "--commit"]).code(0);
+    let files = repository.last().1;
+    assert!(
+        files.contains(&"A status/example.test.yaml".to_owned()),
+        "{files:?}"
+    );
 }
 
 /// A command that is killed before its commit has written its files. The same command has nothing to write

@@ -19,7 +19,7 @@ const ATTEMPTS: u64 = 5;
 /// The commit to make after a run; `None` without `[git] commit`.
 ///
 /// # Errors
-/// When the repository of the ledger cannot take a commit now.
+/// When the ledger is in no repository, git ignores it or knows no author.
 pub(super) fn begin(context: &Context) -> anyhow::Result<Option<PlannedRunCommit>> {
     if !context.config.git.commit {
         return Ok(None);
@@ -30,7 +30,8 @@ pub(super) fn begin(context: &Context) -> anyhow::Result<Option<PlannedRunCommit
 /// Commits what the run has written that began at `started`, and pushes this and earlier commits.
 ///
 /// # Errors
-/// When git or a hook refuses the commit, or the commits cannot be pushed. The files stay written, and the
+/// When git is in the middle of a merge or the like, git or a hook refuses the commit, or the commits cannot
+/// be pushed. The files stay written, and the
 /// commits stay.
 pub(super) fn finish(
     commit: &PlannedRunCommit,
