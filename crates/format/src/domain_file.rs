@@ -23,11 +23,9 @@ pub(crate) const BYTE_ORDER_MARK: &str = "\u{FEFF}";
 /// The first bytes of every pointer of Git LFS, by its specification.
 const LFS_POINTER: &[u8] = b"version https://git-lfs.github.com/spec/";
 
-const LFS_MESSAGE: &str =
-    "it is a pointer of Git LFS, out of which `git lfs untrack` keeps domain files";
+const LFS_MESSAGE: &str = "it is a pointer of Git LFS in place of the file";
 
-const LFS_HELP: &str =
-    "`git lfs pull` fetches the file; git merges and compares only files outside of Git LFS";
+const LFS_HELP: &str = "`git lfs pull` fetches the file; `git lfs untrack` keeps domain files out of Git LFS, so that git can merge them";
 
 /// Refuses a file that begins with `bytes`, if it is a pointer of Git LFS: an edit would damage it.
 pub(crate) fn refuse_lfs_pointer(bytes: &[u8]) -> io::Result<()> {
