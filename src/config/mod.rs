@@ -80,6 +80,12 @@ pub struct Lines {
 }
 
 impl Config {
+    /// Whether a notifier reaches people who do not look at a folder.
+    pub fn tells_people(&self) -> bool {
+        let mut notifiers = self.notifiers.values();
+        notifiers.any(|notify| notify.kind.folder().is_none())
+    }
+
     /// Opens the folder of domain files.
     ///
     /// # Errors

@@ -1,7 +1,7 @@
 //! `[notify.NAME]` of urldb.toml.
 
 use std::collections::BTreeSet;
-use std::path::PathBuf;
+use std::path::{Path, PathBuf};
 use std::time::Duration;
 
 use urldb_protocol::State;
@@ -144,6 +144,18 @@ impl NotifierKind {
             Self::Webhook(_) => "webhook",
             Self::Issues(_) => "issues",
             Self::Command(_) => "command",
+        }
+    }
+
+    /// The folder of a notifier that only writes files: nobody hears of them without looking there.
+    pub fn folder(&self) -> Option<&Path> {
+        match self {
+            Self::Html(html) => Some(&html.path),
+            Self::Email(email) => match &email.transport {
+                EmailTransport::Folder(folder) => Some(folder),
+                EmailTransport::Smtp { .. } | EmailTransport::Sendmail(_) => None,
+            },
+            Self::Webhook(_) | Self::Issues(_) | Self::Command(_) => None,
         }
     }
 }

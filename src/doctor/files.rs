@@ -10,7 +10,7 @@ use urldb_text::Finding;
 
 use super::schedule::Workflow;
 use super::{Check, Setup};
-use crate::config::{ConfigError, NotifierKind};
+use crate::config::ConfigError;
 use crate::database::site_rules;
 use crate::ledger::past_runs;
 use crate::run::{Overdue, overdue};
@@ -307,7 +307,7 @@ impl Setup<'_> {
             self.archive_folder(),
         ];
         folders.extend(folders_in(&ledger.join("outbox")));
-        folders.extend(self.site_folders());
+        folders.extend(self.output_folders());
         folders.push(ledger);
         folders.sort();
         folders.dedup();
@@ -340,13 +340,10 @@ impl Setup<'_> {
         Check::ok("leftovers", "no temporary files").minor()
     }
 
-    /// The folders of web pages that notifiers write.
-    pub(super) fn site_folders(&self) -> Vec<PathBuf> {
-        let kinds = self.config.notifiers.values().map(|notify| &notify.kind);
-        let paths = kinds.filter_map(|kind| match kind {
-            NotifierKind::Html(html) => Some(&html.path),
-            _ => None,
-        });
+    /// The folders that notifiers write: web pages and mails.
+    pub(super) fn output_folders(&self) -> Vec<PathBuf> {
+        let notifiers = self.config.notifiers.values();
+        let paths = notifiers.filter_map(|notify| notify.kind.folder());
         paths.map(|path| self.config.root.join(path)).collect()
     }
 }

@@ -7,6 +7,7 @@ use super::schedule::Workflow;
 use super::{Check, Setup};
 use crate::explain::explain;
 use crate::notify::{Inspection, Outbox, Standing, inspect};
+use crate::project::{Checkout, Project};
 
 impl Setup<'_> {
     /// A check for each notifier; nobody is contacted.
@@ -20,10 +21,40 @@ impl Setup<'_> {
             .iter()
             .map(|inspection| self.notifier(inspection, workflows))
             .collect();
-        if self.config.notifiers.is_empty() {
-            checks.insert(0, without_notifier(workflows));
+        if !self.config.tells_people() {
+            checks.insert(0, self.tells_nobody(workflows));
         }
         checks
+    }
+
+    /// Nobody is told about broken promises: no notifier does more than write files.
+    fn tells_nobody(&self, workflows: &[Workflow]) -> Check {
+        let notifiers: Vec<&String> = self.config.notifiers.keys().collect();
+        let lack = match notifiers.as_slice() {
+            [] => "urldb.toml has no [notify.NAME]".to_owned(),
+            [name] => format!("[notify.{name}] only writes files"),
+            all => format!(
+                "{} only write files",
+                names(all.iter().map(|name| format!("[notify.{name}]")))
+            ),
+        };
+        let workflow = workflows.first().map(|workflow| workflow.file.as_str());
+        let reports = match workflow {
+            Some(file) => {
+                format!("nobody is told about broken promises, except by a failed job of {file}")
+            }
+            None => "nobody is told about broken promises".to_owned(),
+        };
+        let check = Check::advice("notify", format!("{lack}, so {reports}"));
+        let checkout = Checkout::of(&self.config.root);
+        let url = Project::new(&self.config, "", checkout, |_| None).url;
+        let is_on_github = url.is_some_and(|url| url.starts_with("https://github.com/"));
+        match workflow {
+            Some(file) if is_on_github && file.starts_with(".github/") => {
+                check.mended_by("to add issues", &["urldb", "init", "--github"])
+            }
+            _ => check.mended_by_script("to add one", "\"${EDITOR:-vi}\" urldb.toml"),
+        }
     }
 
     fn notifier(&self, inspection: &Inspection, workflows: &[Workflow]) -> Check {
@@ -109,20 +140,5 @@ fn channel(standing: &Standing) -> &'static str {
         "html" => "page",
         "" => "outbox",
         other => other,
-    }
-}
-
-fn without_notifier(workflows: &[Workflow]) -> Check {
-    match workflows.first() {
-        Some(workflow) => {
-            let file = &workflow.file;
-            let sentence = format!("urldb.toml has no [notify.NAME]: only {file} reports");
-            Check::ok("notify", sentence)
-        }
-        None => Check::advice(
-            "notify",
-            "urldb.toml has no [notify.NAME], so nobody is told about broken promises",
-        )
-        .mended_by_script("to add one", "\"${EDITOR:-vi}\" urldb.toml"),
     }
 }

@@ -185,8 +185,8 @@ impl Setup<'_> {
                 }
             }
         }
-        for folder in self.site_folders() {
-            if matches!(self.custody(&folder, "index.html")?, Custody::Untracked) {
+        for folder in self.output_folders() {
+            if matches!(self.custody(&folder, "x")?, Custody::Untracked) {
                 missing.push(self.folder_name(&folder));
             }
         }

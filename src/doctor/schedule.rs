@@ -59,6 +59,7 @@ impl Workflow {
             let line = line.trim_start().trim_start_matches("- ");
             line.strip_prefix("uses:")
                 .is_some_and(|action| action.contains("urldb"))
+                || line.trim_end() == "id: urldb"
         });
         if is_for_pull_requests(&text) || !uses_action && !text.lines().any(runs_urldb) {
             return None;

@@ -16,11 +16,14 @@ use crate::words::stable;
 
 const WORKFLOW: &str = ".github/workflows/urldb.yml";
 
+/// A notifier that tells people.
+const CHAT: &str = "[notify.chat]\ntype = \"command\"\ncommand = [\"true\"]\n";
+
 /// A project in which nothing is missing, after one run.
 fn complete() -> (Site, Repository) {
     let pages = [("/a", "first"), ("/b", "second")];
     let site = Site::with(&pages);
-    let sandbox = Sandbox::new(&mailing(&site));
+    let sandbox = Sandbox::new(&format!("{}{CHAT}", mailing(&site)));
     sandbox.write("urldb/example.test.yaml", promises(&pages));
     let repository = Repository::of(sandbox);
     for arguments in [
@@ -236,7 +239,7 @@ fn the_index_of_a_committed_archive_is_ignored() {
     let (_site, repository) = complete();
     repository
         .sandbox
-        .write(".gitignore", ".urldb-tmp-*\n/site/\n");
+        .write(".gitignore", ".urldb-tmp-*\n/site/\n/mail/\n");
     for file in repository.sandbox.files("archive", ".warc.gz") {
         repository.git(&["add", file.to_str().unwrap()]);
     }
@@ -253,7 +256,7 @@ fn the_index_of_a_committed_archive_is_ignored() {
     );
     mend(&repository, &ignored);
     assert_eq!(check(&repository, "ignored").0["outcome"], "ok");
-    let lines = ".urldb-tmp-*\n/site/\n/archive/index/\n/archive/.*\n";
+    let lines = ".urldb-tmp-*\n/site/\n/mail/\n/archive/index/\n/archive/.*\n";
     assert_eq!(repository.sandbox.read(".gitignore"), lines);
 }
 
@@ -462,11 +465,67 @@ fn waiting_messages_are_named() {
     assert_eq!((&outbox["outcome"], code), (&Value::from("fault"), 1));
     mend(&repository, &outbox);
     let (notify, code) = check(&repository, "notify");
-    assert_eq!(code, 0);
+    assert_eq!((&notify["outcome"], code), (&Value::from("advice"), 1));
     assert_eq!(
         notify["sentence"],
-        "urldb.toml has no [notify.NAME]: only .github/workflows/urldb.yml reports"
+        "urldb.toml has no [notify.NAME], so nobody is told about broken promises, \
+         except by a failed job of .github/workflows/urldb.yml"
     );
+}
+
+/// A notifier that only writes files tells nobody.
+#[test]
+fn a_project_that_tells_nobody_is_told_so() {
+    let (site, repository) = complete();
+    let sandbox = &repository.sandbox;
+    let page = "[notify.page]\ntype = \"html\"\npath = \"site\"\n";
+    for (config, lack) in [
+        (
+            site.network(),
+            "urldb.toml has no [notify.NAME], so nobody is told",
+        ),
+        (
+            mailing(&site),
+            "[notify.mail] only writes files, so nobody is told",
+        ),
+        (
+            mailing(&site) + page,
+            "[notify.mail], [notify.page] only write files, so nobody is told",
+        ),
+    ] {
+        sandbox.write("urldb.toml", config);
+        let (notify, code) = check(&repository, "notify");
+        assert_eq!((&notify["outcome"], code), (&Value::from("advice"), 1));
+        let said = notify["sentence"].as_str().unwrap();
+        assert!(said.starts_with(lack), "{said}");
+        assert_eq!(notify["remedies"][0]["purpose"], "to add one");
+    }
+    // On GitHub, issues need no account.
+    repository.git(&["remote", "add", "origin", "git@github.com:ada/sky.git"]);
+    let (notify, _) = check(&repository, "notify");
+    mend(&repository, &notify);
+    let document = doctor(&repository, &["--format", "json"]).json();
+    let checks = document["checks"].as_array().unwrap();
+    assert!(
+        checks.iter().all(|check| check["name"] != "notify"),
+        "{document:#}"
+    );
+}
+
+#[test]
+fn written_mails_should_be_ignored() {
+    let (_site, repository) = complete();
+    let ignored = repository.sandbox.read(".gitignore");
+    repository
+        .sandbox
+        .write(".gitignore", ignored.replace("/mail/\n", ""));
+    let (ignored, code) = check(&repository, "ignored");
+    assert_eq!(
+        (&ignored["sentence"], code),
+        (&Value::from("git does not ignore mail/"), 1)
+    );
+    mend(&repository, &ignored);
+    assert_eq!(check(&repository, "ignored").0["outcome"], "ok");
 }
 
 /// Without a workflow, other files say what runs urldb.
@@ -566,6 +625,7 @@ fn a_run_that_is_overdue_is_named() {
 #[test]
 fn a_project_below_the_top_is_examined() {
     let repository = Repository::without_hook();
+    repository.git(&["remote", "add", "origin", "git@github.com:ada/sky.git"]);
     let sandbox = &repository.sandbox;
     let project = "deep/it's here";
     let urldb = |arguments: &[&str]| {

@@ -172,3 +172,253 @@ fn the_reusable_workflow_names_this_version() {
     let action = format!("uses: urldb/urldb@v{} ", env!("CARGO_PKG_VERSION"));
     assert!(workflow.contains(&action), "{action}");
 }
+
+const ORIGIN: &str = "git@github.com:ada/sky-urls.git";
+
+/// In whatever order people set up a project, it ends with somebody who is told, and nothing is there twice.
+#[test]
+fn somebody_is_told_in_the_end() {
+    let add_remote = |repository: &Repository, remote: &str| {
+        repository.git(&["remote", "add", "origin", remote]);
+    };
+    let on_github =
+        "service = \"github\"\nrepository = \"ada/sky-urls\"\ntoken-env = \"GITHUB_TOKEN\"\n";
+    let on_gitlab =
+        "service = \"gitlab\"\nrepository = \"sky/north/urls\"\ntoken-env = \"GITLAB_TOKEN\"\n";
+    let on_own_gitlab = "service = \"gitlab\"\nrepository = \"sky/urls\"\n\
+         api-url = \"https://git.example.org/api/v4\"\ntoken-env = \"GITLAB_TOKEN\"\n";
+    for (option, remote, issues) in [
+        ("--github", ORIGIN, on_github),
+        ("--gitlab", "https://gitlab.com/sky/north/urls", on_gitlab),
+        (
+            "--gitlab",
+            "git@git.example.org:sky/urls.git",
+            on_own_gitlab,
+        ),
+    ] {
+        for order in [
+            "init, remote, option",
+            "option, remote, option",
+            "remote, init, option",
+            "remote, option",
+        ] {
+            let repository = Repository::of(Sandbox::empty());
+            let sandbox = &repository.sandbox;
+            fs::remove_file(sandbox.path("urldb.toml")).ok();
+            let mut before = String::new();
+            for step in order.split(", ") {
+                match step {
+                    "remote" => add_remote(&repository, remote),
+                    "init" => drop(sandbox.urldb(&["init"]).code(0)),
+                    _ => drop(sandbox.urldb(&["init", option]).code(0)),
+                }
+                let after = fs::read_to_string(sandbox.path("urldb.toml")).unwrap_or_default();
+                assert!(
+                    after.starts_with(&before),
+                    "{order}: {before}\nbecame\n{after}"
+                );
+                before = after;
+            }
+            let page = "\n[notify.page]\ntype = \"html\"\npath = \"site\"\n";
+            for part in [
+                page,
+                &format!("\n[notify.issues]\ntype = \"issues\"\n{issues}"),
+            ] {
+                assert_eq!(before.matches(part).count(), 1, "{order}: {part}\n{before}");
+            }
+            if option == "--github" {
+                let workflow = sandbox.read(".github/workflows/urldb.yml");
+                for line in ["site: pages\n", "GITHUB_TOKEN: ${{ github.token }}\n"] {
+                    assert!(workflow.contains(line), "{order}: {workflow}");
+                }
+            }
+            let tree = sandbox.tree("");
+            let again = sandbox.urldb(&["init", option]).code(0);
+            assert!(!again.out.contains("added to"), "{order}: {}", again.out);
+            assert_eq!(sandbox.tree(""), tree, "{order}");
+        }
+    }
+}
+
+/// What is added is shown, and stands behind everything else, in the form of the file.
+#[test]
+fn lines_are_added_behind_everything_else() {
+    for (before, wanted) in [
+        ("# mine", "# mine\n\n# The status site"),
+        (
+            "# mine\r\n[check] # x\r\n",
+            "# mine\r\n[check] # x\r\n\r\n# The status site",
+        ),
+        (
+            "[notify.issues]\ntype = \"html\"\npath = \"a\"\n",
+            "\"a\"\n\n# An issue for each incident.\n[notify.issues-2]\n",
+        ),
+        (
+            "notify.a.type = 'html'\nnotify.a.path = 'b'\n",
+            "= 'b'\n\n# An issue for each incident.\n[notify.issues]\n",
+        ),
+    ] {
+        let repository = with_remote(Sandbox::empty(), ORIGIN);
+        let sandbox = &repository.sandbox;
+        sandbox.write("urldb.toml", before);
+        sandbox.urldb(&["init", "--github"]).code(0).says(&[
+            "added to urldb.toml:\n    # ",
+            "\n    repository = \"ada/sky-urls\"\n",
+        ]);
+        let after = sandbox.read("urldb.toml");
+        assert!(
+            after.starts_with(before) && after.contains(wanted),
+            "{after:?}"
+        );
+        assert_eq!(
+            after.matches('\r').count() > 0,
+            before.contains('\r'),
+            "{after:?}"
+        );
+        sandbox.urldb(&["lint"]).code(0);
+    }
+    // No section can follow this form.
+    let repository = with_remote(Sandbox::empty(), ORIGIN);
+    let inline = "notify = { a = { type = \"html\", path = \"b\" } }\n";
+    repository.sandbox.write("urldb.toml", inline);
+    repository
+        .sandbox
+        .urldb(&["init", "--github"])
+        .code(2)
+        .complains(&["add these settings yourself", "[notify.issues]"]);
+    assert_eq!(repository.sandbox.read("urldb.toml"), inline);
+}
+
+/// A project that tells people already gets no notifier, and its steps speak of no site.
+#[test]
+fn a_project_that_tells_people_is_left_alone() {
+    let repository = with_remote(Sandbox::empty(), ORIGIN);
+    let sandbox = &repository.sandbox;
+    let config = "[notify.chat]\ntype = \"command\"\ncommand = [\"true\"]\n";
+    sandbox.write("urldb.toml", config);
+    let ran = sandbox.urldb(&["init", "--github", "--gitlab"]).code(0);
+    assert_eq!(sandbox.read("urldb.toml"), config);
+    assert!(
+        ran.out.contains("3. on GitHub: start the workflow URLs\n"),
+        "{}",
+        ran.out
+    );
+    let workflow = sandbox.read(".github/workflows/urldb.yml");
+    assert!(
+        workflow.contains("site: \"none\"") && !workflow.contains("GITHUB_TOKEN"),
+        "{workflow}"
+    );
+    let pipeline = sandbox.read(".gitlab-ci.yml");
+    assert!(
+        !pipeline.contains("pages:") && !pipeline.contains("site"),
+        "{pipeline}"
+    );
+}
+
+/// The output says so where nobody is told still, and why.
+#[test]
+fn somebody_who_is_missing_is_named() {
+    let without_remote = Repository::of(Sandbox::empty());
+    let elsewhere = with_remote(Sandbox::empty(), "https://codeberg.org/ada/sky-urls");
+    for (repository, reason) in [
+        (
+            without_remote,
+            "once the repository on GitHub is the remote origin, this adds an issue for each incident:\n      urldb init --github\n",
+        ),
+        (
+            elsewhere,
+            "https://codeberg.org/ada/sky-urls is no repository on GitHub",
+        ),
+    ] {
+        let note = format!("note: nobody is told about broken promises yet: {reason}");
+        repository
+            .sandbox
+            .urldb(&["init", "--github"])
+            .code(0)
+            .says(&[&note]);
+    }
+}
+
+#[test]
+fn another_copy_of_the_action_can_be_named() {
+    let commit = "ada/urldb@0123456789abcdef0123456789abcdef01234567";
+    for (name, line) in [
+        (commit, format!("uses: {commit}\n")),
+        (
+            "ada/tools/urldb@v2",
+            "uses: ada/tools/urldb@v2 # zizmor: ignore[unpinned-uses]\n".to_owned(),
+        ),
+    ] {
+        let repository = with_remote(Sandbox::empty(), ORIGIN);
+        let sandbox = &repository.sandbox;
+        let ran = sandbox
+            .urldb(&["init", "--github", "--action", name])
+            .code(0);
+        assert!(!ran.out.contains("note:"), "{}", ran.out);
+        for file in ["urldb.yml", "urldb-pull-request.yml"] {
+            let workflow = sandbox.read(&format!(".github/workflows/{file}"));
+            assert!(workflow.contains(&line), "{workflow}");
+        }
+    }
+    let sandbox = Sandbox::empty();
+    for name in [
+        "urldb",
+        "ada/urldb",
+        "urldb@v1",
+        "ada/urldb@",
+        "ada/../x@v1",
+        "a b/c@v1",
+        "a/b@v1 # x",
+        "/b@v1",
+        "a/b@x@y",
+    ] {
+        let refused = sandbox
+            .urldb(&["init", "--github", "--action", name])
+            .code(2);
+        refused.complains(&["OWNER/REPO@REF"]);
+    }
+    sandbox.urldb(&["init", "--action", commit]).code(2);
+}
+
+/// `init` says of a version that is not released that its names lead nowhere, as long as the docs say so.
+#[test]
+fn the_output_and_the_docs_agree_about_releases() {
+    let repository = with_remote(Sandbox::empty(), ORIGIN);
+    let out = repository
+        .sandbox
+        .urldb(&["init", "--github", "--gitlab", "--pre-commit"])
+        .code(0)
+        .out;
+    let unreleased = [
+        "urldb/urldb@v0.1.0 is not released, so these workflows cannot run yet",
+        "&& urldb init --github --action OWNER/urldb@COMMIT",
+        "this pipeline cannot run yet",
+        "Until then:\n      urldb hook install\n",
+    ];
+    let root = Path::new(env!("CARGO_MANIFEST_DIR"));
+    for page in [
+        "README.md",
+        "docs/github-actions.md",
+        "docs/installation.md",
+    ] {
+        let page = fs::read_to_string(root.join(page)).unwrap();
+        let says_so = page.contains("No version has been released yet");
+        for text in unreleased {
+            assert_eq!(out.contains(text), says_so, "{text}\n{out}");
+        }
+    }
+}
+
+/// A folder of written mails is output, as a site is.
+#[test]
+fn written_mails_are_ignored() {
+    let repository = Repository::of(Sandbox::empty());
+    let sandbox = &repository.sandbox;
+    sandbox.write(
+        "urldb.toml",
+        "[notify.mail]\ntype = \"email\"\nfrom = \"a@example.org\"\nto = [\"b@example.org\"]\nfolder = \"my/mail\"\n",
+    );
+    sandbox.urldb(&["init"]).code(0);
+    let ignored = sandbox.read(".gitignore");
+    assert!(ignored.contains("\n/my/mail/\n"), "{ignored}");
+}

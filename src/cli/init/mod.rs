@@ -1,5 +1,7 @@
 //! `urldb init`.
 
+mod github;
+mod notifiers;
 mod project;
 mod services;
 mod template;
@@ -13,8 +15,7 @@ use anyhow::Context as _;
 use urldb_text::sanitize;
 
 use self::project::ProjectFacts;
-use self::services::Service;
-use self::template::Values;
+use self::services::{Note, Service};
 use super::GlobalArgs;
 use super::print::style;
 use crate::cli::print::output;
@@ -31,6 +32,7 @@ Examples:
   urldb init             in the current directory
   urldb init promises/   in another one
   urldb init --github    and workflows that run urldb every day and on pull requests
+  urldb init --github --action ada/urldb@COMMIT   by another copy of urldb's action
   urldb init --systemd   and a service with a timer")]
 #[expect(
     clippy::struct_excessive_bools,
@@ -42,6 +44,9 @@ pub(super) struct Args {
     /// Write workflows for GitHub too: a run every day, and a check of each pull request
     #[arg(long)]
     github: bool,
+    /// The action in these workflows: a release of urldb's, unless you name another repository
+    #[arg(long, value_name = "OWNER/REPO@REF", requires = "github", value_parser = github::action)]
+    action: Option<String>,
     /// Write a pipeline for GitLab too
     #[arg(long)]
     gitlab: bool,
@@ -59,23 +64,28 @@ pub(super) struct Args {
 type MakeService = fn(&ProjectFacts<'_>) -> anyhow::Result<Service>;
 
 impl Args {
-    fn services(&self) -> Vec<MakeService> {
-        let all: [(bool, MakeService); 5] = [
-            (self.github, services::github),
+    /// What is wanted, for a project.
+    fn services(&self, project: &ProjectFacts<'_>) -> anyhow::Result<Vec<Service>> {
+        let mut wanted = vec![];
+        if self.github {
+            wanted.push(github::workflows(project, self.action.as_deref())?);
+        }
+        let others: [(bool, MakeService); 4] = [
             (self.gitlab, services::gitlab),
             (self.cron, services::cron),
             (self.systemd, services::systemd),
             (self.pre_commit, services::pre_commit),
         ];
-        let wanted = all.into_iter().filter(|(is_wanted, _)| *is_wanted);
-        wanted.map(|(_, make)| make).collect()
+        for (is_wanted, make) in others {
+            if is_wanted {
+                wanted.push(make(project)?);
+            }
+        }
+        Ok(wanted)
     }
 }
 
 const CONFIG: &str = include_str!("../../../templates/init/urldb.toml");
-
-/// The notifiers that need nothing but the token of a workflow on GitHub.
-const GITHUB_CONFIG: &str = include_str!("../../../templates/init/github.toml");
 
 /// The temporary files of a killed urldb.
 const TEMPORARY: &str = ".urldb-tmp-*";
@@ -93,10 +103,22 @@ pub(super) fn run(args: &Args, global: &GlobalArgs) -> anyhow::Result<ExitCode> 
     let file = root.join(FILE_NAME);
     if !file.exists() {
         fs::create_dir_all(&root).with_context(|| format!("cannot make {}", root.display()))?;
-        write(&file, &new_config(args, &root)?)?;
+        write(&file, CONFIG)?;
         writeln!(out, "{wrote} {FILE_NAME}: every key in it is optional")?;
     }
-    let config = config::load(&file)?;
+    let repository = Repository::discover(&root, GitEnv::from_process())?;
+    let repository = repository.filter(|repository| repository.work_tree().is_ok());
+    let mut config = config::load(&file)?;
+    if let Some(lines) = notifiers::missing(args, &ProjectFacts::new(&config, repository.as_ref()))
+    {
+        notifiers::add(&file, &lines)?;
+        let added = style::paint(style::GOOD, "added");
+        writeln!(out, "{added} to {FILE_NAME}:")?;
+        for line in lines.trim().lines() {
+            writeln!(out, "{}", format!("    {line}").trim_end())?;
+        }
+        config = config::load(&file)?;
+    }
     let database = root.join(&config.database.path);
     if !database.is_dir() {
         fs::create_dir_all(&database)
@@ -105,8 +127,6 @@ pub(super) fn run(args: &Args, global: &GlobalArgs) -> anyhow::Result<ExitCode> 
         let name = config.relative_name(&database);
         writeln!(out, "{made} {name}/, the database: one file a domain")?;
     }
-    let repository = Repository::discover(&root, GitEnv::from_process())?;
-    let repository = repository.filter(|repository| repository.work_tree().is_ok());
     let attributes = attributes(&config);
     if add_lines(&root.join(".gitattributes"), &attributes)? {
         writeln!(out, "{wrote} .gitattributes, so that histories merge")?;
@@ -116,12 +136,7 @@ pub(super) fn run(args: &Args, global: &GlobalArgs) -> anyhow::Result<ExitCode> 
         writeln!(out, "{wrote} .gitignore: {}", ignored.join(", "))?;
     }
     let facts = ProjectFacts::new(&config, repository.as_ref());
-    let services: anyhow::Result<Vec<Service>> = args
-        .services()
-        .into_iter()
-        .map(|make| make(&facts))
-        .collect();
-    let services = services?;
+    let services = args.services(&facts)?;
     for file in services.iter().flat_map(|service| &service.files) {
         let below_top = file.path.strip_prefix(facts.top()?).unwrap_or(&file.path);
         let path = file.path.strip_prefix(&config.root).unwrap_or(below_top);
@@ -130,15 +145,19 @@ pub(super) fn run(args: &Args, global: &GlobalArgs) -> anyhow::Result<ExitCode> 
             writeln!(out, "{wrote} {name}, {}", file.purpose)?;
         } else {
             let kept = style::paint(style::WARN, "kept");
-            writeln!(out, "{kept} {name}: it exists, and init overwrites nothing")?;
+            let is_current = fs::read(&file.path).is_ok_and(|text| text == file.text.as_bytes());
+            let differs = if is_current {
+                ""
+            } else {
+                "; init would write another text now"
+            };
+            writeln!(
+                out,
+                "{kept} {name}: it exists, and init overwrites nothing{differs}"
+            )?;
         }
     }
-    for service in &services {
-        writeln!(out, "next, for {}:", service.name)?;
-        for (index, step) in service.steps.iter().enumerate() {
-            writeln!(out, "  {}. {}", index + 1, sanitize(step))?;
-        }
-    }
+    write_steps(&mut out, &services)?;
     if !services.is_empty() {
         return Ok(ExitCode::Success);
     }
@@ -152,29 +171,20 @@ pub(super) fn run(args: &Args, global: &GlobalArgs) -> anyhow::Result<ExitCode> 
     Ok(ExitCode::Success)
 }
 
-/// The configuration of a new project. On GitHub, the site and an issue for each incident need no setting but
-/// the name of the repository.
-fn new_config(args: &Args, root: &Path) -> anyhow::Result<String> {
-    let config = Config {
-        root: root.to_owned(),
-        ..Config::default()
-    };
-    let repository = Repository::discover(root, GitEnv::from_process())?;
-    let url = ProjectFacts::new(&config, repository.as_ref()).url;
-    let name = url
-        .as_deref()
-        .and_then(|url| url.strip_prefix("https://github.com/"));
-    let is_plain = |name: &&str| {
-        let is_word = |char: char| char.is_ascii_alphanumeric() || "._-/".contains(char);
-        name.matches('/').count() == 1 && name.chars().all(is_word)
-    };
-    match name.filter(is_plain).filter(|_| args.github) {
-        Some(name) => {
-            let values = Values::default().with("REPOSITORY", name);
-            Ok(CONFIG.to_owned() + &values.fill(GITHUB_CONFIG))
+/// Says what the reader does next, and what does not work yet.
+fn write_steps(out: &mut impl Write, services: &[Service]) -> io::Result<()> {
+    for service in services {
+        writeln!(out, "next, for {}:", service.name)?;
+        for (index, step) in service.steps.iter().enumerate() {
+            writeln!(out, "  {}. {}", index + 1, sanitize(step))?;
         }
-        None => Ok(CONFIG.to_owned()),
+        for Note { text, command } in &service.notes {
+            let word = style::paint(style::WARN, "note:");
+            writeln!(out, "{word} {}", sanitize(text))?;
+            writeln!(out, "      {}", sanitize(command))?;
+        }
     }
+    Ok(())
 }
 
 /// Writes a file, unless it is there.
@@ -198,8 +208,8 @@ fn attributes(config: &Config) -> Vec<String> {
     history.into_iter().collect()
 }
 
-/// The lines of `.gitignore`: archive, site and a ledger on a branch, unless they are committed already, and
-/// temporary files.
+/// The lines of `.gitignore`: archive, site, written mails and a ledger on a branch, unless they are committed
+/// already, and temporary files.
 fn ignored(
     args: &Args,
     config: &Config,
@@ -217,17 +227,16 @@ fn ignored(
         vec![ignore_line(archive, "")]
     };
     let kinds = config.notifiers.values().map(|notify| &notify.kind);
-    let sites = kinds.filter_map(|kind| match kind {
-        NotifierKind::Html(html) => Some(html.path.clone()),
-        _ => None,
-    });
-    let mut sites: Vec<PathBuf> = sites.collect();
-    if sites.is_empty() {
-        sites.push(PathBuf::from(SITE));
+    let mut written: Vec<&Path> = kinds.clone().filter_map(NotifierKind::folder).collect();
+    if !kinds
+        .clone()
+        .any(|kind| matches!(kind, NotifierKind::Html(_)))
+    {
+        written.push(Path::new(SITE));
     }
-    for site in sites {
-        if !is_committed(&config.root.join(&site))? {
-            lines.push(ignore_line(&site, ""));
+    for folder in written {
+        if !is_committed(&config.root.join(folder))? {
+            lines.push(ignore_line(folder, ""));
         }
     }
     // The action and the pipeline keep the ledger on a branch of its own.

@@ -7,7 +7,11 @@ use super::project::{ProjectFacts, program, user};
 use super::template::Values;
 
 /// The version of the action, the wheel and the hooks that written files name.
-const VERSION: &str = env!("CARGO_PKG_VERSION");
+pub(super) const VERSION: &str = env!("CARGO_PKG_VERSION");
+
+/// Whether there is a release of this version: until then, nothing has the names that written files have.
+/// docs/releasing.md says when this changes.
+pub(super) const IS_RELEASED: bool = false;
 
 /// A file to write, and what its reader does next.
 pub(super) struct NewFile {
@@ -23,9 +27,17 @@ pub(super) struct Service {
     pub(super) name: &'static str,
     pub(super) files: Vec<NewFile>,
     pub(super) steps: [String; 3],
+    /// What does not work yet, and what to do.
+    pub(super) notes: Vec<Note>,
 }
 
-fn common(project: &ProjectFacts<'_>) -> Values {
+/// A sentence that ends with a colon, and a command.
+pub(super) struct Note {
+    pub(super) text: String,
+    pub(super) command: String,
+}
+
+pub(super) fn common(project: &ProjectFacts<'_>) -> Values {
     let minute = project.minute();
     Values::default()
         .with("VERSION", VERSION)
@@ -35,7 +47,7 @@ fn common(project: &ProjectFacts<'_>) -> Values {
 }
 
 /// `key: 'value'` in YAML.
-fn yaml(key: &str, value: &str) -> String {
+pub(super) fn yaml(key: &str, value: &str) -> String {
     let is_plain = |char: char| char.is_ascii_alphanumeric() || "_./-".contains(char);
     let is_word =
         value.starts_with(|char: char| char.is_ascii_alphabetic()) && value.chars().all(is_plain);
@@ -49,7 +61,7 @@ fn yaml(key: &str, value: &str) -> String {
 }
 
 /// The inputs that say where the parts of the project are, as far as these are not the defaults.
-fn places(project: &ProjectFacts<'_>) -> anyhow::Result<String> {
+pub(super) fn places(project: &ProjectFacts<'_>) -> anyhow::Result<String> {
     let folder = project.folder()?;
     let mut inputs = String::new();
     if !folder.is_empty() {
@@ -58,91 +70,31 @@ fn places(project: &ProjectFacts<'_>) -> anyhow::Result<String> {
     Ok(inputs)
 }
 
-const FIRST: &str =
+pub(super) const FIRST: &str =
     "urldb add --static URL               promises the bytes of a URL; repeat it for each";
 
-pub(super) fn github(project: &ProjectFacts<'_>) -> anyhow::Result<Service> {
-    let mut inputs = places(project)?;
-    let ledger = project.ledger()?;
-    if ledger != "status" {
-        inputs += &yaml("ledger", &ledger);
+/// What a project lacks that tells nobody after `init` has added what it can.
+pub(super) fn untold(project: &ProjectFacts<'_>, option: &str, server: &str) -> Option<Note> {
+    if project.config.tells_people() {
+        return None;
     }
-    if project.tracks_ledger()? {
-        inputs += "state-branch: \"\"\n";
-    }
-    let store = project.config.archive.store.is_some();
-    inputs += &yaml("archive", if store { "store" } else { "artifact" });
-    let archive = project.archive()?;
-    if !store && archive != "archive" {
-        inputs += &yaml("archive-folder", &archive);
-    }
-    let site = project.site()?;
-    inputs += &yaml("site", if site.is_some() { "pages" } else { "none" });
-    if let Some(site) = site.filter(|site| site != "site") {
-        inputs += &yaml("site-folder", &site);
-    }
-    let mut secrets = String::new();
-    for name in project.secrets()? {
-        let source = if name == "GITHUB_TOKEN" {
-            "github.token".to_owned()
-        } else {
-            format!("secrets.{name}")
-        };
-        let _ = writeln!(secrets, "{name}: ${{{{ {source} }}}}");
-    }
-    let names = project.secrets()?;
-    let names: Vec<&str> = names
-        .iter()
-        .map(String::as_str)
-        .filter(|name| *name != "GITHUB_TOKEN")
-        .collect();
-    // Secrets of an environment are out of reach for every other workflow.
-    let environment = if names.is_empty() {
-        ""
-    } else {
-        "environment: urldb # has the secrets"
-    };
-    let values = common(project)
-        .with("INPUTS", inputs)
-        .with("SECRETS", secrets)
-        .with("ENVIRONMENT", environment);
-    let of_pull_request = places(project)? + "diff: comment\n";
-    let of_pull_request = common(project).with("INPUTS", of_pull_request);
-    let top = project.top()?.join(".github/workflows");
-    let pages = match &project.url {
-        Some(url) => format!("{url}/settings/pages"),
-        None => "Settings > Pages of the repository".to_owned(),
-    };
-    let secrets = match names.as_slice() {
-        [] => String::new(),
-        names => format!(
-            "set {} as secrets of the environment urldb, ",
-            names.join(", ")
+    let (next, command) = match &project.url {
+        None => (
+            format!(
+                "once the repository on {server} is the remote origin, this adds an issue for each incident:"
+            ),
+            format!("urldb init {option}"),
+        ),
+        Some(url) => (
+            format!(
+                "{url} is no repository on {server} that can have issues. Add a [notify.NAME]:"
+            ),
+            "\"${EDITOR:-vi}\" urldb.toml".to_owned(),
         ),
     };
-    Ok(Service {
-        name: "GitHub",
-        files: vec![
-            NewFile {
-                path: top.join("urldb.yml"),
-                text: values.fill(include_str!("../../../templates/init/github.yml")),
-                purpose: "which runs urldb every day",
-            },
-            NewFile {
-                path: top.join("urldb-pull-request.yml"),
-                text: of_pull_request.fill(include_str!(
-                    "../../../templates/init/github-pull-request.yml"
-                )),
-                purpose: "which checks what a pull request changes",
-            },
-        ],
-        steps: [
-            FIRST.to_owned(),
-            "git add . && git commit -m \"Watch URLs\" && git push".to_owned(),
-            format!(
-                "on GitHub: {secrets}choose the source \"GitHub Actions\" at {pages}, then start the workflow URLs"
-            ),
-        ],
+    Some(Note {
+        text: format!("nobody is told about broken promises yet: {next}"),
+        command,
     })
 }
 
@@ -155,11 +107,27 @@ pub(super) fn gitlab(project: &ProjectFacts<'_>) -> anyhow::Result<Service> {
     let working = if folder.is_empty() { "." } else { &folder };
     let variables = yaml("WORKING_DIRECTORY", working) + &yaml("LEDGER", &project.ledger()?);
     let quoted = |path: String| format!("'{}'", path.replace('\'', "''"));
-    let site = in_folder(project.site()?.unwrap_or_else(|| "site".to_owned()));
+    let site = project.site()?.map(|site| quoted(in_folder(site)));
+    let pages = site.as_ref().map_or_else(String::new, |site| {
+        let template = include_str!("../../../templates/init/gitlab-pages.yml");
+        Values::default().with("SITE", site).fill(template)
+    });
+    let artifact = site.map_or_else(String::new, |site| format!("- {site}"));
+    let mut notes = vec![];
+    if !IS_RELEASED {
+        notes.push(Note {
+            text: format!(
+                "urldb {VERSION} is not released, so this pipeline cannot run yet. Until then, a machine of yours can:"
+            ),
+            command: "urldb init --cron".to_owned(),
+        });
+    }
+    notes.extend(untold(project, "--gitlab", "GitLab"));
     let values = common(project)
         .with("VARIABLES", variables)
         .with("ARCHIVE", quoted(in_folder(project.archive()?)))
-        .with("SITE", quoted(site));
+        .with("SITE", artifact)
+        .with("PAGES", pages);
     let settings = match &project.url {
         Some(url) => url.clone(),
         None => "the project".to_owned(),
@@ -186,6 +154,7 @@ pub(super) fn gitlab(project: &ProjectFacts<'_>) -> anyhow::Result<Service> {
                 project.minute()
             ),
         ],
+        notes,
     })
 }
 
@@ -233,6 +202,7 @@ pub(super) fn cron(project: &ProjectFacts<'_>) -> anyhow::Result<Service> {
             "(crontab -l; cat urldb.cron) | crontab -".to_owned(),
             third,
         ],
+        notes: vec![],
     })
 }
 
@@ -315,6 +285,7 @@ pub(super) fn systemd(project: &ProjectFacts<'_>) -> anyhow::Result<Service> {
                 "sudo systemctl enable --now {unit}.timer && sudo systemctl start {unit}.service"
             ),
         ],
+        notes: vec![],
     })
 }
 
@@ -359,5 +330,15 @@ pub(super) fn pre_commit(project: &ProjectFacts<'_>) -> anyhow::Result<Service> 
             FIRST.to_owned(),
             "git add . && git commit -m \"Watch URLs\"".to_owned(),
         ],
+        notes: if IS_RELEASED {
+            vec![]
+        } else {
+            vec![Note {
+                text: format!(
+                    "urldb {VERSION} is not released, so pre-commit cannot fetch it yet. Until then:"
+                ),
+                command: "urldb hook install".to_owned(),
+            }]
+        },
     })
 }
