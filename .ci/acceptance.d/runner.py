@@ -8,10 +8,15 @@ import time
 from pathlib import Path
 
 import yaml
-from support import SOURCE, check, git
+from support import SOURCE, check, git, sh, urldb
 
 HERE = Path.cwd()
 ACTION = yaml.safe_load((SOURCE / "action.yml").read_text())
+# Instead of the gh of this machine, which would ask the network: one that knows no attestations.
+GH = HERE / "tools" / "gh"
+GH.parent.mkdir()
+GH.write_text("#!/bin/sh\nexit 1\n")
+GH.chmod(0o755)
 ARCHITECTURES = {"x86_64": "X64", "aarch64": "ARM64"}
 
 
@@ -49,10 +54,37 @@ def applies(condition, failed, inputs, outputs, event):
     return True
 
 
+def tagged_action(archives):
+    """The action at the tag of a release with these archives, made by the script of the release workflow."""
+    action = HERE / "action"
+    action.mkdir()
+    shutil.copy(SOURCE / "Cargo.toml", action)
+    shutil.copytree(SOURCE / ".github/action", action / ".github/action")
+    git("init", "--quiet", cwd=action)
+    git("add", "--all", cwd=action)
+    git("commit", "--quiet", "--message", "Built from this", cwd=action)
+    built = git("rev-parse", "HEAD", cwd=action)
+    version = urldb("--version").stdout.split()[1]
+    sh(SOURCE / ".ci/release-tag", "9.9.9", archives, cwd=action, expect=1)
+    # The same files make the same commit, so that a job may run again.
+    sh(SOURCE / ".ci/release-tag", version, archives, cwd=action)
+    tag = git("rev-parse", f"v{version}", cwd=action)
+    git("tag", "--delete", f"v{version}", cwd=action)
+    sh(SOURCE / ".ci/release-tag", version, archives, cwd=action)
+    check(git("rev-parse", f"v{version}", cwd=action) == tag, "two commits of one release")
+    changed = git("diff", "--name-status", built, tag, cwd=action)
+    check(changed == "A\t.github/action/SHA256SUMS" and git("rev-parse", f"{tag}~", cwd=action) == built, changed)
+    check(not git("status", "--porcelain", cwd=action), "making the tag changed the checkout")
+    git("checkout", "--quiet", "--detach", tag, cwd=action)
+    sh(SOURCE / ".ci/release-tag", version, archives, cwd=action, expect=1)
+    return action
+
+
 class Runner:
     """One execution of the action in a fresh checkout of the remote."""
 
-    def __init__(self, name, remote, **inputs):
+    def __init__(self, name, remote, source=SOURCE, **inputs):
+        self.source = source
         self.temp = HERE / name
         self.workspace = self.temp / "workspace"
         self.temp.mkdir()
@@ -104,7 +136,8 @@ class Runner:
             output = self.temp / f"output-{number}"
             output.touch()
             environment = os.environ | {
-                "GITHUB_ACTION_PATH": str(SOURCE),
+                "GITHUB_ACTION_PATH": str(self.source),
+                "PATH": f"{GH.parent}:{os.environ['PATH']}",
                 "GITHUB_WORKSPACE": str(self.workspace),
                 "GITHUB_REF_NAME": "main",
                 "GITHUB_OUTPUT": str(output),

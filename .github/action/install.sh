@@ -1,5 +1,8 @@
 # Installs urldb for the later steps: the binary at BINARY, or a release. Without a release for this
 # commit or this system, the outputs tell the next steps to build urldb, and where its build is cached.
+#
+# The commit of a release has the checksums of its archives beside this script. So whoever names the commit
+# has named the bytes of the binary, whatever a server answers. Other commits have no checksums, and build.
 set -euo pipefail
 
 fail() {
@@ -18,8 +21,13 @@ fi
 # Whoever names a release or a checksum gets exactly that, and never a build of something else.
 named=$VERSION$CHECKSUM
 manifest=$GITHUB_ACTION_PATH/Cargo.toml
-version=${VERSION:-$(sed -n '/^\[workspace\.package\]/,/^\[/s/^version = "\(.*\)"$/\1/p' "$manifest")}
+of_package() { # KEY: its value in Cargo.toml
+  sed -n "/^\[workspace\.package\]/,/^\[/s|^$1 = \"\(.*\)\"\$|\1|p" "$manifest"
+}
+own_version=$(of_package version)
+version=${VERSION:-$own_version}
 version=${version#v}
+sums=$GITHUB_ACTION_PATH/.github/action/SHA256SUMS
 # The messages do not repeat text of inputs that is not valid.
 [[ $version =~ ^[0-9]+\.[0-9]+\.[0-9]+(-[0-9A-Za-z.]+)?$ ]] || fail 'version is not the version of a release, such as 1.2.3'
 [[ $CHECKSUM =~ ^([0-9a-f]{64})?$ ]] || fail 'checksum is not a SHA-256 in 64 lower case hexadecimal digits'
@@ -64,16 +72,31 @@ download() { # NAME: bounded in time and size; the token of the job is not sent
     --output "$folder/$1" --url "$DOWNLOAD_URL/v$version/$1"
 }
 
-download "$archive" || build "The release $version has no $archive, or could not be downloaded"
 expected=$CHECKSUM
 if [ -z "$expected" ]; then
-  download SHA256SUMS || fail "the release $version has no SHA256SUMS, or could not be downloaded"
-  expected=$(awk -v name="$archive" '$2 == name { print $1; exit }' "$folder/SHA256SUMS")
-  [ -n "$expected" ] || fail "SHA256SUMS of the release $version does not name $archive"
+  [ "$version" = "$own_version" ] ||
+    fail "this action knows the checksums of version $own_version only: set the input checksum for version $version, or use the action of that version"
+  [ -f "$sums" ] || build "This commit of the action is no release"
+  expected=$(awk -v name="$archive" '$2 == name { print $1; exit }' "$sums")
+  [ -n "$expected" ] || build "The release $version has no $archive"
 fi
+download "$archive" || build "The release $version has no $archive, or could not be downloaded"
 actual=$(digest <"$folder/$archive")
 [ "$actual" = "$expected" ] ||
   fail "the checksum of $archive is wrong: SHA-256 $actual, expected $expected. Nothing of it was executed. Report this, unless the input checksum is of another version or system"
+
+# The second check: who built the archive. gh has the roots of trust, and renews them.
+repository=$(of_package repository)
+repository=${repository#https://github.com/}
+if gh attestation verify --help 2>/dev/null | grep -e --signer-workflow >/dev/null; then
+  download "$archive.sigstore.jsonl" ||
+    fail "the release $version has no attestation of $archive, or it could not be downloaded. Nothing of the archive was executed"
+  GH_TOKEN=${TOKEN:-} gh attestation verify "$folder/$archive" --bundle "$folder/$archive.sigstore.jsonl" \
+    --repo "$repository" --signer-workflow "$repository/.github/workflows/release.yml" ||
+    fail "the attestation of $archive is wrong, or could not be verified: the workflow of $repository may not have built it. Nothing of it was executed. Report this"
+else
+  echo '::notice::the attestation of urldb was not verified, since this runner has no gh that can; its checksum is right'
+fi
 
 tar -xzf "$folder/$archive" -C "$folder" "urldb-$target/urldb"
 # A system with another C library cannot execute the binary.
