@@ -124,15 +124,37 @@ fn host_code(host: &str) -> String {
     code(&one_line(host))
 }
 
-/// A text that is cut at a line, if it is too long for an issue.
+/// A text that is cut at a line, if it is too long for an issue: people have added to it. What is open
+/// there, a code block or a fold, is closed.
 pub(crate) fn within_limit(text: String) -> String {
     const REST: &str = "\n\nThe rest is too long for an issue.\n";
+    /// Room for what closes the open parts.
+    const CLOSING: usize = 200;
     if text.len() <= LARGEST_BODY {
         return text;
     }
-    let end = text.floor_char_boundary(LARGEST_BODY - REST.len());
+    let end = text.floor_char_boundary(LARGEST_BODY - REST.len() - CLOSING);
     let end = text[..end].rfind('\n').unwrap_or(end);
-    format!("{}{REST}", &text[..end])
+    let kept = &text[..end];
+    let (mut fence, mut folds) = ("", 0_usize);
+    for line in kept.lines() {
+        let begin = &line[..line.len() - line.trim_start_matches('`').len()];
+        if fence.is_empty() {
+            fence = if begin.len() >= 3 { begin } else { "" };
+            folds += usize::from(line.starts_with("<details>"));
+            folds = folds.saturating_sub(usize::from(line.starts_with("</details>")));
+        } else if line == fence {
+            fence = "";
+        }
+    }
+    let mut closing = String::new();
+    if !fence.is_empty() && fence.len() < CLOSING / 2 {
+        closing = format!("\n{fence}");
+    }
+    if folds > 0 {
+        closing += "\n\n</details>";
+    }
+    format!("{kept}{closing}{REST}")
 }
 
 #[cfg(test)]
@@ -144,9 +166,15 @@ mod tests {
     #[test]
     fn a_long_text_ends_at_a_line() {
         let cut = within_limit("0123456789é\n".repeat(10_000));
-        assert!(cut.len() <= LARGEST_BODY && cut.len() > LARGEST_BODY - 100);
+        assert!(cut.len() <= LARGEST_BODY && cut.len() > LARGEST_BODY - 300);
         assert!(cut.contains("0123456789é\n\nThe rest is too long"));
         assert_eq!(within_limit("short".to_owned()), "short");
+        let long = "0123456789\n".repeat(10_000);
+        let cut = within_limit(format!(
+            "<details><summary>x</summary>\n\n````sh\n```\n{long}"
+        ));
+        let end = "\n0123456789\n````\n\n</details>\n\nThe rest is too long for an issue.\n";
+        assert!(cut.ends_with(end), "{}", &cut[cut.len() - 100..]);
     }
 
     #[test]

@@ -29,6 +29,7 @@ mod markdown;
 mod message;
 pub mod numbers;
 mod renderer;
+mod room;
 mod sentences;
 mod shell;
 mod site;

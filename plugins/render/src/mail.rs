@@ -5,20 +5,79 @@ use urldb_protocol::{Delay, Envelope};
 
 use crate::compose::{Deliveries, Scope, compose};
 use crate::layout::{columns, host_rows, name_column, wrap};
-use crate::message::{Block, Class, Message, Place};
+use crate::message::{Block, Message, OpenIncidents, Place};
 use crate::numbers::{age_in_words, moment, number};
 use crate::renderer::{Error, Renderer};
+use crate::room::Room;
 use crate::text::{Text, one_line, shorten};
 
 /// Columns of the text part.
 const WIDTH: usize = 72;
 
-/// Most URLs of a block: of any block, and of a block whose URLs have a common prefix.
-const URLS: usize = 10;
-const URLS_WITH_PREFIX: usize = 3;
-
 /// Largest part of a mail, in bytes: Gmail cuts a mail of more than 102 kB and hides the rest.
 pub const LARGEST_PART: usize = 90_000;
+
+/// What a mail leaves out to stay below the limit: differences first, then URLs, then the evidence of all
+/// blocks but the first.
+const ROOMS: [Room; 9] = {
+    const ALL: Room = Room {
+        diffs: true,
+        urls: 10,
+        urls_with_prefix: 3,
+        hosts: 100,
+        blocks: 20,
+        lines: 100,
+        longest: 2_000,
+    };
+    const NO_DIFFS: Room = Room {
+        diffs: false,
+        ..ALL
+    };
+    const NO_URLS: Room = Room {
+        urls: 0,
+        ..NO_DIFFS
+    };
+    const FEW: Room = Room {
+        blocks: 5,
+        lines: 50,
+        hosts: 20,
+        longest: 500,
+        ..NO_URLS
+    };
+    const FEWEST: Room = Room {
+        blocks: 2,
+        lines: 20,
+        hosts: 10,
+        longest: 200,
+        ..FEW
+    };
+    [
+        ALL,
+        NO_DIFFS,
+        NO_URLS,
+        Room {
+            blocks: 15,
+            hosts: 50,
+            ..NO_URLS
+        },
+        Room {
+            blocks: 10,
+            hosts: 50,
+            ..NO_URLS
+        },
+        FEW,
+        FEWEST,
+        Room {
+            blocks: 0,
+            ..FEWEST
+        },
+        Room {
+            blocks: 0,
+            lines: 0,
+            ..FEWEST
+        },
+    ]
+};
 
 /// The body of a mail.
 #[derive(Debug, Clone, PartialEq, Eq)]
@@ -32,7 +91,7 @@ pub struct MailBody {
 /// The data of the HTML template.
 #[derive(Debug, Serialize)]
 struct MailView<'a> {
-    title: String,
+    title: &'a str,
     #[serde(flatten)]
     message: &'a Message,
     late: Option<Text>,
@@ -51,84 +110,32 @@ pub fn mail_body(
     template: &str,
 ) -> Result<MailBody, Error> {
     let whole = compose(envelope, scope, &Deliveries::default());
+    let title = one_line(subject);
+    let late = envelope.delay.as_ref().map(late_line);
+    let footer = footer(envelope, notifier);
     let mut body = MailBody {
         text: String::new(),
         html: String::new(),
     };
-    for cut in 0.. {
-        let (message, is_last) = cut_to(&whole, cut);
-        let footer = footer(envelope, notifier);
-        let late = envelope.delay.as_ref().map(late_line);
+    for room in ROOMS {
+        let short = |text: &Text| text.shortened(room.longest);
+        let mut message = room.cut(&whole);
+        let late = late.as_ref().map(short);
+        let footer: Vec<Text> = footer.iter().map(short).collect();
         body.text = text(&message, late.as_ref(), &footer);
+        message.each_text(|text| *text = text.with_quotes());
         let view = MailView {
-            title: one_line(subject),
+            title: &title,
             message: &message,
             late,
             footer,
         };
         body.html = renderer.render(template, &view)?;
-        let fits = body.html.len() <= LARGEST_PART && body.text.len() <= LARGEST_PART;
-        if fits || is_last {
+        if body.html.len() <= LARGEST_PART && body.text.len() <= LARGEST_PART {
             break;
         }
     }
     Ok(body)
-}
-
-/// The message with less of what counts least: URLs first, then differences, warnings, and the facts
-/// of all blocks but the first; and whether nothing more can be cut.
-fn cut_to(message: &Message, cut: usize) -> (Message, bool) {
-    let mut message = message.clone();
-    for block in &mut message.blocks {
-        if let Some(urls) = &mut block.urls {
-            let most = if urls.has_prefix && urls.rows.len() > URLS {
-                URLS_WITH_PREFIX
-            } else {
-                URLS
-            };
-            urls.total = urls.rows.len() as u64;
-            urls.rows.truncate(most);
-        }
-    }
-    if cut >= 1 {
-        for fact in message.blocks.iter_mut().flat_map(|block| &mut block.facts) {
-            fact.diff.clear();
-        }
-    }
-    if cut >= 2 {
-        message
-            .blocks
-            .iter_mut()
-            .for_each(|block| block.urls = None);
-    }
-    if cut >= 3 {
-        message.blocks.retain(|block| block.class != Class::Warning);
-    }
-    if cut >= 4 {
-        let full = 20 >> (cut - 4).min(4);
-        for block in message.blocks.iter_mut().skip(full) {
-            block.facts.clear();
-            block.note = None;
-            block.commands.truncate(1);
-        }
-    }
-    let most = 400 >> cut.saturating_sub(5).min(8);
-    if cut >= 5 && message.blocks.len() > most {
-        let left_out = message.blocks.split_off(most.max(1));
-        let text = format!(
-            "{} more blocks found no room here",
-            number(left_out.len() as u64)
-        );
-        let items = message.also_open.take();
-        let heading = items
-            .as_ref()
-            .map_or_else(|| Text::from("Also"), |open| open.heading.clone());
-        let mut items = items.map(|open| open.items).unwrap_or_default();
-        items.truncate(most);
-        items.push(Text::from(text));
-        message.also_open = Some(crate::message::OpenIncidents { heading, items });
-    }
-    (message, cut >= 12)
 }
 
 fn late_line(delay: &Delay) -> Text {
@@ -179,12 +186,8 @@ fn text(message: &Message, late: Option<&Text>, footer: &[Text]) -> String {
         page.gap();
         page.block(block);
     }
-    if let Some(open) = &message.also_open {
-        page.gap();
-        page.wrapped(&open.heading.clone().own(":"), 0, 0);
-        for item in &open.items {
-            page.wrapped(item, 2, 4);
-        }
+    for list in [&message.more, &message.also_open].into_iter().flatten() {
+        page.list(list);
     }
     page.gap();
     page.0.push("-- ".to_owned());
@@ -223,6 +226,14 @@ impl Page {
         }
     }
 
+    fn list(&mut self, list: &OpenIncidents) {
+        self.gap();
+        self.wrapped(&list.heading.clone().own(":"), 0, 0);
+        for item in &list.items {
+            self.wrapped(item, 2, 4);
+        }
+    }
+
     fn block(&mut self, block: &Block) {
         let title = Text::from(format!("{}: ", block.class.as_str())).and(block.title());
         let lines = wrap(&title, WIDTH, 0, 0);
@@ -232,6 +243,10 @@ impl Page {
         self.gap();
         for row in host_rows(&block.hosts, 0) {
             self.0.push(format!("  {row}"));
+        }
+        if block.more_hosts > 0 {
+            self.0
+                .push(format!("  and {} more", number(block.more_hosts)));
         }
         self.gap();
         self.facts(block);

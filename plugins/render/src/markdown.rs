@@ -11,11 +11,10 @@ use urldb_protocol::{ClosedBecause, Envelope, Incident, Phase};
 use crate::compose::{
     Deliveries, Lookup, Scope, broken_since, checklist, compose, path_of, redirects_home, title,
 };
-use crate::message::{
-    Block, Class, Command, Fact, HostRow, KeptPromise, Message, Place, UrlList, UrlRow,
-};
+use crate::message::{Block, Command, Fact, HostRow, KeptPromise, Message, Place, UrlList, UrlRow};
 use crate::numbers::{age_in_words, bytes, count, day, moment, number, with_spaces};
-use crate::text::{Span, Text};
+use crate::room::Room;
+use crate::text::{Span, Text, shorten};
 
 /// Largest job summary, in bytes; GitHub takes 1 MiB of all steps.
 pub const LARGEST_SUMMARY: usize = 900_000;
@@ -23,11 +22,15 @@ pub const LARGEST_SUMMARY: usize = 900_000;
 /// Largest body of an issue or a comment, in bytes; GitHub takes 65,536 characters.
 pub const LARGEST_BODY: usize = 60_000;
 
+/// Longest line by which the notifier finds an issue again, in bytes: the body has one for each incident,
+/// with an id and a key of at most 64 characters.
+const LONGEST_MARKER: usize = 170;
+
 /// Most URLs that are as promised in a summary.
 const MOST_KEPT: usize = 100;
 
 /// A list of more URLs is folded.
-const FOLDED: usize = 10;
+const FOLDED: u64 = 10;
 
 /// An issue about one incident, or about several that began in one run.
 #[derive(Debug, Clone, PartialEq, Eq)]
@@ -38,119 +41,106 @@ pub struct Issue {
     pub body: String,
 }
 
-/// What a text leaves out to stay below its limit, in the order of the variants' use.
-#[derive(Debug, Clone, Copy)]
-struct Cuts {
-    diffs: bool,
-    urls: usize,
-    warnings: bool,
-    /// Blocks with all their facts; the others have a title and one command.
-    full_blocks: usize,
-    blocks: usize,
-}
-
-const CUTS: [Cuts; 9] = {
-    const ALL: Cuts = Cuts {
+/// What a text leaves out to stay below its limit: differences first, then URLs, then the evidence of all
+/// blocks but the first.
+const ROOMS: [Room; 10] = {
+    const ALL: Room = Room {
         diffs: true,
         urls: usize::MAX,
-        warnings: true,
-        full_blocks: usize::MAX,
+        urls_with_prefix: usize::MAX,
+        hosts: usize::MAX,
         blocks: usize::MAX,
+        lines: usize::MAX,
+        longest: 2_000,
     };
-    const NO_DIFFS: Cuts = Cuts {
+    const NO_DIFFS: Room = Room {
         diffs: false,
         ..ALL
     };
-    const NO_URLS: Cuts = Cuts {
+    const NO_URLS: Room = Room {
         urls: 0,
         ..NO_DIFFS
     };
-    const NO_WARNINGS: Cuts = Cuts {
-        warnings: false,
+    const FULL: Room = Room {
+        blocks: 20,
+        lines: 1_000,
+        hosts: 1_000,
         ..NO_URLS
+    };
+    const FEW: Room = Room {
+        blocks: 5,
+        lines: 50,
+        hosts: 100,
+        longest: 500,
+        ..NO_URLS
+    };
+    const FEWEST: Room = Room {
+        blocks: 1,
+        lines: 20,
+        hosts: 10,
+        longest: 200,
+        ..FEW
     };
     [
         ALL,
         NO_DIFFS,
-        Cuts {
+        Room {
             urls: 100,
             ..NO_DIFFS
         },
-        Cuts {
+        Room {
             urls: 10,
             ..NO_DIFFS
         },
         NO_URLS,
-        NO_WARNINGS,
-        Cuts {
-            full_blocks: 20,
-            ..NO_WARNINGS
+        FULL,
+        FEW,
+        FEWEST,
+        Room {
+            blocks: 0,
+            ..FEWEST
         },
-        Cuts {
-            full_blocks: 20,
-            blocks: 1_000,
-            ..NO_WARNINGS
-        },
-        Cuts {
-            full_blocks: 5,
-            blocks: 50,
-            ..NO_WARNINGS
+        Room {
+            blocks: 0,
+            lines: 0,
+            ..FEWEST
         },
     ]
 };
 
 /// The fullest text that is not larger than `limit`, in bytes.
-fn fitted(limit: usize, render: impl Fn(Cuts) -> String) -> String {
+fn fitted(limit: usize, render: impl Fn(Room) -> String) -> String {
     let mut text = String::new();
-    for cuts in CUTS {
-        text = render(cuts);
+    for room in ROOMS {
+        text = render(room);
         if text.len() <= limit {
-            return text;
+            break;
         }
     }
-    text.truncate(text.floor_char_boundary(limit.saturating_sub(100)));
-    text.truncate(text.rfind('\n').unwrap_or_default());
-    text + "\n\nThe rest is cut: it is too long.\n"
+    text
 }
 
 /// The job summary of a run.
 pub fn markdown(message: &Message) -> String {
-    fitted(LARGEST_SUMMARY, |cuts| summary(message, cuts))
+    fitted(LARGEST_SUMMARY, |room| {
+        let most_kept = room.urls.min(MOST_KEPT);
+        summary(&room.cut(message), most_kept)
+    })
 }
 
-fn summary(message: &Message, cuts: Cuts) -> String {
+fn summary(message: &Message, most_kept: usize) -> String {
     let headline = &message.headline;
     let mut parts = vec![format!("## {}: {}", headline.call, inline(&headline.text))];
-    for block in &message.stuck {
+    for block in message.stuck.iter().chain(&message.blocks) {
         parts.push(block_title(block));
-        parts.extend(block_parts(block, cuts, 0));
+        parts.extend(block_parts(block));
     }
-    let mut left_out = 0;
-    for (index, block) in message.blocks.iter().enumerate() {
-        let is_cut = block.class == Class::Warning && !cuts.warnings;
-        if is_cut || index >= cuts.blocks {
-            left_out += 1;
-            continue;
-        }
-        parts.push(block_title(block));
-        parts.extend(block_parts(block, cuts, index));
+    for list in [&message.more, &message.also_open].into_iter().flatten() {
+        let items = list.items.iter().map(|item| format!("- {}", inline(item)));
+        parts.push(format!("**{}:**", inline(&list.heading)));
+        parts.push(items.collect::<Vec<_>>().join("\n"));
     }
-    if left_out > 0 {
-        parts.push(format!(
-            "And {} that found no room here.",
-            count(left_out, "more block")
-        ));
-    }
-    if let Some(open) = &message.also_open {
-        let items: Vec<String> = open
-            .items
-            .iter()
-            .map(|item| format!("- {}", inline(item)))
-            .collect();
-        parts.push(format!("**{}:**", inline(&open.heading)));
-        parts.push(items.join("\n"));
-    }
-    parts.extend(kept_list(&message.kept, cuts));
+    parts.extend(kept_list(&message.kept, most_kept));
     parts.push(inline(&message.coverage));
     if let Some(notified) = notified(message) {
         parts.push(notified);
@@ -182,26 +172,22 @@ fn notified(message: &Message) -> Option<String> {
 }
 
 /// The parts of a block below its title, between empty lines.
-fn block_parts(block: &Block, cuts: Cuts, index: usize) -> Vec<String> {
+fn block_parts(block: &Block) -> Vec<String> {
     let mut parts = Vec::new();
     if !block.hosts.is_empty() {
-        parts.push(host_table(&block.hosts));
+        parts.push(host_table(block));
     }
-    if index >= cuts.full_blocks {
-        parts.extend(code_block(&block.commands[..block.commands.len().min(1)]));
-        return parts;
-    }
-    parts.extend(facts(block, cuts));
+    parts.extend(facts(block));
     parts.extend(block.note.as_ref().map(inline));
     if let Some(urls) = &block.urls {
-        parts.extend(url_list(urls, block, cuts));
+        parts.extend(url_list(urls, block));
     }
     parts.extend(code_block(&block.commands));
     parts
 }
 
 /// The evidence as a list, and the difference behind it.
-fn facts(block: &Block, cuts: Cuts) -> Vec<String> {
+fn facts(block: &Block) -> Vec<String> {
     let mut lines: Vec<String> = block.facts.iter().map(fact_line).collect();
     if let Some(place) = &block.place {
         lines.push(place_line(place));
@@ -210,10 +196,7 @@ fn facts(block: &Block, cuts: Cuts) -> Vec<String> {
     if !lines.is_empty() {
         parts.push(lines.join("\n"));
     }
-    let diffs = block
-        .facts
-        .iter()
-        .filter(|fact| !fact.diff.is_empty() && cuts.diffs);
+    let diffs = block.facts.iter().filter(|fact| !fact.diff.is_empty());
     parts.extend(diffs.map(|fact| fenced("diff", &fact.diff.join("\n"))));
     parts
 }
@@ -238,27 +221,29 @@ fn place_line(place: &Place) -> String {
     }
 }
 
-fn host_table(hosts: &[HostRow]) -> String {
+fn host_table(block: &Block) -> String {
     let mut table = "| host | URLs |\n|---|---:|".to_owned();
-    for row in hosts {
+    for row in &block.hosts {
         let host = code(&row.host).replace('|', "\\|");
         let _ = write!(table, "\n| {host} | {} |", inline(&row.share));
+    }
+    if block.more_hosts > 0 {
+        let _ = write!(table, "\n| and {} more | |", number(block.more_hosts));
     }
     table
 }
 
-fn url_list(urls: &UrlList, block: &Block, cuts: Cuts) -> Vec<String> {
-    let shown = urls.rows.len().min(cuts.urls);
-    let mut rows: Vec<String> = urls.rows[..shown].iter().map(url_line).collect();
-    let more = urls.rows.len() - shown;
+fn url_list(urls: &UrlList, block: &Block) -> Vec<String> {
+    let mut rows: Vec<String> = urls.rows.iter().map(url_line).collect();
+    let more = urls.total.saturating_sub(rows.len() as u64);
     if more > 0 {
-        rows.push(format!("- and {} more", number(more as u64)));
+        rows.push(format!("- and {} more", number(more)));
     }
-    let is_grown = (urls.rows.len() as u64) < block.urls_total;
+    let is_grown = urls.total < block.urls_total;
     let new = if is_grown { "new " } else { "" };
-    let total = with_spaces(&count(urls.rows.len() as u64, &format!("{new}URL")));
+    let total = with_spaces(&count(urls.total, &format!("{new}URL")));
     let rows = rows.join("\n");
-    if urls.rows.len() > FOLDED {
+    if urls.total > FOLDED {
         let summary = format!("<details><summary>{total}</summary>");
         vec![summary, rows, "</details>".to_owned()]
     } else {
@@ -281,8 +266,8 @@ fn line_of(place: &Place) -> String {
 }
 
 /// The URLs of a pull request that are as promised.
-fn kept_list(kept: &[KeptPromise], cuts: Cuts) -> Vec<String> {
-    let shown = kept.len().min(cuts.urls).min(MOST_KEPT);
+fn kept_list(kept: &[KeptPromise], most: usize) -> Vec<String> {
+    let shown = kept.len().min(most);
     let rows = kept[..shown].iter().map(|promise| {
         let length = promise
             .length
@@ -328,66 +313,88 @@ pub fn shared_issue(envelope: &Envelope, incidents: &[&Incident]) -> Issue {
         .collect();
     let message = compose(envelope, Scope::Issue(&ids), &Deliveries::default());
     let lookup = Lookup::new(envelope);
-    Issue {
-        title: title(&message),
-        body: fitted(LARGEST_BODY, |cuts| {
-            body(&message, incidents, &lookup, cuts)
-        }),
-    }
-}
-
-fn body(message: &Message, incidents: &[&Incident], lookup: &Lookup<'_>, cuts: Cuts) -> String {
     let open: Vec<&Incident> = incidents
         .iter()
         .copied()
         .filter(|incident| incident.closed.is_none())
         .collect();
-    let since = inline(&broken_since(&open, lookup));
-    let mut parts = vec![format!("**Action needed: {since}.**")];
-    if incidents.len() == 1 {
-        for block in &message.blocks {
-            parts.extend(block_parts(block, cuts, 0));
+    let headline = format!(
+        "**Action needed: {}.**",
+        inline(&broken_since(&open, &lookup))
+    );
+    let room_for_markers = incidents.len() * LONGEST_MARKER;
+    let limit = LARGEST_BODY.saturating_sub(room_for_markers);
+    let body = match incidents {
+        [_] => fitted(limit, |room| {
+            let message = room.cut(&message);
+            body_of_one(&headline, &message)
+        }),
+        _ => {
+            let hosts = checklist(incidents, &lookup);
+            fitted(limit, |room| {
+                body_of_several(&headline, &message, &hosts, room)
+            })
         }
-        parts.push(
-            "---\nurldb opened this issue and closes it when all its URLs are as promised again. A \
-             comment follows only when something changes."
-                .to_owned(),
-        );
-        return parts.join("\n\n") + "\n";
-    }
-    // One cause has evidence and commands; several causes are named at their hosts.
-    let cause = match message.blocks.as_slice() {
-        [block] => Some(block),
-        _ => None,
     };
-    parts.extend(cause.into_iter().flat_map(|block| facts(block, cuts)));
+    Issue {
+        title: title(&message),
+        body,
+    }
+}
+
+fn body_of_one(headline: &str, message: &Message) -> String {
+    let mut parts = vec![headline.to_owned()];
+    parts.extend(message.blocks.iter().flat_map(block_parts));
+    parts.push(
+        "---\nurldb opened this issue and closes it when all its URLs are as promised again. A \
+         comment follows only when something changes."
+            .to_owned(),
+    );
+    parts.join("\n\n") + "\n"
+}
+
+/// One cause has evidence and commands; several causes are named at their hosts. Each host keeps its
+/// line, whatever finds no room.
+fn body_of_several(headline: &str, message: &Message, hosts: &[HostRow], room: Room) -> String {
+    let cut = room.cut(message);
+    let has_one_cause = message.blocks.len() == 1;
+    let cause = cut.blocks.first().filter(|_| has_one_cause);
+    let mut parts = vec![headline.to_owned()];
+    parts.extend(cause.into_iter().flat_map(facts));
     parts.extend(cause.and_then(|block| block.note.as_ref()).map(inline));
-    parts.push(format!(
-        "{}:",
-        with_spaces(&count(incidents.len() as u64, "host"))
-    ));
-    parts.push(host_list(&checklist(incidents, lookup), cause.is_none()));
+    let number = hosts.len();
+    parts.push(format!("{}:", with_spaces(&count(number as u64, "host"))));
+    parts.push(host_list(hosts, !has_one_cause, room));
     parts.extend(cause.and_then(|block| code_block(&block.commands)));
     parts.push(format!(
-        "---\nurldb opened this issue for {} incidents that began in one run. It ticks a host when all \
-         its URLs are as promised again, and closes the issue after the last one.",
-        incidents.len()
+        "---\nurldb opened this issue for {number} incidents that began in one run. It ticks a host when \
+         all its URLs are as promised again, and closes the issue after the last one."
     ));
     parts.join("\n\n") + "\n"
 }
 
-/// One line for each incident, in their order; no other line of a body begins with `- [`.
-fn host_list(hosts: &[HostRow], with_cause: bool) -> String {
+/// Longest name of a host where many hosts have little room, in characters.
+const LONGEST_HOST: usize = 60;
+
+/// One line for each incident, in their order; no other line of a body begins with `- [`. With little
+/// room, the lines have no links and no causes.
+fn host_list(hosts: &[HostRow], with_cause: bool, room: Room) -> String {
+    let has_room = room.lines >= hosts.len();
     let row = |row: &HostRow| {
         let tick = if row.solved { "x" } else { " " };
-        let what = if with_cause {
-            format!(" {}", inline(&row.sentence))
+        let host = code(&shorten(
+            &row.host,
+            if has_room { room.longest } else { LONGEST_HOST },
+        ));
+        let what = if with_cause && has_room {
+            format!(" {}", inline(&row.sentence.shortened(room.longest)))
         } else {
             format!(": {} URLs", inline(&row.share))
         };
         let link = row.place.as_ref().and_then(|place| place.link.as_deref());
+        let link = link.filter(|url| has_room && url.len() <= room.longest);
         let file = link.map_or_else(String::new, |url| format!(" ({})", self::link("file", url)));
-        format!("- [{tick}] {}{what}{file}", code(&row.host))
+        format!("- [{tick}] {host}{what}{file}")
     };
     let rows: Vec<String> = hosts.iter().map(row).collect();
     rows.join("\n")
@@ -433,15 +440,18 @@ fn grown(envelope: &Envelope, incident: &Incident, since: &str, open: u64) -> St
         .urls
         .iter()
         .filter(|url| url.new)
-        .map(|url| format!("- {}", code(&path_of(&url.url))))
+        .map(|url| path_of(&url.url))
         .collect();
-    fitted(LARGEST_BODY, |cuts| {
-        let shown = new.len().min(cuts.urls);
-        let mut list = new[..shown].join("\n");
-        if shown < new.len() {
-            let _ = write!(list, "\n- and {} more", number((new.len() - shown) as u64));
+    fitted(LARGEST_BODY - LONGEST_MARKER, |room| {
+        let shown = new.iter().take(room.urls);
+        let mut list: Vec<String> = shown
+            .map(|path| format!("- {}", code(&shorten(path, room.longest))))
+            .collect();
+        let more = new.len() - list.len();
+        if more > 0 {
+            list.push(format!("- and {} more", number(more as u64)));
         }
-        format!("{lead}\n\n{list}\n")
+        format!("{lead}\n\n{}\n", list.join("\n"))
     })
 }
 

@@ -17,6 +17,8 @@ pub struct Message {
     pub stuck: Vec<Block>,
     /// What happened, the most important first.
     pub blocks: Vec<Block>,
+    /// The blocks that found no room, in a line each.
+    pub more: Option<OpenIncidents>,
     /// Open incidents that are not news here.
     pub also_open: Option<OpenIncidents>,
     /// Who was told.
@@ -31,6 +33,23 @@ pub struct Message {
     pub remark: Option<Text>,
     /// Where the status site shows more.
     pub site: Option<SiteLink>,
+}
+
+impl Message {
+    /// Changes every text.
+    pub(crate) fn each_text(&mut self, mut change: impl FnMut(&mut Text)) {
+        change(&mut self.headline.text);
+        for block in self.stuck.iter_mut().chain(&mut self.blocks) {
+            block.each_text(&mut change);
+        }
+        for list in [&mut self.more, &mut self.also_open].into_iter().flatten() {
+            change(&mut list.heading);
+            list.items.iter_mut().for_each(&mut change);
+        }
+        let texts = [&mut self.notified, &mut self.archived, &mut self.remark];
+        texts.into_iter().flatten().for_each(&mut change);
+        change(&mut self.coverage);
+    }
 }
 
 /// The first line of a message.
@@ -127,6 +146,8 @@ pub struct Block {
     pub place: Option<Place>,
     /// The hosts with the same cause, if there are several.
     pub hosts: Vec<HostRow>,
+    /// Number of hosts that found no room in `hosts`.
+    pub more_hosts: u64,
     /// The evidence.
     pub facts: Vec<Fact>,
     /// An explanation.
@@ -156,6 +177,7 @@ impl Block {
             urls_total: 0,
             place: None,
             hosts: Vec::new(),
+            more_hosts: 0,
             facts: Vec::new(),
             note: None,
             urls: None,
@@ -163,6 +185,24 @@ impl Block {
             brief: Text::new(),
             brief_command: None,
             host: String::new(),
+        }
+    }
+
+    fn each_text(&mut self, change: &mut impl FnMut(&mut Text)) {
+        let texts = [
+            &mut self.subject,
+            &mut self.sentence,
+            &mut self.short,
+            &mut self.brief,
+        ];
+        texts.into_iter().for_each(&mut *change);
+        self.facts
+            .iter_mut()
+            .for_each(|fact| change(&mut fact.text));
+        self.note.iter_mut().for_each(&mut *change);
+        for row in &mut self.hosts {
+            change(&mut row.sentence);
+            change(&mut row.share);
         }
     }
 
@@ -289,12 +329,12 @@ pub struct KeptPromise {
     pub place: Place,
 }
 
-/// Open incidents that a message only mentions.
+/// Incidents and other news that a message only mentions.
 #[derive(Debug, Clone, PartialEq, Eq, Serialize)]
 pub struct OpenIncidents {
     /// The heading, without a colon.
     pub heading: Text,
-    /// Each incident in one sentence.
+    /// Each of them in one sentence.
     pub items: Vec<Text>,
 }
 

@@ -49,6 +49,24 @@ fn with_units(text: &str) -> String {
     joined
 }
 
+/// The text with each pair of backticks as quotation marks: `` `a` `` → “a”.
+fn quoted(text: &str) -> String {
+    let pieces: Vec<&str> = text.split('`').collect();
+    let last = pieces.len() - 1;
+    let mut quoted = String::with_capacity(text.len());
+    for (index, piece) in pieces.iter().enumerate() {
+        quoted.push_str(match (index, index % 2) {
+            (0, _) => "",
+            // The last one of an odd number opens nothing.
+            (_, 1) if index == last => "`",
+            (_, 1) => "\u{201c}",
+            _ => "\u{201d}",
+        });
+        quoted.push_str(piece);
+    }
+    quoted
+}
+
 /// One line of text. Renderers quote what came from outside as their format demands.
 ///
 /// As a template's value, a text is a string in which [`NO_BREAK`] joins words.
@@ -117,6 +135,30 @@ impl Text {
             }
         }
         self
+    }
+
+    /// The text with every piece from outside cut to `limit` characters.
+    pub(crate) fn shortened(&self, limit: usize) -> Self {
+        self.with_spans(|span| match span {
+            Span::Own(text) => Span::Own(text.clone()),
+            Span::Outside(text) => Span::Outside(shorten(text, limit)),
+            Span::Code(text) => Span::Code(shorten(text, limit)),
+            Span::Path(text) => Span::Path(shorten(text, limit)),
+        })
+    }
+
+    /// The text with quotation marks in place of pairs of backticks, which only Markdown and people at a
+    /// terminal read as code. URLs and names stay as they are.
+    pub(crate) fn with_quotes(&self) -> Self {
+        self.with_spans(|span| match span {
+            Span::Own(text) => Span::Own(quoted(text)),
+            Span::Outside(text) => Span::Outside(quoted(text)),
+            span => span.clone(),
+        })
+    }
+
+    fn with_spans(&self, change: impl Fn(&Span) -> Span) -> Self {
+        Self(self.0.iter().map(change).collect())
     }
 
     /// The pieces.

@@ -103,6 +103,7 @@ pub fn compose(envelope: &Envelope, scope: Scope<'_>, deliveries: &Deliveries) -
         headline: report.headline(deliveries),
         stuck: stuck_blocks(deliveries, envelope.run.started),
         blocks: report.blocks(),
+        more: None,
         also_open: report.also_open(),
         notified: report.notified(deliveries),
         archived: report.archived(),

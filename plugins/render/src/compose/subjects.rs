@@ -4,10 +4,13 @@ use urldb_protocol::Envelope;
 
 use super::{Deliveries, Scope, compose};
 use crate::message::{Block, Class, Message};
-use crate::text::shorten;
+use crate::text::{one_line, shorten};
 
 /// Longest subject without `Re: `, in characters.
 pub const LONGEST_SUBJECT: usize = 70;
+
+/// Longest name of a project in a subject, in characters.
+const LONGEST_PROJECT: usize = 30;
 
 /// Longest title of an issue, in characters; GitHub and GitLab take about 256.
 const LONGEST_TITLE: usize = 200;
@@ -24,15 +27,14 @@ pub(crate) fn title(message: &Message) -> String {
     shorten(&cause(message), LONGEST_TITLE)
 }
 
-/// The cause, and the name of the project if both fit.
+/// The cause, cut where that is necessary, and the name of the project.
 fn with_project(cause: &str, project: &str) -> String {
-    let project = crate::text::one_line(project);
-    let whole = format!("{cause} [{project}]");
-    if !project.is_empty() && whole.chars().count() <= LONGEST_SUBJECT {
-        whole
-    } else {
-        shorten(cause, LONGEST_SUBJECT)
-    }
+    let project = match shorten(&one_line(project), LONGEST_PROJECT) {
+        project if project.is_empty() => project,
+        project => format!(" [{project}]"),
+    };
+    let room = LONGEST_SUBJECT - project.chars().count();
+    shorten(cause, room) + &project
 }
 
 /// What a message is about, in one phrase.

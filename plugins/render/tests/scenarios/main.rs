@@ -3,6 +3,7 @@
 //! The snapshots are the texts that were designed for these scenarios, or differ from them on purpose:
 //! docs/messages.md lists the differences.
 
+mod bounds;
 mod data;
 mod overview;
 
