@@ -1,7 +1,7 @@
 //! `urldb accept`.
 
 use std::cell::RefCell;
-use std::collections::{HashMap, HashSet};
+use std::collections::HashMap;
 use std::io::{self, BufRead, IsTerminal, Write};
 use std::path::{Path, PathBuf};
 
@@ -9,7 +9,7 @@ use anyhow::Context as _;
 use urldb_format::{DomainFile, Record, RecordIdentity};
 use urldb_protocol::{JobResult, State};
 use urldb_text::{REDACTED, sanitize};
-use urldb_verdict::{Hop, JudgedJob, NamedRecord, Observation, ServedBytes};
+use urldb_verdict::{JudgedJob, NamedRecord};
 
 use super::Context;
 use super::args::{ChangedUrls, CommitArgs, Leftovers, TargetArgs};
@@ -201,38 +201,10 @@ impl Progress for JudgedRecords {
             path: job.key.path.clone(),
             request: job.key.request.clone(),
         };
-        self.0.borrow_mut().insert(place, (identity, doubt(judged)));
+        self.0
+            .borrow_mut()
+            .insert(place, (identity, run::doubt(judged)));
     }
-}
-
-/// Why the answer should not become the promise: it differs from fetch to fetch, or it may be a page
-/// that stands in for the content.
-fn doubt(judged: &JudgedJob) -> Option<String> {
-    let JudgedJob {
-        job,
-        observations: seen,
-        verdict,
-    } = judged;
-    let whole = seen.iter().filter(|observation| observation.is_whole());
-    let bodies: HashSet<ServedBytes> = whole
-        .filter_map(|observation| observation.body.as_ref()?.served())
-        .collect();
-    if bodies.len() > 1 && job.promise.is_static() {
-        return Some(run::UNSTABLE.to_owned());
-    }
-    let firsts = seen.iter().filter_map(Observation::first);
-    let targets: HashSet<_> = firsts.map(Hop::redirect_target).collect();
-    if targets.len() > 1 && job.promise.redirects_to.is_some() {
-        return Some(run::UNSTABLE_REDIRECT.to_owned());
-    }
-    let is_changed = verdict.state() == State::Changed;
-    if is_changed && !verdict.sure && job.request.is_safe() {
-        return Some(verdict.classification.message());
-    }
-    let seen = seen.get(verdict.observation)?;
-    let has_body = is_changed && job.promise.is_static() && job.request.method != "HEAD";
-    let odd = has_body.then(|| urldb_verdict::promisable(seen, &[]).err())??;
-    Some(odd.message())
 }
 
 /// Fetches each URL that is selected.

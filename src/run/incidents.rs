@@ -15,7 +15,7 @@ use urldb_verdict::{
     Certificate, Classification, Job, JobKey, JudgedJob, Observation, SkippedRecords, UrlStatus,
 };
 
-use super::in_seconds;
+use super::{doubt, in_seconds};
 use crate::archive::{ArchiveFiles, Catalogue, ContentPair};
 use crate::config::Config;
 use crate::ledger::{Entry, Incidents, Ledger, PastRun};
@@ -260,6 +260,7 @@ impl Outcomes {
             redirect,
             &mut evidence.not_archived,
             &mut evidence.last_modified,
+            &mut evidence.doubt,
         ];
         for text in texts.into_iter().flatten() {
             self.secrets.redact_in(text);
@@ -536,6 +537,7 @@ fn evidence(recorded: &RecordedJob<'_>) -> Evidence {
             .and_then(|hop| hop.header("last-modified"))
             .map(str::to_owned),
         certificate: rejected.map(certificate_dates),
+        doubt: doubt(recorded.judged),
     }
 }
 

@@ -12,6 +12,7 @@ mod archiving;
 mod canonical;
 mod collected;
 mod domain_files;
+mod doubt;
 mod failures;
 mod incidents;
 mod late;
@@ -57,11 +58,12 @@ use past_runs::SharedLedger;
 use recorder::Recorder;
 use source::Source;
 
+pub use doubt::doubt;
 pub use late::{Overdue, overdue};
 pub use memory::IncidentMemory;
 pub use options::{Progress, Results, RunOptions};
 pub use outcome::{Messages, Outcome};
-pub use probe::{PromisedKeys, ServedPromise, UNSTABLE, UNSTABLE_REDIRECT, probe, probe_job};
+pub use probe::{PromisedKeys, ServedPromise, probe, probe_job};
 pub use shard::{ShardOutcome, shard};
 
 /// Seconds in a day.

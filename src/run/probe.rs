@@ -18,10 +18,11 @@ use crate::config::Config;
 use crate::stop::Stop;
 
 /// Why bytes that differ between two fetches are not promised, for people.
-pub const UNSTABLE: &str = "serves other bytes from one fetch to the next (content-unstable)";
+pub(super) const UNSTABLE: &str =
+    "serves other bytes from one fetch to the next (content-unstable)";
 
 /// Why a redirect that differs between two fetches is not promised, for people.
-pub const UNSTABLE_REDIRECT: &str = "redirects elsewhere from one fetch to the next";
+pub(super) const UNSTABLE_REDIRECT: &str = "redirects elsewhere from one fetch to the next";
 
 /// Most bytes that are read of a body that is not promised: enough to recognize a challenge.
 const PAGE_START: u64 = 64 << 10;

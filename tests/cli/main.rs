@@ -16,6 +16,7 @@
 //! - `incidents`: one root cause over several runs, and what is kept of it.
 //! - `mistakes`: domain files with mistakes: what is still checked, and who hears of it.
 //! - `messages`: the scenarios of messages, in every output.
+//! - `advice`: the commands in messages, run as they are printed.
 //! - `notifiers`, `tracker`: webhooks, issues and plugins; a service with issues.
 //! - `outbox`: mail that cannot be delivered now, or not before a person acts.
 //! - `archive`: what the WARC files and the index hold, read back.
@@ -51,6 +52,7 @@
 
 mod accept;
 mod adding;
+mod advice;
 mod archive;
 mod archive_changes;
 mod archive_compact;

@@ -4,6 +4,7 @@ use std::time::Duration;
 
 use insta::{Settings, assert_snapshot};
 
+use crate::advice::assert_commands_work;
 use crate::certificates::{Authority, Kind};
 use crate::sandbox::Sandbox;
 use crate::site::{Site, promise, promises};
@@ -101,6 +102,8 @@ impl Watched {
         for write in tracker.take_writes() {
             text += &["\n=== ", &write].concat();
         }
+        assert_commands_work(&text, sandbox, &[("TRACKER_TOKEN", "secret")]);
+        tracker.take_writes();
         text
     }
 }

@@ -124,6 +124,17 @@ impl Sandbox {
         sandbox
     }
 
+    /// Another sandbox with the same files.
+    pub(crate) fn copy(&self) -> Self {
+        let copy = Self::empty();
+        for (path, Content(bytes)) in self.tree("") {
+            let file = copy.root.join(path);
+            fs::create_dir_all(file.parent().unwrap()).unwrap();
+            fs::write(file, bytes).unwrap();
+        }
+        copy
+    }
+
     /// A program in this sandbox, with an environment of its own.
     pub(crate) fn command(&self, program: impl AsRef<Path>) -> Command {
         let mut command = Command::new(program.as_ref());

@@ -5,6 +5,7 @@ use std::net::TcpListener;
 
 use insta::{Settings, assert_snapshot};
 
+use crate::advice::assert_commands_work;
 use crate::run::mailing;
 use crate::sandbox::Sandbox;
 use crate::site::{Site, promise};
@@ -97,6 +98,17 @@ pub(crate) fn broken() -> (Site, Sandbox) {
     sandbox.write("urldb/example.test.yaml", file);
     sandbox.urldb(&["fmt"]);
     (site, sandbox)
+}
+
+#[test]
+fn the_commands_of_messages_work_as_printed() {
+    let (_site, sandbox) = broken();
+    let check = sandbox.urldb(&["check", "--verbose"]).code(1).out;
+    let run = sandbox.urldb(&["run"]).code(1).out;
+    let mail = sandbox.take_mails().remove(0).text;
+    let again = sandbox.urldb(&["run"]).out;
+    let commands = assert_commands_work(&[check, run, mail, again].join("\n"), &sandbox, &[]);
+    assert!(commands.len() > 10, "{commands:?}");
 }
 
 #[test]

@@ -240,6 +240,9 @@ pub struct Evidence {
     /// The certificate that the server showed, if the cause is about TLS.
     #[serde(default, skip_serializing_if = "Option::is_none")]
     pub certificate: Option<CertificateDates>,
+    /// Why `urldb accept` refuses to promise what came; absent if nothing speaks against it.
+    #[serde(default, skip_serializing_if = "Option::is_none")]
+    pub doubt: Option<String>,
 }
 
 /// The part of a certificate that people look at.

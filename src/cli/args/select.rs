@@ -175,6 +175,9 @@ impl<'a> RecordLookup<'a> {
         {
             return Ok((page, found));
         }
+        if let Some(found) = self.record_asked_as(typed, &identity)? {
+            return Ok((identity, found));
+        }
         Err(self.not_found(typed, &identity)?)
     }
 
@@ -187,6 +190,22 @@ impl<'a> RecordLookup<'a> {
             alias: (host != url.host).then(|| url.host.clone()),
             domain: host,
             path,
+        }))
+    }
+
+    /// The record for which runs ask for exactly the URL `typed`, as messages show the URL: the path in a
+    /// file need not be canonical.
+    fn record_asked_as(&self, typed: &str, url: &Identity) -> anyhow::Result<Option<NamedRecord>> {
+        let host = self.aliases.primary_host(&url.host);
+        let all = DomainIndex::read(&self.context.domain_file(&host))?;
+        let is_typed = |path: &&str| {
+            let asked = RequestUrl::new(url.scheme, &url.host, path);
+            asked.is_some_and(|asked| asked.as_ref() == typed)
+        };
+        Ok(all.paths().find(is_typed).map(|path| NamedRecord {
+            alias: (host != url.host).then(|| url.host.clone()),
+            domain: host.clone(),
+            path: path.to_owned(),
         }))
     }
 

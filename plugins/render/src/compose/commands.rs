@@ -71,9 +71,6 @@ impl Context<'_> {
             _ if cause.redirect.is_some() => {
                 vec![self.try_it("to see the redirect"), self.check_again()]
             }
-            _ if self.group.domain().is_some() => {
-                vec![self.try_it("to try it yourself"), self.check_again()]
-            }
             State::Changed if is_one && reason != Some(Reason::ContentType) => self.bytes(),
             State::Changed if reason != Some(Reason::ContentType) => {
                 vec![
@@ -105,8 +102,9 @@ impl Context<'_> {
         if self.first.request.is_some() {
             return vec![self.check_again()];
         }
-        let accept = Command::new("to accept the new file", &["urldb", "accept", url]);
-        if self.scope.is_check() {
+        let accept = Command::new("to accept the new file", &["urldb", "accept", url])
+            .filter(|_| self.is_acceptable());
+        if self.scope.is_check() && accept.is_some() {
             return vec![accept];
         }
         match (&evidence.text, evidence.first_difference) {
@@ -119,17 +117,23 @@ impl Context<'_> {
         }
     }
 
+    /// Whether `urldb accept` takes what is served: the bytes of an alias are promised at its domain, and
+    /// a page that stands in for the content is no promise.
+    fn is_acceptable(&self) -> bool {
+        let incident = self.incident();
+        let is_alias = domain_of(&self.first.file).is_some_and(|domain| domain != incident.host);
+        !is_alias && incident.evidence.doubt.is_none()
+    }
+
     /// Accepts the new files of a deployment; the command asks about each.
     fn accept_all(&self) -> Option<Command> {
-        let domain = domain_of(&self.first.file)?;
-        let purpose = "to accept the new files";
-        match prefix(self.group.urls()) {
-            Some(prefix) => {
-                let words = ["urldb", "accept", "-d", domain, "--path-prefix", &prefix];
-                Command::new(purpose, &words)
-            }
-            None => Command::new(purpose, &["urldb", "accept", "-d", domain]),
+        let domain = domain_of(&self.first.file).filter(|_| self.is_acceptable())?;
+        let mut words = vec!["urldb", "accept", "--all", "-d", domain];
+        let prefix = prefix(self.group.urls());
+        if let Some(prefix) = &prefix {
+            words.extend(["--path-prefix", prefix]);
         }
+        Command::new("to accept the new files", &words)
     }
 
     /// Gets the promised bytes from the archive: by their digest, since other bytes may have come on the
@@ -149,18 +153,36 @@ impl Context<'_> {
         Command::new("to get the promised file back", &words)
     }
 
+    /// Shows what is at stake. A HEAD request shows redirects, a status or a failed connection, and never
+    /// the bytes.
     fn try_it(&self, purpose: &str) -> Option<Command> {
         if self.first.request.is_some() {
             return None;
         }
-        Command::new(purpose, &["curl", "-sSI", &self.first.url])
+        let url = &self.first.url;
+        let evidence = &self.incident().evidence;
+        let is_about_body = matches!(self.incident().state, State::Changed | State::Truncated);
+        if !is_about_body || self.group.cause().redirect.is_some() {
+            return curl(purpose, &["-sSI"], url);
+        }
+        let written = |what| ["-sSL", "-o", "/dev/null", "-w", what];
+        match self.group.reason() {
+            Some(Reason::Status) => curl(purpose, &written("%{http_code}\\n"), url),
+            Some(Reason::ContentType) => curl(purpose, &written("%{content_type}\\n"), url),
+            Some(Reason::Digest) if evidence.promised.sha256.is_some() => {
+                let mut command = curl(purpose, &["-sSL"], url)?;
+                command.line += " | sha256sum";
+                Some(command)
+            }
+            _ => curl(purpose, &written("%{size_download} bytes\\n"), url),
+        }
     }
 
     fn see_tls_error(&self) -> Option<Command> {
         let (scheme, rest) = self.first.url.split_once("://")?;
         let authority = rest.split('/').next().unwrap_or_default();
         let url = format!("{scheme}://{authority}/");
-        Command::new("to see the error", &["curl", "-sSI", &url])
+        curl("to see the error", &["-sSI"], &url)
     }
 
     fn check_again(&self) -> Option<Command> {
@@ -211,6 +233,14 @@ impl Context<'_> {
         ];
         commands.into_iter().flatten().collect()
     }
+}
+
+/// A request by curl, which takes brackets and braces for patterns unless told otherwise.
+fn curl(purpose: &str, options: &[&str], url: &str) -> Option<Command> {
+    let literal = url.contains(['[', ']', '{', '}']).then_some("-g");
+    let mut words = vec!["curl"];
+    words.extend(options.iter().copied().chain(literal).chain([url]));
+    Command::new(purpose, &words)
 }
 
 pub(super) fn is_tls(reason: Reason) -> bool {
