@@ -6,7 +6,7 @@ use jiff::Timestamp;
 use rustls::client::danger::{HandshakeSignatureValid, ServerCertVerified, ServerCertVerifier};
 use rustls::pki_types::{CertificateDer, ServerName, UnixTime};
 use rustls::{CertificateError, DigitallySignedStruct, OtherError, SignatureScheme};
-use rustls_platform_verifier::Verifier;
+use urldb_tls::{Trust, UNKNOWN_AUTHORITY, is_unknown_authority};
 use urldb_verdict::Certificate;
 use x509_parser::certificate::X509Certificate;
 use x509_parser::prelude::FromDer;
@@ -47,9 +47,8 @@ pub(crate) fn tls_fault(error: &rustls::Error) -> String {
         | C::UnsupportedSignatureAlgorithmForPublicKeyContext { .. } => {
             "the certificate is signed with an algorithm that is no longer trusted, such as SHA-1"
         }
-        C::UnknownIssuer => {
-            "the certificate is not from a known authority: it is self-signed, its authority is \
-             private, or the server leaves out an intermediate certificate"
+        error if is_unknown_authority(error) => {
+            return format!("the certificate {UNKNOWN_AUTHORITY}");
         }
         C::BadSignature => "the certificate's signature is not that of its authority",
         C::Revoked => "the certificate is revoked",
@@ -72,9 +71,9 @@ impl RejectedCertificate {
     }
 }
 
-/// The system's verifier; adds the certificate to the error when it rejects one.
+/// The verifier; adds the certificate to the error when it rejects one.
 #[derive(Debug)]
-pub(crate) struct RecordingVerifier(pub(crate) Verifier);
+pub(crate) struct RecordingVerifier(pub(crate) Trust);
 
 impl ServerCertVerifier for RecordingVerifier {
     fn verify_server_cert(

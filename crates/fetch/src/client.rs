@@ -22,10 +22,8 @@ use reqwest::dns::Resolve;
 use reqwest::header::HeaderMap;
 use rustls::ClientConfig;
 use rustls::client::Resumption;
-use rustls::pki_types::CertificateDer;
-use rustls::pki_types::pem::PemObject;
-use rustls_platform_verifier::Verifier;
 use url::{Host, Url};
+use urldb_tls::Trust;
 
 use crate::certificate::RecordingVerifier;
 use crate::mapping::Mapping;
@@ -296,38 +294,29 @@ impl Target {
 
 /// TLS settings with the certificate authorities of the system and of `ca-file`.
 fn tls(network: &NetworkOptions) -> anyhow::Result<ClientConfig> {
-    let provider = Arc::new(rustls::crypto::ring::default_provider());
-    let mut extra = Vec::new();
-    if let Some(path) = &network.ca_file {
-        extra = authorities(path).map_err(|message| SettingError::network("ca-file", message))?;
-    }
-    let verifier = Verifier::new_with_extra_roots(extra, Arc::clone(&provider)).context(
-        "no certificate authorities: install the system's (ca-certificates), or name a ca-file",
-    )?;
-    let mut config = ClientConfig::builder_with_provider(provider)
-        .with_safe_default_protocol_versions()
-        .context("TLS cannot be set up")?
-        .dangerous()
-        .with_custom_certificate_verifier(Arc::new(RecordingVerifier(verifier)))
-        .with_no_client_auth();
+    let trust = match &network.ca_file {
+        Some(path) => trust(path)?,
+        None => Trust::new(None)?,
+    };
+    let mut config = urldb_tls::client_config(Arc::new(RecordingVerifier(trust)))
+        .context("TLS cannot be set up")?;
     config.alpn_protocols = vec![b"http/1.1".to_vec()];
     // A resumed session shows no certificate, and an observation records the current one.
     config.resumption = Resumption::disabled();
     Ok(config)
 }
 
-/// The certificates in a PEM file; at least one.
-fn authorities(path: &Path) -> Result<Vec<CertificateDer<'static>>, String> {
+/// Trusts the certificates in a PEM file too; at least one.
+fn trust(path: &Path) -> anyhow::Result<Trust> {
+    use urldb_tls::Error as E;
     let shown = path.display();
-    let pem = urldb_files::read(path).map_err(|error| format!("cannot read {shown}: {error}"))?;
-    let certificates = CertificateDer::pem_slice_iter(&pem);
-    let certificates: Vec<_> = certificates
-        .collect::<Result<_, _>>()
-        .map_err(|error| format!("{shown} is not valid PEM: {error}"))?;
-    if certificates.is_empty() {
-        return Err(format!("{shown} holds no certificate"));
-    }
-    Ok(certificates)
+    let wrong = |message: String| SettingError::network("ca-file", message);
+    let pem =
+        urldb_files::read(path).map_err(|error| wrong(format!("cannot read {shown}: {error}")))?;
+    Ok(Trust::new(Some(&pem)).map_err(|error| match error {
+        E::Pem(_) | E::NoCertificate => wrong(format!("{shown} {error}")).into(),
+        E::NoAuthorities(_) => anyhow::Error::from(error),
+    })?)
 }
 
 /// The proxy with its password from the environment.

@@ -7,14 +7,13 @@ use lettre::transport::smtp::Error as SmtpError;
 use lettre::transport::smtp::client::{AsyncSmtpConnection, AsyncTokioStream};
 use lettre::transport::smtp::commands::Starttls;
 use lettre::transport::smtp::extension::ClientId;
-use rustls::pki_types::pem::PemObject;
-use rustls::pki_types::{CertificateDer, ServerName};
-use rustls::{CertificateError, ClientConfig};
-use rustls_platform_verifier::Verifier;
+use rustls::CertificateError;
+use rustls::pki_types::ServerName;
 use tokio::io::{AsyncRead, AsyncWrite};
 use tokio::net::TcpStream;
 use tokio_rustls::TlsConnector;
 use tokio_rustls::client::TlsStream;
+use urldb_tls::{Trust, UNKNOWN_AUTHORITY};
 
 use crate::guard::{GuardedStream, ReplyLog};
 use crate::settings::{self, Security};
@@ -118,27 +117,14 @@ where
 
 /// TLS with the certificate authorities of the system and those in `authorities`, which is PEM.
 fn connector(authorities: Option<&[u8]>) -> Result<TlsConnector, settings::Error> {
-    let wrong = |text: String| settings::Error::Authorities(text);
-    let pem = authorities.unwrap_or_default();
-    let extra: Vec<_> = CertificateDer::pem_slice_iter(pem)
-        .collect::<Result<_, _>>()
-        .map_err(|error| wrong(format!("`ca-file` is not valid PEM: {error}")))?;
-    if authorities.is_some() && extra.is_empty() {
-        return Err(wrong("`ca-file` holds no certificate".to_owned()));
-    }
-    let provider = Arc::new(rustls::crypto::ring::default_provider());
-    let verifier =
-        Verifier::new_with_extra_roots(extra, Arc::clone(&provider)).map_err(|error| {
-            wrong(format!(
-                "no certificate authorities ({error}): install the system's (ca-certificates), or \
-             name a `ca-file`"
-            ))
-        })?;
-    let config = ClientConfig::builder_with_provider(provider)
-        .with_safe_default_protocol_versions()?
-        .dangerous()
-        .with_custom_certificate_verifier(Arc::new(verifier))
-        .with_no_client_auth();
+    use urldb_tls::Error as E;
+    let trust = Trust::new(authorities).map_err(|error| {
+        settings::Error::Authorities(match error {
+            E::Pem(_) | E::NoCertificate => format!("`ca-file` {error}"),
+            E::NoAuthorities(_) => error.to_string(),
+        })
+    })?;
+    let config = urldb_tls::client_config(Arc::new(trust))?;
     Ok(TlsConnector::from(Arc::new(config)))
 }
 
@@ -163,9 +149,7 @@ fn certificate_fault(error: &CertificateError) -> String {
         C::NotValidYet | C::NotValidYetContext { .. } => "is not valid yet",
         C::NotValidForName | C::NotValidForNameContext { .. } => "is for another host",
         C::Revoked => "is revoked",
-        C::UnknownIssuer | C::BadSignature | C::Other(_) => {
-            "is not from a known authority: it is self-signed, or the authority's own"
-        }
+        C::UnknownIssuer | C::BadSignature | C::Other(_) => UNKNOWN_AUTHORITY,
         C::UnsupportedSignatureAlgorithmContext { .. }
         | C::UnsupportedSignatureAlgorithmForPublicKeyContext { .. } => {
             "is signed with an algorithm that is no longer trusted, such as SHA-1"
@@ -177,7 +161,7 @@ fn certificate_fault(error: &CertificateError) -> String {
 
 #[cfg(test)]
 mod tests {
-    use rcgen::{CertificateParams, KeyPair};
+    use rcgen::{BasicConstraints, CertificateParams, IsCa, KeyPair};
     use rustls::ServerConfig;
     use rustls::pki_types::PrivateKeyDer;
     use tokio::io::{AsyncBufReadExt, AsyncWriteExt, BufReader};
@@ -194,7 +178,9 @@ mod tests {
         injected: &'static str,
     ) -> (u16, Vec<u8>, JoinHandle<Vec<String>>) {
         let key = KeyPair::generate().unwrap();
-        let params = CertificateParams::new(vec!["localhost".to_owned()]).unwrap();
+        let mut params = CertificateParams::new(vec!["localhost".to_owned()]).unwrap();
+        // Self-signed, and an authority, as `openssl req -x509` writes it.
+        params.is_ca = IsCa::Ca(BasicConstraints::Unconstrained);
         let certificate = params.self_signed(&key).unwrap();
         let authority = certificate.pem().into_bytes();
         let certificate = certificate.der().clone();
@@ -312,7 +298,10 @@ mod tests {
                 panic!("{security:?}");
             };
             let words = in_words(&error);
-            assert!(words.contains("self-signed"), "{words}");
+            assert!(
+                words.contains("self-signed") && words.contains("`ca-file`"),
+                "{words}"
+            );
         }
     }
 }

@@ -6,11 +6,9 @@ use std::time::Duration;
 use reqwest::NoProxy;
 use reqwest::header::{HeaderMap, HeaderName, HeaderValue};
 use rustls::ClientConfig;
-use rustls::pki_types::CertificateDer;
-use rustls::pki_types::pem::PemObject;
-use rustls_platform_verifier::Verifier;
 use url::Url;
 use urldb_text::sanitize;
+use urldb_tls::{Trust, UNKNOWN_AUTHORITY, is_unknown_authority};
 
 use crate::answer::Answer;
 
@@ -79,17 +77,25 @@ pub struct Request {
 /// The client cannot be set up.
 #[derive(Debug, thiserror::Error)]
 pub enum Error {
-    /// The PEM holds no certificate, or something else.
-    #[error("ca-file holds no certificate in PEM form")]
-    NoCertificate,
-    /// The system has no certificate authorities, or TLS fails otherwise.
-    #[error(
-        "TLS cannot be set up ({0}): install the system's certificate authorities (ca-certificates), or name a ca-file"
-    )]
+    /// The file of certificates, or the system's authorities.
+    #[error("{0}")]
+    Trust(String),
+    /// TLS cannot be set up.
+    #[error("TLS cannot be set up: {0}")]
     Tls(#[from] rustls::Error),
     /// The HTTP library refuses its settings.
     #[error("the HTTP client cannot be set up: {0}")]
     Client(String),
+}
+
+impl From<urldb_tls::Error> for Error {
+    fn from(error: urldb_tls::Error) -> Self {
+        use urldb_tls::Error as E;
+        Self::Trust(match error {
+            E::Pem(_) | E::NoCertificate => format!("ca-file {error}"),
+            E::NoAuthorities(_) => error.to_string(),
+        })
+    }
 }
 
 /// A request without a complete answer. The texts are for people, and hold no URL.
@@ -240,21 +246,8 @@ fn headers_of(headers: &HeaderMap) -> Vec<(String, String)> {
 
 /// TLS settings with the certificate authorities of the system and of `ca-file`.
 fn tls(options: &Options) -> Result<ClientConfig, Error> {
-    let provider = Arc::new(rustls::crypto::ring::default_provider());
-    let extra: Vec<_> = match &options.authorities {
-        None => Vec::new(),
-        Some(pem) => CertificateDer::pem_slice_iter(pem)
-            .collect::<Result<_, _>>()
-            .ok()
-            .filter(|certificates: &Vec<_>| !certificates.is_empty())
-            .ok_or(Error::NoCertificate)?,
-    };
-    let verifier = Verifier::new_with_extra_roots(extra, Arc::clone(&provider))?;
-    let mut config = ClientConfig::builder_with_provider(provider)
-        .with_safe_default_protocol_versions()?
-        .dangerous()
-        .with_custom_certificate_verifier(Arc::new(verifier))
-        .with_no_client_auth();
+    let trust = Trust::new(options.authorities.as_deref())?;
+    let mut config = urldb_tls::client_config(Arc::new(trust))?;
     config.alpn_protocols = vec![b"http/1.1".to_vec()];
     Ok(config)
 }
@@ -265,5 +258,14 @@ fn causes(error: &reqwest::Error) -> String {
     while let Some(source) = cause.source() {
         cause = source;
     }
-    sanitize(&cause.to_string()).into_owned()
+    // A connector of the HTTP library hides the error of TLS in one of input and output.
+    let input = cause.downcast_ref::<std::io::Error>();
+    let inner = input.and_then(std::io::Error::get_ref);
+    let inner = inner.and_then(|inner| inner.downcast_ref::<rustls::Error>());
+    match inner.or_else(|| cause.downcast_ref::<rustls::Error>()) {
+        Some(rustls::Error::InvalidCertificate(error)) if is_unknown_authority(error) => {
+            format!("the certificate {UNKNOWN_AUTHORITY}")
+        }
+        _ => sanitize(&cause.to_string()).into_owned(),
+    }
 }
