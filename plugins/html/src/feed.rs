@@ -11,10 +11,12 @@ use urldb_render::one_line;
 /// Most incidents of a feed.
 const MOST: usize = 50;
 
-/// The feed of these incidents, each with its title; of one host, or of all.
+/// The feed of these incidents, each with its title; of one host, or of all. `path` is the file of the feed
+/// in the site's folder, `page` the page with the same content.
 pub(crate) fn feed(
     overview: &Overview,
     host: Option<&str>,
+    (path, page): (&str, &str),
     incidents: &[(&IncidentOverview, String)],
 ) -> String {
     let project = &overview.project;
@@ -26,6 +28,8 @@ pub(crate) fn feed(
     entries.sort_by_key(|(it, _)| it.incident.order());
     entries.sort_by_key(|(it, _)| Reverse(updated(it)));
     let newest = entries.first().map(|(it, _)| updated(it));
+    // A feed without entries has the date of the run that saw nothing to tell.
+    let newest = newest.or(overview.last_run.as_ref().map(|run| run.at));
     let newest = newest.unwrap_or(Timestamp::UNIX_EPOCH);
     let scope = host.map_or_else(String::new, |host| format!(":{host}"));
     let mut feed = String::from(
@@ -38,6 +42,13 @@ pub(crate) fn feed(
         feed,
         "<updated>{newest}</updated>\n<author><name>urldb</name></author>"
     );
+    if let Some(site) = &project.site_url {
+        for (relation, link) in [("self", path), ("alternate", page)] {
+            let link = format!("{site}/{link}");
+            let link = HtmlEscape(&link);
+            let _ = writeln!(feed, "<link rel=\"{relation}\" href=\"{link}\"/>");
+        }
+    }
     for (it, title) in entries.into_iter().take(MOST) {
         let incident = &it.incident;
         let word = if incident.closed.is_some() {
@@ -55,7 +66,12 @@ pub(crate) fn feed(
             "<id>{}</id>",
             HtmlEscape(&format!("{id}:{}", incident.id))
         );
-        let _ = writeln!(feed, "<updated>{}</updated>", updated(it));
+        let published = incident.opened.unwrap_or(incident.since);
+        let _ = writeln!(
+            feed,
+            "<published>{published}</published>\n<updated>{}</updated>",
+            updated(it)
+        );
         if let Some(site) = &project.site_url {
             let link = format!("{site}/incidents/{}.html", incident.id);
             let _ = writeln!(feed, "<link href=\"{}\"/>", HtmlEscape(&link));

@@ -203,16 +203,16 @@ impl<'a> SiteBuilder<'a> {
         let all = overview.open.iter().chain(&overview.closed);
         let entries: Vec<(&IncidentOverview, String)> =
             all.map(|it| (it, views.title(it))).collect();
-        self.write("incidents.atom", feed(overview, None, &entries).as_bytes())?;
+        let place = ("incidents.atom", "incidents/index.html");
+        let text = feed(overview, None, place, &entries);
+        self.write(place.0, text.as_bytes())?;
         for host in &overview.hosts {
             let of_host = entries.iter().filter(|(it, _)| it.domain == host.host);
             let of_host: Vec<_> = of_host.cloned().collect();
             if !of_host.is_empty() {
-                let path = format!(
-                    "hosts/{}",
-                    host_page(&host.host, 1).replace(".html", ".atom")
-                );
-                let text = feed(overview, Some(&host.host), &of_host);
+                let page = format!("hosts/{}", host_page(&host.host, 1));
+                let path = page.replace(".html", ".atom");
+                let text = feed(overview, Some(&host.host), (&path, &page), &of_host);
                 self.write(&path, text.as_bytes())?;
             }
         }

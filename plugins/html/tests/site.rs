@@ -421,6 +421,36 @@ fn the_site_has_a_page_for_each_host_and_incident() {
     // A shell reads the URL of a command as it is.
     assert!(incident.contains("curl -sSL &#x27;http:&#x2f;&#x2f;data.example.org&#x2f;b?a=1&amp;b=&#x27;\\&#x27;&#x27;2&#x27;\\&#x27;&#x27;&#x27;"), "{incident}");
     assert!(files["badge.svg"].contains("promises: 2 of 3 kept · 22 Nov"));
+    let site = "https:&#x2f;&#x2f;sky.example.org&#x2f;";
+    for (feed, own, page) in [
+        (
+            "incidents.atom",
+            "incidents.atom",
+            "incidents&#x2f;index.html",
+        ),
+        (
+            "hosts/data.example.org.atom",
+            "hosts&#x2f;data.example.org.atom",
+            "hosts&#x2f;data.example.org.html",
+        ),
+    ] {
+        let feed = &files[feed];
+        assert!(
+            feed.contains(&format!("<link rel=\"self\" href=\"{site}{own}\"/>")),
+            "{feed}"
+        );
+        assert!(
+            feed.contains(&format!("<link rel=\"alternate\" href=\"{site}{page}\"/>")),
+            "{feed}"
+        );
+        let dates = |element: &str| feed.matches(&format!("<{element}>")).count();
+        let entries = feed.matches("<entry>").count();
+        assert_eq!(
+            (dates("published"), dates("updated")),
+            (entries, entries + 1)
+        );
+        assert!(!feed.contains("<updated>1970"), "{feed}");
+    }
     assert!(
         files["incidents.atom"].contains("https://sky.example.org/incidents/bd7dbe2e.html")
             || files["incidents.atom"].contains("https:&#x2f;&#x2f;sky.example.org")
