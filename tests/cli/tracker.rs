@@ -75,7 +75,8 @@ impl State {
                     text("body")
                 ));
                 let issue = json!({
-                    "number": number, "state": "open", "user": user, "body": body["body"],
+                    "number": number, "state": "open", "user": user, "title": body["title"],
+                    "body": body["body"],
                     "html_url": format!("https://github.test/example/sky/issues/{number}"),
                 });
                 self.issues.push(issue.clone());

@@ -220,7 +220,7 @@ impl Desk<'_> {
             .collect();
         let text = text::body(self.envelope, &thread.incidents);
         let body = text::within_limit(marker::join(&markers, &text));
-        let title = text::title(self.envelope, &thread.incidents);
+        let title = self.title(thread).await?;
         let issue = match self
             .session
             .create(&title, &body, &self.notifier.labels)
@@ -238,6 +238,20 @@ impl Desk<'_> {
             index.issues.push(issue.clone());
         }
         Ok(done("opened", &issue))
+    }
+
+    /// The title of a new issue. Where an open issue has the same title, the id of the incident tells them
+    /// apart.
+    async fn title(&mut self, thread: &Thread<'_>) -> Result<String, Fault> {
+        let title = text::title(self.envelope, &thread.incidents);
+        let index = self.index().await?;
+        let is_taken = |issue: &Issue| issue.open && issue.title == title;
+        Ok(match thread.incidents.first() {
+            Some(incident) if index.issues.iter().any(is_taken) => {
+                format!("{title} ({})", incident.id)
+            }
+            _ => title,
+        })
     }
 
     /// Takes over an issue that is there already: this delivery was made before, or the ledger was lost.

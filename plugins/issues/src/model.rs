@@ -5,6 +5,7 @@
 pub(crate) struct Issue {
     /// The number that people see.
     pub(crate) number: u64,
+    pub(crate) title: String,
     pub(crate) body: String,
     pub(crate) open: bool,
     pub(crate) author: User,

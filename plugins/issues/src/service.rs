@@ -37,6 +37,8 @@ pub(crate) struct Dialect {
 struct RawIssue {
     number: u64,
     #[serde(default)]
+    title: String,
+    #[serde(default)]
     body: Option<String>,
     state: String,
     #[serde(default)]
@@ -51,6 +53,8 @@ struct RawIssue {
 #[derive(Debug, Deserialize)]
 struct RawGitLabIssue {
     iid: u64,
+    #[serde(default)]
+    title: String,
     #[serde(default)]
     description: Option<String>,
     state: String,
@@ -315,6 +319,7 @@ impl Dialect {
                 let raw: RawIssue = serde_json::from_value(value)?;
                 raw.pull_request.is_none().then(|| Issue {
                     number: raw.number,
+                    title: raw.title,
                     body: raw.body.unwrap_or_default(),
                     open: raw.state == "open",
                     author: raw.user.map_or_else(nobody, User::from),
@@ -325,6 +330,7 @@ impl Dialect {
                 let raw: RawGitLabIssue = serde_json::from_value(value)?;
                 Some(Issue {
                     number: raw.iid,
+                    title: raw.title,
                     body: raw.description.unwrap_or_default(),
                     open: raw.state == "opened",
                     author: raw.author.map_or_else(nobody, User::from),

@@ -296,6 +296,35 @@ fn a_reminder_is_a_comment() {
     }
 }
 
+/// Two incidents of one host can have one cause in words, and so can two issues of many incidents.
+#[test]
+fn no_two_open_issues_have_one_title() {
+    for number in [2, 201] {
+        for fake in Fake::all() {
+            let incidents: Vec<_> = (0..number)
+                .map(|index| {
+                    let mut incident = incident("docs.example.org", Phase::Opened, 2);
+                    incident.id = format!("{index:08x}");
+                    incident.key = incident.id.repeat(2);
+                    incident
+                })
+                .collect();
+            deliver(notifier(&fake), &report("run1", &incidents));
+            let issues = fake.issues();
+            let titles: Vec<&str> = issues.iter().map(|issue| issue.title.as_str()).collect();
+            let [first, second] = titles.as_slice() else {
+                panic!("{titles:?}");
+            };
+            assert_ne!(first, second);
+            let id = if number == 2 { "00000001" } else { "000000c8" };
+            assert!(
+                second.ends_with(&format!(" ({id})")) || number > 2,
+                "{titles:?}"
+            );
+        }
+    }
+}
+
 #[test]
 fn a_test_opens_an_issue_and_closes_it() {
     for fake in Fake::all() {
