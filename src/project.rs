@@ -4,6 +4,7 @@
 use std::path::Path;
 
 use url::Url;
+use urldb_protocol::ProjectInfo;
 use urldb_text::sanitize;
 use urldb_verdict::{NamedRecord, Selection};
 
@@ -74,6 +75,25 @@ impl Project {
             site_url: configured.site_url,
             commit: checkout.commit.or_else(|| env("GITHUB_SHA")),
         }
+    }
+}
+
+/// The project of a configuration.
+pub(crate) fn project_info(config: &Config) -> ProjectInfo {
+    let root = std::path::absolute(&config.root).unwrap_or_else(|_| config.root.clone());
+    let folder = root.file_name().unwrap_or_default().to_string_lossy();
+    let env = |name: &str| std::env::var(name).ok();
+    let Project {
+        name,
+        url,
+        site_url,
+        commit,
+    } = Project::new(config, &folder, Checkout::of(&root), env);
+    ProjectInfo {
+        name,
+        url,
+        site_url,
+        commit,
     }
 }
 

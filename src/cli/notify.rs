@@ -15,6 +15,7 @@ use super::print::style::{count, terminal_options};
 use crate::ambient::Ambient;
 use crate::exit::ExitCode;
 use crate::notify::{Message, Notifiers, Outbox, Standing, TestResult};
+use crate::project::project_info;
 use crate::run::IncidentMemory;
 
 /// The first words about something that a person must mend.
@@ -211,7 +212,8 @@ fn test(context: &Context, name: Option<&str>) -> anyhow::Result<ExitCode> {
     );
     let root = std::path::absolute(&context.config.root)?;
     let repository = root.file_name().unwrap_or_default().to_string_lossy();
-    let results = notifiers.test(name, Ambient::SYSTEM, &repository)?;
+    let project = project_info(&context.config);
+    let results = notifiers.test(name, Ambient::SYSTEM, &repository, &project)?;
     let mut out = output::stdout();
     let mut exit = ExitCode::Success;
     for (index, result) in results.iter().enumerate() {

@@ -21,12 +21,12 @@ use anyhow::Context;
 use jiff::Timestamp;
 use tokio::runtime::Runtime;
 use urldb_protocol::{
-    Delivery, DeliveryOutcome, Envelope, Notifier, PlannedDelivery, Remembered, Scope,
+    Delivery, DeliveryOutcome, Envelope, Notifier, PlannedDelivery, ProjectInfo, Remembered, Scope,
 };
 
 pub use merge::merge;
-pub(crate) use outbox::Message;
 pub use outbox::Outbox;
+pub(crate) use outbox::{KeptDelivery, Message};
 pub use standing::{Delivered, Standing};
 
 use crate::ambient::Ambient;
@@ -217,13 +217,14 @@ impl Notifiers {
         only: Option<&str>,
         ambient: Ambient,
         repository: &str,
+        project: &ProjectInfo,
     ) -> anyhow::Result<Vec<TestResult>> {
         let delivering = Delivering {
             runtime: runtime()?,
             now: ambient.now,
             memory: &(),
         };
-        let envelope = test_message::envelope(ambient, repository)?;
+        let envelope = test_message::envelope(ambient, repository, project)?;
         let results = self.chosen(only);
         Ok(results
             .map(|configured| TestResult {

@@ -195,6 +195,12 @@ impl Message {
         deliveries.filter(|delivery| delivery.outcome != KeptOutcome::Delivered)
     }
 
+    /// The deliveries that were made.
+    pub(crate) fn delivered(&self) -> impl Iterator<Item = &KeptDelivery> {
+        let deliveries = self.content.deliveries.iter().flatten();
+        deliveries.filter(|delivery| delivery.outcome == KeptOutcome::Delivered)
+    }
+
     /// The recipient of the delivery with this id.
     pub(super) fn recipient(&self, id: &str) -> &str {
         let mut deliveries = self.content.deliveries.iter().flatten();

@@ -1,7 +1,7 @@
 //! The report of `urldb notify test`.
 
 use data_encoding::HEXLOWER;
-use urldb_protocol::Envelope;
+use urldb_protocol::{Envelope, ProjectInfo};
 
 use crate::ambient::Ambient;
 
@@ -14,7 +14,11 @@ pub(super) fn sample() -> anyhow::Result<Envelope> {
 }
 
 /// A report without news, which is marked as a test.
-pub(super) fn envelope(ambient: Ambient, repository: &str) -> anyhow::Result<Envelope> {
+pub(super) fn envelope(
+    ambient: Ambient,
+    repository: &str,
+    project: &ProjectInfo,
+) -> anyhow::Result<Envelope> {
     let mut envelope = sample()?;
     let now = ambient.now_in_seconds();
     let random = HEXLOWER.encode(&(ambient.random)()[..4]);
@@ -22,16 +26,18 @@ pub(super) fn envelope(ambient: Ambient, repository: &str) -> anyhow::Result<Env
     (envelope.run.started, envelope.run.finished) = (now, now);
     env!("CARGO_PKG_VERSION").clone_into(&mut envelope.run.version);
     repository.clone_into(&mut envelope.run.repository);
-    repository.clone_into(&mut envelope.run.project);
+    let ProjectInfo {
+        name,
+        url,
+        site_url,
+        commit,
+    } = project.clone();
+    envelope.run.project = name;
+    envelope.run.project_url = url;
+    envelope.run.site_url = site_url;
+    envelope.run.commit = commit;
+    envelope.run.selection = None;
     envelope.run.test = true;
-    for absent in [
-        &mut envelope.run.project_url,
-        &mut envelope.run.site_url,
-        &mut envelope.run.commit,
-        &mut envelope.run.selection,
-    ] {
-        *absent = None;
-    }
     envelope.incidents.clear();
     envelope.findings.clear();
     envelope.mistakes.clear();

@@ -35,7 +35,7 @@ use urldb_protocol::{
 use crate::archive::{ArchiveFiles, Catalogue};
 use crate::config::Config;
 use crate::ledger::incidents;
-use crate::project::{Checkout, Project};
+use crate::project::project_info;
 use days::{Calendar, IncidentDays};
 use replay::Replay;
 
@@ -194,22 +194,7 @@ impl<'a> Sources<'a> {
 
     /// The project, as reports name it.
     pub fn project(&self) -> ProjectInfo {
-        let root = &self.config.root;
-        let root = std::path::absolute(root).unwrap_or_else(|_| root.clone());
-        let folder = root.file_name().unwrap_or_default().to_string_lossy();
-        let env = |name: &str| std::env::var(name).ok();
-        let Project {
-            name,
-            url,
-            site_url,
-            commit,
-        } = Project::new(self.config, &folder, Checkout::of(&root), env);
-        ProjectInfo {
-            name,
-            url,
-            site_url,
-            commit,
-        }
+        project_info(self.config)
     }
 
     /// The time that ages are counted from: the start of the last run.

@@ -5,7 +5,7 @@ use std::net::TcpListener;
 use std::sync::Arc;
 use std::time::{Duration, Instant};
 
-use rcgen::{CertificateParams, KeyPair};
+use rcgen::{BasicConstraints, CertificateParams, IsCa, KeyPair};
 use rustls::pki_types::PrivateKeyDer;
 use rustls::{ServerConfig, ServerConnection, StreamOwned};
 
@@ -517,9 +517,32 @@ fn messages_without_a_notifier_are_named() {
 }
 
 #[test]
-fn a_private_authority_is_trusted_by_ca_file() {
+fn a_test_names_the_project_and_tries_the_own_template() {
+    let sandbox = Sandbox::new(
+        "[project]\nname = \"sky-urls\"\n[notify.mail]\ntype = \"email\"\nfrom = \"a@example.test\"\n\
+         to = [\"b@example.test\"]\nfolder = \"mail\"\ntemplates = \"own\"\n",
+    );
+    let template = "<p>{{ headline.call }}: {{ headline.text }}. {{ footer[0] }}</p>";
+    sandbox.write("own/email.html", template);
+    sandbox.urldb(&["notify", "test"]).code(0);
+    let mail = sandbox.take_mails().remove(0);
+    assert_eq!(mail.header("Subject"), "Test of urldb [sky-urls]");
+    let words = "<p>Test: \u{201c}urldb notify test\u{201d} sent this message, and nothing has happened. \
+                 sky-urls, run of ";
+    assert!(mail.html.starts_with(words), "{}", mail.html);
+    assert!(
+        mail.text.starts_with("Test: `urldb notify test` sent this"),
+        "{}",
+        mail.text
+    );
+}
+
+#[test]
+fn a_self_signed_certificate_is_trusted_by_ca_file() {
     let key = KeyPair::generate().unwrap();
-    let params = CertificateParams::new(vec!["localhost".to_owned()]).unwrap();
+    let mut params = CertificateParams::new(vec!["localhost".to_owned()]).unwrap();
+    // The server's own certificate says that it is an authority's, as that of `openssl req -x509`.
+    params.is_ca = IsCa::Ca(BasicConstraints::Unconstrained);
     let certificate = params.self_signed(&key).unwrap();
     let provider = Arc::new(rustls::crypto::ring::default_provider());
     let tls = ServerConfig::builder_with_provider(provider)
@@ -543,10 +566,10 @@ fn a_private_authority_is_trusted_by_ca_file() {
         server.port
     );
     configure(&sandbox, &keys);
-    sandbox
-        .urldb(&["run"])
-        .code(1)
-        .complains_in_words(&["its certificate is not from a known authority"]);
+    sandbox.urldb(&["run"]).code(1).complains_in_words(&[
+        "its certificate is not from a known authority",
+        "`ca-file` names",
+    ]);
     server.received();
     assert_eq!(waiting(&sandbox), 1);
 

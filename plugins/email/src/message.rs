@@ -112,15 +112,10 @@ impl Composer {
     ) -> Result<OutgoingMail, Error> {
         let part = threads::part(envelope, thread);
         let subject = Self::subject(envelope, thread);
-        let (text, html) = if envelope.run.test {
-            test_body(envelope)
-        } else {
-            let ids = thread.ids();
-            let (scope, name) = (scope(thread, &ids), &self.name);
-            let MailBody { text, html } =
-                mail_body(&part, scope, name, &subject, &self.renderer, HTML)?;
-            (text, html)
-        };
+        let ids = thread.ids();
+        let scope = scope(thread, &ids);
+        let MailBody { text, html } =
+            mail_body(&part, scope, &self.name, &subject, &self.renderer, HTML)?;
         let mut from = self.from.clone();
         if let Some(label) = thread.label {
             let name = from.name.as_deref().unwrap_or("urldb");
@@ -198,21 +193,6 @@ fn project(envelope: &Envelope) -> &str {
         "" => &envelope.run.repository,
         project => project,
     }
-}
-
-/// The body of a test message, as text and as HTML.
-fn test_body(envelope: &Envelope) -> (String, String) {
-    let time = envelope.run.started.strftime("%Y-%m-%d %H:%M UTC");
-    let text = format!(
-        "This is a test: `urldb notify test` sent it on {time}.\n\nNothing has happened, and \
-         mails of urldb reach you.\n"
-    );
-    let html = format!(
-        "<!doctype html>\n<html lang=\"en\">\n<title>Test of urldb</title>\n<p>This is a test: \
-         <code>urldb notify test</code> sent it on {time}.</p>\n<p>Nothing has happened, and mails of \
-         urldb reach you.</p>\n</html>\n"
-    );
-    (text, html)
 }
 
 fn raw_header(name: &'static str, value: String) -> HeaderValue {

@@ -9,7 +9,7 @@ use urldb_render::{Block, Deliveries, NextTry, StuckMessages, Text, stuck_blocks
 use super::output;
 use super::style::{count, terminal_options};
 use crate::cli::Context;
-use crate::notify::{Message, Standing};
+use crate::notify::{KeptDelivery, Message, Standing};
 
 /// Prints what waits and what went wrong, on standard error: every run shows this, also a quiet one.
 pub(crate) fn print_stuck(blocks: &[Block], context: &Context) {
@@ -92,6 +92,7 @@ fn stuck(standing: &Standing, now: Timestamp) -> Option<StuckMessages> {
         waiting: waiting.len() as u64,
         since: Some(since),
         recipients: recipients(waiting),
+        reached: names(waiting.iter().flat_map(Message::delivered)),
         advice: text(fault.and_then(|fault| fault.advice.as_deref())),
         next: if !standing.is_configured() {
             NextTry::Section(
@@ -111,7 +112,10 @@ fn stuck(standing: &Standing, now: Timestamp) -> Option<StuckMessages> {
 
 /// The recipients of what waits, each once.
 pub(crate) fn recipients(waiting: &[Message]) -> Vec<String> {
-    let deliveries = waiting.iter().flat_map(Message::waiting);
+    names(waiting.iter().flat_map(Message::waiting))
+}
+
+fn names<'a>(deliveries: impl Iterator<Item = &'a KeptDelivery>) -> Vec<String> {
     let all = deliveries.map(|delivery| delivery.to.clone());
     let mut all: Vec<String> = all.filter(|to| !to.is_empty()).collect();
     all.sort_unstable();

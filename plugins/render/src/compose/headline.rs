@@ -18,11 +18,7 @@ fn headline(tone: Tone, call: &str, text: impl Into<Text>) -> Headline {
 
 impl Report<'_> {
     pub(super) fn headline(&self, deliveries: &Deliveries) -> Headline {
-        let mut phrases = Vec::new();
-        let stuck = deliveries.urgent();
-        if stuck > 0 {
-            phrases.push(format!("{} could not be sent", count(stuck, "message")));
-        }
+        let mut phrases = deliveries.urgent();
         let errors = deliveries.errors.len() as u64;
         if errors > 0 {
             phrases.push(format!("the run had {}", count(errors, "error")));
@@ -40,6 +36,10 @@ impl Report<'_> {
     }
 
     fn without_stuck(&self) -> Headline {
+        if self.envelope.run.test {
+            let text = "`urldb notify test` sent this message, and nothing has happened";
+            return headline(Tone::Good, "Test", text);
+        }
         match self.scope {
             Scope::Check => self.checked(),
             Scope::PullRequest { only_adds, .. } => self.checked_of_pull_request(only_adds),

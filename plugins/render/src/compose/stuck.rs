@@ -41,6 +41,8 @@ pub struct StuckMessages {
     pub since: Option<Timestamp>,
     /// The recipients that still get them, each once.
     pub recipients: Vec<String>,
+    /// The recipients who have got them already, each once.
+    pub reached: Vec<String>,
     /// What to do about it, in a sentence without a full stop; empty if there is nothing to say.
     pub advice: String,
     /// What the next try waits for.
@@ -61,11 +63,27 @@ pub enum NextTry {
     Section(Vec<String>),
 }
 
+impl StuckMessages {
+    /// Whether some recipients have got a message.
+    const fn is_partial(&self) -> bool {
+        !self.reached.is_empty()
+    }
+}
+
 impl Deliveries {
-    /// Number of messages that a person must act for.
-    pub(super) fn urgent(&self) -> u64 {
-        let urgent = self.stuck.iter().filter(|stuck| stuck.is_urgent);
-        urgent.map(|stuck| stuck.waiting).sum()
+    /// The messages that a person must act for, as phrases.
+    pub(super) fn urgent(&self) -> Vec<String> {
+        let of = |is_partial: bool, what: &str| {
+            let urgent = self.stuck.iter().filter(|stuck| stuck.is_urgent);
+            let alike = urgent.filter(|stuck| stuck.is_partial() == is_partial);
+            let messages: u64 = alike.map(|stuck| stuck.waiting).sum();
+            (messages > 0).then(|| format!("{} {what}", count(messages, "message")))
+        };
+        let phrases = [
+            of(false, "could not be sent"),
+            of(true, "did not reach all recipients"),
+        ];
+        phrases.into_iter().flatten().collect()
     }
 }
 
@@ -113,17 +131,22 @@ fn of_messages(stuck: &StuckMessages, now: Timestamp) -> Block {
     if !recipients.is_empty() {
         facts.push(Fact::new("for", listed(recipients)));
     }
+    if stuck.is_partial() {
+        facts.push(Fact::new("delivered", listed(&stuck.reached)));
+    }
+    let what = if stuck.is_partial() {
+        "did not reach all recipients"
+    } else {
+        "was not sent"
+    };
     let (sentence, brief) = match (&stuck.next, cause.as_str()) {
         (NextTry::Section(_), _) => {
             let cause = format!("urldb.toml has no [notify.{notifier}]");
-            (Text::from("was not sent: ").outside(&cause), cause)
+            (Text::from(format!("{what}: ")).outside(&cause), cause)
         }
-        (_, "") => (
-            Text::from("was not sent yet"),
-            "was not sent yet".to_owned(),
-        ),
+        (_, "") => (Text::from(what).own(" yet"), format!("{what} yet")),
         (_, cause) => (
-            Text::from("was not sent: ").outside(cause),
+            Text::from(format!("{what}: ")).outside(cause),
             cause.to_owned(),
         ),
     };
