@@ -324,17 +324,13 @@ pub fn shared_issue(envelope: &Envelope, incidents: &[&Incident]) -> Issue {
     );
     let room_for_markers = incidents.len() * LONGEST_MARKER;
     let limit = LARGEST_BODY.saturating_sub(room_for_markers);
-    let body = match incidents {
-        [_] => fitted(limit, |room| {
-            let message = room.cut(&message);
-            body_of_one(&headline, &message)
-        }),
-        _ => {
-            let hosts = checklist(incidents, &lookup);
-            fitted(limit, |room| {
-                body_of_several(&headline, &message, &hosts, room)
-            })
-        }
+    let body = if let [_] = incidents {
+        fitted(limit, |room| body_of_one(&headline, &room.cut(&message)))
+    } else {
+        let hosts = checklist(incidents, &lookup);
+        fitted(limit, |room| {
+            body_of_several(&headline, &message, &hosts, room)
+        })
     };
     Issue {
         title: title(&message),
