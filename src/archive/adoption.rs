@@ -1,12 +1,44 @@
-//! Takes in the files that shards have written.
+//! Verifies the files that shards have written, and takes them in.
 
 use std::fs::{self, File};
 use std::io;
 use std::path::Path;
 
 use anyhow::Context;
+use urldb_warc::{FindingCode, Severity, Verifier};
 
+use super::keys::Keys;
 use super::remote::digest_of;
+
+/// Verifies files before they enter an archive, as `urldb archive verify` would afterwards: structure,
+/// digests, and references among them. A revisit may refer to a capture that the archive has.
+///
+/// # Errors
+/// The first fault, with the name of its file.
+pub fn ensure_sound<'a>(folder: &Path, names: impl Iterator<Item = &'a str>) -> anyhow::Result<()> {
+    let mut first = None;
+    let mut report = |finding: urldb_warc::ArchiveFinding| {
+        let code = finding.code;
+        if code.severity() == Severity::Error && code != FindingCode::RevisitUnresolved {
+            first.get_or_insert(finding);
+        }
+    };
+    let mut verifier = Verifier::new(&folder, &Keys, &mut report).without_index();
+    for name in names {
+        verifier.file(name, &folder.join(name));
+    }
+    verifier.finish();
+    let Some(finding) = first else { return Ok(()) };
+    let name = finding.file.file_name().unwrap_or_default().display();
+    let place = finding
+        .offset
+        .map_or(String::new(), |offset| format!("at byte {offset}, "));
+    let message = urldb_text::sanitize(&finding.message).into_owned();
+    anyhow::bail!(
+        "{name} cannot enter the archive: {place}{message} [{}]",
+        finding.code
+    )
+}
 
 /// Puts a finished file into the folder of an archive under its own name: by a hard link where the file
 /// system can, else as a copy. A file of this name with the same bytes stays.

@@ -40,7 +40,7 @@ pub mod store;
 pub mod upload;
 pub mod wacz;
 
-pub use adoption::adopt;
+pub use adoption::{adopt, ensure_sound};
 pub use catalogue::{Capture, Catalogue};
 pub use compact::plan_compaction;
 pub use date::PartialDate;

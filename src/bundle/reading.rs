@@ -15,7 +15,7 @@ use urldb_verdict::{JobKey, Selection, Shard};
 
 use super::line::BundleLine;
 use super::manifest::{BundleFile, FORMAT, MANIFEST, Manifest, OBSERVATIONS};
-use crate::archive::HashingWriter;
+use crate::archive::{HashingWriter, ensure_sound};
 use crate::explain::explain;
 
 /// The folders between a given folder and a manifest: an artifact, a shard and an attempt.
@@ -229,6 +229,7 @@ impl Bundle {
                 verify(folder, file).with_context(at)?;
             }
         }
+        ensure_sound(folder, archives(&manifest).map(|file| file.name.as_str()))?;
         let lines = lines.context("the manifest names no observations")?;
         anyhow::ensure!(
             lines.len() as u64 == manifest.jobs,
@@ -252,9 +253,7 @@ impl Bundle {
 
     /// The name and the path of each WARC file.
     pub fn warc_files(&self) -> impl Iterator<Item = (&BundleFile, PathBuf)> {
-        let files = self.manifest.files.iter();
-        let files = files.filter(|file| file.name != OBSERVATIONS);
-        files.map(|file| (file, self.folder.join(&file.name)))
+        archives(&self.manifest).map(|file| (file, self.folder.join(&file.name)))
     }
 
     /// The line of a job; `None` if the shard did not have the job.
@@ -279,7 +278,12 @@ impl Bundle {
             if line.key != *key {
                 continue;
             }
-            let has = |name: &str| self.manifest.files.iter().any(|file| file.name == name);
+            let files = &self.manifest.files;
+            let has = |name: &str| {
+                files
+                    .binary_search_by(|it| it.name.as_str().cmp(name))
+                    .is_ok()
+            };
             let unknown = line.files().find(|name| !has(name));
             if let Some(name) = unknown {
                 let name = sanitize(name);
@@ -320,12 +324,27 @@ fn manifests(folders: &[PathBuf]) -> anyhow::Result<Vec<PathBuf>> {
     Ok(found)
 }
 
+/// The WARC files of a bundle.
+fn archives(manifest: &Manifest) -> impl Iterator<Item = &BundleFile> {
+    let files = manifest.files.iter();
+    files.filter(|file| file.name != OBSERVATIONS)
+}
+
+/// Reads a manifest, and sorts its files by name.
 fn read_manifest(path: &Path) -> anyhow::Result<Manifest> {
     let mut text = vec![];
     let file = urldb_files::open(path)?;
     file.take(LONGEST_MANIFEST + 1).read_to_end(&mut text)?;
     anyhow::ensure!(text.len() as u64 <= LONGEST_MANIFEST, "is too long");
-    let manifest: Manifest = serde_json::from_slice(&text)?;
+    let mut manifest: Manifest = serde_json::from_slice(&text)?;
+    manifest.files.sort_by(|a, b| a.name.cmp(&b.name));
+    if let Some([file, _]) = manifest
+        .files
+        .array_windows()
+        .find(|[a, b]| a.name == b.name)
+    {
+        anyhow::bail!("names {:?} twice", file.name);
+    }
     for file in &manifest.files {
         let is_plain = |byte: u8| byte.is_ascii_alphanumeric() || b"._-".contains(&byte);
         let is_archive = urldb_warc::is_archive_name(&file.name);

@@ -442,6 +442,51 @@ fn damaged_and_foreign_bundles_are_refused() {
         refused(&sandbox, &["shard 2 of 2 has no bundle", "is damaged"]);
     }
 
+    // Archive files that no run has written, with their digests in the manifest.
+    let other = "WARC/1.1\r\nWARC-Type: resource\r\nWARC-Record-ID: <urn:uuid:\
+                 00000000-0000-4000-8000-000000000001>\r\nWARC-Target-URI: http://x.test/\r\n\
+                 WARC-Date: 2026-01-01T00:00:00Z\r\nContent-Type: text/plain\r\n\
+                 WARC-Block-Digest: sha1:AAAAAAAAAAAAAAAAAAAAAAAAAAAAAAAA\r\n\
+                 Content-Length: 1\r\n\r\nx\r\n\r\n";
+    for (bytes, reason) in [
+        ("", "the file has no record [empty-file]"),
+        ("garbage\n", "[not-an-archive]"),
+        (other, "[block-digest]"),
+    ] {
+        let sandbox = copy(&pristine);
+        let folder = bundle(&sandbox, "bundles", "2-of-2");
+        fs::write(folder.join("added.warc"), bytes).unwrap();
+        seal(&folder, |manifest| {
+            let files = manifest["files"].as_array_mut().unwrap();
+            let digest = sha256(bytes.as_bytes());
+            files.push(json!({"name": "added.warc", "length": bytes.len(), "sha256": digest}));
+        });
+        let ran = refused(
+            &sandbox,
+            &[
+                "shard 2 of 2 has no bundle",
+                "added.warc cannot enter the archive",
+            ],
+        );
+        ran.complains(&[reason]);
+        assert!(!sandbox.path("archive/added.warc").exists());
+        sandbox.urldb(&["archive", "verify"]).code(0);
+    }
+
+    // A file that the manifest names twice.
+    let sandbox = copy(&pristine);
+    seal(&bundle(&sandbox, "bundles", "2-of-2"), |manifest| {
+        let files = manifest["files"].as_array_mut().unwrap();
+        files.push(files[0].clone());
+    });
+    refused(
+        &sandbox,
+        &[
+            "shard 2 of 2 has no bundle",
+            "names \"observations.jsonl\" twice",
+        ],
+    );
+
     // A bundle without its manifest, and a manifest that is cut off.
     let sandbox = copy(&pristine);
     let manifest = bundle(&sandbox, "bundles", "1-of-2").join("manifest.json");

@@ -65,7 +65,8 @@ pub struct Verifier<'r> {
     files: Vec<String>,
     references: References,
     segments: SegmentedRecords,
-    captures: ExpectedCaptures,
+    /// `None` if there is no index to compare.
+    captures: Option<ExpectedCaptures>,
     /// Whether the current record has not been read completely yet.
     is_within_record: bool,
 }
@@ -89,9 +90,16 @@ impl<'r> Verifier<'r> {
             files: Vec::new(),
             references: References::default(),
             segments: SegmentedRecords::default(),
-            captures: ExpectedCaptures::default(),
+            captures: Some(ExpectedCaptures::default()),
             is_within_record: false,
         }
+    }
+
+    /// Keeps nothing for [`Verifier::index`], which then does nothing.
+    #[must_use]
+    pub fn without_index(mut self) -> Self {
+        self.captures = None;
+        self
     }
 
     /// Verifies a file, whose bytes are at `content`. An unreadable file is a finding.
@@ -104,7 +112,9 @@ impl<'r> Verifier<'r> {
             self.reporter
                 .add(FindingCode::Unreadable, error.to_string());
         }
-        self.captures.end_file();
+        if let Some(captures) = &mut self.captures {
+            captures.end_file();
+        }
     }
 
     /// Reports what the caller has found about a file.
@@ -122,22 +132,24 @@ impl<'r> Verifier<'r> {
 
     /// Compares the index with the files verified before. A line about another file is a finding.
     pub fn index(&mut self) {
+        let Some(mut captures) = self.captures.take() else {
+            return;
+        };
         let numbered = self.files.iter().zip(0..);
         let numbers: HashMap<String, u32> = numbered.map(|(file, n)| (file.clone(), n)).collect();
         let names = self.source.names().unwrap_or_default();
-        self.captures.hide(self.source.hidden().unwrap_or_default());
+        captures.hide(self.source.hidden().unwrap_or_default());
         if has_plain_index(&names) {
             self.reporter.enter(&self.source.path_of(INDEX_FILE_NAME));
             let compared =
-                self.captures
-                    .compare_plain(self.source, &numbers, self.keys, &mut self.reporter);
+                captures.compare_plain(self.source, &numbers, self.keys, &mut self.reporter);
             if let Err(error) = compared {
                 self.reporter.location.offset = None;
                 self.reporter
                     .add(FindingCode::IndexUnreadable, error.to_string());
             }
         }
-        let faults = self.captures.compare_segments(
+        let faults = captures.compare_segments(
             (self.source, &names),
             &numbers,
             self.keys,
@@ -151,7 +163,7 @@ impl<'r> Verifier<'r> {
             self.reporter.enter(&path);
             self.reporter.add(FindingCode::IndexUnreadable, message);
         }
-        let missing = self.captures.take_missing();
+        let missing = captures.take_missing();
         self.add_late_findings(missing.map(|(file, offset)| LateFinding {
             file,
             offset,
@@ -283,7 +295,9 @@ impl<'r> Verifier<'r> {
         self.references.add(at, &header, &mut self.reporter);
         self.segments.add(at, has_own_offset, &header);
         let position = has_own_offset.then_some((at, extent.length));
-        self.captures.add(position, &header, request, self.keys);
+        if let Some(captures) = &mut self.captures {
+            captures.add(position, &header, request, self.keys);
+        }
     }
 
     /// Reports findings about records read earlier. Their ids are read again from the files.
