@@ -40,10 +40,10 @@ impl FromStr for PartialDate {
 /// The digits of a date with an optional time, written with or without separators. Drops fractions of
 /// a second, as an index does.
 fn digits(text: &str) -> Option<String> {
-    let text = text.strip_suffix('Z').unwrap_or(text);
+    let text = text.strip_suffix(['Z', 'z']).unwrap_or(text);
     let (year, mut rest) = text.split_at_checked(4)?;
     let mut digits = year.to_owned();
-    for separators in [&['-'][..], &['-'], &['T', ' '], &[':'], &[':']] {
+    for separators in [&['-'][..], &['-'], &['T', 't', ' '], &[':'], &[':']] {
         if rest.is_empty() {
             break;
         }
@@ -110,6 +110,8 @@ mod tests {
         assert!(!ends_after("20261120060000", "20261120060001"));
         assert!(ends_after("2026-11-20 06:00:00.5", "20261120060000"));
         assert!(!ends_after("2026-11-20T06:00:00.5Z", "20261120060001"));
+        assert!(ends_after("2026-11-20t06:00:00z", "20261120060000"));
+        assert!(!ends_after("2026-11-20t06:00:00z", "20261120060001"));
         assert!(ends_after("2028-02-29", "20280229000000"));
     }
 

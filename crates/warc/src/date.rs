@@ -1,4 +1,5 @@
-//! Dates of records (WARC/1.1 §5.4): RFC 3339 in UTC, with a fraction of up to nine digits.
+//! Dates of records (WARC/1.1 §5.4): RFC 3339 in UTC, with a fraction of up to nine digits. RFC 3339 §5.6
+//! allows `t` and `z` in lower case.
 
 use std::fmt;
 use std::str::FromStr;
@@ -24,7 +25,7 @@ impl WarcDate {
     /// Reads a date, or the first moment of a year, month, day or minute. Only WARC/1.1 allows dates of
     /// reduced precision.
     pub(crate) fn first_moment_of(text: &str) -> Option<Self> {
-        let stated = text.trim_end_matches('Z');
+        let stated = text.trim_end_matches(['Z', 'z']);
         let rest = "0000-01-01T00:00:00".get(stated.len()..);
         let padded = rest.map(|rest| format!("{stated}{rest}Z"));
         text.parse().ok().or_else(|| padded?.parse().ok())
@@ -33,7 +34,7 @@ impl WarcDate {
     /// The date without its fraction, which WARC/1.0 does not allow.
     #[must_use]
     pub fn to_seconds(&self) -> Self {
-        let seconds = self.0.split(['.', 'Z']).next().unwrap_or_default();
+        let seconds = self.0.split(['.', 'Z', 'z']).next().unwrap_or_default();
         Self(format!("{seconds}Z"))
     }
 
@@ -88,11 +89,11 @@ fn is_date(text: &[u8]) -> bool {
         .zip(b"0000-00-00T00:00:00")
         .all(|(have, want)| match want {
             b'0' => have.is_ascii_digit(),
-            _ => have == want,
+            _ => have.eq_ignore_ascii_case(want),
         });
     let fraction = match rest {
-        b"Z" => true,
-        [b'.', digits @ .., b'Z'] => {
+        b"Z" | b"z" => true,
+        [b'.', digits @ .., b'Z' | b'z'] => {
             matches!(digits.len(), 1..=9) && digits.iter().all(u8::is_ascii_digit)
         }
         _ => false,
@@ -121,5 +122,23 @@ fn days_in(year: u32, month: u32) -> u32 {
         2 => 28,
         4 | 6 | 9 | 11 => 30,
         _ => 31,
+    }
+}
+
+#[cfg(test)]
+mod tests {
+    use super::*;
+
+    #[test]
+    fn lower_case_letters_are_those_of_rfc_3339() {
+        for (text, timestamp) in [
+            ("2020-01-01t00:00:00z", "20200101000000"),
+            ("2020-01-01T01:02:03.5z", "20200101010203"),
+        ] {
+            let date: WarcDate = text.parse().unwrap();
+            assert_eq!(date.to_timestamp14(), timestamp);
+            assert!(date.to_seconds().as_str().parse::<WarcDate>().is_ok());
+        }
+        assert!("2020-01-01x00:00:00z".parse::<WarcDate>().is_err());
     }
 }

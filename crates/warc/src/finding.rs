@@ -54,7 +54,7 @@ codes! {
     // Read all the same.
     GzipHeaderChecksum Error "gzip-header-checksum" "the checksum in the header of the gzip member is wrong"
     SkipLength Warning "skip-length" "the skip lengths in the header of the gzip member are wrong"
-    EmptyMember Warning "empty-member" "a gzip member is empty"
+    EmptyMember Warning "empty-member" "one or more gzip members in a row are empty"
     SharedMember Warning "shared-member" "the record shares a gzip member with another record, so it has no offset of its own"
     SplitMember Warning "split-member" "the record is spread over several gzip members"
     LineEnds Warning "line-ends" "the record is not closed by exactly two line ends"

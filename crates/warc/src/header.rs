@@ -179,7 +179,10 @@ impl Header {
         let Some((_, value)) = self.fields.last_mut() else {
             return false;
         };
-        value.push(' ');
+        // The first line of the value may be empty.
+        if !value.is_empty() {
+            value.push(' ');
+        }
         value.push_str(more);
         true
     }

@@ -142,7 +142,7 @@ pub(super) struct Members<R> {
     produced: u64,
     skip: Option<SkipLengths>,
     stated_start: Option<StatedStart>,
-    /// Deviations, until the reader takes them.
+    /// Deviations, each once, until the reader takes them.
     pub(super) deviations: Vec<FindingCode>,
 }
 
@@ -209,8 +209,9 @@ impl<R: Read> Members<R> {
             if !self.input.more()? {
                 return match self.input.bytes() {
                     [] => {
-                        self.deviations
-                            .extend(self.stated_start.take().map(|_| FindingCode::SkipLength));
+                        if self.stated_start.take().is_some() {
+                            self.add_deviation(FindingCode::SkipLength);
+                        }
                         Ok(false)
                     }
                     _ if is_full => Err(GzipError::Header("its header is too long").into()),
@@ -219,7 +220,7 @@ impl<R: Read> Members<R> {
             }
         };
         if !header.checksum_is_valid {
-            self.deviations.push(FindingCode::GzipHeaderChecksum);
+            self.add_deviation(FindingCode::GzipHeaderChecksum);
         }
         self.short = self.short_member(header.length)?;
         self.start = self.input.position();
@@ -237,6 +238,12 @@ impl<R: Read> Members<R> {
             });
         }
         Ok(true)
+    }
+
+    fn add_deviation(&mut self, code: FindingCode) {
+        if !self.deviations.contains(&code) {
+            self.deviations.push(code);
+        }
     }
 
     /// The length of the next member, if it is short: the distance to the next magic number, or to the end
@@ -299,7 +306,7 @@ impl<R: Read> Members<R> {
             && (stated_start.compressed, stated_start.uncompressed)
                 != (here, self.before + self.produced)
         {
-            self.deviations.push(FindingCode::SkipLength);
+            self.add_deviation(FindingCode::SkipLength);
         }
     }
 
@@ -338,7 +345,7 @@ impl<R: Read> Members<R> {
         self.input.consume(TRAILER);
         self.state = MemberState::Between;
         if self.produced == 0 {
-            self.deviations.push(FindingCode::EmptyMember);
+            self.add_deviation(FindingCode::EmptyMember);
         }
         self.check_stated_start();
         Ok(())

@@ -157,12 +157,17 @@ impl<R: Read> Reader<R> {
     }
 
     /// Moves to the beginning of the next record, past gzip members without content; false at the end of
-    /// the file.
+    /// the file. Members in a row have each deviation once, so that the list stays short.
     fn advance_to_record(&mut self) -> Result<bool, ReadErrorKind> {
+        let known = self.deviations.len();
         while self.source.peek(1)?.is_empty() {
             self.start.offset = self.source.position();
             let more = self.source.next_member()?;
-            self.take_source_deviations();
+            for code in self.source.take_deviations() {
+                if self.deviations[known..].iter().all(|it| it.code != code) {
+                    self.add_deviation(code);
+                }
+            }
             if !more {
                 return Ok(false);
             }

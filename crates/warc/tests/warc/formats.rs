@@ -134,6 +134,33 @@ fn however_it_is_compressed_the_records_are_the_same() {
     );
 }
 
+#[test]
+fn members_without_content_take_linear_time_and_make_one_deviation() {
+    let records = [named("1.1", 10), named("1.1", 20)];
+    let (empty, byte) = (gzip(b""), gzip(b"x"));
+    for many in [
+        empty.repeat(200_000),
+        [empty, byte.clone()].concat().repeat(1_000),
+    ] {
+        let file = [gzip(&records[0]), many, gzip(&records[1])].concat();
+        let started = std::time::Instant::now();
+        let mut reader = Reader::new(file.as_slice()).expect("an archive");
+        reader.next_record().expect("good").expect("the first");
+        let _ = reader.next_record();
+        assert_eq!(reader.deviations().len(), 1);
+        assert!(started.elapsed().as_secs() < 30, "{:?}", started.elapsed());
+    }
+}
+
+#[test]
+fn a_folded_length_is_read() {
+    let record = String::from_utf8(named("1.1", 10)).expect("text");
+    let folded = record.replace("Content-Length: ", "Content-Length:\r\n\t ");
+    assert_ne!(folded, record);
+    let (records, _) = read_noted(folded.as_bytes()).expect("good");
+    assert_eq!(records.len(), 1);
+}
+
 /// A gzip member with the extra field of the draft, section 9.2, and what it says of its lengths.
 fn with_skip_lengths(record: &[u8], wrong: (i64, i64)) -> Vec<u8> {
     let build = |compressed: u32, uncompressed: u32| {
