@@ -304,6 +304,20 @@ fn an_index_names_what_it_lacks() {
 }
 
 #[test]
+fn a_record_with_a_bad_date_alone_needs_no_repair() {
+    let undated = response(1, URL, "first").replace("2026", "20x6");
+    let sandbox = Sandbox::new("");
+    sandbox.write("archive/a.warc", undated);
+    let ran = sandbox.urldb(&["archive", "index"]).code(1);
+    let ran = ran.complains(&["WARC-Date is not a date", "nothing is damaged"]);
+    assert!(!ran.err.contains("archive repair"), "{ran:?}");
+    sandbox
+        .urldb(&["archive", "repair"])
+        .code(0)
+        .says(&["no damage was found"]);
+}
+
+#[test]
 fn an_import_goes_on_behind_damage() {
     let damaged = response(2, URL, "second").replace("Content-Length: ", "Content-Length: x");
     let third = response(3, "http://example.test/third", "third");

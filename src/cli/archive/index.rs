@@ -28,9 +28,12 @@ pub(super) fn run(_: &Args, context: &Context) -> anyhow::Result<ExitCode> {
     let made =
         urldb_warc::rebuild_index_from(folder, &Keys, sources).context("cannot make the index")?;
     for error in &made.damaged {
-        print_warning(format!(
-            "{error}; `urldb archive repair` sets aside what is damaged"
-        ));
+        let advice = if error.needs_repair() {
+            "`urldb archive repair` sets aside what is damaged"
+        } else {
+            "nothing is damaged: the file keeps such records, and lookups do not find them"
+        };
+        print_warning(format!("{error}; {advice}"));
     }
     let unread = files.unread()?;
     for name in &unread {

@@ -51,6 +51,12 @@ impl IndexError {
         matches!(self, Self::LeftOut { .. })
     }
 
+    /// Whether an archive file has a record that cannot be read, which a repair sets aside. A record
+    /// without a date or a URI can be read: a repair changes nothing.
+    pub fn needs_repair(&self) -> bool {
+        matches!(self, Self::LeftOut { records, .. } if records.has_unreadable)
+    }
+
     /// Whether the index itself is damaged, so that it must be rebuilt.
     pub fn is_damaged_index(&self) -> bool {
         match self {
@@ -73,6 +79,8 @@ pub struct LeftOutRecords {
     pub named: Vec<(u64, LeftOutCause)>,
     /// The number of the others.
     pub more: u64,
+    /// Whether one of all these records cannot be read.
+    pub has_unreadable: bool,
 }
 
 /// Why a record has no line in the index.
@@ -98,6 +106,7 @@ impl LeftOutCause {
 
 impl LeftOutRecords {
     pub(super) fn add(&mut self, offset: u64, cause: LeftOutCause) {
+        self.has_unreadable |= matches!(cause, LeftOutCause::Unreadable(_));
         if self.named.len() < MAX_NAMED {
             self.named.push((offset, cause));
         } else {
