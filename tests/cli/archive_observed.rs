@@ -14,7 +14,7 @@ use proptest::test_runner::TestCaseError;
 use serde_json::Value;
 
 use crate::sandbox::Sandbox;
-use crate::site::{Site, sha256};
+use crate::site::{Site, promises, sha256};
 use crate::support::Reply;
 
 /// One record, and what its server does in each run.
@@ -266,4 +266,31 @@ proptest! {
     fn what_is_reported_is_archived_or_said_not_to_be(settings in settings()) {
         check(&settings)?;
     }
+}
+
+#[test]
+fn the_promised_bytes_come_back_behind_a_redirect_to_nothing() {
+    let site = Site::with(&[("/a", "first")]);
+    let sandbox = Sandbox::new(&site.network());
+    sandbox.write("urldb/example.test.yaml", promises(&[("/a", "first")]));
+    let get = || {
+        sandbox
+            .urldb(&["archive", "get", "http://example.test/a"])
+            .code(0)
+            .out
+    };
+    sandbox.urldb(&["run"]).code(0);
+    assert_eq!(get(), "first");
+    for reply in [
+        Reply::redirect(302, "/nothing"),
+        Reply::ok("other"),
+        Reply::new("404 Not Found", &[], "gone"),
+    ] {
+        std::thread::sleep(std::time::Duration::from_millis(1_100));
+        site.serve("/a", reply);
+        sandbox.urldb(&["run"]);
+        assert_eq!(get(), "first");
+    }
+    let last = ["archive", "get", "--at", "2999", "http://example.test/a"];
+    assert_eq!(sandbox.urldb(&last).code(0).out, "other");
 }

@@ -3,19 +3,21 @@
 use std::io::{self, BufWriter, Write};
 use std::path::{Path, PathBuf};
 
+use urldb_canon::RequestUrl;
 use urldb_text::sanitize;
 use urldb_warc::{CopiedPayload, FindingCode, Severity};
 
 use super::{
-    CaptureQuery, Context, DigestPrefix, ExitCode, PartialDate, Payload, RequestArgs, catalogue,
-    date, warn_of_truncated,
+    CaptureQuery, Catalogue, Context, DigestPrefix, ExitCode, PartialDate, Payload, RequestArgs,
+    catalogue, date, warn_of_truncated,
 };
 use crate::cli::print::output;
 use crate::cli::print::style::{count, print_warning};
 
 /// Copy the bytes of a URL out of the archive
 ///
-/// Uses the latest complete 2xx capture. The bytes are written as the server
+/// Without a date: the bytes that the record of the URL promises, if the
+/// archive has them; else the latest complete 2xx capture. The bytes are written as the server
 /// sent them, with their content coding, and only if they match their digest.
 #[derive(Debug, clap::Args)]
 #[command(after_help = "\
@@ -50,19 +52,70 @@ pub(super) struct Args {
 pub(super) fn run(args: &Args, context: &Context) -> anyhow::Result<ExitCode> {
     let catalogue = catalogue(context)?;
     let request = args.request.stored(&context.directory)?;
-    let payload = catalogue.find_payload(CaptureQuery {
+    let query = CaptureQuery {
         url: &args.url,
         request: request.as_ref(),
         at: args.at.as_ref(),
         sha256: args.sha256.as_ref(),
         any: args.any,
-    })?;
+    };
+    let is_open = args.at.is_none() && args.sha256.is_none() && !args.any && request.is_none();
+    let promise = is_open.then(|| promise_of(&args.url, context)).flatten();
+    let payload = match promise {
+        Some(promise) => promised_payload(&catalogue, query, &promise)?,
+        None => None,
+    };
+    let payload = match payload {
+        Some(payload) => payload,
+        None => catalogue.find_payload(query)?,
+    };
     print_notes(&payload, args, context);
     match &args.output {
         Some(output) if output.as_os_str() != "-" => write_file(&payload, output, args, context)?,
         _ => write_out(&payload, args)?,
     }
     Ok(ExitCode::Success)
+}
+
+/// The SHA-256 that the record of a URL promises, if there is such a record. A file with mistakes promises
+/// nothing here: the archive must give its bytes all the same.
+fn promise_of(url: &str, context: &Context) -> Option<DigestPrefix> {
+    let host = url::Url::parse(url).ok()?.host_str()?.to_owned();
+    let key = urldb_canon::surt(url);
+    let database = context.config.open_database().ok()?;
+    let files = database.read_where(|name| name == host).flatten();
+    let digests = files.filter_map(|parsed| {
+        let scheme = parsed.file.metadata().scheme();
+        let mut records = parsed.file.records().map(|entry| entry.record());
+        records.find_map(|record| {
+            let is_it = record.request_key().is_none()
+                && RequestUrl::new(scheme, &host, &record.path)
+                    .is_some_and(|it| urldb_canon::surt(it.as_str()) == key);
+            record.sha256().filter(|_| is_it)
+        })
+    });
+    let digest = digests.into_iter().next()?;
+    data_encoding::HEXLOWER.encode(&digest).parse().ok()
+}
+
+/// The promised bytes of a URL; `None` if the archive does not have them.
+fn promised_payload<'a>(
+    catalogue: &'a Catalogue,
+    query: CaptureQuery<'_>,
+    promise: &DigestPrefix,
+) -> anyhow::Result<Option<Payload<'a>>> {
+    let captures = catalogue.find(query.url, query.request)?;
+    let has_bytes = captures.iter().any(|it| promise.begins(&it.line.digest));
+    let found = catalogue.find_payload(CaptureQuery {
+        sha256: Some(promise),
+        ..query
+    });
+    match found {
+        Ok(payload) => Ok(Some(payload)),
+        // A damaged copy of the promised bytes must not give other bytes.
+        Err(error) if has_bytes => Err(error),
+        Err(_) => Ok(None),
+    }
 }
 
 /// Prints on standard error what the bytes alone do not show.
