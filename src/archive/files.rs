@@ -8,7 +8,7 @@ use std::sync::Arc;
 
 use anyhow::Context;
 use tempfile::TempDir;
-use urldb_store::{Manifest, StoredInput};
+use urldb_store::{Manifest, StoredFile, StoredInput};
 use urldb_warc::{
     ArchiveInput, CdxjIndex, FileSource, INDEX_DIRECTORY, Reader, hidden_files, is_archive_name,
     is_unread_name,
@@ -38,6 +38,8 @@ pub struct WholeFile {
 pub enum OpenedFile {
     /// A file on the local disk.
     Local(File),
+    /// A small file in the store.
+    Small(io::Cursor<Vec<u8>>),
     /// A file in the store, read by ranges.
     Stored(StoredInput),
 }
@@ -218,6 +220,7 @@ impl ArchiveFiles {
         };
         Ok(match remote.open_file(file)? {
             RemoteInput::Cached(file) => OpenedFile::Local(file),
+            RemoteInput::Small(bytes) => OpenedFile::Small(bytes),
             RemoteInput::Ranges(input) => OpenedFile::Stored(input),
         })
     }
@@ -250,9 +253,8 @@ impl ArchiveFiles {
             }
             let path = self.folder.join(&file.name);
             if path.is_file() {
-                let known = File::open(&path).and_then(digest_of);
-                let known = known.with_context(|| format!("cannot read {}", path.display()))?;
-                if known != (file.length, file.sha256) {
+                let is_copy = is_copy(&path, &file);
+                if !is_copy.with_context(|| format!("cannot read {}", path.display()))? {
                     report(&file.name, StoreDifference::LocalCopy);
                 }
             }
@@ -314,16 +316,19 @@ impl ArchiveFiles {
         for file in self.manifest().into_iter().flat_map(Manifest::files) {
             let path = self.folder.join(&file.name);
             let at = || format!("cannot use {}", path.display());
-            if path.is_file()
-                && File::open(&path).and_then(digest_of).with_context(at)?
-                    != (file.length, file.sha256)
-            {
+            if path.is_file() && !is_copy(&path, &file).with_context(at)? {
                 std::fs::remove_file(&path).with_context(at)?;
                 removed.push(file.name);
             }
         }
         Ok(removed)
     }
+}
+
+/// Whether a local file has the bytes that the manifest says. A file of another length is not read.
+fn is_copy(path: &Path, file: &StoredFile) -> io::Result<bool> {
+    let opened = File::open(path)?;
+    Ok(opened.metadata()?.len() == file.length && digest_of(opened)? == (file.length, file.sha256))
 }
 
 /// Whether a file of this name is of the index.
@@ -382,6 +387,7 @@ impl Read for OpenedFile {
     fn read(&mut self, buffer: &mut [u8]) -> io::Result<usize> {
         match self {
             Self::Local(file) => file.read(buffer),
+            Self::Small(bytes) => bytes.read(buffer),
             Self::Stored(input) => input.read(buffer),
         }
     }
@@ -391,6 +397,7 @@ impl Seek for OpenedFile {
     fn seek(&mut self, to: SeekFrom) -> io::Result<u64> {
         match self {
             Self::Local(file) => file.seek(to),
+            Self::Small(bytes) => bytes.seek(to),
             Self::Stored(input) => input.seek(to),
         }
     }

@@ -74,6 +74,8 @@ pub(super) struct Remote {
 pub(super) enum RemoteInput {
     /// A copy in the cache.
     Cached(File),
+    /// All bytes of a small file.
+    Small(io::Cursor<Vec<u8>>),
     /// Read by ranges.
     Ranges(StoredInput),
 }
@@ -119,13 +121,10 @@ impl Remote {
             let input = StoredInput::new(Arc::clone(&self.store), file);
             return Ok(RemoteInput::Ranges(input));
         }
-        let mut copy = self.cache.temporary()?;
-        self.store.download(&file, copy.as_file_mut())?;
-        copy.flush()?;
-        // The open file stays readable, wherever the cache moves it.
-        let opened = copy.reopen()?;
-        self.cache.add(&file, copy);
-        Ok(RemoteInput::Cached(opened))
+        let mut bytes = vec![];
+        self.store.download(&file, &mut bytes)?;
+        self.cache.add(&file, &bytes);
+        Ok(RemoteInput::Small(io::Cursor::new(bytes)))
     }
 
     /// A path with a whole file, proven by its digest, under its own name. Large files are not kept in
@@ -172,7 +171,7 @@ impl Remote {
 
     /// The lengths of all objects in the store, by name.
     pub(super) fn list(&self) -> Result<Vec<(String, u64)>, StoreError> {
-        self.store.list()
+        self.store.list(self.manifest.names().count())
     }
 }
 
@@ -228,9 +227,13 @@ impl FileCache {
             .tempdir_in(&self.folder)
     }
 
-    /// Keeps a copy. A cache that cannot be written only costs time.
-    fn add(&self, file: &StoredFile, copy: NamedTempFile) {
-        let _ = copy.persist(self.path_of(&file.name));
+    /// Keeps a copy. A cache that cannot be written, such as on a full disk, only costs time.
+    fn add(&self, file: &StoredFile, bytes: &[u8]) {
+        let kept = self.temporary().and_then(|mut copy| {
+            copy.write_all(bytes)?;
+            Ok(copy.persist(self.path_of(&file.name))?)
+        });
+        drop(kept);
         self.trim(0);
     }
 

@@ -45,6 +45,8 @@ pub struct UploadReport {
     pub waiting: u64,
     /// Why files wait: the store cannot be reached, and the next run tries again.
     pub delay: Option<String>,
+    /// Whether the manifest has no room for the files that wait.
+    pub is_full: bool,
     /// What a person has to mend.
     pub faults: Vec<String>,
 }
@@ -112,6 +114,7 @@ pub(super) fn replace_in_store(
         remove: old.iter().filter(is_stored).cloned().collect(),
     };
     let unpublished = Unpublished { folder: &folder };
+    store.prepare()?;
     unpublished.announce(files.iter().map(|(name, _)| name.as_str()))?;
     for (name, path) in files {
         change.add.push(store.upload(&name, path)?);
@@ -178,6 +181,10 @@ pub fn upload_before_rewrite(config: &Config) -> anyhow::Result<()> {
     // Also completes or undoes what a killed process was rewriting.
     urldb_warc::complete_index(&folder, &Keys).context("cannot complete the index")?;
     let report = upload(config)?.unwrap_or_default();
+    // Joining files makes room, also of those that are not stored.
+    if report.is_full {
+        return Ok(());
+    }
     match report.faults.into_iter().next().or(report.delay) {
         Some(cause) => {
             anyhow::bail!("the archive cannot be rewritten while files are not stored: {cause}")
@@ -246,7 +253,14 @@ impl Upload<'_> {
             segments: &segments,
             replacing: &replacing,
         };
-        let done = self.bring(&archives, &index, &mut manifest, &mut report);
+        let is_idle = archives.is_empty() && segments.is_empty();
+        let prepared = if is_idle {
+            Ok(())
+        } else {
+            self.store.prepare()
+        };
+        let done =
+            prepared.and_then(|()| self.bring(&archives, &index, &mut manifest, &mut report));
         let waiting: Vec<String> = finished
             .into_iter()
             .filter(|name| is_new(&manifest, name))
@@ -435,6 +449,7 @@ impl Upload<'_> {
         let waited = oldest
             .min()
             .and_then(|oldest| SystemTime::now().duration_since(oldest).ok());
+        report.is_full |= error.kind() == StoreErrorKind::Full;
         if !error.is_transient() {
             report.faults.push(error.to_string());
         } else if waited.is_some_and(|waited| waited > PATIENCE) {

@@ -347,6 +347,75 @@ fn damage_in_the_store_and_in_copies_is_found() {
 }
 
 #[test]
+fn a_cache_that_cannot_be_written_stops_no_reading() {
+    let stored = Stored::new("");
+    stored.urldb(&["run"]).code(0);
+    stored.forget_copies();
+    // A file in the place of its folder refuses writes, as a full disk does.
+    stored.sandbox.write("archive/.cache", "");
+    assert_eq!(stored.urldb(&["archive", "get", URL]).code(0).out, "first");
+    stored.urldb(&["archive", "list"]).code(0).says(&[URL]);
+}
+
+#[test]
+fn a_store_without_conditions_gets_no_file() {
+    let stored = Stored::new("");
+    stored.server.ignore_conditions();
+    stored.urldb(&["run"]).code(2).complains(&["If-None-Match"]);
+    assert_eq!(stored.server.objects(), []);
+    let requests = stored.server.requests().into_iter();
+    let mut writes = requests.filter(|seen| seen.method == "PUT");
+    assert!(writes.all(|seen| seen.target.contains("manifest.json")));
+}
+
+#[test]
+fn a_list_without_end_ends_the_verification() {
+    let stored = Stored::new("");
+    stored.urldb(&["run"]).code(0);
+    stored.server.answer(|seen| {
+        let body = "<ListBucketResult><Name>evidence</Name><IsTruncated>true</IsTruncated>\
+                    <NextContinuationToken>same</NextContinuationToken></ListBucketResult>";
+        let head = format!("HTTP/1.1 200 OK\r\nContent-Length: {}\r\n\r\n", body.len());
+        seen.target
+            .contains("list-type")
+            .then(|| (head + body).into_bytes())
+    });
+    stored
+        .urldb(&["archive", "verify"])
+        .code(2)
+        .complains(&["the store repeats a page"]);
+}
+
+#[test]
+fn compact_makes_room_in_a_full_manifest() {
+    let stored = Stored::new(MONTHLY);
+    for _ in 0..5 {
+        stored.urldb(&["run"]).code(0);
+    }
+    // Names of removed files fill the manifest but for a few bytes.
+    let key = "project/manifest.json";
+    let manifest = String::from_utf8(stored.server.object(key).unwrap()).unwrap();
+    let room = (16 << 20) - manifest.len() - 100;
+    let names: Vec<String> = (0..room / 205)
+        .map(|n| format!("\n  \"{n:0>200}\""))
+        .collect();
+    let removed = format!("\"removed\": [{}", names.join(","));
+    let full = manifest.replace("\"removed\": []", &format!("{removed}\n ]"));
+    assert_ne!(full, manifest);
+    stored.server.set(key, full.as_bytes());
+    stored
+        .urldb(&["run"])
+        .code(2)
+        .complains(&["has too many files: `urldb archive compact` joins them"]);
+    stored
+        .urldb(&["archive", "compact"])
+        .code(0)
+        .says(&["made 1 file of 6"]);
+    stored.urldb(&["run"]).code(0);
+    stored.verify();
+}
+
+#[test]
 fn a_hostile_manifest_is_refused() {
     let stored = Stored::new("");
     stored.urldb(&["run"]).code(0);

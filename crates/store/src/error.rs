@@ -12,6 +12,8 @@ pub enum StoreErrorKind {
     Missing,
     /// The store has other bytes than its manifest says, or a manifest that cannot be used.
     Damaged,
+    /// The manifest has no room for another file.
+    Full,
     /// Somebody else changed or made the same files.
     Conflict,
     /// A file on this machine cannot be read or written.
@@ -53,7 +55,9 @@ impl From<StoreError> for std::io::Error {
             StoreErrorKind::Refused => std::io::ErrorKind::PermissionDenied,
             StoreErrorKind::Missing => std::io::ErrorKind::NotFound,
             StoreErrorKind::Damaged => std::io::ErrorKind::InvalidData,
-            StoreErrorKind::Conflict | StoreErrorKind::Local => std::io::ErrorKind::Other,
+            StoreErrorKind::Full | StoreErrorKind::Conflict | StoreErrorKind::Local => {
+                std::io::ErrorKind::Other
+            }
         };
         Self::new(kind, error)
     }

@@ -24,7 +24,10 @@ const REQUEST_LIMIT: Duration = Duration::from_mins(2);
 const CONNECT_LIMIT: Duration = Duration::from_secs(10);
 
 /// The largest answer to a request that worked, in bytes: a little more than the largest manifest.
-const LARGEST_ANSWER: usize = 65 << 20;
+const LARGEST_ANSWER: usize = 17 << 20;
+
+/// The largest page of a list, in bytes.
+const LARGEST_PAGE: usize = 1 << 20;
 
 /// The largest answer to a request that failed, in bytes.
 const LARGEST_FAILURE: usize = 64 << 10;
@@ -91,6 +94,10 @@ impl Service {
         let decode = |error: String| HttpError::new(HttpErrorKind::Decode, io::Error::other(error));
         let url = parts.uri.to_string().parse();
         let url = url.map_err(|_| decode("the URL of the request cannot be written".to_owned()))?;
+        let is_list = parts
+            .uri
+            .query()
+            .is_some_and(|it| it.contains("list-type=2"));
         let mut request = reqwest::Request::new(parts.method, url);
         *request.headers_mut() = parts.headers;
         let body = body.collect().await?.to_bytes();
@@ -103,7 +110,15 @@ impl Service {
         let response: http::Response<reqwest::Body> = response.into();
         let (parts, body) = response.into_parts();
         if parts.status.is_success() {
-            let body = Limited::new(body, LARGEST_ANSWER).map_err(answer_error);
+            let body = Limited::new(
+                body,
+                if is_list {
+                    LARGEST_PAGE
+                } else {
+                    LARGEST_ANSWER
+                },
+            )
+            .map_err(answer_error);
             return Ok(HttpResponse::from_parts(parts, HttpResponseBody::new(body)));
         }
         // A failure is told by its status; a part of its text will do.

@@ -14,13 +14,14 @@
 //! Lists are sorted. `removed` has the names of all files that were ever removed: a machine that still has
 //! a copy must not upload the copy again. `removing` has those whose objects may still be there.
 
+use std::borrow::Cow;
 use std::collections::{BTreeMap, BTreeSet};
 
 use data_encoding::HEXLOWER;
-use serde::{Deserialize, Serialize};
+use serde::Deserialize;
 
-/// The largest manifest, in bytes: several hundred thousand files.
-pub(crate) const LARGEST_MANIFEST: u64 = 64 << 20;
+/// The largest manifest, in bytes: about 100,000 names.
+pub(crate) const LARGEST_MANIFEST: u64 = 16 << 20;
 
 /// The longest name of a file, in bytes.
 const LONGEST_NAME: usize = 255;
@@ -237,32 +238,32 @@ impl Manifest {
 
     /// The text of the manifest; the same manifest always has the same text.
     pub fn render(&self) -> String {
+        // Names of a manifest need no escapes.
         let files = self.files.iter().map(|(name, (length, sha256))| {
-            // Names of a manifest need no escapes.
-            format!(
-                "\n  {{\"name\": \"{name}\", \"length\": {length}, \"sha256\": \"{}\"}}",
-                HEXLOWER.encode(sha256)
-            )
+            let sha256 = HEXLOWER.encode(sha256);
+            format!("{{\"name\": \"{name}\", \"length\": {length}, \"sha256\": \"{sha256}\"}}")
         });
-        let names = |names: &BTreeSet<String>| {
-            let lines: Vec<_> = names.iter().map(|name| format!("\n  \"{name}\"")).collect();
-            list(&lines)
-        };
-        let files: Vec<_> = files.collect();
-        format!(
-            "{{\n \"format\": \"{FORMAT}\",\n \"files\": {},\n \"removing\": {},\n \"removed\": {}\n}}\n",
-            list(&files),
-            names(&self.removing),
-            names(&self.removed)
-        )
+        let quoted = |name: &String| format!("\"{name}\"");
+        let mut text = format!("{{\n \"format\": \"{FORMAT}\",\n \"files\": ");
+        add_list(&mut text, files);
+        text.push_str(",\n \"removing\": ");
+        add_list(&mut text, self.removing.iter().map(quoted));
+        text.push_str(",\n \"removed\": ");
+        add_list(&mut text, self.removed.iter().map(quoted));
+        text.push_str("\n}\n");
+        text
     }
 }
 
-fn list(lines: &[String]) -> String {
-    if lines.is_empty() {
-        return "[]".to_owned();
+fn add_list(text: &mut String, entries: impl Iterator<Item = String>) {
+    let empty = text.len() + 1;
+    text.push('[');
+    for entry in entries {
+        let separator = if text.len() == empty { "\n  " } else { ",\n  " };
+        text.push_str(separator);
+        text.push_str(&entry);
     }
-    format!("[{}\n ]", lines.join(","))
+    text.push_str(if text.len() == empty { "]" } else { "\n ]" });
 }
 
 /// Whether a file of an archive may have this name in a store: a name, or a folder and a name, of
@@ -295,21 +296,22 @@ pub fn check_name(name: &str) -> Result<(), &'static str> {
 }
 
 #[derive(Deserialize)]
-struct ManifestText {
+struct ManifestText<'a> {
     format: String,
-    #[serde(default)]
-    files: Vec<FileText>,
+    #[serde(default, borrow)]
+    files: Vec<FileText<'a>>,
     #[serde(default)]
     removing: Vec<String>,
     #[serde(default)]
     removed: Vec<String>,
 }
 
-#[derive(Serialize, Deserialize)]
-struct FileText {
+#[derive(Deserialize)]
+struct FileText<'a> {
     name: String,
     length: u64,
-    sha256: String,
+    #[serde(borrow)]
+    sha256: Cow<'a, str>,
 }
 
 #[cfg(test)]

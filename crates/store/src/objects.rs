@@ -10,9 +10,10 @@ use std::sync::{Arc, PoisonError};
 use std::time::Duration;
 
 use bytes::{Bytes, BytesMut};
-use futures_util::{StreamExt, TryStreamExt};
+use futures_util::StreamExt;
 use object_store::aws::{AmazonS3, AmazonS3Builder, Checksum};
 use object_store::client::{HttpError, HttpErrorKind};
+use object_store::list::{PaginatedListOptions, PaginatedListStore};
 use object_store::path::Path;
 use object_store::{
     BackoffConfig, GetOptions, GetRange, ObjectStore, ObjectStoreExt, PutMode, PutOptions,
@@ -35,6 +36,21 @@ const MOST_PARTS: u64 = 10_000;
 
 /// Number of parts that are sent at the same time.
 const PARTS_AT_ONCE: usize = 4;
+
+/// The time limit of a request with its repetitions, as long as for a part at 70 kB/s.
+const REQUEST_LIMIT: Duration = Duration::from_mins(2);
+
+/// The time limit of reading a whole object, such as the manifest.
+const OBJECT_LIMIT: Duration = Duration::from_mins(1);
+
+/// The speed that an upload in parts must have at least, in bytes per second.
+const SLOWEST: u64 = 70_000;
+
+/// Names in a page of a list.
+const PAGE: usize = 1_000;
+
+/// Pages of a list beyond those that the expected names take.
+const MORE_PAGES: usize = 100;
 
 /// A store that is unavailable must not hold up a run for long: the next run makes up for it.
 fn retries() -> RetryConfig {
@@ -152,11 +168,14 @@ impl Objects {
         limit: u64,
     ) -> Result<(Bytes, Option<String>), StoreError> {
         let path = self.path(name)?;
-        self.request(name, "reading", move |bucket| async move {
+        self.request(name, "reading", OBJECT_LIMIT, move |bucket| async move {
             let found = bucket.get_opts(&path, GetOptions::default()).await?;
             let tag = found.meta.e_tag.clone();
             if found.meta.size > limit {
-                return Ok(Err(format!("it has {} bytes", found.meta.size)));
+                return Ok(Err(format!(
+                    "it has {} bytes, and at most {limit} are read",
+                    found.meta.size
+                )));
             }
             let mut bytes = BytesMut::new();
             let mut stream = found.into_stream();
@@ -183,7 +202,7 @@ impl Objects {
         }
         let path = self.path(name)?;
         let wanted = range.end - range.start;
-        self.request(name, "reading", move |bucket| async move {
+        self.request(name, "reading", REQUEST_LIMIT, move |bucket| async move {
             let options = GetOptions {
                 range: Some(GetRange::Bounded(range)),
                 ..GetOptions::default()
@@ -221,9 +240,12 @@ impl Objects {
     /// The length of an object; `None` if there is none.
     pub(crate) fn length(&self, name: &str) -> Result<Option<u64>, StoreError> {
         let path = self.path(name)?;
-        let found = self.request(name, "looking for", move |bucket| async move {
-            bucket.head(&path).await.map(|found| found.size)
-        });
+        let found = self.request(
+            name,
+            "looking for",
+            REQUEST_LIMIT,
+            move |bucket| async move { bucket.head(&path).await.map(|found| found.size) },
+        );
         match found {
             Err(error) if error.kind() == StoreErrorKind::Missing => Ok(None),
             found => found.map(Some),
@@ -251,7 +273,7 @@ impl Objects {
 
     fn put(&self, name: &str, bytes: Bytes, mode: PutMode) -> Result<Option<String>, StoreError> {
         let path = self.path(name)?;
-        self.request(name, "writing", move |bucket| async move {
+        self.request(name, "writing", REQUEST_LIMIT, move |bucket| async move {
             let options = PutOptions {
                 mode,
                 ..PutOptions::default()
@@ -272,7 +294,8 @@ impl Objects {
         let path = self.path(name)?;
         let part = PART.max(length / (MOST_PARTS - 1) + 1);
         let part = usize::try_from(part).unwrap_or(usize::MAX);
-        let written = self.request(name, "writing", move |bucket| async move {
+        let limit = REQUEST_LIMIT + Duration::from_secs(length / SLOWEST);
+        let written = self.request(name, "writing", limit, move |bucket| async move {
             let upload = bucket.put_multipart(&path).await?;
             let mut upload = WriteMultipart::new_with_chunk_size(upload, part);
             let (mut hasher, mut total) = (Sha256::new(), 0);
@@ -310,7 +333,7 @@ impl Objects {
     /// Deletes an object, which need not be there.
     pub(crate) fn delete(&self, name: &str) -> Result<(), StoreError> {
         let path = self.path(name)?;
-        let deleted = self.request(name, "deleting", move |bucket| async move {
+        let deleted = self.request(name, "deleting", REQUEST_LIMIT, move |bucket| async move {
             bucket.delete(&path).await
         });
         match deleted {
@@ -319,21 +342,43 @@ impl Objects {
         }
     }
 
-    /// The names and lengths of all objects below the prefix; at most `limit`.
-    pub(crate) fn list(&self, limit: usize) -> Result<Vec<(String, u64)>, StoreError> {
-        let prefix =
-            Path::parse(self.location.prefix()).map_err(|_| self.bad_name("the prefix"))?;
-        let start = match self.location.prefix() {
-            "" => 0,
-            prefix => prefix.len() + 1,
+    /// The names and lengths of all objects below the prefix, of which about `expected` should be there.
+    /// The list ends with an error after many more pages than they take, after `limit`, and where the
+    /// store repeats the token of a page.
+    pub(crate) fn list(
+        &self,
+        expected: usize,
+        limit: Duration,
+    ) -> Result<Vec<(String, u64)>, StoreError> {
+        let prefix = match self.location.prefix() {
+            "" => None,
+            prefix => Some(format!("{prefix}/")),
         };
-        self.request("its objects", "listing", move |bucket| async move {
-            let objects = bucket.list(Some(&prefix)).take(limit).map_ok(|object| {
-                let key = object.location.as_ref();
-                (key.get(start..).unwrap_or(key).to_owned(), object.size)
-            });
-            objects.try_collect().await
-        })
+        let most_pages = expected / PAGE + MORE_PAGES;
+        self.request("its objects", "listing", limit, move |bucket| async move {
+            let start = prefix.as_ref().map_or(0, String::len);
+            let (mut objects, mut token) = (vec![], None);
+            for _ in 0..most_pages {
+                let options = PaginatedListOptions {
+                    page_token: token.clone(),
+                    ..PaginatedListOptions::default()
+                };
+                let page = bucket.list_paginated(prefix.as_deref(), options).await?;
+                objects.extend(page.result.objects.into_iter().map(|object| {
+                    let key = object.location.as_ref();
+                    (key.get(start..).unwrap_or(key).to_owned(), object.size)
+                }));
+                match page.page_token {
+                    None => return Ok(Ok(objects)),
+                    Some(next) if token.as_ref() == Some(&next) => {
+                        return Ok(Err("the store repeats a page".to_owned()));
+                    }
+                    next => token = next,
+                }
+            }
+            Ok(Err(format!("the list has more than {most_pages} pages")))
+        })?
+        .map_err(|problem| self.damaged("the list of objects", &problem))
     }
 
     fn path(&self, name: &str) -> Result<Path, StoreError> {
@@ -362,6 +407,7 @@ impl Objects {
         &self,
         name: &str,
         doing: &str,
+        limit: Duration,
         work: impl FnOnce(Arc<AmazonS3>) -> F,
     ) -> Result<T, StoreError>
     where
@@ -374,11 +420,19 @@ impl Objects {
         if let Some(runtime) = &self.runtime {
             runtime.spawn(async move {
                 // The other end waits.
-                let _ = send.send(work.await);
+                let _ = send.send(tokio::time::timeout(limit, work).await);
             });
         }
         match receive.recv() {
-            Ok(done) => done.map_err(|error| self.failed(&error, name, doing)),
+            Ok(Ok(done)) => done.map_err(|error| self.failed(&error, name, doing)),
+            Ok(Err(_)) => Err(StoreError::new(
+                StoreErrorKind::Unreachable,
+                format!(
+                    "{doing} {name} in {} is given up after {} seconds",
+                    self.location,
+                    limit.as_secs()
+                ),
+            )),
             // The library panicked over an answer.
             Err(_) => Err(self.damaged(name, "the store's answer cannot be understood")),
         }

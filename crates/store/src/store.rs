@@ -30,8 +30,8 @@ const CHANGE_ATTEMPTS: u32 = 20;
 /// Attempts at a write or a deletion whose answer was lost, beside those of the HTTP client.
 const WRITE_ATTEMPTS: u32 = 3;
 
-/// Most objects that are listed.
-const MOST_OBJECTS: usize = 2_000_000;
+/// The time limit of a list of all objects.
+const LIST_LIMIT: Duration = Duration::from_mins(10);
 
 /// Where the store is, and how to reach it.
 #[derive(Clone, Debug)]
@@ -124,8 +124,15 @@ impl Store {
             Err(error) if error.kind() == StoreErrorKind::Missing => return Ok(None),
             read => read?,
         };
-        let manifest = Manifest::parse(&text)
-            .map_err(|problem| self.objects.damaged(MANIFEST_NAME, &problem.to_string()))?;
+        let manifest = Manifest::parse(&text).map_err(|problem| {
+            self.objects.damaged(
+                MANIFEST_NAME,
+                &format!(
+                    "the list of the archive's files is damaged: {problem}; put an earlier version of this \
+                     object back"
+                ),
+            )
+        })?;
         let tag = tag.ok_or_else(|| {
             self.cannot(
                 "it sends no entity tag (ETag), without which two runs could not write safely",
@@ -344,31 +351,25 @@ impl Store {
                     (20 + 10 * jitter) * u64::from(attempt),
                 ));
             }
-            let known = self.read_manifest()?;
-            let (mut manifest, tag) = known.map_or_else(
-                || (Manifest::default(), None),
-                |(manifest, tag)| (manifest, Some(tag)),
-            );
+            let Some((mut manifest, tag)) = self.read_manifest()? else {
+                self.prepare()?;
+                continue;
+            };
             if !change(&mut manifest)? {
                 return Ok(manifest);
             }
             let text = Bytes::from(manifest.render());
             if text.len() as u64 > LARGEST_MANIFEST {
-                return Err(self.cannot(
-                    "its manifest has too many files: `urldb archive compact` joins them",
+                return Err(StoreError::new(
+                    StoreErrorKind::Full,
+                    format!(
+                        "the manifest of {} has too many files: `urldb archive compact` joins them",
+                        self.location
+                    ),
                 ));
             }
-            let written = match &tag {
-                Some(tag) => self.objects.replace(MANIFEST_NAME, text.clone(), tag),
-                None => self.objects.create(MANIFEST_NAME, text.clone()),
-            };
-            match written {
-                Ok(written) => {
-                    if tag.is_none() {
-                        self.ensure_conditional(&text, written.as_deref())?;
-                    }
-                    return Ok(manifest);
-                }
+            match self.objects.replace(MANIFEST_NAME, text, &tag) {
+                Ok(_) => return Ok(manifest),
                 Err(error) if error.kind() == StoreErrorKind::Conflict => {}
                 // The write may have worked: what the store has now, decides.
                 Err(error) if error.is_transient() && failures < WRITE_ATTEMPTS => failures += 1,
@@ -384,8 +385,25 @@ impl Store {
         ))
     }
 
-    /// Refuses a store that ignores conditions, once its manifest is new: two runs at once would lose the
-    /// files of one of them.
+    /// Makes the manifest of a new store, before the first file is uploaded, and refuses a store that
+    /// ignores conditions: two runs at once would lose the files of one of them. Does nothing if there is a
+    /// manifest.
+    ///
+    /// # Errors
+    /// As said, and when the store cannot be reached.
+    pub fn prepare(&self) -> Result<(), StoreError> {
+        if self.read_manifest()?.is_some() {
+            return Ok(());
+        }
+        let text = Bytes::from(Manifest::default().render());
+        match self.objects.create(MANIFEST_NAME, text.clone()) {
+            Ok(tag) => self.ensure_conditional(&text, tag.as_deref()),
+            // Another process, or a request whose answer was lost.
+            Err(error) if error.kind() == StoreErrorKind::Conflict => Ok(()),
+            Err(error) => Err(error),
+        }
+    }
+
     fn ensure_conditional(&self, text: &Bytes, tag: Option<&str>) -> Result<(), StoreError> {
         let created = self.objects.create(MANIFEST_NAME, text.clone());
         let is_ignored = created.is_ok()
@@ -451,12 +469,12 @@ impl Store {
         }
     }
 
-    /// The names and lengths of all objects but the manifest.
+    /// The names and lengths of all objects but the manifest, which names about `expected` of them.
     ///
     /// # Errors
-    /// When they cannot be listed.
-    pub fn list(&self) -> Result<Vec<(String, u64)>, StoreError> {
-        let mut objects = self.objects.list(MOST_OBJECTS)?;
+    /// When they cannot be listed, or the store lists without end.
+    pub fn list(&self, expected: usize) -> Result<Vec<(String, u64)>, StoreError> {
+        let mut objects = self.objects.list(expected, LIST_LIMIT)?;
         objects.retain(|(name, _)| name != MANIFEST_NAME);
         Ok(objects)
     }

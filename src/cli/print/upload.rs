@@ -42,6 +42,7 @@ fn print_upload(
         waiting,
         delay,
         faults,
+        ..
     } = &report;
     if *files > 0 && format == ReportFormat::Human && !context.quiet {
         let line = format!(

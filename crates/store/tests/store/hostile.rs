@@ -94,6 +94,99 @@ fn no_answer_takes_unbounded_memory() {
     }
 }
 
+/// A page of a list: its token, if more follow, and whether its keys fill more than a page may have.
+fn page(token: Option<usize>, is_long: bool) -> Vec<u8> {
+    let more = token.map_or(String::new(), |token| {
+        format!("<NextContinuationToken>{token}</NextContinuationToken>")
+    });
+    let blanks = " ".repeat(if is_long { 2 << 20 } else { 0 });
+    let body = format!(
+        "<ListBucketResult><Name>evidence</Name><IsTruncated>{}</IsTruncated>{more}{blanks}\
+         </ListBucketResult>",
+        token.is_some()
+    );
+    let length = body.len();
+    format!("HTTP/1.1 200 OK\r\nContent-Length: {length}\r\n\r\n{body}").into_bytes()
+}
+
+#[test]
+fn every_list_ends() {
+    for (case, most) in [
+        ("same token", 3),
+        ("two tokens", 101),
+        ("new tokens", 101),
+        ("long", 2),
+    ] {
+        let server = FakeS3::start();
+        server.answer(move |seen| {
+            let token = match case {
+                "same token" => 1,
+                "two tokens" => seen.number % 2,
+                _ => seen.number,
+            };
+            Some(page(Some(token), case == "long"))
+        });
+        let error = store(&server).list(10).expect_err(case);
+        assert_eq!(error.kind(), StoreErrorKind::Damaged, "{case}: {error}");
+        assert!(
+            server.requests().len() <= most,
+            "{case}: {}",
+            server.requests().len()
+        );
+    }
+}
+
+#[test]
+fn a_longer_object_is_read_to_the_length_of_its_entry() {
+    let server = FakeS3::start();
+    let file = stored(&server);
+    let length = file.length;
+    // The server says that the length is right, and sends bytes without end.
+    server.answer(move |_| {
+        let head = format!(
+            "HTTP/1.1 206 Part\r\nETag: \"x\"\r\nLast-Modified: Sun, 22 Nov 2026 06:00:00 GMT\r\n\
+             Content-Range: bytes 0-{}/{length}\r\n\r\n",
+            length - 1
+        );
+        Some([head.into_bytes(), vec![0; 64 << 20]].concat())
+    });
+    let mut copy = vec![];
+    let error = store(&server)
+        .download(&file, &mut copy)
+        .expect_err("longer");
+    assert_eq!(error.kind(), StoreErrorKind::Damaged, "{error}");
+    assert!(copy.len() as u64 <= length, "{}", copy.len());
+}
+
+#[test]
+fn a_damaged_manifest_is_named_with_a_remedy() {
+    let server = FakeS3::start();
+    stored(&server);
+    let good = server.object(MANIFEST).expect("there");
+    server.set(MANIFEST, &good[..good.len() / 2]);
+    let error = store(&server).manifest().expect_err("cut off").to_string();
+    for text in [
+        "manifest.json in s3://evidence/project/archive",
+        "the list of the archive's files is damaged",
+        "put an earlier version of this object back",
+    ] {
+        assert!(error.contains(text), "{error}");
+    }
+}
+
+#[test]
+fn a_manifest_has_a_limit() {
+    let server = FakeS3::start();
+    stored(&server);
+    let good = String::from_utf8(server.object(MANIFEST).expect("there")).expect("text");
+    let of = |length: usize| good.clone() + &" ".repeat(length - good.len());
+    server.set(MANIFEST, of(16 << 20).as_bytes());
+    store(&server).manifest().expect("within the limit");
+    server.set(MANIFEST, of((16 << 20) + 1).as_bytes());
+    let error = store(&server).manifest().expect_err("too long");
+    assert!(error.to_string().contains("at most 16777216"), "{error}");
+}
+
 #[test]
 fn a_redirect_is_not_followed() {
     let other = TcpListener::bind("127.0.0.1:0").expect("a port");
@@ -123,9 +216,15 @@ fn a_store_without_conditions_is_refused() {
     server.ignore_conditions();
     let dir = tempfile::tempdir().expect("a folder");
     fs::write(dir.path().join("a.warc.gz"), "a").expect("written");
-    let error = put(&store(&server), dir.path(), &["a.warc.gz"], &[]).expect_err("unsafe");
-    assert_eq!(error.kind(), StoreErrorKind::Refused, "{error}");
-    assert!(error.to_string().contains("If-None-Match"), "{error}");
+    let store = store(&server);
+    // A writer asks before it uploads anything.
+    let asked = store.prepare().expect_err("unsafe");
+    let published = put(&store, dir.path(), &["a.warc.gz"], &[]).expect_err("unsafe");
+    for error in [asked, published] {
+        assert_eq!(error.kind(), StoreErrorKind::Refused, "{error}");
+        assert!(error.to_string().contains("If-None-Match"), "{error}");
+    }
+    assert_eq!(server.object(MANIFEST), None);
 }
 
 #[test]
