@@ -10,8 +10,10 @@ use urldb_text::Finding;
 
 use super::schedule::Workflow;
 use super::{Check, Setup};
+use crate::archive::open_store;
 use crate::config::ConfigError;
 use crate::database::site_rules;
+use crate::explain::explain;
 use crate::ledger::past_runs;
 use crate::run::{Overdue, overdue};
 use crate::schedule::RepositoryLock;
@@ -271,6 +273,31 @@ impl Setup<'_> {
             }
         };
         Ok(Check::ok("archive", format!("{name}: {content}{custody}")))
+    }
+
+    /// The object store of the archive, if one is configured; it is not contacted.
+    pub(super) fn store(&self, workflows: &[Workflow]) -> Option<Check> {
+        let location = &self.config.archive.store.as_ref()?.location;
+        let variables = ["AWS_ACCESS_KEY_ID", "AWS_SECRET_ACCESS_KEY"];
+        let unset = variables
+            .into_iter()
+            .find(|it| std::env::var_os(it).is_none());
+        let sets = |variable| workflows.iter().find(|it| it.text.contains(variable));
+        Some(match (open_store(&self.config), unset) {
+            (Ok(_), _) => Check::ok("store", format!("{location}: its credentials are set")),
+            (Err(error), None) => Check::fault("store", format!("{location}: {}", explain(&error))),
+            (Err(error), Some(variable)) => match sets(variable) {
+                Some(workflow) => {
+                    let file = &workflow.file;
+                    Check::ok(
+                        "store",
+                        format!("{location}: its credentials come from {file}"),
+                    )
+                }
+                None => Check::advice("store", format!("{location}: {}", explain(&error)))
+                    .mended_by_script("to set them", &format!("export {variable}=…")),
+            },
+        })
     }
 
     /// The urldb that is at work, if there is one.

@@ -416,6 +416,16 @@ fn compact_makes_room_in_a_full_manifest() {
 }
 
 #[test]
+fn doctor_names_the_store_and_contacts_nobody() {
+    let stored = Stored::new("");
+    let ran = stored.urldb(&["doctor"]);
+    ran.says(&["s3://evidence/project: its credentials are set"]);
+    let ran = stored.sandbox.urldb(&["doctor"]);
+    ran.says(&["s3://evidence/project: ", "export AWS_ACCESS_KEY_ID=…"]);
+    assert_eq!(stored.server.requests(), []);
+}
+
+#[test]
 fn a_hostile_manifest_is_refused() {
     let stored = Stored::new("");
     stored.urldb(&["run"]).code(0);
