@@ -60,7 +60,7 @@ impl Context<'_> {
         let reason = self.group.reason();
         let cause = self.group.cause();
         let is_one = cause.subject == Subject::Url;
-        let commands = match self.incident().state {
+        let mut commands = match self.incident().state {
             _ if self.group.incidents.len() > 1 => vec![
                 self.try_it("to try one yourself"),
                 self.check("to check one host again"),
@@ -92,7 +92,19 @@ impl Context<'_> {
             State::Inconclusive => vec![self.check_again()],
             _ => vec![self.try_it("to try it yourself"), self.check_again()],
         };
+        if is_one && matches!(self.incident().state, State::Gone | State::Redirected) {
+            commands.push(self.kept_file());
+        }
         commands.into_iter().flatten().collect()
+    }
+
+    /// Gets the promised bytes of a URL that was good once, so that a run has archived them.
+    fn kept_file(&self) -> Option<Command> {
+        let was_good = self.incident().last_good.is_some() && self.group.incidents.len() == 1;
+        let is_asked = self.first.request.is_none() && !self.scope.is_check();
+        (was_good && is_asked)
+            .then(|| self.promised_file())
+            .flatten()
     }
 
     /// For other bytes than promised.
