@@ -14,7 +14,7 @@ use crate::feed::feed;
 use crate::folder::{SiteChanges, SiteFolder};
 use crate::sample::{self, Sample};
 use crate::source::{ListedUrl, SiteSource};
-use crate::view::{MOST_HOSTS, Views, host_page, numbered, row_size};
+use crate::view::{MOST_HOSTS, Views, host_name, host_page, numbered, row_size};
 
 /// Rows of a page of URLs.
 const ROWS: usize = 1_000;
@@ -211,7 +211,7 @@ impl<'a> SiteBuilder<'a> {
             let of_host: Vec<_> = of_host.cloned().collect();
             if !of_host.is_empty() {
                 let page = format!("hosts/{}", host_page(&host.host, 1));
-                let path = page.replace(".html", ".atom");
+                let path = format!("hosts/{}.atom", host_name(&host.host));
                 let text = feed(overview, Some(&host.host), (&path, &page), &of_host);
                 self.write(&path, text.as_bytes())?;
             }
@@ -231,10 +231,7 @@ impl<'a> SiteBuilder<'a> {
             let path = format!("hosts/{}", host_page(&host.host, page));
             self.render(&path, "site/host.html", &view)?;
         }
-        let path = format!(
-            "hosts/{}",
-            host_page(&host.host, 1).replace(".html", ".svg")
-        );
+        let path = format!("hosts/{}.svg", host_name(&host.host));
         let counts = PromiseCounts::of_host(host);
         self.write(&path, badge(counts, host.checked).svg().as_bytes())
     }

@@ -388,20 +388,21 @@ pub(crate) struct IncidentsPage {
 
 /// The file name of the page of a host, without folder; `page` counts from 1.
 pub(crate) fn host_page(host: &str, page: usize) -> String {
+    numbered(&host_name(host), page)
+}
+
+/// The name of a host in file names, without extension: of each host another.
+pub(crate) fn host_name(host: &str) -> String {
     // A host has no tilde.
     let is_plain =
         |byte: u8| byte.is_ascii_lowercase() || byte.is_ascii_digit() || b"-._".contains(&byte);
     let is_name = host.len() <= 200 && !host.starts_with('.') && host.bytes().all(is_plain);
-    let name = if is_name && !host.is_empty() {
+    if is_name && !host.is_empty() {
         host.to_owned()
     } else {
         use sha2::{Digest, Sha256};
-        format!(
-            "~{}",
-            &data_encoding::HEXLOWER.encode(&Sha256::digest(host))[..16]
-        )
-    };
-    numbered(&name, page)
+        format!("~{}", data_encoding::HEXLOWER.encode(&Sha256::digest(host)))
+    }
 }
 
 /// The file name of a page of several, which counts from 1.

@@ -602,6 +602,37 @@ fn a_large_host_has_several_pages_within_300_kb() {
     }
 }
 
+proptest::proptest! {
+    #![proptest_config(proptest::prelude::ProptestConfig::with_cases(24))]
+
+    /// Labels that look like the extensions and the page numbers of the site.
+    #[test]
+    fn each_host_has_files_of_its_own(names in proptest::collection::hash_set(
+        "((a|\\.html|html|json|~2|\\.|~|B|ü)\\.?){1,4}", 2..12,
+    )) {
+        let likes = names.iter().flat_map(|name| {
+            ["html", "atom", "svg"].map(|label| name.replace("html", label))
+        });
+        let names: std::collections::BTreeSet<String> = likes.collect();
+        let folder = tempfile::tempdir().unwrap();
+        let mut overview = overview("plain");
+        overview.hosts = names.iter().map(|name| host(name, 1, 1)).collect();
+        let like = overview.open[0].clone();
+        let incident = |(number, name): (usize, &String)| {
+            let mut incident = like.clone();
+            incident.domain.clone_from(name);
+            incident.incident.id = format!("{number:08x}");
+            incident
+        };
+        overview.open = names.iter().enumerate().map(incident).collect();
+        overview.closed.clear();
+        build(folder.path(), &overview, "/p/");
+        let files = host_pages(folder.path());
+        // A page, a badge and a feed.
+        proptest::prop_assert_eq!(files.len(), 3 * names.len(), "{:?}", files.keys());
+    }
+}
+
 /// The pages of hosts.
 fn host_pages(folder: &Path) -> BTreeMap<String, String> {
     let mut pages = files(folder);
