@@ -68,7 +68,6 @@ pub(super) fn run(args: &Args, context: &Context) -> anyhow::Result<ExitCode> {
         if args.check {
             exit = ExitCode::Findings;
         } else {
-            ensure_inside(&path, &context.config.root)?;
             file.write_text(&canonical)?;
         }
         if !context.quiet {
@@ -102,20 +101,6 @@ pub(super) fn files(named: &[PathBuf], context: &Context) -> anyhow::Result<Vec<
         }
     });
     paths.collect()
-}
-
-/// Refuses a link out of the repository, which may come from somebody else's commit.
-fn ensure_inside(path: &Path, root: &Path) -> anyhow::Result<()> {
-    if path.is_symlink() {
-        let target = path.canonicalize()?;
-        anyhow::ensure!(
-            target.starts_with(root.canonicalize()?),
-            "{} is a symbolic link to {}, outside of the repository; it was not formatted",
-            path.display(),
-            target.display()
-        );
-    }
-    Ok(())
 }
 
 /// Compares bytes, not text: undecodable bytes are never canonical.

@@ -41,6 +41,7 @@ use clap::{CommandFactory, FromArgMatches, Parser, Subcommand};
 pub use args::{Context, GlobalArgs};
 use print::style;
 
+use crate::config::ConfigError;
 use crate::exit::ExitCode;
 
 const EXIT_CODES: &str = "\
@@ -107,7 +108,11 @@ pub fn main() -> std::process::ExitCode {
                 return ExitCode::Success;
             }
             style::print_error(&error);
-            ExitCode::Failure
+            match error.downcast_ref() {
+                // The same as for a file that is such a link: `unreadable-file`.
+                Some(ConfigError::Outside(_)) => ExitCode::Findings,
+                _ => ExitCode::Failure,
+            }
         })
         .into()
 }

@@ -1,7 +1,7 @@
 //! `urldb site`.
 
 use std::io::Write;
-use std::path::PathBuf;
+use std::path::{Path, PathBuf};
 
 use jiff::Timestamp;
 use urldb_html::SiteChanges;
@@ -57,7 +57,11 @@ pub(super) fn run(args: &Args, context: &Context) -> anyhow::Result<ExitCode> {
         (Some(dir), None) => {
             sites.push((context.directory.join(dir), site_templates(config, None)?));
         }
-        (None, None) => sites.push((config.root.join("site"), site_templates(config, None)?)),
+        (None, None) => {
+            let folder = Path::new("site");
+            config.ensure_folder_inside(folder)?;
+            sites.push((config.root.join(folder), site_templates(config, None)?));
+        }
         (None, Some(_)) => {
             for (name, notify, html) in &configured {
                 let templates = site_templates(config, Some((name, notify)))?;

@@ -14,6 +14,7 @@ use urldb_text::Finding;
 use urldb_verdict::{Cnames, VerdictOptions};
 use urldb_warc::{DigestAlgorithm, Version};
 
+use super::boundary::ensure_database_inside;
 use super::challenge;
 use super::notify;
 use super::proxy;
@@ -49,6 +50,9 @@ pub enum ConfigError {
     /// The file has mistakes: all of them.
     #[error("{0}")]
     Invalid(ProblemList),
+    /// A link leads this folder of the repository out of it.
+    #[error("{} is a link out of the repository: replace it by a folder", .0.display())]
+    Outside(PathBuf),
 }
 
 /// The problems of one file, one per line.
@@ -79,33 +83,45 @@ pub fn discover(directory: &Path) -> Result<Config, ConfigError> {
 
 /// [`discover`], for the file of an author.
 pub fn discover_by(directory: &Path, author: Author) -> Result<Config, ConfigError> {
-    match find(directory) {
-        Some(path) => load_by(&path, author),
-        None => Ok(Config {
+    let Some(path) = find(directory) else {
+        let config = Config {
             root: default_root(directory),
             ..Config::default()
-        }),
-    }
+        };
+        return config.ensure_inside().map(|()| config);
+    };
+    load_by(&path, author)
 }
 
 /// The folder of domain files that holds in `directory`, by the configuration in `file` or else the
 /// nearest urldb.toml upwards. Mistakes in the configuration are passed over.
-pub fn database_folder(directory: &Path, file: Option<&Path>) -> PathBuf {
-    let default = || Database::default().path;
-    let Some(file) = file.map(Path::to_owned).or_else(|| find(directory)) else {
-        return default_root(directory).join(default());
+///
+/// # Errors
+/// [`ConfigError::Outside`] for a link out of the repository.
+pub fn database_folder(directory: &Path, file: Option<&Path>) -> Result<PathBuf, ConfigError> {
+    let mut path = Database::default().path;
+    let root = match file.map(Path::to_owned).or_else(|| find(directory)) {
+        None => default_root(directory),
+        Some(file) => {
+            let text = urldb_files::read_to_string(&file).unwrap_or_default();
+            let (table, _) = DeTable::parse_recoverable(&text);
+            let section = table.get_ref().get("database");
+            let named =
+                section.and_then(|section| section.get_ref().get("path")?.get_ref().as_str());
+            path = named.map_or(path, PathBuf::from);
+            root_of(&file).to_owned()
+        }
     };
-    let text = urldb_files::read_to_string(&file).unwrap_or_default();
-    let (table, _) = DeTable::parse_recoverable(&text);
-    let section = table.get_ref().get("database");
-    let path = section.and_then(|section| section.get_ref().get("path")?.get_ref().as_str());
-    root_of(&file).join(path.map_or_else(default, PathBuf::from))
+    ensure_database_inside(&root, &path)?;
+    Ok(root.join(path))
 }
 
-/// The nearest urldb.toml upwards.
+/// The nearest urldb.toml upwards, of any kind: reading refuses all but regular files.
 fn find(directory: &Path) -> Option<PathBuf> {
     let files = directory.ancestors().map(|folder| folder.join(FILE_NAME));
-    files.into_iter().find(|path| path.is_file())
+    files
+        .into_iter()
+        .find(|path| path.symlink_metadata().is_ok())
 }
 
 /// The root without a configuration file.
@@ -130,18 +146,26 @@ pub fn load(path: &Path) -> Result<Config, ConfigError> {
 
 /// Loads one configuration file.
 pub fn load_by(path: &Path, author: Author) -> Result<Config, ConfigError> {
-    let text = urldb_files::read_to_string(path).map_err(|source| ConfigError::Io {
+    let root = root_of(path);
+    // A message about a mistake shows text of the file.
+    let allowed = match author {
+        Author::Maintainer => Ok(()),
+        Author::Stranger => urldb_files::ensure_inside(root, path),
+    };
+    let text = allowed.and_then(|()| urldb_files::read_to_string(path));
+    let text = text.map_err(|source| ConfigError::Io {
         path: path.to_owned(),
         source,
     })?;
-    let parsed = parse(&text, root_of(path), author).map(|config| Config {
+    let parsed = parse(&text, root, author).map(|config| Config {
         file: path.to_owned(),
         ..config
     });
-    parsed.map_err(|findings| {
+    let config = parsed.map_err(|findings| {
         let lines = findings.iter().map(|finding| format_finding(path, finding));
         ConfigError::Invalid(ProblemList(lines.collect()))
-    })
+    })?;
+    config.ensure_inside().map(|()| config)
 }
 
 /// A finding as a line of an error. The code is left out: all findings have the same.

@@ -3,6 +3,7 @@
 //! [`discover`] finds the file and [`load`] reads it, and reports all mistakes in one pass. The
 //! command line overrides values of the result.
 
+mod boundary;
 mod challenge;
 mod load;
 mod notify;
@@ -89,8 +90,10 @@ impl Config {
     /// Opens the folder of domain files.
     ///
     /// # Errors
-    /// When it is not there or cannot be listed; says what to do.
+    /// When it is not there, cannot be listed, or is a link out of the repository; says what to do.
     pub fn open_database(&self) -> anyhow::Result<urldb_format::Database> {
+        // A daemon may have pulled a link since the file was read.
+        self.ensure_inside()?;
         let folder = self.root.join(&self.database.path);
         if !folder.exists() {
             anyhow::bail!(

@@ -32,8 +32,13 @@ pub(super) fn mistakes(error: &ConfigError, directory: &Path) -> Check {
     let folder = format!("{}/", directory.display());
     let text = error.to_string().replace(&folder, "");
     let lines: Vec<&str> = text.lines().collect();
-    Check::fault("config", lines.join("; "))
-        .mended_by_script("to edit it", "\"${EDITOR:-vi}\" urldb.toml")
+    let fault = Check::fault("config", lines.join("; "));
+    match error {
+        ConfigError::Outside(_) => fault,
+        ConfigError::Io { .. } | ConfigError::Invalid(_) => {
+            fault.mended_by_script("to edit it", "\"${EDITOR:-vi}\" urldb.toml")
+        }
+    }
 }
 
 /// What is known of the domain files.

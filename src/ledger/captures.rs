@@ -15,7 +15,7 @@ use urldb_format::{Mapping, read_documents, write_documents};
 use urldb_verdict::JobKey;
 
 use super::entry::{Content, SCHEMA, key_of};
-use super::write;
+use super::{storage, write};
 
 /// Most bytes of a domain in a file name, whose length file systems limit.
 const LONGEST: usize = 200;
@@ -83,7 +83,7 @@ pub(super) fn is_ours(path: &Path) -> bool {
     let is_named = path
         .extension()
         .is_some_and(|extension| extension == "yaml");
-    let text = urldb_files::read_to_string(path).ok().filter(|_| is_named);
+    let text = storage::read_to_string(path).ok().filter(|_| is_named);
     let contents = text.and_then(|text| parse("", &text).ok());
     contents.is_some_and(|contents| !contents.is_empty())
 }

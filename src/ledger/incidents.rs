@@ -16,6 +16,8 @@ use serde_json::{Map, Number, Value as Json};
 use urldb_format::{Mapping, Schema, Value, read_documents, write_documents};
 use urldb_protocol::{AffectedUrl, Evidence, Incident, Phase};
 
+use super::storage;
+
 /// The folder in the ledger's folder.
 const FOLDER: &str = "incidents";
 
@@ -206,7 +208,7 @@ fn is_id(id: &str) -> bool {
 /// The incident, if it is open. The beginning of the file is enough to know that it is not.
 fn read_if_open(path: &Path, id: &str) -> anyhow::Result<Option<Incident>> {
     let mut start = [0; CLOSED.len()];
-    let has_start = urldb_files::open(path)?.read_exact(&mut start).is_ok();
+    let has_start = storage::open(path)?.read_exact(&mut start).is_ok();
     if has_start && start == CLOSED {
         return Ok(None);
     }
@@ -216,7 +218,7 @@ fn read_if_open(path: &Path, id: &str) -> anyhow::Result<Option<Incident>> {
 
 fn read(path: &Path, id: &str) -> anyhow::Result<Incident> {
     let mut text = String::new();
-    let file = urldb_files::open(path)?;
+    let file = storage::open(path)?;
     file.take(MOST_BYTES + 1).read_to_string(&mut text)?;
     anyhow::ensure!(
         text.len() as u64 <= MOST_BYTES,
@@ -229,7 +231,7 @@ fn write(folder: &Path, incident: &Incident) -> anyhow::Result<()> {
     let path = file_of(folder, &incident.id);
     fs::create_dir_all(folder)
         .with_context(|| format!("cannot make the folder {}", folder.display()))?;
-    urldb_files::write_atomically(&path, to_text(incident)?.as_bytes())
+    storage::write(&path, to_text(incident)?.as_bytes())
         .with_context(|| format!("cannot write {}", path.display()))
 }
 

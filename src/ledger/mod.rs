@@ -16,6 +16,7 @@ mod history;
 pub mod incidents;
 mod merge;
 mod spool;
+pub(crate) mod storage;
 
 use std::collections::{BTreeMap, BTreeSet};
 use std::fs;
@@ -27,6 +28,9 @@ use jiff::Timestamp;
 use urldb_format::{Mapping, Value, read_documents, write_documents};
 use urldb_protocol::CertificateDates;
 use urldb_verdict::JobKey;
+
+/// The folders of the ledger, in its own.
+pub(crate) const FOLDERS: [&str; 5] = ["", "captures", "history", "incidents", "outbox"];
 
 pub use captures::folder as captures_folder;
 pub use entry::{BadResponse, Capture, Content, Entry};
@@ -414,7 +418,7 @@ fn file_of(folder: &Path, domain: &str) -> PathBuf {
 
 /// The text of a file; `None` if there is none.
 fn read(path: &Path) -> anyhow::Result<Option<String>> {
-    match urldb_files::read_to_string(path) {
+    match storage::read_to_string(path) {
         Ok(text) => Ok(Some(text)),
         Err(error) if error.kind() == io::ErrorKind::NotFound => Ok(None),
         Err(error) => Err(error).with_context(|| format!("cannot read {}", path.display())),
@@ -422,7 +426,7 @@ fn read(path: &Path) -> anyhow::Result<Option<String>> {
 }
 
 fn write(path: &Path, text: &str) -> anyhow::Result<()> {
-    urldb_files::write_atomically(path, text.as_bytes())
+    storage::write(path, text.as_bytes())
         .with_context(|| format!("cannot write {}", path.display()))
 }
 
@@ -452,7 +456,7 @@ fn is_ours(path: &Path) -> bool {
     let domain = path
         .file_name()
         .and_then(|name| name.to_str()?.strip_suffix(".yaml"));
-    let text = domain.and_then(|_| urldb_files::read_to_string(path).ok());
+    let text = domain.and_then(|_| storage::read_to_string(path).ok());
     let known = domain
         .zip(text)
         .and_then(|(domain, text)| parse(domain, &text).ok());

@@ -12,6 +12,8 @@ use urldb_protocol::{
 };
 use urldb_text::sanitize;
 
+use crate::ledger::storage;
+
 /// Longest text of a notifier that is stored, in characters.
 const LONGEST_TEXT: usize = 500;
 /// Most replies of a service that are stored for one delivery.
@@ -102,7 +104,8 @@ impl Outbox {
     ) -> anyhow::Result<()> {
         let folder = self.0.join(notifier);
         let path = folder.join(format!("{}.json", envelope.run.id));
-        fs::create_dir_all(&folder)
+        urldb_files::ensure_inside(&self.0, &folder)
+            .and_then(|()| fs::create_dir_all(&folder))
             .with_context(|| format!("cannot write {}", folder.display()))?;
         let content = MessageFile {
             protocol: PROTOCOL,
@@ -150,7 +153,9 @@ impl Outbox {
 
     fn paths(&self, notifier: &str) -> anyhow::Result<Vec<PathBuf>> {
         let folder = self.0.join(notifier);
-        let entries = match fs::read_dir(&folder) {
+        let listed =
+            urldb_files::ensure_inside(&self.0, &folder).and_then(|()| fs::read_dir(&folder));
+        let entries = match listed {
             Ok(entries) => entries,
             Err(error) if error.kind() == io::ErrorKind::NotFound => return Ok(vec![]),
             Err(error) => {
@@ -288,7 +293,7 @@ impl Message {
     fn save(&self) -> anyhow::Result<()> {
         let bytes =
             serde_json::to_vec_pretty(&self.content).context("cannot write a report as JSON")?;
-        urldb_files::write_atomically(&self.path, &bytes)
+        storage::write(&self.path, &bytes)
             .with_context(|| format!("cannot write {}", self.path.display()))
     }
 
@@ -308,7 +313,8 @@ impl Message {
 
 impl MessageFile {
     fn read(path: &Path) -> anyhow::Result<Self> {
-        let value: serde_json::Value = serde_json::from_slice(&urldb_files::read(path)?)?;
+        let value: serde_json::Value =
+            serde_json::from_reader(io::BufReader::new(storage::open(path)?))?;
         let protocol = value.get("protocol").and_then(serde_json::Value::as_u64);
         anyhow::ensure!(
             protocol == Some(u64::from(PROTOCOL)),

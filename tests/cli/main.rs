@@ -69,6 +69,7 @@ mod archive_trouble;
 mod archive_wacz;
 mod archive_ways;
 mod archive_writers;
+mod boundary;
 mod changed;
 mod check;
 mod commit;

@@ -14,6 +14,7 @@
 #![forbid(unsafe_code)]
 
 mod atomic;
+mod inside;
 mod reading;
 mod spool;
 
@@ -21,5 +22,6 @@ pub use atomic::{
     PendingWrite, is_temporary, remove_stray_files, replace_unsynced, sync_directory,
     write_atomically, write_atomically_with, write_new_atomically_with,
 };
+pub use inside::{ensure_inside, link_out};
 pub use reading::{open, read, read_to_string};
 pub use spool::Spool;

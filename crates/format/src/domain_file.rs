@@ -1,8 +1,8 @@
 //! A domain file in memory: metadata, records, and the source text of each document, so that an
 //! edit leaves the bytes of all other documents alone.
 
+use std::io;
 use std::path::{Path, PathBuf};
-use std::{fs, io};
 
 use memchr::memmem;
 use urldb_files::{write_atomically, write_atomically_with};
@@ -156,19 +156,7 @@ const BLOCKING: &[Code] = &[
 
 /// Refuses a symbolic link whose target is not in the directory of the link.
 pub(crate) fn ensure_inside(path: &Path) -> io::Result<()> {
-    if !path.is_symlink() {
-        return Ok(());
-    }
-    let target = fs::canonicalize(path)?;
-    let directory = path.parent().filter(|parent| *parent != Path::new(""));
-    let directory = fs::canonicalize(directory.unwrap_or(Path::new(".")))?;
-    if target.starts_with(directory) {
-        return Ok(());
-    }
-    let target = target.display();
-    Err(io::Error::other(format!(
-        "it is a symbolic link to {target}, outside of the database"
-    )))
+    urldb_files::ensure_inside(path.parent().unwrap_or(path), path)
 }
 
 /// The host in the name of the domain file at `path`: the file name without `.yaml`.

@@ -36,7 +36,7 @@ struct Manifest {
     files: BTreeMap<String, String>,
 }
 
-/// The folder while a site is built.
+/// The folder while a site is built. A link out of it is an error.
 #[derive(Debug)]
 pub(crate) struct SiteFolder {
     folder: PathBuf,
@@ -49,7 +49,7 @@ impl SiteFolder {
     pub(crate) fn open(folder: &Path) -> io::Result<Self> {
         fs::create_dir_all(folder)?;
         Ok(Self {
-            before: read_manifest(&folder.join(MANIFEST))?,
+            before: read_manifest(folder)?,
             folder: folder.to_owned(),
             now: Manifest::default(),
             changes: SiteChanges::default(),
@@ -61,6 +61,7 @@ impl SiteFolder {
         let digest = HEXLOWER.encode(&Sha256::digest(content));
         let file = self.folder.join(path);
         let is_known = self.before.files.get(path) == Some(&digest);
+        urldb_files::ensure_inside(&self.folder, &file)?;
         // People may remove or edit files; reading is much faster than writing.
         let is_there = is_known && fs::read(&file).is_ok_and(|found| found == content);
         if is_there {
@@ -84,7 +85,9 @@ impl SiteFolder {
             if self.now.files.contains_key(path) || !is_inside(path) {
                 continue;
             }
-            match fs::remove_file(self.folder.join(path)) {
+            let file = self.folder.join(path);
+            urldb_files::ensure_inside(&self.folder, &file)?;
+            match fs::remove_file(file) {
                 Ok(()) => self.changes.removed += 1,
                 Err(error) if error.kind() == io::ErrorKind::NotFound => {}
                 Err(error) => return Err(error),
@@ -93,6 +96,7 @@ impl SiteFolder {
         let mut text = serde_json::to_string_pretty(&self.now)?;
         text.push('\n');
         let path = self.folder.join(MANIFEST);
+        urldb_files::ensure_inside(&self.folder, &path)?;
         if fs::read(&path).is_ok_and(|known| known == text.as_bytes()) {
             return Ok(self.changes);
         }
@@ -108,6 +112,7 @@ impl SiteFolder {
             .filter_map(|path| Some(self.folder.join(path).parent()?.to_owned()))
             .collect();
         for folder in folders.iter().filter(|folder| folder.is_dir()) {
+            urldb_files::ensure_inside(&self.folder, folder)?;
             urldb_files::remove_stray_files(folder)?;
         }
         Ok(())
@@ -115,7 +120,9 @@ impl SiteFolder {
 }
 
 /// A manifest that cannot be read names no file: nothing is removed, and everything is written again.
-fn read_manifest(path: &Path) -> io::Result<Manifest> {
+fn read_manifest(folder: &Path) -> io::Result<Manifest> {
+    let path = &folder.join(MANIFEST);
+    urldb_files::ensure_inside(folder, path)?;
     match fs::metadata(path) {
         Err(error) if error.kind() == io::ErrorKind::NotFound => return Ok(Manifest::default()),
         Ok(metadata) if metadata.is_file() && metadata.len() <= LARGEST_MANIFEST => {}

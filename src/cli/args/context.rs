@@ -91,7 +91,7 @@ impl GlobalArgs {
     pub(crate) fn database_folder(&self) -> anyhow::Result<PathBuf> {
         let directory = self.directory()?;
         let file = self.config.as_ref().map(|file| directory.join(file));
-        Ok(config::database_folder(&directory, file.as_deref()))
+        Ok(config::database_folder(&directory, file.as_deref())?)
     }
 }
 

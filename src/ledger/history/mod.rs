@@ -9,7 +9,7 @@ mod reading;
 mod verifications;
 
 use std::collections::BTreeMap;
-use std::fs::{self, OpenOptions};
+use std::fs;
 use std::io::{self, Read, Seek, SeekFrom, Write};
 use std::path::{Path, PathBuf};
 
@@ -166,11 +166,7 @@ fn write(path: &Path, mut bytes: Vec<u8>) -> io::Result<()> {
     if let Some(folder) = path.parent() {
         fs::create_dir_all(folder)?;
     }
-    let mut file = OpenOptions::new()
-        .create(true)
-        .append(true)
-        .read(true)
-        .open(path)?;
+    let mut file = super::storage::open_to_append(path)?;
     if ends_within_a_line(&mut file)? {
         bytes.insert(0, b'\n');
     }

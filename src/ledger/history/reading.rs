@@ -12,6 +12,7 @@ use serde::de::DeserializeOwned;
 use urldb_verdict::Selection;
 
 use super::{ChangeLine, FOLDER, HistoryLine, IncidentLine, OLD_FILE, RunLine};
+use crate::ledger::storage;
 
 /// A run of the past.
 #[derive(Debug, Clone, PartialEq, Eq, Deserialize)]
@@ -177,7 +178,7 @@ impl RawLines {
         loop {
             if self.open.is_none() {
                 let path = self.files.next()?;
-                match urldb_files::open(&path) {
+                match storage::open(&path) {
                     Ok(file) => self.open = Some((path, BufReader::new(file))),
                     Err(error) => return Some(Err(unreadable(&path, error))),
                 }

@@ -1,0 +1,255 @@
+//! No command follows a link out of the repository.
+
+use std::fs;
+use std::os::unix::fs::symlink;
+use std::path::{Path, PathBuf};
+use std::process::Command;
+
+use crate::hook::Repository;
+use crate::sandbox::{Ran, Sandbox};
+use crate::site::{Site, promises};
+
+const FILE: &str = "urldb/example.test.yaml";
+
+/// A line that only files outside of the repository have.
+const SECRET: &str = "canary-of-another-folder";
+
+/// Each command that reads or writes files of the repository. `watch` ends at once, since it refuses.
+const COMMANDS: [&[&str]; 33] = [
+    &["fmt"],
+    &["fmt", "--check", "--diff"],
+    &["fmt", FILE],
+    &["lint"],
+    &["lint", "--untrusted"],
+    &["lint", "--untrusted", "--changed-since", "HEAD"],
+    &["add", "http://example.test/new"],
+    &["rm", "http://example.test/a"],
+    &["list"],
+    &["accept", "http://example.test/a"],
+    &["import", "list", "list.txt"],
+    &["export", "jsonl"],
+    &["diff"],
+    &["resolve"],
+    &["check"],
+    &["check", "--untrusted"],
+    &["run"],
+    &["run", "--shard", "1/2", "--to", "bundles"],
+    &["run", "--from", "bundles"],
+    &["watch"],
+    &["status"],
+    &["status", "--format", "json"],
+    &["log"],
+    &["notify", "list"],
+    &["notify", "retry"],
+    &["site", "build"],
+    &["archive", "list"],
+    &["archive", "verify"],
+    &["hook", "install"],
+    &["hook", "run", "pre-commit"],
+    &["doctor"],
+    &["init"],
+    &["url", "explain", "http://example.test/a"],
+];
+
+/// A repository with a run, and a folder beside it with files of the names that urldb uses.
+fn repository() -> (Repository, PathBuf) {
+    let repository = Repository::of(Sandbox::new(
+        "[notify.page]\ntype = \"html\"\npath = \"site\"\n",
+    ));
+    let sandbox = &repository.sandbox;
+    sandbox.write(FILE, promises(&[("/a", "x")]));
+    sandbox.write("list.txt", "http://example.test/b\n");
+    repository.git(&["add", "."]);
+    repository.git(&["commit", "-q", "-m", "base"]);
+    let outside = sandbox.path("../outside");
+    fs::create_dir_all(outside.join("rules")).unwrap();
+    let text = format!("---\n{SECRET}:   x\n---\n_path: /b\n---\n_path: /a\n");
+    for name in [
+        "example.test.yaml",
+        "rules/example.test.rules",
+        "2020-01.jsonl",
+        "index.html",
+    ] {
+        fs::write(outside.join(name), &text).unwrap();
+    }
+    (repository, outside)
+}
+
+/// All output, wherever its lines end.
+fn words(ran: &Ran) -> String {
+    let all = format!("{} {}", ran.out, ran.err);
+    let words: Vec<&str> = all.split_whitespace().collect();
+    words.join(" ")
+}
+
+fn content(folder: &Path) -> Vec<(PathBuf, Vec<u8>)> {
+    let mut found = vec![];
+    let mut folders = vec![folder.to_owned()];
+    while let Some(folder) = folders.pop() {
+        for entry in fs::read_dir(folder).unwrap() {
+            let path = entry.unwrap().path();
+            if path.is_dir() {
+                folders.push(path);
+            } else {
+                found.push((path.clone(), fs::read(path).unwrap()));
+            }
+        }
+    }
+    found.sort();
+    found
+}
+
+#[test]
+fn no_command_follows_a_folder_that_is_a_link_out_of_the_repository() {
+    let (repository, outside) = repository();
+    let sandbox = &repository.sandbox;
+    let before = content(&outside);
+    let links = [
+        "urldb",
+        "urldb/rules",
+        "status",
+        "status/captures",
+        "status/history",
+        "status/incidents",
+        "status/outbox",
+        "site",
+    ];
+    for link in links {
+        let aside = sandbox.path("../aside");
+        let is_there = fs::rename(sandbox.path(link), &aside).is_ok();
+        fs::create_dir_all(sandbox.path(link).parent().unwrap()).unwrap();
+        let said = format!("{link} is a link out of the repository: replace it by a folder");
+        for target in [outside.clone(), PathBuf::from("/proc/self/absent")] {
+            symlink(&target, sandbox.path(link)).unwrap();
+            for command in COMMANDS {
+                let ran = sandbox.urldb(command);
+                let all = words(&ran);
+                // A stranger's urldb.toml has no site.
+                if link == "site" && command.contains(&"--untrusted") {
+                    continue;
+                }
+                // The hook reads the database alone.
+                if command[0] == "hook" && command[1] == "run" && !link.starts_with("urldb") {
+                    assert_eq!(ran.code, 0, "{command:?} {link}: {all}");
+                    continue;
+                }
+                assert_eq!(ran.code, 1, "{command:?} {link}: {all}");
+                assert!(all.contains(&said), "{command:?} {link}: {all}");
+                assert!(!all.contains(SECRET), "{command:?} {link}: {all}");
+            }
+            assert_eq!(content(&outside), before, "{link}");
+            fs::remove_file(sandbox.path(link)).unwrap();
+        }
+        if is_there {
+            fs::rename(aside, sandbox.path(link)).unwrap();
+        }
+    }
+    // A link that stays in the repository is the maintainer's own matter.
+    fs::rename(sandbox.path("urldb"), sandbox.path("promises")).unwrap();
+    symlink("promises", sandbox.path("urldb")).unwrap();
+    sandbox.urldb(&["lint"]).code(0);
+    // And so is a folder that urldb.toml places elsewhere, but not a link in it.
+    sandbox.write("urldb.toml", "[database]\npath = \"../outside\"\n");
+    sandbox
+        .urldb(&["fmt", "--check"])
+        .code(1)
+        .says(&["not canonical"]);
+    fs::remove_dir_all(outside.join("rules")).unwrap();
+    symlink(sandbox.path("promises"), outside.join("rules")).unwrap();
+    sandbox
+        .urldb(&["fmt", "--check"])
+        .code(1)
+        .complains(&["/rules is a link out of"]);
+}
+
+#[test]
+fn no_run_reads_or_writes_through_a_link_in_the_ledger_or_the_site() {
+    let site = Site::with(&[("/a", "x")]);
+    let (repository, outside) = repository();
+    let sandbox = &repository.sandbox;
+    let map = site.map("example.test");
+    sandbox.urldb(&["run", "--map", &map]).code(0);
+    let month = sandbox.files("status/history", ".jsonl").remove(0);
+    let page = sandbox.path("site/hosts/example.test.html");
+    let before = content(&outside);
+    let captures = sandbox.files("status/captures", ".yaml").remove(0);
+    let files = [
+        (
+            sandbox.path("status/example.test.yaml"),
+            "example.test.yaml",
+        ),
+        (captures, "example.test.yaml"),
+        (month, "2020-01.jsonl"),
+        (page, "index.html"),
+        (sandbox.path("site/manifest.json"), "index.html"),
+        (sandbox.path("site/urls"), "rules"),
+    ];
+    for (file, name) in files {
+        let aside = sandbox.path("../aside");
+        fs::rename(&file, &aside).unwrap();
+        symlink(outside.join(name), &file).unwrap();
+        for command in [&["run", "--map", &map][..], &["site", "build"]] {
+            let ran = sandbox.urldb(command).code(2);
+            let all = words(&ran);
+            assert!(
+                all.contains("is a symbolic link to"),
+                "{file:?} {command:?}: {all}"
+            );
+            assert!(!all.contains(SECRET), "{all}");
+        }
+        assert_eq!(content(&outside), before, "{file:?}");
+        fs::remove_file(&file).unwrap();
+        fs::rename(aside, &file).unwrap();
+    }
+    sandbox.urldb(&["run", "--map", &map]).code(0);
+}
+
+#[test]
+fn a_configuration_that_is_no_regular_file_is_not_replaced_by_that_of_a_parent_folder() {
+    let (repository, outside) = repository();
+    let sandbox = &repository.sandbox;
+    let inner = sandbox.path("inner");
+    fs::create_dir_all(inner.join("urldb")).unwrap();
+    let file = inner.join("urldb.toml");
+    let pipe = || {
+        let made = Command::new("mkfifo").arg(&file).status();
+        assert!(made.unwrap().success());
+    };
+    let made: [(&str, &dyn Fn()); 5] = [
+        ("it is a named pipe, not a regular file", &pipe),
+        ("it is a device, not a regular file", &|| {
+            symlink("/dev/zero", &file).unwrap()
+        }),
+        ("it is a folder, not a regular file", &|| {
+            symlink(&outside, &file).unwrap()
+        }),
+        ("it is a folder, not a regular file", &|| {
+            fs::create_dir(&file).unwrap()
+        }),
+        ("No such file", &|| symlink("absent", &file).unwrap()),
+    ];
+    for (said, make) in made {
+        make();
+        for command in [&["list"][..], &["lint", "--untrusted"], &["run"], &["init"]] {
+            let command = [&["-C", "inner"], command].concat();
+            let ran = sandbox.urldb(&command).code(2);
+            let stranger_link = command.contains(&"--untrusted") && file.is_symlink();
+            let is_said = ran.err.contains(said) || stranger_link;
+            assert!(
+                is_said && ran.err.contains("urldb.toml"),
+                "{command:?}: {ran:#?}"
+            );
+        }
+        if fs::remove_file(&file).is_err() {
+            fs::remove_dir(&file).unwrap();
+        }
+    }
+    // A stranger's link could show lines of a file elsewhere.
+    let elsewhere = outside.join("settings.toml");
+    fs::write(&elsewhere, format!("[check]\n{SECRET} = 1\n")).unwrap();
+    symlink(&elsewhere, &file).unwrap();
+    let ran = sandbox
+        .urldb(&["-C", "inner", "lint", "--untrusted"])
+        .code(2);
+    assert!(!ran.err.contains(SECRET), "{ran:#?}");
+}
