@@ -11,7 +11,7 @@ use urldb_text::{nearest, sanitize};
 use super::Context;
 use super::print::output;
 use super::print::standing::{self, channel};
-use super::print::style::{count, terminal_options};
+use super::print::style::{self, count, terminal_options};
 use crate::ambient::Ambient;
 use crate::exit::ExitCode;
 use crate::notify::{Message, Notifiers, Outbox, Standing, TestResult};
@@ -75,7 +75,7 @@ fn notifiers(context: &Context, name: Option<&str>) -> anyhow::Result<Notifiers>
         );
         anyhow::bail!("urldb.toml has no [notify.{}]; {advice}", sanitize(name));
     }
-    Notifiers::new(&context.config)
+    Ok(Notifiers::new(&context.config))
 }
 
 fn list(context: &Context, outbox: &Outbox) -> anyhow::Result<ExitCode> {
@@ -265,6 +265,9 @@ fn write_test(out: &mut impl Write, test: &TestResult, context: &Context) -> std
             headline(Tone::Bad, ACTION_NEEDED, message.and(advice))
         };
         write_text(out, &terminal_headline(&headline, options))?;
+        if let Some(aside) = &result.aside {
+            style::print_note(&format!("{notifier}: {aside}"));
+        }
         if !delivered && result.scope == urldb_protocol::Scope::Notifier {
             break;
         }

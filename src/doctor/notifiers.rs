@@ -5,7 +5,6 @@ use urldb_render::numbers::count;
 use super::files::names;
 use super::schedule::Workflow;
 use super::{Check, Setup};
-use crate::explain::explain;
 use crate::notify::{Inspection, Outbox, Standing, inspect};
 use crate::project::{Checkout, Project};
 
@@ -94,7 +93,7 @@ impl Setup<'_> {
                 Check::advice(channel, sentence)
                     .mended_by_script("to set it", &format!("export {first}=…"))
             }
-            (Some(error), Some([])) => Check::fault(channel, format!("{name}: {}", explain(error))),
+            (Some(error), Some([])) => Check::fault(channel, format!("{name}: {error}")),
         }
     }
 

@@ -78,7 +78,7 @@ pub struct Inspection {
     /// The environment variables that the notifier needs and that are not set.
     pub unset: Vec<String>,
     /// Why the notifier cannot work.
-    pub error: Option<anyhow::Error>,
+    pub error: Option<String>,
 }
 
 /// Inspects the notifiers that urldb.toml names, and those that have messages in the outbox.
@@ -88,13 +88,8 @@ pub struct Inspection {
 pub fn inspect(config: &Config, outbox: &Outbox) -> anyhow::Result<Vec<Inspection>> {
     let configured = config.notifiers.iter().map(|(name, notify)| {
         let made = ConfiguredNotifier::new(config, name, notify);
-        let (mut standing, error) = match made {
-            Ok(made) => (made.standing(), None),
-            Err(error) => {
-                let standing = Standing::new(name, notify.kind.name(), String::new());
-                (standing, Some(error))
-            }
-        };
+        let mut standing = Standing::new(name, made.kind, made.destination());
+        let error = made.notifier.err();
         standing.waiting = standing.take_readable(outbox.messages(name));
         let variables = notify.secret_variables().into_iter();
         let unset = variables.filter(|name| std::env::var_os(name).is_none());
@@ -129,18 +124,19 @@ struct ConfiguredNotifier {
     audience: Audience,
     /// Digest of the section of urldb.toml.
     settings: String,
-    notifier: Box<dyn Notifier>,
+    /// Whether each report replaces the one before, so that none waits in the outbox.
+    replaces_earlier: bool,
+    /// Why the notifier cannot work here, such as a secret that is not set: its messages wait.
+    notifier: Result<Box<dyn Notifier>, String>,
 }
 
 impl Notifiers {
-    /// Makes the notifiers that urldb.toml names.
-    ///
-    /// # Errors
-    /// When a notifier cannot work: a run learns this before it fetches anything.
-    pub fn new(config: &Config) -> anyhow::Result<Self> {
+    /// Makes the notifiers that urldb.toml names. The messages of one that cannot work wait, and the
+    /// others deliver theirs.
+    pub fn new(config: &Config) -> Self {
         let made = config.notifiers.iter();
         let made = made.map(|(name, notify)| ConfiguredNotifier::new(config, name, notify));
-        made.collect::<anyhow::Result<_>>().map(Self)
+        Self(made.collect())
     }
 
     /// Puts the report into the outbox of each notifier that has something to tell.
@@ -157,7 +153,7 @@ impl Notifiers {
                 settings,
                 ..
             } = configured;
-            if configured.notifier.replaces_earlier() {
+            if configured.replaces_earlier {
                 continue;
             }
             let Some(told) = audience::told(envelope, name, audience) else {
@@ -180,9 +176,7 @@ impl Notifiers {
     pub fn standings(&self, outbox: &Outbox) -> anyhow::Result<Vec<Standing>> {
         let mut standings = vec![];
         for configured in &self.0 {
-            let mut standing = configured.standing();
-            standing.waiting = standing.take_readable(outbox.messages(&configured.name));
-            standings.push(standing);
+            standings.push(configured.with_waiting(outbox.messages(&configured.name)));
         }
         standings.extend(self.without_notifier(outbox)?);
         Ok(standings)
@@ -229,7 +223,7 @@ impl Notifiers {
         Ok(results
             .map(|configured| TestResult {
                 notifier: configured.name.clone(),
-                destination: configured.notifier.destination(),
+                destination: configured.destination(),
                 results: delivering.deliver_once(configured, &envelope),
             })
             .collect())
@@ -261,7 +255,7 @@ impl Notifiers {
         };
         let mut standings = vec![];
         for configured in &self.0 {
-            standings.push(if configured.notifier.replaces_earlier() {
+            standings.push(if configured.replaces_earlier {
                 delivering.deliver_latest(configured, envelope)
             } else {
                 delivering.deliver_waiting(configured, outbox.messages(&configured.name))
@@ -307,6 +301,8 @@ struct Results<'a> {
     message: &'a mut Message,
     delivered: Vec<Delivery>,
     errors: Vec<String>,
+    /// Lines for the terminal alone.
+    asides: Vec<String>,
     /// The ids of the deliveries with a result.
     reported: Vec<String>,
     /// A fault concerns all deliveries of the notifier.
@@ -326,6 +322,7 @@ impl Delivering<'_> {
                 }),
                 DeliveryOutcome::Retry | DeliveryOutcome::Failed => {
                     standing.errors.push(delivery.message);
+                    standing.asides.extend(delivery.aside);
                 }
             }
         }
@@ -356,6 +353,9 @@ impl Delivering<'_> {
         configured: &ConfiguredNotifier,
         messages: Vec<anyhow::Result<Message>>,
     ) -> Standing {
+        if configured.notifier.is_err() {
+            return configured.with_waiting(messages);
+        }
         let mut standing = configured.standing();
         let mut readable = standing.take_readable(messages);
         readable.sort_by_key(Message::attempts);
@@ -406,6 +406,7 @@ impl Delivering<'_> {
             message,
             delivered: vec![],
             errors: vec![],
+            asides: vec![],
             reported: vec![],
             stopped: false,
         });
@@ -435,6 +436,7 @@ impl Delivering<'_> {
             message,
             delivered,
             errors,
+            asides,
             stopped,
             ..
         } = results;
@@ -444,6 +446,7 @@ impl Delivering<'_> {
         });
         standing.delivered.extend(delivered);
         standing.errors.extend(errors);
+        standing.asides.extend(asides);
         stopped
     }
 
@@ -459,6 +462,10 @@ impl Delivering<'_> {
         report: &(dyn Fn(Delivery) + Send + Sync),
     ) -> Result<(), Fault> {
         let ConfiguredNotifier { name, notifier, .. } = configured;
+        let notifier = notifier.as_ref().map_err(|reason| Fault {
+            message: reason.clone(),
+            scope: Scope::Notifier,
+        })?;
         let work = async {
             let deliveries = notifier.deliver(envelope, pending, report);
             tokio::time::timeout(TIME_LIMIT, deliveries).await
@@ -488,6 +495,7 @@ impl Results<'_> {
         self.errors
             .extend(stored.err().map(|error| explain(&error)));
         self.reported.push(delivery.id.clone());
+        self.asides.extend(delivery.aside.clone());
         if delivery.outcome == DeliveryOutcome::Delivered {
             self.delivered.push(delivery);
         } else {
@@ -497,30 +505,50 @@ impl Results<'_> {
 }
 
 impl ConfiguredNotifier {
-    fn new(config: &Config, name: &str, notify: &config::Notify) -> anyhow::Result<Self> {
-        let made = || new_notifier(config, name, notify);
-        let notifier = panic::catch(made)
-            .unwrap_or_else(|panic| Err(anyhow::anyhow!(of_panic(name, &panic))))?;
-        Ok(Self {
+    fn new(config: &Config, name: &str, notify: &config::Notify) -> Self {
+        let made = || new_notifier(config, name, notify).map_err(|error| explain(&error));
+        let notifier = panic::catch(made).unwrap_or_else(|panic| Err(of_panic(name, &panic)));
+        let replaces_earlier = match &notifier {
+            Ok(notifier) => notifier.replaces_earlier(),
+            Err(_) => matches!(notify.kind, NotifierKind::Html(_)),
+        };
+        Self {
             name: name.to_owned(),
             kind: notify.kind.name(),
             audience: notify.audience.clone(),
             settings: notify.digest.clone(),
+            replaces_earlier,
             notifier,
-        })
+        }
+    }
+
+    /// Where deliveries go, for people; empty if the notifier cannot work.
+    fn destination(&self) -> String {
+        let notifier = self.notifier.as_ref();
+        notifier.map_or_else(|_| String::new(), |notifier| notifier.destination())
     }
 
     fn standing(&self) -> Standing {
-        Standing::new(&self.name, self.kind, self.notifier.destination())
+        Standing::new(&self.name, self.kind, self.destination())
+    }
+
+    /// The messages that wait, without trying them, and why the notifier cannot work.
+    fn with_waiting(&self, messages: Vec<anyhow::Result<Message>>) -> Standing {
+        let mut standing = self.standing();
+        standing.waiting = standing.take_readable(messages);
+        standing
+            .errors
+            .extend(self.notifier.as_ref().err().cloned());
+        standing
     }
 
     /// The deliveries that the report needs.
     ///
     /// # Errors
-    /// When the notifier panicked, for people.
+    /// When the notifier cannot work or panicked, for people.
     fn deliveries(&self, envelope: &Envelope) -> Result<Vec<PlannedDelivery>, String> {
-        panic::catch(|| self.notifier.deliveries(envelope))
-            .map_err(|panic| of_panic(&self.name, &panic))
+        let notifier = self.notifier.as_ref().map_err(Clone::clone)?;
+        panic::catch(|| notifier.deliveries(envelope)).map_err(|panic| of_panic(&self.name, &panic))
     }
 }
 
@@ -618,7 +646,8 @@ mod tests {
             kind: "test",
             audience: Audience::news(),
             settings: String::new(),
-            notifier: Box::new(Fragile { panics }),
+            replaces_earlier: false,
+            notifier: Ok(Box::new(Fragile { panics })),
         };
         let notifiers = Notifiers(vec![
             configured("first", Some(Step::Planning)),

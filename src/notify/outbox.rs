@@ -227,7 +227,7 @@ impl Message {
 
     /// Whether every delivery was made.
     pub(crate) fn is_done(&self) -> bool {
-        self.content.deliveries.is_some() && self.waiting().next().is_none()
+        self.is_planned() && self.waiting().next().is_none()
     }
 
     /// Why the message is late, if an earlier run has tried it.
@@ -273,6 +273,11 @@ impl Message {
                 delivery.outcome = KeptOutcome::Retry;
             }
         }
+    }
+
+    /// Whether the deliveries are known: a notifier that cannot work has not named them.
+    pub(crate) fn is_planned(&self) -> bool {
+        self.content.deliveries.is_some()
     }
 
     /// The ids of the deliveries that are due.

@@ -27,6 +27,8 @@ pub struct Standing {
     pub(crate) waiting: Vec<Message>,
     /// Errors besides the deliveries, such as a message that cannot be read.
     pub errors: Vec<String>,
+    /// What programs said about faults: lines for the terminal alone, since they may hold a secret.
+    pub asides: Vec<String>,
 }
 
 /// A delivery that was made.
@@ -48,6 +50,7 @@ impl Standing {
             sent: 0,
             waiting: vec![],
             errors: vec![],
+            asides: vec![],
         }
     }
 
@@ -107,7 +110,8 @@ impl Standing {
 
     /// Whether no delivery is tried again before a person acts.
     pub fn waits_for_change(&self) -> bool {
-        self.waiting.iter().all(|message| message.due().is_empty())
+        let mut waiting = self.waiting.iter();
+        waiting.all(|message| message.is_planned() && message.due().is_empty())
     }
 
     /// The fault that people should look at first: what a person must mend, or else the last fault.

@@ -143,7 +143,7 @@ fn run_from(options: &RunOptions<'_>, mut source: Source) -> anyhow::Result<Outc
     let (config, started) = (options.config, source.started(options));
     let domain_files = DomainFiles::list(config, options.selection)?;
     let hosts = domain_files.hosts();
-    let notifiers = Notifiers::new(config)?;
+    let notifiers = Notifiers::new(config);
     let folder = config.root.join(&config.ledger.path);
     let outbox = Outbox::new(&folder);
     remove_strays(config, &outbox, &folder);

@@ -240,7 +240,7 @@ fn mistakes_in_sections_are_found_before_anything_is_fetched() {
 }
 
 #[test]
-fn what_a_section_needs_is_there_before_anything_is_fetched() {
+fn a_notifier_that_cannot_work_stops_no_check() {
     for (section, message) in [
         (
             "type = \"nowhere\"\n",
@@ -268,11 +268,100 @@ fn what_a_section_needs_is_there_before_anything_is_fetched() {
         ),
     ] {
         let (site, sandbox) = broken(&format!("[notify.x]\n{section}"));
+        sandbox.urldb(&["run"]).code(2).complains_in_words(&[
+            "urldb.toml:",
+            "[notify.x]:",
+            message,
+        ]);
+        assert!(!site.requests().is_empty(), "{section}");
+        assert_eq!(
+            sandbox.files("status/outbox/x", ".json").len(),
+            1,
+            "{section}"
+        );
+    }
+}
+
+/// The message of one waits, and is delivered once its secret is set; the others are delivered at once.
+#[test]
+fn a_missing_secret_holds_up_only_its_own_notifier() {
+    let server = Server::new(|_| Reply::ok("ok"));
+    let url = format!("http://{}/", server.address());
+    let config = format!(
+        "[notify.a]\ntype = \"webhook\"\nurl-env = \"HOOK_URL\"\n\
+         [notify.b]\ntype = \"webhook\"\nurl = \"{url}\"\nca-file = \"absent.pem\"\n\
+         [notify.m]\ntype = \"email\"\nfrom = \"urldb@example.test\"\nto = [\"me@example.test\"]\n\
+         folder = \"mail\"\n\
+         [notify.z]\ntype = \"webhook\"\nurl = \"{url}\"\n"
+    );
+    let ways: [&[&[&str]]; 2] = [
+        &[&["run"]],
+        &[
+            &["run", "--shard", "1/1", "--to", "bundles"],
+            &["run", "--from", "bundles"],
+        ],
+    ];
+    for (way, told) in ways.into_iter().zip(1..) {
+        let (_site, sandbox) = broken(&config);
+        let (last, before) = way.split_last().unwrap();
+        for command in before {
+            sandbox.urldb(command).code(0);
+        }
+        let complaints = [
+            "a: urldb.toml:",
+            "[notify.a]: the environment variable HOOK_URL is not set",
+            "[notify.b]: cannot read",
+        ];
+        let root = format!("{}/", sandbox.root.display());
+        let mut ran = sandbox.urldb(last).code(2);
+        ran.err = ran.err.replace(&root, "");
+        ran.complains_in_words(&complaints);
+        assert_eq!(sandbox.take_mails().len(), 1);
+        let waiting = || {
+            ["a", "b", "m", "z"].map(|name| {
+                sandbox
+                    .files(&format!("status/outbox/{name}"), ".json")
+                    .len()
+            })
+        };
+        assert_eq!(waiting(), [1, 1, 0, 0]);
+        // Nothing is news, and the fault stays.
+        sandbox.urldb(&["run"]).code(2);
+        assert_eq!(waiting(), [1, 1, 0, 0]);
+        let before = server.requests().len();
         sandbox
-            .urldb(&["run"])
-            .code(2)
-            .complains(&["urldb.toml:", "[notify.x]", message]);
-        assert!(site.requests().is_empty(), "{section}");
+            .urldb_with_env(&["run"], &[("HOOK_URL", &url)])
+            .code(2);
+        assert_eq!(waiting(), [0, 1, 0, 0]);
+        assert_eq!(server.requests().len(), before + 1, "{told}");
+        assert!(sandbox.mails().is_empty());
+    }
+}
+
+#[test]
+fn the_words_of_a_plugin_about_a_fault_go_to_the_terminal_alone() {
+    for script in [
+        "echo /home/me/canary-path >&2; exit 7",
+        "echo /home/me/canary-path; exit 7",
+        "echo '/home/me/canary-path \u{1b}[2J' >&2; echo '{\"outcome\": \"retry\"}'",
+    ] {
+        let (_site, sandbox) =
+            broken("[notify.room]\ntype = \"command\"\ncommand = [\"/bin/sh\", \"plugin.sh\"]\n");
+        sandbox.write("plugin.sh", script);
+        let ran = sandbox.urldb(&["run"]);
+        assert!(
+            ran.err.contains("note: room: /home/me/canary-path"),
+            "{ran:#?}"
+        );
+        assert!(!ran.err.contains('\u{1b}'), "{ran:#?}");
+        let stored = format!("{:?}", sandbox.tree("status"));
+        assert!(!stored.contains("canary-path"), "{stored}");
+        assert_eq!(
+            stored.contains("exit code 7"),
+            script.ends_with("exit 7"),
+            "{stored}"
+        );
+        assert_eq!(sandbox.files("status/outbox", ".json").len(), 1);
     }
 }
 

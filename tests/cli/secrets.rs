@@ -102,9 +102,9 @@ fn secrets_stay_between_those_who_need_them() {
         .code(2)
         .complains(&["\"X-Token\"", "environment variable DATA_TOKEN"]);
     sandbox
-        .urldb(&["run"])
+        .urldb_with_env(&["run"], &[env[1]])
         .code(2)
-        .complains(&["[notify.mail]: the environment variable SMTP_PASSWORD is not set"]);
+        .complains_in_words(&["[notify.mail]: the environment variable SMTP_PASSWORD is not set"]);
 }
 
 /// A redirect to a URL with a password: only the archive has it, as the server sent it.

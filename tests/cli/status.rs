@@ -545,5 +545,5 @@ fn templates_of_the_site_are_replaced_by_name_and_checked() {
     sandbox
         .urldb(&["run"])
         .code(2)
-        .complains(&["urldb.toml:", "template site/host.html, line 1"]);
+        .complains_in_words(&["urldb.toml:", "template site/host.html, line 1"]);
 }

@@ -1,6 +1,7 @@
 //! Reads what a plugin wrote.
 
 use std::borrow::Cow;
+use std::collections::{BTreeSet, HashMap};
 use std::process::ExitStatus;
 
 use serde::Deserialize;
@@ -13,8 +14,8 @@ use crate::process::{Ended, Flood, How, LARGEST_ANSWER, LARGEST_COMPLAINT};
 /// Most characters of a plugin's text in a message.
 const LONGEST_MESSAGE: usize = 500;
 
-/// Most facts that a plugin may remember about one report.
-const MOST_FACTS: usize = 1_000;
+/// Most facts that a plugin may remember about one incident.
+const MOST_FACTS: usize = 10;
 
 /// Most characters of the name of a fact.
 const LONGEST_KEY: usize = 40;
@@ -36,13 +37,20 @@ struct Answer {
     remember: Value,
 }
 
-/// The result of a delivery of `envelope` by a plugin.
-pub(crate) fn delivery(id: &str, plugin: &str, envelope: &Envelope, ended: Ended) -> Delivery {
-    let complaint = last_line(&ended.complaint);
-    let explained = |what: String| match &complaint {
-        Some(line) => format!("{plugin} {what}: {line}"),
-        None => format!("{plugin} {what}"),
-    };
+/// The result of a delivery by a plugin. The plugin's own words about a fault are for the terminal alone:
+/// they may have a secret in them, and the message is stored.
+pub(crate) fn delivery(id: &str, plugin: &str, thread: &Thread<'_>, ended: Ended) -> Delivery {
+    let complaint = last_line(&ended.complaint).or_else(|| last_line(&ended.output));
+    let delivery = judged(id, plugin, thread, ended);
+    let is_fault = delivery.outcome != DeliveryOutcome::Delivered;
+    Delivery {
+        aside: complaint.filter(|_| is_fault),
+        ..delivery
+    }
+}
+
+fn judged(id: &str, plugin: &str, thread: &Thread<'_>, ended: Ended) -> Delivery {
+    let explained = |what: String| format!("{plugin} {what}");
     let status = match ended.how {
         How::NotStarted(error) => {
             return Delivery::failed(id, format!("cannot start {plugin}: {error}"));
@@ -72,8 +80,8 @@ pub(crate) fn delivery(id: &str, plugin: &str, envelope: &Envelope, ended: Ended
         // A plugin that says "delivered" and fails afterwards has delivered: another try would double
         // the message.
         (Some(answer), Some(_)) => {
-            let delivery = of_answer(id, plugin, &answer, complaint.as_deref());
-            with_facts(delivery, answer.remember, envelope)
+            let delivery = of_answer(id, plugin, &answer);
+            with_facts(delivery, answer.remember, thread)
         }
         // A signal can come from outside, such as from a system without memory.
         (_, None) => Delivery::retry(id, explained(format!("was killed by {}", signal(status)))),
@@ -85,13 +93,7 @@ pub(crate) fn delivery(id: &str, plugin: &str, envelope: &Envelope, ended: Ended
         ),
         (None, Some(0)) => {
             let what = "did not answer with JSON such as {\"outcome\": \"delivered\"}";
-            Delivery::failed(
-                id,
-                match last_line(&ended.output) {
-                    Some(line) => format!("{plugin} {what}, but with: {line}"),
-                    None => explained(what.to_owned()),
-                },
-            )
+            Delivery::failed(id, explained(what.to_owned()))
         }
         (None, Some(code)) => {
             Delivery::failed(id, explained(format!("ended with exit code {code}")))
@@ -99,13 +101,12 @@ pub(crate) fn delivery(id: &str, plugin: &str, envelope: &Envelope, ended: Ended
     }
 }
 
-fn of_answer(id: &str, plugin: &str, answer: &Answer, complaint: Option<&str>) -> Delivery {
+fn of_answer(id: &str, plugin: &str, answer: &Answer) -> Delivery {
     let message = one_line(&answer.message);
-    let message = match (message.is_empty(), answer.outcome, complaint) {
-        (false, ..) => message,
-        (true, DeliveryOutcome::Delivered, _) => plugin.to_owned(),
-        (true, _, Some(complaint)) => format!("{plugin}: {complaint}"),
-        (true, _, None) => format!("{plugin} gave no reason"),
+    let message = match (message.is_empty(), answer.outcome) {
+        (false, _) => message,
+        (true, DeliveryOutcome::Delivered) => plugin.to_owned(),
+        (true, _) => format!("{plugin} gave no reason"),
     };
     match answer.outcome {
         DeliveryOutcome::Delivered => Delivery::delivered(id, message),
@@ -114,42 +115,66 @@ fn of_answer(id: &str, plugin: &str, answer: &Answer, complaint: Option<&str>) -
     }
 }
 
+/// What the facts of a plugin are about: the report, with what the notifier `name` knows already.
+#[derive(Debug, Clone, Copy)]
+pub(crate) struct Thread<'a> {
+    pub(crate) envelope: &'a Envelope,
+    pub(crate) name: &'a str,
+}
+
+impl Thread<'_> {
+    /// The keys that the notifier remembers about an incident of the report; `None` if there is no such
+    /// incident.
+    fn known(&self, id: &str) -> Option<BTreeSet<String>> {
+        let mut incidents = self.envelope.incidents.iter();
+        let incident = incidents.find(|incident| incident.id == id)?;
+        let known = incident.threads.get(self.name).into_iter().flatten();
+        let keys = known.map(|(key, _)| key.clone());
+        Some(keys.filter(|key| key != TOLD).collect())
+    }
+}
+
 /// The delivery with the facts that the plugin wants to remember. The message says how many of them are
-/// none.
-fn with_facts(mut delivery: Delivery, remember: Value, envelope: &Envelope) -> Delivery {
+/// none, or are too many.
+fn with_facts(mut delivery: Delivery, remember: Value, thread: &Thread<'_>) -> Delivery {
     let facts = match remember {
         Value::Null => return delivery,
         Value::Array(facts) => facts,
         other => vec![other],
     };
     let total = facts.len();
+    let mut known: HashMap<String, Option<BTreeSet<String>>> = HashMap::new();
     let facts = facts.into_iter().filter_map(|fact| {
         let fact: Remembered = serde_json::from_value(fact).ok()?;
-        is_fact(&fact, envelope).then_some(fact)
+        let keys = known
+            .entry(fact.incident.clone())
+            .or_insert_with_key(|id| thread.known(id));
+        let keys = keys.as_mut().filter(|_| is_fact(&fact))?;
+        let has_room = keys.contains(&fact.key) || keys.len() < MOST_FACTS;
+        has_room.then(|| {
+            keys.insert(fact.key.clone());
+            fact
+        })
     });
-    delivery.remember = facts.take(MOST_FACTS).collect();
+    delivery.remember = facts.collect();
     delivery.remember.sort();
     let ignored = total - delivery.remember.len();
     if ignored > 0 {
         let message = &delivery.message;
-        delivery.message = format!("{message} (ignored {ignored} of {total} facts in `remember`)");
+        delivery.message = format!(
+            "{message} (ignored {ignored} of {total} facts in `remember`: an incident takes \
+             {MOST_FACTS} short ones)"
+        );
     }
     delivery
 }
 
-/// Whether the fact is about an incident of the report, and is one short line under a name that urldb
-/// does not use itself.
-fn is_fact(fact: &Remembered, envelope: &Envelope) -> bool {
-    let Remembered {
-        incident,
-        key,
-        value,
-    } = fact;
+/// Whether the fact is one short line under a name that urldb does not use itself.
+fn is_fact(fact: &Remembered) -> bool {
+    let Remembered { key, value, .. } = fact;
     let is_plain = |byte: u8| byte.is_ascii_lowercase() || byte.is_ascii_digit() || byte == b'-';
     let is_short = value.chars().take(LONGEST_VALUE + 1).count() <= LONGEST_VALUE;
-    !incident.is_empty()
-        && envelope.incidents.iter().any(|known| known.id == *incident)
-        && (1..=LONGEST_KEY).contains(&key.len())
+    (1..=LONGEST_KEY).contains(&key.len())
         && key.bytes().all(is_plain)
         && key != TOLD
         && is_short

@@ -64,7 +64,11 @@ impl CommandNotifier {
             Err(error) => return Delivery::failed(DELIVERY, error.to_string()),
         };
         let ended = process::run(&self.0, &variables, &input).await;
-        answer::delivery(DELIVERY, &self.destination(), envelope, ended)
+        let thread = answer::Thread {
+            envelope,
+            name: &self.0.name,
+        };
+        answer::delivery(DELIVERY, &self.destination(), &thread, ended)
     }
 }
 

@@ -111,6 +111,9 @@ pub struct Delivery {
     /// What became known through the delivery, such as the number of an issue.
     #[serde(default, skip_serializing_if = "Vec::is_empty")]
     pub remember: Vec<Remembered>,
+    /// A line for the terminal alone, which no file and no report gets: it may hold a secret.
+    #[serde(skip)]
+    pub aside: Option<String>,
 }
 
 /// How a delivery ended.
@@ -162,6 +165,7 @@ impl Delivery {
             message: message.into(),
             replies: Vec::new(),
             advice: None,
+            aside: None,
             remember: Vec::new(),
         }
     }

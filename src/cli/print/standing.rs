@@ -21,6 +21,11 @@ pub(crate) fn print_stuck(blocks: &[Block], context: &Context) {
 /// Prints what waits and what went wrong, for a command that is no run.
 pub(crate) fn print_standings(standings: &[Standing], now: Timestamp, context: &Context) {
     print_stuck(&stuck_blocks(&deliveries(standings, now), now), context);
+    for standing in standings {
+        for aside in &standing.asides {
+            super::style::print_note(&format!("{}: {aside}", standing.notifier));
+        }
+    }
 }
 
 /// Prints the errors besides the deliveries, on standard error.

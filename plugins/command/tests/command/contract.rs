@@ -80,7 +80,7 @@ fn every_outcome_has_its_meaning() {
         (
             "echo cause >&2; echo '{\"outcome\": \"failed\"}'",
             Failed,
-            "sh: cause",
+            "sh gave no reason",
         ),
         (
             "echo '{\"outcome\": \"retry\"}'",
@@ -112,7 +112,7 @@ fn every_outcome_has_its_meaning() {
         (
             "echo one >&2; echo two >&2; exit 7",
             Failed,
-            "sh ended with exit code 7: two",
+            "sh ended with exit code 7",
         ),
     ] {
         let delivery = Plugin::shell(script).deliver(&envelope());
@@ -127,13 +127,19 @@ fn every_outcome_has_its_meaning() {
 #[test]
 fn a_plugin_remembers_facts_about_the_incidents_of_the_report() {
     let fact = |incident: &str, key: &str, value: &str| serde_json::json!({ "incident": incident, "key": key, "value": value });
+    let ignored = |ignored, total| {
+        format!(
+            "room 1 (ignored {ignored} of {total} facts in `remember`: an incident takes 10 short ones)"
+        )
+    };
+    let before = std::cell::RefCell::new(envelope());
     let answer = |remember: serde_json::Value| {
         let answer = serde_json::json!({
             "outcome": "delivered", "message": "room 1", "remember": remember
         });
         let plugin = Plugin::shell("cat answer.json\n");
         std::fs::write(plugin.folder.path().join("answer.json"), answer.to_string()).unwrap();
-        let delivery = plugin.deliver(&envelope());
+        let delivery = plugin.deliver(&before.borrow());
         assert_eq!(delivery.outcome, Delivered);
         (delivery.message, delivery.remember)
     };
@@ -162,42 +168,54 @@ fn a_plugin_remembers_facts_about_the_incidents_of_the_report() {
     ];
     for fact in &bad {
         let (message, facts) = answer(serde_json::json!([fact]));
-        assert_eq!(
-            message, "room 1 (ignored 1 of 1 facts in `remember`)",
-            "{fact}"
-        );
+        assert_eq!(message, ignored(1, 1), "{fact}");
         assert!(facts.is_empty(), "{fact}");
     }
     let (message, _) = answer(serde_json::json!({ "thread": "42" }));
-    assert_eq!(message, "room 1 (ignored 1 of 1 facts in `remember`)");
+    assert_eq!(message, ignored(1, 1));
+
+    // An incident takes ten facts, those of earlier reports included; a known fact may change.
+    let many: Vec<_> = (0..1_000)
+        .map(|it| fact(&id, &format!("k{it}"), "x"))
+        .collect();
+    let (message, facts) = answer(serde_json::json!(many));
+    assert_eq!((message, facts.len()), (ignored(990, 1_000), 10));
+    let known = (0..9).map(|it| (format!("old{it}"), "x".to_owned()));
+    let known = known.chain([("told".to_owned(), "2026-11-26T04:17:02Z".to_owned())]);
+    before.borrow_mut().incidents[0]
+        .threads
+        .insert("plug".to_owned(), known.collect());
+    let facts = ["old3", "new", "newer"].map(|key| fact(&id, key, "y"));
+    let (message, facts) = answer(serde_json::json!(facts));
+    assert_eq!(message, ignored(1, 3));
+    let keys: Vec<_> = facts.iter().map(|fact| &*fact.key).collect();
+    assert_eq!(keys, ["new", "old3"]);
 }
 
 #[test]
 fn garbage_is_a_failure_that_shows_it() {
     let no_answer = "sh did not answer with JSON such as {\"outcome\": \"delivered\"}";
-    for (script, rest) in [
-        ("", String::new()),
-        ("echo oops >&2", ": oops".to_owned()),
-        ("echo '<h1>502</h1>'", ", but with: <h1>502</h1>".to_owned()),
+    for (script, aside) in [
+        ("", None),
+        ("echo oops >&2", Some("oops")),
+        ("echo '<h1>502</h1>'", Some("<h1>502</h1>")),
         (
             "echo '{\"outcome\": \"perhaps\"}'",
-            ", but with: {\"outcome\": \"perhaps\"}".to_owned(),
+            Some("{\"outcome\": \"perhaps\"}"),
         ),
-        ("echo '[1'", ", but with: [1".to_owned()),
-        (
-            "printf '\\377\\376'",
-            ", but with: \u{fffd}\u{fffd}".to_owned(),
-        ),
+        ("echo '[1'", Some("[1")),
+        ("printf '\\377\\376'", Some("\u{fffd}\u{fffd}")),
         // A terminal must not obey a plugin.
-        (
-            "printf '\\033[2Jhello'",
-            ", but with: \u{fffd}[2Jhello".to_owned(),
-        ),
+        ("printf '\\033[2Jhello'", Some("\u{fffd}[2Jhello")),
     ] {
         let delivery = Plugin::shell(script).deliver(&envelope());
         assert_eq!(
-            (delivery.outcome, delivery.message),
-            (Failed, format!("{no_answer}{rest}")),
+            (
+                delivery.outcome,
+                &*delivery.message,
+                delivery.aside.as_deref()
+            ),
+            (Failed, no_answer, aside),
             "{script}"
         );
     }

@@ -21,8 +21,12 @@ fn a_plugin_that_hangs_is_killed_with_all_its_processes() {
     let delivery = plugin.deliver(&envelope());
     assert!(began.elapsed() < SOON);
     assert_eq!(
-        (delivery.outcome, delivery.message.as_str()),
-        (Retry, "sh did not end within 2 seconds: stuck")
+        (
+            delivery.outcome,
+            delivery.message.as_str(),
+            delivery.aside.as_deref()
+        ),
+        (Retry, "sh did not end within 2 seconds", Some("stuck"))
     );
     assert_gone(&plugin.read("ids"));
 }
@@ -45,7 +49,7 @@ fn a_flood_ends_at_once() {
         ),
         (
             "echo $$ >ids\nyes >&2\n",
-            "sh wrote more than 1 MiB to standard error: y",
+            "sh wrote more than 1 MiB to standard error",
         ),
         // It has ended before anybody could read all of it.
         (
@@ -71,8 +75,12 @@ fn a_flood_ends_at_once() {
 fn a_plugin_that_dies_is_tried_again() {
     let delivery = Plugin::shell("echo dying >&2\nkill -KILL $$\n").deliver(&envelope());
     assert_eq!(
-        (delivery.outcome, delivery.message.as_str()),
-        (Retry, "sh was killed by signal 9: dying")
+        (
+            delivery.outcome,
+            delivery.message.as_str(),
+            delivery.aside.as_deref()
+        ),
+        (Retry, "sh was killed by signal 9", Some("dying"))
     );
     // What a plugin wrote before it died is no answer: it may not have finished.
     let delivery =
