@@ -15,6 +15,7 @@ use crate::cli::print::output;
 use crate::database::aliases::CnameCheck;
 use crate::database::site_rules::{self, PageCheck};
 use crate::exit::ExitCode;
+use crate::notify::filter_report;
 
 /// Find mistakes in domain files and site rules
 ///
@@ -93,6 +94,7 @@ pub(super) fn run(args: &Args, context: &Context) -> anyhow::Result<ExitCode> {
             let misnamed = urldb_format::lint_misnamed(path).into_iter();
             findings.extend(misnamed.map(|finding| finding.in_file(path)));
         }
+        findings.extend(filter_report(&context.config)?.findings);
     }
     findings.extend(pages.finish().into_iter().filter(|finding| {
         let file = finding.file.as_deref();

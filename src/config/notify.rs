@@ -83,6 +83,11 @@ impl DomainPattern {
         }
     }
 
+    /// The pattern as a text.
+    pub fn as_str(&self) -> &str {
+        &self.0
+    }
+
     fn parse(text: &str) -> Option<Self> {
         let (star, host) = match text.strip_prefix("*.") {
             Some(host) => ("*.", host),

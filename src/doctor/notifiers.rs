@@ -5,7 +5,7 @@ use urldb_render::numbers::count;
 use super::files::names;
 use super::schedule::Workflow;
 use super::{Check, Setup};
-use crate::notify::{Inspection, Outbox, Standing, inspect};
+use crate::notify::{FilterReport, Inspection, Outbox, Standing, filter_report, inspect};
 use crate::project::{Checkout, Project};
 
 impl Setup<'_> {
@@ -23,6 +23,7 @@ impl Setup<'_> {
         if !self.config.tells_people() {
             checks.insert(0, self.tells_nobody(workflows));
         }
+        checks.extend(self.filters());
         checks
     }
 
@@ -54,6 +55,23 @@ impl Setup<'_> {
             }
             _ => check.mended_by_script("to add one", "\"${EDITOR:-vi}\" urldb.toml"),
         }
+    }
+
+    /// A check of the filters, if they miss something.
+    fn filters(&self) -> Option<Check> {
+        // The check of the database says why it cannot be read.
+        let FilterReport { findings, unheard } = filter_report(&self.config).ok()?;
+        let mut faults: Vec<String> = findings.into_iter().map(|it| it.message).collect();
+        if unheard > 0 {
+            let records = count(unheard, "record");
+            faults.push(format!(
+                "no notifier is for {records}: incidents of them reach nobody"
+            ));
+        }
+        let edit = "\"${EDITOR:-vi}\" urldb.toml";
+        (!faults.is_empty()).then(|| {
+            Check::advice("filters", faults.join("; ")).mended_by_script("to edit it", edit)
+        })
     }
 
     fn notifier(&self, inspection: &Inspection, workflows: &[Workflow]) -> Check {

@@ -177,6 +177,21 @@ fn urls(envelope: &Envelope, wanted: impl Fn(&Incident) -> bool) -> HashSet<Stri
 /// The routes of an audience.
 struct Route<'a>(&'a Audience);
 
+/// Whether the audience has URLs of the domain file with this name and these categories.
+pub(super) fn has_url(audience: &Audience, file: &str, categories: &[String]) -> bool {
+    Route(audience).has_url(file, categories)
+}
+
+/// Whether the audience is told that the incident has opened or grown.
+pub(super) fn hears(audience: &Audience, incident: &Incident) -> bool {
+    let route = Route(audience);
+    let mut urls = incident.urls.iter().filter(|url| !url.muted);
+    let mut occasions = [Occasion::Broken, Occasion::EveryRun].iter();
+    occasions.any(|occasion| audience.on.contains(occasion))
+        && route.has_state(incident.state)
+        && urls.any(|url| route.has_url(&url.file, &url.categories))
+}
+
 impl Route<'_> {
     fn has_url(&self, file: &str, categories: &[String]) -> bool {
         let wanted = &self.0.categories;

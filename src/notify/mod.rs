@@ -6,6 +6,7 @@
 
 mod audience;
 mod configured;
+mod filters;
 mod merge;
 mod outbox;
 mod panic;
@@ -21,9 +22,11 @@ use anyhow::Context;
 use jiff::Timestamp;
 use tokio::runtime::Runtime;
 use urldb_protocol::{
-    Delivery, DeliveryOutcome, Envelope, Notifier, PlannedDelivery, ProjectInfo, Remembered, Scope,
+    Delivery, DeliveryOutcome, Envelope, Incident, Notifier, Phase, PlannedDelivery, ProjectInfo,
+    Remembered, Scope,
 };
 
+pub use filters::{FilterReport, filter_report};
 pub use merge::merge;
 pub use outbox::Outbox;
 pub(crate) use outbox::{KeptDelivery, Message};
@@ -37,6 +40,9 @@ pub(crate) use configured::site_templates;
 
 /// The most time that the deliveries of one report may take.
 const TIME_LIMIT: Duration = Duration::from_mins(2);
+
+/// Most hosts that a line names.
+const MOST_HOSTS: usize = 5;
 
 /// After this time, a run begins no further report of a notifier.
 const TOTAL_LIMIT: Duration = Duration::from_mins(10);
@@ -137,6 +143,43 @@ impl Notifiers {
         let made = config.notifiers.iter();
         let made = made.map(|(name, notify)| ConfiguredNotifier::new(config, name, notify));
         Self(made.collect())
+    }
+
+    /// One line about the incidents that opened or grew in this run and that no notifier tells of; `None`
+    /// if there are none, or nobody is to be told anything.
+    pub fn unheard(&self, envelope: &Envelope) -> Option<String> {
+        let telling = || {
+            self.0
+                .iter()
+                .filter(|configured| !configured.replaces_earlier)
+        };
+        let is_news = |incident: &&Incident| {
+            matches!(incident.phase, Phase::Opened | Phase::Grown)
+                && !incident.silent
+                && incident.urls.iter().any(|url| !url.muted)
+        };
+        let hears = |incident: &Incident| {
+            telling().any(|configured| audience::hears(&configured.audience, incident))
+        };
+        let incidents = envelope.incidents.iter().filter(is_news);
+        let unheard: Vec<&str> = incidents
+            .filter(|incident| !hears(incident))
+            .map(|incident| incident.host.as_str())
+            .collect();
+        let first = unheard.get(..MOST_HOSTS).unwrap_or(&unheard).join(", ");
+        let more = match unheard.len().saturating_sub(MOST_HOSTS) {
+            0 => String::new(),
+            more => format!(" and {more} more"),
+        };
+        let who = match unheard.len() {
+            0 => return None,
+            1 => "1 incident reaches".to_owned(),
+            number => format!("{number} incidents reach"),
+        };
+        telling().next()?;
+        Some(format!(
+            "{who} nobody, since the filters of all notifiers in urldb.toml leave out: {first}{more}"
+        ))
     }
 
     /// Puts the report into the outbox of each notifier that has something to tell.

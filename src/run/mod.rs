@@ -223,6 +223,7 @@ fn run_from(options: &RunOptions<'_>, mut source: Source) -> anyhow::Result<Outc
         .and_then(|()| ledger.save())
         .and_then(|()| ledger::append(&folder, started, &lines));
     messages.add_failure(remembered);
+    messages.notes.extend(notifiers.unheard(&envelope));
     let complete = past.iter().filter(|run| run.is_complete());
     let late = late::lateness(complete.map(|run| run.at).collect(), started);
     let late = late.filter(|_| is_everything);

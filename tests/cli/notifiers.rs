@@ -365,6 +365,81 @@ fn the_words_of_a_plugin_about_a_fault_go_to_the_terminal_alone() {
     }
 }
 
+#[test]
+fn an_incident_that_no_filter_matches_is_said_to_reach_nobody() {
+    let mail = "type = \"email\"\nfrom = \"urldb@example.test\"\nto = [\"me@example.test\"]\nfolder = \"mail\"\n";
+    let page = "[notify.page]\ntype = \"html\"\npath = \"site\"\n";
+    let line = "1 incident reaches nobody, since the filters of all notifiers in urldb.toml leave out: example.test";
+    for (filter, is_heard) in [
+        ("", true),
+        ("categories = [\"core\"]\n", true),
+        ("categories = [\"coer\"]\n", false),
+        ("domains = [\"*.test\"]\n", true),
+        ("domains = [\"exmaple.test\"]\n", false),
+        ("states = [\"changed\"]\n", false),
+        ("on = [\"recovered\"]\n", false),
+    ] {
+        let (_site, sandbox) = broken(&format!("{page}[notify.team]\n{mail}{filter}"));
+        let text = sandbox.read("urldb/example.test.yaml");
+        let text = text.replace("_path: /a\n", "_path: /a\ncategories:\n- core\n");
+        sandbox.write("urldb/example.test.yaml", text);
+        let ran = sandbox.urldb(&["run"]).code(1);
+        assert_eq!(
+            ran.out.lines().filter(|it| *it == line).count(),
+            usize::from(!is_heard),
+            "{filter}: {ran:#?}"
+        );
+        assert_eq!(sandbox.mails().len(), usize::from(is_heard), "{filter}");
+        // It was news once.
+        assert!(
+            !sandbox
+                .urldb(&["run"])
+                .code(1)
+                .out
+                .contains("reaches nobody")
+        );
+    }
+    // Without a notifier that tells anybody, another check has it.
+    let (_site, sandbox) = broken(page);
+    assert!(
+        !sandbox
+            .urldb(&["run"])
+            .code(1)
+            .out
+            .contains("reaches nobody")
+    );
+}
+
+#[test]
+fn lint_and_doctor_find_names_in_filters_that_no_record_has() {
+    let sandbox = Sandbox::new(
+        "[notify.team]\ntype = \"email\"\nfrom = \"urldb@example.test\"\nto = [\"me@example.test\"]\n\
+         folder = \"mail\"\ncategories = [\"core\", \"dat\"]\n\
+         domains = [\"exmaple.test\", \"*.other.test\"]\n",
+    );
+    let record = |category: &str| format!("---\n---\n_path: /a\ncategories:\n- {category}\n");
+    sandbox.write("urldb/example.test.yaml", record("core"));
+    sandbox.write("urldb/www.other.test.yaml", record("data"));
+    let ran = sandbox.urldb(&["lint"]).code(0);
+    let found: Vec<&str> = ran
+        .out
+        .lines()
+        .filter(|line| line.contains("unused-filter"))
+        .collect();
+    insta::assert_snapshot!(found.join("\n"));
+    let doctor = sandbox.urldb(&["doctor"]).out;
+    let words: Vec<&str> = doctor.split_whitespace().collect();
+    let words = words.join(" ");
+    for part in [
+        "no record has the category \"dat\"",
+        "no notifier is for 2 records",
+    ] {
+        assert!(words.contains(part), "{part}: {doctor}");
+    }
+    let named = sandbox.urldb(&["lint", "urldb/example.test.yaml"]).code(0);
+    assert!(!named.out.contains("unused-filter"));
+}
+
 /// Settings that every command may read, and only requests need: their errors have a place too.
 #[test]
 fn what_requests_need_is_named_with_its_line() {
