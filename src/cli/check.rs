@@ -11,9 +11,10 @@ use super::print::lines::ResultLines;
 use super::print::progress::ProgressLine;
 use super::print::style::ReportFormat;
 use super::print::upload::upload_and_print;
-use super::print::{github, outcome};
+use super::print::{github, outcome, style};
 use super::shard::{self, ShardArgs};
 use crate::ambient::Ambient;
+use crate::config::FILE_NAME;
 use crate::exit::ExitCode;
 use crate::run::{self, Outcome, Results, RunOptions};
 use crate::stop::{Stop, stop_on_signals};
@@ -84,7 +85,12 @@ pub(super) fn check(args: &CheckArgs, context: &mut Context) -> anyhow::Result<E
         .github
         .then(|| CommandsStopped::around_text(args.format));
     let stopped = stopped.transpose()?.flatten();
-    let (outcome, interrupted) = execute_and_print(
+    let settings = args.changed.settings(context)?;
+    if let Some(settings) = &settings {
+        let keys = settings.sentence(str::to_owned);
+        style::print_note(&format!("{FILE_NAME} changes: {keys}"));
+    }
+    let (mut outcome, interrupted) = execute_and_print(
         &args.targets,
         changed,
         context,
@@ -92,6 +98,7 @@ pub(super) fn check(args: &CheckArgs, context: &mut Context) -> anyhow::Result<E
         scope,
         run::check,
     )?;
+    outcome.settings = settings;
     outcome::print_delivered(&outcome, scope, &[], args.format, context)?;
     drop(stopped);
     if args.github {

@@ -5,6 +5,7 @@
 
 mod boundary;
 mod challenge;
+mod changed;
 mod load;
 mod notify;
 mod proxy;
@@ -23,6 +24,7 @@ use urldb_text::{Secrets, sanitize};
 use urldb_verdict::{Cnames, VerdictOptions};
 use urldb_warc::{DigestAlgorithm, Version};
 
+pub use changed::ChangedKeys;
 pub use load::{
     Author, ConfigError, FILE_NAME, ProblemList, database_folder, discover, discover_by, load,
     load_by,

@@ -19,7 +19,7 @@ pub const TRUSTED_KEYS: [&str; 9] = [
 ];
 
 /// Most names of keys in a message, and most characters of each: strangers choose both.
-const MOST_NAMES: usize = 100;
+pub(super) const MOST_NAMES: usize = 100;
 const MOST_CHARACTERS: usize = 60;
 
 /// Removes all keys but [`TRUSTED_KEYS`], and returns the names of the removed keys.
@@ -80,7 +80,7 @@ fn trust(path: &[String]) -> Trust {
     trust
 }
 
-fn shown(name: &str) -> String {
+pub(super) fn shown(name: &str) -> String {
     let short: String = name.chars().take(MOST_CHARACTERS).collect();
     let mark = if short.len() < name.len() { "…" } else { "" };
     format!("{}{mark}", sanitize(&short))

@@ -117,6 +117,7 @@ pub fn check(options: &RunOptions<'_>) -> anyhow::Result<Outcome> {
         troubles,
         notes,
         late: None,
+        settings: None,
         unsent: None,
     })
 }
@@ -235,6 +236,7 @@ fn run_from(options: &RunOptions<'_>, mut source: Source) -> anyhow::Result<Outc
         troubles,
         notes,
         late,
+        settings: None,
         exit_code,
         unsent: Some(UnsentMessages {
             notifiers,

@@ -4,6 +4,7 @@ use jiff::Timestamp;
 use urldb_protocol::{Envelope, JobResult, Mistake};
 
 use super::memory::IncidentMemory;
+use crate::config::ChangedKeys;
 use crate::exit::ExitCode;
 use crate::explain::explain;
 use crate::notify::{Notifiers, Outbox, Standing};
@@ -22,6 +23,8 @@ pub struct Outcome {
     pub notes: Vec<String>,
     /// The delay of the run, if it began much later than runs usually do.
     pub late: Option<String>,
+    /// The keys of urldb.toml that a pull request changes.
+    pub settings: Option<ChangedKeys>,
     /// The exit code, by the table of docs/verdicts.md.
     pub exit_code: ExitCode,
     /// The messages that [`Outcome::deliver`] sends.

@@ -118,6 +118,108 @@ fn a_hostile_configuration_has_no_effect_and_is_named_in_one_line() {
     assert!(!std::path::Path::new("/tmp/evil").exists());
 }
 
+/// Names, and no values: a value may be long, or a secret.
+#[test]
+fn a_pull_request_that_changes_urldb_toml_says_so_first() {
+    let (site, repository) = pull_request();
+    let sandbox = &repository.sandbox;
+    sandbox.write("urldb.toml", "[check]\ntimeout = \"5m\"\nretries = 1\n");
+    repository.git(&["add", "-A"]);
+    repository.git(&["commit", "-q", "-m", "settings"]);
+    repository.git(&["branch", "settings"]);
+    repository.git(&["checkout", "-q", "-b", "fork"]);
+    sandbox.write(
+        "urldb.toml",
+        "[check]\ntimeout = \"7m\"\n[notify.evil]\ntype = \"command\"\n\
+         command = [\"sh\", \"-c\", \"canary\"]\n",
+    );
+    repository.git(&["commit", "-q", "-a", "-m", "evil"]);
+    repository.git(&["checkout", "-q", "settings"]);
+    repository.git(&["merge", "-q", "--no-ff", "-m", "merge", "fork"]);
+    let merged = repository.git(&["rev-parse", "HEAD"]).trim().to_owned();
+    let env = [
+        ("GITHUB_SHA", merged.as_str()),
+        ("GITHUB_BASE_REF", "main"),
+        ("GITHUB_HEAD_REF", "eve`\u{1b}[31m\n## x"),
+    ];
+    let range = format!("{merged}^1..{merged}");
+    let diff = |format| {
+        let arguments = ["diff", "--format", format, &range];
+        let ran = sandbox.urldb_with_env(&arguments, &env).code(0);
+        assert!(
+            !ran.out.contains("canary") && !ran.out.contains('\u{1b}'),
+            "{ran:#?}"
+        );
+        ran
+    };
+    let text = diff("markdown").out;
+    let ids = without_ids(&text, &merged);
+    insta::assert_snapshot!("settings", ids);
+    diff("human").says(&["urldb.toml: added notify.evil", "removed check.retries"]);
+    let document = diff("json").json();
+    assert_eq!(
+        document["settings"]["changed"],
+        serde_json::json!(["check.timeout"])
+    );
+
+    let summary = sandbox.path("../summary.md");
+    let map = site.map("example.test");
+    let options = [
+        "check",
+        "--untrusted",
+        "--changed-since",
+        "HEAD^1",
+        "--map",
+        &map,
+        "--github",
+    ];
+    let env = [("GITHUB_STEP_SUMMARY", summary.to_str().unwrap())];
+    let text = sandbox.read("urldb.toml");
+    sandbox.write(
+        "urldb.toml",
+        text.replace("notify.evil", "notify.\"evil\\u001b[2J`](x)\""),
+    );
+    let ran = sandbox.urldb_with_env(&options, &env).code(0);
+    assert!(
+        !ran.err.contains('\u{1b}') && !ran.out.contains('\u{1b}'),
+        "{ran:#?}"
+    );
+    let line = "urldb.toml changes: added notify.evil";
+    let notes = ran.err.lines().filter(|it| it.contains(line)).count();
+    assert_eq!(notes, 1, "{ran:#?}");
+    let summary = std::fs::read_to_string(summary).unwrap();
+    assert!(
+        summary.starts_with("**`urldb.toml` changes:** added ``notify.evil"),
+        "{summary}"
+    );
+    let options = [&options[..6], &["--format", "markdown"]].concat();
+    let ran = sandbox.urldb(&options).code(0);
+    assert!(
+        ran.out.starts_with("**`urldb.toml` changes:** added "),
+        "{ran:#?}"
+    );
+    assert!(!ran.out.contains("canary"), "{ran:#?}");
+    // A comment changes no key.
+    repository.git(&["checkout", "-q", "--", "urldb.toml"]);
+    sandbox.write("urldb.toml", sandbox.read("urldb.toml") + "# a comment\n");
+    assert!(!sandbox.urldb(&["diff"]).code(0).out.contains("urldb.toml"));
+    sandbox.write("urldb.toml", "[check\n");
+    let broken = sandbox.urldb(&["check", "--untrusted", "--changed-since", "HEAD"]);
+    broken.code(2);
+}
+
+/// The text without ids of commits.
+fn without_ids(text: &str, merged: &str) -> String {
+    let short = &merged[..10];
+    let text = text.replace(short, "[merge]");
+    let parent = text
+        .split("main` (")
+        .nth(1)
+        .and_then(|rest| rest.split(')').next());
+    let parent = parent.unwrap_or("none").to_owned();
+    text.replace(&parent, "[base]")
+}
+
 #[test]
 fn a_pull_request_reads_what_is_wrong_with_its_records() {
     let (site, repository) = pull_request();

@@ -9,7 +9,8 @@ use urldb_text::{Code, Finding};
 use urldb_verdict::ChangedRecords;
 
 use crate::cli::Context;
-use crate::git::{FileVersion, GitEnv, Repository};
+use crate::config::{self, ChangedKeys};
+use crate::git::{Comparison, FileVersion, GitEnv, Repository};
 
 /// Only what has changed.
 #[derive(Debug, Default, Args)]
@@ -31,6 +32,18 @@ impl ChangedArgs {
         revision
             .map(|revision| ChangedFiles::since(revision, context))
             .transpose()
+    }
+
+    /// The keys of urldb.toml that differ, if the option is given.
+    pub(crate) fn settings(&self, context: &Context) -> anyhow::Result<Option<ChangedKeys>> {
+        let Some(revision) = &self.revision else {
+            return Ok(None);
+        };
+        let repository = Repository::discover(&context.database(), GitEnv::from_process())?;
+        let Some(repository) = repository else {
+            return Ok(None);
+        };
+        changed_settings(&repository, &repository.changes_since(revision)?, context)
     }
 
     /// The records that differ, if the option is given.
@@ -115,6 +128,35 @@ impl ChangedFiles {
                 .collect(),
         )
     }
+}
+
+/// The keys of urldb.toml that differ between two states; `None` if no key does, or the file belongs to no
+/// commit.
+pub(crate) fn changed_settings(
+    repository: &Repository,
+    comparison: &Comparison,
+    context: &Context,
+) -> anyhow::Result<Option<ChangedKeys>> {
+    let file = context.config.root.join(config::FILE_NAME);
+    let Ok(name) = repository.relative(&file) else {
+        return Ok(None);
+    };
+    let read = |version: &FileVersion| match version {
+        FileVersion::Blob(id) => repository.read_blob(id),
+        FileVersion::OnDisk => Ok(urldb_files::read(&file)?),
+        FileVersion::Absent => Ok(vec![]),
+        // What a link names is no TOML.
+        FileVersion::NotRegular | FileVersion::Unmerged => Ok(b"=".to_vec()),
+    };
+    for changed in repository.changed_files(comparison, &name)? {
+        if changed.path == name {
+            return Ok(ChangedKeys::between(
+                &read(&changed.before)?,
+                &read(&changed.after)?,
+            ));
+        }
+    }
+    Ok(None)
 }
 
 /// The name of the file at `path`, if it is a domain file directly in `folder`.

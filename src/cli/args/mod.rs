@@ -9,7 +9,7 @@ mod request;
 mod search;
 mod select;
 
-pub(crate) use changed::{ChangedArgs, domain_file_name};
+pub(crate) use changed::{ChangedArgs, changed_settings, domain_file_name};
 pub(crate) use commit::{ChangedUrls, CommitArgs, PlannedRunCommit};
 pub use context::{Context, GlobalArgs};
 pub(crate) use context::{MapArgs, TrustArgs};

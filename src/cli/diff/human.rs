@@ -10,6 +10,7 @@ use super::compared::{ComparedFile, FileStatus, Side, Totals, count, method};
 use super::values;
 use crate::cli::Context;
 use crate::cli::print::style::{self, BAD, DIM, GOOD, WARN, paint};
+use crate::config::{ChangedKeys, FILE_NAME};
 
 /// Writes each file at once, and the totals at the end.
 pub(super) struct HumanWriter<W> {
@@ -20,12 +21,21 @@ pub(super) struct HumanWriter<W> {
 }
 
 impl<W: Write> HumanWriter<W> {
-    pub(super) fn new(out: W, context: &Context) -> Self {
-        Self {
+    /// Begins with the keys of urldb.toml that differ.
+    pub(super) fn new(
+        mut out: W,
+        settings: Option<&ChangedKeys>,
+        context: &Context,
+    ) -> io::Result<Self> {
+        if let Some(settings) = settings {
+            let keys = settings.sentence(str::to_owned);
+            writeln!(out, "{}: {keys}", paint(WARN, FILE_NAME))?;
+        }
+        Ok(Self {
             out,
             quiet: context.quiet,
             verbose: context.verbose,
-        }
+        })
     }
 
     fn record(&mut self, file: &ComparedFile<'_>, record: &RecordDifference<'_>) -> io::Result<()> {

@@ -10,6 +10,7 @@ use super::Writer;
 use super::compared::{ComparedFile, FileStatus, Side, Totals, method};
 use super::values;
 use crate::cli::print::output;
+use crate::config::ChangedKeys;
 use crate::git::{Commit, Comparison, Snapshot};
 
 /// Writes the document piece by piece, a line for each file: the memory does not grow with the
@@ -111,13 +112,18 @@ impl<'a> StateObject<'a> {
 
 impl<W: Write> JsonWriter<W> {
     /// Writes the beginning of the document.
-    pub(super) fn new(mut out: W, comparison: &Comparison) -> io::Result<Self> {
+    pub(super) fn new(
+        mut out: W,
+        settings: Option<&ChangedKeys>,
+        comparison: &Comparison,
+    ) -> io::Result<Self> {
         let before = output::json(&StateObject::of_commit(&comparison.before))?;
         let after = output::json(&StateObject::of(&comparison.after))?;
-        write!(
-            out,
-            "{{\"before\":{before},\n\"after\":{after},\n\"files\":["
-        )?;
+        write!(out, "{{\"before\":{before},\n\"after\":{after},\n")?;
+        if let Some(settings) = settings {
+            write!(out, "\"settings\":{},\n", output::json(settings)?)?;
+        }
+        write!(out, "\"files\":[")?;
         Ok(Self {
             out,
             has_files: false,

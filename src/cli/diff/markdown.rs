@@ -13,6 +13,7 @@ use urldb_text::sanitize;
 use super::Writer;
 use super::compared::{ComparedFile, FileStatus, Side, Totals, count, method};
 use super::values;
+use crate::config::{ChangedKeys, FILE_NAME};
 use crate::git::{Commit, Comparison, Snapshot};
 
 /// Longest value or key, in characters.
@@ -56,6 +57,8 @@ const SECTIONS: [(Section, &str); 6] = [
 /// Collects as much of each section as a comment holds, counts the rest, and writes all at the end.
 pub(super) struct MarkdownWriter<W> {
     out: W,
+    /// The line about urldb.toml.
+    settings: Option<String>,
     states: String,
     sections: [Items; SECTIONS.len()],
 }
@@ -80,7 +83,7 @@ impl Items {
 }
 
 impl<W: Write> MarkdownWriter<W> {
-    pub(super) fn new(out: W, comparison: &Comparison) -> Self {
+    pub(super) fn new(out: W, settings: Option<&ChangedKeys>, comparison: &Comparison) -> Self {
         let before = commit(&comparison.before);
         let after = match &comparison.after {
             Snapshot::Commit(after) => commit(after),
@@ -89,6 +92,7 @@ impl<W: Write> MarkdownWriter<W> {
         };
         Self {
             out,
+            settings: settings.map(settings_line),
             states: format!("From {before} to {after}."),
             sections: std::array::from_fn(|_| Items::default()),
         }
@@ -150,11 +154,16 @@ impl<W: Write> Writer for MarkdownWriter<W> {
     }
 
     fn finish(&mut self, totals: &Totals) -> io::Result<()> {
-        let mut parts = vec![
-            format!("## urldb: {}", totals.sentence()),
-            self.states.clone(),
-        ];
-        let mut room = LARGEST_BODY - FRAME;
+        let mut parts = match self.settings.take() {
+            None => vec![format!("## urldb: {}", totals.sentence())],
+            Some(settings) => vec![
+                format!("## urldb: {FILE_NAME} changes; {}", totals.sentence()),
+                settings,
+            ],
+        };
+        parts.push(self.states.clone());
+        let taken: usize = parts.iter().map(String::len).sum();
+        let mut room = (LARGEST_BODY - FRAME).saturating_sub(taken);
         for (items, (_, heading)) in self.sections.iter().zip(SECTIONS) {
             if items.total == 0 {
                 continue;
@@ -176,6 +185,12 @@ impl<W: Write> Writer for MarkdownWriter<W> {
     }
 }
 
+/// The line about the keys of urldb.toml that differ.
+pub(crate) fn settings_line(settings: &ChangedKeys) -> String {
+    let keys = settings.sentence(|name| shown(name, LONGEST_VALUE));
+    format!("**`{FILE_NAME}` changes:** {keys}.")
+}
+
 /// The items that are shown, folded if they are many, and the number of those that are not.
 fn list(lines: &[&str], total: u64) -> Vec<String> {
     let mut parts = vec![];
@@ -194,11 +209,23 @@ fn list(lines: &[&str], total: u64) -> Vec<String> {
     parts
 }
 
+/// The branch of a commit of a pull request in a workflow of GitHub: people do not know the id. The
+/// workflow checks out a merge of the pull request into its base, the first parent.
+fn branch(name: &str) -> Option<String> {
+    let variable = |name: &str| std::env::var(name).ok().filter(|value| !value.is_empty());
+    match name.strip_prefix(&variable("GITHUB_SHA")?)? {
+        "" => variable("GITHUB_HEAD_REF"),
+        "^1" => variable("GITHUB_BASE_REF"),
+        _ => None,
+    }
+}
+
 /// The name of a commit and its short id.
 fn commit(commit: &Commit) -> String {
-    let name = shown(&commit.name, LONGEST_NAME);
+    let branch = branch(&commit.name);
+    let name = shown(branch.as_deref().unwrap_or(&commit.name), LONGEST_NAME);
     match &commit.id {
-        Some(id) if id.starts_with(&commit.name) => name,
+        Some(id) if branch.is_none() && id.starts_with(&commit.name) => name,
         Some(id) => format!("{name} ({})", id.get(..10).unwrap_or(id)),
         None => "a repository without commits".to_owned(),
     }

@@ -9,6 +9,8 @@ mod json;
 mod markdown;
 mod values;
 
+pub(crate) use markdown::settings_line;
+
 use std::io;
 
 use clap::ValueEnum;
@@ -16,7 +18,7 @@ use clap::ValueEnum;
 use self::compared::{ComparedFile, Totals, Versions};
 use super::Context;
 use super::print::output;
-use crate::cli::args::domain_file_name;
+use crate::cli::args::{changed_settings, domain_file_name};
 use crate::exit::ExitCode;
 use crate::git::{Comparison, GitEnv, Repository};
 
@@ -88,11 +90,13 @@ pub(super) fn run(args: &Args, context: &Context) -> anyhow::Result<ExitCode> {
         anyhow::anyhow!("{folder} is in no git repository, so there is nothing to compare it with")
     })?;
     let comparison = repository.comparison(args.range.as_deref(), args.staged)?;
+    let settings = changed_settings(&repository, &comparison, context)?;
+    let settings = settings.as_ref();
     let out = io::BufWriter::new(output::stdout());
     let mut writer: Box<dyn Writer> = match args.format {
-        DiffFormat::Human => Box::new(human::HumanWriter::new(out, context)),
-        DiffFormat::Markdown => Box::new(markdown::MarkdownWriter::new(out, &comparison)),
-        DiffFormat::Json => Box::new(json::JsonWriter::new(out, &comparison)?),
+        DiffFormat::Human => Box::new(human::HumanWriter::new(out, settings, context)?),
+        DiffFormat::Markdown => Box::new(markdown::MarkdownWriter::new(out, settings, &comparison)),
+        DiffFormat::Json => Box::new(json::JsonWriter::new(out, settings, &comparison)?),
     };
     compare(&repository, &comparison, context, writer.as_mut())?;
     Ok(ExitCode::Success)

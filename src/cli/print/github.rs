@@ -11,6 +11,7 @@ use urldb_render::{Scope, annotations, markdown};
 use super::outcome::complete_message;
 use super::style::ReportFormat;
 use crate::ambient::Ambient;
+use crate::cli::diff::settings_line;
 use crate::notify::Standing;
 use crate::run::Outcome;
 
@@ -64,8 +65,14 @@ pub(crate) fn write(
         .late
         .iter()
         .map(|late| format!("\n**Note:** {late}.\n"));
-    let summary = markdown(&message) + &late.collect::<String>();
+    let summary = settings(outcome) + &markdown(&message) + &late.collect::<String>();
     append("GITHUB_STEP_SUMMARY", &summary)
+}
+
+/// The first line of a summary, if a pull request changes urldb.toml.
+pub(super) fn settings(outcome: &Outcome) -> String {
+    let line = outcome.settings.as_ref().map(settings_line);
+    line.map_or_else(String::new, |line| line + "\n\n")
 }
 
 /// Whether something is wrong that no earlier run has told.

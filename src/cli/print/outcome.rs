@@ -85,7 +85,7 @@ pub(crate) fn print_delivered(
             output::stdout().write_all(text.as_bytes())?;
         }
         ReportFormat::Markdown => {
-            let text = urldb_render::markdown(&message);
+            let text = super::github::settings(outcome) + &urldb_render::markdown(&message);
             io::stdout().lock().write_all(text.as_bytes())?;
         }
         ReportFormat::Github => {
