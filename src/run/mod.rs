@@ -225,9 +225,7 @@ fn run_from(options: &RunOptions<'_>, mut source: Source) -> anyhow::Result<Outc
         .and_then(|()| ledger::append(&folder, started, &lines));
     messages.add_failure(remembered);
     messages.notes.extend(notifiers.unheard(&envelope));
-    let complete = past.iter().filter(|run| run.is_complete());
-    let late = late::lateness(complete.map(|run| run.at).collect(), started);
-    let late = late.filter(|_| is_everything);
+    let late = lateness(&past, started).filter(|_| is_everything);
     let Messages { troubles, notes } = messages;
     let exit_code = combined(exit_code, &envelope.mistakes, &troubles);
     Ok(Outcome {
@@ -245,6 +243,12 @@ fn run_from(options: &RunOptions<'_>, mut source: Source) -> anyhow::Result<Outc
             memory,
         }),
     })
+}
+
+/// The delay of a run that began at `started`, by the complete runs before.
+fn lateness(past: &[PastRun], started: Timestamp) -> Option<String> {
+    let complete = past.iter().filter(|run| run.is_complete());
+    late::lateness(complete.map(|run| run.at).collect(), started)
 }
 
 /// The ledger, without captures of these hosts that are lost.

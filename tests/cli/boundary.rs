@@ -218,13 +218,13 @@ fn a_configuration_that_is_no_regular_file_is_not_replaced_by_that_of_a_parent_f
     let made: [(&str, &dyn Fn()); 5] = [
         ("it is a named pipe, not a regular file", &pipe),
         ("it is a device, not a regular file", &|| {
-            symlink("/dev/zero", &file).unwrap()
+            symlink("/dev/zero", &file).unwrap();
         }),
         ("it is a folder, not a regular file", &|| {
-            symlink(&outside, &file).unwrap()
+            symlink(&outside, &file).unwrap();
         }),
         ("it is a folder, not a regular file", &|| {
-            fs::create_dir(&file).unwrap()
+            fs::create_dir(&file).unwrap();
         }),
         ("No such file", &|| symlink("absent", &file).unwrap()),
     ];

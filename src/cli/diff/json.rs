@@ -121,7 +121,7 @@ impl<W: Write> JsonWriter<W> {
         let after = output::json(&StateObject::of(&comparison.after))?;
         write!(out, "{{\"before\":{before},\n\"after\":{after},\n")?;
         if let Some(settings) = settings {
-            write!(out, "\"settings\":{},\n", output::json(settings)?)?;
+            writeln!(out, "\"settings\":{},", output::json(settings)?)?;
         }
         write!(out, "\"files\":[")?;
         Ok(Self {
