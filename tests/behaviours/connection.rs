@@ -50,19 +50,19 @@ fn without_an_answer() -> Vec<Behaviour> {
             "resets the connection when asked",
             Reply::default().reset(),
         )
-        .unknown(unreachable("connect", 4)),
+        .unknown(unreachable("disconnected", 4)),
         says(
             "closed-before-head",
             "closes the connection when asked",
             Reply::default().close(),
         )
-        .unknown(unreachable("connect", 4)),
+        .unknown(unreachable("disconnected", 4)),
         says(
             "closed-within-head",
             "closes within the head",
             Reply::raw("HTTP/1.1 200 OK\r\nContent-Le").close(),
         )
-        .unknown(unreachable("connect", 4)),
+        .unknown(unreachable("disconnected", 4)),
         says(
             "silent",
             "accepts the connection and says nothing",
@@ -191,7 +191,7 @@ fn that_recover() -> Vec<Behaviour> {
                 }
             },
         )
-        .unknown(unreachable("connect", 3)),
+        .unknown(unreachable("disconnected", 3)),
         Behaviour::http(
             "lost-then-truncated",
             "closes before the head, then within the body",
@@ -215,7 +215,7 @@ fn that_recover() -> Vec<Behaviour> {
                 }
             },
         )
-        .unknown(unreachable("connect", 4)),
+        .unknown(unreachable("disconnected", 4)),
         Behaviour::http(
             "other-lost-other",
             "sends other bytes, nothing, and other bytes again",

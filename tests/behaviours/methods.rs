@@ -174,13 +174,13 @@ fn sent_once() -> Vec<Behaviour> {
             "closes when posted to",
             Reply::default().close(),
         )
-        .unknown(unreachable("connect", 1)),
+        .unknown(unreachable("disconnected", 1)),
         says(
             "post-reset",
             "resets the connection when posted to",
             Reply::default().reset(),
         )
-        .unknown(unreachable("connect", 1)),
+        .unknown(unreachable("disconnected", 1)),
         Behaviour::at("post-refused", "does not listen", Endpoint::Nobody)
             .of(POST)
             .unsafely()

@@ -68,7 +68,7 @@ fn informational() -> Vec<Behaviour> {
             "says 100 and closes",
             Reply::raw("HTTP/1.1 100 Continue\r\n\r\n").close(),
         )
-        .unknown(unreachable("connect", 4)),
+        .unknown(unreachable("disconnected", 4)),
         says(
             "101-unasked",
             "switches protocols, though nobody asked it to",

@@ -203,7 +203,7 @@ fn endings() -> Vec<Behaviour> {
             Kind::Good,
             &Reply::default().close(),
         )
-        .unknown(unreachable("connect", 4)),
+        .unknown(unreachable("disconnected", 4)),
     ]
 }
 
@@ -239,7 +239,7 @@ fn no_handshake() -> Vec<Behaviour> {
             "closes instead of showing a certificate",
             |stream| wait_for_hello(&stream),
         )
-        .unknown(unreachable("connect", 0)),
+        .unknown(unreachable("disconnected", 0)),
         socket("tls-alert", "refuses with an alert", |stream| {
             wait_for_hello(&stream);
             let handshake_failure = [21, 3, 3, 0, 2, 2, 40];

@@ -329,3 +329,14 @@ fn failing_and_blocked_in_turns_is_news() {
     let ledger = sandbox.read("status/example.test.yaml");
     assert!(!ledger.contains("pending"), "{ledger}");
 }
+
+#[test]
+fn a_server_that_accepts_and_closes_accepts_connections() {
+    let (site, sandbox) = watched(&[("/a", "first")]);
+    site.serve("/a", Reply::default().close());
+    let run = sandbox.urldb(&["run"]).code(3);
+    assert!(!run.out.contains("accepts no connection"), "{}", run.out);
+    run.says(&["closes the connection without an answer"]);
+    let results = sandbox.urldb(&["check", "--format", "json"]).json();
+    assert_eq!(results["results"][0]["reason"], "disconnected");
+}

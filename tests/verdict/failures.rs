@@ -36,7 +36,7 @@ fn unreachable_has_a_reason_for_each_cause() {
     let transient = [
         (FailureKind::Dns, "dns"),
         (FailureKind::Connect, "connect"),
-        (FailureKind::Disconnected, "connect"),
+        (FailureKind::Disconnected, "disconnected"),
         (FailureKind::Timeout, "timeout"),
         (FailureKind::Protocol, "protocol"),
         (FailureKind::Tls, "tls"),

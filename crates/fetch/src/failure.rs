@@ -46,9 +46,9 @@ fn kind(error: &reqwest::Error, chain: &[&(dyn Error + 'static)]) -> FailureKind
         FailureKind::Dns
     } else if error.is_timeout() {
         FailureKind::Timeout
-    } else if error.is_connect() {
+    } else if error.is_connect() && !is_closed_in_handshake(chain) {
         FailureKind::Connect
-    } else if is_disconnect(chain) {
+    } else if error.is_connect() || is_disconnect(chain) {
         FailureKind::Disconnected
     } else {
         FailureKind::Protocol
@@ -76,6 +76,12 @@ fn tls_kind(error: &rustls::Error) -> FailureKind {
 fn is_own_limit(chain: &[&(dyn Error + 'static)]) -> bool {
     let errors = chain.iter().filter_map(|error| error.downcast_ref());
     errors.into_iter().any(open_files::is_too_many)
+}
+
+/// Whether the server accepted the connection, and closed it instead of agreeing on TLS.
+fn is_closed_in_handshake(chain: &[&(dyn Error + 'static)]) -> bool {
+    let mut errors = chain.iter().filter_map(|error| error.downcast_ref());
+    errors.any(|error: &io::Error| error.kind() == io::ErrorKind::UnexpectedEof)
 }
 
 /// Whether the connection ended before the response did.

@@ -307,7 +307,8 @@ impl FailureKind {
     pub const fn reason(self) -> Reason {
         match self {
             Self::Dns => Reason::Dns,
-            Self::Connect | Self::Disconnected => Reason::Connect,
+            Self::Connect => Reason::Connect,
+            Self::Disconnected => Reason::Disconnected,
             Self::TlsExpired => Reason::TlsExpired,
             Self::TlsNotYetValid => Reason::TlsNotYetValid,
             Self::TlsUntrusted => Reason::TlsUntrusted,
@@ -326,13 +327,9 @@ impl FailureKind {
         }
     }
 
-    /// The kebab-case name: that of the reason, except for `disconnected`, which depends on how
-    /// much had arrived.
+    /// The kebab-case name, which is that of the reason.
     pub const fn as_str(self) -> &'static str {
-        match self {
-            Self::Disconnected => "disconnected",
-            other => other.reason().as_str(),
-        }
+        self.reason().as_str()
     }
 }
 

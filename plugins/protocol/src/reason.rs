@@ -21,8 +21,10 @@ pub enum Reason {
     NoRedirect,
     /// `redirected`: the redirect has another target or status.
     OtherRedirect,
-    /// `unreachable`: there is no connection, or it is lost before the response.
+    /// `unreachable`: there is no connection.
     Connect,
+    /// `unreachable`: the connection is lost before the response.
+    Disconnected,
     /// `unreachable`: the name does not resolve.
     Dns,
     /// `unreachable`: the answer is not HTTP, or does not fit the request.
@@ -73,7 +75,7 @@ pub enum Reason {
 
 impl Reason {
     /// Every reason, by state.
-    pub const ALL: [Self; 30] = [
+    pub const ALL: [Self; 31] = [
         Self::ContentType,
         Self::Digest,
         Self::Length,
@@ -81,6 +83,7 @@ impl Reason {
         Self::NoRedirect,
         Self::OtherRedirect,
         Self::Connect,
+        Self::Disconnected,
         Self::Dns,
         Self::Protocol,
         Self::RedirectInvalid,
@@ -116,6 +119,7 @@ impl Reason {
             Self::NoRedirect => "no-redirect",
             Self::OtherRedirect => "other-redirect",
             Self::Connect => "connect",
+            Self::Disconnected => "disconnected",
             Self::Dns => "dns",
             Self::Protocol => "protocol",
             Self::RedirectInvalid => "redirect-invalid",
@@ -152,6 +156,7 @@ impl Reason {
             Self::NoRedirect => "there is no redirect",
             Self::OtherRedirect => "the redirect leads to another place",
             Self::Connect => "the connection fails",
+            Self::Disconnected => "the connection is closed before an answer",
             Self::Dns => "the name does not resolve",
             Self::Protocol => "the answer is not proper HTTP",
             Self::RedirectInvalid => "the redirect leads nowhere",
@@ -183,6 +188,7 @@ impl Reason {
         matches!(
             self,
             Self::Connect
+                | Self::Disconnected
                 | Self::Dns
                 | Self::Protocol
                 | Self::Timeout
@@ -241,7 +247,8 @@ mod tests {
         }
         let names: BTreeSet<_> = Reason::ALL.map(Reason::as_str).into();
         let explanations: BTreeSet<_> = Reason::ALL.map(Reason::explanation).into();
-        assert_eq!((names.len(), explanations.len()), (30, 30));
+        let all = Reason::ALL.len();
+        assert_eq!((names.len(), explanations.len()), (all, all));
         let unknown = "sunspots".parse::<Reason>();
         assert_eq!(unknown, Err(UnknownReason("sunspots".to_owned())));
     }

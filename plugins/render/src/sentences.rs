@@ -207,6 +207,9 @@ impl Cause<'_> {
         match reason {
             Some(Reason::Dns) => has().own(" no address"),
             Some(Reason::Connect) => self.verb("accepts", "accept").own(" no connection"),
+            Some(Reason::Disconnected) => self
+                .verb("closes", "close")
+                .own(" the connection without an answer"),
             Some(Reason::Timeout) => self.verb("does", "do").own(" not answer"),
             Some(Reason::Protocol) => self.verb("does", "do").own(" not answer in valid HTTP"),
             Some(Reason::TlsExpired) => {
