@@ -2,9 +2,10 @@
 
 use std::cell::{Cell, RefCell};
 use std::collections::{BTreeMap, BTreeSet, HashMap};
+use std::fmt::Write;
 use std::time::Duration;
 
-use indicatif::{ProgressBar, ProgressDrawTarget, ProgressStyle};
+use indicatif::{ProgressBar, ProgressDrawTarget, ProgressState, ProgressStyle};
 use urldb_verdict::JudgedJob;
 
 use crate::run::Progress;
@@ -14,7 +15,16 @@ const NAMED: usize = 3;
 
 /// The message fills what is left of the width and is cut there: a line that wraps could not be
 /// taken away again.
-const TEMPLATE: &str = "{pos}/{len} {bar:10} {per_sec}, {eta} left{wide_msg}";
+const TEMPLATE: &str = "{pos}/{len} {bar:10} {rate}, {eta} left{wide_msg}";
+
+/// A rate with two digits or more, none of them finer than people can see: `1.1/s`, `214/s`, `3/min`.
+fn rate(per_second: f64) -> String {
+    match per_second {
+        ..0.095 => format!("{:.0}/min", per_second * 60.0),
+        ..9.95 => format!("{per_second:.1}/s"),
+        _ => format!("{per_second:.0}/s"),
+    }
+}
 
 /// A progress line on standard error.
 pub(crate) struct ProgressLine {
@@ -33,7 +43,11 @@ impl ProgressLine {
         };
         let bar = ProgressBar::with_draw_target(Some(total), target);
         if let Ok(style) = ProgressStyle::with_template(TEMPLATE) {
-            bar.set_style(style);
+            bar.set_style(
+                style.with_key("rate", |state: &ProgressState, out: &mut dyn Write| {
+                    let _ = out.write_str(&rate(state.per_sec()));
+                }),
+            );
         }
         bar.enable_steady_tick(Duration::from_millis(200));
         Self {
@@ -128,6 +142,26 @@ impl RemainingJobs {
             String::new()
         } else {
             format!("; waiting for {}", names.join(", "))
+        }
+    }
+}
+
+#[cfg(test)]
+mod tests {
+    use super::*;
+
+    #[test]
+    fn rates_are_rounded() {
+        for (per_second, text) in [
+            (0.0, "0/min"),
+            (0.05, "3/min"),
+            (0.1, "0.1/s"),
+            (1.0675, "1.1/s"),
+            (9.96, "10/s"),
+            (213.9, "214/s"),
+            (12_345.6, "12346/s"),
+        ] {
+            assert_eq!(rate(per_second), text);
         }
     }
 }
