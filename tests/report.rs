@@ -112,6 +112,7 @@ fn report(seen: Vec<(Job, Vec<Hop>)>) -> Envelope {
         site_url: None,
         commit: None,
         selection: None,
+        interrupted: false,
         test: false,
     };
     report.finish(run).0

@@ -5,7 +5,7 @@ use std::path::{Path, PathBuf};
 use std::time::{Duration, SystemTime};
 
 use urldb_format::DomainFile;
-use urldb_render::numbers::{count, share, size};
+use urldb_render::numbers::{count, share_with, size};
 use urldb_text::Finding;
 
 use super::schedule::Workflow;
@@ -152,13 +152,10 @@ impl Setup<'_> {
                 .mended_by("to see the mistakes", &["urldb", "lint"]);
         }
         if not_canonical > 0 {
-            let some = share(not_canonical, files, "file");
-            let verb = if not_canonical == 1 { "is" } else { "are" };
-            return Check::advice(
-                "database",
-                format!("{content}; {some} {verb} not canonical"),
-            )
-            .mended_by("to format them", &["urldb", "fmt"]);
+            let some = share_with(not_canonical, files, "file", "", ["is", "are"]);
+            let sentence = format!("{content}; {some} not canonical");
+            return Check::advice("database", sentence)
+                .mended_by("to format them", &["urldb", "fmt"]);
         }
         if urls == 0 {
             return Check::advice("database", format!("{folder}: no URLs yet"))

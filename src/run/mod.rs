@@ -94,6 +94,7 @@ pub fn check(options: &RunOptions<'_>) -> anyhow::Result<Outcome> {
     })?;
     let run = RunInfo {
         finished: (options.ambient.now)(),
+        interrupted: options.stop.is_set(),
         ..run_info(options, started, (options.ambient.random)())
     };
     let incidents = RunIncidents {
@@ -197,6 +198,7 @@ fn run_from(options: &RunOptions<'_>, mut source: Source) -> anyhow::Result<Outc
     let mut ledger = ledger.into_inner()?;
     messages.extend(jobs.messages());
     run.finished = source.finished(options);
+    run.interrupted = options.stop.is_set();
     let incidents = RunIncidents {
         config,
         run: &run,
@@ -534,6 +536,7 @@ fn run_info(options: &RunOptions<'_>, started: Timestamp, random: [u8; 16]) -> R
         site_url: project.site_url,
         commit: project.commit,
         selection: selection_text(options.selection),
+        interrupted: false,
         test: false,
     }
 }

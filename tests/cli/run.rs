@@ -340,3 +340,14 @@ fn a_server_that_accepts_and_closes_accepts_connections() {
     let results = sandbox.urldb(&["check", "--format", "json"]).json();
     assert_eq!(results["results"][0]["reason"], "disconnected");
 }
+
+#[test]
+fn no_url_is_broken_beside_a_mistake() {
+    let (_site, sandbox) = watched(&[("/a", "first")]);
+    let file = "urldb/example.test.yaml";
+    let mistake = "---\n_path: /b\ncontent-length: five\n";
+    sandbox.write(file, sandbox.read(file) + mistake);
+    sandbox.urldb(&["run"]).code(1);
+    let said = "1 mistake in a domain file is still there, no URL is broken.";
+    sandbox.urldb(&["run"]).code(1).says(&[said]);
+}

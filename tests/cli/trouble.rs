@@ -311,6 +311,7 @@ fn an_interrupted_run_ends_soon_and_believes_nothing() {
         });
         let signalled = Instant::now();
         running.signal("-INT");
+        running.expect("Interrupted: 1 of 2 URLs got no result.");
         running.expect("unknown[inconclusive]: http://example.test/b");
         assert_eq!(running.end().code(), Some(130));
         assert!(signalled.elapsed() < Duration::from_secs(20));

@@ -84,6 +84,9 @@ pub struct RunInfo {
     /// if everything was selected.
     #[serde(default, skip_serializing_if = "Option::is_none")]
     pub selection: Option<String>,
+    /// Somebody ended the run early: URLs without a result were not checked.
+    #[serde(default, skip_serializing_if = "std::ops::Not::not")]
+    pub interrupted: bool,
     /// A person asked for this message to test the notifier: the report has no news, and the message
     /// says that it is a test.
     #[serde(default, skip_serializing_if = "std::ops::Not::not")]

@@ -36,6 +36,25 @@ pub fn share(part: u64, whole: u64, noun: &str) -> String {
     )
 }
 
+/// A part of the whole as the subject of a sentence, with the verb in its number: `no URL is`, `1 of 1 URL
+/// is`, `3 of 1,247 URLs are`, `all 6 URLs are`. `possessor` follows the noun: ` of example.org`.
+pub fn share_with(
+    part: u64,
+    whole: u64,
+    noun: &str,
+    possessor: &str,
+    [singular, plural]: [&str; 2],
+) -> String {
+    match part {
+        0 => format!("no {noun}{possessor} {singular}"),
+        _ if part == whole && whole > 1 => {
+            format!("all {}{possessor} {plural}", count(whole, noun))
+        }
+        1 => format!("{}{possessor} {singular}", share(1, whole, noun)),
+        _ => format!("{}{possessor} {plural}", share(part, whole, noun)),
+    }
+}
+
 /// `3 of 1,247`.
 pub fn ratio(part: u64, whole: u64) -> String {
     format!("{}{NO_BREAK}of{NO_BREAK}{}", number(part), number(whole))
@@ -138,6 +157,17 @@ mod tests {
         assert_eq!(number(1_234_567), "1,234,567");
         assert_eq!(plain(&share(3, 1_247, "URL")), "3 of 1,247 URLs");
         assert_eq!(plain(&share(1, 1, "URL")), "1 of 1 URL");
+        for (part, whole, text) in [
+            (0, 0, "no URL of a.org is"),
+            (0, 1, "no URL of a.org is"),
+            (1, 1, "1 of 1 URL of a.org is"),
+            (1, 6, "1 of 6 URLs of a.org is"),
+            (3, 1_247, "3 of 1,247 URLs of a.org are"),
+            (6, 6, "all 6 URLs of a.org are"),
+        ] {
+            let sentence = share_with(part, whole, "URL", " of a.org", ["is", "are"]);
+            assert_eq!(plain(&sentence), text);
+        }
         for (bytes, text) in [
             (0, "0 B"),
             (999, "999 B"),

@@ -14,7 +14,7 @@ use urldb_protocol::{
 use crate::compose::{IncidentTitle, Lookup, open_groups, selection, warning_titles};
 use crate::layout::{columns, wrap};
 use crate::message::{Class, Headline, Tone};
-use crate::numbers::{age, bytes, count, day, digest, moment, number, share};
+use crate::numbers::{age, bytes, count, day, digest, moment, number, share, share_with};
 use crate::shell::command_line;
 use crate::terminal::{BOLD, DIM, TerminalOptions, paint, style};
 use crate::text::Text;
@@ -227,6 +227,7 @@ fn empty_envelope(overview: &Overview) -> Envelope {
             site_url,
             commit,
             selection: None,
+            interrupted: false,
             test: false,
         },
         incidents: vec![],
@@ -781,11 +782,7 @@ fn headline(counts: &Counts, whose: &str, is_checked: bool) -> Headline {
         call: call.to_owned(),
         text: Text::from(text),
     };
-    let of = |part: u64| match part {
-        _ if part == urls && urls > 1 => format!("all {}{whose} are", count(urls, "URL")),
-        1 => format!("{}{whose} is", share(1, urls, "URL")),
-        _ => format!("{}{whose} are", share(part, urls, "URL")),
-    };
+    let of = |part: u64, verbs| share_with(part, urls, "URL", whose, verbs);
     if affected > 0 || mistakes > 0 || incidents > 0 {
         let open = [(incidents, "incident"), (mistakes, "mistake")];
         let open: Vec<String> = open
@@ -798,10 +795,7 @@ fn headline(counts: &Counts, whose: &str, is_checked: bool) -> Headline {
         } else {
             "are"
         };
-        let broken = match affected {
-            0 => format!("no URL{whose} is broken"),
-            affected => format!("{} broken", of(affected)),
-        };
+        let broken = format!("{} broken", of(affected, ["is", "are"]));
         let broken = match muted {
             0 => broken,
             muted => format!("{broken} ({} muted)", number(muted)),
@@ -827,10 +821,8 @@ fn headline(counts: &Counts, whose: &str, is_checked: bool) -> Headline {
         return headline(Tone::Warn, "Not known yet", text);
     }
     if unconfirmed > 0 {
-        let verb = of(unconfirmed)
-            .replace(" are", " have")
-            .replace(" is", " has");
-        let text = format!("{verb} failed, and no second run has confirmed it");
+        let failed = of(unconfirmed, ["has", "have"]);
+        let text = format!("{failed} failed, and no second run has confirmed it");
         return headline(Tone::Warn, "Nothing to do yet", text);
     }
     if unknown > 0 {

@@ -91,7 +91,14 @@ fn left_out(envelope: &Envelope) -> Vec<String> {
             "that may change something on the server",
         ),
         (with(&[Reason::Refused]), "that the rules of urldb forbid"),
-        (with(&[Reason::RunEnded]), "when the run ended"),
+        (
+            with(&[Reason::RunEnded]),
+            if envelope.run.interrupted {
+                "when the run was interrupted"
+            } else {
+                "when the run ended"
+            },
+        ),
         (with(&[Reason::NotAsked]), "of shards without a result"),
         (with(&[Reason::TooLarge]), "too large to compare"),
         (with(&[Reason::OwnLimit]), "for lack of open files"),

@@ -5,7 +5,7 @@ use urldb_protocol::{Incident, Phase, Reason};
 use super::causes::Group;
 use super::{Deliveries, Lookup, Report, Scope, links};
 use crate::message::{Headline, Tone};
-use crate::numbers::{age, count, moment, number, share};
+use crate::numbers::{age, count, moment, number, share, share_with};
 use crate::text::Text;
 
 fn headline(tone: Tone, call: &str, text: impl Into<Text>) -> Headline {
@@ -118,7 +118,7 @@ impl Report<'_> {
             return no_result;
         }
         let all = self.all();
-        if unconfirmed > 0 {
+        if unconfirmed > 0 && !self.is_cut_short() {
             let text = format!(
                 "{} failed for the first time",
                 share(unconfirmed, all, "URL")
@@ -171,6 +171,11 @@ impl Report<'_> {
         self.urls_of(&self.unknown).max(missing)
     }
 
+    /// Whether somebody ended the run before it had all results.
+    fn is_cut_short(&self) -> bool {
+        self.envelope.run.interrupted && self.without_result() > 0
+    }
+
     /// `20 of 1,100 URLs got no result`.
     fn missing_results(&self) -> String {
         let urls = share(self.without_result(), self.all(), "URL");
@@ -179,6 +184,9 @@ impl Report<'_> {
 
     /// The headline of a run that saw nothing wrong, unless URLs got no result.
     fn all_good(&self, call: &str) -> Headline {
+        if self.is_cut_short() {
+            return headline(Tone::Warn, "Interrupted", self.missing_results());
+        }
         if self.without_result() > 0 {
             return headline(Tone::Warn, "Nothing to do yet", self.missing_results());
         }
@@ -202,8 +210,8 @@ impl Report<'_> {
             return self.nothing_new();
         }
         let due = self.envelope.summary.coverage.due.max(broken);
-        let verb = if broken == 1 { "is" } else { "are" };
-        let text = format!("{} {verb} not as promised", share(broken, due, "URL"));
+        let text = share_with(broken, due, "URL", "", ["is", "are"]);
+        let text = format!("{text} not as promised");
         let text = match (broken, mistakes) {
             (_, 0) => text,
             (0, _) => mistakes_in_files(mistakes),
@@ -323,11 +331,8 @@ impl Report<'_> {
             }
             _ => totals.affected,
         };
-        let text = match affected {
-            _ if affected == all && all > 1 => format!("all {} are broken", count(all, "URL")),
-            1 => format!("{} is broken", share(1, all, "URL")),
-            _ => format!("{} are broken", share(affected, all, "URL")),
-        };
+        let text = share_with(affected, all, "URL", "", ["is", "are"]);
+        let text = format!("{text} broken");
         match totals.muted {
             0 => text,
             muted => format!("{text} ({} muted)", number(muted)),

@@ -30,6 +30,7 @@ pub(crate) fn report(run: &str, started: &str, seconds: u64) -> Envelope {
             site_url: Some("https://sky.example.org/status".to_owned()),
             commit: Some("3f2c1ab".to_owned()),
             selection: None,
+            interrupted: false,
             test: false,
         },
         incidents: Vec::new(),
