@@ -11,7 +11,7 @@ use super::print::output;
 use super::print::style::count;
 use crate::config::NotifierKind;
 use crate::exit::ExitCode;
-use crate::notify::site_templates;
+use crate::notify::{Outbox, site_templates};
 use crate::overview;
 
 /// Build the status site from the ledger, without network
@@ -38,6 +38,7 @@ pub(super) fn run(args: &Args, context: &Context) -> anyhow::Result<ExitCode> {
     let Command::Build { dir } = &args.command;
     let config = &context.config;
     let now = Timestamp::now();
+    let waiting = Outbox::new(&context.ledger()).waiting(|_| true);
     let configured = config
         .notifiers
         .iter()
@@ -70,7 +71,7 @@ pub(super) fn run(args: &Args, context: &Context) -> anyhow::Result<ExitCode> {
         }
     }
     for (folder, templates) in sites {
-        let changes = overview::site::build(config, &templates, &folder, now)?;
+        let changes = overview::site::build(config, &templates, &folder, now, waiting.clone())?;
         if !context.quiet {
             let SiteChanges {
                 written,

@@ -6,7 +6,7 @@ use std::time::Duration;
 use clap::builder::PossibleValuesParser;
 use clap::builder::TypedValueParser;
 use jiff::Timestamp;
-use urldb_protocol::{HostOverview, Standing, State, UrlOverview};
+use urldb_protocol::{HostOverview, Overview, Standing, State, UrlOverview};
 use urldb_render::{StatusScope, status, status_document};
 
 use super::Context;
@@ -15,6 +15,7 @@ use super::print::output;
 use super::print::style::{Format, terminal_options};
 use crate::archive::{ArchiveFiles, Catalogue};
 use crate::exit::ExitCode;
+use crate::notify::Outbox;
 use crate::overview::Sources;
 
 /// Show what is broken, since when, and what was verified and archived last; without network
@@ -77,6 +78,10 @@ pub(super) fn run(args: &Args, context: &Context) -> anyhow::Result<ExitCode> {
         urls.extend(host.urls.iter().cloned());
         Ok(())
     })?;
+    let overview = Overview {
+        waiting: Outbox::new(&context.ledger()).waiting(|_| true),
+        ..overview
+    };
     let mut urls = place.narrow(urls);
     if let (Place::Record { .. }, Ok(archive)) = (&place, catalogue(context)) {
         for url in &mut urls {

@@ -6,15 +6,16 @@ use std::time::{Duration, SystemTime};
 
 use urldb_format::DomainFile;
 use urldb_render::numbers::{count, share_with, size};
+use urldb_render::wrong_clock;
 use urldb_text::Finding;
 
 use super::schedule::Workflow;
-use super::{Check, Setup};
+use super::{Check, Outcome, Setup};
 use crate::archive::open_store;
 use crate::config::ConfigError;
 use crate::database::site_rules;
 use crate::explain::explain;
-use crate::ledger::past_runs;
+use crate::ledger::{PastRun, PastRuns, past_runs};
 use crate::run::{Overdue, overdue};
 use crate::schedule::RepositoryLock;
 
@@ -193,8 +194,26 @@ impl Setup<'_> {
     }
 
     fn try_ledger(&self, folder: &Path, workflows: &[Workflow]) -> anyhow::Result<Check> {
+        let PastRuns {
+            known: runs,
+            future,
+        } = past_runs(folder, self.now)?;
+        let mut check = self.ledger_after(&runs, folder, workflows)?;
+        if let Some(future) = future {
+            check.outcome = check.outcome.max(Outcome::Advice);
+            check.sentence = format!("{}; {}", check.sentence, wrong_clock(future));
+        }
+        Ok(check)
+    }
+
+    /// The check of the ledger after these runs.
+    fn ledger_after(
+        &self,
+        runs: &[PastRun],
+        folder: &Path,
+        workflows: &[Workflow],
+    ) -> anyhow::Result<Check> {
         let name = self.folder_name(folder);
-        let runs = past_runs(folder)?;
         let is_on_branch = workflows.iter().any(|workflow| workflow.keeps_ledger);
         let has_branch = self
             .repository

@@ -161,11 +161,11 @@ impl Setup<'_> {
 
     /// Number of complete runs in the last days.
     fn recent_runs(&self) -> usize {
-        let runs = crate::ledger::past_runs(&self.ledger_folder()).unwrap_or_default();
+        let runs = crate::ledger::past_runs(&self.ledger_folder(), self.now).unwrap_or_default();
         let is_recent = |run: &&crate::ledger::PastRun| {
             run.is_complete() && self.now.duration_since(run.at).as_hours() < REGULAR_DAYS * 24
         };
-        runs.iter().filter(is_recent).count()
+        runs.known.iter().filter(is_recent).count()
     }
 
     /// The table of cron or the timer of systemd that runs urldb for this project.

@@ -34,9 +34,12 @@ pub(crate) const FOLDERS: [&str; 5] = ["", "captures", "history", "incidents", "
 
 pub use captures::folder as captures_folder;
 pub use entry::{BadResponse, Capture, Content, Entry};
+#[cfg(test)]
+pub(crate) use history::tests::{any_time, hostile_lines};
 pub use history::{
-    BaseRun, ChangeLine, HistoryLine, IncidentLine, Lines, PastRun, RehashDays, RunLine, SoughtUrl,
-    Verifications, append, folder as history_folder, is_history, lines, past_runs,
+    BaseRun, ChangeLine, HistoryLine, IncidentLine, Lines, PastRun, PastRuns, RehashDays, RunLine,
+    SoughtUrl, Starts, Verifications, append, folder as history_folder, is_history, is_known,
+    lines, past_runs, take_future,
 };
 pub use incidents::Incidents;
 pub use merge::{merge, merge_history};

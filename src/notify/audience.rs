@@ -8,6 +8,7 @@ use jiff::Timestamp;
 use urldb_protocol::{Envelope, Evidence, Incident, Phase, Remembered, State, TOLD};
 
 use crate::config::{Audience, Occasion};
+use crate::ledger::is_known;
 
 /// A report as one notifier tells it.
 #[derive(Debug, Clone, PartialEq, Eq)]
@@ -149,10 +150,10 @@ fn decide(
 }
 
 /// Whether the time has passed but for a twentieth: a daily run begins a few seconds earlier or later
-/// each day.
+/// each day. Since a time in the future, which a wrong clock has written, it always has.
 fn has_passed(since: Timestamp, now: Timestamp, time: Duration) -> bool {
-    let passed = Duration::try_from(now.duration_since(since));
-    passed.is_ok_and(|passed| passed.saturating_add(time / 20) >= time)
+    let passed = Duration::try_from(now.duration_since(since)).unwrap_or_default();
+    !is_known(since, now) || passed.saturating_add(time / 20) >= time
 }
 
 /// Whether the incident is to be told.

@@ -8,6 +8,7 @@ use urldb_email::EmailNotifier;
 use urldb_html::{HtmlNotifier, SiteTemplates};
 use urldb_protocol::Notifier;
 
+use super::outbox::Outbox;
 use super::services::{new_command, new_issues, new_webhook};
 use super::test_message::sample;
 use crate::config::{
@@ -143,8 +144,13 @@ fn new_html(source: &Source<'_>, html: &NotifyHtml) -> anyhow::Result<HtmlNotifi
     let templates = site_templates(source.config, Some((source.name, source.notify)))?;
     let folder = source.path(&html.path);
     let (config, path) = (source.config.clone(), folder.clone());
-    let build = move || {
-        let built = overview::site::build(&config, &templates, &path, jiff::Timestamp::now());
+    let build = move |run: &str| {
+        let outbox = Outbox::new(&config.root.join(&config.ledger.path));
+        // The messages of the run itself are on their way.
+        let waiting =
+            outbox.waiting(|message| message.attempts() > 0 || message.envelope().run.id != run);
+        let now = jiff::Timestamp::now();
+        let built = overview::site::build(&config, &templates, &path, now, waiting);
         built.map_err(|error| explain(&error))
     };
     Ok(HtmlNotifier::new(folder, Box::new(build)))

@@ -8,7 +8,7 @@ use anyhow::Context;
 use jiff::Timestamp;
 use serde::{Deserialize, Serialize};
 use urldb_protocol::{
-    Delay, Delivery, DeliveryOutcome, Envelope, PROTOCOL, PlannedDelivery, Scope,
+    Delay, Delivery, DeliveryOutcome, Envelope, PROTOCOL, PlannedDelivery, Scope, WaitingMessages,
 };
 use urldb_text::sanitize;
 
@@ -142,6 +142,24 @@ impl Outbox {
         }
         names.sort();
         Ok(names)
+    }
+
+    /// The messages that are counted, and those that cannot be read, of each notifier.
+    pub(crate) fn waiting(&self, is_counted: impl Fn(&Message) -> bool) -> Vec<WaitingMessages> {
+        // A folder that cannot be read is an error of the next run.
+        let notifiers = self.notifiers().unwrap_or_default().into_iter();
+        let waiting = notifiers.map(|notifier| {
+            let mut all = self.messages(&notifier);
+            all.retain(|message| message.as_ref().map_or(true, &is_counted));
+            let read = all.iter().flatten();
+            let starts = read.map(|message| message.envelope().run.started);
+            WaitingMessages {
+                since: starts.min(),
+                messages: all.len() as u64,
+                notifier: sanitize(&notifier).into_owned(),
+            }
+        });
+        waiting.filter(|waiting| waiting.messages > 0).collect()
     }
 
     /// The folders with messages.

@@ -6,6 +6,7 @@ use jiff::Timestamp;
 
 use super::outbox::{KeptDelivery, KeptOutcome, Message};
 use crate::explain::explain;
+use crate::ledger::is_known;
 
 /// How long a delivery may wait for a fault that mends itself before people have to know.
 const PATIENCE: Duration = Duration::from_hours(24);
@@ -101,7 +102,8 @@ impl Standing {
     pub fn is_urgent(&self, now: Timestamp) -> bool {
         let is_old = |since: Timestamp| {
             let waited = Duration::try_from(now.duration_since(since));
-            waited.is_ok_and(|waited| waited >= PATIENCE)
+            // A message from the future, written by a wrong clock, must not wait until then.
+            !is_known(since, now) || waited.is_ok_and(|waited| waited >= PATIENCE)
         };
         self.waiting.iter().any(Message::is_stuck)
             || (!self.is_configured() && !self.waiting.is_empty())

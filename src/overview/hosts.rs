@@ -18,7 +18,7 @@ use super::days::HostDays;
 use super::replay::Selected;
 use super::{Sources, VERIFIED_WITHIN, date_of};
 use crate::database::mistakes::mistakes;
-use crate::ledger::{Entry, Ledger};
+use crate::ledger::{Entry, Ledger, is_known};
 use crate::report;
 
 /// Number of last runs in which failures count.
@@ -265,6 +265,7 @@ impl<'a> Reading<'a> {
             let since = entry.url_status.since;
             entry.added.map_or(since, |added| added.min(since))
         });
+        let known_since = known_since.filter(|since| is_known(*since, self.sources.now));
         let incident = affected.get(&(text.clone(), job.key.request.clone()));
         let pending = status.and_then(|status| status.pending.as_ref());
         let state = status.map(|status| status.state);
@@ -356,6 +357,7 @@ impl<'a> Reading<'a> {
         let pending = url.pending_since.map(date_of);
         let pending = pending.into_iter().flat_map(|first| {
             first
+                .max(calendar.first())
                 .series(jiff::Span::new().days(1))
                 .take_while(|day| *day <= date_of(self.sources.now))
         });

@@ -17,11 +17,13 @@ mod days;
 mod hosts;
 mod replay;
 pub mod site;
+#[cfg(test)]
+mod tests;
 mod timeline;
 mod urls;
 
 use std::cmp::Reverse;
-use std::collections::{BTreeMap, HashMap};
+use std::collections::{BTreeMap, BTreeSet, HashMap};
 use std::path::{Path, PathBuf};
 
 use jiff::civil::Date;
@@ -91,7 +93,7 @@ impl<'a> Sources<'a> {
     ) -> anyhow::Result<Self> {
         let database = config.open_database()?;
         let ledger = config.root.join(&config.ledger.path);
-        let replay = Replay::read(&ledger, wants)?;
+        let replay = Replay::read(&ledger, now, wants)?;
         let all = incidents::all(&ledger)?.into_iter();
         let all = all.filter(|incident| incident.merged_into.is_none());
         let incidents: BTreeMap<String, Incident> = all
@@ -189,6 +191,8 @@ impl<'a> Sources<'a> {
             runs: self.run_counts(),
             stale_after: self.stale_after(),
             last_run,
+            future_run: self.replay.future_run(),
+            waiting: vec![],
         })
     }
 
@@ -252,12 +256,9 @@ impl<'a> Sources<'a> {
             self.replay.starts().filter(|at| *at >= from).count() as u64
         };
         let first = self.calendar.first();
-        let days: Vec<Date> = self
-            .replay
-            .starts()
-            .map(date_of)
-            .filter(|day| *day >= first)
-            .collect();
+        let days = self.replay.starts().map(date_of);
+        let days: BTreeSet<Date> = days.filter(|day| *day >= first).collect();
+        let days: Vec<Date> = days.into_iter().collect();
         let gaps = days.windows(2).filter_map(|two| {
             let (from, to) = (two[0].tomorrow().ok()?, two[1].yesterday().ok()?);
             (from <= to).then_some((from, to))

@@ -13,15 +13,19 @@ use urldb_protocol::{IncidentStep, RunSummary, State};
 use urldb_verdict::{JobKey, Selection};
 
 use crate::ledger::{
-    self, ChangeLine, HistoryLine, IncidentLine, RunLine, SoughtUrl, Verifications,
+    self, ChangeLine, HistoryLine, IncidentLine, RunLine, SoughtUrl, Starts, Verifications,
+    take_future,
 };
 use crate::project::selection_text;
 
 /// What the history tells.
 #[derive(Debug, Default)]
 pub(super) struct Replay {
-    /// The runs that reached a conclusion, oldest first.
+    /// The runs that reached a conclusion at a time that is known, in their order.
     runs: Vec<Run>,
+    starts: Starts,
+    /// The latest time of a run that lies in the future.
+    future_run: Option<Timestamp>,
     /// The different selections of these runs.
     selections: Vec<SelectionRuns>,
     verifications: Verifications,
@@ -68,14 +72,18 @@ pub(super) fn step(line: &IncidentLine) -> IncidentStep {
 }
 
 impl Replay {
-    /// Reads the history in the ledger's folder. `wants` says of which URLs the changes are kept. Lines
-    /// of other programs are skipped.
+    /// Reads the history in the ledger's folder, as of `now`. `wants` says of which URLs the changes are
+    /// kept. Lines of other programs are skipped.
     ///
     /// # Errors
     /// When the history exists and cannot be read.
-    pub(super) fn read(ledger: &Path, wants: impl Fn(&str) -> bool) -> anyhow::Result<Self> {
+    pub(super) fn read(
+        ledger: &Path,
+        now: Timestamp,
+        wants: impl Fn(&str) -> bool,
+    ) -> anyhow::Result<Self> {
         let mut replay = Self {
-            verifications: Verifications::load(ledger)?,
+            verifications: Verifications::load(ledger, now)?,
             ..Self::default()
         };
         let mut selections = HashMap::new();
@@ -90,7 +98,7 @@ impl Replay {
                 }
             }
         }
-        replay.sort();
+        replay.sort(now);
         Ok(replay)
     }
 
@@ -123,20 +131,27 @@ impl Replay {
         });
     }
 
-    /// Brings everything into the order of time; a line that a merge doubled counts once.
-    fn sort(&mut self) {
-        self.runs.sort_by(|a, b| (a.at, &a.id).cmp(&(b.at, &b.id)));
+    /// Brings everything into the order of the runs; a line that a merge doubled counts once.
+    fn sort(&mut self, now: Timestamp) {
+        let places: HashMap<&str, usize> = self.verifications.ids().zip(0..).collect();
+        // A run that began while the history was read is the last one.
+        let place = |run: &str| places.get(run).copied().unwrap_or(usize::MAX);
+        self.runs.sort_by_key(|run| place(&run.id));
         self.runs.dedup_by(|a, b| a.id == b.id);
+        for lines in self.incidents.values_mut() {
+            lines.sort_by(|a, b| (place(&a.run), a.at, &a.run).cmp(&(place(&b.run), b.at, &b.run)));
+            lines.dedup();
+        }
+        self.changes.sort_by(|a, b| {
+            let key = |it: &ChangeLine| (place(&it.run), it.at);
+            (&a.url, key(a), &a.run).cmp(&(&b.url, key(b), &b.run))
+        });
+        self.changes.dedup();
+        self.future_run = take_future(&mut self.runs, now, |run| run.at);
+        self.starts = Starts::of(self.runs.iter().map(|run| run.at));
         for (index, run) in (0..).zip(&self.runs) {
             self.selections[run.selection as usize].runs.push(index);
         }
-        for lines in self.incidents.values_mut() {
-            lines.sort_by(|a, b| (a.at, &a.run).cmp(&(b.at, &b.run)));
-            lines.dedup();
-        }
-        self.changes
-            .sort_by(|a, b| (&a.url, a.at, &a.run).cmp(&(&b.url, b.at, &b.run)));
-        self.changes.dedup();
     }
 
     /// The ids of the runs that certainly checked the URL, the latest first.
@@ -153,10 +168,10 @@ impl Replay {
         url: Selected<'_>,
         added: Option<Timestamp>,
     ) -> Option<Timestamp> {
-        let first = self.first_since(added);
+        let first = added.map_or(0, |added| self.starts.first_since(added));
         let covering = self.selections.iter().filter(|it| it.covers(url));
         let last = covering.filter_map(|it| it.runs.last()).max().copied()?;
-        (last >= first).then(|| self.runs[last as usize].at)
+        (last as usize >= first).then(|| self.runs[last as usize].at)
     }
 
     /// The start of the last run that verified the bytes at a URL, which a run saw first at `added`.
@@ -189,10 +204,9 @@ impl Replay {
         })
     }
 
-    /// The index of the run that saw a URL first, if a run did so at `added`: it began before.
-    fn first_since(&self, added: Option<Timestamp>) -> u32 {
-        let until = added.map_or(0, |added| self.runs.partition_point(|run| run.at <= added));
-        u32::try_from(until.saturating_sub(1)).unwrap_or(u32::MAX)
+    /// The latest time of a run that lies in the future.
+    pub(super) fn future_run(&self) -> Option<Timestamp> {
+        self.future_run
     }
 
     /// The latest run.
@@ -234,7 +248,7 @@ impl Replay {
         }
     }
 
-    /// The starts of all runs, oldest first.
+    /// The starts of the runs, in their order.
     pub(super) fn starts(&self) -> impl DoubleEndedIterator<Item = Timestamp> {
         self.runs.iter().map(|run| run.at)
     }

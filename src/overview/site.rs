@@ -6,7 +6,7 @@ use jiff::{SignedDuration, Timestamp};
 use urldb_html::{
     Asset, ListedUrl, SiteBuilder, SiteChanges, SiteError, SiteSource, SiteTemplates, TEMPLATES,
 };
-use urldb_protocol::{HostOverview, LogEntry, UrlDetails, UrlOverview};
+use urldb_protocol::{HostOverview, LogEntry, Overview, UrlDetails, UrlOverview, WaitingMessages};
 
 use super::urls::UrlHistory;
 use super::{Commits, Scope, Sources};
@@ -84,7 +84,7 @@ pub fn templates(sources: [String; TEMPLATES.len()]) -> anyhow::Result<SiteTempl
     checked.map_err(|error| anyhow::anyhow!("{error}"))
 }
 
-/// Builds the site in `folder`, as of `now`. The domain files are read twice, one at a time: for the
+/// Builds the site in `folder`, as of `now`, while these messages wait. The domain files are read twice, one at a time: for the
 /// overview, and for the pages of their hosts.
 ///
 /// # Errors
@@ -94,9 +94,13 @@ pub fn build(
     templates: &SiteTemplates,
     folder: &Path,
     now: Timestamp,
+    waiting: Vec<WaitingMessages>,
 ) -> anyhow::Result<SiteChanges> {
     let sources = Sources::read(config, now, |_| true)?;
-    let overview = sources.overview(|_| false, |_| Ok(()))?;
+    let overview = Overview {
+        waiting,
+        ..sources.overview(|_| false, |_| Ok(()))?
+    };
     // A site without commits is better than none, so that a failure of git means that they are unknown.
     let commits = Commits::read(config, None).ok().and_then(Result::ok);
     let site = SiteBuilder::new(templates, folder).map_err(|error| text(&error))?;
@@ -122,7 +126,9 @@ impl SiteSource for LedgerSite<'_> {
     type Error = Failed;
 
     fn events(&self) -> Vec<LogEntry> {
-        let from = self.sources.as_of() - SignedDuration::from_hours(24 * RECENT_DAYS);
+        let recent = SignedDuration::from_hours(24 * RECENT_DAYS);
+        let from = self.sources.as_of().checked_sub(recent);
+        let from = from.unwrap_or(Timestamp::MIN);
         let mut events = self
             .sources
             .timeline(Scope::All, self.commits, &|_, _| true);

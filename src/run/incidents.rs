@@ -371,8 +371,9 @@ impl RunIncidents<'_> {
             return Ok(());
         }
         if !incident.id.is_empty() {
-            let later = self.past.iter().filter(|run| run.is_complete());
-            let later = later.filter(|run| in_seconds(run.at) > incident.since);
+            // By their order: a clock may have stepped back since.
+            let later = self.past.iter().rev().filter(|run| run.is_complete());
+            let later = later.take_while(|run| in_seconds(run.at) > incident.since);
             // The first run that saw the cause began before it did.
             let is_first = incident.since >= in_seconds(self.run.started);
             let runs = if is_first { 1 } else { 2 + later.count() };
@@ -402,7 +403,8 @@ impl RunIncidents<'_> {
             return starts.last().copied();
         }
         let added = ledger.get(key)?.added?;
-        let mut until = starts.partition_point(|at| *at <= incident.since);
+        let before = starts.iter().rposition(|at| *at <= incident.since);
+        let mut until = before.map_or(0, |last| last + 1);
         if incident.since < in_seconds(self.run.started) {
             // The last of these runs saw the cause first.
             until = until.saturating_sub(1);

@@ -42,7 +42,7 @@ use crate::archive::{self, Archive, ArchiveFiles, Provenance};
 use crate::bundle::{Bundles, Expected, digest_of_inputs};
 use crate::config::{ArchiveRecords, Config};
 use crate::explain::explain;
-use crate::ledger::{self, BaseRun, Incidents, Ledger, PastRun, Verifications};
+use crate::ledger::{self, Incidents, Ledger, PastRun, Verifications};
 use crate::notify::{self, Notifiers, Outbox};
 use crate::project::{Checkout, Project, selection_text};
 use crate::report::{Mistakes, Report, ReportedJob};
@@ -152,11 +152,8 @@ fn run_from(options: &RunOptions<'_>, mut source: Source) -> anyhow::Result<Outc
     let mut messages = Messages::default();
     let ledger = SharedLedger::new(open_ledger(config, &hosts, &mut messages.notes)?);
     let open = Incidents::load(&folder)?;
-    let past = ledger::past_runs(&folder)?;
-    let BaseRun {
-        id: base,
-        unverified,
-    } = Verifications::base(&folder, past.last(), started)?;
+    let past = ledger::past_runs(&folder, started)?.known;
+    let base = Verifications::base(&folder, started)?;
     let mut run = run_info(options, started, source.random(options));
     let is_everything = options.selection.is_everything();
     let of_day = |day| plan_options_of_run(options, day, &past);
@@ -187,7 +184,7 @@ fn run_from(options: &RunOptions<'_>, mut source: Source) -> anyhow::Result<Outc
 
     let report = new_report(options, &skipped, mistakes)
         .expecting(jobs.count())
-        .comparing_with(unverified);
+        .comparing_with(base.unverified);
     let history = RunHistory {
         run: &run,
         past: &past,
@@ -217,6 +214,7 @@ fn run_from(options: &RunOptions<'_>, mut source: Source) -> anyhow::Result<Outc
         messages.add_failure(forgotten);
     }
     // A transition that could not be written is not in the ledger, so the next run sees it again.
+    let base = base.id;
     let starting = past_runs::Starting { base, rehash };
     let lines = past_runs::history_lines(&envelope, options.selection, starting, verification);
     let memory = IncidentMemory::of_run(&folder, envelope.incidents.clone());

@@ -46,7 +46,7 @@ pub fn shard(
     let hosts = domain_files.hosts();
     let mut notes = vec![];
     let ledger = SharedLedger::new(open_ledger(config, &hosts, &mut notes)?);
-    let past = ledger::past_runs(&folder)?;
+    let past = ledger::past_runs(&folder, started)?.known;
     let plan_options = plan_options_of_run(options, started, &past);
     let Plan { mut jobs, .. } = domain_files.plan(plan_options, &ledger, |seen| {
         if let Survey::File(file) = seen {

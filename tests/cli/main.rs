@@ -10,6 +10,7 @@
 //! - `changed`: `--changed-since`.
 //! - `commit`: `--commit`, and what it leaves alone.
 //! - `diff`: two states of the database.
+//! - `clock`: clocks that step back, or were years ahead once.
 //! - `check`: what one look finds, for people and as JSON, and how it is narrowed.
 //! - `rules`: site rules, and what they do to records.
 //! - `run`: the loop over several runs: archive, ledger, history, mail, doubt.
@@ -72,6 +73,7 @@ mod archive_writers;
 mod boundary;
 mod changed;
 mod check;
+mod clock;
 mod commit;
 mod diff;
 mod doctor;

@@ -696,3 +696,52 @@ fn the_mails_about_one_incident_are_a_thread() {
         assert_ne!(mail.header("Message-ID"), id);
     }
 }
+
+#[test]
+fn what_waits_is_in_the_status_and_on_the_site() {
+    let (site, sandbox) = broken(closed_port());
+    sandbox.urldb(&["run"]).code(1);
+    site.serve("/a", crate::support::Reply::ok("first"));
+    sandbox.urldb(&["run"]);
+    assert_eq!(waiting(&sandbox), 2);
+    let status = sandbox.urldb(&["status"]).code(0);
+    let text = status.out.split_whitespace().collect::<Vec<_>>().join(" ");
+    for part in [
+        "Not everything was sent: the URL is as promised.",
+        "2 messages of the notifier mail wait since ",
+        "to see why messages wait: urldb notify list",
+    ] {
+        assert!(text.contains(part), "{part} is not in {text}");
+    }
+    let document = sandbox.urldb(&["status", "--format", "json"]).json();
+    let outbox = document["outbox"].as_array().unwrap();
+    assert_eq!(outbox.len(), 1);
+    assert_eq!(outbox[0]["notifier"], "mail");
+    assert_eq!(outbox[0]["messages"], 2);
+    assert!(outbox[0]["since"].is_string());
+    let is_on_site = || {
+        let index = sandbox.read("public/index.html");
+        let status: serde_json::Value =
+            serde_json::from_str(&sandbox.read("public/status.json")).unwrap();
+        let on_page = index.contains("2 messages of the notifier mail wait since ");
+        assert_eq!(on_page, status.get("outbox").is_some(), "{index}");
+        on_page
+    };
+    sandbox.urldb(&["site", "build", "public"]).code(0);
+    assert!(is_on_site());
+
+    // Also after a run, and no longer once all is sent. The notifiers are asked by their names.
+    let server = Server::start(SmtpReplies::default());
+    let html = "[notify.page]\ntype = \"html\"\npath = \"public\"\n";
+    sandbox.write("urldb.toml", sandbox.read("urldb.toml") + html);
+    sandbox.urldb(&["run"]);
+    assert!(is_on_site());
+    send_to(&sandbox, server.port);
+    sandbox.write("urldb.toml", sandbox.read("urldb.toml") + html);
+    sandbox.urldb(&["run"]).code(0);
+    assert_eq!(waiting(&sandbox), 0);
+    assert!(!is_on_site());
+    sandbox
+        .urldb(&["status"])
+        .says(&["All good: the URL is as promised."]);
+}

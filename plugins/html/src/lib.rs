@@ -27,8 +27,8 @@ pub use urldb_render::Error;
 /// The id of the only delivery.
 const SITE: &str = "site";
 
-/// Builds the site from what the ledger knows after a run. The error says what went wrong.
-pub type BuildSite = Box<dyn Fn() -> Result<SiteChanges, String> + Send + Sync>;
+/// Builds the site from what the ledger knows after the run with this id. The error says what went wrong.
+pub type BuildSite = Box<dyn Fn(&str) -> Result<SiteChanges, String> + Send + Sync>;
 
 /// The web site notifier.
 pub struct HtmlNotifier {
@@ -42,8 +42,8 @@ impl HtmlNotifier {
         Self { folder, build }
     }
 
-    fn publish(&self) -> Delivery {
-        match (self.build)() {
+    fn publish(&self, run: &str) -> Delivery {
+        match (self.build)(run) {
             Ok(_) => Delivery::delivered(SITE, format!("written to {}", self.destination())),
             Err(error) => Delivery::retry(SITE, error),
         }
@@ -62,11 +62,11 @@ impl Notifier for HtmlNotifier {
 
     fn deliver<'a>(
         &'a self,
-        _: &'a Envelope,
+        envelope: &'a Envelope,
         _: &'a [String],
         report: ReportDelivery<'a>,
     ) -> DeliveryFuture<'a> {
-        Box::pin(async move { report(self.publish()) })
+        Box::pin(async move { report(self.publish(&envelope.run.id)) })
     }
 
     fn destination(&self) -> String {

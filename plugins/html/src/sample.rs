@@ -212,6 +212,8 @@ pub(crate) fn overview() -> Overview {
         days: dates().map(day).collect(),
         runs: RunCounts::default(),
         stale_after: 72,
+        future_run: None,
+        waiting: vec![],
     }
 }
 

@@ -14,8 +14,8 @@ use urldb_protocol::{
 use urldb_render::numbers::{count, digest, number, with_spaces};
 use urldb_render::{
     Mark, PromiseCounts, SiteHeadline, Titles, command_line, commit_counts, day_in_words,
-    event_sentence, moment_in_words, one_line, project_commit_link, project_file_link, short_day,
-    status_text,
+    event_sentence, moment_in_words, one_line, project_commit_link, project_file_link, remarks,
+    short_day, status_text,
 };
 
 use crate::site::url_page;
@@ -154,6 +154,8 @@ pub(crate) struct OverviewPage {
     headline: String,
     past: String,
     as_of: Option<Time>,
+    /// What people should know of urldb itself.
+    remarks: Vec<String>,
     is_empty: bool,
     figures: Vec<Figure>,
     incidents: Vec<IncidentRow>,
@@ -537,6 +539,9 @@ impl<'a> Views<'a> {
             headline: now,
             past,
             as_of: overview.last_run.as_ref().map(|run| Time::moment(run.at)),
+            remarks: remarks(overview)
+                .map(|text| one_line(&with_spaces(&text)))
+                .collect(),
             is_empty: overview.totals.urls == 0,
             figures,
             incidents: overview

@@ -232,6 +232,8 @@ fn overview(text: &str) -> Overview {
             .collect(),
         runs: RunCounts::default(),
         stale_after: 72,
+        future_run: None,
+        waiting: vec![],
     }
 }
 

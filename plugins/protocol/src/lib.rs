@@ -30,7 +30,7 @@ pub use notifier::{
 pub use overview::{
     CaptureInfo, CommitInfo, Day, DayCount, DayLevel, FileCounts, HostOverview, IncidentOverview,
     IncidentStep, LogEntry, LogEvent, Overview, ProjectInfo, RunCounts, RunSummary, Standing,
-    UrlDetails, UrlOverview,
+    UrlDetails, UrlOverview, WaitingMessages,
 };
 pub use reason::{Reason, UnknownReason};
 pub use state::{State, UnknownState};

@@ -22,7 +22,7 @@ pub struct Overview {
     pub version: String,
     /// When the overview was built.
     pub now: Timestamp,
-    /// The latest run that reached a conclusion; absent before the first one.
+    /// The latest run that reached a conclusion, at a time that is known; absent before the first one.
     pub last_run: Option<RunSummary>,
     /// The latest such run over the whole database.
     pub last_complete: Option<RunSummary>,
@@ -50,6 +50,24 @@ pub struct Overview {
     pub runs: RunCounts,
     /// Hours after the last run from which on the overview is out of date.
     pub stale_after: u64,
+    /// The latest time of a run that lies in the future: its clock was wrong, and no other time comes from
+    /// it.
+    pub future_run: Option<Timestamp>,
+    /// The notifiers with messages that are not delivered. They are in the outbox, of which the caller
+    /// knows.
+    pub waiting: Vec<WaitingMessages>,
+}
+
+/// The messages of one notifier that wait in the outbox.
+#[derive(Debug, Clone, PartialEq, Eq, Serialize, Deserialize, JsonSchema)]
+pub struct WaitingMessages {
+    /// The name of the notifier in urldb.toml.
+    pub notifier: String,
+    /// Number of messages.
+    pub messages: u64,
+    /// When the run of the oldest one began; absent if none of them can be read.
+    #[serde(default, skip_serializing_if = "Option::is_none")]
+    pub since: Option<Timestamp>,
 }
 
 /// The project that an overview is about.

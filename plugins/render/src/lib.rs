@@ -59,7 +59,8 @@ pub use sentences::status_text;
 pub use shell::command_line;
 pub use site::{Mark, PromiseCounts, SiteHeadline, day_in_words, moment_in_words, short_day};
 pub use status::{
-    StatusDocument, StatusIncident, StatusScope, Titles, status, status_document, status_schema,
+    StatusDocument, StatusIncident, StatusScope, Titles, remarks, status, status_document,
+    status_schema, wrong_clock,
 };
 pub use terminal::{
     TerminalOptions, terminal, terminal_facts, terminal_headline, terminal_notified, terminal_stuck,

@@ -166,7 +166,7 @@ fn in_words(count: u64) -> String {
     word.map_or_else(|| number(count), |word| (*word).to_owned())
 }
 
-fn capitalized(text: &str) -> String {
+pub(crate) fn capitalized(text: &str) -> String {
     crate::text::Text::from(text).capitalized()
 }
 

@@ -8,7 +8,7 @@ use serde::{Deserialize, Serialize};
 use urldb_protocol::{
     Envelope, FileCounts, Finding, HostOverview, Incident, IncidentOverview, Mistake, Overview,
     PROTOCOL, Phase, ProjectInfo, RunInfo, RunSummary, Severity, Standing, State, Summary, Totals,
-    UrlOverview,
+    UrlOverview, WaitingMessages,
 };
 
 use crate::compose::{IncidentTitle, Lookup, open_groups, selection, warning_titles};
@@ -16,6 +16,7 @@ use crate::layout::{columns, wrap};
 use crate::message::{Class, Headline, Tone};
 use crate::numbers::{age, bytes, count, day, digest, moment, number, share, share_with};
 use crate::shell::command_line;
+use crate::site::capitalized;
 use crate::terminal::{BOLD, DIM, TerminalOptions, paint, style};
 use crate::text::Text;
 
@@ -50,6 +51,12 @@ pub struct StatusDocument {
     pub as_of: Option<Timestamp>,
     /// Hours after the last run from which on the document is out of date.
     pub stale_after_hours: u64,
+    /// The latest time of a run that lies in the future: its clock was wrong, and it is no last run.
+    #[serde(default, skip_serializing_if = "Option::is_none")]
+    pub future_run: Option<Timestamp>,
+    /// The notifiers with messages that wait in the outbox.
+    #[serde(default, skip_serializing_if = "Vec::is_empty")]
+    pub outbox: Vec<WaitingMessages>,
     /// The last run.
     #[serde(default, skip_serializing_if = "Option::is_none")]
     pub last_run: Option<RunSummary>,
@@ -122,6 +129,8 @@ pub fn status_document(overview: &Overview, urls: Vec<UrlOverview>) -> StatusDoc
         project: overview.project.clone(),
         as_of: overview.last_run.as_ref().map(|run| run.at),
         stale_after_hours: overview.stale_after,
+        future_run: overview.future_run,
+        outbox: overview.waiting.clone(),
         last_run: overview.last_run.clone(),
         last_complete_run: overview.last_complete.clone(),
         totals: overview.totals.clone(),
@@ -132,6 +141,35 @@ pub fn status_document(overview: &Overview, urls: Vec<UrlOverview>) -> StatusDoc
         hosts: overview.hosts.clone(),
         urls,
     }
+}
+
+/// `a run has a time in the future (2027-06-01): its clock was wrong`
+pub fn wrong_clock(run: Timestamp) -> String {
+    let day = day(run);
+    format!("a run has a time in the future ({day}): its clock was wrong")
+}
+
+/// What people should know of urldb itself, in sentences: a wrong clock, and messages that wait.
+pub fn remarks(overview: &Overview) -> impl Iterator<Item = String> {
+    let clock = overview.future_run.map(wrong_clock);
+    let clock = clock.map(|text| format!("{}.", capitalized(&text)));
+    let waiting = overview.waiting.iter().map(|waiting| {
+        let messages = count(waiting.messages, "message");
+        let verb = if waiting.messages == 1 {
+            "waits"
+        } else {
+            "wait"
+        };
+        let since = waiting
+            .since
+            .map(|since| format!(" since {}", moment(since)));
+        let since = since.unwrap_or_default();
+        format!(
+            "{messages} of the notifier {} {verb}{since}.",
+            waiting.notifier
+        )
+    });
+    clock.into_iter().chain(waiting)
 }
 
 /// Titles of incidents, in the words of messages.
@@ -310,6 +348,7 @@ impl Page<'_> {
             mistakes: overview.mistakes.len() as u64,
         };
         self.headline(&counts, "");
+        self.remarks();
         let incidents: Vec<&IncidentOverview> = overview.open.iter().collect();
         let mistakes: Vec<&Mistake> = overview.mistakes.iter().collect();
         let warnings: Vec<&Finding> = overview.warnings.iter().collect();
@@ -419,7 +458,29 @@ impl Page<'_> {
     fn headline(&mut self, counts: &Counts, whose: &str) {
         let is_checked = self.overview.last_run.is_some();
         let headline = headline(counts, whose, is_checked);
+        let headline = match headline.tone {
+            Tone::Good if !self.overview.waiting.is_empty() => Headline {
+                tone: Tone::Warn,
+                call: "Not everything was sent".to_owned(),
+                ..headline
+            },
+            _ => headline,
+        };
         self.print_headline(&headline);
+    }
+
+    fn remarks(&mut self) {
+        let remarks: Vec<String> = remarks(self.overview).collect();
+        if remarks.is_empty() {
+            return;
+        }
+        self.gap();
+        for remark in remarks {
+            self.wrapped(&Text::from(remark), 0);
+        }
+        if !self.overview.waiting.is_empty() {
+            self.command("to see why messages wait", &["urldb", "notify", "list"]);
+        }
     }
 
     fn print_headline(&mut self, headline: &Headline) {

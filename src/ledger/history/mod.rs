@@ -5,7 +5,11 @@
 //! read without the files before it, and git never has to store an old month again. Older versions
 //! wrote one file, `history.jsonl`, with a whole list in each run; it is read, and never changed.
 
+mod chains;
+mod order;
 mod reading;
+#[cfg(test)]
+pub(crate) mod tests;
 mod verifications;
 
 use std::collections::BTreeMap;
@@ -19,7 +23,8 @@ use serde::{Deserialize, Serialize};
 use urldb_protocol::{ClosedBecause, Phase, State};
 use urldb_verdict::Selection;
 
-pub use reading::{Lines, PastRun, is_history, lines, past_runs};
+pub use order::{Starts, is_known, take_future};
+pub use reading::{Lines, PastRun, PastRuns, is_history, lines, past_runs};
 pub use verifications::{BaseRun, SoughtUrl, Verifications};
 
 /// The file of older versions.

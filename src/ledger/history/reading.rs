@@ -11,6 +11,7 @@ use serde::Deserialize;
 use serde::de::DeserializeOwned;
 use urldb_verdict::Selection;
 
+use super::order::{InOrder, in_order, take_future};
 use super::{ChangeLine, FOLDER, HistoryLine, IncidentLine, OLD_FILE, RunLine};
 use crate::ledger::storage;
 
@@ -25,6 +26,32 @@ pub struct PastRun {
     /// Which records were checked; absent if the run checked all of them.
     #[serde(default)]
     pub selection: Option<Selection>,
+    /// The id of the run that it started from.
+    #[serde(default)]
+    pub base: Option<String>,
+}
+
+/// The runs of the past.
+#[derive(Debug, Default)]
+pub struct PastRuns {
+    /// Those whose time is known, in their order.
+    pub known: Vec<PastRun>,
+    /// The latest time of a run that lies in the future.
+    pub future: Option<Timestamp>,
+}
+
+impl InOrder for PastRun {
+    fn id(&self) -> &str {
+        &self.id
+    }
+
+    fn at(&self) -> Timestamp {
+        self.at
+    }
+
+    fn base(&self) -> Option<&str> {
+        self.base.as_deref()
+    }
 }
 
 impl PastRun {
@@ -53,11 +80,11 @@ impl PastRun {
     }
 }
 
-/// The runs of the past, oldest first.
+/// The runs of the past, as of `now`.
 ///
 /// # Errors
 /// When the history exists and cannot be read. Lines of other programs are skipped.
-pub fn past_runs(folder: &Path) -> anyhow::Result<Vec<PastRun>> {
+pub fn past_runs(folder: &Path, now: Timestamp) -> anyhow::Result<PastRuns> {
     let mut runs = vec![];
     let mut lines = RawLines::new(files(folder)?);
     while let Some(line) = lines.next_line() {
@@ -66,9 +93,9 @@ pub fn past_runs(folder: &Path) -> anyhow::Result<Vec<PastRun>> {
             runs.extend(serde_json::from_slice::<PastRun>(line));
         }
     }
-    runs.sort_by(|a, b| (a.at, &a.id).cmp(&(b.at, &b.id)));
-    runs.dedup_by(|a, b| a.id == b.id);
-    Ok(runs)
+    let mut known: Vec<PastRun> = in_order(runs).into_iter().map(|(run, _)| run).collect();
+    let future = take_future(&mut known, now, |run| run.at);
+    Ok(PastRuns { known, future })
 }
 
 /// The lines of the history in the ledger's folder, file by file: those of older versions, then the
@@ -131,7 +158,7 @@ fn is_month(name: &str) -> bool {
 }
 
 /// The files of the history, oldest first.
-fn files(folder: &Path) -> anyhow::Result<Vec<PathBuf>> {
+pub(super) fn files(folder: &Path) -> anyhow::Result<Vec<PathBuf>> {
     let months = folder.join(FOLDER);
     let mut files = vec![];
     match fs::read_dir(&months) {

@@ -129,7 +129,9 @@ impl<'a> Update<'a> {
     fn new(open: Vec<Incident>, run: &'a RunFacts<'a>) -> Self {
         let incidents = open.into_iter().map(|mut incident| {
             let cause = Cause::of(&incident);
-            let is_settled = run.last_complete > incident.opened;
+            // A time in the future tells nothing: a clock was wrong.
+            let opened = incident.opened.filter(|opened| *opened <= run.now);
+            let is_settled = run.last_complete > opened;
             incident.phase = Phase::Unchanged;
             Changing {
                 accepts: cause.is_host_wide() || !is_settled,

@@ -96,6 +96,8 @@ fn all_good(last: &str, now: &str) -> Overview {
         days: vec![],
         runs: RunCounts::default(),
         stale_after: 72,
+        future_run: None,
+        waiting: vec![],
     }
 }
 

@@ -1,0 +1,193 @@
+//! Cuts the trees of runs into chains, from the lines of the history.
+
+use std::collections::{BTreeSet, HashMap};
+use std::path::PathBuf;
+
+use jiff::Timestamp;
+
+use super::order::{InOrder, Starts, in_order, is_known};
+use super::reading::Lines;
+use super::verifications::{Chain, Change, Place, Run, Start, Verifications};
+use super::{HistoryLine, RunLine};
+
+/// Collects the lines of runs.
+#[derive(Default)]
+pub(super) struct Builder {
+    runs: Vec<ReadRun>,
+    urls: HashMap<String, u32>,
+}
+
+/// What a line says.
+struct ReadRun {
+    run: Run,
+    base: Option<String>,
+    is_whole: bool,
+    unverified: Vec<u32>,
+    verified: Vec<u32>,
+}
+
+impl InOrder for ReadRun {
+    fn id(&self) -> &str {
+        &self.run.id
+    }
+
+    fn at(&self) -> Timestamp {
+        self.run.at
+    }
+
+    fn base(&self) -> Option<&str> {
+        self.base.as_deref()
+    }
+}
+
+impl Builder {
+    pub(super) fn has_runs(&self) -> bool {
+        !self.runs.is_empty()
+    }
+
+    /// Adds the lines of one file.
+    pub(super) fn add_file(&mut self, path: PathBuf) -> anyhow::Result<()> {
+        for line in Lines::of_file(path) {
+            self.add(line?);
+        }
+        Ok(())
+    }
+
+    pub(super) fn add(&mut self, line: HistoryLine) {
+        let HistoryLine::Run(line) = line else {
+            return;
+        };
+        let RunLine {
+            run: id,
+            at,
+            selection,
+            base,
+            verified,
+            rehash,
+            unverified,
+            became_unverified,
+            verified_again,
+            due: _,
+            not_modified: _,
+            states: _,
+        } = *line;
+        let is_whole = unverified.is_some();
+        let listed = unverified.unwrap_or(became_unverified);
+        let read = ReadRun {
+            run: Run {
+                at,
+                id,
+                selection,
+                verifies: verified != Some(0),
+                rehash,
+                place: Place::default(),
+            },
+            base,
+            is_whole,
+            unverified: self.numbers(listed),
+            verified: self.numbers(verified_again),
+        };
+        self.runs.push(read);
+    }
+
+    fn numbers(&mut self, urls: Vec<String>) -> Vec<u32> {
+        let number = |url: String| {
+            let next = u32::try_from(self.urls.len()).unwrap_or(u32::MAX);
+            *self.urls.entry(url).or_insert(next)
+        };
+        let numbers: BTreeSet<u32> = urls.into_iter().map(number).collect();
+        numbers.into_iter().collect()
+    }
+
+    /// What the lines tell at the time `now`. A run whose time lies in the future verifies nothing, since
+    /// nobody knows when.
+    pub(super) fn finish(self, now: Timestamp) -> Verifications {
+        let Self { runs, urls } = self;
+        let mut built = Verifications {
+            urls,
+            ..Verifications::default()
+        };
+        built.changes = vec![vec![]; built.urls.len()];
+        let mut bases = vec![];
+        for (read, base) in in_order(runs) {
+            bases.push(base);
+            let start = match base {
+                _ if read.is_whole => Start::Nothing,
+                Some(base) => Start::Run(built.runs[base as usize].place),
+                None => Start::Unknown,
+            };
+            let is_known = is_known(read.run.at, now);
+            let run = Run {
+                verifies: read.run.verifies && is_known,
+                place: built.put(start),
+                ..read.run
+            };
+            for (urls, is_unverified) in [(read.verified, false), (read.unverified, true)] {
+                let place = run.place;
+                let change = Change {
+                    place,
+                    is_unverified,
+                };
+                for url in urls {
+                    built.changes[url as usize].push(change);
+                }
+            }
+            built.runs.push(run);
+        }
+        for changes in &mut built.changes {
+            changes.sort_by_key(|change| change.place);
+        }
+        let mut latest = Timestamp::MIN;
+        for chain in &mut built.chains {
+            let runs = chain.runs.iter().map(|run| &built.runs[*run as usize]);
+            let verifying = runs.filter(|run| run.verifies).map(|run| run.at);
+            latest = verifying.fold(latest, Timestamp::max);
+            chain.latest = latest;
+        }
+        built.starts = Starts::of(built.runs.iter().map(|run| run.at));
+        built.present = present(&built.runs, &bases, now);
+        built
+    }
+}
+
+impl Verifications {
+    /// Puts the next run into the chain of its base, if the base is the last one there, or else into a new
+    /// one.
+    fn put(&mut self, start: Start) -> Place {
+        let run = u32::try_from(self.runs.len()).unwrap_or(u32::MAX);
+        if let Start::Run(base) = start {
+            let chain = &mut self.chains[base.chain as usize];
+            let next = u32::try_from(chain.runs.len()).unwrap_or(u32::MAX);
+            if base.number + 1 == next {
+                chain.runs.push(run);
+                return Place {
+                    number: next,
+                    ..base
+                };
+            }
+        }
+        let chain = u32::try_from(self.chains.len()).unwrap_or(u32::MAX);
+        self.chains.push(Chain {
+            runs: vec![run],
+            start,
+            latest: Timestamp::MIN,
+        });
+        Place { chain, number: 0 }
+    }
+}
+
+/// The number of the run before now: the last one whose time is known, or a later one that goes back to
+/// it. Without any known time, the last run.
+fn present(runs: &[Run], bases: &[Option<u32>], now: Timestamp) -> Option<u32> {
+    let known = runs.iter().rposition(|run| is_known(run.at, now));
+    let mut last = known.or_else(|| runs.len().checked_sub(1))?;
+    let mut goes_back = vec![false; runs.len()];
+    goes_back[last] = true;
+    for run in last + 1..runs.len() {
+        goes_back[run] = bases[run].is_some_and(|base| goes_back[base as usize]);
+        if goes_back[run] {
+            last = run;
+        }
+    }
+    u32::try_from(last).ok()
+}

@@ -1,0 +1,134 @@
+//! Every reader of the ledger ends, and believes no time in the future, whatever the clocks were.
+
+use std::fs;
+use std::path::Path;
+
+use jiff::Timestamp;
+use proptest::prelude::*;
+use urldb_protocol::{ClosedBecause, Overview, Phase, State};
+
+use super::{Scope, Sources, site};
+use crate::config::{self, Config};
+use crate::ledger::{ChangeLine, HistoryLine, IncidentLine, any_time, hostile_lines, is_known};
+
+const HOST: &str = "a.example";
+
+fn now() -> Timestamp {
+    "2026-11-23T04:17:00Z".parse().unwrap()
+}
+
+/// A project with three files, of which the ledger believes these times.
+fn project(folder: &Path, times: &[Timestamp]) -> Config {
+    let write = |name: &str, text: String| {
+        let path = folder.join(name);
+        fs::create_dir_all(path.parent().unwrap()).unwrap();
+        fs::write(path, text).unwrap();
+    };
+    write("urldb.toml", String::new());
+    let record = |url: usize| format!("---\n_path: /{url}\ncontent-length: 5\n");
+    let records: String = (0..3).map(record).collect();
+    write(
+        "urldb/a.example.yaml",
+        format!("---\nhttp: true\n{records}"),
+    );
+    let entry = |url: usize| {
+        let [added, since, pending] = [0, 1, 2].map(|key| times[(url + key) % times.len()]);
+        format!(
+            "---\n_path: /{url}\nadded: '{added}'\npending: gone\npending-count: 1\n\
+             pending-since: '{pending}'\nsince: '{since}'\nstate: ok\nupdated: '{since}'\n"
+        )
+    };
+    let entries: String = (0..3).map(entry).collect();
+    write("status/a.example.yaml", format!("---\n{entries}"));
+    config::load(&folder.join("urldb.toml")).unwrap()
+}
+
+/// What the runs of these lines changed, at any time.
+fn with_changes(runs: Vec<HistoryLine>, times: &[Timestamp]) -> Vec<HistoryLine> {
+    let mut lines = vec![];
+    for (run, at) in runs.into_iter().zip(times.iter().cycle().copied()) {
+        let HistoryLine::Run(mut line) = run else {
+            continue;
+        };
+        line.states.insert(State::Ok, 1);
+        let run = line.run.clone();
+        let is_even = run.len().is_multiple_of(2);
+        lines.push(HistoryLine::Change(ChangeLine {
+            run: run.clone(),
+            at,
+            url: format!("http://{HOST}/1"),
+            from: if is_even { State::Ok } else { State::Gone },
+            to: if is_even { State::Gone } else { State::Ok },
+        }));
+        lines.push(HistoryLine::Incident(IncidentLine {
+            run,
+            at,
+            incident: "0a1b2c3d".to_owned(),
+            phase: if is_even {
+                Phase::Opened
+            } else {
+                Phase::Closed
+            },
+            host: HOST.to_owned(),
+            state: State::Gone,
+            reason: None,
+            urls: 1,
+            because: (!is_even).then_some(ClosedBecause::Recovered),
+        }));
+        lines.push(HistoryLine::Run(line));
+    }
+    lines
+}
+
+/// The times of runs that an overview says.
+fn times(overview: &Overview) -> Vec<Timestamp> {
+    let runs = [&overview.last_run, &overview.last_complete];
+    let runs = runs.into_iter().flatten().chain(&overview.since_complete);
+    let hosts = overview.hosts.iter();
+    let hosts = hosts.flat_map(|host| [host.checked, host.verified, host.all_checked]);
+    runs.map(|run| run.at).chain(hosts.flatten()).collect()
+}
+
+proptest! {
+    #![proptest_config(ProptestConfig::with_cases(48))]
+
+    #[test]
+    fn an_overview_of_any_history_ends(
+        runs in hostile_lines(now()),
+        clocks in prop::collection::vec(any_time(now()), 1..8),
+    ) {
+        let folder = tempfile::tempdir().unwrap();
+        let config = project(folder.path(), &clocks);
+        let lines: Vec<String> = with_changes(runs, &clocks)
+            .iter()
+            .map(|line| serde_json::to_string(line).unwrap())
+            .collect();
+        let history = folder.path().join("status/history");
+        fs::create_dir(&history).unwrap();
+        fs::write(history.join("2026-11.jsonl"), lines.join("\n")).unwrap();
+        let sources = Sources::read(&config, now(), |_| true).unwrap();
+        let overview = sources.overview(|_| true, |host| {
+            let known = |time: Option<Timestamp>| time.is_none_or(|time| is_known(time, now()));
+            for url in &host.urls {
+                assert!(known(url.checked) && known(url.verified), "{url:?}");
+                assert!(known(url.known_since) && known(url.verified_since), "{url:?}");
+            }
+            Ok(())
+        });
+        let overview = overview.unwrap();
+        for time in times(&overview) {
+            prop_assert!(is_known(time, now()), "{}", time);
+        }
+        for scope in [Scope::All, Scope::Host(HOST)] {
+            sources.timeline(scope, None, &|_, _| false);
+        }
+        let templates = site::sources(|_, ours| Ok(ours.to_owned())).unwrap();
+        let templates = site::templates(templates).unwrap();
+        let public = folder.path().join("public");
+        site::build(&config, &templates, &public, now(), vec![]).unwrap();
+        let index = fs::read_to_string(public.join("index.html")).unwrap();
+        let run = index.split("data-run=\"").nth(1);
+        let run = run.and_then(|rest| rest.split('"').next()?.parse().ok());
+        prop_assert!(run.is_none_or(|run| is_known(run, now())));
+    }
+}

@@ -1,0 +1,179 @@
+//! A clock that steps back, and one that was years ahead once: no command hangs, and silence is noticed.
+//! The history gets the times that the runs would have written; `.ci/acceptance.d/67-clock` sets the clock.
+
+use std::time::Duration;
+
+use jiff::{SignedDuration, Timestamp};
+use serde_json::Value;
+
+use crate::sandbox::Sandbox;
+use crate::site::{Site, promises};
+use crate::support::Reply;
+
+/// A site with two URLs, and a project that promises them.
+fn watched() -> (Site, Sandbox) {
+    let pages = [("/a", "first"), ("/b", "second")];
+    let site = Site::with(&pages);
+    let sandbox = Sandbox::new(&site.network());
+    sandbox.write("urldb/example.test.yaml", promises(&pages));
+    (site, sandbox)
+}
+
+/// Gives the last run of the history another time, in the month of that time.
+fn set_clock_of_last_run(sandbox: &Sandbox, at: Timestamp) {
+    let mut found = None;
+    for file in sandbox.files("status/history", ".jsonl") {
+        let text = std::fs::read_to_string(&file).unwrap();
+        for line in text.lines() {
+            let parsed: Value = serde_json::from_str(line).unwrap();
+            if parsed["kind"] == "run" {
+                let key = parsed["run"].as_str().unwrap().to_owned();
+                found = found.max(Some((key, file.clone(), line.to_owned())));
+            }
+        }
+    }
+    let (_, file, line) = found.unwrap();
+    let rest = std::fs::read_to_string(&file).unwrap();
+    std::fs::write(&file, rest.replace(&format!("{line}\n"), "")).unwrap();
+    let mut changed: Value = serde_json::from_str(&line).unwrap();
+    changed["at"] = at.to_string().into();
+    let month = format!("status/history/{}.jsonl", at.strftime("%Y-%m"));
+    let others = std::fs::read_to_string(sandbox.path(&month)).unwrap_or_default();
+    sandbox.write(&month, format!("{others}{changed}\n"));
+}
+
+/// Runs a command that must end, and returns what it says.
+fn ends(sandbox: &Sandbox, arguments: &[&str]) -> String {
+    let mut running = sandbox.start(arguments);
+    running.end();
+    let mut lines = vec![];
+    while let Some(line) = running.line(Duration::from_secs(1)) {
+        lines.push(line);
+    }
+    lines.join("\n")
+}
+
+/// The ids of runs must differ in their second, so that the last one is known.
+fn next_second() {
+    std::thread::sleep(Duration::from_millis(1_100));
+}
+
+#[test]
+fn a_clock_that_steps_back_hangs_no_command() {
+    let (site, sandbox) = watched();
+    let now = Timestamp::now();
+    let run = |hours: i64| {
+        ends(&sandbox, &["run"]);
+        set_clock_of_last_run(&sandbox, now - SignedDuration::from_hours(hours));
+        next_second();
+    };
+    // As at 04:17, 02:17 and 01:17 of one day.
+    run(1);
+    run(3);
+    site.serve("/a", Reply::ok("other"));
+    run(4);
+    for command in [
+        &["status"][..],
+        &["status", "http://example.test/b"],
+        &["status", "--format", "json"],
+        &["site", "build", "public"],
+        &["log"],
+        &["doctor"],
+        &["run"],
+    ] {
+        ends(&sandbox, command);
+    }
+    let history = sandbox.history();
+    let runs: Vec<_> = history.iter().filter(|it| it["kind"] == "run").collect();
+    assert_eq!(runs.len(), 4);
+    for later in runs.windows(2) {
+        assert_eq!(later[1]["base"], later[0]["run"], "{history:#?}");
+    }
+    // The run that stepped back found one of them.
+    let status = |path: &str| {
+        let url = format!("http://example.test{path}");
+        let document = sandbox.urldb(&["status", &url, "--format", "json"]).json();
+        document["urls"][0].clone()
+    };
+    assert!(status("/a").get("verified_since").is_none());
+    assert!(status("/b")["verified_since"].is_string());
+}
+
+#[test]
+fn one_run_in_the_future_does_not_hide_that_the_runs_have_ended() {
+    let (_site, sandbox) = watched();
+    sandbox.urldb(&["run"]).code(0);
+    set_clock_of_last_run(&sandbox, "2999-06-01T04:17:00Z".parse().unwrap());
+    let words = "run has a time in the future (2999-06-01): its clock was wrong";
+    sandbox.urldb(&["status"]).says(&[words]);
+    next_second();
+    sandbox.urldb(&["run"]).code(0);
+    let run = sandbox.history();
+    assert!(run.iter().any(|it| it.get("base").is_none()), "{run:#?}");
+    // Then there is silence for a year.
+    let silent = Timestamp::now() - SignedDuration::from_hours(24 * 365);
+    set_clock_of_last_run(&sandbox, silent);
+
+    let day = silent.strftime("%Y-%m-%d").to_string();
+    let status = sandbox.urldb(&["status"]);
+    let text = status.out.split_whitespace().collect::<Vec<_>>().join(" ");
+    for part in [
+        words,
+        &format!("Last run over everything: {day}"),
+        "365 days ago",
+    ] {
+        assert!(text.contains(part), "{part} is not in {text}");
+    }
+    let document = sandbox.urldb(&["status", "--format", "json"]).json();
+    assert_eq!(document["future_run"], "2999-06-01T04:17:00Z");
+    assert_eq!(document["last_run"]["at"], silent.to_string());
+    assert_eq!(document["as_of"], silent.to_string());
+    let host = &document["hosts"][0];
+    assert_eq!(host["checked"], silent.to_string());
+    assert_eq!(host["verified"], silent.to_string());
+
+    let doctor = sandbox.urldb(&["doctor", "--format", "json"]).json();
+    let checks = doctor["checks"].as_array().unwrap();
+    let ledger = checks.iter().find(|check| check["name"] == "ledger");
+    let sentence = ledger.unwrap()["sentence"].as_str().unwrap().to_owned();
+    assert!(sentence.contains(&format!("last run {day}")), "{sentence}");
+    assert!(sentence.ends_with(words), "{sentence}");
+    let all = doctor.to_string();
+    assert!(!all.contains("runs in 30 days"), "{all}");
+
+    sandbox.urldb(&["site", "build", "public"]).code(0);
+    let index = sandbox.read("public/index.html");
+    assert!(index.contains(&format!("data-run=\"{day}")), "{index}");
+    assert!(index.contains(words), "{index}");
+    assert!(sandbox.read("public/run.js").contains(&day));
+
+    // The next run starts from the last known one, and lists what differs from it.
+    next_second();
+    sandbox.urldb(&["run"]).code(0);
+    let document = sandbox.urldb(&["status", "--format", "json"]).json();
+    let checked = document["hosts"][0]["verified"].as_str().unwrap();
+    assert!(checked.parse::<Timestamp>().unwrap() > silent);
+}
+
+#[test]
+fn an_incident_of_the_future_is_reminded_of() {
+    let (site, sandbox) = watched();
+    let mail = "[notify.mail]\ntype = \"email\"\nfrom = \"urldb@example.test\"\n\
+                to = [\"ada@example.test\"]\nfolder = \"mail\"\nremind = \"7d\"\n";
+    sandbox.write("urldb.toml", sandbox.read("urldb.toml") + mail);
+    site.remove("/a");
+    sandbox.urldb(&["run"]).code(1);
+    let mails = |expected: usize| assert_eq!(sandbox.take_mails().len(), expected);
+    mails(1);
+    sandbox.urldb(&["run"]).code(1);
+    mails(0);
+    let file = sandbox.files("status/incidents", ".yaml").remove(0);
+    let text = std::fs::read_to_string(&file).unwrap();
+    let year = Timestamp::now().strftime("%Y-").to_string();
+    std::fs::write(&file, text.replace(&year, "2999-")).unwrap();
+    sandbox.urldb(&["run"]).code(1);
+    mails(1);
+    // Once it was told with a time that is known, the next reminder has its time.
+    sandbox.urldb(&["run"]).code(1);
+    mails(0);
+}
