@@ -2,7 +2,7 @@
 
 use std::collections::BTreeMap;
 use std::fmt;
-use std::io;
+use std::io::{self, Read};
 use std::path::{Path, PathBuf};
 use std::str::FromStr;
 
@@ -29,6 +29,9 @@ use crate::schedule::{Cron, CronError};
 
 /// The name of the configuration file.
 pub const FILE_NAME: &str = "urldb.toml";
+
+/// Most bytes of a configuration file.
+const MOST_BYTES: u64 = 1 << 20;
 
 /// Most characters of the project's name.
 const MOST_NAME: usize = 100;
@@ -103,7 +106,7 @@ pub fn database_folder(directory: &Path, file: Option<&Path>) -> Result<PathBuf,
     let root = match file.map(Path::to_owned).or_else(|| find(directory)) {
         None => default_root(directory),
         Some(file) => {
-            let text = urldb_files::read_to_string(&file).unwrap_or_default();
+            let text = read(&file).unwrap_or_default();
             let (table, _) = DeTable::parse_recoverable(&text);
             let section = table.get_ref().get("database");
             let named =
@@ -139,6 +142,17 @@ fn root_of(file: &Path) -> &Path {
         .unwrap_or(Path::new("."))
 }
 
+/// The text of a configuration file.
+fn read(path: &Path) -> io::Result<String> {
+    let mut text = String::new();
+    let mut file = urldb_files::open(path)?.take(MOST_BYTES + 1);
+    file.read_to_string(&mut text)?;
+    if text.len() as u64 > MOST_BYTES {
+        return Err(io::Error::other("it is longer than 1 MiB"));
+    }
+    Ok(text)
+}
+
 /// Loads one configuration file of the maintainers.
 pub fn load(path: &Path) -> Result<Config, ConfigError> {
     load_by(path, Author::Maintainer)
@@ -152,7 +166,7 @@ pub fn load_by(path: &Path, author: Author) -> Result<Config, ConfigError> {
         Author::Maintainer => Ok(()),
         Author::Stranger => urldb_files::ensure_inside(root, path),
     };
-    let text = allowed.and_then(|()| urldb_files::read_to_string(path));
+    let text = allowed.and_then(|()| read(path));
     let text = text.map_err(|source| ConfigError::Io {
         path: path.to_owned(),
         source,

@@ -13,7 +13,7 @@ use std::time::SystemTime;
 
 use urldb_format::{DomainFile, FilePart, Metadata};
 use urldb_protocol::Mistake;
-use urldb_text::{Code, Finding};
+use urldb_text::Finding;
 use urldb_verdict::{
     Cnames, FileOptions, Job, PastRuns, PlanOptions, Rehash, Rotation, Selection, Shard,
     SkippedRecords,
@@ -482,7 +482,7 @@ impl Planner<'_> {
             if is_whole {
                 rotation = Rotation::over(file.turns);
                 let mut findings = content.findings.iter();
-                let unreadable = findings.find(|finding| finding.code == Code::UnreadableFile);
+                let unreadable = findings.find(|finding| finding.code.hides_file());
                 // A file that is gone was changed, which a note says.
                 if let Some(finding) = unreadable.filter(|_| version_of(&file.path).is_some()) {
                     let trouble = format!(

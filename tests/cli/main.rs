@@ -5,6 +5,7 @@
 //! - `editing`: init, add, rm and list, which change or show the database.
 //! - `requests`: records that ask with more than GET, from add to archive.
 //! - `importing`, `exporting`: lists of URLs that come and go, and searching.
+//! - `limits`: files that are too large.
 //! - `files`: fmt and lint, on files as people leave them.
 //! - `pipes`: what is no regular file, where one is expected.
 //! - `changed`: `--changed-since`.
@@ -87,6 +88,7 @@ mod hostile;
 mod importing;
 mod incidents;
 mod judging;
+mod limits;
 mod messages;
 mod mistakes;
 mod notifiers;

@@ -158,6 +158,20 @@ impl Sandbox {
         self.urldb_with_env(arguments, &[])
     }
 
+    /// The program with so much address space that it can hold about this many MiB in memory.
+    pub(crate) fn urldb_within(&self, mebibytes: u64, arguments: &[&str]) -> Ran {
+        let limited = format!("ulimit -v {}; exec \"$0\" \"$@\"", (mebibytes + 100) << 10);
+        let mut shell = self.command("sh");
+        shell.args(["-c", &limited, env!("CARGO_BIN_EXE_urldb")]);
+        shell.args(arguments);
+        Ran::new(
+            assert_cmd::Command::from_std(shell)
+                .timeout(PATIENCE)
+                .output()
+                .unwrap(),
+        )
+    }
+
     pub(crate) fn urldb_with_env(&self, arguments: &[&str], env: &[(&str, &str)]) -> Ran {
         let mut command = self.urldb_command(arguments);
         command.envs(env.iter().copied());

@@ -11,6 +11,8 @@ use urldb_text::{Code, Finding};
 use crate::document::Document;
 use crate::error::Error;
 use crate::layout::Layout;
+use crate::limits;
+use crate::parts::open;
 use crate::plain::{LeftOut, PlainRecord};
 use crate::read::DocumentReader;
 use crate::record::{ListOrder, Metadata, Record, RecordIdentity};
@@ -23,9 +25,9 @@ pub(crate) const BYTE_ORDER_MARK: &str = "\u{FEFF}";
 /// The first bytes of every pointer of Git LFS, by its specification.
 const LFS_POINTER: &[u8] = b"version https://git-lfs.github.com/spec/";
 
-const LFS_MESSAGE: &str = "it is a pointer of Git LFS in place of the file";
+pub(crate) const LFS_MESSAGE: &str = "it is a pointer of Git LFS in place of the file";
 
-const LFS_HELP: &str = "`git lfs pull` fetches the file; `git lfs untrack` keeps domain files out of Git LFS, so that git can merge them";
+pub(crate) const LFS_HELP: &str = "`git lfs pull` fetches the file; `git lfs untrack` keeps domain files out of Git LFS, so that git can merge them";
 
 /// Refuses a file that begins with `bytes`, if it is a pointer of Git LFS: an edit would damage it.
 pub(crate) fn refuse_lfs_pointer(bytes: &[u8]) -> io::Result<()> {
@@ -177,30 +179,37 @@ impl DomainFile {
     /// elsewhere.
     pub fn read(path: impl AsRef<Path>) -> Result<ParsedFile, Error> {
         let path = path.as_ref();
-        let bytes = ensure_inside(path).and_then(|()| urldb_files::read(path));
+        Ok(Self::parse(path, &Self::read_bytes(path)?))
+    }
+
+    /// The bytes of the file at `path`.
+    ///
+    /// # Errors
+    /// As [`Self::read`], and for lines and records beyond the limits, before all bytes are in memory.
+    pub fn read_bytes(path: impl AsRef<Path>) -> Result<Vec<u8>, Error> {
+        let path = path.as_ref();
+        let file = open(path)?;
+        let bytes = limits::read(file);
         let bytes = bytes.and_then(|bytes| refuse_lfs_pointer(&bytes).map(|()| bytes));
-        let bytes = bytes.map_err(|source| Error::Read {
+        bytes.map_err(|source| Error::Read {
             path: path.to_owned(),
             source,
-        })?;
-        Ok(Self::parse(path, &bytes))
+        })
     }
 
     /// Reads the file at `path`. A file that cannot be read has no records, and one finding with
     /// the cause.
     pub fn read_or_report(path: impl AsRef<Path>) -> ParsedFile {
         let path = path.as_ref();
-        let message = match Self::read(path) {
-            Ok(parsed) => return parsed,
-            Err(Error::Read { source, .. }) => format!("the file cannot be read: {source}"),
-            Err(other) => other.to_string(),
-        };
-        let help = if message.ends_with(LFS_MESSAGE) {
-            LFS_HELP
-        } else {
-            "correct the file or remove it; urldb checks the other files meanwhile"
-        };
-        let finding = Finding::new(Code::UnreadableFile, 1, message).with_help(help);
+        Self::read(path).unwrap_or_else(|error| Self::reported(path, &error))
+    }
+
+    /// The file at `path`, which could not be read.
+    pub(crate) fn reported(path: &Path, error: &Error) -> ParsedFile {
+        Self::with_finding(path, limits::finding_of(error))
+    }
+
+    fn with_finding(path: &Path, finding: Finding) -> ParsedFile {
         ParsedFile {
             file: Self::unreadable(path, finding.clone()),
             findings: vec![finding],
@@ -216,7 +225,11 @@ impl DomainFile {
 
     /// Reads `bytes` as the content of the file at `path`, which need not exist.
     pub fn parse(path: impl AsRef<Path>, bytes: &[u8]) -> ParsedFile {
-        Self::parse_part(path.as_ref(), bytes, &mut PartStart::default())
+        let path = path.as_ref();
+        match limits::finding_in(bytes) {
+            Some(finding) => Self::with_finding(path, finding),
+            None => Self::parse_part(path, bytes, &mut PartStart::default()),
+        }
     }
 
     /// Reads `bytes` as the part of a file that begins at `start`; `start` is then the next part's.

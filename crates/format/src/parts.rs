@@ -11,12 +11,13 @@ use crate::domain_file::{
     refuse_lfs_pointer,
 };
 use crate::error::Error;
+use crate::limits;
 use crate::plain::{self, LeftOut};
 use crate::record::RecordIdentity;
 
 /// The number of bytes that are read at once: the most in a part, unless a record is longer. A run has
 /// parts of many files in memory at once.
-const PART_SIZE: usize = 32 * 1024;
+pub(crate) const PART_SIZE: usize = 32 * 1024;
 
 /// The same for parts that are only scanned, one file after the other.
 const SCANNED_PART_SIZE: usize = 128 * 1024;
@@ -82,6 +83,15 @@ impl DomainFile {
         FileParts::open(path.as_ref(), wants, PART_SIZE)
     }
 
+    /// Reads only the metadata of `bytes`, the content of the file at `path`, which need not exist.
+    pub fn parse_head(path: impl AsRef<Path>, bytes: &[u8]) -> Self {
+        let path = path.as_ref();
+        match Parts::to_scan(path, bytes).scan_next(|_| false) {
+            Ok(Some(ScannedPart::Parsed { parsed, .. })) => parsed.file,
+            _ => Self::parse(path, b"").file,
+        }
+    }
+
     /// As [`Self::read_parts`]. A file that cannot be read is [`FilePart::Whole`], as
     /// [`Self::read_or_report`] reads it.
     pub fn read_parts_or_report(path: impl AsRef<Path>) -> impl Iterator<Item = FilePart> {
@@ -100,8 +110,8 @@ impl DomainFile {
         };
         let parts = parts.into_iter().flatten().chain(error);
         parts.map(move |part| {
-            part.unwrap_or_else(|_| FilePart::Whole {
-                parsed: Self::read_or_report(&path),
+            part.unwrap_or_else(|error| FilePart::Whole {
+                parsed: Self::reported(&path, &error),
                 known_lines: 0,
             })
         })
@@ -163,8 +173,13 @@ impl<W> FileParts<W> {
 /// # Errors
 /// As [`DomainFile::read`].
 pub(crate) fn open(path: &Path) -> Result<File, Error> {
-    let file = ensure_inside(path).and_then(|()| urldb_files::open(path));
-    file.map_err(|source| Error::Read {
+    let opened = || {
+        ensure_inside(path)?;
+        let file = urldb_files::open(path)?;
+        limits::check_file(file.metadata()?.len())?;
+        Ok(file)
+    };
+    opened().map_err(|source| Error::Read {
         path: path.to_owned(),
         source,
     })
@@ -179,6 +194,8 @@ pub(crate) struct Parts<R> {
     pub(crate) start: PartStart,
     /// The last record so far.
     pub(crate) last: Option<RecordIdentity>,
+    /// The number of records so far.
+    records: u64,
 }
 
 /// A part that was read only as far as needed.
@@ -201,6 +218,7 @@ impl<R: Read> Parts<R> {
             reader: PartReader::new(source, part_size),
             start: PartStart::default(),
             last: None,
+            records: 0,
         }
     }
 
@@ -216,7 +234,7 @@ impl<R: Read> Parts<R> {
         &mut self,
         wants: impl Fn(&str) -> bool,
     ) -> io::Result<Option<ScannedPart>> {
-        let Some(bytes) = self.reader.next_part()? else {
+        let Some(bytes) = self.reader.next_part(self.start.lines)? else {
             return Ok(None);
         };
         if self.start.bytes == 0 {
@@ -229,14 +247,24 @@ impl<R: Read> Parts<R> {
         {
             self.last = Some(RecordIdentity::get(last));
             self.start.pass(bytes);
+            self.count(left_out.records)?;
             return Ok(Some(ScannedPart::LeftOut(left_out)));
         }
         let parsed = DomainFile::parse_part(&self.path, bytes, &mut self.start);
+        self.count(parsed.file.records().count() as u64)?;
         let is_in_order = continues(&mut self.last, &parsed.file);
         Ok(Some(ScannedPart::Parsed {
             parsed: Box::new(parsed),
             is_in_order,
         }))
+    }
+
+    /// Counts records of the last part.
+    fn count(&mut self, records: u64) -> io::Result<()> {
+        self.records += records;
+        limits::check_records(self.records)?;
+        // The file may grow meanwhile.
+        Ok(limits::check_file(self.start.bytes as u64)?)
     }
 
     /// The last part without the records that were left out.
@@ -267,7 +295,7 @@ fn continues(last: &mut Option<RecordIdentity>, part: &DomainFile) -> bool {
 /// Cuts the bytes of a file between documents, where [`crate::split`] does. The first part is the first
 /// document, which describes the domain.
 #[derive(Debug)]
-struct PartReader<R> {
+pub(crate) struct PartReader<R> {
     source: R,
     part_size: usize,
     /// Room for the bytes of the last part, and those that were read after it.
@@ -282,7 +310,7 @@ struct PartReader<R> {
 }
 
 impl<R: Read> PartReader<R> {
-    fn new(source: R, part_size: usize) -> Self {
+    pub(crate) fn new(source: R, part_size: usize) -> Self {
         Self {
             source,
             part_size,
@@ -294,8 +322,12 @@ impl<R: Read> PartReader<R> {
         }
     }
 
-    /// The bytes of the next part; `None` at the end. An empty file has one part.
-    fn next_part(&mut self) -> io::Result<Option<&[u8]>> {
+    /// The bytes of the next part, with the number of lines before; `None` at the end. An empty file has one
+    /// part.
+    ///
+    /// # Errors
+    /// When the source cannot be read, or has a line or a record beyond the limits.
+    pub(crate) fn next_part(&mut self, lines_before: usize) -> io::Result<Option<&[u8]>> {
         self.buffer.copy_within(self.taken..self.filled, 0);
         self.filled -= self.taken;
         let mut searched = 0;
@@ -309,11 +341,16 @@ impl<R: Read> PartReader<R> {
             if cut.is_some() || self.is_end {
                 break cut.unwrap_or(self.filled);
             }
+            // Within twice the length of a record, a record ends, or the comments above the next one do.
+            if self.filled > 2 * limits::LONGEST_RECORD + self.part_size {
+                limits::check(self.bytes(), lines_before)?;
+            }
             // The end may be the start of a marker.
             searched = self.filled.saturating_sub(b"\n---\r".len());
         };
         let is_part = self.is_first || self.taken > 0;
         self.is_first = false;
+        limits::check(&self.buffer[..self.taken], lines_before)?;
         Ok(is_part.then(|| &self.buffer[..self.taken]))
     }
 
@@ -393,7 +430,7 @@ impl<R: Read> PartReader<R> {
 
 /// Role of a line for [`crate::split`].
 #[derive(Debug, Clone, Copy, PartialEq, Eq)]
-enum LineKind {
+pub(crate) enum LineKind {
     Comment,
     Blank,
     /// A marker, or a line of a document.
@@ -402,7 +439,7 @@ enum LineKind {
 
 impl LineKind {
     /// The kind of a line with its line break.
-    fn of(line: &[u8]) -> Self {
+    pub(crate) fn of(line: &[u8]) -> Self {
         let text = line
             .strip_suffix(b"\n")
             .map_or(line, |text| text.strip_suffix(b"\r").unwrap_or(text));

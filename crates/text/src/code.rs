@@ -73,6 +73,11 @@ macro_rules! codes {
                 match self { $($(Self::$variant => Severity::$severity,)*)* }
             }
 
+            /// Whether nothing was read of a file with this finding.
+            pub fn hides_file(self) -> bool {
+                matches!(self, Self::LineTooLong | Self::RecordTooLong | Self::UnreadableFile)
+            }
+
             /// The subject of findings with this code.
             pub fn subject(self) -> Subject {
                 match self { $($(Self::$variant => Subject::$subject,)*)* }
@@ -97,12 +102,14 @@ codes! {
         DuplicateRecord Error "duplicate-record" "two records for the same request",
         ExpiredMute Warning "expired-mute" "a `mute-until` that has passed",
         InvalidUtf8 Error "invalid-utf8" "bytes that are not UTF-8",
+        LineTooLong Error "line-too-long" "a line of more than 1 MiB",
         MissingMetadata Error "missing-metadata" "a file that does not start with a metadata document",
         MissingPath Error "missing-path" "a record without `_path`",
         NotAFile Error "not-a-file" "a symbolic link or a submodule in the place of a regular file",
         NotAMapping Error "not-a-mapping" "a document that is not a mapping of keys to values",
         NotCanonical Error "not-canonical" "formatting that differs from the canonical form",
         PathNotCanonical Warning "path-not-canonical" "a `_path` that `add` would spell in another way",
+        RecordTooLong Error "record-too-long" "a record of more than 4 MB",
         SyntaxError Error "syntax-error" "text that is not YAML",
         UnknownCategory Error "unknown-category" "a category that looks like a misspelling of one that urldb acts on",
         UnknownKey Error "unknown-key" "a key that looks like a misspelling of a known one",

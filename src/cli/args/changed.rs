@@ -210,7 +210,7 @@ impl FileBefore {
             *known.entry(document.concat()).or_default() += 1;
         }
         // A file that cannot be read has one finding, at its first line.
-        let now = urldb_files::read(path).unwrap_or_default();
+        let now = DomainFile::read_bytes(path).unwrap_or_default();
         let now = String::from_utf8_lossy(&now);
         let mut changed_lines = Vec::new();
         for document in documents(&now) {

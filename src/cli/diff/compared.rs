@@ -47,7 +47,7 @@ impl Versions {
                 FileVersion::Blob(id) => VersionBytes::Bytes(repository.read_blob(id)?),
                 // A link is read where the database allows it.
                 FileVersion::OnDisk if is_link => VersionBytes::OnDisk,
-                FileVersion::OnDisk => match urldb_files::read(path) {
+                FileVersion::OnDisk => match DomainFile::read_bytes(path) {
                     Ok(bytes) => VersionBytes::Bytes(bytes),
                     Err(_) => VersionBytes::OnDisk,
                 },

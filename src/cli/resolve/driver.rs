@@ -1,6 +1,7 @@
 //! `urldb resolve --driver`: merges one file for git.
 
-use std::path::Path;
+use std::fs;
+use std::path::{Path, PathBuf};
 
 use anyhow::Context as _;
 use urldb_files::{read, write_atomically};
@@ -49,9 +50,15 @@ pub(super) fn run(
     }
 }
 
-fn read_versions(files: [std::path::PathBuf; 3]) -> anyhow::Result<[Option<Vec<u8>>; 3]> {
-    let [base, ours, theirs] =
-        files.map(|file| read(&file).with_context(|| format!("cannot read {}", file.display())));
+/// Reads the versions, if they are small enough to be merged.
+fn read_versions(files: [PathBuf; 3]) -> anyhow::Result<[Option<Vec<u8>>; 3]> {
+    let context = |file: &Path| format!("cannot read {}", file.display());
+    let mut bytes = 0;
+    for file in &files {
+        bytes += fs::metadata(file).with_context(|| context(file))?.len();
+    }
+    anyhow::ensure!(bytes <= merging::MOST_BYTES, merging::TOO_LARGE);
+    let [base, ours, theirs] = files.map(|file| read(&file).with_context(|| context(&file)));
     Ok([Some(base?), Some(ours?), Some(theirs?)])
 }
 

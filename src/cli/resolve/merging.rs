@@ -11,6 +11,13 @@ use crate::config::Config;
 use crate::git::{Resolution, TextStyle, text_merge};
 use crate::{ledger, notify};
 
+/// Most bytes of the three versions of a file together.
+pub(super) const MOST_BYTES: u64 = 256 << 20;
+
+/// Why larger files are merged by lines.
+pub(super) const TOO_LARGE: &str =
+    "the versions have more than 256 MiB together, so git merges lines";
+
 /// The kinds of files that urldb merges.
 #[derive(Debug, Clone, Copy, PartialEq, Eq)]
 pub(in crate::cli) enum FileKind {
@@ -91,6 +98,10 @@ pub(super) fn merge(
         ours: ours.as_deref(),
         theirs: theirs.as_deref(),
     };
+    let bytes = [base, ours, theirs].into_iter().flatten().map(Vec::len);
+    if bytes.sum::<usize>() as u64 > MOST_BYTES {
+        return merge_text(versions, TOO_LARGE.to_owned(), style, marker_size);
+    }
     let unreadable = match kind {
         FileKind::History => return Ok(Attempt::clean(ledger::merge_history(versions))),
         FileKind::Message => return Ok(Attempt::clean(notify::merge(versions))),
@@ -110,7 +121,13 @@ pub(super) fn merge(
             }
         }
     };
-    merge_text(versions, &unreadable, style, marker_size)
+    let UnreadableVersion {
+        name,
+        line,
+        message,
+    } = unreadable;
+    let why = format!("{name} cannot be merged by record: line {line}: {message}");
+    merge_text(versions, why, style, marker_size)
 }
 
 fn of_merged(merged: Merged) -> Attempt {
@@ -148,19 +165,13 @@ fn finding_of(conflict: &Conflict) -> Finding {
     Finding::new(Code::ConflictMarker, *line, message)
 }
 
-/// Merges lines, because a version is not in the format.
+/// Merges lines, for the reason that the finding says.
 fn merge_text(
     versions: Versions,
-    unreadable: &UnreadableVersion,
+    why: String,
     style: TextStyle,
     marker_size: usize,
 ) -> anyhow::Result<Attempt> {
-    let UnreadableVersion {
-        name,
-        line,
-        message,
-    } = unreadable;
-    let why = format!("{name} cannot be merged by record: line {line}: {message}");
     let mut finding = Finding::new(Code::UnmergedFile, 1, why);
     let (Some(ours), Some(theirs)) = (versions.ours, versions.theirs) else {
         return Ok(Attempt::of(None, finding));

@@ -11,7 +11,7 @@ use std::path::{Path, PathBuf};
 
 use urldb_format::{DomainFile, Metadata, Record};
 use urldb_render::Scope;
-use urldb_text::{Code, Finding};
+use urldb_text::Finding;
 use urldb_verdict::{NamedRecord, Selection};
 
 use self::log::{DaemonLog, LogFormat};
@@ -281,7 +281,7 @@ impl Worker<'_> {
             let parsed = DomainFile::read_or_report(path);
             let findings = urldb_format::lint(&parsed, &self.context().config.lint.keys);
             self.write_findings(path, findings)?;
-            let is_unreadable = |finding: &Finding| finding.code == Code::UnreadableFile;
+            let is_unreadable = |finding: &Finding| finding.code.hides_file();
             if parsed.findings.iter().any(is_unreadable) {
                 continue;
             }
