@@ -15,17 +15,19 @@ mod entry;
 mod history;
 pub mod incidents;
 mod merge;
+mod pages;
+mod reading;
 mod spool;
 pub(crate) mod storage;
 
 use std::collections::{BTreeMap, BTreeSet};
 use std::fs;
-use std::io;
+use std::io::{self, Write};
 use std::path::{Path, PathBuf};
 
 use anyhow::Context;
 use jiff::Timestamp;
-use urldb_format::{Mapping, Value, read_documents, write_documents};
+use urldb_format::{Mapping, Value, write_documents};
 use urldb_protocol::CertificateDates;
 use urldb_verdict::JobKey;
 
@@ -44,18 +46,22 @@ pub use history::{
 pub use incidents::Incidents;
 pub use merge::{merge, merge_history};
 
-use spool::{Spool, SpooledDomain};
+use pages::Pages;
+use spool::Spool;
 
 /// The state of every URL, read from and written to one folder.
 ///
-/// Entries are in memory while their domain is open. [`Ledger::close`] puts changed entries aside in a
-/// temporary file, which no other process sees; only [`Ledger::save`] changes the files of the ledger.
+/// Entries are in memory while their domain is open, those of a large domain page by page.
+/// [`Ledger::close`] puts changed entries aside in a temporary file, which no other process sees; only
+/// [`Ledger::save`] changes the files of the ledger.
 #[derive(Debug)]
 pub struct Ledger {
     folder: PathBuf,
     domains: BTreeMap<String, Domain>,
     changed: BTreeSet<String>,
     spool: Spool,
+    /// Most pages of a domain in memory.
+    most_pages: usize,
 }
 
 /// The ledger file of one domain.
@@ -65,40 +71,10 @@ struct Domain {
     mistakes: Vec<String>,
     /// The dates of the certificate that the host showed last.
     certificate: Option<CertificateDates>,
-    /// Where the entries are, if not in memory.
-    closed: Option<Closed>,
-    /// Empty while the domain is closed.
-    entries: BTreeMap<JobKey, Slot>,
+    /// The entries; `None` while only the files of the ledger have them.
+    pages: Option<Pages>,
     /// Whether the file of captures differs from the entries.
     is_content_changed: bool,
-    /// Whether the mistakes or the certificate have changed since the entries were put aside.
-    is_head_changed: bool,
-}
-
-/// The entries of a domain that is not open.
-#[derive(Debug, Clone, Copy)]
-enum Closed {
-    /// The files of the ledger have them.
-    Unchanged,
-    /// The temporary file has them, since they differ from the files.
-    Spooled(SpooledDomain),
-}
-
-/// An entry in memory.
-#[derive(Debug)]
-struct Slot {
-    entry: Entry,
-    /// Whether the run has planned the job.
-    is_planned: bool,
-}
-
-impl From<Entry> for Slot {
-    fn from(entry: Entry) -> Self {
-        Self {
-            entry,
-            is_planned: false,
-        }
-    }
 }
 
 impl Ledger {
@@ -109,10 +85,11 @@ impl Ledger {
             domains: BTreeMap::new(),
             changed: BTreeSet::new(),
             spool: Spool::new(folder),
+            most_pages: pages::MOST_IN_MEMORY,
         }
     }
 
-    /// Opens these domains.
+    /// Opens these domains, with all of their entries in memory.
     ///
     /// # Errors
     /// As [`Ledger::open`].
@@ -121,125 +98,106 @@ impl Ledger {
         domains: impl IntoIterator<Item = &'a str>,
     ) -> anyhow::Result<Self> {
         let mut ledger = Self::new(folder);
+        ledger.most_pages = usize::MAX;
         for domain in domains {
             ledger.open(domain)?;
         }
         Ok(ledger)
     }
 
-    /// Reads the entries of a domain, unless it is open. A domain without a file has no entries.
+    /// Reads the entries of a domain, unless it is open. A domain without a file has no entries. Of a large
+    /// domain, [`Self::open_at`] takes entries into memory.
     ///
     /// # Errors
     /// When a file cannot be read, or has another form than this program writes: nothing is forgotten
     /// silently.
     pub fn open(&mut self, domain: &str) -> anyhow::Result<()> {
-        let closed = self.domains.get(domain).map(|known| known.closed);
-        let read = match closed {
-            Some(None) => return Ok(()),
-            Some(Some(Closed::Spooled(spooled))) => {
-                let (statuses, contents) = self.spool.read(spooled)?;
-                let read = parse(domain, &statuses).context("the ledger's temporary file")?;
-                let contents = contents.map(|text| captures::parse(domain, &text));
-                match contents {
-                    Some(contents) => Some(read.with_contents(contents?)),
-                    None => Some(self.with_captures(domain, read)?),
-                }
-            }
-            None | Some(Some(Closed::Unchanged)) => self.read_files(domain)?,
-        };
-        match (self.domains.get_mut(domain), read) {
+        if let Some((pages, spool, most)) = self.pages_of(domain) {
+            return pages.open(spool, most);
+        }
+        let read = reading::read(&self.folder, domain, &mut self.spool, self.most_pages)?;
+        match self.domains.get_mut(domain) {
             // Mistakes and the certificate may have changed while the domain was closed: only the entries are
             // replaced.
-            (Some(known), Some(read)) => {
+            Some(known) => {
                 known.is_content_changed |= read.is_content_changed;
-                known.entries = read.entries;
-                known.closed = None;
+                known.pages = read.pages;
             }
-            (Some(known), None) => known.closed = None,
-            (None, read) => {
-                let read = read.unwrap_or_default();
+            None => {
                 self.domains.insert(domain.to_owned(), read);
             }
         }
         Ok(())
     }
 
-    /// Reads the files of a domain; `None` without a file of statuses.
-    fn read_files(&self, domain: &str) -> anyhow::Result<Option<Domain>> {
-        let path = file_of(&self.folder, domain);
-        let Some(text) = read(&path)? else {
-            return Ok(None);
-        };
-        let read_domain = parse(domain, &text).with_context(|| using(&path))?;
-        self.with_captures(domain, read_domain).map(Some)
+    /// Opens the domain of a job. The entry of the job is in memory until another one is opened.
+    ///
+    /// # Errors
+    /// As [`Ledger::open`], and when the temporary file cannot be read.
+    pub fn open_at(&mut self, key: &JobKey) -> anyhow::Result<()> {
+        self.open(&key.domain)?;
+        match self.pages_of(&key.domain) {
+            Some((pages, spool, most)) => pages.open_at(key, spool, most),
+            None => Ok(()),
+        }
     }
 
-    /// The domain with what its file of captures has.
-    fn with_captures(&self, domain: &str, known: Domain) -> anyhow::Result<Domain> {
-        let path = captures::file_of(&self.folder, domain);
-        let Some(text) = read(&path)? else {
-            return Ok(known);
-        };
-        let contents = captures::parse(domain, &text).with_context(|| using(&path))?;
-        Ok(known.with_contents(contents))
+    /// The entries of an open domain, and what they need to come into memory.
+    fn pages_of(&mut self, domain: &str) -> Option<(&mut Pages, &mut Spool, usize)> {
+        let pages = self.domains.get_mut(domain)?.pages.as_mut()?;
+        Some((pages, &mut self.spool, self.most_pages))
     }
 
     /// Drops the entries of a domain from memory. Changed entries are put aside until [`Ledger::save`]; where
-    /// that is impossible, the domain stays open.
+    /// that is impossible, they stay.
     pub fn close(&mut self, domain: &str) {
+        let is_changed = self.changed.contains(domain);
         let Some(known) = self.domains.get_mut(domain) else {
             return;
         };
-        if known.closed.is_some() {
-            return;
+        match &mut known.pages {
+            // The files would take long to be read again.
+            Some(pages) if is_changed || pages.are_several() => pages.put_aside(&mut self.spool),
+            pages => *pages = None,
         }
-        let closed = if self.changed.contains(domain) {
-            let (statuses, contents) = known.texts();
-            let Some(spooled) = self.spool.add(&statuses, contents.as_deref()) else {
-                return;
-            };
-            Closed::Spooled(spooled)
-        } else {
-            Closed::Unchanged
-        };
-        known.entries = BTreeMap::new();
-        known.closed = Some(closed);
-        known.is_head_changed = false;
-        if matches!(closed, Closed::Unchanged) && known.is_empty() {
+        if !is_changed && known.pages.is_none() && known.is_empty() {
             self.domains.remove(domain);
         }
     }
 
-    /// The entry of one job. Its domain is open.
+    /// The entry of one job, which was opened last.
     pub fn get(&self, key: &JobKey) -> Option<&Entry> {
-        let slot = self.domains.get(&key.domain)?.entries.get(key)?;
+        let slot = self.domains.get(&key.domain)?.pages.as_ref()?.get(key)?;
         Some(&slot.entry)
     }
 
-    /// The jobs of open domains that have an entry.
+    /// The jobs that have an entry in memory: all jobs of the domains that were loaded.
     pub fn keys(&self) -> impl Iterator<Item = &JobKey> {
-        self.domains
-            .values()
-            .flat_map(|domain| domain.entries.keys())
+        let pages = self.domains.values().filter_map(|it| it.pages.as_ref());
+        pages.flat_map(Pages::keys)
     }
 
-    /// Marks a job as planned, while its domain is open.
+    /// Marks a job as planned, which was opened last.
     pub fn set_planned(&mut self, key: &JobKey) {
-        let domain = self.domains.get_mut(&key.domain);
-        if let Some(slot) = domain.and_then(|domain| domain.entries.get_mut(key)) {
+        let pages = self.pages_of(&key.domain);
+        if let Some(slot) = pages.and_then(|(pages, ..)| pages.get_mut(key)) {
             slot.is_planned = true;
         }
     }
 
     /// The jobs of an open domain that were not planned since it was opened.
-    pub fn unplanned(&self, domain: &str) -> impl Iterator<Item = &JobKey> {
-        let entries = self.domains.get(domain).map(|domain| &domain.entries);
-        let entries = entries.into_iter().flatten();
-        entries.filter_map(|(key, slot)| (!slot.is_planned).then_some(key))
+    ///
+    /// # Errors
+    /// When the temporary file cannot be read.
+    pub fn unplanned(&mut self, domain: &str) -> anyhow::Result<Vec<JobKey>> {
+        match self.pages_of(domain) {
+            Some((pages, spool, most)) => pages.unplanned(spool, most),
+            None => Ok(vec![]),
+        }
     }
 
-    /// Replaces the entry of one job of an open domain, as of `now`. A new entry dates from now; an entry
-    /// that does not change keeps its date.
+    /// Replaces the entry of one job, which was opened last, as of `now`. A new entry dates from now; an
+    /// entry that does not change keeps its date.
     pub fn set(&mut self, key: &JobKey, mut entry: Entry, now: Timestamp) {
         let known = self.get(key);
         entry.added = known.map_or(Some(now), |known| known.added);
@@ -253,21 +211,12 @@ impl Ledger {
         self.changed.insert(key.domain.clone());
         let domain = self.domains.entry(key.domain.clone()).or_default();
         domain.is_content_changed |= is_content_changed;
-        match domain.entries.get_mut(key) {
-            Some(slot) => slot.entry = entry,
-            None => {
-                domain.entries.insert(key.clone(), entry.into());
-            }
-        }
+        domain.pages.get_or_insert_default().set(key, entry);
     }
 
     /// The mistakes and the certificate of a domain that was opened, and may be closed.
     fn head(&mut self, domain: &str) -> &mut Domain {
-        let closed = || Domain {
-            closed: Some(Closed::Unchanged),
-            ..Domain::default()
-        };
-        self.domains.entry(domain.to_owned()).or_insert_with(closed)
+        self.domains.entry(domain.to_owned()).or_default()
     }
 
     /// The dates of the certificate that a host showed last. Its domain was opened before.
@@ -285,34 +234,43 @@ impl Ledger {
             && !known.is_some_and(|known| shown.contains(known))
         {
             self.changed.insert(domain.to_owned());
-            let domain = self.head(domain);
-            domain.certificate = Some(next.clone());
-            domain.is_head_changed = true;
+            self.head(domain).certificate = Some(next.clone());
         }
     }
 
-    /// Removes the entry of one job of an open domain.
+    /// Removes the entry of one job, which was opened last.
     pub fn forget(&mut self, key: &JobKey) {
         let Some(domain) = self.domains.get_mut(&key.domain) else {
             return;
         };
-        if let Some(slot) = domain.entries.remove(key) {
-            domain.is_content_changed |= slot.entry.content.is_some();
+        if let Some(entry) = domain.pages.as_mut().and_then(|pages| pages.remove(key)) {
+            domain.is_content_changed |= entry.content.is_some();
             self.changed.insert(key.domain.clone());
         }
     }
 
-    /// The names of the archive files that entries of open domains refer to.
-    pub fn capture_files(&self) -> BTreeSet<String> {
-        let entries = self.domains.values().flat_map(|it| it.entries.values());
-        let files = entries.flat_map(|slot| {
-            let content = slot.entry.content.as_ref();
+    /// The names of the archive files that entries of an open domain refer to.
+    ///
+    /// # Errors
+    /// When the temporary file cannot be read.
+    pub fn capture_files(&mut self, domain: &str) -> anyhow::Result<BTreeSet<String>> {
+        let mut names = BTreeSet::new();
+        let Some((pages, spool, most)) = self.pages_of(domain) else {
+            return Ok(names);
+        };
+        pages.each(spool, most, |entry| {
+            let content = entry.content.as_ref();
             let capture = content.and_then(|it| it.capture.as_ref());
-            let bad = slot.entry.bad_response.as_ref();
+            let bad = entry.bad_response.as_ref();
             let files = [capture.map(|it| &it.file), bad.map(|it| &it.file)];
-            files.into_iter().flatten()
-        });
-        files.cloned().collect()
+            for file in files.into_iter().flatten() {
+                if !names.contains(file) {
+                    names.insert(file.clone());
+                }
+            }
+            false
+        })?;
+        Ok(names)
     }
 
     /// The domains that [`Ledger::save`] is going to write.
@@ -322,11 +280,15 @@ impl Ledger {
 
     /// Removes references to captures in these archive files from an open domain, so that the next run
     /// captures their content again.
-    pub fn forget_captures(&mut self, name: &str, files: &BTreeSet<String>) {
-        let Some(domain) = self.domains.get_mut(name) else {
-            return;
+    ///
+    /// # Errors
+    /// When the temporary file cannot be read.
+    pub fn forget_captures(&mut self, name: &str, files: &BTreeSet<String>) -> anyhow::Result<()> {
+        let (mut is_changed, mut is_content_changed) = (false, false);
+        let Some((pages, spool, most)) = self.pages_of(name) else {
+            return Ok(());
         };
-        for Slot { entry, .. } in domain.entries.values_mut() {
+        pages.each(spool, most, |entry| {
             let content = entry.content.as_mut();
             let capture = content.and_then(|content| {
                 let capture = &mut content.capture;
@@ -336,12 +298,16 @@ impl Ledger {
                 Some(capture)
             });
             let bad_response = entry.bad_response.take_if(|bad| files.contains(&bad.file));
-            domain.is_content_changed |= capture.is_some();
-            let is_changed = capture.is_some() || bad_response.is_some();
-            if is_changed && !self.changed.contains(name) {
-                self.changed.insert(name.to_owned());
-            }
+            is_content_changed |= capture.is_some();
+            let is_other = capture.is_some() || bad_response.is_some();
+            is_changed |= is_other;
+            is_other
+        })?;
+        if is_changed {
+            self.changed.insert(name.to_owned());
+            self.head(name).is_content_changed |= is_content_changed;
         }
+        Ok(())
     }
 
     /// Replaces the sorted names of the mistakes in a domain file, and returns the former names. The domain
@@ -352,9 +318,7 @@ impl Ledger {
             return mistakes;
         }
         self.changed.insert(domain.to_owned());
-        let known = self.head(domain);
-        known.is_head_changed = true;
-        std::mem::replace(&mut known.mistakes, mistakes)
+        std::mem::replace(&mut self.head(domain).mistakes, mistakes)
     }
 
     /// Removes the ledger files of all other domains: their domain files are gone.
@@ -380,31 +344,24 @@ impl Ledger {
         fs::create_dir_all(&self.folder)
             .with_context(|| format!("cannot make the ledger folder {}", self.folder.display()))?;
         while let Some(name) = self.changed.pop_first() {
-            let Some(domain) = self.domains.get(&name) else {
+            let known = self.domains.get(&name);
+            let was_open = known.is_some_and(|domain| domain.pages.is_some());
+            self.open(&name)?;
+            let Some(domain) = self.domains.get_mut(&name) else {
                 continue;
             };
-            let spooled = match domain.closed {
-                Some(Closed::Spooled(spooled)) if !domain.is_head_changed => Some(spooled),
-                _ => None,
-            };
-            let was_closed = domain.closed.is_some();
-            let (statuses, contents) = if let Some(spooled) = spooled {
-                self.spool.read(spooled)?
-            } else {
-                self.open(&name)?;
-                self.domains[&name].texts()
-            };
-            if let Some(text) = contents {
-                captures::save(&self.folder, &name, &text)?;
+            let head = domain.head();
+            let pages = domain.pages.get_or_insert_default();
+            if domain.is_content_changed {
+                captures::save(&self.folder, &name, pages, &mut self.spool)?;
             }
-            write(&file_of(&self.folder, &name), &statuses)?;
-            if let Some(domain) = self.domains.get_mut(&name) {
-                domain.is_content_changed = false;
-                domain.is_head_changed = false;
-                if was_closed {
-                    domain.entries = BTreeMap::new();
-                    domain.closed = Some(Closed::Unchanged);
-                }
+            let path = file_of(&self.folder, &name);
+            write(&path, &head, pages, &mut self.spool, |[statuses, _]| {
+                statuses
+            })?;
+            domain.is_content_changed = false;
+            if !was_open {
+                domain.pages = None;
             }
         }
         Ok(())
@@ -419,18 +376,19 @@ fn file_of(folder: &Path, domain: &str) -> PathBuf {
     folder.join(format!("{domain}.yaml"))
 }
 
-/// The text of a file; `None` if there is none.
-fn read(path: &Path) -> anyhow::Result<Option<String>> {
-    match storage::read_to_string(path) {
-        Ok(text) => Ok(Some(text)),
-        Err(error) if error.kind() == io::ErrorKind::NotFound => Ok(None),
-        Err(error) => Err(error).with_context(|| format!("cannot read {}", path.display())),
-    }
-}
-
-fn write(path: &Path, text: &str) -> anyhow::Result<()> {
-    storage::write(path, text.as_bytes())
-        .with_context(|| format!("cannot write {}", path.display()))
+/// Replaces a file by a first document, and those of each page that `of` chooses.
+fn write(
+    path: &Path,
+    first: &Mapping,
+    pages: &Pages,
+    spool: &mut Spool,
+    of: fn([String; 2]) -> String,
+) -> anyhow::Result<()> {
+    let written = storage::write_with(path, |file| -> anyhow::Result<()> {
+        file.write_all(write_documents([first]).as_bytes())?;
+        pages.each_text(spool, |texts| Ok(file.write_all(of(texts).as_bytes())?))
+    });
+    written.with_context(|| format!("cannot write {}", path.display()))
 }
 
 /// Removes the files of a folder that are not kept, if they are ours.
@@ -456,40 +414,19 @@ fn remove_others(
 
 /// Whether [`Ledger::save`] wrote this file. Other files are never removed.
 fn is_ours(path: &Path) -> bool {
-    let domain = path
-        .file_name()
-        .and_then(|name| name.to_str()?.strip_suffix(".yaml"));
-    let text = domain.and_then(|_| storage::read_to_string(path).ok());
-    let known = domain
-        .zip(text)
-        .and_then(|(domain, text)| parse(domain, &text).ok());
-    known.is_some_and(|known| !known.is_empty())
+    let name = path.file_name().and_then(|name| name.to_str());
+    let domain = name.and_then(|name| name.strip_suffix(".yaml"));
+    domain.is_some_and(|domain| reading::has_statuses(path, domain).unwrap_or(false))
 }
 
 impl Domain {
+    /// Whether nothing is known of the domain besides its entries.
     fn is_empty(&self) -> bool {
-        self.mistakes.is_empty() && self.entries.is_empty() && self.certificate.is_none()
+        self.mistakes.is_empty() && self.certificate.is_none()
     }
 
-    /// Adds what the file of captures has. The content in an entry of an older version was written later.
-    fn with_contents(mut self, contents: Vec<(JobKey, Content)>) -> Self {
-        for (key, content) in contents {
-            if let Some(slot) = self.entries.get_mut(&key) {
-                slot.entry.content.get_or_insert(content);
-            }
-        }
-        self
-    }
-
-    /// The text of the file of statuses, and that of the file of captures if it has changed.
-    fn texts(&self) -> (String, Option<String>) {
-        let entries = self.entries.iter();
-        let contents = entries.filter_map(|(key, slot)| Some((key, slot.entry.content.as_ref()?)));
-        let contents = self.is_content_changed.then(|| captures::text(contents));
-        (write_documents(&self.to_documents()), contents)
-    }
-
-    fn to_documents(&self) -> Vec<Mapping> {
+    /// The first document of the file of statuses.
+    fn head(&self) -> Mapping {
         let mut metadata = Mapping::new();
         if !self.mistakes.is_empty() {
             let mistakes = self.mistakes.iter().map(|name| name.as_str().into());
@@ -498,43 +435,8 @@ impl Domain {
         if let Some(certificate) = &self.certificate {
             metadata.insert("certificate", entry::certificate_mapping(certificate));
         }
-        let entries = self.entries.iter();
-        let entries = entries.map(|(key, slot)| slot.entry.to_mapping(key));
-        std::iter::once(metadata).chain(entries).collect()
+        metadata
     }
-}
-
-fn parse(domain: &str, text: &str) -> anyhow::Result<Domain> {
-    let (documents, findings) = read_documents(text, &entry::SCHEMA);
-    if let Some(finding) = findings.first() {
-        anyhow::bail!("line {}: {}", finding.line, finding.message);
-    }
-    let Some((metadata, records)) = documents.split_first() else {
-        return Ok(Domain::default());
-    };
-    let mistakes = match metadata.mapping.get("mistakes") {
-        Some(Value::List(mistakes)) => mistakes.iter(),
-        _ => [].iter(),
-    };
-    let certificate = metadata.mapping.get("certificate");
-    let certificate = certificate.and_then(Value::as_map);
-    let certificate = certificate.map(entry::certificate).transpose();
-    let entries = records.iter().map(|document| {
-        Entry::from_mapping(domain, &document.mapping)
-            .with_context(|| format!("line {}", document.start_line))
-    });
-    let entries = entries.map(|read| read.map(|(key, entry)| (key, Slot::from(entry))));
-    let entries: BTreeMap<JobKey, Slot> = entries.collect::<anyhow::Result<_>>()?;
-    Ok(Domain {
-        mistakes: mistakes
-            .filter_map(|name| name.as_text().map(str::to_owned))
-            .collect(),
-        certificate: certificate.context("`certificate`")?,
-        is_content_changed: entries.values().any(|slot| slot.entry.content.is_some()),
-        is_head_changed: false,
-        closed: None,
-        entries,
-    })
 }
 
 #[cfg(test)]
@@ -550,8 +452,14 @@ mod tests {
     fn a_reason_of_a_newer_program_survives() {
         let text = "---\n---\n_path: /a\nreason: sunspots\nsince: '2026-11-21T11:11:06Z'\n\
                     state: unreachable\n";
-        let domain = parse("example.org", text).unwrap();
-        assert_eq!(write_documents(&domain.to_documents()), text);
+        let folder = tempfile::tempdir().unwrap();
+        let file = file_of(folder.path(), "example.org");
+        fs::write(&file, text).unwrap();
+        let mut ledger = load(&folder);
+        ledger.changed.insert("example.org".to_owned());
+        fs::write(&file, "").unwrap();
+        ledger.save().unwrap();
+        assert_eq!(fs::read_to_string(&file).unwrap(), text);
     }
 
     /// A folder with the ledger file of an older version, and the path of the file of captures.
@@ -662,7 +570,10 @@ mod tests {
             ledger.set(&b, entry, Timestamp::UNIX_EPOCH);
             close(&mut ledger);
             ledger.set_planned(&b);
-            assert_eq!(ledger.unplanned("example.org").collect::<Vec<_>>(), [&a]);
+            assert_eq!(
+                ledger.unplanned("example.org").unwrap(),
+                std::slice::from_ref(&a)
+            );
             assert_eq!(ledger.get(&b).unwrap().failures, ["a run"]);
             assert!(ledger.get(&a).unwrap().content.is_some());
             ledger.close("example.org");

@@ -1,4 +1,4 @@
-//! Changed entries of closed domains, in a temporary file beside the ledger.
+//! Entries that are not in memory, in a temporary file beside the ledger.
 //!
 //! The file has no name, so that it ends with the process, and a killed run leaves nothing.
 
@@ -8,7 +8,7 @@ use std::path::{Path, PathBuf};
 
 use anyhow::Context;
 
-/// Texts of domains, one after another.
+/// Texts of pages, one after another.
 #[derive(Debug)]
 pub(super) struct Spool {
     folder: PathBuf,
@@ -22,14 +22,21 @@ enum SpoolFile {
     Unusable,
 }
 
-/// Where the texts of a domain are.
+/// Where the texts of a page are.
 #[derive(Debug, Clone, Copy)]
-pub(super) struct SpooledDomain {
+pub(super) struct SpooledPage {
     offset: u64,
-    /// Length of the text of the file of statuses, in bytes.
+    /// Length of the text of statuses, in bytes.
     statuses: usize,
-    /// Length of the text of the file of captures, if that has changed.
-    contents: Option<usize>,
+    /// Length of the text of captures.
+    contents: usize,
+}
+
+impl SpooledPage {
+    /// Whether an entry of the page has content.
+    pub(super) fn has_content(self) -> bool {
+        self.contents > 0
+    }
 }
 
 impl Spool {
@@ -41,8 +48,8 @@ impl Spool {
         }
     }
 
-    /// Adds the texts of a domain; `None` if they cannot be written.
-    pub(super) fn add(&mut self, statuses: &str, contents: Option<&str>) -> Option<SpooledDomain> {
+    /// Adds the texts of a page; `None` if they cannot be written.
+    pub(super) fn add(&mut self, statuses: &str, contents: &str) -> Option<SpooledPage> {
         let added = self.try_add(statuses, contents);
         if added.is_err() && matches!(self.file, SpoolFile::New) {
             self.file = SpoolFile::Unusable;
@@ -50,7 +57,7 @@ impl Spool {
         added.ok()
     }
 
-    fn try_add(&mut self, statuses: &str, contents: Option<&str>) -> io::Result<SpooledDomain> {
+    fn try_add(&mut self, statuses: &str, contents: &str) -> io::Result<SpooledPage> {
         if matches!(self.file, SpoolFile::New) {
             fs::create_dir_all(&self.folder)?;
             let file = tempfile::tempfile_in(&self.folder)?;
@@ -63,28 +70,26 @@ impl Spool {
         // After a failure, the next texts come in the place of these.
         file.seek(SeekFrom::Start(offset))?;
         file.write_all(statuses.as_bytes())?;
-        file.write_all(contents.unwrap_or_default().as_bytes())?;
+        file.write_all(contents.as_bytes())?;
         *end = file.stream_position()?;
-        Ok(SpooledDomain {
+        Ok(SpooledPage {
             offset,
             statuses: statuses.len(),
-            contents: contents.map(str::len),
+            contents: contents.len(),
         })
     }
 
-    /// The text of the file of statuses, and that of the file of captures if it has changed.
+    /// The text of statuses, and that of captures.
     ///
     /// # Errors
     /// When the temporary file cannot be read.
-    pub(super) fn read(&mut self, of: SpooledDomain) -> anyhow::Result<(String, Option<String>)> {
+    pub(super) fn read(&mut self, of: SpooledPage) -> anyhow::Result<[String; 2]> {
         let SpoolFile::Open { file, .. } = &mut self.file else {
             anyhow::bail!("the ledger has no temporary file");
         };
-        let mut read = || -> io::Result<(String, Option<String>)> {
+        let mut read = || -> io::Result<[String; 2]> {
             file.seek(SeekFrom::Start(of.offset))?;
-            let statuses = read_text(file, of.statuses)?;
-            let contents = of.contents.map(|length| read_text(file, length));
-            Ok((statuses, contents.transpose()?))
+            Ok([read_text(file, of.statuses)?, read_text(file, of.contents)?])
         };
         read().context("cannot read the ledger's temporary file")
     }

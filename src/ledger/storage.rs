@@ -11,15 +11,19 @@ pub(crate) fn open(path: &Path) -> io::Result<File> {
     urldb_files::open(path)
 }
 
-/// The text of a file.
-pub(crate) fn read_to_string(path: &Path) -> io::Result<String> {
-    io::read_to_string(open(path)?)
-}
-
 /// Replaces a file in one step.
 pub(crate) fn write(path: &Path, bytes: &[u8]) -> io::Result<()> {
     ensure_own(path)?;
     urldb_files::write_atomically(path, bytes)
+}
+
+/// Replaces a file in one step, by what `content` writes piece by piece.
+pub(crate) fn write_with(
+    path: &Path,
+    content: impl FnOnce(&mut File) -> anyhow::Result<()>,
+) -> anyhow::Result<()> {
+    ensure_own(path)?;
+    urldb_files::write_atomically_with(path, content)
 }
 
 /// Opens a file, which need not exist, to read it and to append to it.

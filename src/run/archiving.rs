@@ -63,7 +63,7 @@ pub(super) fn archive_all<R>(
 
 /// What the ledger knows of the captures of a job.
 pub(super) fn known_captures(ledger: &SharedLedger, job: &Job) -> KnownCaptures {
-    captures_of(ledger.of(&job.key.domain).get(&job.key))
+    captures_of(ledger.of(&job.key).get(&job.key))
 }
 
 fn captures_of(entry: Option<&Entry>) -> KnownCaptures {
@@ -85,7 +85,7 @@ fn submit<W: FnMut(ArchiveTask) -> ArchivedJob + Send>(
         verdict,
     } = &judged;
     let (known, is_repeated) = {
-        let ledger = ledger.of(&job.key.domain);
+        let ledger = ledger.of(&job.key);
         let entry = ledger.get(&job.key);
         let is_repeated = entry.is_some_and(|entry| entry.url_status.has_seen(verdict.state()));
         (captures_of(entry), is_repeated)

@@ -383,7 +383,7 @@ impl RunIncidents<'_> {
         if is_new && !incident.silent {
             let first = incident.affected().next();
             if let Some(job) = first.and_then(|url| jobs.get(&key_of(url))) {
-                ledger.open(&job.key.domain)?;
+                ledger.open_at(&job.key)?;
                 incident.last_good = self.last_good(incident, job, ledger);
                 ledger.close(&job.key.domain);
             }
@@ -464,11 +464,11 @@ impl RunIncidents<'_> {
             .collect();
         let mut keys: Vec<(&UrlKey, &JobKey)> =
             jobs.iter().map(|(url, job)| (url, &job.key)).collect();
-        keys.sort_by_key(|(_, key)| &key.domain);
+        keys.sort_by_key(|(_, key)| *key);
         for of_domain in keys.chunk_by(|one, other| one.1.domain == other.1.domain) {
             let domain = &of_domain[0].1.domain;
-            ledger.open(domain)?;
             for (url, key) in of_domain {
+                ledger.open_at(key)?;
                 let incident = by_url.get(url).map(|id| (*id).to_owned());
                 if let Some(entry) = ledger.get(key).cloned() {
                     ledger.set(key, Entry { incident, ..entry }, self.now);

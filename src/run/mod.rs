@@ -167,7 +167,7 @@ fn run_from(options: &RunOptions<'_>, mut source: Source) -> anyhow::Result<Outc
         skipped,
     } = domain_files.plan(plan_options, &ledger, |seen| match seen {
         Survey::Job(job) => {
-            ledger.of(&job.key.domain).set_planned(&job.key);
+            ledger.of(&job.key).set_planned(&job.key);
             planned.see(job);
         }
         Survey::File(file) => {
@@ -303,7 +303,7 @@ fn forget_lost_captures(
     let mut lost = BTreeSet::new();
     for host in hosts {
         ledger.open(host)?;
-        let mut of_host = ledger.capture_files();
+        let mut of_host = ledger.capture_files(host)?;
         of_host.retain(|name| !lost.contains(name) && !files.has_or_had(name));
         lost.append(&mut of_host);
         ledger.close(host);
@@ -313,7 +313,7 @@ fn forget_lost_captures(
     }
     for host in hosts {
         ledger.open(host)?;
-        ledger.forget_captures(host, &lost);
+        ledger.forget_captures(host, &lost)?;
         ledger.close(host);
     }
     Ok(Some(format!(
@@ -407,7 +407,7 @@ fn finish_records(
         ..
     } = recorder;
     for (host, shown) in &certificates {
-        ledger.of(host).set_certificate(host, shown);
+        ledger.of_domain(host).set_certificate(host, shown);
     }
     messages.troubles.extend(trouble);
     match archived {

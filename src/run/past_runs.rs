@@ -59,12 +59,23 @@ impl SharedLedger {
         }))
     }
 
+    /// The ledger, with the entry of this job open.
+    pub(super) fn of(&self, key: &JobKey) -> MutexGuard<'_, OpenLedger> {
+        self.opened(|ledger| ledger.open_at(key))
+    }
+
     /// The ledger, with this domain open.
-    pub(super) fn of(&self, domain: &str) -> MutexGuard<'_, OpenLedger> {
+    pub(super) fn of_domain(&self, domain: &str) -> MutexGuard<'_, OpenLedger> {
+        self.opened(|ledger| ledger.open(domain))
+    }
+
+    fn opened(
+        &self,
+        open: impl FnOnce(&mut Ledger) -> anyhow::Result<()>,
+    ) -> MutexGuard<'_, OpenLedger> {
         let mut shared = self.lock();
-        if let Err(error) = shared.ledger.open(domain) {
-            shared.fault.get_or_insert(error);
-        }
+        let opened = open(&mut shared.ledger);
+        shared.note_fault(opened);
         shared
     }
 
@@ -75,8 +86,9 @@ impl SharedLedger {
     /// Ends the planning of a domain, which has this many jobs. A domain whose jobs are kept stays open.
     /// Returns the jobs of the ledger that have no record.
     pub(super) fn planned(&self, file: &PlannedDomain<'_>) -> Vec<JobKey> {
-        let mut shared = self.of(file.host);
-        let unplanned = shared.ledger.unplanned(file.host).cloned().collect();
+        let mut shared = self.of_domain(file.host);
+        let unplanned = shared.ledger.unplanned(file.host);
+        let unplanned = shared.note_fault(unplanned).unwrap_or_default();
         if file.jobs > 0 {
             shared.jobs.insert(file.host.to_owned(), file.jobs);
         }
@@ -92,7 +104,7 @@ impl SharedLedger {
             return self.lock().replace_mistakes(domain, mistakes);
         }
         // Planning has not opened the domain of a misnamed file.
-        let mut shared = self.of(domain);
+        let mut shared = self.of_domain(domain);
         let former = shared.replace_mistakes(domain, mistakes);
         shared.close(domain);
         former
@@ -105,8 +117,9 @@ impl SharedLedger {
         }
         let changed = self.lock().changed().clone();
         for domain in changed {
-            let mut shared = self.of(&domain);
-            shared.forget_captures(&domain, files);
+            let mut shared = self.of_domain(&domain);
+            let forgotten = shared.forget_captures(&domain, files);
+            shared.note_fault(forgotten);
             shared.close(&domain);
         }
     }
@@ -139,6 +152,11 @@ impl SharedLedger {
 }
 
 impl OpenLedger {
+    /// Keeps the first error.
+    fn note_fault<T>(&mut self, result: anyhow::Result<T>) -> Option<T> {
+        result.map_err(|error| self.fault.get_or_insert(error)).ok()
+    }
+
     /// Counts a job as recorded. Returns whether it was the last one of its domain; the caller then closes
     /// the domain.
     pub(super) fn is_last(&mut self, domain: &str) -> bool {
@@ -170,15 +188,15 @@ impl DerefMut for OpenLedger {
 
 impl PastRuns for SharedLedger {
     fn is_archived(&self, key: &JobKey, digest: &[u8; 32]) -> bool {
-        self.of(&key.domain).is_archived(key, digest)
+        self.of(key).is_archived(key, digest)
     }
 
     fn validators(&self, key: &JobKey, digest: &[u8; 32]) -> Option<Validators> {
-        self.of(&key.domain).validators(key, digest)
+        self.of(key).validators(key, digest)
     }
 
     fn is_in_doubt(&self, key: &JobKey) -> bool {
-        self.of(&key.domain).is_in_doubt(key)
+        self.of(key).is_in_doubt(key)
     }
 }
 
@@ -194,8 +212,8 @@ pub(super) fn forget(
     for of_domain in unplanned.chunk_by(|one, other| one.domain == other.domain) {
         let domain = &of_domain[0].domain;
         if understood.contains(domain.as_str()) {
-            ledger.open(domain)?;
             for key in of_domain {
+                ledger.open_at(key)?;
                 ledger.forget(key);
             }
             ledger.close(domain);

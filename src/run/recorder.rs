@@ -46,7 +46,7 @@ impl Recorder<'_> {
             self.trouble = trouble;
         }
         let JudgedJob { job, verdict, .. } = &judged;
-        let mut ledger = self.ledger.of(&job.key.domain);
+        let mut ledger = self.ledger.of(&job.key);
         let previous = ledger.get(&job.key);
         let (url_status, transition) = UrlStatus::after(
             previous.map(|entry| &entry.url_status),

@@ -114,7 +114,7 @@ fn line(archived: ArchivedJob, ledger: &SharedLedger, options: &RunOptions<'_>) 
         not_archived,
     } = archived;
     let known = known_captures(ledger, &judged.job);
-    let mut shared = ledger.of(&judged.job.key.domain);
+    let mut shared = ledger.of(&judged.job.key);
     if shared.is_last(&judged.job.key.domain) {
         shared.close(&judged.job.key.domain);
     }
