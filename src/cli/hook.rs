@@ -1,5 +1,8 @@
 //! `urldb hook`.
 
+mod across;
+
+use std::cell::RefCell;
 use std::io::Write;
 use std::path::Path;
 
@@ -152,9 +155,16 @@ fn run_hook(repository: &Repository, hook: Hook, global: &GlobalArgs) -> anyhow:
     let own_keys = &context.config.lint.keys;
     let stop = Stop::new();
     stop_on_signals_and_hangup(&stop)?;
-    let outcome = pre_commit(repository, staged, &stop, |path, bytes| {
+    let staged_files = RefCell::new(vec![]);
+    let check = |path: &Path, bytes: &[u8]| {
+        if urldb_format::is_domain_file(path) {
+            let head = DomainFile::parse_head(path, bytes);
+            staged_files.borrow_mut().push(head);
+        }
         check(path, bytes, own_keys)
-    })?;
+    };
+    let check_all = || across::check(repository, &folder, &staged_files.borrow());
+    let outcome = pre_commit(repository, staged, &stop, check, check_all)?;
     write!(
         output::stderr(),
         "{}",

@@ -12,8 +12,8 @@ use super::print::style;
 use super::{Context, fmt};
 use crate::ambient::Ambient;
 use crate::cli::print::output;
-use crate::database::aliases::CnameCheck;
-use crate::database::site_rules::{self, PageCheck};
+use crate::database::across::{AcrossFiles, is_on_disk};
+use crate::database::site_rules;
 use crate::exit::ExitCode;
 use crate::notify::filter_report;
 
@@ -43,10 +43,11 @@ pub(super) fn run(args: &Args, context: &Context) -> anyhow::Result<ExitCode> {
         .into_iter()
         .partition(|path| site_rules::is_rules_file(path));
     let loaded = site_rules::read(&context.database())?;
-    let rules_hold = !loaded.files.is_empty() && !loaded.findings.iter().any(Finding::is_error);
+    let mut across = AcrossFiles::new(loaded.holding());
     let mut findings = vec![];
     if args.files.is_empty() {
-        (scripts, findings) = (loaded.files, loaded.findings);
+        scripts.clone_from(&loaded.files);
+        findings.clone_from(&loaded.findings);
     } else {
         for path in &scripts {
             findings.extend(site_rules::check(path));
@@ -58,8 +59,6 @@ pub(super) fn run(args: &Args, context: &Context) -> anyhow::Result<ExitCode> {
         let changed = changed.as_ref();
         changed.is_none_or(|changed| changed.has(path, finding))
     };
-    let mut pages = PageCheck::new(&loaded.rules);
-    let mut cnames = CnameCheck::default();
     let mut out = output::stdout();
     let (mut errors, mut warnings) = (0, 0);
     let mut count = |severity| match severity {
@@ -76,17 +75,12 @@ pub(super) fn run(args: &Args, context: &Context) -> anyhow::Result<ExitCode> {
             mistakes.extend(urldb_format::lint_expired(&parsed.file, today));
             mistakes.retain(|finding| finding.line > known_lines);
             mistakes.sort_by_key(|finding| (finding.line, finding.column));
-            if parsed.file.first_line() == 1 && known_lines == 0 {
-                mistakes.extend(cnames.add(&parsed.file));
-            }
             mistakes.retain(|finding| is_wanted(path, finding));
             for finding in mistakes {
                 count(finding.severity);
                 style::write_finding(&mut out, context, &finding.in_file(path))?;
             }
-            if rules_hold {
-                pages.add(&parsed.file, known_lines);
-            }
+            across.add(&parsed.file, known_lines);
         }
     }
     if args.files.is_empty() {
@@ -96,7 +90,12 @@ pub(super) fn run(args: &Args, context: &Context) -> anyhow::Result<ExitCode> {
         }
         findings.extend(filter_report(&context.config)?.findings);
     }
-    findings.extend(pages.finish().into_iter().filter(|finding| {
+    let across = across.finish(is_on_disk, |path| {
+        let changed = changed.as_ref();
+        changed.is_none_or(|changed| changed.covers(path))
+    });
+    let across = across.into_iter();
+    findings.extend(across.filter(|finding| {
         let file = finding.file.as_deref();
         file.is_none_or(|file| !urldb_format::is_domain_file(file) || is_wanted(file, finding))
     }));

@@ -1,10 +1,9 @@
 //! The domain file of each host, and the records in one.
 
 use std::collections::{BTreeMap, BTreeSet};
-use std::path::{Path, PathBuf};
+use std::path::Path;
 
 use urldb_format::DomainFile;
-use urldb_text::{Code, Finding};
 
 use crate::config::Config;
 
@@ -59,43 +58,6 @@ impl Aliases {
     /// The host whose domain file has the records of `host`.
     pub(crate) fn primary_host(&self, host: &str) -> String {
         self.0.get(host).map_or(host, String::as_str).to_owned()
-    }
-}
-
-/// Finds cnames that belong to no single domain.
-#[derive(Default)]
-pub(crate) struct CnameCheck {
-    /// The file that claims each cname.
-    claims: BTreeMap<String, PathBuf>,
-}
-
-impl CnameCheck {
-    /// The cnames of `file` that have a domain file of their own, or that an earlier file claims.
-    pub(crate) fn add(&mut self, file: &DomainFile) -> Vec<Finding> {
-        let mut findings = vec![];
-        for cname in &file.metadata().cnames {
-            let own = file.path().with_file_name(format!("{cname}.yaml"));
-            let (problem, help) = if cname == file.host() || cname.contains('/') {
-                // The cname itself is a mistake.
-                continue;
-            } else if own.symlink_metadata().is_ok() {
-                let problem = format!("the cname `{cname}` has a domain file of its own");
-                (
-                    problem,
-                    "move its records into one of the two files, or remove the cname",
-                )
-            } else if let Some(other) = self.claims.get(cname) {
-                let other = urldb_format::host_of(other);
-                let problem = format!("the cname `{cname}` is a cname of {other} too");
-                (problem, "remove it from one of the two files")
-            } else {
-                self.claims.insert(cname.clone(), file.path().to_owned());
-                continue;
-            };
-            let line = file.metadata_line("cnames");
-            findings.push(Finding::new(Code::BadCname, line, problem).with_help(help));
-        }
-        findings
     }
 }
 

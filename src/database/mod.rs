@@ -1,6 +1,7 @@
-//! What commands and the hook do with domain files: locked edits, lookup, aliases, site rules, and
-//! imported lists.
+//! What commands and the hook do with domain files: locked edits, lookup, aliases, site rules,
+//! imported lists, and mistakes across files.
 
+pub(crate) mod across;
 pub(crate) mod aliases;
 pub(crate) mod edit;
 pub(crate) mod lists;

@@ -1,7 +1,7 @@
 //! Compares records with the site rules: pages with two records, and records that the rules reject.
 
 use std::collections::{BTreeMap, BTreeSet};
-use std::path::PathBuf;
+use std::path::{Path, PathBuf};
 
 use urldb_canon::RequestUrl;
 use urldb_canon::rules::SiteRules;
@@ -85,8 +85,8 @@ impl<'a> PageCheck<'a> {
         }
     }
 
-    /// The findings, by file and line.
-    pub fn finish(mut self) -> Vec<Finding> {
+    /// The findings in the files that are judged. Where two of them have one page, one record is right.
+    pub fn finish(mut self, is_judged: impl Fn(&Path) -> bool) -> Vec<Finding> {
         let mut pages: BTreeMap<_, Vec<RecordLocation>> = BTreeMap::new();
         for ((host, path, request), places) in self.records {
             // A website may be a cname, whose records stand in the file of another host.
@@ -102,19 +102,27 @@ impl<'a> PageCheck<'a> {
         }
         for ((host, path, _), places) in pages {
             self.findings
-                .extend(findings_of_page(&host, &path, &places));
+                .extend(findings_of_page(&host, &path, &places, &is_judged));
         }
-        self.findings
-            .sort_by(|a, b| (&a.file, a.line).cmp(&(&b.file, b.line)));
+        let of_judged = |finding: &Finding| finding.file.as_deref().is_some_and(&is_judged);
+        self.findings.retain(of_judged);
         self.findings
     }
 }
 
 /// The findings about the records of one page.
-fn findings_of_page(host: &str, path: &str, places: &[RecordLocation]) -> Vec<Finding> {
+fn findings_of_page(
+    host: &str,
+    path: &str,
+    places: &[RecordLocation],
+    is_judged: impl Fn(&Path) -> bool,
+) -> Vec<Finding> {
     let is_own = |place: &&RecordLocation| place.host == host && place.has_path_of_page;
     // Of several, the one that is spelled as the page stays.
-    let Some(kept) = places.iter().find(is_own).or(places.first()) else {
+    let others = || places.iter().filter(|place| !is_judged(&place.path));
+    let of_others = others().find(is_own).or_else(|| others().next());
+    let kept = of_others.or_else(|| places.iter().find(is_own));
+    let Some(kept) = kept.or(places.first()) else {
         return vec![];
     };
     let finding = |place: &RecordLocation| {

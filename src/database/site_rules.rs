@@ -32,6 +32,47 @@ pub struct LoadedRules {
     pub findings: Vec<Finding>,
 }
 
+impl LoadedRules {
+    /// The rules, if there are any, and none has an error.
+    pub fn holding(&self) -> Option<&SiteRules> {
+        let holds = !self.files.is_empty() && !self.findings.iter().any(Finding::is_error);
+        holds.then_some(&self.rules)
+    }
+
+    /// The rules in these files, of which the bytes are known.
+    pub fn of_bytes<'a>(files: impl IntoIterator<Item = (&'a Path, &'a [u8])>) -> Self {
+        let files = files.into_iter();
+        Self::of(files.map(|(path, bytes)| (path.to_owned(), compile(path, bytes))))
+    }
+
+    fn of(files: impl Iterator<Item = (PathBuf, CompiledFile)>) -> Self {
+        let mut loaded = Self::default();
+        let mut websites = vec![];
+        for (path, (script, source, findings)) in files {
+            loaded.findings.extend(findings);
+            match script {
+                Some(Script::Domain(domain, script)) => loaded.rules.insert_domain(&domain, script),
+                Some(Script::Website(website, script)) => {
+                    loaded.rules.insert_website(&website, script);
+                    websites.push((website, path.clone(), source));
+                }
+                None => {}
+            }
+            loaded.files.push(path);
+        }
+        let file_of = |website: &str| websites.iter().find(|(name, ..)| name == website);
+        let source_of = |website: &str| file_of(website).map_or("", |(_, _, source)| source);
+        for (website, finding) in loaded.rules.conflicts(source_of) {
+            let file = file_of(website).map(|(_, path, _)| finding.in_file(path));
+            loaded.findings.extend(file);
+        }
+        loaded
+            .findings
+            .sort_by(|a, b| (&a.file, a.line, a.column).cmp(&(&b.file, b.line, b.column)));
+        loaded
+    }
+}
+
 /// Where the rules of a registrable domain are, or would be.
 pub fn domain_file(database: &Path, domain: &str) -> PathBuf {
     database.join(FOLDER).join(format!("{domain}.rules"))
@@ -60,31 +101,11 @@ pub fn is_rules_file(path: &Path) -> bool {
 /// # Errors
 /// When files cannot be listed; never about one of them.
 pub fn read(database: &Path) -> anyhow::Result<LoadedRules> {
-    let mut loaded = LoadedRules::default();
-    let mut websites = vec![];
-    for path in list(&database.join(FOLDER))? {
-        let (script, source, findings) = check_file(&path);
-        loaded.findings.extend(findings);
-        match script {
-            Some(Script::Domain(domain, script)) => loaded.rules.insert_domain(&domain, script),
-            Some(Script::Website(website, script)) => {
-                loaded.rules.insert_website(&website, script);
-                websites.push((website, path.clone(), source));
-            }
-            None => {}
-        }
-        loaded.files.push(path);
-    }
-    let file_of = |website: &str| websites.iter().find(|(name, ..)| name == website);
-    let source_of = |website: &str| file_of(website).map_or("", |(_, _, source)| source);
-    for (website, finding) in loaded.rules.conflicts(source_of) {
-        let file = file_of(website).map(|(_, path, _)| finding.in_file(path));
-        loaded.findings.extend(file);
-    }
-    loaded
-        .findings
-        .sort_by(|a, b| (&a.file, a.line, a.column).cmp(&(&b.file, b.line, b.column)));
-    Ok(loaded)
+    let files = list(&database.join(FOLDER))?.into_iter();
+    Ok(LoadedRules::of(files.map(|path| {
+        let compiled = check_file(&path);
+        (path, compiled)
+    })))
 }
 
 /// The rules of the configured database.
@@ -135,13 +156,16 @@ fn list(folder: &Path) -> anyhow::Result<Vec<PathBuf>> {
     Ok(files)
 }
 
+/// The script, if it is good, its text, and what is wrong with it.
+type CompiledFile = (Option<Script>, String, Vec<Finding>);
+
 enum Script {
     Domain(String, DomainScript),
     Website(String, WebsiteScript),
 }
 
 /// A file that cannot be read is a finding of that file.
-fn check_file(path: &Path) -> (Option<Script>, String, Vec<Finding>) {
+fn check_file(path: &Path) -> CompiledFile {
     match read_start(path) {
         Ok(Some(bytes)) => compile(path, &bytes),
         Ok(None) => {
@@ -168,8 +192,7 @@ fn read_start(path: &Path) -> io::Result<Option<Vec<u8>>> {
     Ok(Some(bytes))
 }
 
-/// The script, if it is good, its text, and what is wrong with it.
-fn compile(path: &Path, bytes: &[u8]) -> (Option<Script>, String, Vec<Finding>) {
+fn compile(path: &Path, bytes: &[u8]) -> CompiledFile {
     let name = path.file_name().and_then(|name| name.to_str());
     let Some(subject) = name.and_then(ScriptFile::of) else {
         let message = "the name should be that of a registrable domain plus `.rules`, or of a \

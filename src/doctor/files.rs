@@ -1,5 +1,6 @@
 //! Configuration, database, ledger, archive, and files that killed processes left.
 
+use std::collections::BTreeSet;
 use std::fs;
 use std::path::{Path, PathBuf};
 use std::time::{Duration, SystemTime};
@@ -13,6 +14,7 @@ use super::schedule::Workflow;
 use super::{Check, Outcome, Setup};
 use crate::archive::open_store;
 use crate::config::ConfigError;
+use crate::database::across::{AcrossFiles, is_on_disk};
 use crate::database::site_rules;
 use crate::explain::explain;
 use crate::ledger::{PastRun, PastRuns, past_runs};
@@ -104,6 +106,9 @@ impl Setup<'_> {
             mistaken: database.misnamed().len() as u64,
             ..DatabaseCounts::default()
         };
+        let rules = site_rules::read(&self.database_folder())?;
+        let mut across = AcrossFiles::new(rules.holding());
+        let mut mistaken = BTreeSet::new();
         for path in database.files() {
             let mut has_mistake = false;
             for part in DomainFile::read_parts_or_report(path) {
@@ -112,6 +117,7 @@ impl Setup<'_> {
                 findings.retain(|finding| finding.line > known_lines);
                 has_mistake |= findings.iter().any(Finding::is_error);
                 counts.urls += parsed.file.records().count() as u64;
+                across.add(&parsed.file, known_lines);
             }
             let canonical = if DomainFile::is_canonical(path).unwrap_or(false) {
                 None
@@ -126,10 +132,15 @@ impl Setup<'_> {
                 has_mistake = findings.iter().any(Finding::is_error);
             }
             let is_canonical = canonical.is_none();
-            counts.mistaken += u64::from(has_mistake);
+            if has_mistake {
+                mistaken.insert(path.clone());
+            }
             counts.not_canonical += u64::from(!has_mistake && !is_canonical);
         }
-        let rules = site_rules::read(&self.database_folder())?;
+        let across = across.finish(is_on_disk, |_| true).into_iter();
+        let across = across.filter(Finding::is_error);
+        mistaken.extend(across.filter_map(|finding| finding.file));
+        counts.mistaken += mistaken.len() as u64;
         counts.mistaken += u64::from(rules.findings.iter().any(Finding::is_error));
         Ok(counts)
     }

@@ -60,7 +60,9 @@ pub use managers::HookManager;
 pub use merge_driver::{MergeAttributes, MergeDriverState};
 pub use operation::Ancestor;
 pub use patterns::{add_lines, attribute_line, ignore_line};
-pub use pre_commit::{CheckedFolder, FileCheck, PreCommitOutcome, pre_commit, staged_files};
+pub use pre_commit::{
+    CheckedFolder, FileCheck, PreCommitOutcome, RejectedFile, pre_commit, staged_files,
+};
 pub use push::Upstream;
 pub use repository::Repository;
 pub use restage::{RestagedFile, WorkTreeUpdate};

@@ -87,15 +87,17 @@ pub fn staged_files(repo: &Repository, folders: &[CheckedFolder]) -> Result<Vec<
 /// Checks the files of [`staged_files`], and restages those that `check` normalizes.
 ///
 /// `check` gets a path relative to the top of the work tree, and the staged bytes. `stop` ends the
-/// work before anything is written; what is begun after that is completed.
+/// work before anything is written; what is begun after that is completed. `check_all` then names the
+/// files that are wrong because of other ones.
 ///
 /// # Errors
-/// When git or `check` fails, or the repository is bare; never about the content of a file.
+/// When git, `check` or `check_all` fails, or the repository is bare; never about the content of a file.
 pub fn pre_commit(
     repo: &Repository,
     staged: Vec<StagedFile>,
     stop: &Stop,
     check: impl Fn(&Path, &[u8]) -> Result<FileCheck>,
+    check_all: impl FnOnce() -> Result<Vec<RejectedFile>>,
 ) -> Result<PreCommitOutcome> {
     let mut replacements = Vec::new();
     let mut all_notes = Vec::new();
@@ -116,6 +118,7 @@ pub fn pre_commit(
             }),
         }
     }
+    rejected.extend(check_all()?);
     if !rejected.is_empty() {
         return Ok(PreCommitOutcome::Stopped(rejected));
     }

@@ -75,6 +75,67 @@ impl Repository {
         Ok(staged?.concat())
     }
 
+    /// The regular files of the index below the folder `dir` (relative to the work tree), each with the id
+    /// of its blob.
+    pub fn indexed(&self, dir: &Path) -> Result<Vec<(PathBuf, String)>> {
+        let dir = paths::to_bytes(dir);
+        let prefix = if dir.is_empty() {
+            vec![]
+        } else {
+            [&dir, b"/".as_slice()].concat()
+        };
+        let mut files = vec![];
+        let index = IndexFile::read(&self.index_file());
+        let read = index.and_then(|index| {
+            index.each_below(&prefix, |entry| {
+                let is_file = entry.mode & 0o170_000 == 0o100_000;
+                if is_file && !entry.is_unmerged() && !entry.is_intended() {
+                    files.push((paths::from_bytes(entry.path), entry.id.to_string()));
+                }
+            })
+        });
+        if read.is_some() {
+            return Ok(files);
+        }
+        let mut git = self.git();
+        git.env("GIT_LITERAL_PATHSPECS", "1")
+            .args(["ls-files", "--stage", "-z", "--"])
+            .arg(pathspec(&dir));
+        let listed = output(&mut git, b"")?;
+        let entries = listed.split(|byte| *byte == 0);
+        let entries = entries.filter_map(|entry| {
+            let tab = entry.iter().position(|byte| *byte == b'\t')?;
+            let words: Vec<_> = std::str::from_utf8(&entry[..tab])
+                .ok()?
+                .split(' ')
+                .collect();
+            let [mode, id, "0"] = words[..] else {
+                return None;
+            };
+            let is_file = mode.starts_with("100");
+            is_file.then(|| (paths::from_bytes(&entry[tab + 1..]), id.to_owned()))
+        });
+        Ok(entries.collect())
+    }
+
+    /// The id of the blob that HEAD has at `path` (relative to the work tree).
+    pub fn blob_in_head(&self, path: &Path) -> Result<Option<String>> {
+        if let Some(lib) = self.lib()
+            && let Ok(tree) = lib.head().and_then(|head| head.peel_to_tree())
+        {
+            let entry = tree.get_path(path).ok();
+            return Ok(entry.map(|entry| entry.id().to_string()));
+        }
+        let mut git = self.git();
+        git.args(["rev-parse", "--verify", "-q"]);
+        let mut name = std::ffi::OsString::from("HEAD:");
+        name.push(path);
+        Ok(match run(git.arg(name), b"")? {
+            CommandResult::Success(id) => Some(line(id)?),
+            CommandResult::Failure(_) => None,
+        })
+    }
+
     /// The tree of the base; the empty tree if there is no base.
     fn base_by_git(&self) -> Result<String> {
         let tree = |revision: &str| {

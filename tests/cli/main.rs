@@ -5,6 +5,7 @@
 //! - `editing`: init, add, rm and list, which change or show the database.
 //! - `requests`: records that ask with more than GET, from add to archive.
 //! - `importing`, `exporting`: lists of URLs that come and go, and searching.
+//! - `across`: mistakes that only several domain files together have.
 //! - `limits`: files that are too large.
 //! - `files`: fmt and lint, on files as people leave them.
 //! - `pipes`: what is no regular file, where one is expected.
@@ -53,6 +54,7 @@
 #![cfg(unix)]
 
 mod accept;
+mod across;
 mod adding;
 mod advice;
 mod archive;

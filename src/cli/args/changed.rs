@@ -177,6 +177,11 @@ fn versioned(record: &Record) -> (RecordIdentity, String) {
 pub(crate) struct ChangedFindings(BTreeMap<PathBuf, FileBefore>);
 
 impl ChangedFindings {
+    /// Whether the file at `path` has changed.
+    pub(crate) fn covers(&self, path: &Path) -> bool {
+        self.0.contains_key(path)
+    }
+
     /// Whether a finding in the file at `path` lies in a changed document, or was not there before.
     pub(crate) fn has(&self, path: &Path, finding: &Finding) -> bool {
         self.0.get(path).is_some_and(|file| {

@@ -13,6 +13,7 @@ use self::merging::Attempt;
 pub(super) use self::merging::FileKind;
 use super::print::{output, style};
 use super::{Context, GlobalArgs};
+use crate::database::across;
 use crate::database::edit::Edit;
 use crate::exit::ExitCode;
 use crate::git::{Ancestor, GitEnv, Repository, Resolution, UnmergedFile};
@@ -175,6 +176,8 @@ fn named_files(files: &[PathBuf], context: &Context) -> anyhow::Result<Vec<PathB
 struct Counts {
     resolved: u64,
     left: u64,
+    /// Files that are merged, and contradict other ones.
+    contradictory: u64,
 }
 
 impl Counts {
@@ -195,7 +198,7 @@ impl Counts {
     }
 
     fn exit_code(&self) -> ExitCode {
-        if self.left == 0 {
+        if self.left + self.contradictory == 0 {
             ExitCode::Success
         } else {
             ExitCode::Findings
@@ -210,6 +213,7 @@ fn resolve(groups: &[UnmergedGroup], dry_run: bool, context: &Context) -> anyhow
         .then(|| Edit::begin(&context.database()))
         .transpose()?;
     let mut counts = Counts::default();
+    let mut merged = vec![];
     for UnmergedGroup { repository, files } in groups {
         let mut resolutions = vec![];
         for file in files {
@@ -220,10 +224,21 @@ fn resolve(groups: &[UnmergedGroup], dry_run: bool, context: &Context) -> anyhow
                 Some(Resolution::Merged(_) | Resolution::Removed) => counts.resolved += 1,
             }
             let resolution = attempt.resolution;
+            if file.kind == FileKind::Domain && matches!(resolution, Some(Resolution::Merged(_))) {
+                merged.push(file.path.clone());
+            }
             resolutions.extend(resolution.map(|it| (file.unmerged.clone(), it)));
         }
         if !dry_run {
             repository.resolve(&resolutions)?;
+        }
+    }
+    if !dry_run && !merged.is_empty() {
+        let findings = across::findings(&context.config, &merged)?;
+        let errors = findings.iter().filter(|finding| finding.is_error());
+        for finding in errors {
+            style::write_finding(&mut output::stdout(), context, finding)?;
+            counts.contradictory += 1;
         }
     }
     Ok(counts)

@@ -1,0 +1,159 @@
+//! Mistakes that only several domain files together have: a cname of two domains, and a page with two
+//! records. `lint`, `doctor`, `resolve` and the hook find them here.
+
+use std::collections::BTreeMap;
+use std::path::{Path, PathBuf};
+
+use urldb_canon::rules::SiteRules;
+use urldb_format::DomainFile;
+use urldb_text::{Code, Finding};
+
+use super::pages::PageCheck;
+use crate::config::Config;
+
+/// Collects domain files, and finds what is wrong with all of them together.
+pub(crate) struct AcrossFiles<'a> {
+    heads: BTreeMap<String, Head>,
+    /// With site rules that hold.
+    pages: Option<PageCheck<'a>>,
+}
+
+/// What the metadata of a domain file says of other names.
+struct Head {
+    path: PathBuf,
+    cnames: Vec<String>,
+    line: usize,
+}
+
+impl<'a> AcrossFiles<'a> {
+    /// With these rules, if they hold.
+    pub(crate) fn new(rules: Option<&'a SiteRules>) -> Self {
+        Self {
+            heads: BTreeMap::new(),
+            pages: rules.map(PageCheck::new),
+        }
+    }
+
+    /// Adds a file or the first part of one, for its metadata alone.
+    pub(crate) fn add_head(&mut self, file: &DomainFile) {
+        let head = || Head {
+            path: file.path().to_owned(),
+            cnames: file.metadata().cnames.clone(),
+            line: file.metadata_line("cnames"),
+        };
+        self.heads
+            .entry(file.host().to_owned())
+            .or_insert_with(head);
+    }
+
+    /// Adds a file, or a part of one, below the lines that are known already.
+    pub(crate) fn add(&mut self, file: &DomainFile, known_lines: usize) {
+        self.add_head(file);
+        if let Some(pages) = &mut self.pages {
+            pages.add(file, known_lines);
+        }
+    }
+
+    /// The findings in the files that are judged, by file and line. `is_there` tells of a domain file that
+    /// was not added whether there is one.
+    pub(crate) fn finish(
+        self,
+        is_there: impl Fn(&Path) -> bool,
+        is_judged: impl Fn(&Path) -> bool,
+    ) -> Vec<Finding> {
+        let mut findings = self.cnames(is_there, &is_judged);
+        let pages = self.pages.map(|pages| pages.finish(&is_judged));
+        findings.extend(pages.into_iter().flatten());
+        findings.sort_by(|a, b| (&a.file, a.line).cmp(&(&b.file, b.line)));
+        findings
+    }
+
+    /// The cnames that belong to no single domain. Each is a mistake of one file: of that which is judged,
+    /// and of the later one of two.
+    fn cnames(
+        &self,
+        is_there: impl Fn(&Path) -> bool,
+        is_judged: &impl Fn(&Path) -> bool,
+    ) -> Vec<Finding> {
+        let mut claims: BTreeMap<&str, Vec<(&str, &Head)>> = BTreeMap::new();
+        for (host, head) in &self.heads {
+            // These cnames are mistakes of their file.
+            let good = head
+                .cnames
+                .iter()
+                .filter(|it| *it != host && !it.contains('/'));
+            for cname in good {
+                let of_cname = claims.entry(cname).or_default();
+                if of_cname.last().is_none_or(|(last, _)| last != host) {
+                    of_cname.push((host, head));
+                }
+            }
+        }
+        let mut findings = vec![];
+        for (cname, claims) in claims {
+            let own = self.heads.get(cname);
+            let has_own = own.is_some() || {
+                let path = |head: &Head| head.path.with_file_name(format!("{cname}.yaml"));
+                claims.iter().any(|(_, head)| is_there(&path(head)))
+            };
+            let (judged, others): (Vec<_>, Vec<_>) = claims
+                .iter()
+                .copied()
+                .partition(|(_, head)| is_judged(&head.path));
+            let mut add = |head: &Head, problem: String, help: &str| {
+                let finding = Finding::new(Code::BadCname, head.line, problem);
+                findings.push(finding.with_help(help).in_file(&head.path));
+            };
+            if has_own {
+                let help = "move its records into one of the two files, or remove the cname";
+                for (_, head) in &judged {
+                    let problem = format!("the cname `{cname}` has a domain file of its own");
+                    add(head, problem, help);
+                }
+                if let Some(own) = own.filter(|own| judged.is_empty() && is_judged(&own.path)) {
+                    let problem = format!("this host is a cname of {}", claims[0].0);
+                    add(own, problem, help);
+                }
+                continue;
+            }
+            let (first, later) = match (others.first(), judged.split_first()) {
+                (Some((host, _)), _) => (*host, &judged[..]),
+                (None, Some(((host, _), later))) => (*host, later),
+                (None, None) => continue,
+            };
+            for (_, head) in later {
+                let problem = format!("the cname `{cname}` is a cname of {first} too");
+                add(head, problem, "remove it from one of the two files");
+            }
+        }
+        findings
+    }
+}
+
+/// The findings about these files of the database and all others together.
+///
+/// # Errors
+/// When the database or the site rules cannot be listed.
+pub(crate) fn findings(config: &Config, judged: &[PathBuf]) -> anyhow::Result<Vec<Finding>> {
+    let database = config.open_database()?;
+    let rules = super::site_rules::read(database.directory())?;
+    let mut across = AcrossFiles::new(rules.holding());
+    for path in database.files() {
+        for part in DomainFile::read_parts_or_report(path) {
+            let (parsed, known_lines) = part.into_parsed();
+            across.add(&parsed.file, known_lines);
+            if rules.holding().is_none() {
+                // The metadata is in the first part.
+                break;
+            }
+        }
+    }
+    Ok(across.finish(is_on_disk, |path| {
+        judged.iter().any(|it| it.file_name() == path.file_name())
+    }))
+}
+
+/// Whether there is a file, or a link to one.
+pub(crate) fn is_on_disk(path: &Path) -> bool {
+    path.symlink_metadata().is_ok()
+}
