@@ -223,6 +223,6 @@ fn render_rejected(file: &RejectedFile, from: &Path) -> String {
     let path = paths::relative(&file.path, from);
     let findings = file.findings.iter();
     findings
-        .map(|finding| finding.clone().in_file(&path).to_string() + "\n")
+        .map(|finding| format!("{:#}\n", finding.clone().in_file(&path)))
         .collect()
 }

@@ -396,9 +396,9 @@ fn compact_makes_room_in_a_full_manifest() {
     let key = "project/manifest.json";
     let manifest = String::from_utf8(stored.server.object(key).unwrap()).unwrap();
     let room = (16 << 20) - manifest.len() - 100;
-    let names: Vec<String> = (0..room / 205)
-        .map(|n| format!("\n  \"{n:0>200}\""))
-        .collect();
+    let names = (0..room / 206).map(|n| format!("\n  \"{n:0>200}\""));
+    let last = "x".repeat((room % 206).saturating_sub(6));
+    let names: Vec<String> = names.chain([format!("\n  \"{last}\"")]).collect();
     let removed = format!("\"removed\": [{}", names.join(","));
     let full = manifest.replace("\"removed\": []", &format!("{removed}\n ]"));
     assert_ne!(full, manifest);

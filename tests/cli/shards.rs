@@ -418,7 +418,7 @@ fn the_hosts_of_a_shard_without_network_are_no_alarm() {
 }
 
 #[test]
-fn damaged_and_foreign_bundles_are_refused() {
+fn archive_files_of_a_bundle_are_verified_and_named_once() {
     let site = Site::new();
     let sandbox = site.repository("");
     run_shards(&sandbox, 1..=2, 2, "bundles");
@@ -427,20 +427,6 @@ fn damaged_and_foreign_bundles_are_refused() {
         let ran = collect(sandbox, "bundles").code(2);
         ran.complains_in_words(texts)
     };
-
-    // A byte of the observations, and one of an archive file.
-    for name in ["observations.jsonl", ".warc.gz"] {
-        let sandbox = copy(&pristine);
-        let folder = bundle(&sandbox, "bundles", "2-of-2");
-        let files = fs::read_dir(&folder).unwrap().map(|it| it.unwrap().path());
-        let mut files = files.filter(|path| path.to_string_lossy().ends_with(name));
-        let file = files.next().unwrap();
-        let mut bytes = fs::read(&file).unwrap();
-        let middle = bytes.len() / 2;
-        bytes[middle] ^= 1;
-        fs::write(&file, bytes).unwrap();
-        refused(&sandbox, &["shard 2 of 2 has no bundle", "is damaged"]);
-    }
 
     // Archive files that no run has written, with their digests in the manifest.
     let other = "WARC/1.1\r\nWARC-Type: resource\r\nWARC-Record-ID: <urn:uuid:\
@@ -486,6 +472,32 @@ fn damaged_and_foreign_bundles_are_refused() {
             "names \"observations.jsonl\" twice",
         ],
     );
+}
+
+#[test]
+fn damaged_and_foreign_bundles_are_refused() {
+    let site = Site::new();
+    let sandbox = site.repository("");
+    run_shards(&sandbox, 1..=2, 2, "bundles");
+    let pristine = copy(&sandbox);
+    let refused = |sandbox: &Sandbox, texts: &[&str]| {
+        let ran = collect(sandbox, "bundles").code(2);
+        ran.complains_in_words(texts)
+    };
+
+    // A byte of the observations, and one of an archive file.
+    for name in ["observations.jsonl", ".warc.gz"] {
+        let sandbox = copy(&pristine);
+        let folder = bundle(&sandbox, "bundles", "2-of-2");
+        let files = fs::read_dir(&folder).unwrap().map(|it| it.unwrap().path());
+        let mut files = files.filter(|path| path.to_string_lossy().ends_with(name));
+        let file = files.next().unwrap();
+        let mut bytes = fs::read(&file).unwrap();
+        let middle = bytes.len() / 2;
+        bytes[middle] ^= 1;
+        fs::write(&file, bytes).unwrap();
+        refused(&sandbox, &["shard 2 of 2 has no bundle", "is damaged"]);
+    }
 
     // A bundle without its manifest, and a manifest that is cut off.
     let sandbox = copy(&pristine);

@@ -228,7 +228,7 @@ fn a_damaged_ledger_is_not_forgotten_in_silence() {
     sandbox
         .urldb(&["run"])
         .code(2)
-        .complains(&["cannot read ", LEDGER]);
+        .complains(&["cannot read ", "/promises/status/"]);
 }
 
 #[test]

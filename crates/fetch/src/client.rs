@@ -313,10 +313,10 @@ fn trust(path: &Path) -> anyhow::Result<Trust> {
     let wrong = |message: String| SettingError::network("ca-file", message);
     let pem =
         urldb_files::read(path).map_err(|error| wrong(format!("cannot read {shown}: {error}")))?;
-    Ok(Trust::new(Some(&pem)).map_err(|error| match error {
+    Trust::new(Some(&pem)).map_err(|error| match error {
         E::Pem(_) | E::NoCertificate => wrong(format!("{shown} {error}")).into(),
         E::NoAuthorities(_) => anyhow::Error::from(error),
-    })?)
+    })
 }
 
 /// The proxy with its password from the environment.

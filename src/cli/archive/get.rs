@@ -86,7 +86,7 @@ fn promise_of(url: &str, context: &Context) -> Option<DigestPrefix> {
     let files = database.read_where(|name| name == host).flatten();
     let digests = files.filter_map(|parsed| {
         let scheme = parsed.file.metadata().scheme();
-        let mut records = parsed.file.records().map(|entry| entry.record());
+        let mut records = parsed.file.records().map(urldb_format::RecordEntry::record);
         records.find_map(|record| {
             let is_it = record.request_key().is_none()
                 && RequestUrl::new(scheme, &host, &record.path)

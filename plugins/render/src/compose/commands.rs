@@ -152,7 +152,10 @@ impl Context<'_> {
     /// same day.
     fn promised_file(&self) -> Option<Command> {
         let url = &self.first.url;
-        let sha256 = digest(self.incident().evidence.promised.sha256.as_deref()?);
+        let evidence = &self.incident().evidence;
+        // The evidence of an incident is about one of its URLs.
+        let promised = evidence.promised.sha256.as_deref();
+        let sha256 = digest(promised.filter(|_| evidence.url == *url)?);
         let path = path_of(url);
         let path = path.split(['?', '#']).next().unwrap_or_default();
         let name = match path.rsplit('/').next() {
