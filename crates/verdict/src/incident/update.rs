@@ -130,7 +130,7 @@ impl<'a> Update<'a> {
         let incidents = open.into_iter().map(|mut incident| {
             let cause = Cause::of(&incident);
             // A time in the future tells nothing: a clock was wrong.
-            let opened = incident.opened.filter(|opened| *opened <= run.now);
+            let opened = incident.opened.filter(|opened| *opened <= run.started);
             let is_settled = run.last_complete > opened;
             incident.phase = Phase::Unchanged;
             Changing {
