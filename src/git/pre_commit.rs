@@ -222,7 +222,7 @@ fn render_normalized(file: &NormalizedFile, from: &Path) -> String {
 fn render_rejected(file: &RejectedFile, from: &Path) -> String {
     let path = paths::relative(&file.path, from);
     let findings = file.findings.iter();
-    findings
-        .map(|finding| format!("{:#}\n", finding.clone().in_file(&path)))
-        .collect()
+    let findings = findings.map(|finding| finding.clone().in_file(&path));
+    let lines: Vec<String> = findings.map(|finding| format!("{finding:#}")).collect();
+    lines.join("\n") + "\n"
 }
