@@ -417,16 +417,19 @@ fn the_hosts_of_a_shard_without_network_are_no_alarm() {
     assert!(sandbox.mails().is_empty());
 }
 
+/// Collects the bundles, which are refused for these reasons.
+fn refused(sandbox: &Sandbox, reasons: &[&str]) -> Ran {
+    collect(sandbox, "bundles")
+        .code(2)
+        .complains_in_words(reasons)
+}
+
 #[test]
 fn archive_files_of_a_bundle_are_verified_and_named_once() {
     let site = Site::new();
     let sandbox = site.repository("");
     run_shards(&sandbox, 1..=2, 2, "bundles");
     let pristine = copy(&sandbox);
-    let refused = |sandbox: &Sandbox, texts: &[&str]| {
-        let ran = collect(sandbox, "bundles").code(2);
-        ran.complains_in_words(texts)
-    };
 
     // Archive files that no run has written, with their digests in the manifest.
     let other = "WARC/1.1\r\nWARC-Type: resource\r\nWARC-Record-ID: <urn:uuid:\
@@ -480,10 +483,6 @@ fn damaged_and_foreign_bundles_are_refused() {
     let sandbox = site.repository("");
     run_shards(&sandbox, 1..=2, 2, "bundles");
     let pristine = copy(&sandbox);
-    let refused = |sandbox: &Sandbox, texts: &[&str]| {
-        let ran = collect(sandbox, "bundles").code(2);
-        ran.complains_in_words(texts)
-    };
 
     // A byte of the observations, and one of an archive file.
     for name in ["observations.jsonl", ".warc.gz"] {

@@ -42,7 +42,7 @@ impl From<TooLarge> for io::Error {
 }
 
 impl TooLarge {
-    /// What `error` says, if this is it.
+    /// The exceeded limit behind `error`, if there is one.
     fn of(error: &io::Error) -> Option<&Self> {
         error.get_ref()?.downcast_ref()
     }

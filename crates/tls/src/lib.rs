@@ -20,7 +20,7 @@ use rustls_platform_verifier::Verifier;
 use x509_parser::certificate::X509Certificate;
 use x509_parser::prelude::FromDer;
 
-/// What is wrong with a certificate of an unknown authority, and what helps; the subject is the
+/// The fault of a certificate from an unknown authority, and the remedy, for a sentence about the
 /// certificate.
 pub const UNKNOWN_AUTHORITY: &str = "is not from a known authority: it is self-signed, its authority \
     is private, or the server leaves out an intermediate certificate; `ca-file` names certificates that \
@@ -84,8 +84,8 @@ fn provider() -> Arc<CryptoProvider> {
     Arc::new(rustls::crypto::ring::default_provider())
 }
 
-/// Whether the fault is that nobody vouches for the certificate. The library has no name for the
-/// certificate of an authority in place of a server's.
+/// Whether no trusted authority has signed the certificate. An authority's certificate in place of a
+/// server's counts too: the library reports it without a name.
 pub fn is_unknown_authority(error: &CertificateError) -> bool {
     matches!(
         error,

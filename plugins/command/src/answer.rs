@@ -115,7 +115,7 @@ fn of_answer(id: &str, plugin: &str, answer: &Answer) -> Delivery {
     }
 }
 
-/// What the facts of a plugin are about: the report, with what the notifier `name` knows already.
+/// The report that a plugin answers, and the name of its notifier.
 #[derive(Debug, Clone, Copy)]
 pub(crate) struct Thread<'a> {
     pub(crate) envelope: &'a Envelope,

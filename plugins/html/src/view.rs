@@ -154,7 +154,7 @@ pub(crate) struct OverviewPage {
     headline: String,
     past: String,
     as_of: Option<Time>,
-    /// What people should know of urldb itself.
+    /// Sentences about urldb itself: a wrong clock, and messages that wait.
     remarks: Vec<String>,
     is_empty: bool,
     figures: Vec<Figure>,

@@ -149,7 +149,7 @@ pub fn wrong_clock(run: Timestamp) -> String {
     format!("a run has a time in the future ({day}): its clock was wrong")
 }
 
-/// What people should know of urldb itself, in sentences: a wrong clock, and messages that wait.
+/// Sentences about urldb itself: a wrong clock, and messages that wait.
 pub fn remarks(overview: &Overview) -> impl Iterator<Item = String> {
     let clock = overview.future_run.map(wrong_clock);
     let clock = clock.map(|text| format!("{}.", capitalized(&text)));

@@ -237,6 +237,26 @@ fn another_state_moves_a_url_to_another_incident() {
     assert_eq!(incidents[1].left, 1);
 }
 
+/// The present of a run has whole seconds, and the time when an incident opened has not.
+#[test]
+fn an_incident_grows_in_the_second_in_which_it_opened() {
+    let mut world = World::default();
+    let first = world.run(&[sight("a/0", State::Gone)]);
+    let outcomes = world.outcomes(&["a/0", "a/1"].map(|path| sight(path, State::Gone)));
+    let opened = first[0].opened.unwrap();
+    let run = RunFacts {
+        id: "again",
+        project: "sky-urls",
+        started: opened,
+        now: opened - 600.milliseconds(),
+        last_complete: world.last_complete,
+        is_gone: &|_| false,
+        is_taken: &|_| false,
+    };
+    let grown = incidents_after(world.open.clone(), &outcomes, &run);
+    assert_eq!(shown(&grown), ["Grown a gone - 2 (0 untried)"]);
+}
+
 #[test]
 fn a_later_url_joins_until_a_complete_run_has_passed() {
     let mut world = World::default();
