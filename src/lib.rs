@@ -3,6 +3,7 @@
 //! Data flows one way: [`run`] reads domain files with `urldb_format`, plans jobs and judges them
 //! with `urldb_verdict`, and lets `urldb_fetch` observe URLs. ARCHITECTURE.md shows all stages.
 #![forbid(unsafe_code)]
+#![cfg_attr(test, allow(clippy::disallowed_methods))]
 
 pub mod ambient;
 pub mod archive;
@@ -15,6 +16,7 @@ pub mod exit;
 mod explain;
 pub mod git;
 pub mod ledger;
+mod limits;
 pub mod notify;
 pub mod overview;
 mod project;

@@ -1,5 +1,6 @@
 //! The `urldb` command.
 #![forbid(unsafe_code)]
+#![cfg_attr(test, allow(clippy::disallowed_methods))]
 
 use std::process::ExitCode;
 

@@ -1,4 +1,5 @@
 //! Which URL a page calls its canonical one, and whether that is the official one.
+#![allow(clippy::disallowed_methods)]
 
 use std::sync::Arc;
 use std::time::Duration;

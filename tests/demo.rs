@@ -1,5 +1,6 @@
 //! `urldb demo`, as a newcomer runs it: what it prints, what its runs leave in the repository, and
 //! that nothing else is left behind.
+#![allow(clippy::disallowed_methods)]
 
 use std::collections::BTreeMap;
 use std::fs;

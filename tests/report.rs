@@ -1,4 +1,5 @@
 //! What a run's verdicts become in its report.
+#![allow(clippy::disallowed_methods)]
 
 use std::sync::Arc;
 use std::time::Duration;

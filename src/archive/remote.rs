@@ -43,7 +43,8 @@ pub fn open_store(config: &Config) -> anyhow::Result<Option<Store>> {
     } = archive_store;
     let ca_file = config.network.ca_file.as_ref();
     let authorities = ca_file.map(|path| {
-        urldb_files::read(path).with_context(|| format!("cannot read {}", path.display()))
+        urldb_files::read(path, urldb_fetch::LARGEST_CA_FILE)
+            .with_context(|| format!("cannot read {}", path.display()))
     });
     let store = Store::open(&StoreOptions {
         location: location.clone(),

@@ -1,14 +1,13 @@
 //! The digest of everything that a shard and its collecting run must have in common.
 
 use std::io;
-use std::path::{Path, PathBuf};
 
 use anyhow::Context;
 use sha2::{Digest, Sha256};
+use urldb_files::{Kind, Root, RootFile};
 
 use crate::archive::HashingWriter;
 use crate::config::Config;
-use crate::database::site_rules;
 use crate::ledger;
 
 /// `sha256:` and the digest, in hex, of urldb.toml, the domain files, the site rules, and the ledger: its
@@ -20,22 +19,28 @@ use crate::ledger;
 pub fn digest_of_inputs(config: &Config) -> anyhow::Result<String> {
     let mut files = vec![];
     if !config.file.as_os_str().is_empty() {
-        files.push(config.file.clone());
+        let name = config.file.file_name().unwrap_or_default();
+        files.push(config.repository_root().file(name));
     }
     let database = config.open_database()?;
-    files.extend(database.files().iter().chain(database.misnamed()).cloned());
-    files.extend(files_in(&database.directory().join(site_rules::FOLDER))?);
-    let folder = config.root.join(&config.ledger.path);
-    files.extend(files_in(&folder)?);
-    files.extend(files_in(&ledger::captures_folder(&folder))?);
-    files.extend(files_in(&ledger::history_folder(&folder))?);
-    files.sort();
+    let domain_files = database.files().iter().chain(database.misnamed());
+    let names = domain_files.filter_map(|path| path.file_name());
+    let folder = config.database_root();
+    files.extend(names.map(|name| folder.file(name)));
+    files.extend(files_in(&config.rules_root())?);
+    let ledger = config.ledger_root();
+    files.extend(files_in(&ledger)?);
+    files.extend(files_in(&ledger::captures_folder(&ledger))?);
+    files.extend(files_in(&ledger::history_folder(&ledger))?);
+    files.sort_by_key(RootFile::path);
     let mut all = Sha256::new();
-    for path in files {
-        let name = config.relative_name(&path);
+    for file in files {
+        let name = config.relative_name(&file.path());
         let mut content = HashingWriter::new(io::sink());
         // After an error, neither length nor digest covers the bytes that were read before it.
-        let read = urldb_files::open(&path).and_then(|mut file| io::copy(&mut file, &mut content));
+        let read = file
+            .open()
+            .and_then(|mut file| io::copy(&mut file, &mut content));
         let (length, digest) = match read {
             Ok(length) => (length, content.sha256()),
             Err(_) => (u64::MAX, [0; 32]),
@@ -50,20 +55,12 @@ pub fn digest_of_inputs(config: &Config) -> anyhow::Result<String> {
 
 /// The files directly in a folder, but those of programs (`.gitignore`, temporary files); none without
 /// the folder.
-fn files_in(folder: &Path) -> anyhow::Result<Vec<PathBuf>> {
-    let list = || -> io::Result<Vec<PathBuf>> {
-        let mut files = vec![];
-        for entry in folder.read_dir()? {
-            let entry = entry?;
-            let is_hidden = entry.file_name().as_encoded_bytes().starts_with(b".");
-            if !is_hidden && !entry.path().is_dir() {
-                files.push(entry.path());
-            }
-        }
-        Ok(files)
-    };
-    match list() {
-        Err(error) if error.kind() == io::ErrorKind::NotFound => Ok(vec![]),
-        listed => listed.with_context(|| format!("cannot list {}", folder.display())),
-    }
+fn files_in(folder: &Root) -> anyhow::Result<Vec<RootFile>> {
+    let files = folder.files();
+    let mut files = files.with_context(|| format!("cannot list {}", folder.path().display()))?;
+    files.retain(|file| {
+        let is_hidden = file.name().as_os_str().as_encoded_bytes().starts_with(b".");
+        !is_hidden && file.kind() != Some(Kind::Folder)
+    });
+    Ok(files)
 }

@@ -332,7 +332,7 @@ fn write<'a>(
             .collect();
         paths.sort_unstable();
         let paths = paths[0]..=paths[paths.len() - 1];
-        let mut file = if path.symlink_metadata().is_ok() {
+        let mut file = if urldb_files::is_there(&path) {
             DomainFile::read_for_edit(path, paths)?
         } else {
             DomainFile::create(path, Metadata::for_schemes(&schemes))?

@@ -12,6 +12,7 @@ use super::print::style;
 use crate::cli::print::output;
 use crate::database::edit::Edit;
 use crate::exit::ExitCode;
+use crate::limits;
 
 /// Make domain files canonical: keys, lists and records sorted, one spelling for everything
 ///
@@ -105,7 +106,7 @@ pub(super) fn files(named: &[PathBuf], context: &Context) -> anyhow::Result<Vec<
 
 /// Compares bytes, not text: undecodable bytes are never canonical.
 fn is_as_stored(path: &Path, canonical: &str) -> anyhow::Result<bool> {
-    Ok(urldb_files::read(path)? == canonical.as_bytes())
+    Ok(urldb_files::read(path, limits::DOMAIN_FILE)? == canonical.as_bytes())
 }
 
 fn write_diff(out: &mut impl Write, name: &str, old: &str, new: &str) -> std::io::Result<()> {

@@ -56,7 +56,7 @@ enum Action {
 }
 
 pub(super) fn run(args: &Args, context: &Context) -> anyhow::Result<ExitCode> {
-    let outbox = Outbox::new(&context.config.root.join(&context.config.ledger.path));
+    let outbox = Outbox::new(&context.ledger());
     match &args.command {
         Action::List => list(context, &outbox),
         Action::Test { name } => test(context, name.as_deref()),
@@ -279,8 +279,7 @@ fn retry(context: &Context, outbox: &Outbox, name: Option<&str>) -> anyhow::Resu
     let notifiers = notifiers(context, name)?;
     let _lock = context.lock_repository()?;
     let now = Ambient::SYSTEM.now;
-    let folder = context.config.root.join(&context.config.ledger.path);
-    let memory = IncidentMemory::of_ledger(&folder);
+    let memory = IncidentMemory::of_ledger(&context.ledger());
     let standings = notifiers.retry(outbox, name, now, &memory)?;
     let mut out = output::stdout();
     for standing in &standings {

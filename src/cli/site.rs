@@ -4,6 +4,7 @@ use std::io::Write;
 use std::path::{Path, PathBuf};
 
 use jiff::Timestamp;
+use urldb_files::Root;
 use urldb_html::SiteChanges;
 
 use super::Context;
@@ -51,22 +52,23 @@ pub(super) fn run(args: &Args, context: &Context) -> anyhow::Result<ExitCode> {
     match (dir, configured.first()) {
         (Some(dir), Some((name, notify, _))) => {
             sites.push((
-                context.directory.join(dir),
+                Root::new(context.directory.join(dir), "the site"),
                 site_templates(config, Some((name, notify)))?,
             ));
         }
         (Some(dir), None) => {
-            sites.push((context.directory.join(dir), site_templates(config, None)?));
+            let folder = Root::new(context.directory.join(dir), "the site");
+            sites.push((folder, site_templates(config, None)?));
         }
         (None, None) => {
-            let folder = Path::new("site");
-            config.ensure_folder_inside(folder)?;
-            sites.push((config.root.join(folder), site_templates(config, None)?));
+            let folder = config.site_root(Path::new("site"));
+            folder.check()?;
+            sites.push((folder, site_templates(config, None)?));
         }
         (None, Some(_)) => {
             for (name, notify, html) in &configured {
                 let templates = site_templates(config, Some((name, notify)))?;
-                sites.push((config.root.join(&html.path), templates));
+                sites.push((config.site_root(&html.path), templates));
             }
         }
     }
@@ -79,7 +81,7 @@ pub(super) fn run(args: &Args, context: &Context) -> anyhow::Result<ExitCode> {
                 removed,
             } = changes;
             let mut out = output::stdout();
-            let shown = context.shown(&folder);
+            let shown = context.shown(folder.path());
             writeln!(
                 out,
                 "{shown}: {} written, {unchanged} unchanged, {removed} removed",

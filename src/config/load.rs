@@ -2,22 +2,23 @@
 
 use std::collections::BTreeMap;
 use std::fmt;
-use std::io::{self, Read};
+use std::io;
 use std::path::{Path, PathBuf};
 use std::str::FromStr;
 
 use toml::de::DeTable;
 use url::{Host, Url};
 use urldb_fetch::{FetchOptions, HeaderSource, HostOptions, NetworkOptions};
+use urldb_files::{Outside, is_there, read_to_string};
 use urldb_store::InvalidLocation;
 use urldb_text::Finding;
 use urldb_verdict::{Cnames, VerdictOptions};
 use urldb_warc::{DigestAlgorithm, Version};
 
-use super::boundary::ensure_database_inside;
 use super::challenge;
 use super::notify;
 use super::proxy;
+use super::roots::{ensure_database_inside, repository};
 use super::section::{Problems, Section};
 use super::untrusted::{line_of, remove_untrusted};
 use super::watch;
@@ -25,13 +26,11 @@ use super::{
     Archive, ArchiveRecords, ArchiveRequests, ArchiveStore, Check, Config, Database, Git,
     KeepRevisits, Ledger, Lint, Project, Schedule,
 };
+use crate::limits;
 use crate::schedule::{Cron, CronError};
 
 /// The name of the configuration file.
 pub const FILE_NAME: &str = "urldb.toml";
-
-/// Most bytes of a configuration file.
-const MOST_BYTES: u64 = 1 << 20;
 
 /// Most characters of the project's name.
 const MOST_NAME: usize = 100;
@@ -54,8 +53,8 @@ pub enum ConfigError {
     #[error("{0}")]
     Invalid(ProblemList),
     /// A link leads this folder of the repository out of it.
-    #[error("{} is a link out of the repository: replace it by a folder", .0.display())]
-    Outside(PathBuf),
+    #[error(transparent)]
+    Outside(#[from] Outside),
 }
 
 /// The problems of one file, one per line.
@@ -91,7 +90,8 @@ pub fn discover_by(directory: &Path, author: Author) -> Result<Config, ConfigErr
             root: default_root(directory),
             ..Config::default()
         };
-        return config.ensure_inside().map(|()| config);
+        config.ensure_inside()?;
+        return Ok(config);
     };
     load_by(&path, author)
 }
@@ -122,16 +122,14 @@ pub fn database_folder(directory: &Path, file: Option<&Path>) -> Result<PathBuf,
 /// The nearest urldb.toml upwards, of any kind: reading refuses all but regular files.
 fn find(directory: &Path) -> Option<PathBuf> {
     let files = directory.ancestors().map(|folder| folder.join(FILE_NAME));
-    files
-        .into_iter()
-        .find(|path| path.symlink_metadata().is_ok())
+    files.into_iter().find(|path| is_there(path))
 }
 
 /// The root without a configuration file.
 fn default_root(directory: &Path) -> PathBuf {
     let work_tree = directory
         .ancestors()
-        .find(|folder| folder.join(".git").exists());
+        .find(|folder| is_there(&folder.join(".git")));
     work_tree.unwrap_or(directory).to_owned()
 }
 
@@ -144,13 +142,7 @@ fn root_of(file: &Path) -> &Path {
 
 /// The text of a configuration file.
 fn read(path: &Path) -> io::Result<String> {
-    let mut text = String::new();
-    let mut file = urldb_files::open(path)?.take(MOST_BYTES + 1);
-    file.read_to_string(&mut text)?;
-    if text.len() as u64 > MOST_BYTES {
-        return Err(io::Error::other("it is longer than 1 MiB"));
-    }
-    Ok(text)
+    read_to_string(path, limits::SETTINGS)
 }
 
 /// Loads one configuration file of the maintainers.
@@ -162,11 +154,12 @@ pub fn load(path: &Path) -> Result<Config, ConfigError> {
 pub fn load_by(path: &Path, author: Author) -> Result<Config, ConfigError> {
     let root = root_of(path);
     // A message about a mistake shows text of the file.
-    let allowed = match author {
-        Author::Maintainer => Ok(()),
-        Author::Stranger => urldb_files::ensure_inside(root, path),
+    let text = match author {
+        Author::Maintainer => read(path),
+        Author::Stranger => repository(root)
+            .file(path.file_name().unwrap_or_default())
+            .read_to_string(limits::SETTINGS),
     };
-    let text = allowed.and_then(|()| read(path));
     let text = text.map_err(|source| ConfigError::Io {
         path: path.to_owned(),
         source,
@@ -179,7 +172,8 @@ pub fn load_by(path: &Path, author: Author) -> Result<Config, ConfigError> {
         let lines = findings.iter().map(|finding| format_finding(path, finding));
         ConfigError::Invalid(ProblemList(lines.collect()))
     })?;
-    config.ensure_inside().map(|()| config)
+    config.ensure_inside()?;
+    Ok(config)
 }
 
 /// A finding as a line of an error. The code is left out: all findings have the same.

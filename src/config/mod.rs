@@ -3,12 +3,12 @@
 //! [`discover`] finds the file and [`load`] reads it, and reports all mistakes in one pass. The
 //! command line overrides values of the result.
 
-mod boundary;
 mod challenge;
 mod changed;
 mod load;
 mod notify;
 mod proxy;
+mod roots;
 pub(crate) mod section;
 mod services;
 mod untrusted;
@@ -96,14 +96,14 @@ impl Config {
     pub fn open_database(&self) -> anyhow::Result<urldb_format::Database> {
         // A daemon may have pulled a link since the file was read.
         self.ensure_inside()?;
-        let folder = self.root.join(&self.database.path);
-        if !folder.exists() {
+        let folder = self.database_root();
+        if !urldb_files::is_there(folder.path()) {
             anyhow::bail!(
                 "there is no database at {}; `urldb init` makes one, and [database] path in {FILE_NAME} names another",
-                folder.display()
+                folder.path().display()
             );
         }
-        Ok(urldb_format::Database::open(folder)?)
+        Ok(urldb_format::Database::open(folder.path())?)
     }
 
     /// The secrets of requests and notifiers: a server may send them back, and no message may show

@@ -39,7 +39,7 @@ impl Edit {
     pub(crate) fn lock(database: &Path) -> anyhow::Result<Self> {
         // Not every system opens folders. Without a folder there is nothing to protect. Opening a
         // pipe in its place would wait for a writer.
-        let opened = database.is_dir().then(|| File::open(database));
+        let opened = urldb_files::is_folder(&database).then(|| File::open(database));
         let Some(Ok(folder)) = opened else {
             return Ok(Self::of(None));
         };

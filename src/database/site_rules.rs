@@ -3,23 +3,21 @@
 //! [`read`] returns all rules with their problems; [`load`] fails on rules with errors. [`PageCheck`]
 //! compares records with the rules.
 
-use std::fs::{self, File};
 use std::io::{self, Read};
 use std::path::{Path, PathBuf};
 
 use anyhow::Context;
 use urldb_canon::rules::{Compilation, DomainScript, ScriptFile, SiteRules, WebsiteScript};
+use urldb_files::Root;
 use urldb_text::{Code, Finding};
 
 pub use super::pages::PageCheck;
 
 use crate::config::Config;
+use crate::limits;
 
 /// The folder of the files, in that of the database.
 pub const FOLDER: &str = "rules";
-
-/// No script is longer; `rule-too-large` says so.
-const LONGEST: u64 = 64 << 10;
 
 /// The rules of a database.
 #[derive(Debug, Default)]
@@ -141,19 +139,12 @@ pub fn check_bytes(path: &Path, bytes: &[u8]) -> Vec<Finding> {
 
 fn list(folder: &Path) -> anyhow::Result<Vec<PathBuf>> {
     let context = || format!("cannot list the site rules in {}", folder.display());
-    let entries = match fs::read_dir(folder) {
-        Err(error) if error.kind() == io::ErrorKind::NotFound => return Ok(vec![]),
-        other => other.with_context(context)?,
-    };
-    let mut files = vec![];
-    for entry in entries {
-        let path = entry.with_context(context)?.path();
-        if is_rules_file(&path) {
-            files.push(path);
-        }
-    }
-    files.sort();
-    Ok(files)
+    let files = Root::new(folder, "the site rules").files();
+    let paths = files
+        .with_context(context)?
+        .into_iter()
+        .map(|file| file.path());
+    Ok(paths.filter(|path| is_rules_file(path)).collect())
 }
 
 /// The script, if it is good, its text, and what is wrong with it.
@@ -167,11 +158,7 @@ enum Script {
 /// A file that cannot be read is a finding of that file.
 fn check_file(path: &Path) -> CompiledFile {
     match read_start(path) {
-        Ok(Some(bytes)) => compile(path, &bytes),
-        Ok(None) => {
-            let finding = bad_file(path, 1, "is no regular file");
-            (None, String::new(), vec![finding])
-        }
+        Ok(bytes) => compile(path, &bytes),
         Err(error) => {
             let message = format!("the file cannot be read: {error}");
             let finding = Finding::new(Code::UnreadableFile, 1, message).in_file(path);
@@ -180,16 +167,14 @@ fn check_file(path: &Path) -> CompiledFile {
     }
 }
 
-/// The bytes of a file, up to the first one that is too much; `None` if it is no regular file.
-fn read_start(path: &Path) -> io::Result<Option<Vec<u8>>> {
-    if !path.symlink_metadata()?.is_file() {
-        return Ok(None);
-    }
+/// The bytes of a file, up to the first one that is too much. A link out of the folder is refused.
+fn read_start(path: &Path) -> io::Result<Vec<u8>> {
+    let folder = Root::new(path.parent().unwrap_or(Path::new("")), "the site rules");
+    let file = folder.file(path.file_name().unwrap_or_default()).open()?;
     let mut bytes = vec![];
-    File::open(path)?
-        .take(LONGEST + 1)
+    file.take(limits::SITE_RULES.get() + 1)
         .read_to_end(&mut bytes)?;
-    Ok(Some(bytes))
+    Ok(bytes)
 }
 
 fn compile(path: &Path, bytes: &[u8]) -> CompiledFile {
@@ -202,7 +187,7 @@ fn compile(path: &Path, bytes: &[u8]) -> CompiledFile {
     let source = match String::from_utf8(bytes.to_vec()) {
         Ok(source) => source,
         // Where it was cut, a character may have been.
-        Err(error) if bytes.len() as u64 > LONGEST => {
+        Err(error) if bytes.len() as u64 > limits::SITE_RULES.get() => {
             String::from_utf8_lossy(error.as_bytes()).into_owned()
         }
         Err(error) => {

@@ -1,10 +1,10 @@
 //! Configuration, database, ledger, archive, and files that killed processes left.
 
 use std::collections::BTreeSet;
-use std::fs;
 use std::path::{Path, PathBuf};
 use std::time::{Duration, SystemTime};
 
+use urldb_files::{Root, RootFile, is_there};
 use urldb_format::DomainFile;
 use urldb_render::numbers::{count, share_with, size};
 use urldb_render::wrong_clock;
@@ -17,7 +17,8 @@ use crate::config::ConfigError;
 use crate::database::across::{AcrossFiles, is_on_disk};
 use crate::database::site_rules;
 use crate::explain::explain;
-use crate::ledger::{PastRun, PastRuns, past_runs};
+use crate::ledger::{Incidents, PastRun, PastRuns, past_runs};
+use crate::notify::Outbox;
 use crate::run::{Overdue, overdue};
 use crate::schedule::RepositoryLock;
 
@@ -79,15 +80,15 @@ impl Setup<'_> {
     }
 
     pub(super) fn database_folder(&self) -> PathBuf {
-        self.config.root.join(&self.config.database.path)
+        self.config.database_root().path().to_owned()
     }
 
     pub(super) fn ledger_folder(&self) -> PathBuf {
-        self.config.root.join(&self.config.ledger.path)
+        self.config.ledger_root().path().to_owned()
     }
 
     pub(super) fn archive_folder(&self) -> PathBuf {
-        self.config.root.join(&self.config.archive.path)
+        self.config.archive_root().path().to_owned()
     }
 
     pub(super) fn database(&self) -> Check {
@@ -195,7 +196,7 @@ impl Setup<'_> {
 
     /// Whether the folder has a repository of its own.
     fn is_repository(folder: &Path) -> bool {
-        folder.join(".git").exists()
+        is_there(&folder.join(".git"))
     }
 
     pub(super) fn ledger(&self, workflows: &[Workflow]) -> Check {
@@ -208,7 +209,7 @@ impl Setup<'_> {
         let PastRuns {
             known: runs,
             future,
-        } = past_runs(folder, self.now)?;
+        } = past_runs(&self.config.ledger_root(), self.now)?;
         let mut check = self.ledger_after(&runs, folder, workflows)?;
         if let Some(future) = future {
             check.outcome = check.outcome.max(Outcome::Advice);
@@ -283,9 +284,10 @@ impl Setup<'_> {
     }
 
     fn try_archive(&self, folder: &Path) -> anyhow::Result<Check> {
-        let files = files_in(folder);
-        let files: Vec<&PathBuf> = files.iter().filter(|file| is_archive_file(file)).collect();
-        let sizes = files.iter().filter_map(|file| fs::metadata(file).ok());
+        let mut files = files_in(&self.config.archive_root());
+        files.retain(is_archive_file);
+        let opened = files.iter().filter_map(|file| file.open().ok());
+        let sizes = opened.filter_map(|file| file.metadata().ok());
         let total: u64 = sizes.map(|metadata| metadata.len()).sum();
         let content = if files.is_empty() {
             "no captures yet".to_owned()
@@ -357,24 +359,24 @@ impl Setup<'_> {
 
     /// Files that killed processes left.
     pub(super) fn leftovers(&self) -> Check {
-        let ledger = self.ledger_folder();
+        let ledger = self.config.ledger_root();
         let mut folders = vec![
-            self.config.root.clone(),
-            self.database_folder(),
-            self.database_folder().join(site_rules::FOLDER),
-            ledger.join("incidents"),
-            self.archive_folder(),
+            self.config.repository_root(),
+            self.config.database_root(),
+            self.config.rules_root(),
+            Incidents::folder(&ledger),
+            self.config.archive_root(),
         ];
-        folders.extend(folders_in(&ledger.join("outbox")));
-        folders.extend(self.output_folders());
+        folders.extend(Outbox::new(&ledger).folders());
+        folders.extend(self.config.output_roots());
         folders.push(ledger);
-        folders.sort();
-        folders.dedup();
-        let files: Vec<PathBuf> = folders.iter().flat_map(|folder| files_in(folder)).collect();
-        let mut strays: Vec<&PathBuf> = files
+        folders.sort_by(|a, b| a.path().cmp(b.path()));
+        folders.dedup_by(|a, b| a.path() == b.path());
+        let files: Vec<RootFile> = folders.iter().flat_map(files_in).collect();
+        let strays = files
             .iter()
-            .filter(|file| urldb_files::is_temporary(file) && age(file) >= OLD)
-            .collect();
+            .filter(|file| urldb_files::is_temporary(file.name()) && age(file) >= OLD);
+        let mut strays: Vec<PathBuf> = strays.map(RootFile::path).collect();
         strays.sort();
         let unfinished = files.iter().filter(|file| is_abandoned(file)).count() as u64;
         if !strays.is_empty() {
@@ -398,13 +400,6 @@ impl Setup<'_> {
         }
         Check::ok("leftovers", "no temporary files").minor()
     }
-
-    /// The folders that notifiers write: web pages and mails.
-    pub(super) fn output_folders(&self) -> Vec<PathBuf> {
-        let notifiers = self.config.notifiers.values();
-        let paths = notifiers.filter_map(|notify| notify.kind.folder());
-        paths.map(|path| self.config.root.join(path)).collect()
-    }
 }
 
 /// Some of the names, and the number of the others.
@@ -418,40 +413,29 @@ pub(super) fn names(names: impl Iterator<Item = String>) -> String {
 }
 
 /// The files directly in a folder; none if it cannot be listed.
-fn files_in(folder: &Path) -> Vec<PathBuf> {
-    entries(folder, fs::FileType::is_file)
-}
-
-fn folders_in(folder: &Path) -> Vec<PathBuf> {
-    entries(folder, fs::FileType::is_dir)
-}
-
-fn entries(folder: &Path, wanted: fn(&fs::FileType) -> bool) -> Vec<PathBuf> {
-    let entries = fs::read_dir(folder).into_iter().flatten().flatten();
-    let wanted = entries.filter(|entry| entry.file_type().is_ok_and(|kind| wanted(&kind)));
-    let mut paths: Vec<PathBuf> = wanted.map(|entry| entry.path()).collect();
-    paths.sort();
-    paths
+fn files_in(folder: &Root) -> Vec<RootFile> {
+    let mut files = folder.files().unwrap_or_default();
+    files.retain(RootFile::is_file);
+    files
 }
 
 /// The time since the last change of a file.
-fn age(file: &Path) -> Duration {
-    let changed = fs::metadata(file).and_then(|metadata| metadata.modified());
+fn age(file: &RootFile) -> Duration {
+    let known = file.open().and_then(|file| file.metadata());
+    let changed = known.and_then(|metadata| metadata.modified());
     let age = changed.map(|changed| SystemTime::now().duration_since(changed));
     age.ok().and_then(Result::ok).unwrap_or_default()
 }
 
-fn is_archive_file(file: &Path) -> bool {
-    let name = file.to_string_lossy();
+fn is_archive_file(file: &RootFile) -> bool {
+    let name = file.name().to_string_lossy();
     name.ends_with(".warc.gz") || name.ends_with(".warc")
 }
 
 /// Whether the file is an archive file whose writer was killed: a writer holds a lock on its file.
-fn is_abandoned(file: &Path) -> bool {
-    let is_unfinished = file
-        .extension()
-        .is_some_and(|extension| extension == "open");
+fn is_abandoned(file: &RootFile) -> bool {
+    let is_unfinished = file.name().extension().is_some_and(|it| it == "open");
     is_unfinished
         && age(file) >= OLD
-        && fs::File::open(file).is_ok_and(|file| file.try_lock_shared().is_ok())
+        && file.open().is_ok_and(|file| file.try_lock_shared().is_ok())
 }

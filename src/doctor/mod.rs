@@ -162,7 +162,8 @@ pub fn examine(
             setup.git_locks(),
         ]);
     }
-    if setup.config.file.as_os_str().is_empty() && !setup.database_folder().exists() {
+    if setup.config.file.as_os_str().is_empty() && !urldb_files::is_there(&setup.database_folder())
+    {
         let none = "there is no urldb project here: no urldb.toml, and no database";
         let check = Check::advice("config", none).mended_by("to begin", &["urldb", "init"]);
         return Ok(vec![check]);

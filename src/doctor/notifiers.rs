@@ -11,7 +11,7 @@ use crate::project::{Checkout, Project};
 impl Setup<'_> {
     /// A check for each notifier; nobody is contacted.
     pub(super) fn notifiers(&self, workflows: &[Workflow]) -> Vec<Check> {
-        let outbox = Outbox::new(&self.ledger_folder());
+        let outbox = Outbox::new(&self.config.ledger_root());
         let inspections = match inspect(&self.config, &outbox) {
             Ok(inspections) => inspections,
             Err(error) => return vec![Check::failed("notify", &error)],

@@ -3,6 +3,7 @@
 use std::path::{Path, PathBuf};
 use std::time::Duration;
 
+use urldb_files::{is_file, is_there};
 use urldb_render::numbers::count;
 
 use super::files::{Custody, names};
@@ -144,7 +145,7 @@ impl Setup<'_> {
 
     /// Whether the ledger is a repository of its own, or a work tree of another branch.
     fn has_own_ledger(&self) -> bool {
-        self.ledger_folder().join(".git").exists()
+        is_there(&self.ledger_folder().join(".git"))
     }
 
     fn conflicts(&self, repository: &Repository) -> anyhow::Result<Check> {
@@ -172,7 +173,7 @@ impl Setup<'_> {
         let mut missing: Vec<String> = vec![];
         for folder in [self.database_folder(), self.ledger_folder()] {
             let file = folder.join(".urldb-tmp-x");
-            let is_here = repository.relative(&folder).is_ok() && !folder.join(".git").exists();
+            let is_here = repository.relative(&folder).is_ok() && !is_there(&folder.join(".git"));
             if is_here && !repository.is_ignored(&file)? {
                 missing.push(self.name(&folder.join(".urldb-tmp-*")));
             }
@@ -185,9 +186,9 @@ impl Setup<'_> {
                 }
             }
         }
-        for folder in self.output_folders() {
-            if matches!(self.custody(&folder, "x")?, Custody::Untracked) {
-                missing.push(self.folder_name(&folder));
+        for folder in self.config.output_roots() {
+            if matches!(self.custody(folder.path(), "x")?, Custody::Untracked) {
+                missing.push(self.folder_name(folder.path()));
             }
         }
         if missing.is_empty() {
@@ -268,7 +269,7 @@ fn is_on_path(program: &str) -> bool {
     let mut folders = std::env::split_paths(&path).chain(cargo);
     folders.any(|folder| {
         let file = folder.join(program);
-        file.is_file() || file.with_extension("exe").is_file()
+        is_file(&file) || is_file(&file.with_extension("exe"))
     })
 }
 

@@ -6,6 +6,7 @@ use std::process::{Command, Stdio};
 
 use super::{Check, Setup};
 use crate::config;
+use crate::limits;
 
 /// The folders of workflows of GitHub and of servers with the same format.
 const WORKFLOWS: [&str; 3] = [
@@ -161,7 +162,8 @@ impl Setup<'_> {
 
     /// Number of complete runs in the last days.
     fn recent_runs(&self) -> usize {
-        let runs = crate::ledger::past_runs(&self.ledger_folder(), self.now).unwrap_or_default();
+        let runs =
+            crate::ledger::past_runs(&self.config.ledger_root(), self.now).unwrap_or_default();
         let is_recent = |run: &&crate::ledger::PastRun| {
             run.is_complete() && self.now.duration_since(run.at).as_hours() < REGULAR_DAYS * 24
         };
@@ -170,7 +172,7 @@ impl Setup<'_> {
 
     /// The table of cron or the timer of systemd that runs urldb for this project.
     fn cron_place(&self) -> Option<String> {
-        let root = self.config.root.canonicalize().ok()?;
+        let root = urldb_files::real_path(&self.config.root).ok()?;
         let root = root.to_str()?;
         let runs_here = |text: &str| {
             let text = without_comments(text);
@@ -251,8 +253,7 @@ fn without_comments(text: &str) -> String {
 
 /// The text of a file of bounded size.
 fn read(path: &Path) -> Option<String> {
-    let is_small = fs::metadata(path).is_ok_and(|metadata| metadata.len() <= LARGEST);
-    let bytes = is_small.then(|| urldb_files::read(path).ok()).flatten()?;
+    let bytes = urldb_files::read(path, limits::SETTINGS).ok()?;
     Some(String::from_utf8_lossy(&bytes).into_owned())
 }
 

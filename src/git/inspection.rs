@@ -11,6 +11,8 @@ use anyhow::{Result, bail};
 use super::command::{CommandResult, command, output, run};
 use super::repository::{Repository, line};
 
+use crate::limits;
+
 /// A lock file of git.
 #[derive(Debug, Clone, PartialEq, Eq)]
 pub struct GitLock {
@@ -72,7 +74,9 @@ impl Repository {
         if self.head_commit().is_none() {
             return Ok(false);
         }
-        let Ok(cut) = urldb_files::read_to_string(&self.common_dir().join("shallow")) else {
+        let Ok(cut) =
+            urldb_files::read_to_string(&self.common_dir().join("shallow"), limits::GIT_FILE)
+        else {
             return Ok(false);
         };
         let mut git = self.git();

@@ -15,6 +15,8 @@ use super::managers::{HookManager, names_urldb};
 use super::paths;
 use super::repository::Repository;
 
+use crate::limits;
+
 /// The shim, as the pre-commit hook: `hooks/pre-commit`.
 const SHIM: &str = include_str!("../../hooks/pre-commit");
 /// The line that marks our own shim, of any version.
@@ -252,7 +254,7 @@ impl Repository {
             return self.managed_by(HookManager::Husky, true);
         }
         let hook = dir.join(Hook::PreCommit.name());
-        let text = urldb_files::read(&hook).unwrap_or_default();
+        let text = urldb_files::read(&hook, limits::GIT_FILE).unwrap_or_default();
         if names_urldb(&String::from_utf8_lossy(&text)) {
             return HookState::Installed;
         }
@@ -402,7 +404,7 @@ impl Plan {
                 }
             }
             (_, Some(text)) => write_shim(&self.file, text),
-            (_, None) => match urldb_files::read(&self.file) {
+            (_, None) => match urldb_files::read(&self.file, limits::GIT_FILE) {
                 Ok(bytes) if bytes == self.shim.as_bytes() => fs::remove_file(&self.file),
                 // The shim was never written.
                 _ => Ok(()),
@@ -415,7 +417,7 @@ impl Plan {
 /// The file of a hook, and its text if there is such a file. After an installation of pre-commit or
 /// prek, our shim is its legacy hook.
 fn find_hook(hook: Hook, dir: &Path) -> Result<(PathBuf, Option<String>)> {
-    let read = |file: &Path| match urldb_files::read(file) {
+    let read = |file: &Path| match urldb_files::read(file, limits::GIT_FILE) {
         Ok(bytes) => Ok(Some(String::from_utf8_lossy(&bytes).into_owned())),
         Err(error) if error.kind() == ErrorKind::NotFound => Ok(None),
         Err(error) => Err(error).with_context(|| paths::shown(file)),

@@ -3,6 +3,8 @@
 
 use std::path::{Path, PathBuf};
 
+use crate::limits;
+
 /// A program that manages the hooks of a repository.
 #[derive(Debug, Clone, Copy, PartialEq, Eq)]
 pub enum HookManager {
@@ -103,7 +105,8 @@ impl HookManager {
     pub(super) fn configuration_with_urldb(self, top: &Path) -> Option<PathBuf> {
         let mut files = self.configuration().into_iter().map(PathBuf::from);
         files.find(|file| {
-            let text = urldb_files::read_to_string(&top.join(file)).unwrap_or_default();
+            let text =
+                urldb_files::read_to_string(&top.join(file), limits::GIT_FILE).unwrap_or_default();
             names_urldb(&text)
         })
     }

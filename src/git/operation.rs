@@ -10,6 +10,8 @@ use super::paths;
 use super::repository::{Repository, line};
 use super::unmerged::UnmergedFile;
 
+use crate::limits;
+
 /// An operation that stopped before its end.
 #[derive(Debug, Clone, Copy, PartialEq, Eq)]
 enum Operation {
@@ -78,7 +80,7 @@ impl Repository {
     }
 
     fn operation(&self) -> Result<Option<Operation>> {
-        let has = |name: &str| self.git_dir().join(name).exists();
+        let has = |name: &str| urldb_files::is_there(&self.git_dir().join(name));
         Ok(if has("rebase-apply/applying") {
             Some(Operation::Am)
         } else if has("rebase-apply") || has("rebase-merge") {
@@ -102,7 +104,8 @@ impl Repository {
 
     /// The operation whose further commits wait: each line of the list begins with its name.
     fn of_sequencer(&self) -> Operation {
-        let todo = urldb_files::read_to_string(&self.git_dir().join("sequencer/todo"));
+        let todo =
+            urldb_files::read_to_string(&self.git_dir().join("sequencer/todo"), limits::GIT_FILE);
         if todo.is_ok_and(|todo| todo.starts_with("revert")) {
             Operation::Revert
         } else {
@@ -161,7 +164,8 @@ impl Repository {
     /// The commits whose files the operation in progress takes for the common ancestor; none if git does
     /// not tell, as in `git stash pop`.
     fn ancestors(&self) -> Result<Vec<String>> {
-        let merged = urldb_files::read_to_string(&self.git_dir().join("MERGE_HEAD"));
+        let merged =
+            urldb_files::read_to_string(&self.git_dir().join("MERGE_HEAD"), limits::GIT_FILE);
         let merged = merged.unwrap_or_default();
         let questions = match merged.lines().next() {
             Some(_) => merged

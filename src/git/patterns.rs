@@ -9,6 +9,8 @@ use urldb_files::write_atomically;
 
 use super::paths;
 
+use crate::limits;
+
 /// The line of `.gitattributes` that gives files in a folder an attribute. The folder is relative to
 /// that of `.gitattributes`; `None` for a folder outside, and for a name that no pattern can have.
 pub fn attribute_line(folder: &Path, files: &str, attribute: &str) -> Option<String> {
@@ -63,7 +65,7 @@ pub(super) fn remove_lines(file: &Path, lines: &[String]) -> Result<bool> {
 
 /// The text of the file; no text if there is no file.
 pub(super) fn read(file: &Path) -> Result<String> {
-    match urldb_files::read_to_string(file) {
+    match urldb_files::read_to_string(file, limits::GIT_FILE) {
         Err(error) if error.kind() == ErrorKind::NotFound => Ok(String::new()),
         read => read.with_context(|| format!("cannot read {}", paths::shown(file))),
     }

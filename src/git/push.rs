@@ -95,7 +95,7 @@ impl Repository {
     }
 
     fn is_merging(&self) -> bool {
-        self.git_dir().join("MERGE_HEAD").exists()
+        urldb_files::is_there(&self.git_dir().join("MERGE_HEAD"))
     }
 
     /// Runs git without a terminal to ask for a password on. At the time limit, git and its helpers are

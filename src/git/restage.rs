@@ -106,7 +106,7 @@ impl Repository {
         let of_the_commit = self.index_file();
         let name = of_the_commit.file_name()?.to_string_lossy();
         let pending = self.git_dir().join("index.lock");
-        (name.starts_with("next-index-") && pending.exists()).then_some(pending)
+        (name.starts_with("next-index-") && urldb_files::is_there(&pending)).then_some(pending)
     }
 
     fn prepare_copy(&self, old: &StagedFile, bytes: &[u8], new_id: &str) -> Result<Copy> {

@@ -14,6 +14,8 @@ use super::command::{CommandResult, complete, output, run};
 use super::paths;
 use super::repository::{Repository, line};
 
+use crate::limits;
+
 /// An entry of the index that takes part in a conflict.
 #[derive(Debug, Clone, PartialEq, Eq)]
 pub struct Stage {
@@ -121,7 +123,7 @@ impl Repository {
     /// since. `resolution` is what urldb would write.
     pub fn is_untouched(&self, file: &UnmergedFile, resolution: &Resolution) -> Result<bool> {
         let path = self.work_tree()?.join(&file.path);
-        let present = match urldb_files::read(&path) {
+        let present = match urldb_files::read(&path, limits::DOMAIN_FILE) {
             Ok(bytes) => bytes,
             Err(error) if error.kind() == ErrorKind::NotFound => return Ok(true),
             Err(error) => {
@@ -170,7 +172,8 @@ impl Repository {
         if file.stages[1..].iter().any(Option::is_none) {
             return false;
         }
-        let Ok(listing) = urldb_files::read(&self.git_dir().join("MERGE_RR")) else {
+        let Ok(listing) = urldb_files::read(&self.git_dir().join("MERGE_RR"), limits::GIT_FILE)
+        else {
             return false;
         };
         // Each entry is `ID\tPATH`.

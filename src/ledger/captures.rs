@@ -6,11 +6,10 @@
 //! them files of similar sizes. Of a name, it looks at the last sixteen characters, above all at the
 //! last ones. So the name of the file ends with a part that depends on the domain.
 
-use std::path::{Path, PathBuf};
-
 use anyhow::Context;
 use data_encoding::HEXLOWER;
 use sha2::{Digest, Sha256};
+use urldb_files::{Root, RootFile};
 use urldb_format::Mapping;
 
 use super::pages::Pages;
@@ -21,45 +20,37 @@ use super::{reading, write};
 const LONGEST: usize = 200;
 
 /// The folder of the files.
-pub fn folder(ledger: &Path) -> PathBuf {
-    ledger.join("captures")
+pub fn folder(ledger: &Root) -> Root {
+    ledger.folder("captures")
 }
 
 /// The file of one domain.
-pub(super) fn file_of(ledger: &Path, domain: &str) -> PathBuf {
+pub(super) fn file_of(ledger: &Root, domain: &str) -> RootFile {
     let digest = HEXLOWER.encode(&Sha256::digest(domain)[..4]);
     let end = domain.floor_char_boundary(LONGEST);
-    folder(ledger).join(format!("{}-{digest}.yaml", &domain[..end]))
+    folder(ledger).file(format!("{}-{digest}.yaml", &domain[..end]))
 }
 
 /// Writes the file of a domain, or removes it if there is no content.
 pub(super) fn save(
-    ledger: &Path,
+    ledger: &Root,
     domain: &str,
     pages: &Pages,
     spool: &mut Spool,
 ) -> anyhow::Result<()> {
-    let path = file_of(ledger, domain);
+    let file = file_of(ledger, domain);
     if pages.have_content() {
-        let folder = folder(ledger);
-        std::fs::create_dir_all(&folder)
-            .with_context(|| format!("cannot make {}", folder.display()))?;
-        return write(&path, &Mapping::new(), pages, spool, |[_, contents]| {
+        return write(&file, &Mapping::new(), pages, spool, |[_, contents]| {
             contents
         });
     }
-    match std::fs::remove_file(&path) {
-        Err(error) if error.kind() != std::io::ErrorKind::NotFound => {
-            Err(error).with_context(|| format!("cannot remove {}", path.display()))
-        }
-        _ => Ok(()),
-    }
+    let removed = file.remove();
+    removed.with_context(|| format!("cannot remove {file}"))?;
+    Ok(())
 }
 
 /// Whether [`save`] wrote this file.
-pub(super) fn is_ours(path: &Path) -> bool {
-    let is_named = path
-        .extension()
-        .is_some_and(|extension| extension == "yaml");
-    is_named && reading::has_contents(path).unwrap_or(false)
+pub(super) fn is_ours(file: &RootFile) -> bool {
+    let is_named = file.name().extension().is_some_and(|it| it == "yaml");
+    is_named && reading::has_contents(file).unwrap_or(false)
 }

@@ -5,24 +5,20 @@
 //! compared: a run that changes nothing about an incident does not rewrite its file.
 
 use std::collections::BTreeMap;
-use std::fs;
-use std::io::{self, Read};
-use std::path::{Path, PathBuf};
+use std::io::Read;
 
 use anyhow::Context;
 use serde::Serialize;
 use serde::de::DeserializeOwned;
 use serde_json::{Map, Number, Value as Json};
+use urldb_files::{Root, RootFile};
 use urldb_format::{Mapping, Schema, Value, read_documents, write_documents};
 use urldb_protocol::{AffectedUrl, Evidence, Incident, Phase};
 
-use super::storage;
+use crate::limits;
 
 /// The folder in the ledger's folder.
 const FOLDER: &str = "incidents";
-
-/// Most bytes of a file that are read.
-const MOST_BYTES: u64 = 256 << 20;
 
 /// Most bytes of the evidence in a file.
 const MOST_EVIDENCE: usize = 4096;
@@ -61,14 +57,14 @@ const THREADS: &str = "threads";
 /// The incidents of a ledger that are open.
 #[derive(Debug)]
 pub struct Incidents {
-    folder: PathBuf,
+    folder: Root,
     open: Vec<Incident>,
 }
 
 impl Incidents {
     /// The folder of the incidents in the folder of a ledger.
-    pub fn folder(ledger: &Path) -> PathBuf {
-        ledger.join(FOLDER)
+    pub fn folder(ledger: &Root) -> Root {
+        ledger.folder(FOLDER)
     }
 
     /// Reads the open incidents in the ledger's folder.
@@ -76,13 +72,13 @@ impl Incidents {
     /// # Errors
     /// When a file cannot be read, or has another form than this program writes: an unreadable incident
     /// is not absent.
-    pub fn load(ledger_folder: &Path) -> anyhow::Result<Self> {
-        let folder = Self::folder(ledger_folder);
+    pub fn load(ledger: &Root) -> anyhow::Result<Self> {
+        let folder = Self::folder(ledger);
         let mut open = vec![];
-        for path in files(&folder)? {
-            let Some(id) = id_of(&path) else { continue };
-            let incident = read_if_open(&path, &id);
-            open.extend(incident.with_context(|| format!("cannot use {}", path.display()))?);
+        for file in files(&folder)? {
+            let Some(id) = id_of(&file) else { continue };
+            let incident = read_if_open(&file, id);
+            open.extend(incident.with_context(|| format!("cannot use {file}"))?);
         }
         open.sort_by(|a, b| a.id.cmp(&b.id));
         Ok(Self { folder, open })
@@ -95,7 +91,7 @@ impl Incidents {
 
     /// Whether there is an incident with this id, open or closed.
     pub fn is_taken(&self, id: &str) -> bool {
-        file_of(&self.folder, id).exists()
+        file_of(&self.folder, id).kind().is_some()
     }
 
     /// Writes the incidents that have changed, each atomically. Groups without an id are not written.
@@ -116,12 +112,12 @@ impl Incidents {
 /// # Errors
 /// When `id` is no id, or the file cannot be read or written.
 pub fn remember(
-    ledger_folder: &Path,
+    ledger: &Root,
     id: &str,
     notifier: &str,
     values: impl IntoIterator<Item = (String, String)>,
 ) -> anyhow::Result<()> {
-    let folder = Incidents::folder(ledger_folder);
+    let folder = Incidents::folder(ledger);
     let Some(mut incident) = find(&folder, id)? else {
         return Ok(());
     };
@@ -138,12 +134,12 @@ pub fn remember(
 ///
 /// # Errors
 /// As [`Incidents::load`].
-pub fn all(ledger_folder: &Path) -> anyhow::Result<Vec<Incident>> {
+pub fn all(ledger: &Root) -> anyhow::Result<Vec<Incident>> {
     let mut incidents = vec![];
-    for path in files(&Incidents::folder(ledger_folder))? {
-        let Some(id) = id_of(&path) else { continue };
-        let incident = read(&path, &id);
-        let mut incident = incident.with_context(|| format!("cannot use {}", path.display()))?;
+    for file in files(&Incidents::folder(ledger))? {
+        let Some(id) = id_of(&file) else { continue };
+        let incident = read(&file, id);
+        let mut incident = incident.with_context(|| format!("cannot use {file}"))?;
         if incident.closed.is_some() {
             incident.phase = Phase::Closed;
         }
@@ -158,44 +154,38 @@ pub fn all(ledger_folder: &Path) -> anyhow::Result<Vec<Incident>> {
 /// # Errors
 /// As [`remember`].
 pub fn threads(
-    ledger_folder: &Path,
+    ledger: &Root,
     id: &str,
 ) -> anyhow::Result<BTreeMap<String, BTreeMap<String, String>>> {
-    let incident = find(&Incidents::folder(ledger_folder), id)?;
+    let incident = find(&Incidents::folder(ledger), id)?;
     Ok(incident.map_or_else(BTreeMap::new, |incident| incident.threads))
 }
 
 /// The incident with this id, if it has a file.
-fn find(folder: &Path, id: &str) -> anyhow::Result<Option<Incident>> {
+fn find(folder: &Root, id: &str) -> anyhow::Result<Option<Incident>> {
     anyhow::ensure!(is_id(id), "{id:?} is no id of an incident");
-    let path = file_of(folder, id);
-    if !path.exists() {
+    let file = file_of(folder, id);
+    if file.kind().is_none() {
         return Ok(None);
     }
-    let incident = read(&path, id);
+    let incident = read(&file, id);
     incident
         .map(Some)
-        .with_context(|| format!("cannot use {}", path.display()))
+        .with_context(|| format!("cannot use {file}"))
 }
 
-fn files(folder: &Path) -> anyhow::Result<Vec<PathBuf>> {
-    let reading = || format!("cannot read {}", folder.display());
-    let entries = match fs::read_dir(folder) {
-        Err(error) if error.kind() == io::ErrorKind::NotFound => return Ok(vec![]),
-        entries => entries.with_context(reading)?,
-    };
-    let paths = entries.map(|entry| Ok(entry?.path()));
-    let paths: io::Result<Vec<_>> = paths.collect();
-    paths.with_context(reading)
+fn files(folder: &Root) -> anyhow::Result<Vec<RootFile>> {
+    let files = folder.files();
+    files.with_context(|| format!("cannot read {}", folder.path().display()))
 }
 
-fn file_of(folder: &Path, id: &str) -> PathBuf {
-    folder.join(format!("{id}.yaml"))
+fn file_of(folder: &Root, id: &str) -> RootFile {
+    folder.file(format!("{id}.yaml"))
 }
 
-fn id_of(path: &Path) -> Option<String> {
-    let id = path.file_name()?.to_str()?.strip_suffix(".yaml")?;
-    is_id(id).then(|| id.to_owned())
+fn id_of(file: &RootFile) -> Option<&str> {
+    let id = file.name().to_str()?.strip_suffix(".yaml")?;
+    is_id(id).then_some(id)
 }
 
 fn is_id(id: &str) -> bool {
@@ -206,33 +196,24 @@ fn is_id(id: &str) -> bool {
 }
 
 /// The incident, if it is open. The beginning of the file is enough to know that it is not.
-fn read_if_open(path: &Path, id: &str) -> anyhow::Result<Option<Incident>> {
+fn read_if_open(file: &RootFile, id: &str) -> anyhow::Result<Option<Incident>> {
     let mut start = [0; CLOSED.len()];
-    let has_start = storage::open(path)?.read_exact(&mut start).is_ok();
+    let has_start = file.open()?.read_exact(&mut start).is_ok();
     if has_start && start == CLOSED {
         return Ok(None);
     }
-    let incident = read(path, id)?;
+    let incident = read(file, id)?;
     Ok(incident.closed.is_none().then_some(incident))
 }
 
-fn read(path: &Path, id: &str) -> anyhow::Result<Incident> {
-    let mut text = String::new();
-    let file = storage::open(path)?;
-    file.take(MOST_BYTES + 1).read_to_string(&mut text)?;
-    anyhow::ensure!(
-        text.len() as u64 <= MOST_BYTES,
-        "it is larger than {MOST_BYTES} bytes"
-    );
-    parse(id, &text)
+fn read(file: &RootFile, id: &str) -> anyhow::Result<Incident> {
+    parse(id, &file.read_to_string(limits::INCIDENT)?)
 }
 
-fn write(folder: &Path, incident: &Incident) -> anyhow::Result<()> {
-    let path = file_of(folder, &incident.id);
-    fs::create_dir_all(folder)
-        .with_context(|| format!("cannot make the folder {}", folder.display()))?;
-    storage::write(&path, to_text(incident)?.as_bytes())
-        .with_context(|| format!("cannot write {}", path.display()))
+fn write(folder: &Root, incident: &Incident) -> anyhow::Result<()> {
+    let file = file_of(folder, &incident.id);
+    let written = file.replace(to_text(incident)?.as_bytes());
+    written.with_context(|| format!("cannot write {file}"))
 }
 
 /// Whether the file of an incident says something else now.

@@ -18,15 +18,14 @@ mod merge;
 mod pages;
 mod reading;
 mod spool;
-pub(crate) mod storage;
 
 use std::collections::{BTreeMap, BTreeSet};
-use std::fs;
-use std::io::{self, Write};
-use std::path::{Path, PathBuf};
+use std::io::Write;
+use std::path::Path;
 
 use anyhow::Context;
 use jiff::Timestamp;
+use urldb_files::{Root, RootFile};
 use urldb_format::{Mapping, Value, write_documents};
 use urldb_protocol::CertificateDates;
 use urldb_verdict::JobKey;
@@ -56,7 +55,7 @@ use spool::Spool;
 /// [`Ledger::save`] changes the files of the ledger.
 #[derive(Debug)]
 pub struct Ledger {
-    folder: PathBuf,
+    folder: Root,
     domains: BTreeMap<String, Domain>,
     changed: BTreeSet<String>,
     spool: Spool,
@@ -79,9 +78,9 @@ struct Domain {
 
 impl Ledger {
     /// The ledger in a folder, without an open domain.
-    pub fn new(folder: &Path) -> Self {
+    pub fn new(folder: &Root) -> Self {
         Self {
-            folder: folder.to_owned(),
+            folder: folder.clone(),
             domains: BTreeMap::new(),
             changed: BTreeSet::new(),
             spool: Spool::new(folder),
@@ -94,7 +93,7 @@ impl Ledger {
     /// # Errors
     /// As [`Ledger::open`].
     pub fn load<'a>(
-        folder: &Path,
+        folder: &Root,
         domains: impl IntoIterator<Item = &'a str>,
     ) -> anyhow::Result<Self> {
         let mut ledger = Self::new(folder);
@@ -341,8 +340,6 @@ impl Ledger {
         if self.changed.is_empty() {
             return Ok(());
         }
-        fs::create_dir_all(&self.folder)
-            .with_context(|| format!("cannot make the ledger folder {}", self.folder.display()))?;
         while let Some(name) = self.changed.pop_first() {
             let known = self.domains.get(&name);
             let was_open = known.is_some_and(|domain| domain.pages.is_some());
@@ -355,8 +352,8 @@ impl Ledger {
             if domain.is_content_changed {
                 captures::save(&self.folder, &name, pages, &mut self.spool)?;
             }
-            let path = file_of(&self.folder, &name);
-            write(&path, &head, pages, &mut self.spool, |[statuses, _]| {
+            let file = file_of(&self.folder, &name);
+            write(&file, &head, pages, &mut self.spool, |[statuses, _]| {
                 statuses
             })?;
             domain.is_content_changed = false;
@@ -368,55 +365,52 @@ impl Ledger {
     }
 }
 
-fn using(path: &Path) -> String {
-    format!("cannot use {}", path.display())
+fn using(file: &RootFile) -> String {
+    format!("cannot use {file}")
 }
 
-fn file_of(folder: &Path, domain: &str) -> PathBuf {
-    folder.join(format!("{domain}.yaml"))
+fn file_of(folder: &Root, domain: &str) -> RootFile {
+    folder.file(format!("{domain}.yaml"))
 }
 
 /// Replaces a file by a first document, and those of each page that `of` chooses.
 fn write(
-    path: &Path,
+    file: &RootFile,
     first: &Mapping,
     pages: &Pages,
     spool: &mut Spool,
     of: fn([String; 2]) -> String,
 ) -> anyhow::Result<()> {
-    let written = storage::write_with(path, |file| -> anyhow::Result<()> {
+    let written = file.replace_with(|file| -> anyhow::Result<()> {
         file.write_all(write_documents([first]).as_bytes())?;
         pages.each_text(spool, |texts| Ok(file.write_all(of(texts).as_bytes())?))
     });
-    written.with_context(|| format!("cannot write {}", path.display()))
+    written.with_context(|| format!("cannot write {file}"))
 }
 
 /// Removes the files of a folder that are not kept, if they are ours.
 fn remove_others(
-    folder: &Path,
-    kept: &BTreeSet<PathBuf>,
-    is_ours: impl Fn(&Path) -> bool,
+    folder: &Root,
+    kept: &BTreeSet<RootFile>,
+    is_ours: impl Fn(&RootFile) -> bool,
 ) -> anyhow::Result<()> {
-    let entries = match fs::read_dir(folder) {
-        Ok(entries) => entries,
-        Err(error) if error.kind() == io::ErrorKind::NotFound => return Ok(()),
-        Err(error) => {
-            return Err(error).with_context(|| format!("cannot read {}", folder.display()));
-        }
-    };
-    for path in entries.flatten().map(|entry| entry.path()) {
-        if !kept.contains(&path) && is_ours(&path) {
-            fs::remove_file(&path).with_context(|| format!("cannot remove {}", path.display()))?;
+    let files = folder.files();
+    for file in files.with_context(|| format!("cannot read {}", folder.path().display()))? {
+        if !kept.contains(&file) && is_ours(&file) {
+            let removed = file.remove();
+            removed.with_context(|| format!("cannot remove {file}"))?;
         }
     }
     Ok(())
 }
 
 /// Whether [`Ledger::save`] wrote this file. Other files are never removed.
-fn is_ours(path: &Path) -> bool {
-    let name = path.file_name().and_then(|name| name.to_str());
-    let domain = name.and_then(|name| name.strip_suffix(".yaml"));
-    domain.is_some_and(|domain| reading::has_statuses(path, domain).unwrap_or(false))
+fn is_ours(file: &RootFile) -> bool {
+    let domain = file
+        .name()
+        .to_str()
+        .and_then(|name| name.strip_suffix(".yaml"));
+    domain.is_some_and(|domain| reading::has_statuses(file, domain).unwrap_or(false))
 }
 
 impl Domain {
@@ -441,6 +435,9 @@ impl Domain {
 
 #[cfg(test)]
 mod tests {
+    use std::fs;
+    use std::path::PathBuf;
+
     use super::*;
 
     const OLD: &str = "---\n---\n_path: /a\ncapture:\n  date: '2026-11-21T11:11:06Z'\n  \
@@ -453,7 +450,7 @@ mod tests {
         let text = "---\n---\n_path: /a\nreason: sunspots\nsince: '2026-11-21T11:11:06Z'\n\
                     state: unreachable\n";
         let folder = tempfile::tempdir().unwrap();
-        let file = file_of(folder.path(), "example.org");
+        let file = file_of(&root(&folder), "example.org").path();
         fs::write(&file, text).unwrap();
         let mut ledger = load(&folder);
         ledger.changed.insert("example.org".to_owned());
@@ -465,13 +462,17 @@ mod tests {
     /// A folder with the ledger file of an older version, and the path of the file of captures.
     fn old_ledger() -> (tempfile::TempDir, PathBuf) {
         let folder = tempfile::tempdir().unwrap();
-        fs::write(file_of(folder.path(), "example.org"), OLD).unwrap();
-        let captures = captures::file_of(folder.path(), "example.org");
+        fs::write(file_of(&root(&folder), "example.org").path(), OLD).unwrap();
+        let captures = captures::file_of(&root(&folder), "example.org").path();
         (folder, captures)
     }
 
+    fn root(folder: &tempfile::TempDir) -> Root {
+        Root::new(folder.path(), "the ledger")
+    }
+
     fn load(folder: &tempfile::TempDir) -> Ledger {
-        Ledger::load(folder.path(), ["example.org"]).unwrap()
+        Ledger::load(&root(folder), ["example.org"]).unwrap()
     }
 
     fn keys(ledger: &Ledger) -> [JobKey; 2] {
@@ -491,7 +492,7 @@ mod tests {
         entry.failures.push("a run".to_owned());
         ledger.set(&b, entry, Timestamp::UNIX_EPOCH);
         ledger.save().unwrap();
-        let status = fs::read_to_string(file_of(folder.path(), "example.org")).unwrap();
+        let status = fs::read_to_string(file_of(&root(&folder), "example.org").path()).unwrap();
         assert!(
             !status.contains("digest") && !status.contains("etag"),
             "{status}"
@@ -539,7 +540,7 @@ mod tests {
         ledger.save().unwrap();
         assert!(!captures.exists());
         fs::write(&captures, "---\n---\n_path: /a\n").unwrap();
-        let damaged = Ledger::load(folder.path(), ["example.org"]).unwrap_err();
+        let damaged = Ledger::load(&root(&folder), ["example.org"]).unwrap_err();
         let told = format!("{damaged:#}");
         assert!(
             told.contains("line 2") && told.contains("captures"),
@@ -553,8 +554,12 @@ mod tests {
     fn a_closed_domain_is_saved_as_an_open_one() {
         let edit = |is_closing: bool| {
             let (folder, captures) = old_ledger();
-            fs::write(file_of(folder.path(), "other.org"), "---\nmistakes:\n- a\n").unwrap();
-            let mut ledger = Ledger::new(folder.path());
+            fs::write(
+                file_of(&root(&folder), "other.org").path(),
+                "---\nmistakes:\n- a\n",
+            )
+            .unwrap();
+            let mut ledger = Ledger::new(&root(&folder));
             let close = |ledger: &mut Ledger| {
                 if is_closing {
                     ledger.close("example.org");
@@ -594,12 +599,12 @@ mod tests {
             ledger.close("other.org");
             ledger.open("none.org").unwrap();
             ledger.close("none.org");
-            let status = file_of(folder.path(), "example.org");
+            let status = file_of(&root(&folder), "example.org").path();
             assert_eq!(fs::read_to_string(&status).unwrap(), OLD);
             assert_eq!(fs::read_dir(folder.path()).unwrap().count(), 2);
             ledger.save().unwrap();
             assert!(ledger.changed().is_empty());
-            let other = fs::read_to_string(file_of(folder.path(), "other.org")).unwrap();
+            let other = fs::read_to_string(file_of(&root(&folder), "other.org").path()).unwrap();
             assert_eq!(other, "---\nmistakes:\n- a\n");
             [status, captures].map(|path| fs::read_to_string(path).unwrap())
         };
@@ -618,7 +623,7 @@ mod tests {
         let [a, _] = keys(&ledger);
         ledger.forget(&a);
         // A folder that is a file takes no temporary files.
-        ledger.spool = Spool::new(&file_of(folder.path(), "example.org"));
+        ledger.spool = Spool::new(&root(&folder).folder("example.org.yaml"));
         ledger.close("example.org");
         assert_eq!(ledger.keys().count(), 1);
         ledger.save().unwrap();
@@ -628,7 +633,7 @@ mod tests {
     #[test]
     fn names_of_captures_end_with_a_part_of_their_own_and_are_not_too_long() {
         let name = |domain: &str| {
-            let path = captures::file_of(Path::new("status"), domain);
+            let path = captures::file_of(&Root::new("status", "the ledger"), domain).path();
             path.file_name().unwrap().to_str().unwrap().to_owned()
         };
         assert_eq!(name("example.test"), "example.test-9b263fbc.yaml");

@@ -336,6 +336,8 @@ mod tests {
     use urldb_protocol::State;
     use urldb_verdict::UrlStatus;
 
+    use urldb_files::Root;
+
     use super::*;
     use crate::ledger::Ledger;
 
@@ -387,10 +389,10 @@ mod tests {
         (0..ENTRIES).map(|number| number * 379 % ENTRIES)
     }
 
-    fn files(folder: &Path) -> [String; 2] {
+    fn files(folder: &Root) -> [String; 2] {
         let captures = crate::ledger::captures::file_of(folder, "example.org");
-        [folder.join("example.org.yaml"), captures]
-            .map(|path| std::fs::read_to_string(path).unwrap())
+        [folder.file("example.org.yaml"), captures]
+            .map(|file| std::fs::read_to_string(file.path()).unwrap())
     }
 
     /// Sets the entries, reads them, changes and removes some, and marks some as planned. Returns the files,
@@ -398,7 +400,7 @@ mod tests {
     fn work(numbers: impl Iterator<Item = u32> + Clone, most: usize) -> ([String; 2], usize) {
         let folder = tempfile::tempdir().unwrap();
         let ledger = || {
-            let mut ledger = Ledger::new(folder.path());
+            let mut ledger = Ledger::new(&Root::new(folder.path(), "the ledger"));
             ledger.most_pages = most;
             ledger
         };
@@ -441,7 +443,7 @@ mod tests {
         }
         again.close("example.org");
         again.save().unwrap();
-        (files(folder.path()), peak)
+        (files(&Root::new(folder.path(), "the ledger")), peak)
     }
 
     #[test]
@@ -476,7 +478,8 @@ mod tests {
             let documents: String = order.iter().map(|number| of(*number)).collect();
             format!("---\n{documents}")
         };
-        let captures = crate::ledger::captures::file_of(folder.path(), "example.org");
+        let root = Root::new(folder.path(), "the ledger");
+        let captures = crate::ledger::captures::file_of(&root, "example.org").path();
         std::fs::create_dir_all(captures.parent().unwrap()).unwrap();
         for order in [[1, 2, 4, 5], [5, 4, 2, 1], numbers] {
             std::fs::write(
@@ -485,7 +488,7 @@ mod tests {
             )
             .unwrap();
             std::fs::write(&captures, text(&contents, &order)).unwrap();
-            let ledger = Ledger::load(folder.path(), ["example.org"]).unwrap();
+            let ledger = Ledger::load(&root, ["example.org"]).unwrap();
             for number in numbers {
                 let known = ledger.get(&key(number)).unwrap();
                 assert_eq!(known.content, entry(number).content, "{order:?} {number}");

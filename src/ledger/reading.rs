@@ -1,9 +1,9 @@
 //! Reads the files of the ledger, document by document.
 
 use std::io;
-use std::path::Path;
 
 use anyhow::Context;
+use urldb_files::{Root, RootFile};
 use urldb_format::{Document, Mapping, Value, read_documents, read_documents_from};
 use urldb_protocol::CertificateDates;
 use urldb_verdict::JobKey;
@@ -11,27 +11,29 @@ use urldb_verdict::JobKey;
 use super::entry::{self, Content, Entry, SCHEMA, key_of};
 use super::pages::Pages;
 use super::spool::Spool;
-use super::{Domain, captures, file_of, storage, using};
+use super::{Domain, captures, file_of, using};
+
+use crate::limits;
 
 /// The domain in the files of the ledger, with at most this many pages in memory.
 pub(super) fn read(
-    folder: &Path,
+    folder: &Root,
     domain: &str,
     spool: &mut Spool,
     most: usize,
 ) -> anyhow::Result<Domain> {
-    let (path, captures) = (file_of(folder, domain), captures::file_of(folder, domain));
+    let (file, captures) = (file_of(folder, domain), captures::file_of(folder, domain));
     let mut read = Domain::default();
     let mut pages = Pages::default();
     let mut contents = Contents::new(&captures, domain)?;
-    let mut statuses = documents(&path)?;
+    let mut statuses = documents(&file)?;
     if let Some(head) = statuses.next() {
         let head = head.and_then(|head| parse_head(&head.mapping));
-        (read.mistakes, read.certificate) = head.with_context(|| using(&path))?;
+        (read.mistakes, read.certificate) = head.with_context(|| using(&file))?;
     }
     for document in statuses {
         let parsed = document.and_then(|document| status(domain, &document));
-        let (key, mut entry) = parsed.with_context(|| using(&path))?;
+        let (key, mut entry) = parsed.with_context(|| using(&file))?;
         read.is_content_changed |= entry.content.is_some();
         let content = contents.of(&key).with_context(|| using(&captures))?;
         // The content in an entry of an older version was written later.
@@ -72,8 +74,8 @@ pub(super) fn of_texts(
 ///
 /// # Errors
 /// When it cannot be read, or is another file.
-pub(super) fn has_statuses(path: &Path, domain: &str) -> anyhow::Result<bool> {
-    let mut documents = documents(path)?;
+pub(super) fn has_statuses(file: &RootFile, domain: &str) -> anyhow::Result<bool> {
+    let mut documents = documents(file)?;
     let Some(head) = documents.next() else {
         return Ok(false);
     };
@@ -90,9 +92,9 @@ pub(super) fn has_statuses(path: &Path, domain: &str) -> anyhow::Result<bool> {
 ///
 /// # Errors
 /// As [`has_statuses`].
-pub(super) fn has_contents(path: &Path) -> anyhow::Result<bool> {
+pub(super) fn has_contents(file: &RootFile) -> anyhow::Result<bool> {
     let mut has_any = false;
-    for document in documents(path)?.skip(1) {
+    for document in documents(file)?.skip(1) {
         content("", &document?)?;
         has_any = true;
     }
@@ -109,18 +111,18 @@ struct Contents<D> {
 }
 
 impl Contents<()> {
-    /// The contents in the file at `path`, which need not exist.
+    /// The contents in a file, which need not exist.
     fn new(
-        path: &Path,
+        file: &RootFile,
         domain: &str,
     ) -> anyhow::Result<Contents<impl Iterator<Item = anyhow::Result<Document>> + use<>>> {
         let mut contents = Contents {
-            documents: documents(path)?.skip(1),
+            documents: documents(file)?.skip(1),
             domain: domain.to_owned(),
             next: None,
             passed: vec![],
         };
-        contents.pass().with_context(|| using(path))?;
+        contents.pass().with_context(|| using(file))?;
         Ok(contents)
     }
 }
@@ -155,14 +157,14 @@ impl<D: Iterator<Item = anyhow::Result<Document>>> Contents<D> {
 
 /// The documents of a file, which need not exist.
 fn documents(
-    path: &Path,
+    file: &RootFile,
 ) -> anyhow::Result<impl Iterator<Item = anyhow::Result<Document>> + use<>> {
-    let file = match storage::open(path) {
-        Ok(file) => Some(file),
+    let open = match file.open_within(limits::LEDGER) {
+        Ok(open) => Some(open),
         Err(error) if error.kind() == io::ErrorKind::NotFound => None,
-        Err(error) => return Err(error).with_context(|| format!("cannot read {}", path.display())),
+        Err(error) => return Err(error).with_context(|| format!("cannot read {file}")),
     };
-    let parts = file
+    let parts = open
         .into_iter()
         .flat_map(|file| read_documents_from(file, &SCHEMA));
     Ok(parts.flat_map(|part| {

@@ -2,16 +2,16 @@
 //!
 //! The file has no name, so that it ends with the process, and a killed run leaves nothing.
 
-use std::fs::{self, File};
+use std::fs::File;
 use std::io::{self, Read, Seek, SeekFrom, Write};
-use std::path::{Path, PathBuf};
 
 use anyhow::Context;
+use urldb_files::Root;
 
 /// Texts of pages, one after another.
 #[derive(Debug)]
 pub(super) struct Spool {
-    folder: PathBuf,
+    folder: Root,
     file: SpoolFile,
 }
 
@@ -41,9 +41,9 @@ impl SpooledPage {
 
 impl Spool {
     /// A spool for the ledger in this folder.
-    pub(super) fn new(folder: &Path) -> Self {
+    pub(super) fn new(folder: &Root) -> Self {
         Self {
-            folder: folder.to_owned(),
+            folder: folder.clone(),
             file: SpoolFile::New,
         }
     }
@@ -59,8 +59,7 @@ impl Spool {
 
     fn try_add(&mut self, statuses: &str, contents: &str) -> io::Result<SpooledPage> {
         if matches!(self.file, SpoolFile::New) {
-            fs::create_dir_all(&self.folder)?;
-            let file = tempfile::tempfile_in(&self.folder)?;
+            let file = self.folder.unnamed_file()?;
             self.file = SpoolFile::Open { file, end: 0 };
         }
         let SpoolFile::Open { file, end } = &mut self.file else {

@@ -15,6 +15,7 @@ use crate::config::{
     Config, EmailTransport, NotifierKind, Notify, NotifyEmail, NotifyHtml, SmtpSecurity,
 };
 use crate::explain::explain;
+use crate::limits;
 use crate::overview;
 
 /// The most time for one mail; connecting counts.
@@ -118,17 +119,16 @@ impl Source<'_> {
         let Some(folder) = folder else {
             return Ok(ours.to_owned());
         };
-        let folder = self.path(folder);
-        if !folder.is_dir() {
-            let absent = anyhow::anyhow!("there is no folder {}", folder.display());
+        let folder = self.config.templates_root(folder);
+        if !folder.is_folder() {
+            let absent = anyhow::anyhow!("there is no folder {}", folder.path().display());
             return self.about("templates", Err(absent));
         }
-        let path = folder.join(name);
-        match urldb_files::read_to_string(&path) {
+        let file = folder.file(name);
+        match file.read_to_string(limits::TEMPLATE) {
             Err(error) if error.kind() == std::io::ErrorKind::NotFound => Ok(ours.to_owned()),
             read => {
-                let read =
-                    read.with_context(|| format!("cannot read the template {}", path.display()));
+                let read = read.with_context(|| format!("cannot read the template {file}"));
                 self.about("templates", read)
             }
         }
@@ -142,10 +142,10 @@ pub(super) fn text(error: impl std::fmt::Display) -> anyhow::Error {
 
 fn new_html(source: &Source<'_>, html: &NotifyHtml) -> anyhow::Result<HtmlNotifier> {
     let templates = site_templates(source.config, Some((source.name, source.notify)))?;
-    let folder = source.path(&html.path);
+    let folder = source.config.site_root(&html.path);
     let (config, path) = (source.config.clone(), folder.clone());
     let build = move |run: &str| {
-        let outbox = Outbox::new(&config.root.join(&config.ledger.path));
+        let outbox = Outbox::new(&config.ledger_root());
         // The messages of the run itself are on their way.
         let waiting =
             outbox.waiting(|message| message.attempts() > 0 || message.envelope().run.id != run);
@@ -214,7 +214,9 @@ fn transport(
 ) -> anyhow::Result<urldb_email::Transport> {
     let (server, port, security, user, password_env, ca_file, timeout) = match transport {
         EmailTransport::Folder(folder) => {
-            return Ok(urldb_email::Transport::Folder(source.path(folder)));
+            return Ok(urldb_email::Transport::Folder(
+                source.config.mail_root(folder),
+            ));
         }
         EmailTransport::Sendmail(command) => {
             return Ok(urldb_email::Transport::Sendmail {
@@ -247,7 +249,7 @@ fn transport(
     });
     let authorities = ca_file.as_ref().map(|path| {
         let path = source.path(path);
-        let read = urldb_files::read(&path);
+        let read = urldb_files::read(&path, urldb_fetch::LARGEST_CA_FILE);
         source.about(
             "ca-file",
             read.with_context(|| format!("cannot read {}", path.display())),

@@ -609,29 +609,11 @@ fn lock<T>(mutex: &Mutex<T>) -> std::sync::MutexGuard<'_, T> {
     mutex.lock().unwrap_or_else(PoisonError::into_inner)
 }
 
-/// The folders that deliveries write to.
-pub fn folders(config: &Config, outbox: &Outbox) -> Vec<PathBuf> {
-    let written = config
-        .notifiers
-        .values()
-        .filter_map(|notify| match &notify.kind {
-            NotifierKind::Html(html) => Some(config.root.join(&html.path)),
-            NotifierKind::Email(NotifyEmail {
-                transport: EmailTransport::Folder(folder),
-                ..
-            }) => Some(config.root.join(folder)),
-            NotifierKind::Email(_)
-            | NotifierKind::Webhook(_)
-            | NotifierKind::Issues(_)
-            | NotifierKind::Command(_) => None,
-        });
-    written.chain(outbox.folders()).collect()
-}
-
 #[cfg(test)]
 mod tests {
     use std::process::Command;
 
+    use urldb_files::Root;
     use urldb_protocol::{DeliveryFuture, ReportDelivery};
 
     use super::*;
@@ -681,7 +663,7 @@ mod tests {
     #[test]
     fn a_panic_of_a_notifier_keeps_its_message_and_stops_no_other_notifier() {
         let folder = tempfile::tempdir().unwrap();
-        let outbox = Outbox::new(folder.path());
+        let outbox = Outbox::new(&Root::new(folder.path(), "the ledger"));
         let text = include_str!("../../docs/envelope.example.json");
         let envelope: Envelope = serde_json::from_str(text).unwrap();
         let configured = |name: &str, panics| ConfiguredNotifier {

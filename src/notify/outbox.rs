@@ -1,18 +1,15 @@
 //! Undelivered reports: `outbox/NOTIFIER/RUN.json` in the ledger's folder.
 
-use std::fs;
-use std::io;
-use std::path::{Path, PathBuf};
-
 use anyhow::Context;
 use jiff::Timestamp;
 use serde::{Deserialize, Serialize};
+use urldb_files::{Kind, Root, RootFile};
 use urldb_protocol::{
     Delay, Delivery, DeliveryOutcome, Envelope, PROTOCOL, PlannedDelivery, Scope, WaitingMessages,
 };
 use urldb_text::sanitize;
 
-use crate::ledger::storage;
+use crate::limits;
 
 /// Longest text of a notifier that is stored, in characters.
 const LONGEST_TEXT: usize = 500;
@@ -21,12 +18,12 @@ const MOST_REPLIES: usize = 20;
 
 /// The folder of undelivered reports.
 #[derive(Debug)]
-pub struct Outbox(PathBuf);
+pub struct Outbox(Root);
 
 /// A report that one notifier has not delivered completely.
 #[derive(Debug, Clone)]
 pub(crate) struct Message {
-    path: PathBuf,
+    file: RootFile,
     content: MessageFile,
 }
 
@@ -89,8 +86,8 @@ pub(crate) enum KeptOutcome {
 
 impl Outbox {
     /// The outbox beside this ledger.
-    pub fn new(ledger: &Path) -> Self {
-        Self(ledger.join("outbox"))
+    pub fn new(ledger: &Root) -> Self {
+        Self(ledger.folder("outbox"))
     }
 
     /// Adds a report for one notifier. Adding the same report twice changes nothing. The next try plans
@@ -102,31 +99,28 @@ impl Outbox {
         envelope: &Envelope,
         planned: Option<&[PlannedDelivery]>,
     ) -> anyhow::Result<()> {
-        let folder = self.0.join(notifier);
-        let path = folder.join(format!("{}.json", envelope.run.id));
-        urldb_files::ensure_inside(&self.0, &folder)
-            .and_then(|()| fs::create_dir_all(&folder))
-            .with_context(|| format!("cannot write {}", folder.display()))?;
+        let name = format!("{}.json", envelope.run.id);
+        let file = self.0.folder(notifier).file(name);
         let content = MessageFile {
             protocol: PROTOCOL,
             settings: settings.to_owned(),
             deliveries: planned.map(|planned| planned.iter().map(KeptDelivery::new).collect()),
             envelope: envelope.clone(),
         };
-        Message { path, content }.save()
+        Message { file, content }.save()
     }
 
     /// Whether the message of a notifier about a run waits.
     pub(crate) fn has_message(&self, notifier: &str, run: &str) -> bool {
         let is_name = |text: &str| !text.contains(['/', '\\']);
-        let path = self.0.join(notifier).join(format!("{run}.json"));
-        is_name(notifier) && is_name(run) && path.exists()
+        let file = self.0.folder(notifier).file(format!("{run}.json"));
+        is_name(notifier) && is_name(run) && file.kind().is_some()
     }
 
     /// The messages for one notifier, the oldest first. A file that cannot be read is an error.
     pub(crate) fn messages(&self, notifier: &str) -> Vec<anyhow::Result<Message>> {
-        match self.paths(notifier) {
-            Ok(paths) => paths.into_iter().map(Message::read).collect(),
+        match self.files(notifier) {
+            Ok(files) => files.into_iter().map(Message::read).collect(),
             Err(error) => vec![Err(error)],
         }
     }
@@ -135,8 +129,9 @@ impl Outbox {
     pub(crate) fn notifiers(&self) -> anyhow::Result<Vec<String>> {
         let mut names = vec![];
         for folder in self.folders() {
-            let name = folder.file_name().unwrap_or_default().to_string_lossy();
-            if !self.paths(&name)?.is_empty() {
+            let name = folder.path().file_name().unwrap_or_default();
+            let name = name.to_string_lossy();
+            if !self.files(&name)?.is_empty() {
                 names.push(name.into_owned());
             }
         }
@@ -163,42 +158,31 @@ impl Outbox {
     }
 
     /// The folders with messages.
-    pub(super) fn folders(&self) -> Vec<PathBuf> {
-        let entries = fs::read_dir(&self.0).into_iter().flatten().flatten();
-        let folders = entries.map(|entry| entry.path());
-        folders.filter(|path| path.is_dir()).collect()
+    pub(crate) fn folders(&self) -> Vec<Root> {
+        let files = self.0.files().unwrap_or_default().into_iter();
+        let folders = files.filter(|file| file.kind() == Some(Kind::Folder));
+        folders.map(|file| self.0.folder(file.name())).collect()
     }
 
-    fn paths(&self, notifier: &str) -> anyhow::Result<Vec<PathBuf>> {
-        let folder = self.0.join(notifier);
-        let listed =
-            urldb_files::ensure_inside(&self.0, &folder).and_then(|()| fs::read_dir(&folder));
-        let entries = match listed {
-            Ok(entries) => entries,
-            Err(error) if error.kind() == io::ErrorKind::NotFound => return Ok(vec![]),
-            Err(error) => {
-                return Err(error).with_context(|| format!("cannot read {}", folder.display()));
-            }
-        };
-        let mut paths: Vec<PathBuf> = entries.flatten().map(|entry| entry.path()).collect();
-        paths.retain(|path| {
-            path.extension()
-                .is_some_and(|extension| extension == "json")
-        });
-        paths.sort();
-        Ok(paths)
+    fn files(&self, notifier: &str) -> anyhow::Result<Vec<RootFile>> {
+        let folder = self.0.folder(notifier);
+        let files = folder.files();
+        let mut files =
+            files.with_context(|| format!("cannot read {}", folder.path().display()))?;
+        files.retain(|file| file.name().extension().is_some_and(|it| it == "json"));
+        Ok(files)
     }
 }
 
 impl Message {
-    fn read(path: PathBuf) -> anyhow::Result<Self> {
-        let content = MessageFile::read(&path).with_context(|| {
+    fn read(file: RootFile) -> anyhow::Result<Self> {
+        let content = MessageFile::read(&file).with_context(|| {
             format!(
                 "cannot use the waiting message {}; remove it to go on",
-                path.display()
+                file.path().display()
             )
         })?;
-        Ok(Self { path, content })
+        Ok(Self { file, content })
     }
 
     /// The report, as the notifier tells it.
@@ -316,28 +300,23 @@ impl Message {
     fn save(&self) -> anyhow::Result<()> {
         let bytes =
             serde_json::to_vec_pretty(&self.content).context("cannot write a report as JSON")?;
-        storage::write(&self.path, &bytes)
-            .with_context(|| format!("cannot write {}", self.path.display()))
+        let written = self.file.replace(&bytes);
+        written.with_context(|| format!("cannot write {}", self.file))
     }
 
     /// Removes the message: every delivery was made, or a person drops the rest.
     pub(crate) fn remove(&self) -> anyhow::Result<()> {
-        fs::remove_file(&self.path)
-            .with_context(|| format!("cannot remove {}", self.path.display()))?;
-        // Empty folders are removed too.
-        for folder in self.path.ancestors().skip(1).take(2) {
-            if fs::remove_dir(folder).is_err() {
-                break;
-            }
-        }
+        let removed = self.file.remove();
+        removed.with_context(|| format!("cannot remove {}", self.file))?;
+        // A folder stays while it has other messages.
+        self.file.root().remove_empty(2);
         Ok(())
     }
 }
 
 impl MessageFile {
-    fn read(path: &Path) -> anyhow::Result<Self> {
-        let value: serde_json::Value =
-            serde_json::from_reader(io::BufReader::new(storage::open(path)?))?;
+    fn read(file: &RootFile) -> anyhow::Result<Self> {
+        let value: serde_json::Value = serde_json::from_slice(&file.read(limits::MESSAGE)?)?;
         let protocol = value.get("protocol").and_then(serde_json::Value::as_u64);
         anyhow::ensure!(
             protocol == Some(u64::from(PROTOCOL)),

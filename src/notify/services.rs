@@ -165,7 +165,7 @@ fn http(source: &Source<'_>, http: &NotifyHttp) -> anyhow::Result<urldb_http::Op
     let network = &source.config.network;
     let own = http.ca_file.as_ref().map(|path| source.path(path));
     let authorities = own.as_ref().or(network.ca_file.as_ref()).map(|path| {
-        let read = urldb_files::read(path);
+        let read = urldb_files::read(path, urldb_fetch::LARGEST_CA_FILE);
         let read = read.with_context(|| format!("cannot read {}", path.display()));
         match own {
             Some(_) => source.about("ca-file", read),

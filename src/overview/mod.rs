@@ -29,6 +29,7 @@ use std::path::{Path, PathBuf};
 use jiff::civil::Date;
 use jiff::tz::TimeZone;
 use jiff::{SignedDuration, Timestamp};
+use urldb_files::Root;
 use urldb_protocol::{
     DayCount, FileCounts, HostOverview, Incident, IncidentOverview, Overview, ProjectInfo,
     RunCounts, Totals, UrlOverview,
@@ -65,7 +66,7 @@ type UrlKey = (String, Option<String>);
 pub struct Sources<'a> {
     config: &'a Config,
     now: Timestamp,
-    ledger: PathBuf,
+    ledger: Root,
     files: Vec<PathBuf>,
     misnamed: Vec<PathBuf>,
     replay: Replay,
@@ -92,7 +93,7 @@ impl<'a> Sources<'a> {
         wants: impl Fn(&str) -> bool,
     ) -> anyhow::Result<Self> {
         let database = config.open_database()?;
-        let ledger = config.root.join(&config.ledger.path);
+        let ledger = config.ledger_root();
         let replay = Replay::read(&ledger, now, wants)?;
         let all = incidents::all(&ledger)?.into_iter();
         let all = all.filter(|incident| incident.merged_into.is_none());

@@ -5,10 +5,10 @@
 //! that of [`Verifications`] comes on top. It does not grow with the URLs of the database.
 
 use std::collections::{BTreeMap, HashMap, HashSet};
-use std::path::Path;
 
 use jiff::Timestamp;
 use jiff::civil::Date;
+use urldb_files::Root;
 use urldb_protocol::{IncidentStep, RunSummary, State};
 use urldb_verdict::{JobKey, Selection};
 
@@ -78,7 +78,7 @@ impl Replay {
     /// # Errors
     /// When the history exists and cannot be read.
     pub(super) fn read(
-        ledger: &Path,
+        ledger: &Root,
         now: Timestamp,
         wants: impl Fn(&str) -> bool,
     ) -> anyhow::Result<Self> {

@@ -3,6 +3,7 @@
 use std::path::{Path, PathBuf};
 
 use jiff::{SignedDuration, Timestamp};
+use urldb_files::Root;
 use urldb_html::{
     Asset, ListedUrl, SiteBuilder, SiteChanges, SiteError, SiteSource, SiteTemplates, TEMPLATES,
 };
@@ -92,7 +93,7 @@ pub fn templates(sources: [String; TEMPLATES.len()]) -> anyhow::Result<SiteTempl
 pub fn build(
     config: &Config,
     templates: &SiteTemplates,
-    folder: &Path,
+    folder: &Root,
     now: Timestamp,
     waiting: Vec<WaitingMessages>,
 ) -> anyhow::Result<SiteChanges> {
@@ -107,7 +108,7 @@ pub fn build(
     let source = LedgerSite {
         history: UrlHistory::new(&sources, commits.as_ref()),
         commits: commits.as_ref(),
-        database: config.root.join(&config.database.path),
+        database: config.database_root().path().to_owned(),
         sources: &sources,
     };
     let changes = site.build(&overview, &source);

@@ -5,6 +5,7 @@ use std::path::Path;
 
 use jiff::Timestamp;
 use proptest::prelude::*;
+use urldb_files::Root;
 use urldb_protocol::{ClosedBecause, Overview, Phase, State};
 
 use super::{Scope, Sources, site};
@@ -124,9 +125,9 @@ proptest! {
         }
         let templates = site::sources(|_, ours| Ok(ours.to_owned())).unwrap();
         let templates = site::templates(templates).unwrap();
-        let public = folder.path().join("public");
+        let public = Root::new(folder.path().join("public"), "the site");
         site::build(&config, &templates, &public, now(), vec![]).unwrap();
-        let index = fs::read_to_string(public.join("index.html")).unwrap();
+        let index = fs::read_to_string(public.path().join("index.html")).unwrap();
         let run = index.split("data-run=\"").nth(1);
         let run = run.and_then(|rest| rest.split('"').next()?.parse().ok());
         prop_assert!(run.is_none_or(|run| is_known(run, now())));

@@ -82,7 +82,7 @@ impl Collection {
         let options = recorder.run;
         let config = options.config;
         messages.notes.extend(self.bundles.notes());
-        let folder = config.root.join(&config.archive.path);
+        let folder = config.archive_root().path().to_owned();
         let adopted = self.adopt_files(&folder)?;
         // Opening the archive indexes the files.
         let provenance = provenance(config, run);

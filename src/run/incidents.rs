@@ -306,7 +306,7 @@ impl RunIncidents<'_> {
             let file = Path::new(&url.file);
             let is_readable = || {
                 understood.contains(urldb_format::host_of(file).as_str())
-                    || !self.config.root.join(file).exists()
+                    || !urldb_files::is_there(&self.config.root.join(file))
             };
             self.is_complete && self.planned.without_record.contains(&key_of(url)) && is_readable()
         };

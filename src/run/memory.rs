@@ -1,8 +1,8 @@
 //! The notifiers' memory of incidents between runs: `threads` in the files of incidents.
 
-use std::path::{Path, PathBuf};
 use std::sync::{Mutex, MutexGuard, PoisonError};
 
+use urldb_files::Root;
 use urldb_protocol::{Envelope, Incident, Remembered};
 
 use crate::ledger::{Incidents, incidents};
@@ -10,21 +10,21 @@ use crate::notify::Memory;
 
 /// Stores facts of notifiers in the files of incidents.
 pub struct IncidentMemory {
-    ledger_folder: PathBuf,
+    ledger: Root,
     /// The incidents of a run until their files are written.
     unsaved: Mutex<Vec<Incident>>,
 }
 
 impl IncidentMemory {
     /// The memory of incidents whose files are written.
-    pub fn of_ledger(ledger_folder: &Path) -> Self {
-        Self::of_run(ledger_folder, vec![])
+    pub fn of_ledger(ledger: &Root) -> Self {
+        Self::of_run(ledger, vec![])
     }
 
     /// The memory of a run whose incidents have no files yet. [`Self::save`] writes them.
-    pub(super) fn of_run(ledger_folder: &Path, incidents: Vec<Incident>) -> Self {
+    pub(super) fn of_run(ledger: &Root, incidents: Vec<Incident>) -> Self {
         Self {
-            ledger_folder: ledger_folder.to_owned(),
+            ledger: ledger.clone(),
             unsaved: Mutex::new(incidents),
         }
     }
@@ -45,7 +45,7 @@ impl Memory for IncidentMemory {
     fn recall(&self, notifier: &str, envelope: &mut Envelope) {
         for incident in &mut envelope.incidents {
             // A report about an incident without a file is delivered as it is.
-            let threads = incidents::threads(&self.ledger_folder, &incident.id);
+            let threads = incidents::threads(&self.ledger, &incident.id);
             if let Some(thread) = threads
                 .ok()
                 .and_then(|mut threads| threads.remove(notifier))
@@ -69,7 +69,7 @@ impl Memory for IncidentMemory {
                     let thread = incident.threads.entry(notifier.to_owned());
                     thread.or_default().extend(values());
                 }
-                None => incidents::remember(&self.ledger_folder, id, notifier, values())?,
+                None => incidents::remember(&self.ledger, id, notifier, values())?,
             }
         }
         Ok(())

@@ -29,10 +29,11 @@ mod shard;
 mod source;
 
 use std::collections::{BTreeMap, BTreeSet};
-use std::path::{Path, PathBuf};
+use std::path::PathBuf;
 
 use data_encoding::HEXLOWER;
 use jiff::Timestamp;
+use urldb_files::Root;
 use urldb_protocol::{Incident, RunInfo};
 use urldb_verdict::{
     Canary, Cnames, JobKey, JudgedJob, KeptBodies, PastRuns, PlanOptions, Rehash, SkippedRecords,
@@ -146,7 +147,7 @@ fn run_from(options: &RunOptions<'_>, mut source: Source) -> anyhow::Result<Outc
     let domain_files = DomainFiles::list(config, options.selection)?;
     let hosts = domain_files.hosts();
     let notifiers = Notifiers::new(config);
-    let folder = config.root.join(&config.ledger.path);
+    let folder = config.ledger_root();
     let outbox = Outbox::new(&folder);
     remove_strays(config, &outbox, &folder);
     let mut messages = Messages::default();
@@ -257,7 +258,7 @@ fn open_ledger(
     hosts: &[String],
     notes: &mut Vec<String>,
 ) -> anyhow::Result<Ledger> {
-    let folder = config.root.join(&config.ledger.path);
+    let folder = config.ledger_root();
     let mut ledger = Ledger::new(&folder);
     if let Some(host) = hosts.first() {
         // A folder that cannot be read is an error of the ledger, before any other one.
@@ -271,14 +272,16 @@ fn open_ledger(
 }
 
 /// Removes temporary files of killed runs. No other process writes there meanwhile.
-fn remove_strays(config: &Config, outbox: &Outbox, ledger_folder: &Path) {
-    let mut folders = notify::folders(config, outbox);
-    folders.push(ledger_folder.to_owned());
-    folders.push(Incidents::folder(ledger_folder));
-    folders.push(ledger::captures_folder(ledger_folder));
-    for folder in folders {
+fn remove_strays(config: &Config, outbox: &Outbox, ledger: &Root) {
+    let of_ledger = [
+        ledger.clone(),
+        Incidents::folder(ledger),
+        ledger::captures_folder(ledger),
+    ];
+    let folders = config.output_roots().chain(outbox.folders());
+    for folder in folders.chain(of_ledger) {
         // A file that cannot be removed, or a folder that does not exist yet, is no obstacle.
-        let _ = urldb_files::remove_stray_files(&folder);
+        let _ = folder.remove_stray_files();
     }
 }
 
@@ -375,7 +378,7 @@ fn check_and_archive(
 ) -> anyhow::Result<(Report, Outcomes)> {
     let options = recorder.run;
     let config = options.config;
-    let folder = config.root.join(&config.archive.path);
+    let folder = config.archive_root().path().to_owned();
     let provenance = provenance(config, run);
     let (archive, notes) = Archive::open(&folder, &config.archive, provenance, options.ambient)?;
     messages.notes.extend(notes);
@@ -422,9 +425,9 @@ fn finish_records(
     }
     if !messages.troubles.is_empty() {
         // The ledger must not refer to captures in a file that could not be finished.
-        let folder = config.root.join(&config.archive.path);
+        let folder = config.archive_root();
         let unfinished = files.into_iter();
-        let unfinished = unfinished.filter(|name| !folder.join(name).is_file());
+        let unfinished = unfinished.filter(|name| !folder.file(name).is_file());
         ledger.forget_captures(&unfinished.collect());
     }
     (report, outcomes)

@@ -42,7 +42,7 @@ pub fn shard(
     let (config, started) = (options.config, (options.ambient.now)());
     let inputs = digest_of_inputs(config)?;
     let domain_files = DomainFiles::list(config, options.selection)?.of_shard(shard);
-    let folder = config.root.join(&config.ledger.path);
+    let folder = config.ledger_root();
     let hosts = domain_files.hosts();
     let mut notes = vec![];
     let ledger = SharedLedger::new(open_ledger(config, &hosts, &mut notes)?);

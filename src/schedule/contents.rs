@@ -54,7 +54,7 @@ fn scan(directory: &Path) -> io::Result<BTreeMap<PathBuf, FileContent>> {
     for entry in entries {
         let path = entry?.path();
         // Only a file, also through a link: opening a pipe would wait for ever.
-        if (is_domain_file(&path) || is_misnamed(&path)) && path.is_file() {
+        if (is_domain_file(&path) || is_misnamed(&path)) && urldb_files::is_file(&path) {
             match digest(&path) {
                 Ok(digest) => files.insert(path, FileContent::Digest(digest)),
                 Err(error) if error.kind() == io::ErrorKind::NotFound => None,

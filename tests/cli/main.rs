@@ -52,6 +52,7 @@
 //! - `status`: the state of all promises and its history, without network.
 //! - `words`: what people read, as snapshots.
 #![cfg(unix)]
+#![allow(clippy::disallowed_methods)]
 
 mod accept;
 mod across;

@@ -1,4 +1,5 @@
 //! What is observed of servers that behave, and of servers that do not.
+#![allow(clippy::disallowed_methods)]
 
 mod bodies;
 mod driving;

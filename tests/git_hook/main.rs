@@ -6,6 +6,7 @@
 //! - `paths`: where the repository is, from wherever one looks.
 //! - `sandbox`: the repositories, and the check.
 #![cfg(unix)]
+#![allow(clippy::disallowed_methods)]
 
 mod commit;
 mod install;

@@ -1,4 +1,5 @@
 //! Time per request: `cargo bench -p urldb-canon --bench request`.
+#![allow(clippy::disallowed_methods)]
 
 use std::hint::black_box;
 

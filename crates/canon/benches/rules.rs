@@ -1,6 +1,7 @@
 //! Time per URL of site rules: `cargo bench -p urldb-canon --bench rules`.
 //!
 //! A million URLs are combined from hosts, paths and queries; each iteration resolves the next thousand.
+#![allow(clippy::disallowed_methods)]
 
 use std::hint::black_box;
 

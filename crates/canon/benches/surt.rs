@@ -1,4 +1,5 @@
 //! Time per URL: `cargo bench -p urldb-canon`.
+#![allow(clippy::disallowed_methods)]
 
 use std::hint::black_box;
 

@@ -1,4 +1,5 @@
 //! Identities of URLs: the shared vectors, a table of cases, and the fixpoint properties.
+#![allow(clippy::disallowed_methods)]
 
 use proptest::prelude::*;
 use serde_json::Value;

@@ -1,4 +1,5 @@
 //! Requests as query parameters: a table of cases, the vectors of each program, and hostile input.
+#![allow(clippy::disallowed_methods)]
 
 use std::path::Path;
 

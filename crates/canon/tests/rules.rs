@@ -1,4 +1,5 @@
 //! Site rules: cases that neither the vectors nor docs/site-rules.md have.
+#![allow(clippy::disallowed_methods)]
 
 use urldb_canon::rules::{
     DomainScript, MatchResult, Namespace, RuleRef, ScriptFile, SiteRules, UrlPart, ValueSource,

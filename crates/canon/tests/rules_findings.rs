@@ -1,4 +1,5 @@
 //! Site rules: findings report every mistake in a script, with its position.
+#![allow(clippy::disallowed_methods)]
 
 use std::collections::BTreeSet;
 

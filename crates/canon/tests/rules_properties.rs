@@ -1,4 +1,5 @@
 //! Site rules: properties of all scripts and URLs.
+#![allow(clippy::disallowed_methods)]
 
 use proptest::prelude::*;
 use urldb_canon::identify;

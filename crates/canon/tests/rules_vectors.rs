@@ -1,4 +1,5 @@
 //! Site rules: the shared vectors, except for those of the lexer, which `lex.rs` tests.
+#![allow(clippy::disallowed_methods)]
 
 use serde_json::{Map, Value, json};
 use urldb_canon::rules::{

@@ -1,4 +1,5 @@
 //! SURT keys: the shared vectors, a table of cases, and the properties that an index needs.
+#![allow(clippy::disallowed_methods)]
 
 use std::path::Path;
 

@@ -23,6 +23,7 @@ use reqwest::header::HeaderMap;
 use rustls::ClientConfig;
 use rustls::client::Resumption;
 use url::{Host, Url};
+use urldb_files::Limit;
 use urldb_tls::Trust;
 
 use crate::certificate::RecordingVerifier;
@@ -306,13 +307,16 @@ fn tls(network: &NetworkOptions) -> anyhow::Result<ClientConfig> {
     Ok(config)
 }
 
+/// Most bytes of a `ca-file`.
+pub const LARGEST_CA_FILE: Limit = Limit::mib(16);
+
 /// Trusts the certificates in a PEM file too; at least one.
 fn trust(path: &Path) -> anyhow::Result<Trust> {
     use urldb_tls::Error as E;
     let shown = path.display();
     let wrong = |message: String| SettingError::network("ca-file", message);
-    let pem =
-        urldb_files::read(path).map_err(|error| wrong(format!("cannot read {shown}: {error}")))?;
+    let pem = urldb_files::read(path, LARGEST_CA_FILE)
+        .map_err(|error| wrong(format!("cannot read {shown}: {error}")))?;
     Trust::new(Some(&pem)).map_err(|error| match error {
         E::Pem(_) | E::NoCertificate => wrong(format!("{shown} {error}")).into(),
         E::NoAuthorities(_) => anyhow::Error::from(error),

@@ -32,6 +32,7 @@
 //! Async stays inside the crate. One thread runs all connections. Finished jobs reach the caller's
 //! thread through a bounded channel, so slow archiving slows down fetching and memory stays bounded.
 #![forbid(unsafe_code)]
+#![cfg_attr(test, allow(clippy::disallowed_methods))]
 
 mod body;
 mod certificate;
@@ -61,6 +62,7 @@ mod sources;
 mod stop;
 mod unresponsive;
 
+pub use client::LARGEST_CA_FILE;
 pub use fetcher::Fetcher;
 pub use job::{FetchedJob, Next};
 pub use mapping::{InvalidMapping, Mapping};

@@ -1,5 +1,8 @@
-//! Reads and writes the files of users. Only regular files are read. A file is replaced in one step,
-//! so that it has either its old bytes or its new bytes after a crash.
+//! Reads and writes the files of users. Only regular files are read, each up to a stated size. A file is
+//! replaced in one step, so that it has either its old bytes or its new bytes after a crash. The files of
+//! a folder that others fill, such as a checkout, are those of a [`Root`], which no link leaves.
+//!
+//! This is the one crate of urldb that opens files; clippy.toml refuses `std::fs` elsewhere.
 //!
 //! ```
 //! # let folder = tempfile::tempdir()?;
@@ -12,16 +15,22 @@
 //! # Ok::<(), std::io::Error>(())
 //! ```
 #![forbid(unsafe_code)]
+#![cfg_attr(test, allow(clippy::disallowed_methods))]
+#![expect(clippy::disallowed_methods, reason = "the crate that opens files")]
 
 mod atomic;
-mod inside;
+mod limit;
 mod reading;
+mod root;
 mod spool;
 
 pub use atomic::{
     PendingWrite, is_temporary, remove_stray_files, replace_unsynced, sync_directory,
     write_atomically, write_atomically_with, write_new_atomically_with,
 };
-pub use inside::{ensure_inside, link_out};
-pub use reading::{open, read, read_to_string};
+pub use limit::{Limit, TooLarge};
+pub use reading::{
+    Kind, is_file, is_folder, is_there, open, open_input, read, read_to_string, real_path,
+};
+pub use root::{Outside, Root, RootFile};
 pub use spool::Spool;

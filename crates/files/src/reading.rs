@@ -1,35 +1,123 @@
 //! Reads regular files only: opening a pipe without a writer blocks, and a device may never end.
 
-use std::fs::{self, File, FileType};
-use std::io::{self, Read};
-use std::path::Path;
+use std::fs::{self, File, FileType, OpenOptions};
+use std::io;
+use std::path::{Path, PathBuf};
 
-/// Opens the file at `path`, and follows links.
+use crate::limit::Limit;
+
+/// The kind of what is at a path, behind links.
+#[derive(Debug, Clone, Copy, PartialEq, Eq)]
+pub enum Kind {
+    /// A regular file.
+    File,
+    /// A folder.
+    Folder,
+    /// A pipe, a socket, a device, or a link to nothing.
+    Other,
+}
+
+impl Kind {
+    /// The kind of what is at `path`; `None` if nothing is there. The path is trusted: for a file of a
+    /// folder that others fill, [`crate::Root::kind`].
+    pub fn at(path: &Path) -> Option<Self> {
+        let kind = match fs::metadata(path) {
+            Ok(metadata) => metadata.file_type(),
+            Err(_) => fs::symlink_metadata(path).ok()?.file_type(),
+        };
+        Some(if kind.is_file() {
+            Self::File
+        } else if kind.is_dir() {
+            Self::Folder
+        } else {
+            Self::Other
+        })
+    }
+}
+
+/// Whether a file, a folder or anything else is at `path`, a link to nothing included.
+pub fn is_there(path: &Path) -> bool {
+    Kind::at(path).is_some()
+}
+
+/// Whether a regular file is at `path`.
+pub fn is_file(path: &Path) -> bool {
+    Kind::at(path) == Some(Kind::File)
+}
+
+/// Whether a folder is at `path`.
+pub fn is_folder(path: &Path) -> bool {
+    Kind::at(path) == Some(Kind::Folder)
+}
+
+/// The absolute path without links, `.` and `..`.
+///
+/// # Errors
+/// If nothing is there.
+pub fn real_path(path: &Path) -> io::Result<PathBuf> {
+    fs::canonicalize(path)
+}
+
+/// Opens the file at `path`, and follows links. The path is trusted: for a file of a folder that others
+/// fill, [`crate::Root::open`].
 ///
 /// # Errors
 /// If the file cannot be opened, or is a folder, a pipe, a socket or a device.
 pub fn open(path: &Path) -> io::Result<File> {
-    // The type is checked first, because opening a pipe blocks.
-    ensure_regular(fs::metadata(path)?.file_type())?;
+    open_with(OpenOptions::new().read(true), path)
+}
+
+/// Opens an input that the user names, which may be a pipe.
+///
+/// # Errors
+/// If the file cannot be opened.
+pub fn open_input(path: &Path) -> io::Result<File> {
     File::open(path)
+}
+
+/// Opens a regular file. Never waits for a pipe.
+pub(crate) fn open_with(options: &mut OpenOptions, path: &Path) -> io::Result<File> {
+    #[cfg(unix)]
+    {
+        use std::os::unix::fs::OpenOptionsExt;
+        // The bits of rustix are those of the system.
+        options.custom_flags(rustix::fs::OFlags::NONBLOCK.bits().cast_signed());
+    }
+    let file = match options.open(path) {
+        Ok(file) => file,
+        // The system's sentence about a socket or a folder names neither.
+        Err(error) => {
+            let known = fs::metadata(path);
+            return Err(known
+                .and_then(|it| ensure_regular(it.file_type()))
+                .err()
+                .filter(|it| it.kind() == io::ErrorKind::Other)
+                .unwrap_or(error));
+        }
+    };
+    ensure_regular(file.metadata()?.file_type())?;
+    Ok(file)
 }
 
 /// The bytes of the file at `path`.
 ///
 /// # Errors
-/// As [`open`], and if reading fails.
-pub fn read(path: &Path) -> io::Result<Vec<u8>> {
-    let mut bytes = Vec::new();
-    open(path)?.read_to_end(&mut bytes)?;
-    Ok(bytes)
+/// As [`open`], if the file has more bytes than the limit, and if reading fails.
+pub fn read(path: &Path, limit: Limit) -> io::Result<Vec<u8>> {
+    limit.read(open(path)?)
 }
 
 /// The text of the file at `path`.
 ///
 /// # Errors
-/// As [`open`], and if reading fails or the file is not UTF-8.
-pub fn read_to_string(path: &Path) -> io::Result<String> {
-    io::read_to_string(open(path)?)
+/// As [`read`], and if the file is not UTF-8.
+pub fn read_to_string(path: &Path, limit: Limit) -> io::Result<String> {
+    text_of(read(path, limit)?)
+}
+
+pub(crate) fn text_of(bytes: Vec<u8>) -> io::Result<String> {
+    String::from_utf8(bytes)
+        .map_err(|_| io::Error::new(io::ErrorKind::InvalidData, "it is not UTF-8"))
 }
 
 pub(crate) fn ensure_regular(kind: FileType) -> io::Result<()> {

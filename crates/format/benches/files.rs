@@ -1,4 +1,5 @@
 //! How fast a domain file is checked and read: `cargo bench -p urldb-format`.
+#![allow(clippy::disallowed_methods)]
 
 use std::fmt::Write as _;
 use std::fs;

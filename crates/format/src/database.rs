@@ -1,7 +1,9 @@
 //! A database: the domain files of a directory.
 
-use std::fs;
+use std::io;
 use std::path::{Path, PathBuf};
+
+use urldb_files::{Kind, Root};
 
 use crate::domain_file::{DomainFile, ParsedFile, host_of};
 use crate::error::Error;
@@ -24,27 +26,30 @@ impl Database {
     /// # Errors
     /// [`Error::Read`] if the directory cannot be listed.
     pub fn open(directory: impl AsRef<Path>) -> Result<Self, Error> {
-        let directory = directory.as_ref().to_owned();
-        let read = |source| Error::Read {
-            path: directory.clone(),
-            source,
+        let root = Root::new(directory.as_ref(), "the database");
+        let listed = match Kind::at(root.path()) {
+            None => Err(io::ErrorKind::NotFound.into()),
+            Some(_) => root.files(),
         };
+        let listed = listed.map_err(|source| Error::Read {
+            path: root.path().to_owned(),
+            source,
+        });
         let (mut files, mut misnamed) = (Vec::new(), Vec::new());
-        for entry in fs::read_dir(&directory).map_err(read)? {
-            let path = entry.map_err(read)?.path();
-            if path.is_dir() && !path.is_symlink() {
-                continue;
-            }
-            if is_domain_file(&path) && !is_link_to_folder(&path, &directory) {
-                files.push(path);
-            } else if is_misnamed(&path) {
-                misnamed.push(path);
+        for file in listed? {
+            let is_domain_file = is_domain_file(file.name());
+            let is_named = is_domain_file || is_misnamed(file.name());
+            if is_named && file.kind() != Some(Kind::Folder) {
+                let list = if is_domain_file {
+                    &mut files
+                } else {
+                    &mut misnamed
+                };
+                list.push(file.path());
             }
         }
-        files.sort();
-        misnamed.sort();
         Ok(Self {
-            directory,
+            directory: root.path().to_owned(),
             files,
             misnamed,
         })
@@ -88,13 +93,4 @@ impl Database {
         check_host(host).ok()?;
         Some(self.directory.join(format!("{host}.yaml")))
     }
-}
-
-/// Whether `path` is a link to a folder inside of `directory`.
-fn is_link_to_folder(path: &Path, directory: &Path) -> bool {
-    let inside = |target: PathBuf| {
-        let root = fs::canonicalize(directory).ok()?;
-        Some(target.starts_with(root) && target.is_dir())
-    };
-    fs::canonicalize(path).ok().and_then(inside) == Some(true)
 }

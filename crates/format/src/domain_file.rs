@@ -5,7 +5,7 @@ use std::io;
 use std::path::{Path, PathBuf};
 
 use memchr::memmem;
-use urldb_files::{write_atomically, write_atomically_with};
+use urldb_files::{Root, RootFile, is_there};
 use urldb_text::{Code, Finding};
 
 use crate::document::Document;
@@ -156,9 +156,11 @@ const BLOCKING: &[Code] = &[
     Code::UnreadableFile,
 ];
 
-/// Refuses a symbolic link whose target is not in the directory of the link.
-pub(crate) fn ensure_inside(path: &Path) -> io::Result<()> {
-    urldb_files::ensure_inside(path.parent().unwrap_or(path), path)
+/// A domain file, whose folder is the database: a link out of it is refused.
+pub(crate) fn in_database(path: &Path) -> RootFile {
+    let folder = path.parent().unwrap_or(Path::new(""));
+    let name = path.file_name().unwrap_or_default();
+    Root::new(folder, "the database").file(name)
 }
 
 /// The host in the name of the domain file at `path`: the file name without `.yaml`.
@@ -362,7 +364,7 @@ impl DomainFile {
     /// [`Error::FileExists`] if there is anything at `path`.
     pub fn create(path: impl AsRef<Path>, metadata: Metadata) -> Result<Self, Error> {
         let path = path.as_ref();
-        if path.symlink_metadata().is_ok() {
+        if is_there(path) {
             return Err(Error::FileExists {
                 path: path.to_owned(),
             });
@@ -452,7 +454,8 @@ impl DomainFile {
     /// # Errors
     /// [`Error::Write`] if the file cannot be replaced, or as [`Self::write_to`].
     pub fn write(&self) -> Result<(), Error> {
-        write_atomically_with(&self.path, |out| self.write_to(out)).map_err(|source| Error::Write {
+        let written = in_database(&self.path).replace_with(|out| self.write_to(out));
+        written.map_err(|source| Error::Write {
             path: self.path.clone(),
             source,
         })
@@ -463,7 +466,8 @@ impl DomainFile {
     /// # Errors
     /// [`Error::Write`] if the file cannot be replaced.
     pub fn write_text(&self, text: &str) -> Result<(), Error> {
-        write_atomically(&self.path, text.as_bytes()).map_err(|source| Error::Write {
+        let written = in_database(&self.path).replace(text.as_bytes());
+        written.map_err(|source| Error::Write {
             path: self.path.clone(),
             source,
         })

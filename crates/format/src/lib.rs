@@ -30,6 +30,7 @@
 //! A mistake in a file is a [`Finding`](urldb_text::Finding), never a panic and never an [`Error`]. An [`Error`] means
 //! that a file could not be read, changed or written.
 #![forbid(unsafe_code)]
+#![cfg_attr(test, allow(clippy::disallowed_methods))]
 
 mod canonical;
 mod check;
@@ -67,6 +68,7 @@ pub use document::Document;
 pub use domain_file::{DomainFile, ParsedFile, RecordEntry, host_of};
 pub use emit::write_documents;
 pub use error::Error;
+pub use limits::LARGEST_FILE;
 pub use lint::{lint, lint_expired, lint_misnamed, lint_promise, lint_values};
 pub use merge::{
     Conflict, ConflictKind, MarkerStyle, Merged, MergedMapping, Side, UnreadableVersion,

@@ -4,6 +4,7 @@
 use std::fs::File;
 use std::io::{self, Read, Seek};
 
+use urldb_files::Limit;
 use urldb_text::{Code, Finding};
 
 use crate::domain_file::{LFS_HELP, LFS_MESSAGE};
@@ -11,7 +12,7 @@ use crate::error::Error;
 use crate::parts::{LineKind, PartReader};
 
 /// Most bytes of a domain file.
-pub(crate) const MOST_BYTES: u64 = 512 << 20;
+pub const LARGEST_FILE: Limit = Limit::mib(512);
 
 /// Most records of a domain file.
 pub(crate) const MOST_RECORDS: u64 = 3_000_000;
@@ -25,7 +26,7 @@ pub(crate) const LONGEST_RECORD: usize = 4_000_000;
 /// A size beyond a limit.
 #[derive(Debug, Clone, PartialEq, Eq, thiserror::Error)]
 pub(crate) enum TooLarge {
-    #[error("it has {0} bytes, and urldb reads at most 512 MiB (536870912 bytes)")]
+    #[error("it has {0} bytes, and urldb reads at most {LARGEST_FILE}")]
     File(u64),
     #[error("it has {0} records or more, and urldb reads at most 3000000")]
     Records(u64),
@@ -107,13 +108,13 @@ pub(crate) fn read(mut file: File) -> io::Result<Vec<u8>> {
         file.rewind()?;
     }
     let mut bytes = vec![];
-    file.take(MOST_BYTES + 1).read_to_end(&mut bytes)?;
+    file.take(LARGEST_FILE.get() + 1).read_to_end(&mut bytes)?;
     Ok(bytes)
 }
 
 /// Checks the length of a file.
 pub(crate) fn check_file(bytes: u64) -> Result<(), TooLarge> {
-    if bytes > MOST_BYTES {
+    if bytes > LARGEST_FILE.get() {
         return Err(TooLarge::File(bytes));
     }
     Ok(())
@@ -244,7 +245,10 @@ mod tests {
             let footer = "# c\n".repeat(LONGEST_RECORD / 4) + &"#".repeat(over);
             expect(&format!("{small}{footer}"), Code::RecordTooLong, 4);
             assert_eq!(check_records(MOST_RECORDS + over as u64).is_err(), is_over);
-            assert_eq!(check_file(MOST_BYTES + over as u64).is_err(), is_over);
+            assert_eq!(
+                check_file(LARGEST_FILE.get() + over as u64).is_err(),
+                is_over
+            );
         }
     }
 }

@@ -7,7 +7,7 @@ use std::path::{Path, PathBuf};
 use memchr::memmem;
 
 use crate::domain_file::{
-    BYTE_ORDER_MARK, DomainFile, ParsedFile, PartStart, RecordEntry, ensure_inside,
+    BYTE_ORDER_MARK, DomainFile, ParsedFile, PartStart, RecordEntry, in_database,
     refuse_lfs_pointer,
 };
 use crate::error::Error;
@@ -174,8 +174,7 @@ impl<W> FileParts<W> {
 /// As [`DomainFile::read`].
 pub(crate) fn open(path: &Path) -> Result<File, Error> {
     let opened = || {
-        ensure_inside(path)?;
-        let file = urldb_files::open(path)?;
+        let file = in_database(path).open()?;
         limits::check_file(file.metadata()?.len())?;
         Ok(file)
     };

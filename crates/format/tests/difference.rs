@@ -1,4 +1,5 @@
 //! The difference of two versions of a file: by example, and properties that hold for any two versions.
+#![allow(clippy::disallowed_methods)]
 
 use std::collections::BTreeMap;
 use std::fmt::Write;

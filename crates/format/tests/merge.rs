@@ -1,4 +1,5 @@
 //! Three-way merges: by example, and properties that hold for any three versions.
+#![allow(clippy::disallowed_methods)]
 
 use std::collections::{BTreeMap, BTreeSet};
 use std::fmt::Write;

@@ -1,4 +1,5 @@
 //! Properties that hold for any input: hostile bytes, arbitrary data, arbitrary edits.
+#![allow(clippy::disallowed_methods)]
 
 use proptest::prelude::*;
 use urldb_format::{

@@ -14,6 +14,7 @@ use std::sync::Arc;
 use flate2::bufread::MultiGzDecoder;
 use serde_json::{Map, Value as Json};
 use urldb_canon::surt;
+use urldb_files::Root;
 use urldb_warc::{
     Digest, DigestAlgorithm, Header, ReadError as WarcError, ReadErrorKind, Reader, RecordType,
     StoredBody, StoredHead, WarcDate,
@@ -268,12 +269,12 @@ fn read_stored(
 ) -> Option<io::Result<Option<ReadEvent>>> {
     let name = fields.get("filename")?.as_str()?;
     let offset = fields.get("offset")?.as_str()?.parse().ok()?;
-    let path = folder.join(name);
+    let file = Root::new(folder, "the folder of the index").file(name);
     // A name, not a way to somewhere else.
-    if Path::new(name).file_name()? != name || !path.is_file() {
+    if Path::new(name).file_name()? != name || !file.is_file() {
         return None;
     }
-    Some(capture_at(&path, offset, place.clone()))
+    Some(capture_at(&file.path(), offset, place.clone()))
 }
 
 fn capture_at(path: &Path, offset: u64, place: Location) -> io::Result<Option<ReadEvent>> {

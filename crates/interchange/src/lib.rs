@@ -16,6 +16,7 @@
 //! Hostile input ends in a [`ReadError`] or a notice. No reader fetches, resolves or expands
 //! anything.
 #![forbid(unsafe_code)]
+#![cfg_attr(test, allow(clippy::disallowed_methods))]
 
 pub mod archive;
 pub mod bag;

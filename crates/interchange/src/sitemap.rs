@@ -6,7 +6,6 @@
 //! so all entities except the five of XML.
 
 use std::collections::HashSet;
-use std::fs::File;
 use std::io::{self, BufRead, BufReader, Read, Write};
 use std::path::{Path, PathBuf};
 use std::sync::Arc;
@@ -46,7 +45,8 @@ pub type OnLoc<'a> = dyn FnMut(LocTarget, Location, &str) -> Result<(), ReadErro
 pub fn read(path: &Path, shown: &Arc<str>, sink: &mut Sink<'_>) -> Result<(), ReadError> {
     let mut children = Vec::new();
     // The user may name a pipe; the files that an index names must be regular.
-    let input = File::open(path).and_then(|file| input::unpacked(BufReader::new(file)));
+    let input =
+        urldb_files::open_input(path).and_then(|file| input::unpacked(BufReader::new(file)));
     let input = input.map_err(ReadError::input(shown))?;
     parse(input, shown, &mut |kind, place, loc| match kind {
         LocTarget::Url => Ok(sink(ListItem::new(place, loc).into())?),
@@ -102,7 +102,9 @@ fn find(folder: &Path, loc: &str) -> Option<PathBuf> {
         };
         [folder.join(name), folder.join(other)]
     });
-    candidates.into_iter().find(|path| path.is_file())
+    candidates
+        .into_iter()
+        .find(|path| urldb_files::is_file(path))
 }
 
 /// Parses one sitemap or index, and calls `on_loc` for each `loc`.

@@ -8,6 +8,7 @@
 //! | [`Secrets`] | secrets of the configuration, which no text may show |
 //! | [`nearest`] | "did you mean …?" |
 #![forbid(unsafe_code)]
+#![cfg_attr(test, allow(clippy::disallowed_methods))]
 
 mod code;
 mod finding;

@@ -14,6 +14,7 @@
 //! [`promisable`], [`promisable_type`] and [`promisable_redirect`] say what a record can promise from
 //! now on, and [`decide_promise`] how often it must be seen before.
 #![forbid(unsafe_code)]
+#![cfg_attr(test, allow(clippy::disallowed_methods))]
 
 mod backoff;
 mod canary;

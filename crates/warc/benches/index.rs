@@ -1,4 +1,5 @@
 //! What writing, indexing and looking up cost: `cargo bench -p urldb-warc`.
+#![allow(clippy::disallowed_methods)]
 
 use std::hint::black_box;
 use std::path::Path;

@@ -1,4 +1,5 @@
 //! How fast an archive is read, verified and indexed: `cargo bench -p urldb-warc`.
+#![allow(clippy::disallowed_methods)]
 
 use std::fmt::Write as _;
 use std::hint::black_box;

@@ -3,6 +3,7 @@
 //!
 //! `cargo run -p urldb-warc --example capture -- DIRECTORY`; other programs can then be asked what
 //! they think of it: docs/archive.md says how.
+#![allow(clippy::disallowed_methods)]
 
 use std::error::Error;
 use std::io;

@@ -2,8 +2,8 @@
 
 use std::fmt;
 use std::net::IpAddr;
-use std::path::PathBuf;
 use std::time::Duration;
+use urldb_files::Root;
 
 use lettre::message::Mailbox;
 
@@ -34,7 +34,7 @@ pub enum Transport {
         timeout: Duration,
     },
     /// A folder that gets one `.eml` file per message. The same report replaces its own file.
-    Folder(PathBuf),
+    Folder(Root),
 }
 
 /// A mail server.

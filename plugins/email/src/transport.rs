@@ -1,8 +1,6 @@
 //! Delivers mails: over SMTP, through a sendmail program, or into a folder.
 
-use std::fs;
-use std::path::{Path, PathBuf};
-
+use urldb_files::Root;
 use urldb_protocol::{Delivery, ReportDelivery};
 
 use crate::message::OutgoingMail;
@@ -15,7 +13,7 @@ use crate::smtp::Smtp;
 pub(crate) enum MailTransport {
     Smtp(Box<Smtp>),
     Sendmail(Sendmail),
-    Folder(PathBuf),
+    Folder(Root),
 }
 
 /// A mail, and the recipients who have not got it yet.
@@ -71,27 +69,21 @@ impl MailTransport {
         match self {
             Self::Smtp(smtp) => smtp.destination(),
             Self::Sendmail(sendmail) => sendmail.destination(),
-            Self::Folder(folder) => folder.display().to_string(),
+            Self::Folder(folder) => folder.path().display().to_string(),
         }
     }
 }
 
-fn store(folder: &Path, letter: &Letter, report: ReportDelivery<'_>) {
+fn store(folder: &Root, letter: &Letter, report: ReportDelivery<'_>) {
     let OutgoingMail { id, message } = &letter.mail;
-    let path = folder.join(format!("{id}.eml"));
-    let write = || {
-        fs::create_dir_all(folder)?;
-        urldb_files::write_atomically(&path, &message.formatted())
-    };
-    let written = write();
+    let file = folder.file(format!("{id}.eml"));
+    let written = file.replace(&message.formatted());
     for Recipient { delivery, .. } in &letter.recipients {
         report(match &written {
-            Ok(()) => Delivery::delivered(delivery, format!("written to {}", path.display())),
-            Err(error) => Delivery::retry(
-                delivery,
-                format!("cannot write {}: {error}", path.display()),
-            )
-            .of_notifier(),
+            Ok(()) => Delivery::delivered(delivery, format!("written to {file}")),
+            Err(error) => {
+                Delivery::retry(delivery, format!("cannot write {file}: {error}")).of_notifier()
+            }
         });
     }
 }

@@ -5,18 +5,18 @@
 //! No other file is ever removed.
 
 use std::collections::{BTreeMap, BTreeSet};
-use std::fs;
 use std::io;
-use std::path::{Component, Path, PathBuf};
+use std::path::{Component, Path};
 
 use data_encoding::HEXLOWER;
 use serde::{Deserialize, Serialize};
 use sha2::{Digest, Sha256};
+use urldb_files::{Limit, Root};
 
 const MANIFEST: &str = "manifest.json";
 
 /// Most bytes of a manifest that are read.
-const LARGEST_MANIFEST: u64 = 64 << 20;
+const LARGEST_MANIFEST: Limit = Limit::mib(64);
 
 /// What a build did to the folder.
 #[derive(Debug, Clone, Copy, Default, PartialEq, Eq)]
@@ -39,18 +39,18 @@ struct Manifest {
 /// The folder while a site is built. A link out of it is an error.
 #[derive(Debug)]
 pub(crate) struct SiteFolder {
-    folder: PathBuf,
+    folder: Root,
     before: Manifest,
     now: Manifest,
     changes: SiteChanges,
 }
 
 impl SiteFolder {
-    pub(crate) fn open(folder: &Path) -> io::Result<Self> {
-        fs::create_dir_all(folder)?;
+    pub(crate) fn open(folder: &Root) -> io::Result<Self> {
+        folder.make()?;
         Ok(Self {
             before: read_manifest(folder)?,
-            folder: folder.to_owned(),
+            folder: folder.clone(),
             now: Manifest::default(),
             changes: SiteChanges::default(),
         })
@@ -59,19 +59,13 @@ impl SiteFolder {
     /// Writes a file, unless it is there with this content. `path` is relative, with `/`.
     pub(crate) fn write(&mut self, path: &str, content: &[u8]) -> io::Result<()> {
         let digest = HEXLOWER.encode(&Sha256::digest(content));
-        let file = self.folder.join(path);
         let is_known = self.before.files.get(path) == Some(&digest);
-        urldb_files::ensure_inside(&self.folder, &file)?;
         // People may remove or edit files; reading is much faster than writing.
-        let is_there = is_known && fs::read(&file).is_ok_and(|found| found == content);
-        if is_there {
+        if is_known && self.has(path, content) {
             self.changes.unchanged += 1;
         } else {
-            if let Some(folder) = file.parent() {
-                fs::create_dir_all(folder)?;
-            }
             // A file that a power failure damages is found and written again by the next build.
-            urldb_files::replace_unsynced(&file, content)?;
+            self.folder.file(path).replace_unsynced(content)?;
             self.changes.written += 1;
         }
         self.now.files.insert(path.to_owned(), digest);
@@ -85,52 +79,48 @@ impl SiteFolder {
             if self.now.files.contains_key(path) || !is_inside(path) {
                 continue;
             }
-            let file = self.folder.join(path);
-            urldb_files::ensure_inside(&self.folder, &file)?;
-            match fs::remove_file(file) {
-                Ok(()) => self.changes.removed += 1,
-                Err(error) if error.kind() == io::ErrorKind::NotFound => {}
-                Err(error) => return Err(error),
-            }
+            let was_there = self.folder.file(path).remove()?;
+            self.changes.removed += u64::from(was_there);
         }
         let mut text = serde_json::to_string_pretty(&self.now)?;
         text.push('\n');
-        let path = self.folder.join(MANIFEST);
-        urldb_files::ensure_inside(&self.folder, &path)?;
-        if fs::read(&path).is_ok_and(|known| known == text.as_bytes()) {
-            return Ok(self.changes);
+        if !self.has(MANIFEST, text.as_bytes()) {
+            self.folder.file(MANIFEST).replace(text.as_bytes())?;
         }
-        urldb_files::write_atomically(&path, text.as_bytes())?;
         Ok(self.changes)
+    }
+
+    /// Whether the file has this content.
+    fn has(&self, path: &str, content: &[u8]) -> bool {
+        let limit = Limit::bytes(content.len() as u64);
+        let found = self.folder.file(path).read(limit);
+        found.is_ok_and(|found| found == content)
     }
 
     /// Removes the temporary files of killed builds from all folders of the site.
     fn remove_strays(&self) -> io::Result<()> {
         let paths = self.before.files.keys().chain(self.now.files.keys());
         let paths = paths.filter(|path| is_inside(path));
-        let folders: BTreeSet<PathBuf> = paths
-            .filter_map(|path| Some(self.folder.join(path).parent()?.to_owned()))
-            .collect();
-        for folder in folders.iter().filter(|folder| folder.is_dir()) {
-            urldb_files::ensure_inside(&self.folder, folder)?;
-            urldb_files::remove_stray_files(folder)?;
+        let folders: BTreeSet<&Path> = paths.filter_map(|path| Path::new(path).parent()).collect();
+        for folder in folders {
+            let folder = self.folder.folder(folder);
+            if folder.is_folder() {
+                folder.remove_stray_files()?;
+            }
         }
         Ok(())
     }
 }
 
 /// A manifest that cannot be read names no file: nothing is removed, and everything is written again.
-fn read_manifest(folder: &Path) -> io::Result<Manifest> {
-    let path = &folder.join(MANIFEST);
-    urldb_files::ensure_inside(folder, path)?;
-    match fs::metadata(path) {
-        Err(error) if error.kind() == io::ErrorKind::NotFound => return Ok(Manifest::default()),
-        Ok(metadata) if metadata.is_file() && metadata.len() <= LARGEST_MANIFEST => {}
-        Ok(_) => return Ok(Manifest::default()),
-        Err(error) => return Err(error),
+fn read_manifest(folder: &Root) -> io::Result<Manifest> {
+    match folder.file(MANIFEST).read(LARGEST_MANIFEST) {
+        Ok(bytes) => Ok(serde_json::from_slice(&bytes).unwrap_or_default()),
+        Err(error) => match error.kind() {
+            io::ErrorKind::NotFound | io::ErrorKind::FileTooLarge => Ok(Manifest::default()),
+            _ => Err(error),
+        },
     }
-    let bytes = urldb_files::read(path)?;
-    Ok(serde_json::from_slice(&bytes).unwrap_or_default())
 }
 
 /// Whether a path of a manifest, which anybody may have edited, stays in the folder.
@@ -142,10 +132,12 @@ fn is_inside(path: &str) -> bool {
 
 #[cfg(test)]
 mod tests {
+    use std::fs;
+
     use super::*;
 
     fn build(folder: &Path, files: &[(&str, &str)]) -> SiteChanges {
-        let mut site = SiteFolder::open(folder).unwrap();
+        let mut site = SiteFolder::open(&Root::new(folder, "the site")).unwrap();
         for (path, content) in files {
             site.write(path, content.as_bytes()).unwrap();
         }

@@ -3,6 +3,7 @@
 //! The site shows what was promised, what holds, since when, and the evidence. It never shows one run
 //! alone. Its pages load nothing from other hosts, and their Content-Security-Policy forbids it.
 #![forbid(unsafe_code)]
+#![cfg_attr(test, allow(clippy::disallowed_methods))]
 
 mod badge;
 mod feed;
@@ -14,11 +15,10 @@ mod strip;
 mod url_page;
 mod view;
 
-use std::path::PathBuf;
-
 pub use folder::SiteChanges;
 pub use site::{Asset, SiteBuilder, SiteError, SiteTemplates, TEMPLATES};
 pub use source::{ListedUrl, SiteSource};
+use urldb_files::Root;
 use urldb_protocol::{
     Delivery, DeliveryFuture, Envelope, Notifier, PlannedDelivery, ReportDelivery,
 };
@@ -32,13 +32,13 @@ pub type BuildSite = Box<dyn Fn(&str) -> Result<SiteChanges, String> + Send + Sy
 
 /// The web site notifier.
 pub struct HtmlNotifier {
-    folder: PathBuf,
+    folder: Root,
     build: BuildSite,
 }
 
 impl HtmlNotifier {
     /// The notifier that lets `build` renew the site in `folder` after each run.
-    pub fn new(folder: PathBuf, build: BuildSite) -> Self {
+    pub fn new(folder: Root, build: BuildSite) -> Self {
         Self { folder, build }
     }
 
@@ -70,7 +70,7 @@ impl Notifier for HtmlNotifier {
     }
 
     fn destination(&self) -> String {
-        self.folder.join("index.html").display().to_string()
+        self.folder.file("index.html").to_string()
     }
 
     fn replaces_earlier(&self) -> bool {

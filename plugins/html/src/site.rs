@@ -1,11 +1,11 @@
 //! Writes the site of an overview: pages, badges, feed and status.json.
 
 use std::collections::HashSet;
-use std::path::Path;
 
 use data_encoding::HEXLOWER;
 use serde::Serialize;
 use sha2::{Digest, Sha256};
+use urldb_files::Root;
 use urldb_protocol::{HostOverview, IncidentOverview, Overview};
 use urldb_render::{Mark, PromiseCounts, Renderer, status_document};
 
@@ -133,8 +133,8 @@ impl<'a> SiteBuilder<'a> {
     ///
     /// # Errors
     /// When the folder cannot be made or read.
-    pub fn new(templates: &'a SiteTemplates, folder: &Path) -> Result<Self, SiteError> {
-        let shown = folder.display().to_string();
+    pub fn new(templates: &'a SiteTemplates, folder: &Root) -> Result<Self, SiteError> {
+        let shown = folder.path().display().to_string();
         let open = SiteFolder::open(folder);
         Ok(Self {
             templates,

@@ -1,4 +1,5 @@
 //! The site as files: what it has, what it must never contain, and what a second build rewrites.
+#![allow(clippy::disallowed_methods)]
 
 use std::collections::BTreeMap;
 use std::ffi::OsStr;
@@ -7,6 +8,7 @@ use std::path::Path;
 
 use jiff::Timestamp;
 use jiff::civil::Date;
+use urldb_files::Root;
 use urldb_html::{
     Asset, ListedUrl, SiteBuilder, SiteChanges, SiteError, SiteSource, SiteTemplates, TEMPLATES,
 };
@@ -345,7 +347,7 @@ fn build(folder: &Path, overview: &Overview, path: &str) -> SiteChanges {
 
 fn build_with(folder: &Path, overview: &Overview, source: &Source<'_>) -> SiteChanges {
     let site = templates();
-    let builder = SiteBuilder::new(&site, folder).unwrap();
+    let builder = SiteBuilder::new(&site, &Root::new(folder, "the site")).unwrap();
     builder.build(overview, source).unwrap()
 }
 

@@ -4,6 +4,7 @@
 //! an error, since the URL of a webhook is often a secret. Notifiers use this crate, and `urldb-store`
 //! builds its client of the same [`Options`]: `urldb-fetch` contacts promised URLs, and has other rules.
 #![forbid(unsafe_code)]
+#![cfg_attr(test, allow(clippy::disallowed_methods))]
 
 mod answer;
 mod client;

@@ -1,4 +1,5 @@
 //! The client against servers that answer, hang, break off and redirect.
+#![allow(clippy::disallowed_methods)]
 
 #[path = "../../../tests/support/mod.rs"]
 mod support;

@@ -9,6 +9,7 @@
 //! of the three interfaces, `session` makes requests within their limits, `thread` groups incidents,
 //! `delivery` compares a thread with its issue.
 #![forbid(unsafe_code)]
+#![cfg_attr(test, allow(clippy::disallowed_methods))]
 
 mod delivery;
 mod fault;

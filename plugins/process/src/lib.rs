@@ -1,5 +1,6 @@
 //! A program of the user's own, in a process group with all processes that it starts: they end together.
 #![forbid(unsafe_code)]
+#![cfg_attr(test, allow(clippy::disallowed_methods))]
 
 use std::io;
 use std::time::Duration;

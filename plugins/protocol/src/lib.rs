@@ -6,6 +6,7 @@
 //!
 //! Within one [`PROTOCOL`] number the envelope only gains fields.
 #![forbid(unsafe_code)]
+#![cfg_attr(test, allow(clippy::disallowed_methods))]
 
 mod envelope;
 mod finding;

@@ -1,4 +1,5 @@
 //! Data, filters and rendering.
+#![allow(clippy::disallowed_methods)]
 
 use std::fs;
 use std::path::Path;

@@ -11,6 +11,7 @@ use urldb_verdict::ChangedRecords;
 use crate::cli::Context;
 use crate::config::{self, ChangedKeys};
 use crate::git::{Comparison, FileVersion, GitEnv, Repository};
+use crate::limits;
 
 /// Only what has changed.
 #[derive(Debug, Default, Args)]
@@ -143,7 +144,7 @@ pub(crate) fn changed_settings(
     };
     let read = |version: &FileVersion| match version {
         FileVersion::Blob(id) => repository.read_blob(id),
-        FileVersion::OnDisk => Ok(urldb_files::read(&file)?),
+        FileVersion::OnDisk => Ok(urldb_files::read(&file, limits::DOMAIN_FILE)?),
         FileVersion::Absent => Ok(vec![]),
         // What a link names is no TOML.
         FileVersion::NotRegular | FileVersion::Unmerged => Ok(b"=".to_vec()),

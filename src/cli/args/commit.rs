@@ -68,7 +68,9 @@ impl CommitArgs {
 
 /// The repository of a folder, which need not exist yet.
 fn repository_of(folder: &Path) -> anyhow::Result<Option<Repository>> {
-    let existing = folder.ancestors().find(|folder| folder.is_dir());
+    let existing = folder
+        .ancestors()
+        .find(|folder| urldb_files::is_folder(&folder));
     match existing {
         Some(existing) => Repository::discover(existing, GitEnv::from_process()),
         None => Ok(None),
@@ -135,7 +137,7 @@ impl PlannedRunCommit {
     /// # Errors
     /// As [`CommitArgs::begin`], and when git ignores the ledger.
     pub(crate) fn begin(args: &CommitArgs, context: &Context) -> anyhow::Result<Option<Self>> {
-        let (ledger, config) = (context.ledger(), &context.config);
+        let (ledger, config) = (context.ledger().path().to_owned(), &context.config);
         let Some(commit) = args.begin(&ledger)? else {
             return Ok(None);
         };
@@ -147,7 +149,7 @@ impl PlannedRunCommit {
         Ok(Some(Self {
             commit,
             ledger,
-            archive: config.root.join(&config.archive.path),
+            archive: config.archive_root().path().to_owned(),
         }))
     }
 
@@ -215,7 +217,7 @@ fn commit_below(
 /// the archive files, and nothing of other programs.
 fn is_of_run(path: &Path, context: &Context) -> bool {
     let archive = context.config.root.join(&context.config.archive.path);
-    let archive = archive.canonicalize().unwrap_or(archive);
+    let archive = urldb_files::real_path(&archive).unwrap_or(archive);
     let Ok(name) = path.strip_prefix(&archive) else {
         let kind = FileKind::of(path, &context.config);
         return kind.is_some_and(|kind| kind != FileKind::Domain);

@@ -6,6 +6,7 @@ use std::path::{Path, PathBuf};
 use anyhow::Context as _;
 use clap::{Args, ValueEnum};
 use urldb_fetch::Mapping;
+use urldb_files::Root;
 use urldb_text::{nearest, sanitize};
 
 use crate::cli::print::output;
@@ -139,8 +140,8 @@ impl Context {
     }
 
     /// The folder of the ledger.
-    pub(crate) fn ledger(&self) -> PathBuf {
-        self.config.root.join(&self.config.ledger.path)
+    pub(crate) fn ledger(&self) -> Root {
+        self.config.ledger_root()
     }
 
     /// The domain file of a host, or where it would be.
@@ -198,8 +199,9 @@ impl MapArgs {
     pub(crate) fn apply(&self, context: &mut Context, added: &[String]) -> anyhow::Result<()> {
         let is_added = |host: &str| added.iter().any(|other| other == host);
         let maps = self.maps.iter();
-        let unknown =
-            maps.filter(|map| !is_added(&map.host) && !context.domain_file(&map.host).exists());
+        let unknown = maps.filter(|map| {
+            !is_added(&map.host) && !urldb_files::is_there(&context.domain_file(&map.host))
+        });
         let unknown: Vec<&str> = unknown.map(|map| map.host.as_str()).collect();
         if !unknown.is_empty() {
             let mut known = referred_hosts(&context.config)?;

@@ -82,7 +82,11 @@ pub(crate) fn resolve_domains(config: &Config, domains: &[String]) -> anyhow::Re
         return Ok(vec![]);
     }
     let database = config.open_database()?;
-    let has_file = |domain: &str| database.path_of(domain).is_some_and(|path| path.is_file());
+    let has_file = |domain: &str| {
+        database
+            .path_of(domain)
+            .is_some_and(|path| urldb_files::is_file(&path))
+    };
     if domains.iter().all(|domain| has_file(domain)) {
         return Ok(domains.to_vec());
     }

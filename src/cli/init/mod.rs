@@ -101,7 +101,7 @@ pub(super) fn run(args: &Args, global: &GlobalArgs) -> anyhow::Result<ExitCode> 
     let mut out = output::stdout();
     let wrote = style::paint(style::GOOD, "wrote");
     let file = root.join(FILE_NAME);
-    if !file.exists() {
+    if !urldb_files::is_there(&file) {
         fs::create_dir_all(&root).with_context(|| format!("cannot make {}", root.display()))?;
         write(&file, CONFIG)?;
         writeln!(out, "{wrote} {FILE_NAME}: every key in it is optional")?;
@@ -120,7 +120,7 @@ pub(super) fn run(args: &Args, global: &GlobalArgs) -> anyhow::Result<ExitCode> 
         config = config::load(&file)?;
     }
     let database = root.join(&config.database.path);
-    if !database.is_dir() {
+    if !urldb_files::is_folder(&database) {
         fs::create_dir_all(&database)
             .with_context(|| format!("cannot make {}", database.display()))?;
         let made = style::paint(style::GOOD, "made");

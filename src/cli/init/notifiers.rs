@@ -8,6 +8,7 @@ use super::Args;
 use super::project::ProjectFacts;
 use super::template::Values;
 use crate::config::{Config, FILE_NAME, NotifierKind};
+use crate::limits;
 
 const PAGE: &str = include_str!("../../../templates/init/page.toml");
 const ISSUES: &str = include_str!("../../../templates/init/issues.toml");
@@ -42,8 +43,8 @@ pub(super) fn missing(args: &Args, project: &ProjectFacts<'_>) -> Option<String>
 /// When the file would have a mistake: its notifiers are written in a form that no section can follow.
 pub(super) fn add(file: &Path, lines: &str) -> anyhow::Result<()> {
     let shown = file.display();
-    let mut text =
-        urldb_files::read_to_string(file).with_context(|| format!("cannot read {shown}"))?;
+    let mut text = urldb_files::read_to_string(file, limits::SETTINGS)
+        .with_context(|| format!("cannot read {shown}"))?;
     let lines_of_file = if text.contains("\r\n") {
         lines.replace('\n', "\r\n")
     } else {

@@ -50,7 +50,7 @@ impl<'a> ProjectFacts<'a> {
 
     /// The root of the project, absolute.
     pub(super) fn root(&self) -> anyhow::Result<String> {
-        let root = self.config.root.canonicalize();
+        let root = urldb_files::real_path(&self.config.root);
         let root = root.with_context(|| format!("cannot find {}", self.config.root.display()))?;
         text_of(&root)
     }

@@ -1,10 +1,10 @@
 //! `urldb resolve --driver`: merges one file for git.
 
-use std::fs;
+use std::io;
 use std::path::{Path, PathBuf};
 
 use anyhow::Context as _;
-use urldb_files::{read, write_atomically};
+use urldb_files::{Limit, is_file, read, write_atomically};
 
 use super::merging::{self, FileKind};
 use crate::cli::GlobalArgs;
@@ -12,6 +12,7 @@ use crate::cli::print::style;
 use crate::config::{self, Config};
 use crate::exit::ExitCode;
 use crate::git::{GitEnv, Repository, Resolution};
+use crate::limits;
 
 /// Merges three temporary files of git; the second gets the result. `path` is the file in the work
 /// tree, relative to the current folder, which is the top. Git reads the exit code: 0 merged, 1
@@ -53,13 +54,16 @@ pub(super) fn run(
 /// Reads the versions, if they are small enough to be merged.
 fn read_versions(files: [PathBuf; 3]) -> anyhow::Result<[Option<Vec<u8>>; 3]> {
     let context = |file: &Path| format!("cannot read {}", file.display());
-    let mut bytes = 0;
-    for file in &files {
-        bytes += fs::metadata(file).with_context(|| context(file))?.len();
-    }
-    anyhow::ensure!(bytes <= merging::MOST_BYTES, merging::TOO_LARGE);
-    let [base, ours, theirs] = files.map(|file| read(&file).with_context(|| context(&file)));
-    Ok([Some(base?), Some(ours?), Some(theirs?)])
+    let mut room = limits::MERGE.get();
+    let [base, ours, theirs] = files.map(|file| {
+        let bytes = read(&file, Limit::bytes(room)).map_err(|error| match error.kind() {
+            io::ErrorKind::FileTooLarge => anyhow::anyhow!(merging::TOO_LARGE),
+            _ => anyhow::Error::new(error).context(context(&file)),
+        })?;
+        room -= bytes.len() as u64;
+        anyhow::Ok(Some(bytes))
+    });
+    Ok([base?, ours?, theirs?])
 }
 
 /// The kind of a file, by the configuration of its project. A configuration with mistakes, which the
@@ -69,7 +73,7 @@ fn kind_of(path: &Path) -> Option<FileKind> {
     let config = config::discover(folder).unwrap_or_else(|_| {
         let root = folder
             .ancestors()
-            .find(|it| it.join(config::FILE_NAME).is_file());
+            .find(|it| is_file(&it.join(config::FILE_NAME)));
         Config {
             root: root.unwrap_or(folder).to_owned(),
             ..Config::default()

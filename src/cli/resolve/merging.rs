@@ -9,10 +9,8 @@ use urldb_text::{Code, Finding};
 
 use crate::config::Config;
 use crate::git::{Resolution, TextStyle, text_merge};
+use crate::limits;
 use crate::{ledger, notify};
-
-/// Most bytes of the three versions of a file together.
-pub(super) const MOST_BYTES: u64 = 256 << 20;
 
 /// Why larger files are merged by lines.
 pub(super) const TOO_LARGE: &str =
@@ -35,7 +33,7 @@ impl FileKind {
     /// The kind of the file at an absolute path without links, in the project of a configuration;
     /// `None` for a file of another kind.
     pub(in crate::cli) fn of(path: &Path, config: &Config) -> Option<Self> {
-        let real = |path: PathBuf| path.canonicalize().unwrap_or(path);
+        let real = |path: PathBuf| urldb_files::real_path(&path).unwrap_or(path);
         let root = real(config.root.clone());
         let folder = |relative: &Path| real(root.join(relative));
         let (database, ledger) = (folder(&config.database.path), folder(&config.ledger.path));
@@ -99,7 +97,7 @@ pub(super) fn merge(
         theirs: theirs.as_deref(),
     };
     let bytes = [base, ours, theirs].into_iter().flatten().map(Vec::len);
-    if bytes.sum::<usize>() as u64 > MOST_BYTES {
+    if bytes.sum::<usize>() as u64 > limits::MERGE.get() {
         return merge_text(versions, TOO_LARGE.to_owned(), style, marker_size);
     }
     let unreadable = match kind {

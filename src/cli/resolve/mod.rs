@@ -63,7 +63,7 @@ pub(super) fn run(
     }
     let context = context()?;
     let named = named_files(&args.files, &context)?;
-    let folders = [context.database(), context.ledger()];
+    let folders = [context.database(), context.ledger().path().to_owned()];
     let mut groups = unmerged(&context, &folders)?;
     anyhow::ensure!(
         !groups.is_empty(),
@@ -88,7 +88,7 @@ pub(super) fn run(
 
 /// Resolves the unmerged files of the ledger for a program that holds the lock of the repository.
 pub(super) fn resolve_ledger(context: &Context) -> anyhow::Result<()> {
-    let groups = unmerged(context, &[context.ledger()])?;
+    let groups = unmerged(context, &[context.ledger().path().to_owned()])?;
     resolve(&groups, false, context).map(drop)
 }
 
@@ -119,7 +119,9 @@ fn unmerged(context: &Context, folders: &[PathBuf]) -> anyhow::Result<Vec<Unmerg
     let mut groups: Vec<UnmergedGroup> = vec![];
     for folder in folders {
         // A folder that a side removed has unmerged files too.
-        let existing = folder.ancestors().find(|folder| folder.is_dir());
+        let existing = folder
+            .ancestors()
+            .find(|folder| urldb_files::is_folder(&folder));
         let existing = existing.unwrap_or(&context.directory);
         let Some(repository) = Repository::discover(existing, GitEnv::from_process())? else {
             continue;
@@ -154,7 +156,9 @@ fn unmerged(context: &Context, folders: &[PathBuf]) -> anyhow::Result<Vec<Unmerg
 fn named_files(files: &[PathBuf], context: &Context) -> anyhow::Result<Vec<PathBuf>> {
     let absolute = |path: &PathBuf| {
         let path = context.directory.join(path);
-        let folder = path.parent().and_then(|folder| folder.canonicalize().ok());
+        let folder = path
+            .parent()
+            .and_then(|folder| urldb_files::real_path(&folder).ok());
         match (folder, path.file_name()) {
             (Some(folder), Some(name)) => folder.join(name),
             _ => path,
@@ -332,7 +336,7 @@ fn attempt(repository: &Repository, file: &FileToMerge) -> anyhow::Result<Attemp
 
 /// A command of git on one file, for a POSIX shell in the folder where urldb was started.
 fn git_command(words: &[&str], path: &Path) -> String {
-    let folder = std::env::current_dir().and_then(|folder| folder.canonicalize());
+    let folder = std::env::current_dir().and_then(|folder| urldb_files::real_path(&folder));
     let name = path
         .strip_prefix(folder.unwrap_or_default())
         .unwrap_or(path)

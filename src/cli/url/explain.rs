@@ -48,7 +48,7 @@ pub(super) fn run(args: &Args, context: &Context) -> anyhow::Result<ExitCode> {
 
 fn explain(url: &str, context: &Context) -> anyhow::Result<Explanation> {
     let folder = context.database();
-    let has_database = folder.is_dir();
+    let has_database = urldb_files::is_folder(&folder);
     let (rules, aliases) = if has_database {
         let aliases = Aliases::load(&context.config)?;
         (site_rules::load(&context.config)?, Some(aliases))

@@ -83,7 +83,7 @@ fn metrics(config: &Config, last: LastExit, now: Timestamp) -> anyhow::Result<St
         "urldb_outbox_messages",
         "Messages that wait for their delivery.",
     );
-    let outbox = Outbox::new(&config.root.join(&config.ledger.path));
+    let outbox = Outbox::new(&config.ledger_root());
     let mut waiting = BTreeMap::new();
     for name in config.notifiers.keys().cloned().chain(outbox.notifiers()?) {
         let messages = outbox.messages(&name).len() as u64;

@@ -28,6 +28,7 @@ use crate::ambient::Ambient;
 use crate::config::{Config, FILE_NAME, Schedule};
 use crate::exit::ExitCode;
 use crate::explain::explain;
+use crate::limits;
 use crate::run;
 use crate::schedule::{Cron, Handlers, SystemClock, WatchEvent, WatchOptions, watch};
 use crate::stop::{Stop, stop_on_signals};
@@ -133,13 +134,13 @@ impl SettingsFile {
         } else {
             config.file.clone()
         };
-        let bytes = urldb_files::read(&path).ok();
+        let bytes = urldb_files::read(&path, limits::SETTINGS).ok();
         Self { path, bytes }
     }
 
     /// Whether the file has other bytes than at the last call.
     fn has_changed(&mut self) -> bool {
-        let bytes = urldb_files::read(&self.path).ok();
+        let bytes = urldb_files::read(&self.path, limits::SETTINGS).ok();
         let has_changed = bytes != self.bytes;
         self.bytes = bytes;
         has_changed
@@ -267,7 +268,7 @@ impl Worker<'_> {
         let (mut records, mut domains) = (vec![], vec![]);
         for path in changed {
             let name = self.context().shown(path);
-            if path.symlink_metadata().is_err() {
+            if !urldb_files::is_there(&path) {
                 self.known.remove(path);
                 self.log.event(&format!("{name} is gone"));
                 continue;

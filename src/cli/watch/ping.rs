@@ -54,7 +54,8 @@ impl Monitor {
             anyhow::anyhow!("{}: {error}", config.place("watch", key))
         })?;
         let authorities = config.network.ca_file.as_ref().map(|path| {
-            urldb_files::read(path).with_context(|| format!("cannot read {}", path.display()))
+            urldb_files::read(path, urldb_fetch::LARGEST_CA_FILE)
+                .with_context(|| format!("cannot read {}", path.display()))
         });
         let client = Client::new(&Options {
             authorities: authorities.transpose()?,

@@ -1,9 +1,9 @@
 //! Cuts the trees of runs into chains, from the lines of the history.
 
 use std::collections::{BTreeSet, HashMap};
-use std::path::PathBuf;
 
 use jiff::Timestamp;
+use urldb_files::RootFile;
 
 use super::order::{InOrder, Starts, in_order, is_known};
 use super::reading::Lines;
@@ -46,8 +46,8 @@ impl Builder {
     }
 
     /// Adds the lines of one file.
-    pub(super) fn add_file(&mut self, path: PathBuf) -> anyhow::Result<()> {
-        for line in Lines::of_file(path) {
+    pub(super) fn add_file(&mut self, file: RootFile) -> anyhow::Result<()> {
+        for line in Lines::of_file(file) {
             self.add(line?);
         }
         Ok(())

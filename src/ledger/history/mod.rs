@@ -13,13 +13,13 @@ pub(crate) mod tests;
 mod verifications;
 
 use std::collections::BTreeMap;
-use std::fs;
+use std::fs::File;
 use std::io::{self, Read, Seek, SeekFrom, Write};
-use std::path::{Path, PathBuf};
 
 use anyhow::Context;
 use jiff::Timestamp;
 use serde::{Deserialize, Serialize};
+use urldb_files::{Root, RootFile};
 use urldb_protocol::{ClosedBecause, Phase, State};
 use urldb_verdict::Selection;
 
@@ -34,8 +34,8 @@ const OLD_FILE: &str = "history.jsonl";
 const FOLDER: &str = "history";
 
 /// The folder of the months.
-pub fn folder(ledger: &Path) -> PathBuf {
-    ledger.join(FOLDER)
+pub fn folder(ledger: &Root) -> Root {
+    ledger.folder(FOLDER)
 }
 
 /// One line of the history.
@@ -150,28 +150,25 @@ pub struct IncidentLine {
 ///
 /// If an earlier crash cut the last line short, a line end comes first, so that only this line is
 /// lost.
-pub fn append(folder: &Path, started: Timestamp, lines: &[HistoryLine]) -> anyhow::Result<()> {
-    let path = file_of(folder, started);
+pub fn append(folder: &Root, started: Timestamp, lines: &[HistoryLine]) -> anyhow::Result<()> {
+    let file = file_of(folder, started);
     let mut bytes = Vec::new();
     for line in lines {
         serde_json::to_writer(&mut bytes, line)
             .context("cannot write a line of history as JSON")?;
         bytes.push(b'\n');
     }
-    write(&path, bytes).with_context(|| format!("cannot append to {}", path.display()))
+    write(&file, bytes).with_context(|| format!("cannot append to {file}"))
 }
 
 /// The file of a run that began at this time. Months are those of UTC.
-fn file_of(folder: &Path, started: Timestamp) -> PathBuf {
+fn file_of(folder: &Root, started: Timestamp) -> RootFile {
     let month = started.strftime("%Y-%m");
-    folder.join(FOLDER).join(format!("{month}.jsonl"))
+    self::folder(folder).file(format!("{month}.jsonl"))
 }
 
-fn write(path: &Path, mut bytes: Vec<u8>) -> io::Result<()> {
-    if let Some(folder) = path.parent() {
-        fs::create_dir_all(folder)?;
-    }
-    let mut file = super::storage::open_to_append(path)?;
+fn write(file: &RootFile, mut bytes: Vec<u8>) -> io::Result<()> {
+    let mut file = file.open_to_append()?;
     if ends_within_a_line(&mut file)? {
         bytes.insert(0, b'\n');
     }
@@ -179,7 +176,7 @@ fn write(path: &Path, mut bytes: Vec<u8>) -> io::Result<()> {
     file.sync_all()
 }
 
-fn ends_within_a_line(file: &mut fs::File) -> io::Result<bool> {
+fn ends_within_a_line(file: &mut File) -> io::Result<bool> {
     if file.metadata()?.len() == 0 {
         return Ok(false);
     }

@@ -1,19 +1,20 @@
 //! Reads the lines of the history one by one.
 
-use std::fs::{self, File};
+use std::fs::File;
 use std::io::{self, BufRead, BufReader};
-use std::path::{Path, PathBuf};
+use std::path::Path;
 use std::vec;
 
 use anyhow::Context;
 use jiff::Timestamp;
 use serde::Deserialize;
 use serde::de::DeserializeOwned;
+use urldb_files::{Root, RootFile};
 use urldb_verdict::Selection;
 
 use super::order::{InOrder, in_order, take_future};
 use super::{ChangeLine, FOLDER, HistoryLine, IncidentLine, OLD_FILE, RunLine};
-use crate::ledger::storage;
+use crate::limits;
 
 /// A run of the past.
 #[derive(Debug, Clone, PartialEq, Eq, Deserialize)]
@@ -84,7 +85,7 @@ impl PastRun {
 ///
 /// # Errors
 /// When the history exists and cannot be read. Lines of other programs are skipped.
-pub fn past_runs(folder: &Path, now: Timestamp) -> anyhow::Result<PastRuns> {
+pub fn past_runs(folder: &Root, now: Timestamp) -> anyhow::Result<PastRuns> {
     let mut runs = vec![];
     let mut lines = RawLines::new(files(folder)?);
     while let Some(line) = lines.next_line() {
@@ -104,7 +105,7 @@ pub fn past_runs(folder: &Path, now: Timestamp) -> anyhow::Result<PastRuns> {
 ///
 /// # Errors
 /// When the folder of the months exists and cannot be read; each line, if its file cannot be read.
-pub fn lines(folder: &Path) -> anyhow::Result<Lines> {
+pub fn lines(folder: &Root) -> anyhow::Result<Lines> {
     Ok(Lines(RawLines::new(files(folder)?)))
 }
 
@@ -114,9 +115,9 @@ pub struct Lines(RawLines);
 
 impl Lines {
     /// The lines of one file; none if the file does not exist.
-    pub(super) fn of_file(path: PathBuf) -> Self {
-        let files = if path.exists() { vec![path] } else { vec![] };
-        Self(RawLines::new(files))
+    pub(super) fn of_file(file: RootFile) -> Self {
+        let file = file.kind().is_some().then_some(file);
+        Self(RawLines::new(file.into_iter().collect()))
     }
 }
 
@@ -158,27 +159,13 @@ fn is_month(name: &str) -> bool {
 }
 
 /// The files of the history, oldest first.
-pub(super) fn files(folder: &Path) -> anyhow::Result<Vec<PathBuf>> {
-    let months = folder.join(FOLDER);
-    let mut files = vec![];
-    match fs::read_dir(&months) {
-        Ok(entries) => {
-            for entry in entries {
-                let entry = entry.with_context(|| format!("cannot read {}", months.display()))?;
-                let name = Path::new(FOLDER).join(entry.file_name());
-                if is_history(&name) {
-                    files.push(folder.join(name));
-                }
-            }
-        }
-        Err(error) if error.kind() == io::ErrorKind::NotFound => {}
-        Err(error) => {
-            return Err(error).with_context(|| format!("cannot read {}", months.display()));
-        }
-    }
-    files.sort();
-    let old = folder.join(OLD_FILE);
-    if old.exists() {
+pub(super) fn files(folder: &Root) -> anyhow::Result<Vec<RootFile>> {
+    let months = super::folder(folder);
+    let files = months.files();
+    let mut files = files.with_context(|| format!("cannot read {}", months.path().display()))?;
+    files.retain(|file| is_history(&Path::new(FOLDER).join(file.name())));
+    let old = folder.file(OLD_FILE);
+    if old.kind().is_some() {
         files.insert(0, old);
     }
     Ok(files)
@@ -187,13 +174,13 @@ pub(super) fn files(folder: &Path) -> anyhow::Result<Vec<PathBuf>> {
 /// The lines of some files as bytes, without their ends.
 #[derive(Debug)]
 struct RawLines {
-    files: vec::IntoIter<PathBuf>,
-    open: Option<(PathBuf, BufReader<File>)>,
+    files: vec::IntoIter<RootFile>,
+    open: Option<(RootFile, BufReader<File>)>,
     line: Vec<u8>,
 }
 
 impl RawLines {
-    fn new(files: Vec<PathBuf>) -> Self {
+    fn new(files: Vec<RootFile>) -> Self {
         Self {
             files: files.into_iter(),
             open: None,
@@ -204,10 +191,10 @@ impl RawLines {
     fn next_line(&mut self) -> Option<anyhow::Result<&[u8]>> {
         loop {
             if self.open.is_none() {
-                let path = self.files.next()?;
-                match storage::open(&path) {
-                    Ok(file) => self.open = Some((path, BufReader::new(file))),
-                    Err(error) => return Some(Err(unreadable(&path, error))),
+                let file = self.files.next()?;
+                match file.open_within(limits::LEDGER) {
+                    Ok(open) => self.open = Some((file, BufReader::new(open))),
+                    Err(error) => return Some(Err(unreadable(&file, error))),
                 }
             }
             let (path, file) = self.open.as_mut()?;
@@ -226,8 +213,8 @@ impl RawLines {
     }
 }
 
-fn unreadable(path: &Path, error: io::Error) -> anyhow::Error {
-    anyhow::Error::new(error).context(format!("cannot read {}", path.display()))
+fn unreadable(file: &RootFile, error: io::Error) -> anyhow::Error {
+    anyhow::Error::new(error).context(format!("cannot read {file}"))
 }
 
 pub(super) fn parse(line: &[u8]) -> Option<HistoryLine> {

@@ -307,23 +307,23 @@ proptest! {
     ) {
         let now = at(100);
         let folder = tempfile::tempdir().unwrap();
-        let mut files: BTreeMap<PathBuf, Vec<String>> = BTreeMap::new();
+        let ledger = Root::new(folder.path(), "the ledger");
+        let mut files: BTreeMap<RootFile, Vec<String>> = BTreeMap::new();
         for (number, line) in lines.iter().enumerate() {
             let HistoryLine::Run(run) = line else { continue };
             // A merge by hand may put a line into any file.
             let month = if months >> (number % 64) & 1 == 0 { run.at } else { now };
             let line = serde_json::to_string(line).unwrap();
-            files.entry(file_of(folder.path(), month)).or_default().push(line);
+            files.entry(file_of(&ledger, month)).or_default().push(line);
         }
-        fs::create_dir(super::folder(folder.path())).unwrap();
-        for (path, lines) in files {
-            fs::write(path, lines.join("\n")).unwrap();
+        for (file, lines) in files {
+            file.replace(lines.join("\n").as_bytes()).unwrap();
         }
-        let past = past_runs(folder.path(), now).unwrap();
+        let past = past_runs(&ledger, now).unwrap();
         prop_assert!(past.known.iter().all(|run| is_known(run.at, now)));
         prop_assert!(past.future.is_none_or(|future| !is_known(future, now)));
-        let base = Verifications::base(folder.path(), now).unwrap();
-        let verifications = Verifications::load(folder.path(), now).unwrap();
+        let base = Verifications::base(&ledger, now).unwrap();
+        let verifications = Verifications::load(&ledger, now).unwrap();
         prop_assert!(base.id.is_none_or(|base| verifications.ids().any(|run| run == base)));
         for (url, key) in keys().iter().enumerate() {
             let sought = SoughtUrl {

@@ -8,9 +8,9 @@
 //! A chain starts from a run of an earlier chain, so that each walk back comes to an end.
 
 use std::collections::{HashMap, HashSet};
-use std::path::Path;
 
 use jiff::Timestamp;
+use urldb_files::Root;
 use urldb_verdict::{JobKey, Rehash, Selection};
 
 use super::chains::Builder;
@@ -114,7 +114,7 @@ impl Verifications {
     ///
     /// # Errors
     /// As [`lines`].
-    pub fn load(folder: &Path, now: Timestamp) -> anyhow::Result<Self> {
+    pub fn load(folder: &Root, now: Timestamp) -> anyhow::Result<Self> {
         let mut builder = Builder::default();
         for line in lines(folder)? {
             builder.add(line?);
@@ -127,12 +127,12 @@ impl Verifications {
     ///
     /// # Errors
     /// As [`lines`].
-    pub fn base(folder: &Path, started: Timestamp) -> anyhow::Result<BaseRun> {
+    pub fn base(folder: &Root, started: Timestamp) -> anyhow::Result<BaseRun> {
         let month = file_of(folder, started);
         let mut builder = Builder::default();
         let (past, later): (Vec<_>, Vec<_>) = files(folder)?
             .into_iter()
-            .partition(|path| *path <= month || !path.starts_with(super::folder(folder)));
+            .partition(|file| *file <= month || file.root() != month.root());
         for path in past.into_iter().rev() {
             builder.add_file(path)?;
             if builder.has_runs() {

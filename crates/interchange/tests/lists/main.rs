@@ -4,6 +4,7 @@
 //! - `reading`: files as other programs and people write them.
 //! - `sitemap`: sitemaps and their indexes.
 //! - `archive`: WARC and CDXJ.
+#![allow(clippy::disallowed_methods)]
 
 mod archive;
 mod common;

@@ -1,4 +1,5 @@
 //! The store against a server on loopback that works, fails, loses answers, and lies.
+#![allow(clippy::disallowed_methods)]
 
 mod fake_s3;
 mod faults;

@@ -1,4 +1,5 @@
 //! Tests of the public interface.
+#![allow(clippy::disallowed_methods)]
 
 /// A small archive to test with.
 mod common;

@@ -7,6 +7,7 @@ use crate::mime::{Mail, mail_of};
 use urldb_email::{
     Credentials, EmailNotifier, Error, Security, Settings, SmtpServer, Templates, Transport,
 };
+use urldb_files::Root;
 use urldb_protocol::{Delivery, DeliveryOutcome, Envelope, Scope, State};
 
 /// The message about `envelope`, through the folder transport.
@@ -21,7 +22,7 @@ async fn mail_with(envelope: &Envelope, templates: Templates) -> Mail {
 async fn raw_with(envelope: &Envelope, templates: Templates) -> Vec<u8> {
     let folder = tempfile::tempdir().unwrap();
     let email = EmailNotifier::new(
-        settings(Transport::Folder(folder.path().to_owned())),
+        settings(Transport::Folder(Root::new(folder.path(), "the mail"))),
         templates,
     )
     .unwrap();
@@ -143,8 +144,11 @@ async fn the_same_report_is_the_same_message() {
 async fn a_redelivery_replaces_the_file() {
     let folder = tempfile::tempdir().unwrap();
     let mails = folder.path().join("to/be/made");
-    let email =
-        EmailNotifier::new(settings(Transport::Folder(mails.clone())), templates()).unwrap();
+    let email = EmailNotifier::new(
+        settings(Transport::Folder(Root::new(&mails, "the mail"))),
+        templates(),
+    )
+    .unwrap();
     for _ in 0..2 {
         assert_delivered(&deliver(&email, &envelope()).await);
     }
@@ -156,7 +160,11 @@ async fn a_folder_that_cannot_be_written_is_tried_again() {
     let folder = tempfile::tempdir().unwrap();
     let file = folder.path().join("file");
     fs::write(&file, "").unwrap();
-    let email = EmailNotifier::new(settings(Transport::Folder(file)), templates()).unwrap();
+    let email = EmailNotifier::new(
+        settings(Transport::Folder(Root::new(&file, "the mail"))),
+        templates(),
+    )
+    .unwrap();
     for result in deliver(&email, &envelope()).await {
         assert_eq!(
             (result.outcome, result.scope),
@@ -310,7 +318,7 @@ async fn a_template_that_fails_says_where() {
         ),
     ] {
         let folder = tempfile::tempdir().unwrap();
-        let settings = settings(Transport::Folder(folder.path().to_owned()));
+        let settings = settings(Transport::Folder(Root::new(folder.path(), "the mail")));
         let email = EmailNotifier::new(settings, template(source)).unwrap();
         for result in deliver(&email, &envelope()).await {
             assert_eq!(result.outcome, DeliveryOutcome::Failed);
@@ -329,7 +337,7 @@ async fn a_template_that_fails_says_where() {
 
 #[test]
 fn settings_that_cannot_work_are_refused() {
-    let folder = Transport::Folder("mail".into());
+    let folder = Transport::Folder(Root::new("mail", "the mail"));
     let with = |change: fn(&mut Settings)| {
         let mut settings = settings(folder.clone());
         change(&mut settings);

@@ -1,4 +1,5 @@
 //! Issues against fake servers of GitHub, GitLab and Forgejo.
+#![allow(clippy::disallowed_methods)]
 
 mod fake;
 mod faults;

@@ -2,6 +2,7 @@
 //!
 //! The snapshots are the texts that were designed for these scenarios, or differ from them on purpose:
 //! docs/messages.md lists the differences.
+#![allow(clippy::disallowed_methods)]
 
 mod bounds;
 mod data;

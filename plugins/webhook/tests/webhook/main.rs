@@ -1,4 +1,5 @@
 //! The webhook notifier against servers that accept, refuse and hang.
+#![allow(clippy::disallowed_methods)]
 
 mod delivery;
 mod report;

@@ -88,7 +88,7 @@ fn selection(
     let is_everything = selection.is_everything();
     let (mut requests, mut titles) = (vec![], HashMap::new());
     // An archive can be exported without the database of its URLs.
-    let has_database = context.database().is_dir();
+    let has_database = urldb_files::is_folder(&context.database());
     if has_database || !is_everything {
         read_records(context, &selection, &mut |request, title| {
             if let (Some(title), Answers::To(None)) = (title, &request.answers) {

@@ -1,0 +1,348 @@
+//! Folders whose files are read and written without leaving them.
+
+use std::fmt;
+use std::fs::{self, File, OpenOptions};
+use std::io;
+use std::path::{Component, Path, PathBuf};
+
+use crate::atomic::{
+    remove_stray_files, replace_unsynced, write_atomically, write_atomically_with,
+};
+use crate::limit::Limit;
+use crate::reading::{self, Kind};
+
+/// A folder and the boundary around it, which no symbolic link crosses.
+///
+/// A link that is exchanged between the check and the use of a file can lead outside: whoever can do that
+/// on the machine needs no link.
+#[derive(Debug, Clone, PartialEq, Eq, PartialOrd, Ord)]
+pub struct Root {
+    /// The folder whose links lead only to what is in it.
+    boundary: PathBuf,
+    /// The folder for people, such as `the repository`.
+    name: &'static str,
+    /// The folder of the files, in the boundary.
+    folder: PathBuf,
+}
+
+/// A file in a [`Root`], which need not exist. A path with `..`, and an absolute one, is refused when the file
+/// is used.
+#[derive(Debug, Clone, PartialEq, Eq, PartialOrd, Ord)]
+pub struct RootFile {
+    root: Root,
+    /// The path in the folder of the root.
+    name: PathBuf,
+}
+
+/// A symbolic link out of a [`Root`], or to nothing.
+#[derive(Debug, Clone, PartialEq, Eq)]
+pub struct Outside {
+    /// The link, relative to the boundary.
+    link: PathBuf,
+    name: &'static str,
+    /// Whether a folder is wanted in its place.
+    is_folder: bool,
+}
+
+impl fmt::Display for Outside {
+    fn fmt(&self, f: &mut fmt::Formatter<'_>) -> fmt::Result {
+        let (link, name) = (self.link.display(), self.name);
+        let what = if self.is_folder { "folder" } else { "file" };
+        write!(f, "{link} is a link out of {name}: replace it by a {what}")
+    }
+}
+
+impl std::error::Error for Outside {}
+
+impl From<Outside> for io::Error {
+    fn from(outside: Outside) -> Self {
+        io::Error::other(outside)
+    }
+}
+
+impl Root {
+    /// The folder at `path`, which need not exist, and which is a boundary of its own. The way to it may have
+    /// links. `name` is what people call the folder, such as `the archive`.
+    pub fn new(path: impl Into<PathBuf>, name: &'static str) -> Self {
+        let boundary = path.into();
+        let folder = boundary.clone();
+        Self {
+            boundary,
+            name,
+            folder,
+        }
+    }
+
+    /// A folder in this one, within the same boundary.
+    #[must_use]
+    pub fn folder(&self, path: impl AsRef<Path>) -> Self {
+        Self {
+            folder: self.folder.join(path),
+            ..self.clone()
+        }
+    }
+
+    /// The path of the folder.
+    pub fn path(&self) -> &Path {
+        &self.folder
+    }
+
+    /// A file in the folder.
+    pub fn file(&self, path: impl Into<PathBuf>) -> RootFile {
+        RootFile {
+            root: self.clone(),
+            name: path.into(),
+        }
+    }
+
+    /// The files and folders in the folder, sorted by name; none if there is no folder.
+    ///
+    /// # Errors
+    /// If the folder is a link out of the boundary, or cannot be listed.
+    pub fn files(&self) -> io::Result<Vec<RootFile>> {
+        self.check()?;
+        let entries = match fs::read_dir(self.folder_or_current()) {
+            Err(error) if error.kind() == io::ErrorKind::NotFound => return Ok(vec![]),
+            entries => entries?,
+        };
+        let mut files = vec![];
+        for entry in entries {
+            files.push(self.file(entry?.file_name()));
+        }
+        files.sort();
+        Ok(files)
+    }
+
+    /// Refuses a folder that is a link out of the boundary, or behind one.
+    ///
+    /// # Errors
+    /// If there is such a link.
+    pub fn check(&self) -> Result<(), Outside> {
+        self.check_path(&self.folder, true)
+    }
+
+    /// Whether the folder is there, within the boundary.
+    pub fn is_folder(&self) -> bool {
+        self.check().is_ok() && self.folder_or_current().is_dir()
+    }
+
+    /// Makes the folder, and those above it.
+    ///
+    /// # Errors
+    /// If a link leads out of the boundary, or a folder cannot be made.
+    pub fn make(&self) -> io::Result<()> {
+        self.check()?;
+        fs::create_dir_all(&self.folder)
+    }
+
+    /// Removes the folder, and those above it, `levels` in all, until one is not empty or cannot be removed.
+    pub fn remove_empty(&self, levels: usize) {
+        let folders = self.folder.ancestors().take(levels);
+        let mut folders = folders.filter(|folder| folder.starts_with(&self.boundary));
+        folders
+            .all(|folder| self.check_path(folder, true).is_ok() && fs::remove_dir(folder).is_ok());
+    }
+
+    /// Removes the temporary files of killed processes in the folder, as [`crate::remove_stray_files`] does.
+    ///
+    /// # Errors
+    /// If a link leads out of the boundary, and if a file cannot be removed.
+    pub fn remove_stray_files(&self) -> io::Result<Vec<PathBuf>> {
+        self.check()?;
+        remove_stray_files(self.folder_or_current())
+    }
+
+    /// A temporary file without a name in the folder, which is made if need be. It ends with the process.
+    ///
+    /// # Errors
+    /// If a link leads out of the boundary, and if the file cannot be made.
+    pub fn unnamed_file(&self) -> io::Result<File> {
+        self.make()?;
+        tempfile::tempfile_in(self.folder_or_current())
+    }
+
+    fn folder_or_current(&self) -> &Path {
+        or_current(&self.folder)
+    }
+
+    /// Refuses a path below the boundary that has a link out of it. `is_folder` tells the wanted kind.
+    fn check_path(&self, path: &Path, is_folder: bool) -> Result<(), Outside> {
+        let Ok(below) = path.strip_prefix(&self.boundary) else {
+            return Ok(());
+        };
+        let mut part = self.boundary.clone();
+        for name in below.components() {
+            part.push(name);
+            if part.is_symlink() && !self.leads_inside(&part) {
+                return Err(Outside {
+                    is_folder: is_folder || part != path,
+                    link: part.strip_prefix(&self.boundary).unwrap_or(&part).into(),
+                    name: self.name,
+                });
+            }
+        }
+        Ok(())
+    }
+
+    fn leads_inside(&self, link: &Path) -> bool {
+        let boundary = fs::canonicalize(or_current(&self.boundary));
+        let real = boundary.and_then(|boundary| Ok((boundary, fs::canonicalize(link)?)));
+        real.is_ok_and(|(boundary, target)| target.starts_with(boundary))
+    }
+}
+
+fn or_current(path: &Path) -> &Path {
+    if path.as_os_str().is_empty() {
+        Path::new(".")
+    } else {
+        path
+    }
+}
+
+impl RootFile {
+    /// The folder that the path is relative to.
+    pub fn root(&self) -> &Root {
+        &self.root
+    }
+
+    /// The path in the folder of the root.
+    pub fn name(&self) -> &Path {
+        &self.name
+    }
+
+    /// The whole path, for messages and for programs that take paths.
+    pub fn path(&self) -> PathBuf {
+        self.root.folder.join(&self.name)
+    }
+
+    /// The kind of the file; `None` if nothing is there, or only a link out of the boundary.
+    pub fn kind(&self) -> Option<Kind> {
+        Kind::at(&self.inside().ok()?)
+    }
+
+    /// Whether this is a regular file within the boundary.
+    pub fn is_file(&self) -> bool {
+        self.kind() == Some(Kind::File)
+    }
+
+    /// Opens a regular file to read it.
+    ///
+    /// # Errors
+    /// If a link leads out of the boundary, and as [`crate::open`].
+    pub fn open(&self) -> io::Result<File> {
+        reading::open(&self.inside()?)
+    }
+
+    /// Opens a regular file that is read piece by piece, if it has no more bytes than the limit.
+    ///
+    /// # Errors
+    /// As [`Self::read`].
+    pub fn open_within(&self, limit: Limit) -> io::Result<File> {
+        let file = self.open()?;
+        limit.check(file.metadata()?.len())?;
+        Ok(file)
+    }
+
+    /// Opens a file, which is made if need be, to read it and to append to it.
+    ///
+    /// # Errors
+    /// As [`Self::open`], and if the file cannot be made.
+    pub fn open_to_append(&self) -> io::Result<File> {
+        let path = self.to_write()?;
+        let mut options = OpenOptions::new();
+        reading::open_with(options.create(true).append(true).read(true), &path)
+    }
+
+    /// Makes and opens a file that must not exist, to write it.
+    ///
+    /// # Errors
+    /// If a link leads out of the boundary, and if the file exists or cannot be made.
+    pub fn create_new(&self) -> io::Result<File> {
+        File::create_new(self.to_write()?)
+    }
+
+    /// The bytes of a regular file.
+    ///
+    /// # Errors
+    /// As [`Self::open`], and if the file has more bytes than the limit.
+    pub fn read(&self, limit: Limit) -> io::Result<Vec<u8>> {
+        limit.read(self.open()?)
+    }
+
+    /// The text of a regular file.
+    ///
+    /// # Errors
+    /// As [`Self::read`], and if the file is not UTF-8.
+    pub fn read_to_string(&self, limit: Limit) -> io::Result<String> {
+        reading::text_of(self.read(limit)?)
+    }
+
+    /// Replaces the file in one step, as [`crate::write_atomically`] does, and makes its folder if need be.
+    ///
+    /// # Errors
+    /// If a link leads out of the boundary, and if the file cannot be written.
+    pub fn replace(&self, bytes: &[u8]) -> io::Result<()> {
+        write_atomically(&self.to_write()?, bytes)
+    }
+
+    /// [`Self::replace`] without waiting for the disk, as [`crate::replace_unsynced`] does.
+    ///
+    /// # Errors
+    /// As [`Self::replace`].
+    pub fn replace_unsynced(&self, bytes: &[u8]) -> io::Result<()> {
+        replace_unsynced(&self.to_write()?, bytes)
+    }
+
+    /// [`Self::replace`] by what `write` produces piece by piece.
+    ///
+    /// # Errors
+    /// As [`Self::replace`], and the errors of `write`.
+    pub fn replace_with<E: From<io::Error>>(
+        &self,
+        write: impl FnOnce(&mut File) -> Result<(), E>,
+    ) -> Result<(), E> {
+        write_atomically_with(&self.to_write()?, write)
+    }
+
+    /// Removes the file, and tells whether it was there. A link is removed, not its target.
+    ///
+    /// # Errors
+    /// If a link leads out of the boundary, or the file cannot be removed.
+    pub fn remove(&self) -> io::Result<bool> {
+        match fs::remove_file(self.inside()?) {
+            Ok(()) => Ok(true),
+            Err(error) if error.kind() == io::ErrorKind::NotFound => Ok(false),
+            Err(error) => Err(error),
+        }
+    }
+
+    /// The path to write to, whose folder exists.
+    fn to_write(&self) -> io::Result<PathBuf> {
+        let path = self.inside()?;
+        if let Some(folder) = path.parent()
+            && !or_current(folder).is_dir()
+        {
+            fs::create_dir_all(folder)?;
+        }
+        Ok(path)
+    }
+
+    /// The path, if no link leads it out of the boundary.
+    fn inside(&self) -> io::Result<PathBuf> {
+        let mut parts = self.name.components();
+        let is_below = |part| matches!(part, Component::Normal(_));
+        if self.name.as_os_str().is_empty() || !parts.all(is_below) {
+            let message = format!("{:?} is no path in {}", self.name, self.root.name);
+            return Err(io::Error::new(io::ErrorKind::InvalidInput, message));
+        }
+        let path = self.path();
+        self.root.check_path(&path, false)?;
+        Ok(path)
+    }
+}
+
+impl fmt::Display for RootFile {
+    fn fmt(&self, f: &mut fmt::Formatter<'_>) -> fmt::Result {
+        self.path().display().fmt(f)
+    }
+}

@@ -1,0 +1,99 @@
+//! The folders that urldb.toml names, as roots: no link leads a file out of them.
+//!
+//! The repository is one boundary, since anybody's commit may bring a link: a folder at a path in it is a
+//! part of it. A folder that urldb.toml itself places elsewhere is a boundary of its own, and so are the
+//! archive and the folder of messages, which are often on another disk.
+
+use std::path::{Component, Path};
+
+use urldb_files::{Outside, Root};
+
+use super::{Config, NotifierKind};
+use crate::database::site_rules;
+use crate::ledger;
+
+impl Config {
+    /// The folder of urldb.toml.
+    pub fn repository_root(&self) -> Root {
+        repository(&self.root)
+    }
+
+    /// The folder of domain files.
+    pub fn database_root(&self) -> Root {
+        placed(&self.root, &self.database.path, "the database")
+    }
+
+    /// The folder of site rules.
+    pub fn rules_root(&self) -> Root {
+        self.database_root().folder(site_rules::FOLDER)
+    }
+
+    /// The folder of the ledger.
+    pub fn ledger_root(&self) -> Root {
+        placed(&self.root, &self.ledger.path, "the ledger")
+    }
+
+    /// The folder of the archive.
+    pub fn archive_root(&self) -> Root {
+        Root::new(self.root.join(&self.archive.path), "the archive")
+    }
+
+    /// The folder of a site, at the path that a notifier or a command names.
+    pub fn site_root(&self, path: &Path) -> Root {
+        placed(&self.root, path, "the site")
+    }
+
+    /// The folder to which a notifier writes its messages.
+    pub fn mail_root(&self, path: &Path) -> Root {
+        Root::new(self.root.join(path), "the folder of messages")
+    }
+
+    /// The folders to which notifiers write.
+    pub fn output_roots(&self) -> impl Iterator<Item = Root> {
+        let kinds = self.notifiers.values().map(|notify| &notify.kind);
+        kinds.filter_map(|kind| match kind {
+            NotifierKind::Html(html) => Some(self.site_root(&html.path)),
+            kind => kind.folder().map(|folder| self.mail_root(folder)),
+        })
+    }
+
+    /// The folder with the templates of a notifier.
+    pub fn templates_root(&self, path: &Path) -> Root {
+        Root::new(self.root.join(path), "the templates")
+    }
+
+    /// Refuses links that lead a folder of the repository out of it: the database, its site rules, the ledger,
+    /// and the folders of html notifiers.
+    ///
+    /// # Errors
+    /// [`Outside`] names the first such folder.
+    pub fn ensure_inside(&self) -> Result<(), Outside> {
+        ensure_database_inside(&self.root, &self.database.path)?;
+        let ledger = self.ledger_root();
+        for part in ledger::FOLDERS {
+            ledger.folder(part).check()?;
+        }
+        self.output_roots().try_for_each(|root| root.check())
+    }
+}
+
+/// Refuses links that lead the database at `path`, or its site rules, out of the repository at `root`.
+pub(super) fn ensure_database_inside(root: &Path, path: &Path) -> Result<(), Outside> {
+    let database = placed(root, path, "the database");
+    database.folder(site_rules::FOLDER).check()
+}
+
+/// The repository whose urldb.toml is in `root`.
+pub(super) fn repository(root: &Path) -> Root {
+    Root::new(root, "the repository")
+}
+
+/// The folder at `path` in the repository; or elsewhere, as a boundary of its own.
+fn placed(root: &Path, path: &Path, name: &'static str) -> Root {
+    let is_below = |part| matches!(part, Component::Normal(_) | Component::CurDir);
+    if path.components().all(is_below) {
+        repository(root).folder(path)
+    } else {
+        Root::new(root.join(path), name)
+    }
+}
