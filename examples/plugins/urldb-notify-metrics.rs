@@ -11,6 +11,7 @@
 //!
 //! To build it elsewhere, copy this file to `src/main.rs` of a new package, and
 //! `cargo add urldb-protocol serde_json`.
+#![allow(clippy::disallowed_methods, reason = "a program of its own")]
 
 use std::fmt::Write;
 use std::path::Path;

@@ -215,7 +215,10 @@ impl<'a> AmendmentDate<'a> {
             .and_then(|repository| repository.last_commit_of(self.path));
         let amended: Timestamp = match committed {
             Some(seconds) => Timestamp::from_second(seconds)?,
-            None => self.path.metadata()?.modified()?.try_into()?,
+            None => urldb_files::open(self.path)?
+                .metadata()?
+                .modified()?
+                .try_into()?,
         };
         let date = Zoned::new(amended, TimeZone::UTC).datetime();
         Ok(*self.date.get_or_init(|| date))

@@ -5,6 +5,7 @@ use std::path::{Path, PathBuf};
 
 use anyhow::Context as _;
 use similar::TextDiff;
+use urldb_files::is_there;
 use urldb_format::{DomainFile, Error};
 
 use super::Context;
@@ -93,8 +94,8 @@ pub(super) fn files(named: &[PathBuf], context: &Context) -> anyhow::Result<Vec<
     }
     let paths = named.iter().map(|path| {
         let path = context.directory.join(path);
-        match path.symlink_metadata() {
-            Err(error) if error.kind() == ErrorKind::NotFound => {
+        match urldb_files::open(&path) {
+            Err(error) if error.kind() == ErrorKind::NotFound && !is_there(&path) => {
                 let name = context.shown(&path);
                 Err(error).with_context(|| format!("cannot read {name}"))
             }

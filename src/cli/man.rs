@@ -1,6 +1,5 @@
 //! `urldb man`.
 
-use std::fs;
 use std::path::{Path, PathBuf};
 
 use anyhow::{Context as _, Result};
@@ -24,7 +23,8 @@ pub(super) struct Args {
 
 pub(super) fn run(args: &Args) -> Result<ExitCode> {
     let folder = &args.folder;
-    fs::create_dir_all(folder).with_context(|| format!("cannot create {}", folder.display()))?;
+    urldb_files::make_folder(folder)
+        .with_context(|| format!("cannot create {}", folder.display()))?;
     let mut command = Cli::command();
     // Gives the subcommands their full names and the global options.
     command.build();

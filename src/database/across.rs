@@ -155,5 +155,5 @@ pub(crate) fn findings(config: &Config, judged: &[PathBuf]) -> anyhow::Result<Ve
 
 /// Whether there is a file, or a link to one.
 pub(crate) fn is_on_disk(path: &Path) -> bool {
-    urldb_files::is_there(&path)
+    urldb_files::is_there(path)
 }

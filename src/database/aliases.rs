@@ -63,7 +63,7 @@ impl Aliases {
 
 /// The domain file at `path`, if there is one.
 pub(crate) fn read_if_there(path: &Path) -> anyhow::Result<Option<DomainFile>> {
-    if !urldb_files::is_there(&path) {
+    if !urldb_files::is_there(path) {
         return Ok(None);
     }
     Ok(Some(DomainFile::read(path)?.file))

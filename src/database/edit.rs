@@ -39,8 +39,7 @@ impl Edit {
     pub(crate) fn lock(database: &Path) -> anyhow::Result<Self> {
         // Not every system opens folders. Without a folder there is nothing to protect. Opening a
         // pipe in its place would wait for a writer.
-        let opened = urldb_files::is_folder(&database).then(|| File::open(database));
-        let Some(Ok(folder)) = opened else {
+        let Ok(folder) = urldb_files::open_folder(database) else {
             return Ok(Self::of(None));
         };
         let deadline = Instant::now() + PATIENCE;

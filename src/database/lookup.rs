@@ -42,7 +42,7 @@ impl DomainIndex {
     /// As [`Self::read`].
     pub(crate) fn read_where(path: &Path, wants: impl Fn(&str) -> bool) -> anyhow::Result<Self> {
         let mut index = Self::default();
-        if !urldb_files::is_there(&path) {
+        if !urldb_files::is_there(path) {
             return Ok(index);
         }
         for part in DomainFile::read_parts_where(path, &wants)? {

@@ -1,4 +1,8 @@
 //! What runs urldb regularly, as far as files of this machine tell.
+#![expect(
+    clippy::disallowed_methods,
+    reason = "looks at the user's crontab and units"
+)]
 
 use std::fs;
 use std::path::{Path, PathBuf};
@@ -31,9 +35,6 @@ const CRON_FOLDERS: [&str; 5] = [
 /// The folders of systemd's units; those of the user are below the home folder.
 const UNITS: &str = "/etc/systemd/system";
 const USER_UNITS: &str = ".config/systemd/user";
-
-/// Largest file that is read, in bytes.
-const LARGEST: u64 = 1 << 20;
 
 /// Runs without a visible schedule that show that there is one.
 const REGULAR_RUNS: usize = 4;

@@ -1,4 +1,5 @@
 //! Running the `git` executable.
+#![expect(clippy::disallowed_methods, reason = "the only starts of git")]
 
 use std::io::{ErrorKind, Seek, Write};
 use std::path::Path;
@@ -71,7 +72,7 @@ pub(super) fn output(git: &mut Command, input: &[u8]) -> Result<Vec<u8>> {
 /// Runs `git` to its end: Ctrl-C in the terminal does not reach git, and if this process is killed, git
 /// still has the whole input, since the input is in a file.
 pub(super) fn complete(git: &mut Command, input: &[u8]) -> Result<()> {
-    let mut file = tempfile::tempfile().context("cannot make a temporary file")?;
+    let mut file = urldb_files::unnamed_file().context("cannot make a temporary file")?;
     file.write_all(input)
         .and_then(|()| file.rewind())
         .context("cannot write a temporary file")?;

@@ -187,7 +187,7 @@ impl Repository {
         let mut git = self.user_command()?;
         git.args(["commit", "--quiet", "--only", "--message", message]);
         git.args(["--pathspec-from-file=-", "--pathspec-file-nul"]);
-        let mut input = tempfile::tempfile().context("cannot make a temporary file")?;
+        let mut input = urldb_files::unnamed_file().context("cannot make a temporary file")?;
         input
             .write_all(&literal_patterns(patterns))
             .and_then(|()| input.rewind())

@@ -6,11 +6,12 @@
 //! extension that changes the meaning of the entries (split and sparse indexes), or with anything
 //! unexpected, is not read at all; git answers then.
 
-use std::fs;
 use std::io::ErrorKind;
 use std::path::Path;
 
 use git2::Oid;
+
+use crate::limits;
 
 /// The length of an object id, and of the checksum at the end of the file.
 const ID: usize = 20;
@@ -86,7 +87,7 @@ pub(super) enum CachedTree {
 impl IndexFile {
     /// Reads the index at `path`; a missing one is empty. `None` if this reader does not understand it.
     pub(super) fn read(path: &Path) -> Option<Self> {
-        match fs::read(path) {
+        match urldb_files::read(path, limits::GIT_INDEX) {
             Ok(bytes) => Self::parse(bytes),
             Err(error) if error.kind() == ErrorKind::NotFound => Some(Self {
                 bytes: vec![],
@@ -337,6 +338,8 @@ mod tests {
 
     use git2::IndexEntry;
     use proptest::prelude::*;
+
+    use std::fs;
 
     use super::*;
 

@@ -1,5 +1,9 @@
 //! Facts about a repository that people want to know: what git tracks and ignores, and which locks are
 //! there. Nothing here changes a file.
+#![expect(
+    clippy::disallowed_methods,
+    reason = "git's folder is trusted, and /proc is the system's"
+)]
 
 use std::collections::BTreeSet;
 use std::fs::{self, FileType};

@@ -3,6 +3,10 @@
 //! An existing hook moves to a folder of its own, under its own name, and the
 //! shim runs it first. Where another program manages the hooks, nothing is
 //! touched, and the error says what to add there instead.
+#![expect(
+    clippy::disallowed_methods,
+    reason = "git's folder of hooks is the user's own"
+)]
 
 use std::fs::{self, File};
 use std::io::{self, ErrorKind, Write};

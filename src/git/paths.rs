@@ -34,7 +34,7 @@ pub(super) fn to_bytes(path: &Path) -> Vec<u8> {
 pub(super) fn resolve(path: &Path) -> Result<PathBuf> {
     let absolute = std::path::absolute(path).with_context(|| shown(path))?;
     for known in absolute.ancestors() {
-        if let (Ok(real), Ok(rest)) = (urldb_files::real_path(&known), absolute.strip_prefix(known))
+        if let (Ok(real), Ok(rest)) = (urldb_files::real_path(known), absolute.strip_prefix(known))
         {
             return Ok(if rest.as_os_str().is_empty() {
                 real

@@ -1,6 +1,5 @@
 //! The lines of `.gitattributes` and `.gitignore`: a pattern for files, and what git does with them.
 
-use std::fs;
 use std::io::ErrorKind;
 use std::path::{Component, Path};
 
@@ -77,7 +76,7 @@ fn write(file: &Path, before: &str, after: &str) -> Result<bool> {
         return Ok(false);
     }
     let written = if after.is_empty() {
-        fs::remove_file(file)
+        urldb_files::remove(file).map(drop)
     } else {
         write_atomically(file, after.as_bytes())
     };

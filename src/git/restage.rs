@@ -1,7 +1,6 @@
 //! Replaces staged bytes.
 
 use std::ffi::OsString;
-use std::fs;
 use std::path::{Path, PathBuf};
 
 use anyhow::{Context, Result};
@@ -11,6 +10,7 @@ use super::command::{complete, output};
 use super::paths;
 use super::repository::{Repository, line};
 use super::staged::StagedFile;
+use crate::limits;
 
 /// A file whose staged bytes were replaced.
 #[derive(Debug, Clone, PartialEq, Eq)]
@@ -111,10 +111,10 @@ impl Repository {
 
     fn prepare_copy(&self, old: &StagedFile, bytes: &[u8], new_id: &str) -> Result<Copy> {
         let file = self.work_tree()?.join(&old.path);
-        if !fs::symlink_metadata(&file).is_ok_and(|meta| meta.is_file()) {
+        if !urldb_files::is_file_itself(&file) {
             return Ok(Copy::LeftAlone);
         }
-        let present = fs::read(&file)?;
+        let present = urldb_files::read(&file, limits::DOMAIN_FILE)?;
         let outdated = |bytes: &[u8], present| {
             let pending = PendingWrite::new(&file, bytes)?;
             let file = file.clone();

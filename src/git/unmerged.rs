@@ -2,7 +2,6 @@
 
 use std::collections::BTreeMap;
 use std::ffi::OsString;
-use std::fs;
 use std::io::ErrorKind;
 use std::path::{Path, PathBuf};
 use std::process::Stdio;
@@ -279,16 +278,14 @@ impl Repository {
             .arg(id);
         let bytes = output(&mut smudge, b"")?;
         if let Some(folder) = file.parent() {
-            fs::create_dir_all(folder)?;
+            urldb_files::make_folder(folder)?;
         }
         Ok(write_atomically(&file, &bytes)?)
     }
 
     fn remove_from_work_tree(&self, path: &Path) -> Result<()> {
-        match fs::remove_file(self.safe_path(path)?) {
-            Err(error) if error.kind() != ErrorKind::NotFound => Err(error.into()),
-            _ => Ok(()),
-        }
+        urldb_files::remove(&self.safe_path(path)?)?;
+        Ok(())
     }
 
     /// The file in the work tree.
@@ -298,7 +295,7 @@ impl Repository {
     fn safe_path(&self, path: &Path) -> Result<PathBuf> {
         let top = self.work_tree()?;
         let file = top.join(path);
-        if fs::symlink_metadata(&file).is_ok_and(|metadata| !metadata.is_file()) {
+        if urldb_files::is_there(&file) && !urldb_files::is_file_itself(&file) {
             bail!("it is no regular file");
         }
         if paths::resolve(&file)? != file {
@@ -332,10 +329,10 @@ pub fn text_merge(
     style: TextStyle,
     marker_size: usize,
 ) -> Result<Option<TextMerge>> {
-    let folder = tempfile::tempdir().context("cannot make a temporary folder")?;
+    let folder = urldb_files::temporary_folder().context("cannot make a temporary folder")?;
     let names = ["base", "ours", "theirs"];
     for (name, bytes) in names.into_iter().zip(versions) {
-        fs::write(folder.path().join(name), bytes)
+        urldb_files::write_atomically(&folder.path().join(name), bytes)
             .context("cannot write a version to a temporary file")?;
     }
     let mut git = super::command(folder.path());

@@ -21,7 +21,6 @@ mod spool;
 
 use std::collections::{BTreeMap, BTreeSet};
 use std::io::Write;
-use std::path::Path;
 
 use anyhow::Context;
 use jiff::Timestamp;

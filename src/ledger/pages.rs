@@ -329,8 +329,6 @@ fn texts(entries: &BTreeMap<JobKey, Slot>) -> [String; 2] {
 
 #[cfg(test)]
 mod tests {
-    use std::path::Path;
-
     use jiff::Timestamp;
     use urldb_canon::Scheme;
     use urldb_protocol::State;

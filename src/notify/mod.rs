@@ -14,7 +14,6 @@ mod services;
 mod standing;
 mod test_message;
 
-use std::path::PathBuf;
 use std::sync::{Mutex, PoisonError};
 use std::time::{Duration, Instant};
 
@@ -33,7 +32,7 @@ pub(crate) use outbox::{KeptDelivery, Message};
 pub use standing::{Delivered, Standing};
 
 use crate::ambient::Ambient;
-use crate::config::{self, Audience, Config, EmailTransport, NotifierKind, NotifyEmail};
+use crate::config::{self, Audience, Config, NotifierKind};
 use crate::explain::explain;
 use configured::new_notifier;
 pub(crate) use configured::site_templates;

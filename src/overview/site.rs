@@ -1,6 +1,6 @@
 //! The status site of the overview.
 
-use std::path::{Path, PathBuf};
+use std::path::PathBuf;
 
 use jiff::{SignedDuration, Timestamp};
 use urldb_files::Root;

@@ -504,7 +504,8 @@ impl Planner<'_> {
 
 fn version_of(path: &Path) -> Option<FileVersion> {
     let version = |metadata: FileMetadata| (metadata.len(), metadata.modified().ok());
-    std::fs::metadata(path).ok().map(version)
+    let file = urldb_files::open(path).ok()?;
+    file.metadata().ok().map(version)
 }
 
 /// The hosts whose files have no mistakes: a record that such a file does not have is gone.

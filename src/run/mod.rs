@@ -44,7 +44,7 @@ use crate::bundle::{Bundles, Expected, digest_of_inputs};
 use crate::config::{ArchiveRecords, Config};
 use crate::explain::explain;
 use crate::ledger::{self, Incidents, Ledger, PastRun, Verifications};
-use crate::notify::{self, Notifiers, Outbox};
+use crate::notify::{Notifiers, Outbox};
 use crate::project::{Checkout, Project, selection_text};
 use crate::report::{Mistakes, Report, ReportedJob};
 

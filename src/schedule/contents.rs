@@ -1,11 +1,11 @@
 //! Digests of the domain files of a database, which tell a change from a touch.
 
 use std::collections::BTreeMap;
-use std::fs::File;
 use std::io::{self, Read};
 use std::path::{Path, PathBuf};
 
 use sha2::{Digest, Sha256};
+use urldb_files::{Kind, Root, RootFile};
 use urldb_format::{is_domain_file, is_misnamed};
 
 /// The domain files of a folder, and those that end in `.yml`, each with a digest of its bytes.
@@ -45,17 +45,14 @@ impl Contents {
 }
 
 fn scan(directory: &Path) -> io::Result<BTreeMap<PathBuf, FileContent>> {
-    let entries = match std::fs::read_dir(directory) {
-        Ok(entries) => entries,
-        Err(error) if error.kind() == io::ErrorKind::NotFound => return Ok(BTreeMap::new()),
-        Err(error) => return Err(error),
-    };
     let mut files = BTreeMap::new();
-    for entry in entries {
-        let path = entry?.path();
-        // Only a file, also through a link: opening a pipe would wait for ever.
-        if (is_domain_file(&path) || is_misnamed(&path)) && urldb_files::is_file(&path) {
-            match digest(&path) {
+    for file in Root::new(directory, "the database").files()? {
+        let path = file.path();
+        if is_domain_file(&path) || is_misnamed(&path) {
+            if file.kind() == Some(Kind::Folder) {
+                continue;
+            }
+            match digest(&file) {
                 Ok(digest) => files.insert(path, FileContent::Digest(digest)),
                 Err(error) if error.kind() == io::ErrorKind::NotFound => None,
                 Err(_) => files.insert(path, FileContent::Unreadable),
@@ -65,8 +62,8 @@ fn scan(directory: &Path) -> io::Result<BTreeMap<PathBuf, FileContent>> {
     Ok(files)
 }
 
-fn digest(path: &Path) -> io::Result<[u8; 32]> {
-    let mut file = File::open(path)?;
+fn digest(file: &RootFile) -> io::Result<[u8; 32]> {
+    let mut file = file.open()?;
     let mut hasher = Sha256::new();
     let mut buffer = [0; 16 * 1024];
     loop {

@@ -3,7 +3,7 @@
 //! The lock is on a file that is never removed. The text in the file only tells
 //! other processes who holds the lock.
 
-use std::fs::{File, OpenOptions, TryLockError};
+use std::fs::{File, TryLockError};
 use std::io::{Read, Seek, Write};
 use std::path::{Path, PathBuf};
 use std::thread::sleep;
@@ -68,13 +68,7 @@ impl RepositoryLock {
             path: path.to_owned(),
             source,
         };
-        let mut file = OpenOptions::new()
-            .read(true)
-            .write(true)
-            .create(true)
-            .truncate(false)
-            .open(path)
-            .map_err(failed)?;
+        let mut file = urldb_files::open_to_lock(path).map_err(failed)?;
         let mut locked = file.try_lock();
         for _ in 0..LOOKS {
             if !matches!(locked, Err(TryLockError::WouldBlock)) {
@@ -111,7 +105,7 @@ impl RepositoryLock {
             path: path.to_owned(),
             source,
         };
-        let file = match File::open(path) {
+        let file = match urldb_files::open(path) {
             Ok(file) => file,
             Err(error) if error.kind() == std::io::ErrorKind::NotFound => return Ok(None),
             Err(error) => return Err(failed(error)),

@@ -4,7 +4,7 @@ use std::fs::{self, File, Permissions};
 use std::io::{self, Write};
 use std::path::{Path, PathBuf};
 
-use tempfile::{NamedTempFile, TempPath};
+use tempfile::{NamedTempFile, TempDir, TempPath};
 
 use crate::reading::ensure_regular;
 
@@ -132,6 +132,42 @@ fn written<E: From<io::Error>>(
         temporary.as_file().set_permissions(permissions)?;
     }
     Ok((temporary, target))
+}
+
+/// Makes a folder, and those above it.
+///
+/// # Errors
+/// If a folder cannot be made.
+pub fn make_folder(path: &Path) -> io::Result<()> {
+    fs::create_dir_all(path)
+}
+
+/// Removes a file or a link, and tells whether it was there.
+///
+/// # Errors
+/// If it cannot be removed.
+pub fn remove(path: &Path) -> io::Result<bool> {
+    match fs::remove_file(path) {
+        Ok(()) => Ok(true),
+        Err(error) if error.kind() == io::ErrorKind::NotFound => Ok(false),
+        Err(error) => Err(error),
+    }
+}
+
+/// A temporary file without a name, which ends with the process.
+///
+/// # Errors
+/// If the system's folder of temporary files cannot be written to.
+pub fn unnamed_file() -> io::Result<File> {
+    tempfile::tempfile()
+}
+
+/// A folder among the system's temporary files, which is removed when the value is dropped.
+///
+/// # Errors
+/// If the system's folder of temporary files cannot be written to.
+pub fn temporary_folder() -> io::Result<TempDir> {
+    tempfile::Builder::new().prefix("urldb-").tempdir()
 }
 
 /// Removes the temporary files that killed processes left in `directory`, and returns their paths,

@@ -25,12 +25,14 @@ mod root;
 mod spool;
 
 pub use atomic::{
-    PendingWrite, is_temporary, remove_stray_files, replace_unsynced, sync_directory,
-    write_atomically, write_atomically_with, write_new_atomically_with,
+    PendingWrite, is_temporary, make_folder, remove, remove_stray_files, replace_unsynced,
+    sync_directory, temporary_folder, unnamed_file, write_atomically, write_atomically_with,
+    write_new_atomically_with,
 };
 pub use limit::{Limit, TooLarge};
 pub use reading::{
-    Kind, is_file, is_folder, is_there, open, open_input, read, read_to_string, real_path,
+    Kind, is_file, is_file_itself, is_folder, is_link, is_there, open, open_folder, open_input,
+    open_to_lock, read, read_to_string, real_path,
 };
 pub use root::{Outside, Root, RootFile};
 pub use spool::Spool;

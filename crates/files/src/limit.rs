@@ -57,7 +57,7 @@ impl fmt::Display for Limit {
     fn fmt(&self, f: &mut fmt::Formatter<'_>) -> fmt::Result {
         let bytes = self.0;
         let units = [(30, "GiB"), (20, "MiB"), (10, "KiB")];
-        let whole = |(shift, _): &(u32, _)| bytes >= 1 << shift && bytes % (1 << shift) == 0;
+        let whole = |(shift, _): &(u32, _)| bytes >= 1 << shift && bytes.is_multiple_of(1 << shift);
         match units.iter().find(|unit| whole(unit)) {
             Some((shift, unit)) => write!(f, "{} {unit} ({bytes} bytes)", bytes >> shift),
             None => write!(f, "{bytes} bytes"),

@@ -45,6 +45,16 @@ pub fn is_file(path: &Path) -> bool {
     Kind::at(path) == Some(Kind::File)
 }
 
+/// Whether `path` itself is a regular file, and no link to one.
+pub fn is_file_itself(path: &Path) -> bool {
+    fs::symlink_metadata(path).is_ok_and(|known| known.is_file())
+}
+
+/// Whether a symbolic link is at `path`.
+pub fn is_link(path: &Path) -> bool {
+    path.is_symlink()
+}
+
 /// Whether a folder is at `path`.
 pub fn is_folder(path: &Path) -> bool {
     Kind::at(path) == Some(Kind::Folder)
@@ -65,6 +75,27 @@ pub fn real_path(path: &Path) -> io::Result<PathBuf> {
 /// If the file cannot be opened, or is a folder, a pipe, a socket or a device.
 pub fn open(path: &Path) -> io::Result<File> {
     open_with(OpenOptions::new().read(true), path)
+}
+
+/// Opens a file to lock it and to write to it; makes it if need be.
+///
+/// # Errors
+/// As [`open`].
+pub fn open_to_lock(path: &Path) -> io::Result<File> {
+    let mut options = OpenOptions::new();
+    options.read(true).write(true).create(true).truncate(false);
+    open_with(&mut options, path)
+}
+
+/// Opens a folder to lock it. Not every system can.
+///
+/// # Errors
+/// If there is no folder, or it cannot be opened.
+pub fn open_folder(path: &Path) -> io::Result<File> {
+    if !is_folder(path) {
+        return Err(io::ErrorKind::NotADirectory.into());
+    }
+    File::open(path)
 }
 
 /// Opens an input that the user names, which may be a pipe.

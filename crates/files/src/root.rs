@@ -6,7 +6,7 @@ use std::io;
 use std::path::{Component, Path, PathBuf};
 
 use crate::atomic::{
-    remove_stray_files, replace_unsynced, write_atomically, write_atomically_with,
+    remove, remove_stray_files, replace_unsynced, write_atomically, write_atomically_with,
 };
 use crate::limit::Limit;
 use crate::reading::{self, Kind};
@@ -309,11 +309,7 @@ impl RootFile {
     /// # Errors
     /// If a link leads out of the boundary, or the file cannot be removed.
     pub fn remove(&self) -> io::Result<bool> {
-        match fs::remove_file(self.inside()?) {
-            Ok(()) => Ok(true),
-            Err(error) if error.kind() == io::ErrorKind::NotFound => Ok(false),
-            Err(error) => Err(error),
-        }
+        remove(&self.inside()?)
     }
 
     /// The path to write to, whose folder exists.
@@ -332,7 +328,7 @@ impl RootFile {
         let mut parts = self.name.components();
         let is_below = |part| matches!(part, Component::Normal(_));
         if self.name.as_os_str().is_empty() || !parts.all(is_below) {
-            let message = format!("{:?} is no path in {}", self.name, self.root.name);
+            let message = format!("{} is no path in {}", self.name.display(), self.root.name);
             return Err(io::Error::new(io::ErrorKind::InvalidInput, message));
         }
         let path = self.path();

@@ -11,7 +11,9 @@ use std::process::Command;
 use std::sync::mpsc::channel;
 use std::time::Duration;
 
-use urldb_files::{open, read, read_to_string, write_atomically};
+use urldb_files::{Limit, open, read, read_to_string, write_atomically};
+
+const LIMIT: Limit = Limit::kib(1);
 
 /// What `work` comes to, unless it hangs.
 fn at_once<T: Send + 'static>(work: impl FnOnce() -> T + Send + 'static) -> T {
@@ -38,11 +40,11 @@ fn a_file_is_read_through_links() {
     let link = folder.path().join("link");
     fs::write(folder.path().join("file"), "text").unwrap();
     symlink("file", &link).unwrap();
-    assert_eq!(read(&link).unwrap(), b"text");
-    assert_eq!(read_to_string(&link).unwrap(), "text");
+    assert_eq!(read(&link, LIMIT).unwrap(), b"text");
+    assert_eq!(read_to_string(&link, LIMIT).unwrap(), "text");
     fs::write(folder.path().join("file"), b"\xff").unwrap();
     assert_eq!(
-        read_to_string(&link).unwrap_err().kind(),
+        read_to_string(&link, LIMIT).unwrap_err().kind(),
         ErrorKind::InvalidData
     );
     let missing = open(&folder.path().join("missing")).unwrap_err();
@@ -60,7 +62,7 @@ fn what_is_no_file_is_named() {
         ("/dev/zero".into(), "a device"),
         (folder.path().to_owned(), "a folder"),
     ] {
-        let error = at_once(move || read(&path)).unwrap_err().to_string();
+        let error = at_once(move || read(&path, LIMIT)).unwrap_err().to_string();
         assert_eq!(error, format!("it is {what}, not a regular file"));
     }
 }

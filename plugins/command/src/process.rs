@@ -1,4 +1,8 @@
 //! Runs a plugin within limits of time and output.
+#![expect(
+    clippy::disallowed_methods,
+    reason = "starts the program that urldb.toml names"
+)]
 
 use std::io;
 use std::pin::pin;

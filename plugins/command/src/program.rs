@@ -1,4 +1,8 @@
 //! Finds the program of a plugin.
+#![expect(
+    clippy::disallowed_methods,
+    reason = "looks for programs on the user's PATH"
+)]
 
 use std::env;
 use std::ffi::OsStr;

@@ -1,4 +1,8 @@
 //! Hands mails to a program with the interface of sendmail.
+#![expect(
+    clippy::disallowed_methods,
+    reason = "starts the program that urldb.toml names"
+)]
 
 use std::io;
 use std::path::PathBuf;

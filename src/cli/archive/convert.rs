@@ -201,7 +201,7 @@ fn write_line(format: ListFormat, line: &JsonLine<'_>) -> io::Result<()> {
 /// Converts one file, and returns the number of its records. An existing copy of an interrupted
 /// conversion is kept if it has the same bytes.
 fn convert(file: &Path, copy: &Path, version: Version) -> anyhow::Result<u64> {
-    if urldb_files::is_there(&copy) {
+    if urldb_files::is_there(copy) {
         let mut known = ExistingCopy::open(copy)?;
         let written = write(file, version, &mut known);
         let is_same = known.is_same() || written.is_err() && !known.differs;

@@ -70,7 +70,7 @@ impl CommitArgs {
 fn repository_of(folder: &Path) -> anyhow::Result<Option<Repository>> {
     let existing = folder
         .ancestors()
-        .find(|folder| urldb_files::is_folder(&folder));
+        .find(|folder| urldb_files::is_folder(folder));
     match existing {
         Some(existing) => Repository::discover(existing, GitEnv::from_process()),
         None => Ok(None),

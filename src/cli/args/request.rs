@@ -1,6 +1,5 @@
 //! The options that say which request is meant, where it is not a plain GET.
 
-use std::fs::File;
 use std::io::{self, Read};
 use std::path::Path;
 
@@ -133,7 +132,7 @@ impl RequestBody {
                 Box::new(io::stdin().lock())
             } else {
                 name.clone_into(&mut source);
-                let file = File::open(folder.join(name));
+                let file = urldb_files::open_input(&folder.join(name));
                 Box::new(file.with_context(|| format!("cannot read the body from {source}"))?)
             };
             bytes.clear();

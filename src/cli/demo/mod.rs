@@ -7,6 +7,10 @@
 //! - `preview`: the web server for the status site that the runs have built
 //! - `site`: the web server, its pages, and how they break
 //! - `narrator`: headings, prose and commands in 80 columns
+#![expect(
+    clippy::disallowed_methods,
+    reason = "a workspace of its own, among temporary files"
+)]
 
 mod narrator;
 mod preview;

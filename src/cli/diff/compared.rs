@@ -40,7 +40,7 @@ impl Versions {
         file: &ChangedFile,
         path: &Path,
     ) -> anyhow::Result<Option<Self>> {
-        let is_link = path.is_symlink();
+        let is_link = urldb_files::is_link(path);
         let read = |version: &FileVersion| {
             Ok::<_, anyhow::Error>(match version {
                 FileVersion::Absent => VersionBytes::Bytes(vec![]),

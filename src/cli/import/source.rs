@@ -64,7 +64,7 @@ enum Source<'a> {
 }
 
 fn spooled(mut stdin: impl BufRead) -> anyhow::Result<Source<'static>> {
-    let mut file = tempfile::tempfile().context("cannot make a temporary file")?;
+    let mut file = urldb_files::unnamed_file().context("cannot make a temporary file")?;
     io::copy(&mut stdin, &mut file).context("cannot read standard input")?;
     file.rewind()?;
     Ok(Source::Spooled(file))
@@ -82,7 +82,7 @@ impl Source<'_> {
 
     fn plain(&self, shown: &str) -> anyhow::Result<BufReader<File>> {
         let file = match self {
-            Self::File(path) => File::open(path),
+            Self::File(path) => urldb_files::open_input(path),
             Self::Spooled(file) => file.try_clone(),
         };
         Ok(BufReader::new(

@@ -30,7 +30,7 @@ const NONE: u64 = u64::MAX;
 
 impl Spool {
     pub(super) fn new() -> anyhow::Result<Self> {
-        let file = tempfile::tempfile().context("cannot make a temporary file")?;
+        let file = urldb_files::unnamed_file().context("cannot make a temporary file")?;
         Ok(Self {
             output: BufWriter::new(file),
             end: 0,

@@ -6,7 +6,6 @@ mod project;
 mod services;
 mod template;
 
-use std::fs;
 use std::io::{self, Write};
 use std::path::{Path, PathBuf};
 
@@ -22,6 +21,7 @@ use crate::cli::print::output;
 use crate::config::{self, Config, FILE_NAME, NotifierKind};
 use crate::exit::ExitCode;
 use crate::git::{GitEnv, Repository, add_lines, attribute_line, ignore_line};
+use crate::limits;
 
 /// Set up a repository: urldb.toml, the database folder, and settings for git
 ///
@@ -102,7 +102,8 @@ pub(super) fn run(args: &Args, global: &GlobalArgs) -> anyhow::Result<ExitCode> 
     let wrote = style::paint(style::GOOD, "wrote");
     let file = root.join(FILE_NAME);
     if !urldb_files::is_there(&file) {
-        fs::create_dir_all(&root).with_context(|| format!("cannot make {}", root.display()))?;
+        urldb_files::make_folder(&root)
+            .with_context(|| format!("cannot make {}", root.display()))?;
         write(&file, CONFIG)?;
         writeln!(out, "{wrote} {FILE_NAME}: every key in it is optional")?;
     }
@@ -121,7 +122,7 @@ pub(super) fn run(args: &Args, global: &GlobalArgs) -> anyhow::Result<ExitCode> 
     }
     let database = root.join(&config.database.path);
     if !urldb_files::is_folder(&database) {
-        fs::create_dir_all(&database)
+        urldb_files::make_folder(&database)
             .with_context(|| format!("cannot make {}", database.display()))?;
         let made = style::paint(style::GOOD, "made");
         let name = config.relative_name(&database);
@@ -145,7 +146,8 @@ pub(super) fn run(args: &Args, global: &GlobalArgs) -> anyhow::Result<ExitCode> 
             writeln!(out, "{wrote} {name}, {}", file.purpose)?;
         } else {
             let kept = style::paint(style::WARN, "kept");
-            let is_current = fs::read(&file.path).is_ok_and(|text| text == file.text.as_bytes());
+            let is_current = urldb_files::read_to_string(&file.path, limits::SETTINGS)
+                .is_ok_and(|text| text == file.text);
             let differs = if is_current {
                 ""
             } else {
@@ -190,7 +192,8 @@ fn write_steps(out: &mut impl Write, services: &[Service]) -> io::Result<()> {
 /// Writes a file, unless it is there.
 fn write_new(path: &Path, text: &str) -> anyhow::Result<bool> {
     if let Some(folder) = path.parent() {
-        fs::create_dir_all(folder).with_context(|| format!("cannot make {}", folder.display()))?;
+        urldb_files::make_folder(folder)
+            .with_context(|| format!("cannot make {}", folder.display()))?;
     }
     let written: io::Result<()> =
         urldb_files::write_new_atomically_with(path, |file| file.write_all(text.as_bytes()));

@@ -121,7 +121,7 @@ fn unmerged(context: &Context, folders: &[PathBuf]) -> anyhow::Result<Vec<Unmerg
         // A folder that a side removed has unmerged files too.
         let existing = folder
             .ancestors()
-            .find(|folder| urldb_files::is_folder(&folder));
+            .find(|folder| urldb_files::is_folder(folder));
         let existing = existing.unwrap_or(&context.directory);
         let Some(repository) = Repository::discover(existing, GitEnv::from_process())? else {
             continue;
@@ -158,7 +158,7 @@ fn named_files(files: &[PathBuf], context: &Context) -> anyhow::Result<Vec<PathB
         let path = context.directory.join(path);
         let folder = path
             .parent()
-            .and_then(|folder| urldb_files::real_path(&folder).ok());
+            .and_then(|folder| urldb_files::real_path(folder).ok());
         match (folder, path.file_name()) {
             (Some(folder), Some(name)) => folder.join(name),
             _ => path,

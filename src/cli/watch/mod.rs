@@ -268,7 +268,7 @@ impl Worker<'_> {
         let (mut records, mut domains) = (vec![], vec![]);
         for path in changed {
             let name = self.context().shown(path);
-            if !urldb_files::is_there(&path) {
+            if !urldb_files::is_there(path) {
                 self.known.remove(path);
                 self.log.event(&format!("{name} is gone"));
                 continue;
