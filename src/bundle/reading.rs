@@ -361,8 +361,14 @@ fn read_manifest(path: &Path) -> anyhow::Result<Manifest> {
 
 /// Whether a bundle belongs to the run; else the reason, for people.
 fn check(manifest: &Manifest, expected: &Expected<'_>) -> Result<(), String> {
+    if manifest.format != FORMAT {
+        return Err(format!(
+            "it has format {}, and this urldb reads format {FORMAT}: use one version for all shards",
+            manifest.format
+        ));
+    }
     let own = env!("CARGO_PKG_VERSION");
-    if manifest.format != FORMAT || manifest.version != own {
+    if manifest.version != own {
         let version = sanitize(&manifest.version);
         return Err(format!(
             "urldb {version} wrote the bundle, and this is urldb {own}: use one version for all shards"

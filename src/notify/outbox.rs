@@ -320,7 +320,8 @@ impl MessageFile {
         let protocol = value.get("protocol").and_then(serde_json::Value::as_u64);
         anyhow::ensure!(
             protocol == Some(u64::from(PROTOCOL)),
-            "it is of another protocol: {protocol:?}"
+            "it has format {}, and this urldb reads format {PROTOCOL}",
+            protocol.map_or("no number".to_owned(), |number| number.to_string())
         );
         if value.get("envelope").is_some() {
             return Ok(serde_json::from_value(value)?);

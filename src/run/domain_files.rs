@@ -484,7 +484,7 @@ impl Planner<'_> {
                 let mut findings = content.findings.iter();
                 let unreadable = findings.find(|finding| finding.code.hides_file());
                 // A file that is gone was changed, which a note says.
-                if let Some(finding) = unreadable.filter(|_| version_of(&file.path).is_some()) {
+                if let Some(finding) = unreadable.filter(|_| urldb_files::is_there(&file.path)) {
                     let trouble = format!(
                         "{} was read before the first request, and not a second time: {}; some or all \
                          of its URLs were not checked",

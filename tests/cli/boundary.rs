@@ -159,7 +159,7 @@ fn no_command_follows_a_folder_that_is_a_link_out_of_the_repository() {
     sandbox
         .urldb(&["fmt", "--check"])
         .code(1)
-        .complains(&["/rules is a link out of"]);
+        .complains(&["rules is a link out of the database: replace it by a folder"]);
 }
 
 #[test]
@@ -191,10 +191,9 @@ fn no_run_reads_or_writes_through_a_link_in_the_ledger_or_the_site() {
         for command in [&["run", "--map", &map][..], &["site", "build"]] {
             let ran = sandbox.urldb(command).code(2);
             let all = words(&ran);
-            assert!(
-                all.contains("is a symbolic link to"),
-                "{file:?} {command:?}: {all}"
-            );
+            let link = file.strip_prefix(sandbox.path(".")).unwrap().display();
+            let said = format!("{link} is a link out of the repository: replace it by a ");
+            assert!(all.contains(&said), "{file:?} {command:?}: {all}");
             assert!(!all.contains(SECRET), "{all}");
         }
         assert_eq!(content(&outside), before, "{file:?}");
@@ -252,4 +251,58 @@ fn a_configuration_that_is_no_regular_file_is_not_replaced_by_that_of_a_parent_f
         .urldb(&["-C", "inner", "lint", "--untrusted"])
         .code(2);
     assert!(!ran.err.contains(SECRET), "{ran:#?}");
+}
+
+/// Each file that commands read, as something that is no file: nothing waits, and nothing is read to no end.
+#[test]
+fn a_file_that_is_none_is_refused_by_every_command_that_reads_it() {
+    let site = Site::with(&[("/a", "x")]);
+    let (repository, _) = repository();
+    let sandbox = &repository.sandbox;
+    let map = site.map("example.test");
+    sandbox.urldb(&["run", "--map", &map]).code(0);
+    sandbox.write("urldb/rules/example.test.rules", "");
+    let history = sandbox.files("status/history", ".jsonl").remove(0);
+    let captures = sandbox.files("status/captures", ".yaml").remove(0);
+    let domain_file = [
+        &["lint"][..],
+        &["fmt", "--check"],
+        &["status"],
+        &["check", "--map", &map],
+    ];
+    let ledger = [&["status"][..], &["run", "--map", &map], &["site", "build"]];
+    let run = [&["run", "--map", &map][..], &["status"]];
+    let cases: [(PathBuf, &[&[&str]]); 6] = [
+        (sandbox.path(FILE), &domain_file),
+        (sandbox.path("urldb/rules/example.test.rules"), &[&["lint"]]),
+        (sandbox.path("status/example.test.yaml"), &ledger),
+        (captures, &run),
+        (history, &ledger),
+        (sandbox.path("site/manifest.json"), &[&["site", "build"]]),
+    ];
+    for (file, commands) in cases {
+        let aside = sandbox.path("../aside");
+        fs::rename(&file, &aside).unwrap();
+        let pipe = || {
+            let made = Command::new("mkfifo").arg(&file).status();
+            assert!(made.unwrap().success());
+        };
+        let zero = || symlink("/dev/zero", &file).unwrap();
+        let makes: [(&dyn Fn(), &[&str]); 2] = [
+            (&pipe, &["it is a named pipe, not a regular file"]),
+            (&zero, &["is a link out of the"]),
+        ];
+        for (make, says) in makes {
+            make();
+            for command in commands {
+                let ran = sandbox.urldb(command);
+                let all = words(&ran);
+                assert!(matches!(ran.code, 1 | 2), "{file:?} {command:?}: {all}");
+                let is_said = says.iter().all(|said| all.contains(said));
+                assert!(is_said, "{file:?} {command:?}: {all}");
+            }
+            fs::remove_file(&file).unwrap();
+        }
+        fs::rename(aside, &file).unwrap();
+    }
 }

@@ -139,7 +139,7 @@ fn mistakes_in_rules_have_their_place() {
     // A link may lead anywhere.
     std::os::unix::fs::symlink("/etc/passwd", sandbox.path("urldb/rules/a.test.rules")).unwrap();
     let ran = sandbox.urldb(&["lint"]).code(1);
-    ran.says(&["urldb/rules/a.test.rules:1:1: rule-file: is no regular file"]);
+    ran.says(&["urldb/rules/a.test.rules:1:1: unreadable-file: the file cannot be read: a.test.rules is a link out of the site rules: replace it by a file"]);
 }
 
 #[test]

@@ -1,6 +1,7 @@
 //! The sizes up to which files are read.
 
 use std::fmt;
+use std::fs::File;
 use std::io::{self, Read};
 
 /// Most bytes that are read of one file. It has no default: each reader states how much it can use.
@@ -41,13 +42,11 @@ impl Limit {
         Err(io::Error::new(io::ErrorKind::FileTooLarge, too_large))
     }
 
-    /// The bytes that `input` has. Reads one more than the limit at most.
-    ///
-    /// # Errors
-    /// As [`Self::check`], and if reading fails.
-    pub fn read(self, input: impl Read) -> io::Result<Vec<u8>> {
+    /// The bytes of a file. A file that is too large is not read; one that grows is read to the limit.
+    pub(crate) fn read(self, file: File) -> io::Result<Vec<u8>> {
+        self.check(file.metadata()?.len())?;
         let mut bytes = vec![];
-        input.take(self.0 + 1).read_to_end(&mut bytes)?;
+        file.take(self.0 + 1).read_to_end(&mut bytes)?;
         self.check(bytes.len() as u64)?;
         Ok(bytes)
     }
@@ -68,7 +67,7 @@ impl fmt::Display for Limit {
 /// A file beyond its limit.
 #[derive(Debug)]
 pub struct TooLarge {
-    /// Bytes of the file: one more than the limit, if reading ended there.
+    /// Bytes of the file.
     length: u64,
     limit: Limit,
 }
@@ -76,10 +75,7 @@ pub struct TooLarge {
 impl fmt::Display for TooLarge {
     fn fmt(&self, f: &mut fmt::Formatter<'_>) -> fmt::Result {
         let (length, limit) = (self.length, self.limit);
-        write!(
-            f,
-            "it has {length} bytes or more, and urldb reads at most {limit}"
-        )
+        write!(f, "it has {length} bytes, and urldb reads at most {limit}")
     }
 }
 

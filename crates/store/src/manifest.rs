@@ -192,7 +192,7 @@ impl Manifest {
         } = serde_json::from_slice(text).map_err(|error| invalid(error.to_string()))?;
         if format != FORMAT {
             return Err(invalid(format!(
-                "its format is {format:?}, and this version of urldb reads {FORMAT:?}"
+                "it has format {format:?}, and this urldb reads format {FORMAT:?}"
             )));
         }
         let mut manifest = Self::default();

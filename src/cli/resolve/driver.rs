@@ -1,10 +1,9 @@
 //! `urldb resolve --driver`: merges one file for git.
 
-use std::io;
 use std::path::{Path, PathBuf};
 
 use anyhow::Context as _;
-use urldb_files::{Limit, is_file, read, write_atomically};
+use urldb_files::{is_file, open, read, write_atomically};
 
 use super::merging::{self, FileKind};
 use crate::cli::GlobalArgs;
@@ -54,16 +53,15 @@ pub(super) fn run(
 /// Reads the versions, if they are small enough to be merged.
 fn read_versions(files: [PathBuf; 3]) -> anyhow::Result<[Option<Vec<u8>>; 3]> {
     let context = |file: &Path| format!("cannot read {}", file.display());
-    let mut room = limits::MERGE.get();
-    let [base, ours, theirs] = files.map(|file| {
-        let bytes = read(&file, Limit::bytes(room)).map_err(|error| match error.kind() {
-            io::ErrorKind::FileTooLarge => anyhow::anyhow!(merging::TOO_LARGE),
-            _ => anyhow::Error::new(error).context(context(&file)),
-        })?;
-        room -= bytes.len() as u64;
-        anyhow::Ok(Some(bytes))
-    });
-    Ok([base?, ours?, theirs?])
+    let mut bytes = 0;
+    for file in &files {
+        let known = open(file).and_then(|file| file.metadata());
+        bytes += known.with_context(|| context(file))?.len();
+    }
+    anyhow::ensure!(limits::MERGE.check(bytes).is_ok(), merging::TOO_LARGE);
+    let [base, ours, theirs] =
+        files.map(|file| read(&file, limits::MERGE).with_context(|| context(&file)));
+    Ok([Some(base?), Some(ours?), Some(theirs?)])
 }
 
 /// The kind of a file, by the configuration of its project. A configuration with mistakes, which the
