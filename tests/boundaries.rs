@@ -7,13 +7,11 @@ use std::path::{Path, PathBuf};
 
 /// The modules that may call functions without the check of a boundary, since they are the check, or work on
 /// what belongs to the user or the system alone.
-const EXCEPTIONS: [&str; 13] = [
+const EXCEPTIONS: [&str; 11] = [
     "crates/files/src/lib.rs",
-    "crates/warc/src/fs.rs",
     "plugins/command/src/process.rs",
     "plugins/command/src/program.rs",
     "plugins/email/src/sendmail.rs",
-    "plugins/http/src/client.rs",
     "src/cli/demo/mod.rs",
     "src/cli/print/github.rs",
     "src/cli/print/output.rs",
