@@ -19,7 +19,7 @@ pub enum Kind {
 
 impl Kind {
     /// The kind of what is at `path`; `None` if nothing is there. The path is trusted: for a file of a
-    /// folder that others fill, [`crate::Root::kind`].
+    /// folder that others fill, [`crate::RootFile::kind`].
     pub fn at(path: &Path) -> Option<Self> {
         let kind = match fs::metadata(path) {
             Ok(metadata) => metadata.file_type(),
@@ -69,7 +69,7 @@ pub fn real_path(path: &Path) -> io::Result<PathBuf> {
 }
 
 /// Opens the file at `path`, and follows links. The path is trusted: for a file of a folder that others
-/// fill, [`crate::Root::open`].
+/// fill, [`crate::RootFile::open`].
 ///
 /// # Errors
 /// If the file cannot be opened, or is a folder, a pipe, a socket or a device.

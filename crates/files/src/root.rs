@@ -34,21 +34,24 @@ pub struct RootFile {
     name: PathBuf,
 }
 
-/// A symbolic link out of a [`Root`], or to nothing.
+/// A path that leaves a [`Root`]: it has a symbolic link out of it or to nothing, has `..`, or is absolute.
 #[derive(Debug, Clone, PartialEq, Eq)]
 pub struct Outside {
-    /// The link, relative to the boundary.
-    link: PathBuf,
+    /// The link, relative to the boundary; else the path.
+    path: PathBuf,
+    /// The root for people.
     name: &'static str,
-    /// Whether a folder is wanted in its place.
-    is_folder: bool,
+    /// The kind that is wanted in the place of a link.
+    wanted: Option<&'static str>,
 }
 
 impl fmt::Display for Outside {
     fn fmt(&self, f: &mut fmt::Formatter<'_>) -> fmt::Result {
-        let (link, name) = (self.link.display(), self.name);
-        let what = if self.is_folder { "folder" } else { "file" };
-        write!(f, "{link} is a link out of {name}: replace it by a {what}")
+        let (path, name) = (self.path.display(), self.name);
+        match self.wanted {
+            Some(kind) => write!(f, "{path} is a link out of {name}: replace it by a {kind}"),
+            None => write!(f, "{path} is no path in {name}"),
+        }
     }
 }
 
@@ -165,20 +168,25 @@ impl Root {
         or_current(&self.folder)
     }
 
-    /// Refuses a path below the boundary that has a link out of it. `is_folder` tells the wanted kind.
+    /// Refuses a path that leaves the boundary. `is_folder` tells the kind that is wanted.
     fn check_path(&self, path: &Path, is_folder: bool) -> Result<(), Outside> {
-        let Ok(below) = path.strip_prefix(&self.boundary) else {
-            return Ok(());
+        let outside = |path: &Path, wanted| Outside {
+            path: path.strip_prefix(&self.boundary).unwrap_or(path).into(),
+            name: self.name,
+            wanted,
         };
+        let below = path.strip_prefix(&self.boundary);
+        let below = below.map_err(|_| outside(path, None))?;
         let mut part = self.boundary.clone();
         for name in below.components() {
+            if name == Component::ParentDir {
+                return Err(outside(path, None));
+            }
             part.push(name);
             if part.is_symlink() && !self.leads_inside(&part) {
-                return Err(Outside {
-                    is_folder: is_folder || part != path,
-                    link: part.strip_prefix(&self.boundary).unwrap_or(&part).into(),
-                    name: self.name,
-                });
+                let is_folder = is_folder || part != path;
+                let wanted = if is_folder { "folder" } else { "file" };
+                return Err(outside(&part, Some(wanted)));
             }
         }
         Ok(())
@@ -326,10 +334,8 @@ impl RootFile {
     /// The path, if no link leads it out of the boundary.
     fn inside(&self) -> io::Result<PathBuf> {
         let mut parts = self.name.components();
-        let is_below = |part| matches!(part, Component::Normal(_));
-        if self.name.as_os_str().is_empty() || !parts.all(is_below) {
-            let message = format!("{} is no path in {}", self.name.display(), self.root.name);
-            return Err(io::Error::new(io::ErrorKind::InvalidInput, message));
+        if parts.next().is_none() {
+            return Err(io::ErrorKind::InvalidFilename.into());
         }
         let path = self.path();
         self.root.check_path(&path, false)?;
