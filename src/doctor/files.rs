@@ -261,10 +261,10 @@ impl Setup<'_> {
             }
         };
         let starts = runs.iter().filter(|run| run.is_complete());
-        let starts = starts.map(|run| run.at).collect();
+        let starts: Vec<_> = starts.map(|run| run.at).collect();
         if let Some(Overdue {
             interval, usual, ..
-        }) = overdue(starts, self.now)
+        }) = overdue(&starts, self.now)
         {
             let sentence = format!(
                 "{name}: {custody}; last run {last}, {interval} ago, and runs usually begin every {usual}"

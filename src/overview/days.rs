@@ -88,7 +88,8 @@ impl IncidentDays {
     pub(super) fn add_to(&self, affected: &mut [u64]) {
         let days = affected.iter_mut().skip(self.from);
         for (sum, urls) in days.zip(&self.affected) {
-            *sum += urls;
+            // The history may say anything.
+            *sum = sum.saturating_add(*urls);
         }
     }
 }

@@ -105,9 +105,10 @@ impl Replay {
     fn add_run(&mut self, line: RunLine, selections: &mut HashMap<String, u32>) {
         let of = |state: State| line.states.get(&state).copied().unwrap_or_default();
         let inconclusive = of(State::Inconclusive);
-        let concluded: u64 = line.states.values().sum::<u64>() - inconclusive;
+        let mut seen = line.states.iter().filter(|(_, urls)| **urls > 0);
+        let has_concluded = seen.any(|(state, _)| *state != State::Inconclusive);
         // A run without network has checked nothing. A run over an empty database has checked all.
-        if concluded == 0 && line.due > 0 {
+        if !has_concluded && line.due > 0 {
             return;
         }
         let known = self.selections.len();
@@ -136,7 +137,8 @@ impl Replay {
         let places: HashMap<&str, usize> = self.verifications.ids().zip(0..).collect();
         // A run that began while the history was read is the last one.
         let place = |run: &str| places.get(run).copied().unwrap_or(usize::MAX);
-        self.runs.sort_by_key(|run| place(&run.id));
+        // Of several lines of one run, the order of runs has the earliest.
+        self.runs.sort_by_key(|run| (place(&run.id), run.at));
         self.runs.dedup_by(|a, b| a.id == b.id);
         for lines in self.incidents.values_mut() {
             lines.sort_by(|a, b| (place(&a.run), a.at, &a.run).cmp(&(place(&b.run), b.at, &b.run)));

@@ -249,7 +249,8 @@ fn run_from(options: &RunOptions<'_>, mut source: Source) -> anyhow::Result<Outc
 /// The delay of a run that began at `started`, by the complete runs before.
 fn lateness(past: &[PastRun], started: Timestamp) -> Option<String> {
     let complete = past.iter().filter(|run| run.is_complete());
-    late::lateness(complete.map(|run| run.at).collect(), started)
+    let starts: Vec<Timestamp> = complete.map(|run| run.at).collect();
+    late::lateness(&starts, started)
 }
 
 /// The ledger, without captures of these hosts that are lost.

@@ -264,6 +264,10 @@ pub(crate) fn any_time(now: Timestamp) -> impl Strategy<Value = Timestamp> {
     ]
 }
 
+fn any_number() -> impl Strategy<Value = u64> {
+    prop_oneof![3 => 0..5_u64, 1 => any::<u64>(), 1 => Just(u64::MAX)]
+}
+
 /// Lines of runs as no program writes them: of any time, from any run, with any lists.
 pub(crate) fn hostile_lines(now: Timestamp) -> impl Strategy<Value = Vec<HistoryLine>> {
     let list = || prop::collection::vec(0..6_usize, 0..3);
@@ -274,7 +278,7 @@ pub(crate) fn hostile_lines(now: Timestamp) -> impl Strategy<Value = Vec<History
         prop::option::weighted(0.8, 0..18_usize),
         any_selection(),
         (prop::option::weighted(0.2, list()), list(), list()),
-        (0..2_u64, prop::option::of((0..5_u64, 0..5_u64))),
+        (0..2_u64, prop::option::of((any_number(), any_number()))),
     );
     let line = run.prop_map(
         move |(run, at, base, selection, lists, (verified, rehash))| {

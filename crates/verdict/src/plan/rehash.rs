@@ -54,7 +54,13 @@ impl Rehash {
             return true;
         }
         let turn = key.spread(SALT) % self.every;
-        (0..self.days).any(|back| self.today.saturating_sub(back) % self.every == turn)
+        let today = self.today % self.every;
+        // The number of days since its turn. The history may name any number of days, so none is counted.
+        let ago = match today.checked_sub(turn) {
+            Some(ago) => ago,
+            None => self.every - (turn - today),
+        };
+        ago < self.days
     }
 }
 
@@ -111,5 +117,13 @@ mod tests {
         ] {
             assert_eq!(due(all), 700);
         }
+    }
+
+    #[test]
+    fn any_numbers_of_a_history_have_an_end() {
+        let half = Rehash::of_days(u64::MAX, 100, u64::MAX / 2);
+        let due = keys().iter().filter(|key| half.is_due(key)).count();
+        assert!((250..450).contains(&due), "{due} of 700");
+        assert!(Rehash::of_days(0, 100, 1).is_due(&keys()[0]));
     }
 }
