@@ -196,6 +196,12 @@ impl OutputFiles {
         Ok(name)
     }
 
+    /// Removes the files, and forgets their lines: the index has lines of finished runs only.
+    pub(super) fn discard(self) -> anyhow::Result<()> {
+        let discarded = self.series.discard();
+        discarded.context("cannot remove the archive files of this run")
+    }
+
     /// Closes the last file and adds all lines to the index, unless the files are not indexed. Returns the
     /// files.
     pub(super) fn finish(self) -> anyhow::Result<Vec<PathBuf>> {

@@ -146,8 +146,17 @@ impl Archive {
 
     /// Closes the last file and merges all lines into the index. Returns the files.
     pub fn finish(self) -> anyhow::Result<Vec<PathBuf>> {
+        self.into_files().finish()
+    }
+
+    /// Removes the files of this run.
+    pub fn discard(self) -> anyhow::Result<()> {
+        self.into_files().discard()
+    }
+
+    fn into_files(self) -> OutputFiles {
         let files = self.files.into_inner();
-        files.unwrap_or_else(PoisonError::into_inner).finish()
+        files.unwrap_or_else(PoisonError::into_inner)
     }
 }
 

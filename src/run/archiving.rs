@@ -5,6 +5,7 @@
 
 use std::thread;
 
+use anyhow::Context;
 use urldb_protocol::State;
 use urldb_verdict::{Job, JudgedJob, Observation, Verdict};
 
@@ -40,14 +41,17 @@ pub(super) struct ArchivedJob {
     pub(super) not_archived: Option<String>,
 }
 
-/// Archives all jobs that `observe` hands out, and hands them to `take`.
-pub(super) fn archive_all<R>(
-    archive: &Archive,
+/// Archives all jobs that `observe` hands out, and hands them to `take`. Returns the archive.
+///
+/// # Errors
+/// Those of `observe`. The files of this run are removed then.
+pub(super) fn archive_all(
+    archive: Archive,
     ledger: &SharedLedger,
-    observe: impl FnOnce(&mut dyn FnMut(JudgedJob)) -> R,
+    observe: impl FnOnce(&mut dyn FnMut(JudgedJob)) -> anyhow::Result<()>,
     mut take: impl FnMut(ArchivedJob),
-) -> R {
-    thread::scope(|scope| {
+) -> anyhow::Result<Archive> {
+    let observed = thread::scope(|scope| {
         let mut pool = Pool::start(scope, || {
             let mut writer = archive.writer();
             move |task: ArchiveTask| task.archive(&mut writer)
@@ -58,7 +62,12 @@ pub(super) fn archive_all<R>(
         });
         pool.finish().for_each(take);
         observed
-    })
+    });
+    if let Err(error) = observed {
+        archive.discard().with_context(|| explain(&error))?;
+        return Err(error);
+    }
+    Ok(archive)
 }
 
 /// What the ledger knows of the captures of a job.

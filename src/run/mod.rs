@@ -36,7 +36,8 @@ use jiff::Timestamp;
 use urldb_files::Root;
 use urldb_protocol::{Incident, RunInfo};
 use urldb_verdict::{
-    Canary, Cnames, JobKey, JudgedJob, KeptBodies, PastRuns, PlanOptions, Rehash, SkippedRecords,
+    Canary, ClockVotes, Cnames, JobKey, JudgedJob, KeptBodies, PastRuns, PlanOptions, Rehash,
+    SkippedRecords,
 };
 
 use crate::archive::{self, Archive, ArchiveFiles, Provenance};
@@ -384,8 +385,8 @@ fn check_and_archive(
     let (archive, notes) = Archive::open(&folder, &config.archive, provenance, options.ambient)?;
     messages.notes.extend(notes);
     let ledger = recorder.ledger;
-    archive_all(
-        &archive,
+    let archive = archive_all(
+        archive,
         ledger,
         |take| observe_planned(options, jobs, ledger, take),
         |archived| recorder.record(archived, options.ambient.now_in_seconds()),
@@ -544,11 +545,15 @@ fn run_info(options: &RunOptions<'_>, started: Timestamp, random: [u8; 16]) -> R
 }
 
 /// Observes the jobs of a plan.
+///
+/// # Errors
+/// As [`observe`], and when our clock is wrong: then nothing may come of what `take` got. A promise has no
+/// time, so no clock is too wrong for one.
 fn observe_planned<P: PastRuns + Sync>(
     options: &RunOptions<'_>,
     jobs: &mut PlannedJobs<'_>,
     past: &P,
-    take: impl FnMut(JudgedJob),
+    mut take: impl FnMut(JudgedJob),
 ) -> anyhow::Result<()> {
     options.progress.planned(jobs.by_host());
     let canary = Canary::new(jobs.has_static());
@@ -564,5 +569,16 @@ fn observe_planned<P: PastRuns + Sync>(
         ..
     } = options;
     let sources = jobs.sources(past);
-    observe(config, stop, *progress, decide, canary, sources, take)
+    let mut votes = ClockVotes::default();
+    observe(config, stop, *progress, decide, canary, sources, |judged| {
+        votes.add(&judged);
+        take(judged);
+    })?;
+    match votes.wrong_clock() {
+        Some(wrong) if !options.for_promise => anyhow::bail!(
+            "{wrong}: nothing was recorded, and nobody was notified; set the clock (timedatectl \
+             set-ntp true), and start urldb again"
+        ),
+        _ => Ok(()),
+    }
 }

@@ -70,8 +70,8 @@ pub fn shard(
     let how = &config.archive;
     let archive = Archive::of_bundle(bundle.folder(), how, provenance, options.ambient, &label);
     let (mut count, mut trouble, mut added) = (0, None, Ok(()));
-    archive_all(
-        &archive,
+    let archive = archive_all(
+        archive,
         &ledger,
         |take| observe_planned(options, &mut jobs, &ledger, take),
         |archived| {

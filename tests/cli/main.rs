@@ -115,6 +115,7 @@ mod untrusted;
 mod urls;
 mod watch;
 mod words;
+mod wrong_clock;
 
 #[expect(dead_code, reason = "these tests need two of its kinds")]
 #[path = "../behaviours/certificates.rs"]

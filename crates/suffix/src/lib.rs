@@ -7,7 +7,7 @@
 #![cfg_attr(test, allow(clippy::disallowed_methods))]
 
 /// The registrable domain of `host`: the name that its owner registered, such as `example.co.uk` for
-/// `data.example.co.uk`. It only selects site rules.
+/// `data.example.co.uk`.
 ///
 /// The public suffix list is compiled in. A suffix that is not on the list has one label. A host
 /// without a registrable domain, such as an address or a public suffix, is returned unchanged. `host`

@@ -225,7 +225,7 @@ fn is_verified(judged: &JudgedJob) -> bool {
 }
 
 /// The registrable domain of the host that was asked.
-fn registrable_domain(judged: &JudgedJob) -> String {
+pub(crate) fn registrable_domain(judged: &JudgedJob) -> String {
     let key = &judged.job.key;
     let host = key.alias.as_ref().unwrap_or(&key.domain);
     urldb_canon::rules::registrable_domain(host).to_owned()

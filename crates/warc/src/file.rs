@@ -253,6 +253,18 @@ impl ArchiveFile {
             .map_err(at(&self.final_path))?;
         Ok(self.final_path)
     }
+
+    /// Removes the file.
+    pub fn discard(self) -> Result<(), ArchiveFileError> {
+        remove(&self.open_path)
+    }
+}
+
+/// Removes a file for good.
+pub(crate) fn remove(path: &Path) -> Result<(), ArchiveFileError> {
+    remove_if_there(path)
+        .and_then(|()| sync_directory_of(path))
+        .map_err(at(path))
 }
 
 fn create_new(path: &Path) -> Result<File, ArchiveFileError> {

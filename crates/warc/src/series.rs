@@ -4,7 +4,7 @@ use std::path::{Path, PathBuf};
 
 use crate::date::WarcDate;
 use crate::draft::RecordDraft;
-use crate::file::{ArchiveFile, ArchiveFileError, archive_file_name};
+use crate::file::{ArchiveFile, ArchiveFileError, archive_file_name, remove};
 use crate::options::WriteOptions;
 
 /// Number of serial numbers, which have five digits. No directory has that many files of one second.
@@ -95,6 +95,13 @@ impl FileSeries {
             self.finished.push(file.finish()?);
         }
         Ok(())
+    }
+
+    /// Removes all files of the series, the finished ones too.
+    pub fn discard(self) -> Result<(), ArchiveFileError> {
+        let mut finished = self.finished.iter();
+        self.current.map_or(Ok(()), ArchiveFile::discard)?;
+        finished.try_for_each(|path| remove(path))
     }
 
     /// Finishes the current file and returns all files of the series, in order.
