@@ -9,7 +9,8 @@ use std::time::{Duration, SystemTime};
 use anyhow::Context;
 use tempfile::{NamedTempFile, TempDir};
 use urldb_store::{
-    Environment, Manifest, Store, StoreError, StoreErrorKind, StoreOptions, StoredFile, StoredInput,
+    Budgets, Environment, Manifest, Store, StoreError, StoreErrorKind, StoreOptions, StoredFile,
+    StoredInput,
 };
 
 use crate::config::{ArchiveStore, Config};
@@ -57,6 +58,7 @@ pub fn open_store(config: &Config) -> anyhow::Result<Option<Store>> {
             timeout: SILENCE_LIMIT,
             user_agent: concat!("urldb/", env!("CARGO_PKG_VERSION")).to_owned(),
         },
+        budgets: Budgets::default(),
     })?;
     Ok(Some(store))
 }

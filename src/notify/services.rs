@@ -6,6 +6,7 @@ use std::time::Duration;
 use anyhow::Context;
 use urldb_command::CommandNotifier;
 use urldb_fetch::HeaderSource;
+use urldb_http::Budget;
 use urldb_issues::IssuesNotifier;
 use urldb_webhook::WebhookNotifier;
 
@@ -18,6 +19,13 @@ const REQUEST_LIMIT: Duration = Duration::from_secs(30);
 
 /// The time limit of a plugin, unless the section has another.
 const PLUGIN_LIMIT: Duration = Duration::from_mins(1);
+
+/// The most that the conversation about one issue may take. The first one reads the lists of issues too.
+const ISSUE_BUDGET: Budget = Budget {
+    requests: 40,
+    bytes: 16 << 20,
+    seconds: 120,
+};
 
 /// The least time between two requests that write: GitHub asks for it.
 const WRITE_INTERVAL: Duration = Duration::from_secs(1);
@@ -125,6 +133,7 @@ pub(super) fn new_issues(
         },
         labels: issues.labels.clone(),
         http: http(source, &issues.http)?,
+        budget: ISSUE_BUDGET,
         write_interval: WRITE_INTERVAL,
         patience: PATIENCE,
         settling: SETTLING,

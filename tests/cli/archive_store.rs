@@ -383,7 +383,7 @@ fn a_list_without_end_ends_the_verification() {
     stored
         .urldb(&["archive", "verify"])
         .code(2)
-        .complains(&["the store repeats a page"]);
+        .complains(&["the conversation ended after 100 requests"]);
 }
 
 #[test]

@@ -65,6 +65,8 @@ enum ConnectionEnd {
 enum ReplyStep {
     Bytes(Vec<u8>),
     Pause(Duration),
+    /// The bytes again and again, with a pause after each time, until the client is gone.
+    Endless(Vec<u8>, Duration),
 }
 
 impl Reply {
@@ -107,6 +109,13 @@ impl Reply {
     /// Adds a pause.
     pub fn pause(mut self, time: Duration) -> Self {
         self.steps.push(ReplyStep::Pause(time));
+        self
+    }
+
+    /// Adds bytes without end, with a pause after each time.
+    pub fn endless(mut self, bytes: impl AsRef<[u8]>, pause: Duration) -> Self {
+        let bytes = bytes.as_ref().to_vec();
+        self.steps.push(ReplyStep::Endless(bytes, pause));
         self
     }
 
@@ -313,6 +322,10 @@ impl ServerState {
             match step {
                 ReplyStep::Bytes(bytes) => stream.write_all(bytes).and_then(|()| stream.flush())?,
                 ReplyStep::Pause(time) => self.pause(*time)?,
+                ReplyStep::Endless(bytes, pause) => loop {
+                    stream.write_all(bytes).and_then(|()| stream.flush())?;
+                    self.pause(*pause)?;
+                },
             }
         }
         Ok(())

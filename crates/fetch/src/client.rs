@@ -6,6 +6,10 @@
 //!
 //! Each host has its own pool of connections: the HTTP library closes the idle connections of a client
 //! when the client is dropped, and has no other way to close them.
+#![expect(
+    clippy::disallowed_methods,
+    reason = "only urldb-fetch contacts promised URLs; its limits are those of each host"
+)]
 
 use std::borrow::Cow;
 use std::collections::HashMap;

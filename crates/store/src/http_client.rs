@@ -1,39 +1,38 @@
 //! The HTTP client that `object_store` sends its requests with: that of urldb's services, so that
-//! certificates and proxies are configured in one place. It follows no redirect and bounds each answer.
+//! certificates and proxies are configured in one place, and each request counts in the budget of the
+//! running conversation.
 
-use std::error::Error;
 use std::future::Future;
 use std::io;
 use std::pin::Pin;
 use std::sync::{Arc, Mutex, PoisonError};
-use std::time::Duration;
 
 use bytes::Bytes;
-use http_body_util::{BodyExt, Full, Limited};
+use futures_util::{TryStreamExt, stream};
+use http_body::Frame;
+use http_body_util::{BodyExt, Full, StreamBody};
 use object_store::ClientOptions;
 use object_store::client::{
     HttpClient, HttpConnector, HttpError, HttpErrorKind, HttpRequest, HttpResponse,
     HttpResponseBody, HttpService,
 };
+use urldb_http::{Conversation, Incoming, SendError};
 use urldb_text::sanitize;
 
-/// The time limit of one request with its answer: for the largest part, 70 kB/s are enough.
-const REQUEST_LIMIT: Duration = Duration::from_mins(2);
-
-/// The time limit of a connection.
-const CONNECT_LIMIT: Duration = Duration::from_secs(10);
-
-/// The largest answer to a request that worked, in bytes: a little more than the largest manifest.
-const LARGEST_ANSWER: usize = 17 << 20;
-
-/// The largest page of a list, in bytes.
-const LARGEST_PAGE: usize = 1 << 20;
-
-/// The largest answer to a request that failed, in bytes.
+/// The largest part of a failure's text that is read, in bytes.
 const LARGEST_FAILURE: usize = 64 << 10;
 
-/// The last failure of a request, which the errors of `object_store` do not have in full.
-pub(crate) type LastFailure = Arc<Mutex<Option<Failure>>>;
+/// The running conversation.
+#[derive(Clone, Debug, Default)]
+pub(crate) struct Running(Arc<Mutex<State>>);
+
+#[derive(Debug, Default)]
+struct State {
+    /// `None` between conversations.
+    conversation: Option<Conversation>,
+    /// The last failure since a request worked, which the errors of `object_store` do not have in full.
+    failure: Option<Failure>,
+}
 
 /// A request that failed.
 #[derive(Clone, Debug)]
@@ -46,86 +45,57 @@ pub(crate) struct Failure {
     pub(crate) text: String,
 }
 
-/// Makes clients that share their connections.
-#[derive(Debug)]
-pub(crate) struct Connector {
-    client: reqwest::Client,
-    last_failure: LastFailure,
-}
+impl Running {
+    /// Replaces the conversation, and forgets the last failure.
+    pub(crate) fn set(&self, conversation: Option<Conversation>) {
+        self.work(|state| {
+            *state = State {
+                conversation,
+                failure: None,
+            };
+        });
+    }
 
-impl Connector {
-    pub(crate) fn new(
-        options: &urldb_http::Options,
-        last_failure: LastFailure,
-    ) -> Result<Self, urldb_http::Error> {
-        let client = options
-            .client_builder()?
-            .pool_max_idle_per_host(4)
-            .timeout(REQUEST_LIMIT)
-            .read_timeout(options.timeout)
-            .connect_timeout(CONNECT_LIMIT)
-            .build();
-        Ok(Self {
-            client: client
-                .map_err(|error| urldb_http::Error::Client(innermost(&error.without_url())))?,
-            last_failure,
-        })
+    /// Takes the last failure.
+    pub(crate) fn take_failure(&self) -> Option<Failure> {
+        self.work(|state| state.failure.take())
+    }
+
+    fn work<T>(&self, work: impl FnOnce(&mut State) -> T) -> T {
+        work(&mut self.0.lock().unwrap_or_else(PoisonError::into_inner))
     }
 }
 
-impl HttpConnector for Connector {
+impl HttpConnector for Running {
     fn connect(&self, _: &ClientOptions) -> object_store::Result<HttpClient> {
-        Ok(HttpClient::new(Service {
-            client: self.client.clone(),
-            last_failure: Arc::clone(&self.last_failure),
-        }))
+        Ok(HttpClient::new(self.clone()))
     }
 }
 
-#[derive(Debug)]
-struct Service {
-    client: reqwest::Client,
-    last_failure: LastFailure,
-}
-
-impl Service {
+impl Running {
     async fn send(&self, request: HttpRequest) -> Result<HttpResponse, HttpError> {
+        let conversation = self.work(|state| state.conversation.clone());
+        let conversation = conversation.ok_or_else(|| {
+            let late = io::Error::other("the conversation is over");
+            HttpError::new(HttpErrorKind::Decode, late)
+        })?;
         let (parts, body) = request.into_parts();
-        let decode = |error: String| HttpError::new(HttpErrorKind::Decode, io::Error::other(error));
-        let url = parts.uri.to_string().parse();
-        let url = url.map_err(|_| decode("the URL of the request cannot be written".to_owned()))?;
-        let is_list = parts
-            .uri
-            .query()
-            .is_some_and(|it| it.contains("list-type=2"));
-        let mut request = reqwest::Request::new(parts.method, url);
-        *request.headers_mut() = parts.headers;
-        let body = body.collect().await?.to_bytes();
-        *request.body_mut() = Some(body.into());
-        let response = self
-            .client
-            .execute(request)
-            .await
-            .map_err(|error| self.failed(error))?;
-        let response: http::Response<reqwest::Body> = response.into();
-        let (parts, body) = response.into_parts();
+        let request = http::Request::from_parts(parts, body.collect().await?.to_bytes());
+        let answer = conversation.start(request).await;
+        let answer = answer.map_err(|error| self.failed(error))?;
+        let mut response = http::Response::new(());
+        *response.status_mut() = answer.status();
+        response.headers_mut().clone_from(answer.headers());
+        let (parts, ()) = response.into_parts();
         if parts.status.is_success() {
-            let body = Limited::new(
-                body,
-                if is_list {
-                    LARGEST_PAGE
-                } else {
-                    LARGEST_ANSWER
-                },
-            )
-            .map_err(answer_error);
+            self.work(|state| state.failure = None);
+            let body = stream::try_unfold(answer, |mut answer| async {
+                Ok(answer.chunk().await?.map(|chunk| (chunk, answer)))
+            });
+            let body = StreamBody::new(body.map_ok(Frame::data).map_err(http_error));
             return Ok(HttpResponse::from_parts(parts, HttpResponseBody::new(body)));
         }
-        // A failure is told by its status; a part of its text will do.
-        let text = Limited::new(body, LARGEST_FAILURE).collect().await;
-        let text = text
-            .map(http_body_util::Collected::to_bytes)
-            .unwrap_or_default();
+        let text = beginning(answer).await;
         self.answered(parts.status, &text);
         let body = Full::new(text).map_err(|never| match never {});
         Ok(HttpResponse::from_parts(parts, HttpResponseBody::new(body)))
@@ -146,34 +116,31 @@ impl Service {
         });
     }
 
-    fn failed(&self, error: reqwest::Error) -> HttpError {
-        let kind = kind_of(&error);
-        let error = error.without_url();
-        let text = match kind {
-            HttpErrorKind::Timeout => "the store does not answer in time".to_owned(),
-            HttpErrorKind::Connect => {
-                format!("the store cannot be reached: {}", innermost(&error))
+    fn failed(&self, error: SendError) -> HttpError {
+        let text = match &error {
+            SendError::NotSent(cause) => Some(format!("the store cannot be reached: {cause}")),
+            SendError::NoAnswer(cause) => {
+                Some(format!("the connection to the store failed: {cause}"))
             }
-            _ => format!("the connection to the store failed: {}", innermost(&error)),
+            // An earlier failure says why the conversation was so long.
+            SendError::BadRequest(_) | SendError::Ended(_) => None,
         };
-        self.note(Failure {
-            status: None,
-            code: None,
-            text,
-        });
-        HttpError::new(kind, error)
+        if let Some(text) = text {
+            self.note(Failure {
+                status: None,
+                code: None,
+                text,
+            });
+        }
+        http_error(error)
     }
 
     fn note(&self, failure: Failure) {
-        let mut last = self
-            .last_failure
-            .lock()
-            .unwrap_or_else(PoisonError::into_inner);
-        *last = Some(failure);
+        self.work(|state| state.failure = Some(failure));
     }
 }
 
-impl HttpService for Service {
+impl HttpService for Running {
     fn call<'s, 'f>(
         &'s self,
         request: HttpRequest,
@@ -186,37 +153,28 @@ impl HttpService for Service {
     }
 }
 
-/// Whether a failed request may be repeated depends on its kind.
-fn kind_of(error: &reqwest::Error) -> HttpErrorKind {
-    if error.is_timeout() {
-        HttpErrorKind::Timeout
-    } else if error.is_connect() {
-        HttpErrorKind::Connect
-    } else if error.is_builder() || error.is_decode() {
-        HttpErrorKind::Decode
-    } else {
-        // The connection ended: the server may have done what was asked.
-        HttpErrorKind::Interrupted
-    }
+/// The kind decides whether `object_store` repeats the request.
+fn http_error(error: SendError) -> HttpError {
+    let kind = match &error {
+        SendError::NotSent(_) => HttpErrorKind::Connect,
+        // The server may have done what was asked.
+        SendError::NoAnswer(_) => HttpErrorKind::Interrupted,
+        SendError::BadRequest(_) | SendError::Ended(_) => HttpErrorKind::Decode,
+    };
+    HttpError::new(kind, error)
 }
 
-fn answer_error(error: Box<dyn Error + Send + Sync>) -> HttpError {
-    match error.downcast::<reqwest::Error>() {
-        Ok(error) => {
-            let kind = kind_of(&error);
-            HttpError::new(kind, error.without_url())
+/// The beginning of an answer. A failure is told by its status, so a part of its text will do.
+async fn beginning(mut answer: Incoming) -> Bytes {
+    let mut text = Vec::new();
+    while let Ok(Some(chunk)) = answer.chunk().await {
+        let room = LARGEST_FAILURE - text.len();
+        text.extend_from_slice(&chunk[..chunk.len().min(room)]);
+        if chunk.len() >= room {
+            break;
         }
-        Err(error) => HttpError::new(HttpErrorKind::Decode, io::Error::other(error.to_string())),
     }
-}
-
-/// The innermost cause of an error, which says what happened, as one harmless line.
-fn innermost(error: &dyn Error) -> String {
-    let mut cause = error;
-    while let Some(source) = cause.source() {
-        cause = source;
-    }
-    sanitize(&cause.to_string()).into_owned()
+    text.into()
 }
 
 /// The text of the first element of this name, if it is short.

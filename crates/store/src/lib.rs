@@ -16,11 +16,12 @@
 //! | the manifest is replaced | the change is made |
 //! | objects of removed files are deleted | the next writer deletes the rest |
 //!
-//! The bucket is hostile input: names, lengths and digests are checked, and every answer has a size
-//! limit. The interface blocks; its requests run on a thread of their own.
+//! The bucket is hostile input: names, lengths and digests are checked, and every conversation has a
+//! budget ([`Budgets`]). The interface blocks; its requests run on a thread of their own.
 #![forbid(unsafe_code)]
 #![cfg_attr(test, allow(clippy::disallowed_methods))]
 
+mod budgets;
 mod credentials;
 mod error;
 mod http_client;
@@ -30,6 +31,7 @@ mod objects;
 mod store;
 mod stored_input;
 
+pub use budgets::Budgets;
 pub use credentials::{Credentials, Environment};
 pub use error::{StoreError, StoreErrorKind};
 pub use location::{InvalidLocation, Location};

@@ -6,14 +6,13 @@ use std::fs::File;
 use std::io::Read;
 use std::ops::Range;
 use std::sync::mpsc::sync_channel;
-use std::sync::{Arc, PoisonError};
+use std::sync::{Arc, Mutex, MutexGuard, PoisonError};
 use std::time::Duration;
 
 use bytes::{Bytes, BytesMut};
-use futures_util::StreamExt;
+use futures_util::{StreamExt, TryStreamExt};
 use object_store::aws::{AmazonS3, AmazonS3Builder, Checksum};
 use object_store::client::{HttpError, HttpErrorKind};
-use object_store::list::{PaginatedListOptions, PaginatedListStore};
 use object_store::path::Path;
 use object_store::{
     BackoffConfig, GetOptions, GetRange, ObjectStore, ObjectStoreExt, PutMode, PutOptions,
@@ -21,11 +20,12 @@ use object_store::{
 };
 use sha2::{Digest, Sha256};
 use tokio::runtime::Runtime;
+use urldb_http::{Budget, Client, Conversation};
 use urldb_text::{Secrets, sanitize};
 
 use crate::credentials::Credentials;
 use crate::error::{StoreError, StoreErrorKind};
-use crate::http_client::{Connector, Failure, LastFailure};
+use crate::http_client::Running;
 use crate::location::Location;
 
 /// The length of a part of a large object, and the largest range that is read at once, in bytes.
@@ -36,21 +36,6 @@ const MOST_PARTS: u64 = 10_000;
 
 /// Number of parts that are sent at the same time.
 const PARTS_AT_ONCE: usize = 4;
-
-/// The time limit of a request with its repetitions, as long as for a part at 70 kB/s.
-const REQUEST_LIMIT: Duration = Duration::from_mins(2);
-
-/// The time limit of reading a whole object, such as the manifest.
-const OBJECT_LIMIT: Duration = Duration::from_mins(1);
-
-/// The speed that an upload in parts must have at least, in bytes per second.
-const SLOWEST: u64 = 70_000;
-
-/// Names in a page of a list.
-const PAGE: usize = 1_000;
-
-/// Pages of a list beyond those that the expected names take.
-const MORE_PAGES: usize = 100;
 
 /// A store that is unavailable must not hold up a run for long: the next run makes up for it.
 fn retries() -> RetryConfig {
@@ -80,17 +65,27 @@ pub(crate) struct Objects {
     bucket: Arc<AmazonS3>,
     /// `None` only while it is dropped.
     runtime: Option<Runtime>,
-    last_failure: LastFailure,
+    client: Client,
+    running: Running,
+    /// Held by the running conversation: the bucket has one at a time.
+    turn: Mutex<()>,
     secrets: Secrets,
+}
+
+/// A conversation with the bucket. Another one waits for its end.
+pub(crate) struct Session<'a> {
+    objects: &'a Objects,
+    conversation: Conversation,
+    _turn: MutexGuard<'a, ()>,
 }
 
 impl Objects {
     /// Sets up TLS and the signature. Sends no request.
     pub(crate) fn new(access: &Access<'_>) -> Result<Self, StoreError> {
         let refused = |text: String| StoreError::new(StoreErrorKind::Refused, text);
-        let last_failure = LastFailure::default();
-        let connector = Connector::new(access.http, Arc::clone(&last_failure));
-        let connector = connector.map_err(|error| refused(error.to_string()))?;
+        let client = Client::keeping_connections(access.http);
+        let client = client.map_err(|error| refused(error.to_string()))?;
+        let running = Running::default();
         let mut builder = AmazonS3Builder::new()
             .with_bucket_name(access.location.bucket())
             .with_region(access.region)
@@ -99,7 +94,7 @@ impl Objects {
             // One request for one object: not every store knows S3's deletion of many.
             .with_disable_bulk_delete(true)
             .with_retry(retries())
-            .with_http_connector(connector);
+            .with_http_connector(running.clone());
         if let Some(endpoint) = access.endpoint {
             builder = builder.with_endpoint(endpoint);
         }
@@ -156,38 +151,62 @@ impl Objects {
             location: access.location.clone(),
             bucket: Arc::new(bucket),
             runtime: Some(runtime),
-            last_failure,
+            client,
+            running,
+            turn: Mutex::default(),
             secrets: Secrets::new(secrets),
         })
     }
 
-    /// Reads an object of at most `limit` bytes, and its entity tag.
-    pub(crate) fn get(
-        &self,
-        name: &str,
-        limit: u64,
-    ) -> Result<(Bytes, Option<String>), StoreError> {
-        let path = self.path(name)?;
-        self.request(name, "reading", OBJECT_LIMIT, move |bucket| async move {
+    /// Begins a conversation, after the end of the running one.
+    pub(crate) fn converse(&self, budget: Budget) -> Session<'_> {
+        let turn = self.turn.lock().unwrap_or_else(PoisonError::into_inner);
+        let conversation = self.client.converse(budget);
+        self.running.set(Some(conversation.clone()));
+        Session {
+            objects: self,
+            conversation,
+            _turn: turn,
+        }
+    }
+
+    fn path(&self, name: &str) -> Result<Path, StoreError> {
+        Path::parse(self.location.key(name)).map_err(|_| self.bad_name(name))
+    }
+
+    fn bad_name(&self, name: &str) -> StoreError {
+        StoreError::new(
+            StoreErrorKind::Refused,
+            format!(
+                "{name} cannot be the name of an object in {}",
+                self.location
+            ),
+        )
+    }
+
+    pub(crate) fn damaged(&self, name: &str, problem: &str) -> StoreError {
+        StoreError::new(
+            StoreErrorKind::Damaged,
+            format!("{name} in {}: {problem}", self.location),
+        )
+    }
+}
+
+impl Session<'_> {
+    /// Reads an object, and its entity tag.
+    pub(crate) fn get(&self, name: &str) -> Result<(Bytes, Option<String>), StoreError> {
+        let path = self.objects.path(name)?;
+        self.request(name, "reading", move |bucket| async move {
             let found = bucket.get_opts(&path, GetOptions::default()).await?;
             let tag = found.meta.e_tag.clone();
-            if found.meta.size > limit {
-                return Ok(Err(format!(
-                    "it has {} bytes, and at most {limit} are read",
-                    found.meta.size
-                )));
-            }
+            // Not `bytes()`, which would believe the length that the server says.
             let mut bytes = BytesMut::new();
             let mut stream = found.into_stream();
             while let Some(chunk) = stream.next().await {
                 bytes.extend_from_slice(&chunk?);
-                if bytes.len() as u64 > limit {
-                    return Ok(Err("it is longer than it says".to_owned()));
-                }
             }
-            Ok(Ok((bytes.freeze(), tag)))
-        })?
-        .map_err(|problem| self.damaged(name, &problem))
+            Ok((bytes.freeze(), tag))
+        })
     }
 
     /// Reads a range, of at most [`PART`] bytes, of an object that must have `length` bytes.
@@ -200,52 +219,43 @@ impl Objects {
         if range.is_empty() {
             return Ok(Bytes::new());
         }
-        let path = self.path(name)?;
+        let path = self.objects.path(name)?;
         let wanted = range.end - range.start;
-        self.request(name, "reading", REQUEST_LIMIT, move |bucket| async move {
+        self.request(name, "reading", move |bucket| async move {
             let options = GetOptions {
                 range: Some(GetRange::Bounded(range)),
                 ..GetOptions::default()
             };
             let found = bucket.get_opts(&path, options).await?;
-            if found.meta.size != length {
-                return Ok(Err(found.meta.size));
-            }
             let size = found.meta.size;
+            if size != length {
+                let problem = format!("it has {size} bytes, and the manifest says {length}");
+                return Ok(Err(problem));
+            }
             let mut bytes = BytesMut::new();
             let mut stream = found.into_stream();
             while let Some(chunk) = stream.next().await {
                 bytes.extend_from_slice(&chunk?);
                 if bytes.len() as u64 > wanted {
-                    return Ok(Err(size));
+                    return Ok(Err(format!(
+                        "it is longer than the {length} bytes that it says"
+                    )));
                 }
+            }
+            if bytes.len() as u64 != wanted {
+                return Ok(Err("a range of it came incomplete".to_owned()));
             }
             Ok(Ok(bytes.freeze()))
         })?
-        .map_err(|size| {
-            self.damaged(
-                name,
-                &format!("it has {size} bytes, and the manifest says {length}"),
-            )
-        })
-        .and_then(|bytes| {
-            if bytes.len() as u64 == wanted {
-                Ok(bytes)
-            } else {
-                Err(self.damaged(name, "a range of it came incomplete"))
-            }
-        })
+        .map_err(|problem| self.objects.damaged(name, &problem))
     }
 
     /// The length of an object; `None` if there is none.
     pub(crate) fn length(&self, name: &str) -> Result<Option<u64>, StoreError> {
-        let path = self.path(name)?;
-        let found = self.request(
-            name,
-            "looking for",
-            REQUEST_LIMIT,
-            move |bucket| async move { bucket.head(&path).await.map(|found| found.size) },
-        );
+        let path = self.objects.path(name)?;
+        let found = self.request(name, "looking for", move |bucket| async move {
+            bucket.head(&path).await.map(|found| found.size)
+        });
         match found {
             Err(error) if error.kind() == StoreErrorKind::Missing => Ok(None),
             found => found.map(Some),
@@ -272,8 +282,8 @@ impl Objects {
     }
 
     fn put(&self, name: &str, bytes: Bytes, mode: PutMode) -> Result<Option<String>, StoreError> {
-        let path = self.path(name)?;
-        self.request(name, "writing", REQUEST_LIMIT, move |bucket| async move {
+        let path = self.objects.path(name)?;
+        self.request(name, "writing", move |bucket| async move {
             let options = PutOptions {
                 mode,
                 ..PutOptions::default()
@@ -291,11 +301,10 @@ impl Objects {
         mut file: File,
         length: u64,
     ) -> Result<(u64, [u8; 32]), StoreError> {
-        let path = self.path(name)?;
+        let path = self.objects.path(name)?;
         let part = PART.max(length / (MOST_PARTS - 1) + 1);
         let part = usize::try_from(part).unwrap_or(usize::MAX);
-        let limit = REQUEST_LIMIT + Duration::from_secs(length / SLOWEST);
-        let written = self.request(name, "writing", limit, move |bucket| async move {
+        let written = self.request(name, "writing", move |bucket| async move {
             let upload = bucket.put_multipart(&path).await?;
             let mut upload = WriteMultipart::new_with_chunk_size(upload, part);
             let (mut hasher, mut total) = (Sha256::new(), 0);
@@ -332,8 +341,8 @@ impl Objects {
 
     /// Deletes an object, which need not be there.
     pub(crate) fn delete(&self, name: &str) -> Result<(), StoreError> {
-        let path = self.path(name)?;
-        let deleted = self.request(name, "deleting", REQUEST_LIMIT, move |bucket| async move {
+        let path = self.objects.path(name)?;
+        let deleted = self.request(name, "deleting", move |bucket| async move {
             bucket.delete(&path).await
         });
         match deleted {
@@ -342,114 +351,59 @@ impl Objects {
         }
     }
 
-    /// The names and lengths of all objects below the prefix, of which about `expected` should be there.
-    /// The list ends with an error after many more pages than they take, after `limit`, and where the
-    /// store repeats the token of a page.
-    pub(crate) fn list(
-        &self,
-        expected: usize,
-        limit: Duration,
-    ) -> Result<Vec<(String, u64)>, StoreError> {
-        let prefix = match self.location.prefix() {
-            "" => None,
-            prefix => Some(format!("{prefix}/")),
-        };
-        let most_pages = expected / PAGE + MORE_PAGES;
-        self.request("its objects", "listing", limit, move |bucket| async move {
-            let start = prefix.as_ref().map_or(0, String::len);
-            let (mut objects, mut token) = (vec![], None);
-            for _ in 0..most_pages {
-                let options = PaginatedListOptions {
-                    page_token: token.clone(),
-                    ..PaginatedListOptions::default()
-                };
-                let page = bucket.list_paginated(prefix.as_deref(), options).await?;
-                objects.extend(page.result.objects.into_iter().map(|object| {
-                    let key = object.location.as_ref();
-                    (key.get(start..).unwrap_or(key).to_owned(), object.size)
-                }));
-                match page.page_token {
-                    None => return Ok(Ok(objects)),
-                    Some(next) if token.as_ref() == Some(&next) => {
-                        return Ok(Err("the store repeats a page".to_owned()));
-                    }
-                    next => token = next,
-                }
-            }
-            Ok(Err(format!("the list has more than {most_pages} pages")))
-        })?
-        .map_err(|problem| self.damaged("the list of objects", &problem))
+    /// The names and lengths of all objects below the prefix.
+    pub(crate) fn list(&self) -> Result<Vec<(String, u64)>, StoreError> {
+        let prefix = Path::from(self.objects.location.prefix());
+        self.request("its objects", "listing", move |bucket| async move {
+            let start = match prefix.as_ref().len() {
+                0 => 0,
+                length => length + 1,
+            };
+            let objects = bucket.list(Some(&prefix)).map_ok(|object| {
+                let key = object.location.as_ref();
+                (key.get(start..).unwrap_or(key).to_owned(), object.size)
+            });
+            objects.try_collect().await
+        })
     }
 
-    fn path(&self, name: &str) -> Result<Path, StoreError> {
-        Path::parse(self.location.key(name)).map_err(|_| self.bad_name(name))
-    }
-
-    fn bad_name(&self, name: &str) -> StoreError {
-        StoreError::new(
-            StoreErrorKind::Refused,
-            format!(
-                "{name} cannot be the name of an object in {}",
-                self.location
-            ),
-        )
-    }
-
-    pub(crate) fn damaged(&self, name: &str, problem: &str) -> StoreError {
-        StoreError::new(
-            StoreErrorKind::Damaged,
-            format!("{name} in {}: {problem}", self.location),
-        )
-    }
-
-    /// Waits for a request on the thread of the store.
+    /// Waits for requests on the thread of the store.
     fn request<T, F>(
         &self,
         name: &str,
         doing: &str,
-        limit: Duration,
         work: impl FnOnce(Arc<AmazonS3>) -> F,
     ) -> Result<T, StoreError>
     where
         T: Send + 'static,
         F: Future<Output = object_store::Result<T>> + Send + 'static,
     {
-        self.failure(|failure| *failure = None);
         let (send, receive) = sync_channel(1);
-        let work = work(Arc::clone(&self.bucket));
-        if let Some(runtime) = &self.runtime {
+        let work = work(Arc::clone(&self.objects.bucket));
+        let conversation = self.conversation.clone();
+        if let Some(runtime) = &self.objects.runtime {
             runtime.spawn(async move {
                 // The other end waits.
-                let _ = send.send(tokio::time::timeout(limit, work).await);
+                let _ = send.send(conversation.within(work).await);
             });
         }
         match receive.recv() {
             Ok(Ok(done)) => done.map_err(|error| self.failed(&error, name, doing)),
-            Ok(Err(_)) => Err(StoreError::new(
-                StoreErrorKind::Unreachable,
-                format!(
-                    "{doing} {name} in {} is given up after {} seconds",
-                    self.location,
-                    limit.as_secs()
-                ),
-            )),
+            Ok(Err(ended)) => {
+                let failure = self.objects.running.take_failure();
+                let cause = failure.map_or_else(|| ended.to_string(), |failure| failure.text);
+                Err(self.error(StoreErrorKind::Unreachable, name, doing, &cause))
+            }
             // The library panicked over an answer.
-            Err(_) => Err(self.damaged(name, "the store's answer cannot be understood")),
+            Err(_) => Err(self
+                .objects
+                .damaged(name, "the store's answer cannot be understood")),
         }
-    }
-
-    fn failure<T>(&self, work: impl FnOnce(&mut Option<Failure>) -> T) -> T {
-        work(
-            &mut self
-                .last_failure
-                .lock()
-                .unwrap_or_else(PoisonError::into_inner),
-        )
     }
 
     fn failed(&self, error: &object_store::Error, name: &str, doing: &str) -> StoreError {
         use object_store::Error;
-        let failure = self.failure(Option::take);
+        let failure = self.objects.running.take_failure();
         let status = failure.as_ref().and_then(|failure| failure.status);
         let code = failure.as_ref().and_then(|failure| failure.code.as_deref());
         let kind = match error {
@@ -459,7 +413,7 @@ impl Objects {
             Error::PermissionDenied { .. } | Error::Unauthenticated { .. } => {
                 StoreErrorKind::Refused
             }
-            error if is_unreadable(error) => StoreErrorKind::Damaged,
+            error if failure.is_none() && is_unreadable(error) => StoreErrorKind::Damaged,
             _ => match status {
                 Some(408 | 409 | 425 | 429 | 500..) => StoreErrorKind::Unreachable,
                 Some(200..300) => StoreErrorKind::Damaged,
@@ -472,8 +426,21 @@ impl Objects {
             Some(failure) if kind != StoreErrorKind::Damaged => failure.text,
             _ => one_line(error),
         };
-        let message = format!("{doing} {name} in {} failed: {cause}", self.location);
-        StoreError::new(kind, self.secrets.redact(&message))
+        self.error(kind, name, doing, &cause)
+    }
+
+    fn error(&self, kind: StoreErrorKind, name: &str, doing: &str, cause: &str) -> StoreError {
+        let Objects {
+            location, secrets, ..
+        } = self.objects;
+        let message = format!("{doing} {name} in {location} failed: {cause}");
+        StoreError::new(kind, secrets.redact(&message))
+    }
+}
+
+impl Drop for Session<'_> {
+    fn drop(&mut self) {
+        self.objects.running.set(None);
     }
 }
 

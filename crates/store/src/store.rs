@@ -9,14 +9,16 @@ use std::time::Duration;
 
 use bytes::Bytes;
 use sha2::{Digest, Sha256};
+use urldb_http::Budget;
 
+use crate::budgets::Budgets;
 use crate::credentials::Environment;
 use crate::error::{StoreError, StoreErrorKind};
 use crate::location::Location;
 use crate::manifest::{
     ChangeConflict, LARGEST_MANIFEST, Manifest, ManifestChange, StoredFile, check_name,
 };
-use crate::objects::{Access, Objects, PART};
+use crate::objects::{Access, Objects, PART, Session};
 
 /// The name of the manifest below the prefix.
 pub const MANIFEST_NAME: &str = "manifest.json";
@@ -29,9 +31,6 @@ const CHANGE_ATTEMPTS: u32 = 20;
 
 /// Attempts at a write or a deletion whose answer was lost, beside those of the HTTP client.
 const WRITE_ATTEMPTS: u32 = 3;
-
-/// The time limit of a list of all objects.
-const LIST_LIMIT: Duration = Duration::from_mins(10);
 
 /// Where the store is, and how to reach it.
 #[derive(Clone, Debug)]
@@ -46,6 +45,8 @@ pub struct StoreOptions {
     pub environment: Environment,
     /// How requests are sent. Its time limit is that of silence within a request.
     pub http: urldb_http::Options,
+    /// What conversations may take.
+    pub budgets: Budgets,
 }
 
 /// The store of an archive.
@@ -53,6 +54,7 @@ pub struct StoreOptions {
 pub struct Store {
     objects: Objects,
     location: Location,
+    budgets: Budgets,
 }
 
 /// The outcome of a change.
@@ -76,6 +78,7 @@ impl Store {
             region,
             environment,
             http,
+            budgets,
         } = options;
         let endpoint = environment.endpoint.as_deref().or(endpoint.as_deref());
         let endpoint = endpoint.map(|text| {
@@ -99,6 +102,7 @@ impl Store {
         Ok(Self {
             objects,
             location: location.clone(),
+            budgets: *budgets,
         })
     }
 
@@ -120,7 +124,11 @@ impl Store {
 
     /// The manifest and its entity tag; `None` if the store is new.
     fn read_manifest(&self) -> Result<Option<(Manifest, String)>, StoreError> {
-        let (text, tag) = match self.objects.get(MANIFEST_NAME, LARGEST_MANIFEST) {
+        let read = self
+            .objects
+            .converse(self.budgets.manifest)
+            .get(MANIFEST_NAME);
+        let (text, tag) = match read {
             Err(error) if error.kind() == StoreErrorKind::Missing => return Ok(None),
             read => read?,
         };
@@ -175,17 +183,14 @@ impl Store {
             length: bytes.len() as u64,
             sha256: Sha256::digest(bytes).into(),
         };
-        for attempt in 1.. {
-            match self.objects.create(name, bytes.clone()) {
-                Ok(_) => break,
-                // A create whose answer was lost, or which a killed process made.
-                Err(error) if error.kind() == StoreErrorKind::Conflict => {
-                    self.compare_object(&file)?;
-                    break;
-                }
-                Err(error) if error.is_transient() && attempt < WRITE_ATTEMPTS => {}
-                Err(error) => return Err(error),
-            }
+        let created = self.attempt(self.budgets.upload(file.length), |session| {
+            session.create(name, bytes.clone())
+        });
+        match created {
+            Ok(_) => {}
+            // A create whose answer was lost, or which a killed process made.
+            Err(error) if error.kind() == StoreErrorKind::Conflict => self.compare_object(&file)?,
+            Err(error) => return Err(error),
         }
         Ok(file)
     }
@@ -209,28 +214,37 @@ impl Store {
                 sha256,
             })
         };
-        if self.objects.length(name)?.is_some() {
-            let file = local()?;
-            self.compare_object(&file)?;
-            return Ok(file);
-        }
-        match self.objects.put_parts(name, open()?, length) {
-            Ok((length, sha256)) => Ok(StoredFile {
-                name: name.to_owned(),
-                length,
-                sha256,
-            }),
+        let session = self.objects.converse(self.budgets.upload(length));
+        let written = match session.length(name)? {
+            None => Some(session.put_parts(name, open()?, length)),
+            Some(_) => None,
+        };
+        drop(session);
+        match written {
+            Some(Ok((length, sha256))) => {
+                return Ok(StoredFile {
+                    name: name.to_owned(),
+                    length,
+                    sha256,
+                });
+            }
             // The answer to the last request may have been lost.
-            Err(error) if error.kind() != StoreErrorKind::Local => {
-                if self.objects.length(name).ok().flatten().is_none() {
+            Some(Err(error)) => {
+                let is_local = error.kind() == StoreErrorKind::Local;
+                if is_local || self.length(name).ok().flatten().is_none() {
                     return Err(error);
                 }
-                let file = local()?;
-                self.compare_object(&file)?;
-                Ok(file)
             }
-            Err(error) => Err(error),
+            None => {}
         }
+        let file = local()?;
+        self.compare_object(&file)?;
+        Ok(file)
+    }
+
+    /// The length of an object; `None` if there is none.
+    fn length(&self, name: &str) -> Result<Option<u64>, StoreError> {
+        self.objects.converse(self.budgets.download(0)).length(name)
     }
 
     /// Whether the object of this name has the bytes of the file.
@@ -245,7 +259,7 @@ impl Store {
                 ),
             )
         };
-        if self.objects.length(name)? != Some(file.length) {
+        if self.length(name)? != Some(file.length) {
             return Err(other());
         }
         match self.download(file, &mut io::sink()) {
@@ -328,11 +342,20 @@ impl Store {
 
     /// Deletes an object, which need not be there: so the request may be repeated.
     fn delete(&self, name: &str) -> Result<(), StoreError> {
+        self.attempt(self.budgets.upload(0), |session| session.delete(name))
+    }
+
+    /// Works in a conversation, and again in another one if the answer was lost.
+    fn attempt<T>(
+        &self,
+        budget: Budget,
+        work: impl Fn(&Session<'_>) -> Result<T, StoreError>,
+    ) -> Result<T, StoreError> {
         let mut attempt = 1;
         loop {
-            match self.objects.delete(name) {
+            match work(&self.objects.converse(budget)) {
                 Err(error) if error.is_transient() && attempt < WRITE_ATTEMPTS => attempt += 1,
-                deleted => return deleted,
+                done => return done,
             }
         }
     }
@@ -368,7 +391,10 @@ impl Store {
                     ),
                 ));
             }
-            match self.objects.replace(MANIFEST_NAME, text, &tag) {
+            let session = self.objects.converse(self.budgets.manifest);
+            let replaced = session.replace(MANIFEST_NAME, text, &tag);
+            drop(session);
+            match replaced {
                 Ok(_) => return Ok(manifest),
                 Err(error) if error.kind() == StoreErrorKind::Conflict => {}
                 // The write may have worked: what the store has now, decides.
@@ -396,25 +422,30 @@ impl Store {
             return Ok(());
         }
         let text = Bytes::from(Manifest::default().render());
-        match self.objects.create(MANIFEST_NAME, text.clone()) {
-            Ok(tag) => self.ensure_conditional(&text, tag.as_deref()),
+        let session = self.objects.converse(self.budgets.manifest);
+        match session.create(MANIFEST_NAME, text.clone()) {
+            Ok(tag) => self.ensure_conditional(&session, &text, tag.as_deref()),
             // Another process, or a request whose answer was lost.
             Err(error) if error.kind() == StoreErrorKind::Conflict => Ok(()),
             Err(error) => Err(error),
         }
     }
 
-    fn ensure_conditional(&self, text: &Bytes, tag: Option<&str>) -> Result<(), StoreError> {
-        let created = self.objects.create(MANIFEST_NAME, text.clone());
+    fn ensure_conditional(
+        &self,
+        session: &Session<'_>,
+        text: &Bytes,
+        tag: Option<&str>,
+    ) -> Result<(), StoreError> {
+        let created = session.create(MANIFEST_NAME, text.clone());
         let is_ignored = created.is_ok()
             || tag.is_some()
-                && self
-                    .objects
+                && session
                     .replace(MANIFEST_NAME, text.clone(), "\"urldb-no-such-tag\"")
                     .is_ok();
         if is_ignored {
             // The manifest of this attempt must not stay in a store that urldb refuses.
-            let _ = self.objects.delete(MANIFEST_NAME);
+            let _ = session.delete(MANIFEST_NAME);
             return Err(self.cannot(
                 "it ignores the conditions of writes (If-Match, If-None-Match), without which two runs could \
                  not write safely",
@@ -429,9 +460,8 @@ impl Store {
     /// # Errors
     /// When the object is gone or has another length, or cannot be read.
     pub fn range(&self, file: &StoredFile, from: u64, length: u64) -> Result<Bytes, StoreError> {
-        let end = from.saturating_add(length.min(PART)).min(file.length);
-        self.objects
-            .range(&file.name, file.length, from.min(end)..end)
+        let budget = self.budgets.download(length.min(PART));
+        range(&self.objects.converse(budget), file, from, length)
     }
 
     /// Copies a whole file, whose bytes are proven by the digest in the manifest.
@@ -439,16 +469,17 @@ impl Store {
     /// # Errors
     /// When the object is gone, has other bytes, or cannot be read; the output must then not be used.
     pub fn download(&self, file: &StoredFile, output: &mut impl Write) -> Result<(), StoreError> {
+        let session = self.objects.converse(self.budgets.download(file.length));
         let mut hasher = Sha256::new();
         let mut from = 0;
         // An empty object has no range; its length is checked all the same.
-        if file.length == 0 && self.objects.length(&file.name)? != Some(0) {
+        if file.length == 0 && session.length(&file.name)? != Some(0) {
             return Err(self
                 .objects
                 .damaged(&file.name, "it is not there, or not empty"));
         }
         while from < file.length {
-            let bytes = self.range(file, from, PART)?;
+            let bytes = range(&session, file, from, PART)?;
             hasher.update(&bytes);
             output.write_all(&bytes).map_err(|error| {
                 StoreError::new(
@@ -474,7 +505,7 @@ impl Store {
     /// # Errors
     /// When they cannot be listed, or the store lists without end.
     pub fn list(&self, expected: usize) -> Result<Vec<(String, u64)>, StoreError> {
-        let mut objects = self.objects.list(expected, LIST_LIMIT)?;
+        let mut objects = self.objects.converse(self.budgets.list(expected)).list()?;
         objects.retain(|(name, _)| name != MANIFEST_NAME);
         Ok(objects)
     }
@@ -485,6 +516,16 @@ impl Store {
             format!("{} cannot be used: {problem}", self.location),
         )
     }
+}
+
+fn range(
+    session: &Session<'_>,
+    file: &StoredFile,
+    from: u64,
+    length: u64,
+) -> Result<Bytes, StoreError> {
+    let end = from.saturating_add(length.min(PART)).min(file.length);
+    session.range(&file.name, file.length, from.min(end)..end)
 }
 
 /// The length and the SHA-256 of a file.

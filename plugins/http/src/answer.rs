@@ -6,16 +6,19 @@ use jiff::Timestamp;
 use jiff::fmt::rfc2822;
 use urldb_text::sanitize;
 
+use crate::conversation::Ended;
+
 /// Most characters of a server's text in a message.
 const LONGEST_EXCERPT: usize = 200;
 
-/// A complete answer, whose body is within the limit of the request.
+/// An answer, whose body may be cut where the budget of the conversation ended.
 #[derive(Debug, Clone)]
 pub struct Answer {
     /// The status code.
     pub status: u16,
-    /// The body.
-    pub body: Vec<u8>,
+    pub(crate) body: Vec<u8>,
+    /// Why the body is cut.
+    pub(crate) end: Option<Ended>,
     pub(crate) headers: Vec<(String, String)>,
 }
 
@@ -28,6 +31,14 @@ impl Answer {
     /// Whether the same request may work later: 408, 425, 429, 5xx.
     pub const fn is_temporary(&self) -> bool {
         matches!(self.status, 408 | 425 | 429 | 500..=599)
+    }
+
+    /// The whole body.
+    ///
+    /// # Errors
+    /// When the conversation ended within the body.
+    pub fn body(&self) -> Result<&[u8], Ended> {
+        self.end.map_or(Ok(&self.body), Err)
     }
 
     /// The first value of a header, by its name in lower case.
@@ -71,6 +82,7 @@ mod tests {
         Answer {
             status: 429,
             body: body.into(),
+            end: None,
             headers: headers
                 .iter()
                 .map(|(name, value)| ((*name).to_owned(), (*value).to_owned()))

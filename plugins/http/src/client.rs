@@ -1,4 +1,8 @@
-//! Sends requests.
+//! Makes clients. Only this module of the services makes one, so none sends without a budget.
+#![expect(
+    clippy::disallowed_methods,
+    reason = "a client of this module sends in conversations alone"
+)]
 
 use std::sync::Arc;
 use std::time::Duration;
@@ -10,7 +14,7 @@ use url::Url;
 use urldb_text::sanitize;
 use urldb_tls::{Trust, UNKNOWN_AUTHORITY, is_unknown_authority};
 
-use crate::answer::Answer;
+use crate::conversation::{Budget, Conversation, Ended};
 
 /// Most headers of an answer.
 const MOST_HEADERS: usize = 100;
@@ -18,7 +22,13 @@ const MOST_HEADERS: usize = 100;
 /// Most bytes of an answer's head that are kept.
 const LARGEST_HEAD: usize = 64 << 10;
 
-/// The settings of all requests of a notifier.
+/// The time limit of a connection of a client that keeps connections.
+const CONNECT_LIMIT: Duration = Duration::from_secs(10);
+
+/// Idle connections that such a client keeps.
+const KEPT_CONNECTIONS: usize = 4;
+
+/// The settings of all requests to a service.
 #[derive(Debug, Clone)]
 pub struct Options {
     /// PEM of certificate authorities that are trusted in addition to those of the system.
@@ -70,8 +80,6 @@ pub struct Request {
     pub headers: Vec<(String, String)>,
     /// The body.
     pub body: Option<Vec<u8>>,
-    /// Most bytes that are read of the answer's body.
-    pub max_answer: usize,
 }
 
 /// The client cannot be set up.
@@ -110,9 +118,12 @@ pub enum SendError {
     /// The connection ended, or the time limit was over: the server may have done what was asked.
     #[error("{0}")]
     NoAnswer(String),
+    /// The budget of the conversation is spent: the server may have done what was asked.
+    #[error(transparent)]
+    Ended(#[from] Ended),
 }
 
-/// An HTTP client.
+/// An HTTP client, which sends in conversations alone.
 #[derive(Debug)]
 pub struct Client {
     client: reqwest::Client,
@@ -120,12 +131,8 @@ pub struct Client {
 }
 
 impl Options {
-    /// A client with these options that follows no redirect and repeats no request. Sets up TLS;
-    /// connects nowhere.
-    ///
-    /// # Errors
-    /// When TLS or the proxy cannot be set up.
-    pub fn client_builder(&self) -> Result<reqwest::ClientBuilder, Error> {
+    /// A client with these options that follows no redirect and repeats no request.
+    fn client_builder(&self) -> Result<reqwest::ClientBuilder, Error> {
         let builder = reqwest::Client::builder()
             .tls_backend_preconfigured(tls(self)?)
             .http1_only()
@@ -134,8 +141,7 @@ impl Options {
             .retry(reqwest::retry::never())
             .referer(false)
             .no_proxy()
-            .user_agent(&self.user_agent)
-            .timeout(self.timeout);
+            .user_agent(&self.user_agent);
         Ok(match &self.proxy {
             None => builder,
             Some(proxy) => {
@@ -157,58 +163,51 @@ fn not_set_up(error: reqwest::Error) -> Error {
 
 impl Client {
     /// Sets up TLS. Connects nowhere.
+    ///
+    /// # Errors
+    /// When TLS or the proxy cannot be set up.
     pub fn new(options: &Options) -> Result<Self, Error> {
         // A later delivery has another runtime, in which no old connection works.
-        let builder = options.client_builder()?.pool_max_idle_per_host(0);
+        Self::build(options, options.client_builder()?.pool_max_idle_per_host(0))
+    }
+
+    /// A client that keeps connections, for conversations in one runtime.
+    ///
+    /// # Errors
+    /// As [`Client::new`].
+    pub fn keeping_connections(options: &Options) -> Result<Self, Error> {
+        let builder = options
+            .client_builder()?
+            .pool_max_idle_per_host(KEPT_CONNECTIONS)
+            .connect_timeout(CONNECT_LIMIT);
+        Self::build(options, builder)
+    }
+
+    fn build(options: &Options, builder: reqwest::ClientBuilder) -> Result<Self, Error> {
         Ok(Self {
             client: builder.build().map_err(not_set_up)?,
             timeout: options.timeout,
         })
     }
 
-    /// Sends one request and reads the answer, whatever its status. Follows no redirect.
-    pub async fn send(&self, request: Request) -> Result<Answer, SendError> {
-        let max_answer = request.max_answer;
-        let built = build(request)?;
-        let mut response = self
-            .client
-            .execute(built)
-            .await
-            .map_err(|e| self.failed(e))?;
-        let mut answer = Answer {
-            status: response.status().as_u16(),
-            body: Vec::new(),
-            headers: headers_of(response.headers()),
-        };
-        while let Some(chunk) = response.chunk().await.map_err(|e| self.failed(e))? {
-            let room = max_answer - answer.body.len();
-            answer
-                .body
-                .extend_from_slice(&chunk[..chunk.len().min(room)]);
-            if chunk.len() > room {
-                // A long answer to a request that worked is no failure; nobody needs its end.
-                break;
-            }
-        }
-        Ok(answer)
-    }
-
-    fn failed(&self, error: reqwest::Error) -> SendError {
-        let (connecting, late) = (error.is_connect(), error.is_timeout());
-        let message = if late {
-            format!("no answer within {} seconds", self.timeout.as_secs())
-        } else {
-            causes(&error.without_url())
-        };
-        if connecting {
-            SendError::NotSent(message)
-        } else {
-            SendError::NoAnswer(message)
-        }
+    /// Begins a conversation, which ends when this budget is spent.
+    pub fn converse(&self, budget: Budget) -> Conversation {
+        Conversation::new(self.client.clone(), self.timeout, budget)
     }
 }
 
-fn build(request: Request) -> Result<reqwest::Request, SendError> {
+/// A request that the HTTP library gave up.
+pub(crate) fn failed(error: reqwest::Error) -> SendError {
+    let is_not_sent = error.is_connect();
+    let message = causes(&error.without_url());
+    if is_not_sent {
+        SendError::NotSent(message)
+    } else {
+        SendError::NoAnswer(message)
+    }
+}
+
+pub(crate) fn build(request: Request) -> Result<reqwest::Request, SendError> {
     let method = match request.method {
         Method::Get => reqwest::Method::GET,
         Method::Post => reqwest::Method::POST,
@@ -234,7 +233,7 @@ fn build(request: Request) -> Result<reqwest::Request, SendError> {
 }
 
 /// The headers that are text, within the limit.
-fn headers_of(headers: &HeaderMap) -> Vec<(String, String)> {
+pub(crate) fn headers_of(headers: &HeaderMap) -> Vec<(String, String)> {
     let mut room = LARGEST_HEAD;
     let texts = headers.iter().filter_map(|(name, value)| {
         let value = value.to_str().ok()?;

@@ -1,16 +1,19 @@
-//! The HTTP client of notifiers: one request, one bounded answer.
+//! The HTTP client of notifiers, of the ping of `urldb watch` and of the archive's store.
 //!
-//! The client follows no redirect, keeps no connection, and never shows a URL, a token or a header in
-//! an error, since the URL of a webhook is often a secret. Notifiers use this crate, and `urldb-store`
-//! builds its client of the same [`Options`]: `urldb-fetch` contacts promised URLs, and has other rules.
+//! A client sends in a [`Conversation`] alone, which ends when its [`Budget`] is spent: so no server can
+//! hold urldb up by answers, pages or redirects without end. The client follows no redirect, and never
+//! shows a URL, a token or a header in an error, since the URL of a webhook is often a secret.
+//! `urldb-fetch` contacts promised URLs, and has other rules.
 #![forbid(unsafe_code)]
 #![cfg_attr(test, allow(clippy::disallowed_methods))]
 
 mod answer;
 mod client;
+mod conversation;
 mod endpoint;
 
 pub use answer::Answer;
 pub use client::{Client, Error, Method, Options, Proxy, Request, SendError};
+pub use conversation::{Budget, Conversation, Ended, Incoming, SLOWEST};
 pub use endpoint::{endpoint, is_loopback};
 pub use url::Url;

@@ -6,10 +6,19 @@ mod support;
 
 use std::net::TcpListener;
 use std::sync::Arc;
-use std::time::{Duration, Instant};
+use std::time::Duration;
 
 use support::{Reply, Server};
-use urldb_http::{Answer, Client, Error, Method, Options, Proxy, Request, SendError, Url};
+use urldb_http::{
+    Answer, Budget, Client, Ended, Error, Method, Options, Proxy, Request, SendError, Url,
+};
+
+/// More than any test needs, but for the bytes of an endless body.
+const BUDGET: Budget = Budget {
+    requests: 10,
+    bytes: 1_000,
+    seconds: 600,
+};
 
 fn options() -> Options {
     Options {
@@ -26,7 +35,6 @@ fn request(url: &str) -> Request {
         url: Url::parse(url).unwrap(),
         headers: vec![("X-Token".to_owned(), "secret".to_owned())],
         body: Some(b"body".to_vec()),
-        max_answer: 1_000,
     }
 }
 
@@ -35,11 +43,15 @@ fn send(options: &Options, request: Request) -> Result<Answer, SendError> {
 }
 
 fn send_by(client: &Client, request: Request) -> Result<Answer, SendError> {
+    block_on(client.converse(BUDGET).send(request))
+}
+
+fn block_on<T>(work: impl Future<Output = T>) -> T {
     let runtime = tokio::runtime::Builder::new_current_thread()
         .enable_all()
         .build()
         .unwrap();
-    runtime.block_on(client.send(request))
+    runtime.block_on(work)
 }
 
 fn at(server: &Server) -> String {
@@ -51,8 +63,8 @@ fn a_request_goes_out_and_an_answer_comes_back() {
     let server = Server::new(|_| Reply::new("202 Accepted", &["X-Reply: yes"], "thanks"));
     let answer = send(&options(), request(&at(&server))).unwrap();
     assert_eq!(
-        (answer.status, answer.body.as_slice()),
-        (202, b"thanks".as_slice())
+        (answer.status, answer.body()),
+        (202, Ok(b"thanks".as_slice()))
     );
     assert!(answer.is_success());
     assert_eq!(answer.header("x-reply"), Some("yes"));
@@ -86,46 +98,59 @@ fn no_redirect_is_followed() {
     assert_eq!(server.requests().len(), 1);
 }
 
-#[test]
-fn an_answer_is_read_up_to_the_limit() {
-    let server = Server::new(|_| {
-        let endless = Reply::raw("HTTP/1.1 200 OK\r\n\r\n");
-        (0..100)
-            .fold(endless, |reply, _| reply.then(vec![b'x'; 1 << 20]))
-            .hang()
+/// One conversation of three requests, which clones share.
+fn three_answers(budget: Budget, reply: Reply) -> (Vec<Result<Answer, SendError>>, usize) {
+    let server = Server::new(move |_| reply.clone());
+    let conversation = Client::new(&options()).unwrap().converse(budget);
+    let answers = block_on(async {
+        let mut answers = vec![];
+        for _ in 0..3 {
+            answers.push(conversation.clone().send(request(&at(&server))).await);
+        }
+        answers
     });
-    let began = Instant::now();
-    let answer = send(&options(), request(&at(&server))).unwrap();
-    assert_eq!(answer.body.len(), 1_000);
-    assert!(began.elapsed() < Duration::from_secs(15));
+    (answers, server.requests().len())
 }
 
 #[test]
-fn an_endless_head_is_no_answer() {
-    let server = Server::new(|_| {
-        Reply::raw("HTTP/1.1 200 OK\r\n")
-            .then("X-A: b\r\n".repeat(100_000))
-            .close()
-    });
-    let error = send(&options(), request(&at(&server))).unwrap_err();
-    assert!(matches!(error, SendError::NoAnswer(_)), "{error:?}");
-}
+fn a_conversation_ends_when_its_budget_is_spent() {
+    let two_requests = Budget {
+        requests: 2,
+        ..BUDGET
+    };
+    let (answers, requests) = three_answers(two_requests, Reply::ok("x"));
+    assert!(answers[1].is_ok());
+    assert_eq!(requests, 2);
+    let error = answers[2].as_ref().unwrap_err();
+    assert_eq!(error.to_string(), "the conversation ended after 2 requests");
 
-#[test]
-fn a_hang_ends_with_the_time_limit() {
-    let begun = Reply::raw("HTTP/1.1 200 OK\r\nContent-Length: 9\r\n\r\nx");
-    for reply in [Reply::default().hang(), begun.hang()] {
-        let server = Server::new(move |_| reply.clone());
-        let options = Options {
-            timeout: Duration::from_secs(2),
-            ..options()
-        };
-        let error = send(&options, request(&at(&server))).unwrap_err();
-        assert_eq!(
-            error,
-            SendError::NoAnswer("no answer within 2 seconds".to_owned())
-        );
+    // The first answer fits exactly, the second one is cut, and no third request is sent.
+    let (answers, requests) = three_answers(BUDGET, Reply::ok("x".repeat(1_000)));
+    assert_eq!(answers[0].as_ref().unwrap().body().unwrap().len(), 1_000);
+    let cut = answers[1].as_ref().unwrap();
+    assert_eq!((cut.status, cut.body()), (200, Err(Ended::Bytes(1_000))));
+    assert_eq!(requests, 2);
+    let error = answers[2].as_ref().unwrap_err();
+    assert_eq!(error.to_string(), "the conversation ended after 1000 bytes");
+
+    let one_second = Budget {
+        seconds: 1,
+        ..BUDGET
+    };
+    let (answers, requests) = three_answers(one_second, Reply::default().hang());
+    assert_eq!(requests, 1);
+    for answer in answers {
+        assert_eq!(answer.unwrap_err(), SendError::Ended(Ended::Seconds(1)));
     }
+}
+
+#[test]
+fn the_beginning_of_a_long_answer_is_kept() {
+    let server = Server::new(|_| {
+        Reply::raw("HTTP/1.1 400 Bad\r\n\r\nno ").endless("x".repeat(1 << 16), Duration::ZERO)
+    });
+    let answer = send(&options(), request(&at(&server))).unwrap();
+    assert!(answer.excerpt().starts_with("no xxx"), "{answer:?}");
 }
 
 #[test]
@@ -173,7 +198,10 @@ fn a_private_authority_is_trusted_if_it_is_named() {
         authorities: Some(made.cert.pem().into_bytes()),
         ..options()
     };
-    assert_eq!(send(&trusting, request(&url)).unwrap().body, b"x");
+    assert_eq!(
+        send(&trusting, request(&url)).unwrap().body().unwrap(),
+        b"x"
+    );
     let empty = Options {
         authorities: Some(b"no certificate".to_vec()),
         ..options()
@@ -193,7 +221,7 @@ fn a_proxy_serves_all_machines_but_this_one() {
         ..options()
     };
     let answer = send(&options, request("http://chat.example.org/hook")).unwrap();
-    assert_eq!(answer.body, b"from the proxy");
+    assert_eq!(answer.body().unwrap(), b"from the proxy");
     let got = &proxy.requests()[0];
     assert_eq!(got.target, "http://chat.example.org/hook");
     assert_eq!(
@@ -201,12 +229,12 @@ fn a_proxy_serves_all_machines_but_this_one() {
         Some("Basic YWRhOnBhc3M=")
     );
     assert_eq!(
-        send(&options, request(&at(&here))).unwrap().body,
+        send(&options, request(&at(&here))).unwrap().body().unwrap(),
         b"from here"
     );
     let localhost = format!("http://localhost:{}/", here.port());
     assert_eq!(
-        send(&options, request(&localhost)).unwrap().body,
+        send(&options, request(&localhost)).unwrap().body().unwrap(),
         b"from here"
     );
     assert_eq!(proxy.requests().len(), 1);

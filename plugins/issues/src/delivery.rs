@@ -30,6 +30,7 @@ pub(crate) async fn deliver(
     };
     let mut was_busy = false;
     for thread in threads {
+        desk.session.begin();
         let fault = match desk.sync(&thread).await {
             Ok(done) => {
                 was_busy = false;

@@ -6,22 +6,15 @@ use jiff::{SignedDuration, Timestamp};
 use serde::de::DeserializeOwned;
 use serde_json::{Value, json};
 use tokio::time::{Instant, sleep, sleep_until};
-use urldb_http::{Answer, Client, Method, Request, SendError, Url, endpoint};
+use urldb_http::{
+    Answer, Budget, Client, Conversation, Ended, Method, Request, SendError, Url, endpoint,
+};
 use urldb_text::Secrets;
 
 use crate::fault::{Fault, FaultKind};
 use crate::model::{Edit, Issue, User};
 use crate::service::{Comment, Dialect, Label, Listed};
 use crate::settings::{Error, Service, Settings, Token};
-
-/// Most bytes of an answer: a page of 100 issues with the longest bodies.
-const LARGEST_ANSWER: usize = 32 << 20;
-
-/// Most pages of a list. Beyond, an issue could be overlooked and opened twice.
-const MOST_PAGES: usize = 50;
-
-/// Most redirects of one request: a repository that was renamed has one.
-const MOST_REDIRECTS: usize = 3;
 
 /// The wait for a rate limit that names none, as GitHub asks for.
 const UNNAMED_WAIT: Duration = Duration::from_mins(1);
@@ -30,6 +23,7 @@ const UNNAMED_WAIT: Duration = Duration::from_mins(1);
 #[derive(Debug)]
 pub(crate) struct Backend {
     client: Client,
+    budget: Budget,
     pub(crate) dialect: Dialect,
     token: Token,
     secrets: Secrets,
@@ -42,6 +36,7 @@ pub(crate) struct Backend {
 #[derive(Debug)]
 pub(crate) struct Session<'a> {
     backend: &'a Backend,
+    conversation: Conversation,
     /// When the next write may begin.
     next_write: Option<Instant>,
     /// The remaining time for waiting on rate limits.
@@ -54,6 +49,7 @@ impl Backend {
         check_repository(settings.service, &settings.repository)?;
         Ok(Self {
             client: Client::new(&settings.http)?,
+            budget: settings.budget,
             dialect: Dialect {
                 service: settings.service,
                 base,
@@ -67,9 +63,10 @@ impl Backend {
         })
     }
 
-    pub(crate) const fn session(&self) -> Session<'_> {
+    pub(crate) fn session(&self) -> Session<'_> {
         Session {
             backend: self,
+            conversation: self.client.converse(self.budget),
             next_write: None,
             patience: self.patience,
         }
@@ -111,6 +108,11 @@ pub fn check_repository(service: Service, name: &str) -> Result<(), Error> {
 impl Session<'_> {
     fn dialect(&self) -> &Dialect {
         &self.backend.dialect
+    }
+
+    /// Begins a conversation with a budget of its own.
+    pub(crate) fn begin(&mut self) {
+        self.conversation = self.backend.client.converse(self.backend.budget);
     }
 
     /// Waits until lists of the service show what it has just done.
@@ -287,7 +289,7 @@ impl Session<'_> {
     async fn pages<T: DeserializeOwned>(&mut self, first: Url) -> Result<Vec<T>, Fault> {
         let mut all = Vec::new();
         let mut url = first;
-        for _ in 0..MOST_PAGES {
+        loop {
             let answer = self.call(Method::Get, url.clone(), None).await;
             let answer = answer.map_err(|fault| self.explained(fault))?;
             all.extend(self.json::<Vec<T>>(&answer)?);
@@ -303,12 +305,6 @@ impl Session<'_> {
             }
             url = next;
         }
-        Err(Fault::new(
-            FaultKind::Refused,
-            format!(
-                "the list of issues has more than {MOST_PAGES} pages: close or delete old issues of this user"
-            ),
-        ))
     }
 
     /// Makes one request, and waits for rate limits as long as patience lasts.
@@ -345,7 +341,7 @@ impl Session<'_> {
         body: Option<&Value>,
     ) -> Result<Answer, Fault> {
         let mut url = url;
-        for _ in 0..=MOST_REDIRECTS {
+        loop {
             let answer = self.send(method, url.clone(), body).await?;
             let target = match answer.status {
                 301 | 302 | 307 | 308 => answer.header("location"),
@@ -359,10 +355,6 @@ impl Session<'_> {
                 }
             }
         }
-        Err(Fault::new(
-            FaultKind::Refused,
-            format!("{} redirects in a circle", self.name()),
-        ))
     }
 
     async fn send(
@@ -386,16 +378,22 @@ impl Session<'_> {
             url,
             headers,
             body: body.map(|body| body.to_string().into_bytes()),
-            max_answer: LARGEST_ANSWER,
         };
-        self.backend.client.send(request).await.map_err(|error| {
-            let kind = match &error {
-                SendError::BadRequest(_) => FaultKind::Refused,
-                SendError::NotSent(_) => FaultKind::Unreachable,
-                SendError::NoAnswer(_) => FaultKind::Lost,
-            };
-            Fault::new(kind, format!("{}: {error}", self.name()))
-        })
+        let answer = self.conversation.send(request).await;
+        answer.map_err(|error| self.not_answered(&error))
+    }
+
+    fn not_answered(&self, error: &SendError) -> Fault {
+        let (kind, advice) = match error {
+            SendError::BadRequest(_) => (FaultKind::Refused, ""),
+            SendError::NotSent(_) => (FaultKind::Unreachable, ""),
+            SendError::NoAnswer(_) | SendError::Ended(Ended::Seconds(_)) => (FaultKind::Lost, ""),
+            SendError::Ended(_) => (
+                FaultKind::Refused,
+                "; if this user has very many issues, close or delete old ones",
+            ),
+        };
+        Fault::new(kind, format!("{}: {error}{advice}", self.name()))
     }
 
     fn name(&self) -> String {
@@ -404,7 +402,9 @@ impl Session<'_> {
     }
 
     fn json<T: DeserializeOwned>(&self, answer: &Answer) -> Result<T, Fault> {
-        serde_json::from_slice(&answer.body).map_err(|error| self.unreadable(&error))
+        let body = answer.body();
+        let body = body.map_err(|ended| self.not_answered(&ended.into()))?;
+        serde_json::from_slice(body).map_err(|error| self.unreadable(&error))
     }
 
     fn read_issue(&self, answer: &Answer) -> Result<Option<Issue>, Fault> {
@@ -481,7 +481,8 @@ impl Session<'_> {
 
 /// The service's message about a failure, as one sanitized line.
 fn message_of(answer: &Answer) -> String {
-    let value: Value = serde_json::from_slice(&answer.body).unwrap_or_default();
+    let body = answer.body().unwrap_or_default();
+    let value: Value = serde_json::from_slice(body).unwrap_or_default();
     let text = ["message", "error"]
         .into_iter()
         .find_map(|name| match value.get(name)? {

@@ -2,7 +2,7 @@
 
 use std::time::Duration;
 
-use urldb_http::Options;
+use urldb_http::{Budget, Options};
 
 /// The settings of the notifier.
 #[derive(Debug, Clone)]
@@ -23,6 +23,8 @@ pub struct Settings {
     pub labels: Vec<String>,
     /// The settings of requests.
     pub http: Options,
+    /// The most that the conversation about one issue may take.
+    pub budget: Budget,
     /// The least time between two requests that write: services count faster writing as abuse.
     pub write_interval: Duration,
     /// The longest wait for a rate limit in one run. A longer wait is left to the next run.

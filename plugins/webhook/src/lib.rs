@@ -8,7 +8,7 @@
 mod body;
 mod settings;
 
-use urldb_http::{Answer, Client, Method, Request, SendError, Url, endpoint};
+use urldb_http::{Answer, Budget, Client, Method, Request, SendError, Url, endpoint};
 use urldb_protocol::{
     Delivery, DeliveryFuture, Envelope, Notifier, PlannedDelivery, ReportDelivery,
 };
@@ -21,8 +21,12 @@ use urldb_text::Secrets;
 /// The only delivery of a report.
 const DELIVERY: &str = PlannedDelivery::REPORT;
 
-/// Most bytes that are read of an answer.
-const LARGEST_ANSWER: usize = 64 << 10;
+/// The most that a delivery may take. Within its time, `timeout` may be up to `"100s"`.
+const BUDGET: Budget = Budget {
+    requests: 5,
+    bytes: 64 << 10,
+    seconds: 100,
+};
 
 /// The webhook notifier.
 #[derive(Debug)]
@@ -69,10 +73,9 @@ impl WebhookNotifier {
             url: self.url.clone(),
             headers: self.headers(envelope, &body),
             body: Some(body),
-            max_answer: LARGEST_ANSWER,
         };
         let host = self.destination();
-        match self.client.send(request).await {
+        match self.client.converse(BUDGET).send(request).await {
             Ok(answer) => self.judge(&host, &answer),
             Err(error @ SendError::BadRequest(_)) => Delivery::failed(DELIVERY, error.to_string()),
             Err(error) => {

@@ -3,15 +3,16 @@
 use std::time::Duration;
 
 use anyhow::{Context as _, bail};
-use urldb_http::{Client, Method, Options, Request, Url};
+use urldb_http::{Budget, Client, Method, Options, Request, Url};
 
 use crate::config::{Config, TextSource};
 
-/// The time limit of one request. A run waits for it.
-const LIMIT: Duration = Duration::from_secs(10);
-
-/// Most bytes that are read of an answer: nobody looks at it.
-const LARGEST_ANSWER: usize = 1 << 10;
+/// The most that one signal may take. A run waits for it, and nobody looks at the answer.
+const BUDGET: Budget = Budget {
+    requests: 1,
+    bytes: 1 << 10,
+    seconds: 10,
+};
 
 /// The event that a request reports.
 #[derive(Debug, Clone, Copy, PartialEq, Eq)]
@@ -60,7 +61,7 @@ impl Monitor {
         let client = Client::new(&Options {
             authorities: authorities.transpose()?,
             proxy: config.http_proxy()?,
-            timeout: LIMIT,
+            timeout: Duration::from_secs(BUDGET.seconds),
             user_agent: concat!("urldb/", env!("CARGO_PKG_VERSION")).to_owned(),
         })?;
         Ok(Some(Self { client, url }))
@@ -79,12 +80,11 @@ impl Monitor {
                 "text/plain; charset=utf-8".to_owned(),
             )],
             body: Some(text.as_bytes().to_vec()),
-            max_answer: LARGEST_ANSWER,
         };
         let runtime = tokio::runtime::Builder::new_current_thread()
             .enable_all()
             .build()?;
-        let answer = runtime.block_on(self.client.send(request));
+        let answer = runtime.block_on(self.client.converse(BUDGET).send(request));
         match answer {
             Ok(answer) if (200..300).contains(&answer.status) => Ok(()),
             Ok(answer) => bail!("ping-url answers with status {}", answer.status),
@@ -125,8 +125,50 @@ pub(super) fn run_id(random: [u8; 16]) -> String {
 }
 
 #[cfg(test)]
+#[path = "../../../tests/support/mod.rs"]
+mod support;
+
+#[cfg(test)]
 mod tests {
+    use super::support::{Reply, Server};
     use super::*;
+
+    #[test]
+    fn a_monitor_that_never_ends_its_answer_holds_up_no_run() {
+        let head = || Reply::raw("HTTP/1.1 200 OK\r\n\r\n");
+        let second = Duration::from_secs(1);
+        let late = Some("ping-url: no answer within 1 seconds");
+        for (reply, timeout, expected) in [
+            (Reply::default().hang(), second, late),
+            (head().endless("x", second), second, late),
+            // The signal has arrived.
+            (
+                head().endless([b'x'; 4096], Duration::ZERO),
+                60 * second,
+                None,
+            ),
+            (
+                Reply::redirect(302, "/"),
+                60 * second,
+                Some("ping-url answers with status 302"),
+            ),
+        ] {
+            let server = Server::new(move |_| reply.clone());
+            let options = Options {
+                authorities: None,
+                proxy: None,
+                timeout,
+                user_agent: "urldb/test".to_owned(),
+            };
+            let monitor = Monitor {
+                client: Client::new(&options).unwrap(),
+                url: Url::parse(&format!("http://{}/", server.address())).unwrap(),
+            };
+            let sent = monitor.send(Signal::Success, "1", "");
+            let error = sent.err().map(|error| error.to_string());
+            assert_eq!(error.as_deref(), expected);
+        }
+    }
 
     #[test]
     fn an_id_is_a_uuid() {

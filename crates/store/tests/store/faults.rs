@@ -162,6 +162,19 @@ fn a_request_that_times_out_is_repeated() {
     }
 }
 
+/// The time limit of silence begins when the body is sent, which a slow connection takes long for.
+#[test]
+fn a_large_object_has_time_to_be_sent() {
+    let (server, dir) = (FakeS3::start(), folder());
+    let mut options = options(&server);
+    options.http.timeout = Duration::from_secs(1);
+    let store = Store::open(&options).expect("set up");
+    fs::write(dir.path().join("a"), bytes(7_000_000, 7)).expect("written");
+    server.fail(|_| Some(Fault::Slow(2000)));
+    store.upload("a", &dir.path().join("a")).expect("written");
+    assert_eq!(server.requests().len(), 1);
+}
+
 /// To the store, a writer that is killed is one that sends no further request.
 #[test]
 fn a_writer_may_be_killed_at_any_request() {

@@ -15,8 +15,8 @@ use std::time::Duration;
 
 use fake_s3::{BUCKET, FakeS3};
 use urldb_store::{
-    Credentials, Environment, ManifestChange, Store, StoreError, StoreErrorKind, StoreOptions,
-    StoredInput,
+    Budgets, Credentials, Environment, ManifestChange, Store, StoreError, StoreErrorKind,
+    StoreOptions, StoredInput,
 };
 
 const SECRET: &str = "wJalrXUtnFEMI-K7MDENG";
@@ -44,6 +44,7 @@ fn options(server: &FakeS3) -> StoreOptions {
             timeout: Duration::from_secs(10),
             user_agent: "urldb-test".to_owned(),
         },
+        budgets: Budgets::default(),
     }
 }
 

@@ -338,28 +338,6 @@ fn a_renamed_repository_is_followed_but_never_to_another_server() {
 }
 
 #[test]
-fn a_circle_of_pages_or_redirects_ends() {
-    let fake = Fake::new(Service::GitHub);
-    for _ in 0..60 {
-        let next = "Link: </repos/example/sky-urls/issues?page=2>; rel=\"next\"";
-        fake.trick(
-            "GET",
-            "/issues",
-            Trick::Reply(Reply::new("200 OK", &[next], "[]")),
-        );
-    }
-    assert_eq!(open(&fake).outcome, Failed);
-    assert!(fake.requests().len() <= 52);
-
-    let fake = Fake::new(Service::GitHub);
-    for _ in 0..10 {
-        fake.trick("GET", "/user", Trick::Reply(Reply::redirect(302, "/user")));
-    }
-    assert_eq!(open(&fake).outcome, Failed);
-    assert_eq!(fake.requests().len(), 4);
-}
-
-#[test]
 fn the_token_is_never_shown() {
     let fake = Fake::new(Service::GitHub);
     fake.trick(

@@ -5,7 +5,7 @@ use std::sync::Mutex;
 use std::time::Duration;
 
 use serde_json::{Value, json};
-use urldb_http::Options;
+use urldb_http::{Budget, Options};
 use urldb_issues::{IssuesNotifier, Settings, Token};
 use urldb_protocol::{Delivery, DeliveryOutcome, Envelope, Incident, Notifier, Phase};
 
@@ -28,6 +28,11 @@ pub(crate) fn settings(fake: &Fake) -> Settings {
             proxy: None,
             timeout: Duration::from_secs(20),
             user_agent: "urldb/test".to_owned(),
+        },
+        budget: Budget {
+            requests: 40,
+            bytes: 16 << 20,
+            seconds: 120,
         },
         write_interval: Duration::ZERO,
         patience: Duration::from_secs(3),
